@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+# msprobe: one Makefile, everything it makes lies under $(B).   make help
+
+VERSION := 0.1.0
+B       ?= build
+PREFIX  ?= /usr/local
+DESTDIR ?=
+CFLAGS  ?= -O2 -g
+PKG_CONFIG ?= pkg-config
+PYTHON  ?= /usr/bin/python3
+Q       := $(if $(V),,@)
+say     = $(if $(V),@:,@printf '  %-7s %s\n')
+
+# ---- flags ------------------------------------------------------------------
+
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
+        -Wcast-qual -Wwrite-strings -Wundef -Wvla -Wformat=2 -Wimplicit-fallthrough
+HARDEN := $(if $(SAN),,-D_FORTIFY_SOURCE=2) -fstack-protector-strong
+ALL_CPPFLAGS := -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DMS_VERSION='"$(VERSION)"'
+# User flags come last, so they win.
+ALL_CFLAGS = -std=c17 -fPIC -fvisibility=hidden -fno-omit-frame-pointer -pthread $(WARN) \
+             $(if $(W),-Werror) $(HARDEN) $(SAN:%=-fsanitize=% -fno-sanitize-recover=all) $(CFLAGS)
+ALL_LDFLAGS = -pthread -Wl,-z,relro,-z,now $(SAN:%=-fsanitize=%) $(LDFLAGS)
+
+pkg = $(shell $(PKG_CONFIG) $(1) $(2) 2>/dev/null)
+DEP_CFLAGS := $(call pkg,--cflags,sqlite3 libcjson)
+DEP_LIBS   := $(call pkg,--libs,sqlite3 libcjson) -lm
+CHECK_LIBS := $(call pkg,--libs,check)
+
+# ---- sources ----------------------------------------------------------------
+# A command file belongs to the program, the rest of a folder to its library.
+
+src   = $(filter-out $(wildcard $(1)/cmd_*.c),$(wildcard $(1)/*.c))
+obj   = $(patsubst %.c,$(B)/%.o,$(1))
+LAYERS := base probe mstx compare viz web
+SRC_base    := $(wildcard probe/base/*.c)
+SRC_probe   := $(call src,probe)
+SRC_mstx    := $(call src,mstx)
+SRC_compare := $(call src,compare)
+SRC_viz     := $(call src,viz) $(wildcard viz/model/*.c)
+SRC_web     := $(call src,web)
+PROG := probe/cli/main.c $(wildcard probe/cmd_*.c mstx/cmd_*.c compare/cmd_*.c viz/cmd_*.c web/cmd_*.c)
+
+# What enters someone else's process: libc and pthread alone.
+BASE_CLI   := probe/base/conf.c probe/base/store.c probe/base/opt.c probe/base/complete.c
+BASE_RT    := $(filter-out $(BASE_CLI),$(SRC_base))
+SO_MSPROBE := $(BASE_RT) $(SRC_probe)
+
+# Linked top-down; a folder without sources yet makes no archive.
+LIBS := $(foreach l,web viz compare mstx probe base,$(if $(SRC_$(l)),$(B)/lib$(l).a))
+
+TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/test_*.c))
+FUZZ    := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz_*.c))
+BENCH   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench_*.c))
+SAMPLES := $(patsubst %.c,$(B)/%,$(wildcard samples/*.c))
+MAN     := $(wildcard */*.1 */*.3 */*.5)
+
+# ---- build ------------------------------------------------------------------
+
+.PHONY: all test check asan tsan valgrind fuzz bench analyze layers docs format install uninstall \
+        dist deps demo clean help
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(B)/msprobe $(B)/libmsprobe.so ## build the program and the libraries
+
+$(B)/%.o: %.c Makefile
+	$(say) CC $<
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(CPPFLAGS) $(ALL_CFLAGS) $(DEP_CFLAGS) -MMD -MP -c -o $@ $<
+
+define library
+$(B)/lib$(1).a: $(call obj,$(SRC_$(1)))
+	$$(say) AR $$@
+	$$(Q)rm -f $$@ && $$(AR) rcs $$@ $$^
+endef
+$(foreach l,$(LAYERS),$(if $(SRC_$(l)),$(eval $(call library,$(l)))))
+
+$(B)/msprobe: $(call obj,$(PROG)) $(LIBS)
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS)
+
+SO_FLAGS = -shared $(if $(SAN),,-Wl,-z,defs) -Wl,-z,nodelete -Wl,-soname,$(@F).0
+$(B)/libmsprobe.so: $(call obj,$(SO_MSPROBE))
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -o $@ $^ -lm
+	$(Q)ln -sf $(@F) $@.0
+
+$(B)/tests/test_%: $(B)/tests/test_%.o $(LIBS)
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CHECK_LIBS) $(DEP_LIBS) $(TEST_LIBS_$*)
+TEST_LIBS_stats := -lz
+
+$(B)/tests/bench_%: $(B)/tests/bench_%.o $(LIBS)
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(TEST_LIBS_$*)
+
+# Without a fuzzing engine a target replays the files it is given.
+FUZZ_MAIN := $(if $(filter fuzzer%,$(SAN)),,$(B)/tests/replay.o)
+$(B)/tests/fuzz_%: $(B)/tests/fuzz_%.o $(FUZZ_MAIN) $(LIBS)
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS)
+
+$(B)/samples/%: $(B)/samples/%.o $(B)/libmsprobe.so
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $< -L$(B) -lmsprobe -Wl,-rpath,'$$ORIGIN/..' -lm
+
+# ---- targets for people -----------------------------------------------------
+
+deps: ## install the packages that are missing (Debian, Ubuntu)
+	@sh tests/deps.sh
+
+# pkg-config is asked when make starts, so what needs packages starts a second make.
+test: deps ## install what is missing, build, run every test
+	@$(MAKE) --no-print-directory check
+check: all $(TESTS) $(FUZZ) $(SAMPLES) layers ## run every test with what is installed
+	@B=$(B) PYTHON=$(PYTHON) sh tests/run.sh
+
+demo: deps ## install what is missing, build, make two small dumps and say what is in them
+	@$(MAKE) --no-print-directory all $(B)/samples/two_dumps
+	@B=$(B) sh samples/demo.sh
+
+asan: ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@$(MAKE) --no-print-directory B=$(B)/asan SAN="address undefined" CFLAGS="-O1 -g" check
+tsan: ## tests of threaded parts under ThreadSanitizer
+	@$(MAKE) --no-print-directory B=$(B)/tsan SAN=thread CFLAGS="-O1 -g" TSAN=1 check
+valgrind: $(TESTS) ## unit tests under valgrind
+	@B=$(B) sh tests/valgrind.sh
+FUZZ_SECONDS ?= 60
+fuzz: ## fuzz every target for FUZZ_SECONDS (clang)
+	@$(MAKE) --no-print-directory B=$(B)/fuzz CC=clang SAN="fuzzer address undefined" \
+	  CFLAGS="-O1 -g" fuzz-run
+.PHONY: fuzz-run
+fuzz-run: $(FUZZ)
+	@B=$(B) SECONDS_EACH=$(FUZZ_SECONDS) sh tests/fuzz.sh
+bench: all $(BENCH) ## measure the figures of the README
+	@B=$(B) PYTHON=$(PYTHON) sh tests/bench.sh
+analyze: ## static analysis: gcc -fanalyzer, cppcheck, clang-tidy
+	@CPPFLAGS="$(ALL_CPPFLAGS) $(DEP_CFLAGS)" sh tests/analyze.sh
+layers: ## check who includes whom
+	@sh tests/layers.sh
+docs: all ## check man pages and that every option has its place in one
+	@B=$(B) sh tests/docs.sh
+format: ## format the lines changed since the last commit
+	@git clang-format --extensions c,h
+
+install: all ## install under $(DESTDIR)$(PREFIX)
+	@B=$(B) VERSION=$(VERSION) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) sh tests/install.sh install
+uninstall: ## remove what install put there
+	@B=$(B) VERSION=$(VERSION) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) sh tests/install.sh uninstall
+dist: ## source archive build/msprobe-VERSION.tar.gz
+	@mkdir -p $(B)
+	@git archive --prefix=msprobe-$(VERSION)/ -o $(B)/msprobe-$(VERSION).tar.gz HEAD
+	@echo $(B)/msprobe-$(VERSION).tar.gz
+clean: ## remove $(B)
+	rm -rf $(B)
+help: ## this list
+	@echo 'make TARGET [CC=clang] [W=1: warnings are errors] [V=1: show commands] [B=build] [SAN=address]'
+	@grep -hE '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed 's/:.*## /\t/' | \
+	  awk -F '\t' '{printf "  %-10s %s\n", $$1, $$2}'
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

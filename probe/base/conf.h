@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * conf: small JSON files that people write (config.json), with messages that
+ * name the key, what was found and what is allowed.  The only home of cJSON.
+ */
+#ifndef PROBE_BASE_CONF_H
+#define PROBE_BASE_CONF_H
+
+#include "probe/base/str.h"
+
+struct ms_conf;       /* the file */
+struct ms_conf_value; /* a value in it, borrowed until the file is closed */
+
+enum { MS_CONF_MAX = 8 << 20 };
+
+enum ms_rc ms_conf_open(struct ms_conf **conf, const char *path, struct ms_err *err) MS_MUST_USE;
+/* The same for text in memory; name stands for the path in messages. */
+enum ms_rc ms_conf_parse(struct ms_conf **conf, const char *name, struct ms_str text,
+                         struct ms_err *err) MS_MUST_USE;
+void ms_conf_close(struct ms_conf *conf);
+const struct ms_conf_value *ms_conf_root(const struct ms_conf *conf);
+
+/* Each getter leaves *out alone when the key is absent or null, and fails with
+ * "config.json: statistics.summary_mode: expected a string, found a number" when it has another
+ * type.  `at` is an object value. */
+enum ms_rc ms_conf_str(const struct ms_conf_value *at, const char *key, const char **out,
+                       struct ms_err *err) MS_MUST_USE;
+enum ms_rc ms_conf_bool(const struct ms_conf_value *at, const char *key, bool *out,
+                        struct ms_err *err) MS_MUST_USE;
+/* Whole numbers within [min, max]. */
+enum ms_rc ms_conf_int(const struct ms_conf_value *at, const char *key, int64_t min, int64_t max,
+                       int64_t *out, struct ms_err *err) MS_MUST_USE;
+enum ms_rc ms_conf_real(const struct ms_conf_value *at, const char *key, double *out,
+                        struct ms_err *err) MS_MUST_USE;
+/* Index of the string among `choices` (NULL-terminated); the message lists them and the nearest. */
+enum ms_rc ms_conf_choice(const struct ms_conf_value *at, const char *key,
+                          const char *const *choices, int *out, struct ms_err *err) MS_MUST_USE;
+/* A nested object or list, NULL when absent. */
+enum ms_rc ms_conf_object(const struct ms_conf_value *at, const char *key,
+                          const struct ms_conf_value **out, struct ms_err *err) MS_MUST_USE;
+enum ms_rc ms_conf_list(const struct ms_conf_value *at, const char *key,
+                        const struct ms_conf_value **out, struct ms_err *err) MS_MUST_USE;
+size_t ms_conf_len(const struct ms_conf_value *list);
+const struct ms_conf_value *ms_conf_item(const struct ms_conf_value *list, size_t i);
+/* Item as text or number; false when it is another type. */
+bool ms_conf_item_str(const struct ms_conf_value *list, size_t i, const char **out);
+bool ms_conf_item_int(const struct ms_conf_value *list, size_t i, int64_t *out);
+/* Warn (log) about each key of `at` that is not in `known`, with the nearest known spelling. */
+void ms_conf_warn_unknown(const struct ms_conf_value *at, const char *const *known);
+
+#endif

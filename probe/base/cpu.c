@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cpu: asks the compiler's feature test, which also knows whether the kernel
+ * saves the wide registers.
+ */
+#include "probe/base/cpu.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static atomic_uint limit = ~0U;
+static atomic_uint found; /* bit 31: already looked */
+
+#define LOOKED (1U << 31)
+
+static unsigned detect(void)
+{
+    unsigned f = 0;
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1"))
+        f |= MS_CPU_CLMUL;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        f |= MS_CPU_AVX2;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        f |= MS_CPU_AVX512;
+    if ((f & MS_CPU_AVX512) && __builtin_cpu_supports("vpclmulqdq"))
+        f |= MS_CPU_VCLMUL;
+#elif defined(__aarch64__)
+    f |= MS_CPU_NEON;
+#endif
+    return f;
+}
+
+static unsigned allowed_by_env(void)
+{
+    const char *e = getenv("MSPROBE_CPU");
+    if (e == NULL)
+        return ~0U;
+    if (strcmp(e, "baseline") == 0)
+        return 0;
+    if (strcmp(e, "avx2") == 0)
+        return MS_CPU_CLMUL | MS_CPU_AVX2;
+    return ~0U;
+}
+
+unsigned ms_cpu_features(void)
+{
+    unsigned f = atomic_load_explicit(&found, memory_order_relaxed);
+    if (f == 0) {
+        f = (detect() & allowed_by_env()) | LOOKED;
+        atomic_store_explicit(&found, f, memory_order_relaxed);
+    }
+    return f & ~LOOKED & atomic_load_explicit(&limit, memory_order_relaxed);
+}
+
+void ms_cpu_limit(unsigned bits)
+{
+    atomic_store(&limit, bits);
+}
+
+const char *ms_cpu_text(char *buf, unsigned size)
+{
+    static const struct {
+        unsigned bit;
+        const char *name;
+    } names[] = {{MS_CPU_CLMUL, "clmul"},
+                 {MS_CPU_AVX2, "avx2"},
+                 {MS_CPU_AVX512, "avx512"},
+                 {MS_CPU_VCLMUL, "vclmul"},
+                 {MS_CPU_NEON, "neon"}};
+    unsigned n = 0;
+    buf[0] = '\0';
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+        if (ms_cpu_has(names[i].bit) && n < size)
+            n += (unsigned)snprintf(buf + n, size - n, "%s%s", n != 0 ? " " : "", names[i].name);
+    }
+    if (n == 0)
+        snprintf(buf, size, "baseline");
+    return buf;
+}
+
+unsigned ms_cpu_count(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1;
+    int n = CPU_COUNT(&set);
+    return n > 0 ? (unsigned)n : 1;
+}

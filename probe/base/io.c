@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * io: mapped reading, atomic writing.
+ *
+ * A file is written to "path.PID.tmp" and renamed into place at commit, so
+ * readers see the old file or the new one.  The names of all temporaries are
+ * kept in a fixed table, because the handler of Ctrl-C may neither allocate
+ * nor lock when it removes them.
+ */
+#include "probe/base/io.h"
+
+#include "probe/base/arena.h"
+#include "probe/base/mem.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- reading ---------------------------------------------------------- */
+
+static enum ms_rc check_mappable(const struct stat *st, const char *path, size_t max,
+                                 struct ms_err *err)
+{
+    if (S_ISDIR(st->st_mode))
+        return ms_fail(err, MS_E_ARG, "%s: is a directory, expected a file", path);
+    if (!S_ISREG(st->st_mode))
+        return ms_fail(err, MS_E_ARG, "%s: is not a regular file", path);
+    if ((uint64_t)st->st_size > max)
+        return ms_fail(err, MS_E_LIMIT, "%s: %lld bytes, more than the %zu allowed", path,
+                       (long long)st->st_size, max);
+    return MS_OK;
+}
+
+enum ms_rc ms_file_map(struct ms_file *f, const char *path, size_t max, struct ms_err *err)
+{
+    *f = (struct ms_file){"", 0};
+    /* O_NONBLOCK: opening a pipe must not wait for a writer. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return ms_fail_sys(err, "%s", path);
+    struct stat st;
+    enum ms_rc rc = fstat(fd, &st) != 0 ? ms_fail_sys(err, "%s", path)
+                                        : check_mappable(&st, path, max, err);
+    if (rc == MS_OK && st.st_size > 0) {
+        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (p == MAP_FAILED)
+            rc = ms_fail_sys(err, "%s: cannot map", path);
+        else
+            *f = (struct ms_file){p, (size_t)st.st_size};
+    }
+    close(fd);
+    return rc;
+}
+
+void ms_file_sequential(const struct ms_file *f)
+{
+    if (f->n != 0)
+        madvise((void *)(uintptr_t)f->p, f->n, MADV_SEQUENTIAL);
+}
+
+void ms_file_unmap(struct ms_file *f)
+{
+    if (f->n != 0)
+        munmap((void *)(uintptr_t)f->p, f->n);
+    *f = (struct ms_file){"", 0};
+}
+
+/* ---- temporary names -------------------------------------------------- */
+
+enum { TMP_SLOTS = 64 };
+
+/* A slot is free (0), being filled (1) or in use (2). */
+static struct {
+    atomic_int state;
+    char path[PATH_MAX];
+} tmp_names[TMP_SLOTS];
+
+bool ms_tmp_register(const char *path)
+{
+    if (strlen(path) >= PATH_MAX)
+        return false;
+    for (int i = 0; i < TMP_SLOTS; i++) {
+        int expected = 0;
+        if (!atomic_compare_exchange_strong(&tmp_names[i].state, &expected, 1))
+            continue;
+        memcpy(tmp_names[i].path, path, strlen(path) + 1);
+        atomic_store(&tmp_names[i].state, 2);
+        return true;
+    }
+    return false;
+}
+
+void ms_tmp_forget(const char *path)
+{
+    for (int i = 0; i < TMP_SLOTS; i++) {
+        if (atomic_load(&tmp_names[i].state) == 2 && strcmp(tmp_names[i].path, path) == 0) {
+            atomic_store(&tmp_names[i].state, 0);
+            return;
+        }
+    }
+}
+
+void ms_tmp_unlink_all(void)
+{
+    for (int i = 0; i < TMP_SLOTS; i++) {
+        if (atomic_load(&tmp_names[i].state) == 2)
+            unlink(tmp_names[i].path);
+    }
+}
+
+/* ---- writing ---------------------------------------------------------- */
+
+enum { OUT_BUFFER = 256 * 1024 };
+static_assert((int)MS_OUT_ROOM < (int)OUT_BUFFER, "room must fit the buffer");
+
+struct ms_out {
+    int fd;
+    bool own_fd;
+    size_t used;
+    uint64_t flushed;
+    struct ms_err err; /* the first failure */
+    char *path, *tmp;  /* NULL for a borrowed descriptor, whose name is in path */
+    char buf[OUT_BUFFER];
+};
+
+static void out_free(struct ms_out *o)
+{
+    ms_free(o->path);
+    ms_free(o->tmp);
+    ms_free(o);
+}
+
+static struct ms_out *out_new(const char *path)
+{
+    struct ms_out *o = ms_alloc(sizeof *o);
+    if (o == NULL)
+        return NULL;
+    /* The buffer needs no zeroing. */
+    memset(o, 0, offsetof(struct ms_out, buf));
+    o->fd = -1;
+    o->path = ms_str_dup(ms_str_of(path));
+    if (o->path == NULL) {
+        ms_free(o);
+        return NULL;
+    }
+    return o;
+}
+
+static enum ms_rc make_parent(const char *path, struct ms_err *err)
+{
+    struct ms_str dir = ms_path_dir(path);
+    char *z = ms_str_dup(dir);
+    if (z == NULL)
+        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    enum ms_rc rc = ms_mkdirs(z, err);
+    ms_free(z);
+    return rc;
+}
+
+static char *tmp_name(const char *path)
+{
+    struct ms_buf b = {.max = PATH_MAX};
+    ms_buf_printf(&b, "%s.%d.tmp", path, (int)getpid());
+    if (b.bad != MS_OK) {
+        ms_buf_free(&b);
+        return NULL;
+    }
+    ms_buf_z(&b);
+    return b.p;
+}
+
+enum ms_rc ms_out_create(struct ms_out **out, const char *path, struct ms_err *err)
+{
+    *out = NULL;
+    MS_TRY(make_parent(path, err));
+    if (ms_path_kind(path) == MS_KIND_DIR)
+        return ms_fail(err, MS_E_ARG, "%s: is a directory, expected a file name", path);
+    struct ms_out *o = out_new(path);
+    if (o == NULL)
+        return ms_fail(err, MS_E_NOMEM, "%s: %s", path, ms_rc_text(MS_E_NOMEM));
+    o->own_fd = true;
+    o->tmp = tmp_name(path);
+    if (o->tmp == NULL) {
+        out_free(o);
+        return ms_fail(err, MS_E_LIMIT, "%s: name too long", path);
+    }
+    /* Registered before it exists, so that no moment is left in which an interrupt misses it. */
+    ms_tmp_register(o->tmp);
+    o->fd = open(o->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (o->fd < 0) {
+        ms_fail_sys(err, "%s: cannot write", path);
+        ms_tmp_forget(o->tmp);
+        out_free(o);
+        return err != NULL ? err->rc : MS_E_IO;
+    }
+    *out = o;
+    return MS_OK;
+}
+
+enum ms_rc ms_out_fd(struct ms_out **out, int fd, const char *name, struct ms_err *err)
+{
+    *out = out_new(name);
+    if (*out == NULL)
+        return ms_fail(err, MS_E_NOMEM, "%s: %s", name, ms_rc_text(MS_E_NOMEM));
+    (*out)->fd = fd;
+    return MS_OK;
+}
+
+static void write_all(struct ms_out *o, const char *p, size_t n)
+{
+    while (n != 0 && o->err.rc == MS_OK) {
+        ssize_t w = write(o->fd, p, n);
+        if (w < 0 && errno == EINTR)
+            continue;
+        if (w < 0) {
+            ms_fail_sys(&o->err, "%s: cannot write", o->path);
+            return;
+        }
+        p += w;
+        n -= (size_t)w;
+        o->flushed += (uint64_t)w;
+    }
+}
+
+static void drain(struct ms_out *o)
+{
+    size_t n = o->used;
+    o->used = 0;
+    write_all(o, o->buf, n);
+}
+
+char *ms_out_room(struct ms_out *o, size_t n)
+{
+    assert(n <= MS_OUT_ROOM);
+    if (n > OUT_BUFFER - o->used)
+        drain(o);
+    return o->buf + o->used;
+}
+
+void ms_out_used(struct ms_out *o, size_t n)
+{
+    o->used += n;
+    assert(o->used <= OUT_BUFFER);
+}
+
+void ms_out_write(struct ms_out *o, const void *p, size_t n)
+{
+    if (n > OUT_BUFFER - o->used) {
+        drain(o);
+        if (n >= OUT_BUFFER) {
+            write_all(o, p, n);
+            return;
+        }
+    }
+    memcpy(o->buf + o->used, p, n);
+    o->used += n;
+}
+
+void ms_out_puts(struct ms_out *o, const char *z)
+{
+    ms_out_write(o, z, strlen(z));
+}
+
+void ms_out_str(struct ms_out *o, struct ms_str s)
+{
+    if (s.n != 0)
+        ms_out_write(o, s.p, s.n);
+}
+
+void ms_out_putc(struct ms_out *o, char c)
+{
+    *ms_out_room(o, 1) = c;
+    o->used++;
+}
+
+void ms_out_printf(struct ms_out *o, const char *fmt, ...)
+{
+    struct ms_buf b = {.max = 1 << 20};
+    va_list ap;
+    va_start(ap, fmt);
+    ms_buf_vprintf(&b, fmt, ap);
+    va_end(ap);
+    if (b.bad != MS_OK)
+        ms_fail(&o->err, b.bad, "%s: %s", o->path, ms_rc_text(b.bad));
+    else
+        ms_out_write(o, b.p, b.n);
+    ms_buf_free(&b);
+}
+
+uint64_t ms_out_size(const struct ms_out *o)
+{
+    return o->flushed + o->used;
+}
+
+static enum ms_rc hand_over(const struct ms_out *o, struct ms_err *err)
+{
+    if (o->err.rc != MS_OK && err != NULL && err->rc == MS_OK)
+        *err = o->err;
+    return o->err.rc;
+}
+
+enum ms_rc ms_out_flush(struct ms_out *o, struct ms_err *err)
+{
+    drain(o);
+    return hand_over(o, err);
+}
+
+/* A rename is durable only once the directory is on disk as well; a file system
+ * that cannot fsync a directory is left alone. */
+static void sync_parent(const char *path)
+{
+    struct ms_str dir = ms_path_dir(path);
+    char *z = ms_str_dup(dir);
+    int fd = z != NULL ? open(z, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        fsync(fd);
+        close(fd);
+    }
+    ms_free(z);
+}
+
+static void publish(struct ms_out *o)
+{
+    if (o->err.rc == MS_OK && fsync(o->fd) != 0 && errno != EINVAL && errno != EROFS)
+        ms_fail_sys(&o->err, "%s: cannot write", o->path);
+    if (close(o->fd) != 0 && o->err.rc == MS_OK)
+        ms_fail_sys(&o->err, "%s: cannot write", o->path);
+    if (o->err.rc == MS_OK && rename(o->tmp, o->path) != 0)
+        ms_fail_sys(&o->err, "%s: cannot put in place", o->path);
+    if (o->err.rc == MS_OK)
+        sync_parent(o->path);
+    else
+        unlink(o->tmp);
+    ms_tmp_forget(o->tmp);
+}
+
+enum ms_rc ms_out_commit(struct ms_out *o, struct ms_err *err)
+{
+    drain(o);
+    if (o->own_fd)
+        publish(o);
+    enum ms_rc rc = hand_over(o, err);
+    out_free(o);
+    return rc;
+}
+
+void ms_out_abort(struct ms_out *o)
+{
+    if (o == NULL)
+        return;
+    if (o->own_fd) {
+        close(o->fd);
+        unlink(o->tmp);
+        ms_tmp_forget(o->tmp);
+    }
+    out_free(o);
+}
+
+enum ms_rc ms_stdout_finish(struct ms_err *err)
+{
+    if (fflush(stdout) != 0 || ferror(stdout) != 0)
+        return ms_fail_sys(err, "standard output: cannot write");
+    return MS_OK;
+}
+
+/* ---- paths ------------------------------------------------------------ */
+
+enum ms_kind ms_path_kind(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return MS_KIND_NONE;
+    if (S_ISDIR(st.st_mode))
+        return MS_KIND_DIR;
+    return S_ISREG(st.st_mode) ? MS_KIND_FILE : MS_KIND_OTHER;
+}
+
+char *ms_path_join(const char *dir, const char *name)
+{
+    if (name[0] == '/' || dir[0] == '\0')
+        return ms_str_dup(ms_str_of(name));
+    size_t n = strlen(dir);
+    bool slash = dir[n - 1] == '/';
+    size_t size = n + strlen(name) + 2;
+    char *p = ms_alloc(size);
+    if (p != NULL)
+        snprintf(p, size, "%s%s%s", dir, slash ? "" : "/", name);
+    return p;
+}
+
+static struct ms_str without_slashes(const char *path)
+{
+    struct ms_str s = ms_str_of(path);
+    while (s.n > 1 && s.p[s.n - 1] == '/')
+        s.n--;
+    return s;
+}
+
+struct ms_str ms_path_base(const char *path)
+{
+    struct ms_str s = without_slashes(path);
+    int64_t at = s.n > 1 ? ms_str_rfind(s, '/') : -1;
+    return ms_str_sub(s, (uint32_t)(at + 1), s.n);
+}
+
+struct ms_str ms_path_dir(const char *path)
+{
+    struct ms_str s = without_slashes(path);
+    int64_t at = ms_str_rfind(s, '/');
+    if (at < 0)
+        return MS_STR(".");
+    return ms_str_sub(s, 0, at == 0 ? 1 : (uint32_t)at);
+}
+
+enum ms_rc ms_mkdirs(const char *path, struct ms_err *err)
+{
+    char *z = ms_str_dup(ms_str_of(path));
+    if (z == NULL)
+        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    enum ms_rc rc = MS_OK;
+    for (char *at = z + 1; rc == MS_OK; at++) {
+        char c = *at;
+        if (z[0] == '\0' || (c != '/' && c != '\0'))
+            continue;
+        *at = '\0';
+        if (mkdir(z, 0777) != 0 && ms_path_kind(z) != MS_KIND_DIR)
+            rc = ms_fail_sys(err, "%s: cannot make the directory", z);
+        *at = c;
+        if (c == '\0')
+            break;
+    }
+    ms_free(z);
+    return rc;
+}
+
+static int by_natural_order(const void *a, const void *b)
+{
+    return ms_str_cmp_natural(*(const struct ms_str *)a, *(const struct ms_str *)b);
+}
+
+static enum ms_rc list_into(struct ms_dir *d, DIR *dir, const char *path, struct ms_err *err)
+{
+    for (;;) {
+        errno = 0;
+        const struct dirent *e = readdir(dir);
+        if (e == NULL)
+            return errno != 0 ? ms_fail_sys(err, "%s", path) : MS_OK;
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        struct ms_str name = ms_arena_str(d->arena, ms_str_of(e->d_name));
+        struct ms_str *slot = name.p != NULL ? ms_vec_push(&d->names) : NULL;
+        if (slot == NULL)
+            return ms_fail(err, MS_E_NOMEM, "%s: %s", path, ms_rc_text(MS_E_NOMEM));
+        *slot = name;
+    }
+}
+
+enum ms_rc ms_dir_list(struct ms_dir *d, const char *path, struct ms_err *err)
+{
+    *d = (struct ms_dir){.arena = ms_arena_new(SIZE_MAX)};
+    if (d->arena == NULL)
+        return ms_fail(err, MS_E_NOMEM, "%s: %s", path, ms_rc_text(MS_E_NOMEM));
+    DIR *dir = opendir(path);
+    enum ms_rc rc = dir == NULL ? ms_fail_sys(err, "%s", path) : list_into(d, dir, path, err);
+    if (dir != NULL)
+        closedir(dir);
+    if (rc != MS_OK)
+        ms_dir_free(d);
+    else if (d->names.n != 0)
+        qsort(d->names.p, d->names.n, sizeof *d->names.p, by_natural_order);
+    return rc;
+}
+
+void ms_dir_free(struct ms_dir *d)
+{
+    ms_arena_free(d->arena);
+    d->arena = NULL;
+    ms_vec_free(&d->names);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * io: files read whole by mapping, files written so that a killed run leaves
+ * nothing half-written, and sorted directory listings.
+ */
+#ifndef PROBE_BASE_IO_H
+#define PROBE_BASE_IO_H
+
+#include "probe/base/str.h"
+#include "probe/base/vec.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A read-only mapping of a regular file.  An empty file has n == 0 and a valid p.
+ * Errors carry the path. */
+struct ms_file {
+    const char *p;
+    size_t n;
+};
+/* max: refuse larger files.  Directories, pipes and devices are refused. */
+enum ms_rc ms_file_map(struct ms_file *f, const char *path, size_t max,
+                       struct ms_err *err) MS_MUST_USE;
+/* Tell the kernel how the bytes will be used. */
+void ms_file_sequential(const struct ms_file *f);
+void ms_file_unmap(struct ms_file *f);
+
+/* A buffered writer with a kept first failure: writes after it do nothing, and
+ * commit reports it.  Either `path` appears complete or it is left as it was. */
+struct ms_out;
+/* Opens "path.PID.tmp" beside path; parent directories are made. */
+enum ms_rc ms_out_create(struct ms_out **out, const char *path, struct ms_err *err) MS_MUST_USE;
+/* Writes to a descriptor that stays open: standard output. */
+enum ms_rc ms_out_fd(struct ms_out **out, int fd, const char *name,
+                     struct ms_err *err) MS_MUST_USE;
+void ms_out_write(struct ms_out *o, const void *p, size_t n);
+void ms_out_puts(struct ms_out *o, const char *z);
+void ms_out_str(struct ms_out *o, struct ms_str s);
+void ms_out_putc(struct ms_out *o, char c);
+void ms_out_printf(struct ms_out *o, const char *fmt, ...) MS_PRINTF(2, 3);
+/* Room for n bytes in the buffer (n at most MS_OUT_ROOM); then say how many were used. */
+char *ms_out_room(struct ms_out *o, size_t n);
+void ms_out_used(struct ms_out *o, size_t n);
+/* Bytes written so far. */
+uint64_t ms_out_size(const struct ms_out *o);
+/* Hand what is buffered to the kernel. */
+enum ms_rc ms_out_flush(struct ms_out *o, struct ms_err *err);
+/* Flush, fsync and rename into place (or just flush a descriptor); frees o in any case. */
+enum ms_rc ms_out_commit(struct ms_out *o, struct ms_err *err) MS_MUST_USE;
+/* Throw away what was written; NULL is fine. */
+void ms_out_abort(struct ms_out *o);
+enum { MS_OUT_ROOM = 4096 };
+
+/* Temporary names a signal handler must remove; async-signal-safe. */
+void ms_tmp_unlink_all(void);
+/* Register and forget a temporary name of one's own; false when the table is full, which only means
+ * that an interrupt will not remove it. */
+bool ms_tmp_register(const char *path);
+void ms_tmp_forget(const char *path);
+
+/* Make a directory and its parents; fine when it exists. */
+enum ms_rc ms_mkdirs(const char *path, struct ms_err *err) MS_MUST_USE;
+
+enum ms_kind { MS_KIND_NONE, MS_KIND_FILE, MS_KIND_DIR, MS_KIND_OTHER };
+/* What is at path, links followed; NONE when there is nothing or a link loop. */
+enum ms_kind ms_path_kind(const char *path);
+/* "dir/name" on the heap, NULL when out of memory; an absolute name is returned as it is. */
+char *ms_path_join(const char *dir, const char *name);
+/* The part after the last slash, trailing slashes ignored. */
+struct ms_str ms_path_base(const char *path);
+/* The part before the last slash, "." when there is none. */
+struct ms_str ms_path_dir(const char *path);
+
+/* Names in a directory but . and .., in natural order. */
+struct ms_dir {
+    struct ms_arena *arena;
+    MS_VEC(struct ms_str) names; /* with a NUL behind each */
+};
+enum ms_rc ms_dir_list(struct ms_dir *d, const char *path, struct ms_err *err) MS_MUST_USE;
+void ms_dir_free(struct ms_dir *d);
+
+/* Flush standard output and report what could not be written: "disk full" is an error too. */
+enum ms_rc ms_stdout_finish(struct ms_err *err);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * opt: one table of options per command drives parsing, --help, shell
+ * completion and the check of the man page.
+ *
+ *     static const struct ms_opt opts[] = {
+ *         {"dump_path", "d", MS_OPT_TEXT, offsetof(struct args, path), "PATH", .required = true,
+ *          .help = "file or directory to convert"},
+ *         {0}};
+ *
+ * Spellings follow the official Python tool: short names may have several
+ * letters behind one dash (-tp), "--name value", "--name=value" and any
+ * unambiguous start of a long name are accepted.  '-' and '_' are the same
+ * inside long names.
+ */
+#ifndef PROBE_BASE_OPT_H
+#define PROBE_BASE_OPT_H
+
+#include "probe/base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum ms_opt_kind {
+    MS_OPT_FLAG,     /* bool */
+    MS_OPT_TEXT,     /* const char * */
+    MS_OPT_PATH,     /* const char *, completed as a file name */
+    MS_OPT_INT,      /* int64_t within [min, max] */
+    MS_OPT_REAL,     /* double */
+    MS_OPT_CHOICE,   /* int: index into choices */
+    MS_OPT_OPTIONAL, /* const char *: value may be left out, then it is "" (-lm [FILE]) */
+    MS_OPT_LIST,     /* struct ms_opt_list: one or more values up to the next option */
+    MS_OPT_REST,     /* struct ms_opt_list: positional arguments; name is shown in the usage line */
+};
+
+struct ms_opt_list {
+    char **items; /* part of argv */
+    size_t n;
+};
+
+struct ms_opt {
+    const char *name;    /* long name with underscores, without dashes */
+    const char *letters; /* short name without dash, or NULL */
+    enum ms_opt_kind kind;
+    size_t into;         /* offset in the command's argument struct */
+    const char *value;   /* what the value is called in --help: PATH, N, SECONDS */
+    const char *help;
+    const char *dflt;    /* shown in --help; the struct itself is set by the caller before parsing */
+    const char *const *choices; /* NULL-terminated */
+    const char *alias;   /* another accepted long name, not shown in --help */
+    int64_t min, max;    /* INT; both 0: any */
+    bool required, hidden;
+};
+
+/* A command: what main's table lists, one array per folder, ended by a zero row. */
+struct ms_cmd {
+    const char *name;
+    int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns an exit code */
+    const char *brief;                 /* one line for `msprobe help` */
+    const struct ms_opt *opts;
+    const char *usage; /* after the name: "[options] PATH" */
+    const char *about; /* paragraph for --help: what it does, an example */
+};
+
+enum ms_exit { MS_EXIT_OK = 0, MS_EXIT_FOUND = 1, MS_EXIT_USAGE = 2, MS_EXIT_FAIL = 3 };
+
+/* Parse argv[1..] into args.  MS_OK: go on.  *done set: --help was printed, exit 0. */
+enum ms_rc ms_opt_parse(const struct ms_cmd *cmd, int argc, char **argv, void *args, bool *done,
+                        struct ms_err *err) MS_MUST_USE;
+void ms_opt_help(const struct ms_cmd *cmd, FILE *to);
+/* Print "msprobe NAME: error" with a hint at --help where it was a usage error; the exit code. */
+int ms_cmd_fail(const struct ms_cmd *cmd, const struct ms_err *err);
+
+/* The entry of `choices` or command names nearest in spelling, or NULL when none is near. */
+const char *ms_nearest(const char *word, const char *const *choices);
+
+/* Options every command takes (-h, -v, --debug, --stats, --trace-self, --threads, --no-color). */
+extern const struct ms_opt ms_global_opts[];
+struct ms_globals {
+    bool verbose, stats, no_color;
+    const char *debug, *trace_self;
+    int64_t threads; /* 0: as many as processors */
+};
+extern struct ms_globals ms_globals;
+
+/* Completion scripts for all commands of the tables. */
+void ms_opt_complete_bash(const struct ms_cmd *const *tables, FILE *to);
+void ms_opt_complete_zsh(const struct ms_cmd *const *tables, FILE *to);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * store: SQLite databases; the only home of sqlite3.h.  A database is built
+ * under a temporary name and renamed at commit, or opened read-only, also from
+ * a read-only directory.
+ */
+#ifndef PROBE_BASE_STORE_H
+#define PROBE_BASE_STORE_H
+
+#include "probe/base/str.h"
+
+struct ms_store;
+struct ms_stmt;
+
+/* A new database that appears at path, complete, at ms_store_commit. */
+enum ms_rc ms_store_create(struct ms_store **s, const char *path, struct ms_err *err) MS_MUST_USE;
+/* For reading; survives a read-only directory and a WAL file left behind. */
+enum ms_rc ms_store_open(struct ms_store **s, const char *path, struct ms_err *err) MS_MUST_USE;
+/* For changing in place, with ordinary transactions (write-backs of a viewer). */
+enum ms_rc ms_store_edit(struct ms_store **s, const char *path, struct ms_err *err) MS_MUST_USE;
+/* Finish a created database: commit, fsync, rename. Closes and frees s in any case. */
+enum ms_rc ms_store_commit(struct ms_store *s, struct ms_err *err) MS_MUST_USE;
+/* Close; a created database that was not committed is thrown away. NULL is fine. */
+void ms_store_close(struct ms_store *s);
+/* Queries on this handle that run longer fail with MS_E_INTERRUPTED; 0 is no limit. */
+void ms_store_set_limit_ms(struct ms_store *s, uint32_t ms);
+
+/* One or more statements without results. */
+enum ms_rc ms_store_exec(struct ms_store *s, const char *sql, struct ms_err *err) MS_MUST_USE;
+enum ms_rc ms_store_prepare(struct ms_store *s, struct ms_stmt **st, const char *sql,
+                            struct ms_err *err) MS_MUST_USE;
+void ms_stmt_free(struct ms_stmt *st);
+/* Parameters count from 1.  Text and blobs are not copied: they must live until the next run. */
+void ms_stmt_i64(struct ms_stmt *st, int i, int64_t v);
+void ms_stmt_f64(struct ms_stmt *st, int i, double v);
+void ms_stmt_str(struct ms_stmt *st, int i, struct ms_str s); /* p == NULL binds NULL */
+void ms_stmt_blob(struct ms_stmt *st, int i, const void *p, size_t n);
+void ms_stmt_null(struct ms_stmt *st, int i);
+/* Run a statement without rows and make it ready for the next parameters. */
+enum ms_rc ms_stmt_run(struct ms_stmt *st, struct ms_err *err) MS_MUST_USE;
+/* Next row: *more tells whether there is one; after the last it is ready to run again. */
+enum ms_rc ms_stmt_step(struct ms_stmt *st, bool *more, struct ms_err *err) MS_MUST_USE;
+void ms_stmt_reset(struct ms_stmt *st);
+/* Columns of the current row count from 0; text and blobs are borrowed until the next step. */
+int ms_stmt_columns(const struct ms_stmt *st);
+const char *ms_stmt_column_name(const struct ms_stmt *st, int i);
+bool ms_stmt_is_null(struct ms_stmt *st, int i);
+int64_t ms_stmt_get_i64(struct ms_stmt *st, int i);
+double ms_stmt_get_f64(struct ms_stmt *st, int i);
+struct ms_str ms_stmt_get_str(struct ms_stmt *st, int i);
+struct ms_str ms_stmt_get_blob(struct ms_stmt *st, int i);
+const char *ms_store_version(void);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * str: text slices (a pointer and a length, usually into a mapped file) and a
+ * growing text buffer with a maximum.
+ */
+#ifndef PROBE_BASE_STR_H
+#define PROBE_BASE_STR_H
+
+#include "probe/base/err.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Not NUL-terminated, not owned. */
+struct ms_str {
+    const char *p;
+    uint32_t n;
+};
+
+#define MS_STR(lit)    ((struct ms_str){(lit), (uint32_t)(sizeof(lit) - 1)})
+/* printf("%.*s", MS_STR_ARG(s)) */
+#define MS_STR_ARG(s)  (int)(s).n, (s).p
+#define MS_STR_NONE    ((struct ms_str){NULL, 0})
+
+static inline struct ms_str ms_str_of(const char *z)
+{
+    return (struct ms_str){z, (uint32_t)strlen(z)};
+}
+static inline bool ms_str_eq(struct ms_str a, struct ms_str b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+static inline bool ms_str_is(struct ms_str a, const char *z)
+{
+    size_t n = strlen(z);
+    return a.n == n && (n == 0 || memcmp(a.p, z, n) == 0);
+}
+static inline bool ms_str_starts(struct ms_str a, struct ms_str prefix)
+{
+    return a.n >= prefix.n && memcmp(a.p, prefix.p, prefix.n) == 0;
+}
+static inline bool ms_str_ends(struct ms_str a, struct ms_str suffix)
+{
+    return a.n >= suffix.n && memcmp(a.p + a.n - suffix.n, suffix.p, suffix.n) == 0;
+}
+/* Part [from, to) of s; positions past the end are cut. */
+struct ms_str ms_str_sub(struct ms_str s, uint32_t from, uint32_t to);
+/* Byte order, shorter first when one is the start of the other. */
+int ms_str_cmp(struct ms_str a, struct ms_str b);
+/* Natural order: runs of digits compare by value, so rank2 comes before rank10. */
+int ms_str_cmp_natural(struct ms_str a, struct ms_str b);
+/* Position of the first or last c, or -1. */
+int64_t ms_str_find(struct ms_str s, char c);
+int64_t ms_str_rfind(struct ms_str s, char c);
+/* Position of needle, or -1. */
+int64_t ms_str_find_str(struct ms_str s, struct ms_str needle);
+/* Take the part before sep off *rest (all of it when there is no sep); false when *rest is used up,
+ * which shows as p == NULL. */
+bool ms_str_split(struct ms_str *rest, char sep, struct ms_str *part);
+/* Non-empty, digits only. */
+bool ms_str_all_digits(struct ms_str s);
+/* Whole of s as a decimal number without sign; false when it is not one or does not fit. */
+bool ms_str_u64(struct ms_str s, uint64_t *out);
+/* The same with an optional minus sign. */
+bool ms_str_i64(struct ms_str s, int64_t *out);
+uint64_t ms_str_hash(struct ms_str s);
+/* Heap copy with a NUL behind it, freed with ms_free; NULL when out of memory. */
+char *ms_str_dup(struct ms_str s);
+/* Length of the well-formed UTF-8 sequence at p (1 to 4), or 0. */
+unsigned ms_utf8_len(const char *p, size_t n);
+
+/* A growing text.  Zero it with a maximum: struct ms_buf b = {.max = 1 << 20};
+ * A failure (memory or maximum) is kept in `bad` and later calls do nothing, so
+ * a chain of puts needs one check at the end. */
+struct ms_buf {
+    char *p;
+    size_t n, cap, max;
+    enum ms_rc bad;
+};
+
+void ms_buf_put(struct ms_buf *b, const void *p, size_t n);
+void ms_buf_puts(struct ms_buf *b, const char *z);
+void ms_buf_str(struct ms_buf *b, struct ms_str s);
+void ms_buf_putc(struct ms_buf *b, char c);
+void ms_buf_printf(struct ms_buf *b, const char *fmt, ...) MS_PRINTF(2, 3);
+void ms_buf_vprintf(struct ms_buf *b, const char *fmt, va_list ap) MS_PRINTF(2, 0);
+/* Room for n more bytes; NULL when there is none.  Then add to b->n what was used. */
+char *ms_buf_room(struct ms_buf *b, size_t n);
+/* The text with a NUL behind it, valid until the next change; "" when empty or bad. */
+const char *ms_buf_z(struct ms_buf *b);
+struct ms_str ms_buf_slice(const struct ms_buf *b);
+/* Report a failure that puts have kept. */
+enum ms_rc ms_buf_check(const struct ms_buf *b, struct ms_err *err);
+void ms_buf_clear(struct ms_buf *b);
+void ms_buf_free(struct ms_buf *b);
+
+#endif

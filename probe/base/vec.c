@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vec: growth by half, which wastes less than doubling at the sizes a dump
+ * reaches and still copies each item a bounded number of times.
+ */
+#include "probe/base/vec.h"
+
+bool ms_vec_grow(void **p, size_t *cap, size_t want, size_t item)
+{
+    size_t grown = *cap + *cap / 2 + 8;
+    size_t bytes;
+    if (grown < want)
+        grown = want;
+    if (!ms_mul_size(grown, item, &bytes))
+        return false;
+    void *q = ms_realloc(*p, bytes);
+    if (q == NULL)
+        return false;
+    *p = q;
+    *cap = grown;
+    return true;
+}
+
+void ms_vec_shrink(void **p, size_t *cap, size_t n, size_t item)
+{
+    if (n == 0 || n == *cap)
+        return;
+    void *q = ms_realloc(*p, n * item);
+    if (q != NULL) {
+        *p = q;
+        *cap = n;
+    }
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tensor: tensor files, read where they lie.  The kind is found by content,
+ * never by name: .npy, .pt (zip, and the older form without), ATB .bin.
+ *
+ * A file is mapped; nothing in it is executed and every size is checked before
+ * it is used.  The data pointer is into the map whenever byte order and layout
+ * allow, which is nearly always.
+ */
+#ifndef PROBE_TENSOR_H
+#define PROBE_TENSOR_H
+
+#include "probe/base/dtype.h"
+#include "probe/base/io.h"
+#include "probe/base/stats.h"
+
+enum { PROBE_MAX_DIMS = 32 };
+
+enum probe_file_kind {
+    PROBE_FILE_UNKNOWN,
+    PROBE_FILE_NPY,
+    PROBE_FILE_PT,
+    PROBE_FILE_PT_LEGACY,
+    PROBE_FILE_ATB
+};
+
+struct probe_tensor {
+    enum ms_dtype dtype;
+    enum probe_file_kind kind;
+    uint32_t ndim;
+    uint64_t shape[PROBE_MAX_DIMS];
+    uint64_t stride[PROBE_MAX_DIMS]; /* in elements; 0 in an expanded dimension */
+    uint64_t count;                  /* product of shape */
+    const void *data;                /* element 0, in this machine's byte order; NULL when empty */
+    bool contiguous;                 /* C order without gaps: data[0 .. count) */
+    bool has_crc;                    /* crc is that of exactly these contiguous bytes */
+    uint32_t crc;
+    struct ms_file file; /* internal, as are all below */
+    void *copy;
+};
+
+/* max_bytes refuses larger files.  On failure t is empty and the error names the path. */
+enum ms_rc probe_tensor_open(struct probe_tensor *t, const char *path, size_t max_bytes,
+                             struct ms_err *err) MS_MUST_USE;
+/* The same for bytes in memory, which must outlive t; name stands for the path. */
+enum ms_rc probe_tensor_parse(struct probe_tensor *t, const char *name, const void *p, size_t n,
+                              struct ms_err *err) MS_MUST_USE;
+void probe_tensor_close(struct probe_tensor *t);
+
+/* Elements [from, from + n) in C order as contiguous bytes: the map itself, or gathered into
+ * `scratch` of n * size bytes. */
+const void *probe_tensor_elements(const struct probe_tensor *t, uint64_t from, uint64_t n,
+                                  void *scratch);
+/* One pass over all of it. */
+void probe_tensor_stats(const struct probe_tensor *t, struct ms_stats *s);
+
+/* Write contiguous data, C order.  bf16 and fp8 widen to float32 in .npy, which has no such type.
+ * The .pt form is what torch.load(weights_only=True) accepts. */
+enum ms_rc probe_npy_write(const char *path, enum ms_dtype t, const uint64_t *shape, uint32_t ndim,
+                           const void *data, struct ms_err *err) MS_MUST_USE;
+enum ms_rc probe_pt_write(const char *path, enum ms_dtype t, const uint64_t *shape, uint32_t ndim,
+                          const void *data, struct ms_err *err) MS_MUST_USE;
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * check: what every Check program of this folder needs: a main from a list of
+ * tests, failure text that shows an ms_err, and a scratch directory.
+ */
+#ifndef TESTS_CHECK_H
+#define TESTS_CHECK_H
+
+#include "probe/base/err.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The call succeeds; on failure show the error it left in `e`. */
+#define ck_ok(call, e)                                                                             \
+    do {                                                                                           \
+        enum ms_rc ck_rc = (call);                                                                 \
+        ck_assert_msg(ck_rc == MS_OK, "%s: %s (%s)", #call, (e).msg, ms_rc_text(ck_rc));           \
+    } while (0)
+
+/* The message of e holds the words. */
+#define ck_says(e, words)                                                                          \
+    ck_assert_msg(strstr((e).msg, (words)) != NULL, "expected '%s' in '%s'", (words), (e).msg)
+
+/* main() that runs the tests in the given order; CK_FORK=no and CK_VERBOSITY work as usual. */
+#define TEST_MAIN(name, ...)                                                                       \
+    int main(void)                                                                                 \
+    {                                                                                              \
+        const TTest *const list[] = {__VA_ARGS__};                                                 \
+        Suite *suite = suite_create(name);                                                         \
+        TCase *tc = tcase_create(name);                                                            \
+        tcase_set_timeout(tc, 30);                                                                 \
+        for (size_t i = 0; i < sizeof list / sizeof *list; i++)                                    \
+            tcase_add_test(tc, list[i]);                                                           \
+        suite_add_tcase(suite, tc);                                                                \
+        SRunner *runner = srunner_create(suite);                                                   \
+        srunner_run_all(runner, CK_ENV);                                                           \
+        int failed = srunner_ntests_failed(runner);                                                \
+        srunner_free(runner);                                                                      \
+        return failed != 0;                                                                        \
+    }
+
+/* A new directory for one test under $TMPDIR, kept until scratch_remove. */
+static inline char *scratch_dir(char buf[64])
+{
+    const char *tmp = getenv("TMPDIR");
+    snprintf(buf, 64, "%.40s/msprobe-XXXXXX", tmp != NULL ? tmp : "/tmp");
+    char *dir = mkdtemp(buf);
+    ck_assert_ptr_nonnull(dir);
+    return dir;
+}
+static inline void scratch_remove(const char *dir)
+{
+    char cmd[128];
+    snprintf(cmd, sizeof cmd, "rm -rf '%s'", dir);
+    ck_assert_int_eq(system(cmd), 0);
+}
+static inline void write_file(const char *path, const void *p, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(p, 1, n, f), n);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+#endif

@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Who may include whom (the picture in README.md), one home for each third-party
+# header, and functions that product code never calls.
+rc=0
+bad() { echo "layers: $*"; rc=1; }
+
+# Quoted includes are written from the top folder.
+allow() {
+    grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' --include='*.[ch]' "$1" 2>/dev/null |
+        grep -v '^probe/cli/' | grep -vE "\"($2)/" | grep . && bad "wrong include in $1"
+}
+allow probe/base 'probe/base'
+allow probe 'probe'
+allow mstx 'probe/base|mstx'
+allow compare 'probe|compare'
+allow viz 'probe|mstx|compare|viz'
+allow web 'probe|mstx|compare|viz|web'
+
+home() {
+    grep -rlE "include <(.*/)?$1>" --include='*.[ch]' probe mstx compare viz web 2>/dev/null |
+        grep -vE "^$2" | grep . && bad "$1 belongs to $2"
+}
+home sqlite3.h 'probe/base/store\.c'
+home cJSON.h '(probe/base/conf\.c|web/api_)'
+home microhttpd.h 'web/'
+home 'n?curses.h' 'viz/tui_'
+home yaml.h 'compare/'
+home xlsxwriter.h 'compare/'
+
+product=$(find probe mstx compare viz web -name '*.[ch]' 2>/dev/null)
+banned='\b(gets|strcpy|strcat|sprintf|vsprintf|strtok|atoi|atol|atof|strtod|system|setlocale|abort)[[:space:]]*\('
+# shellcheck disable=SC2086
+grep -nE "$banned" $product | grep -vE '^[^:]+:[0-9]+:[[:space:]]*(\*|//|/\*)' | grep . &&
+    bad 'banned function'
+# Memory comes from ms_alloc, where it is counted and can be made to fail.
+# shellcheck disable=SC2086
+grep -nE '(^|[^_a-z>.])(malloc|calloc|realloc|free|strdup|strndup|asprintf|getline)\(' $product |
+    grep -vE '^probe/base/mem\.c:|:[[:space:]]*(\*|//|/\*)' | grep . && bad 'allocation past ms_alloc'
+# Only the program ends the process.
+# shellcheck disable=SC2086
+grep -nE '(^|[^_a-z>.])_?exit\(' $product | grep -v '^probe/cli/' | grep . && bad 'exit in a library'
+# shellcheck disable=SC2086
+for f in $product; do
+    head -3 "$f" | grep -q 'SPDX-License-Identifier: MIT' || bad "$f: no licence line"
+done
+dup=$(printf '%s\n' $product | sed 's|.*/||' | sort | uniq -d)
+[ -z "$dup" ] || bad "file names used twice: $dup"
+exit $rc
