@@ -51,6 +51,7 @@ enum ms_jread_flags {
 struct ms_jread {
     const char *at, *end;
     const char *file;   /* where offsets and lines count from; the start of the text unless set */
+    const char *tok;    /* first byte of the current token */
     struct ms_str text; /* of KEY and STR, inside the quotes; of NUM, as written */
     bool escaped;       /* text holds a backslash: see ms_jread_text */
     bool truncated;
@@ -73,7 +74,7 @@ enum ms_rc ms_jread_fail(const struct ms_jread *r, struct ms_err *err);
 /* Fail at the current token for a reason of the caller's ("expected an object"). */
 enum ms_rc ms_jread_reject(const struct ms_jread *r, struct ms_err *err, const char *fmt, ...)
     MS_PRINTF(3, 4);
-/* Offset of the byte after the last token, counted from `file`. */
+/* Offset of the byte after the last token (for KEY: after its colon), counted from `file`. */
 static inline uint64_t ms_jread_off(const struct ms_jread *r)
 {
     return (uint64_t)(r->at - r->file);

@@ -5,12 +5,19 @@
  * It writes into an ms_buf; a caller that streams sets `drain`, which is handed
  * the text each time enough of it has collected and when the writer finishes.
  * ASCII only: other characters become \uXXXX, surrogate pairs included, and the
- * three-byte form of a lone surrogate becomes that surrogate again.
+ * three-byte form of a lone surrogate becomes that surrogate again.  A byte that
+ * is no UTF-8 becomes \udc80 to \udcff, as Python names such a byte in a path.
+ *
+ * Calls that do not make a JSON value (a value without its key, a bracket that
+ * closes nothing) fail with MS_E_ARG.  After a failure the calls do nothing, so
+ * one check of ms_jwrite_finish at the end is enough.
  */
 #ifndef PROBE_BASE_JWRITE_H
 #define PROBE_BASE_JWRITE_H
 
 #include "probe/base/str.h"
+
+enum { MS_JWRITE_DEPTH = 512 };
 
 /* Text on its way out; returns a failure to stop. */
 typedef enum ms_rc (*ms_jwrite_drain)(void *ctx, const char *p, size_t n, struct ms_err *err);
@@ -22,10 +29,12 @@ struct ms_jwrite {
     void *ctx;
     struct ms_err err; /* the first failure */
     uint32_t depth;    /* internal, as are all below */
-    bool first, after_key;
+    bool first, after_key, is_object;
+    uint64_t outer[MS_JWRITE_DEPTH / 64]; /* one bit per level: is_object outside of it */
 };
 
-/* max bounds the buffered text: the whole of it without a drain. indent as above. */
+/* max bounds the buffered text: the whole of it without a drain, with one 256 KiB are plenty for
+ * any value, as long strings pass in pieces. indent as above. */
 void ms_jwrite_init(struct ms_jwrite *w, int indent, size_t max);
 void ms_jwrite_obj(struct ms_jwrite *w);
 void ms_jwrite_obj_end(struct ms_jwrite *w);

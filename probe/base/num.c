@@ -21,9 +21,9 @@
 #include "probe/base/num.h"
 
 #include "probe/base/num_pow10.h"
+#include "probe/base/scan.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <string.h>
 
 static const char digit_pairs[] = "00010203040506070809101112131415161718192021222324"
@@ -68,17 +68,6 @@ struct decimal {
 
 enum { WORD_DIGITS = 19 }; /* always fit in 64 bits */
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool all_digits8(uint64_t v)
-{
-    const uint64_t high = 0xF0F0F0F0F0F0F0F0U;
-    return ((v & high) | (((v + 0x0606060606060606U) & high) >> 4)) == 0x3333333333333333U;
-}
-
 /* The value of eight digits, the first in the lowest byte: neighbours are joined into pairs, pairs
  * into fours, fours into one. */
 static uint64_t value8(uint64_t v)
@@ -95,15 +84,13 @@ static uint64_t value8(uint64_t v)
 static const char *take_digits(const char *p, const char *end, uint64_t *w)
 {
     while (end - p >= 8) {
-        uint64_t v;
-        memcpy(&v, p, sizeof v);
-        v = le64toh(v);
-        if (!all_digits8(v))
+        uint64_t v = ms_load8(p);
+        if (!ms_all_digits8(v))
             break;
         *w = *w * 100000000 + value8(v);
         p += 8;
     }
-    while (p < end && is_digit(*p))
+    while (p < end && ms_is_digit(*p))
         *w = *w * 10 + (uint64_t)(*p++ - '0');
     return p;
 }
@@ -114,10 +101,10 @@ static const char *take_exponent(const char *p, const char *end, int64_t *exp10)
     bool negative = p < end && *p == '-';
     if (p < end && (*p == '-' || *p == '+'))
         p++;
-    if (p == end || !is_digit(*p))
+    if (p == end || !ms_is_digit(*p))
         return NULL;
     int64_t e = 0;
-    for (; p < end && is_digit(*p); p++) {
+    for (; p < end && ms_is_digit(*p); p++) {
         if (e < INT64_C(100000000000000000))
             e = e * 10 + (*p - '0');
     }

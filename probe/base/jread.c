@@ -1,0 +1,655 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * jread: the pull reader.
+ *
+ * A state says what may come next in the current container; the only memory of
+ * the outer ones is one bit per level.  Every token is checked in full before it
+ * is returned, so a caller that takes tokens to MS_J_END has read valid JSON.
+ *
+ * Speed comes from where the bytes are.  A dump is one third indentation and one
+ * third short strings, so those two runs go 16 bytes at a time (scan.h), a key
+ * takes its colon with it, and UTF-8 and escapes are looked at only where the
+ * scan stopped for them.
+ */
+#include "probe/base/jread.h"
+
+#include "probe/base/num.h"
+#include "probe/base/scan.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+enum state {
+    TOP_VALUE, /* the one value of a text */
+    TOP_END,   /* nothing more */
+    OBJ_FIRST, /* a key or '}' */
+    OBJ_KEY,   /* a key: a comma went before */
+    OBJ_VALUE, /* a value: a key and its colon went before */
+    OBJ_NEXT,  /* ',' or '}' */
+    ARR_FIRST, /* a value or ']' */
+    ARR_VALUE, /* a value: a comma went before */
+    ARR_NEXT,  /* ',' or ']' */
+    FAILED,
+};
+
+/* ---- state -------------------------------------------------------------------- */
+
+static enum ms_jtok fail_rc(struct ms_jread *r, enum ms_rc rc, const char *at, const char *why)
+{
+    r->state = FAILED;
+    r->bad_rc = rc;
+    r->bad_at = at;
+    r->bad_why = why;
+    return MS_J_ERR;
+}
+
+static enum ms_jtok fail(struct ms_jread *r, const char *at, const char *why)
+{
+    return fail_rc(r, MS_E_FORMAT, at, why);
+}
+
+/* A value has been read, whole: what may come behind it. */
+static inline void after_value(struct ms_jread *r)
+{
+    if (r->state == OBJ_VALUE)
+        r->state = OBJ_NEXT;
+    else
+        r->state = r->state == TOP_VALUE ? TOP_END : ARR_NEXT;
+}
+
+static enum ms_jtok open_container(struct ms_jread *r, bool is_object)
+{
+    if (r->depth == MS_JREAD_DEPTH)
+        return fail_rc(r, MS_E_LIMIT, r->at, "nested deeper than 512 levels");
+    uint64_t bit = UINT64_C(1) << (r->depth % 64);
+    uint64_t *word = &r->in_object[r->depth / 64];
+    *word = is_object ? *word | bit : *word & ~bit;
+    r->depth++;
+    r->at++;
+    r->state = is_object ? OBJ_FIRST : ARR_FIRST;
+    return is_object ? MS_J_OBJ : MS_J_ARR;
+}
+
+static bool level_is_object(const struct ms_jread *r, uint32_t level)
+{
+    return (r->in_object[level / 64] >> (level % 64) & 1) != 0;
+}
+
+/* Leave the innermost container, whose bracket has been read or is taken as read. */
+static enum ms_jtok close_container(struct ms_jread *r)
+{
+    bool was_object = level_is_object(r, --r->depth);
+    if (r->depth != 0)
+        r->state = level_is_object(r, r->depth - 1) ? OBJ_NEXT : ARR_NEXT;
+    else
+        r->state = (r->flags & MS_JREAD_MEMBERS) != 0 ? OBJ_NEXT : TOP_END;
+    return was_object ? MS_J_OBJ_END : MS_J_ARR_END;
+}
+
+/* ---- the end of the text --------------------------------------------------------- */
+
+static bool is_tolerant(const struct ms_jread *r)
+{
+    return (r->flags & MS_JREAD_TOLERANT) != 0;
+}
+
+static const char *why_not_here(const struct ms_jread *r)
+{
+    if ((r->flags & MS_JREAD_MORE) != 0 && r->depth == 0)
+        return "expected ',' at the end of a part";
+    switch ((enum state)r->state) {
+    case TOP_VALUE:
+        return "empty file";
+    case OBJ_VALUE:
+        return "the text ends where a value was expected; the file may be cut off";
+    case ARR_FIRST:
+    case ARR_VALUE:
+    case ARR_NEXT:
+        return "the text ends inside an array; the file may be cut off";
+    default:
+        return "the text ends inside an object; the file may be cut off";
+    }
+}
+
+/* No token begins before the end of the text. */
+static enum ms_jtok at_end(struct ms_jread *r)
+{
+    if (r->state == TOP_END)
+        return MS_J_END;
+    if ((r->flags & MS_JREAD_MEMBERS) != 0 && r->depth == 0) {
+        bool more = (r->flags & MS_JREAD_MORE) != 0;
+        if (more ? r->state == OBJ_KEY : r->state == OBJ_NEXT || r->state == OBJ_FIRST)
+            return MS_J_END;
+    }
+    if (!is_tolerant(r))
+        return fail(r, r->at, why_not_here(r));
+    r->truncated = true;
+    if (r->state == OBJ_VALUE || r->state == TOP_VALUE) {
+        after_value(r);
+        return MS_J_NULL;
+    }
+    if (r->depth != 0)
+        return close_container(r);
+    r->state = TOP_END; /* a run of members that ends behind a comma */
+    return MS_J_END;
+}
+
+/* The text ends inside the token that began at r->tok. */
+static enum ms_jtok cut_off(struct ms_jread *r, const char *why)
+{
+    if (!is_tolerant(r))
+        return fail(r, r->tok, why);
+    r->at = r->end;
+    r->truncated = true;
+    if (r->state == OBJ_FIRST || r->state == OBJ_KEY)
+        return at_end(r); /* half a key is no member */
+    after_value(r);
+    return MS_J_NULL;
+}
+
+/* ---- strings ----------------------------------------------------------------------- */
+
+static int hex_value(char c)
+{
+    if (ms_is_digit(c))
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The place behind the escape at p; NULL at the end of the text or, with bad_why set, on a fault. */
+static const char *pass_escape(struct ms_jread *r, const char *p)
+{
+    r->escaped = true;
+    if (r->end - p < 2)
+        return NULL;
+    if (p[1] != 'u') {
+        if (p[1] != '\0' && strchr("\"\\/bfnrt", p[1]) != NULL)
+            return p + 2;
+        fail(r, p, "unknown escape in a string; a backslash is written \\\\");
+        return NULL;
+    }
+    for (const char *h = p + 2; h < p + 6; h++) {
+        if (h == r->end)
+            return NULL;
+        if (hex_value(*h) < 0) {
+            fail(r, p, "expected four hexadecimal digits after \\u");
+            return NULL;
+        }
+    }
+    return p + 6;
+}
+
+/* Nothing from p to the end contradicts a longer UTF-8 sequence. */
+static bool is_cut_utf8(const char *p, const char *end)
+{
+    unsigned char lead = (unsigned char)*p;
+    ptrdiff_t need = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+    if (lead < 0xC2 || lead > 0xF4 || end - p >= need)
+        return false;
+    while (++p < end) {
+        if (((unsigned char)*p & 0xC0) != 0x80)
+            return false;
+    }
+    return true;
+}
+
+/* The place behind the byte at p that stopped the scan of a string; NULL as above. */
+static const char *pass_special(struct ms_jread *r, const char *p)
+{
+    if (p == r->end)
+        return NULL;
+    if (*p == '\\')
+        return pass_escape(r, p);
+    if ((unsigned char)*p < ' ') {
+        fail(r, p, "control character in a string; it must be written as an escape");
+        return NULL;
+    }
+    unsigned n = ms_utf8_len(p, (size_t)(r->end - p));
+    if (n == 0 && !is_cut_utf8(p, r->end))
+        fail(r, p, "invalid UTF-8 in a string");
+    return n != 0 ? p + n : NULL;
+}
+
+static bool set_text(struct ms_jread *r, const char *from, const char *to)
+{
+    if ((uint64_t)(to - from) > UINT32_MAX) {
+        fail_rc(r, MS_E_LIMIT, r->tok, "text of 4 GiB or more");
+        return false;
+    }
+    r->text = (struct ms_str){from, (uint32_t)(to - from)};
+    return true;
+}
+
+/* The string at r->at.  On false, bad_why is set or the text ends inside the string. */
+static inline bool pass_string(struct ms_jread *r)
+{
+    const char *from = r->at + 1;
+    r->tok = r->at;
+    r->escaped = false;
+    const char *p = ms_scan_plain(from, r->end);
+    while (p == r->end || *p != '"') {
+        p = pass_special(r, p);
+        if (p == NULL)
+            return false;
+        p = ms_scan_plain(p, r->end);
+    }
+    r->at = p + 1;
+    return set_text(r, from, p);
+}
+
+static enum ms_jtok no_string(struct ms_jread *r)
+{
+    if (r->bad_why != NULL)
+        return MS_J_ERR;
+    return cut_off(r, "this string has no closing quote; the file may be cut off");
+}
+
+static inline enum ms_jtok take_string(struct ms_jread *r)
+{
+    if (!pass_string(r))
+        return no_string(r);
+    after_value(r);
+    return MS_J_STR;
+}
+
+/* A key and the colon behind it. */
+static inline enum ms_jtok take_key(struct ms_jread *r)
+{
+    if (r->at == r->end)
+        return at_end(r);
+    if (*r->at != '"')
+        return fail(r, r->at,
+                    r->state == OBJ_KEY ? "expected a key in quotes after ','"
+                                        : "expected a key in quotes or '}'");
+    if (!pass_string(r))
+        return no_string(r);
+    r->at = ms_scan_space(r->at, r->end);
+    if (r->at == r->end)
+        return cut_off(r, "this key has no value; the file may be cut off");
+    if (*r->at != ':')
+        return fail(r, r->at, "expected ':' after a key");
+    r->at++;
+    r->state = OBJ_VALUE;
+    return MS_J_KEY;
+}
+
+/* ---- numbers and words --------------------------------------------------------------- */
+
+/* At least one digit at *p; false, with bad_why set or at the end of the text, when there is none. */
+static bool pass_digits(struct ms_jread *r, const char **p, const char *why)
+{
+    const char *to = ms_scan_digits(*p, r->end);
+    if (to == *p && to != r->end)
+        fail(r, to, why);
+    bool any = to != *p;
+    *p = to;
+    return any;
+}
+
+/* The fraction and the exponent, when they are there. */
+static bool pass_fraction(struct ms_jread *r, const char **p)
+{
+    if (*p < r->end && **p == '.') {
+        ++*p;
+        if (!pass_digits(r, p, "expected a digit after '.' in a number"))
+            return false;
+    }
+    if (*p < r->end && (**p | 0x20) == 'e') {
+        ++*p;
+        if (*p < r->end && (**p == '+' || **p == '-'))
+            ++*p;
+        return pass_digits(r, p, "expected a digit in the exponent of a number");
+    }
+    return true;
+}
+
+static enum ms_jtok no_number(struct ms_jread *r)
+{
+    if (r->bad_why != NULL)
+        return MS_J_ERR;
+    return cut_off(r, "the text ends inside this number; the file may be cut off");
+}
+
+/* from is behind the sign. */
+static inline enum ms_jtok take_number(struct ms_jread *r, const char *from)
+{
+    const char *p = from;
+    if (!pass_digits(r, &p, "expected a digit after '-'"))
+        return no_number(r);
+    if (*from == '0' && p - from > 1)
+        return fail(r, r->at, "a number may not begin with 0");
+    if (!pass_fraction(r, &p))
+        return no_number(r);
+    /* A text that has been cut may have lost digits, unless the number is all of it. */
+    if (p == r->end && is_tolerant(r) && r->state != TOP_VALUE)
+        return no_number(r);
+    if (!set_text(r, r->at, p))
+        return MS_J_ERR;
+    r->at = p;
+    after_value(r);
+    return MS_J_NUM;
+}
+
+/* word stands at `from`, which is r->at or behind its sign. */
+static enum ms_jtok take_word(struct ms_jread *r, const char *from, struct ms_str word,
+                              enum ms_jtok tok)
+{
+    size_t left = (size_t)(r->end - from);
+    if (memcmp(from, word.p, left < word.n ? left : word.n) != 0)
+        return fail(r, r->at, "expected a value");
+    if (left < word.n)
+        return cut_off(r, "the text ends inside this word; the file may be cut off");
+    set_text(r, r->at, from + word.n);
+    r->at = from + word.n;
+    after_value(r);
+    return tok;
+}
+
+static enum ms_jtok take_negative(struct ms_jread *r)
+{
+    const char *from = r->at + 1;
+    if (from < r->end && *from == 'I')
+        return take_word(r, from, MS_STR("Infinity"), MS_J_NUM);
+    return take_number(r, from);
+}
+
+static inline enum ms_jtok take_value(struct ms_jread *r)
+{
+    if (r->at == r->end)
+        return at_end(r);
+    r->tok = r->at;
+    switch (*r->at) {
+    case '"':
+        return take_string(r);
+    case '{':
+        return open_container(r, true);
+    case '[':
+        return open_container(r, false);
+    case '-':
+        return take_negative(r);
+    case 't':
+        return take_word(r, r->at, MS_STR("true"), MS_J_TRUE);
+    case 'f':
+        return take_word(r, r->at, MS_STR("false"), MS_J_FALSE);
+    case 'n':
+        return take_word(r, r->at, MS_STR("null"), MS_J_NULL);
+    case 'N':
+        return take_word(r, r->at, MS_STR("NaN"), MS_J_NUM);
+    case 'I':
+        return take_word(r, r->at, MS_STR("Infinity"), MS_J_NUM);
+    default:
+        if (ms_is_digit(*r->at))
+            return take_number(r, r->at);
+        return fail(r, r->at, "expected a value");
+    }
+}
+
+/* ---- the reader -------------------------------------------------------------------------- */
+
+static void set_up(struct ms_jread *r, const char *file, const char *p, size_t n, unsigned flags)
+{
+    static const char nothing[] = "";
+    memset(r, 0, sizeof *r);
+    r->at = r->tok = p != NULL ? p : nothing;
+    r->end = r->at + n;
+    r->file = p != NULL ? file : nothing;
+    r->flags = (uint8_t)flags;
+    r->state = (flags & MS_JREAD_MEMBERS) != 0 ? OBJ_FIRST : TOP_VALUE;
+}
+
+void ms_jread_init(struct ms_jread *r, const char *p, size_t n, unsigned flags)
+{
+    set_up(r, p, p, n, flags);
+}
+
+void ms_jread_init_part(struct ms_jread *r, const char *file, const char *p, size_t n, bool last,
+                        unsigned flags)
+{
+    flags |= MS_JREAD_MEMBERS;
+    /* Only the end of the whole text can have been cut off. */
+    if (!last)
+        flags = (flags | MS_JREAD_MORE) & ~(unsigned)MS_JREAD_TOLERANT;
+    set_up(r, file, p, n, flags);
+}
+
+static void pass_comma(struct ms_jread *r, enum state next)
+{
+    r->state = (uint8_t)next;
+    r->at = r->tok = ms_scan_space(r->at + 1, r->end);
+}
+
+static enum ms_jtok next_in_object(struct ms_jread *r)
+{
+    if (r->at == r->end)
+        return at_end(r);
+    if (*r->at == ',') {
+        pass_comma(r, OBJ_KEY);
+        return take_key(r);
+    }
+    if (r->depth == 0)
+        return fail(r, r->at, "expected ',' after a value");
+    if (*r->at != '}')
+        return fail(r, r->at, "expected ',' or '}' after a value");
+    r->at++;
+    return close_container(r);
+}
+
+static enum ms_jtok next_in_array(struct ms_jread *r)
+{
+    if (r->at == r->end)
+        return at_end(r);
+    if (*r->at == ',') {
+        pass_comma(r, ARR_VALUE);
+        return take_value(r);
+    }
+    if (*r->at != ']')
+        return fail(r, r->at, "expected ',' or ']' after a value");
+    r->at++;
+    return close_container(r);
+}
+
+/* Behind an opening bracket: is the container empty? */
+static bool take_close(struct ms_jread *r, char bracket)
+{
+    if (r->at == r->end || *r->at != bracket || r->depth == 0)
+        return false;
+    r->at++;
+    return true;
+}
+
+enum ms_jtok ms_jread_next(struct ms_jread *r)
+{
+    r->at = r->tok = ms_scan_space(r->at, r->end);
+    switch ((enum state)r->state) {
+    case OBJ_NEXT:
+        return next_in_object(r);
+    case ARR_NEXT:
+        return next_in_array(r);
+    case OBJ_FIRST:
+        return take_close(r, '}') ? close_container(r) : take_key(r);
+    case ARR_FIRST:
+        return take_close(r, ']') ? close_container(r) : take_value(r);
+    case OBJ_KEY:
+        return take_key(r);
+    case OBJ_VALUE:
+    case ARR_VALUE:
+    case TOP_VALUE:
+        return take_value(r);
+    case TOP_END:
+        return r->at == r->end ? MS_J_END : fail(r, r->at, "text after the end of the value");
+    case FAILED:
+        break;
+    }
+    return MS_J_ERR;
+}
+
+enum ms_jtok ms_jread_skip(struct ms_jread *r, enum ms_jtok tok)
+{
+    if (tok == MS_J_KEY)
+        tok = ms_jread_next(r);
+    if (tok != MS_J_OBJ && tok != MS_J_ARR)
+        return tok;
+    for (uint32_t outer = r->depth - 1; tok != MS_J_ERR && r->depth != outer;)
+        tok = ms_jread_next(r);
+    return tok;
+}
+
+/* Lines are counted only for a message. */
+static uint32_t line_of(const struct ms_jread *r, const char *at)
+{
+    uint32_t line = 1;
+    for (const char *p = r->file; p < at && line < UINT32_MAX; line++) {
+        p = memchr(p, '\n', (size_t)(at - p));
+        if (p == NULL)
+            break;
+        p++;
+    }
+    return line;
+}
+
+enum ms_rc ms_jread_fail(const struct ms_jread *r, struct ms_err *err)
+{
+    assert(r->state == FAILED);
+    return ms_fail_at(err, r->bad_rc, line_of(r, r->bad_at), r->bad_at - r->file, "%s", r->bad_why);
+}
+
+enum ms_rc ms_jread_reject(const struct ms_jread *r, struct ms_err *err, const char *fmt, ...)
+{
+    char why[256];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(why, sizeof why, fmt, ap);
+    va_end(ap);
+    return ms_fail_at(err, MS_E_FORMAT, line_of(r, r->tok), r->tok - r->file, "%s", why);
+}
+
+/* ---- values ------------------------------------------------------------------------------ */
+
+static uint32_t hex4(const char *p)
+{
+    uint32_t v = 0;
+    for (int i = 0; i < 4; i++)
+        v = v << 4 | (uint32_t)hex_value(p[i]);
+    return v;
+}
+
+/* UTF-8 of c; also of a lone surrogate, which no valid UTF-8 has. */
+static unsigned put_utf8(char *out, uint32_t c)
+{
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    unsigned n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (unsigned i = n; --i > 0; c >>= 6)
+        out[i] = (char)(0x80 | (c & 0x3F));
+    static const uint8_t lead[] = {0, 0, 0xC0, 0xE0, 0xF0};
+    out[0] = (char)(lead[n] | c);
+    return n;
+}
+
+/* The escape at p, which the reader has checked; *to takes its text.  Returns the place behind. */
+static const char *unescape(const char *p, const char *end, char **to)
+{
+    static const char from[] = "\"\\/bfnrt";
+    static const char plain[] = "\"\\/\b\f\n\r\t";
+    if (p[1] != 'u') {
+        *(*to)++ = plain[strchr(from, p[1]) - from];
+        return p + 2;
+    }
+    uint32_t c = hex4(p + 2);
+    p += 6;
+    if ((c & 0xFC00) == 0xD800 && end - p >= 6 && p[0] == '\\' && p[1] == 'u') {
+        uint32_t low = hex4(p + 2);
+        if ((low & 0xFC00) == 0xDC00) {
+            c = 0x10000 + ((c & 0x3FF) << 10) + (low & 0x3FF);
+            p += 6;
+        }
+    }
+    *to += put_utf8(*to, c);
+    return p;
+}
+
+enum ms_rc ms_jread_text(const struct ms_jread *r, struct ms_buf *scratch, struct ms_str *out,
+                         struct ms_err *err)
+{
+    if (!r->escaped) {
+        *out = r->text;
+        return MS_OK;
+    }
+    ms_buf_clear(scratch);
+    /* Every escape is longer than what it stands for. */
+    char *to = ms_buf_room(scratch, r->text.n);
+    if (to == NULL)
+        return ms_buf_check(scratch, err);
+    const char *p = r->text.p;
+    const char *end = p + r->text.n;
+    while (p < end) {
+        const char *slash = memchr(p, '\\', (size_t)(end - p));
+        size_t run = (size_t)((slash != NULL ? slash : end) - p);
+        memcpy(to, p, run);
+        to += run;
+        p += run;
+        if (slash != NULL)
+            p = unescape(p, end, &to);
+    }
+    scratch->n = (size_t)(to - scratch->p);
+    *out = ms_buf_slice(scratch);
+    return MS_OK;
+}
+
+bool ms_jread_f64(const struct ms_jread *r, double *out)
+{
+    return ms_num_parse_f64(r->text.p, r->text.n, out);
+}
+
+bool ms_jread_i64(const struct ms_jread *r, int64_t *out)
+{
+    return ms_str_i64(r->text, out);
+}
+
+bool ms_jread_is_int(const struct ms_jread *r)
+{
+    bool negative = r->text.n != 0 && r->text.p[0] == '-';
+    return ms_str_all_digits(ms_str_sub(r->text, negative, r->text.n));
+}
+
+/* ---- parts ------------------------------------------------------------------------------- */
+
+/* The first place behind `from` where ',' newline, `indent` blanks and a quote stand; the newline
+ * is the place.  NULL when there is none. */
+static const char *find_record(const char *from, const char *end, unsigned indent)
+{
+    for (const char *p = from + 1; p < end; p++) {
+        p = memchr(p, '\n', (size_t)(end - p));
+        if (p == NULL || (size_t)(end - p) < (size_t)indent + 2)
+            return NULL;
+        if (p[-1] != ',' || p[indent + 1] != '"')
+            continue;
+        unsigned blanks = 0;
+        while (blanks < indent && p[blanks + 1] == ' ')
+            blanks++;
+        if (blanks == indent)
+            return p;
+    }
+    return NULL;
+}
+
+unsigned ms_jread_split(const char *p, size_t n, unsigned indent, unsigned parts, size_t *cut)
+{
+    unsigned made = 1;
+    cut[0] = 0;
+    /* Without indentation a record looks like what is inside it. */
+    for (unsigned i = 1; i < parts && indent != 0; i++) {
+        size_t target = n / parts * i;
+        if (target <= cut[made - 1])
+            continue;
+        const char *at = find_record(p + target, p + n, indent);
+        if (at == NULL)
+            break;
+        cut[made++] = (size_t)(at - p);
+    }
+    cut[made] = n;
+    return made;
+}

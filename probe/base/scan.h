@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * scan: runs of bytes that JSON text is made of, 16 at a time where the
+ * processor can.  Nothing at or past `end` is read; the last bytes of a text go
+ * one by one.
+ */
+#ifndef PROBE_BASE_SCAN_H
+#define PROBE_BASE_SCAN_H
+
+#include <endian.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+static inline bool ms_is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+/* May stand in a JSON string as it is and needs no further look: printable ASCII and DEL, except
+ * the quote and the backslash. */
+static inline bool ms_is_plain(char c)
+{
+    return (signed char)c >= ' ' && c != '"' && c != '\\';
+}
+
+/* Each version defines a block of 16 bytes and, for a block, a mask with MS_SCAN_BITS bits for each
+ * byte, set where the byte ends the run. */
+#if defined(__SSE2__)
+enum { MS_SCAN_BITS = 1 };
+typedef __m128i ms_scan_block;
+
+static inline ms_scan_block ms_scan_load(const char *p)
+{
+    return _mm_loadu_si128((const __m128i *)(const void *)p);
+}
+static inline uint64_t ms_scan_not_plain(ms_scan_block x)
+{
+    /* Compared as signed bytes, 0x80 and up are below ' ' too. */
+    __m128i stop = _mm_cmplt_epi8(x, _mm_set1_epi8(' '));
+    stop = _mm_or_si128(stop, _mm_cmpeq_epi8(x, _mm_set1_epi8('"')));
+    stop = _mm_or_si128(stop, _mm_cmpeq_epi8(x, _mm_set1_epi8('\\')));
+    return (uint64_t)(uint32_t)_mm_movemask_epi8(stop);
+}
+static inline uint64_t ms_scan_not_blank(ms_scan_block x)
+{
+    return (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8(' '))) ^ 0xFFFF;
+}
+#elif defined(__aarch64__)
+enum { MS_SCAN_BITS = 4 };
+typedef uint8x16_t ms_scan_block;
+
+static inline ms_scan_block ms_scan_load(const char *p)
+{
+    return vld1q_u8((const uint8_t *)p);
+}
+/* NEON has no mask of sign bits; narrowing leaves four bits of each byte. */
+static inline uint64_t ms_scan_mask(uint8x16_t stop)
+{
+    uint8x8_t narrow = vshrn_n_u16(vreinterpretq_u16_u8(stop), 4);
+    return vget_lane_u64(vreinterpret_u64_u8(narrow), 0);
+}
+static inline uint64_t ms_scan_not_plain(ms_scan_block x)
+{
+    uint8x16_t stop = vcltq_s8(vreinterpretq_s8_u8(x), vdupq_n_s8(' '));
+    stop = vorrq_u8(stop, vceqq_u8(x, vdupq_n_u8('"')));
+    stop = vorrq_u8(stop, vceqq_u8(x, vdupq_n_u8('\\')));
+    return ms_scan_mask(stop);
+}
+static inline uint64_t ms_scan_not_blank(ms_scan_block x)
+{
+    return ms_scan_mask(vmvnq_u8(vceqq_u8(x, vdupq_n_u8(' '))));
+}
+#endif
+
+/* First byte that is not plain, or end. */
+static inline const char *ms_scan_plain(const char *p, const char *end)
+{
+#if defined(__SSE2__) || defined(__aarch64__)
+    for (; end - p >= 16; p += 16) {
+        uint64_t stop = ms_scan_not_plain(ms_scan_load(p));
+        if (stop != 0)
+            return p + __builtin_ctzll(stop) / MS_SCAN_BITS;
+    }
+#endif
+    while (p < end && ms_is_plain(*p))
+        p++;
+    return p;
+}
+
+/* First byte that is not whitespace, or end.  Blanks come in runs, as indentation; the other three
+ * come alone. */
+static inline const char *ms_scan_space(const char *p, const char *end)
+{
+    for (; p < end && ms_is_space(*p); p++) {
+#if defined(__SSE2__) || defined(__aarch64__)
+        for (; end - p > 16; p += 16) {
+            uint64_t stop = ms_scan_not_blank(ms_scan_load(p + 1));
+            if (stop != 0) {
+                p += __builtin_ctzll(stop) / MS_SCAN_BITS;
+                break;
+            }
+        }
+#endif
+    }
+    return p;
+}
+
+static inline bool ms_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+/* Eight bytes, the first lowest. */
+static inline uint64_t ms_load8(const char *p)
+{
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return le64toh(v);
+}
+static inline bool ms_all_digits8(uint64_t v)
+{
+    const uint64_t high = 0xF0F0F0F0F0F0F0F0U;
+    return ((v & high) | (((v + 0x0606060606060606U) & high) >> 4)) == 0x3333333333333333U;
+}
+/* First byte that is not a digit, or end. */
+static inline const char *ms_scan_digits(const char *p, const char *end)
+{
+    while (end - p >= 8 && ms_all_digits8(ms_load8(p)))
+        p += 8;
+    while (p < end && ms_is_digit(*p))
+        p++;
+    return p;
+}
+
+#endif
