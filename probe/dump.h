@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * dump: one rank's dump.json (or debug.json) opened as flat rows.
+ *
+ *     dump.json ──map──► nodes[]  one per record, in file order
+ *                          │ first_row, nrows
+ *                          ▼
+ *                        rows[]   one per leaf, depth first: (path, offset, length)
+ *
+ * The file stays mapped and a leaf stays text until it is asked for, so a dump
+ * of any size costs about 24 bytes a row.  Record names point into the map.
+ * Large files are read in parts by several threads; the result is the same.
+ */
+#ifndef PROBE_DUMP_H
+#define PROBE_DUMP_H
+
+#include "probe/base/io.h"
+#include "probe/base/map.h"
+#include "probe/base/pool.h"
+#include "probe/leaf.h"
+#include "probe/name.h"
+
+/* Where in a record a row comes from, in the order rows are listed. */
+enum probe_section {
+    PROBE_SEC_INPUT_ARGS,
+    PROBE_SEC_INPUT_KWARGS,
+    PROBE_SEC_INPUT,
+    PROBE_SEC_OUTPUT,
+    PROBE_SEC_PARAMETERS,
+    PROBE_SEC_PGRAD,
+    PROBE_SEC_DEBUG,
+    PROBE_SECTIONS
+};
+
+struct probe_row {
+    uint64_t off;  /* of the leaf's JSON in the file */
+    uint32_t len;
+    uint32_t node;
+    uint32_t path; /* "input.0", "parameters.weight": see probe_row_path */
+    uint8_t section, kind, flags;
+};
+
+enum probe_node_flags {
+    PROBE_NODE_RECOMPUTE_SAID = 1 << 0, /* is_recompute is there (older dumps) */
+    PROBE_NODE_RECOMPUTE = 1 << 1,
+    PROBE_NODE_NAN_SAID = 1 << 2, /* is_nan is there (task nan_check) */
+    PROBE_NODE_NAN = 1 << 3,
+};
+
+struct probe_node {
+    uint64_t off; /* of the record's name in the file */
+    uint32_t first_row, nrows;
+    uint8_t kind, dir, flags; /* enum probe_node_kind, probe_dir, probe_node_flags */
+};
+
+enum probe_framework { PROBE_FW_UNKNOWN, PROBE_FW_PYTORCH, PROBE_FW_MINDSPORE, PROBE_FW_MINDTORCH };
+
+/* What can be compared: both sides of a comparison must agree. */
+enum probe_mode { PROBE_MODE_SUMMARY, PROBE_MODE_MD5, PROBE_MODE_TENSOR, PROBE_MODE_STRUCTURE };
+
+enum probe_open_flags {
+    /* Read what is complete of a file that a kill cut off; keep the last of records that appear
+     * twice.  What was wrong is in `problems`. */
+    PROBE_OPEN_TOLERANT = 1 << 0,
+};
+
+struct probe_dump {
+    char *path;
+    struct ms_file file;
+    struct ms_str task, level; /* as written; empty when absent */
+    struct ms_str data_dir;    /* dump_data_dir; p is NULL when null or absent */
+    enum probe_framework framework;
+    enum probe_mode mode;
+    struct ms_map names; /* node index <-> name */
+    MS_VEC(struct probe_node) nodes;
+    MS_VEC(struct probe_row) rows;
+    struct ms_map paths;
+    MS_VEC(struct ms_str) problems;
+    struct ms_arena *arena; /* text that is not in the file */
+    bool borrowed;          /* file is the caller's text */
+};
+
+/* The largest dump.json the official tool reads. */
+#define PROBE_JSON_MAX ((size_t)10 << 30)
+
+/* Open a dump.json or debug.json; the error names path, line and byte.  pool may be NULL. */
+enum ms_rc probe_dump_open(struct probe_dump **dump, const char *path, unsigned flags,
+                           struct ms_pool *pool, struct ms_err *err) MS_MUST_USE;
+/* The same for text that outlives the dump. */
+enum ms_rc probe_dump_parse(struct probe_dump **dump, const char *name, struct ms_str text,
+                            unsigned flags, struct ms_pool *pool, struct ms_err *err) MS_MUST_USE;
+void probe_dump_close(struct probe_dump *dump);
+
+static inline struct ms_str probe_node_name(const struct probe_dump *d, uint32_t node)
+{
+    return ms_map_key(&d->names, node);
+}
+/* Index of a record, or MS_MAP_NONE. */
+static inline uint32_t probe_node_find(const struct probe_dump *d, struct ms_str name)
+{
+    return ms_map_get(&d->names, name);
+}
+static inline struct ms_str probe_row_path(const struct probe_dump *d, const struct probe_row *r)
+{
+    return ms_map_key(&d->paths, r->path);
+}
+/* The leaf of a row; its slices are borrowed from the dump. */
+void probe_row_leaf(const struct probe_dump *d, const struct probe_row *r,
+                    struct probe_leaf *leaf);
+/* Full name: node and path, or the data file's name without extension where there is one. */
+void probe_row_name(const struct probe_dump *d, const struct probe_row *r, struct ms_buf *out);
+
+const char *probe_framework_text(enum probe_framework f);
+const char *probe_mode_text(enum probe_mode m);
+/* "input_args", ... */
+extern const char *const probe_section_names[PROBE_SECTIONS];
+
+#endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * find: the directory layouts of dumps.
+ *
+ * A process whose rank was not known when it began to dump has a directory
+ * proc{PID} (pid{PID} from aclgraph); those are numbered in ascending order of
+ * PID behind the ranks, and a note says so.
+ */
+#include "probe/find.h"
+
+#include "probe/base/arena.h"
+#include "probe/base/mem.h"
+
+#include <limits.h>
+
+enum dir_kind { DIR_OTHER, DIR_RANK, DIR_PROC, DIR_STEP };
+
+static enum ms_rc no_memory(struct ms_err *err)
+{
+    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+}
+
+/* Digits behind a word; a bare word counts as 0 where the official tool lets it. */
+static bool numbered(struct ms_str name, struct ms_str word, bool bare_ok, int64_t *number)
+{
+    if (!ms_str_starts(name, word))
+        return false;
+    struct ms_str digits = ms_str_sub(name, word.n, name.n);
+    *number = 0;
+    return digits.n == 0 ? bare_ok : digits.p[0] != '-' && ms_str_i64(digits, number);
+}
+
+static enum dir_kind kind_of(struct ms_str name, int64_t *number)
+{
+    if (numbered(name, MS_STR("rank"), true, number))
+        return DIR_RANK;
+    if (numbered(name, MS_STR("step"), true, number))
+        return DIR_STEP;
+    if (numbered(name, MS_STR("proc"), false, number) ||
+        numbered(name, MS_STR("pid"), false, number))
+        return DIR_PROC;
+    *number = -1;
+    return DIR_OTHER;
+}
+
+static const char *join(struct probe_places *ps, const char *dir, struct ms_str name)
+{
+    struct ms_buf b = {.max = PATH_MAX};
+    size_t n = strlen(dir);
+    ms_buf_puts(&b, dir);
+    if (n != 0 && dir[n - 1] != '/')
+        ms_buf_putc(&b, '/');
+    ms_buf_str(&b, name);
+    struct ms_str s = b.bad == MS_OK ? ms_arena_str(ps->arena, ms_buf_slice(&b)) : MS_STR_NONE;
+    ms_buf_free(&b);
+    return s.p;
+}
+
+static enum ms_rc add_note(struct probe_places *ps, struct ms_err *err, const char *fmt, ...)
+    MS_PRINTF(3, 4);
+static enum ms_rc add_note(struct probe_places *ps, struct ms_err *err, const char *fmt, ...)
+{
+    struct ms_buf b = {.max = 3 * PATH_MAX};
+    va_list ap;
+    va_start(ap, fmt);
+    ms_buf_vprintf(&b, fmt, ap);
+    va_end(ap);
+    struct ms_str s = b.bad == MS_OK ? ms_arena_str(ps->arena, ms_buf_slice(&b)) : MS_STR_NONE;
+    ms_buf_free(&b);
+    const char **slot = s.p != NULL ? ms_vec_push(&ps->notes) : NULL;
+    if (slot == NULL)
+        return no_memory(err);
+    *slot = s.p;
+    return MS_OK;
+}
+
+/* dump.json or debug.json in dir, NULL when there is neither (or no memory). */
+static const char *json_in(struct probe_places *ps, const char *dir)
+{
+    static const char *const names[] = {"dump.json", "debug.json"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *path = join(ps, dir, ms_str_of(names[i]));
+        if (path != NULL && ms_path_kind(path) == MS_KIND_FILE)
+            return path;
+    }
+    return NULL;
+}
+
+static enum ms_rc add_place(struct probe_places *ps, struct probe_place place, struct ms_err *err)
+{
+    struct probe_place *slot = ms_vec_push(&ps->list);
+    if (slot == NULL)
+        return no_memory(err);
+    *slot = place;
+    return MS_OK;
+}
+
+/* A rank's directory inside a step's. */
+static enum ms_rc add_rank(struct probe_places *ps, const char *dir, const char *part, int64_t step,
+                           int64_t rank, struct ms_err *err)
+{
+    const char *json = json_in(ps, dir);
+    if (json == NULL)
+        return add_note(ps, err, "%s: no dump.json in it", dir);
+    return add_place(ps, (struct probe_place){dir, json, part, step, rank}, err);
+}
+
+/* Those of the names that are of one kind, in natural order; *next_rank moves past them. */
+static enum ms_rc add_ranks_of(struct probe_places *ps, const char *dir, const struct ms_dir *d,
+                               enum dir_kind kind, const char *part, int64_t step,
+                               int64_t *next_rank, struct ms_err *err)
+{
+    for (size_t i = 0; i < d->names.n; i++) {
+        int64_t rank;
+        if (kind_of(d->names.p[i], &rank) != kind)
+            continue;
+        const char *sub = join(ps, dir, d->names.p[i]);
+        if (sub == NULL)
+            return no_memory(err);
+        if (ms_path_kind(sub) != MS_KIND_DIR)
+            continue;
+        if (kind == DIR_PROC) {
+            rank = *next_rank;
+            MS_TRY(add_note(ps, err, "%s: rank not known, taken as rank %lld", sub,
+                            (long long)rank));
+        }
+        MS_TRY(add_rank(ps, sub, part, step, rank, err));
+        if (rank >= *next_rank)
+            *next_rank = rank + 1;
+    }
+    return MS_OK;
+}
+
+static enum ms_rc add_step(struct probe_places *ps, const char *dir, const char *part, int64_t step,
+                           struct ms_err *err)
+{
+    struct ms_dir d;
+    int64_t next_rank = 0;
+    MS_TRY(ms_dir_list(&d, dir, err));
+    enum ms_rc rc = add_ranks_of(ps, dir, &d, DIR_RANK, part, step, &next_rank, err);
+    if (rc == MS_OK)
+        rc = add_ranks_of(ps, dir, &d, DIR_PROC, part, step, &next_rank, err);
+    ms_dir_free(&d);
+    return rc;
+}
+
+static enum ms_rc add_root(struct probe_places *ps, const char *dir, const struct ms_dir *d,
+                           const char *part, struct ms_err *err)
+{
+    for (size_t i = 0; i < d->names.n; i++) {
+        int64_t step;
+        if (kind_of(d->names.p[i], &step) != DIR_STEP)
+            continue;
+        const char *sub = join(ps, dir, d->names.p[i]);
+        if (sub == NULL)
+            return no_memory(err);
+        if (ms_path_kind(sub) == MS_KIND_DIR)
+            MS_TRY(add_step(ps, sub, part, step, err));
+    }
+    return MS_OK;
+}
+
+static bool has_kind(const struct ms_dir *d, enum dir_kind a, enum dir_kind b)
+{
+    int64_t number;
+    for (size_t i = 0; i < d->names.n; i++) {
+        enum dir_kind k = kind_of(d->names.p[i], &number);
+        if (k == a || k == b)
+            return true;
+    }
+    return false;
+}
+
+/* Number in the last part of a path of this kind, else -1. */
+static int64_t number_in(struct ms_str name, enum dir_kind kind)
+{
+    int64_t number;
+    return kind_of(name, &number) == kind ? number : -1;
+}
+
+/* Step and rank as the names above the files tell them. */
+static struct probe_place place_of(struct probe_places *ps, const char *dir, const char *json)
+{
+    struct probe_place p = {dir, json, "", -1, -1};
+    const char *above = ms_arena_str(ps->arena, ms_path_dir(dir)).p;
+    p.rank = number_in(ms_path_base(dir), DIR_RANK);
+    if (above != NULL)
+        p.step = number_in(ms_path_base(above), DIR_STEP);
+    return p;
+}
+
+static enum ms_rc find_in_split(struct probe_places *ps, const char *dir, struct ms_err *err)
+{
+    static const char *const parts[] = {"graph", "pynative"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        struct ms_dir d;
+        const char *sub = join(ps, dir, ms_str_of(parts[i]));
+        if (sub == NULL)
+            return no_memory(err);
+        if (ms_path_kind(sub) != MS_KIND_DIR)
+            continue;
+        MS_TRY(ms_dir_list(&d, sub, err));
+        enum ms_rc rc = add_root(ps, sub, &d, parts[i], err);
+        ms_dir_free(&d);
+        MS_TRY(rc);
+    }
+    return MS_OK;
+}
+
+static enum ms_rc find_in_dir(struct probe_places *ps, const char *dir, struct ms_err *err)
+{
+    struct ms_dir d;
+    const char *json = json_in(ps, dir);
+    if (json != NULL)
+        return add_place(ps, place_of(ps, dir, json), err);
+    MS_TRY(ms_dir_list(&d, dir, err));
+    enum ms_rc rc;
+    if (has_kind(&d, DIR_RANK, DIR_PROC))
+        rc = add_step(ps, dir, "", number_in(ms_path_base(dir), DIR_STEP), err);
+    else if (has_kind(&d, DIR_STEP, DIR_STEP))
+        rc = add_root(ps, dir, &d, "", err);
+    else
+        rc = find_in_split(ps, dir, err);
+    ms_dir_free(&d);
+    return rc;
+}
+
+static enum ms_rc find_file(struct probe_places *ps, const char *path, struct ms_err *err)
+{
+    const char *json = ms_arena_str(ps->arena, ms_str_of(path)).p;
+    const char *dir = ms_arena_str(ps->arena, ms_path_dir(path)).p;
+    if (json == NULL || dir == NULL)
+        return no_memory(err);
+    return add_place(ps, place_of(ps, dir, json), err);
+}
+
+static enum ms_rc find(struct probe_places *ps, const char *path, struct ms_err *err)
+{
+    const char *own = ms_arena_str(ps->arena, ms_str_of(path)).p;
+    if (own == NULL)
+        return no_memory(err);
+    /* Anything but a directory is opened as a file, which then says what is wrong with it. */
+    if (ms_path_kind(path) != MS_KIND_DIR)
+        return find_file(ps, path, err);
+    MS_TRY(find_in_dir(ps, own, err));
+    if (ps->list.n != 0)
+        return MS_OK;
+    ms_fail(err, MS_E_NOTFOUND, "%s: no dump in this directory", path);
+    if (ps->notes.n != 0)
+        ms_err_hint(err, "%s", ps->notes.p[0]);
+    else
+        ms_err_hint(err, "expected dump.json, or rank*/ or step*/ directories that lead to one");
+    return MS_E_NOTFOUND;
+}
+
+enum ms_rc probe_find(struct probe_places *places, const char *path, struct ms_err *err)
+{
+    *places = (struct probe_places){.arena = ms_arena_new(SIZE_MAX)};
+    enum ms_rc rc = places->arena != NULL ? find(places, path, err) : no_memory(err);
+    if (rc != MS_OK)
+        probe_places_free(places);
+    return rc;
+}
+
+void probe_places_free(struct probe_places *places)
+{
+    ms_vec_free(&places->list);
+    ms_vec_free(&places->notes);
+    ms_arena_free(places->arena);
+    places->arena = NULL;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leaf: recognising and reading the description of one tensor or value.
+ *
+ * A leaf is an object with a string `type`, or with `class_type`; the key may
+ * stand anywhere in it, and a dict of the user's that has a key `type` holding
+ * another leaf is a container all the same.
+ */
+#include "probe/leaf.h"
+
+#include <assert.h>
+
+const char *const probe_stat_names[PROBE_STATS] = {"Max", "Min", "Mean", "Norm"};
+
+static bool key_is(struct ms_str key, struct ms_str name)
+{
+    return ms_str_eq(key, name);
+}
+
+static void note_type(struct probe_leaf_scan *s, struct ms_str type, bool class_type)
+{
+    s->typed = true;
+    s->class_type |= class_type;
+    s->type = type;
+}
+
+void probe_leaf_note(struct probe_leaf_scan *s, struct ms_str key, enum ms_jtok value,
+                     struct ms_str value_text)
+{
+    switch (key.n) {
+    case 3:
+        if (key_is(key, MS_STR("md5")))
+            s->flags |= PROBE_LEAF_HAS_MD5;
+        break;
+    case 4:
+        if (value == MS_J_STR && key_is(key, MS_STR("type")))
+            note_type(s, value_text, false);
+        break;
+    case 5:
+        s->dtype |= value == MS_J_STR && key_is(key, MS_STR("dtype"));
+        s->shape |= value == MS_J_ARR && key_is(key, MS_STR("shape"));
+        s->value |= key_is(key, MS_STR("value"));
+        break;
+    case 6:
+        s->value |= key_is(key, MS_STR("format"));
+        break;
+    case 9:
+        if (value == MS_J_STR && key_is(key, MS_STR("data_name")))
+            s->flags |= PROBE_LEAF_HAS_DATA_NAME;
+        break;
+    case 10:
+        if (value == MS_J_STR && key_is(key, MS_STR("class_type")))
+            note_type(s, value_text, true);
+        break;
+    case 11:
+        s->group |= value == MS_J_ARR && key_is(key, MS_STR("group_ranks"));
+        break;
+    default:
+        break;
+    }
+}
+
+static bool is_tensor_type(struct ms_str type)
+{
+    return ms_str_starts(type, MS_STR("torch.")) || ms_str_starts(type, MS_STR("mindspore.")) ||
+           ms_str_starts(type, MS_STR("mindtorch.")) || ms_str_is(type, "numpy.ndarray");
+}
+
+enum probe_leaf_kind probe_leaf_kind_of(const struct probe_leaf_scan *s)
+{
+    assert(s->typed);
+    if (s->class_type)
+        return PROBE_LEAF_P2P;
+    if (s->dtype && s->shape && is_tensor_type(s->type))
+        return PROBE_LEAF_TENSOR;
+    if (s->group)
+        return PROBE_LEAF_GROUP;
+    return s->value ? PROBE_LEAF_VALUE : PROBE_LEAF_OTHER;
+}
+
+/* ---- reading ---------------------------------------------------------- */
+
+static struct probe_num num_of(const struct ms_jread *r, enum ms_jtok tok)
+{
+    struct probe_num n = {.kind = PROBE_NUM_OTHER};
+    switch (tok) {
+    case MS_J_NUM:
+        n.kind = ms_jread_is_int(r) ? PROBE_NUM_INT : PROBE_NUM_FLOAT;
+        n.text = r->text;
+        ms_jread_f64(r, &n.v);
+        break;
+    case MS_J_TRUE:
+    case MS_J_FALSE:
+        n.kind = PROBE_NUM_BOOL;
+        n.v = tok == MS_J_TRUE;
+        n.text = tok == MS_J_TRUE ? MS_STR("true") : MS_STR("false");
+        break;
+    case MS_J_NULL:
+        n.kind = PROBE_NUM_NULL;
+        n.text = MS_STR("null");
+        break;
+    default:
+        break;
+    }
+    return n;
+}
+
+static bool is_stat(struct ms_str key, unsigned *which)
+{
+    if (key.n != 3 && key.n != 4)
+        return false;
+    for (*which = 0; *which < PROBE_STATS; ++*which) {
+        if (ms_str_is(key, probe_stat_names[*which]))
+            return true;
+    }
+    return false;
+}
+
+/* Text of a string, or of a number as written (a 0-dim xor digest is one). */
+static struct ms_str scalar_text(const struct ms_jread *r, enum ms_jtok tok)
+{
+    return tok == MS_J_STR || tok == MS_J_NUM ? r->text : MS_STR("");
+}
+
+static bool is_placeholder(struct ms_str key)
+{
+    return ms_str_is(key, "tensor_stat_index") || ms_str_is(key, "md5_index") ||
+           ms_str_is(key, "is_nan_index");
+}
+
+static void take_text(struct probe_leaf *leaf, struct ms_str key, const struct ms_jread *r,
+                      enum ms_jtok tok)
+{
+    if (ms_str_is(key, "type") || ms_str_is(key, "class_type")) {
+        leaf->type = scalar_text(r, tok);
+    } else if (ms_str_is(key, "dtype")) {
+        leaf->dtype_text = scalar_text(r, tok);
+        leaf->dtype = ms_dtype_parse(leaf->dtype_text);
+    } else if (ms_str_is(key, "md5")) {
+        leaf->md5 = scalar_text(r, tok);
+    } else if (ms_str_is(key, "data_name")) {
+        leaf->data_name = scalar_text(r, tok);
+    } else if (ms_str_is(key, "requires_grad")) {
+        leaf->requires_grad = tok == MS_J_TRUE ? 1 : tok == MS_J_FALSE ? 0 : -1;
+    } else if (is_placeholder(key)) {
+        leaf->unfinished |= tok == MS_J_NUM;
+    }
+}
+
+static void take_json(struct probe_leaf *leaf, struct ms_str key, struct ms_str json)
+{
+    if (ms_str_is(key, "shape"))
+        leaf->shape_json = json;
+    else if (ms_str_is(key, "value") || ms_str_is(key, "format") ||
+             ms_str_is(key, "group_ranks"))
+        leaf->value_json = json;
+}
+
+void probe_leaf_parse(struct probe_leaf *leaf, struct ms_str json, enum probe_leaf_kind kind)
+{
+    *leaf = (struct probe_leaf){.kind = kind, .json = json, .requires_grad = -1};
+    struct ms_jread r;
+    ms_jread_init(&r, json.p, json.n, 0);
+    if (ms_jread_next(&r) != MS_J_OBJ)
+        return;
+    while (ms_jread_next(&r) == MS_J_KEY) {
+        struct ms_str key = r.text;
+        unsigned which;
+        enum ms_jtok tok = ms_jread_next(&r);
+        const char *from = r.tok;
+        leaf->escaped |= tok == MS_J_STR && r.escaped;
+        if (is_stat(key, &which))
+            leaf->stat[which] = num_of(&r, tok);
+        else
+            take_text(leaf, key, &r, tok);
+        if (ms_jread_skip(&r, tok) == MS_J_ERR)
+            return;
+        take_json(leaf, key, (struct ms_str){from, (uint32_t)(r.at - from)});
+    }
+}
+
+bool probe_leaf_shape(const struct probe_leaf *leaf, uint64_t *dim, unsigned max, unsigned *ndim)
+{
+    struct ms_jread r;
+    enum ms_jtok tok;
+    int64_t v;
+    *ndim = 0;
+    ms_jread_init(&r, leaf->shape_json.p, leaf->shape_json.n, 0);
+    if (leaf->shape_json.n == 0 || ms_jread_next(&r) != MS_J_ARR)
+        return false;
+    while ((tok = ms_jread_next(&r)) == MS_J_NUM) {
+        if (*ndim == max || !ms_jread_i64(&r, &v) || v < 0)
+            return false;
+        dim[(*ndim)++] = (uint64_t)v;
+    }
+    return tok == MS_J_ARR_END;
+}

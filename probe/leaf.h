@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leaf: one tensor or plain value of a dump, as its JSON describes it.
+ */
+#ifndef PROBE_LEAF_H
+#define PROBE_LEAF_H
+
+#include "probe/base/dtype.h"
+#include "probe/base/jread.h"
+
+enum probe_leaf_kind {
+    PROBE_LEAF_NULL,   /* null: no value, or one that cannot be dumped */
+    PROBE_LEAF_TENSOR, /* type, dtype and shape */
+    PROBE_LEAF_VALUE,  /* int, float, bool, str, numpy scalar, slice, torch.Size, dtype, device */
+    PROBE_LEAF_GROUP,  /* a process group: group_ranks */
+    PROBE_LEAF_P2P,    /* a point-to-point operation: class_type */
+    PROBE_LEAF_OTHER,  /* a shape of leaf that no reader knows: still a row */
+};
+
+/* A number where Python's difference between int, float, bool and None counts. */
+enum probe_num_kind {
+    PROBE_NUM_ABSENT, /* the key is not there */
+    PROBE_NUM_NULL,
+    PROBE_NUM_BOOL,
+    PROBE_NUM_INT,
+    PROBE_NUM_FLOAT,
+    PROBE_NUM_OTHER, /* text or a container: not a number */
+};
+struct probe_num {
+    enum probe_num_kind kind;
+    double v;           /* of BOOL (0 or 1), INT and FLOAT */
+    struct ms_str text; /* as written */
+};
+
+enum { PROBE_STAT_MAX, PROBE_STAT_MIN, PROBE_STAT_MEAN, PROBE_STAT_NORM, PROBE_STATS };
+/* "Max", "Min", "Mean", "Norm" */
+extern const char *const probe_stat_names[PROBE_STATS];
+
+/* All text is a slice of the dump.  Slices named *_json are JSON as written, the rest is text
+ * between quotes, still with its escapes when `escaped` is set. */
+struct probe_leaf {
+    enum probe_leaf_kind kind;
+    struct ms_str json; /* the whole leaf */
+    struct ms_str type; /* type or class_type */
+    struct ms_str dtype_text;
+    enum ms_dtype dtype;
+    struct ms_str shape_json;
+    struct probe_num stat[PROBE_STATS];
+    int requires_grad; /* -1: not said */
+    struct ms_str md5; /* digest, or a 0-dim xor value as JSON */
+    struct ms_str data_name;
+    struct ms_str value_json; /* value, format, or group_ranks */
+    bool escaped;             /* some text slice holds a backslash */
+    bool unfinished;          /* holds a placeholder that a finished dump would have replaced */
+};
+
+/* Which keys a leaf has, found while passing over it. */
+enum probe_leaf_flags {
+    PROBE_LEAF_HAS_MD5 = 1 << 0,
+    PROBE_LEAF_HAS_DATA_NAME = 1 << 1,
+};
+
+/* What an object turns out to be while its members go by: a leaf of some kind, or a container.
+ * Zero it, note each member, then ask. */
+struct probe_leaf_scan {
+    bool typed; /* it is a leaf: a string `type`, or class_type */
+    bool class_type, dtype, shape, group, value;
+    uint8_t flags;
+    struct ms_str type;
+};
+void probe_leaf_note(struct probe_leaf_scan *s, struct ms_str key, enum ms_jtok value,
+                     struct ms_str value_text);
+enum probe_leaf_kind probe_leaf_kind_of(const struct probe_leaf_scan *s);
+
+/* Parse leaf JSON that has been read once and is known to be well-formed. */
+void probe_leaf_parse(struct probe_leaf *leaf, struct ms_str json, enum probe_leaf_kind kind);
+
+/* Dimensions of shape_json; false when it is not a list of whole numbers or has more than max. */
+bool probe_leaf_shape(const struct probe_leaf *leaf, uint64_t *dim, unsigned max, unsigned *ndim);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * name: the grammar of record names.
+ */
+#include "probe/name.h"
+
+static enum probe_dir dir_of(struct ms_str segment)
+{
+    if (ms_str_is(segment, "forward"))
+        return PROBE_FORWARD;
+    return ms_str_is(segment, "backward") ? PROBE_BACKWARD : PROBE_DIR_NONE;
+}
+
+/* Take the last segment off s; all of it when there is no dot. */
+static struct ms_str pop(struct ms_str *s)
+{
+    int64_t dot = ms_str_rfind(*s, '.');
+    struct ms_str last = ms_str_sub(*s, (uint32_t)(dot + 1), s->n);
+    *s = ms_str_sub(*s, 0, dot < 0 ? 0 : (uint32_t)dot);
+    return last;
+}
+
+static int64_t call_of(struct ms_str digits)
+{
+    int64_t call;
+    return ms_str_i64(digits, &call) && call >= 0 ? call : -1;
+}
+
+/* Split what is left of the name into prefix and path. */
+static void set_path(struct probe_name *n, struct ms_str rest)
+{
+    int64_t dot = ms_str_find(rest, '.');
+    n->prefix = ms_str_sub(rest, 0, dot < 0 ? rest.n : (uint32_t)dot);
+    n->path = ms_str_sub(rest, dot < 0 ? rest.n : (uint32_t)dot + 1, rest.n);
+}
+
+static bool parse_api(struct probe_name *n, struct ms_str rest, struct ms_str last)
+{
+    enum probe_dir dir = dir_of(last);
+    if (dir == PROBE_DIR_NONE)
+        return false;
+    n->call = call_of(pop(&rest));
+    if (n->call < 0 || rest.n == 0)
+        return false;
+    n->kind = PROBE_NODE_API;
+    n->dir = dir;
+    set_path(n, rest);
+    return true;
+}
+
+static bool parse_module(struct probe_name *n, struct ms_str rest, struct ms_str last)
+{
+    n->call = call_of(last);
+    n->dir = dir_of(pop(&rest));
+    if (n->call < 0 || n->dir == PROBE_DIR_NONE || rest.n == 0)
+        return false;
+    n->kind = PROBE_NODE_MODULE;
+    set_path(n, rest);
+    return true;
+}
+
+static bool parse_pgrad(struct probe_name *n, struct ms_str rest, struct ms_str last)
+{
+    n->call = -1;
+    if (!ms_str_is(last, "parameters_grad")) {
+        n->call = call_of(last);
+        if (n->call < 0 || !ms_str_is(pop(&rest), "parameters_grad"))
+            return false;
+    }
+    n->kind = PROBE_NODE_PGRAD;
+    n->dir = PROBE_BACKWARD;
+    set_path(n, rest);
+    return true;
+}
+
+static bool parse_debug(struct probe_name *n, struct ms_str rest, struct ms_str last)
+{
+    if (!ms_str_is(last, "debug"))
+        return false;
+    n->call = call_of(pop(&rest));
+    n->kind = PROBE_NODE_DEBUG;
+    n->dir = PROBE_DIR_NONE;
+    n->prefix = ms_str_sub(rest, 0, 0);
+    n->path = rest;
+    return n->call >= 0;
+}
+
+struct probe_name probe_name_parse(struct ms_str name)
+{
+    struct probe_name n = {0};
+    struct ms_str rest = name;
+    struct ms_str last = pop(&rest);
+    if (rest.n != 0 && (parse_api(&n, rest, last) || parse_module(&n, rest, last) ||
+                        parse_pgrad(&n, rest, last) || parse_debug(&n, rest, last)))
+        return n;
+    n = (struct probe_name){.call = -1};
+    set_path(&n, name);
+    return n;
+}
+
+const char *probe_node_kind_text(enum probe_node_kind kind)
+{
+    static const char *const text[] = {"other", "api", "module", "parameters_grad", "debug"};
+    return text[kind];
+}

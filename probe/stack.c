@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stack: reading stack.json in both of its shapes.
+ *
+ *     "0": [["node", "node"], ["frame", "frame"]]     nodes that share a stack
+ *     "node": ["frame", "frame"]                      older: one entry a node
+ *
+ * The value tells them apart: a group's list begins with a list.
+ */
+#include "probe/stack.h"
+
+#include "probe/base/mem.h"
+
+enum { TEXT_MAX = 1 << 20 };
+#define STACK_MAX ((size_t)10 << 30)
+
+static enum ms_rc no_memory(struct ms_err *err)
+{
+    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+}
+
+/* Give the node in the current token the stack that is about to be added. */
+static enum ms_rc add_name(struct probe_stacks *s, const struct ms_jread *r, struct ms_buf *scratch,
+                           struct ms_err *err)
+{
+    struct ms_str name;
+    bool added;
+    MS_TRY(ms_jread_text(r, scratch, &name, err));
+    uint32_t id = r->escaped ? ms_map_put_copy(&s->names, name, s->arena, &added)
+                             : ms_map_put(&s->names, name, &added);
+    uint32_t *slot = id == MS_MAP_NONE ? NULL : added ? ms_vec_push(&s->stack_of)
+                                                      : &s->stack_of.p[id];
+    if (slot == NULL)
+        return no_memory(err);
+    *slot = (uint32_t)s->frames.n;
+    return MS_OK;
+}
+
+static enum ms_rc add_frames(struct probe_stacks *s, const char *from, const char *to,
+                             struct ms_err *err)
+{
+    struct ms_str *slot = ms_vec_push(&s->frames);
+    if (slot == NULL)
+        return no_memory(err);
+    *slot = (struct ms_str){from, (uint32_t)(to - from)};
+    return MS_OK;
+}
+
+/* The frames from the current token, which is the first inside their list, to its end. */
+static enum ms_rc pass_frames(struct ms_jread *r, enum ms_jtok tok, struct ms_err *err)
+{
+    for (; tok != MS_J_ARR_END; tok = ms_jread_next(r)) {
+        if (tok == MS_J_ERR)
+            return ms_jread_fail(r, err);
+        if (tok != MS_J_STR && !r->truncated)
+            return ms_jread_reject(r, err, "expected a stack frame as text");
+    }
+    return MS_OK;
+}
+
+/* The names of a group, whose opening bracket was the last token. */
+static enum ms_rc take_names(struct probe_stacks *s, struct ms_jread *r, struct ms_buf *scratch,
+                             struct ms_err *err)
+{
+    enum ms_jtok tok;
+    while ((tok = ms_jread_next(r)) == MS_J_STR)
+        MS_TRY(add_name(s, r, scratch, err));
+    if (tok == MS_J_ERR)
+        return ms_jread_fail(r, err);
+    if (tok != MS_J_ARR_END && !r->truncated)
+        return ms_jread_reject(r, err, "expected the name of a node");
+    return MS_OK;
+}
+
+/* Names, then frames; the outer list ends behind them. */
+static enum ms_rc take_group(struct probe_stacks *s, struct ms_jread *r, struct ms_buf *scratch,
+                             struct ms_err *err)
+{
+    MS_TRY(take_names(s, r, scratch, err));
+    enum ms_jtok tok = ms_jread_next(r);
+    const char *from = r->tok;
+    if (tok == MS_J_ARR) {
+        MS_TRY(pass_frames(r, ms_jread_next(r), err));
+        MS_TRY(add_frames(s, from, r->at, err));
+        tok = ms_jread_next(r);
+    } else {
+        MS_TRY(add_frames(s, "[]", "[]" + 2, err));
+    }
+    if (tok == MS_J_ERR)
+        return ms_jread_fail(r, err);
+    if (tok != MS_J_ARR_END && !r->truncated)
+        return ms_jread_reject(r, err, "expected [names, frames]");
+    return MS_OK;
+}
+
+static enum ms_rc take_entry(struct probe_stacks *s, struct ms_jread *r, struct ms_buf *scratch,
+                             struct ms_err *err)
+{
+    struct ms_jread key = *r;
+    enum ms_jtok tok = ms_jread_next(r);
+    const char *from = r->tok;
+    if (tok == MS_J_ERR)
+        return ms_jread_fail(r, err);
+    if (tok != MS_J_ARR)
+        return r->truncated ? MS_OK : ms_jread_reject(r, err, "expected a list of stack frames");
+    tok = ms_jread_next(r);
+    if (tok == MS_J_ARR)
+        return take_group(s, r, scratch, err);
+    MS_TRY(pass_frames(r, tok, err));
+    if (r->truncated)
+        return MS_OK;
+    MS_TRY(add_name(s, &key, scratch, err));
+    return add_frames(s, from, r->at, err);
+}
+
+static enum ms_rc read_entries(struct probe_stacks *s, struct ms_jread *r, struct ms_err *err)
+{
+    struct ms_buf scratch = {.max = TEXT_MAX};
+    enum ms_jtok tok = ms_jread_next(r);
+    enum ms_rc rc = MS_OK;
+    if (tok != MS_J_OBJ && tok != MS_J_ERR && !r->truncated)
+        rc = ms_jread_reject(r, err, "expected an object of stacks");
+    while (rc == MS_OK && tok > MS_J_END && !r->truncated && (tok = ms_jread_next(r)) == MS_J_KEY)
+        rc = take_entry(s, r, &scratch, err);
+    if (rc == MS_OK && tok == MS_J_OBJ_END)
+        tok = ms_jread_next(r);
+    if (rc == MS_OK && tok == MS_J_ERR)
+        rc = ms_jread_fail(r, err);
+    ms_buf_free(&scratch);
+    return rc;
+}
+
+static enum ms_rc read_stacks(struct probe_stacks *s, const char *path, struct ms_str text,
+                              unsigned flags, struct ms_err *err)
+{
+    struct ms_jread r;
+    s->arena = ms_arena_new(SIZE_MAX);
+    ms_jread_init(&r, text.p, text.n, flags & PROBE_STACK_TOLERANT ? MS_JREAD_TOLERANT : 0);
+    enum ms_rc rc = s->arena != NULL ? read_entries(s, &r, err) : no_memory(err);
+    s->truncated = r.truncated;
+    if (rc == MS_OK)
+        return MS_OK;
+    probe_stacks_close(s);
+    return ms_err_wrap(err, "%s", path), rc;
+}
+
+enum ms_rc probe_stacks_parse(struct probe_stacks *s, const char *name, struct ms_str text,
+                              unsigned flags, struct ms_err *err)
+{
+    *s = (struct probe_stacks){.file = {"", 0}};
+    return read_stacks(s, name, text, flags, err);
+}
+
+enum ms_rc probe_stacks_open(struct probe_stacks *s, const char *path, unsigned flags,
+                             struct ms_err *err)
+{
+    *s = (struct probe_stacks){0};
+    MS_TRY(ms_file_map(&s->file, path, STACK_MAX, err));
+    if (s->file.n > UINT32_MAX) {
+        probe_stacks_close(s);
+        return ms_fail(err, MS_E_LIMIT, "%s: larger than 4 GiB", path);
+    }
+    return read_stacks(s, path, (struct ms_str){s->file.p, (uint32_t)s->file.n}, flags, err);
+}
+
+void probe_stacks_close(struct probe_stacks *s)
+{
+    ms_map_free(&s->names);
+    ms_vec_free(&s->stack_of);
+    ms_vec_free(&s->frames);
+    ms_arena_free(s->arena);
+    ms_file_unmap(&s->file);
+    *s = (struct probe_stacks){.file = {"", 0}};
+}
+
+struct ms_str probe_stack_frames(const struct probe_stacks *s, struct ms_str node)
+{
+    uint32_t id = ms_map_get(&s->names, node);
+    return id != MS_MAP_NONE ? s->frames.p[s->stack_of.p[id]] : MS_STR_NONE;
+}
+
+bool probe_stack_next(struct ms_jread *r, struct ms_buf *scratch, struct ms_str *frame)
+{
+    if (r->depth == 0 && ms_jread_next(r) != MS_J_ARR)
+        return false;
+    return ms_jread_next(r) == MS_J_STR && ms_jread_text(r, scratch, frame, NULL) == MS_OK;
+}

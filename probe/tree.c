@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tree: reading construct.json.
+ *
+ *     "child": "parent"            or null, or "" in old files: a root
+ *     "child": ["parent", 3]       pipeline runs: parent and micro step
+ *     "megatron_micro_step_number": 4
+ *
+ * A parent may stand behind its children, or nowhere: it is then a root.
+ */
+#include "probe/tree.h"
+
+#include "probe/base/jread.h"
+#include "probe/base/mem.h"
+
+enum { TEXT_MAX = 1 << 20 };
+#define TREE_MAX ((size_t)10 << 30)
+
+static enum ms_rc no_memory(struct ms_err *err)
+{
+    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+}
+
+/* Index of the name in the current STR or KEY, adding it as a root when new. */
+static enum ms_rc node_of(struct probe_tree *t, const struct ms_jread *r, struct ms_buf *scratch,
+                          uint32_t *node, struct ms_err *err)
+{
+    struct ms_str name;
+    bool added;
+    MS_TRY(ms_jread_text(r, scratch, &name, err));
+    *node = r->escaped ? ms_map_put_copy(&t->names, name, t->arena, &added)
+                       : ms_map_put(&t->names, name, &added);
+    if (*node == MS_MAP_NONE)
+        return no_memory(err);
+    if (!added)
+        return MS_OK;
+    struct probe_tree_node *slot = ms_vec_push(&t->nodes);
+    if (slot == NULL)
+        return no_memory(err);
+    *slot = (struct probe_tree_node){.parent = MS_MAP_NONE};
+    return MS_OK;
+}
+
+static enum ms_rc wrong_value(const struct ms_jread *r, struct ms_err *err)
+{
+    return ms_jread_reject(r, err, "expected a parent's name, null, or [name, micro step]");
+}
+
+/* The parent named by the current token. */
+static enum ms_rc take_parent(struct probe_tree *t, const struct ms_jread *r, enum ms_jtok tok,
+                              uint32_t child, struct ms_buf *scratch, struct ms_err *err)
+{
+    uint32_t parent = MS_MAP_NONE;
+    if (tok == MS_J_STR && r->text.n != 0)
+        MS_TRY(node_of(t, r, scratch, &parent, err));
+    else if (tok != MS_J_STR && tok != MS_J_NULL)
+        return wrong_value(r, err);
+    t->nodes.p[child].parent = parent;
+    return MS_OK;
+}
+
+static enum ms_rc take_pair(struct probe_tree *t, struct ms_jread *r, uint32_t child,
+                            struct ms_buf *scratch, struct ms_err *err)
+{
+    int64_t micro = 0;
+    enum ms_jtok tok = ms_jread_next(r);
+    if (tok != MS_J_ERR)
+        MS_TRY(take_parent(t, r, tok, child, scratch, err));
+    if (tok != MS_J_ERR)
+        tok = ms_jread_next(r);
+    if (tok == MS_J_NUM) {
+        if (!ms_jread_i64(r, &micro) || micro < 0 || micro > INT32_MAX)
+            return ms_jread_reject(r, err, "expected a micro step, 0 or more");
+        tok = ms_jread_next(r);
+    }
+    if (tok == MS_J_ERR)
+        return ms_jread_fail(r, err);
+    if (tok != MS_J_ARR_END)
+        return wrong_value(r, err);
+    t->nodes.p[child].micro_step = (uint32_t)micro;
+    return MS_OK;
+}
+
+static enum ms_rc take_member(struct probe_tree *t, struct ms_jread *r, struct ms_buf *scratch,
+                              struct ms_err *err)
+{
+    uint32_t child;
+    if (ms_str_is(r->text, "megatron_micro_step_number")) {
+        enum ms_jtok count = ms_jread_next(r);
+        if (count != MS_J_NUM || !ms_jread_i64(r, &t->micro_steps))
+            return count == MS_J_ERR ? ms_jread_fail(r, err)
+                                     : ms_jread_reject(r, err, "expected a number of micro steps");
+        return MS_OK;
+    }
+    MS_TRY(node_of(t, r, scratch, &child, err));
+    if (t->nodes.p[child].listed)
+        return ms_jread_reject(r, err, "node '%.*s' appears twice", MS_STR_ARG(r->text));
+    enum ms_jtok tok = ms_jread_next(r);
+    if (tok == MS_J_ERR)
+        return ms_jread_fail(r, err);
+    if (r->truncated) /* the entry is incomplete */
+        return MS_OK;
+    t->nodes.p[child].listed = true;
+    return tok == MS_J_ARR ? take_pair(t, r, child, scratch, err)
+                           : take_parent(t, r, tok, child, scratch, err);
+}
+
+/* Follow parents from every node; a node met again on the same walk is its own ancestor.  Each node
+ * is walked once: `walk` holds the number of the walk that passed it. */
+static enum ms_rc check_no_cycle(const struct probe_tree *t, struct ms_err *err)
+{
+    uint32_t *walk = ms_calloc(t->nodes.n + 1, sizeof *walk);
+    if (walk == NULL)
+        return no_memory(err);
+    enum ms_rc rc = MS_OK;
+    for (uint32_t i = 0; i < t->nodes.n && rc == MS_OK; i++) {
+        uint32_t n = i;
+        for (; n != MS_MAP_NONE && walk[n] == 0; n = t->nodes.p[n].parent)
+            walk[n] = i + 1;
+        if (n != MS_MAP_NONE && walk[n] == i + 1)
+            rc = ms_fail(err, MS_E_FORMAT, "node '%.*s' lies inside itself",
+                         MS_STR_ARG(probe_tree_name(t, n)));
+    }
+    ms_free(walk);
+    return rc;
+}
+
+static enum ms_rc read_members(struct probe_tree *t, struct ms_jread *r, struct ms_err *err)
+{
+    struct ms_buf scratch = {.max = TEXT_MAX};
+    enum ms_jtok tok = ms_jread_next(r);
+    enum ms_rc rc = MS_OK;
+    if (tok != MS_J_OBJ && tok != MS_J_ERR && !r->truncated)
+        rc = ms_jread_reject(r, err, "expected an object of child and parent names");
+    while (rc == MS_OK && tok > MS_J_END && (tok = ms_jread_next(r)) == MS_J_KEY)
+        rc = take_member(t, r, &scratch, err);
+    if (rc == MS_OK && tok == MS_J_OBJ_END)
+        tok = ms_jread_next(r);
+    if (rc == MS_OK && tok == MS_J_ERR)
+        rc = ms_jread_fail(r, err);
+    ms_buf_free(&scratch);
+    return rc;
+}
+
+static enum ms_rc read_tree(struct probe_tree *t, const char *path, struct ms_str text,
+                            unsigned flags, struct ms_err *err)
+{
+    struct ms_jread r;
+    t->micro_steps = -1;
+    t->arena = ms_arena_new(SIZE_MAX);
+    ms_jread_init(&r, text.p, text.n, flags & PROBE_TREE_TOLERANT ? MS_JREAD_TOLERANT : 0);
+    enum ms_rc rc = t->arena != NULL ? read_members(t, &r, err) : no_memory(err);
+    if (rc == MS_OK)
+        rc = check_no_cycle(t, err);
+    t->truncated = r.truncated;
+    if (rc == MS_OK)
+        return MS_OK;
+    probe_tree_close(t);
+    return ms_err_wrap(err, "%s", path), rc;
+}
+
+enum ms_rc probe_tree_parse(struct probe_tree *t, const char *name, struct ms_str text,
+                            unsigned flags, struct ms_err *err)
+{
+    *t = (struct probe_tree){.file = {"", 0}};
+    return read_tree(t, name, text, flags, err);
+}
+
+enum ms_rc probe_tree_open(struct probe_tree *t, const char *path, unsigned flags,
+                           struct ms_err *err)
+{
+    *t = (struct probe_tree){0};
+    MS_TRY(ms_file_map(&t->file, path, TREE_MAX, err));
+    if (t->file.n > UINT32_MAX) {
+        probe_tree_close(t);
+        return ms_fail(err, MS_E_LIMIT, "%s: larger than 4 GiB", path);
+    }
+    return read_tree(t, path, (struct ms_str){t->file.p, (uint32_t)t->file.n}, flags, err);
+}
+
+void probe_tree_close(struct probe_tree *t)
+{
+    ms_map_free(&t->names);
+    ms_vec_free(&t->nodes);
+    ms_arena_free(t->arena);
+    ms_file_unmap(&t->file);
+    *t = (struct probe_tree){.file = {"", 0}};
+}
