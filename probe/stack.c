@@ -14,6 +14,8 @@
 enum { TEXT_MAX = 1 << 20 };
 #define STACK_MAX ((size_t)10 << 30)
 
+static const char no_frames[] = "[]";
+
 static enum ms_rc no_memory(struct ms_err *err)
 {
     return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
@@ -84,7 +86,7 @@ static enum ms_rc take_group(struct probe_stacks *s, struct ms_jread *r, struct 
         MS_TRY(add_frames(s, from, r->at, err));
         tok = ms_jread_next(r);
     } else {
-        MS_TRY(add_frames(s, "[]", "[]" + 2, err));
+        MS_TRY(add_frames(s, no_frames, no_frames + 2, err));
     }
     if (tok == MS_J_ERR)
         return ms_jread_fail(r, err);
