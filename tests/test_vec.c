@@ -93,6 +93,20 @@ START_TEST(trim_gives_the_rest_back_and_keeps_the_items)
 }
 END_TEST
 
+START_TEST(trim_of_an_emptied_vector_gives_all_back)
+{
+    MS_VEC(int) v = {0};
+    size_t live = ms_mem_live();
+    ck_assert(ms_vec_reserve(&v, 10000));
+    ms_vec_trim(&v);
+    ck_assert_uint_eq(ms_mem_live(), live);
+    ck_assert_uint_eq(v.cap, 0);
+    ms_vec_trim(&v);
+    ck_assert_ptr_nonnull(ms_vec_push(&v));
+    ms_vec_free(&v);
+}
+END_TEST
+
 START_TEST(a_trim_without_memory_changes_nothing)
 {
     MS_VEC(int) v = {0};
@@ -111,4 +125,4 @@ TEST_MAIN("vec", items_stay_where_they_were_pushed,
           growing_copies_each_item_a_bounded_number_of_times,
           reserved_room_is_used_without_allocating, a_number_of_items_that_overflows_is_refused,
           without_memory_the_vector_is_unchanged, trim_gives_the_rest_back_and_keeps_the_items,
-          a_trim_without_memory_changes_nothing)
+          trim_of_an_emptied_vector_gives_all_back, a_trim_without_memory_changes_nothing)

@@ -39,8 +39,14 @@ bool ms_vec_grow(void *p, size_t *cap, size_t want, size_t item)
 
 void ms_vec_shrink(void *p, size_t *cap, size_t n, size_t item)
 {
-    if (n == 0 || n == *cap)
+    if (n == *cap)
         return;
+    if (n == 0) {
+        ms_free(get(p));
+        set(p, NULL);
+        *cap = 0;
+        return;
+    }
     void *q = ms_realloc(get(p), n * item);
     if (q != NULL) {
         set(p, q);
