@@ -12,10 +12,9 @@
 
 const char *ms_rc_text(enum ms_rc rc)
 {
-    static const char *const text[] = {
-        "success",
+    static const char *const text[] = {"success",
 #define MS_RC_TEXT(name, words) words,
-        MS_RC_MAP(MS_RC_TEXT)
+                                       MS_RC_MAP(MS_RC_TEXT)
 #undef MS_RC_TEXT
     };
     return (unsigned)rc < MS_RC_MAX ? text[rc] : "unknown error";

@@ -20,10 +20,10 @@ struct ms_str {
     uint32_t n;
 };
 
-#define MS_STR(lit)    ((struct ms_str){(lit), (uint32_t)(sizeof(lit) - 1)})
+#define MS_STR(lit) ((struct ms_str){(lit), (uint32_t)(sizeof(lit) - 1)})
 /* printf("%.*s", MS_STR_ARG(s)) */
-#define MS_STR_ARG(s)  (int)(s).n, (s).p
-#define MS_STR_NONE    ((struct ms_str){NULL, 0})
+#define MS_STR_ARG(s) (int)(s).n, (s).p
+#define MS_STR_NONE   ((struct ms_str){NULL, 0})
 
 static inline struct ms_str ms_str_of(const char *z)
 {
