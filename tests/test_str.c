@@ -453,6 +453,18 @@ START_TEST(out_of_memory_is_kept_and_nothing_leaks)
 }
 END_TEST
 
+START_TEST(no_slice_is_an_empty_slice_everywhere)
+{
+    struct ms_str none = MS_STR_NONE;
+    ck_assert_uint_eq(ms_str_sub(none, 0, 5).n, 0);
+    ck_assert(ms_str_starts(none, none));
+    ck_assert(ms_str_starts(z("a"), none));
+    ck_assert(ms_str_ends(none, z("")));
+    ck_assert(!ms_str_ends(none, z("a")));
+    ck_assert_int_eq(ms_str_cmp_natural(none, z("")), 0);
+}
+END_TEST
+
 TEST_MAIN("str", equal_means_same_length_and_bytes, starts_and_ends_compare_whole_parts,
           a_part_past_the_end_is_cut, byte_order_puts_the_shorter_first_and_counts_bytes_unsigned,
           natural_order_compares_digits_by_value, finding_tells_the_position_or_minus_one,
@@ -463,4 +475,4 @@ TEST_MAIN("str", equal_means_same_length_and_bytes, starts_and_ends_compare_whol
           utf8_takes_every_code_point_but_surrogates, puts_append, nothing_may_be_put,
           the_maximum_is_reached_exactly_and_never_passed,
           a_kept_failure_makes_later_puts_do_nothing, room_is_there_to_be_written,
-          out_of_memory_is_kept_and_nothing_leaks)
+          out_of_memory_is_kept_and_nothing_leaks, no_slice_is_an_empty_slice_everywhere)
