@@ -465,6 +465,25 @@ START_TEST(no_slice_is_an_empty_slice_everywhere)
 }
 END_TEST
 
+START_TEST(a_buffer_without_a_maximum_grows_too)
+{
+    struct ms_buf b = {.max = SIZE_MAX};
+    for (int i = 0; i < 100; i++)
+        ms_buf_puts(&b, "0123456789");
+    ck_assert_int_eq(b.bad, MS_OK);
+    ck_assert_uint_eq(strlen(ms_buf_z(&b)), 1000);
+    /* The size needed does not fit a size_t, or no machine has it. */
+    volatile size_t huge = SIZE_MAX - 1000;
+    ck_assert_ptr_null(ms_buf_room(&b, huge));
+    ck_assert_int_eq(b.bad, MS_E_LIMIT);
+    ms_buf_clear(&b);
+    huge = SIZE_MAX / 2 + 10;
+    ck_assert_ptr_null(ms_buf_room(&b, huge));
+    ck_assert_int_eq(b.bad, MS_E_NOMEM);
+    ms_buf_free(&b);
+}
+END_TEST
+
 TEST_MAIN("str", equal_means_same_length_and_bytes, starts_and_ends_compare_whole_parts,
           a_part_past_the_end_is_cut, byte_order_puts_the_shorter_first_and_counts_bytes_unsigned,
           natural_order_compares_digits_by_value, finding_tells_the_position_or_minus_one,
@@ -475,4 +494,5 @@ TEST_MAIN("str", equal_means_same_length_and_bytes, starts_and_ends_compare_whol
           utf8_takes_every_code_point_but_surrogates, puts_append, nothing_may_be_put,
           the_maximum_is_reached_exactly_and_never_passed,
           a_kept_failure_makes_later_puts_do_nothing, room_is_there_to_be_written,
-          out_of_memory_is_kept_and_nothing_leaks, no_slice_is_an_empty_slice_everywhere)
+          out_of_memory_is_kept_and_nothing_leaks, no_slice_is_an_empty_slice_everywhere,
+          a_buffer_without_a_maximum_grows_too)

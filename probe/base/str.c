@@ -206,12 +206,13 @@ unsigned ms_utf8_len(const char *p, size_t n)
     return len;
 }
 
+/* Doubles, but takes no more than the maximum and its NUL; need is within that. */
 static bool grow(struct ms_buf *b, size_t need)
 {
     size_t cap = b->cap != 0 ? b->cap : 64;
     while (cap < need)
-        cap *= 2;
-    if (cap > b->max + 1)
+        cap = cap <= SIZE_MAX / 2 ? cap * 2 : need;
+    if (cap - 1 > b->max)
         cap = b->max + 1;
     char *p = ms_realloc(b->p, cap);
     if (p == NULL) {
@@ -227,12 +228,12 @@ char *ms_buf_room(struct ms_buf *b, size_t n)
 {
     if (b->bad != MS_OK)
         return NULL;
-    if (n > b->max - b->n || b->n > b->max) {
+    size_t need; /* one byte more than asked, for the NUL that ms_buf_z puts behind the text */
+    if (b->n > b->max || n > b->max - b->n || !ms_add_size(b->n + n, 1, &need)) {
         b->bad = MS_E_LIMIT;
         return NULL;
     }
-    /* One byte more than asked, for the NUL that ms_buf_z puts behind the text. */
-    if (b->n + n + 1 > b->cap && !grow(b, b->n + n + 1))
+    if (need > b->cap && !grow(b, need))
         return NULL;
     return b->p + b->n;
 }
