@@ -287,7 +287,7 @@ void ms_buf_printf(struct ms_buf *b, const char *fmt, ...)
 
 const char *ms_buf_z(struct ms_buf *b)
 {
-    if (b->p == NULL)
+    if (b->p == NULL || b->bad != MS_OK)
         return "";
     b->p[b->n] = '\0';
     return b->p;
