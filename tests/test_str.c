@@ -494,6 +494,17 @@ START_TEST(a_bad_buffer_shows_no_half_text)
 }
 END_TEST
 
+START_TEST(text_that_cannot_be_formatted_is_a_failure)
+{
+    struct ms_buf b = {.max = 1000};
+    /* No character has this number, so vsnprintf fails. */
+    ms_buf_printf(&b, "a%lcb", (wint_t)0x7fffffff);
+    ck_assert_int_ne(b.bad, MS_OK);
+    ck_assert_uint_eq(b.n, 0);
+    ms_buf_free(&b);
+}
+END_TEST
+
 TEST_MAIN("str", equal_means_same_length_and_bytes, starts_and_ends_compare_whole_parts,
           a_part_past_the_end_is_cut, byte_order_puts_the_shorter_first_and_counts_bytes_unsigned,
           natural_order_compares_digits_by_value, finding_tells_the_position_or_minus_one,
@@ -505,4 +516,5 @@ TEST_MAIN("str", equal_means_same_length_and_bytes, starts_and_ends_compare_whol
           the_maximum_is_reached_exactly_and_never_passed,
           a_kept_failure_makes_later_puts_do_nothing, room_is_there_to_be_written,
           out_of_memory_is_kept_and_nothing_leaks, no_slice_is_an_empty_slice_everywhere,
-          a_buffer_without_a_maximum_grows_too, a_bad_buffer_shows_no_half_text)
+          a_buffer_without_a_maximum_grows_too, a_bad_buffer_shows_no_half_text,
+          text_that_cannot_be_formatted_is_a_failure)

@@ -269,6 +269,8 @@ void ms_buf_vprintf(struct ms_buf *b, const char *fmt, va_list ap)
     va_list again;
     va_copy(again, ap);
     int n = vsnprintf(NULL, 0, fmt, ap);
+    if (n < 0 && b->bad == MS_OK)
+        b->bad = MS_E_ARG;
     char *to = n >= 0 ? ms_buf_room(b, (size_t)n) : NULL;
     if (to != NULL) {
         vsnprintf(to, (size_t)n + 1, fmt, again);
