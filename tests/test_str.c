@@ -4,7 +4,7 @@
 #include "probe/base/mem.h"
 #include "tests/check.h"
 
-#include <limits.h>
+#include <sys/mman.h>
 #include <wchar.h>
 
 #define LEN(a) (sizeof(a) / sizeof *(a))
@@ -505,6 +505,20 @@ START_TEST(text_that_cannot_be_formatted_is_a_failure)
 }
 END_TEST
 
+START_TEST(the_longest_slice_is_hashed_to_its_end)
+{
+    size_t n = UINT32_MAX;
+    char *p =
+        mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return; /* an address space this small cannot hold such a slice */
+    uint64_t h = ms_str_hash((struct ms_str){p, UINT32_MAX});
+    p[n - 1] = 'x';
+    ck_assert_uint_ne(ms_str_hash((struct ms_str){p, UINT32_MAX}), h);
+    munmap(p, n);
+}
+END_TEST
+
 TEST_MAIN("str", equal_means_same_length_and_bytes, starts_and_ends_compare_whole_parts,
           a_part_past_the_end_is_cut, byte_order_puts_the_shorter_first_and_counts_bytes_unsigned,
           natural_order_compares_digits_by_value, finding_tells_the_position_or_minus_one,
@@ -517,4 +531,4 @@ TEST_MAIN("str", equal_means_same_length_and_bytes, starts_and_ends_compare_whol
           a_kept_failure_makes_later_puts_do_nothing, room_is_there_to_be_written,
           out_of_memory_is_kept_and_nothing_leaks, no_slice_is_an_empty_slice_everywhere,
           a_buffer_without_a_maximum_grows_too, a_bad_buffer_shows_no_half_text,
-          text_that_cannot_be_formatted_is_a_failure)
+          text_that_cannot_be_formatted_is_a_failure, the_longest_slice_is_hashed_to_its_end)

@@ -160,7 +160,7 @@ uint64_t ms_str_hash(struct ms_str s)
     const uint64_t k1 = 0xD6E8FEB86659FD93U;
     uint64_t h = s.n * k0;
     uint32_t i = 0;
-    for (; i + 16 <= s.n; i += 16)
+    for (; s.n - i >= 16; i += 16)
         h = fold(load64(s.p + i) ^ k1, load64(s.p + i + 8) ^ h);
     uint64_t a = 0;
     uint64_t b = 0;
