@@ -47,8 +47,8 @@ enum ms_rc ms_file_map(struct ms_file *f, const char *path, size_t max, struct m
     if (fd < 0)
         return ms_fail_sys(err, "%s", path);
     struct stat st;
-    enum ms_rc rc = fstat(fd, &st) != 0 ? ms_fail_sys(err, "%s", path)
-                                        : check_mappable(&st, path, max, err);
+    enum ms_rc rc =
+        fstat(fd, &st) != 0 ? ms_fail_sys(err, "%s", path) : check_mappable(&st, path, max, err);
     if (rc == MS_OK && st.st_size > 0) {
         void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (p == MAP_FAILED)
