@@ -89,7 +89,7 @@ $(B)/libmsprobe.so: $(call obj,$(SO_MSPROBE))
 $(B)/tests/test_%: $(B)/tests/test_%.o $(LIBS)
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CHECK_LIBS) $(DEP_LIBS) $(TEST_LIBS_$*)
-TEST_LIBS_stats := -lz
+TEST_LIBS_crc := -lz
 
 $(B)/tests/bench_%: $(B)/tests/bench_%.o $(LIBS)
 	$(say) LD $@
