@@ -51,6 +51,14 @@ enum ms_rc ms_out_commit(struct ms_out *o, struct ms_err *err) MS_MUST_USE;
 void ms_out_abort(struct ms_out *o);
 enum { MS_OUT_ROOM = 4096 };
 
+/* For writers that are not an ms_out.  A temporary name beside path, "path.PID.tmp", registered and
+ * on the heap; parent directories are made, a directory at path is refused. */
+enum ms_rc ms_tmp_new(char **tmp, const char *path, struct ms_err *err) MS_MUST_USE;
+/* Make what was written to tmp durable and rename it to path; closes fd, which is open on tmp, in
+ * any case.  On failure tmp is removed. */
+enum ms_rc ms_tmp_publish(int fd, const char *tmp, const char *path,
+                          struct ms_err *err) MS_MUST_USE;
+
 /* Temporary names a signal handler must remove; async-signal-safe. */
 void ms_tmp_unlink_all(void);
 /* Register and forget a temporary name of one's own; false when the table is full, which only means
