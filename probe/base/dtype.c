@@ -301,3 +301,19 @@ void ms_dtype_to_f64(enum ms_dtype t, const void *p, size_t n, double *out)
         break;
     }
 }
+
+double ms_dtype_round(enum ms_dtype t, double v)
+{
+    int bits = t == MS_DT_F16 ? 10 : 7; /* of the mantissa */
+    int least = t == MS_DT_F16 ? -14 : -126;
+    double largest = t == MS_DT_F16 ? 65504.0 : 0x1.FEp127;
+    int e;
+    if (t == MS_DT_F32)
+        return (double)(float)v;
+    if ((t != MS_DT_F16 && t != MS_DT_BF16) || v == 0 || !isfinite(v))
+        return v;
+    frexp(v, &e);
+    double step = ldexp(1.0, (e - 1 > least ? e - 1 : least) - bits);
+    double r = nearbyint(v / step) * step;
+    return fabs(r) <= largest ? r : copysign(INFINITY, v);
+}
