@@ -555,7 +555,7 @@ static void put_about(struct filler *f, const char *about)
     struct ms_str rest = ms_str_of(about);
     struct ms_str line;
     f->indent = 0;
-    while (ms_str_split(&rest, '\n', &line)) {
+    while (rest.n != 0 && ms_str_split(&rest, '\n', &line)) {
         bool as_is = line.n != 0 && line.p[0] == ' ';
         if (f->col != 0 && (as_is || line.n == 0))
             new_line(f);
