@@ -163,7 +163,8 @@ static enum match match_row(const struct ms_opt *o, const struct spelling *s)
         return o->letters != NULL && ms_str_is(s->name, o->letters) ? EQUALS : NO_MATCH;
     enum match name = match(o->name, s->name);
     enum match alias = match(o->alias, s->name);
-    return name > alias ? name : alias;
+    enum match best = name > alias ? name : alias;
+    return o->hidden && best == BEGINS ? NO_MATCH : best;
 }
 
 static enum ms_rc unknown_option(const struct parser *p, const struct spelling *s)
