@@ -153,10 +153,24 @@ START_TEST(an_arena_goes_on_after_it_was_refused_memory)
 }
 END_TEST
 
+START_TEST(a_block_larger_than_memory_is_refused_without_a_limit)
+{
+    struct ms_arena *a = ms_arena_new(SIZE_MAX);
+    volatile size_t huge = SIZE_MAX;
+    ck_assert_ptr_null(ms_arena_text(a, huge));
+    huge = SIZE_MAX - 40;
+    ck_assert_ptr_null(ms_arena_alloc(a, huge));
+    ck_assert_int_eq(ms_arena_fail(a, NULL), MS_E_NOMEM);
+    ck_assert_ptr_nonnull(ms_arena_alloc(a, 16));
+    ms_arena_free(a);
+}
+END_TEST
+
 TEST_MAIN("arena", blocks_are_aligned_apart_and_keep_their_bytes,
           text_is_packed_and_the_next_block_aligned_again, calloc_gives_zeros_also_in_used_memory,
           a_copied_text_ends_in_nul_and_is_independent,
           the_limit_is_reached_exactly_and_never_passed, a_count_that_overflows_is_over_the_limit,
           a_small_arena_holds_little_and_freeing_gives_all_back, few_calls_serve_many_blocks,
           out_of_memory_is_told_apart_from_the_limit_and_leaks_nothing,
-          an_arena_goes_on_after_it_was_refused_memory)
+          an_arena_goes_on_after_it_was_refused_memory,
+          a_block_larger_than_memory_is_refused_without_a_limit)

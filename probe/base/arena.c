@@ -53,7 +53,8 @@ void ms_arena_free(struct ms_arena *a)
 static struct chunk *add_chunk(struct ms_arena *a, size_t n)
 {
     size_t size = n > a->next_size ? n : a->next_size;
-    struct chunk *c = ms_alloc(sizeof *c + size);
+    size_t bytes;
+    struct chunk *c = ms_add_size(sizeof *c, size, &bytes) ? ms_alloc(bytes) : NULL;
     if (c == NULL)
         return NULL;
     *c = (struct chunk){.next = a->head, .size = size};
