@@ -166,6 +166,19 @@ START_TEST(a_block_larger_than_memory_is_refused_without_a_limit)
 }
 END_TEST
 
+START_TEST(the_limit_holds_for_what_alignment_costs_too)
+{
+    size_t live = ms_mem_live();
+    struct ms_arena *a = ms_arena_new(MIB);
+    while (ms_arena_alloc(a, 1) != NULL)
+        ;
+    ck_assert_int_eq(ms_arena_fail(a, NULL), MS_E_LIMIT);
+    ck_assert_uint_le(ms_arena_used(a), MIB);
+    ck_assert_uint_le(ms_mem_live() - live, MIB + 300 * 1024);
+    ms_arena_free(a);
+}
+END_TEST
+
 TEST_MAIN("arena", blocks_are_aligned_apart_and_keep_their_bytes,
           text_is_packed_and_the_next_block_aligned_again, calloc_gives_zeros_also_in_used_memory,
           a_copied_text_ends_in_nul_and_is_independent,
@@ -173,4 +186,5 @@ TEST_MAIN("arena", blocks_are_aligned_apart_and_keep_their_bytes,
           a_small_arena_holds_little_and_freeing_gives_all_back, few_calls_serve_many_blocks,
           out_of_memory_is_told_apart_from_the_limit_and_leaks_nothing,
           an_arena_goes_on_after_it_was_refused_memory,
-          a_block_larger_than_memory_is_refused_without_a_limit)
+          a_block_larger_than_memory_is_refused_without_a_limit,
+          the_limit_holds_for_what_alignment_costs_too)

@@ -66,21 +66,21 @@ static struct chunk *add_chunk(struct ms_arena *a, size_t n)
 
 static void *take(struct ms_arena *a, size_t n, size_t align)
 {
-    if (n > a->limit - a->used) {
-        a->hit_limit = true;
-        return NULL;
-    }
-    a->hit_limit = false;
     struct chunk *c = a->head;
     size_t at = c != NULL ? (c->used + align - 1) & ~(align - 1) : 0;
-    if (c == NULL || at > c->size || n > c->size - at) {
+    bool fits = c != NULL && at <= c->size && n <= c->size - at;
+    size_t padding = fits ? at - c->used : 0;
+    a->hit_limit = padding > a->limit - a->used || n > a->limit - a->used - padding;
+    if (a->hit_limit)
+        return NULL;
+    if (!fits) {
         c = add_chunk(a, n);
         at = 0;
     }
     if (c == NULL)
         return NULL;
     c->used = at + n;
-    a->used += n;
+    a->used += padding + n;
     assert(c->used <= c->size);
     return c->data + at;
 }
