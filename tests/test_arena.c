@@ -179,6 +179,21 @@ START_TEST(the_limit_holds_for_what_alignment_costs_too)
 }
 END_TEST
 
+START_TEST(large_blocks_between_small_ones_waste_little)
+{
+    size_t live = ms_mem_live();
+    struct ms_arena *a = ms_arena_new((size_t)256 * MIB);
+    for (int i = 0; i < 100; i++) {
+        ck_assert_ptr_nonnull(ms_arena_alloc(a, 300 * 1000));
+        ck_assert_ptr_nonnull(ms_arena_alloc(a, 16));
+    }
+    /* A chunk, and what malloc rounds up. */
+    size_t used = ms_arena_used(a);
+    ck_assert_uint_le(ms_mem_live() - live, used + used / 50 + 256 * 1024);
+    ms_arena_free(a);
+}
+END_TEST
+
 TEST_MAIN("arena", blocks_are_aligned_apart_and_keep_their_bytes,
           text_is_packed_and_the_next_block_aligned_again, calloc_gives_zeros_also_in_used_memory,
           a_copied_text_ends_in_nul_and_is_independent,
@@ -187,4 +202,5 @@ TEST_MAIN("arena", blocks_are_aligned_apart_and_keep_their_bytes,
           out_of_memory_is_told_apart_from_the_limit_and_leaks_nothing,
           an_arena_goes_on_after_it_was_refused_memory,
           a_block_larger_than_memory_is_refused_without_a_limit,
-          the_limit_holds_for_what_alignment_costs_too)
+          the_limit_holds_for_what_alignment_costs_too,
+          large_blocks_between_small_ones_waste_little)

@@ -12,8 +12,8 @@
 
 struct ms_arena;
 
-/* limit: the most bytes it may ever hand out, padding included; it holds at most a third and a
- * chunk of 256 KiB more.  NULL when out of memory. */
+/* limit: the most bytes it may ever hand out, padding included; it holds at most a third and half
+ * a MiB more.  NULL when out of memory. */
 struct ms_arena *ms_arena_new(size_t limit);
 void ms_arena_free(struct ms_arena *a);
 /* Uninitialised bytes aligned for any type; NULL at the limit or without memory. */
