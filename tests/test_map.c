@@ -238,10 +238,27 @@ START_TEST(out_of_memory_leaves_a_whole_map_and_leaks_nothing)
 }
 END_TEST
 
+START_TEST(reserved_keys_are_put_without_allocating)
+{
+    static char text[1000][8];
+    struct ms_map m = {0};
+    ck_assert(ms_map_reserve(&m, 1000));
+    ms_mem_fail_at(1);
+    for (uint32_t i = 0; i < 1000; i++) {
+        snprintf(text[i], sizeof text[i], "%u", i);
+        ck_assert_uint_eq(ms_map_put(&m, ms_str_of(text[i]), NULL), i);
+    }
+    ck_assert(!ms_mem_failed());
+    ms_mem_fail_at(0);
+    ms_map_free(&m);
+}
+END_TEST
+
 TEST_MAIN("map", indices_count_first_appearances, an_empty_map_has_no_key,
           keys_are_bytes_not_strings, the_absent_slice_is_the_empty_key, a_put_key_is_borrowed,
           a_copied_key_outlives_its_text_and_is_copied_once, a_full_arena_refuses_new_keys_only,
           a_million_keys_keep_their_indices_also_when_hashes_collide,
           keys_with_one_hash_are_all_found, at_most_two_thirds_of_the_slots_are_taken,
           more_keys_than_an_index_can_count_are_refused,
-          out_of_memory_leaves_a_whole_map_and_leaks_nothing)
+          out_of_memory_leaves_a_whole_map_and_leaks_nothing,
+          reserved_keys_are_put_without_allocating)
