@@ -260,10 +260,39 @@ START_TEST(colour_needs_a_terminal_and_no_objection)
 }
 END_TEST
 
+START_TEST(the_last_setting_of_a_domain_counts)
+{
+    struct ms_err e = {0};
+    ck_ok(ms_log_configure("again:1,again:3", &e), e);
+    log_to();
+    ms_log_write(MS_LOG_DEBUG3, "again", "yes");
+    for (int i = 0; i < 100; i++)
+        ck_ok(ms_log_configure("again:1", &e), e);
+    ms_log_write(MS_LOG_DEBUG3, "again", "no");
+    ck_assert_uint_eq(lines_in(logged()), 1);
+}
+END_TEST
+
+START_TEST(too_many_domains_are_refused)
+{
+    struct ms_err e = {0};
+    enum ms_rc rc = MS_OK;
+    int n = 0;
+    for (; n < 100 && rc == MS_OK; n++) {
+        char spec[16];
+        snprintf(spec, sizeof spec, "many%d:1", n);
+        rc = ms_log_configure(spec, &e);
+    }
+    ck_assert_int_eq(rc, MS_E_LIMIT);
+    ck_says(e, "all:LEVEL");
+}
+END_TEST
+
 TEST_MAIN("log", arguments_of_a_level_that_is_off_are_not_evaluated,
           a_line_has_time_level_domain_process_and_text, the_rank_is_shown_once_it_is_known,
           the_level_says_what_is_written, a_domain_has_a_level_of_its_own,
           all_and_a_bare_number_mean_every_domain, a_bad_setting_says_what_is_allowed,
           the_environment_sets_levels_and_file, a_file_that_exists_is_continued,
           a_long_line_is_cut_and_stays_a_line, lines_of_several_threads_do_not_mix,
-          colour_needs_a_terminal_and_no_objection)
+          colour_needs_a_terminal_and_no_objection, the_last_setting_of_a_domain_counts,
+          too_many_domains_are_refused)

@@ -96,12 +96,20 @@ static enum ms_rc set_domain(struct ms_str name, enum ms_log_level level, struct
         cfg.level = level;
         return MS_OK;
     }
-    if (name.n == 0 || name.n >= DOMAIN_LEN || cfg.ndomains == MAX_DOMAINS)
+    if (name.n == 0 || name.n >= DOMAIN_LEN)
         return ms_fail(err, MS_E_ARG, "bad debug domain '%.*s'; write DOMAIN[:LEVEL], level 1 to 3",
                        MS_STR_ARG(name));
-    memcpy(cfg.domain[cfg.ndomains].name, name.p, name.n);
-    cfg.domain[cfg.ndomains].name[name.n] = '\0';
-    cfg.domain[cfg.ndomains++].level = level;
+    size_t i = 0;
+    while (i < cfg.ndomains && !ms_str_is(name, cfg.domain[i].name))
+        i++;
+    if (i == MAX_DOMAINS)
+        return ms_fail(err, MS_E_LIMIT, "more than %d debug domains; use all:LEVEL", MAX_DOMAINS);
+    if (i == cfg.ndomains) {
+        memcpy(cfg.domain[i].name, name.p, name.n);
+        cfg.domain[i].name[name.n] = '\0';
+        cfg.ndomains++;
+    }
+    cfg.domain[i].level = level;
     return MS_OK;
 }
 
