@@ -288,6 +288,18 @@ START_TEST(too_many_domains_are_refused)
 }
 END_TEST
 
+START_TEST(writing_a_line_keeps_errno)
+{
+    struct ms_err e = {0};
+    setenv("MSPROBE_LOG", "/dev/full", 1);
+    ck_ok(ms_log_from_env(&e), e);
+    unsetenv("MSPROBE_LOG");
+    errno = ENOENT;
+    ms_warn("nobody reads this");
+    ck_assert_int_eq(errno, ENOENT);
+}
+END_TEST
+
 TEST_MAIN("log", arguments_of_a_level_that_is_off_are_not_evaluated,
           a_line_has_time_level_domain_process_and_text, the_rank_is_shown_once_it_is_known,
           the_level_says_what_is_written, a_domain_has_a_level_of_its_own,
@@ -295,4 +307,4 @@ TEST_MAIN("log", arguments_of_a_level_that_is_off_are_not_evaluated,
           the_environment_sets_levels_and_file, a_file_that_exists_is_continued,
           a_long_line_is_cut_and_stays_a_line, lines_of_several_threads_do_not_mix,
           colour_needs_a_terminal_and_no_objection, the_last_setting_of_a_domain_counts,
-          too_many_domains_are_refused)
+          too_many_domains_are_refused, writing_a_line_keeps_errno)

@@ -8,6 +8,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/str.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -59,6 +60,7 @@ void ms_log_write(enum ms_log_level level, const char *domain, const char *fmt, 
     static const char tag[] = "EWI123";
     if (level > level_of(domain))
         return;
+    int sys = errno; /* a caller that is about to report it may log first */
     pthread_once(&started, note_start);
     char line[1024];
     double ms = (double)(ms_clock_ns() - cfg.start_ns) / 1e6;
@@ -76,6 +78,7 @@ void ms_log_write(enum ms_log_level level, const char *domain, const char *fmt, 
     line[len] = '\n';
     ssize_t ignored = write(cfg.fd, line, len + 1); /* a log that cannot be written is no failure */
     (void)ignored;
+    errno = sys;
 }
 
 void ms_log_set_level(enum ms_log_level level)
