@@ -300,6 +300,31 @@ START_TEST(writing_a_line_keeps_errno)
 }
 END_TEST
 
+START_TEST(text_cannot_forge_a_line_or_reach_the_terminal)
+{
+    log_to();
+    ms_warn("name %s", "a\n0.1 E here 1: forged\r\x1b[31m\x7f\tend \xc3\xa4");
+    const char *text = logged();
+    ck_assert_uint_eq(lines_in(text), 1);
+    ck_assert_ptr_nonnull(strstr(text, "name a?0.1 E here 1: forged??[31m??end \xc3\xa4\n"));
+}
+END_TEST
+
+START_TEST(a_cut_line_says_so_and_holds_whole_characters)
+{
+    static char big[3000];
+    log_to();
+    for (size_t i = 0; i + 3 < sizeof big; i += 3)
+        memcpy(big + i, "\xe2\x86\x92", 3);
+    for (int shift = 0; shift < 3; shift++)
+        ms_warn("%.*s%s", shift, "aa", big);
+    const char *text = logged();
+    ck_assert_uint_eq(lines_in(text), 3);
+    for (const char *end = strchr(text, '\n'); end != NULL; end = strchr(end + 1, '\n'))
+        ck_assert_mem_eq(end - 6, "\xe2\x86\x92...", 6);
+}
+END_TEST
+
 TEST_MAIN("log", arguments_of_a_level_that_is_off_are_not_evaluated,
           a_line_has_time_level_domain_process_and_text, the_rank_is_shown_once_it_is_known,
           the_level_says_what_is_written, a_domain_has_a_level_of_its_own,
@@ -307,4 +332,6 @@ TEST_MAIN("log", arguments_of_a_level_that_is_off_are_not_evaluated,
           the_environment_sets_levels_and_file, a_file_that_exists_is_continued,
           a_long_line_is_cut_and_stays_a_line, lines_of_several_threads_do_not_mix,
           colour_needs_a_terminal_and_no_objection, the_last_setting_of_a_domain_counts,
-          too_many_domains_are_refused, writing_a_line_keeps_errno)
+          too_many_domains_are_refused, writing_a_line_keeps_errno,
+          text_cannot_forge_a_line_or_reach_the_terminal,
+          a_cut_line_says_so_and_holds_whole_characters)

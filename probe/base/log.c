@@ -17,6 +17,8 @@
 
 enum { MAX_DOMAINS = 32, DOMAIN_LEN = 24 };
 
+#define CUT "..." /* ends a line that was too long */
+
 enum ms_log_level ms_log_max = MS_LOG_WARN;
 
 static struct {
@@ -55,6 +57,24 @@ static void refresh_max(void)
     }
 }
 
+/* Names from a file may hold anything: a control character could forge a line or
+ * speak to the terminal. */
+static void hide_controls(char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if ((unsigned char)p[i] < ' ' || p[i] == 0x7f)
+            p[i] = '?';
+    }
+}
+
+/* The last place up to `at` that is not inside a character. */
+static size_t cut_at(const char *p, size_t at)
+{
+    while (at > 0 && ((unsigned char)p[at] & 0xC0) == 0x80)
+        at--;
+    return at;
+}
+
 void ms_log_write(enum ms_log_level level, const char *domain, const char *fmt, ...)
 {
     static const char tag[] = "EWI123";
@@ -73,8 +93,12 @@ void ms_log_write(enum ms_log_level level, const char *domain, const char *fmt, 
     int m = vsnprintf(line + n, sizeof line - (size_t)n, fmt, ap);
     va_end(ap);
     size_t len = (size_t)n + (size_t)(m > 0 ? m : 0);
-    if (len > sizeof line - 1)
-        len = sizeof line - 1;
+    if (len > sizeof line - 1) {
+        len = cut_at(line, sizeof line - sizeof CUT);
+        memcpy(line + len, CUT, sizeof CUT);
+        len += sizeof CUT - 1;
+    }
+    hide_controls(line + n, len - (size_t)n);
     line[len] = '\n';
     ssize_t ignored = write(cfg.fd, line, len + 1); /* a log that cannot be written is no failure */
     (void)ignored;
