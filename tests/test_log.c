@@ -279,7 +279,7 @@ START_TEST(too_many_domains_are_refused)
     enum ms_rc rc = MS_OK;
     int n = 0;
     for (; n < 100 && rc == MS_OK; n++) {
-        char spec[16];
+        char spec[32];
         snprintf(spec, sizeof spec, "many%d:1", n);
         rc = ms_log_configure(spec, &e);
     }
@@ -325,6 +325,27 @@ START_TEST(a_cut_line_says_so_and_holds_whole_characters)
 }
 END_TEST
 
+START_TEST(a_second_file_replaces_the_first)
+{
+    for (int i = 0; i < 100; i++) {
+        log_to();
+        ms_warn("one");
+        ck_assert_uint_eq(lines_in(logged()), 1);
+    }
+    int fd = open("/dev/null", O_RDONLY);
+    ck_assert_int_lt(fd, 50);
+    close(fd);
+}
+END_TEST
+
+START_TEST(the_code_of_a_failure_does_not_depend_on_who_listens)
+{
+    setenv("MSPROBE_DEBUG", "x:9", 1);
+    ck_assert_int_eq(ms_log_from_env(NULL), MS_E_ARG);
+    unsetenv("MSPROBE_DEBUG");
+}
+END_TEST
+
 TEST_MAIN("log", arguments_of_a_level_that_is_off_are_not_evaluated,
           a_line_has_time_level_domain_process_and_text, the_rank_is_shown_once_it_is_known,
           the_level_says_what_is_written, a_domain_has_a_level_of_its_own,
@@ -334,4 +355,5 @@ TEST_MAIN("log", arguments_of_a_level_that_is_off_are_not_evaluated,
           colour_needs_a_terminal_and_no_objection, the_last_setting_of_a_domain_counts,
           too_many_domains_are_refused, writing_a_line_keeps_errno,
           text_cannot_forge_a_line_or_reach_the_terminal,
-          a_cut_line_says_so_and_holds_whole_characters)
+          a_cut_line_says_so_and_holds_whole_characters, a_second_file_replaces_the_first,
+          the_code_of_a_failure_does_not_depend_on_who_listens)

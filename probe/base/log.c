@@ -175,13 +175,18 @@ enum ms_rc ms_log_from_env(struct ms_err *err)
     pthread_once(&started, note_start);
     const char *spec = getenv("MSPROBE_DEBUG");
     const char *path = getenv("MSPROBE_LOG");
-    if (spec != NULL && *spec != '\0' && ms_log_configure(spec, err) != MS_OK)
-        return ms_err_wrap(err, "MSPROBE_DEBUG");
+    enum ms_rc rc = spec != NULL && *spec != '\0' ? ms_log_configure(spec, err) : MS_OK;
+    if (rc != MS_OK) {
+        ms_err_wrap(err, "MSPROBE_DEBUG");
+        return rc;
+    }
     if (path == NULL || *path == '\0')
         return MS_OK;
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (fd < 0)
         return ms_fail_sys(err, "MSPROBE_LOG: %s", path);
+    if (cfg.fd != STDERR_FILENO)
+        close(cfg.fd);
     cfg.fd = fd;
     return MS_OK;
 }
