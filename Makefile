@@ -95,7 +95,7 @@ $(B)/tests/test_%: $(B)/tests/test_%.o $(LIBS)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CHECK_LIBS) $(DEP_LIBS) $(TEST_LIBS_$*)
 TEST_LIBS_crc := -lz
 
-$(B)/tests/bench_%: $(B)/tests/bench_%.o $(LIBS)
+$(B)/tests/bench_%: $(B)/tests/bench_%.o $(B)/tests/gen/big_dump.o $(LIBS)
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(TEST_LIBS_$*)
 

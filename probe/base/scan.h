@@ -20,7 +20,7 @@
 
 static inline bool ms_is_space(char c)
 {
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+    return (unsigned char)c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t');
 }
 /* May stand in a JSON string as it is and needs no further look: printable ASCII and DEL, except
  * the quote and the backslash. */
@@ -93,14 +93,17 @@ static inline const char *ms_scan_plain(const char *p, const char *end)
     return p;
 }
 
-/* First byte that is not whitespace, or end.  Blanks come in runs, as indentation; the other three
- * come alone. */
+/* First byte that is not whitespace, or end.  Nothing and a single blank, the usual cases, are told
+ * apart by branches, which the processor guesses: what follows need not wait for this. */
 static inline const char *ms_scan_space(const char *p, const char *end)
 {
-    for (; p < end && ms_is_space(*p); p++) {
+    while (p < end && ms_is_space(*p)) {
+        p++;
+        if (p < end && !ms_is_space(*p))
+            return p;
 #if defined(__SSE2__) || defined(__aarch64__)
-        for (; end - p > 16; p += 16) {
-            uint64_t stop = ms_scan_not_blank(ms_scan_load(p + 1));
+        for (; end - p >= 16; p += 16) {
+            uint64_t stop = ms_scan_not_blank(ms_scan_load(p));
             if (stop != 0) {
                 p += __builtin_ctzll(stop) / MS_SCAN_BITS;
                 break;
@@ -122,16 +125,24 @@ static inline uint64_t ms_load8(const char *p)
     memcpy(&v, p, sizeof v);
     return le64toh(v);
 }
-static inline bool ms_all_digits8(uint64_t v)
+/* How many of them, from the first, are digits.  A digit with its 0x30 taken away is at most 9, so
+ * adding 0x76 leaves its top bit clear. */
+static inline unsigned ms_count_digits8(uint64_t v)
 {
-    const uint64_t high = 0xF0F0F0F0F0F0F0F0U;
-    return ((v & high) | (((v + 0x0606060606060606U) & high) >> 4)) == 0x3333333333333333U;
+    const uint64_t top = 0x8080808080808080U;
+    v ^= 0x3030303030303030U;
+    uint64_t other = (((v & ~top) + 0x7676767676767676U) | v) & top;
+    return other != 0 ? (unsigned)__builtin_ctzll(other) / 8 : 8;
 }
 /* First byte that is not a digit, or end. */
 static inline const char *ms_scan_digits(const char *p, const char *end)
 {
-    while (end - p >= 8 && ms_all_digits8(ms_load8(p)))
-        p += 8;
+    while (end - p >= 8) {
+        unsigned n = ms_count_digits8(ms_load8(p));
+        p += n;
+        if (n < 8)
+            return p;
+    }
     while (p < end && ms_is_digit(*p))
         p++;
     return p;
