@@ -662,6 +662,14 @@ START_TEST(standard_output_on_a_full_disk_is_reported)
 }
 END_TEST
 
+START_TEST(no_directory_is_not_a_directory_to_make)
+{
+    struct ms_err e = {0};
+    ck_assert_int_eq(ms_mkdirs("", &e), MS_E_ARG);
+    ck_says(e, "empty");
+}
+END_TEST
+
 TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_address,
           what_cannot_be_mapped_is_named_with_the_reason, a_file_that_may_not_be_read_is_refused,
           a_file_appears_at_commit_and_not_before, an_abort_leaves_all_as_it_was,
@@ -674,4 +682,5 @@ TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_a
           a_full_table_says_so_and_takes_names_again_later, the_kind_of_a_path_follows_links,
           paths_are_joined_and_taken_apart, directories_are_made_once_and_with_their_parents,
           names_are_listed_in_natural_order, what_cannot_be_listed_is_named,
-          a_listing_without_memory_leaks_nothing, standard_output_on_a_full_disk_is_reported)
+          a_listing_without_memory_leaks_nothing, standard_output_on_a_full_disk_is_reported,
+          no_directory_is_not_a_directory_to_make)

@@ -444,13 +444,15 @@ struct ms_str ms_path_dir(const char *path)
 
 enum ms_rc ms_mkdirs(const char *path, struct ms_err *err)
 {
+    if (path[0] == '\0')
+        return ms_fail(err, MS_E_ARG, "the name of a directory is empty");
     char *z = ms_str_dup(ms_str_of(path));
     if (z == NULL)
         return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
     enum ms_rc rc = MS_OK;
     for (char *at = z + 1; rc == MS_OK; at++) {
         char c = *at;
-        if (z[0] == '\0' || (c != '/' && c != '\0'))
+        if (c != '/' && c != '\0')
             continue;
         *at = '\0';
         if (mkdir(z, 0777) != 0 && ms_path_kind(z) != MS_KIND_DIR)
