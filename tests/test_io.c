@@ -670,6 +670,24 @@ START_TEST(no_directory_is_not_a_directory_to_make)
 }
 END_TEST
 
+static int make_directory_as_nobody(void)
+{
+    struct ms_err e = {0};
+    if (geteuid() != 0)
+        chmod(dir, 0555);
+    if (!drop_rights())
+        return 2;
+    return ms_mkdirs(in_dir("new"), &e) == MS_E_IO && strstr(e.msg, "Permission denied") ? 0 : 1;
+}
+
+START_TEST(a_directory_that_may_not_be_made_is_refused_with_the_reason)
+{
+    setup();
+    ck_assert_int_eq(in_child(make_directory_as_nobody), 0);
+    scratch_remove(dir);
+}
+END_TEST
+
 TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_address,
           what_cannot_be_mapped_is_named_with_the_reason, a_file_that_may_not_be_read_is_refused,
           a_file_appears_at_commit_and_not_before, an_abort_leaves_all_as_it_was,
@@ -683,4 +701,5 @@ TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_a
           paths_are_joined_and_taken_apart, directories_are_made_once_and_with_their_parents,
           names_are_listed_in_natural_order, what_cannot_be_listed_is_named,
           a_listing_without_memory_leaks_nothing, standard_output_on_a_full_disk_is_reported,
-          no_directory_is_not_a_directory_to_make)
+          no_directory_is_not_a_directory_to_make,
+          a_directory_that_may_not_be_made_is_refused_with_the_reason)

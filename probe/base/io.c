@@ -442,6 +442,17 @@ struct ms_str ms_path_dir(const char *path)
     return ms_str_sub(s, 0, at == 0 ? 1 : (uint32_t)at);
 }
 
+static enum ms_rc make_dir(const char *path, struct ms_err *err)
+{
+    if (mkdir(path, 0777) == 0)
+        return MS_OK;
+    int sys = errno;
+    if (ms_path_kind(path) == MS_KIND_DIR)
+        return MS_OK;
+    errno = sys; /* why there is none, not how it is missing */
+    return ms_fail_sys(err, "%s: cannot make the directory", path);
+}
+
 enum ms_rc ms_mkdirs(const char *path, struct ms_err *err)
 {
     if (path[0] == '\0')
@@ -455,8 +466,7 @@ enum ms_rc ms_mkdirs(const char *path, struct ms_err *err)
         if (c != '/' && c != '\0')
             continue;
         *at = '\0';
-        if (mkdir(z, 0777) != 0 && ms_path_kind(z) != MS_KIND_DIR)
-            rc = ms_fail_sys(err, "%s: cannot make the directory", z);
+        rc = make_dir(z, err);
         *at = c;
         if (c == '\0')
             break;
