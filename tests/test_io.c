@@ -688,6 +688,17 @@ START_TEST(a_directory_that_may_not_be_made_is_refused_with_the_reason)
 }
 END_TEST
 
+START_TEST(nothing_may_be_written)
+{
+    struct ms_err e = {0};
+    struct ms_out *o;
+    ck_ok(ms_out_fd(&o, -1, "none", &e), e);
+    ms_out_write(o, NULL, 0);
+    ms_out_printf(o, "%s", "");
+    ck_ok(ms_out_commit(o, &e), e);
+}
+END_TEST
+
 TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_address,
           what_cannot_be_mapped_is_named_with_the_reason, a_file_that_may_not_be_read_is_refused,
           a_file_appears_at_commit_and_not_before, an_abort_leaves_all_as_it_was,
@@ -702,4 +713,4 @@ TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_a
           names_are_listed_in_natural_order, what_cannot_be_listed_is_named,
           a_listing_without_memory_leaks_nothing, standard_output_on_a_full_disk_is_reported,
           no_directory_is_not_a_directory_to_make,
-          a_directory_that_may_not_be_made_is_refused_with_the_reason)
+          a_directory_that_may_not_be_made_is_refused_with_the_reason, nothing_may_be_written)

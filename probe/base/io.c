@@ -266,6 +266,8 @@ void ms_out_used(struct ms_out *o, size_t n)
 
 void ms_out_write(struct ms_out *o, const void *p, size_t n)
 {
+    if (n == 0)
+        return;
     if (n > OUT_BUFFER - o->used) {
         drain(o);
         if (n >= OUT_BUFFER) {
@@ -284,8 +286,7 @@ void ms_out_puts(struct ms_out *o, const char *z)
 
 void ms_out_str(struct ms_out *o, struct ms_str s)
 {
-    if (s.n != 0)
-        ms_out_write(o, s.p, s.n);
+    ms_out_write(o, s.p, s.n);
 }
 
 void ms_out_putc(struct ms_out *o, char c)
