@@ -699,6 +699,24 @@ START_TEST(nothing_may_be_written)
 }
 END_TEST
 
+static int print_early_to_a_full_disk(void)
+{
+    struct ms_err e = {0};
+    if (dup2(open("/dev/full", O_WRONLY), STDOUT_FILENO) < 0)
+        return 2;
+    printf("text");
+    fflush(stdout);
+    errno = 0;
+    return ms_stdout_finish(&e) == MS_E_IO && strstr(e.msg, "earlier") != NULL ? 0 : 1;
+}
+
+START_TEST(an_earlier_failure_of_standard_output_is_reported_too)
+{
+    fflush(stdout);
+    ck_assert_int_eq(in_child(print_early_to_a_full_disk), 0);
+}
+END_TEST
+
 TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_address,
           what_cannot_be_mapped_is_named_with_the_reason, a_file_that_may_not_be_read_is_refused,
           a_file_appears_at_commit_and_not_before, an_abort_leaves_all_as_it_was,
@@ -713,4 +731,5 @@ TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_a
           names_are_listed_in_natural_order, what_cannot_be_listed_is_named,
           a_listing_without_memory_leaks_nothing, standard_output_on_a_full_disk_is_reported,
           no_directory_is_not_a_directory_to_make,
-          a_directory_that_may_not_be_made_is_refused_with_the_reason, nothing_may_be_written)
+          a_directory_that_may_not_be_made_is_refused_with_the_reason, nothing_may_be_written,
+          an_earlier_failure_of_standard_output_is_reported_too)

@@ -389,8 +389,10 @@ void ms_out_abort(struct ms_out *o)
 
 enum ms_rc ms_stdout_finish(struct ms_err *err)
 {
-    if (fflush(stdout) != 0 || ferror(stdout) != 0)
+    if (fflush(stdout) != 0)
         return ms_fail_sys(err, "standard output: cannot write");
+    if (ferror(stdout) != 0) /* errno has long been about something else */
+        return ms_fail(err, MS_E_IO, "standard output: an earlier write failed");
     return MS_OK;
 }
 
