@@ -717,6 +717,46 @@ START_TEST(an_earlier_failure_of_standard_output_is_reported_too)
 }
 END_TEST
 
+START_TEST(a_device_is_written_to_and_never_replaced)
+{
+    setup();
+    struct ms_err e = {0};
+    struct ms_out *o;
+    ck_assert_int_eq(symlink("/dev/null", in_dir("null")), 0);
+    ck_ok(ms_out_create(&o, in_dir("null"), &e), e);
+    ms_out_puts(o, "text");
+    ck_ok(ms_out_commit(o, &e), e);
+    ck_ok(ms_out_create(&o, in_dir("null"), &e), e);
+    ms_out_abort(o);
+    ck_assert_int_eq(ms_path_kind(in_dir("null")), MS_KIND_OTHER);
+    ck_assert_uint_eq(entries(dir), 1);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_pipe_is_written_to_when_somebody_reads_it)
+{
+    setup();
+    struct ms_err e = {0};
+    struct ms_out *o;
+    char got[8] = "";
+    ck_assert_int_eq(mkfifo(in_dir("fifo"), 0666), 0);
+    ck_assert_int_eq(ms_out_create(&o, in_dir("fifo"), &e), MS_E_IO); /* and does not wait */
+    int fd = open(in_dir("fifo"), O_RDONLY | O_NONBLOCK);
+    ms_err_clear(&e);
+    ck_ok(ms_out_create(&o, in_dir("fifo"), &e), e);
+    ms_out_puts(o, "text");
+    ck_ok(ms_out_commit(o, &e), e);
+    ck_assert_int_eq(read(fd, got, sizeof got), 4);
+    ck_assert_str_eq(got, "text");
+    close(fd);
+    char *tmp;
+    ck_assert_int_eq(ms_tmp_new(&tmp, in_dir("fifo"), &e), MS_E_ARG);
+    ck_says(e, "not a regular file");
+    scratch_remove(dir);
+}
+END_TEST
+
 TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_address,
           what_cannot_be_mapped_is_named_with_the_reason, a_file_that_may_not_be_read_is_refused,
           a_file_appears_at_commit_and_not_before, an_abort_leaves_all_as_it_was,
@@ -732,4 +772,5 @@ TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_a
           a_listing_without_memory_leaks_nothing, standard_output_on_a_full_disk_is_reported,
           no_directory_is_not_a_directory_to_make,
           a_directory_that_may_not_be_made_is_refused_with_the_reason, nothing_may_be_written,
-          an_earlier_failure_of_standard_output_is_reported_too)
+          an_earlier_failure_of_standard_output_is_reported_too,
+          a_device_is_written_to_and_never_replaced, a_pipe_is_written_to_when_somebody_reads_it)

@@ -127,7 +127,7 @@ struct ms_out {
     size_t used;
     uint64_t flushed;
     struct ms_err err; /* the first failure */
-    char *path, *tmp;  /* NULL for a borrowed descriptor, whose name is in path */
+    char *path, *tmp;  /* tmp is NULL for a descriptor or device, whose name is in path */
     char buf[OUT_BUFFER];
 };
 
@@ -184,11 +184,25 @@ enum ms_rc ms_tmp_new(char **tmp, const char *path, struct ms_err *err)
 {
     *tmp = NULL;
     MS_TRY(make_parent(path, err));
-    if (ms_path_kind(path) == MS_KIND_DIR)
+    enum ms_kind kind = ms_path_kind(path);
+    if (kind == MS_KIND_DIR)
         return ms_fail(err, MS_E_ARG, "%s: is a directory, expected a file name", path);
+    if (kind == MS_KIND_OTHER)
+        return ms_fail(err, MS_E_ARG, "%s: is not a regular file", path);
     MS_TRY(tmp_name(tmp, path, err));
     /* Registered before it exists, so that no moment is left in which an interrupt misses it. */
     ms_tmp_register(*tmp);
+    return MS_OK;
+}
+
+/* A device or pipe is written to as it is: a rename would replace /dev/null itself.
+ * O_NONBLOCK: a pipe that nobody reads is an error, nothing to wait for. */
+static enum ms_rc open_device(struct ms_out *o, const char *path, struct ms_err *err)
+{
+    o->own_fd = true;
+    o->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (o->fd < 0 || fcntl(o->fd, F_SETFL, 0) != 0)
+        return ms_fail_sys(err, "%s: cannot write", path);
     return MS_OK;
 }
 
@@ -210,7 +224,8 @@ enum ms_rc ms_out_create(struct ms_out **out, const char *path, struct ms_err *e
     struct ms_out *o = out_new(path);
     if (o == NULL)
         return ms_fail(err, MS_E_NOMEM, "%s: %s", path, ms_rc_text(MS_E_NOMEM));
-    enum ms_rc rc = open_tmp(o, path, err);
+    bool device = ms_path_kind(path) == MS_KIND_OTHER;
+    enum ms_rc rc = device ? open_device(o, path, err) : open_tmp(o, path, err);
     if (rc == MS_OK)
         *out = o;
     else
@@ -362,6 +377,8 @@ enum ms_rc ms_tmp_publish(int fd, const char *tmp, const char *path, struct ms_e
 static void discard(struct ms_out *o)
 {
     close(o->fd);
+    if (o->tmp == NULL)
+        return;
     unlink(o->tmp);
     ms_tmp_forget(o->tmp);
 }
@@ -369,7 +386,7 @@ static void discard(struct ms_out *o)
 enum ms_rc ms_out_commit(struct ms_out *o, struct ms_err *err)
 {
     drain(o);
-    if (o->own_fd && o->err.rc == MS_OK)
+    if (o->own_fd && o->tmp != NULL && o->err.rc == MS_OK)
         (void)!ms_tmp_publish(o->fd, o->tmp, o->path, &o->err); /* kept in o->err */
     else if (o->own_fd)
         discard(o);
