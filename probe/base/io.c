@@ -127,7 +127,7 @@ struct ms_out {
     size_t used;
     uint64_t flushed;
     struct ms_err err; /* the first failure */
-    char *path, *tmp;  /* NULL for a borrowed descriptor, whose name is in path */
+    char *path, *tmp;  /* tmp is NULL for a descriptor or device, whose name is in path */
     char buf[OUT_BUFFER];
 };
 
@@ -165,29 +165,44 @@ static enum ms_rc make_parent(const char *path, struct ms_err *err)
     return rc;
 }
 
-static char *tmp_name(const char *path)
+static enum ms_rc tmp_name(char **tmp, const char *path, struct ms_err *err)
 {
-    struct ms_buf b = {.max = PATH_MAX};
+    struct ms_buf b = {.max = PATH_MAX - 1};
     ms_buf_printf(&b, "%s.%d.tmp", path, (int)getpid());
-    if (b.bad != MS_OK) {
+    enum ms_rc rc = b.bad;
+    if (rc != MS_OK) {
         ms_buf_free(&b);
-        return NULL;
+        return ms_fail(err, rc, "%s: %s", path,
+                       rc == MS_E_LIMIT ? "name too long" : ms_rc_text(rc));
     }
     ms_buf_z(&b);
-    return b.p;
+    *tmp = b.p;
+    return MS_OK;
 }
 
 enum ms_rc ms_tmp_new(char **tmp, const char *path, struct ms_err *err)
 {
     *tmp = NULL;
     MS_TRY(make_parent(path, err));
-    if (ms_path_kind(path) == MS_KIND_DIR)
+    enum ms_kind kind = ms_path_kind(path);
+    if (kind == MS_KIND_DIR)
         return ms_fail(err, MS_E_ARG, "%s: is a directory, expected a file name", path);
-    *tmp = tmp_name(path);
-    if (*tmp == NULL)
-        return ms_fail(err, MS_E_LIMIT, "%s: name too long", path);
+    if (kind == MS_KIND_OTHER)
+        return ms_fail(err, MS_E_ARG, "%s: is not a regular file", path);
+    MS_TRY(tmp_name(tmp, path, err));
     /* Registered before it exists, so that no moment is left in which an interrupt misses it. */
     ms_tmp_register(*tmp);
+    return MS_OK;
+}
+
+/* A device or pipe is written to as it is: a rename would replace /dev/null itself.
+ * O_NONBLOCK: a pipe that nobody reads is an error, nothing to wait for. */
+static enum ms_rc open_device(struct ms_out *o, const char *path, struct ms_err *err)
+{
+    o->own_fd = true;
+    o->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (o->fd < 0 || fcntl(o->fd, F_SETFL, 0) != 0)
+        return ms_fail_sys(err, "%s: cannot write", path);
     return MS_OK;
 }
 
@@ -209,7 +224,8 @@ enum ms_rc ms_out_create(struct ms_out **out, const char *path, struct ms_err *e
     struct ms_out *o = out_new(path);
     if (o == NULL)
         return ms_fail(err, MS_E_NOMEM, "%s: %s", path, ms_rc_text(MS_E_NOMEM));
-    enum ms_rc rc = open_tmp(o, path, err);
+    bool device = ms_path_kind(path) == MS_KIND_OTHER;
+    enum ms_rc rc = device ? open_device(o, path, err) : open_tmp(o, path, err);
     if (rc == MS_OK)
         *out = o;
     else
@@ -265,6 +281,8 @@ void ms_out_used(struct ms_out *o, size_t n)
 
 void ms_out_write(struct ms_out *o, const void *p, size_t n)
 {
+    if (n == 0)
+        return;
     if (n > OUT_BUFFER - o->used) {
         drain(o);
         if (n >= OUT_BUFFER) {
@@ -283,8 +301,7 @@ void ms_out_puts(struct ms_out *o, const char *z)
 
 void ms_out_str(struct ms_out *o, struct ms_str s)
 {
-    if (s.n != 0)
-        ms_out_write(o, s.p, s.n);
+    ms_out_write(o, s.p, s.n);
 }
 
 void ms_out_putc(struct ms_out *o, char c)
@@ -360,6 +377,8 @@ enum ms_rc ms_tmp_publish(int fd, const char *tmp, const char *path, struct ms_e
 static void discard(struct ms_out *o)
 {
     close(o->fd);
+    if (o->tmp == NULL)
+        return;
     unlink(o->tmp);
     ms_tmp_forget(o->tmp);
 }
@@ -367,7 +386,7 @@ static void discard(struct ms_out *o)
 enum ms_rc ms_out_commit(struct ms_out *o, struct ms_err *err)
 {
     drain(o);
-    if (o->own_fd && o->err.rc == MS_OK)
+    if (o->own_fd && o->tmp != NULL && o->err.rc == MS_OK)
         (void)!ms_tmp_publish(o->fd, o->tmp, o->path, &o->err); /* kept in o->err */
     else if (o->own_fd)
         discard(o);
@@ -387,8 +406,10 @@ void ms_out_abort(struct ms_out *o)
 
 enum ms_rc ms_stdout_finish(struct ms_err *err)
 {
-    if (fflush(stdout) != 0 || ferror(stdout) != 0)
+    if (fflush(stdout) != 0)
         return ms_fail_sys(err, "standard output: cannot write");
+    if (ferror(stdout) != 0) /* errno has long been about something else */
+        return ms_fail(err, MS_E_IO, "standard output: an earlier write failed");
     return MS_OK;
 }
 
@@ -441,19 +462,31 @@ struct ms_str ms_path_dir(const char *path)
     return ms_str_sub(s, 0, at == 0 ? 1 : (uint32_t)at);
 }
 
+static enum ms_rc make_dir(const char *path, struct ms_err *err)
+{
+    if (mkdir(path, 0777) == 0)
+        return MS_OK;
+    int sys = errno;
+    if (ms_path_kind(path) == MS_KIND_DIR)
+        return MS_OK;
+    errno = sys; /* why there is none, not how it is missing */
+    return ms_fail_sys(err, "%s: cannot make the directory", path);
+}
+
 enum ms_rc ms_mkdirs(const char *path, struct ms_err *err)
 {
+    if (path[0] == '\0')
+        return ms_fail(err, MS_E_ARG, "the name of a directory is empty");
     char *z = ms_str_dup(ms_str_of(path));
     if (z == NULL)
         return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
     enum ms_rc rc = MS_OK;
     for (char *at = z + 1; rc == MS_OK; at++) {
         char c = *at;
-        if (z[0] == '\0' || (c != '/' && c != '\0'))
+        if (c != '/' && c != '\0')
             continue;
         *at = '\0';
-        if (mkdir(z, 0777) != 0 && ms_path_kind(z) != MS_KIND_DIR)
-            rc = ms_fail_sys(err, "%s: cannot make the directory", z);
+        rc = make_dir(z, err);
         *at = c;
         if (c == '\0')
             break;
