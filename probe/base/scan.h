@@ -22,11 +22,11 @@ static inline bool ms_is_space(char c)
 {
     return (unsigned char)c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t');
 }
-/* May stand in a JSON string as it is and needs no further look: printable ASCII and DEL, except
- * the quote and the backslash. */
+/* Stands in a JSON string as it is and needs no further look: printable ASCII except the quote and
+ * the backslash. */
 static inline bool ms_is_plain(char c)
 {
-    return (signed char)c >= ' ' && c != '"' && c != '\\';
+    return c >= ' ' && c <= '~' && c != '"' && c != '\\';
 }
 
 /* Each version defines a block of 16 bytes and, for a block, a mask with MS_SCAN_BITS bits for each
@@ -41,8 +41,9 @@ static inline ms_scan_block ms_scan_load(const char *p)
 }
 static inline uint64_t ms_scan_not_plain(ms_scan_block x)
 {
-    /* Compared as signed bytes, 0x80 and up are below ' ' too. */
-    __m128i stop = _mm_cmplt_epi8(x, _mm_set1_epi8(' '));
+    /* One added, as signed bytes: DEL and all above it are negative, so below ' ' + 1 too. */
+    __m128i next = _mm_add_epi8(x, _mm_set1_epi8(1));
+    __m128i stop = _mm_cmplt_epi8(next, _mm_set1_epi8(' ' + 1));
     stop = _mm_or_si128(stop, _mm_cmpeq_epi8(x, _mm_set1_epi8('"')));
     stop = _mm_or_si128(stop, _mm_cmpeq_epi8(x, _mm_set1_epi8('\\')));
     return (uint64_t)(uint32_t)_mm_movemask_epi8(stop);
@@ -67,7 +68,8 @@ static inline uint64_t ms_scan_mask(uint8x16_t stop)
 }
 static inline uint64_t ms_scan_not_plain(ms_scan_block x)
 {
-    uint8x16_t stop = vcltq_s8(vreinterpretq_s8_u8(x), vdupq_n_s8(' '));
+    int8x16_t next = vreinterpretq_s8_u8(vaddq_u8(x, vdupq_n_u8(1))); /* as above */
+    uint8x16_t stop = vcltq_s8(next, vdupq_n_s8(' ' + 1));
     stop = vorrq_u8(stop, vceqq_u8(x, vdupq_n_u8('"')));
     stop = vorrq_u8(stop, vceqq_u8(x, vdupq_n_u8('\\')));
     return ms_scan_mask(stop);
