@@ -173,15 +173,18 @@ static enum ms_rc unknown_option(const struct parser *p, const struct spelling *
     snprintf(word, sizeof word, "%.*s", MS_STR_ARG(s->name));
     const char *dashes = s->is_long ? "--" : "-";
     struct ms_near near = {.word = word};
-    const char *near_dashes = "--";
+    const char *near_dashes = "";
     MS_EACH (o, p->cmd) {
         if (o->hidden)
             continue;
         ms_near_offer(&near, o->name);
-        if (!s->is_long && o->letters != NULL) {
-            ms_near_offer(&near, o->letters);
-            near_dashes = near.best == o->letters ? "-" : near.best == o->name ? "--" : near_dashes;
-        }
+        if (near.best == o->name)
+            near_dashes = "--";
+        if (s->is_long || o->letters == NULL)
+            continue;
+        ms_near_offer(&near, o->letters);
+        if (near.best == o->letters)
+            near_dashes = "-";
     }
     if (near.best == NULL)
         return ms_fail(p->err, MS_E_ARG, "unknown option '%s%s'", dashes, word);
@@ -383,6 +386,7 @@ static enum ms_rc read_option(struct parser *p, char *arg)
     const struct ms_opt *o = NULL;
     struct spelling s = spelling_of(arg);
     MS_TRY(find_option(p, &s, &o));
+    assert(o != NULL);
     if (!is_global(o))
         p->seen |= bit_of(p, o);
     return set_value(p, o, s.value);
