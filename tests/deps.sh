@@ -20,9 +20,10 @@ other_system() {
 }
 
 # A package that another one stands in for counts as installed: pkgconf provides pkg-config.
+# So does one whose triggers have not run yet.
 installed() {
     dpkg-query -W -f '${Status} ${Package} ${Provides}\n' 2>/dev/null |
-        sed -n 's/^install ok installed //p' | tr ', ' '\n\n' | sed 's/:.*//' | sort -u
+        sed -n -e 's/^install ok installed //p' -e 's/^install ok triggers-[a-z]* //p' | tr ', ' '\n\n' | sed 's/:.*//' | sort -u
 }
 
 # The run-time of clang's sanitizers carries the version of clang in its name.
@@ -48,9 +49,9 @@ as_root() {
     fi
 }
 
-# Old package lists name versions that the server no longer has.
 fetch() {
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" >"$log" 2>&1
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+        -o DPkg::Lock::Timeout=120 "$@" >"$log" 2>&1
 }
 
 install_all() {
@@ -62,6 +63,7 @@ install_all() {
     log=$(mktemp)
     trap 'rm -f "$log"' EXIT
     fetch "$@" && return
+    # Old lists of packages name versions that the server no longer has.
     as_root apt-get update >"$log" 2>&1 && fetch "$@" && return
     tail -20 "$log" >&2
     echo "deps: could not install $*" >&2

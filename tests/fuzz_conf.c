@@ -55,8 +55,12 @@ static void visit(const struct ms_conf_value *at, int depth)
             visit(object, depth + 1);
         const char *text;
         int64_t n;
-        for (size_t k = 0; list != NULL && k < ms_conf_len(list); k++)
+        for (size_t k = 0; list != NULL && k < ms_conf_len(list); k++) {
             MUST(!(ms_conf_item_str(list, k, &text) && ms_conf_item_int(list, k, &n)));
+            struct ms_err err = {0};
+            MUST(ms_conf_str(ms_conf_item(list, k), "a", &text, &err) == MS_OK ||
+                 strstr(err.msg, "expected") != NULL);
+        }
     }
 }
 

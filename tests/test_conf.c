@@ -227,6 +227,22 @@ START_TEST(a_text_beyond_the_limit_is_refused)
 }
 END_TEST
 
+START_TEST(an_item_that_is_no_object_has_no_keys)
+{
+    const struct ms_conf_value *list;
+    const char *text = NULL;
+    ck_ok(parse("{\"a\": [{\"k\": \"v\"}, 7]}"), err);
+    ck_ok(ms_conf_list(ms_conf_root(conf), "a", &list, &err), err);
+    ck_ok(ms_conf_str(ms_conf_item(list, 0), "k", &text, &err), err);
+    ck_assert_str_eq(text, "v");
+    ck_assert_int_eq(ms_conf_str(ms_conf_item(list, 1), "k", &text, &err), MS_E_FORMAT);
+    ck_assert_str_eq(err.msg, "config.json: a[1]: expected an object, found a number");
+    ms_err_clear(&err);
+    ck_ok(ms_conf_object(ms_conf_item(list, 0), "none", &list, &err), err);
+    ck_assert_ptr_null(list);
+}
+END_TEST
+
 START_TEST(a_large_list_is_read_in_one_walk)
 {
     enum { N = 500000 };
@@ -360,6 +376,7 @@ int main(void)
     tcase_add_loop_test(tc, the_same_key_in_different_objects_and_all_of_unicode_are_fine, 0,
                         COUNT(accepted));
     tcase_add_test(tc, a_text_beyond_the_limit_is_refused);
+    tcase_add_test(tc, an_item_that_is_no_object_has_no_keys);
     tcase_add_test(tc, a_large_list_is_read_in_one_walk);
     tcase_add_test(tc, a_file_is_opened_and_its_path_is_in_the_message);
     tcase_add_test(tc, unknown_keys_are_warned_of_with_the_nearest_known);

@@ -4,7 +4,7 @@ $MSPROBE completion zsh >_msprobe
 zsh -n _msprobe || exit
 cat >ask <<'END'
 compdef() { echo "compdef $*" }
-_describe() { echo "describe: $commands" }
+_describe() { print -l -- $commands | grep version }
 _arguments() { print -l -- "$@" | grep -E '^(-v|--trace|\*)' }
 source ./_msprobe
 words=(msprobe v) CURRENT=2 && _msprobe
