@@ -757,6 +757,61 @@ START_TEST(a_pipe_is_written_to_when_somebody_reads_it)
 }
 END_TEST
 
+START_TEST(a_link_stays_and_its_file_is_replaced)
+{
+    setup();
+    struct ms_err e = {0};
+    struct ms_out *o;
+    struct stat st;
+    ck_assert_int_eq(mkdir(in_dir("far"), 0777), 0);
+    put(in_dir("far/file"), "old");
+    ck_assert_int_eq(symlink("far/file", in_dir("link")), 0);
+    ck_ok(ms_out_create(&o, in_dir("link"), &e), e);
+    ms_out_puts(o, "new");
+    ck_ok(ms_out_commit(o, &e), e);
+    ck_assert_int_eq(lstat(in_dir("link"), &st), 0);
+    ck_assert(S_ISLNK(st.st_mode));
+    ck_assert_str_eq(text_of(in_dir("far/file")), "new");
+    ck_assert_uint_eq(entries(in_dir("far")), 1);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_replaced_file_keeps_who_may_read_it)
+{
+    setup();
+    struct ms_err e = {0};
+    struct ms_out *o;
+    struct stat st;
+    put(in_dir("a"), "secret");
+    ck_assert_int_eq(chmod(in_dir("a"), 0600), 0);
+    ck_ok(ms_out_create(&o, in_dir("a"), &e), e);
+    ms_out_puts(o, "new");
+    ck_ok(ms_out_commit(o, &e), e);
+    ck_assert_int_eq(stat(in_dir("a"), &st), 0);
+    ck_assert_int_eq(st.st_mode & 0777, 0600);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_link_in_the_way_of_the_temporary_is_not_followed)
+{
+    setup();
+    struct ms_err e = {0};
+    struct ms_out *o;
+    char name[64];
+    put(in_dir("victim"), "untouched");
+    snprintf(name, sizeof name, "a.%d.tmp", (int)getpid());
+    ck_assert_int_eq(symlink("victim", in_dir(name)), 0);
+    ck_ok(ms_out_create(&o, in_dir("a"), &e), e);
+    ms_out_puts(o, "new");
+    ck_ok(ms_out_commit(o, &e), e);
+    ck_assert_str_eq(text_of(in_dir("victim")), "untouched");
+    ck_assert_str_eq(text_of(in_dir("a")), "new");
+    scratch_remove(dir);
+}
+END_TEST
+
 TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_address,
           what_cannot_be_mapped_is_named_with_the_reason, a_file_that_may_not_be_read_is_refused,
           a_file_appears_at_commit_and_not_before, an_abort_leaves_all_as_it_was,
@@ -773,4 +828,6 @@ TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_a
           no_directory_is_not_a_directory_to_make,
           a_directory_that_may_not_be_made_is_refused_with_the_reason, nothing_may_be_written,
           an_earlier_failure_of_standard_output_is_reported_too,
-          a_device_is_written_to_and_never_replaced, a_pipe_is_written_to_when_somebody_reads_it)
+          a_device_is_written_to_and_never_replaced, a_pipe_is_written_to_when_somebody_reads_it,
+          a_link_stays_and_its_file_is_replaced, a_replaced_file_keeps_who_may_read_it,
+          a_link_in_the_way_of_the_temporary_is_not_followed)

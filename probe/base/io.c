@@ -165,6 +165,12 @@ static enum ms_rc make_parent(const char *path, struct ms_err *err)
     return rc;
 }
 
+/* A link to a file stays, and the file it leads to is replaced. */
+static const char *target_of(const char *path, char real[PATH_MAX])
+{
+    return realpath(path, real) != NULL ? real : path;
+}
+
 static enum ms_rc tmp_name(char **tmp, const char *path, struct ms_err *err)
 {
     struct ms_buf b = {.max = PATH_MAX - 1};
@@ -189,7 +195,8 @@ enum ms_rc ms_tmp_new(char **tmp, const char *path, struct ms_err *err)
         return ms_fail(err, MS_E_ARG, "%s: is a directory, expected a file name", path);
     if (kind == MS_KIND_OTHER)
         return ms_fail(err, MS_E_ARG, "%s: is not a regular file", path);
-    MS_TRY(tmp_name(tmp, path, err));
+    char real[PATH_MAX];
+    MS_TRY(tmp_name(tmp, target_of(path, real), err));
     /* Registered before it exists, so that no moment is left in which an interrupt misses it. */
     ms_tmp_register(*tmp);
     return MS_OK;
@@ -206,13 +213,25 @@ static enum ms_rc open_device(struct ms_out *o, const char *path, struct ms_err 
     return MS_OK;
 }
 
+/* A file that only its owner may read shall not become readable by being written anew. */
+static void keep_mode(int fd, const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) == 0)
+        fchmod(fd, st.st_mode & 0777);
+}
+
 static enum ms_rc open_tmp(struct ms_out *o, const char *path, struct ms_err *err)
 {
     o->own_fd = true;
     MS_TRY(ms_tmp_new(&o->tmp, path, err));
-    o->fd = open(o->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (o->fd >= 0)
+    /* What a killed process of the same number left, or a link put there to be followed. */
+    unlink(o->tmp);
+    o->fd = open(o->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (o->fd >= 0) {
+        keep_mode(o->fd, path);
         return MS_OK;
+    }
     enum ms_rc rc = ms_fail_sys(err, "%s: cannot write", path);
     ms_tmp_forget(o->tmp);
     return rc;
@@ -363,10 +382,12 @@ enum ms_rc ms_tmp_publish(int fd, const char *tmp, const char *path, struct ms_e
         rc = ms_fail_sys(err, "%s: cannot write", path);
     if (close(fd) != 0 && rc == MS_OK)
         rc = ms_fail_sys(err, "%s: cannot write", path);
-    if (rc == MS_OK && rename(tmp, path) != 0)
+    char real[PATH_MAX];
+    const char *target = target_of(path, real);
+    if (rc == MS_OK && rename(tmp, target) != 0)
         rc = ms_fail_sys(err, "%s: cannot put in place", path);
     if (rc == MS_OK)
-        sync_parent(path);
+        sync_parent(target);
     else
         unlink(tmp);
     ms_tmp_forget(tmp);
