@@ -812,6 +812,40 @@ START_TEST(a_link_in_the_way_of_the_temporary_is_not_followed)
 }
 END_TEST
 
+/* Commits twenty files and throws as many away; NULL when all went well. */
+static void *write_files(void *which)
+{
+    for (unsigned i = 0; i < 40; i++) {
+        char path[128];
+        struct ms_out *o;
+        snprintf(path, sizeof path, "%s/%u.%u", dir, (unsigned)(uintptr_t)which, i);
+        if (ms_out_create(&o, path, NULL) != MS_OK)
+            return dir;
+        ms_out_puts(o, path);
+        if (i % 2 != 0)
+            ms_out_abort(o);
+        else if (ms_out_commit(o, NULL) != MS_OK)
+            return dir;
+    }
+    return NULL;
+}
+
+START_TEST(files_are_written_by_several_threads)
+{
+    setup();
+    pthread_t t[4];
+    for (size_t i = 0; i < 4; i++)
+        ck_assert_int_eq(pthread_create(&t[i], NULL, write_files, (void *)(uintptr_t)i), 0);
+    for (size_t i = 0; i < 4; i++) {
+        void *failed;
+        pthread_join(t[i], &failed);
+        ck_assert_ptr_null(failed);
+    }
+    ck_assert_uint_eq(entries(dir), 4 * 20);
+    scratch_remove(dir);
+}
+END_TEST
+
 TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_address,
           what_cannot_be_mapped_is_named_with_the_reason, a_file_that_may_not_be_read_is_refused,
           a_file_appears_at_commit_and_not_before, an_abort_leaves_all_as_it_was,
@@ -830,4 +864,4 @@ TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_a
           an_earlier_failure_of_standard_output_is_reported_too,
           a_device_is_written_to_and_never_replaced, a_pipe_is_written_to_when_somebody_reads_it,
           a_link_stays_and_its_file_is_replaced, a_replaced_file_keeps_who_may_read_it,
-          a_link_in_the_way_of_the_temporary_is_not_followed)
+          a_link_in_the_way_of_the_temporary_is_not_followed, files_are_written_by_several_threads)

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,41 +78,47 @@ void ms_file_unmap(struct ms_file *f)
 
 enum { TMP_SLOTS = 64 };
 
-/* A slot is free (0), being filled (1) or in use (2). */
+/* The lock is between threads; the handler takes none and reads only slots in use,
+ * which become so when their path is whole. */
+static pthread_mutex_t tmp_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-    atomic_int state;
+    atomic_bool used;
     char path[PATH_MAX];
 } tmp_names[TMP_SLOTS];
 
 bool ms_tmp_register(const char *path)
 {
-    if (strlen(path) >= PATH_MAX)
+    size_t size = strlen(path) + 1;
+    if (size > PATH_MAX)
         return false;
-    for (int i = 0; i < TMP_SLOTS; i++) {
-        int expected = 0;
-        if (!atomic_compare_exchange_strong(&tmp_names[i].state, &expected, 1))
-            continue;
-        memcpy(tmp_names[i].path, path, strlen(path) + 1);
-        atomic_store(&tmp_names[i].state, 2);
-        return true;
+    pthread_mutex_lock(&tmp_lock);
+    int i = 0;
+    while (i < TMP_SLOTS && tmp_names[i].used)
+        i++;
+    if (i < TMP_SLOTS) {
+        memcpy(tmp_names[i].path, path, size);
+        tmp_names[i].used = true;
     }
-    return false;
+    pthread_mutex_unlock(&tmp_lock);
+    return i < TMP_SLOTS;
 }
 
 void ms_tmp_forget(const char *path)
 {
+    pthread_mutex_lock(&tmp_lock);
     for (int i = 0; i < TMP_SLOTS; i++) {
-        if (atomic_load(&tmp_names[i].state) == 2 && strcmp(tmp_names[i].path, path) == 0) {
-            atomic_store(&tmp_names[i].state, 0);
-            return;
+        if (tmp_names[i].used && strcmp(tmp_names[i].path, path) == 0) {
+            tmp_names[i].used = false;
+            break;
         }
     }
+    pthread_mutex_unlock(&tmp_lock);
 }
 
 void ms_tmp_unlink_all(void)
 {
     for (int i = 0; i < TMP_SLOTS; i++) {
-        if (atomic_load(&tmp_names[i].state) == 2)
+        if (tmp_names[i].used)
             unlink(tmp_names[i].path);
     }
 }
@@ -208,8 +215,9 @@ static enum ms_rc open_device(struct ms_out *o, const char *path, struct ms_err 
 {
     o->own_fd = true;
     o->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (o->fd < 0 || fcntl(o->fd, F_SETFL, 0) != 0)
+    if (o->fd < 0)
         return ms_fail_sys(err, "%s: cannot write", path);
+    fcntl(o->fd, F_SETFL, 0);
     return MS_OK;
 }
 
