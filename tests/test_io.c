@@ -846,6 +846,39 @@ START_TEST(files_are_written_by_several_threads)
 }
 END_TEST
 
+/* Reads the pipe until its end; the number of bytes. */
+static void *read_slowly(void *arg)
+{
+    int fd = *(int *)arg;
+    static char buf[1000];
+    uintptr_t total = 0;
+    fcntl(fd, F_SETFL, 0);
+    for (ssize_t n = read(fd, buf, sizeof buf); n > 0; n = read(fd, buf, sizeof buf))
+        total += (uintptr_t)n;
+    return (void *)total;
+}
+
+START_TEST(a_descriptor_that_does_not_wait_gets_everything_too)
+{
+    struct ms_err e = {0};
+    struct ms_out *o;
+    int p[2];
+    ck_assert_int_eq(pipe2(p, O_NONBLOCK), 0);
+    pthread_t reader;
+    ck_assert_int_eq(pthread_create(&reader, NULL, read_slowly, &p[0]), 0);
+    ck_ok(ms_out_fd(&o, p[1], "pipe", &e), e);
+    for (int i = 0; i < 100000; i++)
+        ms_out_puts(o, "0123456789");
+    enum ms_rc rc = ms_out_commit(o, &e);
+    close(p[1]);
+    void *total;
+    pthread_join(reader, &total);
+    close(p[0]);
+    ck_ok(rc, e);
+    ck_assert_uint_eq((uintptr_t)total, 1000000);
+}
+END_TEST
+
 TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_address,
           what_cannot_be_mapped_is_named_with_the_reason, a_file_that_may_not_be_read_is_refused,
           a_file_appears_at_commit_and_not_before, an_abort_leaves_all_as_it_was,
@@ -864,4 +897,5 @@ TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_a
           an_earlier_failure_of_standard_output_is_reported_too,
           a_device_is_written_to_and_never_replaced, a_pipe_is_written_to_when_somebody_reads_it,
           a_link_stays_and_its_file_is_replaced, a_replaced_file_keeps_who_may_read_it,
-          a_link_in_the_way_of_the_temporary_is_not_followed, files_are_written_by_several_threads)
+          a_link_in_the_way_of_the_temporary_is_not_followed, files_are_written_by_several_threads,
+          a_descriptor_that_does_not_wait_gets_everything_too)

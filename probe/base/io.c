@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -269,11 +270,18 @@ enum ms_rc ms_out_fd(struct ms_out **out, int fd, const char *name, struct ms_er
     return MS_OK;
 }
 
+/* A shared terminal or pipe may have been made non-blocking by another program. */
+static bool wait_writable(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    return poll(&p, 1, -1) >= 0 || errno == EINTR;
+}
+
 static void write_all(struct ms_out *o, const char *p, size_t n)
 {
     while (n != 0 && o->err.rc == MS_OK) {
         ssize_t w = write(o->fd, p, n);
-        if (w < 0 && errno == EINTR)
+        if (w < 0 && (errno == EINTR || (errno == EAGAIN && wait_writable(o->fd))))
             continue;
         if (w < 0) {
             ms_fail_sys(&o->err, "%s: cannot write", o->path);
