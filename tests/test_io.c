@@ -879,6 +879,16 @@ START_TEST(a_descriptor_that_does_not_wait_gets_everything_too)
 }
 END_TEST
 
+START_TEST(a_file_without_a_name_is_refused_at_once)
+{
+    struct ms_err e = {0};
+    struct ms_out *o;
+    ck_assert_int_eq(ms_out_create(&o, "", &e), MS_E_ARG);
+    ck_says(e, "empty");
+    ck_assert_ptr_null(o);
+}
+END_TEST
+
 TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_address,
           what_cannot_be_mapped_is_named_with_the_reason, a_file_that_may_not_be_read_is_refused,
           a_file_appears_at_commit_and_not_before, an_abort_leaves_all_as_it_was,
@@ -898,4 +908,5 @@ TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_a
           a_device_is_written_to_and_never_replaced, a_pipe_is_written_to_when_somebody_reads_it,
           a_link_stays_and_its_file_is_replaced, a_replaced_file_keeps_who_may_read_it,
           a_link_in_the_way_of_the_temporary_is_not_followed, files_are_written_by_several_threads,
-          a_descriptor_that_does_not_wait_gets_everything_too)
+          a_descriptor_that_does_not_wait_gets_everything_too,
+          a_file_without_a_name_is_refused_at_once)

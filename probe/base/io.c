@@ -197,6 +197,8 @@ static enum ms_rc tmp_name(char **tmp, const char *path, struct ms_err *err)
 enum ms_rc ms_tmp_new(char **tmp, const char *path, struct ms_err *err)
 {
     *tmp = NULL;
+    if (path[0] == '\0')
+        return ms_fail(err, MS_E_ARG, "the name of the file to write is empty");
     MS_TRY(make_parent(path, err));
     enum ms_kind kind = ms_path_kind(path);
     if (kind == MS_KIND_DIR)
