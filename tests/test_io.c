@@ -889,6 +889,28 @@ START_TEST(a_file_without_a_name_is_refused_at_once)
 }
 END_TEST
 
+START_TEST(short_text_is_formatted_without_memory)
+{
+    struct ms_err e = {0};
+    struct ms_out *o;
+    setup();
+    ck_ok(ms_out_create(&o, in_dir("a"), &e), e);
+    uint64_t calls = ms_mem_calls();
+    for (int i = 0; i < 100000; i++)
+        ms_out_printf(o, "%9d\n", i);
+    ck_assert_uint_eq(ms_mem_calls(), calls);
+    ms_out_printf(o, "%*s", 5000, "end"); /* more than the room that is always there */
+    ck_assert_uint_eq(ms_out_size(o), 1005000);
+    ck_ok(ms_out_commit(o, &e), e);
+    struct ms_file f;
+    ck_ok(ms_file_map(&f, in_dir("a"), 2 * MIB, &e), e);
+    ck_assert_mem_eq(f.p + 999980, "    99998\n    99999\n", 20);
+    ck_assert_mem_eq(f.p + 1004997, "end", 3);
+    ms_file_unmap(&f);
+    scratch_remove(dir);
+}
+END_TEST
+
 TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_address,
           what_cannot_be_mapped_is_named_with_the_reason, a_file_that_may_not_be_read_is_refused,
           a_file_appears_at_commit_and_not_before, an_abort_leaves_all_as_it_was,
@@ -909,4 +931,4 @@ TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_a
           a_link_stays_and_its_file_is_replaced, a_replaced_file_keeps_who_may_read_it,
           a_link_in_the_way_of_the_temporary_is_not_followed, files_are_written_by_several_threads,
           a_descriptor_that_does_not_wait_gets_everything_too,
-          a_file_without_a_name_is_refused_at_once)
+          a_file_without_a_name_is_refused_at_once, short_text_is_formatted_without_memory)

@@ -126,7 +126,7 @@ void ms_tmp_unlink_all(void)
 
 /* ---- writing ---------------------------------------------------------- */
 
-enum { OUT_BUFFER = 256 * 1024 };
+enum { OUT_BUFFER = 256 * 1024, LONGEST_PRINTF = 1 << 20 };
 static_assert((int)MS_OUT_ROOM < (int)OUT_BUFFER, "room must fit the buffer");
 
 struct ms_out {
@@ -347,18 +347,33 @@ void ms_out_putc(struct ms_out *o, char c)
     o->used++;
 }
 
-void ms_out_printf(struct ms_out *o, const char *fmt, ...)
+MS_PRINTF(2, 0)
+static void printf_long(struct ms_out *o, const char *fmt, va_list ap)
 {
-    struct ms_buf b = {.max = 1 << 20};
-    va_list ap;
-    va_start(ap, fmt);
+    struct ms_buf b = {.max = LONGEST_PRINTF};
     ms_buf_vprintf(&b, fmt, ap);
-    va_end(ap);
     if (b.bad != MS_OK)
         ms_fail(&o->err, b.bad, "%s: %s", o->path, ms_rc_text(b.bad));
     else
         ms_out_write(o, b.p, b.n);
     ms_buf_free(&b);
+}
+
+/* Short text, the usual case, is formatted where it belongs. */
+void ms_out_printf(struct ms_out *o, const char *fmt, ...)
+{
+    char *room = ms_out_room(o, MS_OUT_ROOM);
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(room, MS_OUT_ROOM, fmt, ap);
+    va_end(ap);
+    if (n >= 0 && n < MS_OUT_ROOM) {
+        ms_out_used(o, (size_t)n);
+        return;
+    }
+    va_start(ap, fmt);
+    printf_long(o, fmt, ap);
+    va_end(ap);
 }
 
 uint64_t ms_out_size(const struct ms_out *o)
