@@ -757,6 +757,160 @@ START_TEST(a_pipe_is_written_to_when_somebody_reads_it)
 }
 END_TEST
 
+START_TEST(a_link_stays_and_its_file_is_replaced)
+{
+    setup();
+    struct ms_err e = {0};
+    struct ms_out *o;
+    struct stat st;
+    ck_assert_int_eq(mkdir(in_dir("far"), 0777), 0);
+    put(in_dir("far/file"), "old");
+    ck_assert_int_eq(symlink("far/file", in_dir("link")), 0);
+    ck_ok(ms_out_create(&o, in_dir("link"), &e), e);
+    ms_out_puts(o, "new");
+    ck_ok(ms_out_commit(o, &e), e);
+    ck_assert_int_eq(lstat(in_dir("link"), &st), 0);
+    ck_assert(S_ISLNK(st.st_mode));
+    ck_assert_str_eq(text_of(in_dir("far/file")), "new");
+    ck_assert_uint_eq(entries(in_dir("far")), 1);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_replaced_file_keeps_who_may_read_it)
+{
+    setup();
+    struct ms_err e = {0};
+    struct ms_out *o;
+    struct stat st;
+    put(in_dir("a"), "secret");
+    ck_assert_int_eq(chmod(in_dir("a"), 0600), 0);
+    ck_ok(ms_out_create(&o, in_dir("a"), &e), e);
+    ms_out_puts(o, "new");
+    ck_ok(ms_out_commit(o, &e), e);
+    ck_assert_int_eq(stat(in_dir("a"), &st), 0);
+    ck_assert_int_eq(st.st_mode & 0777, 0600);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_link_in_the_way_of_the_temporary_is_not_followed)
+{
+    setup();
+    struct ms_err e = {0};
+    struct ms_out *o;
+    char name[64];
+    put(in_dir("victim"), "untouched");
+    snprintf(name, sizeof name, "a.%d.tmp", (int)getpid());
+    ck_assert_int_eq(symlink("victim", in_dir(name)), 0);
+    ck_ok(ms_out_create(&o, in_dir("a"), &e), e);
+    ms_out_puts(o, "new");
+    ck_ok(ms_out_commit(o, &e), e);
+    ck_assert_str_eq(text_of(in_dir("victim")), "untouched");
+    ck_assert_str_eq(text_of(in_dir("a")), "new");
+    scratch_remove(dir);
+}
+END_TEST
+
+/* Commits twenty files and throws as many away; NULL when all went well. */
+static void *write_files(void *which)
+{
+    for (unsigned i = 0; i < 40; i++) {
+        char path[128];
+        struct ms_out *o;
+        snprintf(path, sizeof path, "%s/%u.%u", dir, (unsigned)(uintptr_t)which, i);
+        if (ms_out_create(&o, path, NULL) != MS_OK)
+            return dir;
+        ms_out_puts(o, path);
+        if (i % 2 != 0)
+            ms_out_abort(o);
+        else if (ms_out_commit(o, NULL) != MS_OK)
+            return dir;
+    }
+    return NULL;
+}
+
+START_TEST(files_are_written_by_several_threads)
+{
+    setup();
+    pthread_t t[4];
+    for (size_t i = 0; i < 4; i++)
+        ck_assert_int_eq(pthread_create(&t[i], NULL, write_files, (void *)(uintptr_t)i), 0);
+    for (size_t i = 0; i < 4; i++) {
+        void *failed;
+        pthread_join(t[i], &failed);
+        ck_assert_ptr_null(failed);
+    }
+    ck_assert_uint_eq(entries(dir), 4 * 20);
+    scratch_remove(dir);
+}
+END_TEST
+
+/* Reads the pipe until its end; the number of bytes. */
+static void *read_slowly(void *arg)
+{
+    int fd = *(int *)arg;
+    static char buf[1000];
+    uintptr_t total = 0;
+    fcntl(fd, F_SETFL, 0);
+    for (ssize_t n = read(fd, buf, sizeof buf); n > 0; n = read(fd, buf, sizeof buf))
+        total += (uintptr_t)n;
+    return (void *)total;
+}
+
+START_TEST(a_descriptor_that_does_not_wait_gets_everything_too)
+{
+    struct ms_err e = {0};
+    struct ms_out *o;
+    int p[2];
+    ck_assert_int_eq(pipe2(p, O_NONBLOCK), 0);
+    pthread_t reader;
+    ck_assert_int_eq(pthread_create(&reader, NULL, read_slowly, &p[0]), 0);
+    ck_ok(ms_out_fd(&o, p[1], "pipe", &e), e);
+    for (int i = 0; i < 100000; i++)
+        ms_out_puts(o, "0123456789");
+    enum ms_rc rc = ms_out_commit(o, &e);
+    close(p[1]);
+    void *total;
+    pthread_join(reader, &total);
+    close(p[0]);
+    ck_ok(rc, e);
+    ck_assert_uint_eq((uintptr_t)total, 1000000);
+}
+END_TEST
+
+START_TEST(a_file_without_a_name_is_refused_at_once)
+{
+    struct ms_err e = {0};
+    struct ms_out *o;
+    ck_assert_int_eq(ms_out_create(&o, "", &e), MS_E_ARG);
+    ck_says(e, "empty");
+    ck_assert_ptr_null(o);
+}
+END_TEST
+
+START_TEST(short_text_is_formatted_without_memory)
+{
+    struct ms_err e = {0};
+    struct ms_out *o;
+    setup();
+    ck_ok(ms_out_create(&o, in_dir("a"), &e), e);
+    uint64_t calls = ms_mem_calls();
+    for (int i = 0; i < 100000; i++)
+        ms_out_printf(o, "%9d\n", i);
+    ck_assert_uint_eq(ms_mem_calls(), calls);
+    ms_out_printf(o, "%*s", 5000, "end"); /* more than the room that is always there */
+    ck_assert_uint_eq(ms_out_size(o), 1005000);
+    ck_ok(ms_out_commit(o, &e), e);
+    struct ms_file f;
+    ck_ok(ms_file_map(&f, in_dir("a"), 2 * MIB, &e), e);
+    ck_assert_mem_eq(f.p + 999980, "    99998\n    99999\n", 20);
+    ck_assert_mem_eq(f.p + 1004997, "end", 3);
+    ms_file_unmap(&f);
+    scratch_remove(dir);
+}
+END_TEST
+
 TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_address,
           what_cannot_be_mapped_is_named_with_the_reason, a_file_that_may_not_be_read_is_refused,
           a_file_appears_at_commit_and_not_before, an_abort_leaves_all_as_it_was,
@@ -773,4 +927,8 @@ TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_a
           no_directory_is_not_a_directory_to_make,
           a_directory_that_may_not_be_made_is_refused_with_the_reason, nothing_may_be_written,
           an_earlier_failure_of_standard_output_is_reported_too,
-          a_device_is_written_to_and_never_replaced, a_pipe_is_written_to_when_somebody_reads_it)
+          a_device_is_written_to_and_never_replaced, a_pipe_is_written_to_when_somebody_reads_it,
+          a_link_stays_and_its_file_is_replaced, a_replaced_file_keeps_who_may_read_it,
+          a_link_in_the_way_of_the_temporary_is_not_followed, files_are_written_by_several_threads,
+          a_descriptor_that_does_not_wait_gets_everything_too,
+          a_file_without_a_name_is_refused_at_once, short_text_is_formatted_without_memory)

@@ -17,6 +17,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,48 +79,54 @@ void ms_file_unmap(struct ms_file *f)
 
 enum { TMP_SLOTS = 64 };
 
-/* A slot is free (0), being filled (1) or in use (2). */
+/* The lock is between threads; the handler takes none and reads only slots in use,
+ * which become so when their path is whole. */
+static pthread_mutex_t tmp_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-    atomic_int state;
+    atomic_bool used;
     char path[PATH_MAX];
 } tmp_names[TMP_SLOTS];
 
 bool ms_tmp_register(const char *path)
 {
-    if (strlen(path) >= PATH_MAX)
+    size_t size = strlen(path) + 1;
+    if (size > PATH_MAX)
         return false;
-    for (int i = 0; i < TMP_SLOTS; i++) {
-        int expected = 0;
-        if (!atomic_compare_exchange_strong(&tmp_names[i].state, &expected, 1))
-            continue;
-        memcpy(tmp_names[i].path, path, strlen(path) + 1);
-        atomic_store(&tmp_names[i].state, 2);
-        return true;
+    pthread_mutex_lock(&tmp_lock);
+    int i = 0;
+    while (i < TMP_SLOTS && tmp_names[i].used)
+        i++;
+    if (i < TMP_SLOTS) {
+        memcpy(tmp_names[i].path, path, size);
+        tmp_names[i].used = true;
     }
-    return false;
+    pthread_mutex_unlock(&tmp_lock);
+    return i < TMP_SLOTS;
 }
 
 void ms_tmp_forget(const char *path)
 {
+    pthread_mutex_lock(&tmp_lock);
     for (int i = 0; i < TMP_SLOTS; i++) {
-        if (atomic_load(&tmp_names[i].state) == 2 && strcmp(tmp_names[i].path, path) == 0) {
-            atomic_store(&tmp_names[i].state, 0);
-            return;
+        if (tmp_names[i].used && strcmp(tmp_names[i].path, path) == 0) {
+            tmp_names[i].used = false;
+            break;
         }
     }
+    pthread_mutex_unlock(&tmp_lock);
 }
 
 void ms_tmp_unlink_all(void)
 {
     for (int i = 0; i < TMP_SLOTS; i++) {
-        if (atomic_load(&tmp_names[i].state) == 2)
+        if (tmp_names[i].used)
             unlink(tmp_names[i].path);
     }
 }
 
 /* ---- writing ---------------------------------------------------------- */
 
-enum { OUT_BUFFER = 256 * 1024 };
+enum { OUT_BUFFER = 256 * 1024, LONGEST_PRINTF = 1 << 20 };
 static_assert((int)MS_OUT_ROOM < (int)OUT_BUFFER, "room must fit the buffer");
 
 struct ms_out {
@@ -165,6 +173,12 @@ static enum ms_rc make_parent(const char *path, struct ms_err *err)
     return rc;
 }
 
+/* A link to a file stays, and the file it leads to is replaced. */
+static const char *target_of(const char *path, char real[PATH_MAX])
+{
+    return realpath(path, real) != NULL ? real : path;
+}
+
 static enum ms_rc tmp_name(char **tmp, const char *path, struct ms_err *err)
 {
     struct ms_buf b = {.max = PATH_MAX - 1};
@@ -183,13 +197,16 @@ static enum ms_rc tmp_name(char **tmp, const char *path, struct ms_err *err)
 enum ms_rc ms_tmp_new(char **tmp, const char *path, struct ms_err *err)
 {
     *tmp = NULL;
+    if (path[0] == '\0')
+        return ms_fail(err, MS_E_ARG, "the name of the file to write is empty");
     MS_TRY(make_parent(path, err));
     enum ms_kind kind = ms_path_kind(path);
     if (kind == MS_KIND_DIR)
         return ms_fail(err, MS_E_ARG, "%s: is a directory, expected a file name", path);
     if (kind == MS_KIND_OTHER)
         return ms_fail(err, MS_E_ARG, "%s: is not a regular file", path);
-    MS_TRY(tmp_name(tmp, path, err));
+    char real[PATH_MAX];
+    MS_TRY(tmp_name(tmp, target_of(path, real), err));
     /* Registered before it exists, so that no moment is left in which an interrupt misses it. */
     ms_tmp_register(*tmp);
     return MS_OK;
@@ -201,18 +218,31 @@ static enum ms_rc open_device(struct ms_out *o, const char *path, struct ms_err 
 {
     o->own_fd = true;
     o->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (o->fd < 0 || fcntl(o->fd, F_SETFL, 0) != 0)
+    if (o->fd < 0)
         return ms_fail_sys(err, "%s: cannot write", path);
+    fcntl(o->fd, F_SETFL, 0);
     return MS_OK;
+}
+
+/* A file that only its owner may read shall not become readable by being written anew. */
+static void keep_mode(int fd, const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) == 0)
+        fchmod(fd, st.st_mode & 0777);
 }
 
 static enum ms_rc open_tmp(struct ms_out *o, const char *path, struct ms_err *err)
 {
     o->own_fd = true;
     MS_TRY(ms_tmp_new(&o->tmp, path, err));
-    o->fd = open(o->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (o->fd >= 0)
+    /* What a killed process of the same number left, or a link put there to be followed. */
+    unlink(o->tmp);
+    o->fd = open(o->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (o->fd >= 0) {
+        keep_mode(o->fd, path);
         return MS_OK;
+    }
     enum ms_rc rc = ms_fail_sys(err, "%s: cannot write", path);
     ms_tmp_forget(o->tmp);
     return rc;
@@ -242,11 +272,18 @@ enum ms_rc ms_out_fd(struct ms_out **out, int fd, const char *name, struct ms_er
     return MS_OK;
 }
 
+/* A shared terminal or pipe may have been made non-blocking by another program. */
+static bool wait_writable(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    return poll(&p, 1, -1) >= 0 || errno == EINTR;
+}
+
 static void write_all(struct ms_out *o, const char *p, size_t n)
 {
     while (n != 0 && o->err.rc == MS_OK) {
         ssize_t w = write(o->fd, p, n);
-        if (w < 0 && errno == EINTR)
+        if (w < 0 && (errno == EINTR || (errno == EAGAIN && wait_writable(o->fd))))
             continue;
         if (w < 0) {
             ms_fail_sys(&o->err, "%s: cannot write", o->path);
@@ -310,18 +347,33 @@ void ms_out_putc(struct ms_out *o, char c)
     o->used++;
 }
 
-void ms_out_printf(struct ms_out *o, const char *fmt, ...)
+MS_PRINTF(2, 0)
+static void printf_long(struct ms_out *o, const char *fmt, va_list ap)
 {
-    struct ms_buf b = {.max = 1 << 20};
-    va_list ap;
-    va_start(ap, fmt);
+    struct ms_buf b = {.max = LONGEST_PRINTF};
     ms_buf_vprintf(&b, fmt, ap);
-    va_end(ap);
     if (b.bad != MS_OK)
         ms_fail(&o->err, b.bad, "%s: %s", o->path, ms_rc_text(b.bad));
     else
         ms_out_write(o, b.p, b.n);
     ms_buf_free(&b);
+}
+
+/* Short text, the usual case, is formatted where it belongs. */
+void ms_out_printf(struct ms_out *o, const char *fmt, ...)
+{
+    char *room = ms_out_room(o, MS_OUT_ROOM);
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(room, MS_OUT_ROOM, fmt, ap);
+    va_end(ap);
+    if (n >= 0 && n < MS_OUT_ROOM) {
+        ms_out_used(o, (size_t)n);
+        return;
+    }
+    va_start(ap, fmt);
+    printf_long(o, fmt, ap);
+    va_end(ap);
 }
 
 uint64_t ms_out_size(const struct ms_out *o)
@@ -363,10 +415,12 @@ enum ms_rc ms_tmp_publish(int fd, const char *tmp, const char *path, struct ms_e
         rc = ms_fail_sys(err, "%s: cannot write", path);
     if (close(fd) != 0 && rc == MS_OK)
         rc = ms_fail_sys(err, "%s: cannot write", path);
-    if (rc == MS_OK && rename(tmp, path) != 0)
+    char real[PATH_MAX];
+    const char *target = target_of(path, real);
+    if (rc == MS_OK && rename(tmp, target) != 0)
         rc = ms_fail_sys(err, "%s: cannot put in place", path);
     if (rc == MS_OK)
-        sync_parent(path);
+        sync_parent(target);
     else
         unlink(tmp);
     ms_tmp_forget(tmp);

@@ -38,6 +38,7 @@ void ms_out_write(struct ms_out *o, const void *p, size_t n);
 void ms_out_puts(struct ms_out *o, const char *z);
 void ms_out_str(struct ms_out *o, struct ms_str s);
 void ms_out_putc(struct ms_out *o, char c);
+/* At most 1 MiB at a time. */
 void ms_out_printf(struct ms_out *o, const char *fmt, ...) MS_PRINTF(2, 3);
 /* Room for n bytes in the buffer (n at most MS_OUT_ROOM); then say how many were used. */
 char *ms_out_room(struct ms_out *o, size_t n);
