@@ -97,7 +97,7 @@ static bool is_tolerant(const struct ms_jread *r)
     return (r->flags & MS_JREAD_TOLERANT) != 0;
 }
 
-static const char *why_not_here(const struct ms_jread *r)
+static const char *why_incomplete(const struct ms_jread *r)
 {
     if ((r->flags & MS_JREAD_MORE) != 0 && r->depth == 0)
         return "expected ',' at the end of a part";
@@ -118,15 +118,13 @@ static const char *why_not_here(const struct ms_jread *r)
 /* No token begins before the end of the text. */
 static COLD enum ms_jtok at_end(struct ms_jread *r)
 {
-    if (r->state == TOP_END)
-        return MS_J_END;
     if ((r->flags & MS_JREAD_MEMBERS) != 0 && r->depth == 0) {
         bool more = (r->flags & MS_JREAD_MORE) != 0;
         if (more ? r->state == OBJ_KEY : r->state == OBJ_NEXT || r->state == OBJ_FIRST)
             return MS_J_END;
     }
     if (!is_tolerant(r))
-        return fail(r, r->at, why_not_here(r));
+        return fail(r, r->at, why_incomplete(r));
     r->truncated = true;
     if (r->state == OBJ_VALUE || r->state == TOP_VALUE) {
         after_value(r);
@@ -173,10 +171,10 @@ static const char *pass_escape(struct ms_jread *r, const char *p)
         fail(r, p, "unknown escape in a string; a backslash is written \\\\");
         return NULL;
     }
-    for (const char *h = p + 2; h < p + 6; h++) {
-        if (h == r->end)
+    for (int i = 2; i < 6; i++) {
+        if (i == r->end - p)
             return NULL;
-        if (hex_value(*h) < 0) {
+        if (hex_value(p[i]) < 0) {
             fail(r, p, "expected four hexadecimal digits after \\u");
             return NULL;
         }
