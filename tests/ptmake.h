@@ -24,7 +24,7 @@ struct zip_part {
 static inline void le(struct ms_buf *b, uint64_t v, unsigned bytes)
 {
     for (unsigned i = 0; i < bytes; i++)
-        ms_buf_putc(b, (char)(v >> (8 * i)));
+        ms_buf_putc(b, i < 8 ? (char)(v >> (8 * i)) : 0);
 }
 
 static inline void zip_local(struct ms_buf *b, const struct zip_part *m)
