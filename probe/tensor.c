@@ -13,6 +13,15 @@
  * this only nonsense lies, and no pass over it would end in reasonable time. */
 #define MAX_EXPANDED_BYTES (16ULL << 30)
 
+const char *probe__shown(char buf[PROBE__SHOWN], struct ms_str s)
+{
+    const uint32_t n = s.n < PROBE__SHOWN ? s.n : PROBE__SHOWN - 1;
+    for (uint32_t i = 0; i < n; i++)
+        buf[i] = (char)(s.p[i] >= ' ' && s.p[i] <= '~' ? s.p[i] : '?');
+    buf[n] = '\0';
+    return buf;
+}
+
 /* ---- shape and place ------------------------------------------------------ */
 
 static void strides_of_c_order(struct probe_tensor *t)

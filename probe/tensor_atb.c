@@ -36,22 +36,22 @@ static enum ms_dtype dtype_of(uint64_t code)
 
 static enum ms_rc read_dtype(struct header *h, struct ms_str value, struct ms_err *err)
 {
+    char shown[PROBE__SHOWN];
     uint64_t code;
     h->dtype = ms_str_u64(value, &code) ? dtype_of(code) : MS_DT_NONE;
     if (h->dtype == MS_DT_NONE)
-        return ms_fail(err, MS_E_UNSUPPORTED, "dtype %.*s is not read",
-                       (int)(value.n < 32 ? value.n : 32), value.p);
+        return ms_fail(err, MS_E_UNSUPPORTED, "dtype %s is not read", probe__shown(shown, value));
     return MS_OK;
 }
 
 /* NCHW, NHWC and ND keep elements where the dimensions say; all others are private orders. */
 static enum ms_rc check_format(struct ms_str value, struct ms_err *err)
 {
+    char shown[PROBE__SHOWN];
     uint64_t code;
     if (!ms_str_u64(value, &code) || code > 2)
-        return ms_fail(err, MS_E_UNSUPPORTED,
-                       "format %.*s orders the elements privately; dump in ND",
-                       (int)(value.n < 32 ? value.n : 32), value.p);
+        return ms_fail(err, MS_E_UNSUPPORTED, "format %s orders the elements privately; dump in ND",
+                       probe__shown(shown, value));
     return MS_OK;
 }
 
@@ -84,6 +84,7 @@ static enum ms_rc read_object(struct header *h, struct ms_str value, struct ms_e
 static enum ms_rc read_attribute(struct header *h, struct ms_str name, struct ms_str value,
                                  struct ms_err *err)
 {
+    char shown[PROBE__SHOWN];
     if (ms_str_is(name, "dtype"))
         return read_dtype(h, value, err);
     if (ms_str_is(name, "format"))
@@ -91,8 +92,8 @@ static enum ms_rc read_attribute(struct header *h, struct ms_str name, struct ms
     if (ms_str_is(name, "dims"))
         return read_dims(h, value, err);
     if (ms_str_is(name, "data"))
-        return ms_fail(err, MS_E_UNSUPPORTED, "is a link to %.*s; open that file",
-                       (int)(value.n < 200 ? value.n : 200), value.p);
+        return ms_fail(err, MS_E_UNSUPPORTED, "is a link to %s; open that file",
+                       probe__shown(shown, value));
     const bool object = ms_str_starts(name, MS_STR("$Object."));
     if (object && !ms_str_is(name, "$Object.Count") && !ms_str_is(name, "$Object.Length"))
         return read_object(h, value, err);

@@ -46,6 +46,10 @@ enum ms_rc probe__tensor_place(struct probe_tensor *t, const char *storage, size
 /* Is the tensor a plain array of all elements, in C order? Dimensions of size 1 have any stride. */
 bool probe__tensor_in_c_order(const struct probe_tensor *t);
 
+/* Text of a file as a message may show it: cut, one line, nothing a terminal would obey. */
+enum { PROBE__SHOWN = 120 };
+const char *probe__shown(char buf[PROBE__SHOWN], struct ms_str s);
+
 /* ---- the formats: p is sniffed to be of the kind -------------------------- */
 
 enum ms_rc probe__npy_read(struct probe_tensor *t, const char *p, size_t n,

@@ -180,8 +180,9 @@ static enum ms_rc find_type(const struct scan *s, struct ms_str descr, enum ms_d
     const char *why = kind == 'O'                  ? "Python objects are not read"
                       : kind == 'U' || kind == 'S' ? "text has no numbers to read"
                                                    : "this type is not read";
-    return ms_fail_at(s->err, MS_E_UNSUPPORTED, 0, descr.p - s->p, "descr '%.*s': %s",
-                      (int)(descr.n < 32 ? descr.n : 32), descr.p, why);
+    char shown[PROBE__SHOWN];
+    return ms_fail_at(s->err, MS_E_UNSUPPORTED, 0, descr.p - s->p, "descr '%s': %s",
+                      probe__shown(shown, descr), why);
 }
 
 static void strides_of_fortran_order(struct probe_tensor *t)

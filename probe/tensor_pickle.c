@@ -295,9 +295,10 @@ static enum ms_rc op_global(struct probe__pickle *pk)
     const struct probe__pk_value v = look_up(module, name);
     if (v.global != PKG_NOT_ALLOWED)
         return push(pk, v);
+    char m[PROBE__SHOWN], n[PROBE__SHOWN];
     ms_fail_at(pk->err, MS_E_UNSUPPORTED, 0, (int64_t)pk->op,
-               "unsupported object %.*s.%.*s in the pickle (nothing was executed)",
-               MS_STR_ARG(module), MS_STR_ARG(name));
+               "unsupported object %s.%s in the pickle (nothing was executed)",
+               probe__shown(m, module), probe__shown(n, name));
     return with_hint(pk, MS_E_UNSUPPORTED);
 }
 
