@@ -1,0 +1,2 @@
+# Without a command: the overview, on stderr.
+$MSPROBE
