@@ -142,14 +142,32 @@ static enum ms_rc join_part(struct probe_dump *d, struct probe__flat *part, unsi
         uint32_t id;
         struct probe__named_node *n = &part->nodes.p[i];
         rc = join_node(d, n, (uint32_t)row_base, flags, &id, err);
-        struct probe_row *row = d->rows.p + n->node.first_row;
-        for (uint32_t k = 0; k < n->node.nrows && rc == MS_OK; k++, row++) {
+        for (uint32_t k = 0; k < n->node.nrows && rc == MS_OK; k++) {
+            struct probe_row *row = &d->rows.p[n->node.first_row + k];
             row->node = id;
             row->path = path_of[row->path];
         }
     }
     ms_free(path_of);
     return rc;
+}
+
+/* Rows of records that a later one of the same name replaced go; the rest moves up. */
+static void drop_replaced_rows(struct probe_dump *d)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < d->rows.n;) {
+        struct probe_node *node = &d->nodes.p[d->rows.p[i].node];
+        if (i != node->first_row) {
+            i++;
+            continue;
+        }
+        memmove(d->rows.p + kept, d->rows.p + i, node->nrows * sizeof *d->rows.p);
+        node->first_row = (uint32_t)kept;
+        kept += node->nrows;
+        i += node->nrows;
+    }
+    d->rows.n = kept;
 }
 
 /* ---- reading `data` --------------------------------------------------- */
@@ -195,8 +213,8 @@ static enum ms_rc read_part(void *ctx, size_t i, unsigned worker, struct ms_err 
     enum ms_jtok stop;
     ms_jread_init_part(&r, ps->dump->file.p, ps->data + ps->cut[i], ps->cut[i + 1] - ps->cut[i],
                        i + 1 == ps->n, 0);
-    MS_TRY(probe__flat_init(&ps->flat[i], ps->dump->file.p, ms_str_is(ps->dump->level, "debug"),
-                            err));
+    MS_TRY(
+        probe__flat_init(&ps->flat[i], ps->dump->file.p, ms_str_is(ps->dump->level, "debug"), err));
     return probe__flat_read(&ps->flat[i], &r, &stop, err);
 }
 
@@ -261,6 +279,8 @@ static enum ms_rc read_in_one(struct probe_dump *d, struct ms_jread *r, unsigned
     enum ms_rc rc = probe__flat_read(&f, r, &stop, err);
     if (rc == MS_OK)
         rc = join_part(d, &f, flags, err);
+    if (rc == MS_OK && d->problems.n != 0)
+        drop_replaced_rows(d);
     probe__flat_free(&f);
     return rc;
 }
@@ -400,8 +420,7 @@ static enum ms_rc read_all(struct probe_dump *d, struct ms_pool *pool, unsigned 
                            struct ms_err *err)
 {
     struct ms_jread r;
-    ms_jread_init(&r, d->file.p, d->file.n,
-                  flags & PROBE_OPEN_TOLERANT ? MS_JREAD_TOLERANT : 0);
+    ms_jread_init(&r, d->file.p, d->file.n, flags & PROBE_OPEN_TOLERANT ? MS_JREAD_TOLERANT : 0);
     MS_TRY(read_document(d, &r, pool, flags, err));
     if (r.truncated)
         MS_TRY(add_problem(d, err, "cut off; %zu complete records were read", d->nodes.n));
