@@ -503,16 +503,33 @@ void probe_row_leaf(const struct probe_dump *d, const struct probe_row *r, struc
     probe_leaf_parse(leaf, json, (enum probe_leaf_kind)r->kind);
 }
 
+/* The data file's name without its extension; false when the leaf has an empty one. */
+static bool put_file_stem(const struct probe_dump *d, const struct probe_row *r, struct ms_buf *out)
+{
+    struct probe_leaf leaf;
+    struct ms_jread quoted;
+    struct ms_buf scratch = {.max = out->max};
+    struct ms_str name;
+    probe_row_leaf(d, r, &leaf);
+    if (leaf.data_name.n == 0)
+        return false;
+    ms_jread_init(&quoted, leaf.data_name.p - 1, (size_t)leaf.data_name.n + 2, 0);
+    ms_jread_next(&quoted);
+    if (ms_jread_text(&quoted, &scratch, &name, NULL) == MS_OK) {
+        int64_t dot = ms_str_rfind(name, '.');
+        ms_buf_str(out, dot > 0 ? ms_str_sub(name, 0, (uint32_t)dot) : name);
+    } else {
+        out->bad = scratch.bad;
+    }
+    ms_buf_free(&scratch);
+    return true;
+}
+
 void probe_row_name(const struct probe_dump *d, const struct probe_row *r, struct ms_buf *out)
 {
     ms_buf_clear(out);
-    if (r->flags & PROBE_LEAF_HAS_DATA_NAME) {
-        struct probe_leaf leaf;
-        probe_row_leaf(d, r, &leaf);
-        int64_t dot = ms_str_rfind(leaf.data_name, '.');
-        ms_buf_str(out, dot > 0 ? ms_str_sub(leaf.data_name, 0, (uint32_t)dot) : leaf.data_name);
+    if ((r->flags & PROBE_LEAF_HAS_DATA_NAME) != 0 && put_file_stem(d, r, out))
         return;
-    }
     struct ms_str path = probe_row_path(d, r);
     ms_buf_str(out, probe_node_name(d, r->node));
     if (path.n != 0)
