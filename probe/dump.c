@@ -62,7 +62,7 @@ static enum ms_rc join_twice(struct probe_dump *d, const struct probe__named_nod
     if (!(flags & PROBE_OPEN_TOLERANT)) {
         struct ms_jread at = {.file = d->file.p, .tok = d->file.p + n->node.off};
         ms_jread_reject(&at, err, "record '%.*s' appears twice", MS_STR_ARG(n->name));
-        ms_err_hint(err, "two runs may have written here; use --tolerant to keep the later one");
+        ms_err_hint(err, "two runs may have written here; --tolerant keeps the later one");
         return MS_E_FORMAT;
     }
     d->nodes.p[id] = n->node;
@@ -416,12 +416,26 @@ static enum probe_mode mode_of(const struct probe_dump *d)
     return PROBE_MODE_SUMMARY;
 }
 
+/* What to do about text that is no JSON. */
+static void hint_at_remedy(const struct probe_dump *d, const struct ms_jread *r, struct ms_err *err)
+{
+    if (d->file.n == 0)
+        ms_err_hint(err, "the program that dumps wrote nothing yet, or was killed; run it again");
+    else if (r->truncated)
+        ms_err_hint(err, "--tolerant reads the records that are complete");
+    else
+        ms_err_hint(err, "damaged, or written by another tool; copy or dump it again");
+}
+
 static enum ms_rc read_all(struct probe_dump *d, struct ms_pool *pool, unsigned flags,
                            struct ms_err *err)
 {
     struct ms_jread r;
     ms_jread_init(&r, d->file.p, d->file.n, flags & PROBE_OPEN_TOLERANT ? MS_JREAD_TOLERANT : 0);
-    MS_TRY(read_document(d, &r, pool, flags, err));
+    enum ms_rc rc = read_document(d, &r, pool, flags, err);
+    if (rc == MS_E_FORMAT && r.bad_why != NULL)
+        hint_at_remedy(d, &r, err);
+    MS_TRY(rc);
     if (r.truncated)
         MS_TRY(add_problem(d, err, "cut off; %zu complete records were read", d->nodes.n));
     ms_vec_trim(&d->rows);
