@@ -59,15 +59,19 @@ static enum ms_rc add_problem(struct probe_dump *d, struct ms_err *err, const ch
 static enum ms_rc join_twice(struct probe_dump *d, const struct probe__named_node *n, uint32_t id,
                              unsigned flags, struct ms_err *err)
 {
+    /* The name as the file has it: no character in it can break a line. */
+    struct ms_jread at;
+    ms_jread_init(&at, d->file.p + n->node.off, d->file.n - n->node.off, 0);
+    ms_jread_next(&at);
     if (!(flags & PROBE_OPEN_TOLERANT)) {
-        struct ms_jread at = {.file = d->file.p, .tok = d->file.p + n->node.off};
-        ms_jread_reject(&at, err, "record '%.*s' appears twice", MS_STR_ARG(n->name));
+        at.file = d->file.p;
+        ms_jread_reject(&at, err, "record '%.*s' appears twice", MS_STR_ARG(at.text));
         ms_err_hint(err, "two runs may have written here; --tolerant keeps the later one");
         return MS_E_FORMAT;
     }
     d->nodes.p[id] = n->node;
     return add_problem(d, err, "record '%.*s' appears twice, the later one counts",
-                       MS_STR_ARG(n->name));
+                       MS_STR_ARG(at.text));
 }
 
 static bool in_file(const struct probe_dump *d, struct ms_str s)
