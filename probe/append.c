@@ -55,6 +55,15 @@ static enum ms_rc write_at(const struct probe__append *a, struct iovec *part, ui
     return MS_OK;
 }
 
+/* A full disk took part of a write: put the old tail back, whose place is there already. */
+static void take_back(const struct probe__append *a)
+{
+    size_t n = a->in_file != NULL ? strlen(a->in_file) : 0;
+    struct iovec part[2] = {{(void *)(uintptr_t)a->in_file, n}, {NULL, 0}};
+    if (n != 0 && write_at(a, part, a->end, NULL) == MS_OK)
+        (void)!ftruncate(a->fd, (off_t)(a->end + n)); /* the failure to report has happened */
+}
+
 enum ms_rc probe__append_flush(struct probe__append *a, struct ms_err *err)
 {
     if (a->json.err.rc != MS_OK)
@@ -66,12 +75,15 @@ enum ms_rc probe__append_flush(struct probe__append *a, struct ms_err *err)
      * dumps, and need not: the document is complete on both sides of the write. */
     bool locked = flock(a->fd, LOCK_EX | LOCK_NB) == 0;
     enum ms_rc rc = write_at(a, part, a->end, err);
-    if (locked)
-        flock(a->fd, LOCK_UN);
     if (rc == MS_OK) {
         a->end += a->json.buf.n;
+        a->in_file = tail;
         ms_buf_clear(&a->json.buf);
+    } else {
+        take_back(a);
     }
+    if (locked)
+        flock(a->fd, LOCK_UN);
     return rc;
 }
 

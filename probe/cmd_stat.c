@@ -103,13 +103,21 @@ static enum ms_rc read_all(struct job *j, struct ms_err *err)
 
 /* ---- text ------------------------------------------------------------- */
 
+/* Text of the file, which could hold what speaks to the terminal. */
+static void show_name(struct ms_str s)
+{
+    for (uint32_t i = 0; i < s.n; i++)
+        putchar((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f ? '?' : s.p[i]);
+}
+
 /* "12 words, " with the comma only between items. */
-static void list_item(bool *first, uint64_t n, const char *word, int word_n)
+static void list_item(bool *first, uint64_t n, struct ms_str word)
 {
     char count[MS_HUMAN_MAX];
     if (n == 0)
         return;
-    printf("%s%s %.*s", *first ? "" : ", ", ms_human_count(count, n), word_n, word);
+    printf("%s%s ", *first ? "" : ", ", ms_human_count(count, n));
+    show_name(word);
     *first = false;
 }
 
@@ -127,13 +135,13 @@ static void show_records(const struct probe_census *c, size_t n)
     if (n != 0)
         printf(": ");
     for (int k = PROBE_NODE_API; k < PROBE_NODE_KINDS; k++)
-        list_item(&first, c->nodes[k], probe_node_kind_text((enum probe_node_kind)k), 32);
-    list_item(&first, c->nodes[PROBE_NODE_OTHER], "other", 32);
+        list_item(&first, c->nodes[k], ms_str_of(probe_node_kind_text((enum probe_node_kind)k)));
+    list_item(&first, c->nodes[PROBE_NODE_OTHER], MS_STR("other"));
     if (c->forward + c->backward != 0) {
         printf("; ");
         first = true;
-        list_item(&first, c->forward, "forward", 32);
-        list_item(&first, c->backward, "backward", 32);
+        list_item(&first, c->forward, MS_STR("forward"));
+        list_item(&first, c->backward, MS_STR("backward"));
     }
     printf("\n");
 }
@@ -146,7 +154,7 @@ static void show_prefixes(const struct probe_census *c)
     label("prefixes");
     for (uint32_t i = 0; i < c->prefix_nodes.n; i++) {
         struct ms_str p = ms_map_key(&c->prefixes, i);
-        list_item(&first, c->prefix_nodes.p[i], p.n != 0 ? p.p : "(none)", p.n != 0 ? (int)p.n : 6);
+        list_item(&first, c->prefix_nodes.p[i], p.n != 0 ? p : MS_STR("(none)"));
     }
     printf("\n");
 }
@@ -160,7 +168,7 @@ static void show_tensors(const struct probe_census *c)
     if (c->tensors != 0)
         printf(": ");
     for (int t = 0; t < MS_DT_MAX; t++)
-        list_item(&first, c->of_dtype[t], ms_dtype_torch((enum ms_dtype)t), 32);
+        list_item(&first, c->of_dtype[t], ms_str_of(ms_dtype_torch((enum ms_dtype)t)));
     if (c->tensors != 0)
         printf("; %s in memory", ms_human_bytes(text, c->tensor_bytes));
     if (c->files != 0)
@@ -179,7 +187,9 @@ static void show_anomaly(const struct probe_dump *d, uint64_t n, uint32_t row, c
         return;
     probe_row_name(d, &d->rows.p[row], &name);
     label(what);
-    printf("%s tensors, first %s\n", ms_human_count(count, n), ms_buf_z(&name));
+    printf("%s tensor%s, first ", ms_human_count(count, n), n == 1 ? "" : "s");
+    show_name(ms_buf_slice(&name));
+    printf("\n");
     ms_buf_free(&name);
 }
 
@@ -190,8 +200,11 @@ static void show_rank(const struct rank *r)
     char count[MS_HUMAN_MAX];
     printf("%s\n", d->path);
     label("written as");
-    printf("%s, task %.*s, level %.*s\n", probe_framework_text(d->framework), MS_STR_ARG(d->task),
-           MS_STR_ARG(d->level));
+    printf("%s, task ", probe_framework_text(d->framework));
+    show_name(d->task);
+    printf(", level ");
+    show_name(d->level);
+    printf("\n");
     show_records(c, d->nodes.n);
     show_prefixes(c);
     show_tensors(c);
@@ -227,9 +240,12 @@ static void show_row(const struct rank *r)
     printf("%6s %6s %10s %11s", number(a, r->place->step), number(b, r->place->rank),
            ms_human_count(c, d->nodes.n), ms_human_count(e, r->census.tensors));
     printf(" %8s", ms_human_count(a, r->census.nan_tensors));
-    printf(" %8s %9s  %s%s%.*s, %.*s, %s\n", ms_human_count(f, r->census.inf_tensors),
-           ms_human_bytes(b, d->file.n), r->place->part, r->place->part[0] != '\0' ? ", " : "",
-           MS_STR_ARG(d->task), MS_STR_ARG(d->level), probe_framework_text(d->framework));
+    printf(" %8s %9s  %s%s", ms_human_count(f, r->census.inf_tensors), ms_human_bytes(b, d->file.n),
+           r->place->part, r->place->part[0] != '\0' ? ", " : "");
+    show_name(d->task);
+    printf(", ");
+    show_name(d->level);
+    printf(", %s\n", probe_framework_text(d->framework));
 }
 
 static void show_table(const struct job *j)
@@ -252,8 +268,8 @@ static void show_text(const struct job *j)
     else
         show_table(j);
     uint64_t per_second = seconds > 0 ? (uint64_t)((double)j->bytes / seconds) : 0;
-    printf("read %s in %s, %s/s\n", ms_human_bytes(bytes, j->bytes), ms_human_time(took, j->took_ns),
-           ms_human_bytes(rate, per_second));
+    printf("read %s in %s, %s/s\n", ms_human_bytes(bytes, j->bytes),
+           ms_human_time(took, j->took_ns), ms_human_bytes(rate, per_second));
 }
 
 /* ---- JSON ------------------------------------------------------------- */
@@ -291,11 +307,16 @@ static void put_counts(struct ms_jwrite *w, const struct probe_census *c)
     const struct {
         const char *key;
         uint64_t n;
-    } plain[] = {{"forward", c->forward},         {"backward", c->backward},
-                 {"tensors", c->tensors},         {"values", c->values},
-                 {"nulls", c->nulls},             {"files", c->files},
-                 {"unfinished", c->unfinished},   {"tensor_bytes", c->tensor_bytes},
-                 {"nan_tensors", c->nan_tensors}, {"inf_tensors", c->inf_tensors}};
+    } plain[] = {{"forward", c->forward},
+                 {"backward", c->backward},
+                 {"tensors", c->tensors},
+                 {"values", c->values},
+                 {"nulls", c->nulls},
+                 {"files", c->files},
+                 {"unfinished", c->unfinished},
+                 {"tensor_bytes", c->tensor_bytes},
+                 {"nan_tensors", c->nan_tensors},
+                 {"inf_tensors", c->inf_tensors}};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
         ms_jwrite_key(w, ms_str_of(plain[i].key));
         ms_jwrite_u64(w, plain[i].n);

@@ -59,6 +59,9 @@ enum ms_rc probe__stack_add(struct probe__stack_writer *s, const char *node,
     struct ms_str name = ms_arena_str(s->arena, ms_str_of(node));
     struct probe__stack_node *slot =
         g != MS_MAP_NONE && name.p != NULL ? ms_vec_push(&s->nodes) : NULL;
+    if (slot == NULL && s->frames.err.rc != MS_OK)
+        return ms_fail(err, s->frames.err.rc, "stack of '%s' left out: %s", node,
+                       s->frames.err.msg);
     if (slot == NULL)
         return no_memory(err);
     *slot = (struct probe__stack_node){name, MS_MAP_NONE};

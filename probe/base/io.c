@@ -32,9 +32,9 @@ static enum ms_rc check_mappable(const struct stat *st, const char *path, size_t
                                  struct ms_err *err)
 {
     if (S_ISDIR(st->st_mode))
-        return ms_fail(err, MS_E_ARG, "%s: is a directory, expected a file", path);
+        return ms_fail(err, MS_E_UNSUPPORTED, "%s: is a directory, expected a file", path);
     if (!S_ISREG(st->st_mode))
-        return ms_fail(err, MS_E_ARG, "%s: is not a regular file", path);
+        return ms_fail(err, MS_E_UNSUPPORTED, "%s: is not a regular file", path);
     if ((uint64_t)st->st_size > max)
         return ms_fail(err, MS_E_LIMIT, "%s: %lld bytes, more than the %zu allowed", path,
                        (long long)st->st_size, max);

@@ -123,9 +123,9 @@ static COLD enum ms_jtok at_end(struct ms_jread *r)
         if (more ? r->state == OBJ_KEY : r->state == OBJ_NEXT || r->state == OBJ_FIRST)
             return MS_J_END;
     }
+    r->truncated = true;
     if (!is_tolerant(r))
         return fail(r, r->at, why_incomplete(r));
-    r->truncated = true;
     if (r->state == OBJ_VALUE || r->state == TOP_VALUE) {
         after_value(r);
         return MS_J_NULL;
@@ -139,10 +139,10 @@ static COLD enum ms_jtok at_end(struct ms_jread *r)
 /* The text ends inside the token that began at r->tok. */
 static COLD enum ms_jtok cut_off(struct ms_jread *r, const char *why)
 {
+    r->truncated = true;
     if (!is_tolerant(r))
         return fail(r, r->tok, why);
     r->at = r->end;
-    r->truncated = true;
     if (r->state == OBJ_FIRST || r->state == OBJ_KEY)
         return at_end(r); /* half a key is no member */
     after_value(r);

@@ -55,8 +55,8 @@ struct ms_jread {
     const char *tok;    /* first byte of the current token */
     struct ms_str text; /* of KEY and STR, inside the quotes; of NUM, as written */
     bool escaped;       /* text holds a backslash: see ms_jread_text */
-    bool truncated;
-    uint8_t state; /* internal, as are all below */
+    bool truncated;     /* the text ends early: closed when tolerant, else the error */
+    uint8_t state;      /* internal, as are all below */
     uint8_t flags;
     uint32_t depth;
     uint64_t in_object[MS_JREAD_DEPTH / 64];
