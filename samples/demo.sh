@@ -16,11 +16,13 @@ say "msprobe stat $out/clean"
 say "msprobe stat $out/faulty"
 "$B/msprobe" stat "$out/faulty"
 
+say "msprobe parse -d $out/faulty -t npy -o $out/npy"
+"$B/msprobe" parse -d "$out/faulty" -t npy -o "$out/npy"
+
 cat <<EOF
 
 Both runs compute the same network; the second divides by a temperature of zero
 before its softmax, and stat names that operator as the first one with NaN.
 Look further:  $B/msprobe stat --format json $out/faulty
-               $B/msprobe parse -d $out -t npy -o out   converts tensor files
                $B/msprobe help
 EOF

@@ -125,8 +125,8 @@ START_TEST(what_cannot_be_mapped_is_named_with_the_reason)
         enum ms_rc rc;
         const char *says;
     } table[] = {
-        {"", MS_E_ARG, "is a directory"},
-        {"fifo", MS_E_ARG, "not a regular file"}, /* and does not wait for a writer */
+        {"", MS_E_UNSUPPORTED, "is a directory"},
+        {"fifo", MS_E_UNSUPPORTED, "not a regular file"}, /* and does not wait for a writer */
         {"large", MS_E_LIMIT, "6 bytes, more than the 5 allowed"},
         {"loop", MS_E_IO, "symbolic links"},
         {"dangling", MS_E_NOTFOUND, "No such file"},
@@ -300,7 +300,7 @@ START_TEST(a_place_that_cannot_be_written_is_refused_at_once)
         enum ms_rc rc;
         const char *says;
     } table[] = {
-        {"", MS_E_ARG, "is a directory"},
+        {"", MS_E_UNSUPPORTED, "is a directory"},
         {"file/a", MS_E_IO, "cannot make the directory"},
         {far, MS_E_IO, "File name too long"},
     };
