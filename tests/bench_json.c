@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * bench_json: jread and jwrite against cJSON and Python's json on one generated
- * dump.  Each reader of ours extracts every tensor; cJSON and Python only build
- * their trees.  Sums over all statistics show that the same was read.
+ * dump.  jread extracts every tensor where a row says so; cJSON and Python only
+ * build their trees.  Sums over all statistics show that the same was read.
  *
  *     bench_json [RECORDS [RUNS]]
  */
