@@ -106,8 +106,8 @@ static enum ms_rc open_data_dir(struct probe_writer *w, struct ms_err *err)
 {
     char *rel = ms_path_join(w->dir, "dump_tensor_data");
     char absolute[PATH_MAX];
-    enum ms_rc rc = rel == NULL ? ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM))
-                                : ms_mkdirs(rel, err);
+    enum ms_rc rc =
+        rel == NULL ? ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM)) : ms_mkdirs(rel, err);
     if (rc == MS_OK && realpath(rel, absolute) == NULL)
         rc = ms_fail_sys(err, "%s", rel);
     ms_free(rel);
@@ -173,12 +173,38 @@ enum ms_rc probe_writer_flush(struct probe_writer *w, struct ms_err *err)
     return report(w, err);
 }
 
+/* Put the JSON writer back to where it was before the record. */
+static void roll_back(struct probe_writer *w)
+{
+    struct ms_buf buf = w->dump.json.buf;
+    buf.n = w->mark.buf.n;
+    buf.bad = MS_OK;
+    w->dump.json = w->mark;
+    w->dump.json.buf = buf;
+}
+
+void probe_record_drop(struct probe_writer *w)
+{
+    if (!w->in_record)
+        return;
+    roll_back(w);
+    w->in_record = false;
+}
+
+/* A record that was begun and neither ended nor dropped. */
+static void lose_open_record(struct probe_writer *w)
+{
+    if (!w->in_record)
+        return;
+    ms_fail(&w->err, MS_E_ARG, "record '%s' left out: it was not ended", ms_buf_z(&w->path));
+    probe_record_drop(w);
+}
+
 enum ms_rc probe_writer_close(struct probe_writer *w, struct ms_err *err)
 {
     if (w == NULL)
         return MS_OK;
-    if (w->in_record)
-        probe_record_drop(w);
+    lose_open_record(w);
     if (w->dump.fd >= 0)
         probe__append_flush(&w->dump, &w->err);
     if (w->extra) {
@@ -198,20 +224,9 @@ enum ms_rc probe_writer_close(struct probe_writer *w, struct ms_err *err)
 
 /* ---- records ---------------------------------------------------------- */
 
-/* Put the JSON writer back to where it was before the record. */
-static void roll_back(struct probe_writer *w)
-{
-    struct ms_buf buf = w->dump.json.buf;
-    buf.n = w->mark.buf.n;
-    buf.bad = MS_OK;
-    w->dump.json = w->mark;
-    w->dump.json.buf = buf;
-}
-
 void probe_record_begin(struct probe_writer *w, const char *name)
 {
-    if (w->in_record)
-        probe_record_drop(w);
+    lose_open_record(w);
     w->in_record = true;
     w->in_section = false;
     w->depth = 0;
@@ -220,14 +235,6 @@ void probe_record_begin(struct probe_writer *w, const char *name)
     ms_buf_puts(&w->path, name);
     ms_jwrite_key(&w->dump.json, ms_str_of(name));
     ms_jwrite_obj(&w->dump.json);
-}
-
-void probe_record_drop(struct probe_writer *w)
-{
-    if (!w->in_record)
-        return;
-    roll_back(w);
-    w->in_record = false;
 }
 
 static void end_section(struct probe_writer *w)
@@ -266,21 +273,31 @@ void probe_record_end(struct probe_writer *w)
 
 /* ---- the path to a value ---------------------------------------------- */
 
-/* Write the key, or count the index, of the value that follows, and add it to the path.  Returns
- * the length of the path before, to cut it back to. */
-static size_t enter(struct probe_writer *w, const char *key)
+static bool has_record(struct probe_writer *w)
 {
-    size_t path_n = w->path.n;
+    if (!w->in_record)
+        ms_fail(&w->err, MS_E_ARG, "a value outside of a record");
+    return w->in_record;
+}
+
+/* Write the key, or count the index, of the value that follows, and add it to the path.  *path_n is
+ * the length of the path before, to cut it back to.  false: there is no record to put it in. */
+static bool enter(struct probe_writer *w, const char *key, size_t *path_n)
+{
     struct level *in = w->depth != 0 ? &w->level[w->depth - 1] : NULL;
-    ms_buf_putc(&w->path, '.');
+    *path_n = w->path.n;
+    if (!has_record(w))
+        return false;
     if (in != NULL && in->is_list) {
         char digits[MS_NUM_MAX];
+        ms_buf_putc(&w->path, '.');
         ms_buf_put(&w->path, digits, ms_num_u64(digits, in->index++));
     } else if (key != NULL) {
+        ms_buf_putc(&w->path, '.');
         ms_buf_puts(&w->path, key);
         ms_jwrite_key(&w->dump.json, ms_str_of(key));
     }
-    return path_n;
+    return true;
 }
 
 static void open_level(struct probe_writer *w, size_t path_n, bool is_list)
@@ -311,22 +328,28 @@ static void close_level(struct probe_writer *w, bool is_list)
 
 void probe_list_begin(struct probe_writer *w, const char *key)
 {
-    open_level(w, enter(w, key), true);
+    size_t path_n;
+    if (enter(w, key, &path_n))
+        open_level(w, path_n, true);
 }
 
 void probe_dict_begin(struct probe_writer *w, const char *key)
 {
-    open_level(w, enter(w, key), false);
+    size_t path_n;
+    if (enter(w, key, &path_n))
+        open_level(w, path_n, false);
 }
 
 void probe_list_end(struct probe_writer *w)
 {
-    close_level(w, true);
+    if (has_record(w))
+        close_level(w, true);
 }
 
 void probe_dict_end(struct probe_writer *w)
 {
-    close_level(w, false);
+    if (has_record(w))
+        close_level(w, false);
 }
 
 void probe_section(struct probe_writer *w, enum probe_section section)
@@ -339,6 +362,8 @@ void probe_section(struct probe_writer *w, enum probe_section section)
                 {"input", "input", true},
                 {"output", "output", true},
                 {"parameters", "parameters", false}};
+    if (!has_record(w))
+        return;
     end_section(w);
     if ((unsigned)section >= sizeof part / sizeof *part) {
         ms_fail(&w->dump.json.err, MS_E_ARG, "no such part of a record");
@@ -354,12 +379,13 @@ void probe_section(struct probe_writer *w, enum probe_section section)
 
 /* ---- plain values ----------------------------------------------------- */
 
-static size_t begin_value(struct probe_writer *w, const char *key, const char *type)
+static bool begin_value(struct probe_writer *w, const char *key, const char *type, size_t *path_n)
 {
-    size_t path_n = enter(w, key);
+    if (!enter(w, key, path_n))
+        return false;
     ms_jwrite_obj(&w->dump.json);
     ms_jwrite_kstr(&w->dump.json, "type", type);
-    return path_n;
+    return true;
 }
 
 static void end_value(struct probe_writer *w, size_t path_n)
@@ -370,35 +396,45 @@ static void end_value(struct probe_writer *w, size_t path_n)
 
 void probe_put_int(struct probe_writer *w, const char *key, int64_t v)
 {
-    size_t path_n = begin_value(w, key, "int");
+    size_t path_n;
+    if (!begin_value(w, key, "int", &path_n))
+        return;
     ms_jwrite_ki64(&w->dump.json, "value", v);
     end_value(w, path_n);
 }
 
 void probe_put_float(struct probe_writer *w, const char *key, double v)
 {
-    size_t path_n = begin_value(w, key, "float");
+    size_t path_n;
+    if (!begin_value(w, key, "float", &path_n))
+        return;
     ms_jwrite_kf64(&w->dump.json, "value", v);
     end_value(w, path_n);
 }
 
 void probe_put_bool(struct probe_writer *w, const char *key, bool v)
 {
-    size_t path_n = begin_value(w, key, "bool");
+    size_t path_n;
+    if (!begin_value(w, key, "bool", &path_n))
+        return;
     ms_jwrite_kbool(&w->dump.json, "value", v);
     end_value(w, path_n);
 }
 
 void probe_put_str(struct probe_writer *w, const char *key, const char *v)
 {
-    size_t path_n = begin_value(w, key, "str");
+    size_t path_n;
+    if (!begin_value(w, key, "str", &path_n))
+        return;
     ms_jwrite_kstr(&w->dump.json, "value", v);
     end_value(w, path_n);
 }
 
 void probe_put_none(struct probe_writer *w, const char *key)
 {
-    size_t path_n = enter(w, key);
+    size_t path_n;
+    if (!enter(w, key, &path_n))
+        return;
     ms_jwrite_null(&w->dump.json);
     w->path.n = path_n;
 }
@@ -415,9 +451,9 @@ static enum ms_rc describe(const struct probe_tensor_desc *d, struct probe_tenso
 {
     uint64_t dense = 1;
     *t = (struct probe_tensor){.ndim = d->ndim, .data = d->data, .count = 1, .contiguous = true};
-    t->dtype = ms_dtype_parse(ms_str_of(d->dtype));
+    t->dtype = d->dtype != NULL ? ms_dtype_parse(ms_str_of(d->dtype)) : MS_DT_NONE;
     if (t->dtype == MS_DT_NONE)
-        return ms_fail(err, MS_E_ARG, "unknown dtype '%s'", d->dtype);
+        return ms_fail(err, MS_E_ARG, "unknown dtype '%s'", d->dtype != NULL ? d->dtype : "");
     if (d->ndim > PROBE_MAX_DIMS)
         return ms_fail(err, MS_E_LIMIT, "%u dimensions, more than %d", d->ndim, PROBE_MAX_DIMS);
     for (uint32_t i = d->ndim; i-- > 0;) {
@@ -428,6 +464,8 @@ static enum ms_rc describe(const struct probe_tensor_desc *d, struct probe_tenso
             __builtin_mul_overflow(dense, t->shape[i] != 0 ? t->shape[i] : 1, &dense))
             return ms_fail(err, MS_E_LIMIT, "the sizes of a shape multiply beyond 64 bits");
     }
+    if (t->count != 0 && t->data == NULL)
+        return ms_fail(err, MS_E_ARG, "a tensor without data");
     return MS_OK;
 }
 
@@ -576,9 +614,9 @@ void probe_put_tensor(struct probe_writer *w, const char *key, const struct prob
 {
     struct ms_jwrite *json = &w->dump.json;
     struct probe_tensor t;
-    if (describe(d, &t, &json->err) != MS_OK)
+    size_t path_n;
+    if (!enter(w, key, &path_n) || describe(d, &t, &json->err) != MS_OK)
         return;
-    size_t path_n = enter(w, key);
     bool md5 = w->conf.summary == PROBE_SUMMARY_MD5;
     bool xor = w->conf.summary == PROBE_SUMMARY_XOR;
     ms_jwrite_obj(json);
