@@ -15,6 +15,7 @@
 #include "probe/base/mem.h"
 #include "probe/base/num.h"
 #include "probe/leaf.h"
+#include "probe/name.h"
 #include "probe/stack_write.h"
 #include "probe/tensor.h"
 
@@ -39,6 +40,7 @@ struct probe_writer {
     struct probe__stack_writer stack;
     struct ms_jwrite mark; /* state before the record that is open */
     bool in_record, in_section, extra;
+    bool pgrad;         /* the record holds gradients of parameters */
     struct ms_buf path; /* name of the value that is open: item of the file name */
     struct level level[MAX_NEST];
     unsigned depth;
@@ -229,6 +231,7 @@ void probe_record_begin(struct probe_writer *w, const char *name)
     lose_open_record(w);
     w->in_record = true;
     w->in_section = false;
+    w->pgrad = probe_name_parse(ms_str_of(name)).kind == PROBE_NODE_PGRAD;
     w->depth = 0;
     w->mark = w->dump.json;
     ms_buf_clear(&w->path);
@@ -280,6 +283,16 @@ static bool has_record(struct probe_writer *w)
     return w->in_record;
 }
 
+/* Names of gradients stop at the parameter, whose list has one item. */
+static void put_index(struct probe_writer *w, uint64_t index)
+{
+    char digits[MS_NUM_MAX];
+    if (w->pgrad)
+        return;
+    ms_buf_putc(&w->path, '.');
+    ms_buf_put(&w->path, digits, ms_num_u64(digits, index));
+}
+
 /* Write the key, or count the index, of the value that follows, and add it to the path.  *path_n is
  * the length of the path before, to cut it back to.  false: there is no record to put it in. */
 static bool enter(struct probe_writer *w, const char *key, size_t *path_n)
@@ -289,9 +302,7 @@ static bool enter(struct probe_writer *w, const char *key, size_t *path_n)
     if (!has_record(w))
         return false;
     if (in != NULL && in->is_list) {
-        char digits[MS_NUM_MAX];
-        ms_buf_putc(&w->path, '.');
-        ms_buf_put(&w->path, digits, ms_num_u64(digits, in->index++));
+        put_index(w, in->index++);
     } else if (key != NULL) {
         ms_buf_putc(&w->path, '.');
         ms_buf_puts(&w->path, key);
