@@ -650,7 +650,7 @@ void probe_put_tensor(struct probe_writer *w, const char *key, const struct prob
 
 void probe_parent(struct probe_writer *w, const char *child, const char *parent)
 {
-    if (!w->extra)
+    if (!w->extra || w->conf.level == PROBE_LEVEL_L1)
         return;
     ms_jwrite_key(&w->construct.json, ms_str_of(child));
     if (parent != NULL)
