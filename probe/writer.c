@@ -480,23 +480,24 @@ static enum ms_rc describe(const struct probe_tensor_desc *d, struct probe_tenso
     return MS_OK;
 }
 
-/* Contiguous bytes of t: its own, or gathered.  NULL without memory, or when it is empty. */
+/* Contiguous bytes of t: its own, or gathered.  NULL when it is empty, or, with the record lost,
+ * without memory. */
 static const void *bytes_of(struct probe_writer *w, const struct probe_tensor *t)
 {
     size_t n;
-    if (t->count == 0)
-        return NULL;
-    if (t->contiguous)
+    if (t->count == 0 || t->contiguous)
         return t->data;
-    if (!ms_mul_size(t->count, ms_dtype_size(t->dtype), &n) || !ms_vec_reserve(&w->gather, n))
-        return NULL;
-    return probe_tensor_elements(t, 0, t->count, w->gather.p);
+    if (ms_mul_size(t->count, ms_dtype_size(t->dtype), &n) && ms_vec_reserve(&w->gather, n))
+        return probe_tensor_elements(t, 0, t->count, w->gather.p);
+    ms_fail(&w->dump.json.err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    return NULL;
 }
 
 /* What to write for Max, Min, Mean and Norm. */
 struct figure {
-    enum { NO_FIGURE, TRUTH, WHOLE, REAL } kind;
+    enum { NO_FIGURE, TRUTH, WHOLE, NATURAL, REAL } kind;
     double v;
+    uint64_t bits; /* of WHOLE, an int64_t, and NATURAL */
 };
 
 static bool is_whole(enum ms_dtype_kind kind)
@@ -504,9 +505,49 @@ static bool is_whole(enum ms_dtype_kind kind)
     return kind == MS_DTK_INT || kind == MS_DTK_UINT;
 }
 
+/* Largest and smallest of 64-bit integers, most of which no double holds. */
+static void whole_range(struct probe_writer *w, const struct probe_tensor *t, uint64_t *max,
+                        uint64_t *min)
+{
+    uint64_t flip = t->dtype == MS_DT_I64 ? UINT64_C(1) << 63 : 0; /* orders the bits */
+    uint64_t hi = 0;
+    uint64_t lo = UINT64_MAX;
+    const unsigned char *p = bytes_of(w, t);
+    for (uint64_t i = 0; p != NULL && i < t->count; i++, p += sizeof hi) {
+        uint64_t v;
+        memcpy(&v, p, sizeof v);
+        v ^= flip;
+        hi = v > hi ? v : hi;
+        lo = v < lo ? v : lo;
+    }
+    *max = hi ^ flip;
+    *min = lo ^ flip;
+}
+
+static void set_range(struct probe_writer *w, const struct probe_tensor *t,
+                      const struct ms_stats *s, struct figure *max, struct figure *min)
+{
+    enum ms_dtype_kind kind = ms_dtype_kind(t->dtype);
+    max->kind = kind == MS_DTK_BOOL     ? TRUTH
+                : t->dtype == MS_DT_U64 ? NATURAL
+                : is_whole(kind)        ? WHOLE
+                                        : REAL;
+    min->kind = max->kind;
+    max->v = s->nan != 0 ? NAN : s->max;
+    min->v = s->nan != 0 ? NAN : s->min;
+    if (!is_whole(kind))
+        return;
+    if (ms_dtype_size(t->dtype) == sizeof max->bits) {
+        whole_range(w, t, &max->bits, &min->bits);
+    } else {
+        max->bits = (uint64_t)(int64_t)s->max;
+        min->bits = (uint64_t)(int64_t)s->min;
+    }
+}
+
 /* Which of the four the official tool has for a type: the table of the format's statistics rules.
  * It reduces in the tensor's own type, so mean and norm are rounded to that. */
-static void figures_of(const struct probe_writer *w, const struct probe_tensor *t,
+static void figures_of(struct probe_writer *w, const struct probe_tensor *t,
                        struct figure f[PROBE_STATS])
 {
     enum ms_dtype_kind kind = ms_dtype_kind(t->dtype);
@@ -515,21 +556,18 @@ static void figures_of(const struct probe_writer *w, const struct probe_tensor *
     if (t->count == 0 || (kind == MS_DTK_FLOAT && ms_dtype_size(t->dtype) == 1))
         return;
     probe_tensor_stats(t, &s);
-    f[PROBE_STAT_MAX].kind = f[PROBE_STAT_MIN].kind = kind == MS_DTK_BOOL ? TRUTH
-                                                      : is_whole(kind)    ? WHOLE
-                                                                          : REAL;
-    f[PROBE_STAT_MAX].v = s.nan != 0 ? NAN : s.max;
-    f[PROBE_STAT_MIN].v = s.nan != 0 ? NAN : s.min;
+    set_range(w, t, &s, &f[PROBE_STAT_MAX], &f[PROBE_STAT_MIN]);
     if (t->ndim == 0 && (is_whole(kind) || kind == MS_DTK_FLOAT)) {
         f[PROBE_STAT_MEAN] = f[PROBE_STAT_NORM] = f[PROBE_STAT_MAX];
         return;
     }
     bool reduced = kind == MS_DTK_FLOAT && t->dtype != MS_DT_F64;
-    bool all = w->conf.all_numbers && kind != MS_DTK_BOOL;
-    if (reduced || kind == MS_DTK_COMPLEX || all)
-        f[PROBE_STAT_MEAN] = (struct figure){REAL, ms_dtype_round(t->dtype, ms_stats_mean(&s))};
-    if (reduced || all)
-        f[PROBE_STAT_NORM] = (struct figure){REAL, ms_dtype_round(t->dtype, ms_stats_norm(&s))};
+    bool all = reduced || (w->conf.all_numbers && kind != MS_DTK_BOOL);
+    bool complex = kind == MS_DTK_COMPLEX;
+    if (all || complex)
+        f[PROBE_STAT_MEAN] = (struct figure){REAL, ms_dtype_round(t->dtype, ms_stats_mean(&s)), 0};
+    if (all || (complex && is_mindspore(w)))
+        f[PROBE_STAT_NORM] = (struct figure){REAL, ms_dtype_round(t->dtype, ms_stats_norm(&s)), 0};
 }
 
 static void put_figure(struct ms_jwrite *json, struct figure f)
@@ -542,10 +580,10 @@ static void put_figure(struct ms_jwrite *json, struct figure f)
         ms_jwrite_bool(json, f.v != 0);
         break;
     case WHOLE:
-        if (f.v < 0x1p63)
-            ms_jwrite_i64(json, (int64_t)f.v);
-        else
-            ms_jwrite_u64(json, f.v < 0x1p64 ? (uint64_t)f.v : UINT64_MAX);
+        ms_jwrite_i64(json, (int64_t)f.bits);
+        break;
+    case NATURAL:
+        ms_jwrite_u64(json, f.bits);
         break;
     case REAL:
         ms_jwrite_f64(json, f.v);
