@@ -601,22 +601,33 @@ static void put_stats(struct probe_writer *w, const struct probe_tensor *t)
     }
 }
 
-static void put_digest(struct probe_writer *w, const struct probe_tensor *t)
+static void put_crc(struct probe_writer *w, const struct probe_tensor *t)
 {
-    char text[24];
+    char text[16];
     const void *p = bytes_of(w, t);
     size_t n = p != NULL ? (size_t)t->count * ms_dtype_size(t->dtype) : 0;
-    if (w->conf.summary == PROBE_SUMMARY_MD5)
-        snprintf(text, sizeof text, "%08x", ms_crc32(0, p, n));
-    else if (t->count != 0)
-        snprintf(text, sizeof text, "0x%016llx", (unsigned long long)ms_xor64(p, n));
-    else
-        text[0] = '\0';
-    ms_jwrite_key(&w->dump.json, MS_STR("md5"));
-    if (text[0] != '\0')
-        ms_jwrite_str(&w->dump.json, ms_str_of(text));
-    else
-        ms_jwrite_null(&w->dump.json);
+    snprintf(text, sizeof text, "%08x", ms_crc32(0, p, n));
+    ms_jwrite_kstr(&w->dump.json, "md5", text);
+}
+
+/* Nothing of an empty tensor, a real number without dimensions as itself, all else in hex. */
+static void put_xor(struct probe_writer *w, const struct probe_tensor *t)
+{
+    char text[24];
+    struct ms_jwrite *json = &w->dump.json;
+    const void *p = bytes_of(w, t);
+    ms_jwrite_key(json, MS_STR("md5"));
+    if (p == NULL || t->count == 0) {
+        ms_jwrite_null(json);
+    } else if (t->ndim == 0 && ms_dtype_kind(t->dtype) == MS_DTK_FLOAT) {
+        double v;
+        ms_dtype_to_f64(t->dtype, p, 1, &v);
+        ms_jwrite_f64(json, v);
+    } else {
+        uint64_t v = ms_xor64(p, (size_t)t->count * ms_dtype_size(t->dtype));
+        snprintf(text, sizeof text, "0x%016llx", (unsigned long long)v);
+        ms_jwrite_str(json, ms_str_of(text));
+    }
 }
 
 /* Write the tensor's file and name it; a tensor without a file is described all the same. */
@@ -673,11 +684,11 @@ void probe_put_tensor(struct probe_writer *w, const char *key, const struct prob
     if (!xor)
         put_stats(w, &t);
     else
-        put_digest(w, &t); /* before requires_grad here, after it for md5 */
+        put_xor(w, &t); /* before requires_grad, and a CRC after it */
     if (!is_mindspore(w))
         ms_jwrite_kbool(json, "requires_grad", d->requires_grad);
     if (md5)
-        put_digest(w, &t);
+        put_crc(w, &t);
     if (w->conf.task == PROBE_TASK_TENSOR && t.count != 0)
         put_file(w, &t);
     ms_jwrite_obj_end(json);
