@@ -134,6 +134,10 @@ enum ms_rc probe_writer_open(struct probe_writer **out, const struct probe_conf 
     *out = NULL;
     if (conf->dir == NULL || conf->dir[0] == '\0')
         return ms_fail(err, MS_E_ARG, "no directory to dump into");
+    if ((unsigned)conf->task > PROBE_TASK_STRUCTURE ||
+        (unsigned)conf->summary > PROBE_SUMMARY_XOR || (unsigned)conf->level > PROBE_LEVEL_DEBUG ||
+        (unsigned)conf->framework > PROBE_FW_MINDTORCH)
+        return ms_fail(err, MS_E_ARG, "no such task, summary, level or framework");
     struct probe_writer *w = ms_calloc(1, sizeof *w);
     if (w == NULL)
         return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
@@ -643,11 +647,10 @@ static void put_file(struct probe_writer *w, const struct probe_tensor *t)
         w->path.n = item;
         return;
     }
-    char *path = ms_path_join(w->data_dir, name);
-    enum ms_rc rc = path == NULL || p == NULL
-                        ? ms_fail(&err, MS_E_NOMEM, "%s: %s", name, ms_rc_text(MS_E_NOMEM))
-                        : (is_mindspore(w) ? probe_npy_write : probe_pt_write)(
-                              path, t->dtype, t->shape, t->ndim, p, &err);
+    char *path = p != NULL ? ms_path_join(w->data_dir, name) : NULL;
+    enum ms_rc rc = path == NULL ? ms_fail(&err, MS_E_NOMEM, "%s: %s", name, ms_rc_text(MS_E_NOMEM))
+                                 : (is_mindspore(w) ? probe_npy_write : probe_pt_write)(
+                                       path, t->dtype, t->shape, t->ndim, p, &err);
     if (rc == MS_OK)
         ms_jwrite_kstr(&w->dump.json, "data_name", name);
     else if (w->err.rc == MS_OK)
