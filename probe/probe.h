@@ -37,12 +37,7 @@ enum probe_task { PROBE_TASK_STATISTICS, PROBE_TASK_TENSOR, PROBE_TASK_STRUCTURE
 /* What statistics records hold. */
 enum probe_summary { PROBE_SUMMARY_STATISTICS, PROBE_SUMMARY_MD5, PROBE_SUMMARY_XOR };
 enum probe_level { PROBE_LEVEL_MIX, PROBE_LEVEL_L0, PROBE_LEVEL_L1, PROBE_LEVEL_DEBUG };
-enum probe_framework {
-    PROBE_FW_UNKNOWN,
-    PROBE_FW_PYTORCH,
-    PROBE_FW_MINDSPORE,
-    PROBE_FW_MINDTORCH
-};
+enum probe_framework { PROBE_FW_UNKNOWN, PROBE_FW_PYTORCH, PROBE_FW_MINDSPORE, PROBE_FW_MINDTORCH };
 
 /* Zeroes are sensible: statistics at level mix, in PyTorch's words. */
 struct probe_conf {
@@ -103,7 +98,7 @@ MS_API void probe_dict_begin(struct probe_writer *w, const char *key);
 MS_API void probe_list_end(struct probe_writer *w);
 MS_API void probe_dict_end(struct probe_writer *w);
 
-/* Node `child` lies in `parent`; NULL: it is a root. */
+/* Node `child` lies in `parent`; NULL: it is a root.  Level L1 knows no modules: nothing happens. */
 MS_API void probe_parent(struct probe_writer *w, const char *child, const char *parent);
 /* Where a node was called, innermost frame first. */
 MS_API void probe_stack(struct probe_writer *w, const char *node, const char *const *frames,

@@ -15,6 +15,7 @@
 #include "probe/base/mem.h"
 #include "probe/base/num.h"
 #include "probe/leaf.h"
+#include "probe/name.h"
 #include "probe/stack_write.h"
 #include "probe/tensor.h"
 
@@ -39,6 +40,7 @@ struct probe_writer {
     struct probe__stack_writer stack;
     struct ms_jwrite mark; /* state before the record that is open */
     bool in_record, in_section, extra;
+    bool pgrad;         /* the record holds gradients of parameters */
     struct ms_buf path; /* name of the value that is open: item of the file name */
     struct level level[MAX_NEST];
     unsigned depth;
@@ -106,8 +108,8 @@ static enum ms_rc open_data_dir(struct probe_writer *w, struct ms_err *err)
 {
     char *rel = ms_path_join(w->dir, "dump_tensor_data");
     char absolute[PATH_MAX];
-    enum ms_rc rc = rel == NULL ? ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM))
-                                : ms_mkdirs(rel, err);
+    enum ms_rc rc =
+        rel == NULL ? ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM)) : ms_mkdirs(rel, err);
     if (rc == MS_OK && realpath(rel, absolute) == NULL)
         rc = ms_fail_sys(err, "%s", rel);
     ms_free(rel);
@@ -132,6 +134,10 @@ enum ms_rc probe_writer_open(struct probe_writer **out, const struct probe_conf 
     *out = NULL;
     if (conf->dir == NULL || conf->dir[0] == '\0')
         return ms_fail(err, MS_E_ARG, "no directory to dump into");
+    if ((unsigned)conf->task > PROBE_TASK_STRUCTURE ||
+        (unsigned)conf->summary > PROBE_SUMMARY_XOR || (unsigned)conf->level > PROBE_LEVEL_DEBUG ||
+        (unsigned)conf->framework > PROBE_FW_MINDTORCH)
+        return ms_fail(err, MS_E_ARG, "no such task, summary, level or framework");
     struct probe_writer *w = ms_calloc(1, sizeof *w);
     if (w == NULL)
         return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
@@ -173,12 +179,38 @@ enum ms_rc probe_writer_flush(struct probe_writer *w, struct ms_err *err)
     return report(w, err);
 }
 
+/* Put the JSON writer back to where it was before the record. */
+static void roll_back(struct probe_writer *w)
+{
+    struct ms_buf buf = w->dump.json.buf;
+    buf.n = w->mark.buf.n;
+    buf.bad = MS_OK;
+    w->dump.json = w->mark;
+    w->dump.json.buf = buf;
+}
+
+void probe_record_drop(struct probe_writer *w)
+{
+    if (!w->in_record)
+        return;
+    roll_back(w);
+    w->in_record = false;
+}
+
+/* A record that was begun and neither ended nor dropped. */
+static void lose_open_record(struct probe_writer *w)
+{
+    if (!w->in_record)
+        return;
+    ms_fail(&w->err, MS_E_ARG, "record '%s' left out: it was not ended", ms_buf_z(&w->path));
+    probe_record_drop(w);
+}
+
 enum ms_rc probe_writer_close(struct probe_writer *w, struct ms_err *err)
 {
     if (w == NULL)
         return MS_OK;
-    if (w->in_record)
-        probe_record_drop(w);
+    lose_open_record(w);
     if (w->dump.fd >= 0)
         probe__append_flush(&w->dump, &w->err);
     if (w->extra) {
@@ -198,36 +230,18 @@ enum ms_rc probe_writer_close(struct probe_writer *w, struct ms_err *err)
 
 /* ---- records ---------------------------------------------------------- */
 
-/* Put the JSON writer back to where it was before the record. */
-static void roll_back(struct probe_writer *w)
-{
-    struct ms_buf buf = w->dump.json.buf;
-    buf.n = w->mark.buf.n;
-    buf.bad = MS_OK;
-    w->dump.json = w->mark;
-    w->dump.json.buf = buf;
-}
-
 void probe_record_begin(struct probe_writer *w, const char *name)
 {
-    if (w->in_record)
-        probe_record_drop(w);
+    lose_open_record(w);
     w->in_record = true;
     w->in_section = false;
+    w->pgrad = probe_name_parse(ms_str_of(name)).kind == PROBE_NODE_PGRAD;
     w->depth = 0;
     w->mark = w->dump.json;
     ms_buf_clear(&w->path);
     ms_buf_puts(&w->path, name);
     ms_jwrite_key(&w->dump.json, ms_str_of(name));
     ms_jwrite_obj(&w->dump.json);
-}
-
-void probe_record_drop(struct probe_writer *w)
-{
-    if (!w->in_record)
-        return;
-    roll_back(w);
-    w->in_record = false;
 }
 
 static void end_section(struct probe_writer *w)
@@ -266,21 +280,39 @@ void probe_record_end(struct probe_writer *w)
 
 /* ---- the path to a value ---------------------------------------------- */
 
-/* Write the key, or count the index, of the value that follows, and add it to the path.  Returns
- * the length of the path before, to cut it back to. */
-static size_t enter(struct probe_writer *w, const char *key)
+static bool has_record(struct probe_writer *w)
 {
-    size_t path_n = w->path.n;
-    struct level *in = w->depth != 0 ? &w->level[w->depth - 1] : NULL;
+    if (!w->in_record)
+        ms_fail(&w->err, MS_E_ARG, "a value outside of a record");
+    return w->in_record;
+}
+
+/* Names of gradients stop at the parameter, whose list has one item. */
+static void put_index(struct probe_writer *w, uint64_t index)
+{
+    char digits[MS_NUM_MAX];
+    if (w->pgrad)
+        return;
     ms_buf_putc(&w->path, '.');
+    ms_buf_put(&w->path, digits, ms_num_u64(digits, index));
+}
+
+/* Write the key, or count the index, of the value that follows, and add it to the path.  *path_n is
+ * the length of the path before, to cut it back to.  false: there is no record to put it in. */
+static bool enter(struct probe_writer *w, const char *key, size_t *path_n)
+{
+    struct level *in = w->depth != 0 ? &w->level[w->depth - 1] : NULL;
+    *path_n = w->path.n;
+    if (!has_record(w))
+        return false;
     if (in != NULL && in->is_list) {
-        char digits[MS_NUM_MAX];
-        ms_buf_put(&w->path, digits, ms_num_u64(digits, in->index++));
+        put_index(w, in->index++);
     } else if (key != NULL) {
+        ms_buf_putc(&w->path, '.');
         ms_buf_puts(&w->path, key);
         ms_jwrite_key(&w->dump.json, ms_str_of(key));
     }
-    return path_n;
+    return true;
 }
 
 static void open_level(struct probe_writer *w, size_t path_n, bool is_list)
@@ -311,22 +343,28 @@ static void close_level(struct probe_writer *w, bool is_list)
 
 void probe_list_begin(struct probe_writer *w, const char *key)
 {
-    open_level(w, enter(w, key), true);
+    size_t path_n;
+    if (enter(w, key, &path_n))
+        open_level(w, path_n, true);
 }
 
 void probe_dict_begin(struct probe_writer *w, const char *key)
 {
-    open_level(w, enter(w, key), false);
+    size_t path_n;
+    if (enter(w, key, &path_n))
+        open_level(w, path_n, false);
 }
 
 void probe_list_end(struct probe_writer *w)
 {
-    close_level(w, true);
+    if (has_record(w))
+        close_level(w, true);
 }
 
 void probe_dict_end(struct probe_writer *w)
 {
-    close_level(w, false);
+    if (has_record(w))
+        close_level(w, false);
 }
 
 void probe_section(struct probe_writer *w, enum probe_section section)
@@ -339,6 +377,8 @@ void probe_section(struct probe_writer *w, enum probe_section section)
                 {"input", "input", true},
                 {"output", "output", true},
                 {"parameters", "parameters", false}};
+    if (!has_record(w))
+        return;
     end_section(w);
     if ((unsigned)section >= sizeof part / sizeof *part) {
         ms_fail(&w->dump.json.err, MS_E_ARG, "no such part of a record");
@@ -354,12 +394,13 @@ void probe_section(struct probe_writer *w, enum probe_section section)
 
 /* ---- plain values ----------------------------------------------------- */
 
-static size_t begin_value(struct probe_writer *w, const char *key, const char *type)
+static bool begin_value(struct probe_writer *w, const char *key, const char *type, size_t *path_n)
 {
-    size_t path_n = enter(w, key);
+    if (!enter(w, key, path_n))
+        return false;
     ms_jwrite_obj(&w->dump.json);
     ms_jwrite_kstr(&w->dump.json, "type", type);
-    return path_n;
+    return true;
 }
 
 static void end_value(struct probe_writer *w, size_t path_n)
@@ -370,35 +411,45 @@ static void end_value(struct probe_writer *w, size_t path_n)
 
 void probe_put_int(struct probe_writer *w, const char *key, int64_t v)
 {
-    size_t path_n = begin_value(w, key, "int");
+    size_t path_n;
+    if (!begin_value(w, key, "int", &path_n))
+        return;
     ms_jwrite_ki64(&w->dump.json, "value", v);
     end_value(w, path_n);
 }
 
 void probe_put_float(struct probe_writer *w, const char *key, double v)
 {
-    size_t path_n = begin_value(w, key, "float");
+    size_t path_n;
+    if (!begin_value(w, key, "float", &path_n))
+        return;
     ms_jwrite_kf64(&w->dump.json, "value", v);
     end_value(w, path_n);
 }
 
 void probe_put_bool(struct probe_writer *w, const char *key, bool v)
 {
-    size_t path_n = begin_value(w, key, "bool");
+    size_t path_n;
+    if (!begin_value(w, key, "bool", &path_n))
+        return;
     ms_jwrite_kbool(&w->dump.json, "value", v);
     end_value(w, path_n);
 }
 
 void probe_put_str(struct probe_writer *w, const char *key, const char *v)
 {
-    size_t path_n = begin_value(w, key, "str");
+    size_t path_n;
+    if (!begin_value(w, key, "str", &path_n))
+        return;
     ms_jwrite_kstr(&w->dump.json, "value", v);
     end_value(w, path_n);
 }
 
 void probe_put_none(struct probe_writer *w, const char *key)
 {
-    size_t path_n = enter(w, key);
+    size_t path_n;
+    if (!enter(w, key, &path_n))
+        return;
     ms_jwrite_null(&w->dump.json);
     w->path.n = path_n;
 }
@@ -415,9 +466,9 @@ static enum ms_rc describe(const struct probe_tensor_desc *d, struct probe_tenso
 {
     uint64_t dense = 1;
     *t = (struct probe_tensor){.ndim = d->ndim, .data = d->data, .count = 1, .contiguous = true};
-    t->dtype = ms_dtype_parse(ms_str_of(d->dtype));
+    t->dtype = d->dtype != NULL ? ms_dtype_parse(ms_str_of(d->dtype)) : MS_DT_NONE;
     if (t->dtype == MS_DT_NONE)
-        return ms_fail(err, MS_E_ARG, "unknown dtype '%s'", d->dtype);
+        return ms_fail(err, MS_E_ARG, "unknown dtype '%s'", d->dtype != NULL ? d->dtype : "");
     if (d->ndim > PROBE_MAX_DIMS)
         return ms_fail(err, MS_E_LIMIT, "%u dimensions, more than %d", d->ndim, PROBE_MAX_DIMS);
     for (uint32_t i = d->ndim; i-- > 0;) {
@@ -428,26 +479,29 @@ static enum ms_rc describe(const struct probe_tensor_desc *d, struct probe_tenso
             __builtin_mul_overflow(dense, t->shape[i] != 0 ? t->shape[i] : 1, &dense))
             return ms_fail(err, MS_E_LIMIT, "the sizes of a shape multiply beyond 64 bits");
     }
+    if (t->count != 0 && t->data == NULL)
+        return ms_fail(err, MS_E_ARG, "a tensor without data");
     return MS_OK;
 }
 
-/* Contiguous bytes of t: its own, or gathered.  NULL without memory, or when it is empty. */
+/* Contiguous bytes of t: its own, or gathered.  NULL when it is empty, or, with the record lost,
+ * without memory. */
 static const void *bytes_of(struct probe_writer *w, const struct probe_tensor *t)
 {
     size_t n;
-    if (t->count == 0)
-        return NULL;
-    if (t->contiguous)
+    if (t->count == 0 || t->contiguous)
         return t->data;
-    if (!ms_mul_size(t->count, ms_dtype_size(t->dtype), &n) || !ms_vec_reserve(&w->gather, n))
-        return NULL;
-    return probe_tensor_elements(t, 0, t->count, w->gather.p);
+    if (ms_mul_size(t->count, ms_dtype_size(t->dtype), &n) && ms_vec_reserve(&w->gather, n))
+        return probe_tensor_elements(t, 0, t->count, w->gather.p);
+    ms_fail(&w->dump.json.err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    return NULL;
 }
 
 /* What to write for Max, Min, Mean and Norm. */
 struct figure {
-    enum { NO_FIGURE, TRUTH, WHOLE, REAL } kind;
+    enum { NO_FIGURE, TRUTH, WHOLE, NATURAL, REAL } kind;
     double v;
+    uint64_t bits; /* of WHOLE, an int64_t, and NATURAL */
 };
 
 static bool is_whole(enum ms_dtype_kind kind)
@@ -455,9 +509,49 @@ static bool is_whole(enum ms_dtype_kind kind)
     return kind == MS_DTK_INT || kind == MS_DTK_UINT;
 }
 
+/* Largest and smallest of 64-bit integers, most of which no double holds. */
+static void whole_range(struct probe_writer *w, const struct probe_tensor *t, uint64_t *max,
+                        uint64_t *min)
+{
+    uint64_t flip = t->dtype == MS_DT_I64 ? UINT64_C(1) << 63 : 0; /* orders the bits */
+    uint64_t hi = 0;
+    uint64_t lo = UINT64_MAX;
+    const unsigned char *p = bytes_of(w, t);
+    for (uint64_t i = 0; p != NULL && i < t->count; i++, p += sizeof hi) {
+        uint64_t v;
+        memcpy(&v, p, sizeof v);
+        v ^= flip;
+        hi = v > hi ? v : hi;
+        lo = v < lo ? v : lo;
+    }
+    *max = hi ^ flip;
+    *min = lo ^ flip;
+}
+
+static void set_range(struct probe_writer *w, const struct probe_tensor *t,
+                      const struct ms_stats *s, struct figure *max, struct figure *min)
+{
+    enum ms_dtype_kind kind = ms_dtype_kind(t->dtype);
+    max->kind = kind == MS_DTK_BOOL     ? TRUTH
+                : t->dtype == MS_DT_U64 ? NATURAL
+                : is_whole(kind)        ? WHOLE
+                                        : REAL;
+    min->kind = max->kind;
+    max->v = s->nan != 0 ? NAN : s->max;
+    min->v = s->nan != 0 ? NAN : s->min;
+    if (!is_whole(kind))
+        return;
+    if (ms_dtype_size(t->dtype) == sizeof max->bits) {
+        whole_range(w, t, &max->bits, &min->bits);
+    } else {
+        max->bits = (uint64_t)(int64_t)s->max;
+        min->bits = (uint64_t)(int64_t)s->min;
+    }
+}
+
 /* Which of the four the official tool has for a type: the table of the format's statistics rules.
  * It reduces in the tensor's own type, so mean and norm are rounded to that. */
-static void figures_of(const struct probe_writer *w, const struct probe_tensor *t,
+static void figures_of(struct probe_writer *w, const struct probe_tensor *t,
                        struct figure f[PROBE_STATS])
 {
     enum ms_dtype_kind kind = ms_dtype_kind(t->dtype);
@@ -466,21 +560,18 @@ static void figures_of(const struct probe_writer *w, const struct probe_tensor *
     if (t->count == 0 || (kind == MS_DTK_FLOAT && ms_dtype_size(t->dtype) == 1))
         return;
     probe_tensor_stats(t, &s);
-    f[PROBE_STAT_MAX].kind = f[PROBE_STAT_MIN].kind = kind == MS_DTK_BOOL ? TRUTH
-                                                      : is_whole(kind)    ? WHOLE
-                                                                          : REAL;
-    f[PROBE_STAT_MAX].v = s.nan != 0 ? NAN : s.max;
-    f[PROBE_STAT_MIN].v = s.nan != 0 ? NAN : s.min;
+    set_range(w, t, &s, &f[PROBE_STAT_MAX], &f[PROBE_STAT_MIN]);
     if (t->ndim == 0 && (is_whole(kind) || kind == MS_DTK_FLOAT)) {
         f[PROBE_STAT_MEAN] = f[PROBE_STAT_NORM] = f[PROBE_STAT_MAX];
         return;
     }
     bool reduced = kind == MS_DTK_FLOAT && t->dtype != MS_DT_F64;
-    bool all = w->conf.all_numbers && kind != MS_DTK_BOOL;
-    if (reduced || kind == MS_DTK_COMPLEX || all)
-        f[PROBE_STAT_MEAN] = (struct figure){REAL, ms_dtype_round(t->dtype, ms_stats_mean(&s))};
-    if (reduced || all)
-        f[PROBE_STAT_NORM] = (struct figure){REAL, ms_dtype_round(t->dtype, ms_stats_norm(&s))};
+    bool all = reduced || (w->conf.all_numbers && kind != MS_DTK_BOOL);
+    bool complex = kind == MS_DTK_COMPLEX;
+    if (all || complex)
+        f[PROBE_STAT_MEAN] = (struct figure){REAL, ms_dtype_round(t->dtype, ms_stats_mean(&s)), 0};
+    if (all || (complex && is_mindspore(w)))
+        f[PROBE_STAT_NORM] = (struct figure){REAL, ms_dtype_round(t->dtype, ms_stats_norm(&s)), 0};
 }
 
 static void put_figure(struct ms_jwrite *json, struct figure f)
@@ -493,10 +584,10 @@ static void put_figure(struct ms_jwrite *json, struct figure f)
         ms_jwrite_bool(json, f.v != 0);
         break;
     case WHOLE:
-        if (f.v < 0x1p63)
-            ms_jwrite_i64(json, (int64_t)f.v);
-        else
-            ms_jwrite_u64(json, f.v < 0x1p64 ? (uint64_t)f.v : UINT64_MAX);
+        ms_jwrite_i64(json, (int64_t)f.bits);
+        break;
+    case NATURAL:
+        ms_jwrite_u64(json, f.bits);
         break;
     case REAL:
         ms_jwrite_f64(json, f.v);
@@ -514,22 +605,33 @@ static void put_stats(struct probe_writer *w, const struct probe_tensor *t)
     }
 }
 
-static void put_digest(struct probe_writer *w, const struct probe_tensor *t)
+static void put_crc(struct probe_writer *w, const struct probe_tensor *t)
 {
-    char text[24];
+    char text[16];
     const void *p = bytes_of(w, t);
     size_t n = p != NULL ? (size_t)t->count * ms_dtype_size(t->dtype) : 0;
-    if (w->conf.summary == PROBE_SUMMARY_MD5)
-        snprintf(text, sizeof text, "%08x", ms_crc32(0, p, n));
-    else if (t->count != 0)
-        snprintf(text, sizeof text, "0x%016llx", (unsigned long long)ms_xor64(p, n));
-    else
-        text[0] = '\0';
-    ms_jwrite_key(&w->dump.json, MS_STR("md5"));
-    if (text[0] != '\0')
-        ms_jwrite_str(&w->dump.json, ms_str_of(text));
-    else
-        ms_jwrite_null(&w->dump.json);
+    snprintf(text, sizeof text, "%08x", ms_crc32(0, p, n));
+    ms_jwrite_kstr(&w->dump.json, "md5", text);
+}
+
+/* Nothing of an empty tensor, a real number without dimensions as itself, all else in hex. */
+static void put_xor(struct probe_writer *w, const struct probe_tensor *t)
+{
+    char text[24];
+    struct ms_jwrite *json = &w->dump.json;
+    const void *p = bytes_of(w, t);
+    ms_jwrite_key(json, MS_STR("md5"));
+    if (p == NULL || t->count == 0) {
+        ms_jwrite_null(json);
+    } else if (t->ndim == 0 && ms_dtype_kind(t->dtype) == MS_DTK_FLOAT) {
+        double v;
+        ms_dtype_to_f64(t->dtype, p, 1, &v);
+        ms_jwrite_f64(json, v);
+    } else {
+        uint64_t v = ms_xor64(p, (size_t)t->count * ms_dtype_size(t->dtype));
+        snprintf(text, sizeof text, "0x%016llx", (unsigned long long)v);
+        ms_jwrite_str(json, ms_str_of(text));
+    }
 }
 
 /* Write the tensor's file and name it; a tensor without a file is described all the same. */
@@ -545,11 +647,10 @@ static void put_file(struct probe_writer *w, const struct probe_tensor *t)
         w->path.n = item;
         return;
     }
-    char *path = ms_path_join(w->data_dir, name);
-    enum ms_rc rc = path == NULL || p == NULL
-                        ? ms_fail(&err, MS_E_NOMEM, "%s: %s", name, ms_rc_text(MS_E_NOMEM))
-                        : (is_mindspore(w) ? probe_npy_write : probe_pt_write)(
-                              path, t->dtype, t->shape, t->ndim, p, &err);
+    char *path = p != NULL ? ms_path_join(w->data_dir, name) : NULL;
+    enum ms_rc rc = path == NULL ? ms_fail(&err, MS_E_NOMEM, "%s: %s", name, ms_rc_text(MS_E_NOMEM))
+                                 : (is_mindspore(w) ? probe_npy_write : probe_pt_write)(
+                                       path, t->dtype, t->shape, t->ndim, p, &err);
     if (rc == MS_OK)
         ms_jwrite_kstr(&w->dump.json, "data_name", name);
     else if (w->err.rc == MS_OK)
@@ -576,9 +677,9 @@ void probe_put_tensor(struct probe_writer *w, const char *key, const struct prob
 {
     struct ms_jwrite *json = &w->dump.json;
     struct probe_tensor t;
-    if (describe(d, &t, &json->err) != MS_OK)
+    size_t path_n;
+    if (!enter(w, key, &path_n) || describe(d, &t, &json->err) != MS_OK)
         return;
-    size_t path_n = enter(w, key);
     bool md5 = w->conf.summary == PROBE_SUMMARY_MD5;
     bool xor = w->conf.summary == PROBE_SUMMARY_XOR;
     ms_jwrite_obj(json);
@@ -586,11 +687,11 @@ void probe_put_tensor(struct probe_writer *w, const char *key, const struct prob
     if (!xor)
         put_stats(w, &t);
     else
-        put_digest(w, &t); /* before requires_grad here, after it for md5 */
+        put_xor(w, &t); /* before requires_grad, and a CRC after it */
     if (!is_mindspore(w))
         ms_jwrite_kbool(json, "requires_grad", d->requires_grad);
     if (md5)
-        put_digest(w, &t);
+        put_crc(w, &t);
     if (w->conf.task == PROBE_TASK_TENSOR && t.count != 0)
         put_file(w, &t);
     ms_jwrite_obj_end(json);
@@ -601,7 +702,7 @@ void probe_put_tensor(struct probe_writer *w, const char *key, const struct prob
 
 void probe_parent(struct probe_writer *w, const char *child, const char *parent)
 {
-    if (!w->extra)
+    if (!w->extra || w->conf.level == PROBE_LEVEL_L1)
         return;
     ms_jwrite_key(&w->construct.json, ms_str_of(child));
     if (parent != NULL)
