@@ -418,7 +418,8 @@ static enum ms_rc stat_path(struct job *j, struct ms_err *err)
         MS_TRY(show_json(j, err));
     else if (j->failed < j->places.list.n)
         show_text(j);
-    fflush(stdout);
+    /* Notes go to another stream: what they are about comes first. */
+    MS_TRY(ms_stdout_finish(err));
     show_notes(j);
     return MS_OK;
 }
