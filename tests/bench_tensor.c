@@ -24,6 +24,7 @@ static char dir[] = "/tmp/msprobe-bench-XXXXXX";
 
 /* Eight running sums in vectors wide enough for any machine; the loads are all that counts. */
 typedef uint64_t wide __attribute__((vector_size(32)));
+typedef uint64_t loose __attribute__((vector_size(32), aligned(1), may_alias));
 
 #if defined(__x86_64__)
 __attribute__((target("avx2")))
@@ -31,21 +32,20 @@ __attribute__((target("avx2")))
 static uint64_t
 plain_sum(const char *p, size_t n)
 {
-    wide sum[8] = {0};
-    for (; n >= sizeof sum; n -= sizeof sum, p += sizeof sum) {
-        wide v[8];
-        memcpy(v, p, sizeof v);
-        sum[0] += v[0];
-        sum[1] += v[1];
-        sum[2] += v[2];
-        sum[3] += v[3];
-        sum[4] += v[4];
-        sum[5] += v[5];
-        sum[6] += v[6];
-        sum[7] += v[7];
+    wide a = {0}, b = a, c = a, d = a, e = a, f = a, g = a, h = a;
+    for (const char *end = p + n / 256 * 256; p != end; p += 256) {
+        const loose *v = (const loose *)p;
+        a += v[0];
+        b += v[1];
+        c += v[2];
+        d += v[3];
+        e += v[4];
+        f += v[5];
+        g += v[6];
+        h += v[7];
     }
-    const wide all = sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7];
-    return all[0] + all[1] + all[2] + all[3];
+    a += b + c + d + e + f + g + h;
+    return a[0] + a[1] + a[2] + a[3];
 }
 
 /* ---- what is measured ------------------------------------------------------------ */
