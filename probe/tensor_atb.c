@@ -60,7 +60,9 @@ static enum ms_rc read_dims(struct header *h, struct ms_str value, struct ms_err
     struct ms_str part;
     h->has_dims = true;
     h->ndim = 0;
-    while (value.n != 0 && ms_str_split(&value, ',', &part)) {
+    if (value.n == 0)
+        return MS_OK;
+    while (ms_str_split(&value, ',', &part)) {
         if (h->ndim == PROBE_MAX_DIMS || !ms_str_u64(part, &h->shape[h->ndim]))
             return ms_fail(err, MS_E_FORMAT, "dims is not a list of at most %d sizes",
                            PROBE_MAX_DIMS);

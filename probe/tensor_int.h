@@ -72,6 +72,7 @@ struct probe__member {
     const char *data;
     size_t size;
     uint32_t crc;      /* 0: the writer stored none */
+    bool compressed;   /* data cannot be used */
     size_t begin, end; /* header and data, as offsets in the file */
 };
 struct probe__zip {
@@ -79,7 +80,7 @@ struct probe__zip {
     struct probe__member member[PROBE__ZIP_MEMBERS];
 };
 
-/* Read the central directory of an archive without compression; members lie apart from each other
+/* Read the central directory of an archive; members lie apart from each other
  * and inside the file. */
 enum ms_rc probe__zip_read(struct probe__zip *z, const char *p, size_t n,
                            struct ms_err *err) MS_MUST_USE;

@@ -224,7 +224,7 @@ static enum ms_rc find_pickle(const struct probe__zip *z, struct ms_str *prefix,
     return MS_OK;
 }
 
-/* A TorchScript archive holds a program. */
+/* A TorchScript archive holds a program, some of it compressed. */
 static enum ms_rc refuse_script(const struct probe__zip *z, struct ms_err *err)
 {
     for (uint32_t i = 0; i < z->n; i++) {
@@ -232,6 +232,16 @@ static enum ms_rc refuse_script(const struct probe__zip *z, struct ms_err *err)
         if (ms_str_ends(name, MS_STR("/constants.pkl")) ||
             ms_str_find_str(name, MS_STR("/code/")) >= 0)
             return ms_fail(err, MS_E_UNSUPPORTED, "is a TorchScript archive, not a tensor");
+    }
+    return MS_OK;
+}
+
+static enum ms_rc refuse_compressed(const struct probe__zip *z, struct ms_err *err)
+{
+    for (uint32_t i = 0; i < z->n; i++) {
+        if (z->member[i].compressed)
+            return ms_fail_at(err, MS_E_UNSUPPORTED, 0, (int64_t)z->member[i].begin,
+                              "the zip archive is compressed; torch.save writes it without");
     }
     return MS_OK;
 }
@@ -299,6 +309,7 @@ enum ms_rc probe__pt_read(struct probe_tensor *t, const char *p, size_t n, struc
     bool swap;
     MS_TRY(probe__zip_read(&z, p, n, err));
     MS_TRY(refuse_script(&z, err));
+    MS_TRY(refuse_compressed(&z, err));
     MS_TRY(find_pickle(&z, &prefix, &pkl, err));
     MS_TRY(check_pickle_member(pkl, err));
     MS_TRY(read_byteorder(&z, prefix, &swap, err));

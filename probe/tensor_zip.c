@@ -152,17 +152,16 @@ static enum ms_rc read_entry(struct probe__member *m, const char *p, uint64_t at
         return bad(err, at, "a directory entry that reaches past the end");
     if ((probe__le16(e + 8) & FLAG_ENCRYPTED) != 0)
         return ms_fail_at(err, MS_E_UNSUPPORTED, 0, (int64_t)at, "the zip archive is encrypted");
-    if (probe__le16(e + 10) != 0)
-        return ms_fail_at(err, MS_E_UNSUPPORTED, 0, (int64_t)at,
-                          "the zip archive is compressed; torch.save writes it without");
     uint64_t packed = probe__le32(e + 20), size = probe__le32(e + 24), begin = probe__le32(e + 42);
     MS_TRY(read_extra64(e + CENTRAL_SIZE + name_n, extra_n, at,
                         (uint64_t *const[3]){&size, &packed, &begin}, err));
-    if (packed != size)
+    const bool compressed = probe__le16(e + 10) != 0;
+    if (packed != size && !compressed)
         return bad(err, at, "a member with two sizes");
     *m = (struct probe__member){.name = {e + CENTRAL_SIZE, (uint32_t)name_n},
-                                .size = size,
+                                .size = packed,
                                 .crc = probe__le32(e + 16),
+                                .compressed = compressed,
                                 .begin = begin};
     return locate(m, p, limit, err);
 }

@@ -535,7 +535,8 @@ END_TEST
 
 /* ---- the form without zip --------------------------------------------------- */
 
-#define LEGACY_HEAD         "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03."
+#define LEGACY_MAGIC        "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
+#define LEGACY_HEAD         LEGACY_MAGIC "\x80\x02M\xe9\x03."
 #define LEGACY_INFO(little) "\x80\x02}X\x0d\0\0\0little_endian" little "s."
 #define LEGACY_STORAGE(last)                                                                       \
     "((X\x07\0\0\0storagectorch\nFloatStorage\nX\x02\0\0\0"                                        \
@@ -571,9 +572,7 @@ static const struct {
      PK(LEGACY_HEAD LEGACY_INFO("\x88") "\x80\x02"
                                         "cos\nsystem\n)R."),
      "unsupported object os.system"},
-    {"another version",
-     PK("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xea\x03."),
-     "another version"},
+    {"another version", PK(LEGACY_MAGIC "\x80\x02M\xea\x03."), "another version"},
 };
 
 START_TEST(files_without_zip_are_read_or_refused)

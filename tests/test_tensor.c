@@ -165,6 +165,8 @@ static const struct {
      "dims is not a list"},
     {PK(ATB_HEAD "format=2\ndtype=0\ndims=2,,4\n$Object.data=0,32\n" ATB_END BYTES_32),
      "dims is not a list"},
+    {PK(ATB_HEAD "format=2\ndtype=0\ndims=2,4,\n$Object.data=0,32\n" ATB_END BYTES_32),
+     "dims is not a list"},
     {PK(ATB_HEAD "dtype=0\ndims=4294967296,4294967296\n$Object.data=0,32\n" ATB_END BYTES_32),
      "does not fit"},
     {PK(ATB_HEAD "dtype=0\ndims=2,3\n$Object.data=0,32\n" ATB_END BYTES_32),
