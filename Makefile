@@ -145,7 +145,7 @@ fuzz-run: $(FUZZ)
 bench: all $(BENCH) ## measure the figures of the README
 	@B=$(B) PYTHON=$(PYTHON) sh tests/bench.sh
 analyze: ## static analysis: gcc -fanalyzer, cppcheck, clang-tidy
-	@CPPFLAGS="$(ALL_CPPFLAGS) $(DEP_CFLAGS)" sh tests/analyze.sh
+	@PKG_CONFIG=$(PKG_CONFIG) sh tests/analyze.sh
 layers: ## check who includes whom
 	@sh tests/layers.sh
 docs: all ## check man pages and that every option has its place in one
