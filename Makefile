@@ -93,8 +93,10 @@ $(B)/libmsprobe.so: $(call obj,$(SO_MSPROBE))
 
 $(B)/tests/test_%: $(B)/tests/test_%.o $(LIBS)
 	$(say) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CHECK_LIBS) $(DEP_LIBS) $(TEST_LIBS_$*)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(CHECK_LIBS) $(DEP_LIBS) \
+	  $(TEST_LIBS_$*)
 TEST_LIBS_crc := -lz
+$(B)/tests/test_dump: $(B)/tests/gen/big_dump.o
 
 $(B)/tests/tool_%: $(B)/tests/tool_%.o $(LIBS)
 	$(say) LD $@

@@ -362,7 +362,7 @@ static enum ms_rc read_document(struct probe_dump *d, struct ms_jread *r, struct
     enum ms_jtok tok = ms_jread_next(r);
     if (tok == MS_J_ERR)
         return ms_jread_fail(r, err);
-    if (tok != MS_J_OBJ)
+    if (tok != MS_J_OBJ && !r->truncated)
         return not_a_dump(r, err, "expected an object with the key \"data\"");
     while ((tok = ms_jread_next(r)) == MS_J_KEY) {
         struct ms_str key = r->text;
