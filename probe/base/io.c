@@ -165,16 +165,18 @@ static enum ms_rc make_parent(const char *path, struct ms_err *err)
     return rc;
 }
 
-static char *tmp_name(const char *path)
+static enum ms_rc tmp_name(char **tmp, const char *path, struct ms_err *err)
 {
     struct ms_buf b = {.max = PATH_MAX};
     ms_buf_printf(&b, "%s.%d.tmp", path, (int)getpid());
-    if (b.bad != MS_OK) {
-        ms_buf_free(&b);
-        return NULL;
+    if (b.bad == MS_OK) {
+        ms_buf_z(&b);
+        *tmp = b.p;
+        return MS_OK;
     }
-    ms_buf_z(&b);
-    return b.p;
+    enum ms_rc rc = b.bad;
+    ms_buf_free(&b);
+    return ms_fail(err, rc, "%s: %s", path, rc == MS_E_LIMIT ? "name too long" : ms_rc_text(rc));
 }
 
 enum ms_rc ms_tmp_new(char **tmp, const char *path, struct ms_err *err)
@@ -183,9 +185,7 @@ enum ms_rc ms_tmp_new(char **tmp, const char *path, struct ms_err *err)
     MS_TRY(make_parent(path, err));
     if (ms_path_kind(path) == MS_KIND_DIR)
         return ms_fail(err, MS_E_ARG, "%s: is a directory, expected a file name", path);
-    *tmp = tmp_name(path);
-    if (*tmp == NULL)
-        return ms_fail(err, MS_E_LIMIT, "%s: name too long", path);
+    MS_TRY(tmp_name(tmp, path, err));
     /* Registered before it exists, so that no moment is left in which an interrupt misses it. */
     ms_tmp_register(*tmp);
     return MS_OK;
