@@ -37,7 +37,7 @@ SRC_base    := $(wildcard probe/base/*.c)
 SRC_probe   := $(call src,probe)
 SRC_mstx    := $(call src,mstx)
 SRC_compare := $(call src,compare)
-SRC_viz     := $(call src,viz) $(wildcard viz/model/*.c)
+SRC_viz     := $(strip $(call src,viz) $(wildcard viz/model/*.c))
 SRC_web     := $(call src,web)
 PROG := $(wildcard probe/cli/*.c) $(wildcard probe/cmd_*.c mstx/cmd_*.c compare/cmd_*.c viz/cmd_*.c web/cmd_*.c)
 

@@ -17,6 +17,16 @@ static enum ms_rc no_memory(struct ms_err *err)
     return ms_fail(err, MS_E_NOMEM, "stack.json: %s", ms_rc_text(MS_E_NOMEM));
 }
 
+static void free_all(struct probe__stack_writer *s)
+{
+    probe__append_close(&s->out);
+    ms_jwrite_free(&s->frames);
+    ms_map_free(&s->stacks);
+    ms_vec_free(&s->groups);
+    ms_vec_free(&s->nodes);
+    ms_arena_free(s->arena);
+}
+
 enum ms_rc probe__stack_open(struct probe__stack_writer *s, const char *path, struct ms_err *err)
 {
     *s = (struct probe__stack_writer){0};
@@ -24,10 +34,10 @@ enum ms_rc probe__stack_open(struct probe__stack_writer *s, const char *path, st
     ms_jwrite_init(&s->frames, 1, FRAMES_MAX);
     ms_jwrite_obj(&s->out.json);
     s->arena = ms_arena_new(SIZE_MAX);
-    if (s->arena != NULL)
-        return probe__append_flush(&s->out, err);
-    probe__append_close(&s->out);
-    return no_memory(err);
+    enum ms_rc rc = s->arena != NULL ? probe__append_flush(&s->out, err) : no_memory(err);
+    if (rc != MS_OK)
+        free_all(s);
+    return rc;
 }
 
 /* The group of these frames, made when they are new. */
@@ -40,15 +50,13 @@ static uint32_t group_of(struct probe__stack_writer *s, const char *const *frame
     for (unsigned i = 0; i < n; i++)
         ms_jwrite_str(&s->frames, ms_str_of(frames[i]));
     ms_jwrite_arr_end(&s->frames);
-    if (s->frames.err.rc != MS_OK)
+    /* Room for a group first: the map must not know stacks that have none. */
+    if (s->frames.err.rc != MS_OK || !ms_vec_reserve(&s->groups, s->groups.n + 1))
         return MS_MAP_NONE;
     uint32_t g = ms_map_put_copy(&s->stacks, ms_buf_slice(&s->frames.buf), s->arena, &added);
     if (g == MS_MAP_NONE || !added)
         return g;
-    struct probe__stack_group *slot = ms_vec_push(&s->groups);
-    if (slot == NULL)
-        return MS_MAP_NONE;
-    *slot = (struct probe__stack_group){MS_MAP_NONE, MS_MAP_NONE, MS_MAP_NONE};
+    s->groups.p[s->groups.n++] = (struct probe__stack_group){MS_MAP_NONE, MS_MAP_NONE, MS_MAP_NONE};
     return g;
 }
 
@@ -129,8 +137,11 @@ static enum ms_rc rewrite(struct probe__stack_writer *s, struct ms_err *err)
     MS_TRY(ms_out_create(&out, s->out.path, err));
     ms_jwrite_init(&json, 1, SIZE_MAX / 2);
     ms_jwrite_obj(&json);
+    uint32_t id = 0;
     for (uint32_t g = 0; g < s->groups.n; g++) {
-        put_group(s, &json, g, g, s->groups.p[g].first);
+        if (s->groups.p[g].first == MS_MAP_NONE)
+            continue; /* there was no memory for its only node */
+        put_group(s, &json, id++, g, s->groups.p[g].first);
         ms_out_str(out, ms_buf_slice(&json.buf));
         ms_buf_clear(&json.buf);
     }
@@ -151,11 +162,6 @@ enum ms_rc probe__stack_close(struct probe__stack_writer *s, struct ms_err *err)
     enum ms_rc rc = probe__stack_flush(s, err);
     if (rc == MS_OK && s->split)
         rc = rewrite(s, err);
-    probe__append_close(&s->out);
-    ms_jwrite_free(&s->frames);
-    ms_map_free(&s->stacks);
-    ms_vec_free(&s->groups);
-    ms_vec_free(&s->nodes);
-    ms_arena_free(s->arena);
+    free_all(s);
     return rc;
 }

@@ -249,6 +249,8 @@ static void end_section(struct probe_writer *w)
     if (!w->in_section)
         return;
     w->in_section = false;
+    if (w->depth > 1)
+        ms_fail(&w->dump.json.err, MS_E_ARG, "a list or dict is not ended");
     if (w->level[0].is_list)
         probe_list_end(w);
     else
@@ -264,7 +266,8 @@ void probe_record_end(struct probe_writer *w)
     enum ms_rc rc = w->dump.json.err.rc;
     if (rc != MS_OK || w->depth != 0) {
         ms_fail(&w->err, rc != MS_OK ? rc : MS_E_ARG, "record '%s' left out: %s",
-                ms_buf_z(&w->path), rc != MS_OK ? w->dump.json.err.msg : "a list is not ended");
+                ms_buf_z(&w->path),
+                rc != MS_OK ? w->dump.json.err.msg : "a list or dict is not ended");
         probe_record_drop(w);
         return;
     }
@@ -537,8 +540,9 @@ static void set_range(struct probe_writer *w, const struct probe_tensor *t,
                 : is_whole(kind)        ? WHOLE
                                         : REAL;
     min->kind = max->kind;
-    max->v = s->nan != 0 ? NAN : s->max;
-    min->v = s->nan != 0 ? NAN : s->min;
+    /* The absolute value of a complex number is rounded as well. */
+    max->v = s->nan != 0 ? NAN : ms_dtype_round(t->dtype, s->max);
+    min->v = s->nan != 0 ? NAN : ms_dtype_round(t->dtype, s->min);
     if (!is_whole(kind))
         return;
     if (ms_dtype_size(t->dtype) == sizeof max->bits) {
