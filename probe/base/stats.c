@@ -45,21 +45,20 @@ void ms_stats_join(struct ms_stats *s, const struct ms_stats *next)
 
 /* ---- the plain version ---------------------------------------------------- */
 
-/* A NaN adds nothing; the kernels add +0, which is the same, for no lane ever holds -0. */
+/* A NaN adds nothing.  The kernels add +0, which is the same, for no lane ever holds -0; so does
+ * this, because a branch would cost more. */
 static void lane_add(struct ms__lanes *l, size_t lane, double v)
 {
-    if (isnan(v)) {
-        l->nan++;
-        return;
-    }
+    l->nan += v != v;
     l->pinf += v == inf;
     l->ninf += v == -inf;
     l->zero += v == 0;
     l->min = v < l->min ? v : l->min;
     l->max = v > l->max ? v : l->max;
+    const double number = v == v ? v : 0;
     /* Two statements, which no compiler may contract into one rounding. */
-    const double square = v * v;
-    l->sum[lane] += v;
+    const double square = number * number;
+    l->sum[lane] += number;
     l->sumsq[lane] += square;
 }
 
@@ -104,25 +103,25 @@ static double tree_sum(const double lane[MS__LANES])
     return v[0];
 }
 
-/* Figures of the first elements of a block; how many those are. */
-static size_t run_kernel(const struct ms__stats_kernels *k, const char *p, size_t n,
-                         struct ms__lanes *l)
+/* Figures of a block; a kernel does what it can, the plain version the rest. */
+static void run(struct ms__lanes *l, ms__stats_kernel kernel, enum ms_dtype t, const char *p,
+                size_t n)
 {
-    if (k->quick == NULL)
-        return 0;
-    const size_t done = k->quick(p, n, l);
-    if (k->careful == NULL || isfinite(tree_sum(l->sumsq)))
-        return done;
     lanes_init(l);
-    return k->careful(p, n, l);
+    plain(l, t, p, kernel != NULL ? kernel(p, n, l) : 0, n);
 }
 
 /* One block of at most MS_STATS_BLOCK elements. */
 static void add_block(struct ms_stats *s, enum ms_dtype t, const char *p, size_t n)
 {
+    const struct ms__stats_kernels *k = kernels_for(t);
     struct ms__lanes l;
-    lanes_init(&l);
-    plain(&l, t, p, run_kernel(kernels_for(t), p, n, &l), n);
+    run(&l, k->quick, t, p, n);
+    double sumsq = tree_sum(l.sumsq);
+    if (!isfinite(sumsq) && k->careful != NULL) {
+        run(&l, k->careful, t, p, n);
+        sumsq = tree_sum(l.sumsq);
+    }
     const struct ms_stats block = {.count = n,
                                    .nan = l.nan,
                                    .pinf = l.pinf,
@@ -131,7 +130,7 @@ static void add_block(struct ms_stats *s, enum ms_dtype t, const char *p, size_t
                                    .min = l.min,
                                    .max = l.max,
                                    .sum = tree_sum(l.sum),
-                                   .sumsq = tree_sum(l.sumsq)};
+                                   .sumsq = sumsq};
     ms_stats_join(s, &block);
 }
 

@@ -161,6 +161,14 @@ SIMD struct floats f_all(float v)
 {
     return (struct floats){_mm256_set1_ps(v), _mm256_set1_ps(v)};
 }
+/* clang 14 would compare the halves instead of the floats, one by one; it must not see where the
+ * floats come from. */
+SIMD __m256 f_of_f16(__m128i x)
+{
+    __m256 v = _mm256_cvtph_ps(x);
+    __asm__("" : "+x"(v));
+    return v;
+}
 SIMD __m256 f_of_bf16(__m128i x)
 {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16));
@@ -169,7 +177,7 @@ SIMD struct floats f_load(enum ms_dtype t, const char *p)
 {
     switch (t) {
     case MS_DT_F16:
-        return (struct floats){_mm256_cvtph_ps(load128(p)), _mm256_cvtph_ps(load128(p + 16))};
+        return (struct floats){f_of_f16(load128(p)), f_of_f16(load128(p + 16))};
     case MS_DT_BF16:
         return (struct floats){f_of_bf16(load128(p)), f_of_bf16(load128(p + 16))};
     default:

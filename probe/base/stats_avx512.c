@@ -107,13 +107,21 @@ SIMD struct floats f_all(float v)
 {
     return (struct floats){_mm512_set1_ps(v)};
 }
+/* clang 14 would compare the halves instead of the floats, one by one; it must not see where the
+ * floats come from. */
+SIMD __m512 f_of_f16(__m256i x)
+{
+    __m512 v = _mm512_cvtph_ps(x);
+    __asm__("" : "+v"(v));
+    return v;
+}
 SIMD struct floats f_load(enum ms_dtype t, const char *p)
 {
     if (t == MS_DT_F32)
         return (struct floats){_mm512_loadu_ps(p)};
     const __m256i half = _mm256_loadu_si256((const void *)p);
     if (t == MS_DT_F16)
-        return (struct floats){_mm512_cvtph_ps(half)};
+        return (struct floats){f_of_f16(half)};
     const __m512i wide = _mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16);
     return (struct floats){_mm512_castsi512_ps(wide)};
 }
