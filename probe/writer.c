@@ -646,6 +646,10 @@ static void put_file(struct probe_writer *w, const struct probe_tensor *t)
     size_t item = w->path.n;
     ms_buf_puts(&w->path, is_mindspore(w) ? ".npy" : ".pt");
     const char *name = ms_buf_z(&w->path);
+    if (w->path.bad == MS_E_NOMEM) {
+        ms_buf_check(&w->path, &w->dump.json.err);
+        return;
+    }
     if (w->path.bad != MS_OK || w->path.n > FILE_NAME_MAX || strchr(name, '/') != NULL) {
         ms_warn("no file for '%s': the name cannot be one of a file", name);
         w->path.n = item;
