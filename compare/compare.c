@@ -292,6 +292,7 @@ static enum ms_rc make_row(const struct cmp *c, struct cmp_view *v, uint32_t pai
         MS_TRY(cmp__item_make(&c->b, p->b, c->mode, v, &row->b, err));
     if (row->b.present && is_gated(c) && !dtypes_go_together(c, &row->t, &row->b))
         row->b = cmp__item_none;
+    row->is_output = ms_str_find_str(row->t.name, MS_STR(".output.")) >= 0;
     row->grad_same = ms_str_eq(row->t.requires_grad, row->b.requires_grad);
     return MS_OK;
 }
