@@ -3,6 +3,7 @@
  * cmd_compare: `msprobe compare`.
  */
 #include "compare/compare.h"
+#include "compare/diff.h"
 #include "compare/out.h"
 #include "compare/ranks.h"
 #include "compare/report.h"
@@ -20,7 +21,7 @@ struct args {
     const char *target, *golden, *output;
     const char *cell, *api, *layer, *data;
     int mode, compat, format;
-    bool fuzzy, xlsx, ext, exit_code, tensor_log;
+    bool fuzzy, xlsx, ext, exit_code, tensor_log, diff;
 };
 
 static const char *const formats[] = {"text", "json", NULL};
@@ -46,6 +47,8 @@ static const struct ms_opt opts[] = {
      .help = "yaml of row names that belong together"},
     {"layer_mapping", "lm", MS_OPT_OPTIONAL, offsetof(struct args, layer), "FILE",
      .help = "pair by the place in the model; FILE: yaml of what has another name there"},
+    {"diff_analyze", "da", MS_OPT_FLAG, offsetof(struct args, diff),
+     .help = "name the first op that differs, over all ranks; json instead of a table"},
     {"is_print_compare_log", "tensor_log", MS_OPT_FLAG, offsetof(struct args, tensor_log),
      .help = "print a line for each row"},
     {"mode", "m", MS_OPT_CHOICE, offsetof(struct args, mode), "MODE", .choices = modes,
@@ -92,11 +95,16 @@ static void configure(struct job *j)
     strftime(j->stamp, sizeof j->stamp, "%Y%m%d%H%M%S", &tm);
 }
 
+static const char *output_of(const struct job *j)
+{
+    return j->args.output != NULL && j->args.output[0] != 0 ? j->args.output : "./output";
+}
+
 /* DIR/FOLDER/compare_result_rank0_20260814102107 */
 static char *stem_of(const struct job *j, const struct cmp *c, const struct cmp_couple *couple)
 {
     struct ms_buf b = {.max = 1 << 16};
-    ms_buf_puts(&b, j->args.output != NULL && j->args.output[0] != 0 ? j->args.output : "./output");
+    ms_buf_puts(&b, output_of(j));
     ms_buf_printf(&b, "/%s%s", couple->folder, couple->folder[0] != 0 ? "/" : "");
     ms_buf_printf(&b, "%scompare_result%s_%s", cmp_is_debug(c) ? "debug_" : "", couple->suffix,
                   j->stamp);
@@ -154,6 +162,89 @@ static enum ms_rc compare_all(struct job *j, struct ms_err *err)
     return MS_OK;
 }
 
+/* ---- -da -------------------------------------------------------------- */
+
+static enum ms_rc trace_one(struct job *j, const struct cmp_couple *couple, struct cmp_trail *trail,
+                            struct ms_err *err)
+{
+    struct cmp *c;
+    struct cmp_result *r = cmp_report_add(&j->report, couple);
+    if (r == NULL)
+        return ms_fail(err, MS_E_NOMEM, "out of memory");
+    MS_TRY(cmp_open(&c, &j->conf, couple->t->json, couple->b->json, j->pool, err));
+    char *stem = stem_of(j, c, couple);
+    enum ms_rc rc = stem != NULL ? cmp_write_diff(c, stem, trail, &r->files, err)
+                                 : ms_fail(err, MS_E_NOMEM, "out of memory");
+    ms_free(stem);
+    if (rc == MS_OK)
+        rc = cmp_report_count(r, c, err);
+    cmp_close(c);
+    return rc;
+}
+
+static enum ms_rc name_one(struct job *j, struct cmp_diff_out *d, size_t i, uint32_t group,
+                           struct ms_err *err)
+{
+    const struct cmp_couple *couple = &j->ranks.list.p[i];
+    struct cmp *c;
+    char rank[32];
+    MS_TRY(cmp_open(&c, &j->conf, couple->t->json, couple->b->json, j->pool, err));
+    snprintf(rank, sizeof rank, "rank_%lld",
+             (long long)(couple->t->rank < 0 ? 0 : couple->t->rank));
+    cmp_diff_rank(d, rank);
+    enum ms_rc rc = cmp_diff_node(d, c, group, err);
+    if (rc == MS_OK)
+        rc = cmp_report_blame(j->report.list.p[i], c, group, err);
+    cmp_close(c);
+    return rc;
+}
+
+static enum ms_rc name_all(struct job *j, const uint32_t *blamed, struct ms_err *err)
+{
+    struct cmp_diff_out *d;
+    struct ms_buf path = {.max = 1 << 16};
+    ms_buf_printf(&path, "%s/diff_analyze_%lld.json", output_of(j),
+                  (long long)ms_clock_read(CLOCK_REALTIME));
+    enum ms_rc rc = cmp_files_add(&j->report.list.p[0]->files, ms_buf_slice(&path), err);
+    if (rc == MS_OK)
+        rc = cmp_diff_open(&d, ms_buf_z(&path), err);
+    ms_buf_free(&path);
+    MS_TRY(rc);
+    for (size_t i = 0; i < j->ranks.list.n && rc == MS_OK; i++) {
+        if (blamed[i] != MS_MAP_NONE)
+            rc = name_one(j, d, i, blamed[i], err);
+    }
+    enum ms_rc end = cmp_diff_close(d, rc == MS_OK, err);
+    return rc != MS_OK ? rc : end;
+}
+
+static enum ms_rc find_first(struct job *j, struct cmp_trail *trails, uint32_t *blamed,
+                             struct ms_err *err)
+{
+    size_t n = j->ranks.list.n;
+    if (trails == NULL || blamed == NULL)
+        return ms_fail(err, MS_E_NOMEM, "out of memory");
+    j->conf.summarise = true;
+    for (size_t i = 0; i < n; i++)
+        MS_TRY(trace_one(j, &j->ranks.list.p[i], &trails[i], err));
+    return cmp_diff_blame(trails, n, blamed) != 0 ? name_all(j, blamed, err) : MS_OK;
+}
+
+static enum ms_rc analyze(struct job *j, struct ms_err *err)
+{
+    size_t n = j->ranks.list.n;
+    struct cmp_trail *trails = ms_calloc(n, sizeof *trails);
+    uint32_t *blamed = ms_calloc(n, sizeof *blamed);
+    enum ms_rc rc = find_first(j, trails, blamed, err);
+    for (size_t i = 0; trails != NULL && i < n; i++)
+        ms_vec_free(&trails[i].steps);
+    ms_free(trails);
+    ms_free(blamed);
+    return rc;
+}
+
+/* ---- the command ---------------------------------------------------------- */
+
 static enum ms_rc check_args(const struct args *a, struct ms_err *err)
 {
     static const char *const instead[] = {
@@ -178,7 +269,9 @@ static enum ms_rc run_job(struct job *j, struct ms_err *err)
         cmp_ranks_pair(&j->ranks, j->args.target, j->args.golden, j->conf.compat != CMP_CUR, err));
     for (size_t i = 0; i < j->ranks.notes.n; i++)
         fprintf(stderr, "msprobe compare: %s\n", j->ranks.notes.p[i]);
-    return compare_all(j, err);
+    bool files = ms_path_kind(j->args.target) == MS_KIND_FILE;
+    bool diff = j->args.diff && !(files && j->conf.compat != CMP_CUR);
+    return diff ? analyze(j, err) : compare_all(j, err);
 }
 
 static int run(int argc, char **argv)
