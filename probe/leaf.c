@@ -131,10 +131,10 @@ static bool is_placeholder(struct ms_str key)
 static void take_text(struct probe_leaf *leaf, struct ms_str key, const struct ms_jread *r,
                       enum ms_jtok tok)
 {
-    if (ms_str_is(key, "type") || ms_str_is(key, "class_type")) {
-        leaf->type = scalar_text(r, tok);
-    } else if (ms_str_is(key, "dtype")) {
-        leaf->dtype_text = scalar_text(r, tok);
+    if (tok == MS_J_STR && (ms_str_is(key, "type") || ms_str_is(key, "class_type"))) {
+        leaf->type = r->text;
+    } else if (tok == MS_J_STR && ms_str_is(key, "dtype")) {
+        leaf->dtype_text = r->text;
         leaf->dtype = ms_dtype_parse(leaf->dtype_text);
     } else if (ms_str_is(key, "md5")) {
         leaf->md5 = scalar_text(r, tok);
@@ -149,10 +149,9 @@ static void take_text(struct probe_leaf *leaf, struct ms_str key, const struct m
 
 static void take_json(struct probe_leaf *leaf, struct ms_str key, struct ms_str json)
 {
-    if (ms_str_is(key, "shape"))
+    if (ms_str_is(key, "shape") && json.p[0] == '[')
         leaf->shape_json = json;
-    else if (ms_str_is(key, "value") || ms_str_is(key, "format") ||
-             ms_str_is(key, "group_ranks"))
+    else if (ms_str_is(key, "value") || ms_str_is(key, "format") || ms_str_is(key, "group_ranks"))
         leaf->value_json = json;
 }
 
