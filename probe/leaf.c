@@ -138,8 +138,8 @@ static void take_text(struct probe_leaf *leaf, struct ms_str key, const struct m
         leaf->dtype = ms_dtype_parse(leaf->dtype_text);
     } else if (ms_str_is(key, "md5")) {
         leaf->md5 = scalar_text(r, tok);
-    } else if (ms_str_is(key, "data_name")) {
-        leaf->data_name = scalar_text(r, tok);
+    } else if (tok == MS_J_STR && ms_str_is(key, "data_name")) {
+        leaf->data_name = r->text;
     } else if (ms_str_is(key, "requires_grad")) {
         leaf->requires_grad = tok == MS_J_TRUE ? 1 : tok == MS_J_FALSE ? 0 : -1;
     } else if (is_placeholder(key)) {

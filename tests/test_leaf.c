@@ -280,6 +280,7 @@ START_TEST(a_nested_digest_or_file_is_not_the_leafs_own)
 {
     dump_of("{\"type\": \"torch.Tensor\", \"x\": {\"md5\": \"1\", \"data_name\": \"a\"}}");
     ck_assert_uint_eq(dump->rows.p[0].flags, 0);
+    ck_assert_uint_eq(leaf_of("{\"type\": \"t\", \"data_name\": 3.0}").data_name.n, 0);
     dump_of("{\"data_name\": null, \"md5\": \"1\", \"type\": \"torch.Tensor\"}");
     ck_assert_uint_eq(dump->rows.p[0].flags, PROBE_LEAF_HAS_MD5);
     tear_down();
