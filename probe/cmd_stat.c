@@ -216,7 +216,8 @@ static void show_rank(const struct rank *r)
     }
     if (c->unfinished != 0) {
         label("unfinished");
-        printf("%s tensors without their figures\n", ms_human_count(count, c->unfinished));
+        printf("%s tensor%s without figures\n", ms_human_count(count, c->unfinished),
+               c->unfinished == 1 ? "" : "s");
     }
 }
 

@@ -437,11 +437,11 @@ static enum ms_rc read_all(struct probe_dump *d, struct ms_pool *pool, unsigned 
     struct ms_jread r;
     ms_jread_init(&r, d->file.p, d->file.n, flags & PROBE_OPEN_TOLERANT ? MS_JREAD_TOLERANT : 0);
     enum ms_rc rc = read_document(d, &r, pool, flags, err);
-    if (rc == MS_E_FORMAT && r.bad_why != NULL)
+    if ((rc == MS_E_FORMAT || rc == MS_E_LIMIT) && r.bad_why != NULL)
         hint_at_remedy(d, &r, err);
     MS_TRY(rc);
     if (r.truncated)
-        MS_TRY(add_problem(d, err, "cut off; %zu complete records were read", d->nodes.n));
+        MS_TRY(add_problem(d, err, "cut off; complete records read: %zu", d->nodes.n));
     ms_vec_trim(&d->rows);
     ms_vec_trim(&d->nodes);
     sniff_framework(d);

@@ -131,15 +131,15 @@ static bool is_placeholder(struct ms_str key)
 static void take_text(struct probe_leaf *leaf, struct ms_str key, const struct ms_jread *r,
                       enum ms_jtok tok)
 {
-    if (ms_str_is(key, "type") || ms_str_is(key, "class_type")) {
-        leaf->type = scalar_text(r, tok);
-    } else if (ms_str_is(key, "dtype")) {
-        leaf->dtype_text = scalar_text(r, tok);
+    if (tok == MS_J_STR && (ms_str_is(key, "type") || ms_str_is(key, "class_type"))) {
+        leaf->type = r->text;
+    } else if (tok == MS_J_STR && ms_str_is(key, "dtype")) {
+        leaf->dtype_text = r->text;
         leaf->dtype = ms_dtype_parse(leaf->dtype_text);
     } else if (ms_str_is(key, "md5")) {
         leaf->md5 = scalar_text(r, tok);
-    } else if (ms_str_is(key, "data_name")) {
-        leaf->data_name = scalar_text(r, tok);
+    } else if (tok == MS_J_STR && ms_str_is(key, "data_name")) {
+        leaf->data_name = r->text;
     } else if (ms_str_is(key, "requires_grad")) {
         leaf->requires_grad = tok == MS_J_TRUE ? 1 : tok == MS_J_FALSE ? 0 : -1;
     } else if (is_placeholder(key)) {
@@ -149,7 +149,7 @@ static void take_text(struct probe_leaf *leaf, struct ms_str key, const struct m
 
 static void take_json(struct probe_leaf *leaf, struct ms_str key, struct ms_str json)
 {
-    if (ms_str_is(key, "shape"))
+    if (ms_str_is(key, "shape") && json.p[0] == '[')
         leaf->shape_json = json;
     else if (ms_str_is(key, "value") || ms_str_is(key, "format") || ms_str_is(key, "group_ranks"))
         leaf->value_json = json;

@@ -155,6 +155,19 @@ START_TEST(each_kind_of_leaf_is_known)
 }
 END_TEST
 
+/* Python writes no key twice; what does is read as what it was taken for. */
+START_TEST(of_a_key_that_appears_twice_the_one_that_fits_counts)
+{
+    struct probe_leaf l = leaf_of("{\"type\": \"torch.Tensor\", \"dtype\": \"torch.int8\", "
+                                  "\"shape\": [2], \"shape\": 5, \"dtype\": null, \"type\": 0.5}");
+    ck_assert_int_eq(l.kind, PROBE_LEAF_TENSOR);
+    ck_text(l.type, "torch.Tensor");
+    ck_text(l.shape_json, "[2]");
+    ck_assert_int_eq(l.dtype, MS_DT_I8);
+    tear_down();
+}
+END_TEST
+
 START_TEST(the_key_that_makes_a_leaf_may_stand_anywhere)
 {
     static const char *const same[] = {
@@ -267,6 +280,7 @@ START_TEST(a_nested_digest_or_file_is_not_the_leafs_own)
 {
     dump_of("{\"type\": \"torch.Tensor\", \"x\": {\"md5\": \"1\", \"data_name\": \"a\"}}");
     ck_assert_uint_eq(dump->rows.p[0].flags, 0);
+    ck_assert_uint_eq(leaf_of("{\"type\": \"t\", \"data_name\": 3.0}").data_name.n, 0);
     dump_of("{\"data_name\": null, \"md5\": \"1\", \"type\": \"torch.Tensor\"}");
     ck_assert_uint_eq(dump->rows.p[0].flags, PROBE_LEAF_HAS_MD5);
     tear_down();
@@ -326,6 +340,7 @@ END_TEST
 
 TEST_MAIN("leaf", a_tensor_has_all_that_the_format_says_of_one,
           keys_that_are_not_there_are_told_from_null, each_kind_of_leaf_is_known,
+          of_a_key_that_appears_twice_the_one_that_fits_counts,
           the_key_that_makes_a_leaf_may_stand_anywhere, a_dict_of_the_users_may_have_a_key_type,
           rows_inside_what_turns_out_to_be_a_leaf_are_taken_back,
           placeholders_mark_a_leaf_as_unfinished, numbers_keep_the_difference_between_int_and_float,

@@ -1,0 +1,1 @@
+$MSPROBE stat nowhere/dump.json
