@@ -35,7 +35,7 @@ obj   = $(patsubst %.c,$(B)/%.o,$(1))
 LAYERS := base probe mstx compare viz web
 SRC_base    := $(wildcard probe/base/*.c)
 SRC_probe   := $(call src,probe)
-SRC_mstx    := $(call src,mstx)
+SRC_mstx    := $(filter-out $(wildcard mstx/dropin_*.c mstx/py_*.c),$(call src,mstx))
 SRC_compare := $(call src,compare)
 SRC_viz     := $(call src,viz) $(wildcard viz/model/*.c)
 SRC_web     := $(call src,web)
@@ -46,6 +46,9 @@ BASE_CLI   := probe/base/conf.c probe/base/store.c probe/base/opt.c probe/base/c
               probe/base/nearest.c
 BASE_RT    := $(filter-out $(BASE_CLI),$(SRC_base))
 SO_MSPROBE := $(BASE_RT) $(SRC_probe)
+# The recorder needs not even base: it allocates nothing and calls little.
+SO_MSTX    := $(wildcard mstx/rt_*.c)
+MSTX_LIBS  := $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so
 
 # Linked top-down; a folder without sources yet makes no archive.
 LIBS := $(foreach l,web viz compare mstx probe base,$(if $(SRC_$(l)),$(B)/lib$(l).a))
@@ -63,7 +66,7 @@ MAN     := $(wildcard */*.1 */*.3 */*.5)
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(B)/msprobe $(B)/libmsprobe.so ## build the program and the libraries
+all: $(B)/msprobe $(B)/libmsprobe.so $(MSTX_LIBS) ## build the program and the libraries
 
 $(B)/%.o: %.c Makefile
 	$(say) CC $<
@@ -89,6 +92,20 @@ $(B)/libmsprobe.so: $(call obj,$(SO_MSPROBE))
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -o $@ $^ -lm
 	$(Q)ln -sf $(@F) $@.0
+
+# Thread-local storage that a preloaded library has room for; names by mstx/exports.map alone.
+$(call obj,$(SO_MSTX)): ALL_CFLAGS += -ftls-model=initial-exec
+$(B)/libmstx.so: $(call obj,$(SO_MSTX)) mstx/exports.map
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,--version-script=mstx/exports.map -o $@ $(filter %.o,$^)
+	$(Q)ln -sf $(@F) $@.0
+
+# Real files under the vendor's names: thin doors to the one recorder beside them.
+$(B)/dropin/%.so: $(B)/mstx/dropin_forward.o $(B)/libmstx.so
+	$(say) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-z,nodelete -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..' \
+	  -o $@ $(filter %.o,$^) -L$(B) -lmstx
 
 $(B)/tests/test_%: $(B)/tests/test_%.o $(LIBS)
 	$(say) LD $@
