@@ -56,6 +56,8 @@ LIBS := $(foreach l,web viz compare mstx probe base,$(if $(SRC_$(l)),$(B)/lib$(l
 TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/test_*.c))
 FUZZ    := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz_*.c))
 BENCH   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench_*.c))
+# Programs that the tests of the recorder run; with them a library that marks.
+RT_APPS := $(addprefix $(B)/tests/rt/,app app_old app_router image.so)
 SAMPLES := $(patsubst %.c,$(B)/%,$(wildcard samples/*.c))
 MAN     := $(wildcard */*.1 */*.3 */*.5)
 
@@ -111,6 +113,27 @@ $(B)/tests/test_%: $(B)/tests/test_%.o $(LIBS)
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CHECK_LIBS) $(DEP_LIBS) $(TEST_LIBS_$*)
 TEST_LIBS_stats := -lz
+
+$(B)/tests/test_rt: | $(RT_APPS) $(MSTX_LIBS)
+$(B)/tests/rt/app: $(B)/tests/rt/app.o
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -ldl
+$(B)/tests/rt/app_old.o: tests/rt/app.c
+$(B)/tests/rt/app_router.o: tests/rt/app.c
+$(B)/tests/rt/app_old.o: ALL_CPPFLAGS += -DPROTO_OLD
+$(B)/tests/rt/app_router.o: ALL_CPPFLAGS += -DPROTO_ROUTER
+$(B)/tests/rt/app_old.o $(B)/tests/rt/app_router.o:
+	$(say) CC $@
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
+$(B)/tests/rt/app%: $(B)/tests/rt/app%.o
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -ldl
+$(B)/tests/rt/image3.o: tests/rt/image3.cpp
+	$(say) CXX $<
+	$(Q)mkdir -p $(@D) && $(CXX) -std=c++11 -I. -fPIC -fvisibility=hidden -Wall -Wextra -O2 -c -o $@ $<
+$(B)/tests/rt/image.so: $(addprefix $(B)/tests/rt/,image.o image2.o image3.o)
+	$(say) LD $@
+	$(Q)$(CXX) $(ALL_LDFLAGS) -shared -o $@ $^ -ldl
 
 $(B)/tests/bench_%: $(B)/tests/bench_%.o $(LIBS)
 	$(say) LD $@

@@ -350,8 +350,12 @@ void rt_say(enum rt_say what, enum mstx_why why, const char *fmt, ...)
 /* Make the process directory and its control file; false (and said why) when it cannot be. */
 bool rt_file_start(void);
 /* A new file of that many bytes, blocks allocated and pages present, header written from
- * rt.proto; NULL with errno. */
+ * rt.proto; NULL with errno. It gets its name when it is complete: a kill leaves a valid file
+ * or one that readers ignore. */
 struct mstx_seg *rt_file_create(const char *name, uint32_t ring, uint32_t tid, size_t bytes);
+/* The same in two steps: an open file under a temporary name, or -1; then its real name. */
+int rt_file_begin(const char *name, size_t bytes);
+bool rt_file_name(const char *name);
 size_t rt_file_bytes(const struct mstx_seg *seg);
 /* Give back the blocks behind head; the mapping stays good. */
 void rt_file_trim(struct mstx_seg *seg, const char *name);

@@ -214,39 +214,73 @@ static void make_present(void *p, size_t n)
         ((volatile char *)p)[i] = 0;
 }
 
-/* Blocks first; without fallocate (NFS) by writing zeros, which glibc does. */
-static struct mstx_seg *map_new(const char *name, size_t bytes)
+/* ".tmp" behind the name; readers skip such files. */
+static void temporary(char to[64], const char *name)
 {
-    int fd = openat(rt.dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return NULL;
-    int rc = posix_fallocate(fd, 0, (off_t)bytes);
-    void *p =
-        rc != 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (rc == 0 && p == MAP_FAILED)
-        rc = errno;
-    close(fd);
-    if (rc == 0) {
-        make_present(p, bytes);
-        return p;
-    }
-    unlinkat(rt.dir, name, 0);
-    errno = rc;
-    return NULL;
+    snprintf(to, 64, "%.40s.tmp", name);
 }
 
-struct mstx_seg *rt_file_create(const char *name, uint32_t ring, uint32_t tid, size_t bytes)
+/* Blocks first; without fallocate (NFS) by writing zeros, which glibc does. */
+int rt_file_begin(const char *name, size_t bytes)
 {
-    struct mstx_seg *seg = map_new(name, bytes);
-    if (seg == NULL)
-        return NULL;
+    char tmp[64];
+    temporary(tmp, name);
+    int fd = openat(rt.dir, tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return -1;
+    int rc = posix_fallocate(fd, 0, (off_t)bytes);
+    if (rc == 0)
+        return fd;
+    close(fd);
+    unlinkat(rt.dir, tmp, 0);
+    errno = rc;
+    return -1;
+}
+
+bool rt_file_name(const char *name)
+{
+    char tmp[64];
+    temporary(tmp, name);
+    if (renameat(rt.dir, tmp, rt.dir, name) == 0)
+        return true;
+    int why = errno;
+    unlinkat(rt.dir, tmp, 0);
+    errno = why;
+    return false;
+}
+
+static void fill_segment(struct mstx_seg *seg, uint32_t ring, uint32_t tid, size_t bytes)
+{
     struct mstx_seg h = rt.proto;
     h.ring = ring;
     h.tid = tid;
     h.capacity = (bytes - MSTX_SEG_HEADER) / MSTX_REC_SIZE;
     h.state = rt.conf.flight_s > 0 && ring != 0 ? MSTX_SEG_FLIGHT : 0;
     memcpy(seg, &h, sizeof h);
-    return seg;
+}
+
+struct mstx_seg *rt_file_create(const char *name, uint32_t ring, uint32_t tid, size_t bytes)
+{
+    int fd = rt_file_begin(name, bytes);
+    if (fd < 0)
+        return NULL;
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (p == MAP_FAILED) {
+        char tmp[64];
+        temporary(tmp, name);
+        unlinkat(rt.dir, tmp, 0);
+        errno = ENOMEM;
+        return NULL;
+    }
+    make_present(p, bytes);
+    fill_segment(p, ring, tid, bytes);
+    if (rt_file_name(name))
+        return p;
+    int why = errno;
+    munmap(p, bytes);
+    errno = why;
+    return NULL;
 }
 
 size_t rt_file_bytes(const struct mstx_seg *seg)

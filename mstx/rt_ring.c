@@ -224,25 +224,19 @@ static void ask(struct rt_ring *r)
         rt_helper_wake();
 }
 
-/* Give the helper a millisecond, then make the file here. */
+/* Make the file here unless the helper is at it; then wait for it, a second at the most. */
 static void wait_for_next(struct rt_ring *r)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    int64_t end = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec + 1000000, now = 0;
-    rt_helper_wake();
-    while (now < end) {
-        int s = atomic_load_explicit(&r->next_state, memory_order_acquire);
-        if (s == RT_NEXT_READY || s == RT_NEXT_FAILED)
-            return;
-        if (s == RT_NEXT_NONE)
-            break;
-        sched_yield();
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-    }
-    if (claim(r, RT_NEXT_WANTED) || claim(r, RT_NEXT_NONE))
+    const struct timespec pause = {.tv_nsec = 20000};
+    if (claim(r, RT_NEXT_WANTED) || claim(r, RT_NEXT_NONE)) {
         prepare(r);
+        return;
+    }
+    for (int i = 0; i < 50000; i++) {
+        if (atomic_load_explicit(&r->next_state, memory_order_acquire) != RT_NEXT_WORK)
+            return;
+        nanosleep(&pause, NULL);
+    }
 }
 
 static bool take_next(struct rt_ring *r)

@@ -209,15 +209,10 @@ static bool map_file(void)
 
 bool rt_text_start(void)
 {
-    tx.fd = openat(rt.dir, MSTX_STRINGS, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    tx.fd = rt_file_begin(MSTX_STRINGS, FIRST);
     struct index *x = index_new(INDEX_MIN);
-    if (tx.fd < 0 || x == NULL)
+    if (tx.fd < 0 || x == NULL || !map_file())
         return false;
-    int rc = posix_fallocate(tx.fd, 0, FIRST);
-    if (rc != 0 || !map_file()) {
-        errno = rc != 0 ? rc : errno;
-        return false;
-    }
     tx.size = FIRST;
     tx.ids = 0;
     tx.used = 0;
@@ -228,7 +223,7 @@ bool rt_text_start(void)
     h.part = 1;
     memcpy(tx.seg, &h, sizeof h);
     atomic_store_explicit(&tx.index, x, memory_order_release);
-    return true;
+    return rt_file_name(MSTX_STRINGS);
 }
 
 void rt_text_close(void)
