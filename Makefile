@@ -55,6 +55,7 @@ LIBS := $(foreach l,web viz compare mstx probe base,$(if $(SRC_$(l)),$(B)/lib$(l
 
 TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/test_*.c))
 FUZZ    := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz_*.c))
+TOOLS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/tool_*.c))
 BENCH   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench_*.c))
 # Programs that the tests of the recorder run; with them a library that marks.
 RT_APPS := $(addprefix $(B)/tests/rt/,app app_old app_router image.so)
@@ -111,31 +112,32 @@ $(B)/dropin/%.so: $(B)/mstx/dropin_forward.o $(B)/libmstx.so
 
 $(B)/tests/test_%: $(B)/tests/test_%.o $(LIBS)
 	$(say) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CHECK_LIBS) $(DEP_LIBS) $(TEST_LIBS_$*)
-TEST_LIBS_stats := -lz
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(CHECK_LIBS) $(DEP_LIBS) \
+	  $(TEST_LIBS_$*)
+TEST_LIBS_crc := -lz
+$(B)/tests/test_dump: $(B)/tests/gen/big_dump.o
 
-$(B)/tests/test_rt: | $(RT_APPS) $(MSTX_LIBS)
-$(B)/tests/rt/app: $(B)/tests/rt/app.o
+# Programs and libraries that the tests of the recorder run; built from one file each, so that
+# they hold nothing but what the test is about.
+$(B)/tests/test_rt $(B)/tests/bench_mstx: | $(RT_APPS) $(MSTX_LIBS)
+RT_CC = mkdir -p $(@D) && $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -MMD -MP -MF $@.d
+$(B)/tests/rt/app_old: RT_DEFS := -DPROTO_OLD
+$(B)/tests/rt/app_router: RT_DEFS := -DPROTO_ROUTER
+$(B)/tests/rt/app $(B)/tests/rt/app_old $(B)/tests/rt/app_router: tests/rt/app.c
 	$(say) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -ldl
-$(B)/tests/rt/app_old.o: tests/rt/app.c
-$(B)/tests/rt/app_router.o: tests/rt/app.c
-$(B)/tests/rt/app_old.o: ALL_CPPFLAGS += -DPROTO_OLD
-$(B)/tests/rt/app_router.o: ALL_CPPFLAGS += -DPROTO_ROUTER
-$(B)/tests/rt/app_old.o $(B)/tests/rt/app_router.o:
-	$(say) CC $@
-	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
-$(B)/tests/rt/app%: $(B)/tests/rt/app%.o
-	$(say) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -ldl
+	$(Q)$(RT_CC) $(RT_DEFS) -o $@ $<
 $(B)/tests/rt/image3.o: tests/rt/image3.cpp
 	$(say) CXX $<
-	$(Q)mkdir -p $(@D) && $(CXX) -std=c++11 -I. -fPIC -fvisibility=hidden -Wall -Wextra -O2 -c -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CXX) -std=c++11 -I. -fPIC -fvisibility=hidden -Wall -Wextra -O2 -MMD -MP -c -o $@ $<
 $(B)/tests/rt/image.so: $(addprefix $(B)/tests/rt/,image.o image2.o image3.o)
 	$(say) LD $@
-	$(Q)$(CXX) $(ALL_LDFLAGS) -shared -o $@ $^ -ldl
+	$(Q)$(CXX) $(ALL_LDFLAGS) -shared -o $@ $^
 
-$(B)/tests/bench_%: $(B)/tests/bench_%.o $(LIBS)
+$(B)/tests/tool_%: $(B)/tests/tool_%.o $(LIBS)
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS)
+
+$(B)/tests/bench_%: $(B)/tests/bench_%.o $(B)/tests/gen/big_dump.o $(LIBS)
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(TEST_LIBS_$*)
 
@@ -157,7 +159,7 @@ deps: ## install the packages that are missing (Debian, Ubuntu)
 # pkg-config is asked when make starts, so what needs packages starts a second make.
 test: deps ## install what is missing, build, run every test
 	@$(MAKE) --no-print-directory check
-check: all $(TESTS) $(FUZZ) $(SAMPLES) layers ## run every test with what is installed
+check: all $(TESTS) $(TOOLS) $(FUZZ) $(SAMPLES) layers ## run every test with what is installed
 	@B=$(B) PYTHON=$(PYTHON) sh tests/run.sh
 
 demo: deps ## install what is missing, build, make two small dumps and say what is in them
@@ -180,7 +182,7 @@ fuzz-run: $(FUZZ)
 bench: all $(BENCH) ## measure the figures of the README
 	@B=$(B) PYTHON=$(PYTHON) sh tests/bench.sh
 analyze: ## static analysis: gcc -fanalyzer, cppcheck, clang-tidy
-	@CPPFLAGS="$(ALL_CPPFLAGS) $(DEP_CFLAGS)" sh tests/analyze.sh
+	@PKG_CONFIG=$(PKG_CONFIG) sh tests/analyze.sh
 layers: ## check who includes whom
 	@sh tests/layers.sh
 docs: all ## check man pages and that every option has its place in one
