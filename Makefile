@@ -48,7 +48,7 @@ BASE_RT    := $(filter-out $(BASE_CLI),$(SRC_base))
 SO_MSPROBE := $(BASE_RT) $(SRC_probe)
 # The recorder needs not even base: it allocates nothing and calls little.
 SO_MSTX    := $(wildcard mstx/rt_*.c)
-MSTX_LIBS  := $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so
+MSTX_LIBS  := $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so $(B)/dropin/libmspti.so
 
 # Linked top-down; a folder without sources yet makes no archive.
 LIBS := $(foreach l,web viz compare mstx probe base,$(if $(SRC_$(l)),$(B)/lib$(l).a))
@@ -104,6 +104,7 @@ $(B)/libmstx.so: $(call obj,$(SO_MSTX)) mstx/exports.map
 	$(Q)ln -sf $(@F) $@.0
 
 # Real files under the vendor's names: thin doors to the one recorder beside them.
+$(B)/dropin/libmspti.so: $(B)/mstx/dropin_mspti.o
 $(B)/dropin/%.so: $(B)/mstx/dropin_forward.o $(B)/libmstx.so
 	$(say) LD $@
 	@mkdir -p $(@D)

@@ -286,7 +286,7 @@ struct rt_config {
     char rank_from[32];
     bool wait;    /* recording starts stopped, `msprobe ctl start` begins it */
     bool no_nvtx;
-    bool quiet;
+    int quiet; /* 1: no word about where the capture is; 2: none at all */
     uint64_t tool_id;
     char next_mstx[RT_PATH], next_nvtx[RT_PATH];
 };

@@ -40,7 +40,7 @@ void rt_say(enum rt_say what, enum mstx_why why, const char *fmt, ...)
     if (what != RT_SAY_START && rt_is_running())
         rt_text_define(MSTX_NOTE, 0, why, line + n, len - (size_t)n);
     line[len] = '\n';
-    if (!rt.conf.quiet)
+    if (rt.conf.quiet < (what == RT_SAY_START ? 1 : 2))
         (void)!write(STDERR_FILENO, line, len + 1);
     errno = saved;
 }

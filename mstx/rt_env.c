@@ -135,7 +135,7 @@ void rt_read_env(struct rt_config *c)
     c->segment_bytes &= ~(uint32_t)(MSTX_SEG_HEADER - 1);
     c->wait = is("MSTX_START", "off");
     c->no_nvtx = is("MSTX_NVTX", "0");
-    c->quiet = is("MSTX_QUIET", "1");
+    c->quiet = is("MSTX_QUIET", "2") ? 2 : is("MSTX_QUIET", "1");
     c->tool_id = is("MSTX_TOOL_ID", "msprof") ? 0x1000 : 0x4D53;
     read_rank(c);
 }

@@ -39,7 +39,7 @@ static void clean_env(void)
         unsetenv(names[i]);
     setenv("MSTX_INJECTION_PATH", built("libmstx.so"), 1);
     setenv("MSTX_OUT", out, 1);
-    setenv("MSTX_QUIET", "1", 1);
+    setenv("MSTX_QUIET", "2", 1);
 }
 
 static void setup(void)
