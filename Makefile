@@ -39,10 +39,11 @@ SRC_mstx    := $(call src,mstx)
 SRC_compare := $(call src,compare)
 SRC_viz     := $(call src,viz) $(wildcard viz/model/*.c)
 SRC_web     := $(call src,web)
-PROG := probe/cli/main.c $(wildcard probe/cmd_*.c mstx/cmd_*.c compare/cmd_*.c viz/cmd_*.c web/cmd_*.c)
+PROG := $(wildcard probe/cli/*.c) $(wildcard probe/cmd_*.c mstx/cmd_*.c compare/cmd_*.c viz/cmd_*.c web/cmd_*.c)
 
 # What enters someone else's process: libc and pthread alone.
-BASE_CLI   := probe/base/conf.c probe/base/store.c probe/base/opt.c probe/base/complete.c
+BASE_CLI   := probe/base/conf.c probe/base/store.c probe/base/opt.c probe/base/complete.c \
+              probe/base/nearest.c
 BASE_RT    := $(filter-out $(BASE_CLI),$(SRC_base))
 SO_MSPROBE := $(BASE_RT) $(SRC_probe)
 
@@ -75,6 +76,9 @@ $(B)/lib$(1).a: $(call obj,$(SRC_$(1)))
 	$$(Q)rm -f $$@ && $$(AR) rcs $$@ $$^
 endef
 $(foreach l,$(LAYERS),$(if $(SRC_$(l)),$(eval $(call library,$(l)))))
+
+# What "msprobe version -v" tells; a report of a bug should hold it.
+$(B)/probe/cli/builtin.o: ALL_CPPFLAGS += -DMS_BUILD_FLAGS='"$(subst ",,$(strip $(CFLAGS) $(SAN:%=-fsanitize=%)))"'
 
 $(B)/msprobe: $(call obj,$(PROG)) $(LIBS)
 	$(say) LD $@

@@ -47,8 +47,8 @@ enum ms_rc ms_file_map(struct ms_file *f, const char *path, size_t max, struct m
     if (fd < 0)
         return ms_fail_sys(err, "%s", path);
     struct stat st;
-    enum ms_rc rc = fstat(fd, &st) != 0 ? ms_fail_sys(err, "%s", path)
-                                        : check_mappable(&st, path, max, err);
+    enum ms_rc rc =
+        fstat(fd, &st) != 0 ? ms_fail_sys(err, "%s", path) : check_mappable(&st, path, max, err);
     if (rc == MS_OK && st.st_size > 0) {
         void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (p == MAP_FAILED)
@@ -177,32 +177,44 @@ static char *tmp_name(const char *path)
     return b.p;
 }
 
-enum ms_rc ms_out_create(struct ms_out **out, const char *path, struct ms_err *err)
+enum ms_rc ms_tmp_new(char **tmp, const char *path, struct ms_err *err)
 {
-    *out = NULL;
+    *tmp = NULL;
     MS_TRY(make_parent(path, err));
     if (ms_path_kind(path) == MS_KIND_DIR)
         return ms_fail(err, MS_E_ARG, "%s: is a directory, expected a file name", path);
+    *tmp = tmp_name(path);
+    if (*tmp == NULL)
+        return ms_fail(err, MS_E_LIMIT, "%s: name too long", path);
+    /* Registered before it exists, so that no moment is left in which an interrupt misses it. */
+    ms_tmp_register(*tmp);
+    return MS_OK;
+}
+
+static enum ms_rc open_tmp(struct ms_out *o, const char *path, struct ms_err *err)
+{
+    o->own_fd = true;
+    MS_TRY(ms_tmp_new(&o->tmp, path, err));
+    o->fd = open(o->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (o->fd >= 0)
+        return MS_OK;
+    enum ms_rc rc = ms_fail_sys(err, "%s: cannot write", path);
+    ms_tmp_forget(o->tmp);
+    return rc;
+}
+
+enum ms_rc ms_out_create(struct ms_out **out, const char *path, struct ms_err *err)
+{
+    *out = NULL;
     struct ms_out *o = out_new(path);
     if (o == NULL)
         return ms_fail(err, MS_E_NOMEM, "%s: %s", path, ms_rc_text(MS_E_NOMEM));
-    o->own_fd = true;
-    o->tmp = tmp_name(path);
-    if (o->tmp == NULL) {
+    enum ms_rc rc = open_tmp(o, path, err);
+    if (rc == MS_OK)
+        *out = o;
+    else
         out_free(o);
-        return ms_fail(err, MS_E_LIMIT, "%s: name too long", path);
-    }
-    /* Registered before it exists, so that no moment is left in which an interrupt misses it. */
-    ms_tmp_register(o->tmp);
-    o->fd = open(o->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (o->fd < 0) {
-        ms_fail_sys(err, "%s: cannot write", path);
-        ms_tmp_forget(o->tmp);
-        out_free(o);
-        return err != NULL ? err->rc : MS_E_IO;
-    }
-    *out = o;
-    return MS_OK;
+    return rc;
 }
 
 enum ms_rc ms_out_fd(struct ms_out **out, int fd, const char *name, struct ms_err *err)
@@ -327,26 +339,38 @@ static void sync_parent(const char *path)
     ms_free(z);
 }
 
-static void publish(struct ms_out *o)
+enum ms_rc ms_tmp_publish(int fd, const char *tmp, const char *path, struct ms_err *err)
 {
-    if (o->err.rc == MS_OK && fsync(o->fd) != 0 && errno != EINVAL && errno != EROFS)
-        ms_fail_sys(&o->err, "%s: cannot write", o->path);
-    if (close(o->fd) != 0 && o->err.rc == MS_OK)
-        ms_fail_sys(&o->err, "%s: cannot write", o->path);
-    if (o->err.rc == MS_OK && rename(o->tmp, o->path) != 0)
-        ms_fail_sys(&o->err, "%s: cannot put in place", o->path);
-    if (o->err.rc == MS_OK)
-        sync_parent(o->path);
+    enum ms_rc rc = MS_OK;
+    if (fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
+        rc = ms_fail_sys(err, "%s: cannot write", path);
+    if (close(fd) != 0 && rc == MS_OK)
+        rc = ms_fail_sys(err, "%s: cannot write", path);
+    if (rc == MS_OK && rename(tmp, path) != 0)
+        rc = ms_fail_sys(err, "%s: cannot put in place", path);
+    if (rc == MS_OK)
+        sync_parent(path);
     else
-        unlink(o->tmp);
+        unlink(tmp);
+    ms_tmp_forget(tmp);
+    return rc;
+}
+
+/* Close and remove a file that shall not appear. */
+static void discard(struct ms_out *o)
+{
+    close(o->fd);
+    unlink(o->tmp);
     ms_tmp_forget(o->tmp);
 }
 
 enum ms_rc ms_out_commit(struct ms_out *o, struct ms_err *err)
 {
     drain(o);
-    if (o->own_fd)
-        publish(o);
+    if (o->own_fd && o->err.rc == MS_OK)
+        (void)!ms_tmp_publish(o->fd, o->tmp, o->path, &o->err); /* kept in o->err */
+    else if (o->own_fd)
+        discard(o);
     enum ms_rc rc = hand_over(o, err);
     out_free(o);
     return rc;
@@ -356,11 +380,8 @@ void ms_out_abort(struct ms_out *o)
 {
     if (o == NULL)
         return;
-    if (o->own_fd) {
-        close(o->fd);
-        unlink(o->tmp);
-        ms_tmp_forget(o->tmp);
-    }
+    if (o->own_fd)
+        discard(o);
     out_free(o);
 }
 

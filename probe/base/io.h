@@ -32,8 +32,7 @@ struct ms_out;
 /* Opens "path.PID.tmp" beside path; parent directories are made. */
 enum ms_rc ms_out_create(struct ms_out **out, const char *path, struct ms_err *err) MS_MUST_USE;
 /* Writes to a descriptor that stays open: standard output. */
-enum ms_rc ms_out_fd(struct ms_out **out, int fd, const char *name,
-                     struct ms_err *err) MS_MUST_USE;
+enum ms_rc ms_out_fd(struct ms_out **out, int fd, const char *name, struct ms_err *err) MS_MUST_USE;
 void ms_out_write(struct ms_out *o, const void *p, size_t n);
 void ms_out_puts(struct ms_out *o, const char *z);
 void ms_out_str(struct ms_out *o, struct ms_str s);
@@ -51,6 +50,14 @@ enum ms_rc ms_out_commit(struct ms_out *o, struct ms_err *err) MS_MUST_USE;
 /* Throw away what was written; NULL is fine. */
 void ms_out_abort(struct ms_out *o);
 enum { MS_OUT_ROOM = 4096 };
+
+/* For writers that are not an ms_out.  A temporary name beside path, "path.PID.tmp", registered and
+ * on the heap; parent directories are made, a directory at path is refused. */
+enum ms_rc ms_tmp_new(char **tmp, const char *path, struct ms_err *err) MS_MUST_USE;
+/* Make what was written to tmp durable and rename it to path; closes fd, which is open on tmp, in
+ * any case.  On failure tmp is removed. */
+enum ms_rc ms_tmp_publish(int fd, const char *tmp, const char *path,
+                          struct ms_err *err) MS_MUST_USE;
 
 /* Temporary names a signal handler must remove; async-signal-safe. */
 void ms_tmp_unlink_all(void);

@@ -11,12 +11,15 @@
  * Spellings follow the official Python tool: short names may have several
  * letters behind one dash (-tp), "--name value", "--name=value" and any
  * unambiguous start of a long name are accepted.  '-' and '_' are the same
- * inside long names.
+ * inside long names, "--" ends the options, and of a repeated option the last
+ * one wins.  A value that begins with '-' needs the form "--name=-x", except
+ * for negative numbers and "-" alone.
  */
 #ifndef PROBE_BASE_OPT_H
 #define PROBE_BASE_OPT_H
 
 #include "probe/base/err.h"
+#include "probe/base/nearest.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,7 +35,9 @@ enum ms_opt_kind {
     MS_OPT_CHOICE,   /* int: index into choices */
     MS_OPT_OPTIONAL, /* const char *: value may be left out, then it is "" (-lm [FILE]) */
     MS_OPT_LIST,     /* struct ms_opt_list: one or more values up to the next option */
-    MS_OPT_REST,     /* struct ms_opt_list: positional arguments; name is shown in the usage line */
+    MS_OPT_REST,     /* struct ms_opt_list: positional arguments; name is shown in the usage line,
+                        and one called COMMAND is completed with the commands */
+    MS_OPT_HEAD,     /* nothing to parse: name is a heading in --help for the rows that follow */
 };
 
 struct ms_opt_list {
@@ -44,17 +49,19 @@ struct ms_opt {
     const char *name;    /* long name with underscores, without dashes */
     const char *letters; /* short name without dash, or NULL */
     enum ms_opt_kind kind;
-    size_t into;         /* offset in the command's argument struct */
-    const char *value;   /* what the value is called in --help: PATH, N, SECONDS */
+    size_t into;       /* offset in the command's argument struct */
+    const char *value; /* what the value is called in --help: PATH, N, SECONDS */
     const char *help;
-    const char *dflt;    /* shown in --help; the struct itself is set by the caller before parsing */
-    const char *const *choices; /* NULL-terminated */
-    const char *alias;   /* another accepted long name, not shown in --help */
-    int64_t min, max;    /* INT; both 0: any */
+    const char *dflt; /* shown in --help; the struct itself is set by the caller before parsing */
+    const char *const *choices; /* NULL-terminated; of CHOICE and, where not NULL, of REST */
+    const char *alias;          /* another accepted long name, not shown in --help */
+    int64_t min, max;           /* INT: the value; LIST and REST: how many; both 0: any */
     bool required, hidden;
 };
 
-/* A command: what main's table lists, one array per folder, ended by a zero row. */
+/* A command.  A folder lists its own as pointers ended by NULL (probe/cli/cmds.h).
+ * In `about` a line that begins with a space is printed as it is, other lines are one paragraph
+ * up to an empty line and are filled to the width of the terminal. */
 struct ms_cmd {
     const char *name;
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns an exit code */
@@ -66,27 +73,36 @@ struct ms_cmd {
 
 enum ms_exit { MS_EXIT_OK = 0, MS_EXIT_FOUND = 1, MS_EXIT_USAGE = 2, MS_EXIT_FAIL = 3 };
 
-/* Parse argv[1..] into args.  MS_OK: go on.  *done set: --help was printed, exit 0. */
+/* Parse argv[1..] into args and put the global options into effect.  MS_OK: go on, unless *done is
+ * set: --help was printed, exit 0.  Text stays in argv, whose entries are reordered so that the
+ * positional arguments are neighbours.  Failures are MS_E_ARG. */
 enum ms_rc ms_opt_parse(const struct ms_cmd *cmd, int argc, char **argv, void *args, bool *done,
                         struct ms_err *err) MS_MUST_USE;
 void ms_opt_help(const struct ms_cmd *cmd, FILE *to);
-/* Print "msprobe NAME: error" with a hint at --help where it was a usage error; the exit code. */
+/* Print "msprobe NAME: error" to stderr, with a hint at --help where it was a usage error (MS_E_ARG),
+ * and return the exit code for it.  cmd NULL: the program itself. */
 int ms_cmd_fail(const struct ms_cmd *cmd, const struct ms_err *err);
-
-/* The entry of `choices` or command names nearest in spelling, or NULL when none is near. */
-const char *ms_nearest(const char *word, const char *const *choices);
 
 /* Options every command takes (-h, -v, --debug, --stats, --trace-self, --threads, --no-color). */
 extern const struct ms_opt ms_global_opts[];
 struct ms_globals {
-    bool verbose, stats, no_color;
+    bool help, verbose, stats, no_color;
     const char *debug, *trace_self;
     int64_t threads; /* 0: as many as processors */
 };
 extern struct ms_globals ms_globals;
 
-/* Completion scripts for all commands of the tables. */
-void ms_opt_complete_bash(const struct ms_cmd *const *tables, FILE *to);
-void ms_opt_complete_zsh(const struct ms_cmd *const *tables, FILE *to);
+/* All options that a user may write for cmd, its own and then the global ones: call with NULL first,
+ * then with what came back, until NULL comes back.  Hidden ones are included. */
+const struct ms_opt *ms_opt_next(const struct ms_cmd *cmd, const struct ms_opt *o);
+
+/* The row of the positional arguments, or NULL. */
+const struct ms_opt *ms_opt_rest(const struct ms_cmd *cmd);
+
+/* Completion scripts for a NULL-terminated list of commands. */
+void ms_opt_complete_bash(const struct ms_cmd *const *cmds, FILE *to);
+void ms_opt_complete_zsh(const struct ms_cmd *const *cmds, FILE *to);
+/* The same as lines "command" and "command --option", for the check of the man pages. */
+void ms_opt_complete_list(const struct ms_cmd *const *cmds, FILE *to);
 
 #endif

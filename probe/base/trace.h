@@ -20,9 +20,11 @@ struct ms_span {
 struct ms_span ms_span_begin(const char *name);
 void ms_span_end(const struct ms_span *s);
 
-/* Write all finished spans as Chrome trace events. */
+/* Write all finished spans, the first 65536 of them, as Chrome trace events. */
 enum ms_rc ms_trace_write(const char *path, struct ms_err *err) MS_MUST_USE;
 /* One line per phase name: times run, wall and CPU ms; then memory live and peak. */
 void ms_trace_summary(FILE *to);
+/* Forget all finished spans and give their memory back. */
+void ms_trace_reset(void);
 
 #endif

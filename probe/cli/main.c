@@ -1,11 +1,143 @@
 /* SPDX-License-Identifier: MIT
  *
- * main: the msprobe program. Skeleton.
+ * main: finds the command, runs it, and does for every command what none
+ * should forget: check that standard output arrived, show --stats, write
+ * --trace-self.
  */
-#include <stdio.h>
+#include "probe/cli/cmds.h"
+#include "probe/cli/signals.h"
 
-int main(void)
+#include "probe/base/io.h"
+#include "probe/base/log.h"
+#include "probe/base/mem.h"
+#include "probe/base/trace.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+static const struct ms_cmd *const builtin_cmds[] = {&cli_cmd_version, &cli_cmd_selftest,
+                                                    &cli_cmd_help, &cli_cmd_completion, NULL};
+static const struct ms_cmd *const *const folders[] = {probe_cmds, builtin_cmds};
+
+const struct ms_cmd *const *cli_commands(void)
 {
-    puts("msprobe " MS_VERSION);
-    return 0;
+    static const struct ms_cmd *all[64];
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        for (const struct ms_cmd *const *c = folders[i]; *c != NULL; c++) {
+            assert(n + 1 < sizeof all / sizeof *all);
+            all[n++] = *c;
+        }
+    }
+    all[n] = NULL;
+    return all;
+}
+
+enum ms_rc cli_find(const char *name, const struct ms_cmd **cmd, struct ms_err *err)
+{
+    struct ms_near near = {.word = name};
+    for (const struct ms_cmd *const *c = cli_commands(); *c != NULL; c++) {
+        if (strcmp((*c)->name, name) == 0) {
+            *cmd = *c;
+            return MS_OK;
+        }
+        ms_near_offer(&near, (*c)->name);
+    }
+    if (near.best != NULL)
+        return ms_fail(err, MS_E_ARG, "unknown command '%s'; did you mean '%s'?", name, near.best);
+    return ms_fail(err, MS_E_ARG, "unknown command '%s'; 'msprobe help' lists them", name);
+}
+
+void cli_overview(FILE *to)
+{
+    fputs("usage: msprobe COMMAND [options] [arguments]\n\n"
+          "Finds out why a training run is wrong or slow: reads, checks and converts the\n"
+          "data that a run dumps.\n\n"
+          "commands:\n",
+          to);
+    for (const struct ms_cmd *const *c = cli_commands(); *c != NULL; c++)
+        fprintf(to, "  %-12s %s\n", (*c)->name, (*c)->brief);
+    fputs("\n'msprobe help COMMAND' explains a command and its options; "
+          "'man msprobe' is the manual.\n",
+          to);
+}
+
+/* A file opened later must not land on a descriptor that people print to.  Read-only, so that
+ * printing to a closed standard output still is the error it deserves to be. */
+static void fill_closed_descriptors(void)
+{
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            (void)!open("/dev/null", O_RDONLY);
+    }
+}
+
+static enum ms_rc take_environment(struct ms_err *err)
+{
+    const char *fail_at = getenv("MSPROBE_FAIL_ALLOC");
+    uint64_t n = 0;
+    if (fail_at != NULL && !ms_str_u64(ms_str_of(fail_at), &n))
+        return ms_fail(err, MS_E_ARG, "MSPROBE_FAIL_ALLOC: '%s' is not a number", fail_at);
+    ms_mem_fail_at(n);
+    return ms_log_from_env(err);
+}
+
+/* "-h" and "--version" are what people try first on a program they do not know. */
+static const char *command_name(const char *arg)
+{
+    if (strcmp(arg, "-h") == 0 || strcmp(arg, "--help") == 0)
+        return cli_cmd_help.name;
+    if (strcmp(arg, "-V") == 0 || strcmp(arg, "--version") == 0)
+        return cli_cmd_version.name;
+    return arg;
+}
+
+static enum ms_rc find_command(const char *arg, const struct ms_cmd **cmd, struct ms_err *err)
+{
+    const char *name = command_name(arg);
+    if (name[0] == '-')
+        return ms_fail(err, MS_E_ARG, "option '%s' stands before the command; options follow it",
+                       name);
+    return cli_find(name, cmd, err);
+}
+
+/* A failure here outranks what the command found, but not why it failed itself. */
+static int finish(const struct ms_cmd *cmd, int code)
+{
+    struct ms_err err = {0};
+    if (ms_stdout_finish(&err) != MS_OK && code != MS_EXIT_FAIL)
+        code = ms_cmd_fail(cmd, &err);
+    ms_err_clear(&err);
+    if (ms_globals.stats)
+        ms_trace_summary(stderr);
+    if (ms_globals.trace_self != NULL && ms_trace_write(ms_globals.trace_self, &err) != MS_OK)
+        code = ms_cmd_fail(cmd, &err);
+    return code;
+}
+
+static int run(const struct ms_cmd *cmd, int argc, char **argv)
+{
+    struct ms_span span = ms_span_begin(cmd->name);
+    int code = cmd->run(argc, argv);
+    ms_span_end(&span);
+    return finish(cmd, code);
+}
+
+int main(int argc, char **argv)
+{
+    struct ms_err err = {0};
+    const struct ms_cmd *cmd;
+    fill_closed_descriptors();
+    signals_install(argc, argv);
+    if (take_environment(&err) != MS_OK)
+        return ms_cmd_fail(NULL, &err);
+    if (argc < 2) {
+        cli_overview(stderr);
+        return MS_EXIT_USAGE;
+    }
+    if (find_command(argv[1], &cmd, &err) != MS_OK)
+        return ms_cmd_fail(NULL, &err);
+    return run(cmd, argc - 1, argv + 1);
 }

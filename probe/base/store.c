@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * store: a thin cover over SQLite: our errors, our memory, our way of making
+ * files appear.
+ *
+ * A new database is written without a journal into a temporary file: should
+ * the run die, the file is thrown away, so nothing needs to be rolled back.
+ * Reading goes through a URI, because only there SQLite can be told that a
+ * file will not change ("immutable"), which a read-only directory needs when
+ * the database was left in WAL mode: its helper files cannot be made there.
+ */
+#include "probe/base/store.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/io.h"
+#include "probe/base/mem.h"
+
+#define MS_LOG_DOMAIN "store"
+#include "probe/base/log.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BUSY_WAIT_MS = 5000, STEPS_PER_LOOK_AT_CLOCK = 2000 };
+
+struct ms_store {
+    sqlite3 *db;
+    char *path;
+    char *tmp; /* where a database being created lies; else NULL */
+    uint32_t limit_ms;
+    int64_t deadline_ns; /* of the statement that began last; 0: none */
+};
+
+struct ms_stmt {
+    struct ms_store *store;
+    sqlite3_stmt *st;
+    int bad;      /* the first failure to bind a parameter, reported by the next step */
+    bool running; /* has been stepped since it was last ready */
+};
+
+/* ---- memory ----------------------------------------------------------- */
+
+static void *mem_alloc(int n)
+{
+    return ms_alloc((size_t)n);
+}
+
+static void *mem_realloc(void *p, int n)
+{
+    return ms_realloc(p, (size_t)n);
+}
+
+static int mem_size(void *p)
+{
+    return p != NULL ? (int)malloc_usable_size(p) : 0;
+}
+
+static int mem_roundup(int n)
+{
+    return (n + 7) & ~7;
+}
+
+static int mem_init(void *unused)
+{
+    (void)unused;
+    return SQLITE_OK;
+}
+
+static void mem_shutdown(void *unused)
+{
+    (void)unused;
+}
+
+/* Fails only when somebody else in the process was first; then their allocator stays. */
+static void use_our_memory(void)
+{
+    static const sqlite3_mem_methods methods = {.xMalloc = mem_alloc,
+                                                .xFree = ms_free,
+                                                .xRealloc = mem_realloc,
+                                                .xSize = mem_size,
+                                                .xRoundup = mem_roundup,
+                                                .xInit = mem_init,
+                                                .xShutdown = mem_shutdown};
+    sqlite3_config(SQLITE_CONFIG_MALLOC, &methods);
+}
+
+/* ---- errors ----------------------------------------------------------- */
+
+static enum ms_rc rc_of(int code)
+{
+    switch (code & 0xFF) {
+    case SQLITE_NOMEM:
+        return MS_E_NOMEM;
+    case SQLITE_INTERRUPT:
+        return MS_E_INTERRUPTED;
+    case SQLITE_TOOBIG:
+        return MS_E_LIMIT;
+    case SQLITE_MISUSE:
+    case SQLITE_RANGE:
+        return MS_E_INTERNAL;
+    case SQLITE_ERROR:
+    case SQLITE_CONSTRAINT:
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_SCHEMA:
+    case SQLITE_MISMATCH:
+        return MS_E_FORMAT;
+    default:
+        return MS_E_IO;
+    }
+}
+
+static const char *remedy_for(int code)
+{
+    switch (code & 0xFF) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return "another program is using it; close that and try again";
+    case SQLITE_FULL:
+        return "free some space and try again";
+    case SQLITE_CORRUPT:
+        return "it is damaged; make it again";
+    default:
+        return NULL;
+    }
+}
+
+/* sql may be NULL; its beginning tells which statement it was. */
+static enum ms_rc fail_sql(const struct ms_store *s, int code, const char *sql, struct ms_err *err)
+{
+    /* A handle without memory answers for itself and would hide why. */
+    const char *why =
+        s->db != NULL && code != SQLITE_NOMEM ? sqlite3_errmsg(s->db) : sqlite3_errstr(code);
+    enum ms_rc rc = rc_of(code);
+    if (rc == MS_E_INTERRUPTED && s->limit_ms != 0)
+        ms_fail(err, rc, "%s: query took longer than %u ms", s->path, s->limit_ms);
+    else if (sql != NULL)
+        ms_fail(err, rc, "%s: %s (in '%.40s%s')", s->path, why, sql, strlen(sql) > 40 ? "..." : "");
+    else
+        ms_fail(err, rc, "%s: %s", s->path, why);
+    const char *remedy = remedy_for(code);
+    if (remedy != NULL)
+        ms_err_hint(err, "%s", remedy);
+    return rc;
+}
+
+/* ---- time limit ------------------------------------------------------- */
+
+static int past_deadline(void *store)
+{
+    const struct ms_store *s = store;
+    return s->deadline_ns != 0 && ms_clock_ns() > s->deadline_ns;
+}
+
+static void start_clock(struct ms_store *s)
+{
+    s->deadline_ns = s->limit_ms != 0 ? ms_clock_ns() + (int64_t)s->limit_ms * 1000000 : 0;
+}
+
+void ms_store_set_limit_ms(struct ms_store *s, uint32_t ms)
+{
+    s->limit_ms = ms;
+    start_clock(s);
+    sqlite3_progress_handler(s->db, ms != 0 ? STEPS_PER_LOOK_AT_CLOCK : 0,
+                             ms != 0 ? past_deadline : NULL, s);
+}
+
+/* ---- opening ---------------------------------------------------------- */
+
+static void free_handle(struct ms_store *s)
+{
+    /* v2: statements that are still open keep the connection, not the handle. */
+    sqlite3_close_v2(s->db);
+    ms_free(s->path);
+    ms_free(s->tmp);
+    ms_free(s);
+}
+
+static struct ms_store *new_handle(const char *path)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, use_our_memory);
+    struct ms_store *s = ms_calloc(1, sizeof *s);
+    if (s == NULL)
+        return NULL;
+    s->path = ms_str_dup(ms_str_of(path));
+    if (s->path == NULL) {
+        ms_free(s);
+        return NULL;
+    }
+    return s;
+}
+
+/* "file:PATH?query" with what has a meaning in a URI escaped; a second slash at
+ * the start would begin the name of a host. */
+static void put_uri(struct ms_buf *b, const char *path, const char *query)
+{
+    ms_buf_puts(b, "file:");
+    for (const char *c = path; *c != '\0'; c++) {
+        bool host = c == path + 1 && c[0] == '/' && c[-1] == '/';
+        if (*c == '?' || *c == '#' || *c == '%' || host)
+            ms_buf_printf(b, "%%%02X", (unsigned char)*c);
+        else
+            ms_buf_putc(b, *c);
+    }
+    ms_buf_puts(b, query);
+}
+
+static enum ms_rc connect_to(struct ms_store *s, const char *path, const char *query, int flags,
+                             struct ms_err *err)
+{
+    struct ms_buf uri = {.max = 3 * PATH_MAX + 64};
+    put_uri(&uri, path, query);
+    enum ms_rc rc = ms_buf_check(&uri, err);
+    if (rc == MS_OK) {
+        int code = sqlite3_open_v2(ms_buf_z(&uri), &s->db,
+                                   flags | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+        rc = code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
+    }
+    ms_buf_free(&uri);
+    if (rc == MS_OK)
+        sqlite3_busy_timeout(s->db, BUSY_WAIT_MS);
+    return rc;
+}
+
+/* Opening reads nothing yet; this finds out whether it is a database at all. */
+static const char look_inside[] = "SELECT count(*) FROM sqlite_master";
+
+static int try_reading(struct ms_store *s)
+{
+    return sqlite3_exec(s->db, look_inside, NULL, NULL, NULL);
+}
+
+static bool left_in_wal_mode(int code)
+{
+    return (code & 0xFF) == SQLITE_CANTOPEN || (code & 0xFF) == SQLITE_READONLY;
+}
+
+/* Without its helper files the changes of a WAL that was never merged are out of reach. */
+static void warn_of_wal(const char *path)
+{
+    char wal[PATH_MAX];
+    struct stat st;
+    int n = snprintf(wal, sizeof wal, "%s-wal", path);
+    if (n > 0 && n < (int)sizeof wal && stat(wal, &st) == 0 && st.st_size != 0)
+        ms_warn("%s: the newest changes in %s cannot be read in a read-only directory; "
+                "copy both elsewhere to see them",
+                path, wal);
+}
+
+static enum ms_rc open_for_reading(struct ms_store *s, struct ms_err *err)
+{
+    MS_TRY(connect_to(s, s->path, "?mode=ro", SQLITE_OPEN_READONLY, err));
+    int code = try_reading(s);
+    if (left_in_wal_mode(code)) {
+        warn_of_wal(s->path);
+        sqlite3_close_v2(s->db);
+        s->db = NULL;
+        MS_TRY(connect_to(s, s->path, "?mode=ro&immutable=1", SQLITE_OPEN_READONLY, err));
+        code = try_reading(s);
+    }
+    return code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
+}
+
+static enum ms_rc open_for_editing(struct ms_store *s, struct ms_err *err)
+{
+    MS_TRY(connect_to(s, s->path, "?mode=rw", SQLITE_OPEN_READWRITE, err));
+    int code = try_reading(s);
+    if (code == SQLITE_OK && sqlite3_db_readonly(s->db, "main") == 1)
+        return ms_fail(err, MS_E_IO, "%s: may not be written", s->path);
+    return code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
+}
+
+/* One transaction over the whole bulk load.  No journal: see the top of the file. */
+static enum ms_rc begin_bulk(struct ms_store *s, struct ms_err *err)
+{
+    MS_TRY(ms_tmp_new(&s->tmp, s->path, err));
+    unlink(s->tmp);
+    MS_TRY(connect_to(s, s->tmp, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err));
+    return ms_store_exec(s,
+                         "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=OFF;"
+                         "PRAGMA synchronous=OFF; PRAGMA temp_store=MEMORY;"
+                         "PRAGMA cache_size=-65536; BEGIN",
+                         err);
+}
+
+typedef enum ms_rc (*open_fn)(struct ms_store *s, struct ms_err *err);
+
+static enum ms_rc open_with(struct ms_store **out, const char *path, open_fn open_it,
+                            struct ms_err *err)
+{
+    *out = NULL;
+    struct ms_store *s = new_handle(path);
+    if (s == NULL)
+        return ms_fail(err, MS_E_NOMEM, "%s: %s", path, ms_rc_text(MS_E_NOMEM));
+    enum ms_rc rc = open_it(s, err);
+    if (rc == MS_OK)
+        *out = s;
+    else
+        ms_store_close(s);
+    return rc;
+}
+
+/* SQLite would say "unable to open database file" to all of these. */
+static enum ms_rc check_file(const char *path, struct ms_err *err)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return ms_fail_sys(err, "%s", path);
+    if (!S_ISREG(st.st_mode))
+        return ms_fail(err, MS_E_ARG, "%s: is not a file, expected a database", path);
+    return access(path, R_OK) != 0 ? ms_fail_sys(err, "%s", path) : MS_OK;
+}
+
+enum ms_rc ms_store_create(struct ms_store **s, const char *path, struct ms_err *err)
+{
+    return open_with(s, path, begin_bulk, err);
+}
+
+enum ms_rc ms_store_open(struct ms_store **s, const char *path, struct ms_err *err)
+{
+    *s = NULL;
+    MS_TRY(check_file(path, err));
+    return open_with(s, path, open_for_reading, err);
+}
+
+enum ms_rc ms_store_edit(struct ms_store **s, const char *path, struct ms_err *err)
+{
+    *s = NULL;
+    MS_TRY(check_file(path, err));
+    return open_with(s, path, open_for_editing, err);
+}
+
+void ms_store_close(struct ms_store *s)
+{
+    if (s == NULL)
+        return;
+    sqlite3_close_v2(s->db);
+    s->db = NULL;
+    if (s->tmp != NULL) {
+        unlink(s->tmp);
+        ms_tmp_forget(s->tmp);
+    }
+    free_handle(s);
+}
+
+static enum ms_rc publish(struct ms_store *s, struct ms_err *err)
+{
+    int code = sqlite3_close_v2(s->db);
+    s->db = NULL;
+    if (code != SQLITE_OK)
+        return fail_sql(s, code, NULL, err);
+    int fd = open(s->tmp, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return ms_fail_sys(err, "%s: cannot write", s->path);
+    enum ms_rc rc = ms_tmp_publish(fd, s->tmp, s->path, err);
+    ms_free(s->tmp);
+    s->tmp = NULL;
+    return rc;
+}
+
+enum ms_rc ms_store_commit(struct ms_store *s, struct ms_err *err)
+{
+    assert(s->tmp != NULL);
+    enum ms_rc rc = ms_store_exec(s, "COMMIT", err);
+    if (rc == MS_OK)
+        rc = publish(s, err);
+    ms_store_close(s);
+    return rc;
+}
+
+/* ---- statements ------------------------------------------------------- */
+
+enum ms_rc ms_store_exec(struct ms_store *s, const char *sql, struct ms_err *err)
+{
+    start_clock(s);
+    int code = sqlite3_exec(s->db, sql, NULL, NULL, NULL);
+    return code == SQLITE_OK ? MS_OK : fail_sql(s, code, sql, err);
+}
+
+enum ms_rc ms_store_prepare(struct ms_store *s, struct ms_stmt **out, const char *sql,
+                            struct ms_err *err)
+{
+    *out = NULL;
+    struct ms_stmt *st = ms_calloc(1, sizeof *st);
+    if (st == NULL)
+        return ms_fail(err, MS_E_NOMEM, "%s: %s", s->path, ms_rc_text(MS_E_NOMEM));
+    st->store = s;
+    start_clock(s);
+    int code = sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &st->st, NULL);
+    if (code != SQLITE_OK) {
+        ms_free(st);
+        return fail_sql(s, code, sql, err);
+    }
+    *out = st;
+    return MS_OK;
+}
+
+void ms_stmt_free(struct ms_stmt *st)
+{
+    if (st == NULL)
+        return;
+    sqlite3_finalize(st->st);
+    ms_free(st);
+}
+
+static void note(struct ms_stmt *st, int code)
+{
+    if (st->bad == SQLITE_OK)
+        st->bad = code;
+}
+
+void ms_stmt_i64(struct ms_stmt *st, int i, int64_t v)
+{
+    note(st, sqlite3_bind_int64(st->st, i, v));
+}
+
+void ms_stmt_f64(struct ms_stmt *st, int i, double v)
+{
+    note(st, sqlite3_bind_double(st->st, i, v));
+}
+
+void ms_stmt_str(struct ms_stmt *st, int i, struct ms_str s)
+{
+    note(st, sqlite3_bind_text64(st->st, i, s.p, s.n, SQLITE_STATIC, SQLITE_UTF8));
+}
+
+/* A NULL pointer would bind NULL; no bytes are still a blob. */
+void ms_stmt_blob(struct ms_stmt *st, int i, const void *p, size_t n)
+{
+    note(st, sqlite3_bind_blob64(st->st, i, n != 0 ? p : "", n, SQLITE_STATIC));
+}
+
+void ms_stmt_null(struct ms_stmt *st, int i)
+{
+    note(st, sqlite3_bind_null(st->st, i));
+}
+
+void ms_stmt_reset(struct ms_stmt *st)
+{
+    /* Repeats the failure of the last step, which has been reported. */
+    (void)sqlite3_reset(st->st);
+    st->running = false;
+    st->bad = SQLITE_OK;
+}
+
+enum ms_rc ms_stmt_step(struct ms_stmt *st, bool *more, struct ms_err *err)
+{
+    *more = false;
+    if (!st->running)
+        start_clock(st->store);
+    int code = st->bad != SQLITE_OK ? st->bad : sqlite3_step(st->st);
+    st->running = true;
+    *more = code == SQLITE_ROW;
+    if (code == SQLITE_ROW)
+        return MS_OK;
+    enum ms_rc rc = MS_OK;
+    if (code != SQLITE_DONE)
+        rc = fail_sql(st->store, code, sqlite3_sql(st->st), err);
+    ms_stmt_reset(st);
+    return rc;
+}
+
+enum ms_rc ms_stmt_run(struct ms_stmt *st, struct ms_err *err)
+{
+    bool more;
+    MS_TRY(ms_stmt_step(st, &more, err));
+    ms_stmt_reset(st);
+    return MS_OK;
+}
+
+/* ---- rows ------------------------------------------------------------- */
+
+int ms_stmt_columns(const struct ms_stmt *st)
+{
+    return sqlite3_column_count(st->st);
+}
+
+const char *ms_stmt_column_name(const struct ms_stmt *st, int i)
+{
+    const char *name = sqlite3_column_name(st->st, i);
+    return name != NULL ? name : "";
+}
+
+bool ms_stmt_is_null(struct ms_stmt *st, int i)
+{
+    return sqlite3_column_type(st->st, i) == SQLITE_NULL;
+}
+
+int64_t ms_stmt_get_i64(struct ms_stmt *st, int i)
+{
+    return sqlite3_column_int64(st->st, i);
+}
+
+double ms_stmt_get_f64(struct ms_stmt *st, int i)
+{
+    return sqlite3_column_double(st->st, i);
+}
+
+struct ms_str ms_stmt_get_str(struct ms_stmt *st, int i)
+{
+    const char *p = (const char *)sqlite3_column_text(st->st, i);
+    return p != NULL ? (struct ms_str){p, (uint32_t)sqlite3_column_bytes(st->st, i)} : MS_STR_NONE;
+}
+
+struct ms_str ms_stmt_get_blob(struct ms_stmt *st, int i)
+{
+    const char *p = sqlite3_column_blob(st->st, i);
+    return p != NULL ? (struct ms_str){p, (uint32_t)sqlite3_column_bytes(st->st, i)} : MS_STR_NONE;
+}
+
+const char *ms_store_version(void)
+{
+    return sqlite3_libversion();
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * signals: handlers of the program; libraries install none.
+ *
+ * Handlers only write, unlink and raise.  Whatever text they need is put
+ * together when they are installed, and the unwinder is loaded then too,
+ * because its first use allocates.
+ */
+#include "probe/cli/signals.h"
+
+#include "probe/base/io.h"
+#include "probe/base/opt.h"
+
+#include <execinfo.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STACK_BYTES = 64 * 1024, FRAMES = 64 };
+
+static char crash_text[1024];
+static char crash_stack[STACK_BYTES]; /* a stack that has overflowed cannot run a handler */
+
+static void say(const char *text)
+{
+    ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
+    (void)ignored;
+}
+
+/* Installed with SA_RESETHAND: the signal raised again is delivered on return and kills. */
+static void on_stop(int sig)
+{
+    ms_tmp_unlink_all();
+    raise(sig);
+}
+
+static void on_crash(int sig)
+{
+    void *frames[FRAMES];
+    say("msprobe: crashed, ");
+    say(sig == SIGSEGV || sig == SIGBUS ? "bad memory access" : "internal error");
+    say(crash_text);
+    backtrace_symbols_fd(frames, backtrace(frames, FRAMES), STDERR_FILENO);
+    on_stop(sig);
+}
+
+static void on_bus(int sig, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (info->si_code != BUS_ADRERR) {
+        on_crash(sig);
+        return;
+    }
+    say("msprobe: an input file became shorter while it was read; "
+        "run again when nothing writes to it\n");
+    ms_tmp_unlink_all();
+    _exit(MS_EXIT_FAIL);
+}
+
+static bool has_default_action(int sig)
+{
+    struct sigaction old;
+    return sigaction(sig, NULL, &old) == 0 && (old.sa_flags & SA_SIGINFO) == 0 &&
+           old.sa_handler == SIG_DFL;
+}
+
+/* What the parent made us ignore (nohup) stays ignored, and a sanitizer keeps its own reports. */
+static void install(int sig, struct sigaction action)
+{
+    if (!has_default_action(sig))
+        return;
+    action.sa_flags |= (int)SA_RESETHAND;
+    sigemptyset(&action.sa_mask);
+    sigaction(sig, &action, NULL);
+}
+
+static void note_command_line(int argc, char **argv)
+{
+    size_t n = (size_t)snprintf(crash_text, sizeof crash_text, "\nmsprobe " MS_VERSION ":");
+    for (int i = 1; i < argc && n < sizeof crash_text; i++)
+        n += (size_t)snprintf(crash_text + n, sizeof crash_text - n, " %s", argv[i]);
+    /* Cut or not, the text ends its line. */
+    if (n > sizeof crash_text - 2)
+        n = sizeof crash_text - 2;
+    memcpy(crash_text + n, "\n", 2);
+}
+
+void signals_install(int argc, char **argv)
+{
+    static const int stops[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+    static const int crashes[] = {SIGSEGV, SIGILL, SIGFPE, SIGABRT};
+    void *frame;
+    backtrace(&frame, 1);
+    note_command_line(argc, argv);
+    sigaltstack(&(stack_t){.ss_sp = crash_stack, .ss_size = sizeof crash_stack}, NULL);
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+        install(stops[i], (struct sigaction){.sa_handler = on_stop});
+    for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
+        install(crashes[i], (struct sigaction){.sa_handler = on_crash, .sa_flags = SA_ONSTACK});
+    install(SIGBUS,
+            (struct sigaction){.sa_sigaction = on_bus, .sa_flags = SA_SIGINFO | SA_ONSTACK});
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_table: the commands of this folder.  One word here adds
+ * `const struct ms_cmd probe_cmd_WORD`, which probe/cmd_WORD.c defines.
+ */
+#include "probe/cli/cmds.h"
+
+#define COMMANDS(X)
+
+#define DECLARE(name) extern const struct ms_cmd probe_cmd_##name;
+COMMANDS(DECLARE)
+#define POINT_TO(name) &probe_cmd_##name,
+const struct ms_cmd *const probe_cmds[] = {COMMANDS(POINT_TO) NULL};
