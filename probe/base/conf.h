@@ -2,6 +2,9 @@
  *
  * conf: small JSON files that people write (config.json), with messages that
  * name the key, what was found and what is allowed.  The only home of cJSON.
+ *
+ * The text must be strict JSON in UTF-8 with an object at the top; a key twice
+ * in one object is an error, since one of the two would be ignored.
  */
 #ifndef PROBE_BASE_CONF_H
 #define PROBE_BASE_CONF_H
@@ -27,7 +30,7 @@ enum ms_rc ms_conf_str(const struct ms_conf_value *at, const char *key, const ch
                        struct ms_err *err) MS_MUST_USE;
 enum ms_rc ms_conf_bool(const struct ms_conf_value *at, const char *key, bool *out,
                         struct ms_err *err) MS_MUST_USE;
-/* Whole numbers within [min, max]. */
+/* Whole numbers within [min, max], and within 2^53 on both sides of zero. */
 enum ms_rc ms_conf_int(const struct ms_conf_value *at, const char *key, int64_t min, int64_t max,
                        int64_t *out, struct ms_err *err) MS_MUST_USE;
 enum ms_rc ms_conf_real(const struct ms_conf_value *at, const char *key, double *out,
@@ -35,17 +38,23 @@ enum ms_rc ms_conf_real(const struct ms_conf_value *at, const char *key, double 
 /* Index of the string among `choices` (NULL-terminated); the message lists them and the nearest. */
 enum ms_rc ms_conf_choice(const struct ms_conf_value *at, const char *key,
                           const char *const *choices, int *out, struct ms_err *err) MS_MUST_USE;
-/* A nested object or list, NULL when absent. */
+/* A nested object or list; *out is set to NULL when it is absent or null. */
 enum ms_rc ms_conf_object(const struct ms_conf_value *at, const char *key,
                           const struct ms_conf_value **out, struct ms_err *err) MS_MUST_USE;
 enum ms_rc ms_conf_list(const struct ms_conf_value *at, const char *key,
                         const struct ms_conf_value **out, struct ms_err *err) MS_MUST_USE;
 size_t ms_conf_len(const struct ms_conf_value *list);
+/* i < ms_conf_len */
 const struct ms_conf_value *ms_conf_item(const struct ms_conf_value *list, size_t i);
 /* Item as text or number; false when it is another type. */
 bool ms_conf_item_str(const struct ms_conf_value *list, size_t i, const char **out);
 bool ms_conf_item_int(const struct ms_conf_value *list, size_t i, int64_t *out);
+/* Fail on a value for a reason of the caller's: "config.json: task.ranks[2]: expected ..." */
+enum ms_rc ms_conf_reject(const struct ms_conf_value *at, struct ms_err *err, const char *fmt, ...)
+    MS_PRINTF(3, 4);
 /* Warn (log) about each key of `at` that is not in `known`, with the nearest known spelling. */
 void ms_conf_warn_unknown(const struct ms_conf_value *at, const char *const *known);
+
+const char *ms_conf_version(void);
 
 #endif

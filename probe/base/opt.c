@@ -163,7 +163,8 @@ static enum match match_row(const struct ms_opt *o, const struct spelling *s)
         return o->letters != NULL && ms_str_is(s->name, o->letters) ? EQUALS : NO_MATCH;
     enum match name = match(o->name, s->name);
     enum match alias = match(o->alias, s->name);
-    return name > alias ? name : alias;
+    enum match best = name > alias ? name : alias;
+    return o->hidden && best == BEGINS ? NO_MATCH : best;
 }
 
 static enum ms_rc unknown_option(const struct parser *p, const struct spelling *s)
@@ -555,7 +556,7 @@ static void put_about(struct filler *f, const char *about)
     struct ms_str rest = ms_str_of(about);
     struct ms_str line;
     f->indent = 0;
-    while (ms_str_split(&rest, '\n', &line)) {
+    while (rest.n != 0 && ms_str_split(&rest, '\n', &line)) {
         bool as_is = line.n != 0 && line.p[0] == ' ';
         if (f->col != 0 && (as_is || line.n == 0))
             new_line(f);

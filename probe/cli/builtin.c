@@ -4,6 +4,7 @@
  */
 #include "probe/cli/cmds.h"
 
+#include "probe/base/conf.h"
 #include "probe/base/cpu.h"
 #include "probe/base/store.h"
 
@@ -27,6 +28,7 @@ static void print_build(void)
     printf("flags       " MS_BUILD_FLAGS "\n");
     printf("assertions  " ASSERTIONS "\n");
     printf("sqlite      %s\n", ms_store_version());
+    printf("cjson       %s\n", ms_conf_version());
 
     printf("processor   %u usable, kernels for %s\n", ms_cpu_count(), ms_cpu_text(cpu, sizeof cpu));
 }

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: MIT */
+#include "probe/base/store.h"
+
+#include "probe/base/io.h"
+#include "probe/base/log.h"
+#include "probe/base/mem.h"
+
+#include "tests/check.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static struct ms_err err;
+static char dir[64], path[128];
+static size_t live_before;
+
+static void set_up(void)
+{
+    ms_err_clear(&err);
+    scratch_dir(dir);
+    snprintf(path, sizeof path, "%s/x.db", dir);
+    live_before = ms_mem_live();
+}
+
+static void tear_down(void)
+{
+    ck_assert_uint_eq(ms_mem_live(), live_before);
+    chmod(dir, 0755);
+    scratch_remove(dir);
+}
+
+static enum ms_rc insert(struct ms_store *s, int64_t id, struct ms_str name, double v)
+{
+    struct ms_stmt *st;
+    MS_TRY(ms_store_prepare(s, &st, "INSERT INTO t VALUES(?, ?, ?, ?)", &err));
+    ms_stmt_i64(st, 1, id);
+    ms_stmt_str(st, 2, name);
+    ms_stmt_f64(st, 3, v);
+    ms_stmt_blob(st, 4, "a\0b", 3);
+    enum ms_rc rc = ms_stmt_run(st, &err);
+    ms_stmt_free(st);
+    return rc;
+}
+
+static enum ms_rc write_rows(struct ms_store *s)
+{
+    MS_TRY(
+        ms_store_exec(s, "CREATE TABLE t(id INTEGER PRIMARY KEY, name, v REAL, raw BLOB)", &err));
+    for (int64_t i = 1; i <= 1000; i++)
+        MS_TRY(insert(s, i, MS_STR("name"), (double)i / 4));
+    return insert(s, INT64_MAX, MS_STR_NONE, -0.0);
+}
+
+static enum ms_rc make_database(const char *at)
+{
+    struct ms_store *s;
+    MS_TRY(ms_store_create(&s, at, &err));
+    enum ms_rc rc = write_rows(s);
+    if (rc == MS_OK)
+        return ms_store_commit(s, &err);
+    ms_store_close(s);
+    return rc;
+}
+
+static enum ms_rc count_in(struct ms_store *s, int64_t *n)
+{
+    struct ms_stmt *st;
+    bool more;
+    MS_TRY(ms_store_prepare(s, &st, "SELECT count(*) FROM t", &err));
+    enum ms_rc rc = ms_stmt_step(st, &more, &err);
+    *n = rc == MS_OK && more ? ms_stmt_get_i64(st, 0) : -1;
+    ms_stmt_free(st);
+    return rc;
+}
+
+static enum ms_rc count_rows(const char *at, int64_t *n)
+{
+    struct ms_store *s;
+    *n = -1;
+    MS_TRY(ms_store_open(&s, at, &err));
+    enum ms_rc rc = count_in(s, n);
+    ms_store_close(s);
+    return rc;
+}
+
+static unsigned files_in(const char *at)
+{
+    struct ms_dir d;
+    ck_ok(ms_dir_list(&d, at, &err), err);
+    unsigned n = (unsigned)d.names.n;
+    ms_dir_free(&d);
+    return n;
+}
+
+START_TEST(a_database_appears_complete_at_commit)
+{
+    struct ms_store *s;
+    int64_t n;
+    ck_ok(ms_store_create(&s, path, &err), err);
+    ck_ok(write_rows(s), err);
+    ck_assert_int_eq(ms_path_kind(path), MS_KIND_NONE);
+    ck_ok(ms_store_commit(s, &err), err);
+    ck_ok(count_rows(path, &n), err);
+    ck_assert_int_eq(n, 1001);
+    ck_assert_uint_eq(files_in(dir), 1);
+}
+END_TEST
+
+START_TEST(what_is_not_committed_leaves_the_old_file_and_nothing_else)
+{
+    struct ms_store *s;
+    int64_t n;
+    ck_ok(make_database(path), err);
+    ck_ok(ms_store_create(&s, path, &err), err);
+    ck_ok(ms_store_exec(s, "CREATE TABLE other(x)", &err), err);
+    ms_store_close(s);
+    ck_ok(count_rows(path, &n), err);
+    ck_assert_uint_eq(files_in(dir), 1);
+}
+END_TEST
+
+START_TEST(a_commit_replaces_an_older_database_and_makes_directories)
+{
+    char deep[160];
+    int64_t n;
+    ck_ok(make_database(path), err);
+    ck_ok(make_database(path), err);
+    snprintf(deep, sizeof deep, "%s/a/b/y.db", dir);
+    ck_ok(make_database(deep), err);
+    ck_ok(count_rows(deep, &n), err);
+    ck_assert_int_eq(n, 1001);
+}
+END_TEST
+
+START_TEST(an_interrupt_knows_the_temporary_name)
+{
+    struct ms_store *s;
+    ck_ok(ms_store_create(&s, path, &err), err);
+    ck_assert_uint_eq(files_in(dir), 1);
+    ms_tmp_unlink_all();
+    ck_assert_uint_eq(files_in(dir), 0);
+    ms_store_close(s);
+}
+END_TEST
+
+START_TEST(values_come_back_as_they_were)
+{
+    struct ms_store *s;
+    struct ms_stmt *st;
+    bool more;
+    ck_ok(make_database(path), err);
+    ck_ok(ms_store_open(&s, path, &err), err);
+    ck_ok(ms_store_prepare(s, &st, "SELECT id, name, v, raw FROM t ORDER BY id DESC LIMIT 2", &err),
+          err);
+    ck_assert_int_eq(ms_stmt_columns(st), 4);
+    ck_assert_str_eq(ms_stmt_column_name(st, 2), "v");
+    ck_ok(ms_stmt_step(st, &more, &err), err);
+    ck_assert(more);
+    ck_assert_int_eq(ms_stmt_get_i64(st, 0), INT64_MAX);
+    ck_assert(ms_stmt_is_null(st, 1));
+    ck_assert_ptr_null(ms_stmt_get_str(st, 1).p);
+    struct ms_str raw = ms_stmt_get_blob(st, 3);
+    ck_assert_uint_eq(raw.n, 3);
+    ck_assert_mem_eq(raw.p, "a\0b", 3);
+    ck_ok(ms_stmt_step(st, &more, &err), err);
+    ck_assert(ms_str_is(ms_stmt_get_str(st, 1), "name"));
+    ck_assert_double_eq(ms_stmt_get_f64(st, 2), 250);
+    ck_ok(ms_stmt_step(st, &more, &err), err);
+    ck_assert(!more);
+    ms_stmt_free(st);
+    ms_store_close(s);
+}
+END_TEST
+
+START_TEST(a_statement_runs_again_after_its_last_row_and_after_a_reset)
+{
+    struct ms_store *s;
+    struct ms_stmt *st;
+    bool more;
+    ck_ok(make_database(path), err);
+    ck_ok(ms_store_open(&s, path, &err), err);
+    ck_ok(ms_store_prepare(s, &st, "SELECT id FROM t WHERE id <= ?", &err), err);
+    for (int64_t limit = 1; limit <= 3; limit++) {
+        int64_t rows = 0;
+        ms_stmt_i64(st, 1, limit);
+        for (;;) {
+            ck_ok(ms_stmt_step(st, &more, &err), err);
+            if (!more)
+                break;
+            rows++;
+        }
+        ck_assert_int_eq(rows, limit);
+    }
+    ck_ok(ms_stmt_step(st, &more, &err), err);
+    ck_ok(ms_stmt_step(st, &more, &err), err);
+    ms_stmt_reset(st);
+    ck_ok(ms_stmt_step(st, &more, &err), err);
+    ck_assert_int_eq(ms_stmt_get_i64(st, 0), 1);
+    ms_stmt_free(st);
+    ms_store_close(s);
+}
+END_TEST
+
+START_TEST(an_empty_blob_is_not_null)
+{
+    struct ms_store *s;
+    struct ms_stmt *st;
+    bool more;
+    ck_ok(ms_store_create(&s, path, &err), err);
+    ck_ok(ms_store_prepare(s, &st, "SELECT ?, ?", &err), err);
+    ms_stmt_blob(st, 1, NULL, 0);
+    ms_stmt_null(st, 2);
+    ck_ok(ms_stmt_step(st, &more, &err), err);
+    ck_assert(!ms_stmt_is_null(st, 0));
+    ck_assert(ms_stmt_is_null(st, 1));
+    ms_stmt_free(st);
+    ms_store_close(s);
+}
+END_TEST
+
+START_TEST(a_parameter_that_does_not_exist_fails_the_run)
+{
+    struct ms_store *s;
+    struct ms_stmt *st;
+    ck_ok(ms_store_create(&s, path, &err), err);
+    ck_ok(ms_store_prepare(s, &st, "SELECT ?", &err), err);
+    ms_stmt_i64(st, 2, 1);
+    ck_assert_int_eq(ms_stmt_run(st, &err), MS_E_INTERNAL);
+    ms_stmt_free(st);
+    ms_store_close(s);
+}
+END_TEST
+
+static const struct {
+    const char *sql, *says;
+} bad_sql[] = {
+    {"SELEC 1", "x.db: near \"SELEC\": syntax error (in 'SELEC 1')"},
+    {"SELECT * FROM nowhere", "no such table: nowhere (in 'SELECT * FROM nowhere')"},
+    {"INSERT INTO missing(a,b,c) VALUES(1,2,3) -- and more",
+     "(in 'INSERT INTO missing(a,b,c) VALUES(1,2,3)...')"},
+};
+
+START_TEST(wrong_sql_is_quoted_in_the_message)
+{
+    struct ms_store *s;
+    struct ms_stmt *st;
+    ck_ok(ms_store_create(&s, path, &err), err);
+    ck_assert_int_eq(ms_store_exec(s, bad_sql[_i].sql, &err), MS_E_FORMAT);
+    ck_says(err, bad_sql[_i].says);
+    ck_assert_int_eq(ms_store_prepare(s, &st, bad_sql[_i].sql, NULL), MS_E_FORMAT);
+    ck_assert_ptr_null(st);
+    ms_store_close(s);
+}
+END_TEST
+
+START_TEST(a_broken_rule_of_the_table_is_named)
+{
+    struct ms_store *s;
+    ck_ok(ms_store_create(&s, path, &err), err);
+    ck_ok(write_rows(s), err);
+    ck_assert_int_eq(insert(s, 1, MS_STR("twice"), 0), MS_E_FORMAT);
+    ck_says(err, "UNIQUE constraint failed: t.id");
+    ms_store_close(s);
+}
+END_TEST
+
+START_TEST(a_query_past_its_time_is_interrupted)
+{
+    static const char endless[] =
+        "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT sum(x) FROM n";
+    struct ms_store *s;
+    int64_t n;
+    ck_ok(make_database(path), err);
+    ck_ok(ms_store_open(&s, path, &err), err);
+    ms_store_set_limit_ms(s, 20);
+    ck_assert_int_eq(ms_store_exec(s, endless, &err), MS_E_INTERRUPTED);
+    ck_says(err, "x.db: query took longer than 20 ms");
+    ms_err_clear(&err);
+    ms_store_set_limit_ms(s, 0);
+    ck_ok(count_in(s, &n), err);
+    ms_store_close(s);
+}
+END_TEST
+
+static void check_refused(const char *at, enum ms_rc rc, const char *says)
+{
+    struct ms_store *s;
+    ms_err_clear(&err);
+    ck_assert_int_eq(ms_store_open(&s, at, &err), rc);
+    ck_assert_ptr_null(s);
+    ck_says(err, says);
+    ck_says(err, at);
+}
+
+START_TEST(what_is_no_database_is_refused)
+{
+    char text[160];
+    snprintf(text, sizeof text, "%s/text.db", dir);
+    write_file(text, "this is not a database, but it is long enough for a header ........", 67);
+    check_refused(text, MS_E_FORMAT, "file is not a database");
+    check_refused(dir, MS_E_ARG, "expected a database");
+    check_refused(path, MS_E_NOTFOUND, "No such file or directory");
+    ck_assert_int_eq(ms_path_kind(path), MS_KIND_NONE);
+}
+END_TEST
+
+START_TEST(a_directory_is_no_place_for_a_new_database)
+{
+    struct ms_store *s;
+    ck_assert_int_eq(ms_store_create(&s, dir, &err), MS_E_ARG);
+    ck_assert_ptr_null(s);
+    ck_says(err, "expected a file name");
+}
+END_TEST
+
+static const char *const odd_names[] = {"what?.db",       "50%.db",     "a#b.db",  "%41.db",
+                                        "x y&mode=rw.db", "/double.db", ":memory:"};
+
+START_TEST(a_name_may_hold_what_a_uri_gives_a_meaning_to)
+{
+    char odd[160];
+    int64_t n;
+    snprintf(odd, sizeof odd, "/%s/%s", dir, odd_names[_i]);
+    ck_ok(make_database(odd), err);
+    ck_ok(count_rows(odd, &n), err);
+    ck_assert_int_eq(n, 1001);
+    ck_assert_uint_eq(files_in(dir), 1);
+}
+END_TEST
+
+START_TEST(an_edited_database_keeps_its_changes)
+{
+    struct ms_store *s;
+    int64_t n;
+    ck_ok(make_database(path), err);
+    ck_ok(ms_store_edit(&s, path, &err), err);
+    ck_ok(ms_store_exec(s, "BEGIN; DELETE FROM t WHERE id > 10; COMMIT", &err), err);
+    ms_store_close(s);
+    ck_ok(count_rows(path, &n), err);
+    ck_assert_int_eq(n, 10);
+}
+END_TEST
+
+START_TEST(a_database_open_for_reading_cannot_be_changed)
+{
+    struct ms_store *s;
+    ck_ok(make_database(path), err);
+    ck_ok(ms_store_open(&s, path, &err), err);
+    ck_assert_int_eq(ms_store_exec(s, "DELETE FROM t", &err), MS_E_IO);
+    ck_says(err, "readonly");
+    ms_store_close(s);
+}
+END_TEST
+
+/* Leaves the last change in x.db-wal, as a writer that was killed does. */
+static void leave_wal_behind(void)
+{
+    struct ms_store *s;
+    pid_t child = fork();
+    if (child == 0) {
+        bool ok =
+            ms_store_edit(&s, path, &err) == MS_OK &&
+            ms_store_exec(s, "PRAGMA journal_mode=WAL; DELETE FROM t WHERE id > 10", &err) == MS_OK;
+        _exit(ok ? 0 : 1);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+}
+
+START_TEST(a_wal_left_behind_is_read_where_that_is_possible)
+{
+    int64_t n;
+    ck_ok(make_database(path), err);
+    leave_wal_behind();
+    ck_ok(count_rows(path, &n), err);
+    ck_assert_int_eq(n, 10);
+}
+END_TEST
+
+/* Root may write everywhere, so the reading is done by nobody. */
+static int count_as_nobody(void)
+{
+    int64_t n = 0;
+    if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
+        return 100;
+    ms_log_set_level(MS_LOG_ERROR);
+    if (count_rows(path, &n) != MS_OK)
+        return 101;
+    return n == 1001 ? 0 : 102;
+}
+
+START_TEST(a_read_only_directory_can_be_read_also_after_wal_mode)
+{
+    char wal[160];
+    int status;
+    ck_ok(make_database(path), err);
+    leave_wal_behind();
+    snprintf(wal, sizeof wal, "%s-wal", path);
+    ck_assert_int_eq(unlink(wal), 0);
+    snprintf(wal, sizeof wal, "%s-shm", path);
+    unlink(wal);
+    ck_assert_int_eq(chmod(dir, 0555), 0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(count_as_nobody());
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+}
+END_TEST
+
+START_TEST(every_allocation_that_fails_is_reported_and_leaves_nothing)
+{
+    struct ms_store *warm;
+    int64_t n;
+    uint64_t at = 0;
+    ck_ok(make_database(path), err);
+    ck_ok(ms_store_open(&warm, path, &err), err);
+    ms_store_close(warm);
+    for (enum ms_rc rc = MS_E_NOMEM; rc != MS_OK && at < 5000; at++) {
+        ms_err_clear(&err);
+        ms_mem_fail_at(at + 1);
+        rc = count_rows(path, &n);
+        bool failed = ms_mem_failed();
+        ms_mem_fail_at(0);
+        /* SQLite gets along without some of its memory. */
+        ck_assert_msg(rc == MS_OK || (failed && rc == MS_E_NOMEM), "allocation %u: %s",
+                      (unsigned)at, err.msg);
+        if (rc == MS_OK && failed)
+            rc = MS_E_NOMEM;
+        ck_assert_uint_eq(ms_mem_live(), live_before);
+    }
+    ck_assert_uint_gt(at, 5);
+    ck_assert_uint_lt(at, 5000);
+}
+END_TEST
+
+START_TEST(the_reference_shell_finds_no_fault)
+{
+    char cmd[256];
+    if (system("command -v sqlite3 >/dev/null 2>&1") != 0)
+        return;
+    ck_ok(make_database(path), err);
+    snprintf(cmd, sizeof cmd, "test \"$(sqlite3 '%s' 'PRAGMA integrity_check')\" = ok", path);
+    ck_assert_int_eq(system(cmd), 0);
+    snprintf(cmd, sizeof cmd, "test \"$(sqlite3 '%s' 'SELECT sum(v) FROM t')\" = 125125.0", path);
+    ck_assert_int_eq(system(cmd), 0);
+}
+END_TEST
+
+#define COUNT(array) (int)(sizeof(array) / sizeof *(array))
+
+int main(void)
+{
+    Suite *suite = suite_create("store");
+    TCase *tc = tcase_create("store");
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, a_database_appears_complete_at_commit);
+    tcase_add_test(tc, what_is_not_committed_leaves_the_old_file_and_nothing_else);
+    tcase_add_test(tc, a_commit_replaces_an_older_database_and_makes_directories);
+    tcase_add_test(tc, an_interrupt_knows_the_temporary_name);
+    tcase_add_test(tc, values_come_back_as_they_were);
+    tcase_add_test(tc, a_statement_runs_again_after_its_last_row_and_after_a_reset);
+    tcase_add_test(tc, an_empty_blob_is_not_null);
+    tcase_add_test(tc, a_parameter_that_does_not_exist_fails_the_run);
+    tcase_add_loop_test(tc, wrong_sql_is_quoted_in_the_message, 0, COUNT(bad_sql));
+    tcase_add_test(tc, a_broken_rule_of_the_table_is_named);
+    tcase_add_test(tc, a_query_past_its_time_is_interrupted);
+    tcase_add_test(tc, what_is_no_database_is_refused);
+    tcase_add_test(tc, a_directory_is_no_place_for_a_new_database);
+    tcase_add_loop_test(tc, a_name_may_hold_what_a_uri_gives_a_meaning_to, 0, COUNT(odd_names));
+    tcase_add_test(tc, an_edited_database_keeps_its_changes);
+    tcase_add_test(tc, a_database_open_for_reading_cannot_be_changed);
+    tcase_add_test(tc, a_wal_left_behind_is_read_where_that_is_possible);
+    tcase_add_test(tc, a_read_only_directory_can_be_read_also_after_wal_mode);
+    tcase_add_test(tc, every_allocation_that_fails_is_reported_and_leaves_nothing);
+    tcase_add_test(tc, the_reference_shell_finds_no_fault);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
