@@ -147,11 +147,11 @@ enum ms_rc mstx_tl_next(struct mstx_tl *tl, size_t track, int64_t t, const struc
 enum ms_rc mstx_tl_prev(struct mstx_tl *tl, size_t track, int64_t t, const struct mstx_names *names,
                         struct mstx_event *ev, bool *found, struct ms_err *err) MS_MUST_USE;
 
-/* Call fn for every single event of a track in order of start; what fn returns other than MS_OK ends
- * the walk and is returned. */
+/* Call fn for every single event of a track with one of the names (NULL: any) in order of start; what
+ * fn returns other than MS_OK ends the walk and is returned. */
 typedef enum ms_rc (*mstx_event_fn)(void *ctx, const struct mstx_event *ev, struct ms_err *err);
-enum ms_rc mstx_tl_walk(struct mstx_tl *tl, size_t track, mstx_event_fn fn, void *ctx,
-                        struct ms_err *err) MS_MUST_USE;
+enum ms_rc mstx_tl_walk(struct mstx_tl *tl, size_t track, const struct mstx_names *names,
+                        mstx_event_fn fn, void *ctx, struct ms_err *err) MS_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,7 @@
  */
 #include "mstx/tl_import.h"
 #include "mstx/tl_read.h"
+#include "mstx/tl_report.h"
 #include "mstx/tl_schema.h"
 
 #include "probe/base/io.h"
@@ -106,6 +107,21 @@ bool mstx_db_is_stale(const char *path, const char *db)
 
 /* ---- making ----------------------------------------------------------------- */
 
+/* What the first screen of a viewer shows is found once, here. */
+static enum ms_rc add_findings(const char *db, struct ms_err *err)
+{
+    struct mstx_tl *tl;
+    struct mstx_report r;
+    MS_TRY(mstx__tl_open_db(&tl, db, err));
+    enum ms_rc rc = mstx_report_make(tl, false, &r, err);
+    mstx_tl_close(tl);
+    if (rc == MS_OK) {
+        rc = mstx_report_save(&r, db, err);
+        mstx_report_free(&r);
+    }
+    return rc;
+}
+
 enum ms_rc mstx_import(const char *path, const char *db, struct mstx_import_result *result,
                        struct ms_err *err)
 {
@@ -119,6 +135,7 @@ enum ms_rc mstx_import(const char *path, const char *db, struct mstx_import_resu
     default:
         return ms_fail(err, MS_E_NOTFOUND, "%s: there is no such directory", path);
     }
+    MS_TRY(add_findings(db, err));
     result->bytes = stat(db, &st) == 0 ? (uint64_t)st.st_size : 0;
     return MS_OK;
 }

@@ -105,13 +105,13 @@ static enum ms_rc open_ring(struct mstx_proc *p, const char *path, const struct 
         mstx__problem(to, path, &err);
         return MS_OK;
     }
-    struct mstx_segment *slot = ms_vec_push(&p->seg);
-    if (slot == NULL) {
+    bool in_use = s.head.part != 0;
+    struct mstx_segment *slot = in_use ? ms_vec_push(&p->seg) : NULL;
+    if (slot == NULL)
         mstx__segment_close(&s);
-        return MS_E_NOMEM;
-    }
-    *slot = s;
-    return MS_OK;
+    else
+        *slot = s;
+    return slot != NULL || !in_use ? MS_OK : MS_E_NOMEM;
 }
 
 static enum ms_rc open_in(struct mstx_proc *p, const char *dir, const struct mstx_problems *to,

@@ -191,6 +191,17 @@ static const char *state_of(const struct mstx_proc *p)
     return there ? "running" : "killed";
 }
 
+/* A record costs one reading of the clock and about as much again for the rest. */
+static int64_t cost_of(const struct mstx_texts *t, const struct mstx_lanes *l,
+                       struct mstx_host_clock *c)
+{
+    uint64_t ticks;
+    if (__builtin_mul_overflow(2 * l->records, t->clock_cost, &ticks) || ticks > INT64_MAX)
+        return 0;
+    uint64_t from = c->knot.n != 0 ? c->knot.p[0].ticks : 0;
+    return mstx__clock_ns(c, from + ticks) - mstx__clock_ns(c, from);
+}
+
 static void write_process(struct import *im, const struct mstx_proc *p, const struct mstx_texts *t,
                           const struct mstx_lanes *l, struct mstx_host_clock *c, uint32_t id)
 {
@@ -213,6 +224,7 @@ static void write_process(struct import *im, const struct mstx_proc *p, const st
         .events = events,
         .unfinished = l->unfinished,
         .dropped = l->dropped,
+        .cost_ns = cost_of(t, l, c),
     };
     mstx__writer_process(im->w, id, &row);
 }

@@ -8,6 +8,7 @@
  * Texts are fetched when somebody wants them.
  */
 #include "mstx/timeline.h"
+#include "mstx/tl_import.h"
 #include "mstx/tl_pack.h"
 #include "mstx/tl_schema.h"
 
@@ -179,8 +180,9 @@ static enum ms_rc read_tables(struct mstx_tl *tl, struct ms_err *err)
                             err);
 }
 
-static enum ms_rc open_db(struct mstx_tl **out, const char *path, struct ms_err *err)
+enum ms_rc mstx__tl_open_db(struct mstx_tl **out, const char *path, struct ms_err *err)
 {
+    *out = NULL;
     struct mstx_tl *tl = ms_calloc(1, sizeof *tl);
     if (tl == NULL)
         return fail_memory(err);
@@ -202,10 +204,10 @@ enum ms_rc mstx_tl_open(struct mstx_tl **tl, const char *path, struct ms_err *er
 {
     *tl = NULL;
     if (ms_path_kind(path) == MS_KIND_FILE && ms_str_is(ms_path_base(path), MSTX_DB_NAME))
-        return open_db(tl, path, err);
+        return mstx__tl_open_db(tl, path, err);
     char *db;
     MS_TRY(mstx_db_prepare(path, &db, err));
-    enum ms_rc rc = open_db(tl, db, err);
+    enum ms_rc rc = mstx__tl_open_db(tl, db, err);
     ms_free(db);
     return rc;
 }
@@ -583,16 +585,18 @@ enum ms_rc mstx_tl_prev(struct mstx_tl *tl, size_t track, int64_t t, const struc
     return MS_OK;
 }
 
-enum ms_rc mstx_tl_walk(struct mstx_tl *tl, size_t track, mstx_event_fn fn, void *ctx,
-                        struct ms_err *err)
+enum ms_rc mstx_tl_walk(struct mstx_tl *tl, size_t track, const struct mstx_names *names,
+                        mstx_event_fn fn, void *ctx, struct ms_err *err)
 {
     struct level *l;
     MS_TRY(level_0(tl, track, &l, err));
     for (int64_t i = 0; l != NULL && i < l->count; i++) {
         uint32_t n;
-        MS_TRY(read_chunk(tl, l->first + i, NULL, &n, err));
-        for (uint32_t k = 0; k < n; k++)
-            MS_TRY(fn(ctx, &tl->unpacked[k], err));
+        MS_TRY(read_chunk(tl, l->first + i, names, &n, err));
+        for (uint32_t k = 0; k < n; k++) {
+            if (matches(&tl->unpacked[k], names))
+                MS_TRY(fn(ctx, &tl->unpacked[k], err));
+        }
     }
     return MS_OK;
 }

@@ -17,7 +17,7 @@ static const char mstx_db_schema[] =
     " dropped INTEGER);"
     "CREATE TABLE processes(id INTEGER PRIMARY KEY, rank INTEGER, host TEXT, pid INTEGER,"
     " ppid INTEGER, name TEXT, dir TEXT, tool TEXT, state TEXT, start_ns INTEGER, end_ns INTEGER,"
-    " records INTEGER, events INTEGER, unfinished INTEGER, dropped INTEGER);"
+    " records INTEGER, events INTEGER, unfinished INTEGER, dropped INTEGER, cost_ns INTEGER);"
     "CREATE TABLE tracks(id INTEGER PRIMARY KEY, process INTEGER, kind INTEGER, tid INTEGER,"
     " domain TEXT, name TEXT, unit TEXT, events INTEGER, rows INTEGER, start_ns INTEGER,"
     " end_ns INTEGER);"

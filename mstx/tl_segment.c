@@ -152,6 +152,8 @@ static enum ms_rc find_records(struct mstx_segment *s, const struct mstx_problem
 {
     const void *first = s->file.p + MSTX_SEG_HEADER;
     s->rec = first;
+    if (s->head.kind == MSTX_KIND_RING && s->head.part == 0)
+        return MS_OK; /* prepared and not in use yet */
     const uint32_t live_flight = MSTX_SEG_FLIGHT;
     const uint32_t state = s->head.state & (MSTX_SEG_FLIGHT | MSTX_SEG_CLOSED | MSTX_SEG_SNAPSHOT);
     if (s->head.kind == MSTX_KIND_RING && state == live_flight)

@@ -46,9 +46,12 @@ static uint32_t short_command(struct mstx_writer *w, struct ms_str cmdline)
 
 static void take_info(struct mstx_texts *t, struct ms_str text)
 {
-    const struct ms_str cmdline = MS_STR("cmdline=");
+    const struct ms_str cmdline = MS_STR("cmdline="), cost = MS_STR("clock_cost_ticks=");
     if (ms_str_starts(text, cmdline))
         t->process_name = short_command(t->w, ms_str_sub(text, cmdline.n, text.n));
+    else if (ms_str_starts(text, cost) &&
+             !ms_str_u64(ms_str_sub(text, cost.n, text.n), &t->clock_cost))
+        t->clock_cost = 0;
 }
 
 static bool take_entry(struct mstx_texts *t, const struct mstx_entry *e)

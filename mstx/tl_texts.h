@@ -28,6 +28,7 @@ struct mstx_texts {
     mstx_keyed_texts keyed; /* sorted by kind, domain, key */
     mstx_keyed_texts notes;
     uint32_t process_name; /* id in run.db, 0: not said */
+    uint64_t clock_cost;   /* ticks that one reading of the clock took there, 0: not said */
 };
 
 /* Reads all entries; texts that later entries replace are gone. */

@@ -447,7 +447,7 @@ void mstx__writer_process(struct mstx_writer *w, uint32_t id, const struct mstx_
     struct ms_stmt *st = NULL;
     if (w->err.rc != MS_OK ||
         ms_store_prepare(w->store, &st,
-                         "INSERT INTO processes VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                         "INSERT INTO processes VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                          &w->err) != MS_OK)
         return;
     const struct ms_str text[] = {p->name, p->dir, p->tool, p->state};
@@ -456,7 +456,8 @@ void mstx__writer_process(struct mstx_writer *w, uint32_t id, const struct mstx_
                               (int64_t)p->records,
                               (int64_t)p->events,
                               (int64_t)p->unfinished,
-                              (int64_t)p->dropped};
+                              (int64_t)p->dropped,
+                              p->cost_ns};
     ms_stmt_i64(st, 1, id);
     ms_stmt_i64(st, 2, p->rank);
     ms_stmt_str(st, 3, p->host);
@@ -464,7 +465,7 @@ void mstx__writer_process(struct mstx_writer *w, uint32_t id, const struct mstx_
     ms_stmt_i64(st, 5, p->ppid);
     for (int i = 0; i < 4; i++)
         ms_stmt_str(st, 6 + i, text[i]);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 7; i++)
         ms_stmt_i64(st, 10 + i, number[i]);
     run(w, st);
     ms_stmt_free(st);

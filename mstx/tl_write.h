@@ -37,6 +37,7 @@ struct mstx_process_row {
     struct ms_str host, name, dir, tool, state;
     int64_t start_ns, end_ns;
     uint64_t records, events, unfinished, dropped;
+    int64_t cost_ns; /* what recording took, by the measured cost of a clock reading; 0: unknown */
 };
 /* Ids of processes and tracks count from 1. */
 uint32_t mstx__writer_process_id(struct mstx_writer *w);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_mstx: the commands of this folder.  One word here adds
+ * `const struct ms_cmd mstx_cmd_WORD`, which mstx/cmd_WORD.c defines.  The program
+ * declares the list in probe/cli/cmds.h.
+ */
+#include "probe/base/opt.h"
+
+extern const struct ms_cmd *const mstx_cmds[];
+
+#define COMMANDS(X) X(import) X(report)
+
+#define DECLARE(name) extern const struct ms_cmd mstx_cmd_##name;
+COMMANDS(DECLARE)
+#define POINT_TO(name) &mstx_cmd_##name,
+const struct ms_cmd *const mstx_cmds[] = {COMMANDS(POINT_TO) NULL};
