@@ -8,6 +8,7 @@
  * Texts are fetched when somebody wants them.
  */
 #include "mstx/timeline.h"
+#include "mstx/tl_export.h"
 #include "mstx/tl_import.h"
 #include "mstx/tl_pack.h"
 #include "mstx/tl_schema.h"
@@ -599,4 +600,52 @@ enum ms_rc mstx_tl_walk(struct mstx_tl *tl, size_t track, const struct mstx_name
         }
     }
     return MS_OK;
+}
+
+/* ---- cursors ---------------------------------------------------------------- */
+
+struct mstx_cursor {
+    struct mstx_tl *tl;
+    struct level *level; /* NULL: a track without events */
+    int64_t chunk;       /* to read next */
+    uint32_t at, n;
+    struct mstx_event ev[MSTX_CHUNK_MAX];
+};
+
+enum ms_rc mstx__cursor_new(struct mstx_cursor **out, struct mstx_tl *tl, size_t track,
+                            struct ms_err *err)
+{
+    *out = NULL;
+    struct level *l;
+    MS_TRY(level_0(tl, track, &l, err));
+    struct mstx_cursor *c = ms_alloc(sizeof *c);
+    if (c == NULL)
+        return fail_memory(err);
+    c->tl = tl;
+    c->level = l;
+    c->chunk = 0;
+    c->at = c->n = 0;
+    *out = c;
+    return MS_OK;
+}
+
+enum ms_rc mstx__cursor_next(struct mstx_cursor *c, const struct mstx_event **ev,
+                             struct ms_err *err)
+{
+    *ev = NULL;
+    if (c->at == c->n) {
+        if (c->level == NULL || c->chunk == c->level->count)
+            return MS_OK;
+        MS_TRY(read_chunk(c->tl, c->level->first + c->chunk, NULL, &c->n, err));
+        memcpy(c->ev, c->tl->unpacked, c->n * sizeof *c->ev);
+        c->chunk++;
+        c->at = 0;
+    }
+    *ev = &c->ev[c->at++];
+    return MS_OK;
+}
+
+void mstx__cursor_free(struct mstx_cursor *c)
+{
+    ms_free(c);
 }
