@@ -134,7 +134,7 @@ static int64_t along(double slope, uint64_t from, uint64_t to)
 {
     /* Damaged ticks must not leave the range of time; no run lasts for decades. */
     const double most = 2e18;
-    double ns = (double)(int64_t)(to - from) * slope;
+    double ns = (to >= from ? (double)(to - from) : -(double)(from - to)) * slope;
     return (int64_t)(ns > most ? most : ns < -most ? -most : ns);
 }
 

@@ -54,8 +54,8 @@ static inline void maker_head(struct mstx_seg *h, const struct maker *m, uint32_
     h->part = 1;
     h->first_ticks = TICKS_0;
     h->first_calib = (struct mstx_calib){TICKS_0, 5000000000, EPOCH_NS, 20};
-    h->last_calib = (struct mstx_calib){TICKS_0 + 60000000000, 65000000000, EPOCH_NS + 60000000000,
-                                        20};
+    h->last_calib =
+        (struct mstx_calib){TICKS_0 + 60000000000, 65000000000, EPOCH_NS + 60000000000, 20};
     strcpy(h->host, "testhost");
     strcpy(h->tool, "make_capture");
     h->state = MSTX_SEG_CLOSED | MSTX_SEG_LAST;
@@ -188,8 +188,8 @@ static inline void maker_end(struct maker *m)
 /* Many ranges of a few names, nested as training steps are, on one thread: `records` records. */
 static inline void maker_training(struct maker *m, uint32_t ring, uint32_t tid, uint64_t records)
 {
-    static const char *const names[] = {"forward", "backward", "optimizer", "allreduce", "embed",
-                                        "attention", "mlp", "loss"};
+    static const char *const names[] = {"forward", "backward",  "optimizer", "allreduce",
+                                        "embed",   "attention", "mlp",       "loss"};
     uint32_t id[8];
     for (int i = 0; i < 8; i++)
         id[i] = maker_text(m, names[i]);
