@@ -69,8 +69,8 @@ static enum ms_rc find_in_process(struct mstx_report *r, struct ms_stmt *st, str
         f = add(r, "unfinished", MSTX_INFO_FINDING, rank, (double)unfinished);
         if (f == NULL)
             return fail_memory(err);
-        snprintf(f->text, sizeof f->text, "%s has %" PRId64 " ranges that never ended", who,
-                 unfinished);
+        snprintf(f->text, sizeof f->text, "%s has %" PRId64 " range%s that never ended", who,
+                 unfinished, unfinished == 1 ? "" : "s");
     }
     if (ms_str_is(ms_stmt_get_str(st, 4), "killed")) {
         f = add(r, "killed", MSTX_WARNING_FINDING, rank, 1);

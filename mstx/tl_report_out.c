@@ -100,11 +100,37 @@ static void text_steps(struct mstx_tl *tl, const struct mstx_report *r, size_t m
     ms_free(step);
 }
 
+/* Names come from the program: what would move the cursor is shown as a dot, what is long is cut. */
+static void put_cell(struct ms_buf *out, struct ms_str s, unsigned width)
+{
+    unsigned cells = 0;
+    uint32_t at = 0;
+    while (at < s.n && cells < width) {
+        unsigned n = ms_utf8_len(s.p + at, s.n - at);
+        bool is_control = n == 0 || (unsigned char)s.p[at] < 0x20 || s.p[at] == 0x7F ||
+                          (n == 2 && (unsigned char)s.p[at] == 0xC2 &&
+                           (unsigned char)s.p[at + 1] < 0xA0);
+        bool is_cut = cells + 3 == width && s.n - at > 3;
+        if (is_cut) {
+            ms_buf_puts(out, "...");
+            return;
+        }
+        ms_buf_put(out, is_control ? "." : s.p + at, is_control ? 1 : n);
+        at += n != 0 ? n : 1;
+        cells++;
+    }
+    for (; cells < width; cells++)
+        ms_buf_putc(out, ' ');
+}
+
 static void text_name(const struct mstx_name_row *r, struct ms_buf *out)
 {
     char total[24], mean[24], p50[24], p99[24], max[24];
-    ms_buf_printf(out, "  %-14.*s %-32.*s %9" PRIu64, MS_STR_ARG(r->domain), MS_STR_ARG(r->name),
-                  r->events);
+    ms_buf_puts(out, "  ");
+    put_cell(out, r->domain, 14);
+    ms_buf_putc(out, ' ');
+    put_cell(out, r->name, 32);
+    ms_buf_printf(out, " %9" PRIu64, r->events);
     if (r->marks == r->events)
         ms_buf_puts(out, "  marks\n");
     else
