@@ -35,7 +35,7 @@ obj   = $(patsubst %.c,$(B)/%.o,$(1))
 LAYERS := base probe mstx compare viz web
 SRC_base    := $(wildcard probe/base/*.c)
 SRC_probe   := $(call src,probe)
-SRC_mstx    := $(call src,mstx)
+SRC_mstx    := $(filter-out $(wildcard mstx/dropin_*.c mstx/py_*.c),$(call src,mstx))
 SRC_compare := $(call src,compare)
 SRC_viz     := $(call src,viz) $(wildcard viz/model/*.c)
 SRC_web     := $(call src,web)
@@ -46,13 +46,19 @@ BASE_CLI   := probe/base/conf.c probe/base/store.c probe/base/opt.c probe/base/c
               probe/base/nearest.c
 BASE_RT    := $(filter-out $(BASE_CLI),$(SRC_base))
 SO_MSPROBE := $(BASE_RT) $(SRC_probe)
+# The recorder needs not even base: it allocates nothing and calls little.
+SO_MSTX    := $(wildcard mstx/rt_*.c)
+MSTX_LIBS  := $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so $(B)/dropin/libmspti.so
 
 # Linked top-down; a folder without sources yet makes no archive.
 LIBS := $(foreach l,web viz compare mstx probe base,$(if $(SRC_$(l)),$(B)/lib$(l).a))
 
 TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/test_*.c))
 FUZZ    := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz_*.c))
+TOOLS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/tool_*.c))
 BENCH   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench_*.c))
+# Programs that the tests of the recorder run; with them a library that marks.
+RT_APPS := $(addprefix $(B)/tests/rt/,app app_old app_router image.so)
 SAMPLES := $(patsubst %.c,$(B)/%,$(wildcard samples/*.c))
 MAN     := $(wildcard */*.1 */*.3 */*.5)
 
@@ -63,7 +69,7 @@ MAN     := $(wildcard */*.1 */*.3 */*.5)
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(B)/msprobe $(B)/libmsprobe.so ## build the program and the libraries
+all: $(B)/msprobe $(B)/libmsprobe.so $(MSTX_LIBS) ## build the program and the libraries
 
 $(B)/%.o: %.c Makefile
 	$(say) CC $<
@@ -90,12 +96,49 @@ $(B)/libmsprobe.so: $(call obj,$(SO_MSPROBE))
 	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -o $@ $^ -lm
 	$(Q)ln -sf $(@F) $@.0
 
+# Thread-local storage that a preloaded library has room for; names by mstx/exports.map alone.
+$(call obj,$(SO_MSTX)): ALL_CFLAGS += -ftls-model=initial-exec
+$(B)/libmstx.so: $(call obj,$(SO_MSTX)) mstx/exports.map
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,--version-script=mstx/exports.map -o $@ $(filter %.o,$^)
+	$(Q)ln -sf $(@F) $@.0
+
+# Real files under the vendor's names: thin doors to the one recorder beside them.
+$(B)/dropin/libmspti.so: $(B)/mstx/dropin_mspti.o
+$(B)/dropin/%.so: $(B)/mstx/dropin_forward.o $(B)/libmstx.so
+	$(say) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-z,nodelete -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..' \
+	  -o $@ $(filter %.o,$^) -L$(B) -lmstx
+
 $(B)/tests/test_%: $(B)/tests/test_%.o $(LIBS)
 	$(say) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CHECK_LIBS) $(DEP_LIBS) $(TEST_LIBS_$*)
-TEST_LIBS_stats := -lz
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(CHECK_LIBS) $(DEP_LIBS) \
+	  $(TEST_LIBS_$*)
+TEST_LIBS_crc := -lz
+$(B)/tests/test_dump: $(B)/tests/gen/big_dump.o
 
-$(B)/tests/bench_%: $(B)/tests/bench_%.o $(LIBS)
+# Programs and libraries that the tests of the recorder run; built from one file each, so that
+# they hold nothing but what the test is about.
+$(B)/tests/test_rt $(B)/tests/bench_mstx: | $(RT_APPS) $(MSTX_LIBS)
+RT_CC = mkdir -p $(@D) && $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -MMD -MP -MF $@.d
+$(B)/tests/rt/app_old: RT_DEFS := -DPROTO_OLD
+$(B)/tests/rt/app_router: RT_DEFS := -DPROTO_ROUTER
+$(B)/tests/rt/app $(B)/tests/rt/app_old $(B)/tests/rt/app_router: tests/rt/app.c
+	$(say) LD $@
+	$(Q)$(RT_CC) $(RT_DEFS) -o $@ $<
+$(B)/tests/rt/image3.o: tests/rt/image3.cpp
+	$(say) CXX $<
+	$(Q)mkdir -p $(@D) && $(CXX) -std=c++11 -I. -fPIC -fvisibility=hidden -Wall -Wextra -O2 -MMD -MP -c -o $@ $<
+$(B)/tests/rt/image.so: $(addprefix $(B)/tests/rt/,image.o image2.o image3.o)
+	$(say) LD $@
+	$(Q)$(CXX) $(ALL_LDFLAGS) -shared -o $@ $^
+
+$(B)/tests/tool_%: $(B)/tests/tool_%.o $(LIBS)
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS)
+
+$(B)/tests/bench_%: $(B)/tests/bench_%.o $(B)/tests/gen/big_dump.o $(LIBS)
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(TEST_LIBS_$*)
 
@@ -117,7 +160,7 @@ deps: ## install the packages that are missing (Debian, Ubuntu)
 # pkg-config is asked when make starts, so what needs packages starts a second make.
 test: deps ## install what is missing, build, run every test
 	@$(MAKE) --no-print-directory check
-check: all $(TESTS) $(FUZZ) $(SAMPLES) layers ## run every test with what is installed
+check: all $(TESTS) $(TOOLS) $(FUZZ) $(SAMPLES) layers ## run every test with what is installed
 	@B=$(B) PYTHON=$(PYTHON) sh tests/run.sh
 
 demo: deps ## install what is missing, build, make two small dumps and say what is in them
@@ -140,7 +183,7 @@ fuzz-run: $(FUZZ)
 bench: all $(BENCH) ## measure the figures of the README
 	@B=$(B) PYTHON=$(PYTHON) sh tests/bench.sh
 analyze: ## static analysis: gcc -fanalyzer, cppcheck, clang-tidy
-	@CPPFLAGS="$(ALL_CPPFLAGS) $(DEP_CFLAGS)" sh tests/analyze.sh
+	@PKG_CONFIG=$(PKG_CONFIG) sh tests/analyze.sh
 layers: ## check who includes whom
 	@sh tests/layers.sh
 docs: all ## check man pages and that every option has its place in one

@@ -49,6 +49,9 @@
  *   written by a signal handler may stand behind the one it interrupted with smaller
  *   ticks.  Different rings are merged by ticks.
  *
+ *   part 0: a file that was prepared and is not in use yet; skip it.  tid and first_ticks are
+ *   written when a segment is taken into use, before part.
+ *
  *   part counts the segments of a ring from 1 without gaps in the order of time.  Without a
  *   flight recorder it equals the number in the name.  A flight recorder reuses its files:
  *   the name keeps its number, part goes on rising.  Reuse is: part = 0; head = 0; the rest;
@@ -458,8 +461,9 @@ enum mstx_command {
 
 /*
  * A request: lock the file (flock), wait until done == request, write command and text, then
- * request + 1 (release), and wake `request` as a futex; wait until done == request.  The helper
- * thread of the process answers within a millisecond on the same host, a second elsewhere.
+ * request + 1 (release), add 1 to bell and wake bell as a shared futex; wait until
+ * done == request.  The helper thread of the process answers within milliseconds on the same
+ * host, within a second elsewhere.
  */
 struct mstx_control {
     char magic[8]; /* MSTX_SEG_MAGIC: bytes 0..63 mean what they mean in struct mstx_seg */
@@ -469,9 +473,10 @@ struct mstx_control {
     uint32_t kind; /* MSTX_KIND_CONTROL */
     uint32_t pid;
     uint32_t zero_a[8];
-    uint32_t request; /* futex word */
+    uint32_t request; /* counts requests */
     uint32_t command; /* enum mstx_command */
-    uint32_t zero_b[14];
+    uint32_t bell;    /* futex the helper thread sleeps on */
+    uint32_t zero_b[13];
     uint32_t done;   /* equals request when the answer is there */
     uint32_t result; /* 0, or an errno */
     uint32_t recording;

@@ -59,15 +59,19 @@ static enum ms_rc add_problem(struct probe_dump *d, struct ms_err *err, const ch
 static enum ms_rc join_twice(struct probe_dump *d, const struct probe__named_node *n, uint32_t id,
                              unsigned flags, struct ms_err *err)
 {
+    /* The name as the file has it: no character in it can break a line. */
+    struct ms_jread at;
+    ms_jread_init(&at, d->file.p + n->node.off, d->file.n - n->node.off, 0);
+    ms_jread_next(&at);
     if (!(flags & PROBE_OPEN_TOLERANT)) {
-        struct ms_jread at = {.file = d->file.p, .tok = d->file.p + n->node.off};
-        ms_jread_reject(&at, err, "record '%.*s' appears twice", MS_STR_ARG(n->name));
-        ms_err_hint(err, "two runs may have written here; use --tolerant to keep the later one");
+        at.file = d->file.p;
+        ms_jread_reject(&at, err, "record '%.*s' appears twice", MS_STR_ARG(at.text));
+        ms_err_hint(err, "two runs may have written here; --tolerant keeps the later one");
         return MS_E_FORMAT;
     }
     d->nodes.p[id] = n->node;
     return add_problem(d, err, "record '%.*s' appears twice, the later one counts",
-                       MS_STR_ARG(n->name));
+                       MS_STR_ARG(at.text));
 }
 
 static bool in_file(const struct probe_dump *d, struct ms_str s)
@@ -142,14 +146,32 @@ static enum ms_rc join_part(struct probe_dump *d, struct probe__flat *part, unsi
         uint32_t id;
         struct probe__named_node *n = &part->nodes.p[i];
         rc = join_node(d, n, (uint32_t)row_base, flags, &id, err);
-        struct probe_row *row = d->rows.p + n->node.first_row;
-        for (uint32_t k = 0; k < n->node.nrows && rc == MS_OK; k++, row++) {
+        for (uint32_t k = 0; k < n->node.nrows && rc == MS_OK; k++) {
+            struct probe_row *row = &d->rows.p[n->node.first_row + k];
             row->node = id;
             row->path = path_of[row->path];
         }
     }
     ms_free(path_of);
     return rc;
+}
+
+/* Rows of records that a later one of the same name replaced go; the rest moves up. */
+static void drop_replaced_rows(struct probe_dump *d)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < d->rows.n;) {
+        struct probe_node *node = &d->nodes.p[d->rows.p[i].node];
+        if (i != node->first_row) {
+            i++;
+            continue;
+        }
+        memmove(d->rows.p + kept, d->rows.p + i, node->nrows * sizeof *d->rows.p);
+        node->first_row = (uint32_t)kept;
+        kept += node->nrows;
+        i += node->nrows;
+    }
+    d->rows.n = kept;
 }
 
 /* ---- reading `data` --------------------------------------------------- */
@@ -195,8 +217,8 @@ static enum ms_rc read_part(void *ctx, size_t i, unsigned worker, struct ms_err 
     enum ms_jtok stop;
     ms_jread_init_part(&r, ps->dump->file.p, ps->data + ps->cut[i], ps->cut[i + 1] - ps->cut[i],
                        i + 1 == ps->n, 0);
-    MS_TRY(probe__flat_init(&ps->flat[i], ps->dump->file.p, ms_str_is(ps->dump->level, "debug"),
-                            err));
+    MS_TRY(
+        probe__flat_init(&ps->flat[i], ps->dump->file.p, ms_str_is(ps->dump->level, "debug"), err));
     return probe__flat_read(&ps->flat[i], &r, &stop, err);
 }
 
@@ -261,6 +283,8 @@ static enum ms_rc read_in_one(struct probe_dump *d, struct ms_jread *r, unsigned
     enum ms_rc rc = probe__flat_read(&f, r, &stop, err);
     if (rc == MS_OK)
         rc = join_part(d, &f, flags, err);
+    if (rc == MS_OK && d->problems.n != 0)
+        drop_replaced_rows(d);
     probe__flat_free(&f);
     return rc;
 }
@@ -338,7 +362,7 @@ static enum ms_rc read_document(struct probe_dump *d, struct ms_jread *r, struct
     enum ms_jtok tok = ms_jread_next(r);
     if (tok == MS_J_ERR)
         return ms_jread_fail(r, err);
-    if (tok != MS_J_OBJ)
+    if (tok != MS_J_OBJ && !r->truncated)
         return not_a_dump(r, err, "expected an object with the key \"data\"");
     while ((tok = ms_jread_next(r)) == MS_J_KEY) {
         struct ms_str key = r->text;
@@ -396,13 +420,26 @@ static enum probe_mode mode_of(const struct probe_dump *d)
     return PROBE_MODE_SUMMARY;
 }
 
+/* What to do about text that is no JSON. */
+static void hint_at_remedy(const struct probe_dump *d, const struct ms_jread *r, struct ms_err *err)
+{
+    if (d->file.n == 0)
+        ms_err_hint(err, "the program that dumps wrote nothing yet, or was killed; run it again");
+    else if (r->truncated)
+        ms_err_hint(err, "--tolerant reads the records that are complete");
+    else
+        ms_err_hint(err, "damaged, or written by another tool; copy or dump it again");
+}
+
 static enum ms_rc read_all(struct probe_dump *d, struct ms_pool *pool, unsigned flags,
                            struct ms_err *err)
 {
     struct ms_jread r;
-    ms_jread_init(&r, d->file.p, d->file.n,
-                  flags & PROBE_OPEN_TOLERANT ? MS_JREAD_TOLERANT : 0);
-    MS_TRY(read_document(d, &r, pool, flags, err));
+    ms_jread_init(&r, d->file.p, d->file.n, flags & PROBE_OPEN_TOLERANT ? MS_JREAD_TOLERANT : 0);
+    enum ms_rc rc = read_document(d, &r, pool, flags, err);
+    if (rc == MS_E_FORMAT && r.bad_why != NULL)
+        hint_at_remedy(d, &r, err);
+    MS_TRY(rc);
     if (r.truncated)
         MS_TRY(add_problem(d, err, "cut off; %zu complete records were read", d->nodes.n));
     ms_vec_trim(&d->rows);
@@ -484,16 +521,33 @@ void probe_row_leaf(const struct probe_dump *d, const struct probe_row *r, struc
     probe_leaf_parse(leaf, json, (enum probe_leaf_kind)r->kind);
 }
 
+/* The data file's name without its extension; false when the leaf has an empty one. */
+static bool put_file_stem(const struct probe_dump *d, const struct probe_row *r, struct ms_buf *out)
+{
+    struct probe_leaf leaf;
+    struct ms_jread quoted;
+    struct ms_buf scratch = {.max = out->max};
+    struct ms_str name;
+    probe_row_leaf(d, r, &leaf);
+    if (leaf.data_name.n == 0)
+        return false;
+    ms_jread_init(&quoted, leaf.data_name.p - 1, (size_t)leaf.data_name.n + 2, 0);
+    ms_jread_next(&quoted);
+    if (ms_jread_text(&quoted, &scratch, &name, NULL) == MS_OK) {
+        int64_t dot = ms_str_rfind(name, '.');
+        ms_buf_str(out, dot > 0 ? ms_str_sub(name, 0, (uint32_t)dot) : name);
+    } else {
+        out->bad = scratch.bad;
+    }
+    ms_buf_free(&scratch);
+    return true;
+}
+
 void probe_row_name(const struct probe_dump *d, const struct probe_row *r, struct ms_buf *out)
 {
     ms_buf_clear(out);
-    if (r->flags & PROBE_LEAF_HAS_DATA_NAME) {
-        struct probe_leaf leaf;
-        probe_row_leaf(d, r, &leaf);
-        int64_t dot = ms_str_rfind(leaf.data_name, '.');
-        ms_buf_str(out, dot > 0 ? ms_str_sub(leaf.data_name, 0, (uint32_t)dot) : leaf.data_name);
+    if ((r->flags & PROBE_LEAF_HAS_DATA_NAME) != 0 && put_file_stem(d, r, out))
         return;
-    }
     struct ms_str path = probe_row_path(d, r);
     ms_buf_str(out, probe_node_name(d, r->node));
     if (path.n != 0)

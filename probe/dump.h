@@ -19,18 +19,7 @@
 #include "probe/base/pool.h"
 #include "probe/leaf.h"
 #include "probe/name.h"
-
-/* Where in a record a row comes from, in the order rows are listed. */
-enum probe_section {
-    PROBE_SEC_INPUT_ARGS,
-    PROBE_SEC_INPUT_KWARGS,
-    PROBE_SEC_INPUT,
-    PROBE_SEC_OUTPUT,
-    PROBE_SEC_PARAMETERS,
-    PROBE_SEC_PGRAD,
-    PROBE_SEC_DEBUG,
-    PROBE_SECTIONS
-};
+#include "probe/probe.h"
 
 struct probe_row {
     uint64_t off;  /* of the leaf's JSON in the file */
@@ -52,8 +41,6 @@ struct probe_node {
     uint32_t first_row, nrows;
     uint8_t kind, dir, flags; /* enum probe_node_kind, probe_dir, probe_node_flags */
 };
-
-enum probe_framework { PROBE_FW_UNKNOWN, PROBE_FW_PYTORCH, PROBE_FW_MINDSPORE, PROBE_FW_MINDTORCH };
 
 /* What can be compared: both sides of a comparison must agree. */
 enum probe_mode { PROBE_MODE_SUMMARY, PROBE_MODE_MD5, PROBE_MODE_TENSOR, PROBE_MODE_STRUCTURE };

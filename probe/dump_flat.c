@@ -86,7 +86,10 @@ static enum ms_rc push_key(struct probe__flat *f, const struct ms_jread *r, stru
     MS_TRY(ms_jread_text(r, &f->scratch, &key, err));
     ms_buf_putc(&f->path, '.');
     ms_buf_str(&f->path, key);
-    return MS_OK;
+    if (f->path.bad != MS_E_LIMIT)
+        return MS_OK;
+    return ms_jread_reject(r, err, "keys that lead to a value are longer than %d bytes",
+                           PATH_MAX_BYTES);
 }
 
 /* ---- values ----------------------------------------------------------- */

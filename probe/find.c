@@ -117,12 +117,15 @@ static enum ms_rc add_ranks_of(struct probe_places *ps, const char *dir, const s
         const char *sub = join(ps, dir, d->names.p[i]);
         if (sub == NULL)
             return no_memory(err);
-        if (ms_path_kind(sub) != MS_KIND_DIR)
+        enum ms_kind what = ms_path_kind(sub);
+        if (what == MS_KIND_NONE)
+            MS_TRY(add_note(ps, err, "%s: a link that leads nowhere", sub));
+        if (what != MS_KIND_DIR)
             continue;
         if (kind == DIR_PROC) {
             rank = *next_rank;
-            MS_TRY(add_note(ps, err, "%s: rank not known, taken as rank %lld", sub,
-                            (long long)rank));
+            MS_TRY(
+                add_note(ps, err, "%s: rank not known, taken as rank %lld", sub, (long long)rank));
         }
         MS_TRY(add_rank(ps, sub, part, step, rank, err));
         if (rank >= *next_rank)
@@ -131,15 +134,20 @@ static enum ms_rc add_ranks_of(struct probe_places *ps, const char *dir, const s
     return MS_OK;
 }
 
+static enum ms_rc add_ranks(struct probe_places *ps, const char *dir, const struct ms_dir *d,
+                            const char *part, int64_t step, struct ms_err *err)
+{
+    int64_t next_rank = 0;
+    MS_TRY(add_ranks_of(ps, dir, d, DIR_RANK, part, step, &next_rank, err));
+    return add_ranks_of(ps, dir, d, DIR_PROC, part, step, &next_rank, err);
+}
+
 static enum ms_rc add_step(struct probe_places *ps, const char *dir, const char *part, int64_t step,
                            struct ms_err *err)
 {
     struct ms_dir d;
-    int64_t next_rank = 0;
     MS_TRY(ms_dir_list(&d, dir, err));
-    enum ms_rc rc = add_ranks_of(ps, dir, &d, DIR_RANK, part, step, &next_rank, err);
-    if (rc == MS_OK)
-        rc = add_ranks_of(ps, dir, &d, DIR_PROC, part, step, &next_rank, err);
+    enum ms_rc rc = add_ranks(ps, dir, &d, part, step, err);
     ms_dir_free(&d);
     return rc;
 }
@@ -158,17 +166,6 @@ static enum ms_rc add_root(struct probe_places *ps, const char *dir, const struc
             MS_TRY(add_step(ps, sub, part, step, err));
     }
     return MS_OK;
-}
-
-static bool has_kind(const struct ms_dir *d, enum dir_kind a, enum dir_kind b)
-{
-    int64_t number;
-    for (size_t i = 0; i < d->names.n; i++) {
-        enum dir_kind k = kind_of(d->names.p[i], &number);
-        if (k == a || k == b)
-            return true;
-    }
-    return false;
 }
 
 /* Number in the last part of a path of this kind, else -1. */
@@ -214,12 +211,11 @@ static enum ms_rc find_in_dir(struct probe_places *ps, const char *dir, struct m
     if (json != NULL)
         return add_place(ps, place_of(ps, dir, json), err);
     MS_TRY(ms_dir_list(&d, dir, err));
-    enum ms_rc rc;
-    if (has_kind(&d, DIR_RANK, DIR_PROC))
-        rc = add_step(ps, dir, "", number_in(ms_path_base(dir), DIR_STEP), err);
-    else if (has_kind(&d, DIR_STEP, DIR_STEP))
+    /* A step directory, a root, a split root: whichever of them has dumps. */
+    enum ms_rc rc = add_ranks(ps, dir, &d, "", number_in(ms_path_base(dir), DIR_STEP), err);
+    if (rc == MS_OK && ps->list.n == 0)
         rc = add_root(ps, dir, &d, "", err);
-    else
+    if (rc == MS_OK && ps->list.n == 0)
         rc = find_in_split(ps, dir, err);
     ms_dir_free(&d);
     return rc;

@@ -23,7 +23,7 @@ static struct ms_str pop(struct ms_str *s)
 static int64_t call_of(struct ms_str digits)
 {
     int64_t call;
-    return ms_str_i64(digits, &call) && call >= 0 ? call : -1;
+    return ms_str_all_digits(digits) && ms_str_i64(digits, &call) ? call : -1;
 }
 
 /* Split what is left of the name into prefix and path. */
@@ -67,6 +67,8 @@ static bool parse_pgrad(struct probe_name *n, struct ms_str rest, struct ms_str 
         if (n->call < 0 || !ms_str_is(pop(&rest), "parameters_grad"))
             return false;
     }
+    if (rest.n == 0)
+        return false;
     n->kind = PROBE_NODE_PGRAD;
     n->dir = PROBE_BACKWARD;
     set_path(n, rest);

@@ -14,6 +14,7 @@
 enum { TEXT_MAX = 1 << 20 };
 #define STACK_MAX ((size_t)10 << 30)
 
+/* What a group without frames has. */
 static const char no_frames[] = "[]";
 
 static enum ms_rc no_memory(struct ms_err *err)
@@ -30,8 +31,9 @@ static enum ms_rc add_name(struct probe_stacks *s, const struct ms_jread *r, str
     MS_TRY(ms_jread_text(r, scratch, &name, err));
     uint32_t id = r->escaped ? ms_map_put_copy(&s->names, name, s->arena, &added)
                              : ms_map_put(&s->names, name, &added);
-    uint32_t *slot = id == MS_MAP_NONE ? NULL : added ? ms_vec_push(&s->stack_of)
-                                                      : &s->stack_of.p[id];
+    uint32_t *slot = id == MS_MAP_NONE ? NULL
+                     : added           ? ms_vec_push(&s->stack_of)
+                                       : &s->stack_of.p[id];
     if (slot == NULL)
         return no_memory(err);
     *slot = (uint32_t)s->frames.n;
@@ -60,13 +62,15 @@ static enum ms_rc pass_frames(struct ms_jread *r, enum ms_jtok tok, struct ms_er
     return MS_OK;
 }
 
-/* The names of a group, whose opening bracket was the last token. */
-static enum ms_rc take_names(struct probe_stacks *s, struct ms_jread *r, struct ms_buf *scratch,
+/* The names of a group, whose opening bracket was the last token; taken into s unless that is NULL. */
+static enum ms_rc pass_names(struct probe_stacks *s, struct ms_jread *r, struct ms_buf *scratch,
                              struct ms_err *err)
 {
     enum ms_jtok tok;
-    while ((tok = ms_jread_next(r)) == MS_J_STR)
-        MS_TRY(add_name(s, r, scratch, err));
+    while ((tok = ms_jread_next(r)) == MS_J_STR) {
+        if (s != NULL)
+            MS_TRY(add_name(s, r, scratch, err));
+    }
     if (tok == MS_J_ERR)
         return ms_jread_fail(r, err);
     if (tok != MS_J_ARR_END && !r->truncated)
@@ -74,25 +78,30 @@ static enum ms_rc take_names(struct probe_stacks *s, struct ms_jread *r, struct 
     return MS_OK;
 }
 
-/* Names, then frames; the outer list ends behind them. */
+/* Names, then frames; the outer list ends behind them.  Nothing is taken before all of it has been
+ * seen, so a group that the end of the text falls into leaves no trace. */
 static enum ms_rc take_group(struct probe_stacks *s, struct ms_jread *r, struct ms_buf *scratch,
                              struct ms_err *err)
 {
-    MS_TRY(take_names(s, r, scratch, err));
+    struct ms_jread names = *r;
+    const char *to = no_frames + 2;
+    MS_TRY(pass_names(NULL, r, scratch, err));
     enum ms_jtok tok = ms_jread_next(r);
-    const char *from = r->tok;
+    const char *from = no_frames;
     if (tok == MS_J_ARR) {
+        from = r->tok;
         MS_TRY(pass_frames(r, ms_jread_next(r), err));
-        MS_TRY(add_frames(s, from, r->at, err));
+        to = r->at;
         tok = ms_jread_next(r);
-    } else {
-        MS_TRY(add_frames(s, no_frames, no_frames + 2, err));
     }
     if (tok == MS_J_ERR)
         return ms_jread_fail(r, err);
-    if (tok != MS_J_ARR_END && !r->truncated)
+    if (r->truncated)
+        return MS_OK;
+    if (tok != MS_J_ARR_END)
         return ms_jread_reject(r, err, "expected [names, frames]");
-    return MS_OK;
+    MS_TRY(pass_names(s, &names, scratch, err));
+    return add_frames(s, from, to, err);
 }
 
 static enum ms_rc take_entry(struct probe_stacks *s, struct ms_jread *r, struct ms_buf *scratch,

@@ -10,6 +10,7 @@
 #ifndef PROBE_TENSOR_H
 #define PROBE_TENSOR_H
 
+#include "probe/base/crc.h"
 #include "probe/base/dtype.h"
 #include "probe/base/io.h"
 #include "probe/base/stats.h"
@@ -33,11 +34,14 @@ struct probe_tensor {
     uint64_t count;                  /* product of shape */
     const void *data;                /* element 0, in this machine's byte order; NULL when empty */
     bool contiguous;                 /* C order without gaps: data[0 .. count) */
-    bool has_crc;                    /* crc is that of exactly these contiguous bytes */
+    bool has_crc; /* crc is what the file says of exactly these contiguous bytes */
     uint32_t crc;
     struct ms_file file; /* internal, as are all below */
     void *copy;
 };
+
+/* The kind of a file that begins with these bytes; a few hundred are enough. */
+enum probe_file_kind probe_tensor_sniff(const void *p, size_t n);
 
 /* max_bytes refuses larger files.  On failure t is empty and the error names the path. */
 enum ms_rc probe_tensor_open(struct probe_tensor *t, const char *path, size_t max_bytes,
@@ -54,11 +58,18 @@ const void *probe_tensor_elements(const struct probe_tensor *t, uint64_t from, u
 /* One pass over all of it. */
 void probe_tensor_stats(const struct probe_tensor *t, struct ms_stats *s);
 
-/* Write contiguous data, C order.  bf16 and fp8 widen to float32 in .npy, which has no such type.
- * The .pt form is what torch.load(weights_only=True) accepts. */
+/* Read all bytes to compare them with the stored CRC; fine when there is none. */
+enum ms_rc probe_tensor_verify(const struct probe_tensor *t, struct ms_err *err) MS_MUST_USE;
+
+/* Write contiguous data, C order; the file appears complete or not at all.  bf16, fp8 and complex32
+ * widen to float32 or complex64 in .npy, which has no such types.  The .pt form is, byte for byte,
+ * that of torch 1.13 for the types it has, and what torch.load(weights_only=True) accepts. */
 enum ms_rc probe_npy_write(const char *path, enum ms_dtype t, const uint64_t *shape, uint32_t ndim,
                            const void *data, struct ms_err *err) MS_MUST_USE;
 enum ms_rc probe_pt_write(const char *path, enum ms_dtype t, const uint64_t *shape, uint32_t ndim,
                           const void *data, struct ms_err *err) MS_MUST_USE;
+/* The same for a tensor of any strides, without a copy of it; as is PROBE_FILE_NPY or _PT. */
+enum ms_rc probe_tensor_write(const struct probe_tensor *t, const char *path,
+                              enum probe_file_kind as, struct ms_err *err) MS_MUST_USE;
 
 #endif

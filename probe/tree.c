@@ -46,63 +46,71 @@ static enum ms_rc wrong_value(const struct ms_jread *r, struct ms_err *err)
     return ms_jread_reject(r, err, "expected a parent's name, null, or [name, micro step]");
 }
 
-/* The parent named by the current token. */
-static enum ms_rc take_parent(struct probe_tree *t, const struct ms_jread *r, enum ms_jtok tok,
-                              uint32_t child, struct ms_buf *scratch, struct ms_err *err)
+/* A value as the text has it: the reader stands at the parent's name when there is one. */
+struct entry {
+    struct ms_jread parent;
+    bool has_parent;
+    int64_t micro;
+};
+
+static enum ms_rc read_parent(struct entry *e, const struct ms_jread *r, enum ms_jtok tok,
+                              struct ms_err *err)
 {
-    uint32_t parent = MS_MAP_NONE;
-    if (tok == MS_J_STR && r->text.n != 0)
-        MS_TRY(node_of(t, r, scratch, &parent, err));
-    else if (tok != MS_J_STR && tok != MS_J_NULL)
+    if (tok == MS_J_ERR)
+        return ms_jread_fail(r, err);
+    if (tok != MS_J_STR && tok != MS_J_NULL && !r->truncated)
         return wrong_value(r, err);
-    t->nodes.p[child].parent = parent;
+    e->has_parent = tok == MS_J_STR && r->text.n != 0;
+    e->parent = *r;
     return MS_OK;
 }
 
-static enum ms_rc take_pair(struct probe_tree *t, struct ms_jread *r, uint32_t child,
-                            struct ms_buf *scratch, struct ms_err *err)
+/* [parent, micro step], whose bracket was the last token. */
+static enum ms_rc read_pair(struct entry *e, struct ms_jread *r, struct ms_err *err)
 {
-    int64_t micro = 0;
+    MS_TRY(read_parent(e, r, ms_jread_next(r), err));
     enum ms_jtok tok = ms_jread_next(r);
-    if (tok != MS_J_ERR)
-        MS_TRY(take_parent(t, r, tok, child, scratch, err));
-    if (tok != MS_J_ERR)
-        tok = ms_jread_next(r);
     if (tok == MS_J_NUM) {
-        if (!ms_jread_i64(r, &micro) || micro < 0 || micro > INT32_MAX)
+        if (!ms_jread_i64(r, &e->micro) || e->micro < 0 || e->micro > INT32_MAX)
             return ms_jread_reject(r, err, "expected a micro step, 0 or more");
         tok = ms_jread_next(r);
     }
     if (tok == MS_J_ERR)
         return ms_jread_fail(r, err);
-    if (tok != MS_J_ARR_END)
-        return wrong_value(r, err);
-    t->nodes.p[child].micro_step = (uint32_t)micro;
-    return MS_OK;
+    return tok == MS_J_ARR_END || r->truncated ? MS_OK : wrong_value(r, err);
 }
 
+static enum ms_rc take_micro_steps(struct probe_tree *t, struct ms_jread *r, struct ms_err *err)
+{
+    enum ms_jtok tok = ms_jread_next(r);
+    if (tok == MS_J_ERR)
+        return ms_jread_fail(r, err);
+    if (r->truncated || (tok == MS_J_NUM && ms_jread_i64(r, &t->micro_steps)))
+        return MS_OK;
+    return ms_jread_reject(r, err, "expected a number of micro steps");
+}
+
+/* The key is the last token.  An entry that the end of the text falls into leaves no trace. */
 static enum ms_rc take_member(struct probe_tree *t, struct ms_jread *r, struct ms_buf *scratch,
                               struct ms_err *err)
 {
     uint32_t child;
-    if (ms_str_is(r->text, "megatron_micro_step_number")) {
-        enum ms_jtok count = ms_jread_next(r);
-        if (count != MS_J_NUM || !ms_jread_i64(r, &t->micro_steps))
-            return count == MS_J_ERR ? ms_jread_fail(r, err)
-                                     : ms_jread_reject(r, err, "expected a number of micro steps");
-        return MS_OK;
-    }
-    MS_TRY(node_of(t, r, scratch, &child, err));
-    if (t->nodes.p[child].listed)
-        return ms_jread_reject(r, err, "node '%.*s' appears twice", MS_STR_ARG(r->text));
+    uint32_t parent = MS_MAP_NONE;
+    struct ms_jread key = *r;
+    struct entry e = {.has_parent = false};
+    if (ms_str_is(r->text, "megatron_micro_step_number"))
+        return take_micro_steps(t, r, err);
     enum ms_jtok tok = ms_jread_next(r);
-    if (tok == MS_J_ERR)
-        return ms_jread_fail(r, err);
-    if (r->truncated) /* the entry is incomplete */
+    MS_TRY(tok == MS_J_ARR ? read_pair(&e, r, err) : read_parent(&e, r, tok, err));
+    if (r->truncated)
         return MS_OK;
-    t->nodes.p[child].listed = true;
-    return tok == MS_J_ARR ? take_pair(t, r, child, scratch, err)
-                           : take_parent(t, r, tok, child, scratch, err);
+    MS_TRY(node_of(t, &key, scratch, &child, err));
+    if (t->nodes.p[child].listed)
+        return ms_jread_reject(&key, err, "node '%.*s' appears twice", MS_STR_ARG(key.text));
+    if (e.has_parent)
+        MS_TRY(node_of(t, &e.parent, scratch, &parent, err));
+    t->nodes.p[child] = (struct probe_tree_node){parent, (uint32_t)e.micro, true};
+    return MS_OK;
 }
 
 /* Follow parents from every node; a node met again on the same walk is its own ancestor.  Each node

@@ -177,6 +177,7 @@ static const struct {
     {"-tp x --zzzz", "unknown option '--zzzz'"},
     {"-tp x -tpp y", "unknown option '-tpp'; did you mean '-tp'?"},
     {"-tp x -dry_run", "did you mean '--dry_run'?"},
+    {"-tp x -rati", "did you mean '--ratio'?"},
     {"-tp x -q", "unknown option '-q'"},
     {"-tp x --d", "option --d is ambiguous; it could be --dry_run, --debug"},
     {"-tp x --sec", "unknown option '--sec'"},

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * arena: a list of chunks, newest first.
+ * arena: a list of chunks; blocks come from the head.
  *
  *     arena ─► chunk [ used | free ] ─► chunk [ full ] ─► ...
  *
- * Chunks start at 4 KiB and double up to 256 KiB: a small dump stays small, a
- * large one needs few system calls, and never more than a quarter MiB is idle.
+ * Chunks start at 4 KiB and double up to 256 KiB: a small dump stays small, and a
+ * large one needs few system calls.
  */
 #include "probe/base/arena.h"
 
@@ -50,36 +50,42 @@ void ms_arena_free(struct ms_arena *a)
     ms_free(a);
 }
 
+/* A block above a quarter of a chunk gets one of its own behind the head, so that
+ * the rest of the head stays in use; what a chunk is left behind with is less than
+ * the block that did not fit. */
 static struct chunk *add_chunk(struct ms_arena *a, size_t n)
 {
-    size_t size = n > a->next_size ? n : a->next_size;
-    struct chunk *c = ms_alloc(sizeof *c + size);
+    bool own = a->head != NULL && n > a->next_size / 4;
+    size_t size = own || n > a->next_size ? n : a->next_size;
+    size_t bytes;
+    struct chunk *c = ms_add_size(sizeof *c, size, &bytes) ? ms_alloc(bytes) : NULL;
     if (c == NULL)
         return NULL;
-    *c = (struct chunk){.next = a->head, .size = size};
-    a->head = c;
-    if (a->next_size < LARGEST_CHUNK)
+    struct chunk **at = own ? &a->head->next : &a->head;
+    *c = (struct chunk){.next = *at, .size = size};
+    *at = c;
+    if (!own && a->next_size < LARGEST_CHUNK)
         a->next_size *= 2;
     return c;
 }
 
 static void *take(struct ms_arena *a, size_t n, size_t align)
 {
-    if (n > a->limit - a->used) {
-        a->hit_limit = true;
-        return NULL;
-    }
-    a->hit_limit = false;
     struct chunk *c = a->head;
     size_t at = c != NULL ? (c->used + align - 1) & ~(align - 1) : 0;
-    if (c == NULL || at > c->size || n > c->size - at) {
+    bool fits = c != NULL && at <= c->size && n <= c->size - at;
+    size_t padding = fits ? at - c->used : 0;
+    a->hit_limit = padding > a->limit - a->used || n > a->limit - a->used - padding;
+    if (a->hit_limit)
+        return NULL;
+    if (!fits) {
         c = add_chunk(a, n);
         at = 0;
     }
     if (c == NULL)
         return NULL;
     c->used = at + n;
-    a->used += n;
+    a->used += padding + n;
     assert(c->used <= c->size);
     return c->data + at;
 }

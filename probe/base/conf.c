@@ -245,21 +245,16 @@ static size_t put_path(const struct ms_conf_value *v, char *buf, size_t n)
     return n + (size_t)snprintf(buf + n, PATH_TEXT - n, "%s%s", n != 0 ? "." : "", v->node->string);
 }
 
-static enum ms_rc reject(const struct ms_conf_value *v, const char *why, struct ms_err *err)
-{
-    char path[PATH_TEXT] = "";
-    size_t n = put_path(v, path, 0);
-    return ms_fail(err, MS_E_FORMAT, "%s: %s%s%s", v->file->name, path, n != 0 ? ": " : "", why);
-}
-
 enum ms_rc ms_conf_reject(const struct ms_conf_value *at, struct ms_err *err, const char *fmt, ...)
 {
+    char path[PATH_TEXT] = "";
     char why[256];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(why, sizeof why, fmt, ap);
     va_end(ap);
-    return reject(at, why, err);
+    size_t n = put_path(at, path, 0);
+    return ms_fail(err, MS_E_FORMAT, "%s: %s%s%s", at->file->name, path, n != 0 ? ": " : "", why);
 }
 
 static const char *kind_of(const cJSON *node)
@@ -289,22 +284,25 @@ static enum ms_rc wrong_type(const struct ms_conf_value *v, const char *expected
 
 /* ---- getters ---------------------------------------------------------- */
 
-/* The value under key as a record of its own; false when absent or null. */
-static bool find(const struct ms_conf_value *at, const char *key, struct ms_conf_value *v)
+/* The value under key as a record of its own, without a node when it is absent or null. */
+static enum ms_rc find(const struct ms_conf_value *at, const char *key, struct ms_conf_value *v,
+                       struct ms_err *err)
 {
-    assert(cJSON_IsObject(at->node));
+    *v = (struct ms_conf_value){.file = at->file, .parent = at};
+    if (!cJSON_IsObject(at->node))
+        return wrong_type(at, "an object", err);
     const cJSON *node = cJSON_GetObjectItemCaseSensitive(at->node, key);
-    if (node == NULL || cJSON_IsNull(node))
-        return false;
-    *v = (struct ms_conf_value){.file = at->file, .node = node, .parent = at};
-    return true;
+    if (node != NULL && !cJSON_IsNull(node))
+        v->node = node;
+    return MS_OK;
 }
 
 enum ms_rc ms_conf_str(const struct ms_conf_value *at, const char *key, const char **out,
                        struct ms_err *err)
 {
     struct ms_conf_value v;
-    if (!find(at, key, &v))
+    MS_TRY(find(at, key, &v, err));
+    if (v.node == NULL)
         return MS_OK;
     if (!cJSON_IsString(v.node))
         return wrong_type(&v, "a string", err);
@@ -316,7 +314,8 @@ enum ms_rc ms_conf_bool(const struct ms_conf_value *at, const char *key, bool *o
                         struct ms_err *err)
 {
     struct ms_conf_value v;
-    if (!find(at, key, &v))
+    MS_TRY(find(at, key, &v, err));
+    if (v.node == NULL)
         return MS_OK;
     if (!cJSON_IsBool(v.node))
         return wrong_type(&v, "true or false", err);
@@ -339,7 +338,8 @@ enum ms_rc ms_conf_int(const struct ms_conf_value *at, const char *key, int64_t 
 {
     struct ms_conf_value v;
     int64_t n;
-    if (!find(at, key, &v))
+    MS_TRY(find(at, key, &v, err));
+    if (v.node == NULL)
         return MS_OK;
     if (!cJSON_IsNumber(v.node))
         return wrong_type(&v, "a whole number", err);
@@ -356,7 +356,8 @@ enum ms_rc ms_conf_real(const struct ms_conf_value *at, const char *key, double 
                         struct ms_err *err)
 {
     struct ms_conf_value v;
-    if (!find(at, key, &v))
+    MS_TRY(find(at, key, &v, err));
+    if (v.node == NULL)
         return MS_OK;
     if (!cJSON_IsNumber(v.node))
         return wrong_type(&v, "a number", err);
@@ -383,7 +384,8 @@ enum ms_rc ms_conf_choice(const struct ms_conf_value *at, const char *key,
                           const char *const *choices, int *out, struct ms_err *err)
 {
     struct ms_conf_value v;
-    if (!find(at, key, &v))
+    MS_TRY(find(at, key, &v, err));
+    if (v.node == NULL)
         return MS_OK;
     if (!cJSON_IsString(v.node))
         return wrong_type(&v, "a string", err);
@@ -413,7 +415,8 @@ enum ms_rc ms_conf_object(const struct ms_conf_value *at, const char *key,
     struct ms_conf_value v;
     struct ms_conf_value *kept;
     *out = NULL;
-    if (!find(at, key, &v))
+    MS_TRY(find(at, key, &v, err));
+    if (v.node == NULL)
         return MS_OK;
     if (!cJSON_IsObject(v.node))
         return wrong_type(&v, "an object", err);
@@ -446,7 +449,8 @@ enum ms_rc ms_conf_list(const struct ms_conf_value *at, const char *key,
     struct ms_conf_value v;
     struct ms_conf_value *kept;
     *out = NULL;
-    if (!find(at, key, &v))
+    MS_TRY(find(at, key, &v, err));
+    if (v.node == NULL)
         return MS_OK;
     if (!cJSON_IsArray(v.node))
         return wrong_type(&v, "a list", err);
@@ -495,7 +499,7 @@ void ms_conf_warn_unknown(const struct ms_conf_value *at, const char *const *kno
     const cJSON *node;
     cJSON_ArrayForEach(node, at->node)
     {
-        if (is_known(node->string, known))
+        if (node->string == NULL || is_known(node->string, known))
             continue;
         char path[PATH_TEXT] = "";
         put_path(&(struct ms_conf_value){.file = at->file, .node = node, .parent = at}, path, 0);

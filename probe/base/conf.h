@@ -25,7 +25,7 @@ const struct ms_conf_value *ms_conf_root(const struct ms_conf *conf);
 
 /* Each getter leaves *out alone when the key is absent or null, and fails with
  * "config.json: statistics.summary_mode: expected a string, found a number" when it has another
- * type.  `at` is an object value. */
+ * type, or when `at` is no object. */
 enum ms_rc ms_conf_str(const struct ms_conf_value *at, const char *key, const char **out,
                        struct ms_err *err) MS_MUST_USE;
 enum ms_rc ms_conf_bool(const struct ms_conf_value *at, const char *key, bool *out,
@@ -38,7 +38,8 @@ enum ms_rc ms_conf_real(const struct ms_conf_value *at, const char *key, double 
 /* Index of the string among `choices` (NULL-terminated); the message lists them and the nearest. */
 enum ms_rc ms_conf_choice(const struct ms_conf_value *at, const char *key,
                           const char *const *choices, int *out, struct ms_err *err) MS_MUST_USE;
-/* A nested object or list; *out is set to NULL when it is absent or null. */
+/* A nested object or list; *out is set to NULL when it is absent or null.  An item of a list may be
+ * an object to ask further; the items of a list in a list cannot be reached. */
 enum ms_rc ms_conf_object(const struct ms_conf_value *at, const char *key,
                           const struct ms_conf_value **out, struct ms_err *err) MS_MUST_USE;
 enum ms_rc ms_conf_list(const struct ms_conf_value *at, const char *key,

@@ -25,7 +25,7 @@ static inline bool ms_cpu_has(unsigned bits)
 }
 /* Use no more than these; for tests. ~0u takes the limit away. */
 void ms_cpu_limit(unsigned bits);
-/* "avx2 avx512 clmul" for version -v; "baseline" when there is none. */
+/* "clmul avx2 avx512" for version -v; "baseline" when there is none.  size is at least 1. */
 const char *ms_cpu_text(char *buf, unsigned size);
 /* Processors this process may run on. */
 unsigned ms_cpu_count(void);

@@ -67,4 +67,8 @@ enum ms_dtype ms_dtype_of_numpy(struct ms_str descr, bool *swap);
 /* n elements of a real type as doubles (complex: absolute values). */
 void ms_dtype_to_f64(enum ms_dtype t, const void *p, size_t n, double *out);
 
+/* v as a scalar of type t would hold it, to nearest, ties to even.  Types other than float32,
+ * float16 and bfloat16 leave it as it is; complex counts by its parts. */
+double ms_dtype_round(enum ms_dtype t, double v);
+
 #endif

@@ -12,15 +12,15 @@
 
 const char *ms_rc_text(enum ms_rc rc)
 {
-    static const char *const text[] = {
-        "success",
+    static const char *const text[] = {"success",
 #define MS_RC_TEXT(name, words) words,
-        MS_RC_MAP(MS_RC_TEXT)
+                                       MS_RC_MAP(MS_RC_TEXT)
 #undef MS_RC_TEXT
     };
     return (unsigned)rc < MS_RC_MAX ? text[rc] : "unknown error";
 }
 
+MS_PRINTF(5, 0)
 static void fill(struct ms_err *e, enum ms_rc rc, uint32_t line, int64_t off, const char *fmt,
                  va_list ap)
 {
@@ -52,6 +52,7 @@ enum ms_rc ms_fail_at(struct ms_err *e, enum ms_rc rc, uint32_t line, int64_t of
     return rc;
 }
 
+MS_PRINTF(3, 0)
 static void append(struct ms_err *e, const char *sep, const char *fmt, va_list ap)
 {
     size_t n = strlen(e->msg);

@@ -17,6 +17,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,9 +32,9 @@ static enum ms_rc check_mappable(const struct stat *st, const char *path, size_t
                                  struct ms_err *err)
 {
     if (S_ISDIR(st->st_mode))
-        return ms_fail(err, MS_E_ARG, "%s: is a directory, expected a file", path);
+        return ms_fail(err, MS_E_UNSUPPORTED, "%s: is a directory, expected a file", path);
     if (!S_ISREG(st->st_mode))
-        return ms_fail(err, MS_E_ARG, "%s: is not a regular file", path);
+        return ms_fail(err, MS_E_UNSUPPORTED, "%s: is not a regular file", path);
     if ((uint64_t)st->st_size > max)
         return ms_fail(err, MS_E_LIMIT, "%s: %lld bytes, more than the %zu allowed", path,
                        (long long)st->st_size, max);
@@ -77,48 +79,54 @@ void ms_file_unmap(struct ms_file *f)
 
 enum { TMP_SLOTS = 64 };
 
-/* A slot is free (0), being filled (1) or in use (2). */
+/* The lock is between threads; the handler takes none and reads only slots in use,
+ * which become so when their path is whole. */
+static pthread_mutex_t tmp_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-    atomic_int state;
+    atomic_bool used;
     char path[PATH_MAX];
 } tmp_names[TMP_SLOTS];
 
 bool ms_tmp_register(const char *path)
 {
-    if (strlen(path) >= PATH_MAX)
+    size_t size = strlen(path) + 1;
+    if (size > PATH_MAX)
         return false;
-    for (int i = 0; i < TMP_SLOTS; i++) {
-        int expected = 0;
-        if (!atomic_compare_exchange_strong(&tmp_names[i].state, &expected, 1))
-            continue;
-        memcpy(tmp_names[i].path, path, strlen(path) + 1);
-        atomic_store(&tmp_names[i].state, 2);
-        return true;
+    pthread_mutex_lock(&tmp_lock);
+    int i = 0;
+    while (i < TMP_SLOTS && tmp_names[i].used)
+        i++;
+    if (i < TMP_SLOTS) {
+        memcpy(tmp_names[i].path, path, size);
+        tmp_names[i].used = true;
     }
-    return false;
+    pthread_mutex_unlock(&tmp_lock);
+    return i < TMP_SLOTS;
 }
 
 void ms_tmp_forget(const char *path)
 {
+    pthread_mutex_lock(&tmp_lock);
     for (int i = 0; i < TMP_SLOTS; i++) {
-        if (atomic_load(&tmp_names[i].state) == 2 && strcmp(tmp_names[i].path, path) == 0) {
-            atomic_store(&tmp_names[i].state, 0);
-            return;
+        if (tmp_names[i].used && strcmp(tmp_names[i].path, path) == 0) {
+            tmp_names[i].used = false;
+            break;
         }
     }
+    pthread_mutex_unlock(&tmp_lock);
 }
 
 void ms_tmp_unlink_all(void)
 {
     for (int i = 0; i < TMP_SLOTS; i++) {
-        if (atomic_load(&tmp_names[i].state) == 2)
+        if (tmp_names[i].used)
             unlink(tmp_names[i].path);
     }
 }
 
 /* ---- writing ---------------------------------------------------------- */
 
-enum { OUT_BUFFER = 256 * 1024 };
+enum { OUT_BUFFER = 256 * 1024, LONGEST_PRINTF = 1 << 20 };
 static_assert((int)MS_OUT_ROOM < (int)OUT_BUFFER, "room must fit the buffer");
 
 struct ms_out {
@@ -127,7 +135,7 @@ struct ms_out {
     size_t used;
     uint64_t flushed;
     struct ms_err err; /* the first failure */
-    char *path, *tmp;  /* NULL for a borrowed descriptor, whose name is in path */
+    char *path, *tmp;  /* tmp is NULL for a descriptor or device, whose name is in path */
     char buf[OUT_BUFFER];
 };
 
@@ -165,39 +173,76 @@ static enum ms_rc make_parent(const char *path, struct ms_err *err)
     return rc;
 }
 
-static char *tmp_name(const char *path)
+/* A link to a file stays, and the file it leads to is replaced. */
+static const char *target_of(const char *path, char real[PATH_MAX])
 {
-    struct ms_buf b = {.max = PATH_MAX};
+    return realpath(path, real) != NULL ? real : path;
+}
+
+static enum ms_rc tmp_name(char **tmp, const char *path, struct ms_err *err)
+{
+    struct ms_buf b = {.max = PATH_MAX - 1};
     ms_buf_printf(&b, "%s.%d.tmp", path, (int)getpid());
-    if (b.bad != MS_OK) {
+    enum ms_rc rc = b.bad;
+    if (rc != MS_OK) {
         ms_buf_free(&b);
-        return NULL;
+        return ms_fail(err, rc, "%s: %s", path,
+                       rc == MS_E_LIMIT ? "name too long" : ms_rc_text(rc));
     }
     ms_buf_z(&b);
-    return b.p;
+    *tmp = b.p;
+    return MS_OK;
 }
 
 enum ms_rc ms_tmp_new(char **tmp, const char *path, struct ms_err *err)
 {
     *tmp = NULL;
+    if (path[0] == '\0')
+        return ms_fail(err, MS_E_ARG, "the name of the file to write is empty");
     MS_TRY(make_parent(path, err));
-    if (ms_path_kind(path) == MS_KIND_DIR)
+    enum ms_kind kind = ms_path_kind(path);
+    if (kind == MS_KIND_DIR)
         return ms_fail(err, MS_E_ARG, "%s: is a directory, expected a file name", path);
-    *tmp = tmp_name(path);
-    if (*tmp == NULL)
-        return ms_fail(err, MS_E_LIMIT, "%s: name too long", path);
+    if (kind == MS_KIND_OTHER)
+        return ms_fail(err, MS_E_ARG, "%s: is not a regular file", path);
+    char real[PATH_MAX];
+    MS_TRY(tmp_name(tmp, target_of(path, real), err));
     /* Registered before it exists, so that no moment is left in which an interrupt misses it. */
     ms_tmp_register(*tmp);
     return MS_OK;
+}
+
+/* A device or pipe is written to as it is: a rename would replace /dev/null itself.
+ * O_NONBLOCK: a pipe that nobody reads is an error, nothing to wait for. */
+static enum ms_rc open_device(struct ms_out *o, const char *path, struct ms_err *err)
+{
+    o->own_fd = true;
+    o->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (o->fd < 0)
+        return ms_fail_sys(err, "%s: cannot write", path);
+    fcntl(o->fd, F_SETFL, 0);
+    return MS_OK;
+}
+
+/* A file that only its owner may read shall not become readable by being written anew. */
+static void keep_mode(int fd, const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) == 0)
+        fchmod(fd, st.st_mode & 0777);
 }
 
 static enum ms_rc open_tmp(struct ms_out *o, const char *path, struct ms_err *err)
 {
     o->own_fd = true;
     MS_TRY(ms_tmp_new(&o->tmp, path, err));
-    o->fd = open(o->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (o->fd >= 0)
+    /* What a killed process of the same number left, or a link put there to be followed. */
+    unlink(o->tmp);
+    o->fd = open(o->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (o->fd >= 0) {
+        keep_mode(o->fd, path);
         return MS_OK;
+    }
     enum ms_rc rc = ms_fail_sys(err, "%s: cannot write", path);
     ms_tmp_forget(o->tmp);
     return rc;
@@ -209,7 +254,8 @@ enum ms_rc ms_out_create(struct ms_out **out, const char *path, struct ms_err *e
     struct ms_out *o = out_new(path);
     if (o == NULL)
         return ms_fail(err, MS_E_NOMEM, "%s: %s", path, ms_rc_text(MS_E_NOMEM));
-    enum ms_rc rc = open_tmp(o, path, err);
+    bool device = ms_path_kind(path) == MS_KIND_OTHER;
+    enum ms_rc rc = device ? open_device(o, path, err) : open_tmp(o, path, err);
     if (rc == MS_OK)
         *out = o;
     else
@@ -226,11 +272,18 @@ enum ms_rc ms_out_fd(struct ms_out **out, int fd, const char *name, struct ms_er
     return MS_OK;
 }
 
+/* A shared terminal or pipe may have been made non-blocking by another program. */
+static bool wait_writable(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    return poll(&p, 1, -1) >= 0 || errno == EINTR;
+}
+
 static void write_all(struct ms_out *o, const char *p, size_t n)
 {
     while (n != 0 && o->err.rc == MS_OK) {
         ssize_t w = write(o->fd, p, n);
-        if (w < 0 && errno == EINTR)
+        if (w < 0 && (errno == EINTR || (errno == EAGAIN && wait_writable(o->fd))))
             continue;
         if (w < 0) {
             ms_fail_sys(&o->err, "%s: cannot write", o->path);
@@ -265,6 +318,8 @@ void ms_out_used(struct ms_out *o, size_t n)
 
 void ms_out_write(struct ms_out *o, const void *p, size_t n)
 {
+    if (n == 0)
+        return;
     if (n > OUT_BUFFER - o->used) {
         drain(o);
         if (n >= OUT_BUFFER) {
@@ -283,8 +338,7 @@ void ms_out_puts(struct ms_out *o, const char *z)
 
 void ms_out_str(struct ms_out *o, struct ms_str s)
 {
-    if (s.n != 0)
-        ms_out_write(o, s.p, s.n);
+    ms_out_write(o, s.p, s.n);
 }
 
 void ms_out_putc(struct ms_out *o, char c)
@@ -293,18 +347,33 @@ void ms_out_putc(struct ms_out *o, char c)
     o->used++;
 }
 
-void ms_out_printf(struct ms_out *o, const char *fmt, ...)
+MS_PRINTF(2, 0)
+static void printf_long(struct ms_out *o, const char *fmt, va_list ap)
 {
-    struct ms_buf b = {.max = 1 << 20};
-    va_list ap;
-    va_start(ap, fmt);
+    struct ms_buf b = {.max = LONGEST_PRINTF};
     ms_buf_vprintf(&b, fmt, ap);
-    va_end(ap);
     if (b.bad != MS_OK)
         ms_fail(&o->err, b.bad, "%s: %s", o->path, ms_rc_text(b.bad));
     else
         ms_out_write(o, b.p, b.n);
     ms_buf_free(&b);
+}
+
+/* Short text, the usual case, is formatted where it belongs. */
+void ms_out_printf(struct ms_out *o, const char *fmt, ...)
+{
+    char *room = ms_out_room(o, MS_OUT_ROOM);
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(room, MS_OUT_ROOM, fmt, ap);
+    va_end(ap);
+    if (n >= 0 && n < MS_OUT_ROOM) {
+        ms_out_used(o, (size_t)n);
+        return;
+    }
+    va_start(ap, fmt);
+    printf_long(o, fmt, ap);
+    va_end(ap);
 }
 
 uint64_t ms_out_size(const struct ms_out *o)
@@ -346,10 +415,12 @@ enum ms_rc ms_tmp_publish(int fd, const char *tmp, const char *path, struct ms_e
         rc = ms_fail_sys(err, "%s: cannot write", path);
     if (close(fd) != 0 && rc == MS_OK)
         rc = ms_fail_sys(err, "%s: cannot write", path);
-    if (rc == MS_OK && rename(tmp, path) != 0)
+    char real[PATH_MAX];
+    const char *target = target_of(path, real);
+    if (rc == MS_OK && rename(tmp, target) != 0)
         rc = ms_fail_sys(err, "%s: cannot put in place", path);
     if (rc == MS_OK)
-        sync_parent(path);
+        sync_parent(target);
     else
         unlink(tmp);
     ms_tmp_forget(tmp);
@@ -360,6 +431,8 @@ enum ms_rc ms_tmp_publish(int fd, const char *tmp, const char *path, struct ms_e
 static void discard(struct ms_out *o)
 {
     close(o->fd);
+    if (o->tmp == NULL)
+        return;
     unlink(o->tmp);
     ms_tmp_forget(o->tmp);
 }
@@ -367,7 +440,7 @@ static void discard(struct ms_out *o)
 enum ms_rc ms_out_commit(struct ms_out *o, struct ms_err *err)
 {
     drain(o);
-    if (o->own_fd && o->err.rc == MS_OK)
+    if (o->own_fd && o->tmp != NULL && o->err.rc == MS_OK)
         (void)!ms_tmp_publish(o->fd, o->tmp, o->path, &o->err); /* kept in o->err */
     else if (o->own_fd)
         discard(o);
@@ -387,8 +460,10 @@ void ms_out_abort(struct ms_out *o)
 
 enum ms_rc ms_stdout_finish(struct ms_err *err)
 {
-    if (fflush(stdout) != 0 || ferror(stdout) != 0)
+    if (fflush(stdout) != 0)
         return ms_fail_sys(err, "standard output: cannot write");
+    if (ferror(stdout) != 0) /* errno has long been about something else */
+        return ms_fail(err, MS_E_IO, "standard output: an earlier write failed");
     return MS_OK;
 }
 
@@ -441,19 +516,31 @@ struct ms_str ms_path_dir(const char *path)
     return ms_str_sub(s, 0, at == 0 ? 1 : (uint32_t)at);
 }
 
+static enum ms_rc make_dir(const char *path, struct ms_err *err)
+{
+    if (mkdir(path, 0777) == 0)
+        return MS_OK;
+    int sys = errno;
+    if (ms_path_kind(path) == MS_KIND_DIR)
+        return MS_OK;
+    errno = sys; /* why there is none, not how it is missing */
+    return ms_fail_sys(err, "%s: cannot make the directory", path);
+}
+
 enum ms_rc ms_mkdirs(const char *path, struct ms_err *err)
 {
+    if (path[0] == '\0')
+        return ms_fail(err, MS_E_ARG, "the name of a directory is empty");
     char *z = ms_str_dup(ms_str_of(path));
     if (z == NULL)
         return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
     enum ms_rc rc = MS_OK;
     for (char *at = z + 1; rc == MS_OK; at++) {
         char c = *at;
-        if (z[0] == '\0' || (c != '/' && c != '\0'))
+        if (c != '/' && c != '\0')
             continue;
         *at = '\0';
-        if (mkdir(z, 0777) != 0 && ms_path_kind(z) != MS_KIND_DIR)
-            rc = ms_fail_sys(err, "%s: cannot make the directory", z);
+        rc = make_dir(z, err);
         *at = c;
         if (c == '\0')
             break;

@@ -29,7 +29,8 @@ void ms_file_unmap(struct ms_file *f);
 /* A buffered writer with a kept first failure: writes after it do nothing, and
  * commit reports it.  Either `path` appears complete or it is left as it was. */
 struct ms_out;
-/* Opens "path.PID.tmp" beside path; parent directories are made. */
+/* Opens "path.PID.tmp" beside path; parent directories are made.  A device or pipe at path is
+ * written to directly. */
 enum ms_rc ms_out_create(struct ms_out **out, const char *path, struct ms_err *err) MS_MUST_USE;
 /* Writes to a descriptor that stays open: standard output. */
 enum ms_rc ms_out_fd(struct ms_out **out, int fd, const char *name, struct ms_err *err) MS_MUST_USE;
@@ -37,6 +38,7 @@ void ms_out_write(struct ms_out *o, const void *p, size_t n);
 void ms_out_puts(struct ms_out *o, const char *z);
 void ms_out_str(struct ms_out *o, struct ms_str s);
 void ms_out_putc(struct ms_out *o, char c);
+/* At most 1 MiB at a time. */
 void ms_out_printf(struct ms_out *o, const char *fmt, ...) MS_PRINTF(2, 3);
 /* Room for n bytes in the buffer (n at most MS_OUT_ROOM); then say how many were used. */
 char *ms_out_room(struct ms_out *o, size_t n);
@@ -52,7 +54,7 @@ void ms_out_abort(struct ms_out *o);
 enum { MS_OUT_ROOM = 4096 };
 
 /* For writers that are not an ms_out.  A temporary name beside path, "path.PID.tmp", registered and
- * on the heap; parent directories are made, a directory at path is refused. */
+ * on the heap; parent directories are made, anything but a regular file at path is refused. */
 enum ms_rc ms_tmp_new(char **tmp, const char *path, struct ms_err *err) MS_MUST_USE;
 /* Make what was written to tmp durable and rename it to path; closes fd, which is open on tmp, in
  * any case.  On failure tmp is removed. */

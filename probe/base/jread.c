@@ -19,22 +19,26 @@
 #include <assert.h>
 #include <stdio.h>
 
+/* What may come next, grouped by what the reader does about it. */
 enum state {
-    TOP_VALUE, /* the one value of a text */
-    TOP_END,   /* nothing more */
     OBJ_FIRST, /* a key or '}' */
     OBJ_KEY,   /* a key: a comma went before */
-    OBJ_VALUE, /* a value: a key and its colon went before */
-    OBJ_NEXT,  /* ',' or '}' */
     ARR_FIRST, /* a value or ']' */
     ARR_VALUE, /* a value: a comma went before */
+    OBJ_VALUE, /* a value: a key and its colon went before */
+    TOP_VALUE, /* the one value of a text */
+    OBJ_NEXT,  /* ',' or '}' */
     ARR_NEXT,  /* ',' or ']' */
+    TOP_END,   /* nothing more */
     FAILED,
 };
 
+/* Kept out of the way of the code for whole, plain text. */
+#define COLD __attribute__((noinline, cold))
+
 /* ---- state -------------------------------------------------------------------- */
 
-static enum ms_jtok fail_rc(struct ms_jread *r, enum ms_rc rc, const char *at, const char *why)
+static COLD enum ms_jtok fail_rc(struct ms_jread *r, enum ms_rc rc, const char *at, const char *why)
 {
     r->state = FAILED;
     r->bad_rc = rc;
@@ -43,7 +47,7 @@ static enum ms_jtok fail_rc(struct ms_jread *r, enum ms_rc rc, const char *at, c
     return MS_J_ERR;
 }
 
-static enum ms_jtok fail(struct ms_jread *r, const char *at, const char *why)
+static COLD enum ms_jtok fail(struct ms_jread *r, const char *at, const char *why)
 {
     return fail_rc(r, MS_E_FORMAT, at, why);
 }
@@ -93,7 +97,7 @@ static bool is_tolerant(const struct ms_jread *r)
     return (r->flags & MS_JREAD_TOLERANT) != 0;
 }
 
-static const char *why_not_here(const struct ms_jread *r)
+static const char *why_incomplete(const struct ms_jread *r)
 {
     if ((r->flags & MS_JREAD_MORE) != 0 && r->depth == 0)
         return "expected ',' at the end of a part";
@@ -112,18 +116,16 @@ static const char *why_not_here(const struct ms_jread *r)
 }
 
 /* No token begins before the end of the text. */
-static enum ms_jtok at_end(struct ms_jread *r)
+static COLD enum ms_jtok at_end(struct ms_jread *r)
 {
-    if (r->state == TOP_END)
-        return MS_J_END;
     if ((r->flags & MS_JREAD_MEMBERS) != 0 && r->depth == 0) {
         bool more = (r->flags & MS_JREAD_MORE) != 0;
         if (more ? r->state == OBJ_KEY : r->state == OBJ_NEXT || r->state == OBJ_FIRST)
             return MS_J_END;
     }
-    if (!is_tolerant(r))
-        return fail(r, r->at, why_not_here(r));
     r->truncated = true;
+    if (!is_tolerant(r))
+        return fail(r, r->at, why_incomplete(r));
     if (r->state == OBJ_VALUE || r->state == TOP_VALUE) {
         after_value(r);
         return MS_J_NULL;
@@ -135,12 +137,12 @@ static enum ms_jtok at_end(struct ms_jread *r)
 }
 
 /* The text ends inside the token that began at r->tok. */
-static enum ms_jtok cut_off(struct ms_jread *r, const char *why)
+static COLD enum ms_jtok cut_off(struct ms_jread *r, const char *why)
 {
+    r->truncated = true;
     if (!is_tolerant(r))
         return fail(r, r->tok, why);
     r->at = r->end;
-    r->truncated = true;
     if (r->state == OBJ_FIRST || r->state == OBJ_KEY)
         return at_end(r); /* half a key is no member */
     after_value(r);
@@ -169,10 +171,10 @@ static const char *pass_escape(struct ms_jread *r, const char *p)
         fail(r, p, "unknown escape in a string; a backslash is written \\\\");
         return NULL;
     }
-    for (const char *h = p + 2; h < p + 6; h++) {
-        if (h == r->end)
+    for (int i = 2; i < 6; i++) {
+        if (i == r->end - p)
             return NULL;
-        if (hex_value(*h) < 0) {
+        if (hex_value(p[i]) < 0) {
             fail(r, p, "expected four hexadecimal digits after \\u");
             return NULL;
         }
@@ -195,7 +197,7 @@ static bool is_cut_utf8(const char *p, const char *end)
 }
 
 /* The place behind the byte at p that stopped the scan of a string; NULL as above. */
-static const char *pass_special(struct ms_jread *r, const char *p)
+static COLD const char *pass_special(struct ms_jread *r, const char *p)
 {
     if (p == r->end)
         return NULL;
@@ -238,7 +240,7 @@ static inline bool pass_string(struct ms_jread *r)
     return set_text(r, from, p);
 }
 
-static enum ms_jtok no_string(struct ms_jread *r)
+static COLD enum ms_jtok no_string(struct ms_jread *r)
 {
     if (r->bad_why != NULL)
         return MS_J_ERR;
@@ -304,7 +306,7 @@ static bool pass_fraction(struct ms_jread *r, const char **p)
     return true;
 }
 
-static enum ms_jtok no_number(struct ms_jread *r)
+static COLD enum ms_jtok no_number(struct ms_jread *r)
 {
     if (r->bad_why != NULL)
         return MS_J_ERR;
@@ -413,74 +415,50 @@ void ms_jread_init_part(struct ms_jread *r, const char *file, const char *p, siz
     set_up(r, file, p, n, flags);
 }
 
-static void pass_comma(struct ms_jread *r, enum state next)
+static enum ms_jtok close_with(struct ms_jread *r)
 {
-    r->state = (uint8_t)next;
-    r->at = r->tok = ms_scan_space(r->at + 1, r->end);
+    r->at++;
+    return close_container(r);
 }
 
-static enum ms_jtok next_in_object(struct ms_jread *r)
+/* Behind a value, and no comma. */
+static inline enum ms_jtok close_or_end(struct ms_jread *r)
 {
     if (r->at == r->end)
         return at_end(r);
-    if (*r->at == ',') {
-        pass_comma(r, OBJ_KEY);
-        return take_key(r);
-    }
     if (r->depth == 0)
         return fail(r, r->at, "expected ',' after a value");
-    if (*r->at != '}')
-        return fail(r, r->at, "expected ',' or '}' after a value");
-    r->at++;
-    return close_container(r);
-}
-
-static enum ms_jtok next_in_array(struct ms_jread *r)
-{
-    if (r->at == r->end)
-        return at_end(r);
-    if (*r->at == ',') {
-        pass_comma(r, ARR_VALUE);
-        return take_value(r);
-    }
-    if (*r->at != ']')
-        return fail(r, r->at, "expected ',' or ']' after a value");
-    r->at++;
-    return close_container(r);
+    if (*r->at == (r->state == OBJ_NEXT ? '}' : ']'))
+        return close_with(r);
+    return fail(r, r->at,
+                r->state == OBJ_NEXT ? "expected ',' or '}' after a value"
+                                     : "expected ',' or ']' after a value");
 }
 
 /* Behind an opening bracket: is the container empty? */
-static bool take_close(struct ms_jread *r, char bracket)
+static bool is_empty_container(const struct ms_jread *r)
 {
-    if (r->at == r->end || *r->at != bracket || r->depth == 0)
-        return false;
-    r->at++;
-    return true;
+    return r->at != r->end && *r->at == (r->state == OBJ_FIRST ? '}' : ']') && r->depth != 0;
 }
 
 enum ms_jtok ms_jread_next(struct ms_jread *r)
 {
     r->at = r->tok = ms_scan_space(r->at, r->end);
-    switch ((enum state)r->state) {
-    case OBJ_NEXT:
-        return next_in_object(r);
-    case ARR_NEXT:
-        return next_in_array(r);
-    case OBJ_FIRST:
-        return take_close(r, '}') ? close_container(r) : take_key(r);
-    case ARR_FIRST:
-        return take_close(r, ']') ? close_container(r) : take_value(r);
-    case OBJ_KEY:
-        return take_key(r);
-    case OBJ_VALUE:
-    case ARR_VALUE:
-    case TOP_VALUE:
-        return take_value(r);
-    case TOP_END:
-        return r->at == r->end ? MS_J_END : fail(r, r->at, "text after the end of the value");
-    case FAILED:
-        break;
+    if (r->state == OBJ_NEXT || r->state == ARR_NEXT) {
+        if (r->at == r->end || *r->at != ',')
+            return close_or_end(r);
+        r->state = r->state == OBJ_NEXT ? OBJ_KEY : ARR_VALUE;
+        r->at = r->tok = ms_scan_space(r->at + 1, r->end);
+    } else if (r->state == OBJ_FIRST || r->state == ARR_FIRST) {
+        if (is_empty_container(r))
+            return close_with(r);
     }
+    if (r->state <= OBJ_KEY)
+        return take_key(r);
+    if (r->state <= TOP_VALUE)
+        return take_value(r);
+    if (r->state == TOP_END)
+        return r->at == r->end ? MS_J_END : fail(r, r->at, "text after the end of the value");
     return MS_J_ERR;
 }
 

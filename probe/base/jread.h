@@ -39,7 +39,8 @@ enum { MS_JREAD_DEPTH = 512 };
 
 enum ms_jread_flags {
     /* A text cut off anywhere reads as if its open brackets had been closed: a value that may be
-     * incomplete comes as MS_J_NULL, then the closing tokens, and `truncated` is set. */
+     * incomplete comes as MS_J_NULL, then the closing tokens, and `truncated` is set with the first
+     * token that is not in the text.  A key without its colon is left out. */
     MS_JREAD_TOLERANT = 1 << 0,
     /* The text is a run of object members (key, value, comma, ...) without the braces: one part
      * of a split object.  Tokens come at depth 0, MS_J_END at the end. */
@@ -54,8 +55,8 @@ struct ms_jread {
     const char *tok;    /* first byte of the current token */
     struct ms_str text; /* of KEY and STR, inside the quotes; of NUM, as written */
     bool escaped;       /* text holds a backslash: see ms_jread_text */
-    bool truncated;
-    uint8_t state; /* internal, as are all below */
+    bool truncated;     /* the text ends early: closed when tolerant, else the error */
+    uint8_t state;      /* internal, as are all below */
     uint8_t flags;
     uint32_t depth;
     uint64_t in_object[MS_JREAD_DEPTH / 64];
@@ -93,9 +94,15 @@ bool ms_jread_is_int(const struct ms_jread *r);
 /* Cut the members of an object, [p, p + n) between its braces and written with `indent` spaces
  * before each key, into at most `parts` pieces at record boundaries: piece i is
  * [cut[i], cut[i + 1]), cut[0] == 0, cut[result] == n.  `cut` has parts + 1 places.
- * Returns how many pieces came out, 1 when there is no safe place to cut. */
+ * Returns how many pieces came out, 1 when there is no safe place to cut.
+ *
+ * A record is told by its indentation alone, so in a text that is laid out in an odd way a piece
+ * may end inside one; reading that piece then fails.  When every piece reads to MS_J_END, their
+ * tokens together are those of the whole; when one fails, read the whole as one piece: what that
+ * says, a place of an error included, is true. */
 unsigned ms_jread_split(const char *p, size_t n, unsigned indent, unsigned parts, size_t *cut);
-/* Set up to read one of those pieces; file is the start of the whole text. */
+/* Set up to read one of those pieces (MEMBERS and MORE are set as needed, TOLERANT holds for the
+ * last only); file is the start of the whole text. */
 void ms_jread_init_part(struct ms_jread *r, const char *file, const char *p, size_t n, bool last,
                         unsigned flags);
 

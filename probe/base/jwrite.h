@@ -34,7 +34,8 @@ struct ms_jwrite {
 };
 
 /* max bounds the buffered text: the whole of it without a drain, with one 256 KiB are plenty for
- * any value, as long strings pass in pieces. indent as above. */
+ * any value, as long strings pass in pieces. A text shorter than max by less than an indented line
+ * may already be refused. indent as above. */
 void ms_jwrite_init(struct ms_jwrite *w, int indent, size_t max);
 void ms_jwrite_obj(struct ms_jwrite *w);
 void ms_jwrite_obj_end(struct ms_jwrite *w);

@@ -8,6 +8,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/str.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -15,6 +16,8 @@
 #include <unistd.h>
 
 enum { MAX_DOMAINS = 32, DOMAIN_LEN = 24 };
+
+#define CUT "..." /* ends a line that was too long */
 
 enum ms_log_level ms_log_max = MS_LOG_WARN;
 
@@ -54,11 +57,30 @@ static void refresh_max(void)
     }
 }
 
+/* Names from a file may hold anything: a control character could forge a line or
+ * speak to the terminal. */
+static void hide_controls(char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if ((unsigned char)p[i] < ' ' || p[i] == 0x7f)
+            p[i] = '?';
+    }
+}
+
+/* The last place up to `at` that is not inside a character. */
+static size_t cut_at(const char *p, size_t at)
+{
+    while (at > 0 && ((unsigned char)p[at] & 0xC0) == 0x80)
+        at--;
+    return at;
+}
+
 void ms_log_write(enum ms_log_level level, const char *domain, const char *fmt, ...)
 {
     static const char tag[] = "EWI123";
     if (level > level_of(domain))
         return;
+    int sys = errno; /* a caller that is about to report it may log first */
     pthread_once(&started, note_start);
     char line[1024];
     double ms = (double)(ms_clock_ns() - cfg.start_ns) / 1e6;
@@ -71,11 +93,16 @@ void ms_log_write(enum ms_log_level level, const char *domain, const char *fmt, 
     int m = vsnprintf(line + n, sizeof line - (size_t)n, fmt, ap);
     va_end(ap);
     size_t len = (size_t)n + (size_t)(m > 0 ? m : 0);
-    if (len > sizeof line - 1)
-        len = sizeof line - 1;
+    if (len > sizeof line - 1) {
+        len = cut_at(line, sizeof line - sizeof CUT);
+        memcpy(line + len, CUT, sizeof CUT);
+        len += sizeof CUT - 1;
+    }
+    hide_controls(line + n, len - (size_t)n);
     line[len] = '\n';
     ssize_t ignored = write(cfg.fd, line, len + 1); /* a log that cannot be written is no failure */
     (void)ignored;
+    errno = sys;
 }
 
 void ms_log_set_level(enum ms_log_level level)
@@ -96,12 +123,20 @@ static enum ms_rc set_domain(struct ms_str name, enum ms_log_level level, struct
         cfg.level = level;
         return MS_OK;
     }
-    if (name.n == 0 || name.n >= DOMAIN_LEN || cfg.ndomains == MAX_DOMAINS)
+    if (name.n == 0 || name.n >= DOMAIN_LEN)
         return ms_fail(err, MS_E_ARG, "bad debug domain '%.*s'; write DOMAIN[:LEVEL], level 1 to 3",
                        MS_STR_ARG(name));
-    memcpy(cfg.domain[cfg.ndomains].name, name.p, name.n);
-    cfg.domain[cfg.ndomains].name[name.n] = '\0';
-    cfg.domain[cfg.ndomains++].level = level;
+    size_t i = 0;
+    while (i < cfg.ndomains && !ms_str_is(name, cfg.domain[i].name))
+        i++;
+    if (i == MAX_DOMAINS)
+        return ms_fail(err, MS_E_LIMIT, "more than %d debug domains; use all:LEVEL", MAX_DOMAINS);
+    if (i == cfg.ndomains) {
+        memcpy(cfg.domain[i].name, name.p, name.n);
+        cfg.domain[i].name[name.n] = '\0';
+        cfg.ndomains++;
+    }
+    cfg.domain[i].level = level;
     return MS_OK;
 }
 
@@ -140,13 +175,18 @@ enum ms_rc ms_log_from_env(struct ms_err *err)
     pthread_once(&started, note_start);
     const char *spec = getenv("MSPROBE_DEBUG");
     const char *path = getenv("MSPROBE_LOG");
-    if (spec != NULL && *spec != '\0' && ms_log_configure(spec, err) != MS_OK)
-        return ms_err_wrap(err, "MSPROBE_DEBUG");
+    enum ms_rc rc = spec != NULL && *spec != '\0' ? ms_log_configure(spec, err) : MS_OK;
+    if (rc != MS_OK) {
+        ms_err_wrap(err, "MSPROBE_DEBUG");
+        return rc;
+    }
     if (path == NULL || *path == '\0')
         return MS_OK;
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (fd < 0)
         return ms_fail_sys(err, "MSPROBE_LOG: %s", path);
+    if (cfg.fd != STDERR_FILENO)
+        close(cfg.fd);
     cfg.fd = fd;
     return MS_OK;
 }

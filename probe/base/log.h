@@ -44,7 +44,9 @@ extern enum ms_log_level ms_log_max;
 #define ms_info(...)     ms_log(MS_LOG_INFO, __VA_ARGS__)
 #define ms_debug(n, ...) ms_log((enum ms_log_level)(MS_LOG_INFO + (n)), __VA_ARGS__)
 
-/* Writes one line if the domain's own level allows it. Thread-safe. */
+/* Writes one line if the domain's own level allows it: control characters become '?', and what is
+ * longer than 1023 bytes ends in "...". Keeps errno. Thread-safe; the settings below are made
+ * before threads start. */
 void ms_log_write(enum ms_log_level level, const char *domain, const char *fmt, ...)
     MS_PRINTF(3, 4);
 /* Level of every domain without a setting of its own; MS_LOG_WARN at start. */

@@ -48,7 +48,7 @@ static bool rehash(struct ms_map *m, size_t nslots)
 bool ms_map_reserve(struct ms_map *m, size_t n)
 {
     size_t nslots = m->slots != NULL ? (size_t)m->mask + 1 : FIRST_SLOTS;
-    if (n >= UINT32_MAX / 2)
+    if (n >= UINT32_MAX / 2 || !ms_vec_reserve(&m->keys, n))
         return false;
     while (nslots * 2 < n * 3)
         nslots *= 2;
@@ -61,9 +61,7 @@ bool ms_map_reserve(struct ms_map *m, size_t n)
  * tables; MS_MAP_NONE when out of memory. */
 static uint32_t slot_for(struct ms_map *m, struct ms_str key, uint32_t hash)
 {
-    if (!ms_map_reserve(m, m->keys.n + 1) || !ms_vec_reserve(&m->keys, m->keys.n + 1))
-        return MS_MAP_NONE;
-    return probe(m, key, hash);
+    return ms_map_reserve(m, m->keys.n + 1) ? probe(m, key, hash) : MS_MAP_NONE;
 }
 
 static uint32_t put(struct ms_map *m, struct ms_str key, struct ms_arena *copy_to, bool *added)

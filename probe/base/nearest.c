@@ -15,7 +15,9 @@ static char fold(char c)
 {
     if (c >= 'A' && c <= 'Z')
         return (char)(c - 'A' + 'a');
-    return c == '-' ? '_' : c;
+    if (c == '-')
+        return '_';
+    return c;
 }
 
 static unsigned least(unsigned a, unsigned b)

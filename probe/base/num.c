@@ -68,11 +68,10 @@ struct decimal {
 
 enum { WORD_DIGITS = 19 }; /* always fit in 64 bits */
 
-/* The value of eight digits, the first in the lowest byte: neighbours are joined into pairs, pairs
- * into fours, fours into one. */
+/* The value of eight digits, the first in the lowest byte, each 0 to 9: neighbours are joined into
+ * pairs, pairs into fours, fours into one. */
 static uint64_t value8(uint64_t v)
 {
-    v -= 0x3030303030303030U;
     v = v * 10 + (v >> 8);
     const uint64_t pairs = 0x000000FF000000FFU;
     const uint64_t even = 0x000F424000000064U; /* 100 and 10^6 << 32 */
@@ -81,14 +80,22 @@ static uint64_t value8(uint64_t v)
 }
 
 /* Take a run of digits into *w, which wraps around when there are too many. */
-static const char *take_digits(const char *p, const char *end, uint64_t *w)
+static inline const char *take_digits(const char *p, const char *end, uint64_t *w)
 {
+    static const uint64_t pow10[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
     while (end - p >= 8) {
         uint64_t v = ms_load8(p);
-        if (!ms_all_digits8(v))
-            break;
-        *w = *w * 100000000 + value8(v);
-        p += 8;
+        unsigned n = ms_count_digits8(v);
+        v ^= 0x3030303030303030U;
+        if (n == 8) {
+            *w = *w * 100000000 + value8(v);
+            p += 8;
+            continue;
+        }
+        /* Shifted up, the digits have zeros in front and nothing behind. */
+        if (n != 0)
+            *w = *w * pow10[n] + value8(v << (64 - 8 * n));
+        return p + n;
     }
     while (p < end && ms_is_digit(*p))
         *w = *w * 10 + (uint64_t)(*p++ - '0');

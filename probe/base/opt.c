@@ -173,15 +173,18 @@ static enum ms_rc unknown_option(const struct parser *p, const struct spelling *
     snprintf(word, sizeof word, "%.*s", MS_STR_ARG(s->name));
     const char *dashes = s->is_long ? "--" : "-";
     struct ms_near near = {.word = word};
-    const char *near_dashes = "--";
+    const char *near_dashes = "";
     MS_EACH (o, p->cmd) {
         if (o->hidden)
             continue;
         ms_near_offer(&near, o->name);
-        if (!s->is_long && o->letters != NULL) {
-            ms_near_offer(&near, o->letters);
-            near_dashes = near.best == o->letters ? "-" : near.best == o->name ? "--" : near_dashes;
-        }
+        if (near.best == o->name)
+            near_dashes = "--";
+        if (s->is_long || o->letters == NULL)
+            continue;
+        ms_near_offer(&near, o->letters);
+        if (near.best == o->letters)
+            near_dashes = "-";
     }
     if (near.best == NULL)
         return ms_fail(p->err, MS_E_ARG, "unknown option '%s%s'", dashes, word);
@@ -370,13 +373,22 @@ static enum ms_rc set_value(struct parser *p, const struct ms_opt *o, char *valu
 
 /* ---- the walk --------------------------------------------------------- */
 
+/* The bit of an own option in `seen`. */
+static uint64_t bit_of(const struct parser *p, const struct ms_opt *o)
+{
+    ptrdiff_t row = o - p->cmd->opts;
+    assert(row >= 0 && row < 64);
+    return UINT64_C(1) << row;
+}
+
 static enum ms_rc read_option(struct parser *p, char *arg)
 {
     const struct ms_opt *o = NULL;
     struct spelling s = spelling_of(arg);
     MS_TRY(find_option(p, &s, &o));
+    assert(o != NULL);
     if (!is_global(o))
-        p->seen |= UINT64_C(1) << (o - p->cmd->opts);
+        p->seen |= bit_of(p, o);
     return set_value(p, o, s.value);
 }
 
@@ -384,8 +396,7 @@ static enum ms_rc read_option(struct parser *p, char *arg)
 static void shift_lists(const struct parser *p)
 {
     MS_EACH (o, p->cmd) {
-        bool given = !is_global(o) && (p->seen >> (o - p->cmd->opts) & 1) != 0;
-        if (given && o->kind == MS_OPT_LIST)
+        if (o->kind == MS_OPT_LIST && (p->seen & bit_of(p, o)) != 0)
             ((struct ms_opt_list *)place_of(p, o))->items++;
     }
 }
@@ -421,8 +432,7 @@ static enum ms_rc read_arg(struct parser *p)
 static enum ms_rc check_required(const struct parser *p)
 {
     for (const struct ms_opt *o = p->cmd->opts; o != NULL && o->name != NULL; o++) {
-        bool given = (p->seen >> (o - p->cmd->opts) & 1) != 0;
-        if (!o->required || given || o->kind == MS_OPT_REST)
+        if (!o->required || o->kind == MS_OPT_REST || (p->seen & bit_of(p, o)) != 0)
             continue;
         return ms_fail(p->err, MS_E_ARG, "missing option --%s %s: %s", o->name,
                        o->value != NULL ? o->value : "", o->help);

@@ -20,13 +20,13 @@
 
 static inline bool ms_is_space(char c)
 {
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+    return (unsigned char)c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t');
 }
-/* May stand in a JSON string as it is and needs no further look: printable ASCII and DEL, except
- * the quote and the backslash. */
+/* Stands in a JSON string as it is and needs no further look: printable ASCII except the quote and
+ * the backslash. */
 static inline bool ms_is_plain(char c)
 {
-    return (signed char)c >= ' ' && c != '"' && c != '\\';
+    return c >= ' ' && c <= '~' && c != '"' && c != '\\';
 }
 
 /* Each version defines a block of 16 bytes and, for a block, a mask with MS_SCAN_BITS bits for each
@@ -41,8 +41,9 @@ static inline ms_scan_block ms_scan_load(const char *p)
 }
 static inline uint64_t ms_scan_not_plain(ms_scan_block x)
 {
-    /* Compared as signed bytes, 0x80 and up are below ' ' too. */
-    __m128i stop = _mm_cmplt_epi8(x, _mm_set1_epi8(' '));
+    /* One added, as signed bytes: DEL and all above it are negative, so below ' ' + 1 too. */
+    __m128i next = _mm_add_epi8(x, _mm_set1_epi8(1));
+    __m128i stop = _mm_cmplt_epi8(next, _mm_set1_epi8(' ' + 1));
     stop = _mm_or_si128(stop, _mm_cmpeq_epi8(x, _mm_set1_epi8('"')));
     stop = _mm_or_si128(stop, _mm_cmpeq_epi8(x, _mm_set1_epi8('\\')));
     return (uint64_t)(uint32_t)_mm_movemask_epi8(stop);
@@ -67,7 +68,8 @@ static inline uint64_t ms_scan_mask(uint8x16_t stop)
 }
 static inline uint64_t ms_scan_not_plain(ms_scan_block x)
 {
-    uint8x16_t stop = vcltq_s8(vreinterpretq_s8_u8(x), vdupq_n_s8(' '));
+    int8x16_t next = vreinterpretq_s8_u8(vaddq_u8(x, vdupq_n_u8(1))); /* as above */
+    uint8x16_t stop = vcltq_s8(next, vdupq_n_s8(' ' + 1));
     stop = vorrq_u8(stop, vceqq_u8(x, vdupq_n_u8('"')));
     stop = vorrq_u8(stop, vceqq_u8(x, vdupq_n_u8('\\')));
     return ms_scan_mask(stop);
@@ -93,14 +95,17 @@ static inline const char *ms_scan_plain(const char *p, const char *end)
     return p;
 }
 
-/* First byte that is not whitespace, or end.  Blanks come in runs, as indentation; the other three
- * come alone. */
+/* First byte that is not whitespace, or end.  Nothing and a single blank, the usual cases, are told
+ * apart by branches, which the processor guesses: what follows need not wait for this. */
 static inline const char *ms_scan_space(const char *p, const char *end)
 {
-    for (; p < end && ms_is_space(*p); p++) {
+    while (p < end && ms_is_space(*p)) {
+        p++;
+        if (p < end && !ms_is_space(*p))
+            return p;
 #if defined(__SSE2__) || defined(__aarch64__)
-        for (; end - p > 16; p += 16) {
-            uint64_t stop = ms_scan_not_blank(ms_scan_load(p + 1));
+        for (; end - p >= 16; p += 16) {
+            uint64_t stop = ms_scan_not_blank(ms_scan_load(p));
             if (stop != 0) {
                 p += __builtin_ctzll(stop) / MS_SCAN_BITS;
                 break;
@@ -122,16 +127,24 @@ static inline uint64_t ms_load8(const char *p)
     memcpy(&v, p, sizeof v);
     return le64toh(v);
 }
-static inline bool ms_all_digits8(uint64_t v)
+/* How many of them, from the first, are digits.  A digit with its 0x30 taken away is at most 9, so
+ * adding 0x76 leaves its top bit clear. */
+static inline unsigned ms_count_digits8(uint64_t v)
 {
-    const uint64_t high = 0xF0F0F0F0F0F0F0F0U;
-    return ((v & high) | (((v + 0x0606060606060606U) & high) >> 4)) == 0x3333333333333333U;
+    const uint64_t top = 0x8080808080808080U;
+    v ^= 0x3030303030303030U;
+    uint64_t other = (((v & ~top) + 0x7676767676767676U) | v) & top;
+    return other != 0 ? (unsigned)__builtin_ctzll(other) / 8 : 8;
 }
 /* First byte that is not a digit, or end. */
 static inline const char *ms_scan_digits(const char *p, const char *end)
 {
-    while (end - p >= 8 && ms_all_digits8(ms_load8(p)))
-        p += 8;
+    while (end - p >= 8) {
+        unsigned n = ms_count_digits8(ms_load8(p));
+        p += n;
+        if (n < 8)
+            return p;
+    }
     while (p < end && ms_is_digit(*p))
         p++;
     return p;

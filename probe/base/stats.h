@@ -2,17 +2,20 @@
  *
  * stats: minimum, maximum, sum and sum of squares of a tensor in one pass.
  *
- * The data is cut into blocks of a fixed size and the blocks' results are
- * joined in order, so the figures are the same on every machine, with every
- * instruction set and with any number of threads.
+ * The data is cut into blocks of a fixed size; inside one, element i goes to
+ * lane i % 16, and lanes and blocks are joined in a fixed order.  So the figures
+ * are the same to the last bit on every machine and with every instruction set.
+ * They do not depend on the number of threads either when the work is cut at
+ * fixed places, since joining is not associative.
  */
 #ifndef PROBE_BASE_STATS_H
 #define PROBE_BASE_STATS_H
 
+#include "probe/base/crc.h"
 #include "probe/base/dtype.h"
 
 /* Of the numbers that are not NaN; complex counts by absolute value.  Without one,
- * min is +inf and max -inf.  sum and sumsq include infinities as IEEE does. */
+ * min is +inf and max -inf; a zero there is +0.  sum and sumsq include infinities as IEEE does. */
 struct ms_stats {
     uint64_t count; /* all elements, NaN included */
     uint64_t nan, pinf, ninf, zero;
@@ -20,7 +23,7 @@ struct ms_stats {
     double sum, sumsq; /* of everything that is not NaN */
 };
 
-enum { MS_STATS_BLOCK = 16384 }; /* elements */
+enum { MS_STATS_BLOCK = 4096 }; /* elements */
 
 void ms_stats_init(struct ms_stats *s);
 /* Contiguous elements, aligned to nothing.  Calls on consecutive pieces equal one call on the
@@ -30,12 +33,5 @@ void ms_stats_add(struct ms_stats *s, enum ms_dtype t, const void *p, size_t n);
 void ms_stats_join(struct ms_stats *s, const struct ms_stats *next);
 double ms_stats_mean(const struct ms_stats *s); /* NaN when there is a NaN or nothing */
 double ms_stats_norm(const struct ms_stats *s); /* the same */
-
-/* zlib's CRC-32; start with 0 and feed pieces in order. */
-uint32_t ms_crc32(uint32_t crc, const void *p, size_t n);
-/* CRC of two joined pieces from theirs; n2 is the length of the second. */
-uint32_t ms_crc32_join(uint32_t crc1, uint32_t crc2, uint64_t n2);
-/* All bytes as little-endian 64-bit words, padded with zeros, XORed. */
-uint64_t ms_xor64(const void *p, size_t n);
 
 #endif

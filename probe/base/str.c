@@ -14,7 +14,8 @@ struct ms_str ms_str_sub(struct ms_str s, uint32_t from, uint32_t to)
         to = s.n;
     if (from > to)
         from = to;
-    return (struct ms_str){s.p + from, to - from};
+    /* An absent slice has no address to count from. */
+    return (struct ms_str){from != 0 ? s.p + from : s.p, to - from};
 }
 
 int ms_str_cmp(struct ms_str a, struct ms_str b)
@@ -159,7 +160,7 @@ uint64_t ms_str_hash(struct ms_str s)
     const uint64_t k1 = 0xD6E8FEB86659FD93U;
     uint64_t h = s.n * k0;
     uint32_t i = 0;
-    for (; i + 16 <= s.n; i += 16)
+    for (; s.n - i >= 16; i += 16)
         h = fold(load64(s.p + i) ^ k1, load64(s.p + i + 8) ^ h);
     uint64_t a = 0;
     uint64_t b = 0;
@@ -205,12 +206,13 @@ unsigned ms_utf8_len(const char *p, size_t n)
     return len;
 }
 
+/* Doubles, but takes no more than the maximum and its NUL; need is within that. */
 static bool grow(struct ms_buf *b, size_t need)
 {
     size_t cap = b->cap != 0 ? b->cap : 64;
     while (cap < need)
-        cap *= 2;
-    if (cap > b->max + 1)
+        cap = cap <= SIZE_MAX / 2 ? cap * 2 : need;
+    if (cap - 1 > b->max)
         cap = b->max + 1;
     char *p = ms_realloc(b->p, cap);
     if (p == NULL) {
@@ -226,12 +228,12 @@ char *ms_buf_room(struct ms_buf *b, size_t n)
 {
     if (b->bad != MS_OK)
         return NULL;
-    if (n > b->max - b->n || b->n > b->max) {
+    size_t need; /* one byte more than asked, for the NUL that ms_buf_z puts behind the text */
+    if (b->n > b->max || n > b->max - b->n || !ms_add_size(b->n + n, 1, &need)) {
         b->bad = MS_E_LIMIT;
         return NULL;
     }
-    /* One byte more than asked, for the NUL that ms_buf_z puts behind the text. */
-    if (b->n + n + 1 > b->cap && !grow(b, b->n + n + 1))
+    if (need > b->cap && !grow(b, need))
         return NULL;
     return b->p + b->n;
 }
@@ -267,6 +269,8 @@ void ms_buf_vprintf(struct ms_buf *b, const char *fmt, va_list ap)
     va_list again;
     va_copy(again, ap);
     int n = vsnprintf(NULL, 0, fmt, ap);
+    if (n < 0 && b->bad == MS_OK)
+        b->bad = MS_E_ARG;
     char *to = n >= 0 ? ms_buf_room(b, (size_t)n) : NULL;
     if (to != NULL) {
         vsnprintf(to, (size_t)n + 1, fmt, again);
@@ -285,7 +289,7 @@ void ms_buf_printf(struct ms_buf *b, const char *fmt, ...)
 
 const char *ms_buf_z(struct ms_buf *b)
 {
-    if (b->p == NULL)
+    if (b->p == NULL || b->bad != MS_OK)
         return "";
     b->p[b->n] = '\0';
     return b->p;

@@ -20,10 +20,10 @@ struct ms_str {
     uint32_t n;
 };
 
-#define MS_STR(lit)    ((struct ms_str){(lit), (uint32_t)(sizeof(lit) - 1)})
+#define MS_STR(lit) ((struct ms_str){(lit), (uint32_t)(sizeof(lit) - 1)})
 /* printf("%.*s", MS_STR_ARG(s)) */
-#define MS_STR_ARG(s)  (int)(s).n, (s).p
-#define MS_STR_NONE    ((struct ms_str){NULL, 0})
+#define MS_STR_ARG(s) (int)(s).n, (s).p
+#define MS_STR_NONE   ((struct ms_str){NULL, 0})
 
 static inline struct ms_str ms_str_of(const char *z)
 {
@@ -40,11 +40,12 @@ static inline bool ms_str_is(struct ms_str a, const char *z)
 }
 static inline bool ms_str_starts(struct ms_str a, struct ms_str prefix)
 {
-    return a.n >= prefix.n && memcmp(a.p, prefix.p, prefix.n) == 0;
+    return a.n >= prefix.n && (prefix.n == 0 || memcmp(a.p, prefix.p, prefix.n) == 0);
 }
 static inline bool ms_str_ends(struct ms_str a, struct ms_str suffix)
 {
-    return a.n >= suffix.n && memcmp(a.p + a.n - suffix.n, suffix.p, suffix.n) == 0;
+    return a.n >= suffix.n &&
+           (suffix.n == 0 || memcmp(a.p + (a.n - suffix.n), suffix.p, suffix.n) == 0);
 }
 /* Part [from, to) of s; positions past the end are cut. */
 struct ms_str ms_str_sub(struct ms_str s, uint32_t from, uint32_t to);

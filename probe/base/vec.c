@@ -5,7 +5,23 @@
  */
 #include "probe/base/vec.h"
 
-bool ms_vec_grow(void **p, size_t *cap, size_t want, size_t item)
+#include <string.h>
+
+/* The pointer is a T * of the caller, so it is read and written by its bytes: an
+ * access as void * would break the aliasing rules. */
+static void *get(const void *p)
+{
+    void *items;
+    memcpy(&items, p, sizeof items);
+    return items;
+}
+
+static void set(void *p, const void *items)
+{
+    memcpy(p, &items, sizeof items);
+}
+
+bool ms_vec_grow(void *p, size_t *cap, size_t want, size_t item)
 {
     size_t grown = *cap + *cap / 2 + 8;
     size_t bytes;
@@ -13,21 +29,27 @@ bool ms_vec_grow(void **p, size_t *cap, size_t want, size_t item)
         grown = want;
     if (!ms_mul_size(grown, item, &bytes))
         return false;
-    void *q = ms_realloc(*p, bytes);
+    void *q = ms_realloc(get(p), bytes);
     if (q == NULL)
         return false;
-    *p = q;
+    set(p, q);
     *cap = grown;
     return true;
 }
 
-void ms_vec_shrink(void **p, size_t *cap, size_t n, size_t item)
+void ms_vec_shrink(void *p, size_t *cap, size_t n, size_t item)
 {
-    if (n == 0 || n == *cap)
+    if (n == *cap)
         return;
-    void *q = ms_realloc(*p, n * item);
+    if (n == 0) {
+        ms_free(get(p));
+        set(p, NULL);
+        *cap = 0;
+        return;
+    }
+    void *q = ms_realloc(get(p), n * item);
     if (q != NULL) {
-        *p = q;
+        set(p, q);
         *cap = n;
     }
 }

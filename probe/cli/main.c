@@ -128,7 +128,7 @@ static int run(const struct ms_cmd *cmd, int argc, char **argv)
 int main(int argc, char **argv)
 {
     struct ms_err err = {0};
-    const struct ms_cmd *cmd;
+    const struct ms_cmd *cmd = NULL;
     fill_closed_descriptors();
     signals_install(argc, argv);
     if (take_environment(&err) != MS_OK)

@@ -7,13 +7,17 @@
 #include "probe/cli/cmds.h"
 
 #include "probe/base/arena.h"
+#include "probe/base/conf.h"
+#include "probe/base/io.h"
 #include "probe/base/map.h"
 #include "probe/base/num.h"
 #include "probe/base/pool.h"
 #include "probe/base/store.h"
 #include "probe/base/trace.h"
 
-#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 struct ms_selftest {
     const char *name;
@@ -93,6 +97,70 @@ static enum ms_rc check_threads(struct ms_err *err)
     return MS_OK;
 }
 
+static enum ms_rc check_json(struct ms_err *err)
+{
+    struct ms_conf *conf;
+    const char *text = "";
+    bool same = false;
+    MS_TRY(ms_conf_parse(&conf, "sample", MS_STR("{\"a\": \"\\u00e9\", \"b\": [1]}"), err));
+    enum ms_rc rc = ms_conf_str(ms_conf_root(conf), "a", &text, err);
+    same = strcmp(text, "\xC3\xA9") == 0;
+    ms_conf_close(conf);
+    MS_TRY(rc);
+    EXPECT(same);
+    return MS_OK;
+}
+
+static enum ms_rc write_database(const char *path, struct ms_err *err)
+{
+    struct ms_store *s;
+    MS_TRY(ms_store_create(&s, path, err));
+    enum ms_rc rc = ms_store_exec(s, "CREATE TABLE t(x); INSERT INTO t VALUES(41), (1)", err);
+    if (rc == MS_OK)
+        return ms_store_commit(s, err);
+    ms_store_close(s);
+    return rc;
+}
+
+static enum ms_rc read_sum(struct ms_store *s, int64_t *sum, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more;
+    MS_TRY(ms_store_prepare(s, &st, "SELECT sum(x) FROM t", err));
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    *sum = rc == MS_OK && more ? ms_stmt_get_i64(st, 0) : -1;
+    ms_stmt_free(st);
+    return rc;
+}
+
+static enum ms_rc write_and_read_database(const char *path, struct ms_err *err)
+{
+    struct ms_store *s;
+    int64_t sum = 0;
+    MS_TRY(write_database(path, err));
+    MS_TRY(ms_store_open(&s, path, err));
+    enum ms_rc rc = read_sum(s, &sum, err);
+    ms_store_close(s);
+    MS_TRY(rc);
+    EXPECT(sum == 42);
+    return MS_OK;
+}
+
+/* Writes a temporary file, so it also tells whether that is possible. */
+static enum ms_rc check_database(struct ms_err *err)
+{
+    const char *dir = getenv("TMPDIR");
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/msprobe-selftest-%d.db", dir != NULL ? dir : "/tmp",
+                     (int)getpid());
+    EXPECT(n > 0 && n < (int)sizeof path);
+    ms_tmp_register(path);
+    enum ms_rc rc = write_and_read_database(path, err);
+    unlink(path);
+    ms_tmp_forget(path);
+    return rc;
+}
+
 /* Two options of one command that share a name would hide each other. */
 static enum ms_rc check_options(struct ms_err *err)
 {
@@ -110,9 +178,11 @@ static enum ms_rc check_options(struct ms_err *err)
     return MS_OK;
 }
 
-static const struct ms_selftest checks[] = {{"arena", check_arena},     {"map", check_map},
-                                            {"numbers", check_numbers}, {"threads", check_threads},
-                                            {"options", check_options}, {0}};
+static const struct ms_selftest checks[] = {
+    {"arena", check_arena},     {"map", check_map},
+    {"numbers", check_numbers}, {"threads", check_threads},
+    {"json", check_json},       {"database", check_database},
+    {"options", check_options}, {0}};
 
 /* ---- the command ------------------------------------------------------ */
 

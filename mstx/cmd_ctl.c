@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_ctl: msprobe ctl DIR start|stop|snapshot|status: control of a capture while its program
+ * runs.
+ */
+#include "mstx/control.h"
+#include "probe/base/io.h"
+#include "probe/base/opt.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+extern const struct ms_cmd mstx_cmd_ctl;
+
+struct args {
+    struct ms_opt_list words;
+    const char *include, *exclude, *output;
+    int64_t rank;
+};
+
+static const struct ms_opt opts[] = {
+    {"DIR ACTION", NULL, MS_OPT_REST, offsetof(struct args, words), .max = 2,
+     .help = "the run, and what to do with it: start, stop, snapshot or status"},
+    {"output", "o", MS_OPT_PATH, offsetof(struct args, output), "DIR",
+     .help = "where a snapshot goes", .dflt = "DIR/snapshots/NNN"},
+    {"domain_include", NULL, MS_OPT_TEXT, offsetof(struct args, include), "NAMES",
+     .help = "with start: record only these domains from now on, comma separated; '' for all"},
+    {"domain_exclude", NULL, MS_OPT_TEXT, offsetof(struct args, exclude), "NAMES",
+     .help = "with start: do not record these domains from now on"},
+    {"rank", NULL, MS_OPT_INT, offsetof(struct args, rank), "N", .max = INT32_MAX,
+     .help = "ask this rank alone", .dflt = "all"},
+    {0}};
+
+static const char *const actions[] = {"start", "stop", "snapshot", "status", NULL};
+static const enum mstx_command commands[] = {MSTX_CMD_START, MSTX_CMD_STOP, MSTX_CMD_SNAPSHOT,
+                                             MSTX_CMD_STATUS};
+
+struct job {
+    const struct args *args;
+    enum mstx_command command;
+    char snapshot[1024];
+    size_t asked, ended;
+    uint64_t dropped;
+};
+
+static enum ms_rc ask(struct job *j, struct mstx_link *l, const char *path, struct ms_err *err)
+{
+    struct mstx_control c;
+    const struct args *a = j->args;
+    if (a->include != NULL)
+        MS_TRY(mstx_link_ask(l, MSTX_CMD_INCLUDE, a->include, &c, err));
+    if (a->exclude != NULL)
+        MS_TRY(mstx_link_ask(l, MSTX_CMD_EXCLUDE, a->exclude, &c, err));
+    MS_TRY(mstx_link_ask(l, j->command, j->snapshot, &c, err));
+    j->asked++;
+    j->dropped += c.dropped;
+    printf("%-40s %-9s %12llu records %8.1f MB %6u threads %6llu open %8llu dropped\n",
+           ms_path_base(path).p, c.recording ? "recording" : "stopped",
+           (unsigned long long)c.records, (double)c.bytes / 1e6, c.rings,
+           (unsigned long long)c.open_ranges, (unsigned long long)c.dropped);
+    return MS_OK;
+}
+
+static enum ms_rc visit(void *arg, const char *path, struct ms_err *err)
+{
+    struct job *j = arg;
+    struct mstx_link *l;
+    MS_TRY(mstx_link_open(&l, path, err));
+    if (l == NULL)
+        return MS_OK;
+    enum ms_rc rc = MS_OK;
+    if (mstx_link_alive(l))
+        rc = ask(j, l, path, err);
+    else
+        j->ended++;
+    mstx_link_close(l);
+    return rc;
+}
+
+/* The first number that is free; mkdir decides between two that ask at a time. */
+static enum ms_rc name_snapshot(struct job *j, const char *run, struct ms_err *err)
+{
+    const char *given = j->args->output;
+    char real[PATH_MAX];
+    if (given == NULL) {
+        snprintf(j->snapshot, sizeof j->snapshot, "%s/" MSTX_SNAPSHOTS, run);
+        MS_TRY(ms_mkdirs(j->snapshot, err));
+        for (int i = 1; i < 1000; i++) {
+            snprintf(j->snapshot, sizeof j->snapshot, "%s/" MSTX_SNAPSHOTS "/%03d", run, i);
+            if (mkdir(j->snapshot, 0755) == 0)
+                break;
+        }
+        given = j->snapshot;
+    } else
+        MS_TRY(ms_mkdirs(given, err));
+    if (realpath(given, real) == NULL) /* the process may have another working directory */
+        return ms_fail_sys(err, "%s", given);
+    int n = snprintf(j->snapshot, sizeof j->snapshot, "%s", real);
+    if (n < 0 || (size_t)n >= sizeof j->snapshot)
+        return ms_fail(err, MS_E_LIMIT, "%s: name too long", real);
+    return MS_OK;
+}
+
+static enum ms_rc work(struct job *j, const char *run, struct ms_err *err)
+{
+    if (j->command == MSTX_CMD_SNAPSHOT)
+        MS_TRY(name_snapshot(j, run, err));
+    MS_TRY(mstx_each_process(run, (int)j->args->rank, visit, j, err));
+    if (j->asked == 0 && j->ended > 0)
+        return ms_fail(err, MS_E_NOTFOUND, "%s: the program has ended; 'msprobe report %s' reads it",
+                       run, run);
+    if (j->asked == 0)
+        return ms_fail(err, MS_E_NOTFOUND,
+                       "%s: no process records here (yet); a process begins at its first mark", run);
+    if (j->command == MSTX_CMD_SNAPSHOT)
+        printf("snapshot in %s; next: msprobe report %s\n", j->snapshot, j->snapshot);
+    return MS_OK;
+}
+
+static int action_of(const char *word)
+{
+    for (int i = 0; actions[i] != NULL; i++) {
+        if (strcmp(actions[i], word) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static int run(int argc, char **argv)
+{
+    struct args args = {.rank = -1};
+    struct ms_err err = {0};
+    bool done;
+    if (ms_opt_parse(&mstx_cmd_ctl, argc, argv, &args, &done, &err) != MS_OK)
+        return ms_cmd_fail(&mstx_cmd_ctl, &err);
+    if (done)
+        return MS_EXIT_OK;
+    int action = args.words.n == 2 ? action_of(args.words.items[1]) : -1;
+    if (action < 0) {
+        ms_fail(&err, MS_E_ARG, "expected DIR and one of start, stop, snapshot, status");
+        return ms_cmd_fail(&mstx_cmd_ctl, &err);
+    }
+    struct job job = {.args = &args, .command = commands[action]};
+    if (work(&job, args.words.items[0], &err) != MS_OK)
+        return ms_cmd_fail(&mstx_cmd_ctl, &err);
+    return MS_EXIT_OK;
+}
+
+const struct ms_cmd mstx_cmd_ctl = {
+    .name = "ctl",
+    .run = run,
+    .brief = "start, stop, snapshot or show a capture while its program runs",
+    .opts = opts,
+    .usage = "[options] DIR start|stop|snapshot|status",
+    .about = "Talks to every process of this host that records into DIR. While stopped, a mark "
+             "costs a few nanoseconds. A snapshot is a run directory of its own: with 'msprobe run "
+             "--flight' it holds the last seconds before the moment you ask.\n"
+             "\n"
+             "  msprobe ctl run stop\n"
+             "  msprobe ctl run start --domain_include communication\n"
+             "  msprobe ctl run snapshot\n",
+};

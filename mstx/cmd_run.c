@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_run: msprobe run [options] PROG ARGS: runs a program with the recorder in reach.  The
+ * recorder is found by whatever way the program marks: the variable of marking headers, a
+ * preload for those that look the functions up, the variable of NVTX.  Everything the program
+ * gets from us is in its environment; its streams, signals and exit status are its own.
+ */
+#include "mstx/capture.h"
+#include "mstx/control.h"
+#include "mstx/stage.h"
+#include "probe/base/io.h"
+#include "probe/base/mem.h"
+#include "probe/base/opt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern const struct ms_cmd mstx_cmd_run;
+
+struct args {
+    const char *output, *include, *exclude, *max_size, *stage;
+    double flight;
+    int policy;
+    bool nvtx, wait;
+    struct ms_opt_list program;
+};
+
+static const char *const policies[] = {"block", "drop", NULL};
+
+static const struct ms_opt opts[] = {
+    {"PROG ARGS", NULL, MS_OPT_REST, offsetof(struct args, program),
+     .help = "the program and its arguments, as without msprobe"},
+    {"output", "o", MS_OPT_PATH, offsetof(struct args, output), "DIR",
+     .help = "directory of the run; all ranks give the same", .dflt = "msprobe-run"},
+    {"domain_include", NULL, MS_OPT_TEXT, offsetof(struct args, include), "NAMES",
+     .help = "record these domains alone, comma separated; 'default' is one"},
+    {"domain_exclude", NULL, MS_OPT_TEXT, offsetof(struct args, exclude), "NAMES",
+     .help = "do not record these domains"},
+    {"nvtx", NULL, MS_OPT_FLAG, offsetof(struct args, nvtx),
+     .help = "record NVTX calls too"},
+    {"flight", NULL, MS_OPT_REAL, offsetof(struct args, flight), "SECONDS",
+     .help = "flight recorder: keep the last seconds only, for 'msprobe ctl DIR snapshot'"},
+    {"max_size", NULL, MS_OPT_TEXT, offsetof(struct args, max_size), "BYTES",
+     .help = "of a process; 500m, 2g. What does not fit is dropped and counted"},
+    {"stage", NULL, MS_OPT_PATH, offsetof(struct args, stage), "DIR",
+     .help = "write to this directory of the node first and copy to the run, for slow shared storage"},
+    {"policy", NULL, MS_OPT_CHOICE, offsetof(struct args, policy), "WHAT", .choices = policies,
+     .help = "when marks come faster than the disk takes them: wait, or drop and count",
+     .dflt = "block"},
+    {"wait", NULL, MS_OPT_FLAG, offsetof(struct args, wait),
+     .help = "record nothing until 'msprobe ctl DIR start'"},
+    {0}};
+
+/* ---- where the options end --------------------------------------------------------------- */
+
+static bool starts_name(const char *name, const char *word)
+{
+    for (; *word != '\0'; word++, name++) {
+        char w = *word == '-' ? '_' : *word;
+        if (*name == '\0' || *name != w)
+            return false;
+    }
+    return true;
+}
+
+static bool takes_value(const char *word)
+{
+    const char *bare = word + 1 + (word[1] == '-');
+    if (strchr(word, '=') != NULL)
+        return false;
+    for (const struct ms_opt *o = ms_opt_next(&mstx_cmd_run, NULL); o != NULL;
+         o = ms_opt_next(&mstx_cmd_run, o)) {
+        bool is = word[1] == '-' ? starts_name(o->name, bare)
+                                 : o->letters != NULL && strcmp(o->letters, bare) == 0;
+        if (is)
+            return o->kind != MS_OPT_FLAG && o->kind != MS_OPT_OPTIONAL;
+    }
+    return false;
+}
+
+/* Options behind PROG are the program's: parse up to it. Index of PROG, argc when there is none. */
+static int find_program(int argc, char **argv)
+{
+    int i = 1;
+    while (i < argc && argv[i][0] == '-' && argv[i][1] != '\0') {
+        if (strcmp(argv[i], "--") == 0)
+            return i + 1;
+        i += takes_value(argv[i]) ? 2 : 1;
+    }
+    return i < argc ? i : argc;
+}
+
+/* ---- the program's environment ------------------------------------------------------------- */
+
+/* The library beside the program (a build) or in ../lib (an installation). */
+static enum ms_rc find_library(const char *const places[2], char *path, size_t cap,
+                               struct ms_err *err)
+{
+    char exe[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    if (n <= 0)
+        return ms_fail_sys(err, "/proc/self/exe");
+    exe[n] = '\0';
+    char *slash = strrchr(exe, '/');
+    *slash = '\0';
+    for (int i = 0; i < 2; i++) {
+        int len = snprintf(path, cap, "%s/%s", exe, places[i]);
+        if (len > 0 && (size_t)len < cap && access(path, R_OK) == 0)
+            return MS_OK;
+    }
+    return ms_fail(err, MS_E_NOTFOUND, "%s is not there; is msprobe installed whole?", path);
+}
+
+static void put(const char *name, const char *value)
+{
+    if (value != NULL)
+        setenv(name, value, 1);
+}
+
+/* In front of what is preloaded already. */
+static void preload(const char *library)
+{
+    char list[2 * PATH_MAX];
+    const char *others = getenv("LD_PRELOAD");
+    snprintf(list, sizeof list, "%s%s%s", library, others != NULL ? ":" : "",
+             others != NULL ? others : "");
+    setenv("LD_PRELOAD", list, 1);
+}
+
+/* The next tool: whoever was named before us is told of every mark after us. */
+static void keep_next(const char *variable, const char *next, const char *ours)
+{
+    const char *was = getenv(variable);
+    if (was != NULL && *was != '\0' && strcmp(was, ours) != 0)
+        setenv(next, was, 0);
+    setenv(variable, ours, 1);
+}
+
+static enum ms_rc set_environment(const struct args *a, const char *out, struct ms_err *err)
+{
+    static const char *const recorder[2] = {"libmstx.so", "../lib/libmstx.so"};
+    static const char *const door[2] = {"dropin/libmspti.so",
+                                        "../lib/msprobe/dropin/libmspti.so"};
+    char lib[PATH_MAX], drop[PATH_MAX], text[32];
+    MS_TRY(find_library(recorder, lib, sizeof lib, err));
+    MS_TRY(find_library(door, drop, sizeof drop, err));
+    keep_next("MSTX_INJECTION_PATH", "MSTX_NEXT_PATH", lib);
+    if (a->nvtx)
+        keep_next("NVTX_INJECTION64_PATH", "MSTX_NVTX_NEXT_PATH", lib);
+    preload(drop);
+    put("MSTX_OUT", out);
+    put("MSTX_DOMAIN_INCLUDE", a->include);
+    put("MSTX_DOMAIN_EXCLUDE", a->exclude);
+    put("MSTX_MAX_SIZE", a->max_size);
+    put("MSTX_STAGE", a->stage);
+    put("MSTX_POLICY", policies[a->policy]);
+    put("MSTX_START", a->wait ? "off" : NULL);
+    put("MSTX_QUIET", "1"); /* we say where the capture is */
+    if (a->flight > 0) {
+        snprintf(text, sizeof text, "%lld.%03lld", (long long)a->flight,
+                 (long long)(a->flight * 1000) % 1000);
+        put("MSTX_FLIGHT", text);
+    }
+    return MS_OK;
+}
+
+/* ---- running ---------------------------------------------------------------------------------- */
+
+/* In the child; the errno goes to the parent when there is no such program. */
+static void become(char **program, int tell)
+{
+    execvp(program[0], program);
+    int why = errno;
+    (void)!write(tell, &why, sizeof why);
+}
+
+static void watched(sigset_t *set)
+{
+    static const int list[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+    sigemptyset(set);
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        sigaddset(set, list[i]);
+}
+
+/* Pass on what is sent to us; what the terminal sends, the program gets by itself. */
+static int wait_and_forward(pid_t pid, const sigset_t *set)
+{
+    for (;;) {
+        siginfo_t info;
+        int status;
+        if (waitpid(pid, &status, WNOHANG) == pid)
+            return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        int sig = sigwaitinfo(set, &info);
+        if (sig > 0 && sig != SIGCHLD && info.si_code != SI_KERNEL)
+            kill(pid, sig);
+    }
+}
+
+static enum ms_rc run_program(char **program, int *status, struct ms_err *err)
+{
+    sigset_t set, old;
+    int tell[2], why = 0;
+    if (pipe2(tell, O_CLOEXEC) != 0)
+        return ms_fail_sys(err, "pipe");
+    watched(&set);
+    sigprocmask(SIG_BLOCK, &set, &old);
+    pid_t pid = fork();
+    if (pid == 0) {
+        sigprocmask(SIG_SETMASK, &old, NULL);
+        become(program, tell[1]);
+        kill(getpid(), SIGKILL); /* nothing of ours may run in the program's place */
+    }
+    close(tell[1]);
+    if (pid < 0)
+        ms_fail_sys(err, "%s", program[0]);
+    else if (read(tell[0], &why, sizeof why) != sizeof why)
+        why = 0;
+    close(tell[0]);
+    if (pid > 0)
+        *status = wait_and_forward(pid, &set);
+    sigprocmask(SIG_SETMASK, &old, NULL);
+    errno = why;
+    return pid < 0 ? MS_E_IO : why != 0 ? ms_fail_sys(err, "%s", program[0]) : MS_OK;
+}
+
+/* ---- what it holds ------------------------------------------------------------------------------ */
+
+struct sum {
+    size_t processes, segments;
+    uint64_t records, dropped, bytes;
+    int unstaged;
+};
+
+static void add_segment(struct sum *s, const char *path)
+{
+    struct mstx_seg h;
+    FILE *f = fopen(path, "re");
+    if (f == NULL)
+        return;
+    if (fread(&h, sizeof h, 1, f) == 1 &&
+        mstx_seg_check(&h, sizeof h, MSTX_KIND_RING) == MSTX_SEG_GOOD && h.part != 0) {
+        s->segments++;
+        s->records += h.ring != 0 ? h.head : 0;
+        s->dropped += h.dropped;
+        s->bytes += sizeof h + h.head * MSTX_REC_SIZE;
+    }
+    fclose(f);
+}
+
+static enum ms_rc add_process(void *arg, const char *path, struct ms_err *err)
+{
+    struct sum *s = arg;
+    struct ms_dir d;
+    if (mstx_stage_recover(path) != 0)
+        s->unstaged++;
+    MS_TRY(ms_dir_list(&d, path, err));
+    s->processes++;
+    for (size_t i = 0; i < d.names.n; i++) {
+        char *file = ms_path_join(path, d.names.p[i].p);
+        if (file != NULL && d.names.p[i].p[0] == 'r' && ms_str_ends(d.names.p[i], MS_STR(".seg")))
+            add_segment(s, file);
+        ms_free(file);
+    }
+    ms_dir_free(&d);
+    return MS_OK;
+}
+
+/* To stderr: standard output belongs to the program. */
+static enum ms_rc tell_result(const char *out, struct ms_err *err)
+{
+    struct sum s = {0};
+    if (ms_path_kind(out) != MS_KIND_DIR) {
+        fprintf(stderr, "msprobe: the program made no mark; nothing was recorded\n");
+        return MS_OK;
+    }
+    MS_TRY(mstx_each_process(out, -1, add_process, &s, err));
+    fprintf(stderr, "msprobe: %s: %llu records of %zu process%s, %.1f MB", out,
+            (unsigned long long)s.records, s.processes, s.processes == 1 ? "" : "es",
+            (double)s.bytes / 1e6);
+    if (s.dropped > 0)
+        fprintf(stderr, ", %llu dropped", (unsigned long long)s.dropped);
+    if (s.unstaged > 0)
+        fprintf(stderr, ", %d still on the stage", s.unstaged);
+    fprintf(stderr, "; next: msprobe report %s\n", out);
+    return MS_OK;
+}
+
+/* Ranks above 0 leave the talking to rank 0. */
+static bool talks(void)
+{
+    static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK_ID"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *v = getenv(names[i]);
+        if (v != NULL)
+            return strcmp(v, "0") == 0;
+    }
+    return true;
+}
+
+/* ---- the command ------------------------------------------------------------------------------ */
+
+static enum ms_rc record(const struct args *a, char **program, int *status, struct ms_err *err)
+{
+    char out[PATH_MAX];
+    const char *wanted = a->output != NULL ? a->output : "msprobe-run";
+    if (a->include != NULL && a->exclude != NULL)
+        return ms_fail(err, MS_E_ARG, "give --domain_include or --domain_exclude, not both");
+    if (a->flight < 0)
+        return ms_fail(err, MS_E_ARG, "--flight takes a number of seconds");
+    MS_TRY(ms_mkdirs(wanted, err)); /* now: a program that changes its directory still finds it */
+    if (realpath(wanted, out) == NULL)
+        return ms_fail_sys(err, "%s", wanted);
+    MS_TRY(set_environment(a, out, err));
+    MS_TRY(run_program(program, status, err));
+    return talks() ? tell_result(out, err) : MS_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    struct args args = {0};
+    struct ms_err err = {0};
+    bool done;
+    int status = 0, at = find_program(argc, argv);
+    int ours = at > 1 && strcmp(argv[at - 1], "--") == 0 ? at - 1 : at;
+    if (ms_opt_parse(&mstx_cmd_run, ours, argv, &args, &done, &err) != MS_OK)
+        return ms_cmd_fail(&mstx_cmd_run, &err);
+    if (done)
+        return MS_EXIT_OK;
+    if (at >= argc) {
+        ms_fail(&err, MS_E_ARG, "missing PROG: the program to run");
+        return ms_cmd_fail(&mstx_cmd_run, &err);
+    }
+    if (record(&args, argv + at, &status, &err) == MS_OK)
+        return status;
+    int rc = ms_cmd_fail(&mstx_cmd_run, &err);
+    return err.sys == ENOENT ? 127 : err.sys == EACCES ? 126 : rc;
+}
+
+const struct ms_cmd mstx_cmd_run = {
+    .name = "run",
+    .run = run,
+    .brief = "run a program and record its marks",
+    .opts = opts,
+    .usage = "[options] [--] PROG [ARGS]",
+    .about = "Runs PROG as it is and records the mstx marks and ranges it makes, with --nvtx also "
+             "NVTX ones. Put it in front of the program, behind mpirun or srun. The exit status is "
+             "the program's. A program that is killed leaves everything it had recorded.\n"
+             "\n"
+             "  msprobe run -o run python train.py\n"
+             "  mpirun -n 8 msprobe run -o run --domain_exclude ptaCaching ./train\n"
+             "  msprobe run -o run --flight 30 ./train\n",
+};

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rt: the recorder inside a training process; what its files share.
+ *
+ *    caller ──► rt_abi, rt_nvtx ──► rt_mark ──► ring of the thread ──► r0001.0001.seg
+ *                (entry points)     (hot path)       ▲      strings ──► strings.seg
+ *                                                    │
+ *              rt_helper: one thread per process prepares the next segment of every
+ *              ring, reads the clocks once a second and answers `msprobe ctl`
+ *
+ * Rules of every rt_ file: libc and pthread alone; no exit, no stdout, no signal handler;
+ * no lock, allocation or system call on the hot path; whatever fails is counted, said once
+ * on stderr and in the capture, and the program goes on.  Memory comes from mmap, because a
+ * mark may come from a signal handler that interrupted malloc.
+ */
+#ifndef MSTX_RT_H
+#define MSTX_RT_H
+
+#include "mstx/capture.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <time.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+#define RT_LIKELY(x)   __builtin_expect(!!(x), 1)
+#define RT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define RT_COLD        __attribute__((noinline, cold))
+
+enum {
+    RT_DOMAINS = 16384,
+    RT_RINGS = 8192,
+    RT_NAMES = 1024,    /* entries of a thread's cache of texts */
+    RT_PUSHES = 512,    /* open push ranges of a thread, all domains together */
+    RT_FILES = 64,      /* segment files a flight recorder's ring may own */
+    RT_RETIRED = 4,     /* full segments waiting to be unmapped */
+    RT_SLOT_BITS = 20,  /* 2^20 ranges may be open at once */
+    RT_GEN_BITS = 12,   /* a stale id is known for 2^12 uses of its slot */
+    RT_CHUNK = 64,      /* slots a ring takes at a time */
+    RT_PATH = 4096,
+};
+
+/* ---- locks ------------------------------------------------------------------ */
+
+/* Held for some hundred instructions, never on the hot path.  Not a pthread mutex: a forked
+ * child must be able to start anew from any state. */
+struct rt_lock {
+    atomic_int held;
+};
+static inline void rt_lock(struct rt_lock *l)
+{
+    while (atomic_exchange_explicit(&l->held, 1, memory_order_acquire) != 0)
+        sched_yield();
+}
+static inline void rt_unlock(struct rt_lock *l)
+{
+    atomic_store_explicit(&l->held, 0, memory_order_release);
+}
+
+/* ---- domains ---------------------------------------------------------------- */
+
+/* Bits of rt_domain.live. */
+enum { RT_RECORD = 1, RT_TAP = 2, RT_DEAD = 4 /* destroyed: said once */ };
+
+struct rt_domain {
+    _Atomic uint8_t live; /* 0: a call in this domain costs one load and a branch */
+    bool destroyed;
+    bool foreign_memory; /* an allocator known to pass uninitialised handles */
+    uint16_t number;
+    _Atomic uint32_t epoch; /* of the capture whose strings define this domain */
+    const char *name;
+    void *next; /* the same domain in the chained tool */
+    uint8_t pad[32];
+};
+extern struct rt_domain rt_domains[RT_DOMAINS];
+
+/* The domain of a handle; NULL for what is no handle of ours.  Number 0 is the default. */
+static inline struct rt_domain *rt_domain_of(const void *handle)
+{
+    if (handle == NULL)
+        return &rt_domains[0];
+    uintptr_t off = (uintptr_t)handle - (uintptr_t)rt_domains;
+    if (RT_UNLIKELY(off >= sizeof rt_domains || off % sizeof rt_domains[0] != 0))
+        return NULL;
+    return &rt_domains[off / sizeof rt_domains[0]];
+}
+/* Find or make; NULL when the name is refused or the table is full. */
+struct rt_domain *rt_domain_create(const char *name);
+void rt_domain_destroy(struct rt_domain *d);
+/* Recompute `live` of all domains from the filter and the state of recording. */
+void rt_domain_refresh(void);
+/* New lists, comma separated; NULL or "" for none. */
+void rt_domain_filter(const char *include, const char *exclude);
+/* Write the definitions of all domains into a new strings.seg. */
+void rt_domain_define_all(void);
+uint32_t rt_domain_count(void);
+
+/* ---- rings ------------------------------------------------------------------ */
+
+struct rt_file {
+    struct mstx_seg *map; /* NULL: none */
+    uint32_t number;      /* in the file's name */
+};
+
+struct rt_push {
+    uint64_t ticks;
+    uint32_t name;
+    uint16_t domain;
+    uint16_t depth; /* in its domain */
+};
+
+/* The next segment: wanted -> in work -> ready or failed. */
+enum rt_next { RT_NEXT_NONE, RT_NEXT_WANTED, RT_NEXT_WORK, RT_NEXT_READY, RT_NEXT_FAILED };
+
+struct rt_ring {
+    /* The writer's: touched by the owning thread (and its signal handlers) alone. */
+    uint32_t busy;  /* how many record calls are under way: above 1 in a signal handler */
+    uint32_t pos;   /* next record */
+    uint32_t limit; /* where the slow path is taken: half of the segment, then its end */
+    uint32_t cap;
+    struct mstx_rec *rec;
+    struct mstx_seg *seg;
+    uint32_t number, tid;
+    uint32_t slot_chunk, slot_at; /* where the next range slot is looked for */
+    uint32_t first_chunk;
+    uint32_t mark_ids;
+    int32_t top; /* of pushes, -1: none */
+    uint64_t lost; /* records dropped since the last one written */
+    uint32_t lost_why;
+    uint64_t part;
+    struct rt_file files[RT_FILES]; /* flight recorder: all; else files[0] is the current one */
+    uint32_t nfiles, file_at;
+    /* Handed over between writer and helper. */
+    _Atomic int next_state;
+    struct rt_file next;
+    uint32_t next_bytes, made; /* size and number of the next file */
+    struct rt_file retired[RT_RETIRED];
+    _Atomic uint32_t retired_full; /* one bit per entry that waits for the helper */
+    struct rt_ring *free_next;
+    bool in_use;
+    const struct mstx_text *names[RT_NAMES];
+    struct rt_push pushes[RT_PUSHES];
+};
+
+/* initial-exec: one load; a preloaded or early opened library has room for it. */
+extern __thread struct rt_ring *rt_tls __attribute__((tls_model("initial-exec")));
+
+/* Start recording if need be and give the thread a ring; NULL when there can be none. */
+struct rt_ring *rt_ring_open(void);
+static inline struct rt_ring *rt_ring_of_thread(void)
+{
+    struct rt_ring *r = rt_tls;
+    return RT_LIKELY(r != NULL) ? r : rt_ring_open();
+}
+/* Room for n records when limit is met; false: dropped and counted. */
+bool rt_ring_more(struct rt_ring *r, uint32_t n);
+/* The process ring, number 0; caller holds rt.process_lock. */
+void rt_ring_process(const struct mstx_rec *rec);
+/* Helper: prepare wanted segments, unmap full ones. */
+void rt_ring_serve(void);
+/* Helper: let rings whose preparation failed try again. */
+void rt_ring_retry(void);
+bool rt_ring_start(void);
+void rt_ring_close_all(void);
+/* Write the newest calibration into the process ring's header. */
+void rt_ring_date(void);
+/* In a forked child: forget the parent's rings without touching them. */
+void rt_ring_forget(void);
+struct rt_totals {
+    uint64_t records, dropped, bytes;
+    uint32_t rings, segments, open_ranges;
+};
+void rt_ring_totals(struct rt_totals *t);
+
+/*
+ * Reserve and publish.  A signal handler may interrupt at any instruction and record too, so
+ * pos is moved by one instruction, and head is published by the outermost call only.
+ */
+static inline uint32_t rt_bump(uint32_t *p, uint32_t n)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("xaddl %0, %1" : "+r"(n), "+m"(*p) : : "memory", "cc"); /* no lock prefix */
+    return n;
+#else
+    return __atomic_fetch_add(p, n, __ATOMIC_RELAXED);
+#endif
+}
+static inline struct mstx_rec *rt_reserve(struct rt_ring *r, uint32_t n)
+{
+    rt_bump(&r->busy, 1);
+    uint32_t at = rt_bump(&r->pos, n);
+    if (RT_LIKELY(at + n <= r->limit))
+        return r->rec + at;
+    rt_bump(&r->pos, 0u - n);
+    if (!rt_ring_more(r, n)) {
+        rt_bump(&r->busy, ~0u);
+        return NULL;
+    }
+    return r->rec + rt_bump(&r->pos, n);
+}
+static inline void rt_publish(struct rt_ring *r)
+{
+    if (RT_UNLIKELY(r->busy != 1)) { /* in a signal handler: the interrupted call publishes */
+        rt_bump(&r->busy, ~0u);
+        return;
+    }
+    uint32_t pos;
+    do { /* again if a handler wrote between the first line and the third */
+        pos = *(volatile uint32_t *)&r->pos;
+        __atomic_store_n(&r->seg->head, pos, __ATOMIC_RELEASE);
+        *(volatile uint32_t *)&r->busy = 0;
+        atomic_signal_fence(memory_order_seq_cst);
+        if (RT_LIKELY(*(volatile uint32_t *)&r->pos == pos))
+            return;
+        *(volatile uint32_t *)&r->busy = 1;
+    } while (true);
+}
+
+/* ---- texts ------------------------------------------------------------------ */
+
+/* The entry of a text, written to strings.seg when it is new; NULL: no room. n: strlen. */
+const struct mstx_text *rt_text_intern(const char *text, size_t n);
+/* Append a definition; its id, or 0. */
+uint32_t rt_text_define(enum mstx_text_kind kind, uint16_t domain, uint64_t key, const void *bytes,
+                        size_t n);
+bool rt_text_start(void);
+void rt_text_close(void);
+void rt_text_forget(void);
+uint64_t rt_text_bytes(void);
+uint64_t rt_text_count(void);
+/* A copy that outlives captures and forks; NULL: no memory. */
+char *rt_keep(const void *bytes, size_t n);
+
+/* Id of a message: one compare when this thread gave the same text from the same place before.
+ * UINT32_MAX: mstx refuses it; 0: no room for more texts. */
+uint32_t rt_text_slow(struct rt_ring *r, const char *text, size_t place);
+static inline uint32_t rt_text_id(struct rt_ring *r, const char *text)
+{
+    size_t place = (size_t)(((uintptr_t)text * 0x9E3779B97F4A7C15u) >> 54);
+    const struct mstx_text *e = r->names[place];
+    if (RT_LIKELY(e != NULL && strcmp((const char *)(e + 1), text) == 0))
+        return e->id;
+    return rt_text_slow(r, text, place);
+}
+
+/* ---- clock ------------------------------------------------------------------ */
+
+void rt_clock_choose(const char *wanted);
+uint64_t rt_clock_slow(void);
+void rt_clock_calibrate(struct mstx_calib *c);
+/* Read the clocks, write a CALIB record and the newest calibration of every header. */
+void rt_clock_tick(void);
+extern uint32_t rt_clock_kind; /* enum mstx_clock */
+
+static inline uint64_t rt_ticks(void)
+{
+#if defined(__x86_64__)
+    if (RT_LIKELY(rt_clock_kind == MSTX_CLOCK_TSC))
+        return __rdtsc();
+#elif defined(__aarch64__)
+    if (RT_LIKELY(rt_clock_kind == MSTX_CLOCK_CNTVCT)) {
+        uint64_t t;
+        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+        return t;
+    }
+#endif
+    return rt_clock_slow();
+}
+
+/* ---- process ---------------------------------------------------------------- */
+
+enum rt_policy { RT_BLOCK, RT_DROP };
+
+/* What the environment asked for; read once. */
+struct rt_config {
+    char out[RT_PATH], stage[RT_PATH];
+    char include[1024], exclude[1024];
+    enum rt_policy policy;
+    double flight_s;
+    uint64_t max_bytes; /* 0: no limit */
+    uint32_t segment_bytes;
+    int32_t rank, world_size, local_rank;
+    char rank_from[32];
+    bool wait;    /* recording starts stopped, `msprobe ctl start` begins it */
+    bool no_nvtx;
+    int quiet; /* 1: no word about where the capture is; 2: none at all */
+    uint64_t tool_id;
+    char next_mstx[RT_PATH], next_nvtx[RT_PATH];
+};
+
+enum rt_state { RT_IDLE, RT_RUNNING, RT_REFUSED, RT_ENDED };
+
+struct rt {
+    struct rt_config conf;
+    _Atomic int state;      /* enum rt_state */
+    _Atomic int recording;  /* 0 while stopped by ctl */
+    uint32_t epoch;         /* rises with every capture of this process: a fork starts a new one */
+    uint32_t pid;
+    uint64_t start_jiffies;
+    int dir;                /* descriptor of the process directory (on the stage, when there is one) */
+    char path[RT_PATH];     /* its name */
+    char target[RT_PATH];   /* where it belongs in the end; equal to path without a stage */
+    struct mstx_seg proto;  /* header of every segment of this process */
+    struct mstx_control *control;
+    _Atomic uint64_t bytes; /* of all segment files made */
+    _Atomic uint64_t lost_no_ring;
+    _Atomic uint32_t said;  /* one bit per enum rt_say */
+    struct rt_lock start_lock, text_lock, ring_lock, domain_lock, process_lock;
+    struct rt_lock keep_lock;
+};
+extern struct rt rt;
+
+/* Begin the capture if it has not begun; false when there is none. By default a process that
+ * nobody configured records into ./mstx-capture once a tool entry point was called. */
+bool rt_start(bool by_default);
+static inline bool rt_is_running(void)
+{
+    return atomic_load_explicit(&rt.state, memory_order_acquire) == RT_RUNNING;
+}
+void rt_set_recording(bool on, enum mstx_why why);
+void rt_read_env(struct rt_config *c);
+
+/* Things that are said once. */
+enum rt_say {
+    RT_SAY_START,
+    RT_SAY_DIR,
+    RT_SAY_SPACE,
+    RT_SAY_IO,
+    RT_SAY_MESSAGE,
+    RT_SAY_RANGE,
+    RT_SAY_DOMAIN,
+    RT_SAY_STRINGS,
+    RT_SAY_THREADS,
+    RT_SAY_NVTX,
+    RT_SAY_NEXT,
+    RT_SAY_OTHER_DOMAIN,
+    RT_SAY_PUSH,
+    RT_SAY_SECURE,
+    RT_SAY_COUNT,
+};
+/* One line on stderr and a NOTE in the capture, the first time. */
+void rt_say(enum rt_say what, enum mstx_why why, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- files ------------------------------------------------------------------ */
+
+/* Make the process directory and its control file; false (and said why) when it cannot be. */
+bool rt_file_start(void);
+/* A new file of that many bytes, blocks allocated and pages present, header written from
+ * rt.proto; NULL with errno. It gets its name when it is complete: a kill leaves a valid file
+ * or one that readers ignore. */
+struct mstx_seg *rt_file_create(const char *name, uint32_t ring, uint32_t tid, size_t bytes);
+/* The same in two steps: an open file under a temporary name, or -1; then its real name. */
+int rt_file_begin(const char *name, size_t bytes);
+bool rt_file_name(const char *name);
+size_t rt_file_bytes(const struct mstx_seg *seg);
+/* Give back the blocks behind head; the mapping stays good. */
+void rt_file_trim(struct mstx_seg *seg, const char *name);
+/* Copy every segment of this process into `to` (made when missing); 0 or an errno. */
+int rt_file_snapshot(const char *to);
+/* Stage: move finished segments (all: whatever is there) to the target. */
+void rt_file_unstage(bool all);
+void rt_file_close(void);
+
+/* ---- helper ----------------------------------------------------------------- */
+
+bool rt_helper_start(void);
+void rt_helper_stop(void);
+void rt_helper_wake(void);
+void rt_helper_forget(void);
+
+/* ---- marks ------------------------------------------------------------------ */
+
+/* Attributes that NVTX events carry. */
+struct rt_attr {
+    uint32_t fields, category, argb, payload_type;
+    uint64_t payload;
+};
+struct rt_payload {
+    uint64_t schema;
+    size_t n;
+    const void *bytes;
+};
+struct rt_event {
+    const struct rt_attr *attr;         /* or NULL */
+    const struct rt_payload *payloads;  /* or NULL */
+    size_t npayloads;
+    uint32_t name;
+    uint8_t flags;
+};
+
+/* May this message be recorded by mstx? */
+bool rt_message_ok(const char *message);
+void rt_mark(struct rt_domain *d, const char *message, void *stream);
+uint32_t rt_range_start(struct rt_domain *d, const char *message, void *stream);
+void rt_range_end(struct rt_domain *d, uint64_t id);
+/* The same with everything an NVTX event may carry. */
+void rt_mark_event(struct rt_domain *d, const struct rt_event *e);
+uint32_t rt_range_start_event(struct rt_domain *d, const struct rt_event *e);
+void rt_range_end_event(struct rt_domain *d, uint64_t id, const struct rt_event *e);
+/* Depth of the range opened or closed, from 0; negative: none. */
+int rt_push(struct rt_domain *d, const struct rt_event *e);
+int rt_pop(struct rt_domain *d, const struct rt_event *e);
+void rt_counter(struct rt_domain *d, uint32_t name, uint64_t bits, bool real);
+/* A memory record; mem NULL: without one. */
+void rt_memory(struct rt_domain *d, uint8_t type, uint64_t id, uint32_t device, uint64_t arg,
+               const struct mstx_rec_mem *mem);
+/* First chunk of range slots for a ring; ranges still open. */
+bool rt_slots_take(struct rt_ring *r);
+uint32_t rt_slots_open(void);
+void rt_slots_forget(void);
+
+/* ---- taps ------------------------------------------------------------------- */
+
+/* Somebody else who is told of marks and ranges: the next tool of the process, or mspti.
+ * Called on the marking thread after the record was written.  other: a word that a tap may set
+ * when a range starts and finds again when it ends. */
+enum rt_tap_kind { RT_TAP_MARK, RT_TAP_START, RT_TAP_END };
+typedef void rt_tap_fn(enum rt_tap_kind kind, struct rt_domain *d, const char *message,
+                       void *stream, uint32_t id, uint64_t *other);
+enum { RT_TAP_NEXT, RT_TAP_MSPTI, RT_TAPS };
+/* NULL: nobody. */
+void rt_set_tap(int which, rt_tap_fn *fn);
+void rt_tell(enum rt_tap_kind kind, struct rt_domain *d, const char *message, void *stream,
+             uint32_t id, uint64_t *other);
+
+#endif

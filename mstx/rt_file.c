@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rt_file: the directory of the process, segment files in it, and copies of them.
+ *
+ * A segment file gets its blocks before anybody writes to it: a full disk is an error here
+ * and never a SIGBUS in the training loop.  Its pages are made present too, so the writer
+ * meets no page fault.  Names are relative to an open directory, so a directory that is
+ * renamed goes on working and one that is deleted fails cleanly.
+ */
+#include "mstx/rt.h"
+#include "mstx/stage.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* ---- identity ----------------------------------------------------------------- */
+
+static size_t slurp(const char *path, char *to, size_t cap)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, to, cap - 1);
+    if (fd >= 0)
+        close(fd);
+    to[n > 0 ? n : 0] = '\0';
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* Field 22 of /proc/self/stat; the name in field 2 may hold anything, so count from its ")". */
+static uint64_t start_jiffies(void)
+{
+    char text[1024];
+    slurp("/proc/self/stat", text, sizeof text);
+    const char *p = strrchr(text, ')');
+    for (int field = 2; p != NULL && field < 22; field++)
+        p = strchr(p + 1, ' ');
+    return p == NULL ? 0 : strtoull(p, NULL, 10);
+}
+
+static void read_boot_id(uint8_t id[16])
+{
+    char text[64];
+    unsigned n = 0;
+    slurp("/proc/sys/kernel/random/boot_id", text, sizeof text);
+    for (const char *p = text; *p != '\0' && n < 32; p++) {
+        int v = *p >= '0' && *p <= '9' ? *p - '0' : *p >= 'a' && *p <= 'f' ? *p - 'a' + 10 : -1;
+        if (v < 0)
+            continue;
+        id[n / 2] = (uint8_t)(id[n / 2] << 4 | v);
+        n++;
+    }
+}
+
+static void fill_header(struct mstx_seg *h)
+{
+    struct stat ns;
+    memset(h, 0, sizeof *h);
+    memcpy(h->magic, MSTX_SEG_MAGIC, sizeof h->magic);
+    h->endian = MSTX_SEG_ENDIAN;
+    h->major = MSTX_SEG_MAJOR;
+    h->minor = MSTX_SEG_MINOR;
+    h->header_size = MSTX_SEG_HEADER;
+    h->record_size = MSTX_REC_SIZE;
+    h->kind = MSTX_KIND_RING;
+    h->pid = rt.pid;
+    h->tid = (uint32_t)gettid();
+    h->ppid = (uint32_t)getppid();
+    h->rank = rt.conf.rank;
+    h->world_size = rt.conf.world_size;
+    h->local_rank = rt.conf.local_rank;
+    h->clock = rt_clock_kind;
+    h->tick_hz = rt_clock_kind == MSTX_CLOCK_MONOTONIC ? 1000000000 : 0;
+    h->start_jiffies = start_jiffies();
+    read_boot_id(h->boot_id);
+    h->pid_ns = stat("/proc/self/ns/pid", &ns) == 0 ? (uint64_t)ns.st_ino : 0;
+    h->flight_ns = (uint64_t)(rt.conf.flight_s * 1e9);
+    rt_clock_calibrate(&h->first_calib);
+    h->last_calib = h->first_calib;
+    h->first_ticks = h->first_calib.ticks;
+    h->start_ns = h->first_calib.realtime_ns;
+    if (gethostname(h->host, sizeof h->host - 1) != 0 || h->host[0] == '\0')
+        memcpy(h->host, "host", 5);
+    memcpy(h->tool, "msprobe " MS_VERSION, sizeof "msprobe " MS_VERSION);
+    rt.start_jiffies = h->start_jiffies;
+}
+
+/* ---- directories -------------------------------------------------------------- */
+
+/* Two containers may hold the same host name and pid, so the name also carries what tells them
+ * apart, and mkdir decides. */
+static int make_own_dir(const char *base, char *path, size_t cap)
+{
+    uint64_t mix = rt.proto.start_jiffies * 0x9E3779B97F4A7C15u ^ rt.proto.pid_ns;
+    for (int i = 0; i < 16; i++)
+        mix = (mix ^ rt.proto.boot_id[i]) * 0x100000001B3u;
+    for (int i = 0; i < 1000; i++) {
+        mix = (mix ^ rt.proto.first_calib.ticks ^ (uint64_t)i) * 0xFF51AFD7ED558CCDu;
+        int n = snprintf(path, cap, "%s/%s.%u.%08x", base, rt.proto.host, rt.pid,
+                         (unsigned)(mix >> 32));
+        if (n < 0 || (size_t)n >= cap)
+            return ENAMETOOLONG;
+        if (mkdir(path, 0755) == 0)
+            return 0;
+        if (errno != EEXIST)
+            return errno;
+    }
+    return EEXIST;
+}
+
+static int make_dirs(const char *run, char *path, size_t cap)
+{
+    char base[RT_PATH];
+    int n = rt.conf.rank < 0
+                ? snprintf(base, sizeof base, "%s/" MSTX_RANK_NONE, run)
+                : snprintf(base, sizeof base, "%s/" MSTX_RANK_PREFIX "%d", run, rt.conf.rank);
+    if (n < 0 || (size_t)n >= sizeof base)
+        return ENAMETOOLONG;
+    int rc = mstx_stage_mkdirs(base);
+    return rc != 0 ? rc : make_own_dir(base, path, cap);
+}
+
+/* Leave a note at the target that tells where the rest lies. */
+static int point_to_stage(void)
+{
+    char name[RT_PATH + sizeof MSTX_STAGED + 1];
+    snprintf(name, sizeof name, "%s/" MSTX_STAGED, rt.target);
+    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return errno;
+    ssize_t n = write(fd, rt.path, strlen(rt.path));
+    int bad = n != (ssize_t)strlen(rt.path) || write(fd, "\n", 1) != 1;
+    return close(fd) != 0 || bad ? EIO : 0;
+}
+
+static int open_dirs(void)
+{
+    int rc = make_dirs(rt.conf.out, rt.target, sizeof rt.target);
+    if (rc != 0)
+        return rc;
+    memcpy(rt.path, rt.target, sizeof rt.path);
+    if (rt.conf.stage[0] != '\0') {
+        rc = make_dirs(rt.conf.stage, rt.path, sizeof rt.path);
+        rc = rc != 0 ? rc : point_to_stage();
+        if (rc != 0)
+            return rc;
+    }
+    rt.dir = open(rt.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return rt.dir < 0 ? errno : 0;
+}
+
+static int open_control(void)
+{
+    char name[RT_PATH + sizeof MSTX_CONTROL + 1];
+    snprintf(name, sizeof name, "%s/" MSTX_CONTROL, rt.target);
+    int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return errno;
+    int rc = posix_fallocate(fd, 0, sizeof *rt.control);
+    void *p = rc != 0 ? MAP_FAILED
+                      : mmap(NULL, sizeof *rt.control, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (rc == 0 && p == MAP_FAILED)
+        rc = errno;
+    close(fd);
+    if (rc != 0)
+        return rc;
+    rt.control = p;
+    memcpy(rt.control, &rt.proto, offsetof(struct mstx_seg, tid));
+    rt.control->kind = MSTX_KIND_CONTROL;
+    rt.control->record_size = 1;
+    rt.control->pid = rt.pid;
+    rt.control->start_jiffies = rt.start_jiffies;
+    return 0;
+}
+
+bool rt_file_start(void)
+{
+    fill_header(&rt.proto);
+    int rc = open_dirs();
+    if (rc == 0)
+        rc = open_control();
+    if (rc == 0)
+        return true;
+    rt_say(RT_SAY_DIR, MSTX_WHY_IO, "cannot record into %s: %s; nothing is recorded", rt.conf.out,
+           strerror(rc));
+    return false;
+}
+
+void rt_file_close(void)
+{
+    if (rt.control != NULL)
+        munmap(rt.control, sizeof *rt.control);
+    if (rt.dir >= 0)
+        close(rt.dir);
+    rt.control = NULL;
+    rt.dir = -1;
+}
+
+/* ---- segments ----------------------------------------------------------------- */
+
+static void make_present(void *p, size_t n)
+{
+    if (madvise(p, n, MADV_POPULATE_WRITE) == 0)
+        return;
+    for (size_t i = 0; i < n; i += 4096) /* before Linux 5.14 */
+        ((volatile char *)p)[i] = 0;
+}
+
+/* ".tmp" behind the name; readers skip such files. */
+static void temporary(char to[64], const char *name)
+{
+    snprintf(to, 64, "%.40s.tmp", name);
+}
+
+/* Blocks first; without fallocate (NFS) by writing zeros, which glibc does. */
+int rt_file_begin(const char *name, size_t bytes)
+{
+    char tmp[64];
+    temporary(tmp, name);
+    int fd = openat(rt.dir, tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return -1;
+    int rc = posix_fallocate(fd, 0, (off_t)bytes);
+    if (rc == 0)
+        return fd;
+    close(fd);
+    unlinkat(rt.dir, tmp, 0);
+    errno = rc;
+    return -1;
+}
+
+bool rt_file_name(const char *name)
+{
+    char tmp[64];
+    temporary(tmp, name);
+    if (renameat(rt.dir, tmp, rt.dir, name) == 0)
+        return true;
+    int why = errno;
+    unlinkat(rt.dir, tmp, 0);
+    errno = why;
+    return false;
+}
+
+static void fill_segment(struct mstx_seg *seg, uint32_t ring, uint32_t tid, size_t bytes)
+{
+    struct mstx_seg h = rt.proto;
+    h.ring = ring;
+    h.tid = tid;
+    h.capacity = (bytes - MSTX_SEG_HEADER) / MSTX_REC_SIZE;
+    h.state = rt.conf.flight_s > 0 && ring != 0 ? MSTX_SEG_FLIGHT : 0;
+    memcpy(seg, &h, sizeof h);
+}
+
+struct mstx_seg *rt_file_create(const char *name, uint32_t ring, uint32_t tid, size_t bytes)
+{
+    int fd = rt_file_begin(name, bytes);
+    if (fd < 0)
+        return NULL;
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (p == MAP_FAILED) {
+        char tmp[64];
+        temporary(tmp, name);
+        unlinkat(rt.dir, tmp, 0);
+        errno = ENOMEM;
+        return NULL;
+    }
+    make_present(p, bytes);
+    fill_segment(p, ring, tid, bytes);
+    if (rt_file_name(name))
+        return p;
+    int why = errno;
+    munmap(p, bytes);
+    errno = why;
+    return NULL;
+}
+
+size_t rt_file_bytes(const struct mstx_seg *seg)
+{
+    return MSTX_SEG_HEADER + (size_t)seg->capacity * MSTX_REC_SIZE;
+}
+
+/* Blocks are given back by punching, not by cutting: a thread that still writes gets fresh
+ * blocks instead of SIGBUS. */
+void rt_file_trim(struct mstx_seg *seg, const char *name)
+{
+    size_t used = MSTX_SEG_HEADER + (size_t)seg->head * MSTX_REC_SIZE;
+    used = (used + 4095) & ~(size_t)4095;
+    size_t all = rt_file_bytes(seg);
+    if (used >= all)
+        return;
+    int fd = openat(rt.dir, name, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    (void)!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)used,
+                     (off_t)(all - used));
+    close(fd);
+}
+
+/* ---- copies ------------------------------------------------------------------- */
+
+/* Snapshots lie under RUN/snapshots/NNN/rank_R/HOST.PID.TAG, so each is a run of its own. */
+int rt_file_snapshot(const char *to)
+{
+    const char *tail = rt.target + strlen(rt.conf.out);
+    char path[RT_PATH];
+    int n = snprintf(path, sizeof path, "%s%s", to, tail);
+    if (n < 0 || (size_t)n >= sizeof path)
+        return ENAMETOOLONG;
+    int rc = mstx_stage_mkdirs(path);
+    return rc != 0 ? rc : mstx_stage_copy(rt.dir, path, MSTX_STAGE_SNAPSHOT);
+}
+
+void rt_file_unstage(bool all)
+{
+    if (rt.conf.stage[0] == '\0')
+        return;
+    int rc = mstx_stage_copy(rt.dir, rt.target, all ? MSTX_STAGE_ALL : MSTX_STAGE_FINISHED);
+    if (rc != 0)
+        rt_say(RT_SAY_IO, MSTX_WHY_IO, "cannot copy segments to %s: %s; they stay in %s", rt.target,
+               strerror(rc), rt.path);
+    else if (all)
+        mstx_stage_done(rt.path, rt.target);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rt_helper: the one thread the recorder adds to a process.  It sleeps on the bell of the
+ * control page, which a ring that wants a segment and `msprobe ctl` both ring, and wakes once
+ * a second by itself to read the clocks.  All signals are blocked in it.
+ */
+#include "mstx/rt.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static struct {
+    pthread_t thread;
+    bool running;
+    _Atomic bool stop;
+} helper;
+
+static void ring_bell(uint32_t *bell)
+{
+    __atomic_fetch_add(bell, 1, __ATOMIC_RELEASE);
+    syscall(SYS_futex, bell, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+void rt_helper_wake(void)
+{
+    if (rt.control != NULL)
+        ring_bell(&rt.control->bell);
+}
+
+static void sleep_until_rung(uint32_t *bell, uint32_t seen)
+{
+    const struct timespec second = {.tv_sec = 1};
+    syscall(SYS_futex, bell, FUTEX_WAIT, seen, &second, NULL, 0);
+}
+
+/* ---- requests of `msprobe ctl` ---------------------------------------------------------- */
+
+static void fill_status(struct mstx_control *c)
+{
+    struct rt_totals t;
+    struct rusage u;
+    rt_ring_totals(&t);
+    c->recording = atomic_load(&rt.recording) != 0;
+    c->rings = t.rings;
+    c->segments = t.segments;
+    c->domains = rt_domain_count();
+    c->records = t.records;
+    c->dropped = t.dropped;
+    c->bytes = t.bytes;
+    c->strings = rt_text_count();
+    c->open_ranges = t.open_ranges;
+    c->faults = getrusage(RUSAGE_SELF, &u) == 0 ? (uint64_t)u.ru_minflt : 0;
+}
+
+static int obey(uint32_t command, const char *text)
+{
+    switch (command) {
+    case MSTX_CMD_START:
+        rt_set_recording(true, MSTX_WHY_START);
+        return 0;
+    case MSTX_CMD_STOP:
+        rt_set_recording(false, MSTX_WHY_STOP);
+        return 0;
+    case MSTX_CMD_SNAPSHOT:
+        rt_clock_tick(); /* the snapshot is dated up to now */
+        return rt_file_snapshot(text);
+    case MSTX_CMD_STATUS:
+        return 0;
+    case MSTX_CMD_INCLUDE:
+        rt_domain_filter(text, NULL);
+        return 0;
+    case MSTX_CMD_EXCLUDE:
+        rt_domain_filter(NULL, text);
+        return 0;
+    case MSTX_CMD_FLUSH:
+        rt_file_unstage(false);
+        return 0;
+    default:
+        return ENOSYS;
+    }
+}
+
+/* The page is shared with another process: copy the request before looking at it. */
+static void answer(struct mstx_control *c)
+{
+    uint32_t request = __atomic_load_n(&c->request, __ATOMIC_ACQUIRE);
+    if (request == c->done)
+        return;
+    char text[sizeof c->text];
+    memcpy(text, c->text, sizeof text);
+    text[sizeof text - 1] = '\0';
+    int rc = obey(c->command, text);
+    snprintf(c->answer, sizeof c->answer, "%.1000s", rc == 0 ? rt.target : strerror(rc));
+    c->result = (uint32_t)rc;
+    fill_status(c);
+    __atomic_store_n(&c->done, request, __ATOMIC_RELEASE);
+    syscall(SYS_futex, &c->done, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* ---- the thread --------------------------------------------------------------------------- */
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void each_second(void)
+{
+    rt_clock_tick();
+    rt_ring_retry();
+    rt_file_unstage(false);
+    fill_status(rt.control);
+}
+
+static void *work(void *arg)
+{
+    (void)arg;
+    rt.proto.helper_tid = (uint32_t)gettid();
+    pthread_setname_np(pthread_self(), "mstx");
+    int64_t next = now_ns() + 200000000; /* soon: the rate of the counter is wanted */
+    while (!atomic_load(&helper.stop)) {
+        uint32_t seen = __atomic_load_n(&rt.control->bell, __ATOMIC_ACQUIRE);
+        rt_ring_serve();
+        answer(rt.control);
+        if (now_ns() >= next) {
+            each_second();
+            next = now_ns() + 1000000000;
+        }
+        if (atomic_load(&helper.stop))
+            break;
+        sleep_until_rung(&rt.control->bell, seen);
+    }
+    return NULL;
+}
+
+bool rt_helper_start(void)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    atomic_store(&helper.stop, false);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    helper.running = pthread_create(&helper.thread, NULL, work, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return helper.running; /* without it threads make their segments themselves */
+}
+
+void rt_helper_stop(void)
+{
+    if (!helper.running)
+        return;
+    atomic_store(&helper.stop, true);
+    rt_helper_wake();
+    pthread_join(helper.thread, NULL);
+    helper.running = false;
+}
+
+void rt_helper_forget(void)
+{
+    helper.running = false;
+}

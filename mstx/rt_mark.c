@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rt_mark: marks, ranges, push and pop, counters, memory: the hot path.
+ *
+ * A range id is the place of a slot and the number of its use:
+ *
+ *     31            12 11      0
+ *     ┌───────────────┬─────────┐   slot: which of 2^20, a ring owns 64 at a time
+ *     │ slot          │ use     │   use:  1..4095, so an id is never 0 and an old one
+ *     └───────────────┴─────────┘         is recognised
+ *
+ * 32 bits because the Python module of the original parses ids as such.  Ending a range is
+ * one compare-and-swap on its slot by any thread: no map, no lock.  The slot keeps what END
+ * repeats, so the end needs no look-up of the start.
+ */
+#include "mstx/rt.h"
+
+enum {
+    CHUNKS = 1 << (RT_SLOT_BITS - 6),
+    USES = (1 << RT_GEN_BITS) - 1,
+    GHOST = UINT16_MAX,
+    RECORDS_MAX = 192, /* of one event: a payload of MSTX_PAYLOAD_MAX and its heads */
+};
+static_assert(1 << 6 == RT_CHUNK, "chunk");
+static_assert(RECORDS_MAX > MSTX_PAYLOAD_MAX / MSTX_DATA_BYTES + 8, "one payload always fits");
+
+struct slot {
+    _Atomic uint32_t live; /* id of the open range, 0: free */
+    uint32_t use;
+    uint64_t ticks;
+    uint32_t name;
+    uint16_t domain;
+    uint16_t ring;  /* of the start; GHOST: heard by a tap, not recorded */
+    uint64_t other; /* a tap's word */
+};
+static_assert(sizeof(struct slot) == 32, "two to a cache line");
+
+static struct slot slots[1 << RT_SLOT_BITS];
+static uint16_t chunk_next[CHUNKS]; /* the chunks of a ring form a circle */
+static _Atomic uint32_t chunks;
+
+/* ---- slots ------------------------------------------------------------------------ */
+
+static bool chunk_new(uint32_t *out)
+{
+    uint32_t c = atomic_fetch_add(&chunks, 1);
+    if (c < CHUNKS) {
+        *out = c;
+        return true;
+    }
+    atomic_fetch_sub(&chunks, 1);
+    return false;
+}
+
+bool rt_slots_take(struct rt_ring *r)
+{
+    uint32_t c;
+    if (!chunk_new(&c))
+        return false;
+    chunk_next[c] = (uint16_t)c;
+    r->slot_chunk = r->first_chunk = c;
+    return true;
+}
+
+uint32_t rt_slots_open(void)
+{
+    uint32_t n = 0, end = atomic_load(&chunks) * RT_CHUNK;
+    for (uint32_t i = 0; i < end; i++)
+        n += atomic_load_explicit(&slots[i].live, memory_order_relaxed) != 0;
+    return n;
+}
+
+/* In a forked child: the parent's open ranges are not the child's. */
+void rt_slots_forget(void)
+{
+    uint32_t end = atomic_load(&chunks) * RT_CHUNK;
+    for (uint32_t i = 0; i < end; i++)
+        atomic_store(&slots[i].live, 0);
+    atomic_store(&chunks, 0);
+}
+
+static struct slot *slot_in(struct rt_ring *r, uint32_t chunk)
+{
+    for (int i = 0; i < RT_CHUNK; i++) {
+        struct slot *s = &slots[chunk * RT_CHUNK + rt_bump(&r->slot_at, 1) % RT_CHUNK];
+        if (RT_LIKELY(atomic_load_explicit(&s->live, memory_order_acquire) == 0))
+            return s;
+    }
+    return NULL;
+}
+
+/* All 64 are open: the next chunk of the circle, or one more in it. */
+RT_COLD static struct slot *slot_far(struct rt_ring *r)
+{
+    uint32_t c = chunk_next[r->slot_chunk];
+    struct slot *s = slot_in(r, c);
+    if (s == NULL) {
+        if (!chunk_new(&c))
+            return NULL;
+        chunk_next[c] = chunk_next[r->slot_chunk];
+        chunk_next[r->slot_chunk] = (uint16_t)c;
+        s = slot_in(r, c);
+    }
+    r->slot_chunk = c;
+    return s;
+}
+
+/* Slots are taken in turn, so that a stale id stays recognisable for long. */
+static struct slot *slot_get(struct rt_ring *r)
+{
+    struct slot *s = slot_in(r, r->slot_chunk);
+    return RT_LIKELY(s != NULL) ? s : slot_far(r);
+}
+
+static uint32_t slot_open(struct slot *s, const struct rt_ring *r, const struct mstx_rec *rec)
+{
+    s->use = s->use % USES + 1;
+    s->ticks = rec->ticks;
+    s->name = rec->name;
+    s->domain = rec->domain;
+    s->ring = (uint16_t)r->number;
+    uint32_t id = (uint32_t)(s - slots) << RT_GEN_BITS | s->use;
+    atomic_store_explicit(&s->live, id, memory_order_release);
+    return id;
+}
+
+/* ---- messages --------------------------------------------------------------------- */
+
+/* A spreadsheet would run a cell that begins with one of these; the original refuses them. */
+bool rt_message_ok(const char *m)
+{
+    return m != NULL && m[0] != '\0' && m[0] != '=' && m[0] != '+' && m[0] != '-' && m[0] != '@';
+}
+
+RT_COLD static uint32_t refuse_message(const char *m)
+{
+    rt_say(RT_SAY_MESSAGE, 0,
+           m == NULL        ? "a mark without message (NULL) was refused"
+           : m[0] == '\0'   ? "a mark with an empty message was refused"
+                            : "a message that begins with '%c' was refused",
+           m != NULL ? m[0] : ' ');
+    return 0;
+}
+
+enum { REFUSED = UINT32_MAX };
+
+RT_COLD uint32_t rt_text_slow(struct rt_ring *r, const char *text, size_t place)
+{
+    if (!rt_message_ok(text)) {
+        refuse_message(text);
+        return REFUSED;
+    }
+    const struct mstx_text *e = rt_text_intern(text, strlen(text));
+    if (e == NULL)
+        return 0;
+    r->names[place] = e;
+    return e->id;
+}
+
+/* ---- continuations ---------------------------------------------------------------- */
+
+static uint32_t payload_records(const struct rt_payload *p)
+{
+    size_t n = p->n > MSTX_PAYLOAD_MAX ? MSTX_PAYLOAD_MAX : p->n;
+    return 1 + (uint32_t)((n + MSTX_DATA_BYTES - 1) / MSTX_DATA_BYTES);
+}
+
+/* Records behind the first one; *fit: payloads that find room. */
+static uint32_t extra_records(const struct rt_event *e, size_t *fit)
+{
+    uint32_t n = e->attr != NULL && e->attr->fields != 0;
+    for (*fit = 0; *fit < e->npayloads; (*fit)++) {
+        uint32_t more = payload_records(&e->payloads[*fit]);
+        if (n + more > RECORDS_MAX)
+            break;
+        n += more;
+    }
+    return n;
+}
+
+static struct mstx_rec *put(struct mstx_rec *to, const void *rec)
+{
+    memcpy(to, rec, sizeof *to);
+    return to + 1;
+}
+
+static struct mstx_rec *put_payload(struct mstx_rec *to, const struct rt_payload *p,
+                                    uint32_t index, uint16_t domain)
+{
+    size_t n = p->n > MSTX_PAYLOAD_MAX ? MSTX_PAYLOAD_MAX : p->n;
+    struct mstx_rec_payload head = {.schema = p->schema,
+                                    .bytes = n,
+                                    .index = index,
+                                    .domain = domain,
+                                    .type = MSTX_REC_PAYLOAD,
+                                    .flags = (uint8_t)(p->n > n ? MSTX_F_CUT : 0),
+                                    .total = p->n};
+    to = put(to, &head);
+    const uint8_t *from = p->bytes;
+    for (size_t at = 0; at < n; at += MSTX_DATA_BYTES) {
+        size_t part = n - at < MSTX_DATA_BYTES ? n - at : MSTX_DATA_BYTES;
+        struct mstx_rec_data d = {.n = (uint32_t)part, .domain = domain, .type = MSTX_REC_DATA};
+        memcpy(d.bytes, from + at, part < 16 ? part : 16);
+        if (part > 16)
+            memcpy(d.more, from + at + 16, part - 16);
+        to = put(to, &d);
+    }
+    return to;
+}
+
+/* Everything behind rec; each of them but the last says that more follows. */
+static void put_extra(struct mstx_rec *rec, const struct rt_event *e, uint32_t extra, size_t fit)
+{
+    struct mstx_rec *to = rec + 1;
+    if (e->attr != NULL && e->attr->fields != 0) {
+        struct mstx_rec_attr a = {.payload = e->attr->payload,
+                                  .category = e->attr->category,
+                                  .argb = e->attr->argb,
+                                  .payload_type = e->attr->payload_type,
+                                  .type = MSTX_REC_ATTR,
+                                  .fields = e->attr->fields};
+        to = put(to, &a);
+    }
+    for (size_t i = 0; i < fit; i++)
+        to = put_payload(to, &e->payloads[i], (uint32_t)i, rec->domain);
+    for (uint32_t i = 0; i < extra; i++)
+        rec[i].flags |= MSTX_F_MORE;
+}
+
+/* ---- writing ------------------------------------------------------------------------ */
+
+static inline bool write1(struct rt_ring *r, const struct mstx_rec *rec)
+{
+    struct mstx_rec *to = rt_reserve(r, 1);
+    if (RT_UNLIKELY(to == NULL))
+        return false;
+    *to = *rec;
+    rt_publish(r);
+    return true;
+}
+
+static bool write_event(struct rt_ring *r, const struct mstx_rec *rec, const struct rt_event *e)
+{
+    size_t fit = 0;
+    uint32_t extra = e == NULL ? 0 : extra_records(e, &fit);
+    if (RT_LIKELY(extra == 0))
+        return write1(r, rec);
+    struct mstx_rec *to = rt_reserve(r, 1 + extra);
+    if (to == NULL)
+        return false;
+    *to = *rec;
+    put_extra(to, e, extra, fit);
+    rt_publish(r);
+    return true;
+}
+
+/* ---- marks ---------------------------------------------------------------------------- */
+
+/* An id for marks that a device time may be joined to. */
+static uint64_t mark_id(struct rt_ring *r)
+{
+    return UINT64_C(1) << 63 | (uint64_t)r->number << 40 | rt_bump(&r->mark_ids, 1);
+}
+
+static void record_mark(struct rt_domain *d, const char *message, void *stream)
+{
+    struct rt_ring *r = rt_ring_of_thread();
+    if (RT_UNLIKELY(r == NULL))
+        return;
+    uint32_t name = RT_LIKELY(message != NULL) ? rt_text_id(r, message) : REFUSED;
+    if (RT_UNLIKELY(name == REFUSED)) {
+        refuse_message(message);
+        return;
+    }
+    struct mstx_rec rec = {.name = name, .domain = d->number, .type = MSTX_REC_MARK};
+    if (stream != NULL) {
+        rec.id = mark_id(r);
+        rec.flags = MSTX_F_STREAM;
+        rec.arg = (uint64_t)(uintptr_t)stream;
+    }
+    rec.ticks = rt_ticks();
+    write1(r, &rec);
+}
+
+RT_COLD static void say_dead(const struct rt_domain *d)
+{
+    rt_say(RT_SAY_DOMAIN, 0, "domain '%s' was destroyed; marks in it are dropped", d->name);
+}
+
+RT_COLD static void mark_rare(struct rt_domain *d, const char *message, void *stream, uint8_t live)
+{
+    if ((live & RT_RECORD) != 0)
+        record_mark(d, message, stream);
+    if ((live & RT_TAP) != 0 && message != NULL)
+        rt_tell(RT_TAP_MARK, d, message, stream, 0, NULL);
+    if ((live & RT_DEAD) != 0)
+        say_dead(d);
+}
+
+void rt_mark(struct rt_domain *d, const char *message, void *stream)
+{
+    uint8_t live = atomic_load_explicit(&d->live, memory_order_relaxed);
+    if (RT_LIKELY(live == RT_RECORD))
+        record_mark(d, message, stream);
+    else if (RT_UNLIKELY(live != 0))
+        mark_rare(d, message, stream, live);
+}
+
+void rt_mark_event(struct rt_domain *d, const struct rt_event *e)
+{
+    struct rt_ring *r = rt_ring_of_thread();
+    if (r == NULL)
+        return;
+    struct mstx_rec rec = {.name = e->name,
+                           .domain = d->number,
+                           .type = MSTX_REC_MARK,
+                           .flags = e->flags,
+                           .ticks = rt_ticks()};
+    write_event(r, &rec, e);
+}
+
+/* ---- ranges ----------------------------------------------------------------------------- */
+
+RT_COLD static uint32_t too_many_ranges(void)
+{
+    rt_say(RT_SAY_RANGE, 0, "more than %d ranges are open; further ones are not recorded",
+           1 << RT_SLOT_BITS);
+    return 0;
+}
+
+static uint32_t begin(struct rt_ring *r, struct mstx_rec *rec, const struct rt_event *e)
+{
+    struct slot *s = slot_get(r);
+    if (RT_UNLIKELY(s == NULL))
+        return too_many_ranges();
+    rec->type = MSTX_REC_BEGIN;
+    rec->ticks = rt_ticks();
+    uint32_t id = slot_open(s, r, rec);
+    rec->id = id;
+    write_event(r, rec, e);
+    return id;
+}
+
+static uint32_t record_start(struct rt_domain *d, const char *message, void *stream)
+{
+    struct rt_ring *r = rt_ring_of_thread();
+    if (RT_UNLIKELY(r == NULL))
+        return 0;
+    uint32_t name = RT_LIKELY(message != NULL) ? rt_text_id(r, message) : REFUSED;
+    if (RT_UNLIKELY(name == REFUSED))
+        return refuse_message(message);
+    struct mstx_rec rec = {.name = name, .domain = d->number};
+    if (stream != NULL) {
+        rec.flags = MSTX_F_STREAM;
+        rec.arg = (uint64_t)(uintptr_t)stream;
+    }
+    return begin(r, &rec, NULL);
+}
+
+/* A range that only a tap hears still needs an id. */
+static uint32_t ghost(void)
+{
+    struct rt_ring *r = rt_ring_of_thread();
+    struct slot *s = r == NULL ? NULL : slot_get(r);
+    if (s == NULL)
+        return 0;
+    uint32_t id = slot_open(s, r, &(struct mstx_rec){0});
+    s->ring = GHOST;
+    return id;
+}
+
+RT_COLD static uint32_t start_rare(struct rt_domain *d, const char *message, void *stream,
+                                   uint8_t live)
+{
+    uint32_t id = 0;
+    if ((live & RT_DEAD) != 0)
+        say_dead(d);
+    if ((live & RT_RECORD) != 0)
+        id = record_start(d, message, stream);
+    if ((live & RT_TAP) == 0 || message == NULL)
+        return id;
+    id = id != 0 ? id : ghost();
+    if (id != 0)
+        rt_tell(RT_TAP_START, d, message, stream, id, &slots[id >> RT_GEN_BITS].other);
+    return id;
+}
+
+uint32_t rt_range_start(struct rt_domain *d, const char *message, void *stream)
+{
+    uint8_t live = atomic_load_explicit(&d->live, memory_order_relaxed);
+    if (RT_LIKELY(live == RT_RECORD))
+        return record_start(d, message, stream);
+    return RT_LIKELY(live == 0) ? 0 : start_rare(d, message, stream, live);
+}
+
+uint32_t rt_range_start_event(struct rt_domain *d, const struct rt_event *e)
+{
+    struct rt_ring *r = rt_ring_of_thread();
+    if (r == NULL)
+        return 0;
+    struct mstx_rec rec = {.name = e->name, .domain = d->number, .flags = e->flags};
+    return begin(r, &rec, e);
+}
+
+RT_COLD static void unknown_range(uint64_t id)
+{
+    rt_say(RT_SAY_RANGE, 0,
+           "the end of a range that is not open (id %llu) was ignored", (unsigned long long)id);
+}
+
+RT_COLD static void other_domain(const struct rt_domain *d, uint16_t started)
+{
+    rt_say(RT_SAY_OTHER_DOMAIN, 0,
+           "a range of domain '%s' was ended in domain '%s'; it counts as ended",
+           rt_domains[started].name, d->name != NULL ? d->name : "?");
+}
+
+/* Ids alone name a range: an end in another domain ends it all the same. */
+static bool finish(struct rt_domain *d, uint64_t id, const struct rt_event *e, uint64_t *other)
+{
+    struct mstx_rec rec = {.ticks = rt_ticks(), .id = id, .type = MSTX_REC_END};
+    size_t at = (size_t)(id >> RT_GEN_BITS);
+    if (RT_UNLIKELY(id > UINT32_MAX || at / RT_CHUNK >= atomic_load(&chunks)))
+        return false;
+    struct slot *s = &slots[at];
+    rec.name = s->name;
+    rec.domain = s->domain;
+    rec.arg = s->ticks;
+    *other = s->other;
+    uint16_t from = s->ring;
+    uint32_t open = (uint32_t)id; /* what was read above is the range's if the slot is still its */
+    if (RT_UNLIKELY(!atomic_compare_exchange_strong(&s->live, &open, 0)))
+        return false;
+    struct rt_ring *r = from != GHOST && rt_is_running() ? rt_ring_of_thread() : NULL;
+    if (RT_UNLIKELY(r == NULL))
+        return true;
+    rec.flags = (uint8_t)((from != r->number ? MSTX_F_OTHER_THREAD : 0) | (e ? e->flags : 0));
+    write_event(r, &rec, e);
+    if (RT_UNLIKELY(rec.domain != d->number))
+        other_domain(d, rec.domain);
+    return true;
+}
+
+void rt_range_end_event(struct rt_domain *d, uint64_t id, const struct rt_event *e)
+{
+    uint64_t other;
+    if (id != 0 && !finish(d, id, e, &other))
+        unknown_range(id);
+}
+
+/* A range that was started while recording is ended also after recording stopped. */
+void rt_range_end(struct rt_domain *d, uint64_t id)
+{
+    uint64_t other;
+    if (id == 0)
+        return;
+    if (RT_UNLIKELY(!finish(d, id, NULL, &other)))
+        unknown_range(id);
+    else if (RT_UNLIKELY((atomic_load_explicit(&d->live, memory_order_relaxed) & RT_TAP) != 0))
+        rt_tell(RT_TAP_END, d, NULL, NULL, (uint32_t)id, &other);
+}
+
+/* ---- push and pop ------------------------------------------------------------------------- */
+
+/* The newest open push of the domain, -1: none. */
+static int32_t top_of(const struct rt_ring *r, uint16_t domain)
+{
+    int32_t i = r->top;
+    while (i >= 0 && r->pushes[i].domain != domain)
+        i--;
+    return i;
+}
+
+int rt_push(struct rt_domain *d, const struct rt_event *e)
+{
+    struct rt_ring *r = rt_ring_of_thread();
+    if (r == NULL)
+        return -1;
+    int32_t below = top_of(r, d->number);
+    uint16_t depth = below < 0 ? 0 : (uint16_t)(r->pushes[below].depth + 1);
+    if (RT_UNLIKELY(r->top + 1 >= RT_PUSHES)) {
+        rt_say(RT_SAY_PUSH, 0, "more than %d nested push ranges in a thread; deeper ones are not "
+                               "recorded", RT_PUSHES);
+        return -1;
+    }
+    struct mstx_rec rec = {.id = depth,
+                           .name = e->name,
+                           .domain = d->number,
+                           .type = MSTX_REC_PUSH,
+                           .flags = e->flags,
+                           .ticks = rt_ticks()};
+    r->pushes[r->top + 1] = (struct rt_push){
+        .ticks = rec.ticks, .name = e->name, .domain = d->number, .depth = depth};
+    r->top++;
+    write_event(r, &rec, e);
+    return depth;
+}
+
+/* Take entry i out; mostly it is the top one. */
+static struct rt_push pull(struct rt_ring *r, int32_t i)
+{
+    struct rt_push p = r->pushes[i];
+    memmove(&r->pushes[i], &r->pushes[i + 1], (size_t)(r->top - i) * sizeof r->pushes[0]);
+    r->top--;
+    return p;
+}
+
+int rt_pop(struct rt_domain *d, const struct rt_event *e)
+{
+    struct mstx_rec rec = {.ticks = rt_ticks(), .domain = d->number, .type = MSTX_REC_POP};
+    struct rt_ring *r = rt_tls;
+    int32_t i = r == NULL ? -1 : top_of(r, d->number);
+    if (i < 0)
+        return -1;
+    struct rt_push p = pull(r, i);
+    rec.id = p.depth;
+    rec.name = p.name;
+    rec.flags = e->flags;
+    rec.arg = p.ticks;
+    write_event(r, &rec, e);
+    return p.depth;
+}
+
+/* ---- counters and memory -------------------------------------------------------------------- */
+
+void rt_counter(struct rt_domain *d, uint32_t name, uint64_t bits, bool real)
+{
+    struct rt_ring *r = rt_ring_of_thread();
+    if (r == NULL)
+        return;
+    struct mstx_rec rec = {.name = name,
+                           .domain = d->number,
+                           .type = MSTX_REC_COUNTER,
+                           .flags = (uint8_t)(real ? MSTX_F_REAL : 0),
+                           .arg = bits,
+                           .ticks = rt_ticks()};
+    write1(r, &rec);
+}
+
+void rt_memory(struct rt_domain *d, uint8_t type, uint64_t id, uint32_t device, uint64_t arg,
+               const struct mstx_rec_mem *mem)
+{
+    struct rt_ring *r = rt_ring_of_thread();
+    struct mstx_rec *to = r == NULL ? NULL : rt_reserve(r, mem != NULL ? 2 : 1);
+    if (to == NULL)
+        return;
+    to[0] = (struct mstx_rec){.ticks = rt_ticks(),
+                              .id = id,
+                              .name = device,
+                              .domain = d->number,
+                              .type = type,
+                              .flags = (uint8_t)(mem != NULL ? MSTX_F_MORE : 0),
+                              .arg = arg};
+    if (mem != NULL)
+        put(to + 1, mem);
+    rt_publish(r);
+}

@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rt_ring: the ring of a thread, a chain of segment files.
+ *
+ *     written by the thread              prepared by the helper
+ *   ┌───────────────┬──────────┐        ┌──────────────────────┐
+ *   │ records       │ free     │        │ next, pages present  │
+ *   └───────────────┴──────────┘        └──────────────────────┘
+ *        half ─┘ limit   cap ─┘
+ *
+ * limit stands at the half of a segment first: the slow path then asks the helper for the
+ * next file, moves limit to the end, and the hot path needs one compare for both.  A full
+ * segment goes back to the helper, which unmaps it.  A flight recorder keeps all its files
+ * and takes the oldest again once that is older than the window.
+ *
+ * The ring of an ended thread serves the next new thread, so a thousand short threads are
+ * not a thousand files.
+ */
+#include "mstx/rt.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum {
+    FIRST_BYTES = 64 << 10, /* a thread that marks little costs little */
+    FLIGHT_BYTES = 1 << 20, /* reuse is by file: small ones keep the window sharp */
+    PROCESS_BYTES = 64 << 10,
+    REBIRTHS = 3, /* rings a thread may open again while it ends */
+    NAME_BYTES = 16,
+};
+
+__thread struct rt_ring *rt_tls;
+/* Set while this thread opens a ring: a signal handler that marks then must not wait for
+ * itself.  And how often the ring was opened again after the thread's destructors ran. */
+static __thread struct {
+    bool opening;
+    uint8_t rebirths;
+} self __attribute__((tls_model("initial-exec")));
+
+static struct {
+    struct rt_ring *all[RT_RINGS]; /* all[0] is not used: ring 0 is the process */
+    _Atomic uint32_t made;
+    struct rt_ring *free;
+    struct mstx_seg *process;
+    uint64_t process_part;
+    _Atomic uint64_t records; /* in segments that are full */
+    _Atomic uint64_t dropped;
+    _Atomic uint32_t segments;
+    pthread_key_t key;
+    bool have_key;
+} rings;
+
+/* ---- files of a ring ------------------------------------------------------------ */
+
+static struct mstx_seg *create(uint32_t ring, uint32_t number, uint32_t tid, size_t bytes)
+{
+    char name[32];
+    uint64_t all = atomic_fetch_add(&rt.bytes, bytes) + bytes;
+    struct mstx_seg *seg = NULL;
+    if (rt.conf.max_bytes != 0 && all > rt.conf.max_bytes && ring != 0)
+        errno = EDQUOT;
+    else {
+        snprintf(name, sizeof name, MSTX_SEG_NAME, ring, number);
+        seg = rt_file_create(name, ring, tid, bytes);
+    }
+    if (seg == NULL) {
+        atomic_fetch_sub(&rt.bytes, bytes);
+        return NULL;
+    }
+    atomic_fetch_add(&rings.segments, 1);
+    return seg;
+}
+
+static void say_no_file(int why)
+{
+    const char *kept = rt.conf.flight_s > 0 ? "the oldest records give way" : "records are dropped";
+    if (why == EDQUOT && rt.conf.max_bytes != 0)
+        rt_say(RT_SAY_SPACE, MSTX_WHY_NO_SPACE, "the limit of %llu bytes is reached; %s",
+               (unsigned long long)rt.conf.max_bytes, kept);
+    else
+        rt_say(why == ENOSPC ? RT_SAY_SPACE : RT_SAY_IO,
+               why == ENOSPC ? MSTX_WHY_NO_SPACE : MSTX_WHY_IO,
+               "cannot make a segment in %s: %s; %s", rt.path, strerror(why), kept);
+}
+
+/* The owner of next_state == RT_NEXT_WORK makes the next file. */
+static void prepare(struct rt_ring *r)
+{
+    struct mstx_seg *seg = create(r->number, r->made + 1, r->tid, r->next_bytes);
+    int why = errno;
+    if (seg != NULL) {
+        r->made++;
+        r->next = (struct rt_file){seg, r->made};
+        uint32_t most = rt.conf.flight_s > 0 && rt.conf.segment_bytes > FLIGHT_BYTES
+                            ? FLIGHT_BYTES
+                            : rt.conf.segment_bytes;
+        r->next_bytes = r->next_bytes > most / 4 ? most : r->next_bytes * 4;
+    }
+    atomic_store_explicit(&r->next_state, seg != NULL ? RT_NEXT_READY : RT_NEXT_FAILED,
+                          memory_order_release);
+    if (seg == NULL)
+        say_no_file(why);
+}
+
+static bool claim(struct rt_ring *r, int from)
+{
+    return atomic_compare_exchange_strong(&r->next_state, &from, RT_NEXT_WORK);
+}
+
+/* Write into seg from now on.  limit 0 while the fields change: a signal handler that comes in
+ * between takes the slow path and is dropped there. */
+static void install(struct rt_ring *r, struct mstx_seg *seg)
+{
+    r->limit = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    seg->tid = r->tid;
+    seg->first_ticks = rt_ticks();
+    seg->tick_hz = rt.proto.tick_hz;
+    seg->last_calib = rt.proto.last_calib;
+    r->seg = seg;
+    r->rec = (struct mstx_rec *)(void *)((char *)seg + MSTX_SEG_HEADER);
+    r->cap = (uint32_t)seg->capacity;
+    r->pos = 0;
+    if (r->lost != 0) {
+        r->rec[r->pos++] = (struct mstx_rec){
+            .ticks = seg->first_ticks, .id = r->lost_why, .type = MSTX_REC_DROP, .arg = r->lost};
+        r->lost = 0;
+    }
+    __atomic_store_n(&seg->head, r->pos, __ATOMIC_RELEASE);
+    __atomic_store_n(&seg->part, ++r->part, __ATOMIC_RELEASE);
+    atomic_signal_fence(memory_order_seq_cst);
+    r->limit = r->cap / 2;
+}
+
+/* ---- full segments ------------------------------------------------------------- */
+
+static void retire(struct rt_ring *r, struct rt_file f)
+{
+    atomic_fetch_add(&rings.records, f.map->head);
+    __atomic_or_fetch(&f.map->state, MSTX_SEG_CLOSED, __ATOMIC_RELEASE);
+    uint32_t full = atomic_load(&r->retired_full);
+    for (uint32_t i = 0; i < RT_RETIRED; i++) {
+        if ((full & 1u << i) != 0)
+            continue;
+        r->retired[i] = f;
+        atomic_fetch_or_explicit(&r->retired_full, 1u << i, memory_order_release);
+        return;
+    }
+    if (rt_is_running()) /* at the end of the process others may still look at it */
+        munmap(f.map, rt_file_bytes(f.map));
+}
+
+static void unmap_retired(struct rt_ring *r)
+{
+    uint32_t full = atomic_load_explicit(&r->retired_full, memory_order_acquire);
+    for (uint32_t i = 0; i < RT_RETIRED; i++) {
+        if ((full & 1u << i) == 0)
+            continue;
+        munmap(r->retired[i].map, rt_file_bytes(r->retired[i].map));
+        atomic_fetch_and_explicit(&r->retired_full, ~(1u << i), memory_order_release);
+    }
+}
+
+/* ---- flight recorder ------------------------------------------------------------- */
+
+static uint32_t after(const struct rt_ring *r, uint32_t i)
+{
+    return i + 1 == r->nfiles ? 0 : i + 1;
+}
+
+/* Is the oldest file out of the window?  Its last record is older than the first of the file
+ * that follows it. */
+static bool oldest_is_out(const struct rt_ring *r, uint64_t now)
+{
+    if (r->nfiles < 2 || rt.proto.tick_hz == 0)
+        return false;
+    const struct mstx_seg *second = r->files[after(r, after(r, r->file_at))].map;
+    double window = rt.conf.flight_s * (double)rt.proto.tick_hz;
+    return (double)(now - second->first_ticks) > window;
+}
+
+static void reuse_oldest(struct rt_ring *r)
+{
+    r->file_at = after(r, r->file_at);
+    struct mstx_seg *seg = r->files[r->file_at].map;
+    r->limit = 0;
+    __atomic_store_n(&seg->part, 0, __ATOMIC_SEQ_CST);
+    atomic_thread_fence(memory_order_seq_cst);
+    install(r, seg);
+}
+
+/* The new file comes behind the current one, where the oldest was next in turn. */
+static void insert_file(struct rt_ring *r, struct rt_file f)
+{
+    uint32_t at = r->nfiles == 0 ? 0 : r->file_at + 1;
+    memmove(r->files + at + 1, r->files + at, (r->nfiles - at) * sizeof r->files[0]);
+    r->files[at] = f;
+    r->nfiles++;
+    r->file_at = at;
+}
+
+/* ---- the slow path ---------------------------------------------------------------- */
+
+static bool drop(struct rt_ring *r, uint32_t n, enum mstx_why why)
+{
+    r->lost += n;
+    r->lost_why = why;
+    r->seg->dropped += n;
+    atomic_fetch_add_explicit(&rings.dropped, n, memory_order_relaxed);
+    return false;
+}
+
+static void ask(struct rt_ring *r)
+{
+    int none = RT_NEXT_NONE;
+    bool flight = rt.conf.flight_s > 0;
+    if (flight && (r->nfiles == RT_FILES || oldest_is_out(r, rt_ticks())))
+        return;
+    if (atomic_compare_exchange_strong(&r->next_state, &none, RT_NEXT_WANTED))
+        rt_helper_wake();
+}
+
+/* Make the file here unless the helper is at it; then wait for it, a second at the most. */
+static void wait_for_next(struct rt_ring *r)
+{
+    const struct timespec pause = {.tv_nsec = 20000};
+    if (claim(r, RT_NEXT_WANTED) || claim(r, RT_NEXT_NONE)) {
+        prepare(r);
+        return;
+    }
+    for (int i = 0; i < 50000; i++) {
+        if (atomic_load_explicit(&r->next_state, memory_order_acquire) != RT_NEXT_WORK)
+            return;
+        nanosleep(&pause, NULL);
+    }
+}
+
+static bool take_next(struct rt_ring *r)
+{
+    if (atomic_load_explicit(&r->next_state, memory_order_acquire) != RT_NEXT_READY)
+        return false;
+    struct rt_file old = r->files[r->file_at], f = r->next;
+    bool flight = rt.conf.flight_s > 0;
+    if (flight || r->nfiles == 0)
+        insert_file(r, f);
+    else
+        r->files[0] = f;
+    install(r, f.map);
+    atomic_store_explicit(&r->next_state, RT_NEXT_NONE, memory_order_release);
+    if (!flight && old.map != NULL)
+        retire(r, old);
+    return true;
+}
+
+static bool next_segment(struct rt_ring *r, uint32_t n)
+{
+    bool flight = rt.conf.flight_s > 0;
+    if (flight && oldest_is_out(r, rt_ticks())) {
+        reuse_oldest(r);
+        return true;
+    }
+    if (!take_next(r) && rt.conf.policy == RT_BLOCK && r->nfiles < RT_FILES)
+        wait_for_next(r);
+    if (take_next(r) || r->pos == 0)
+        return true;
+    if (flight) {
+        if (r->nfiles == RT_FILES)
+            rt_say(RT_SAY_SPACE, MSTX_WHY_NO_SPACE,
+                   "more marks than %d files hold: the flight recorder holds less than %.3g s",
+                   RT_FILES, rt.conf.flight_s);
+        reuse_oldest(r);
+        return true;
+    }
+    bool failed = atomic_load(&r->next_state) == RT_NEXT_FAILED;
+    return drop(r, n, failed ? MSTX_WHY_NO_SPACE : MSTX_WHY_NOT_READY);
+}
+
+RT_COLD bool rt_ring_more(struct rt_ring *r, uint32_t n)
+{
+    if (r->busy > 1)
+        return drop(r, n, MSTX_WHY_SIGNAL);
+    if (r->pos + n <= r->cap) { /* the half-way line */
+        ask(r);
+        r->limit = r->cap;
+        return true;
+    }
+    return next_segment(r, n);
+}
+
+/* ---- threads ----------------------------------------------------------------------- */
+
+/* The name a thread was given; the program's own name is no news. */
+static void define_name(const struct rt_ring *r)
+{
+    static char own[NAME_BYTES + 1]; /* of the main thread, read by whoever comes first */
+    char name[NAME_BYTES + 1] = "";
+    if (prctl(PR_GET_NAME, name) != 0 || name[0] == '\0')
+        return;
+    if (r->tid == rt.pid)
+        memcpy(own, name, sizeof own);
+    else if (strcmp(name, own) != 0)
+        rt_text_define(MSTX_THREAD, 0, r->tid, name, strlen(name));
+}
+
+static struct rt_ring *map_ring(void)
+{
+    void *p = mmap(NULL, sizeof(struct rt_ring), PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+/* A ring that a thread gave back, or a new one; NULL: too many, or no memory. */
+static struct rt_ring *take_ring(void)
+{
+    rt_lock(&rt.ring_lock);
+    struct rt_ring *r = rings.free;
+    uint32_t made = atomic_load(&rings.made);
+    if (r != NULL)
+        rings.free = r->free_next;
+    else if (made + 1 < RT_RINGS) {
+        r = map_ring();
+        if (r != NULL) {
+            r->number = made + 1;
+            rings.all[made + 1] = r;
+            atomic_store_explicit(&rings.made, made + 1, memory_order_release);
+        }
+    }
+    if (r != NULL)
+        r->in_use = true;
+    rt_unlock(&rt.ring_lock);
+    return r;
+}
+
+static void give_back(struct rt_ring *r)
+{
+    rt_lock(&rt.ring_lock);
+    r->in_use = false;
+    r->free_next = rings.free;
+    rings.free = r;
+    rt_unlock(&rt.ring_lock);
+}
+
+/* At the end of a thread. */
+static void thread_ends(void *ring)
+{
+    struct rt_ring *r = ring;
+    rt_tls = NULL;
+    self.rebirths++;
+    define_name(r);
+    give_back(r);
+}
+
+static void say_thread(struct rt_ring *r)
+{
+    struct mstx_rec *rec = rt_reserve(r, 1);
+    if (rec == NULL)
+        return;
+    *rec = (struct mstx_rec){.ticks = rt_ticks(), .id = r->tid, .type = MSTX_REC_THREAD};
+    rt_publish(r);
+}
+
+/* First segment of a new ring, made here: the helper knows nothing of it yet. */
+static bool first_segment(struct rt_ring *r)
+{
+    r->next_bytes = rt.conf.segment_bytes < FIRST_BYTES ? rt.conf.segment_bytes : FIRST_BYTES;
+    atomic_store(&r->next_state, RT_NEXT_WORK);
+    prepare(r);
+    bool ok = take_next(r);
+    if (!ok)
+        atomic_store(&r->next_state, RT_NEXT_NONE);
+    return ok;
+}
+
+static struct rt_ring *open_ring(void)
+{
+    struct rt_ring *r = take_ring();
+    if (r == NULL)
+        return NULL;
+    r->tid = (uint32_t)gettid();
+    r->top = -1;
+    r->busy = 0;
+    bool is_new = r->seg == NULL;
+    if (is_new && (!rt_slots_take(r) || !first_segment(r))) {
+        give_back(r);
+        return NULL;
+    }
+    if (!is_new)
+        say_thread(r);
+    define_name(r);
+    return r;
+}
+
+RT_COLD struct rt_ring *rt_ring_open(void)
+{
+    struct rt_ring *r = NULL;
+    if (!self.opening && self.rebirths < REBIRTHS) {
+        self.opening = true;
+        r = rt_start(false) && atomic_load(&rt.recording) != 0 ? open_ring() : NULL;
+        if (r != NULL && pthread_setspecific(rings.key, r) == 0)
+            rt_tls = r;
+        self.opening = false;
+    }
+    if (r == NULL && rt_is_running() && atomic_load(&rt.recording) != 0) {
+        atomic_fetch_add(&rt.lost_no_ring, 1);
+        rt_say(RT_SAY_THREADS, MSTX_WHY_NO_THREAD, "a thread has no ring; its records are dropped");
+    }
+    return r;
+}
+
+/* ---- the process ring --------------------------------------------------------------- */
+
+static bool process_segment(void)
+{
+    struct mstx_seg *seg =
+        create(0, (uint32_t)rings.process_part + 1, rt.proto.helper_tid, PROCESS_BYTES);
+    if (seg == NULL)
+        return false;
+    struct mstx_seg *old = rings.process;
+    rings.process = seg;
+    seg->part = ++rings.process_part;
+    if (old != NULL) {
+        atomic_fetch_add(&rings.records, old->head);
+        __atomic_or_fetch(&old->state, MSTX_SEG_CLOSED, __ATOMIC_RELEASE);
+        munmap(old, rt_file_bytes(old));
+    }
+    return true;
+}
+
+void rt_ring_process(const struct mstx_rec *rec)
+{
+    struct mstx_seg *seg = rings.process;
+    if (seg == NULL || (seg->head == seg->capacity && !process_segment()))
+        return;
+    seg = rings.process;
+    struct mstx_rec *to = (struct mstx_rec *)(void *)((char *)seg + MSTX_SEG_HEADER);
+    to[seg->head] = *rec;
+    __atomic_store_n(&seg->head, seg->head + 1, __ATOMIC_RELEASE);
+}
+
+void rt_ring_date(void)
+{
+    rt_lock(&rt.process_lock);
+    if (rings.process != NULL) {
+        rings.process->last_calib = rt.proto.last_calib;
+        rings.process->tick_hz = rt.proto.tick_hz;
+        rings.process->heartbeat++;
+    }
+    rt_unlock(&rt.process_lock);
+}
+
+/* ---- all rings ------------------------------------------------------------------------ */
+
+void rt_ring_serve(void)
+{
+    uint32_t n = atomic_load_explicit(&rings.made, memory_order_acquire);
+    for (uint32_t i = 1; i <= n; i++) {
+        struct rt_ring *r = rings.all[i];
+        if (claim(r, RT_NEXT_WANTED))
+            prepare(r);
+        if (atomic_load(&r->retired_full) != 0)
+            unmap_retired(r);
+    }
+}
+
+void rt_ring_retry(void)
+{
+    uint32_t n = atomic_load_explicit(&rings.made, memory_order_acquire);
+    for (uint32_t i = 1; i <= n; i++) {
+        int failed = RT_NEXT_FAILED;
+        atomic_compare_exchange_strong(&rings.all[i]->next_state, &failed, RT_NEXT_WANTED);
+    }
+}
+
+bool rt_ring_start(void)
+{
+    if (!rings.have_key)
+        rings.have_key = pthread_key_create(&rings.key, thread_ends) == 0;
+    return rings.have_key && process_segment();
+}
+
+static void close_segment(struct mstx_seg *seg, uint32_t ring, uint32_t number)
+{
+    char name[32];
+    snprintf(name, sizeof name, MSTX_SEG_NAME, ring, number);
+    __atomic_or_fetch(&seg->state, MSTX_SEG_CLOSED | MSTX_SEG_LAST, __ATOMIC_RELEASE);
+    rt_file_trim(seg, name);
+}
+
+/* A file that was prepared and never used would only puzzle. */
+static void remove_next(struct rt_ring *r)
+{
+    char name[32];
+    if (atomic_load(&r->next_state) != RT_NEXT_READY)
+        return;
+    snprintf(name, sizeof name, MSTX_SEG_NAME, r->number, r->next.number);
+    unlinkat(rt.dir, name, 0);
+}
+
+void rt_ring_close_all(void)
+{
+    uint32_t n = atomic_load_explicit(&rings.made, memory_order_acquire);
+    for (uint32_t i = 1; i <= n; i++) {
+        struct rt_ring *r = rings.all[i];
+        if (r->seg == NULL)
+            continue;
+        remove_next(r);
+        for (uint32_t k = 0; k < r->nfiles; k++)
+            close_segment(r->files[k].map, r->number, r->files[k].number);
+    }
+    rt_lock(&rt.process_lock);
+    if (rings.process != NULL)
+        close_segment(rings.process, 0, (uint32_t)rings.process_part);
+    rt_unlock(&rt.process_lock);
+}
+
+static void unmap_ring(struct rt_ring *r)
+{
+    for (uint32_t k = 0; k < r->nfiles; k++)
+        munmap(r->files[k].map, rt_file_bytes(r->files[k].map));
+    if (atomic_load(&r->next_state) == RT_NEXT_READY)
+        munmap(r->next.map, rt_file_bytes(r->next.map));
+    unmap_retired(r);
+    munmap(r, sizeof *r);
+}
+
+void rt_ring_forget(void)
+{
+    uint32_t n = atomic_load(&rings.made);
+    for (uint32_t i = 1; i <= n; i++) {
+        unmap_ring(rings.all[i]);
+        rings.all[i] = NULL;
+    }
+    if (rings.process != NULL)
+        munmap(rings.process, rt_file_bytes(rings.process));
+    rings.process = NULL;
+    rings.process_part = 0;
+    rings.free = NULL;
+    atomic_store(&rings.made, 0);
+    atomic_store(&rings.records, 0);
+    atomic_store(&rings.dropped, 0);
+    atomic_store(&rings.segments, 0);
+    rt_tls = NULL;
+    if (rings.have_key)
+        pthread_setspecific(rings.key, NULL);
+    memset(&self, 0, sizeof self);
+}
+
+/* A little behind for rings that are being written. */
+void rt_ring_totals(struct rt_totals *t)
+{
+    uint32_t n = atomic_load_explicit(&rings.made, memory_order_acquire);
+    *t = (struct rt_totals){.records = atomic_load(&rings.records),
+                            .dropped = atomic_load(&rings.dropped) + atomic_load(&rt.lost_no_ring),
+                            .bytes = atomic_load(&rt.bytes) + rt_text_bytes(),
+                            .rings = n,
+                            .segments = atomic_load(&rings.segments),
+                            .open_ranges = rt_slots_open()};
+    for (uint32_t i = 1; i <= n; i++) {
+        t->records += __atomic_load_n(&rings.all[i]->pos, __ATOMIC_RELAXED);
+    }
+}

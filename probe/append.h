@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * append: a JSON document that grows at its end and is complete after every
+ * flush.
+ *
+ *     { "task": ..., "data": {  "a": {...},  "b": {...}    }  }
+ *     └──────────── body, written once ──────────────────┘└tail┘
+ *                                                          rewritten by each flush
+ */
+#ifndef PROBE_APPEND_H
+#define PROBE_APPEND_H
+
+#include "probe/base/jwrite.h"
+
+struct probe__append {
+    struct ms_jwrite json; /* text since the last flush */
+    char *path;
+    int fd;
+    uint64_t end;        /* of the body in the file */
+    const char *tail;    /* closes the body when it has members */
+    const char *tail_0;  /* closes it when it has none */
+    const char *in_file; /* the tail that is in the file; NULL before the first flush */
+    bool members;
+};
+
+/* Makes path anew and leaves it a complete document without members: the caller first writes the
+ * head to json, up to the place where members go.  Nothing is in the file before the first flush. */
+enum ms_rc probe__append_open(struct probe__append *a, const char *path, const char *tail_0,
+                              const char *tail, struct ms_err *err) MS_MUST_USE;
+/* Put text and a new tail into the file, in one write.  When that fails the file is left as it was
+ * and the text is kept for the next flush. */
+enum ms_rc probe__append_flush(struct probe__append *a, struct ms_err *err);
+void probe__append_close(struct probe__append *a);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * human: three significant digits and a unit.
+ */
+#include "probe/base/human.h"
+
+#include "probe/base/num.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *ms_human_count(char buf[MS_HUMAN_MAX], uint64_t n)
+{
+    char digits[MS_NUM_MAX];
+    unsigned len = ms_num_u64(digits, n);
+    char *out = buf;
+    for (unsigned i = 0; i < len; i++) {
+        if (i != 0 && (len - i) % 3 == 0)
+            *out++ = ',';
+        *out++ = digits[i];
+    }
+    *out = '\0';
+    return buf;
+}
+
+/* v in [1, 1000) of a unit, with as many decimals as make three digits. */
+static void three_digits(char *buf, double v, const char *unit)
+{
+    int decimals = v < 9.995 ? 2 : v < 99.95 ? 1 : 0;
+    snprintf(buf, MS_HUMAN_MAX, "%.*f %s", decimals, v, unit);
+}
+
+const char *ms_human_bytes(char buf[MS_HUMAN_MAX], uint64_t n)
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+    double v = (double)n;
+    unsigned u = 0;
+    for (; v >= 999.5 && u < 6; u++)
+        v /= 1000;
+    if (u == 0)
+        snprintf(buf, MS_HUMAN_MAX, "%u B", (unsigned)n);
+    else
+        three_digits(buf, v, units[u]);
+    return buf;
+}
+
+const char *ms_human_time(char buf[MS_HUMAN_MAX], int64_t ns)
+{
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    double v = ns < 0 ? -(double)ns : (double)ns;
+    unsigned u = 0;
+    char *out = buf;
+    if (ns < 0)
+        *out++ = '-';
+    for (; v >= 999.5 && u < 3; u++)
+        v /= 1000;
+    if (u == 3 && v >= 99.5)
+        snprintf(out, MS_HUMAN_MAX - 1, "%.0f min %.0f s", (double)((int64_t)(v + 0.5) / 60),
+                 (double)((int64_t)(v + 0.5) % 60));
+    else if (u == 0)
+        snprintf(out, MS_HUMAN_MAX - 1, "%.0f ns", v);
+    else
+        three_digits(out, v, units[u]);
+    return buf;
+}

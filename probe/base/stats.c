@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stats: blocks and lanes, the plain version for every type, and the choice of
+ * a kernel.  The plain version also finishes what a kernel leaves: the last few
+ * elements of a block.
+ */
+#include "probe/base/stats.h"
+
+#include "probe/base/cpu.h"
+#include "probe/base/stats_int.h"
+
+#include <math.h>
+
+static const double inf = (double)INFINITY;
+
+void ms_stats_init(struct ms_stats *s)
+{
+    *s = (struct ms_stats){.min = inf, .max = -inf};
+}
+
+static void lanes_init(struct ms__lanes *l)
+{
+    *l = (struct ms__lanes){.min = inf, .max = -inf};
+}
+
+/* Which NaN an operation yields and which zero is the smaller differ between
+ * machines; here there is one of each. */
+static double canonical(double v)
+{
+    return isnan(v) ? (double)NAN : v + 0.0;
+}
+
+void ms_stats_join(struct ms_stats *s, const struct ms_stats *next)
+{
+    s->count += next->count;
+    s->nan += next->nan;
+    s->pinf += next->pinf;
+    s->ninf += next->ninf;
+    s->zero += next->zero;
+    s->min = canonical(next->min < s->min ? next->min : s->min);
+    s->max = canonical(next->max > s->max ? next->max : s->max);
+    s->sum = canonical(s->sum + next->sum);
+    s->sumsq = canonical(s->sumsq + next->sumsq);
+}
+
+/* ---- the plain version ---------------------------------------------------- */
+
+/* A NaN adds nothing.  The kernels add +0, which is the same, for no lane ever holds -0; so does
+ * this, because a branch would cost more. */
+static void lane_add(struct ms__lanes *l, size_t lane, double v)
+{
+    l->nan += v != v;
+    l->pinf += v == inf;
+    l->ninf += v == -inf;
+    l->zero += v == 0;
+    l->min = v < l->min ? v : l->min;
+    l->max = v > l->max ? v : l->max;
+    const double number = v == v ? v : 0;
+    /* Two statements, which no compiler may contract into one rounding. */
+    const double square = number * number;
+    l->sum[lane] += number;
+    l->sumsq[lane] += square;
+}
+
+/* Elements [from, n) of a block; from is a multiple of MS__LANES. */
+static void plain(struct ms__lanes *l, enum ms_dtype t, const char *p, size_t from, size_t n)
+{
+    enum { CHUNK = 16 * MS__LANES };
+    double v[CHUNK];
+    const size_t size = ms_dtype_size(t);
+    for (size_t at = from; at < n; at += CHUNK) {
+        const size_t k = n - at < CHUNK ? n - at : CHUNK;
+        ms_dtype_to_f64(t, p + at * size, k, v);
+        for (size_t i = 0; i < k; i++)
+            lane_add(l, i % MS__LANES, v[i]);
+    }
+}
+
+/* ---- blocks --------------------------------------------------------------- */
+
+static const struct ms__stats_kernels *kernels_for(enum ms_dtype t)
+{
+    static const struct ms__stats_kernels none;
+#if defined(__x86_64__)
+    if (ms_cpu_has(MS_CPU_AVX512))
+        return &ms__stats_avx512[t];
+    if (ms_cpu_has(MS_CPU_AVX2))
+        return &ms__stats_avx2[t];
+#else
+    (void)t;
+#endif
+    return &none;
+}
+
+static double tree_sum(const double lane[MS__LANES])
+{
+    double v[MS__LANES];
+    memcpy(v, lane, sizeof v);
+    for (size_t half = MS__LANES / 2; half != 0; half /= 2) {
+        for (size_t i = 0; i < half; i++)
+            v[i] += v[i + half];
+    }
+    return v[0];
+}
+
+/* Figures of a block; a kernel does what it can, the plain version the rest. */
+static void run(struct ms__lanes *l, ms__stats_kernel kernel, enum ms_dtype t, const char *p,
+                size_t n)
+{
+    lanes_init(l);
+    plain(l, t, p, kernel != NULL ? kernel(p, n, l) : 0, n);
+}
+
+/* One block of at most MS_STATS_BLOCK elements. */
+static void add_block(struct ms_stats *s, enum ms_dtype t, const char *p, size_t n)
+{
+    const struct ms__stats_kernels *k = kernels_for(t);
+    struct ms__lanes l;
+    run(&l, k->quick, t, p, n);
+    double sumsq = tree_sum(l.sumsq);
+    if (!isfinite(sumsq) && k->careful != NULL) {
+        run(&l, k->careful, t, p, n);
+        sumsq = tree_sum(l.sumsq);
+    }
+    const struct ms_stats block = {.count = n,
+                                   .nan = l.nan,
+                                   .pinf = l.pinf,
+                                   .ninf = l.ninf,
+                                   .zero = l.zero,
+                                   .min = l.min,
+                                   .max = l.max,
+                                   .sum = tree_sum(l.sum),
+                                   .sumsq = sumsq};
+    ms_stats_join(s, &block);
+}
+
+/* A type without a kernel of its own: its values are doubles, and there is one for those. */
+static void add_block_as_f64(struct ms_stats *s, enum ms_dtype t, const char *p, size_t n)
+{
+    double v[MS_STATS_BLOCK];
+    ms_dtype_to_f64(t, p, n, v);
+    add_block(s, MS_DT_F64, (const char *)v, n);
+}
+
+void ms_stats_add(struct ms_stats *s, enum ms_dtype t, const void *p, size_t n)
+{
+    const size_t size = ms_dtype_size(t);
+    if (size == 0)
+        return;
+    const bool own = kernels_for(t)->quick != NULL || kernels_for(MS_DT_F64)->quick == NULL;
+    const char *at = p;
+    for (size_t left = n; left != 0;) {
+        const size_t block = left < MS_STATS_BLOCK ? left : MS_STATS_BLOCK;
+        if (own)
+            add_block(s, t, at, block);
+        else
+            add_block_as_f64(s, t, at, block);
+        at += block * size;
+        left -= block;
+    }
+}
+
+double ms_stats_mean(const struct ms_stats *s)
+{
+    return s->count == 0 || s->nan != 0 ? (double)NAN : s->sum / (double)s->count;
+}
+
+double ms_stats_norm(const struct ms_stats *s)
+{
+    return s->count == 0 || s->nan != 0 ? (double)NAN : sqrt(s->sumsq);
+}

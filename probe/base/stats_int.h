@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stats_int: what stats.c and its vector kernels share.
+ *
+ * Within a block element i belongs to lane i % 16.  A lane adds its elements in
+ * order, and the lanes are joined as a tree.  Additions of doubles give the same
+ * bits only in the same order, so this shape is what makes a 2-wide, a 4-wide
+ * and an 8-wide machine agree:
+ *
+ *     element   0 1 2 ... 15 | 16 17 ... 31 | ...
+ *     lane      0 1 2 ... 15 |  0  1 ... 15 | ...
+ *
+ * Types of at most 16 bits of integer are exact in any order.
+ */
+#ifndef PROBE_BASE_STATS_INT_H
+#define PROBE_BASE_STATS_INT_H
+
+#include "probe/base/stats.h"
+
+enum { MS__LANES = 16 };
+
+struct ms__lanes {
+    double sum[MS__LANES], sumsq[MS__LANES];
+    double min, max;
+    uint64_t nan, pinf, ninf, zero;
+};
+
+/* Figures of the first elements of one block, as many as the kernel takes in whole steps: a
+ * multiple of MS__LANES, which is returned.  l is that of an empty block. */
+typedef size_t (*ms__stats_kernel)(const char *p, size_t n, struct ms__lanes *l);
+
+/* `quick` counts no NaN and no infinity: where there was one, sumsq is not finite and the block is
+ * done again with `careful`, which integers do not need.  NULL: no vector version. */
+struct ms__stats_kernels {
+    ms__stats_kernel quick, careful;
+};
+
+#if defined(__x86_64__)
+extern const struct ms__stats_kernels ms__stats_avx2[MS_DT_MAX];
+extern const struct ms__stats_kernels ms__stats_avx512[MS_DT_MAX];
+#endif
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stats_simd: the kernels, written once over groups of 16 elements.
+ *
+ * A file for one instruction set includes this after it has defined
+ *
+ *     SIMD_TARGET        the target attribute's text
+ *     struct floats      16 floats:   f_*  operations
+ *     struct doubles     16 doubles:  d_*  operations
+ *     struct shorts      SHORTS 16-bit integers: s_*  operations
+ *     struct ints        the 32-bit sums that go with it: i_*  operations
+ *
+ * and gets the table KERNELS.  Comparisons give a mask of one bit per element.
+ * min(x, y) and max(x, y) give y when x is NaN.
+ */
+
+#define GROUP MS__LANES
+
+/* ---- floating point of up to 32 bits -------------------------------------- */
+
+/* Minimum and maximum are found among floats; sums are kept as doubles, where the square of a float
+ * is exact, so that a fused multiply-add rounds as a multiplication and an addition do. */
+SIMD size_t floats_kernel(enum ms_dtype t, bool careful, const char *p, size_t n,
+                          struct ms__lanes *l)
+{
+    const size_t bytes = GROUP * (t == MS_DT_F32 ? 4 : 2);
+    struct doubles sum = d_all(0), sumsq = d_all(0);
+    struct floats lo = f_all(INFINITY), hi = f_all(-INFINITY);
+    uint64_t zero = 0, nan = 0, pinf = 0, ninf = 0;
+    for (size_t left = n / GROUP; left != 0; left--, p += bytes) {
+        struct floats x = f_load(t, p);
+        lo = f_min(x, lo);
+        hi = f_max(x, hi);
+        zero += popcount(f_equal(x, f_all(0)));
+        if (careful) {
+            nan += popcount(f_nan(x));
+            pinf += popcount(f_equal(x, f_all(INFINITY)));
+            ninf += popcount(f_equal(x, f_all(-INFINITY)));
+            x = f_nan_to_zero(x);
+        }
+        const struct doubles d = d_of_floats(x);
+        sum = d_add(sum, d);
+        sumsq = d_fma(d, d, sumsq);
+    }
+    d_store(l->sum, sum);
+    d_store(l->sumsq, sumsq);
+    l->min = (double)f_lowest(lo);
+    l->max = (double)f_highest(hi);
+    l->zero = zero;
+    l->nan = nan;
+    l->pinf = pinf;
+    l->ninf = ninf;
+    return n / GROUP * GROUP;
+}
+
+/* ---- doubles and integers of 32 and 64 bits ------------------------------- */
+
+/* Converting to double keeps the order of integers, so minimum and maximum are right as well. */
+SIMD size_t doubles_kernel(enum ms_dtype t, bool careful, const char *p, size_t n,
+                           struct ms__lanes *l)
+{
+    const size_t bytes = GROUP * (t == MS_DT_I32 || t == MS_DT_U32 ? 4 : 8);
+    struct doubles sum = d_all(0), sumsq = d_all(0);
+    struct doubles lo = d_all((double)INFINITY), hi = d_all((double)-INFINITY);
+    uint64_t zero = 0, nan = 0, pinf = 0, ninf = 0;
+    for (size_t left = n / GROUP; left != 0; left--, p += bytes) {
+        struct doubles x = d_load(t, p);
+        lo = d_min(x, lo);
+        hi = d_max(x, hi);
+        zero += popcount(d_equal(x, d_all(0)));
+        if (careful) {
+            nan += popcount(d_nan(x));
+            pinf += popcount(d_equal(x, d_all((double)INFINITY)));
+            ninf += popcount(d_equal(x, d_all((double)-INFINITY)));
+            x = d_nan_to_zero(x);
+        }
+        sum = d_add(sum, x);
+        sumsq = d_add(sumsq, d_mul(x, x));
+    }
+    d_store(l->sum, sum);
+    d_store(l->sumsq, sumsq);
+    l->min = d_lowest(lo);
+    l->max = d_highest(hi);
+    l->zero = zero;
+    l->nan = nan;
+    l->pinf = pinf;
+    l->ninf = ninf;
+    return n / GROUP * GROUP;
+}
+
+/* ---- integers of up to 16 bits -------------------------------------------- */
+
+/* Everything is an exact integer, so lane 0 may hold it all.  A block adds at most
+ * MS_STATS_BLOCK / SHORTS pairs to a 32-bit sum; squares of 16 bits need 64.  Unsigned 16-bit
+ * values are shifted by -2^15 to be signed and shifted back at the end. */
+SIMD size_t shorts_kernel(enum ms_dtype t, const char *p, size_t n, struct ms__lanes *l)
+{
+    const bool bytes = t == MS_DT_I8 || t == MS_DT_U8;
+    const int16_t shift = t == MS_DT_U16 ? INT16_MIN : 0;
+    const struct shorts ones = s_all(1), none = s_all(shift);
+    struct shorts lo = s_all(INT16_MAX), hi = s_all(INT16_MIN);
+    struct ints sum = i_zero(), sumsq = i_zero();
+    uint64_t zero = 0;
+    const size_t groups = n / SHORTS;
+    for (size_t left = groups; left != 0; left--, p += SHORTS * (bytes ? 1 : 2)) {
+        const struct shorts x = s_load(t, p);
+        lo = s_min(x, lo);
+        hi = s_max(x, hi);
+        zero += popcount(s_equal(x, none));
+        sum = i_add32(sum, s_dot(x, ones));
+        sumsq = bytes ? i_add32(sumsq, s_dot(x, x)) : i_add_wide(sumsq, s_dot(x, x));
+    }
+    const size_t done = groups * SHORTS;
+    if (done == 0)
+        return 0;
+    const int64_t k = (int64_t)done, offset = -(int64_t)shift, s = i_total32(sum);
+    const int64_t ss = bytes ? i_total32(sumsq) : i_total64(sumsq);
+    l->sum[0] = (double)(s + offset * k);
+    l->sumsq[0] = (double)(ss + 2 * offset * s + offset * offset * k);
+    l->min = (double)(s_lowest(lo) + offset);
+    l->max = (double)(s_highest(hi) + offset);
+    l->zero = zero;
+    return done;
+}
+
+/* ---- bool ----------------------------------------------------------------- */
+
+/* Counting the zeros says everything. */
+SIMD size_t bool_kernel(const char *p, size_t n, struct ms__lanes *l)
+{
+    const size_t done = n / 64 * 64;
+    uint64_t zero = 0;
+    for (const char *end = p + done; p != end; p += 64)
+        zero += (uint64_t)__builtin_popcountll(zero_bytes(p));
+    if (done == 0)
+        return 0;
+    l->zero = zero;
+    l->sum[0] = l->sumsq[0] = (double)(done - zero);
+    l->min = zero == 0;
+    l->max = zero != done;
+    return done;
+}
+
+/* ---- one function per type ------------------------------------------------ */
+
+#define FLOATING(name, T, family)                                                                  \
+    ENTRY static size_t name##_quick(const char *p, size_t n, struct ms__lanes *l)                 \
+    {                                                                                              \
+        return family##_kernel(T, false, p, n, l);                                                 \
+    }                                                                                              \
+    ENTRY static size_t name##_careful(const char *p, size_t n, struct ms__lanes *l)               \
+    {                                                                                              \
+        return family##_kernel(T, true, p, n, l);                                                  \
+    }
+#define INTEGER(name, call)                                                                        \
+    ENTRY static size_t name##_quick(const char *p, size_t n, struct ms__lanes *l)                 \
+    {                                                                                              \
+        return call;                                                                               \
+    }
+
+FLOATING(f16, MS_DT_F16, floats)
+FLOATING(bf16, MS_DT_BF16, floats)
+FLOATING(f32, MS_DT_F32, floats)
+FLOATING(f64, MS_DT_F64, doubles)
+INTEGER(i32, doubles_kernel(MS_DT_I32, false, p, n, l))
+INTEGER(u32, doubles_kernel(MS_DT_U32, false, p, n, l))
+INTEGER(i64, doubles_kernel(MS_DT_I64, false, p, n, l))
+INTEGER(u64, doubles_kernel(MS_DT_U64, false, p, n, l))
+INTEGER(i16, shorts_kernel(MS_DT_I16, p, n, l))
+INTEGER(u16, shorts_kernel(MS_DT_U16, p, n, l))
+INTEGER(i8, shorts_kernel(MS_DT_I8, p, n, l))
+INTEGER(u8, shorts_kernel(MS_DT_U8, p, n, l))
+INTEGER(bool, bool_kernel(p, n, l))
+
+const struct ms__stats_kernels KERNELS[MS_DT_MAX] = {
+    [MS_DT_BOOL] = {bool_quick, NULL},
+    [MS_DT_U8] = {u8_quick, NULL},
+    [MS_DT_I8] = {i8_quick, NULL},
+    [MS_DT_U16] = {u16_quick, NULL},
+    [MS_DT_I16] = {i16_quick, NULL},
+    [MS_DT_U32] = {u32_quick, NULL},
+    [MS_DT_I32] = {i32_quick, NULL},
+    [MS_DT_U64] = {u64_quick, NULL},
+    [MS_DT_I64] = {i64_quick, NULL},
+    [MS_DT_F16] = {f16_quick, f16_careful},
+    [MS_DT_BF16] = {bf16_quick, bf16_careful},
+    [MS_DT_F32] = {f32_quick, f32_careful},
+    [MS_DT_F64] = {f64_quick, f64_careful},
+};

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_parse: msprobe parse: tensor files to .npy or .pt.
+ */
+#include "probe/base/opt.h"
+#include "probe/convert.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <unistd.h>
+
+struct args {
+    const char *from, *to;
+    int as;
+};
+
+static const char *const kinds[] = {"npy", "pt", NULL};
+
+static const struct ms_opt opts[] = {
+    {"dump_path", "d", MS_OPT_PATH, offsetof(struct args, from), "PATH", .required = true,
+     .help = "tensor file, or directory with tensor files at any depth"},
+    {"type", "t", MS_OPT_CHOICE, offsetof(struct args, as), "TYPE", .dflt = "pt", .choices = kinds,
+     .help = "what to write; bf16 becomes float32 in npy"},
+    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, to), "DIR", .dflt = "./output",
+     .help = "directory to write into, made when missing"},
+    {0},
+};
+
+static void show_failure(void *ctx, const struct ms_err *why)
+{
+    const bool *terminal = ctx;
+    fprintf(stderr, "%smsprobe parse: %s\n", *terminal ? "\r" : "", why->msg);
+}
+
+static void show_progress(void *ctx, uint64_t done)
+{
+    const bool *terminal = ctx;
+    if (*terminal)
+        fprintf(stderr, "\r%llu files", (unsigned long long)done);
+}
+
+extern const struct ms_cmd probe_cmd_parse;
+
+static int run(int argc, char **argv)
+{
+    struct args args = {.to = "./output", .as = 1};
+    struct ms_err err = {0};
+    bool done = false, terminal = isatty(STDERR_FILENO) != 0;
+    if (ms_opt_parse(&probe_cmd_parse, argc, argv, &args, &done, &err) != MS_OK)
+        return ms_cmd_fail(&probe_cmd_parse, &err);
+    if (done)
+        return MS_EXIT_OK;
+    const struct probe_convert how = {.from = args.from,
+                                      .to = args.to,
+                                      .as = args.as == 0 ? PROBE_FILE_NPY : PROBE_FILE_PT,
+                                      .on_failure = show_failure,
+                                      .on_progress = show_progress,
+                                      .ctx = &terminal};
+    struct probe_converted converted;
+    if (probe_convert(&how, &converted, &err) != MS_OK)
+        return ms_cmd_fail(&probe_cmd_parse, &err);
+    if (terminal)
+        fputc('\n', stderr);
+    printf("%llu written to %s, %llu failed\n", (unsigned long long)converted.written, args.to,
+           (unsigned long long)converted.failed);
+    if (ms_stdout_finish(&err) != MS_OK)
+        return ms_cmd_fail(&probe_cmd_parse, &err);
+    return converted.failed != 0 ? MS_EXIT_FAIL : MS_EXIT_OK;
+}
+
+const struct ms_cmd probe_cmd_parse = {
+    .name = "parse",
+    .run = run,
+    .brief = "convert tensor files to .npy or .pt",
+    .opts = opts,
+    .usage = "-d PATH [-t npy|pt] [-o DIR]",
+    .about =
+        "Converts one tensor file, or every tensor file below a directory, to NumPy's .npy or\n"
+        "PyTorch's .pt.  Nothing in a .pt is executed.  Names and sub-directories are kept.\n"
+        "A file that cannot be read is named with the reason and the rest is converted; the\n"
+        "exit code is then 3.\n"
+        "\n"
+        "  msprobe parse -d dump/step0/rank0/dump_tensor_data -t npy -o arrays\n",
+};

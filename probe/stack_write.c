@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stack_write: collecting stacks.  Frames are compared as the JSON text they
+ * will be, so equal stacks are found by one look-up.
+ */
+#include "probe/stack_write.h"
+
+#include "probe/base/io.h"
+#include "probe/base/mem.h"
+#include "probe/base/num.h"
+#include "probe/stack.h"
+
+enum { FRAMES_MAX = 1 << 20 };
+
+static enum ms_rc no_memory(struct ms_err *err)
+{
+    return ms_fail(err, MS_E_NOMEM, "stack.json: %s", ms_rc_text(MS_E_NOMEM));
+}
+
+enum ms_rc probe__stack_open(struct probe__stack_writer *s, const char *path, struct ms_err *err)
+{
+    *s = (struct probe__stack_writer){0};
+    MS_TRY(probe__append_open(&s->out, path, "}", "\n}", err));
+    ms_jwrite_init(&s->frames, 1, FRAMES_MAX);
+    ms_jwrite_obj(&s->out.json);
+    s->arena = ms_arena_new(SIZE_MAX);
+    if (s->arena != NULL)
+        return probe__append_flush(&s->out, err);
+    probe__append_close(&s->out);
+    return no_memory(err);
+}
+
+/* The group of these frames, made when they are new. */
+static uint32_t group_of(struct probe__stack_writer *s, const char *const *frames, unsigned n)
+{
+    bool added;
+    ms_jwrite_free(&s->frames);
+    ms_jwrite_init(&s->frames, 1, FRAMES_MAX);
+    ms_jwrite_arr(&s->frames);
+    for (unsigned i = 0; i < n; i++)
+        ms_jwrite_str(&s->frames, ms_str_of(frames[i]));
+    ms_jwrite_arr_end(&s->frames);
+    if (s->frames.err.rc != MS_OK)
+        return MS_MAP_NONE;
+    uint32_t g = ms_map_put_copy(&s->stacks, ms_buf_slice(&s->frames.buf), s->arena, &added);
+    if (g == MS_MAP_NONE || !added)
+        return g;
+    struct probe__stack_group *slot = ms_vec_push(&s->groups);
+    if (slot == NULL)
+        return MS_MAP_NONE;
+    *slot = (struct probe__stack_group){MS_MAP_NONE, MS_MAP_NONE, MS_MAP_NONE};
+    return g;
+}
+
+enum ms_rc probe__stack_add(struct probe__stack_writer *s, const char *node,
+                            const char *const *frames, unsigned n, struct ms_err *err)
+{
+    uint32_t g = group_of(s, frames, n);
+    struct ms_str name = ms_arena_str(s->arena, ms_str_of(node));
+    struct probe__stack_node *slot =
+        g != MS_MAP_NONE && name.p != NULL ? ms_vec_push(&s->nodes) : NULL;
+    if (slot == NULL && s->frames.err.rc != MS_OK)
+        return ms_fail(err, s->frames.err.rc, "stack of '%s' left out: %s", node,
+                       s->frames.err.msg);
+    if (slot == NULL)
+        return no_memory(err);
+    *slot = (struct probe__stack_node){name, MS_MAP_NONE};
+    struct probe__stack_group *group = &s->groups.p[g];
+    uint32_t id = (uint32_t)s->nodes.n - 1;
+    if (group->last != MS_MAP_NONE)
+        s->nodes.p[group->last].next = id;
+    else
+        group->first = id;
+    group->last = id;
+    if (group->pending == MS_MAP_NONE)
+        group->pending = id;
+    return MS_OK;
+}
+
+/* One frame's text again, out of the JSON list that is the key of its group. */
+static void put_frames(const struct probe__stack_writer *s, struct ms_jwrite *json, uint32_t group)
+{
+    struct ms_buf scratch = {.max = FRAMES_MAX};
+    struct ms_jread r;
+    struct ms_str list = ms_map_key(&s->stacks, group);
+    struct ms_str frame;
+    ms_jwrite_arr(json);
+    ms_jread_init(&r, list.p, list.n, 0);
+    while (probe_stack_next(&r, &scratch, &frame))
+        ms_jwrite_str(json, frame);
+    ms_jwrite_arr_end(json);
+    ms_buf_free(&scratch);
+}
+
+/* "id": [[names from `node` on], [frames]] */
+static void put_group(const struct probe__stack_writer *s, struct ms_jwrite *json, uint32_t id,
+                      uint32_t group, uint32_t node)
+{
+    char digits[MS_NUM_MAX];
+    ms_jwrite_key(json, (struct ms_str){digits, ms_num_u64(digits, id)});
+    ms_jwrite_arr(json);
+    ms_jwrite_arr(json);
+    for (; node != MS_MAP_NONE; node = s->nodes.p[node].next)
+        ms_jwrite_str(json, s->nodes.p[node].name);
+    ms_jwrite_arr_end(json);
+    put_frames(s, json, group);
+    ms_jwrite_arr_end(json);
+}
+
+enum ms_rc probe__stack_flush(struct probe__stack_writer *s, struct ms_err *err)
+{
+    for (uint32_t g = 0; g < s->groups.n; g++) {
+        struct probe__stack_group *group = &s->groups.p[g];
+        if (group->pending == MS_MAP_NONE)
+            continue;
+        s->split |= group->pending != group->first;
+        put_group(s, &s->out.json, s->written++, g, group->pending);
+        group->pending = MS_MAP_NONE;
+        s->out.members = true;
+    }
+    return probe__append_flush(&s->out, err);
+}
+
+/* The whole file once more, each stack one group, in place of the one that grew. */
+static enum ms_rc rewrite(struct probe__stack_writer *s, struct ms_err *err)
+{
+    struct ms_out *out;
+    struct ms_jwrite json;
+    MS_TRY(ms_out_create(&out, s->out.path, err));
+    ms_jwrite_init(&json, 1, SIZE_MAX / 2);
+    ms_jwrite_obj(&json);
+    for (uint32_t g = 0; g < s->groups.n; g++) {
+        put_group(s, &json, g, g, s->groups.p[g].first);
+        ms_out_str(out, ms_buf_slice(&json.buf));
+        ms_buf_clear(&json.buf);
+    }
+    ms_jwrite_obj_end(&json);
+    enum ms_rc rc = ms_jwrite_finish(&json, err);
+    if (rc == MS_OK) {
+        ms_out_str(out, ms_buf_slice(&json.buf));
+        rc = ms_out_commit(out, err);
+    } else {
+        ms_out_abort(out);
+    }
+    ms_jwrite_free(&json);
+    return rc;
+}
+
+enum ms_rc probe__stack_close(struct probe__stack_writer *s, struct ms_err *err)
+{
+    enum ms_rc rc = probe__stack_flush(s, err);
+    if (rc == MS_OK && s->split)
+        rc = rewrite(s, err);
+    probe__append_close(&s->out);
+    ms_jwrite_free(&s->frames);
+    ms_map_free(&s->stacks);
+    ms_vec_free(&s->groups);
+    ms_vec_free(&s->nodes);
+    ms_arena_free(s->arena);
+    return rc;
+}

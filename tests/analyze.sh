@@ -1,0 +1,104 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Static analysis of the product code: gcc -fanalyzer, cppcheck, clang-tidy.
+# tests/data/analyze.known lists the findings that are wrong, with the reason.
+#   TOOLS="gcc cppcheck tidy"    which to run
+#   JOBS=2                       files at a time
+tools=${TOOLS:-gcc cppcheck tidy}
+jobs=${JOBS:-$(nproc)}
+known=tests/data/analyze.known
+work=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-analyze-XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+passed=0
+failed=0
+
+# err.c defines what the header in front of the others wraps.
+files=$(find probe mstx compare viz web -name '*.c' ! -path probe/base/err.c 2>/dev/null | sort)
+defines='-I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DMS_VERSION="0" -DMS_BUILD_FLAGS="0"'
+modules=$(${PKG_CONFIG:-pkg-config} --cflags sqlite3 libcjson)
+
+# All of bugprone and the analyzer, without what has only noise here: arguments of
+# one type side by side, names that glibc reserves (_GNU_SOURCE), snprintf and memcpy
+# as such, conversions that the intrinsics ask for, memcmp on floating-point numbers
+# (bits are what is compared), memcpy of digits without a NUL, arrays of pointers,
+# products of small constants, declarations made by a macro.
+checks='-*,clang-analyzer-*,bugprone-*
+-clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling
+-bugprone-easily-swappable-parameters
+-bugprone-implicit-widening-of-multiplication-result
+-bugprone-macro-parentheses
+-bugprone-misplaced-widening-cast
+-bugprone-narrowing-conversions
+-bugprone-not-null-terminated-result
+-bugprone-reserved-identifier
+-bugprone-sizeof-expression
+-bugprone-suspicious-memory-comparison'
+checks=$(printf '%s\n' "$checks" | paste -sd,)
+
+# shellcheck disable=SC2086
+run_gcc() {
+    printf '%s\n' $files | xargs -P "$jobs" -I{} \
+        gcc -std=c17 -O1 -fanalyzer $defines $modules -include tests/analyzer.h -c -o /dev/null {}
+}
+# shellcheck disable=SC2086
+run_cppcheck() {
+    cppcheck -q --enable=warning,portability --inline-suppr --std=c11 -j "$jobs" \
+        --template='{file}:{line}:{column}: {severity}: {message} [{id}]' $defines $files
+}
+# shellcheck disable=SC2086
+run_tidy() {
+    printf '%s\n' $files | xargs -P "$jobs" -I{} \
+        clang-tidy -quiet "-checks=$checks" {} -- -std=c17 $defines $modules -include tests/analyzer.h
+}
+
+# Lines of "file:line:column: kind: message" that are not on the list; a file may be
+# named by its full path.
+unknown_of() { # output
+    sed "s|^$(pwd)/||; s|^\./||" "$1" | grep -E '^[^ :]+:[0-9]+:[0-9]+: (warning|error|portability)' |
+        sort -u >"$work/found"
+    cat "$work/found" >>"$work/all"
+    awk -v known="$work/known" '
+        BEGIN { while ((getline line < known) > 0) { at = index(line, ": ")
+            file[++n] = substr(line, 1, at - 1) ":"; words[n] = substr(line, at + 2) } }
+        { for (i = 1; i <= n; i++) if (index($0, file[i]) == 1 && index($0, words[i])) next; print }
+    ' "$work/found"
+}
+
+report() { # tool
+    "run_$1" >"$work/$1" 2>&1
+    grep -E ': (fatal )?error: |error: ' "$work/$1" | grep -v '^[^ :]*:[0-9]*:[0-9]*: error' >"$work/broken"
+    unknown_of "$work/$1" >"$work/new"
+    if [ -s "$work/new" ] || [ -s "$work/broken" ]; then
+        failed=$((failed + 1))
+        echo "not ok $1"
+        cat "$work/new" "$work/broken"
+    else
+        passed=$((passed + 1))
+        echo "ok $1"
+    fi
+}
+
+# Entries of the list that no tool reported; the tools must all have run.
+unused() {
+    while IFS= read -r line; do
+        file=${line%%: *}
+        grep "^$file:" "$work/all" | grep -qF "${line#*: }" || echo "$known: no longer found: $line"
+    done <"$work/known"
+}
+
+grep -v '^#' "$known" >"$work/known"
+: >"$work/all"
+for t in $tools; do
+    report "$t"
+done
+if [ "$tools" = 'gcc cppcheck tidy' ]; then
+    unused >"$work/unused"
+    if [ -s "$work/unused" ]; then
+        failed=$((failed + 1))
+        echo 'not ok list of known findings'
+        cat "$work/unused"
+    fi
+fi
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,27 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Runs the benchmarks one after the other and prints their tables.  The header
+# says on what: a figure without its machine and its load means nothing.
+#   B=build        what to measure
+#   ONLY=word      only what has the word in its name
+B=${B:-build}
+PYTHON=${PYTHON:-/usr/bin/python3}
+export B PYTHON
+export LC_ALL=C.UTF-8 TZ=UTC
+rc=0
+runs=0
+
+load() { cut -d' ' -f1-3 /proc/loadavg 2>/dev/null || echo unknown; }
+
+echo "machine  $(uname -sm), $(nproc) cores, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)"
+echo "load     $(load)"
+for t in "$B"/tests/bench_*; do
+    case $t in *.o | *.d | *'*') continue ;; esac
+    case $t in *"${ONLY:-}"*) ;; *) continue ;; esac
+    printf '\n%s\n' "$(basename "$t")"
+    "$t" || { rc=1; echo "bench: $(basename "$t") failed"; }
+    runs=$((runs + 1))
+done
+printf '\nload     %s\n' "$(load)"
+[ $runs -gt 0 ] || { echo "bench: no $B/tests/bench_*"; rc=1; }
+exit $rc

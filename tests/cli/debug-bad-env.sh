@@ -1,0 +1,1 @@
+MSPROBE_DEBUG=:9 $MSPROBE version

@@ -1,0 +1,1 @@
+MSPROBE_FAIL_ALLOC=never $MSPROBE version

@@ -1,0 +1,1 @@
+MSPROBE_LOG=nowhere/log $MSPROBE version

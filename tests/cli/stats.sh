@@ -1,0 +1,2 @@
+# Time and memory on stderr, the result on stdout.
+$MSPROBE version --stats

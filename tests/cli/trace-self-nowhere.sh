@@ -1,0 +1,1 @@
+$MSPROBE version --trace-self=/proc/nowhere/t.json

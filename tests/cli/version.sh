@@ -1,0 +1,1 @@
+$MSPROBE version

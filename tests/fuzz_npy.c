@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fuzz_npy: .npy.
+ */
+#include "tests/fuzz_tensor.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return fuzz_tensor(data, size);
+}

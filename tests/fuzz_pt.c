@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fuzz_pt: .pt: container, pickle, and the form without zip.
+ */
+#include "tests/fuzz_tensor.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return fuzz_tensor(data, size);
+}

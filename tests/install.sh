@@ -1,0 +1,105 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Puts msprobe under $DESTDIR$PREFIX, or takes away what it put there.
+#   B=build VERSION=0.1.0 PREFIX=/usr/local DESTDIR= sh tests/install.sh install|uninstall
+set -e
+B=${B:-build}
+PREFIX=${PREFIX:-/usr/local}
+: "${VERSION:?say which version, as make install does}"
+root=${DESTDIR:-}$PREFIX
+
+# Public headers; each keeps its folder, so '#include "probe/base/err.h"' works with
+# -I$PREFIX/include/msprobe.
+headers='probe/base/err.h probe/probe.h'
+# Shared libraries; the soname is NAME.so.0.
+libraries='libmsprobe'
+
+# A pattern without a match stands for itself.
+existing() {
+    for f; do
+        [ ! -e "$f" ] || printf '%s\n' "$f"
+    done
+}
+manuals=$(existing */*.1 */*.3 */*.5)
+
+# Every path below $root that belongs to the installation, one per line.
+files() {
+    echo bin/msprobe
+    for l in $libraries; do
+        printf 'lib/%s\n' "$l.so.$VERSION" "$l.so.0" "$l.so"
+    done
+    echo lib/pkgconfig/msprobe.pc
+    for h in $headers; do echo "include/msprobe/$h"; done
+    for m in $manuals; do echo "share/man/man${m##*.}/${m##*/}"; done
+    echo share/bash-completion/completions/msprobe
+    echo share/zsh/site-functions/_msprobe
+    printf 'share/doc/msprobe/%s\n' README.md LICENSE
+}
+
+put() { # mode file path-below-root
+    install -D -m "$1" "$2" "$root/$3"
+}
+
+pkgconfig() {
+    cat <<EOF
+prefix=$PREFIX
+libdir=\${prefix}/lib
+includedir=\${prefix}/include/msprobe
+
+Name: msprobe
+Description: finds out why a large-model training run is wrong or slow
+Version: $VERSION
+Libs: -L\${libdir} -lmsprobe
+Libs.private: -lm -pthread
+Cflags: -I\${includedir}
+EOF
+}
+
+# A file made by a command is whole or not there at all.
+generate() { # path-below-root command...
+    to=$root/$1
+    shift
+    mkdir -p "$(dirname "$to")"
+    "$@" >"$to.tmp" || { rm -f "$to.tmp"; exit 1; }
+    chmod 644 "$to.tmp"
+    mv "$to.tmp" "$to"
+}
+
+install_all() {
+    put 755 "$B/msprobe" bin/msprobe
+    for l in $libraries; do
+        put 755 "$B/$l.so" "lib/$l.so.$VERSION"
+        ln -sf "$l.so.$VERSION" "$root/lib/$l.so.0"
+        ln -sf "$l.so.0" "$root/lib/$l.so"
+    done
+    for h in $headers; do put 644 "$h" "include/msprobe/$h"; done
+    for m in $manuals; do put 644 "$m" "share/man/man${m##*.}/${m##*/}"; done
+    for d in README.md LICENSE; do put 644 "$d" "share/doc/msprobe/$d"; done
+    generate lib/pkgconfig/msprobe.pc pkgconfig
+    generate share/bash-completion/completions/msprobe "$B/msprobe" completion bash
+    generate share/zsh/site-functions/_msprobe "$B/msprobe" completion zsh
+}
+
+# Folders that only msprobe has; the others are shared and stay.
+own_folders() {
+    files | sed -n 's|^\(include/msprobe/.*\)/[^/]*$|\1|p' | sort -ru
+    echo include/msprobe/probe
+    echo include/msprobe
+    echo share/doc/msprobe
+}
+
+uninstall_all() {
+    files | while IFS= read -r f; do rm -f "$root/$f"; done
+    own_folders | while IFS= read -r d; do
+        [ ! -d "$root/$d" ] || rmdir "$root/$d" 2>/dev/null || true
+    done
+}
+
+case ${1:-} in
+install) install_all ;;
+uninstall) uninstall_all ;;
+*)
+    echo "usage: sh tests/install.sh install|uninstall" >&2
+    exit 2
+    ;;
+esac

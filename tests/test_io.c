@@ -1,0 +1,934 @@
+/* SPDX-License-Identifier: MIT */
+#include "probe/base/io.h"
+
+#include "probe/base/mem.h"
+#include "tests/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+enum { MIB = 1 << 20, NOBODY = 65534 };
+
+/* ---- scaffolding ------------------------------------------------------ */
+
+static char dir[64];
+
+/* "dir/name" in one of a few static buffers, so that two may be in use at a time. */
+static const char *in_dir(const char *name)
+{
+    static char buf[4][512];
+    static unsigned next;
+    char *p = buf[next++ % 4];
+    snprintf(p, sizeof *buf, "%s/%s", dir, name);
+    return p;
+}
+
+static void put(const char *path, const char *text)
+{
+    write_file(path, text, strlen(text));
+}
+
+static const char *text_of(const char *path)
+{
+    static char text[4096];
+    FILE *f = fopen(path, "rb");
+    if (f == NULL)
+        return NULL;
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    fclose(f);
+    return text;
+}
+
+static size_t entries(const char *path)
+{
+    struct ms_err e = {0};
+    struct ms_dir d;
+    ck_ok(ms_dir_list(&d, path, &e), e);
+    size_t n = d.names.n;
+    ms_dir_free(&d);
+    return n;
+}
+
+/* Runs the body in a process of its own, where it may lose rights and die; its exit status, or the
+ * signal that ended it, negative. */
+static int in_child(int (*body)(void))
+{
+    pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0)
+        _exit(body());
+    int status;
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/* Root may do anything, so what is forbidden is tried as somebody else. */
+static bool drop_rights(void)
+{
+    return geteuid() != 0 || (setegid(NOBODY) == 0 && seteuid(NOBODY) == 0);
+}
+
+static void setup(void)
+{
+    scratch_dir(dir);
+    ck_assert_int_eq(chmod(dir, 0755), 0);
+}
+
+/* ---- mapping ---------------------------------------------------------- */
+
+START_TEST(a_file_is_mapped_whole)
+{
+    setup();
+    struct ms_err e = {0};
+    struct ms_file f;
+    put(in_dir("a"), "hello");
+    ck_ok(ms_file_map(&f, in_dir("a"), 5, &e), e);
+    ms_file_sequential(&f);
+    ck_assert_uint_eq(f.n, 5);
+    ck_assert_mem_eq(f.p, "hello", 5);
+    ms_file_unmap(&f);
+    ck_assert_uint_eq(f.n, 0);
+    ms_file_unmap(&f);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(an_empty_file_has_no_bytes_and_a_valid_address)
+{
+    setup();
+    struct ms_err e = {0};
+    struct ms_file f;
+    put(in_dir("a"), "");
+    ck_ok(ms_file_map(&f, in_dir("a"), 0, &e), e);
+    ck_assert_ptr_nonnull(f.p);
+    ck_assert_uint_eq(f.n, 0);
+    ms_file_sequential(&f);
+    ms_file_unmap(&f);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(what_cannot_be_mapped_is_named_with_the_reason)
+{
+    setup();
+    put(in_dir("large"), "123456");
+    ck_assert_int_eq(mkfifo(in_dir("fifo"), 0666), 0);
+    ck_assert_int_eq(symlink("loop", in_dir("loop")), 0);
+    ck_assert_int_eq(symlink("gone", in_dir("dangling")), 0);
+    static const struct {
+        const char *name;
+        enum ms_rc rc;
+        const char *says;
+    } table[] = {
+        {"", MS_E_UNSUPPORTED, "is a directory"},
+        {"fifo", MS_E_UNSUPPORTED, "not a regular file"}, /* and does not wait for a writer */
+        {"large", MS_E_LIMIT, "6 bytes, more than the 5 allowed"},
+        {"loop", MS_E_IO, "symbolic links"},
+        {"dangling", MS_E_NOTFOUND, "No such file"},
+        {"absent", MS_E_NOTFOUND, "No such file"},
+        {"large/x", MS_E_NOTFOUND, "Not a directory"},
+        {"new\nline", MS_E_NOTFOUND, "new\nline"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct ms_err e = {0};
+        struct ms_file f;
+        const char *path = in_dir(table[i].name);
+        ck_assert_int_eq(ms_file_map(&f, path, 5, &e), table[i].rc);
+        ck_says(e, path);
+        ck_says(e, table[i].says);
+        ck_assert_uint_eq(f.n, 0);
+        ms_file_unmap(&f);
+    }
+    struct ms_file f;
+    ck_assert_int_eq(ms_file_map(&f, "/dev/zero", 5, NULL), MS_E_UNSUPPORTED);
+    scratch_remove(dir);
+}
+END_TEST
+
+static int map_as_nobody(void)
+{
+    struct ms_err e = {0};
+    struct ms_file f;
+    enum ms_rc rc = drop_rights() ? ms_file_map(&f, in_dir("a"), 99, &e) : MS_E_INTERNAL;
+    return rc == MS_E_IO && strstr(e.msg, "Permission denied") != NULL ? 0 : 1;
+}
+
+START_TEST(a_file_that_may_not_be_read_is_refused)
+{
+    setup();
+    put(in_dir("a"), "secret");
+    ck_assert_int_eq(chmod(in_dir("a"), 0), 0);
+    ck_assert_int_eq(in_child(map_as_nobody), 0);
+    scratch_remove(dir);
+}
+END_TEST
+
+/* ---- writing ---------------------------------------------------------- */
+
+START_TEST(a_file_appears_at_commit_and_not_before)
+{
+    setup();
+    struct ms_err e = {0};
+    struct ms_out *o;
+    put(in_dir("a"), "old");
+    ck_ok(ms_out_create(&o, in_dir("a"), &e), e);
+    ms_out_puts(o, "new ");
+    ms_out_str(o, MS_STR("text"));
+    ms_out_str(o, MS_STR_NONE);
+    ms_out_putc(o, ' ');
+    ms_out_printf(o, "%s %d", "number", 7);
+    ck_ok(ms_out_flush(o, &e), e);
+    ck_assert_str_eq(text_of(in_dir("a")), "old");
+    ck_assert_uint_eq(ms_out_size(o), 17);
+    ck_ok(ms_out_commit(o, &e), e);
+    ck_assert_str_eq(text_of(in_dir("a")), "new text number 7");
+    ck_assert_uint_eq(entries(dir), 1);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(an_abort_leaves_all_as_it_was)
+{
+    setup();
+    struct ms_err e = {0};
+    struct ms_out *o;
+    put(in_dir("a"), "old");
+    ck_ok(ms_out_create(&o, in_dir("a"), &e), e);
+    ms_out_puts(o, "new");
+    ms_out_abort(o);
+    ck_assert_str_eq(text_of(in_dir("a")), "old");
+    ck_ok(ms_out_create(&o, in_dir("b"), &e), e);
+    ms_out_abort(o);
+    ms_out_abort(NULL);
+    ck_assert_uint_eq(entries(dir), 1);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(an_empty_file_can_be_written)
+{
+    setup();
+    struct ms_err e = {0};
+    struct ms_out *o;
+    ck_ok(ms_out_create(&o, in_dir("a"), &e), e);
+    ck_ok(ms_out_commit(o, &e), e);
+    ck_assert_str_eq(text_of(in_dir("a")), "");
+    scratch_remove(dir);
+}
+END_TEST
+
+/* Pieces of every size around the buffer's, by every way in. */
+START_TEST(large_text_is_written_in_order)
+{
+    setup();
+    static const size_t sizes[] = {1, 4096, 262143, 1, 262144, 1, 262145, 1000000, 3};
+    static char piece[1000000];
+    struct ms_err e = {0};
+    struct ms_out *o;
+    struct ms_file f;
+    ck_ok(ms_out_create(&o, in_dir("a"), &e), e);
+    size_t total = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        memset(piece, 'a' + (int)i, sizes[i]);
+        ms_out_write(o, piece, sizes[i]);
+        char *room = ms_out_room(o, 10);
+        memcpy(room, "0123456789", 10);
+        ms_out_used(o, 10);
+        total += sizes[i] + 10;
+        ck_assert_uint_eq(ms_out_size(o), total);
+    }
+    ck_ok(ms_out_commit(o, &e), e);
+    ck_ok(ms_file_map(&f, in_dir("a"), total, &e), e);
+    ck_assert_uint_eq(f.n, total);
+    const char *p = f.p;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        for (size_t k = 0; k < sizes[i]; k++, p++) {
+            if (*p != 'a' + (int)i)
+                ck_abort_msg("piece %zu, byte %zu", i, k);
+        }
+        ck_assert_mem_eq(p, "0123456789", 10);
+        p += 10;
+    }
+    ms_file_unmap(&f);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(parent_directories_are_made)
+{
+    setup();
+    struct ms_err e = {0};
+    struct ms_out *o;
+    ck_ok(ms_out_create(&o, in_dir("x//y/../z/a"), &e), e);
+    ck_ok(ms_out_commit(o, &e), e);
+    ck_assert_int_eq(ms_path_kind(in_dir("x/z/a")), MS_KIND_FILE);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(any_name_can_be_written)
+{
+    setup();
+    static const char *const names[] = {"new\nline", "a b", "-rf", "\xff\xfe", "%s%n", "*"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct ms_err e = {0};
+        struct ms_out *o;
+        ck_ok(ms_out_create(&o, in_dir(names[i]), &e), e);
+        ms_out_puts(o, names[i]);
+        ck_ok(ms_out_commit(o, &e), e);
+        ck_assert_str_eq(text_of(in_dir(names[i])), names[i]);
+    }
+    ck_assert_uint_eq(entries(dir), sizeof names / sizeof *names);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_place_that_cannot_be_written_is_refused_at_once)
+{
+    setup();
+    put(in_dir("file"), "x");
+    char far[300];
+    memset(far, 'n', sizeof far);
+    far[sizeof far - 1] = '\0';
+    const struct {
+        const char *name;
+        enum ms_rc rc;
+        const char *says;
+    } table[] = {
+        {"", MS_E_ARG, "is a directory"},
+        {"file/a", MS_E_IO, "cannot make the directory"},
+        {far, MS_E_IO, "File name too long"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct ms_err e = {0};
+        struct ms_out *o;
+        ck_assert_int_eq(ms_out_create(&o, in_dir(table[i].name), &e), table[i].rc);
+        ck_says(e, table[i].says);
+        ck_assert_ptr_null(o);
+    }
+    ck_assert_uint_eq(entries(dir), 1);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_full_disk_is_reported_at_commit)
+{
+    struct ms_err e = {0};
+    struct ms_out *o;
+    int fd = open("/dev/full", O_WRONLY);
+    ck_assert_int_ge(fd, 0);
+    ck_ok(ms_out_fd(&o, fd, "results", &e), e);
+    ms_out_puts(o, "text");
+    ck_assert_int_eq(ms_out_commit(o, &e), MS_E_IO);
+    ck_says(e, "results: cannot write: No space left on device");
+
+    ms_err_clear(&e);
+    ck_ok(ms_out_fd(&o, fd, "results", &e), e);
+    ms_out_puts(o, "text");
+    ck_assert_int_eq(ms_out_flush(o, NULL), MS_E_IO);
+    ms_out_puts(o, "more");
+    ck_assert_int_eq(ms_out_commit(o, NULL), MS_E_IO);
+    close(fd);
+}
+END_TEST
+
+/* No file may pass 100 kB: the write fails as on a full disk. */
+static int write_past_the_limit(void)
+{
+    struct ms_err e = {0};
+    struct ms_out *o;
+    signal(SIGXFSZ, SIG_IGN);
+    if (setrlimit(RLIMIT_FSIZE, &(struct rlimit){100000, 100000}) != 0 ||
+        ms_out_create(&o, in_dir("a"), &e) != MS_OK)
+        return 2;
+    for (int i = 0; i < 100000; i++)
+        ms_out_puts(o, "0123456789");
+    return ms_out_commit(o, &e) == MS_E_IO && strstr(e.msg, "File too large") != NULL ? 0 : 1;
+}
+
+START_TEST(a_write_that_fails_half_way_leaves_the_old_file_alone)
+{
+    setup();
+    put(in_dir("a"), "old");
+    ck_assert_int_eq(in_child(write_past_the_limit), 0);
+    ck_assert_str_eq(text_of(in_dir("a")), "old");
+    ck_assert_uint_eq(entries(dir), 1);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_descriptor_stays_open)
+{
+    struct ms_err e = {0};
+    struct ms_out *o;
+    int p[2];
+    char got[8] = "";
+    ck_assert_int_eq(pipe(p), 0);
+    ck_ok(ms_out_fd(&o, p[1], "pipe", &e), e);
+    ms_out_puts(o, "one");
+    ck_ok(ms_out_commit(o, &e), e);
+    ck_ok(ms_out_fd(&o, p[1], "pipe", &e), e);
+    ms_out_puts(o, "lost");
+    ms_out_abort(o);
+    ck_assert_int_eq(write(p[1], "two", 3), 3);
+    ck_assert_int_eq(read(p[0], got, sizeof got), 6);
+    ck_assert_str_eq(got, "onetwo");
+    close(p[0]);
+    close(p[1]);
+}
+END_TEST
+
+START_TEST(text_too_long_to_format_is_kept_as_a_failure)
+{
+    setup();
+    struct ms_err e = {0};
+    struct ms_out *o;
+    ck_ok(ms_out_create(&o, in_dir("a"), &e), e);
+    ms_out_printf(o, "%*s", 2 * MIB, "x");
+    ck_assert_int_eq(ms_out_commit(o, &e), MS_E_LIMIT);
+    ck_says(e, in_dir("a"));
+    ck_assert_uint_eq(entries(dir), 0);
+    scratch_remove(dir);
+}
+END_TEST
+
+static enum ms_rc write_something(struct ms_err *e)
+{
+    struct ms_out *o;
+    MS_TRY(ms_out_create(&o, in_dir("x/a"), e));
+    ms_out_printf(o, "%d", 42);
+    return ms_out_commit(o, e);
+}
+
+START_TEST(out_of_memory_is_reported_and_leaves_nothing)
+{
+    setup();
+    size_t live = ms_mem_live();
+    uint64_t n = 1;
+    for (bool failed = true; failed; n++) {
+        struct ms_err e = {0};
+        ms_mem_fail_at(n);
+        enum ms_rc rc = write_something(&e);
+        failed = ms_mem_failed();
+        ms_mem_fail_at(0);
+        /* Without memory the directory is merely not synced, which loses nothing. */
+        if (rc != MS_OK) {
+            ck_assert_int_eq(rc, MS_E_NOMEM);
+            ck_says(e, "out of memory");
+            ck_assert_int_eq(ms_path_kind(in_dir("x/a")), MS_KIND_NONE);
+        }
+        ck_assert_uint_eq(ms_mem_live(), live);
+    }
+    ck_assert_uint_gt(n, 5);
+    ck_assert_str_eq(text_of(in_dir("x/a")), "42");
+    ck_assert_uint_eq(entries(in_dir("x")), 1);
+    scratch_remove(dir);
+}
+END_TEST
+
+/* ---- interrupts ------------------------------------------------------- */
+
+static void on_term(int sig)
+{
+    ms_tmp_unlink_all();
+    signal(sig, SIG_DFL);
+    raise(sig);
+}
+
+/* Two files half written, one with text already in the kernel, then a signal. */
+static int be_interrupted(void)
+{
+    struct ms_err e = {0};
+    struct ms_out *a;
+    struct ms_out *b;
+    signal(SIGTERM, on_term);
+    if (ms_out_create(&a, in_dir("a"), &e) != MS_OK || ms_out_create(&b, in_dir("b"), &e) != MS_OK)
+        return 2;
+    ms_out_puts(a, "half");
+    ms_out_puts(b, "half");
+    if (ms_out_flush(b, &e) != MS_OK || entries(dir) != 3)
+        return 3;
+    raise(SIGTERM);
+    return 4;
+}
+
+START_TEST(an_interrupt_in_mid_write_leaves_nothing_behind)
+{
+    setup();
+    put(in_dir("a"), "old");
+    ck_assert_int_eq(in_child(be_interrupted), -SIGTERM);
+    ck_assert_uint_eq(entries(dir), 1);
+    ck_assert_str_eq(text_of(in_dir("a")), "old");
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(only_registered_names_are_removed)
+{
+    setup();
+    put(in_dir("mine"), "");
+    put(in_dir("done"), "");
+    put(in_dir("other"), "");
+    ck_assert(ms_tmp_register(in_dir("mine")));
+    ck_assert(ms_tmp_register(in_dir("done")));
+    ms_tmp_forget(in_dir("done"));
+    ms_tmp_forget(in_dir("never registered"));
+    ms_tmp_unlink_all();
+    ms_tmp_forget(in_dir("mine"));
+    ck_assert_uint_eq(entries(dir), 2);
+    ck_assert_int_eq(ms_path_kind(in_dir("mine")), MS_KIND_NONE);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_full_table_says_so_and_takes_names_again_later)
+{
+    char name[32];
+    unsigned n = 0;
+    for (; n < 1000; n++) {
+        snprintf(name, sizeof name, "/nowhere/%u", n);
+        if (!ms_tmp_register(name))
+            break;
+    }
+    ck_assert_uint_ge(n, 16);
+    ck_assert_uint_lt(n, 1000);
+    ms_tmp_forget("/nowhere/3");
+    ck_assert(ms_tmp_register("/nowhere/again"));
+    ms_tmp_forget("/nowhere/again");
+    for (unsigned i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "/nowhere/%u", i);
+        ms_tmp_forget(name);
+    }
+    static char far[5000];
+    memset(far, 'x', sizeof far - 1);
+    ck_assert(!ms_tmp_register(far));
+}
+END_TEST
+
+/* ---- paths ------------------------------------------------------------ */
+
+START_TEST(the_kind_of_a_path_follows_links)
+{
+    setup();
+    put(in_dir("file"), "");
+    ck_assert_int_eq(symlink("file", in_dir("to_file")), 0);
+    ck_assert_int_eq(symlink(".", in_dir("to_dir")), 0);
+    ck_assert_int_eq(symlink("loop", in_dir("loop")), 0);
+    ck_assert_int_eq(mkfifo(in_dir("fifo"), 0666), 0);
+    ck_assert_int_eq(ms_path_kind(in_dir("file")), MS_KIND_FILE);
+    ck_assert_int_eq(ms_path_kind(in_dir("to_file")), MS_KIND_FILE);
+    ck_assert_int_eq(ms_path_kind(dir), MS_KIND_DIR);
+    ck_assert_int_eq(ms_path_kind(in_dir("to_dir/to_dir")), MS_KIND_DIR);
+    ck_assert_int_eq(ms_path_kind(in_dir("fifo")), MS_KIND_OTHER);
+    ck_assert_int_eq(ms_path_kind(in_dir("loop")), MS_KIND_NONE);
+    ck_assert_int_eq(ms_path_kind(in_dir("absent")), MS_KIND_NONE);
+    ck_assert_int_eq(ms_path_kind(""), MS_KIND_NONE);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(paths_are_joined_and_taken_apart)
+{
+    static const struct {
+        const char *dir, *name, *joined;
+    } joins[] = {{"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"/", "b", "/b"},
+                 {"", "b", "b"},    {"a", "/b", "/b"},  {"a", "", "a/"}};
+    for (size_t i = 0; i < sizeof joins / sizeof *joins; i++) {
+        char *p = ms_path_join(joins[i].dir, joins[i].name);
+        ck_assert_str_eq(p, joins[i].joined);
+        ms_free(p);
+    }
+    ms_mem_fail_at(1);
+    ck_assert_ptr_null(ms_path_join("a", "b"));
+    ms_mem_fail_at(0);
+
+    static const struct {
+        const char *path, *dir, *base;
+    } parts[] = {{"a", ".", "a"},     {"a/b", "a", "b"}, {"/a", "/", "a"},    {"/", "/", "/"},
+                 {"a/b/", "a", "b"},  {"", ".", ""},     {"/a/b", "/a", "b"}, {"///", "/", "/"},
+                 {"a/b//", "a", "b"}, {".", ".", "."}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        ck_assert_msg(ms_str_is(ms_path_dir(parts[i].path), parts[i].dir), "%s", parts[i].path);
+        ck_assert_msg(ms_str_is(ms_path_base(parts[i].path), parts[i].base), "%s", parts[i].path);
+    }
+}
+END_TEST
+
+START_TEST(directories_are_made_once_and_with_their_parents)
+{
+    setup();
+    struct ms_err e = {0};
+    ck_ok(ms_mkdirs(in_dir("a/b//c/"), &e), e);
+    ck_assert_int_eq(ms_path_kind(in_dir("a/b/c")), MS_KIND_DIR);
+    ck_ok(ms_mkdirs(in_dir("a/b"), &e), e);
+    ck_ok(ms_mkdirs("/", &e), e);
+    ck_ok(ms_mkdirs(".", &e), e);
+    ck_assert_int_eq(symlink("a", in_dir("link")), 0);
+    ck_ok(ms_mkdirs(in_dir("link/d"), &e), e);
+    ck_assert_int_eq(ms_path_kind(in_dir("a/d")), MS_KIND_DIR);
+    put(in_dir("file"), "");
+    ck_assert_int_eq(ms_mkdirs(in_dir("file"), &e), MS_E_IO);
+    ck_says(e, "file: cannot make the directory: File exists");
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(names_are_listed_in_natural_order)
+{
+    setup();
+    static const char *const sorted[] = {".hidden", "new\nline", "rank0",    "rank1",
+                                         "rank2",   "rank10",    "rank10.db"};
+    enum { N = sizeof sorted / sizeof *sorted };
+    for (size_t i = 0; i < N; i++)
+        put(in_dir(sorted[(i * 3) % N]), "");
+    struct ms_err e = {0};
+    struct ms_dir d;
+    ck_ok(ms_dir_list(&d, dir, &e), e);
+    ck_assert_uint_eq(d.names.n, N);
+    for (size_t i = 0; i < N; i++) {
+        ck_assert_str_eq(d.names.p[i].p, sorted[i]);
+        ck_assert_uint_eq(d.names.p[i].n, strlen(sorted[i]));
+    }
+    ms_dir_free(&d);
+    ck_assert_uint_eq(d.names.n, 0);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(what_cannot_be_listed_is_named)
+{
+    setup();
+    put(in_dir("file"), "");
+    struct ms_err e = {0};
+    struct ms_dir d;
+    ck_assert_int_eq(ms_dir_list(&d, in_dir("file"), &e), MS_E_NOTFOUND);
+    ck_says(e, "file: Not a directory");
+    ms_err_clear(&e);
+    ck_assert_int_eq(ms_dir_list(&d, in_dir("absent"), &e), MS_E_NOTFOUND);
+    ms_dir_free(&d);
+    ck_assert_int_eq(mkdir(in_dir("empty"), 0777), 0);
+    ck_ok(ms_dir_list(&d, in_dir("empty"), NULL), e);
+    ck_assert_uint_eq(d.names.n, 0);
+    ms_dir_free(&d);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_listing_without_memory_leaks_nothing)
+{
+    setup();
+    for (int i = 0; i < 40; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "f%d", i);
+        put(in_dir(name), "");
+    }
+    size_t live = ms_mem_live();
+    uint64_t n = 1;
+    for (bool failed = true; failed; n++) {
+        struct ms_err e = {0};
+        struct ms_dir d;
+        ms_mem_fail_at(n);
+        enum ms_rc rc = ms_dir_list(&d, dir, &e);
+        failed = ms_mem_failed();
+        ms_mem_fail_at(0);
+        ck_assert_int_eq(rc, failed ? MS_E_NOMEM : MS_OK);
+        ms_dir_free(&d);
+        ck_assert_uint_eq(ms_mem_live(), live);
+    }
+    ck_assert_uint_gt(n, 4);
+    scratch_remove(dir);
+}
+END_TEST
+
+static int print_to_a_full_disk(void)
+{
+    struct ms_err e = {0};
+    if (dup2(open("/dev/full", O_WRONLY), STDOUT_FILENO) < 0)
+        return 2;
+    printf("text");
+    return ms_stdout_finish(&e) == MS_E_IO && strstr(e.msg, "No space left") != NULL ? 0 : 1;
+}
+
+START_TEST(standard_output_on_a_full_disk_is_reported)
+{
+    fflush(stdout);
+    ck_assert_int_eq(in_child(print_to_a_full_disk), 0);
+    ck_assert_int_eq(ms_stdout_finish(NULL), MS_OK);
+}
+END_TEST
+
+START_TEST(no_directory_is_not_a_directory_to_make)
+{
+    struct ms_err e = {0};
+    ck_assert_int_eq(ms_mkdirs("", &e), MS_E_ARG);
+    ck_says(e, "empty");
+}
+END_TEST
+
+static int make_directory_as_nobody(void)
+{
+    struct ms_err e = {0};
+    if (geteuid() != 0)
+        chmod(dir, 0555);
+    if (!drop_rights())
+        return 2;
+    return ms_mkdirs(in_dir("new"), &e) == MS_E_IO && strstr(e.msg, "Permission denied") ? 0 : 1;
+}
+
+START_TEST(a_directory_that_may_not_be_made_is_refused_with_the_reason)
+{
+    setup();
+    ck_assert_int_eq(in_child(make_directory_as_nobody), 0);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(nothing_may_be_written)
+{
+    struct ms_err e = {0};
+    struct ms_out *o;
+    ck_ok(ms_out_fd(&o, -1, "none", &e), e);
+    ms_out_write(o, NULL, 0);
+    ms_out_printf(o, "%s", "");
+    ck_ok(ms_out_commit(o, &e), e);
+}
+END_TEST
+
+static int print_early_to_a_full_disk(void)
+{
+    struct ms_err e = {0};
+    if (dup2(open("/dev/full", O_WRONLY), STDOUT_FILENO) < 0)
+        return 2;
+    printf("text");
+    fflush(stdout);
+    errno = 0;
+    return ms_stdout_finish(&e) == MS_E_IO && strstr(e.msg, "earlier") != NULL ? 0 : 1;
+}
+
+START_TEST(an_earlier_failure_of_standard_output_is_reported_too)
+{
+    fflush(stdout);
+    ck_assert_int_eq(in_child(print_early_to_a_full_disk), 0);
+}
+END_TEST
+
+START_TEST(a_device_is_written_to_and_never_replaced)
+{
+    setup();
+    struct ms_err e = {0};
+    struct ms_out *o;
+    ck_assert_int_eq(symlink("/dev/null", in_dir("null")), 0);
+    ck_ok(ms_out_create(&o, in_dir("null"), &e), e);
+    ms_out_puts(o, "text");
+    ck_ok(ms_out_commit(o, &e), e);
+    ck_ok(ms_out_create(&o, in_dir("null"), &e), e);
+    ms_out_abort(o);
+    ck_assert_int_eq(ms_path_kind(in_dir("null")), MS_KIND_OTHER);
+    ck_assert_uint_eq(entries(dir), 1);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_pipe_is_written_to_when_somebody_reads_it)
+{
+    setup();
+    struct ms_err e = {0};
+    struct ms_out *o;
+    char got[8] = "";
+    ck_assert_int_eq(mkfifo(in_dir("fifo"), 0666), 0);
+    ck_assert_int_eq(ms_out_create(&o, in_dir("fifo"), &e), MS_E_IO); /* and does not wait */
+    int fd = open(in_dir("fifo"), O_RDONLY | O_NONBLOCK);
+    ms_err_clear(&e);
+    ck_ok(ms_out_create(&o, in_dir("fifo"), &e), e);
+    ms_out_puts(o, "text");
+    ck_ok(ms_out_commit(o, &e), e);
+    ck_assert_int_eq(read(fd, got, sizeof got), 4);
+    ck_assert_str_eq(got, "text");
+    close(fd);
+    char *tmp;
+    ck_assert_int_eq(ms_tmp_new(&tmp, in_dir("fifo"), &e), MS_E_ARG);
+    ck_says(e, "not a regular file");
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_link_stays_and_its_file_is_replaced)
+{
+    setup();
+    struct ms_err e = {0};
+    struct ms_out *o;
+    struct stat st;
+    ck_assert_int_eq(mkdir(in_dir("far"), 0777), 0);
+    put(in_dir("far/file"), "old");
+    ck_assert_int_eq(symlink("far/file", in_dir("link")), 0);
+    ck_ok(ms_out_create(&o, in_dir("link"), &e), e);
+    ms_out_puts(o, "new");
+    ck_ok(ms_out_commit(o, &e), e);
+    ck_assert_int_eq(lstat(in_dir("link"), &st), 0);
+    ck_assert(S_ISLNK(st.st_mode));
+    ck_assert_str_eq(text_of(in_dir("far/file")), "new");
+    ck_assert_uint_eq(entries(in_dir("far")), 1);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_replaced_file_keeps_who_may_read_it)
+{
+    setup();
+    struct ms_err e = {0};
+    struct ms_out *o;
+    struct stat st;
+    put(in_dir("a"), "secret");
+    ck_assert_int_eq(chmod(in_dir("a"), 0600), 0);
+    ck_ok(ms_out_create(&o, in_dir("a"), &e), e);
+    ms_out_puts(o, "new");
+    ck_ok(ms_out_commit(o, &e), e);
+    ck_assert_int_eq(stat(in_dir("a"), &st), 0);
+    ck_assert_int_eq(st.st_mode & 0777, 0600);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_link_in_the_way_of_the_temporary_is_not_followed)
+{
+    setup();
+    struct ms_err e = {0};
+    struct ms_out *o;
+    char name[64];
+    put(in_dir("victim"), "untouched");
+    snprintf(name, sizeof name, "a.%d.tmp", (int)getpid());
+    ck_assert_int_eq(symlink("victim", in_dir(name)), 0);
+    ck_ok(ms_out_create(&o, in_dir("a"), &e), e);
+    ms_out_puts(o, "new");
+    ck_ok(ms_out_commit(o, &e), e);
+    ck_assert_str_eq(text_of(in_dir("victim")), "untouched");
+    ck_assert_str_eq(text_of(in_dir("a")), "new");
+    scratch_remove(dir);
+}
+END_TEST
+
+/* Commits twenty files and throws as many away; NULL when all went well. */
+static void *write_files(void *which)
+{
+    for (unsigned i = 0; i < 40; i++) {
+        char path[128];
+        struct ms_out *o;
+        snprintf(path, sizeof path, "%s/%u.%u", dir, (unsigned)(uintptr_t)which, i);
+        if (ms_out_create(&o, path, NULL) != MS_OK)
+            return dir;
+        ms_out_puts(o, path);
+        if (i % 2 != 0)
+            ms_out_abort(o);
+        else if (ms_out_commit(o, NULL) != MS_OK)
+            return dir;
+    }
+    return NULL;
+}
+
+START_TEST(files_are_written_by_several_threads)
+{
+    setup();
+    pthread_t t[4];
+    for (size_t i = 0; i < 4; i++)
+        ck_assert_int_eq(pthread_create(&t[i], NULL, write_files, (void *)(uintptr_t)i), 0);
+    for (size_t i = 0; i < 4; i++) {
+        void *failed;
+        pthread_join(t[i], &failed);
+        ck_assert_ptr_null(failed);
+    }
+    ck_assert_uint_eq(entries(dir), 4 * 20);
+    scratch_remove(dir);
+}
+END_TEST
+
+/* Reads the pipe until its end; the number of bytes. */
+static void *read_slowly(void *arg)
+{
+    int fd = *(int *)arg;
+    static char buf[1000];
+    uintptr_t total = 0;
+    fcntl(fd, F_SETFL, 0);
+    for (ssize_t n = read(fd, buf, sizeof buf); n > 0; n = read(fd, buf, sizeof buf))
+        total += (uintptr_t)n;
+    return (void *)total;
+}
+
+START_TEST(a_descriptor_that_does_not_wait_gets_everything_too)
+{
+    struct ms_err e = {0};
+    struct ms_out *o;
+    int p[2];
+    ck_assert_int_eq(pipe2(p, O_NONBLOCK), 0);
+    pthread_t reader;
+    ck_assert_int_eq(pthread_create(&reader, NULL, read_slowly, &p[0]), 0);
+    ck_ok(ms_out_fd(&o, p[1], "pipe", &e), e);
+    for (int i = 0; i < 100000; i++)
+        ms_out_puts(o, "0123456789");
+    enum ms_rc rc = ms_out_commit(o, &e);
+    close(p[1]);
+    void *total;
+    pthread_join(reader, &total);
+    close(p[0]);
+    ck_ok(rc, e);
+    ck_assert_uint_eq((uintptr_t)total, 1000000);
+}
+END_TEST
+
+START_TEST(a_file_without_a_name_is_refused_at_once)
+{
+    struct ms_err e = {0};
+    struct ms_out *o;
+    ck_assert_int_eq(ms_out_create(&o, "", &e), MS_E_ARG);
+    ck_says(e, "empty");
+    ck_assert_ptr_null(o);
+}
+END_TEST
+
+START_TEST(short_text_is_formatted_without_memory)
+{
+    struct ms_err e = {0};
+    struct ms_out *o;
+    setup();
+    ck_ok(ms_out_create(&o, in_dir("a"), &e), e);
+    uint64_t calls = ms_mem_calls();
+    for (int i = 0; i < 100000; i++)
+        ms_out_printf(o, "%9d\n", i);
+    ck_assert_uint_eq(ms_mem_calls(), calls);
+    ms_out_printf(o, "%*s", 5000, "end"); /* more than the room that is always there */
+    ck_assert_uint_eq(ms_out_size(o), 1005000);
+    ck_ok(ms_out_commit(o, &e), e);
+    struct ms_file f;
+    ck_ok(ms_file_map(&f, in_dir("a"), 2 * MIB, &e), e);
+    ck_assert_mem_eq(f.p + 999980, "    99998\n    99999\n", 20);
+    ck_assert_mem_eq(f.p + 1004997, "end", 3);
+    ms_file_unmap(&f);
+    scratch_remove(dir);
+}
+END_TEST
+
+TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_address,
+          what_cannot_be_mapped_is_named_with_the_reason, a_file_that_may_not_be_read_is_refused,
+          a_file_appears_at_commit_and_not_before, an_abort_leaves_all_as_it_was,
+          an_empty_file_can_be_written, large_text_is_written_in_order, parent_directories_are_made,
+          any_name_can_be_written, a_place_that_cannot_be_written_is_refused_at_once,
+          a_full_disk_is_reported_at_commit, a_write_that_fails_half_way_leaves_the_old_file_alone,
+          a_descriptor_stays_open, text_too_long_to_format_is_kept_as_a_failure,
+          out_of_memory_is_reported_and_leaves_nothing,
+          an_interrupt_in_mid_write_leaves_nothing_behind, only_registered_names_are_removed,
+          a_full_table_says_so_and_takes_names_again_later, the_kind_of_a_path_follows_links,
+          paths_are_joined_and_taken_apart, directories_are_made_once_and_with_their_parents,
+          names_are_listed_in_natural_order, what_cannot_be_listed_is_named,
+          a_listing_without_memory_leaks_nothing, standard_output_on_a_full_disk_is_reported,
+          no_directory_is_not_a_directory_to_make,
+          a_directory_that_may_not_be_made_is_refused_with_the_reason, nothing_may_be_written,
+          an_earlier_failure_of_standard_output_is_reported_too,
+          a_device_is_written_to_and_never_replaced, a_pipe_is_written_to_when_somebody_reads_it,
+          a_link_stays_and_its_file_is_replaced, a_replaced_file_keeps_who_may_read_it,
+          a_link_in_the_way_of_the_temporary_is_not_followed, files_are_written_by_several_threads,
+          a_descriptor_that_does_not_wait_gets_everything_too,
+          a_file_without_a_name_is_refused_at_once, short_text_is_formatted_without_memory)
