@@ -39,6 +39,8 @@ enum ms_rc mstx__cursor_new(struct mstx_cursor **c, struct mstx_tl *tl, size_t t
 enum ms_rc mstx__cursor_next(struct mstx_cursor *c, const struct mstx_event **ev,
                              struct ms_err *err) MS_MUST_USE;
 void mstx__cursor_free(struct mstx_cursor *c);
+/* Before the first event: pass over chunks in which everything ends before t. */
+void mstx__cursor_seek(struct mstx_cursor *c, int64_t t);
 
 /* Call fn for the events of the thread tracks of a rank, or of all, in order of start. */
 #define MSTX_ALL_RANKS INT32_MIN

@@ -645,6 +645,12 @@ enum ms_rc mstx__cursor_next(struct mstx_cursor *c, const struct mstx_event **ev
     return MS_OK;
 }
 
+void mstx__cursor_seek(struct mstx_cursor *c, int64_t t)
+{
+    if (c->level != NULL)
+        c->chunk = first_reaching(c->level, t);
+}
+
 void mstx__cursor_free(struct mstx_cursor *c)
 {
     ms_free(c);

@@ -107,9 +107,9 @@ static void put_cell(struct ms_buf *out, struct ms_str s, unsigned width)
     uint32_t at = 0;
     while (at < s.n && cells < width) {
         unsigned n = ms_utf8_len(s.p + at, s.n - at);
-        bool is_control = n == 0 || (unsigned char)s.p[at] < 0x20 || s.p[at] == 0x7F ||
-                          (n == 2 && (unsigned char)s.p[at] == 0xC2 &&
-                           (unsigned char)s.p[at + 1] < 0xA0);
+        bool is_control =
+            n == 0 || (unsigned char)s.p[at] < 0x20 || s.p[at] == 0x7F ||
+            (n == 2 && (unsigned char)s.p[at] == 0xC2 && (unsigned char)s.p[at + 1] < 0xA0);
         bool is_cut = cells + 3 == width && s.n - at > 3;
         if (is_cut) {
             ms_buf_puts(out, "...");

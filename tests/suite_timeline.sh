@@ -94,6 +94,34 @@ else
     echo "skip ascend-db by SQLite's shell: sqlite3 is not installed"
 fi
 
+sql() { # EXPECTED QUERY
+    [ "$("$msprobe" sql "$run" "$2" | tail -n +2 | tr '\n\t' ' |')" = "$1" ] ||
+        { "$msprobe" sql "$run" "$2"; return 1; }
+}
+check "SQL sees every event" sql '25 ' "SELECT count(*) FROM events"
+check "SQL narrows by time as a full scan does" sql '1 ' \
+    "SELECT (SELECT count(*) FROM events WHERE start_ns >= 1717575960208127869 AND
+             end_ns < 1717575960208130369) =
+            (SELECT count(*) FROM events WHERE +start_ns >= 1717575960208127869 AND
+             +end_ns < 1717575960208130369)"
+check "SQL narrows by rank and track" sql '9|16 ' \
+    "SELECT (SELECT count(*) FROM events WHERE rank = 1),
+            (SELECT count(*) FROM events WHERE rank < 1)"
+check "SQL joins events with tables" sql 'python3 ' \
+    "SELECT DISTINCT p.name FROM events e JOIN tracks t ON t.id = e.track
+     JOIN processes p ON p.id = t.process"
+check "SQL shows what only some events have" sql '12||1025 ' \
+    "SELECT max(value), max(address), max(end_tid) FROM events"
+check "SQL cannot write" says 'readonly' "$msprobe" sql "$run" 'DELETE FROM runs'
+check "a wrong query is an error" says 'syntax error' "$msprobe" sql "$run" 'SELEC'
+json_sql() {
+    "$msprobe" sql --format json "$run" \
+        "SELECT name, dur_ns / 2.0 AS half, NULL AS n FROM events WHERE name = 'layer'" |
+        $PYTHON -c "import json,sys; assert json.load(sys.stdin) == [
+            {'name': 'layer', 'half': 50.0, 'n': None}]"
+}
+check "SQL gives JSON" json_sql
+
 read_only() {
     cp -r "$run" "$tmp/ro" && rm -f "$tmp/ro/run.db" && chmod -R a-w "$tmp/ro" || return 1
     TMPDIR=$tmp says 'step 8 of rank 1' "$msprobe" report "$tmp/ro"
