@@ -49,8 +49,11 @@ static enum ms_rc print_rows(struct ms_stmt *st, struct ms_err *err)
 {
     bool more;
     int n = ms_stmt_columns(st);
-    for (int i = 0; i < n; i++)
-        printf("%s%s", i != 0 ? "\t" : "", ms_stmt_column_name(st, i));
+    for (int i = 0; i < n; i++) {
+        if (i != 0)
+            putchar('\t');
+        print_cell(ms_str_of(ms_stmt_column_name(st, i)));
+    }
     putchar('\n');
     enum ms_rc rc = ms_stmt_step(st, &more, err);
     while (rc == MS_OK && more) {
