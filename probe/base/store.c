@@ -14,6 +14,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
+#include "probe/base/store_int.h"
 
 #define MS_LOG_DOMAIN "store"
 #include "probe/base/log.h"
@@ -494,6 +495,16 @@ bool ms_stmt_is_null(struct ms_stmt *st, int i)
     return sqlite3_column_type(st->st, i) == SQLITE_NULL;
 }
 
+bool ms_stmt_is_i64(struct ms_stmt *st, int i)
+{
+    return sqlite3_column_type(st->st, i) == SQLITE_INTEGER;
+}
+
+bool ms_stmt_is_f64(struct ms_stmt *st, int i)
+{
+    return sqlite3_column_type(st->st, i) == SQLITE_FLOAT;
+}
+
 int64_t ms_stmt_get_i64(struct ms_stmt *st, int i)
 {
     return sqlite3_column_int64(st->st, i);
@@ -514,6 +525,11 @@ struct ms_str ms_stmt_get_blob(struct ms_stmt *st, int i)
 {
     const char *p = sqlite3_column_blob(st->st, i);
     return p != NULL ? (struct ms_str){p, (uint32_t)sqlite3_column_bytes(st->st, i)} : MS_STR_NONE;
+}
+
+struct sqlite3 *ms_store__handle(struct ms_store *s)
+{
+    return s->db;
 }
 
 const char *ms_store_version(void)

@@ -45,6 +45,8 @@ void ms_stmt_reset(struct ms_stmt *st);
 int ms_stmt_columns(const struct ms_stmt *st);
 const char *ms_stmt_column_name(const struct ms_stmt *st, int i);
 bool ms_stmt_is_null(struct ms_stmt *st, int i);
+bool ms_stmt_is_i64(struct ms_stmt *st, int i);
+bool ms_stmt_is_f64(struct ms_stmt *st, int i);
 int64_t ms_stmt_get_i64(struct ms_stmt *st, int i);
 double ms_stmt_get_f64(struct ms_stmt *st, int i);
 struct ms_str ms_stmt_get_str(struct ms_stmt *st, int i);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * import: a capture becomes run.db.
+ */
+#include "mstx/timeline.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/mem.h"
+#include "probe/base/opt.h"
+
+#include <inttypes.h>
+
+struct args {
+    struct ms_opt_list path;
+    const char *output;
+};
+
+static const struct ms_opt opts[] = {
+    {"DIR", NULL, MS_OPT_REST, offsetof(struct args, path), .min = 1, .max = 1,
+     .help = "directory of a run, as given to 'msprobe run -o'"},
+    {"output", "o", MS_OPT_PATH, offsetof(struct args, output), "FILE", .dflt = "DIR/run.db",
+     .help = "where to write the database"},
+    {0}};
+
+extern const struct ms_cmd mstx_cmd_import;
+
+static void show(const char *db, const struct mstx_import_result *r, int64_t took_ns)
+{
+    printf("%s: %" PRIu64 " events on %" PRIu32 " tracks of %" PRIu32 " processes, from %" PRIu64
+           " records in %" PRIu64 " files, %.2f s\n",
+           db, r->events, r->tracks, r->processes, r->records, r->files, (double)took_ns / 1e9);
+    if (r->unfinished != 0)
+        printf("  %" PRIu64 " ranges never ended\n", r->unfinished);
+    if (r->dropped != 0)
+        printf("  %" PRIu64 " records were dropped while recording\n", r->dropped);
+    if (r->problems != 0)
+        printf("  %" PRIu64 " problems; 'msprobe report' names them\n", r->problems);
+}
+
+static int run_import(int argc, char **argv)
+{
+    struct args a = {0};
+    struct ms_err err = {0};
+    struct mstx_import_result r;
+    bool done;
+    if (ms_opt_parse(&mstx_cmd_import, argc, argv, &a, &done, &err) != MS_OK)
+        return ms_cmd_fail(&mstx_cmd_import, &err);
+    if (done)
+        return MS_EXIT_OK;
+    const char *path = a.path.items[0];
+    char *db = a.output == NULL ? mstx_db_path(path) : ms_str_dup(ms_str_of(a.output));
+    int64_t start = ms_clock_ns();
+    enum ms_rc rc = db != NULL ? mstx_import(path, db, &r, &err)
+                               : ms_fail(&err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    if (rc == MS_OK)
+        show(db, &r, ms_clock_ns() - start);
+    ms_free(db);
+    return rc == MS_OK ? MS_EXIT_OK : ms_cmd_fail(&mstx_cmd_import, &err);
+}
+
+const struct ms_cmd mstx_cmd_import = {
+    .name = "import",
+    .run = run_import,
+    .brief = "turn what a run recorded into run.db",
+    .opts = opts,
+    .usage = "[options] DIR",
+    .about = "Reads the segment files of a run, also of one that is still going on or was killed, "
+             "and writes the database that views, reports and exports read. Files that cannot be "
+             "read are noted in it and the others are taken. Other commands import by themselves "
+             "when the database is missing or older than the capture.\n"
+             "\n"
+             "  msprobe import run1\n",
+};

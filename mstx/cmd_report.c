@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * report: what a run's marks and ranges say.
+ */
+#include "mstx/tl_report.h"
+
+#include "probe/base/opt.h"
+
+struct args {
+    struct ms_opt_list path;
+    int format;
+    int64_t most;
+};
+
+static const char *const formats[] = {"text", "json", NULL};
+
+static const struct ms_opt opts[] = {
+    {"DIR", NULL, MS_OPT_REST, offsetof(struct args, path), .min = 1, .max = 1,
+     .help = "directory of a run, or its run.db"},
+    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .dflt = "text",
+     .choices = formats, .help = "text for people, json for programs"},
+    {"most", NULL, MS_OPT_INT, offsetof(struct args, most), "N", .dflt = "20", .min = 0,
+     .max = INT32_MAX, .help = "show this many steps and names in text; 0 shows all"},
+    {0}};
+
+extern const struct ms_cmd mstx_cmd_report;
+
+enum { TEXT_MAX = 1 << 30 };
+
+static enum ms_rc to_stdout(void *ctx, const char *p, size_t n, struct ms_err *err)
+{
+    (void)ctx;
+    return fwrite(p, 1, n, stdout) == n ? MS_OK : ms_fail_sys(err, "standard output");
+}
+
+static enum ms_rc show(struct mstx_tl *tl, const struct mstx_report *r, const struct args *a,
+                       struct ms_err *err)
+{
+    const char *path = a->path.items[0];
+    if (a->format == 0) {
+        struct ms_buf text = {.max = TEXT_MAX};
+        mstx_report_text(tl, r, path, (size_t)a->most, &text);
+        enum ms_rc rc = ms_buf_check(&text, err);
+        if (rc == MS_OK)
+            rc = to_stdout(NULL, text.p, text.n, err);
+        ms_buf_free(&text);
+        return rc;
+    }
+    struct ms_jwrite w;
+    ms_jwrite_init(&w, 1, 1 << 20);
+    w.drain = to_stdout;
+    mstx_report_json(tl, r, path, &w);
+    enum ms_rc rc = ms_jwrite_finish(&w, err);
+    ms_jwrite_free(&w);
+    if (rc == MS_OK)
+        putchar('\n');
+    return rc;
+}
+
+static int run_report(int argc, char **argv)
+{
+    struct args a = {.most = 20};
+    struct ms_err err = {0};
+    bool done;
+    if (ms_opt_parse(&mstx_cmd_report, argc, argv, &a, &done, &err) != MS_OK)
+        return ms_cmd_fail(&mstx_cmd_report, &err);
+    if (done)
+        return MS_EXIT_OK;
+    struct mstx_tl *tl;
+    struct mstx_report r;
+    enum ms_rc rc = mstx_tl_open(&tl, a.path.items[0], &err);
+    if (rc == MS_OK) {
+        rc = mstx_report_make(tl, true, &r, &err);
+        if (rc == MS_OK) {
+            rc = show(tl, &r, &a, &err);
+            mstx_report_free(&r);
+        }
+        mstx_tl_close(tl);
+    }
+    return rc == MS_OK ? MS_EXIT_OK : ms_cmd_fail(&mstx_cmd_report, &err);
+}
+
+const struct ms_cmd mstx_cmd_report = {
+    .name = "report",
+    .run = run_report,
+    .brief = "say what a run's marks and ranges show: findings, steps, times",
+    .opts = opts,
+    .usage = "[options] DIR",
+    .about = "Shows what is wrong first: lost records, ranges that never ended, slow steps, files "
+             "that cannot be read. Then the steps and, for every name in every domain, how often "
+             "it occurs and how long it takes.\n"
+             "\n"
+             "  msprobe report run1\n"
+             "  msprobe report --format json run1\n",
+};

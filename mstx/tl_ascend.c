@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_ascend: a database as Ascend's profilers write it, for MindStudio Insight and
+ * msprof-analyze.
+ *
+ * Readers join MSTX_EVENTS with STRING_IDS for texts and with TASK for the device
+ * side; an event without a device side has no TASK row, yet a connectionId of its
+ * own.  Times are Unix nanoseconds, globalTid is (pid << 32) | tid.
+ */
+#include "mstx/tl_export.h"
+
+#include "probe/base/mem.h"
+#include "probe/base/store.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const int64_t NO_VALUE = 4294967295, FIRST_CONNECTION = 4000000002;
+
+static const char schema[] =
+    "CREATE TABLE META_DATA(name TEXT, value TEXT);"
+    "INSERT INTO META_DATA VALUES('SCHEMA_VERSION','1.2.0'),('SCHEMA_VERSION_MAJOR','1'),"
+    "('SCHEMA_VERSION_MINOR','2'),('SCHEMA_VERSION_MICRO','0');"
+    "CREATE TABLE STRING_IDS(id INTEGER PRIMARY KEY, value TEXT);"
+    "CREATE TABLE SESSION_TIME_INFO(startTimeNs INTEGER, endTimeNs INTEGER);"
+    "CREATE TABLE NPU_INFO(id INTEGER, name TEXT);"
+    "CREATE TABLE RANK_DEVICE_MAP(rankId INTEGER, deviceId INTEGER);"
+    "CREATE TABLE HOST_INFO(hostUid TEXT, hostName TEXT);"
+    "CREATE TABLE MSTX_EVENTS(startNs INTEGER, endNs INTEGER, eventType INTEGER, rangeId INTEGER,"
+    " category INTEGER, message INTEGER, globalTid INTEGER, endGlobalTid INTEGER,"
+    " domainId INTEGER, connectionId INTEGER);"
+    "CREATE TABLE TASK(startNs INTEGER, endNs INTEGER, deviceId INTEGER, connectionId INTEGER,"
+    " globalTaskId INTEGER, globalPid INTEGER, taskType INTEGER, contextId INTEGER,"
+    " streamId INTEGER, taskId INTEGER, modelId INTEGER);"
+    "CREATE TABLE STEP_TIME(id INTEGER, startNs INTEGER, endNs INTEGER);"
+    "CREATE TABLE ENUM_MSTX_EVENT_TYPE(id INTEGER PRIMARY KEY, name TEXT);"
+    "INSERT INTO ENUM_MSTX_EVENT_TYPE VALUES(0,'marker'),(1,'push/pop'),(2,'start/end'),"
+    "(3,'marker_ex');"
+    "CREATE TABLE ENUM_API_TYPE(id INTEGER PRIMARY KEY, name TEXT);"
+    "INSERT INTO ENUM_API_TYPE VALUES(20000,'acl'),(15000,'model'),(10000,'node'),"
+    "(5500,'communication'),(5000,'runtime'),(50001,'op'),(50002,'queue'),(50003,'trace'),"
+    "(50004,'mstx');"
+    "CREATE TABLE ENUM_HCCL_DATA_TYPE(id INTEGER PRIMARY KEY, name TEXT);"
+    "INSERT INTO ENUM_HCCL_DATA_TYPE VALUES(0,'INT8'),(1,'INT16'),(2,'INT32'),(3,'FP16'),"
+    "(4,'FP32'),(5,'INT64'),(6,'UINT64'),(7,'UINT8'),(8,'UINT16'),(9,'UINT32'),(10,'FP64'),"
+    "(11,'BFP16'),(12,'INT128'),(14,'HIF8'),(15,'FP8E4M3'),(16,'FP8E5M2'),(17,'FP8E8M0'),"
+    "(255,'RESERVED'),(65534,'N/A'),(65535,'INVALID_TYPE');";
+
+struct writer {
+    struct mstx_tl *tl;
+    struct ms_store *store;
+    struct ms_stmt *add_event, *add_string;
+    MS_VEC(uint8_t) known; /* by text id: stands in STRING_IDS */
+    int64_t events, first_own_id;
+    int64_t start, end;
+    uint32_t last_domain; /* track whose domain has domain_id */
+    int64_t domain_id;
+    MS_VEC(struct ms_str) domains; /* index + first_own_id is the id */
+};
+
+/* ---- texts ------------------------------------------------------------------ */
+
+static enum ms_rc fail_memory(struct ms_err *err)
+{
+    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+}
+
+static enum ms_rc put_string(struct writer *w, int64_t id, struct ms_str text, struct ms_err *err)
+{
+    ms_stmt_i64(w->add_string, 1, id);
+    ms_stmt_str(w->add_string, 2, text);
+    return ms_stmt_run(w->add_string, err);
+}
+
+static enum ms_rc know_text(struct writer *w, uint32_t id, struct ms_err *err)
+{
+    if (id < w->known.n && w->known.p[id] != 0)
+        return MS_OK;
+    struct ms_str text = mstx_tl_text(w->tl, id);
+    if (id >= w->known.n) {
+        size_t want = (size_t)id + id / 2 + 64;
+        if (text.n == 0)
+            return ms_fail(err, MS_E_FORMAT, "run.db has no text %" PRIu32, id);
+        if (!ms_vec_reserve(&w->known, want))
+            return fail_memory(err);
+        memset(w->known.p + w->known.n, 0, want - w->known.n);
+        w->known.n = want;
+    }
+    w->known.p[id] = 1;
+    return put_string(w, id, text, err);
+}
+
+/* Domains are texts of tracks, not of events: they get ids behind all others. */
+static enum ms_rc find_domain(struct writer *w, size_t track, struct ms_err *err)
+{
+    struct ms_str domain = mstx_tl_track(w->tl, track)->domain;
+    if (w->last_domain == track)
+        return MS_OK;
+    size_t i = 0;
+    while (i < w->domains.n && !ms_str_eq(w->domains.p[i], domain))
+        i++;
+    if (i == w->domains.n) {
+        struct ms_str *slot = ms_vec_push(&w->domains);
+        if (slot == NULL)
+            return fail_memory(err);
+        *slot = domain;
+        MS_TRY(put_string(w, w->first_own_id + (int64_t)i, domain, err));
+    }
+    w->last_domain = (uint32_t)track;
+    w->domain_id = w->first_own_id + (int64_t)i;
+    return MS_OK;
+}
+
+/* ---- rows ------------------------------------------------------------------- */
+
+static enum ms_rc put_event(void *ctx, size_t track, const struct mstx_event *e, struct ms_err *err)
+{
+    static const int64_t type_of[] = {
+        [MSTX_EV_MARK] = 0, [MSTX_EV_PUSHPOP] = 1, [MSTX_EV_RANGE] = 2};
+    struct writer *w = ctx;
+    const struct mstx_track *t = mstx_tl_track(w->tl, track);
+    if (e->kind > MSTX_EV_PUSHPOP)
+        return MS_OK;
+    MS_TRY(know_text(w, e->name, err));
+    MS_TRY(find_domain(w, track, err));
+    int64_t pid = (int64_t)mstx_tl_process(w->tl, t->process)->pid << 32;
+    int64_t end_tid = e->end_tid != 0 ? e->end_tid : t->tid;
+    const int64_t column[] = {e->start_ns,      e->start_ns + e->dur_ns,
+                              type_of[e->kind], NO_VALUE,
+                              NO_VALUE,         e->name,
+                              pid | t->tid,     pid | end_tid,
+                              w->domain_id,     FIRST_CONNECTION + w->events};
+    for (int c = 0; c < 10; c++)
+        ms_stmt_i64(w->add_event, c + 1, column[c]);
+    if (w->events++ == 0)
+        w->start = e->start_ns;
+    w->end = column[1] > w->end ? column[1] : w->end;
+    return ms_stmt_run(w->add_event, err);
+}
+
+static enum ms_rc put_pair(struct writer *w, const char *sql, int64_t a, int64_t b,
+                           struct ms_err *err)
+{
+    struct ms_stmt *st;
+    MS_TRY(ms_store_prepare(w->store, &st, sql, err));
+    ms_stmt_i64(st, 1, a);
+    ms_stmt_i64(st, 2, b);
+    enum ms_rc rc = ms_stmt_run(st, err);
+    ms_stmt_free(st);
+    return rc;
+}
+
+static enum ms_rc put_host(struct writer *w, struct ms_str name, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    char uid[24];
+    int n = snprintf(uid, sizeof uid, "%" PRIu64, ms_str_hash(name) >> 1);
+    MS_TRY(ms_store_prepare(w->store, &st,
+                            "INSERT INTO HOST_INFO SELECT ?1, ?2 WHERE NOT EXISTS"
+                            " (SELECT 1 FROM HOST_INFO WHERE hostName = ?2)",
+                            err));
+    ms_stmt_str(st, 1, (struct ms_str){uid, (uint32_t)n});
+    ms_stmt_str(st, 2, name);
+    enum ms_rc rc = ms_stmt_run(st, err);
+    ms_stmt_free(st);
+    return rc;
+}
+
+static enum ms_rc put_ranks(struct writer *w, int32_t rank, struct ms_err *err)
+{
+    int64_t last = INT64_MIN;
+    for (size_t i = 0; i < mstx_tl_process_count(w->tl); i++) {
+        const struct mstx_process *p = mstx_tl_process(w->tl, i);
+        if (rank != MSTX_ALL_RANKS && p->rank != rank)
+            continue;
+        MS_TRY(put_host(w, p->host, err));
+        if (p->rank != last)
+            MS_TRY(put_pair(w, "INSERT INTO RANK_DEVICE_MAP VALUES(?,?)", p->rank, 0, err));
+        last = p->rank;
+    }
+    return MS_OK;
+}
+
+static enum ms_rc put_steps(struct writer *w, int32_t rank, struct ms_err *err)
+{
+    struct ms_stmt *from, *to;
+    bool more;
+    MS_TRY(ms_store_prepare(mstx_tl_store(w->tl), &from,
+                            "SELECT s.number, s.start_ns, s.end_ns FROM steps s JOIN processes p"
+                            " ON p.id = s.process WHERE p.rank = ?1 OR ?1 = ?2"
+                            " ORDER BY s.start_ns",
+                            err));
+    enum ms_rc rc = ms_store_prepare(w->store, &to, "INSERT INTO STEP_TIME VALUES(?,?,?)", err);
+    ms_stmt_i64(from, 1, rank);
+    ms_stmt_i64(from, 2, MSTX_ALL_RANKS);
+    if (rc == MS_OK)
+        rc = ms_stmt_step(from, &more, err);
+    while (rc == MS_OK && more) {
+        for (int c = 0; c < 3; c++)
+            ms_stmt_i64(to, c + 1, ms_stmt_get_i64(from, c));
+        rc = ms_stmt_run(to, err);
+        if (rc == MS_OK)
+            rc = ms_stmt_step(from, &more, err);
+    }
+    ms_stmt_free(from);
+    ms_stmt_free(to);
+    return rc;
+}
+
+static enum ms_rc put_all(struct writer *w, int32_t rank, struct ms_err *err)
+{
+    MS_TRY(ms_store_exec(w->store, schema, err));
+    MS_TRY(ms_store_prepare(w->store, &w->add_event,
+                            "INSERT INTO MSTX_EVENTS VALUES(?,?,?,?,?,?,?,?,?,?)", err));
+    MS_TRY(ms_store_prepare(w->store, &w->add_string, "INSERT INTO STRING_IDS VALUES(?,?)", err));
+    MS_TRY(mstx__merge(w->tl, rank, put_event, w, err));
+    MS_TRY(put_pair(w, "INSERT INTO SESSION_TIME_INFO VALUES(?,?)", w->start, w->end, err));
+    MS_TRY(put_ranks(w, rank, err));
+    return put_steps(w, rank, err);
+}
+
+static enum ms_rc count_texts(struct mstx_tl *tl, int64_t *next, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more;
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, "SELECT ifnull(max(id), 0) + 1 FROM strings",
+                            err));
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    if (rc == MS_OK)
+        *next = ms_stmt_get_i64(st, 0);
+    ms_stmt_free(st);
+    return rc;
+}
+
+static enum ms_rc write_db(struct mstx_tl *tl, const char *path, int32_t rank, struct ms_err *err)
+{
+    struct writer w = {.tl = tl, .last_domain = UINT32_MAX, .end = INT64_MIN};
+    MS_TRY(count_texts(tl, &w.first_own_id, err));
+    MS_TRY(ms_store_create(&w.store, path, err));
+    enum ms_rc rc = put_all(&w, rank, err);
+    ms_stmt_free(w.add_event);
+    ms_stmt_free(w.add_string);
+    ms_vec_free(&w.known);
+    ms_vec_free(&w.domains);
+    if (rc == MS_OK)
+        return ms_store_commit(w.store, err);
+    ms_store_close(w.store);
+    return rc;
+}
+
+static enum ms_rc write_rank(struct mstx_tl *tl, const char *dir, int32_t rank, struct ms_err *err)
+{
+    char name[64];
+    if (rank >= 0)
+        snprintf(name, sizeof name, "ascend_pytorch_profiler_%" PRId32 ".db", rank);
+    else
+        snprintf(name, sizeof name, "ascend_pytorch_profiler.db");
+    char *path = ms_path_join(dir, name);
+    enum ms_rc rc = path != NULL ? write_db(tl, path, rank, err) : fail_memory(err);
+    ms_free(path);
+    return rc;
+}
+
+/* Has an earlier process had this rank? */
+static bool is_new_rank(const struct mstx_tl *tl, size_t i)
+{
+    for (size_t k = 0; k < i; k++) {
+        if (mstx_tl_process(tl, k)->rank == mstx_tl_process(tl, i)->rank)
+            return false;
+    }
+    return true;
+}
+
+enum ms_rc mstx_export_ascend_db(struct mstx_tl *tl, const char *path, struct ms_err *err)
+{
+    if (ms_str_ends(ms_str_of(path), MS_STR(".db")))
+        return write_db(tl, path, MSTX_ALL_RANKS, err);
+    for (size_t i = 0; i < mstx_tl_process_count(tl); i++) {
+        if (is_new_rank(tl, i))
+            MS_TRY(write_rank(tl, path, mstx_tl_process(tl, i)->rank, err));
+    }
+    return MS_OK;
+}

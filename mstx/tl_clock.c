@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_clock: ticks to wall-clock nanoseconds.
+ *
+ * All processes of one boot read the same counter, so their calibration points
+ * make one clock: between two points time is a straight line, and ranks of one
+ * host keep their true order.  The steady clock gives the slope; the wall clock
+ * is looked at once, as it may jump.
+ */
+#include "mstx/tl_read.h"
+
+#include "probe/base/mem.h"
+
+#include <stdlib.h>
+
+/* Points closer than this say more about their own noise than about the slope. */
+static const int64_t KNOT_APART_NS = 200 * 1000 * 1000;
+
+struct mstx_host_clock *mstx__clock_of(struct mstx_clocks *c, const struct mstx_seg *h)
+{
+    for (size_t i = 0; i < c->host.n; i++) {
+        struct mstx_host_clock *k = &c->host.p[i];
+        if (k->clock == h->clock && memcmp(k->boot_id, h->boot_id, sizeof k->boot_id) == 0)
+            return k;
+    }
+    struct mstx_host_clock *k = ms_vec_push(&c->host);
+    if (k == NULL)
+        return NULL;
+    *k = (struct mstx_host_clock){.clock = h->clock};
+    memcpy(k->boot_id, h->boot_id, sizeof k->boot_id);
+    if (h->clock == MSTX_CLOCK_MONOTONIC)
+        k->slope = 1;
+    else if (h->tick_hz != 0)
+        k->slope = 1e9 / (double)h->tick_hz;
+    return k;
+}
+
+/* ---- collecting ------------------------------------------------------------- */
+
+static bool is_plausible(const struct mstx_knot *k)
+{
+    const int64_t year_2100 = INT64_C(4102444800000000000), years_36 = (int64_t)1 << 60;
+    return k->ticks != 0 && k->mono_ns > 0 && k->mono_ns < years_36 && k->real_ns > 0 &&
+           k->real_ns < year_2100;
+}
+
+static bool add_knot(struct mstx_host_clock *c, struct mstx_knot k)
+{
+    if (!is_plausible(&k))
+        return true;
+    struct mstx_knot *slot = ms_vec_push(&c->knot);
+    if (slot != NULL)
+        *slot = k;
+    return slot != NULL;
+}
+
+static bool add_calib(struct mstx_host_clock *c, const struct mstx_calib *k)
+{
+    return add_knot(c, (struct mstx_knot){k->ticks, k->monotonic_ns, k->realtime_ns, k->width, 0});
+}
+
+enum ms_rc mstx__clock_add(struct mstx_clocks *c, const struct mstx_segment *s, struct ms_err *err)
+{
+    struct mstx_host_clock *k = mstx__clock_of(c, &s->head);
+    bool ok = k != NULL && add_calib(k, &s->head.first_calib) && add_calib(k, &s->head.last_calib);
+    for (uint64_t i = 0; ok && s->head.ring == 0 && i < s->n; i++) {
+        const struct mstx_rec *r = &s->rec[i];
+        if (r->type == MSTX_REC_CALIB)
+            ok = add_knot(
+                k, (struct mstx_knot){r->ticks, (int64_t)r->id, (int64_t)r->arg, r->name, 0});
+    }
+    return ok ? MS_OK : ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+}
+
+/* ---- fitting ---------------------------------------------------------------- */
+
+static int by_ticks(const void *pa, const void *pb)
+{
+    const struct mstx_knot *a = pa, *b = pb;
+    return a->ticks < b->ticks ? -1 : a->ticks > b->ticks;
+}
+
+/* Of neighbours the one read most exactly stays; a point that would turn time back goes. */
+static void thin(struct mstx_host_clock *c)
+{
+    size_t out = 0;
+    for (size_t i = 0; i < c->knot.n; i++) {
+        struct mstx_knot *k = &c->knot.p[i];
+        struct mstx_knot *last = out != 0 ? &c->knot.p[out - 1] : NULL;
+        if (last == NULL || (k->ticks > last->ticks && k->mono_ns - last->mono_ns > KNOT_APART_NS))
+            c->knot.p[out++] = *k;
+        else if (k->width < last->width && (out < 2 || k->mono_ns > c->knot.p[out - 2].mono_ns))
+            *last = *k;
+    }
+    c->knot.n = out;
+}
+
+bool mstx__clock_fit(struct mstx_host_clock *c)
+{
+    size_t n = c->knot.n;
+    if (n == 0) {
+        c->slope = c->slope != 0 ? c->slope : 1;
+        return false;
+    }
+    qsort(c->knot.p, n, sizeof *c->knot.p, by_ticks);
+    c->offset_ns = c->knot.p[0].real_ns - c->knot.p[0].mono_ns;
+    thin(c);
+    n = c->knot.n;
+    for (size_t i = 0; i + 1 < n; i++) {
+        struct mstx_knot *k = &c->knot.p[i];
+        k->slope = (double)(k[1].mono_ns - k->mono_ns) / (double)(k[1].ticks - k->ticks);
+    }
+    bool known = n > 1 || c->slope != 0;
+    c->knot.p[n - 1].slope = n > 1 ? c->knot.p[n - 2].slope : known ? c->slope : 1;
+    return known;
+}
+
+/* ---- converting ------------------------------------------------------------- */
+
+static size_t find_knot(const struct mstx_host_clock *c, uint64_t ticks)
+{
+    size_t lo = 0, hi = c->knot.n;
+    while (hi - lo > 1) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (c->knot.p[mid].ticks <= ticks)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static int64_t along(double slope, uint64_t from, uint64_t to)
+{
+    /* Damaged ticks must not leave the range of time; no run lasts for decades. */
+    const double most = 2e18;
+    double ns = (to >= from ? (double)(to - from) : -(double)(from - to)) * slope;
+    return (int64_t)(ns > most ? most : ns < -most ? -most : ns);
+}
+
+int64_t mstx__clock_ns(struct mstx_host_clock *c, uint64_t ticks)
+{
+    if (c->knot.n == 0)
+        return along(c->slope, 0, ticks);
+    const struct mstx_knot *k = &c->knot.p[c->at];
+    bool before = ticks < k->ticks && c->at != 0;
+    bool behind = c->at + 1 < c->knot.n && ticks >= k[1].ticks;
+    if (before || behind) {
+        c->at = find_knot(c, ticks);
+        k = &c->knot.p[c->at];
+    }
+    const int64_t most = ((int64_t)1 << 62) - 1; /* what a chunk can hold */
+    int64_t ns = k->mono_ns + c->offset_ns + along(k->slope, k->ticks, ticks);
+    return ns > most ? most : ns < -most ? -most : ns;
+}
+
+void mstx__clocks_free(struct mstx_clocks *c)
+{
+    for (size_t i = 0; i < c->host.n; i++)
+        ms_vec_free(&c->host.p[i].knot);
+    ms_vec_free(&c->host);
+}

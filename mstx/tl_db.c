@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_db: where a run.db lies, whether it is still true, and what makes it.
+ */
+#include "mstx/tl_import.h"
+#include "mstx/tl_read.h"
+#include "mstx/tl_report.h"
+#include "mstx/tl_schema.h"
+
+#include "probe/base/io.h"
+#include "probe/base/mem.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+char *mstx_db_path(const char *path)
+{
+    if (ms_path_kind(path) == MS_KIND_DIR)
+        return ms_path_join(path, MSTX_DB_NAME);
+    struct ms_buf b = {.max = 1 << 16};
+    ms_buf_printf(&b, "%s.%s", path, MSTX_DB_NAME);
+    ms_buf_z(&b);
+    return b.bad == MS_OK ? b.p : NULL;
+}
+
+/* ---- stale? ----------------------------------------------------------------- */
+
+static bool has_changed(const char *path, int64_t bytes, int64_t mtime_ns)
+{
+    struct stat st;
+    return stat(path, &st) != 0 || st.st_size != bytes ||
+           (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec != mtime_ns;
+}
+
+/* Was it made while a process was still recording?  What is written through a mapping shows in no
+ * size or time, so such a database is never current. */
+static enum ms_rc look_for_live(struct ms_store *s, bool *live)
+{
+    struct ms_stmt *st;
+    MS_TRY(ms_store_prepare(
+        s, &st, "SELECT 1 FROM processes WHERE state IN ('running', 'not finished')", NULL));
+    enum ms_rc rc = ms_stmt_step(st, live, NULL);
+    ms_stmt_free(st);
+    return rc;
+}
+
+/* Compare the files that were read; *n counts them. */
+static enum ms_rc compare_sources(struct ms_store *s, bool *changed, size_t *n)
+{
+    struct ms_stmt *st;
+    bool more;
+    MS_TRY(look_for_live(s, changed));
+    MS_TRY(ms_store_prepare(s, &st, "SELECT path, bytes, mtime_ns FROM sources", NULL));
+    enum ms_rc rc = ms_stmt_step(st, &more, NULL);
+    while (rc == MS_OK && more && !*changed) {
+        char *path = ms_str_dup(ms_stmt_get_str(st, 0));
+        *changed =
+            path == NULL || has_changed(path, ms_stmt_get_i64(st, 1), ms_stmt_get_i64(st, 2));
+        ms_free(path);
+        ++*n;
+        rc = ms_stmt_step(st, &more, NULL);
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
+static void ignore_problem(void *ctx, const char *file, struct ms_err *err)
+{
+    (void)ctx;
+    (void)file;
+    (void)err;
+}
+
+static size_t count_segments(const char *dir)
+{
+    struct mstx_procs procs;
+    const struct mstx_problems ignore = {ignore_problem, NULL};
+    size_t n = 0;
+    if (mstx__procs_find(&procs, dir, NULL) != MS_OK)
+        return 0;
+    for (size_t i = 0; i < procs.list.n; i++) {
+        struct mstx_proc *p = &procs.list.p[i];
+        if (mstx__proc_open(p, &ignore, NULL) == MS_OK)
+            n += p->seg.n + p->has_strings;
+        mstx__proc_close(p);
+    }
+    mstx__procs_free(&procs);
+    return n;
+}
+
+bool mstx_db_is_stale(const char *path, const char *db)
+{
+    struct ms_store *s;
+    bool changed = false;
+    size_t n = 0;
+    if (ms_path_kind(db) != MS_KIND_FILE || ms_store_open(&s, db, NULL) != MS_OK)
+        return true;
+    enum ms_rc rc = compare_sources(s, &changed, &n);
+    ms_store_close(s);
+    if (rc != MS_OK || changed)
+        return true;
+    return ms_path_kind(path) == MS_KIND_DIR && count_segments(path) != n;
+}
+
+/* ---- making ----------------------------------------------------------------- */
+
+/* What the first screen of a viewer shows is found once, here. */
+static enum ms_rc add_findings(const char *db, struct ms_err *err)
+{
+    struct mstx_tl *tl;
+    struct mstx_report r;
+    MS_TRY(mstx__tl_open_db(&tl, db, err));
+    enum ms_rc rc = mstx_report_make(tl, false, &r, err);
+    mstx_tl_close(tl);
+    if (rc == MS_OK) {
+        rc = mstx_report_save(&r, db, err);
+        mstx_report_free(&r);
+    }
+    return rc;
+}
+
+enum ms_rc mstx_import(const char *path, const char *db, struct mstx_import_result *result,
+                       struct ms_err *err)
+{
+    struct stat st;
+    switch (ms_path_kind(path)) {
+    case MS_KIND_DIR:
+        MS_TRY(mstx__import_capture(path, db, result, err));
+        break;
+    case MS_KIND_FILE:
+        return ms_fail(err, MS_E_ARG, "%s: is a file, expected the directory of a run", path);
+    default:
+        return ms_fail(err, MS_E_NOTFOUND, "%s: there is no such directory", path);
+    }
+    MS_TRY(add_findings(db, err));
+    result->bytes = stat(db, &st) == 0 ? (uint64_t)st.st_size : 0;
+    return MS_OK;
+}
+
+/* A name of its own for each source: the hash of its real path. */
+static char *db_under_tmp(const char *path)
+{
+    const char *tmp = getenv("TMPDIR");
+    char real[PATH_MAX];
+    struct ms_buf b = {.max = 1 << 16};
+    uint64_t hash = ms_str_hash(ms_str_of(realpath(path, real) != NULL ? real : path));
+    ms_buf_printf(&b, "%s/msprobe-%u-%016" PRIx64 "/%s", tmp != NULL ? tmp : "/tmp",
+                  (unsigned)getuid(), hash, MSTX_DB_NAME);
+    ms_buf_z(&b);
+    return b.bad == MS_OK ? b.p : NULL;
+}
+
+static enum ms_rc make_where_possible(const char *path, char **db, struct ms_err *err)
+{
+    struct mstx_import_result ignored;
+    struct ms_err first = {0};
+    enum ms_rc rc = mstx_import(path, *db, &ignored, &first);
+    if (rc != MS_E_IO) {
+        if (rc != MS_OK && err != NULL && err->rc == MS_OK)
+            *err = first;
+        return rc;
+    }
+    char *other = db_under_tmp(path);
+    if (other == NULL)
+        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    ms_free(*db);
+    *db = other;
+    return mstx_db_is_stale(path, other) ? mstx_import(path, other, &ignored, err) : MS_OK;
+}
+
+enum ms_rc mstx_db_prepare(const char *path, char **db, struct ms_err *err)
+{
+    *db = mstx_db_path(path);
+    if (*db == NULL)
+        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    enum ms_rc rc = mstx_db_is_stale(path, *db) ? make_where_possible(path, db, err) : MS_OK;
+    if (rc != MS_OK) {
+        ms_free(*db);
+        *db = NULL;
+    }
+    return rc;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_find: finds the process directories of a run and opens their segments in
+ * the order in which they were written.
+ *
+ * A process directory is any directory that holds segment files, at most a few
+ * levels below the run, so moved and renamed captures are found as well.
+ */
+#include "mstx/tl_read.h"
+
+#include "probe/base/mem.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+enum { LEVELS_MAX = 4, STAGED_LINE_MAX = 4096 };
+
+static bool is_segment_name(struct ms_str name)
+{
+    return ms_str_ends(name, MS_STR(".seg"));
+}
+
+static enum ms_rc add_proc(struct mstx_procs *p, const char *dir, struct ms_err *err)
+{
+    struct mstx_proc *proc = ms_vec_push(&p->list);
+    if (proc == NULL)
+        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    *proc = (struct mstx_proc){.dir = ms_str_dup(ms_str_of(dir))};
+    return proc->dir != NULL ? MS_OK : ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+}
+
+static enum ms_rc find_below(struct mstx_procs *p, const char *dir, int level, struct ms_err *err);
+
+static enum ms_rc descend(struct mstx_procs *p, const char *dir, struct ms_str name, int level,
+                          struct ms_err *err)
+{
+    if (level >= LEVELS_MAX || ms_str_is(name, MSTX_SNAPSHOTS))
+        return MS_OK;
+    char *path = ms_path_join(dir, name.p);
+    if (path == NULL)
+        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    enum ms_rc rc = ms_path_kind(path) == MS_KIND_DIR ? find_below(p, path, level + 1, err) : MS_OK;
+    ms_free(path);
+    return rc;
+}
+
+static enum ms_rc find_below(struct mstx_procs *p, const char *dir, int level, struct ms_err *err)
+{
+    struct ms_dir list;
+    MS_TRY(ms_dir_list(&list, dir, err));
+    bool holds_segments = false;
+    enum ms_rc rc = MS_OK;
+    for (size_t i = 0; i < list.names.n && rc == MS_OK; i++) {
+        struct ms_str name = list.names.p[i];
+        holds_segments |= is_segment_name(name) || ms_str_is(name, MSTX_STAGED);
+        if (!is_segment_name(name))
+            rc = descend(p, dir, name, level, err);
+    }
+    if (rc == MS_OK && holds_segments)
+        rc = add_proc(p, dir, err);
+    ms_dir_free(&list);
+    return rc;
+}
+
+enum ms_rc mstx__procs_find(struct mstx_procs *p, const char *root, struct ms_err *err)
+{
+    *p = (struct mstx_procs){0};
+    enum ms_rc rc = find_below(p, root, 0, err);
+    if (rc != MS_OK)
+        mstx__procs_free(p);
+    return rc;
+}
+
+void mstx__procs_free(struct mstx_procs *p)
+{
+    for (size_t i = 0; i < p->list.n; i++) {
+        mstx__proc_close(&p->list.p[i]);
+        ms_free(p->list.p[i].dir);
+    }
+    ms_vec_free(&p->list);
+}
+
+/* ---- opening ---------------------------------------------------------------- */
+
+static enum ms_rc open_strings(struct mstx_proc *p, const char *path,
+                               const struct mstx_problems *to)
+{
+    struct ms_err err = {0};
+    if (p->has_strings)
+        return MS_OK;
+    if (mstx__segment_open(&p->strings, path, MSTX_KIND_STRINGS, to, &err) == MS_OK)
+        p->has_strings = true;
+    else
+        mstx__problem(to, path, &err);
+    return err.rc == MS_E_NOMEM ? MS_E_NOMEM : MS_OK;
+}
+
+static enum ms_rc open_ring(struct mstx_proc *p, const char *path, const struct mstx_problems *to)
+{
+    struct ms_err err = {0};
+    struct mstx_segment s;
+    if (mstx__segment_open(&s, path, MSTX_KIND_RING, to, &err) != MS_OK) {
+        mstx__problem(to, path, &err);
+        return MS_OK;
+    }
+    bool in_use = s.head.part != 0;
+    struct mstx_segment *slot = in_use ? ms_vec_push(&p->seg) : NULL;
+    if (slot == NULL)
+        mstx__segment_close(&s);
+    else
+        *slot = s;
+    return slot != NULL || !in_use ? MS_OK : MS_E_NOMEM;
+}
+
+static enum ms_rc open_in(struct mstx_proc *p, const char *dir, const struct mstx_problems *to,
+                          struct ms_err *err)
+{
+    struct ms_dir list;
+    MS_TRY(ms_dir_list(&list, dir, err));
+    enum ms_rc rc = MS_OK;
+    for (size_t i = 0; i < list.names.n && rc == MS_OK; i++) {
+        if (!is_segment_name(list.names.p[i]))
+            continue;
+        char *path = ms_path_join(dir, list.names.p[i].p);
+        if (path == NULL)
+            rc = MS_E_NOMEM;
+        else if (ms_str_is(list.names.p[i], MSTX_STRINGS))
+            rc = open_strings(p, path, to);
+        else
+            rc = open_ring(p, path, to);
+        ms_free(path);
+    }
+    ms_dir_free(&list);
+    return rc == MS_OK ? MS_OK : ms_fail(err, rc, "%s: %s", dir, ms_rc_text(rc));
+}
+
+/* The directory on node-local storage where the rest still lies, on the heap; NULL without one. */
+static char *staged_dir(const char *dir)
+{
+    char *path = ms_path_join(dir, MSTX_STAGED);
+    struct ms_file f;
+    char *out = NULL;
+    if (path != NULL && ms_file_map(&f, path, STAGED_LINE_MAX, NULL) == MS_OK) {
+        struct ms_str line = {f.p, (uint32_t)f.n};
+        int64_t end = ms_str_find(line, '\n');
+        out = ms_str_dup(end < 0 ? line : ms_str_sub(line, 0, (uint32_t)end));
+        ms_file_unmap(&f);
+    }
+    ms_free(path);
+    return out;
+}
+
+static int by_ring_and_part(const void *pa, const void *pb)
+{
+    const struct mstx_seg *a = &((const struct mstx_segment *)pa)->head;
+    const struct mstx_seg *b = &((const struct mstx_segment *)pb)->head;
+    if (a->ring != b->ring)
+        return a->ring < b->ring ? -1 : 1;
+    return a->part < b->part ? -1 : a->part > b->part;
+}
+
+/* Copied and staged at the same moment, a segment may be found twice: the longer one stays. */
+static void drop_doubles(struct mstx_proc *p)
+{
+    size_t out = 0;
+    for (size_t i = 0; i < p->seg.n; i++) {
+        struct mstx_segment *s = &p->seg.p[i];
+        struct mstx_segment *last = out != 0 ? &p->seg.p[out - 1] : NULL;
+        if (last == NULL || by_ring_and_part(last, s) != 0) {
+            p->seg.p[out++] = *s;
+            continue;
+        }
+        struct mstx_segment *shorter = last->n < s->n ? last : s;
+        struct mstx_segment longer = last->n < s->n ? *s : *last;
+        mstx__segment_close(shorter);
+        p->seg.p[out - 1] = longer;
+    }
+    p->seg.n = out;
+}
+
+static void tell_gaps(const struct mstx_proc *p, const struct mstx_problems *to)
+{
+    for (size_t i = 0; i < p->seg.n; i++) {
+        const struct mstx_seg *h = &p->seg.p[i].head;
+        bool first = i == 0 || p->seg.p[i - 1].head.ring != h->ring;
+        uint64_t expected = first ? 1 : p->seg.p[i - 1].head.part + 1;
+        if (!(h->state & (MSTX_SEG_FLIGHT | MSTX_SEG_SNAPSHOT)) && h->part != expected)
+            mstx__problem_text(to, p->seg.p[i].path,
+                               "ring %" PRIu32 " has no part %" PRIu64 ": a segment is missing",
+                               h->ring, expected);
+    }
+}
+
+enum ms_rc mstx__proc_open(struct mstx_proc *p, const struct mstx_problems *to, struct ms_err *err)
+{
+    MS_TRY(open_in(p, p->dir, to, err));
+    char *staged = staged_dir(p->dir);
+    if (staged != NULL) {
+        struct ms_err aside = {0};
+        if (open_in(p, staged, to, &aside) != MS_OK)
+            mstx__problem(to, staged, &aside);
+        ms_free(staged);
+    }
+    if (p->seg.n != 0)
+        qsort(p->seg.p, p->seg.n, sizeof *p->seg.p, by_ring_and_part);
+    drop_doubles(p);
+    tell_gaps(p, to);
+    return MS_OK;
+}
+
+void mstx__proc_close(struct mstx_proc *p)
+{
+    for (size_t i = 0; i < p->seg.n; i++)
+        mstx__segment_close(&p->seg.p[i]);
+    ms_vec_free(&p->seg);
+    if (p->has_strings)
+        mstx__segment_close(&p->strings);
+    p->has_strings = false;
+}

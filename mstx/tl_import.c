@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_import: a run directory to run.db.
+ *
+ * Two passes over the processes: the first collects calibration, as all
+ * processes of a host share one clock; the second turns records into events,
+ * one process at a time, so memory is bounded by the largest process.
+ */
+#include "mstx/tl_import.h"
+
+#include "mstx/tl_lanes.h"
+#include "mstx/tl_schema.h"
+
+#include "probe/base/mem.h"
+#include "probe/base/trace.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct import {
+    struct mstx_writer *w;
+    struct mstx_clocks clocks;
+    struct mstx_procs procs;
+    struct mstx_problems problems;
+    bool is_quiet; /* opening files again finds the same problems */
+    int32_t world_size;
+    struct mstx_import_result *result;
+};
+
+/* ---- problems and sources --------------------------------------------------- */
+
+static void note_problem(void *ctx, const char *file, struct ms_err *err)
+{
+    struct import *im = ctx;
+    if (!im->is_quiet)
+        mstx__writer_problem(im->w, file, err->msg);
+}
+
+static void add_source(struct mstx_writer *w, const char *path)
+{
+    struct stat st;
+    struct ms_stmt *add = NULL;
+    struct ms_err err = {0};
+    if (mstx__writer_bad(w) || stat(path, &st) != 0)
+        return;
+    enum ms_rc rc = ms_store_prepare(mstx__writer_store(w), &add,
+                                     "INSERT OR REPLACE INTO sources VALUES(?,?,?)", &err);
+    if (rc == MS_OK) {
+        ms_stmt_str(add, 1, ms_str_of(path));
+        ms_stmt_i64(add, 2, st.st_size);
+        ms_stmt_i64(add, 3, (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec);
+        rc = ms_stmt_run(add, &err);
+    }
+    if (rc != MS_OK)
+        mstx__writer_fail(w, &err);
+    ms_stmt_free(add);
+}
+
+void mstx__import_source(struct mstx_writer *w, const char *path)
+{
+    add_source(w, path);
+}
+
+/* ---- first pass: clocks ----------------------------------------------------- */
+
+static enum ms_rc learn_clock(struct import *im, struct mstx_proc *p, struct ms_err *err)
+{
+    MS_TRY(mstx__proc_open(p, &im->problems, err));
+    enum ms_rc rc = MS_OK;
+    for (size_t i = 0; i < p->seg.n && rc == MS_OK; i++) {
+        rc = mstx__clock_add(&im->clocks, &p->seg.p[i], err);
+        add_source(im->w, p->seg.p[i].path);
+        im->result->files++;
+    }
+    if (p->has_strings)
+        add_source(im->w, p->strings.path);
+    mstx__proc_close(p);
+    return rc;
+}
+
+static void write_knots(struct import *im, const struct mstx_host_clock *c, struct ms_stmt *add,
+                        struct ms_err *err)
+{
+    char host[40];
+    for (int i = 0; i < 16; i++)
+        snprintf(host + 2 * i, 3, "%02x", c->boot_id[i]);
+    for (size_t i = 0; i < c->knot.n; i++) {
+        const struct mstx_knot *k = &c->knot.p[i];
+        const int64_t column[] = {c->clock, (int64_t)k->ticks, k->mono_ns, k->real_ns,
+                                  (int64_t)k->width};
+        ms_stmt_str(add, 1, ms_str_of(host));
+        for (int n = 0; n < 5; n++)
+            ms_stmt_i64(add, n + 2, column[n]);
+        if (ms_stmt_run(add, err) != MS_OK)
+            mstx__writer_fail(im->w, err);
+    }
+}
+
+static void fit_clocks(struct import *im)
+{
+    struct ms_err err = {0};
+    struct ms_stmt *add = NULL;
+    if (ms_store_prepare(mstx__writer_store(im->w), &add,
+                         "INSERT INTO clock_sync VALUES(?,?,?,?,?,?)", &err) != MS_OK) {
+        mstx__writer_fail(im->w, &err);
+        return;
+    }
+    for (size_t i = 0; i < im->clocks.host.n; i++) {
+        if (!mstx__clock_fit(&im->clocks.host.p[i]))
+            mstx__writer_problem(im->w, "", "no usable calibration: times of a host are guessed");
+        write_knots(im, &im->clocks.host.p[i], add, &err);
+    }
+    ms_stmt_free(add);
+}
+
+/* ---- second pass: events ---------------------------------------------------- */
+
+/* Of a flight recorder only the promised window is shown: files are reused whole. */
+static int64_t oldest_shown(const struct mstx_proc *p, struct mstx_host_clock *c, uint64_t newest)
+{
+    uint64_t flight_ns = 0;
+    for (size_t i = 0; i < p->seg.n; i++) {
+        if (p->seg.p[i].head.flight_ns > flight_ns)
+            flight_ns = p->seg.p[i].head.flight_ns;
+    }
+    if (flight_ns == 0 || flight_ns > (uint64_t)INT64_MAX / 2)
+        return INT64_MIN;
+    return mstx__clock_ns(c, newest) - (int64_t)flight_ns;
+}
+
+static struct mstx_event event_of(const struct mstx_lanes *l, struct mstx_host_clock *c,
+                                  const struct mstx_raw *raw)
+{
+    struct mstx_event e = {.start_ns = mstx__clock_ns(c, raw->begin),
+                           .id = raw->id,
+                           .name = raw->name,
+                           .count = 1,
+                           .kind = raw->kind,
+                           .flags = raw->flags};
+    if (raw->end > raw->begin)
+        e.dur_ns = mstx__clock_ns(c, raw->end) - e.start_ns;
+    if (raw->extra != 0) {
+        const struct mstx_extra *x = &l->extra.p[raw->extra - 1];
+        e.arg = x->arg;
+        e.size = x->size;
+        e.args = x->args;
+        e.end_tid = x->end_tid;
+    }
+    return e;
+}
+
+static void write_lane(struct import *im, const struct mstx_lanes *l, struct mstx_host_clock *c,
+                       struct mstx_lane *lane, uint32_t process, int64_t oldest)
+{
+    const struct mstx_track_row row = {
+        .process = process,
+        .kind = lane->kind,
+        .tid = lane->tid,
+        .domain = mstx__writer_text_of(im->w, lane->domain),
+        .name = mstx__writer_text_of(im->w, lane->name),
+        .unit = mstx__writer_text_of(im->w, lane->unit),
+    };
+    mstx__writer_track_begin(im->w, &row);
+    for (size_t i = 0; i < lane->ev.n; i++) {
+        struct mstx_event e = event_of(l, c, &lane->ev.p[i]);
+        if (e.start_ns + e.dur_ns >= oldest)
+            mstx__writer_event(im->w, &e);
+    }
+    mstx__writer_track_end(im->w);
+    ms_vec_free(&lane->ev);
+}
+
+/* Signal 0 asks whether the process is there, which can be told on its own host alone. */
+static const char *state_of(const struct mstx_proc *p)
+{
+    char host[sizeof p->seg.p[0].head.host] = "";
+    bool closed = true;
+    for (size_t i = 0; i < p->seg.n; i++)
+        closed &= (p->seg.p[i].head.state & MSTX_SEG_CLOSED) != 0;
+    if (closed)
+        return "finished";
+    if (gethostname(host, sizeof host - 1) != 0 || strcmp(host, p->seg.p[0].head.host) != 0)
+        return "not finished";
+    pid_t pid = (pid_t)p->seg.p[0].head.pid;
+    bool there = pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
+    return there ? "running" : "killed";
+}
+
+/* A record costs one reading of the clock and about as much again for the rest. */
+static int64_t cost_of(const struct mstx_texts *t, const struct mstx_lanes *l,
+                       struct mstx_host_clock *c)
+{
+    uint64_t ticks;
+    if (__builtin_mul_overflow(2 * l->records, t->clock_cost, &ticks) || ticks > INT64_MAX)
+        return 0;
+    uint64_t from = c->knot.n != 0 ? c->knot.p[0].ticks : 0;
+    return mstx__clock_ns(c, from + ticks) - mstx__clock_ns(c, from);
+}
+
+static void write_process(struct import *im, const struct mstx_proc *p, const struct mstx_texts *t,
+                          const struct mstx_lanes *l, struct mstx_host_clock *c, uint32_t id)
+{
+    const struct mstx_seg *h = &p->seg.p[0].head;
+    uint64_t events = 0;
+    for (size_t i = 0; i < l->lane.n; i++)
+        events += l->lane.p[i].ev.n;
+    struct mstx_process_row row = {
+        .rank = h->rank,
+        .pid = h->pid,
+        .ppid = h->ppid,
+        .host = ms_str_of(h->host),
+        .name = mstx__writer_text_of(im->w, t->process_name),
+        .dir = ms_str_of(p->dir),
+        .tool = {h->tool, (uint32_t)strnlen(h->tool, sizeof h->tool)},
+        .state = ms_str_of(state_of(p)),
+        .start_ns = h->start_ns,
+        .end_ns = mstx__clock_ns(c, l->newest),
+        .records = l->records,
+        .events = events,
+        .unfinished = l->unfinished,
+        .dropped = l->dropped,
+        .cost_ns = cost_of(t, l, c),
+    };
+    mstx__writer_process(im->w, id, &row);
+}
+
+static void take_lanes(struct import *im, struct mstx_proc *p, struct mstx_texts *t,
+                       struct mstx_lanes *l)
+{
+    struct mstx_host_clock *c = mstx__clock_of(&im->clocks, &p->seg.p[0].head);
+    for (size_t i = 0; i < p->seg.n; i++) {
+        bool is_first = i == 0 || p->seg.p[i - 1].head.ring != p->seg.p[i].head.ring;
+        mstx__lanes_read(l, &p->seg.p[i], is_first);
+    }
+    mstx__lanes_finish(l);
+    if (l->bad != 0) {
+        char text[96];
+        snprintf(text, sizeof text, "%" PRIu64 " records are of a type this program does not know",
+                 l->bad);
+        mstx__writer_problem(im->w, p->dir, text);
+    }
+    uint32_t id = mstx__writer_process_id(im->w);
+    write_process(im, p, t, l, c, id);
+    int64_t oldest = oldest_shown(p, c, l->newest);
+    for (size_t i = 0; i < l->lane.n; i++)
+        write_lane(im, l, c, &l->lane.p[i], id, oldest);
+    im->result->records += l->records;
+    im->result->unfinished += l->unfinished;
+    im->result->dropped += l->dropped;
+    if (p->seg.p[0].head.world_size > im->world_size)
+        im->world_size = p->seg.p[0].head.world_size;
+}
+
+static void write_notes(struct import *im, const struct mstx_proc *p, const struct mstx_texts *t)
+{
+    for (size_t i = 0; i < t->notes.n; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "%.*s", MS_STR_ARG(t->notes.p[i].text));
+        mstx__writer_problem(im->w, p->dir, text);
+    }
+}
+
+static enum ms_rc take_process(struct import *im, struct mstx_proc *p, struct ms_err *err)
+{
+    struct mstx_texts texts;
+    struct mstx_lanes lanes;
+    im->is_quiet = true;
+    enum ms_rc rc = mstx__proc_open(p, &im->problems, err);
+    im->is_quiet = false;
+    if (rc != MS_OK || p->seg.n == 0) {
+        mstx__proc_close(p);
+        return rc;
+    }
+    rc = mstx__texts_read(&texts, p, im->w, &im->problems, err);
+    if (rc == MS_OK) {
+        write_notes(im, p, &texts);
+        rc = mstx__lanes_new(&lanes, &texts, err);
+        if (rc == MS_OK) {
+            take_lanes(im, p, &texts, &lanes);
+            if (lanes.no_memory)
+                rc = ms_fail(err, MS_E_NOMEM, "%s: %s", p->dir, ms_rc_text(MS_E_NOMEM));
+            mstx__lanes_free(&lanes);
+        }
+        mstx__texts_free(&texts);
+    }
+    mstx__proc_close(p);
+    return rc;
+}
+
+/* ---- the whole -------------------------------------------------------------- */
+
+static enum ms_rc import_all(struct import *im, struct ms_err *err)
+{
+    for (size_t i = 0; i < im->procs.list.n; i++)
+        MS_TRY(learn_clock(im, &im->procs.list.p[i], err));
+    fit_clocks(im);
+    for (size_t i = 0; i < im->procs.list.n && !mstx__writer_bad(im->w); i++)
+        MS_TRY(take_process(im, &im->procs.list.p[i], err));
+    char size[16];
+    snprintf(size, sizeof size, "%" PRId32, im->world_size);
+    if (im->world_size > 0)
+        mstx__writer_meta(im->w, "world_size", size);
+    return MS_OK;
+}
+
+static void finish_result(const struct import *im, struct mstx_import_result *r)
+{
+    mstx__writer_totals(im->w, r);
+    struct mstx_import_result *out = im->result;
+    r->files = out->files;
+    r->records = out->records;
+    r->unfinished = out->unfinished;
+    r->dropped = out->dropped;
+    *out = *r;
+}
+
+enum ms_rc mstx__import_capture(const char *dir, const char *db, struct mstx_import_result *result,
+                                struct ms_err *err)
+{
+    struct ms_span span = ms_span_begin("import");
+    struct import im = {.result = result};
+    im.problems = (struct mstx_problems){note_problem, &im};
+    *result = (struct mstx_import_result){0};
+    MS_TRY(mstx__procs_find(&im.procs, dir, err));
+    enum ms_rc rc = MS_OK;
+    if (im.procs.list.n == 0)
+        rc = ms_fail(err, MS_E_NOTFOUND,
+                     "%s: holds no capture; record one with 'msprobe run -o %s -- PROGRAM'", dir,
+                     dir);
+    if (rc == MS_OK)
+        rc = mstx__writer_new(&im.w, db, err);
+    if (rc == MS_OK) {
+        mstx__writer_meta(im.w, "path", dir);
+        rc = import_all(&im, err);
+        struct mstx_import_result totals = {0};
+        finish_result(&im, &totals);
+        if (rc == MS_OK && result->processes == 0)
+            rc = ms_fail(err, MS_E_NOTFOUND, "%s: none of its segments can be read", dir);
+        if (rc == MS_OK)
+            rc = mstx__writer_commit(im.w, err);
+        else
+            mstx__writer_abort(im.w);
+    }
+    mstx__clocks_free(&im.clocks);
+    mstx__procs_free(&im.procs);
+    ms_span_end(&span);
+    return rc;
+}

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_lanes: see the picture in tl_lanes.h.  The loop over records is the one hot
+ * place of an import: a mark or a half of a range costs a few nanoseconds here.
+ */
+#include "mstx/tl_lanes.h"
+
+#include "probe/base/mem.h"
+
+#include <stdlib.h>
+
+/* ---- life ------------------------------------------------------------------- */
+
+enum ms_rc mstx__lanes_new(struct mstx_lanes *l, struct mstx_texts *t, struct ms_err *err)
+{
+    *l = (struct mstx_lanes){.texts = t};
+    l->table = ms_calloc(MSTX_OPEN_SLOTS, sizeof *l->table);
+    l->cache = ms_calloc(1, sizeof *l->cache);
+    if (l->table != NULL && l->cache != NULL)
+        return MS_OK;
+    mstx__lanes_free(l);
+    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+}
+
+void mstx__lanes_free(struct mstx_lanes *l)
+{
+    for (size_t i = 0; i < l->lane.n; i++)
+        ms_vec_free(&l->lane.p[i].ev);
+    for (size_t i = 0; i < l->thread.n; i++)
+        ms_vec_free(&l->thread.p[i].lane_of);
+    ms_vec_free(&l->lane);
+    ms_vec_free(&l->thread);
+    ms_vec_free(&l->counter_of);
+    ms_vec_free(&l->extra);
+    ms_vec_free(&l->open);
+    ms_vec_free(&l->ends);
+    ms_vec_free(&l->memory);
+    ms_free(l->table);
+    ms_free(l->cache);
+    l->table = NULL;
+    l->cache = NULL;
+}
+
+/* ---- lanes ------------------------------------------------------------------ */
+
+struct mstx_lane *mstx__lane_add(struct mstx_lanes *l, enum mstx_track_kind kind, uint32_t tid,
+                                 uint32_t domain, uint32_t name, uint32_t *index)
+{
+    struct mstx_lane *lane = ms_vec_push(&l->lane);
+    if (lane == NULL) {
+        l->no_memory = true;
+        return NULL;
+    }
+    *lane = (struct mstx_lane){
+        .kind = kind, .tid = tid, .domain = domain, .name = name, .is_sorted = true};
+    *index = (uint32_t)l->lane.n - 1;
+    return lane;
+}
+
+struct mstx_raw *mstx__lane_event(struct mstx_lanes *l, uint32_t lane, uint64_t begin)
+{
+    struct mstx_lane *to = &l->lane.p[lane];
+    struct mstx_raw *raw = ms_vec_push(&to->ev);
+    if (raw == NULL) {
+        l->no_memory = true;
+        return NULL;
+    }
+    *raw = (struct mstx_raw){.begin = begin};
+    to->is_sorted &= begin >= to->last;
+    to->last = begin;
+    return raw;
+}
+
+struct mstx_extra *mstx__extra(struct mstx_lanes *l, uint32_t *extra)
+{
+    struct mstx_extra *x = ms_vec_push(&l->extra);
+    if (x == NULL) {
+        l->no_memory = true;
+        return NULL;
+    }
+    *x = (struct mstx_extra){0};
+    *extra = (uint32_t)l->extra.n;
+    return x;
+}
+
+static struct mstx_thread *thread_of(struct mstx_lanes *l, uint32_t tid)
+{
+    for (size_t i = l->thread.n; i-- > 0;) {
+        if (l->thread.p[i].tid == tid)
+            return &l->thread.p[i];
+    }
+    struct mstx_thread *t = ms_vec_push(&l->thread);
+    if (t == NULL)
+        l->no_memory = true;
+    else
+        *t = (struct mstx_thread){.tid = tid};
+    return t;
+}
+
+/* 1 + lane of number `at` in a growing table of such; NULL when out of memory. */
+static uint32_t *lane_slot(struct mstx_lanes *l, mstx_text_ids *v, size_t at)
+{
+    if (at >= v->n) {
+        size_t want = at + at / 2 + 16;
+        if (!ms_vec_reserve(v, want)) {
+            l->no_memory = true;
+            return NULL;
+        }
+        memset(v->p + v->n, 0, (want - v->n) * sizeof *v->p);
+        v->n = want;
+    }
+    return &v->p[at];
+}
+
+static uint32_t thread_name(struct mstx_lanes *l, uint32_t tid)
+{
+    const struct mstx_keyed *k = mstx__texts_find(l->texts, MSTX_THREAD, 0, tid);
+    return k != NULL ? k->name : 0;
+}
+
+/* The lane of a thread and domain; false when out of memory. */
+static bool find_lane(struct mstx_lanes *l, struct mstx_thread *t, uint16_t domain, uint32_t *lane)
+{
+    uint32_t *slot = lane_slot(l, &t->lane_of, domain);
+    if (slot == NULL)
+        return false;
+    if (*slot == 0) {
+        uint32_t index;
+        if (mstx__lane_add(l, MSTX_TRACK_THREAD, t->tid, mstx__domain_id(l->texts, domain),
+                           thread_name(l, t->tid), &index) == NULL)
+            return false;
+        *slot = index + 1;
+    }
+    *lane = *slot - 1;
+    return true;
+}
+
+static bool find_counter(struct mstx_lanes *l, uint32_t name, uint16_t domain, uint32_t *lane)
+{
+    uint32_t *slot = lane_slot(l, &l->counter_of, name < l->texts->id.n ? name : 0);
+    if (slot == NULL)
+        return false;
+    if (*slot == 0) {
+        const struct mstx_keyed *unit = mstx__texts_find(l->texts, MSTX_COUNTER, domain, name);
+        uint32_t index;
+        struct mstx_lane *made =
+            mstx__lane_add(l, MSTX_TRACK_COUNTER, 0, mstx__domain_id(l->texts, domain),
+                           mstx__text_id(l->texts, name), &index);
+        if (made == NULL)
+            return false;
+        made->unit = unit != NULL ? unit->name : 0;
+        *slot = index + 1;
+    }
+    *lane = *slot - 1;
+    return true;
+}
+
+/* ---- one record ------------------------------------------------------------- */
+
+/* Where the loop stands. */
+struct place {
+    struct mstx_lanes *l;
+    struct mstx_thread *thread;
+    const struct mstx_rec *r;
+    size_t more; /* continuations behind r */
+    uint16_t domain;
+    uint32_t lane; /* of thread and domain; valid when has_lane */
+    bool has_lane;
+};
+
+static bool set_lane(struct place *at)
+{
+    if (at->has_lane && at->domain == at->r->domain)
+        return true;
+    at->domain = at->r->domain;
+    at->has_lane = at->thread != NULL && find_lane(at->l, at->thread, at->domain, &at->lane);
+    return at->has_lane;
+}
+
+/* Streams, attributes and payloads are rare: most events need no extra. */
+static uint32_t extra_of(struct place *at)
+{
+    const struct mstx_rec *r = at->r;
+    bool has_stream = r->flags & MSTX_F_STREAM && r->type != MSTX_REC_END;
+    if (!has_stream && at->more == 0)
+        return 0;
+    uint32_t args = 0, extra = 0;
+    if (at->more != 0)
+        args = mstx__args(at->l->texts, at->l->cache, r + 1, at->more, r->domain);
+    if (!has_stream && args == 0)
+        return 0;
+    struct mstx_extra *x = mstx__extra(at->l, &extra);
+    if (x != NULL)
+        *x = (struct mstx_extra){.arg = has_stream ? r->arg : 0, .args = args};
+    return extra;
+}
+
+static struct mstx_raw *add_event(struct place *at, uint8_t kind)
+{
+    if (!set_lane(at))
+        return NULL;
+    const struct mstx_rec *r = at->r;
+    struct mstx_raw *raw = mstx__lane_event(at->l, at->lane, r->ticks);
+    if (raw == NULL)
+        return NULL;
+    raw->name = mstx__text_id(at->l->texts, r->name);
+    raw->kind = kind;
+    raw->id = kind == MSTX_EV_PUSHPOP ? 0 : r->id;
+    raw->flags = r->flags & MSTX_F_STREAM ? MSTX_EVF_STREAM : 0;
+    raw->extra = extra_of(at);
+    return raw;
+}
+
+static struct mstx_open *slot_of(struct mstx_lanes *l, uint64_t begin, uint64_t id)
+{
+    uint64_t mix = (begin ^ id << 48) * 0x9E3779B97F4A7C15u;
+    return &l->table[mix >> 52];
+}
+static_assert(MSTX_OPEN_SLOTS == 1 << 12, "the hash gives 12 bits");
+
+/* begin == 0 is a free slot, so the table never holds such a range: ticks of 0 come from damage. */
+static void push_out(struct mstx_lanes *l, struct mstx_open *slot)
+{
+    if (slot->begin == 0)
+        return;
+    struct mstx_open *kept = ms_vec_push(&l->open);
+    if (kept == NULL)
+        l->no_memory = true;
+    else
+        *kept = *slot;
+    slot->begin = 0;
+}
+
+static void take_begin(struct place *at, uint8_t kind)
+{
+    if (add_event(at, kind) == NULL)
+        return;
+    struct mstx_open *slot = slot_of(at->l, at->r->ticks, at->r->id);
+    push_out(at->l, slot);
+    *slot = (struct mstx_open){.begin = at->r->ticks,
+                               .id = at->r->id,
+                               .lane = at->lane,
+                               .at = (uint32_t)at->l->lane.p[at->lane].ev.n - 1};
+}
+
+/* The payload of an end joins what the begin had. */
+static void add_end_args(struct mstx_lanes *l, struct mstx_raw *raw, uint32_t extra)
+{
+    if (extra == 0)
+        return;
+    if (raw->extra == 0)
+        raw->extra = extra;
+    else if (l->extra.p[raw->extra - 1].args == 0)
+        l->extra.p[raw->extra - 1].args = l->extra.p[extra - 1].args;
+}
+
+static void keep_end(struct place *at, uint8_t kind)
+{
+    struct mstx_loose_end *e = ms_vec_push(&at->l->ends);
+    if (e == NULL) {
+        at->l->no_memory = true;
+        return;
+    }
+    *e = (struct mstx_loose_end){.begin = at->r->arg,
+                                 .id = at->r->id,
+                                 .end = at->r->ticks,
+                                 .name = at->r->name,
+                                 .tid = at->thread != NULL ? at->thread->tid : 0,
+                                 .extra = extra_of(at),
+                                 .domain = at->r->domain,
+                                 .kind = kind};
+}
+
+static void take_end(struct place *at, uint8_t kind)
+{
+    const struct mstx_rec *r = at->r;
+    struct mstx_open *slot = slot_of(at->l, r->arg, r->id);
+    if (r->flags & MSTX_F_OTHER_THREAD || slot->begin != r->arg || slot->id != r->id ||
+        r->arg == 0) {
+        keep_end(at, kind);
+        return;
+    }
+    struct mstx_raw *raw = &at->l->lane.p[slot->lane].ev.p[slot->at];
+    raw->end = r->ticks;
+    if (at->more != 0)
+        add_end_args(at->l, raw, extra_of(at));
+    slot->begin = 0;
+}
+
+static void take_mark(struct place *at)
+{
+    struct mstx_raw *raw = add_event(at, MSTX_EV_MARK);
+    if (raw != NULL)
+        raw->end = raw->begin;
+}
+
+static void take_counter(struct place *at)
+{
+    uint32_t lane, extra;
+    if (!find_counter(at->l, at->r->name, at->r->domain, &lane))
+        return;
+    struct mstx_raw *raw = mstx__lane_event(at->l, lane, at->r->ticks);
+    struct mstx_extra *x = mstx__extra(at->l, &extra);
+    if (raw == NULL || x == NULL)
+        return;
+    x->arg = at->r->arg;
+    raw->extra = extra;
+    raw->end = raw->begin;
+    raw->name = at->l->lane.p[lane].name;
+    raw->kind = MSTX_EV_COUNTER;
+    raw->flags = at->r->flags & MSTX_F_REAL ? MSTX_EVF_FLOAT : 0;
+}
+
+static void take_memory(struct place *at)
+{
+    const struct mstx_rec *r = at->r;
+    struct mstx_mem_event *m = ms_vec_push(&at->l->memory);
+    if (m == NULL) {
+        at->l->no_memory = true;
+        return;
+    }
+    *m = (struct mstx_mem_event){.ticks = r->ticks,
+                                 .id = r->id,
+                                 .heap = r->type == MSTX_REC_REGION ? r->arg : 0,
+                                 .device = r->name,
+                                 .domain = mstx__domain_id(at->l->texts, r->domain),
+                                 .tid = at->thread != NULL ? at->thread->tid : 0,
+                                 .type = r->type};
+    if (at->more != 0 && r[1].type == MSTX_REC_MEMORY) {
+        struct mstx_rec_mem mem;
+        memcpy(&mem, r + 1, sizeof mem);
+        m->address = mem.address;
+        m->size = mem.size;
+        m->by_pointer = mem.by_pointer == 1;
+    }
+}
+
+static void take_record(struct place *at)
+{
+    const struct mstx_rec *r = at->r;
+    switch (r->type) {
+    case MSTX_REC_MARK:
+        take_mark(at);
+        break;
+    case MSTX_REC_BEGIN:
+        take_begin(at, MSTX_EV_RANGE);
+        break;
+    case MSTX_REC_PUSH:
+        take_begin(at, MSTX_EV_PUSHPOP);
+        break;
+    case MSTX_REC_END:
+        take_end(at, MSTX_EV_RANGE);
+        break;
+    case MSTX_REC_POP:
+        take_end(at, MSTX_EV_PUSHPOP);
+        break;
+    case MSTX_REC_COUNTER:
+        take_counter(at);
+        break;
+    case MSTX_REC_HEAP:
+    case MSTX_REC_HEAP_END:
+    case MSTX_REC_REGION:
+    case MSTX_REC_REGION_END:
+        take_memory(at);
+        break;
+    case MSTX_REC_THREAD:
+        at->thread = thread_of(at->l, (uint32_t)r->id);
+        at->has_lane = false;
+        break;
+    case MSTX_REC_DROP:
+    case MSTX_REC_CALIB:
+    case MSTX_REC_STATE:
+    case MSTX_REC_PERMIT:
+    case MSTX_REC_DEVICE:
+    case MSTX_REC_STREAM:
+        break;
+    default:
+        at->l->bad++;
+    }
+}
+
+/* ---- a segment -------------------------------------------------------------- */
+
+static size_t continuations(const struct mstx_rec *r, const struct mstx_rec *end)
+{
+    const struct mstx_rec *at = r;
+    while (at->flags & MSTX_F_MORE && at + 1 < end && mstx_rec_is_cont(at + 1))
+        at++;
+    return (size_t)(at - r);
+}
+
+void mstx__lanes_read(struct mstx_lanes *l, const struct mstx_segment *s, bool is_first)
+{
+    for (size_t i = 0; is_first && i < MSTX_OPEN_SLOTS; i++)
+        push_out(l, &l->table[i]);
+    struct place at = {.l = l, .thread = thread_of(l, s->head.tid)};
+    const struct mstx_rec *end = s->rec + s->n;
+    for (const struct mstx_rec *r = s->rec; r < end && !l->no_memory; r += 1 + at.more) {
+        at.r = r;
+        at.more = r->flags & MSTX_F_MORE ? continuations(r, end) : 0;
+        if (r->ticks > l->newest && !mstx_rec_is_cont(r))
+            l->newest = r->ticks;
+        take_record(&at);
+    }
+    l->records += s->n;
+    l->dropped += s->head.dropped;
+}
+
+/* ---- the end ---------------------------------------------------------------- */
+
+static int compare_ranges(uint64_t id_a, uint64_t begin_a, uint64_t id_b, uint64_t begin_b)
+{
+    if (id_a != id_b)
+        return id_a < id_b ? -1 : 1;
+    return begin_a < begin_b ? -1 : begin_a > begin_b;
+}
+
+static int open_order(const void *pa, const void *pb)
+{
+    const struct mstx_open *a = pa, *b = pb;
+    return compare_ranges(a->id, a->begin, b->id, b->begin);
+}
+
+static int end_order(const void *pa, const void *pb)
+{
+    const struct mstx_loose_end *a = pa, *b = pb;
+    return compare_ranges(a->id, a->begin, b->id, b->begin);
+}
+
+static void join(struct mstx_lanes *l, const struct mstx_open *o, const struct mstx_loose_end *e)
+{
+    struct mstx_lane *lane = &l->lane.p[o->lane];
+    struct mstx_raw *raw = &lane->ev.p[o->at];
+    raw->end = e->end;
+    add_end_args(l, raw, e->extra);
+    if (e->tid == lane->tid)
+        return;
+    raw->flags |= MSTX_EVF_OTHER_THREAD;
+    if (raw->extra == 0 && mstx__extra(l, &raw->extra) == NULL)
+        return;
+    l->extra.p[raw->extra - 1].end_tid = e->tid;
+}
+
+static void leave_unfinished(struct mstx_lanes *l, const struct mstx_open *o)
+{
+    struct mstx_raw *raw = &l->lane.p[o->lane].ev.p[o->at];
+    raw->end = l->newest;
+    raw->flags |= MSTX_EVF_UNFINISHED;
+    l->unfinished++;
+}
+
+static void add_start_lost(struct mstx_lanes *l, const struct mstx_loose_end *e)
+{
+    struct mstx_thread *t = thread_of(l, e->tid);
+    uint32_t lane;
+    if (t == NULL || !find_lane(l, t, e->domain, &lane))
+        return;
+    struct mstx_raw *raw = mstx__lane_event(l, lane, e->begin);
+    if (raw == NULL)
+        return;
+    raw->end = e->end;
+    raw->id = e->kind == MSTX_EV_PUSHPOP ? 0 : e->id;
+    raw->name = mstx__text_id(l->texts, e->name);
+    raw->extra = e->extra;
+    raw->kind = e->kind;
+    raw->flags = MSTX_EVF_START_LOST;
+}
+
+static void merge_halves(struct mstx_lanes *l)
+{
+    if (l->open.n != 0)
+        qsort(l->open.p, l->open.n, sizeof *l->open.p, open_order);
+    if (l->ends.n != 0)
+        qsort(l->ends.p, l->ends.n, sizeof *l->ends.p, end_order);
+    size_t i = 0, k = 0;
+    while (i < l->open.n || k < l->ends.n) {
+        const struct mstx_open *o = i < l->open.n ? &l->open.p[i] : NULL;
+        const struct mstx_loose_end *e = k < l->ends.n ? &l->ends.p[k] : NULL;
+        int order = o == NULL   ? 1
+                    : e == NULL ? -1
+                                : compare_ranges(o->id, o->begin, e->id, e->begin);
+        if (order == 0)
+            join(l, o, e);
+        else if (order < 0)
+            leave_unfinished(l, o);
+        else
+            add_start_lost(l, e);
+        i += order <= 0;
+        k += order >= 0;
+    }
+}
+
+static int raw_order(const void *pa, const void *pb)
+{
+    const struct mstx_raw *a = pa, *b = pb;
+    if (a->begin != b->begin)
+        return a->begin < b->begin ? -1 : 1;
+    return a->end > b->end ? -1 : a->end < b->end;
+}
+
+void mstx__lanes_finish(struct mstx_lanes *l)
+{
+    for (size_t i = 0; i < MSTX_OPEN_SLOTS; i++)
+        push_out(l, &l->table[i]);
+    merge_halves(l);
+    mstx__memory_lanes(l);
+    for (size_t i = 0; i < l->lane.n; i++) {
+        struct mstx_lane *lane = &l->lane.p[i];
+        if (!lane->is_sorted)
+            qsort(lane->ev.p, lane->ev.n, sizeof *lane->ev.p, raw_order);
+        lane->is_sorted = true;
+    }
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_lanes: records of one process become events, lane by lane.
+ *
+ * An END tells the ticks of its BEGIN, so (id, ticks) names a range and a lost
+ * BEGIN is no loss.  The begin is remembered in a small table; what does not
+ * find its other half there (ended by another thread, pushed out of the table)
+ * goes to two lists that are sorted and merged when all rings have been read.
+ *
+ *     BEGIN ──► lane + table ──(END of the same ring)──► complete
+ *                     │ pushed out
+ *                     ▼
+ *                   open list ═══ merge by (id, ticks) ═══ end list ◄── END of another ring
+ *                     │ no partner                            │ no partner
+ *                     ▼                                       ▼
+ *                 unfinished                             start lost
+ */
+#ifndef MSTX_TL_LANES_H
+#define MSTX_TL_LANES_H
+
+#include "mstx/tl_args.h"
+#include "mstx/tl_read.h"
+#include "mstx/tl_texts.h"
+
+/* An event in ticks, in order of its begin. */
+struct mstx_raw {
+    uint64_t begin, end; /* end is 0 as long as it is open */
+    uint64_t id;
+    uint32_t name;  /* id in run.db */
+    uint32_t extra; /* 1 + place in extras, 0: none */
+    uint8_t kind, flags;
+};
+struct mstx_extra {
+    uint64_t arg, size;
+    uint32_t args, end_tid;
+};
+
+/* What becomes a track. */
+struct mstx_lane {
+    enum mstx_track_kind kind;
+    uint32_t tid;
+    uint32_t domain, name, unit; /* ids in run.db */
+    MS_VEC(struct mstx_raw) ev;
+    uint64_t last; /* begin of the last event */
+    bool is_sorted;
+};
+
+enum { MSTX_OPEN_SLOTS = 4096 };
+struct mstx_open {
+    uint64_t begin, id;
+    uint32_t lane, at;
+};
+struct mstx_loose_end {
+    uint64_t begin, id, end;
+    uint32_t name, tid, extra;
+    uint16_t domain;
+    uint8_t kind;
+};
+
+/* Memory records of all rings, for tl_memory. */
+struct mstx_mem_event {
+    uint64_t ticks, id, heap, address, size;
+    uint32_t device, domain, tid;
+    uint8_t type;
+    bool by_pointer;
+};
+
+struct mstx_thread {
+    uint32_t tid;
+    mstx_text_ids lane_of; /* by domain number: 1 + lane */
+};
+
+struct mstx_lanes {
+    struct mstx_texts *texts;
+    struct mstx_args_cache *cache;
+    MS_VEC(struct mstx_lane) lane;
+    MS_VEC(struct mstx_extra) extra;
+    MS_VEC(struct mstx_thread) thread;
+    mstx_text_ids counter_of;      /* by local text id: 1 + lane */
+    MS_VEC(struct mstx_open) open; /* pushed out of the table, or left in it */
+    MS_VEC(struct mstx_loose_end) ends;
+    MS_VEC(struct mstx_mem_event) memory;
+    struct mstx_open *table;
+    uint64_t newest; /* ticks */
+    uint64_t records, dropped, unfinished;
+    uint64_t bad; /* records whose type is not known */
+    bool no_memory;
+};
+
+enum ms_rc mstx__lanes_new(struct mstx_lanes *l, struct mstx_texts *t,
+                           struct ms_err *err) MS_MUST_USE;
+void mstx__lanes_free(struct mstx_lanes *l);
+/* Read one segment; those of a ring one after the other, a new ring with is_first. */
+void mstx__lanes_read(struct mstx_lanes *l, const struct mstx_segment *s, bool is_first);
+/* After the last segment: bring loose halves together, sort what is not in order. */
+void mstx__lanes_finish(struct mstx_lanes *l);
+/* A new lane, and an event at its end; used by tl_memory too.  NULL when out of memory. */
+struct mstx_lane *mstx__lane_add(struct mstx_lanes *l, enum mstx_track_kind kind, uint32_t tid,
+                                 uint32_t domain, uint32_t name, uint32_t *index);
+struct mstx_raw *mstx__lane_event(struct mstx_lanes *l, uint32_t lane, uint64_t begin);
+/* The place of a new extra for an event. */
+struct mstx_extra *mstx__extra(struct mstx_lanes *l, uint32_t *extra);
+/* Heaps and regions of the process as lanes: address ranges, and bytes in use and reserved. */
+void mstx__memory_lanes(struct mstx_lanes *l);
+
+#endif

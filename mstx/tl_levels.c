@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_levels: joins events of a track into coarser ones.
+ */
+#include "mstx/tl_levels.h"
+
+#include "probe/base/mem.h"
+
+#include <string.h>
+
+enum {
+    FEW = 512, /* this many events need no coarser level */
+    LANES = 2  /* marks and events with a duration grow apart within a row */
+};
+
+double mstx_event_value(const struct mstx_event *e)
+{
+    double real;
+    if (!(e->flags & MSTX_EVF_FLOAT))
+        return (double)(int64_t)e->arg;
+    memcpy(&real, &e->arg, sizeof real);
+    return real;
+}
+
+static bool is_small(const struct mstx_event *e, unsigned shift)
+{
+    return e->dur_ns >> shift == 0;
+}
+
+/* ---- joining two ------------------------------------------------------------ */
+
+static double distance_from_zero(const struct mstx_event *e)
+{
+    double v = mstx_event_value(e);
+    return v < 0 ? -v : v;
+}
+
+static void join_counters(struct mstx_event *into, const struct mstx_event *e)
+{
+    if (into->count == 1)
+        into->size = into->arg;
+    if (distance_from_zero(e) > distance_from_zero(into))
+        into->arg = e->arg;
+    into->size = e->count > 1 ? e->size : e->arg;
+}
+
+static void join_times(struct mstx_event *into, const struct mstx_event *e)
+{
+    uint64_t longest = e->count > 1 ? e->arg : (uint64_t)e->dur_ns;
+    if (into->count == 1) {
+        into->arg = into->size = (uint64_t)into->dur_ns;
+        into->id = 0;
+        into->args = into->end_tid = 0;
+    }
+    if (longest > into->arg) {
+        into->arg = longest;
+        into->name = e->name;
+    }
+    into->size += e->count > 1 ? e->size : (uint64_t)e->dur_ns;
+}
+
+static void join(struct mstx_event *into, const struct mstx_event *e)
+{
+    if (into->kind == MSTX_EV_COUNTER)
+        join_counters(into, e);
+    else
+        join_times(into, e);
+    int64_t end = e->start_ns + e->dur_ns;
+    if (end > into->start_ns + into->dur_ns)
+        into->dur_ns = end - into->start_ns;
+    uint32_t sum = into->count + e->count;
+    into->count = sum < into->count ? UINT32_MAX : sum;
+    into->flags = (uint8_t)(into->flags & e->flags & MSTX_EVF_FLOAT);
+}
+
+/* ---- a level ---------------------------------------------------------------- */
+
+static size_t lane_of(const struct mstx_event *e)
+{
+    return (size_t)e->depth * LANES + (e->kind == MSTX_EV_MARK);
+}
+
+static bool reserve_lane(struct mstx_levels *l, size_t lane)
+{
+    if (lane < l->open.n)
+        return true;
+    if (!ms_vec_reserve(&l->open, lane + 1))
+        return false;
+    memset(l->open.p + l->open.n, 0, (lane + 1 - l->open.n) * sizeof *l->open.p);
+    l->open.n = lane + 1;
+    return true;
+}
+
+static bool fits(const struct mstx_event *into, const struct mstx_event *e, unsigned shift)
+{
+    return is_small(into, shift) && into->start_ns >> shift == e->start_ns >> shift &&
+           into->kind == e->kind;
+}
+
+/* Place e at out or join it with an earlier one; the lane has room. Returns whether it was placed. */
+static bool place(struct mstx_levels *l, struct mstx_event *out, size_t n,
+                  const struct mstx_event *e)
+{
+    uint32_t *open = &l->open.p[lane_of(e)];
+    if (!is_small(e, l->shift)) {
+        *open = 0;
+    } else if (*open != 0 && fits(&out[*open - 1], e, l->shift)) {
+        join(&out[*open - 1], e);
+        return false;
+    } else {
+        *open = (uint32_t)n + 1;
+    }
+    out[n] = *e;
+    return true;
+}
+
+/* One shift up, in place: the reading index never falls behind the writing one. */
+static void coarsen(struct mstx_levels *l)
+{
+    l->shift++;
+    if (l->open.n != 0)
+        memset(l->open.p, 0, l->open.n * sizeof *l->open.p);
+    size_t n = 0;
+    for (size_t i = 0; i < l->ev.n; i++) {
+        struct mstx_event e = l->ev.p[i];
+        n += place(l, l->ev.p, n, &e);
+    }
+    l->ev.n = n;
+}
+
+static bool is_too_fine(const struct mstx_levels *l)
+{
+    return l->ev.n > FEW && l->ev.n > l->seen / 4 && l->shift < MSTX_SHIFT_MAX;
+}
+
+bool mstx__levels_add(struct mstx_levels *l, const struct mstx_event *ev)
+{
+    if (l->seen++ == 0)
+        l->shift = MSTX_SHIFT_MIN;
+    if (!reserve_lane(l, lane_of(ev)) || !ms_vec_reserve(&l->ev, l->ev.n + 1))
+        return false;
+    l->ev.n += place(l, l->ev.p, l->ev.n, ev);
+    /* Looking once per doubling of what was added since keeps joining cheap. */
+    if ((l->seen & 0xFFFF) == 0) {
+        while (is_too_fine(l))
+            coarsen(l);
+    }
+    return true;
+}
+
+bool mstx__levels_finish(struct mstx_levels *l)
+{
+    while (is_too_fine(l))
+        coarsen(l);
+    return l->seen > FEW;
+}
+
+bool mstx__levels_up(struct mstx_levels *l)
+{
+    size_t before = l->ev.n;
+    if (before <= FEW)
+        return false;
+    while (l->ev.n > before / 2 && l->shift < MSTX_SHIFT_MAX)
+        coarsen(l);
+    return l->ev.n <= before / 2;
+}
+
+void mstx__levels_clear(struct mstx_levels *l)
+{
+    l->ev.n = l->open.n = 0;
+    l->seen = 0;
+}
+
+void mstx__levels_free(struct mstx_levels *l)
+{
+    ms_vec_free(&l->ev);
+    ms_vec_free(&l->open);
+}

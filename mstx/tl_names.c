@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_names: count, total, mean and percentiles of every name in every domain.
+ *
+ * The first durations of a name are kept as they are; when they become many they
+ * go into a histogram whose classes are 1/128 of a power of two wide, which
+ * bounds both memory and the error of a percentile.
+ */
+#include "mstx/tl_report.h"
+
+#include "probe/base/map.h"
+#include "probe/base/mem.h"
+
+#include <stdlib.h>
+
+enum { EXACT_MAX = 4096, SUB_BITS = 7, CLASSES = (64 - SUB_BITS + 1) << SUB_BITS };
+
+struct group {
+    uint32_t domain; /* place among the domains */
+    uint32_t name;
+    uint64_t events, marks, unfinished;
+    int64_t total, max;
+    uint32_t tracks, last_track;
+    MS_VEC(int64_t) exact;
+    uint32_t *classes; /* instead of exact when there are many */
+};
+
+struct measuring {
+    struct ms_map domains;
+    MS_VEC(struct group) group;
+    MS_VEC(uint32_t) group_of; /* by name: 1 + group, for the track at hand */
+    MS_VEC(uint32_t) touched;  /* names that are set in group_of */
+    struct ms_map keys;        /* "domain \0 name" as numbers, to find the group of another track */
+    struct ms_arena *arena;
+    uint32_t domain, track;
+};
+
+/* ---- groups ----------------------------------------------------------------- */
+
+static bool reserve_name(struct measuring *m, uint32_t name)
+{
+    if (name < m->group_of.n)
+        return true;
+    size_t want = (size_t)name + name / 2 + 64;
+    if (!ms_vec_reserve(&m->group_of, want))
+        return false;
+    memset(m->group_of.p + m->group_of.n, 0, (want - m->group_of.n) * sizeof *m->group_of.p);
+    m->group_of.n = want;
+    return true;
+}
+
+static struct group *add_group(struct measuring *m, uint32_t name)
+{
+    const uint32_t key[2] = {m->domain, name};
+    bool added;
+    uint32_t at =
+        ms_map_put_copy(&m->keys, (struct ms_str){(const char *)key, sizeof key}, m->arena, &added);
+    uint32_t *touched = at != MS_MAP_NONE ? ms_vec_push(&m->touched) : NULL;
+    if (touched == NULL)
+        return NULL;
+    *touched = name;
+    if (added) {
+        struct group *g = ms_vec_push(&m->group);
+        if (g == NULL)
+            return NULL;
+        *g = (struct group){.domain = m->domain, .name = name, .last_track = UINT32_MAX};
+    }
+    m->group_of.p[name] = at + 1;
+    return &m->group.p[at];
+}
+
+static struct group *group_of(struct measuring *m, uint32_t name)
+{
+    if (!reserve_name(m, name))
+        return NULL;
+    uint32_t at = m->group_of.p[name];
+    return at != 0 ? &m->group.p[at - 1] : add_group(m, name);
+}
+
+/* ---- durations -------------------------------------------------------------- */
+
+static uint32_t class_of(int64_t ns)
+{
+    uint64_t v = (uint64_t)ns;
+    if (v < 1u << SUB_BITS)
+        return (uint32_t)v;
+    unsigned shift = 63u - SUB_BITS - (unsigned)__builtin_clzll(v);
+    return (uint32_t)((shift << SUB_BITS) + (v >> shift));
+}
+
+/* The middle of a class. */
+static int64_t value_of(uint32_t c)
+{
+    if (c < 2u << SUB_BITS)
+        return c;
+    unsigned shift = (c >> SUB_BITS) - 1;
+    uint64_t low = (uint64_t)((c & ((1u << SUB_BITS) - 1)) | 1u << SUB_BITS) << shift;
+    return (int64_t)(low + ((uint64_t)1 << shift >> 1));
+}
+
+static bool change_to_classes(struct group *g)
+{
+    g->classes = ms_calloc(CLASSES, sizeof *g->classes);
+    if (g->classes == NULL)
+        return false;
+    for (size_t i = 0; i < g->exact.n; i++)
+        g->classes[class_of(g->exact.p[i])]++;
+    ms_vec_free(&g->exact);
+    return true;
+}
+
+static bool add_duration(struct group *g, int64_t ns)
+{
+    if (g->classes == NULL && g->exact.n == EXACT_MAX && !change_to_classes(g))
+        return false;
+    if (g->classes != NULL) {
+        g->classes[class_of(ns)]++;
+        return true;
+    }
+    int64_t *slot = ms_vec_push(&g->exact);
+    if (slot != NULL)
+        *slot = ns;
+    return slot != NULL;
+}
+
+static enum ms_rc take_event(void *ctx, const struct mstx_event *ev, struct ms_err *err)
+{
+    struct measuring *m = ctx;
+    struct group *g = group_of(m, ev->name);
+    bool ok = g != NULL;
+    if (ok) {
+        g->events++;
+        g->tracks += g->last_track != m->track;
+        g->last_track = m->track;
+        if (ev->kind == MSTX_EV_MARK) {
+            g->marks++;
+        } else {
+            g->unfinished += (ev->flags & MSTX_EVF_UNFINISHED) != 0;
+            if (__builtin_add_overflow(g->total, ev->dur_ns, &g->total))
+                g->total = INT64_MAX;
+            g->max = ev->dur_ns > g->max ? ev->dur_ns : g->max;
+            ok = add_duration(g, ev->dur_ns);
+        }
+    }
+    return ok ? MS_OK : ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+}
+
+static int by_value(const void *pa, const void *pb)
+{
+    const int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+    return a < b ? -1 : a > b;
+}
+
+/* The smallest duration that at least that part of all do not exceed. */
+static int64_t percentile(struct group *g, double part)
+{
+    uint64_t n = g->events - g->marks, seen = 0;
+    if (n == 0)
+        return 0;
+    uint64_t rank = (uint64_t)(part * (double)n + 0.999999);
+    rank = rank < 1 ? 1 : rank > n ? n : rank;
+    if (g->classes == NULL) {
+        qsort(g->exact.p, g->exact.n, sizeof *g->exact.p, by_value);
+        return g->exact.p[rank - 1];
+    }
+    uint32_t c = 0;
+    while (c + 1 < CLASSES && seen + g->classes[c] < rank)
+        seen += g->classes[c++];
+    return value_of(c) < g->max ? value_of(c) : g->max;
+}
+
+/* ---- rows ------------------------------------------------------------------- */
+
+static enum ms_rc add_row(struct mstx_tl *tl, struct measuring *m, struct group *g,
+                          mstx_name_rows *rows, struct ms_err *err)
+{
+    struct mstx_name_row *r = ms_vec_push(rows);
+    if (r == NULL)
+        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    int64_t start, end;
+    mstx_tl_span(tl, &start, &end);
+    uint64_t n = g->events - g->marks;
+    double time = (double)(end - start) * g->tracks;
+    *r = (struct mstx_name_row){
+        .domain = ms_map_key(&m->domains, g->domain),
+        .name = mstx_tl_text(tl, g->name),
+        .events = g->events,
+        .marks = g->marks,
+        .unfinished = g->unfinished,
+        .total_ns = g->total,
+        .mean_ns = n != 0 ? g->total / (int64_t)n : 0,
+        .p50_ns = percentile(g, 0.5),
+        .p99_ns = percentile(g, 0.99),
+        .max_ns = g->max,
+        .share = time > 0 ? (double)g->total / time : 0,
+        .tracks = g->tracks,
+    };
+    return MS_OK;
+}
+
+static int row_order(const void *pa, const void *pb)
+{
+    const struct mstx_name_row *a = pa, *b = pb;
+    if (a->total_ns != b->total_ns)
+        return a->total_ns > b->total_ns ? -1 : 1;
+    if (a->events != b->events)
+        return a->events > b->events ? -1 : 1;
+    int order = ms_str_cmp_natural(a->domain, b->domain);
+    return order != 0 ? order : ms_str_cmp_natural(a->name, b->name);
+}
+
+static enum ms_rc measure_track(struct mstx_tl *tl, struct measuring *m, size_t track,
+                                struct ms_err *err)
+{
+    const struct mstx_track *t = mstx_tl_track(tl, track);
+    if (t->kind != MSTX_TRACK_THREAD)
+        return MS_OK;
+    m->track = (uint32_t)track;
+    m->domain = ms_map_put(&m->domains, t->domain, NULL);
+    if (m->domain == MS_MAP_NONE)
+        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    enum ms_rc rc = mstx_tl_walk(tl, track, NULL, take_event, m, err);
+    for (size_t i = 0; i < m->touched.n; i++)
+        m->group_of.p[m->touched.p[i]] = 0;
+    m->touched.n = 0;
+    return rc;
+}
+
+static void free_measuring(struct measuring *m)
+{
+    for (size_t i = 0; i < m->group.n; i++) {
+        ms_vec_free(&m->group.p[i].exact);
+        ms_free(m->group.p[i].classes);
+    }
+    ms_vec_free(&m->group);
+    ms_vec_free(&m->group_of);
+    ms_vec_free(&m->touched);
+    ms_map_free(&m->domains);
+    ms_map_free(&m->keys);
+    ms_arena_free(m->arena);
+}
+
+enum ms_rc mstx_names_measure(struct mstx_tl *tl, mstx_name_rows *rows, struct ms_err *err)
+{
+    struct measuring m = {.arena = ms_arena_new((size_t)1 << 34)};
+    enum ms_rc rc =
+        m.arena != NULL ? MS_OK : ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    for (size_t i = 0; i < mstx_tl_track_count(tl) && rc == MS_OK; i++)
+        rc = measure_track(tl, &m, i, err);
+    for (size_t i = 0; i < m.group.n && rc == MS_OK; i++)
+        rc = add_row(tl, &m, &m.group.p[i], rows, err);
+    if (rows->n != 0)
+        qsort(rows->p, rows->n, sizeof *rows->p, row_order);
+    free_measuring(&m);
+    return rc;
+}

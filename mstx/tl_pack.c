@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_pack: writing and reading packed chunks; the layout is drawn in tl_pack.h.
+ */
+#include "mstx/tl_pack.h"
+
+#include "probe/base/mem.h"
+
+#include <assert.h>
+#include <endian.h>
+
+enum {
+    VERSION = 1,
+    VARINT_MAX = 10,
+    HAS_ID = 1 << 0,
+    HAS_ARG = 1 << 1,
+    HAS_SIZE = 1 << 2,
+    HAS_COUNT = 1 << 3,
+    HAS_END_TID = 1 << 4,
+    HAS_ARGS = 1 << 5,
+    HAS_ALL = (1 << 6) - 1,
+    HEAD = 2 + 8,
+    SLOTS = 2 * MSTX_CHUNK_MAX,
+    /* Bytes one event takes at most: its index, eight varints, and its shape. */
+    EVENT_MAX = 2 + 8 * VARINT_MAX + 5 + 3 + 2,
+};
+
+struct mstx_packer *mstx_packer_new(void)
+{
+    struct mstx_packer *p = ms_alloc(sizeof *p);
+    if (p != NULL) {
+        memset(p->slot, 0, sizeof p->slot);
+        p->out = (struct ms_buf){.max = (size_t)EVENT_MAX * MSTX_CHUNK_MAX + 64};
+        p->shapes = 0;
+    }
+    return p;
+}
+
+void mstx_packer_free(struct mstx_packer *p)
+{
+    if (p == NULL)
+        return;
+    ms_buf_free(&p->out);
+    ms_free(p);
+}
+
+/* ---- writing ---------------------------------------------------------------- */
+
+static uint8_t *put_varint(uint8_t *at, uint64_t v)
+{
+    while (v >= 0x80) {
+        *at++ = (uint8_t)(v | 0x80);
+        v >>= 7;
+    }
+    *at++ = (uint8_t)v;
+    return at;
+}
+
+static uint64_t zigzag(uint64_t difference)
+{
+    return (difference << 1) ^ (0 - (difference >> 63));
+}
+
+static uint64_t unzigzag(uint64_t v)
+{
+    return (v >> 1) ^ (0 - (v & 1));
+}
+
+static uint32_t hash_shape(const struct mstx_event *e)
+{
+    uint64_t key =
+        e->name | (uint64_t)e->depth << 32 | (uint64_t)e->kind << 48 | (uint64_t)e->flags << 56;
+    return (uint32_t)((key * 0x9E3779B97F4A7C15u) >> 51) % SLOTS;
+}
+
+static bool is_shape(const struct mstx_shape *s, const struct mstx_event *e)
+{
+    return s->name == e->name && s->depth == e->depth && s->kind == e->kind && s->flags == e->flags;
+}
+
+static uint16_t shape_of(struct mstx_packer *p, const struct mstx_event *e)
+{
+    uint32_t at = hash_shape(e);
+    while (p->slot[at] != 0) {
+        if (is_shape(&p->shape[p->slot[at] - 1], e))
+            return (uint16_t)(p->slot[at] - 1);
+        at = (at + 1) % SLOTS;
+    }
+    p->shape[p->shapes] = (struct mstx_shape){e->name, e->depth, e->kind, e->flags};
+    p->slot[at] = (uint16_t)++p->shapes;
+    return (uint16_t)(p->shapes - 1);
+}
+
+static void find_shapes(struct mstx_packer *p, const struct mstx_event *ev, uint32_t n)
+{
+    memset(p->slot, 0, sizeof p->slot);
+    p->shapes = 0;
+    for (uint32_t i = 0; i < n; i++)
+        p->index[i] = shape_of(p, &ev[i]);
+}
+
+static unsigned columns_of(const struct mstx_event *ev, uint32_t n)
+{
+    uint64_t id = 0, arg = 0, size = 0;
+    uint32_t count = 0, end_tid = 0, args = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        id |= ev[i].id;
+        arg |= ev[i].arg;
+        size |= ev[i].size;
+        count |= ev[i].count ^ 1;
+        end_tid |= ev[i].end_tid;
+        args |= ev[i].args;
+    }
+    return (id != 0 ? HAS_ID : 0u) | (arg != 0 ? HAS_ARG : 0u) | (size != 0 ? HAS_SIZE : 0u) |
+           (count != 0 ? HAS_COUNT : 0u) | (end_tid != 0 ? HAS_END_TID : 0u) |
+           (args != 0 ? HAS_ARGS : 0u);
+}
+
+static uint8_t *put_head(const struct mstx_packer *p, uint8_t *at, const struct mstx_event *ev,
+                         uint32_t n, unsigned columns)
+{
+    uint64_t first = htole64((uint64_t)ev[0].start_ns);
+    *at++ = VERSION;
+    *at++ = (uint8_t)columns;
+    memcpy(at, &first, sizeof first);
+    at = put_varint(at + sizeof first, n);
+    at = put_varint(at, p->shapes);
+    for (uint32_t i = 0; i < p->shapes; i++) {
+        at = put_varint(at, p->shape[i].name);
+        at = put_varint(at, p->shape[i].depth);
+        *at++ = p->shape[i].kind;
+        *at++ = p->shape[i].flags;
+    }
+    return at;
+}
+
+static uint8_t *put_index(const struct mstx_packer *p, uint8_t *at, uint32_t n)
+{
+    bool wide = p->shapes > 256;
+    for (uint32_t i = 0; i < n; i++) {
+        *at++ = (uint8_t)p->index[i];
+        if (wide)
+            *at++ = (uint8_t)(p->index[i] >> 8);
+    }
+    return at;
+}
+
+static uint8_t *put_times(uint8_t *at, const struct mstx_event *ev, uint32_t n)
+{
+    int64_t before = ev[0].start_ns;
+    for (uint32_t i = 0; i < n; i++) {
+        assert(ev[i].start_ns >= before);
+        at = put_varint(at, (uint64_t)ev[i].start_ns - (uint64_t)before);
+        before = ev[i].start_ns;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        at = put_varint(at, (uint64_t)ev[i].dur_ns);
+    return at;
+}
+
+/* One column of differences; field is expanded at each use, so every loop reads its own member. */
+#define PUT_DIFFERENCES(at, ev, n, field)                                                          \
+    do {                                                                                           \
+        uint64_t before = 0;                                                                       \
+        for (uint32_t i = 0; i < (n); i++) {                                                       \
+            (at) = put_varint((at), zigzag((ev)[i].field - before));                               \
+            before = (ev)[i].field;                                                                \
+        }                                                                                          \
+    } while (0)
+
+static uint8_t *put_optional(uint8_t *at, const struct mstx_event *ev, uint32_t n, unsigned columns)
+{
+    if (columns & HAS_ID)
+        PUT_DIFFERENCES(at, ev, n, id);
+    if (columns & HAS_ARG)
+        PUT_DIFFERENCES(at, ev, n, arg);
+    if (columns & HAS_SIZE)
+        PUT_DIFFERENCES(at, ev, n, size);
+    for (uint32_t i = 0; columns & HAS_COUNT && i < n; i++)
+        at = put_varint(at, ev[i].count);
+    for (uint32_t i = 0; columns & HAS_END_TID && i < n; i++)
+        at = put_varint(at, ev[i].end_tid);
+    for (uint32_t i = 0; columns & HAS_ARGS && i < n; i++)
+        at = put_varint(at, ev[i].args);
+    return at;
+}
+
+enum ms_rc mstx_pack(struct mstx_packer *p, const struct mstx_event *ev, uint32_t n,
+                     struct ms_err *err)
+{
+    assert(n >= 1 && n <= MSTX_CHUNK_MAX);
+    ms_buf_clear(&p->out);
+    uint8_t *start = (uint8_t *)ms_buf_room(&p->out, (size_t)n * EVENT_MAX + 64);
+    if (start == NULL)
+        return ms_buf_check(&p->out, err);
+    unsigned columns = columns_of(ev, n);
+    find_shapes(p, ev, n);
+    uint8_t *at = put_head(p, start, ev, n, columns);
+    at = put_index(p, at, n);
+    at = put_times(at, ev, n);
+    at = put_optional(at, ev, n, columns);
+    p->out.n = (size_t)(at - start);
+    return MS_OK;
+}
+
+/* ---- reading ---------------------------------------------------------------- */
+
+/* A failure is kept in bad; reading on then gives zeros and stays within the bytes. */
+struct reader {
+    const uint8_t *at, *end;
+    bool bad;
+};
+
+static uint64_t get_varint_slowly(struct reader *r)
+{
+    uint64_t v = 0;
+    for (unsigned shift = 0; shift < 7 * VARINT_MAX && r->at < r->end; shift += 7) {
+        uint8_t byte = *r->at++;
+        if (shift == 63 && byte > 1)
+            break;
+        v |= (uint64_t)(byte & 0x7F) << shift;
+        if (byte < 0x80)
+            return v;
+    }
+    r->bad = true;
+    r->at = r->end;
+    return 0;
+}
+
+static inline uint64_t get_varint(struct reader *r)
+{
+    if (r->at < r->end && *r->at < 0x80)
+        return *r->at++;
+    return get_varint_slowly(r);
+}
+
+static uint64_t get_below(struct reader *r, uint64_t limit)
+{
+    uint64_t v = get_varint(r);
+    r->bad |= v >= limit;
+    return v < limit ? v : 0;
+}
+
+static uint8_t get_byte(struct reader *r)
+{
+    if (r->at == r->end) {
+        r->bad = true;
+        return 0;
+    }
+    return *r->at++;
+}
+
+struct head {
+    unsigned columns;
+    uint64_t start;
+    uint32_t n, shapes;
+};
+
+static void get_head(struct reader *r, struct head *h)
+{
+    *h = (struct head){0};
+    if (r->end - r->at < HEAD || r->at[0] != VERSION || r->at[1] > HAS_ALL) {
+        r->bad = true;
+        return;
+    }
+    h->columns = r->at[1];
+    memcpy(&h->start, r->at + 2, sizeof h->start);
+    h->start = le64toh(h->start);
+    r->at += HEAD;
+    h->n = (uint32_t)get_below(r, MSTX_CHUNK_MAX + 1);
+    h->shapes = (uint32_t)get_below(r, h->n + 1);
+    r->bad |= h->n == 0 || h->shapes == 0;
+}
+
+static struct mstx_shape get_shape(struct reader *r)
+{
+    struct mstx_shape s;
+    s.name = (uint32_t)get_below(r, (uint64_t)UINT32_MAX + 1);
+    s.depth = (uint16_t)get_below(r, UINT16_MAX + 1);
+    s.kind = get_byte(r);
+    s.flags = get_byte(r);
+    r->bad |= s.kind >= MSTX_EV_KINDS;
+    return s;
+}
+
+static void get_index(struct reader *r, const struct head *h, const struct mstx_shape *shape,
+                      struct mstx_event *ev)
+{
+    unsigned width = h->shapes > 256 ? 2 : 1;
+    if ((size_t)(r->end - r->at) < (size_t)h->n * width) {
+        r->bad = true;
+        return;
+    }
+    for (uint32_t i = 0; i < h->n; i++) {
+        unsigned k = r->at[i * width] | (width == 2 ? (unsigned)r->at[i * width + 1] << 8 : 0u);
+        r->bad |= k >= h->shapes;
+        const struct mstx_shape *s = &shape[k < h->shapes ? k : 0];
+        ev[i] = (struct mstx_event){
+            .name = s->name, .depth = s->depth, .kind = s->kind, .flags = s->flags, .count = 1};
+    }
+    r->at += (size_t)h->n * width;
+}
+
+/* Times within +-2^62, so that a start and a duration can always be added. */
+static bool is_time(uint64_t v)
+{
+    return v + ((uint64_t)1 << 62) <= (uint64_t)1 << 63;
+}
+
+static void get_times(struct reader *r, const struct head *h, struct mstx_event *ev)
+{
+    uint64_t start = h->start;
+    r->bad |= !is_time(start);
+    for (uint32_t i = 0; i < h->n; i++) {
+        uint64_t distance = get_varint(r);
+        start += distance;
+        r->bad |= distance > (uint64_t)1 << 62 || !is_time(start);
+        ev[i].start_ns = (int64_t)start;
+    }
+    for (uint32_t i = 0; i < h->n; i++)
+        ev[i].dur_ns = (int64_t)get_below(r, (uint64_t)1 << 62);
+}
+
+#define GET_DIFFERENCES(r, ev, n, field)                                                           \
+    do {                                                                                           \
+        uint64_t before = 0;                                                                       \
+        for (uint32_t i = 0; i < (n); i++) {                                                       \
+            before += unzigzag(get_varint(r));                                                     \
+            (ev)[i].field = before;                                                                \
+        }                                                                                          \
+    } while (0)
+
+static void get_optional(struct reader *r, const struct head *h, struct mstx_event *ev)
+{
+    if (h->columns & HAS_ID)
+        GET_DIFFERENCES(r, ev, h->n, id);
+    if (h->columns & HAS_ARG)
+        GET_DIFFERENCES(r, ev, h->n, arg);
+    if (h->columns & HAS_SIZE)
+        GET_DIFFERENCES(r, ev, h->n, size);
+    for (uint32_t i = 0; h->columns & HAS_COUNT && i < h->n; i++)
+        ev[i].count = (uint32_t)get_below(r, (uint64_t)UINT32_MAX + 1);
+    for (uint32_t i = 0; h->columns & HAS_END_TID && i < h->n; i++)
+        ev[i].end_tid = (uint32_t)get_below(r, (uint64_t)UINT32_MAX + 1);
+    for (uint32_t i = 0; h->columns & HAS_ARGS && i < h->n; i++)
+        ev[i].args = (uint32_t)get_below(r, (uint64_t)UINT32_MAX + 1);
+}
+
+static struct reader reader_of(struct ms_str blob)
+{
+    const uint8_t *p = (const uint8_t *)blob.p;
+    return (struct reader){.at = p, .end = p + blob.n};
+}
+
+enum ms_rc mstx_unpack(struct ms_str blob, struct mstx_event *ev, uint32_t *n, struct ms_err *err)
+{
+    struct mstx_shape shape[MSTX_CHUNK_MAX];
+    struct reader r = reader_of(blob);
+    struct head h;
+    *n = 0;
+    get_head(&r, &h);
+    for (uint32_t i = 0; i < h.shapes && !r.bad; i++)
+        shape[i] = get_shape(&r);
+    if (!r.bad)
+        get_index(&r, &h, shape, ev);
+    if (!r.bad) {
+        get_times(&r, &h, ev);
+        get_optional(&r, &h, ev);
+    }
+    if (r.bad || r.at != r.end)
+        return ms_fail(err, MS_E_FORMAT, "a chunk of events is damaged; import the capture again");
+    *n = h.n;
+    return MS_OK;
+}
+
+bool mstx_pack_has_name(struct ms_str blob, mstx_name_test test, void *ctx)
+{
+    struct reader r = reader_of(blob);
+    struct head h;
+    get_head(&r, &h);
+    for (uint32_t i = 0; i < h.shapes && !r.bad; i++) {
+        if (test(ctx, get_shape(&r).name))
+            return true;
+    }
+    return r.bad;
+}

@@ -1,0 +1,657 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_query: run.db asked by viewers.
+ *
+ * Opening reads processes, tracks and levels, a few rows each.  The place and
+ * span of a level's chunks are read when the level is first looked at; from then
+ * on a view is a binary search and the unpacking of the chunks on the screen.
+ * Texts are fetched when somebody wants them.
+ */
+#include "mstx/timeline.h"
+#include "mstx/tl_export.h"
+#include "mstx/tl_import.h"
+#include "mstx/tl_pack.h"
+#include "mstx/tl_schema.h"
+
+#include "probe/base/arena.h"
+#include "probe/base/io.h"
+#include "probe/base/mem.h"
+#include "probe/base/store.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+static const size_t TEXT_BYTES_MAX = (size_t)1 << 34;
+static const int64_t CHUNKS_MAX = INT64_C(1) << 31;
+
+struct chunk {
+    int64_t start, end;
+    int64_t end_so_far; /* of this chunk and all before it */
+};
+
+struct level {
+    unsigned shift;
+    uint64_t events;
+    int64_t first;
+    int64_t count;
+    struct chunk *chunk; /* NULL: not read yet */
+};
+
+struct levels {
+    MS_VEC(struct level) list; /* by shift */
+};
+
+struct mstx_tl {
+    struct ms_store *store;
+    struct ms_stmt *get_blob, *get_text, *get_chunks;
+    struct ms_arena *arena;
+    MS_VEC(struct mstx_process) process;
+    MS_VEC(struct mstx_track) track;
+    MS_VEC(struct levels) levels; /* by track */
+    MS_VEC(struct ms_str) text;   /* by id; p is NULL when not fetched yet */
+    int64_t start, end;
+    struct mstx_event unpacked[MSTX_CHUNK_MAX];
+};
+
+/* ---- opening ---------------------------------------------------------------- */
+
+static enum ms_rc fail_memory(struct ms_err *err)
+{
+    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+}
+
+/* One row of a query, by a function of the caller's. */
+typedef enum ms_rc (*row_fn)(struct mstx_tl *tl, struct ms_stmt *st, struct ms_err *err);
+
+static enum ms_rc for_rows(struct mstx_tl *tl, const char *sql, row_fn fn, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more = true;
+    MS_TRY(ms_store_prepare(tl->store, &st, sql, err));
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    while (rc == MS_OK && more) {
+        rc = fn(tl, st, err);
+        if (rc == MS_OK)
+            rc = ms_stmt_step(st, &more, err);
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
+/* The column's text kept until close; "" for NULL. */
+static struct ms_str keep_text(struct mstx_tl *tl, struct ms_stmt *st, int column)
+{
+    struct ms_str s = ms_stmt_get_str(st, column);
+    return s.n != 0 ? ms_arena_str(tl->arena, s) : MS_STR("");
+}
+
+static enum ms_rc check_version(struct mstx_tl *tl, struct ms_stmt *st, struct ms_err *err)
+{
+    (void)tl;
+    if (!ms_str_is(ms_stmt_get_str(st, 0), MSTX_DB_VERSION))
+        return ms_fail(err, MS_E_UNSUPPORTED,
+                       "run.db is of version %.*s, this program reads version %s; import the "
+                       "capture again",
+                       MS_STR_ARG(ms_stmt_get_str(st, 0)), MSTX_DB_VERSION);
+    return MS_OK;
+}
+
+static enum ms_rc add_process(struct mstx_tl *tl, struct ms_stmt *st, struct ms_err *err)
+{
+    struct mstx_process *p = ms_vec_push(&tl->process);
+    if (p == NULL)
+        return fail_memory(err);
+    *p = (struct mstx_process){.rank = (int32_t)ms_stmt_get_i64(st, 1),
+                               .pid = (uint32_t)ms_stmt_get_i64(st, 2),
+                               .host = keep_text(tl, st, 3),
+                               .name = keep_text(tl, st, 4),
+                               .start_ns = ms_stmt_get_i64(st, 5),
+                               .end_ns = ms_stmt_get_i64(st, 6),
+                               .dropped = (uint64_t)ms_stmt_get_i64(st, 7)};
+    if (ms_stmt_get_i64(st, 0) != (int64_t)tl->process.n)
+        return ms_fail(err, MS_E_FORMAT, "the processes of run.db are not numbered from 1");
+    return MS_OK;
+}
+
+static enum ms_rc add_track(struct mstx_tl *tl, struct ms_stmt *st, struct ms_err *err)
+{
+    struct mstx_track *t = ms_vec_push(&tl->track);
+    struct levels *l = ms_vec_push(&tl->levels);
+    if (t == NULL || l == NULL)
+        return fail_memory(err);
+    *l = (struct levels){0};
+    *t = (struct mstx_track){.id = (uint32_t)ms_stmt_get_i64(st, 0),
+                             .process = (uint32_t)ms_stmt_get_i64(st, 1) - 1,
+                             .kind = (enum mstx_track_kind)ms_stmt_get_i64(st, 2),
+                             .tid = (uint32_t)ms_stmt_get_i64(st, 3),
+                             .domain = keep_text(tl, st, 4),
+                             .name = keep_text(tl, st, 5),
+                             .unit = keep_text(tl, st, 6),
+                             .events = (uint64_t)ms_stmt_get_i64(st, 7),
+                             .rows = (uint32_t)ms_stmt_get_i64(st, 8),
+                             .start_ns = ms_stmt_get_i64(st, 9),
+                             .end_ns = ms_stmt_get_i64(st, 10)};
+    if (t->process >= tl->process.n || t->id != tl->track.n ||
+        (unsigned)t->kind >= MSTX_TRACK_KINDS)
+        return ms_fail(err, MS_E_FORMAT, "track %zu of run.db makes no sense", tl->track.n);
+    tl->start = tl->track.n == 1 || t->start_ns < tl->start ? t->start_ns : tl->start;
+    tl->end = tl->track.n == 1 || t->end_ns > tl->end ? t->end_ns : tl->end;
+    return MS_OK;
+}
+
+static enum ms_rc add_level(struct mstx_tl *tl, struct ms_stmt *st, struct ms_err *err)
+{
+    int64_t track = ms_stmt_get_i64(st, 0), shift = ms_stmt_get_i64(st, 1);
+    int64_t count = ms_stmt_get_i64(st, 4);
+    if (track < 1 || track > (int64_t)tl->track.n || shift < 0 || shift > 62 || count < 1 ||
+        count > CHUNKS_MAX)
+        return ms_fail(err, MS_E_FORMAT, "a level of run.db makes no sense");
+    struct level *l = ms_vec_push(&tl->levels.p[track - 1].list);
+    if (l == NULL)
+        return fail_memory(err);
+    *l = (struct level){.shift = (unsigned)shift,
+                        .events = (uint64_t)ms_stmt_get_i64(st, 2),
+                        .first = ms_stmt_get_i64(st, 3),
+                        .count = count};
+    return MS_OK;
+}
+
+static enum ms_rc read_tables(struct mstx_tl *tl, struct ms_err *err)
+{
+    MS_TRY(for_rows(tl, "SELECT value FROM meta WHERE key = 'version'", check_version, err));
+    MS_TRY(for_rows(tl,
+                    "SELECT id, rank, pid, host, name, start_ns, end_ns, dropped FROM processes"
+                    " ORDER BY id",
+                    add_process, err));
+    MS_TRY(for_rows(tl,
+                    "SELECT id, process, kind, tid, domain, name, unit, events, rows, start_ns,"
+                    " end_ns FROM tracks ORDER BY id",
+                    add_track, err));
+    MS_TRY(for_rows(tl,
+                    "SELECT track, shift, events, first_chunk, chunks FROM levels"
+                    " ORDER BY track, shift",
+                    add_level, err));
+    MS_TRY(
+        ms_store_prepare(tl->store, &tl->get_text, "SELECT value FROM strings WHERE id = ?", err));
+    MS_TRY(ms_store_prepare(tl->store, &tl->get_chunks,
+                            "SELECT start_ns, end_ns FROM chunks WHERE id >= ? AND id < ?"
+                            " ORDER BY id",
+                            err));
+    return ms_store_prepare(tl->store, &tl->get_blob, "SELECT data FROM blobs WHERE chunk = ?",
+                            err);
+}
+
+enum ms_rc mstx__tl_open_db(struct mstx_tl **out, const char *path, struct ms_err *err)
+{
+    *out = NULL;
+    struct mstx_tl *tl = ms_calloc(1, sizeof *tl);
+    if (tl == NULL)
+        return fail_memory(err);
+    tl->arena = ms_arena_new(TEXT_BYTES_MAX);
+    enum ms_rc rc = tl->arena != NULL ? ms_store_open(&tl->store, path, err) : fail_memory(err);
+    if (rc == MS_OK) {
+        rc = read_tables(tl, err);
+        if (rc != MS_OK)
+            ms_err_wrap(err, "%s", path);
+    }
+    if (rc == MS_OK)
+        *out = tl;
+    else
+        mstx_tl_close(tl);
+    return rc;
+}
+
+enum ms_rc mstx_tl_open(struct mstx_tl **tl, const char *path, struct ms_err *err)
+{
+    *tl = NULL;
+    if (ms_path_kind(path) == MS_KIND_FILE && ms_str_is(ms_path_base(path), MSTX_DB_NAME))
+        return mstx__tl_open_db(tl, path, err);
+    char *db;
+    MS_TRY(mstx_db_prepare(path, &db, err));
+    enum ms_rc rc = mstx__tl_open_db(tl, db, err);
+    ms_free(db);
+    return rc;
+}
+
+static void free_levels(struct levels *l)
+{
+    for (size_t i = 0; i < l->list.n; i++)
+        ms_free(l->list.p[i].chunk);
+    ms_vec_free(&l->list);
+}
+
+void mstx_tl_close(struct mstx_tl *tl)
+{
+    if (tl == NULL)
+        return;
+    ms_stmt_free(tl->get_blob);
+    ms_stmt_free(tl->get_text);
+    ms_stmt_free(tl->get_chunks);
+    ms_store_close(tl->store);
+    for (size_t i = 0; i < tl->levels.n; i++)
+        free_levels(&tl->levels.p[i]);
+    ms_vec_free(&tl->levels);
+    ms_vec_free(&tl->track);
+    ms_vec_free(&tl->process);
+    ms_vec_free(&tl->text);
+    ms_arena_free(tl->arena);
+    ms_free(tl);
+}
+
+/* ---- what there is ---------------------------------------------------------- */
+
+struct ms_store *mstx_tl_store(struct mstx_tl *tl)
+{
+    return tl->store;
+}
+
+size_t mstx_tl_process_count(const struct mstx_tl *tl)
+{
+    return tl->process.n;
+}
+
+const struct mstx_process *mstx_tl_process(const struct mstx_tl *tl, size_t i)
+{
+    return &tl->process.p[i];
+}
+
+size_t mstx_tl_track_count(const struct mstx_tl *tl)
+{
+    return tl->track.n;
+}
+
+const struct mstx_track *mstx_tl_track(const struct mstx_tl *tl, size_t i)
+{
+    return &tl->track.p[i];
+}
+
+void mstx_tl_span(const struct mstx_tl *tl, int64_t *start_ns, int64_t *end_ns)
+{
+    *start_ns = tl->start;
+    *end_ns = tl->end;
+}
+
+static bool reserve_text(struct mstx_tl *tl, uint32_t id)
+{
+    if (id < tl->text.n)
+        return true;
+    size_t want = (size_t)id + id / 2 + 64;
+    if (!ms_vec_reserve(&tl->text, want))
+        return false;
+    memset(tl->text.p + tl->text.n, 0, (want - tl->text.n) * sizeof *tl->text.p);
+    tl->text.n = want;
+    return true;
+}
+
+static struct ms_str fetch_text(struct mstx_tl *tl, uint32_t id)
+{
+    bool more;
+    struct ms_str s = MS_STR("");
+    ms_stmt_i64(tl->get_text, 1, id);
+    if (ms_stmt_step(tl->get_text, &more, NULL) == MS_OK && more)
+        s = keep_text(tl, tl->get_text, 0);
+    ms_stmt_reset(tl->get_text);
+    return s.p != NULL ? s : MS_STR("");
+}
+
+struct ms_str mstx_tl_text(struct mstx_tl *tl, uint32_t id)
+{
+    if (id == 0)
+        return MS_STR("");
+    /* A damaged id must not make a table of its size. */
+    if (id >= tl->text.n && fetch_text(tl, id).n == 0)
+        return MS_STR("");
+    if (!reserve_text(tl, id))
+        return MS_STR("");
+    if (tl->text.p[id].p == NULL)
+        tl->text.p[id] = fetch_text(tl, id);
+    return tl->text.p[id];
+}
+
+/* ---- chunks ----------------------------------------------------------------- */
+
+static enum ms_rc load_index(struct mstx_tl *tl, struct level *l, struct ms_err *err)
+{
+    if (l->chunk != NULL)
+        return MS_OK;
+    struct chunk *chunk = ms_calloc((size_t)l->count, sizeof *chunk);
+    if (chunk == NULL)
+        return fail_memory(err);
+    ms_stmt_i64(tl->get_chunks, 1, l->first);
+    ms_stmt_i64(tl->get_chunks, 2, l->first + l->count);
+    bool more = true;
+    enum ms_rc rc = MS_OK;
+    int64_t n = 0, end = INT64_MIN;
+    while (rc == MS_OK && more && n < l->count) {
+        rc = ms_stmt_step(tl->get_chunks, &more, err);
+        if (rc != MS_OK || !more)
+            break;
+        struct chunk c = {ms_stmt_get_i64(tl->get_chunks, 0), ms_stmt_get_i64(tl->get_chunks, 1),
+                          0};
+        end = c.end > end ? c.end : end;
+        c.end_so_far = end;
+        chunk[n++] = c;
+    }
+    ms_stmt_reset(tl->get_chunks);
+    if (rc == MS_OK && n != l->count)
+        rc = ms_fail(err, MS_E_FORMAT, "run.db lacks chunks of a level; import the capture again");
+    if (rc == MS_OK)
+        l->chunk = chunk;
+    else
+        ms_free(chunk);
+    return rc;
+}
+
+/* The first chunk that may hold what ends at t or later. */
+static int64_t first_reaching(const struct level *l, int64_t t)
+{
+    int64_t lo = 0, hi = l->count;
+    while (lo < hi) {
+        int64_t mid = lo + (hi - lo) / 2;
+        if (l->chunk[mid].end_so_far < t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* The first chunk that starts behind t. */
+static int64_t first_behind(const struct level *l, int64_t t)
+{
+    int64_t lo = 0, hi = l->count;
+    while (lo < hi) {
+        int64_t mid = lo + (hi - lo) / 2;
+        if (l->chunk[mid].start <= t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* Unpack a chunk into tl->unpacked; with names given, *n is 0 when it holds none of them. */
+static enum ms_rc read_chunk(struct mstx_tl *tl, int64_t id, const struct mstx_names *names,
+                             uint32_t *n, struct ms_err *err);
+
+/* ---- views ------------------------------------------------------------------ */
+
+static struct level *level_for(struct levels *l, int64_t res_ns)
+{
+    struct level *best = &l->list.p[0];
+    for (size_t i = 1; i < l->list.n; i++) {
+        if (l->list.p[i].shift < 63 && (int64_t)1 << l->list.p[i].shift <= res_ns)
+            best = &l->list.p[i];
+    }
+    return best;
+}
+
+static enum ms_rc take_visible(const struct mstx_tl *tl, uint32_t n, int64_t t0, int64_t t1,
+                               mstx_events *out, struct ms_err *err)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const struct mstx_event *e = &tl->unpacked[i];
+        if (e->start_ns > t1)
+            break;
+        if (e->start_ns + e->dur_ns < t0)
+            continue;
+        struct mstx_event *slot = ms_vec_push(out);
+        if (slot == NULL)
+            return fail_memory(err);
+        *slot = *e;
+    }
+    return MS_OK;
+}
+
+enum ms_rc mstx_tl_view(struct mstx_tl *tl, size_t track, int64_t t0, int64_t t1, int64_t res_ns,
+                        mstx_events *out, struct ms_err *err)
+{
+    struct levels *levels = &tl->levels.p[track];
+    if (levels->list.n == 0 || t0 > t1)
+        return MS_OK;
+    struct level *l = level_for(levels, res_ns);
+    MS_TRY(load_index(tl, l, err));
+    int64_t end = first_behind(l, t1);
+    for (int64_t i = first_reaching(l, t0); i < end; i++) {
+        uint32_t n;
+        if (l->chunk[i].end < t0)
+            continue;
+        MS_TRY(read_chunk(tl, l->first + i, NULL, &n, err));
+        MS_TRY(take_visible(tl, n, t0, t1, out, err));
+    }
+    return MS_OK;
+}
+
+/* ---- names ------------------------------------------------------------------ */
+
+struct mstx_names {
+    uint64_t *bit;
+    uint32_t size; /* ids below this have a bit */
+    size_t count;
+};
+
+static bool is_wanted(void *ctx, uint32_t name)
+{
+    const struct mstx_names *names = ctx;
+    return name < names->size && (names->bit[name / 64] >> name % 64 & 1) != 0;
+}
+
+static enum ms_rc read_chunk(struct mstx_tl *tl, int64_t id, const struct mstx_names *names,
+                             uint32_t *n, struct ms_err *err)
+{
+    bool more = false;
+    *n = 0;
+    ms_stmt_i64(tl->get_blob, 1, id);
+    enum ms_rc rc = ms_stmt_step(tl->get_blob, &more, err);
+    if (rc == MS_OK && !more)
+        rc = ms_fail(err, MS_E_FORMAT, "run.db has no chunk %" PRId64 "; import the capture again",
+                     id);
+    if (rc == MS_OK) {
+        struct ms_str blob = ms_stmt_get_blob(tl->get_blob, 0);
+        void *ctx = (void *)(uintptr_t)names;
+        if (names == NULL || mstx_pack_has_name(blob, is_wanted, ctx))
+            rc = mstx_unpack(blob, tl->unpacked, n, err);
+    }
+    ms_stmt_reset(tl->get_blob);
+    return rc;
+}
+
+static enum ms_rc collect_names(struct mstx_tl *tl, const char *text, struct mstx_names *names,
+                                struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more;
+    MS_TRY(ms_store_prepare(tl->store, &st,
+                            "SELECT id FROM strings WHERE id IN (SELECT DISTINCT name FROM names)"
+                            " AND instr(lower(value), lower(?)) > 0",
+                            err));
+    ms_stmt_str(st, 1, ms_str_of(text));
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    while (rc == MS_OK && more) {
+        int64_t id = ms_stmt_get_i64(st, 0);
+        if (id > 0 && id < names->size) {
+            names->bit[id / 64] |= (uint64_t)1 << id % 64;
+            names->count++;
+        }
+        rc = ms_stmt_step(st, &more, err);
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
+static enum ms_rc count_texts(struct mstx_tl *tl, uint32_t *size, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more;
+    MS_TRY(ms_store_prepare(tl->store, &st, "SELECT ifnull(max(id), 0) + 1 FROM strings", err));
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    if (rc == MS_OK) {
+        int64_t n = ms_stmt_get_i64(st, 0);
+        *size = n > 0 && n < UINT32_MAX ? (uint32_t)n : 1;
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
+enum ms_rc mstx_tl_find(struct mstx_tl *tl, const char *text, struct mstx_names **out,
+                        struct ms_err *err)
+{
+    *out = NULL;
+    uint32_t size;
+    MS_TRY(count_texts(tl, &size, err));
+    struct mstx_names *names = ms_calloc(1, sizeof *names);
+    if (names == NULL)
+        return fail_memory(err);
+    names->size = size;
+    names->bit = ms_calloc(size / 64 + 1, sizeof *names->bit);
+    enum ms_rc rc = names->bit != NULL ? collect_names(tl, text != NULL ? text : "", names, err)
+                                       : fail_memory(err);
+    if (rc == MS_OK)
+        *out = names;
+    else
+        mstx_names_free(names);
+    return rc;
+}
+
+size_t mstx_names_count(const struct mstx_names *names)
+{
+    return names->count;
+}
+
+bool mstx_names_has(const struct mstx_names *names, uint32_t name)
+{
+    return is_wanted((void *)(uintptr_t)names, name);
+}
+
+void mstx_names_free(struct mstx_names *names)
+{
+    if (names == NULL)
+        return;
+    ms_free(names->bit);
+    ms_free(names);
+}
+
+/* ---- steps and walks -------------------------------------------------------- */
+
+static enum ms_rc level_0(struct mstx_tl *tl, size_t track, struct level **l, struct ms_err *err)
+{
+    *l = tl->levels.p[track].list.n != 0 ? &tl->levels.p[track].list.p[0] : NULL;
+    return *l != NULL ? load_index(tl, *l, err) : MS_OK;
+}
+
+static bool matches(const struct mstx_event *e, const struct mstx_names *names)
+{
+    return names == NULL || mstx_names_has(names, e->name);
+}
+
+enum ms_rc mstx_tl_next(struct mstx_tl *tl, size_t track, int64_t t, const struct mstx_names *names,
+                        struct mstx_event *ev, bool *found, struct ms_err *err)
+{
+    struct level *l;
+    *found = false;
+    MS_TRY(level_0(tl, track, &l, err));
+    if (l == NULL)
+        return MS_OK;
+    /* The chunk before the first that starts behind t may end behind it. */
+    int64_t i = first_behind(l, t);
+    for (i = i > 0 ? i - 1 : 0; i < l->count && !*found; i++) {
+        uint32_t n;
+        MS_TRY(read_chunk(tl, l->first + i, names, &n, err));
+        for (uint32_t k = 0; k < n && !*found; k++) {
+            *found = tl->unpacked[k].start_ns > t && matches(&tl->unpacked[k], names);
+            if (*found)
+                *ev = tl->unpacked[k];
+        }
+    }
+    return MS_OK;
+}
+
+enum ms_rc mstx_tl_prev(struct mstx_tl *tl, size_t track, int64_t t, const struct mstx_names *names,
+                        struct mstx_event *ev, bool *found, struct ms_err *err)
+{
+    struct level *l;
+    *found = false;
+    MS_TRY(level_0(tl, track, &l, err));
+    if (l == NULL)
+        return MS_OK;
+    for (int64_t i = first_behind(l, t); i-- > 0 && !*found;) {
+        uint32_t n;
+        MS_TRY(read_chunk(tl, l->first + i, names, &n, err));
+        for (uint32_t k = n; k-- > 0 && !*found;) {
+            *found = tl->unpacked[k].start_ns < t && matches(&tl->unpacked[k], names);
+            if (*found)
+                *ev = tl->unpacked[k];
+        }
+    }
+    return MS_OK;
+}
+
+enum ms_rc mstx_tl_walk(struct mstx_tl *tl, size_t track, const struct mstx_names *names,
+                        mstx_event_fn fn, void *ctx, struct ms_err *err)
+{
+    struct level *l;
+    MS_TRY(level_0(tl, track, &l, err));
+    for (int64_t i = 0; l != NULL && i < l->count; i++) {
+        uint32_t n;
+        MS_TRY(read_chunk(tl, l->first + i, names, &n, err));
+        for (uint32_t k = 0; k < n; k++) {
+            if (matches(&tl->unpacked[k], names))
+                MS_TRY(fn(ctx, &tl->unpacked[k], err));
+        }
+    }
+    return MS_OK;
+}
+
+/* ---- cursors ---------------------------------------------------------------- */
+
+struct mstx_cursor {
+    struct mstx_tl *tl;
+    struct level *level; /* NULL: a track without events */
+    int64_t chunk;       /* to read next */
+    uint32_t at, n;
+    struct mstx_event ev[MSTX_CHUNK_MAX];
+};
+
+enum ms_rc mstx__cursor_new(struct mstx_cursor **out, struct mstx_tl *tl, size_t track,
+                            struct ms_err *err)
+{
+    *out = NULL;
+    struct level *l;
+    MS_TRY(level_0(tl, track, &l, err));
+    struct mstx_cursor *c = ms_alloc(sizeof *c);
+    if (c == NULL)
+        return fail_memory(err);
+    c->tl = tl;
+    c->level = l;
+    c->chunk = 0;
+    c->at = c->n = 0;
+    *out = c;
+    return MS_OK;
+}
+
+enum ms_rc mstx__cursor_next(struct mstx_cursor *c, const struct mstx_event **ev,
+                             struct ms_err *err)
+{
+    *ev = NULL;
+    if (c->at == c->n) {
+        if (c->level == NULL || c->chunk == c->level->count)
+            return MS_OK;
+        MS_TRY(read_chunk(c->tl, c->level->first + c->chunk, NULL, &c->n, err));
+        memcpy(c->ev, c->tl->unpacked, c->n * sizeof *c->ev);
+        c->chunk++;
+        c->at = 0;
+    }
+    *ev = &c->ev[c->at++];
+    return MS_OK;
+}
+
+void mstx__cursor_seek(struct mstx_cursor *c, int64_t t)
+{
+    if (c->level != NULL)
+        c->chunk = first_reaching(c->level, t);
+}
+
+void mstx__cursor_free(struct mstx_cursor *c)
+{
+    ms_free(c);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_read: what a capture on disk holds, checked before use: which process
+ * directories there are, their segments in order, their texts, and what their
+ * ticks mean as time.  Only mstx/tl_*.c include this.
+ */
+#ifndef MSTX_TL_READ_H
+#define MSTX_TL_READ_H
+
+#include "mstx/capture.h"
+
+#include "probe/base/arena.h"
+#include "probe/base/io.h"
+#include "probe/base/vec.h"
+
+/* Where a reader puts what is wrong with a file; it goes on with the others.  err is cleared. */
+typedef void (*mstx_problem_fn)(void *ctx, const char *file, struct ms_err *err);
+struct mstx_problems {
+    mstx_problem_fn fn;
+    void *ctx;
+};
+void mstx__problem(const struct mstx_problems *to, const char *file, struct ms_err *err);
+/* The same with a text made here. */
+void mstx__problem_text(const struct mstx_problems *to, const char *file, const char *fmt, ...)
+    MS_PRINTF(3, 4);
+
+/* ---- one segment ------------------------------------------------------------ */
+
+struct mstx_segment {
+    char *path;
+    struct ms_file file;
+    struct mstx_seg head; /* a copy, checked */
+    const struct mstx_rec *rec;
+    uint64_t n;            /* complete records at rec; in strings.seg bytes */
+    struct mstx_rec *copy; /* where the writer may reuse the file while we read */
+};
+
+/* kind is the one expected.  Fails with what is wrong with which header field; a file that is cut off
+ * gives what is left and is told to `to`. */
+enum ms_rc mstx__segment_open(struct mstx_segment *s, const char *path, uint32_t kind,
+                              const struct mstx_problems *to, struct ms_err *err) MS_MUST_USE;
+void mstx__segment_close(struct mstx_segment *s);
+
+/* ---- one process ------------------------------------------------------------ */
+
+struct mstx_proc {
+    char *dir;
+    MS_VEC(struct mstx_segment) seg; /* by ring, then part */
+    struct mstx_segment strings;
+    bool has_strings;
+};
+
+/* Every process directory below root, in natural order of their paths.  Snapshots lie in a run of
+ * their own and are passed over. */
+struct mstx_procs {
+    MS_VEC(struct mstx_proc) list;
+};
+enum ms_rc mstx__procs_find(struct mstx_procs *p, const char *root, struct ms_err *err) MS_MUST_USE;
+void mstx__procs_free(struct mstx_procs *p);
+/* Open all segments of one; unreadable ones are told to `to` and left out. */
+enum ms_rc mstx__proc_open(struct mstx_proc *p, const struct mstx_problems *to,
+                           struct ms_err *err) MS_MUST_USE;
+void mstx__proc_close(struct mstx_proc *p);
+
+/* ---- texts ------------------------------------------------------------------ */
+
+/* One entry of strings.seg: head is a copy, text lies in the file. */
+struct mstx_entry {
+    struct mstx_text head;
+    struct ms_str text;
+};
+/* *at is where to read, 0 to begin; false at the end.  Damage ends the walk and is told to `to`. */
+bool mstx__entry_next(const struct mstx_segment *s, uint64_t *at, struct mstx_entry *e,
+                      const struct mstx_problems *to);
+
+/* ---- clock ------------------------------------------------------------------ */
+
+/* Ticks of one host to Unix nanoseconds: straight between calibration points. */
+struct mstx_knot {
+    uint64_t ticks;
+    int64_t mono_ns, real_ns;
+    uint64_t width;
+    double slope; /* ns per tick up to the next knot */
+};
+struct mstx_host_clock {
+    uint8_t boot_id[16];
+    uint32_t clock;    /* enum mstx_clock */
+    double slope;      /* from the recorder's estimate; 0: none */
+    int64_t offset_ns; /* of wall clock over steady clock */
+    MS_VEC(struct mstx_knot) knot;
+    size_t at; /* the knot used last */
+};
+struct mstx_clocks {
+    MS_VEC(struct mstx_host_clock) host;
+};
+
+/* The clock a segment's ticks belong to, made when it is new; NULL when out of memory. */
+struct mstx_host_clock *mstx__clock_of(struct mstx_clocks *c, const struct mstx_seg *h);
+/* Take the calibration of a segment: of its header, and of its records in ring 0. */
+enum ms_rc mstx__clock_add(struct mstx_clocks *c, const struct mstx_segment *s,
+                           struct ms_err *err) MS_MUST_USE;
+/* After the last point. false: the host has no usable point, its times are guessed. */
+bool mstx__clock_fit(struct mstx_host_clock *c);
+int64_t mstx__clock_ns(struct mstx_host_clock *c, uint64_t ticks);
+void mstx__clocks_free(struct mstx_clocks *c);
+
+#endif

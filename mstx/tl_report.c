@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_report: steps and findings of a run, made and kept.
+ */
+#include "mstx/tl_report.h"
+
+#include "probe/base/mem.h"
+#include "probe/base/store.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SLOW_STEPS_MAX = 10 };
+
+const char *mstx_severity_text(enum mstx_severity s)
+{
+    static const char *const text[] = {"info", "warning", "error"};
+    return text[s];
+}
+
+/* ---- findings --------------------------------------------------------------- */
+
+static struct mstx_finding *add(struct mstx_report *r, const char *kind,
+                                enum mstx_severity severity, int32_t rank, double value)
+{
+    struct mstx_finding *f = ms_vec_push(&r->findings);
+    if (f != NULL)
+        *f = (struct mstx_finding){.kind = kind,
+                                   .severity = severity,
+                                   .rank = rank,
+                                   .first_step = -1,
+                                   .last_step = -1,
+                                   .value = value};
+    return f;
+}
+
+static enum ms_rc fail_memory(struct ms_err *err)
+{
+    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+}
+
+/* "rank 3" or "process 4242", as people look for it. */
+static void put_who(char out[48], int32_t rank, int64_t pid)
+{
+    if (rank >= 0)
+        snprintf(out, 48, "rank %" PRId32 " (process %" PRId64 ")", rank, pid);
+    else
+        snprintf(out, 48, "process %" PRId64, pid);
+}
+
+static enum ms_rc find_in_process(struct mstx_report *r, struct ms_stmt *st, struct ms_err *err)
+{
+    char who[48];
+    int32_t rank = (int32_t)ms_stmt_get_i64(st, 0);
+    int64_t dropped = ms_stmt_get_i64(st, 2), unfinished = ms_stmt_get_i64(st, 3);
+    int64_t cost = ms_stmt_get_i64(st, 5), time = ms_stmt_get_i64(st, 6);
+    struct mstx_finding *f = NULL;
+    put_who(who, rank, ms_stmt_get_i64(st, 1));
+    if (dropped > 0) {
+        f = add(r, "drop", MSTX_WARNING_FINDING, rank, (double)dropped);
+        if (f == NULL)
+            return fail_memory(err);
+        snprintf(f->text, sizeof f->text,
+                 "%s lost %" PRId64 " records while recording; figures of it are too low", who,
+                 dropped);
+    }
+    if (unfinished > 0) {
+        f = add(r, "unfinished", MSTX_INFO_FINDING, rank, (double)unfinished);
+        if (f == NULL)
+            return fail_memory(err);
+        snprintf(f->text, sizeof f->text, "%s has %" PRId64 " range%s that never ended", who,
+                 unfinished, unfinished == 1 ? "" : "s");
+    }
+    if (ms_str_is(ms_stmt_get_str(st, 4), "killed")) {
+        f = add(r, "killed", MSTX_WARNING_FINDING, rank, 1);
+        if (f == NULL)
+            return fail_memory(err);
+        snprintf(f->text, sizeof f->text, "%s was killed or crashed while recording", who);
+    }
+    if (time > 0 && (double)cost > 0.01 * (double)time) {
+        f = add(r, "overhead", MSTX_WARNING_FINDING, rank, (double)cost / (double)time);
+        if (f == NULL)
+            return fail_memory(err);
+        snprintf(f->text, sizeof f->text,
+                 "recording took about %.1f %% of the time of %s; exclude a domain to get less",
+                 100 * (double)cost / (double)time, who);
+    }
+    return MS_OK;
+}
+
+static enum ms_rc find_in_processes(struct mstx_tl *tl, struct mstx_report *r, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more;
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st,
+                            "SELECT rank, pid, dropped, unfinished, state, cost_ns,"
+                            " end_ns - start_ns FROM processes ORDER BY id",
+                            err));
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    while (rc == MS_OK && more) {
+        rc = find_in_process(r, st, err);
+        if (rc == MS_OK)
+            rc = ms_stmt_step(st, &more, err);
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
+static enum ms_rc find_problems(struct mstx_tl *tl, struct mstx_report *r, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more;
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st,
+                            "SELECT file, text, (SELECT count(*) FROM problems) FROM problems"
+                            " LIMIT 20",
+                            err));
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    while (rc == MS_OK && more) {
+        struct mstx_finding *f =
+            add(r, "problem", MSTX_WARNING_FINDING, -1, (double)ms_stmt_get_i64(st, 2));
+        if (f == NULL) {
+            rc = fail_memory(err);
+            break;
+        }
+        struct ms_str file = ms_stmt_get_str(st, 0), text = ms_stmt_get_str(st, 1);
+        bool has_place = file.n != 0 && !ms_str_starts(text, file);
+        snprintf(f->text, sizeof f->text, "%.*s%s%.*s", has_place ? (int)file.n : 0,
+                 has_place ? file.p : "", has_place ? ": " : "", MS_STR_ARG(text));
+        rc = ms_stmt_step(st, &more, err);
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
+/* ---- slow steps ------------------------------------------------------------- */
+
+static int by_value(const void *pa, const void *pb)
+{
+    const int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+    return a < b ? -1 : a > b;
+}
+
+static enum ms_rc find_median(struct mstx_report *r, struct ms_err *err)
+{
+    size_t n = r->steps.list.n;
+    if (n == 0)
+        return MS_OK;
+    int64_t *dur = ms_calloc(n, sizeof *dur);
+    if (dur == NULL)
+        return fail_memory(err);
+    for (size_t i = 0; i < n; i++)
+        dur[i] = r->steps.list.p[i].end_ns - r->steps.list.p[i].start_ns;
+    qsort(dur, n, sizeof *dur, by_value);
+    r->step_median_ns = dur[(n - 1) / 2];
+    ms_free(dur);
+    return MS_OK;
+}
+
+static int slower_first(const void *pa, const void *pb)
+{
+    const struct mstx_finding *a = pa, *b = pb;
+    return a->value > b->value ? -1 : a->value < b->value;
+}
+
+/* A step that takes half as long again as the median is slow; the slowest few are named. */
+static enum ms_rc find_slow_steps(struct mstx_tl *tl, struct mstx_report *r, struct ms_err *err)
+{
+    size_t first = r->findings.n;
+    MS_TRY(find_median(r, err));
+    for (size_t i = 0; i < r->steps.list.n && r->steps.list.n >= 4; i++) {
+        const struct mstx_step *s = &r->steps.list.p[i];
+        int64_t dur = s->end_ns - s->start_ns;
+        if (dur <= r->step_median_ns + r->step_median_ns / 2 || r->step_median_ns <= 0)
+            continue;
+        const struct mstx_process *p = mstx_tl_process(tl, s->process);
+        double times = (double)dur / (double)r->step_median_ns;
+        struct mstx_finding *f = add(r, "slow_step", MSTX_WARNING_FINDING, p->rank, times);
+        if (f == NULL)
+            return fail_memory(err);
+        char who[48];
+        put_who(who, p->rank, p->pid);
+        f->first_step = f->last_step = s->number;
+        snprintf(f->text, sizeof f->text,
+                 "step %" PRIu32 " of %s took %.3f ms, %.1f times the median of all steps",
+                 s->number, who, (double)dur / 1e6, times);
+    }
+    size_t found = r->findings.n - first;
+    if (found > 1)
+        qsort(r->findings.p + first, found, sizeof *r->findings.p, slower_first);
+    if (found > SLOW_STEPS_MAX)
+        r->findings.n = first + SLOW_STEPS_MAX;
+    return MS_OK;
+}
+
+static int worst_first(const void *pa, const void *pb)
+{
+    const struct mstx_finding *a = pa, *b = pb;
+    if (a->severity != b->severity)
+        return a->severity > b->severity ? -1 : 1;
+    int order = strcmp(a->kind, b->kind);
+    if (order != 0)
+        return order;
+    if (a->value != b->value)
+        return a->value > b->value ? -1 : 1;
+    return a->rank != b->rank ? (a->rank > b->rank) - (a->rank < b->rank)
+                              : strcmp(a->text, b->text);
+}
+
+enum ms_rc mstx_report_make(struct mstx_tl *tl, bool with_names, struct mstx_report *r,
+                            struct ms_err *err)
+{
+    *r = (struct mstx_report){0};
+    enum ms_rc rc = mstx_steps_find(tl, &r->steps, err);
+    if (rc == MS_OK)
+        rc = find_in_processes(tl, r, err);
+    if (rc == MS_OK)
+        rc = find_problems(tl, r, err);
+    if (rc == MS_OK)
+        rc = find_slow_steps(tl, r, err);
+    if (rc == MS_OK && with_names)
+        rc = mstx_names_measure(tl, &r->names, err);
+    if (r->findings.n != 0)
+        qsort(r->findings.p, r->findings.n, sizeof *r->findings.p, worst_first);
+    if (rc != MS_OK)
+        mstx_report_free(r);
+    return rc;
+}
+
+void mstx_report_free(struct mstx_report *r)
+{
+    mstx_steps_free(&r->steps);
+    ms_vec_free(&r->findings);
+    ms_vec_free(&r->names);
+}
+
+/* ---- keeping ---------------------------------------------------------------- */
+
+static enum ms_rc save_steps(const struct mstx_report *r, struct ms_store *s, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    MS_TRY(ms_store_prepare(s, &st,
+                            "INSERT OR REPLACE INTO steps"
+                            " SELECT ?, ?, value, ?, ? FROM strings WHERE id = ?",
+                            err));
+    enum ms_rc rc = MS_OK;
+    for (size_t i = 0; i < r->steps.list.n && rc == MS_OK; i++) {
+        const struct mstx_step *p = &r->steps.list.p[i];
+        const int64_t column[] = {p->process + 1, p->number, p->start_ns, p->end_ns, p->name};
+        for (int c = 0; c < 5; c++)
+            ms_stmt_i64(st, c + 1, column[c]);
+        rc = ms_stmt_run(st, err);
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
+static void bind_if(struct ms_stmt *st, int i, int64_t v)
+{
+    if (v >= 0)
+        ms_stmt_i64(st, i, v);
+    else
+        ms_stmt_null(st, i);
+}
+
+static enum ms_rc save_findings(const struct mstx_report *r, struct ms_store *s, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    MS_TRY(ms_store_prepare(s, &st,
+                            "INSERT INTO findings(kind, severity, ranks, first_step, last_step,"
+                            " value, text, place) VALUES(?,?,?,?,?,?,?,NULL)",
+                            err));
+    enum ms_rc rc = MS_OK;
+    for (size_t i = 0; i < r->findings.n && rc == MS_OK; i++) {
+        const struct mstx_finding *f = &r->findings.p[i];
+        ms_stmt_str(st, 1, ms_str_of(f->kind));
+        ms_stmt_str(st, 2, ms_str_of(mstx_severity_text(f->severity)));
+        bind_if(st, 3, f->rank);
+        bind_if(st, 4, f->first_step);
+        bind_if(st, 5, f->last_step);
+        ms_stmt_f64(st, 6, f->value);
+        ms_stmt_str(st, 7, ms_str_of(f->text));
+        rc = ms_stmt_run(st, err);
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
+enum ms_rc mstx_report_save(const struct mstx_report *r, const char *db, struct ms_err *err)
+{
+    struct ms_store *s;
+    MS_TRY(ms_store_edit(&s, db, err));
+    enum ms_rc rc = ms_store_exec(s, "BEGIN; DELETE FROM steps; DELETE FROM findings", err);
+    if (rc == MS_OK)
+        rc = save_steps(r, s, err);
+    if (rc == MS_OK)
+        rc = save_findings(r, s, err);
+    if (rc == MS_OK)
+        rc = ms_store_exec(s, "COMMIT", err);
+    ms_store_close(s);
+    return rc;
+}

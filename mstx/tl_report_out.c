@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_report_out: a report as text for people and as JSON for programs: the same
+ * things in the same order.
+ */
+#include "mstx/tl_report.h"
+
+#include "probe/base/mem.h"
+#include "probe/base/store.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *source_text(enum mstx_step_source s)
+{
+    static const char *const text[] = {"none", "ranges", "marks", "period"};
+    return text[s];
+}
+
+/* 3 significant digits and the unit that suits. */
+static const char *put_time(char out[24], int64_t ns)
+{
+    static const struct {
+        double ns;
+        const char *unit;
+    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
+    size_t i = 0;
+    while (i < 3 && (double)ns < units[i].ns)
+        i++;
+    snprintf(out, 24, "%.*f %s", i == 3 ? 0 : 3, (double)ns / units[i].ns, units[i].unit);
+    return out;
+}
+
+/* ---- text ------------------------------------------------------------------- */
+
+static void text_head(struct mstx_tl *tl, const char *path, struct ms_buf *out)
+{
+    int64_t start, end;
+    uint64_t events = 0;
+    char time[24];
+    mstx_tl_span(tl, &start, &end);
+    for (size_t i = 0; i < mstx_tl_track_count(tl); i++)
+        events += mstx_tl_track(tl, i)->events;
+    ms_buf_printf(out, "%s: %zu processes, %zu tracks, %" PRIu64 " events in %s\n", path,
+                  mstx_tl_process_count(tl), mstx_tl_track_count(tl), events,
+                  put_time(time, end - start));
+}
+
+static void text_findings(const struct mstx_report *r, struct ms_buf *out)
+{
+    ms_buf_puts(out, "\nfindings\n");
+    for (size_t i = 0; i < r->findings.n; i++)
+        ms_buf_printf(out, "  %-7s  %s\n", mstx_severity_text(r->findings.p[i].severity),
+                      r->findings.p[i].text);
+    if (r->findings.n == 0)
+        ms_buf_puts(out, "  none\n");
+}
+
+static int slower_first(const void *pa, const void *pb)
+{
+    const struct mstx_step *a = pa, *b = pb;
+    int64_t dur_a = a->end_ns - a->start_ns, dur_b = b->end_ns - b->start_ns;
+    if (dur_a != dur_b)
+        return dur_a > dur_b ? -1 : 1;
+    return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
+}
+
+static void text_step(struct mstx_tl *tl, const struct mstx_step *s, int64_t median,
+                      struct ms_buf *out)
+{
+    char time[24];
+    int64_t dur = s->end_ns - s->start_ns;
+    ms_buf_printf(out, "  rank %3" PRId32 "  step %6" PRIu32 "  %12s  %6.2f x median\n",
+                  mstx_tl_process(tl, s->process)->rank, s->number, put_time(time, dur),
+                  median > 0 ? (double)dur / (double)median : 0);
+}
+
+/* The slowest first. */
+static void text_steps(struct mstx_tl *tl, const struct mstx_report *r, size_t most,
+                       struct ms_buf *out)
+{
+    char time[24];
+    size_t n = r->steps.list.n;
+    if (n == 0)
+        return;
+    struct mstx_step *step = ms_calloc(n, sizeof *step);
+    if (step == NULL) {
+        out->bad = MS_E_NOMEM;
+        return;
+    }
+    memcpy(step, r->steps.list.p, n * sizeof *step);
+    qsort(step, n, sizeof *step, slower_first);
+    ms_buf_printf(out, "\nsteps: %zu by %s, median %s; the slowest\n", n,
+                  source_text(r->steps.source), put_time(time, r->step_median_ns));
+    for (size_t i = 0; i < n && (most == 0 || i < most); i++)
+        text_step(tl, &step[i], r->step_median_ns, out);
+    if (most != 0 && n > most)
+        ms_buf_printf(out, "  ... %zu more; --most 0 shows all\n", n - most);
+    ms_free(step);
+}
+
+/* Names come from the program: what would move the cursor is shown as a dot, what is long is cut. */
+static void put_cell(struct ms_buf *out, struct ms_str s, unsigned width)
+{
+    unsigned cells = 0;
+    uint32_t at = 0;
+    while (at < s.n && cells < width) {
+        unsigned n = ms_utf8_len(s.p + at, s.n - at);
+        bool is_control =
+            n == 0 || (unsigned char)s.p[at] < 0x20 || s.p[at] == 0x7F ||
+            (n == 2 && (unsigned char)s.p[at] == 0xC2 && (unsigned char)s.p[at + 1] < 0xA0);
+        bool is_cut = cells + 3 == width && s.n - at > 3;
+        if (is_cut) {
+            ms_buf_puts(out, "...");
+            return;
+        }
+        ms_buf_put(out, is_control ? "." : s.p + at, is_control ? 1 : n);
+        at += n != 0 ? n : 1;
+        cells++;
+    }
+    for (; cells < width; cells++)
+        ms_buf_putc(out, ' ');
+}
+
+static void text_name(const struct mstx_name_row *r, struct ms_buf *out)
+{
+    char total[24], mean[24], p50[24], p99[24], max[24];
+    ms_buf_puts(out, "  ");
+    put_cell(out, r->domain, 14);
+    ms_buf_putc(out, ' ');
+    put_cell(out, r->name, 32);
+    ms_buf_printf(out, " %9" PRIu64, r->events);
+    if (r->marks == r->events)
+        ms_buf_puts(out, "  marks\n");
+    else
+        ms_buf_printf(out, " %11s %11s %11s %11s %11s %6.2f %%\n", put_time(total, r->total_ns),
+                      put_time(mean, r->mean_ns), put_time(p50, r->p50_ns),
+                      put_time(p99, r->p99_ns), put_time(max, r->max_ns), 100 * r->share);
+}
+
+static void text_names(const struct mstx_report *r, size_t most, struct ms_buf *out)
+{
+    if (r->names.n == 0)
+        return;
+    ms_buf_printf(out, "\n  %-14s %-32s %9s %11s %11s %11s %11s %11s %8s\n", "domain", "name",
+                  "count", "total", "mean", "p50", "p99", "max", "share");
+    for (size_t i = 0; i < r->names.n && (most == 0 || i < most); i++)
+        text_name(&r->names.p[i], out);
+    if (most != 0 && r->names.n > most)
+        ms_buf_printf(out, "  ... %zu more names; --most 0 shows all\n", r->names.n - most);
+}
+
+void mstx_report_text(struct mstx_tl *tl, const struct mstx_report *r, const char *path,
+                      size_t most, struct ms_buf *out)
+{
+    text_head(tl, path, out);
+    text_findings(r, out);
+    text_steps(tl, r, most, out);
+    text_names(r, most, out);
+}
+
+/* ---- JSON ------------------------------------------------------------------- */
+
+static void key(struct ms_jwrite *w, const char *name)
+{
+    ms_jwrite_key(w, ms_str_of(name));
+}
+
+static void json_run(struct mstx_tl *tl, const struct mstx_report *r, const char *path,
+                     struct ms_jwrite *w)
+{
+    int64_t start, end;
+    uint64_t events = 0;
+    mstx_tl_span(tl, &start, &end);
+    for (size_t i = 0; i < mstx_tl_track_count(tl); i++)
+        events += mstx_tl_track(tl, i)->events;
+    ms_jwrite_obj(w);
+    ms_jwrite_kstr(w, "path", path);
+    ms_jwrite_ki64(w, "start_ns", start);
+    ms_jwrite_ki64(w, "end_ns", end);
+    ms_jwrite_ki64(w, "processes", (int64_t)mstx_tl_process_count(tl));
+    ms_jwrite_ki64(w, "tracks", (int64_t)mstx_tl_track_count(tl));
+    ms_jwrite_ki64(w, "events", (int64_t)events);
+    ms_jwrite_kstr(w, "steps_by", source_text(r->steps.source));
+    ms_jwrite_ki64(w, "step_median_ns", r->step_median_ns);
+    ms_jwrite_obj_end(w);
+}
+
+static void json_finding(const struct mstx_finding *f, struct ms_jwrite *w)
+{
+    ms_jwrite_obj(w);
+    ms_jwrite_kstr(w, "kind", f->kind);
+    ms_jwrite_kstr(w, "severity", mstx_severity_text(f->severity));
+    key(w, "ranks");
+    ms_jwrite_arr(w);
+    if (f->rank >= 0)
+        ms_jwrite_i64(w, f->rank);
+    ms_jwrite_arr_end(w);
+    key(w, "steps");
+    ms_jwrite_arr(w);
+    if (f->first_step >= 0) {
+        ms_jwrite_i64(w, f->first_step);
+        ms_jwrite_i64(w, f->last_step);
+    }
+    ms_jwrite_arr_end(w);
+    ms_jwrite_kf64(w, "value", f->value);
+    ms_jwrite_kstr(w, "text", f->text);
+    key(w, "where");
+    ms_jwrite_null(w);
+    ms_jwrite_obj_end(w);
+}
+
+static void json_steps(struct mstx_tl *tl, const struct mstx_report *r, struct ms_jwrite *w)
+{
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < r->steps.list.n; i++) {
+        const struct mstx_step *s = &r->steps.list.p[i];
+        ms_jwrite_obj(w);
+        ms_jwrite_ki64(w, "rank", mstx_tl_process(tl, s->process)->rank);
+        ms_jwrite_ki64(w, "step", s->number);
+        ms_jwrite_ki64(w, "start_ns", s->start_ns);
+        ms_jwrite_ki64(w, "duration_ns", s->end_ns - s->start_ns);
+        ms_jwrite_obj_end(w);
+    }
+    ms_jwrite_arr_end(w);
+}
+
+static void json_ranks(struct mstx_tl *tl, struct ms_jwrite *w)
+{
+    struct ms_stmt *st;
+    bool more = false;
+    ms_jwrite_arr(w);
+    if (ms_store_prepare(mstx_tl_store(tl), &st,
+                         "SELECT rank, host, pid, state, records, events, unfinished, dropped,"
+                         " cost_ns FROM processes ORDER BY rank, id",
+                         &w->err) == MS_OK) {
+        static const char *const names[] = {"records", "events", "unfinished", "dropped",
+                                            "overhead_ns"};
+        while (ms_stmt_step(st, &more, &w->err) == MS_OK && more) {
+            ms_jwrite_obj(w);
+            ms_jwrite_ki64(w, "rank", ms_stmt_get_i64(st, 0));
+            key(w, "host");
+            ms_jwrite_str(w, ms_stmt_get_str(st, 1));
+            ms_jwrite_ki64(w, "pid", ms_stmt_get_i64(st, 2));
+            key(w, "state");
+            ms_jwrite_str(w, ms_stmt_get_str(st, 3));
+            for (int i = 0; i < 5; i++)
+                ms_jwrite_ki64(w, names[i], ms_stmt_get_i64(st, 4 + i));
+            ms_jwrite_obj_end(w);
+        }
+        ms_stmt_free(st);
+    }
+    ms_jwrite_arr_end(w);
+}
+
+static void json_name(const struct mstx_name_row *r, struct ms_jwrite *w)
+{
+    ms_jwrite_obj(w);
+    key(w, "domain");
+    ms_jwrite_str(w, r->domain);
+    key(w, "name");
+    ms_jwrite_str(w, r->name);
+    ms_jwrite_ki64(w, "count", (int64_t)r->events);
+    ms_jwrite_ki64(w, "marks", (int64_t)r->marks);
+    ms_jwrite_ki64(w, "unfinished", (int64_t)r->unfinished);
+    ms_jwrite_ki64(w, "total_ns", r->total_ns);
+    ms_jwrite_ki64(w, "mean_ns", r->mean_ns);
+    ms_jwrite_ki64(w, "p50_ns", r->p50_ns);
+    ms_jwrite_ki64(w, "p99_ns", r->p99_ns);
+    ms_jwrite_ki64(w, "max_ns", r->max_ns);
+    ms_jwrite_kf64(w, "share", r->share);
+    ms_jwrite_obj_end(w);
+}
+
+void mstx_report_json(struct mstx_tl *tl, const struct mstx_report *r, const char *path,
+                      struct ms_jwrite *w)
+{
+    ms_jwrite_obj(w);
+    key(w, "run");
+    json_run(tl, r, path, w);
+    key(w, "findings");
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < r->findings.n; i++)
+        json_finding(&r->findings.p[i], w);
+    ms_jwrite_arr_end(w);
+    key(w, "steps");
+    json_steps(tl, r, w);
+    key(w, "ranks");
+    json_ranks(tl, w);
+    key(w, "names");
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < r->names.n; i++)
+        json_name(&r->names.p[i], w);
+    ms_jwrite_arr_end(w);
+    ms_jwrite_obj_end(w);
+}

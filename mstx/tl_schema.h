@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_schema: the tables of run.db, explained in msprobe-run.db(5).
+ */
+#ifndef MSTX_TL_SCHEMA_H
+#define MSTX_TL_SCHEMA_H
+
+#define MSTX_DB_VERSION "1"
+#define MSTX_DB_NAME    "run.db"
+
+static const char mstx_db_schema[] =
+    "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;"
+    "CREATE TABLE sources(path TEXT PRIMARY KEY, bytes INTEGER, mtime_ns INTEGER) WITHOUT ROWID;"
+    "CREATE TABLE runs(id INTEGER PRIMARY KEY, path TEXT, start_ns INTEGER, end_ns INTEGER,"
+    " world_size INTEGER, processes INTEGER, tracks INTEGER, events INTEGER);"
+    "CREATE TABLE ranks(rank INTEGER PRIMARY KEY, host TEXT, processes INTEGER, events INTEGER,"
+    " dropped INTEGER);"
+    "CREATE TABLE processes(id INTEGER PRIMARY KEY, rank INTEGER, host TEXT, pid INTEGER,"
+    " ppid INTEGER, name TEXT, dir TEXT, tool TEXT, state TEXT, start_ns INTEGER, end_ns INTEGER,"
+    " records INTEGER, events INTEGER, unfinished INTEGER, dropped INTEGER, cost_ns INTEGER);"
+    "CREATE TABLE tracks(id INTEGER PRIMARY KEY, process INTEGER, kind INTEGER, tid INTEGER,"
+    " domain TEXT, name TEXT, unit TEXT, events INTEGER, rows INTEGER, start_ns INTEGER,"
+    " end_ns INTEGER);"
+    "CREATE TABLE strings(id INTEGER PRIMARY KEY, value TEXT);"
+    "CREATE TABLE levels(track INTEGER, shift INTEGER, events INTEGER, first_chunk INTEGER,"
+    " chunks INTEGER, PRIMARY KEY(track, shift)) WITHOUT ROWID;"
+    "CREATE TABLE chunks(id INTEGER PRIMARY KEY, start_ns INTEGER, end_ns INTEGER,"
+    " events INTEGER);"
+    "CREATE TABLE blobs(chunk INTEGER PRIMARY KEY, data BLOB);"
+    "CREATE TABLE names(track INTEGER, name INTEGER, events INTEGER, total_ns INTEGER,"
+    " min_ns INTEGER, max_ns INTEGER, first_ns INTEGER, last_ns INTEGER, unfinished INTEGER,"
+    " PRIMARY KEY(track, name)) WITHOUT ROWID;"
+    "CREATE TABLE clock_sync(host TEXT, clock INTEGER, ticks INTEGER, monotonic_ns INTEGER,"
+    " realtime_ns INTEGER, width_ticks INTEGER);"
+    "CREATE TABLE comm_groups(id INTEGER PRIMARY KEY, name TEXT, key INTEGER, ranks TEXT);"
+    "CREATE TABLE steps(process INTEGER, number INTEGER, name TEXT, start_ns INTEGER,"
+    " end_ns INTEGER, PRIMARY KEY(process, number)) WITHOUT ROWID;"
+    "CREATE TABLE findings(id INTEGER PRIMARY KEY, kind TEXT, severity TEXT, ranks TEXT,"
+    " first_step INTEGER, last_step INTEGER, value REAL, text TEXT, place TEXT);"
+    "CREATE TABLE problems(file TEXT, text TEXT);";
+
+#endif

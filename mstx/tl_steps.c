@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_steps: finds the steps of a training run in its marks and ranges.
+ *
+ * The track of a process with the most events named like steps gives them.
+ * Without any, a name whose events return regularly will do: of those that are
+ * spread over most of the track, the one with the longest period, as a step
+ * holds everything that returns more often.
+ */
+#include "mstx/tl_report.h"
+
+#include "probe/base/mem.h"
+#include "probe/base/store.h"
+
+#include <stdlib.h>
+
+/* ---- names of steps --------------------------------------------------------- */
+
+static const char *const step_words[] = {"profilerstep", "train_step", "training_step", "trainstep",
+                                         "global_step",  "step",       "iteration",     "iter"};
+
+static bool starts_with_word(struct ms_str s, const char *word)
+{
+    size_t n = strlen(word);
+    for (size_t i = 0; i < n; i++) {
+        if (i >= s.n || (s.p[i] | 0x20) != (word[i] | 0x20))
+            return false;
+    }
+    return true;
+}
+
+/* What stands between word and number: "step 7", "step_7", "ProfilerStep#7", "iter: 7". */
+static struct ms_str pass_separators(struct ms_str s)
+{
+    while (s.n != 0 && strchr(" #_:=-", s.p[0]) != NULL && s.p[0] != '\0')
+        s = ms_str_sub(s, 1, s.n);
+    return s;
+}
+
+bool mstx_is_step_name(struct ms_str name, int64_t *number)
+{
+    *number = -1;
+    for (size_t i = 0; i < sizeof step_words / sizeof *step_words; i++) {
+        if (!starts_with_word(name, step_words[i]))
+            continue;
+        struct ms_str rest =
+            pass_separators(ms_str_sub(name, (uint32_t)strlen(step_words[i]), name.n));
+        uint64_t v;
+        if (rest.n == 0)
+            return true;
+        if (ms_str_u64(rest, &v) && v <= UINT32_MAX) {
+            *number = (int64_t)v;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- steps that say so ------------------------------------------------------ */
+
+struct named {
+    struct mstx_tl *tl;
+    mstx_events ranges, marks;
+};
+
+static enum ms_rc take_named(void *ctx, const struct mstx_event *ev, struct ms_err *err)
+{
+    struct named *n = ctx;
+    int64_t number;
+    if (ev->kind > MSTX_EV_PUSHPOP || !mstx_is_step_name(mstx_tl_text(n->tl, ev->name), &number))
+        return MS_OK;
+    struct mstx_event *slot =
+        ev->kind == MSTX_EV_MARK ? ms_vec_push(&n->marks) : ms_vec_push(&n->ranges);
+    if (slot == NULL)
+        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    *slot = *ev;
+    return MS_OK;
+}
+
+static enum ms_rc add_step(struct mstx_tl *tl, struct mstx_steps *steps, size_t process,
+                           const struct mstx_event *ev, int64_t end, size_t count,
+                           struct ms_err *err)
+{
+    int64_t number;
+    struct mstx_step *s = ms_vec_push(&steps->list);
+    if (s == NULL)
+        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    mstx_is_step_name(mstx_tl_text(tl, ev->name), &number);
+    *s = (struct mstx_step){.process = (uint32_t)process,
+                            .number = number >= 0 ? (uint32_t)number : (uint32_t)count,
+                            .name = ev->name,
+                            .start_ns = ev->start_ns,
+                            .end_ns = end};
+    return MS_OK;
+}
+
+/* Marks and things that return part the time: a step lasts until the next begins. */
+static enum ms_rc add_between(struct mstx_tl *tl, struct mstx_steps *steps, size_t process,
+                              const mstx_events *ev, struct ms_err *err)
+{
+    for (size_t i = 0; i + 1 < ev->n; i++)
+        MS_TRY(add_step(tl, steps, process, &ev->p[i], ev->p[i + 1].start_ns, i, err));
+    return MS_OK;
+}
+
+/* A step within a step is a part of it. */
+static enum ms_rc add_ranges(struct mstx_tl *tl, struct mstx_steps *steps, size_t process,
+                             const mstx_events *ev, struct ms_err *err)
+{
+    int64_t end = INT64_MIN;
+    size_t count = 0;
+    for (size_t i = 0; i < ev->n; i++) {
+        const struct mstx_event *e = &ev->p[i];
+        if (e->start_ns < end || e->flags & MSTX_EVF_UNFINISHED)
+            continue;
+        end = e->start_ns + e->dur_ns;
+        MS_TRY(add_step(tl, steps, process, e, end, count++, err));
+    }
+    return MS_OK;
+}
+
+/* The named steps of the process's richest track. */
+static enum ms_rc find_named(struct mstx_tl *tl, size_t process, const struct mstx_names *names,
+                             struct mstx_steps *steps, enum mstx_step_source *source,
+                             struct ms_err *err)
+{
+    struct named best = {.tl = tl};
+    enum ms_rc rc = MS_OK;
+    for (size_t i = 0; i < mstx_tl_track_count(tl) && rc == MS_OK; i++) {
+        struct named n = {.tl = tl};
+        const struct mstx_track *t = mstx_tl_track(tl, i);
+        if (t->process != process || t->kind != MSTX_TRACK_THREAD)
+            continue;
+        rc = mstx_tl_walk(tl, i, names, take_named, &n, err);
+        struct named worse = n;
+        if (n.ranges.n + n.marks.n > best.ranges.n + best.marks.n) {
+            worse = best;
+            best = n;
+        }
+        ms_vec_free(&worse.ranges);
+        ms_vec_free(&worse.marks);
+    }
+    if (rc == MS_OK && best.ranges.n != 0) {
+        *source = MSTX_STEPS_RANGES;
+        rc = add_ranges(tl, steps, process, &best.ranges, err);
+    } else if (rc == MS_OK && best.marks.n > 1) {
+        *source = MSTX_STEPS_MARKS;
+        rc = add_between(tl, steps, process, &best.marks, err);
+    }
+    ms_vec_free(&best.ranges);
+    ms_vec_free(&best.marks);
+    return rc;
+}
+
+/* ---- steps by their period -------------------------------------------------- */
+
+enum { CANDIDATES_MAX = 16, RETURNS_MIN = 5, RETURNS_MAX = 1000000 };
+
+struct candidate {
+    uint32_t name;
+    mstx_events ev;
+};
+struct periodic {
+    struct candidate list[CANDIDATES_MAX];
+    size_t n;
+};
+
+/* Names of a track that return and are spread over at least half of it, the rarest first. */
+static enum ms_rc list_candidates(struct mstx_tl *tl, const struct mstx_track *t,
+                                  struct periodic *p, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more = true;
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st,
+                            "SELECT name FROM names WHERE track = ? AND events BETWEEN ? AND ?"
+                            " AND (last_ns - first_ns) * 2 > ? ORDER BY events, name LIMIT ?",
+                            err));
+    ms_stmt_i64(st, 1, t->id);
+    ms_stmt_i64(st, 2, RETURNS_MIN);
+    ms_stmt_i64(st, 3, RETURNS_MAX);
+    ms_stmt_i64(st, 4, t->end_ns - t->start_ns);
+    ms_stmt_i64(st, 5, CANDIDATES_MAX);
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    while (rc == MS_OK && more && p->n < CANDIDATES_MAX) {
+        p->list[p->n++] = (struct candidate){.name = (uint32_t)ms_stmt_get_i64(st, 0)};
+        rc = ms_stmt_step(st, &more, err);
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
+static enum ms_rc take_candidate(void *ctx, const struct mstx_event *ev, struct ms_err *err)
+{
+    struct periodic *p = ctx;
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->list[i].name != ev->name)
+            continue;
+        struct mstx_event *slot = ms_vec_push(&p->list[i].ev);
+        if (slot == NULL)
+            return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        *slot = *ev;
+        return MS_OK;
+    }
+    return MS_OK;
+}
+
+static int by_value(const void *pa, const void *pb)
+{
+    const int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+    return a < b ? -1 : a > b;
+}
+
+/* Half of all intervals lie within a quarter of the median around it. */
+static bool is_regular(const mstx_events *ev)
+{
+    size_t n = ev->n - 1;
+    int64_t *gap = ms_calloc(n, sizeof *gap);
+    if (gap == NULL)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        gap[i] = ev->p[i + 1].start_ns - ev->p[i].start_ns;
+    qsort(gap, n, sizeof *gap, by_value);
+    int64_t median = gap[n / 2];
+    bool regular = median > 0 && gap[n / 4] >= median - median / 4 &&
+                   gap[n - 1 - n / 4] <= median + median / 4;
+    ms_free(gap);
+    return regular;
+}
+
+static void free_candidates(struct periodic *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        ms_vec_free(&p->list[i].ev);
+}
+
+/* Steps by the most regular name of the busiest thread. */
+static enum ms_rc find_periodic(struct mstx_tl *tl, size_t process, struct mstx_steps *steps,
+                                enum mstx_step_source *source, struct ms_err *err)
+{
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; i < mstx_tl_track_count(tl); i++) {
+        const struct mstx_track *t = mstx_tl_track(tl, i);
+        if (t->process == process && t->kind == MSTX_TRACK_THREAD &&
+            (best == SIZE_MAX || t->events > mstx_tl_track(tl, best)->events))
+            best = i;
+    }
+    struct periodic p = {0};
+    enum ms_rc rc = MS_OK;
+    if (best != SIZE_MAX)
+        rc = list_candidates(tl, mstx_tl_track(tl, best), &p, err);
+    if (rc == MS_OK && p.n != 0)
+        rc = mstx_tl_walk(tl, best, NULL, take_candidate, &p, err);
+    for (size_t i = 0; i < p.n && rc == MS_OK; i++) {
+        if (p.list[i].ev.n < RETURNS_MIN || !is_regular(&p.list[i].ev))
+            continue;
+        *source = MSTX_STEPS_PERIOD;
+        rc = add_between(tl, steps, process, &p.list[i].ev, err);
+        break;
+    }
+    free_candidates(&p);
+    return rc;
+}
+
+/* ---- the whole -------------------------------------------------------------- */
+
+/* Names that may be of steps: the two words that all have in common. */
+static enum ms_rc named_or_periodic(struct mstx_tl *tl, size_t process,
+                                    struct mstx_names *const names[2], struct mstx_steps *steps,
+                                    enum mstx_step_source *source, struct ms_err *err)
+{
+    *source = MSTX_STEPS_NONE;
+    for (int i = 0; i < 2 && *source == MSTX_STEPS_NONE; i++) {
+        if (mstx_names_count(names[i]) != 0)
+            MS_TRY(find_named(tl, process, names[i], steps, source, err));
+    }
+    return *source == MSTX_STEPS_NONE ? find_periodic(tl, process, steps, source, err) : MS_OK;
+}
+
+enum ms_rc mstx_steps_find(struct mstx_tl *tl, struct mstx_steps *steps, struct ms_err *err)
+{
+    *steps = (struct mstx_steps){0};
+    struct mstx_names *names[2] = {NULL, NULL};
+    size_t most = 0;
+    enum ms_rc rc = mstx_tl_find(tl, "step", &names[0], err);
+    if (rc == MS_OK)
+        rc = mstx_tl_find(tl, "iter", &names[1], err);
+    for (size_t i = 0; i < mstx_tl_process_count(tl) && rc == MS_OK; i++) {
+        enum mstx_step_source source;
+        size_t before = steps->list.n;
+        rc = named_or_periodic(tl, i, names, steps, &source, err);
+        if (steps->list.n - before > most) {
+            most = steps->list.n - before;
+            steps->source = source;
+        }
+    }
+    mstx_names_free(names[0]);
+    mstx_names_free(names[1]);
+    if (rc != MS_OK)
+        mstx_steps_free(steps);
+    return rc;
+}
+
+void mstx_steps_free(struct mstx_steps *steps)
+{
+    ms_vec_free(&steps->list);
+}

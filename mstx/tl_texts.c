@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_texts: reads strings.seg into tables.
+ */
+#include "mstx/tl_texts.h"
+
+#include "probe/base/mem.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- reading ---------------------------------------------------------------- */
+
+/* v[at] = id, with zeros up to there. */
+static bool put_id(mstx_text_ids *v, size_t at, uint32_t id)
+{
+    if (at >= v->n) {
+        size_t want = at < 64 ? 64 : at + at / 2;
+        if (!ms_vec_reserve(v, want))
+            return false;
+        memset(v->p + v->n, 0, (want - v->n) * sizeof *v->p);
+        v->n = want;
+    }
+    v->p[at] = id;
+    return true;
+}
+
+static bool keep(mstx_keyed_texts *v, const struct mstx_entry *e, uint32_t name)
+{
+    struct mstx_keyed *k = ms_vec_push(v);
+    if (k != NULL)
+        *k = (struct mstx_keyed){e->head.key, e->head.domain, e->head.kind, name, e->text};
+    return k != NULL;
+}
+
+/* The program without its folders and arguments: what a viewer has room for. */
+static uint32_t short_command(struct mstx_writer *w, struct ms_str cmdline)
+{
+    struct ms_str rest = cmdline, word;
+    if (!ms_str_split(&rest, ' ', &word))
+        return 0;
+    int64_t slash = ms_str_rfind(word, '/');
+    return mstx__writer_text(w, ms_str_sub(word, (uint32_t)(slash + 1), word.n));
+}
+
+static void take_info(struct mstx_texts *t, struct ms_str text)
+{
+    const struct ms_str cmdline = MS_STR("cmdline="), cost = MS_STR("clock_cost_ticks=");
+    if (ms_str_starts(text, cmdline))
+        t->process_name = short_command(t->w, ms_str_sub(text, cmdline.n, text.n));
+    else if (ms_str_starts(text, cost) &&
+             !ms_str_u64(ms_str_sub(text, cost.n, text.n), &t->clock_cost))
+        t->clock_cost = 0;
+}
+
+static bool take_entry(struct mstx_texts *t, const struct mstx_entry *e)
+{
+    uint32_t name = 0;
+    if (e->head.kind != MSTX_SCHEMA && e->head.kind != MSTX_ENUM)
+        name = mstx__writer_text(t->w, e->text);
+    if (!put_id(&t->id, e->head.id, name))
+        return false;
+    switch (e->head.kind) {
+    case MSTX_TEXT:
+        return true;
+    case MSTX_DOMAIN:
+        return put_id(&t->domain, e->head.domain, name);
+    case MSTX_INFO:
+        take_info(t, e->text);
+        return true;
+    case MSTX_NOTE:
+        return keep(&t->notes, e, name);
+    default:
+        return keep(&t->keyed, e, name);
+    }
+}
+
+static int compare_keys(const struct mstx_keyed *a, const struct mstx_keyed *b)
+{
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    if (a->domain != b->domain)
+        return a->domain < b->domain ? -1 : 1;
+    return a->key < b->key ? -1 : a->key > b->key;
+}
+
+/* Equal keys stay in the order of the file: text pointers rise with it. */
+static int by_key_and_age(const void *pa, const void *pb)
+{
+    const struct mstx_keyed *a = pa, *b = pb;
+    int order = compare_keys(a, b);
+    return order != 0 ? order : (a->text.p > b->text.p) - (a->text.p < b->text.p);
+}
+
+enum ms_rc mstx__texts_read(struct mstx_texts *t, const struct mstx_proc *p, struct mstx_writer *w,
+                            const struct mstx_problems *to, struct ms_err *err)
+{
+    *t = (struct mstx_texts){.w = w};
+    struct mstx_entry e;
+    uint64_t at = 0;
+    uint32_t expected = 1;
+    bool ok = true;
+    if (!p->has_strings)
+        mstx__problem_text(to, p->dir, "has no readable %s: names are shown as numbers",
+                           MSTX_STRINGS);
+    while (ok && p->has_strings && mstx__entry_next(&p->strings, &at, &e, to)) {
+        if (e.head.id != expected) {
+            mstx__problem_text(to, p->strings.path,
+                               "text %" PRIu32 " stands where %" PRIu32 " should; texts from here "
+                               "on are lost",
+                               e.head.id, expected);
+            break;
+        }
+        expected++;
+        ok = take_entry(t, &e);
+    }
+    if (t->keyed.n != 0)
+        qsort(t->keyed.p, t->keyed.n, sizeof *t->keyed.p, by_key_and_age);
+    if (!ok) {
+        mstx__texts_free(t);
+        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    }
+    return MS_OK;
+}
+
+void mstx__texts_free(struct mstx_texts *t)
+{
+    ms_vec_free(&t->id);
+    ms_vec_free(&t->domain);
+    ms_vec_free(&t->keyed);
+    ms_vec_free(&t->notes);
+}
+
+/* ---- asking ----------------------------------------------------------------- */
+
+static uint32_t numbered(struct mstx_writer *w, const char *what, uint32_t number)
+{
+    char text[32];
+    int n = snprintf(text, sizeof text, "(%s %" PRIu32 ")", what, number);
+    return mstx__writer_text(w, (struct ms_str){text, (uint32_t)n});
+}
+
+uint32_t mstx__text_id(struct mstx_texts *t, uint32_t local)
+{
+    if (local < t->id.n && t->id.p[local] != 0)
+        return t->id.p[local];
+    return local == 0 ? mstx__writer_text(t->w, MS_STR("(no text)"))
+                      : numbered(t->w, "text", local);
+}
+
+uint32_t mstx__domain_id(struct mstx_texts *t, uint16_t domain)
+{
+    if (domain < t->domain.n && t->domain.p[domain] != 0)
+        return t->domain.p[domain];
+    return domain == 0 ? mstx__writer_text(t->w, MS_STR("default"))
+                       : numbered(t->w, "domain", domain);
+}
+
+const struct mstx_keyed *mstx__texts_find(const struct mstx_texts *t, uint16_t kind,
+                                          uint16_t domain, uint64_t key)
+{
+    const struct mstx_keyed wanted = {.kind = kind, .domain = domain, .key = key};
+    size_t lo = 0, hi = t->keyed.n; /* the first behind all that are equal */
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (compare_keys(&t->keyed.p[mid], &wanted) <= 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo != 0 && compare_keys(&t->keyed.p[lo - 1], &wanted) == 0 ? &t->keyed.p[lo - 1] : NULL;
+}

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_write: run.db, written in one go.
+ *
+ * Events pass through one buffer of a chunk's size.  The chunk is packed and
+ * stored when it is full, while the levels of the track grow beside it; they are
+ * stored when the track ends.  Chunks of one level have consecutive ids, so a
+ * reader needs the first and their number.
+ */
+#include "mstx/tl_write.h"
+
+#include "mstx/tl_levels.h"
+#include "mstx/tl_pack.h"
+#include "mstx/tl_schema.h"
+
+#include "probe/base/arena.h"
+#include "probe/base/map.h"
+#include "probe/base/mem.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum { ROWS_MAX = 512 /* what overlaps more than this shares the last row */ };
+static const size_t TEXT_BYTES_MAX = (size_t)1 << 34;
+
+struct name_stat {
+    uint32_t name;
+    uint64_t events, unfinished;
+    int64_t total, min, max, first, last;
+};
+
+struct mstx_writer {
+    struct ms_store *store;
+    struct ms_err err; /* the first failure */
+    struct ms_stmt *add_chunk, *add_blob, *add_level, *add_track, *add_name, *add_text;
+    struct ms_arena *arena;
+    struct ms_map text;       /* index + 1 is the id */
+    MS_VEC(uint32_t) stat_of; /* by text: 1 + place in stat, for the track being written */
+    MS_VEC(struct name_stat) stat;
+    struct mstx_packer *packer;
+    struct mstx_levels levels;
+    MS_VEC(int64_t) row_end; /* when each row becomes free */
+    struct mstx_track_row track;
+    uint64_t track_events, level_events;
+    uint32_t level_first_chunk;
+    int64_t track_start, track_end;
+    uint32_t rows;
+    uint32_t processes, tracks, chunks;
+    uint64_t events, problems, processes_rows;
+    int64_t start, end;
+    uint32_t n; /* events in the buffer */
+    struct mstx_event buffer[MSTX_CHUNK_MAX];
+};
+
+/* ---- life ------------------------------------------------------------------- */
+
+static enum ms_rc prepare(struct mstx_writer *w, struct ms_err *err)
+{
+    struct ms_store *s = w->store;
+    MS_TRY(ms_store_exec(s, mstx_db_schema, err));
+    MS_TRY(ms_store_prepare(s, &w->add_chunk, "INSERT INTO chunks VALUES(?,?,?,?)", err));
+    MS_TRY(ms_store_prepare(s, &w->add_blob, "INSERT INTO blobs VALUES(?,?)", err));
+    MS_TRY(ms_store_prepare(s, &w->add_level, "INSERT INTO levels VALUES(?,?,?,?,?)", err));
+    MS_TRY(ms_store_prepare(s, &w->add_track, "INSERT INTO tracks VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+                            err));
+    MS_TRY(ms_store_prepare(s, &w->add_name, "INSERT INTO names VALUES(?,?,?,?,?,?,?,?,?)", err));
+    return ms_store_prepare(s, &w->add_text, "INSERT INTO strings VALUES(?,?)", err);
+}
+
+enum ms_rc mstx__writer_new(struct mstx_writer **out, const char *path, struct ms_err *err)
+{
+    *out = NULL;
+    struct mstx_writer *w = ms_calloc(1, sizeof *w);
+    if (w == NULL)
+        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    w->arena = ms_arena_new(TEXT_BYTES_MAX);
+    w->packer = mstx_packer_new();
+    enum ms_rc rc = MS_OK;
+    if (w->arena == NULL || w->packer == NULL)
+        rc = ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    if (rc == MS_OK)
+        rc = ms_store_create(&w->store, path, err);
+    if (rc == MS_OK)
+        rc = prepare(w, err);
+    if (rc == MS_OK)
+        *out = w;
+    else
+        mstx__writer_abort(w);
+    return rc;
+}
+
+static void free_statements(struct mstx_writer *w)
+{
+    struct ms_stmt **all[] = {&w->add_chunk, &w->add_blob, &w->add_level,
+                              &w->add_track, &w->add_name, &w->add_text};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        ms_stmt_free(*all[i]);
+        *all[i] = NULL;
+    }
+}
+
+void mstx__writer_abort(struct mstx_writer *w)
+{
+    if (w == NULL)
+        return;
+    free_statements(w);
+    ms_store_close(w->store);
+    mstx_packer_free(w->packer);
+    mstx__levels_free(&w->levels);
+    ms_vec_free(&w->row_end);
+    ms_vec_free(&w->stat);
+    ms_vec_free(&w->stat_of);
+    ms_map_free(&w->text);
+    ms_arena_free(w->arena);
+    ms_free(w);
+}
+
+struct ms_store *mstx__writer_store(struct mstx_writer *w)
+{
+    return w->store;
+}
+
+bool mstx__writer_bad(const struct mstx_writer *w)
+{
+    return w->err.rc != MS_OK;
+}
+
+void mstx__writer_fail(struct mstx_writer *w, const struct ms_err *err)
+{
+    if (w->err.rc == MS_OK)
+        w->err = *err;
+}
+
+static void fail_memory(struct mstx_writer *w)
+{
+    ms_fail(&w->err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+}
+
+static void run(struct mstx_writer *w, struct ms_stmt *st)
+{
+    if (w->err.rc == MS_OK)
+        (void)!ms_stmt_run(st, &w->err);
+}
+
+static void write_texts(struct mstx_writer *w)
+{
+    for (size_t i = 0; i < w->text.keys.n && w->err.rc == MS_OK; i++) {
+        ms_stmt_i64(w->add_text, 1, (int64_t)i + 1);
+        ms_stmt_str(w->add_text, 2, ms_map_key(&w->text, (uint32_t)i));
+        run(w, w->add_text);
+    }
+}
+
+static void write_summaries(struct mstx_writer *w)
+{
+    static const char sql[] =
+        "INSERT INTO ranks SELECT rank, min(host), count(*), sum(events), sum(dropped)"
+        " FROM processes WHERE rank >= 0 GROUP BY rank;"
+        "INSERT INTO runs SELECT 1, (SELECT value FROM meta WHERE key = 'path'),"
+        " (SELECT min(start_ns) FROM tracks), (SELECT max(end_ns) FROM tracks),"
+        " (SELECT value FROM meta WHERE key = 'world_size'), (SELECT count(*) FROM processes),"
+        " (SELECT count(*) FROM tracks), (SELECT sum(events) FROM tracks);";
+    if (w->err.rc == MS_OK)
+        (void)!ms_store_exec(w->store, sql, &w->err);
+}
+
+enum ms_rc mstx__writer_commit(struct mstx_writer *w, struct ms_err *err)
+{
+    mstx__writer_meta(w, "format", "msprobe run.db");
+    mstx__writer_meta(w, "version", MSTX_DB_VERSION);
+    write_texts(w);
+    write_summaries(w);
+    free_statements(w);
+    enum ms_rc rc = w->err.rc;
+    if (rc == MS_OK) {
+        rc = ms_store_commit(w->store, err);
+        w->store = NULL;
+    } else if (err != NULL && err->rc == MS_OK) {
+        *err = w->err;
+    }
+    mstx__writer_abort(w);
+    return rc;
+}
+
+/* ---- texts ------------------------------------------------------------------ */
+
+uint32_t mstx__writer_text(struct mstx_writer *w, struct ms_str text)
+{
+    if (text.n == 0 || w->err.rc != MS_OK)
+        return 0;
+    uint32_t i = ms_map_put_copy(&w->text, text, w->arena, NULL);
+    if (i == MS_MAP_NONE) {
+        fail_memory(w);
+        return 0;
+    }
+    return i + 1;
+}
+
+struct ms_str mstx__writer_text_of(const struct mstx_writer *w, uint32_t id)
+{
+    return id != 0 && id <= w->text.keys.n ? ms_map_key(&w->text, id - 1) : MS_STR("");
+}
+
+/* ---- statistics of names ---------------------------------------------------- */
+
+static struct name_stat *stat_of(struct mstx_writer *w, uint32_t name)
+{
+    if (name >= w->stat_of.n) {
+        size_t want = w->text.keys.n + 1 > name ? w->text.keys.n + 1 : (size_t)name + 1;
+        if (!ms_vec_reserve(&w->stat_of, want))
+            return NULL;
+        memset(w->stat_of.p + w->stat_of.n, 0, (want - w->stat_of.n) * sizeof *w->stat_of.p);
+        w->stat_of.n = want;
+    }
+    if (w->stat_of.p[name] != 0)
+        return &w->stat.p[w->stat_of.p[name] - 1];
+    struct name_stat *s = ms_vec_push(&w->stat);
+    if (s == NULL)
+        return NULL;
+    *s = (struct name_stat){.name = name, .min = INT64_MAX, .max = INT64_MIN, .first = INT64_MAX};
+    w->stat_of.p[name] = (uint32_t)w->stat.n;
+    return s;
+}
+
+/* Of counters the values count, as whole numbers. */
+static int64_t measured(const struct mstx_event *e)
+{
+    if (e->kind != MSTX_EV_COUNTER)
+        return e->dur_ns;
+    double v = mstx_event_value(e);
+    return v > -9e18 && v < 9e18 ? (int64_t)v : 0;
+}
+
+static void count_name(struct mstx_writer *w, const struct mstx_event *e)
+{
+    struct name_stat *s = stat_of(w, e->name);
+    if (s == NULL) {
+        fail_memory(w);
+        return;
+    }
+    int64_t v = measured(e);
+    s->events++;
+    s->unfinished += (e->flags & MSTX_EVF_UNFINISHED) != 0;
+    if (__builtin_add_overflow(s->total, v, &s->total))
+        s->total = INT64_MAX;
+    s->min = v < s->min ? v : s->min;
+    s->max = v > s->max ? v : s->max;
+    s->first = e->start_ns < s->first ? e->start_ns : s->first;
+    s->last = e->start_ns;
+}
+
+static void write_names(struct mstx_writer *w)
+{
+    for (size_t i = 0; i < w->stat.n; i++) {
+        const struct name_stat *s = &w->stat.p[i];
+        const int64_t column[] = {w->tracks, s->name, (int64_t)s->events,
+                                  s->total,  s->min,  s->max,
+                                  s->first,  s->last, (int64_t)s->unfinished};
+        for (int c = 0; c < 9; c++)
+            ms_stmt_i64(w->add_name, c + 1, column[c]);
+        run(w, w->add_name);
+        w->stat_of.p[s->name] = 0;
+    }
+    w->stat.n = 0;
+}
+
+/* ---- chunks and levels ------------------------------------------------------ */
+
+static void write_chunk(struct mstx_writer *w, const struct mstx_event *ev, uint32_t n)
+{
+    if (w->err.rc != MS_OK || mstx_pack(w->packer, ev, n, &w->err) != MS_OK)
+        return;
+    int64_t end = INT64_MIN;
+    for (uint32_t i = 0; i < n; i++)
+        end = ev[i].start_ns + ev[i].dur_ns > end ? ev[i].start_ns + ev[i].dur_ns : end;
+    w->chunks++;
+    ms_stmt_i64(w->add_chunk, 1, w->chunks);
+    ms_stmt_i64(w->add_chunk, 2, ev[0].start_ns);
+    ms_stmt_i64(w->add_chunk, 3, end);
+    ms_stmt_i64(w->add_chunk, 4, n);
+    run(w, w->add_chunk);
+    ms_stmt_i64(w->add_blob, 1, w->chunks);
+    ms_stmt_blob(w->add_blob, 2, w->packer->out.p, w->packer->out.n);
+    run(w, w->add_blob);
+    w->level_events += n;
+}
+
+static void begin_level(struct mstx_writer *w)
+{
+    w->level_first_chunk = w->chunks + 1;
+    w->level_events = 0;
+}
+
+static void end_level(struct mstx_writer *w, unsigned shift)
+{
+    const int64_t column[] = {w->tracks, shift, (int64_t)w->level_events, w->level_first_chunk,
+                              (int64_t)w->chunks - w->level_first_chunk + 1};
+    for (int c = 0; c < 5; c++)
+        ms_stmt_i64(w->add_level, c + 1, column[c]);
+    run(w, w->add_level);
+}
+
+static void write_level(struct mstx_writer *w)
+{
+    begin_level(w);
+    for (size_t i = 0; i < w->levels.ev.n; i += MSTX_CHUNK_MAX) {
+        size_t left = w->levels.ev.n - i;
+        write_chunk(w, &w->levels.ev.p[i],
+                    (uint32_t)(left < MSTX_CHUNK_MAX ? left : MSTX_CHUNK_MAX));
+    }
+    end_level(w, w->levels.shift);
+}
+
+static void write_levels(struct mstx_writer *w)
+{
+    bool more = mstx__levels_finish(&w->levels);
+    while (more && w->err.rc == MS_OK) {
+        write_level(w);
+        more = mstx__levels_up(&w->levels);
+    }
+    mstx__levels_clear(&w->levels);
+}
+
+/* ---- tracks ----------------------------------------------------------------- */
+
+void mstx__writer_track_begin(struct mstx_writer *w, const struct mstx_track_row *t)
+{
+    w->track = *t;
+    w->tracks++;
+    w->track_events = 0;
+    w->track_start = INT64_MAX;
+    w->track_end = INT64_MIN;
+    w->rows = 0;
+    w->row_end.n = 0;
+    w->n = 0;
+    begin_level(w);
+}
+
+/* The first row that is free when the event starts. */
+static uint16_t row_for(struct mstx_writer *w, const struct mstx_event *e)
+{
+    size_t row = 0;
+    while (row < w->row_end.n && w->row_end.p[row] > e->start_ns && row + 1 < ROWS_MAX)
+        row++;
+    int64_t end = e->start_ns + e->dur_ns;
+    if (row < w->row_end.n) {
+        w->row_end.p[row] = end > w->row_end.p[row] ? end : w->row_end.p[row];
+        return (uint16_t)row;
+    }
+    int64_t *slot = ms_vec_push(&w->row_end);
+    if (slot == NULL)
+        fail_memory(w);
+    else
+        *slot = end;
+    return (uint16_t)row;
+}
+
+static void flush(struct mstx_writer *w)
+{
+    if (w->n != 0)
+        write_chunk(w, w->buffer, w->n);
+    w->n = 0;
+}
+
+void mstx__writer_event(struct mstx_writer *w, struct mstx_event *ev)
+{
+    if (w->err.rc != MS_OK)
+        return;
+    if (!w->track.has_rows)
+        ev->depth = row_for(w, ev);
+    w->buffer[w->n++] = *ev;
+    count_name(w, ev);
+    if (!mstx__levels_add(&w->levels, ev))
+        fail_memory(w);
+    int64_t end = ev->start_ns + ev->dur_ns;
+    w->track_start = ev->start_ns < w->track_start ? ev->start_ns : w->track_start;
+    w->track_end = end > w->track_end ? end : w->track_end;
+    w->rows = ev->depth >= w->rows ? ev->depth + 1u : w->rows;
+    w->track_events++;
+    if (w->n == MSTX_CHUNK_MAX)
+        flush(w);
+}
+
+static void add_track(struct mstx_writer *w)
+{
+    const struct mstx_track_row *t = &w->track;
+    struct ms_stmt *st = w->add_track;
+    ms_stmt_i64(st, 1, w->tracks);
+    ms_stmt_i64(st, 2, t->process);
+    ms_stmt_i64(st, 3, t->kind);
+    ms_stmt_i64(st, 4, t->tid);
+    ms_stmt_str(st, 5, t->domain);
+    ms_stmt_str(st, 6, t->name);
+    ms_stmt_str(st, 7, t->unit);
+    ms_stmt_i64(st, 8, (int64_t)w->track_events);
+    ms_stmt_i64(st, 9, w->rows);
+    ms_stmt_i64(st, 10, w->track_start);
+    ms_stmt_i64(st, 11, w->track_end);
+    run(w, st);
+}
+
+void mstx__writer_track_end(struct mstx_writer *w)
+{
+    flush(w);
+    if (w->track_events == 0) {
+        w->tracks--;
+        return;
+    }
+    end_level(w, 0);
+    write_levels(w);
+    write_names(w);
+    add_track(w);
+    if (w->events == 0 || w->track_start < w->start)
+        w->start = w->track_start;
+    if (w->events == 0 || w->track_end > w->end)
+        w->end = w->track_end;
+    w->events += w->track_events;
+}
+
+static int by_start(const void *pa, const void *pb)
+{
+    const struct mstx_event *a = pa, *b = pb;
+    if (a->start_ns != b->start_ns)
+        return a->start_ns < b->start_ns ? -1 : 1;
+    return a->dur_ns > b->dur_ns ? -1 : a->dur_ns < b->dur_ns;
+}
+
+void mstx__writer_track(struct mstx_writer *w, const struct mstx_track_row *t, mstx_events *ev)
+{
+    if (ev->n != 0)
+        qsort(ev->p, ev->n, sizeof *ev->p, by_start);
+    mstx__writer_track_begin(w, t);
+    for (size_t i = 0; i < ev->n; i++)
+        mstx__writer_event(w, &ev->p[i]);
+    mstx__writer_track_end(w);
+}
+
+/* ---- the rest --------------------------------------------------------------- */
+
+uint32_t mstx__writer_process_id(struct mstx_writer *w)
+{
+    return ++w->processes;
+}
+
+void mstx__writer_process(struct mstx_writer *w, uint32_t id, const struct mstx_process_row *p)
+{
+    struct ms_stmt *st = NULL;
+    if (w->err.rc != MS_OK ||
+        ms_store_prepare(w->store, &st,
+                         "INSERT INTO processes VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                         &w->err) != MS_OK)
+        return;
+    const struct ms_str text[] = {p->name, p->dir, p->tool, p->state};
+    const int64_t number[] = {p->start_ns,
+                              p->end_ns,
+                              (int64_t)p->records,
+                              (int64_t)p->events,
+                              (int64_t)p->unfinished,
+                              (int64_t)p->dropped,
+                              p->cost_ns};
+    ms_stmt_i64(st, 1, id);
+    ms_stmt_i64(st, 2, p->rank);
+    ms_stmt_str(st, 3, p->host);
+    ms_stmt_i64(st, 4, p->pid);
+    ms_stmt_i64(st, 5, p->ppid);
+    for (int i = 0; i < 4; i++)
+        ms_stmt_str(st, 6 + i, text[i]);
+    for (int i = 0; i < 7; i++)
+        ms_stmt_i64(st, 10 + i, number[i]);
+    run(w, st);
+    ms_stmt_free(st);
+}
+
+/* Two texts into a table of two columns. */
+static void add_pair(struct mstx_writer *w, const char *sql, const char *a, const char *b)
+{
+    struct ms_stmt *st = NULL;
+    if (w->err.rc != MS_OK || ms_store_prepare(w->store, &st, sql, &w->err) != MS_OK)
+        return;
+    ms_stmt_str(st, 1, ms_str_of(a));
+    ms_stmt_str(st, 2, ms_str_of(b));
+    run(w, st);
+    ms_stmt_free(st);
+}
+
+void mstx__writer_problem(struct mstx_writer *w, const char *file, const char *text)
+{
+    w->problems++;
+    add_pair(w, "INSERT INTO problems VALUES(?,?)", file, text);
+}
+
+void mstx__writer_meta(struct mstx_writer *w, const char *key, const char *value)
+{
+    add_pair(w, "INSERT OR REPLACE INTO meta VALUES(?,?)", key, value);
+}
+
+void mstx__writer_totals(const struct mstx_writer *w, struct mstx_import_result *r)
+{
+    r->tracks = w->tracks;
+    r->processes = w->processes;
+    r->events = w->events;
+    r->problems = w->problems;
+    r->start_ns = w->start;
+    r->end_ns = w->end;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_write: makes a run.db: strings, processes, tracks with their chunks and
+ * levels, and what was wrong.  The schema is in tl_schema.h and msprobe-run.db(5).
+ * Only mstx/tl_*.c include this.
+ */
+#ifndef MSTX_TL_WRITE_H
+#define MSTX_TL_WRITE_H
+
+#include "mstx/timeline.h"
+
+#include "probe/base/store.h"
+
+struct mstx_writer;
+
+/* Everything lands in a temporary file until commit.  A failure is kept: later calls do nothing and
+ * commit reports it, so most calls return nothing. */
+enum ms_rc mstx__writer_new(struct mstx_writer **w, const char *path,
+                            struct ms_err *err) MS_MUST_USE;
+/* For what has no call here. */
+struct ms_store *mstx__writer_store(struct mstx_writer *w);
+/* Has something failed? */
+bool mstx__writer_bad(const struct mstx_writer *w);
+/* Keep a failure from outside. */
+void mstx__writer_fail(struct mstx_writer *w, const struct ms_err *err);
+/* Frees w in any case. */
+enum ms_rc mstx__writer_commit(struct mstx_writer *w, struct ms_err *err) MS_MUST_USE;
+void mstx__writer_abort(struct mstx_writer *w);
+
+/* Id of a text, 0 for an empty one; the text is copied. */
+uint32_t mstx__writer_text(struct mstx_writer *w, struct ms_str text);
+struct ms_str mstx__writer_text_of(const struct mstx_writer *w, uint32_t id);
+
+struct mstx_process_row {
+    int32_t rank;
+    uint32_t pid, ppid;
+    struct ms_str host, name, dir, tool, state;
+    int64_t start_ns, end_ns;
+    uint64_t records, events, unfinished, dropped;
+    int64_t cost_ns; /* what recording took, by the measured cost of a clock reading; 0: unknown */
+};
+/* Ids of processes and tracks count from 1. */
+uint32_t mstx__writer_process_id(struct mstx_writer *w);
+void mstx__writer_process(struct mstx_writer *w, uint32_t id, const struct mstx_process_row *p);
+
+/* One track at a time: begin, its events in order of their start, end.  The writer finds a free row
+ * for each event unless has_rows says that they have theirs, joins levels and keeps statistics of names.
+ * A track without events leaves nothing. */
+struct mstx_track_row {
+    uint32_t process;
+    enum mstx_track_kind kind;
+    uint32_t tid;
+    struct ms_str domain, name, unit;
+    bool has_rows;
+};
+void mstx__writer_track_begin(struct mstx_writer *w, const struct mstx_track_row *t);
+void mstx__writer_event(struct mstx_writer *w, struct mstx_event *ev);
+void mstx__writer_track_end(struct mstx_writer *w);
+/* Sort the events by start, the longer first, and write them as a track. */
+void mstx__writer_track(struct mstx_writer *w, const struct mstx_track_row *t, mstx_events *ev);
+
+void mstx__writer_problem(struct mstx_writer *w, const char *file, const char *text);
+void mstx__writer_meta(struct mstx_writer *w, const char *key, const char *value);
+/* So far: tracks, events, first start, last end, problems. */
+void mstx__writer_totals(const struct mstx_writer *w, struct mstx_import_result *r);
+
+#endif

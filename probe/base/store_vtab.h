@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * store_vtab: a table of SQL whose rows come from a program's own functions.
+ * Read-only; one scan is: open, start, row after row, close.
+ */
+#ifndef PROBE_BASE_STORE_VTAB_H
+#define PROBE_BASE_STORE_VTAB_H
+
+#include "probe/base/store.h"
+
+/* What a query asks of a column that the table can use to skip rows.  SQLite checks every row again,
+ * so a table may give more than was asked for. */
+enum ms_bound_op { MS_BOUND_EQ, MS_BOUND_GE, MS_BOUND_LE };
+struct ms_bound {
+    int column;
+    enum ms_bound_op op;
+    int64_t value;
+};
+
+struct ms_value {
+    enum { MS_VALUE_NULL, MS_VALUE_INT, MS_VALUE_REAL, MS_VALUE_TEXT } type;
+    int64_t i;
+    double f;
+    struct ms_str s; /* copied by SQLite */
+};
+
+struct ms_table {
+    const char *name;
+    const char *columns; /* "track INTEGER, name TEXT, ..." */
+    uint32_t usable;     /* bit for each column whose bounds are of use */
+    enum ms_rc (*open)(void *ctx, void **cursor, struct ms_err *err);
+    void (*close)(void *cursor);
+    /* Begin a scan and go to its first row. */
+    enum ms_rc (*start)(void *cursor, const struct ms_bound *bound, int n, struct ms_err *err);
+    enum ms_rc (*next)(void *cursor, struct ms_err *err);
+    bool (*at_end)(const void *cursor);
+    void (*column)(void *cursor, int column, struct ms_value *out);
+};
+
+/* Make the table known to the queries of this handle.  t and ctx must outlive it. */
+enum ms_rc ms_store_add_table(struct ms_store *s, const struct ms_table *t, void *ctx,
+                              struct ms_err *err) MS_MUST_USE;
+
+#endif
