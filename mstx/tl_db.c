@@ -107,6 +107,35 @@ bool mstx_db_is_stale(const char *path, const char *db)
 
 /* ---- making ----------------------------------------------------------------- */
 
+bool mstx__is_sqlite(const char *path)
+{
+    struct ms_file f;
+    const struct ms_str magic = MS_STR("SQLite format 3");
+    if (ms_file_map(&f, path, SIZE_MAX, NULL) != MS_OK)
+        return false;
+    bool is = f.n > magic.n && memcmp(f.p, magic.p, magic.n) == 0;
+    ms_file_unmap(&f);
+    return is;
+}
+
+static enum ms_rc import_file(const char *path, const char *db, struct mstx_import_result *result,
+                              struct ms_err *err)
+{
+    struct mstx_writer *w;
+    *result = (struct mstx_import_result){0};
+    MS_TRY(mstx__writer_new(&w, db, err));
+    mstx__writer_meta(w, "path", path);
+    mstx__import_source(w, path);
+    enum ms_rc rc = mstx__is_sqlite(path) ? mstx__import_ascend(path, w, result, err)
+                                          : mstx__import_chrome(path, w, result, err);
+    if (rc != MS_OK) {
+        mstx__writer_abort(w);
+        return rc;
+    }
+    mstx__writer_totals(w, result);
+    return mstx__writer_commit(w, err);
+}
+
 /* What the first screen of a viewer shows is found once, here. */
 static enum ms_rc add_findings(const char *db, struct ms_err *err)
 {
@@ -131,9 +160,10 @@ enum ms_rc mstx_import(const char *path, const char *db, struct mstx_import_resu
         MS_TRY(mstx__import_capture(path, db, result, err));
         break;
     case MS_KIND_FILE:
-        return ms_fail(err, MS_E_ARG, "%s: is a file, expected the directory of a run", path);
+        MS_TRY(import_file(path, db, result, err));
+        break;
     default:
-        return ms_fail(err, MS_E_NOTFOUND, "%s: there is no such directory", path);
+        return ms_fail(err, MS_E_NOTFOUND, "%s: there is no such file or directory", path);
     }
     MS_TRY(add_findings(db, err));
     result->bytes = stat(db, &st) == 0 ? (uint64_t)st.st_size : 0;

@@ -10,8 +10,15 @@
 /* A run directory. */
 enum ms_rc mstx__import_capture(const char *dir, const char *db, struct mstx_import_result *result,
                                 struct ms_err *err) MS_MUST_USE;
+/* A Chrome trace, or a database of Ascend's profilers, into an open writer. */
+enum ms_rc mstx__import_chrome(const char *path, struct mstx_writer *w,
+                               struct mstx_import_result *result, struct ms_err *err) MS_MUST_USE;
+enum ms_rc mstx__import_ascend(const char *path, struct mstx_writer *w,
+                               struct mstx_import_result *result, struct ms_err *err) MS_MUST_USE;
 /* Open a database whatever its name. */
 enum ms_rc mstx__tl_open_db(struct mstx_tl **tl, const char *db, struct ms_err *err) MS_MUST_USE;
+/* Does the file begin like an SQLite database? */
+bool mstx__is_sqlite(const char *path);
 /* Remember a file by its size and time, so that a change makes the database stale. */
 void mstx__import_source(struct mstx_writer *w, const char *path);
 

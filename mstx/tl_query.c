@@ -204,8 +204,13 @@ enum ms_rc mstx__tl_open_db(struct mstx_tl **out, const char *path, struct ms_er
 enum ms_rc mstx_tl_open(struct mstx_tl **tl, const char *path, struct ms_err *err)
 {
     *tl = NULL;
-    if (ms_path_kind(path) == MS_KIND_FILE && ms_str_is(ms_path_base(path), MSTX_DB_NAME))
+    bool is_named_so = ms_str_is(ms_path_base(path), MSTX_DB_NAME);
+    if (ms_path_kind(path) == MS_KIND_FILE && is_named_so)
         return mstx__tl_open_db(tl, path, err);
+    /* A run.db under another name, or a foreign database. */
+    if (ms_path_kind(path) == MS_KIND_FILE && mstx__is_sqlite(path) &&
+        mstx__tl_open_db(tl, path, NULL) == MS_OK)
+        return MS_OK;
     char *db;
     MS_TRY(mstx_db_prepare(path, &db, err));
     enum ms_rc rc = mstx__tl_open_db(tl, db, err);

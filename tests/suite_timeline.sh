@@ -122,6 +122,41 @@ json_sql() {
 }
 check "SQL gives JSON" json_sql
 
+# What was exported comes back by import, and goes out again the same.
+for f in chrome trace-view; do
+    again() {
+        cp "$tmp/out.$f" "$tmp/in.$f.json" &&
+            "$msprobe" export -f $f -o "$tmp/again.$f" "$tmp/in.$f.json" &&
+            $PYTHON tests/check_export.py $f "$tmp/again.$f" "$tmp/truth.json"
+    }
+    check "$f is read back whole" again
+done
+again_db() {
+    cp "$tmp/all.db" "$tmp/in.db" && "$msprobe" import "$tmp/in.db" &&
+        "$msprobe" export -f ascend-db -o "$tmp/again.db" "$tmp/in.db" &&
+        $PYTHON tests/check_export.py ascend-db "$tmp/again.db" "$tmp/truth.json"
+}
+check "ascend-db is read back whole" again_db
+cat >"$tmp/other.json" <<'JSON'
+[{"name":"outer","ph":"B","pid":"p","tid":1,"ts":1.5,"cat":"x"},
+ {"name":"inner","ph":"X","pid":"p","tid":1,"ts":2,"dur":1e0,"args":{"k":[1,{"a":null}]}},
+ {"name":"wave","ph":"C","pid":"p","tid":1,"ts":2.25,"args":{"v":0.5}},
+ {"ph":"s","id":1,"pid":"p","tid":1,"ts":2,"name":"flow"},
+ {"name":"outer","ph":"E","pid":"p","tid":1,"ts":9},
+ {"name":"left open","ph":"B","pid":"p","tid":1,"ts":9.5},
+ {"name":
+JSON
+other() {
+    [ "$("$msprobe" sql "$tmp/other.json" "SELECT name, start_ns, dur_ns, depth, args, value,
+        unfinished FROM events ORDER BY track, start_ns" | tail -n +2)" = \
+        "$(printf '%s\n' 'outer	1500	7500	0			0' \
+            'inner	2000	1000	1	{"k":[1,{"a":null}]}		0' \
+            'left open	9500	0	0			1' 'wave	2250	0	0		0.5	0')" ] &&
+        says 'is cut off' "$msprobe" report "$tmp/other.json"
+}
+check "a Chrome trace of others, cut off, is read" other
+check "a file that is no trace is refused" says 'byte' "$msprobe" import tests/suite_timeline.sh
+
 read_only() {
     cp -r "$run" "$tmp/ro" && rm -f "$tmp/ro/run.db" && chmod -R a-w "$tmp/ro" || return 1
     TMPDIR=$tmp says 'step 8 of rank 1' "$msprobe" report "$tmp/ro"

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_from_ascend: a database of Ascend's profilers becomes a run.db.
+ *
+ * Each table of events is one query that gives rows of one form: process, thread,
+ * domain, name of the track, and the event.  Rows come in the order of tracks, so
+ * one track at a time is gathered and written.
+ */
+#include "mstx/tl_import.h"
+
+#include "probe/base/mem.h"
+#include "probe/base/store.h"
+
+#include <stdio.h>
+
+/* Columns: pid, tid, domain, track name, is it a range (2) or push/pop (1) or mark (0), name, start,
+ * end, thread that ended it if another; by the first four and start. */
+static const struct source {
+    const char *table;
+    const char *sql;
+} sources[] = {
+    {"MSTX_EVENTS",
+     "SELECT globalTid >> 32, globalTid & 4294967295, d.value, '', eventType % 3, m.value,"
+     " startNs, endNs, nullif(endGlobalTid, globalTid) & 4294967295 FROM MSTX_EVENTS LEFT JOIN "
+     "STRING_IDS m ON m.id = message"
+     " LEFT JOIN STRING_IDS d ON d.id = domainId ORDER BY 1, 2, domainId, 7"},
+    {"PYTORCH_API", "SELECT globalTid >> 32, globalTid & 4294967295, 'PyTorch', '', 2, n.value,"
+                    " CAST(startNs AS INTEGER), CAST(endNs AS INTEGER), NULL FROM PYTORCH_API"
+                    " LEFT JOIN STRING_IDS n ON n.id = name ORDER BY 1, 2, 7"},
+    {"CANN_API",
+     "SELECT globalTid >> 32, globalTid & 4294967295, 'CANN', '', 2, n.value, startNs, endNs, NULL"
+     " FROM CANN_API LEFT JOIN STRING_IDS n ON n.id = name ORDER BY 1, 2, 7"},
+    {"TASK", "SELECT (SELECT min(globalPid) FROM TASK), streamId, 'device ' || deviceId,"
+             " 'Stream ' || streamId, 2, n.value, startNs, endNs, NULL FROM TASK"
+             " LEFT JOIN STRING_IDS n ON n.id = taskType ORDER BY 1, deviceId, streamId, 7"},
+    {"COMMUNICATION_OP",
+     "SELECT 0, 0, 'communication', g.value, 2, n.value, startNs, endNs, NULL FROM COMMUNICATION_OP"
+     " LEFT JOIN STRING_IDS n ON n.id = opName LEFT JOIN STRING_IDS g ON g.id = groupName"
+     " ORDER BY groupName, 7"},
+};
+
+struct reader {
+    struct ms_store *store;
+    struct mstx_writer *w;
+    MS_VEC(int64_t) pid; /* index + 1 is the id of the process */
+    int32_t rank;
+    /* the track being gathered */
+    struct mstx_track_row row;
+    struct ms_buf domain, name;
+    mstx_events ev;
+    uint64_t bad; /* rows whose times make no sense */
+};
+
+static enum ms_rc fail_memory(struct ms_err *err)
+{
+    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+}
+
+static enum ms_rc has_table(struct ms_store *s, const char *name, bool *has, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    MS_TRY(ms_store_prepare(s, &st, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?",
+                            err));
+    ms_stmt_str(st, 1, ms_str_of(name));
+    enum ms_rc rc = ms_stmt_step(st, has, err);
+    ms_stmt_free(st);
+    return rc;
+}
+
+/* pid 0 comes from tables that do not tell: the first process has these. */
+static bool process_of(struct reader *r, int64_t pid, uint32_t *id)
+{
+    for (size_t i = 0; i < r->pid.n; i++) {
+        if (r->pid.p[i] == pid || pid == 0) {
+            *id = (uint32_t)i + 1;
+            return true;
+        }
+    }
+    int64_t *slot = ms_vec_push(&r->pid);
+    if (slot == NULL)
+        return false;
+    *slot = pid;
+    *id = mstx__writer_process_id(r->w);
+    return true;
+}
+
+static void finish_track(struct reader *r)
+{
+    r->row.domain = ms_buf_slice(&r->domain);
+    r->row.name = ms_buf_slice(&r->name);
+    if (r->ev.n != 0)
+        mstx__writer_track(r->w, &r->row, &r->ev);
+    r->ev.n = 0;
+}
+
+static bool set_text(struct ms_buf *b, struct ms_str s)
+{
+    ms_buf_clear(b);
+    ms_buf_str(b, s);
+    return b->bad == MS_OK;
+}
+
+static bool same_track(const struct reader *r, uint32_t process, uint32_t tid, struct ms_str domain,
+                       struct ms_str name)
+{
+    return r->row.process == process && r->row.tid == tid &&
+           ms_str_eq(ms_buf_slice(&r->domain), domain) && ms_str_eq(ms_buf_slice(&r->name), name);
+}
+
+static bool take_row(struct reader *r, struct ms_stmt *st)
+{
+    uint32_t process, tid = (uint32_t)ms_stmt_get_i64(st, 1);
+    struct ms_str domain = ms_stmt_get_str(st, 2), name = ms_stmt_get_str(st, 3);
+    static const uint8_t kinds[] = {MSTX_EV_MARK, MSTX_EV_PUSHPOP, MSTX_EV_RANGE};
+    int64_t start = ms_stmt_get_i64(st, 6), end = ms_stmt_get_i64(st, 7);
+    const int64_t most = INT64_C(1) << 62;
+    int64_t kind = ms_stmt_get_i64(st, 4);
+    if (start < 0 || end < start || end >= most || kind < 0 || kind > 2) {
+        r->bad++;
+        return true;
+    }
+    if (!process_of(r, ms_stmt_get_i64(st, 0), &process))
+        return false;
+    if (!same_track(r, process, tid, domain, name)) {
+        finish_track(r);
+        r->row = (struct mstx_track_row){.process = process, .tid = tid, .unit = MS_STR("")};
+        if (!set_text(&r->domain, domain) || !set_text(&r->name, name))
+            return false;
+    }
+    struct ms_str text = ms_stmt_get_str(st, 5);
+    struct mstx_event *e = ms_vec_push(&r->ev);
+    if (e == NULL)
+        return false;
+    *e = (struct mstx_event){.start_ns = start,
+                             .dur_ns = end - start,
+                             .name =
+                                 mstx__writer_text(r->w, text.n != 0 ? text : MS_STR("(no name)")),
+                             .count = 1,
+                             .end_tid = (uint32_t)ms_stmt_get_i64(st, 8),
+                             .kind = kinds[kind]};
+    e->flags = e->end_tid != 0 ? MSTX_EVF_OTHER_THREAD : 0;
+    return true;
+}
+
+static enum ms_rc read_source(struct reader *r, const struct source *s, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more;
+    MS_TRY(ms_store_prepare(r->store, &st, s->sql, err));
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    while (rc == MS_OK && more) {
+        rc = take_row(r, st) ? ms_stmt_step(st, &more, err) : fail_memory(err);
+    }
+    ms_stmt_free(st);
+    finish_track(r);
+    r->row = (struct mstx_track_row){0};
+    return rc;
+}
+
+static void find_rank(struct reader *r)
+{
+    struct ms_stmt *st;
+    bool more;
+    r->rank = -1;
+    if (ms_store_prepare(r->store, &st, "SELECT min(rankId) FROM RANK_DEVICE_MAP", NULL) != MS_OK)
+        return;
+    if (ms_stmt_step(st, &more, NULL) == MS_OK && more && !ms_stmt_is_null(st, 0)) {
+        int64_t rank = ms_stmt_get_i64(st, 0);
+        r->rank = rank >= 0 && rank <= INT32_MAX ? (int32_t)rank : -1;
+    }
+    ms_stmt_free(st);
+}
+
+static void write_processes(struct reader *r)
+{
+    struct mstx_import_result t = {0};
+    mstx__writer_totals(r->w, &t);
+    for (size_t i = 0; i < r->pid.n; i++) {
+        const struct mstx_process_row row = {.rank = r->rank,
+                                             .pid = (uint32_t)r->pid.p[i],
+                                             .host = MS_STR(""),
+                                             .name = MS_STR(""),
+                                             .dir = MS_STR(""),
+                                             .tool = MS_STR("Ascend profiler"),
+                                             .state = MS_STR("finished"),
+                                             .start_ns = t.start_ns,
+                                             .end_ns = t.end_ns,
+                                             .events = i == 0 ? t.events : 0};
+        mstx__writer_process(r->w, (uint32_t)i + 1, &row);
+    }
+}
+
+static enum ms_rc read_all(struct reader *r, const char *path, struct ms_err *err)
+{
+    bool has, any = false;
+    MS_TRY(has_table(r->store, "STRING_IDS", &has, err));
+    for (size_t i = 0; has && i < sizeof sources / sizeof *sources; i++) {
+        bool there;
+        MS_TRY(has_table(r->store, sources[i].table, &there, err));
+        if (there)
+            MS_TRY(read_source(r, &sources[i], err));
+        any |= there;
+    }
+    if (!any)
+        return ms_fail(err, MS_E_FORMAT, "%s: has none of the tables of an Ascend profiler", path);
+    if (r->bad != 0) {
+        char text[96];
+        snprintf(text, sizeof text, "%llu rows have times that make no sense",
+                 (unsigned long long)r->bad);
+        mstx__writer_problem(r->w, path, text);
+    }
+    find_rank(r);
+    write_processes(r);
+    return MS_OK;
+}
+
+enum ms_rc mstx__import_ascend(const char *path, struct mstx_writer *w,
+                               struct mstx_import_result *result, struct ms_err *err)
+{
+    struct reader r = {.w = w, .domain = {.max = 1 << 24}, .name = {.max = 1 << 24}};
+    MS_TRY(ms_store_open(&r.store, path, err));
+    enum ms_rc rc = read_all(&r, path, err);
+    ms_store_close(r.store);
+    ms_vec_free(&r.pid);
+    ms_vec_free(&r.ev);
+    ms_buf_free(&r.domain);
+    ms_buf_free(&r.name);
+    result->files = 1;
+    return rc;
+}
