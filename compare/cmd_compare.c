@@ -113,6 +113,19 @@ static char *stem_of(const struct job *j, const struct cmp *c, const struct cmp_
     return stem;
 }
 
+/* DIR/FOLDER/data_mapping_rank0_20260814102107.yaml */
+static enum ms_rc write_mapping(const struct job *j, const struct cmp *c,
+                                const struct cmp_couple *couple, struct cmp_files *files,
+                                struct ms_err *err)
+{
+    struct ms_buf b = {.max = 1 << 16};
+    ms_buf_printf(&b, "%s/%s%sdata_mapping%s_%s.yaml", output_of(j), couple->folder,
+                  couple->folder[0] != 0 ? "/" : "", couple->suffix, j->stamp);
+    enum ms_rc rc = cmp_write_mapping(c, ms_buf_z(&b), files, err);
+    ms_buf_free(&b);
+    return rc;
+}
+
 static enum ms_rc write_files(struct job *j, const struct cmp *c, const struct cmp_couple *couple,
                               struct cmp_result *r, struct ms_err *err)
 {
@@ -122,6 +135,8 @@ static enum ms_rc write_files(struct job *j, const struct cmp *c, const struct c
     enum ms_rc rc = j->args.xlsx ? cmp_write_xlsx(c, stem, &r->sum, &r->files, err)
                                  : cmp_write_csv(c, stem, j->pool, &r->sum, &r->files, err);
     ms_free(stem);
+    if (rc == MS_OK && j->conf.layer.on && cmp_maps_layers(c))
+        rc = write_mapping(j, c, couple, &r->files, err);
     return rc;
 }
 
