@@ -104,7 +104,7 @@ static enum ms_rc fill(struct cmp *c, const char *target, const char *golden, st
     cmp__side_columns(&c->b);
     enum ms_rc rc = cmp__align(c, err);
     ms_span_end(&span);
-    return rc;
+    return rc == MS_OK && c->conf.data_mapping != NULL ? cmp__check_names(c, err) : rc;
 }
 
 enum ms_rc cmp_open(struct cmp **out, const struct cmp_conf *conf, const char *target,
@@ -132,6 +132,7 @@ void cmp_close(struct cmp *c)
     cmp__side_free(&c->b);
     if (c->has_stack)
         probe_stacks_close(&c->stacks);
+    cmp__pairs_free(&c->row_map);
     ms_vec_free(&c->pairs);
     ms_vec_free(&c->groups);
     ms_vec_free(&c->figures);
@@ -182,6 +183,10 @@ enum cmp_compat cmp_compat(const struct cmp *c)
 bool cmp_has_stack(const struct cmp *c)
 {
     return c->has_stack;
+}
+bool cmp_maps_layers(const struct cmp *c)
+{
+    return c->conf.layer.on && c->row_map.arena != NULL;
 }
 bool cmp_is_debug(const struct cmp *c)
 {

@@ -163,6 +163,8 @@ enum ms_rc cmp_measure(struct cmp *c, struct ms_pool *pool, struct ms_err *err) 
 enum probe_mode cmp_mode(const struct cmp *c);
 enum cmp_compat cmp_compat(const struct cmp *c);
 bool cmp_has_stack(const struct cmp *c);
+/* Was a layer mapping used?  (Strictly it is for MindSpore alone.) */
+bool cmp_maps_layers(const struct cmp *c);
 bool cmp_is_debug(const struct cmp *c);
 const struct probe_dump *cmp_dump(const struct cmp *c, bool golden);
 /* What was odd about the mapping files, for people: one line each. */
