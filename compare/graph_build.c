@@ -9,7 +9,8 @@
  */
 #include "compare/graph_int.h"
 
-#include "probe/base/log.h"
+#include <limits.h>
+#include <stdlib.h>
 
 #define ROOT_NAME MS_STR("DefaultModel")
 
@@ -343,11 +344,24 @@ static enum ms_rc read_stacks(struct graph__tree *g, struct ms_err *err)
     return rc;
 }
 
+/* Readers of the database may sit in another directory. */
+static enum ms_rc find_data(struct graph__tree *g, struct ms_err *err)
+{
+    char full[PATH_MAX];
+    if (g->side.dump->mode != PROBE_MODE_TENSOR)
+        return MS_OK;
+    if (realpath(g->dir, full) == NULL)
+        return ms_fail_sys(err, "%s", g->dir);
+    g->data_dir = ms_path_join(full, "dump_tensor_data");
+    return g->data_dir != NULL ? MS_OK : cmp__no_memory(err);
+}
+
 static enum ms_rc open_tree(struct graph__tree *g, struct ms_pool *pool, struct ms_err *err)
 {
     struct builder b = {.g = g, .name.max = NAME_MAX_BYTES, .other.max = NAME_MAX_BYTES};
     MS_TRY(read_construct(g, err));
     MS_TRY(read_dump(g, pool, err));
+    MS_TRY(find_data(g, err));
     MS_TRY(read_stacks(g, err));
     enum ms_rc rc = build(&b, err);
     ms_free(b.up);
@@ -376,5 +390,6 @@ void graph__close(struct graph__tree *g)
     ms_vec_free(&g->nodes);
     ms_vec_free(&g->order);
     ms_free(g->dir);
+    ms_free(g->data_dir);
     *g = (struct graph__tree){.built.file.p = "", .stacks.file.p = ""};
 }

@@ -190,14 +190,17 @@ static enum ms_rc add_stack(struct graph__db *db, struct ms_str list, uint32_t *
     return ms_stmt_run(db->stack, err);
 }
 
+/* The stack of a backward node whose forward node is nowhere. */
+static const char lost[] = "[\"The dump has no forward node that this backward node belongs to.\"]";
+static const char lost_official[] = "[\"This backward node cannot find the forward node and cannot "
+                                    "retrieve stack information.\"]";
+
 static enum ms_rc stack_row(struct graph__db *db, uint32_t stack, uint32_t *row, struct ms_err *err)
 {
     if (stack == GRAPH_STACK_EMPTY)
         return add_stack(db, MS_STR("[]"), row, err);
     if (stack == GRAPH_STACK_NO_FORWARD)
-        return add_stack(
-            db, MS_STR("[\"This backward node cannot find the forward node it belongs to.\"]"), row,
-            err);
+        return add_stack(db, ms_str_of(db->conf->strict ? lost_official : lost), row, err);
     if (db->stack_known.p[stack] == GRAPH_NO)
         MS_TRY(add_stack(db, db->g->stacks.frames.p[stack], &db->stack_known.p[stack], err));
     *row = db->stack_known.p[stack];
@@ -275,8 +278,7 @@ static enum ms_rc store_node(struct graph__db *db, const struct chunk *c, uint32
     ms_stmt_str(db->node, 6, n->parent != GRAPH_NO ? graph__name(db->g, n->parent) : MS_STR(""));
     ms_stmt_str(db->node, 12, ms_buf_slice(&db->stack_id));
     ms_stmt_str(db->node, 16, db->place.golden ? MS_STR("Bench") : MS_STR("NPU"));
-    ms_stmt_str(db->node, 17,
-                db->g->data_dir.p != NULL ? ms_buf_slice(&db->g->data_dir) : MS_STR_NONE);
+    ms_stmt_str(db->node, 17, db->g->data_dir != NULL ? ms_str_of(db->g->data_dir) : MS_STR_NONE);
     ms_stmt_i64(db->node, 20, ms_str_starts(name, MS_STR("Distributed")));
     bind_texts(db, c, i);
     bind_numbers(db, c->first + i, n);

@@ -47,7 +47,7 @@ struct graph__tree {
     uint32_t root;
     uint32_t micro_steps;
     MS_VEC(uint32_t) order;     /* children before parents, the root last */
-    struct ms_buf data_dir;     /* where its tensor files are; empty when it has none */
+    char *data_dir;             /* where its tensor files are; NULL when it has none */
     uint32_t detached, dropped; /* subtrees without a way to the root; gradients without a place */
 };
 

@@ -113,6 +113,14 @@ static void put_text(struct ms_buf *out, struct ms_str s)
         put_inside(out, s);
 }
 
+/* A figure of Python's, which is not rounded. */
+static void put_number_member(struct ms_buf *out, const char *key, struct ms_str text)
+{
+    put_key(out, key);
+    put_inside(out, text);
+    ms_buf_putc(out, '"');
+}
+
 static void put_member(struct ms_buf *out, const char *key, struct ms_str text)
 {
     put_key(out, key);
@@ -227,7 +235,7 @@ static void put_value(struct graph__items *it, struct ms_buf *out, struct ms_jre
 
 /* What a leaf has said for itself, so that it is not added again. */
 struct said {
-    bool data_name, requires_grad, dtype, shape, stat[PROBE_STATS];
+    bool data_name, requires_grad, dtype, shape, md5, stat[PROBE_STATS];
 };
 
 static void note_key(struct said *s, struct ms_str key)
@@ -236,6 +244,7 @@ static void note_key(struct said *s, struct ms_str key)
     case 3:
         s->stat[PROBE_STAT_MAX] |= ms_str_is(key, "Max");
         s->stat[PROBE_STAT_MIN] |= ms_str_is(key, "Min");
+        s->md5 |= ms_str_is(key, "md5");
         break;
     case 4:
         s->stat[PROBE_STAT_MEAN] |= ms_str_is(key, "Mean");
@@ -302,20 +311,26 @@ static void put_members(struct graph__items *it, struct ms_buf *out, struct ms_j
 
 /* What the official parser adds to a leaf. */
 static void put_additions(struct ms_buf *out, const struct cmp_item *item, const struct said *said,
-                          bool scalar)
+                          bool scalar, bool digests)
 {
     if (!said->data_name)
         put_member(out, "data_name", MS_STR("-1"));
     if (!said->requires_grad)
         put_member(out, "requires_grad", MS_STR("null"));
     for (unsigned i = 0; i < PROBE_STATS; i++) {
-        if (!said->stat[i])
+        if (said->stat[i])
+            continue;
+        if (scalar && item->stat[i].kind == CMP_VALUE_NUMBER)
+            put_number_member(out, probe_stat_names[i], item->stat[i].text);
+        else
             put_member(out, probe_stat_names[i], scalar ? item->stat[i].text : MS_STR("null"));
     }
     if (!said->dtype)
         put_member(out, "dtype", item->dtype);
     if (!said->shape)
         put_member(out, "shape", item->shape);
+    if (!said->md5 && digests)
+        put_member(out, "md5", item->md5);
 }
 
 /* ---- figures ---------------------------------------------------------------- */
@@ -334,7 +349,11 @@ static enum ms_rc put_figures(struct graph__items *it, struct ms_buf *out, const
     for (unsigned i = FIRST_FIGURE; i < n; i++) {
         bool side = ms_str_starts(ms_str_of(names[i]), MS_STR("NPU ")) ||
                     ms_str_starts(ms_str_of(names[i]), MS_STR("B"));
-        if (!side && !ms_str_is(ms_str_of(names[i]), "Data_name"))
+        if (side || ms_str_is(ms_str_of(names[i]), "Data_name"))
+            continue;
+        if (cells[i].number || ms_str_ends(ms_str_of(names[i]), MS_STR(" diff")))
+            put_number_member(out, names[i], cells[i].text);
+        else
             put_member(out, names[i], cells[i].text);
     }
     return MS_OK;
@@ -364,10 +383,10 @@ static enum ms_rc put_fields(struct graph__items *it, struct ms_buf *out, const 
     if (ms_jread_next(&r) == MS_J_OBJ)
         put_members(it, out, &r, f, &said);
     if (!f->group)
-        put_additions(out, &row->t, &said, !said.dtype);
+        put_additions(out, &row->t, &said, !said.dtype, f->digests);
     else if (!said.data_name)
         put_member(out, "data_name", MS_STR("-1"));
-    if (f->compared)
+    if (f->compared && !f->group)
         MS_TRY(put_figures(it, out, c, index, err));
     /* Each member begins with ", ": the first stands behind the bracket. */
     if (out->bad == MS_OK && out->n > at + 2) {

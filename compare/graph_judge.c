@@ -84,8 +84,8 @@ enum ms_rc graph__measure(struct graph__pair *p, struct ms_pool *pool, struct ms
     struct cmp *c = &p->cmp;
     c->t = p->t.side;
     c->b = p->b.side;
-    c->t_dir = p->t.dir;
-    c->b_dir = p->b.dir;
+    c->t_dir = p->t.data_dir;
+    c->b_dir = p->b.data_dir;
     c->cross = p->t.side.dump->framework != p->b.side.dump->framework;
     MS_TRY(pair_all(p, err));
     return c->mode == PROBE_MODE_TENSOR ? cmp__measure_tensors(c, pool, err) : MS_OK;
@@ -104,13 +104,39 @@ static enum ms_rc subtract_whole(struct cmp_view *v, const struct cmp_value *n,
     return cmp__keep(v, &d->diff, err);
 }
 
-static enum ms_rc measure(struct cmp_view *v, struct cmp_row *row, struct ms_err *err)
+static bool is_infinite(const struct cmp_value *x)
+{
+    return x->kind == CMP_VALUE_INF || x->kind == CMP_VALUE_NINF;
+}
+
+/* Infinities are numbers here.  The tab behind them kept a spreadsheet from reading them. */
+static void subtract_infinite(const struct cmp_value *n, const struct cmp_value *b, bool strict,
+                              struct cmp_delta *d)
+{
+    double diff = n->v - b->v;
+    double rel = fabs(diff / b->v);
+    if (isnan(diff))
+        d->diff = MS_STR("Nan");
+    else if (diff > 0)
+        d->diff = strict ? MS_STR("inf\t") : MS_STR("inf");
+    else
+        d->diff = strict ? MS_STR("-inf\t") : MS_STR("-inf");
+    d->rel = isnan(rel) ? MS_STR("Nan") : MS_STR("inf%");
+    d->rel_value = rel;
+}
+
+static enum ms_rc measure(const struct graph__pair *p, struct cmp_view *v, struct cmp_row *row,
+                          struct ms_err *err)
 {
     MS_TRY(cmp__measure_stats_old(v, row, err));
     for (unsigned i = 0; i < PROBE_STATS; i++) {
         const struct cmp_value *n = &row->t.stat[i], *b = &row->b.stat[i];
-        if (n->kind != CMP_VALUE_NUMBER || b->kind != CMP_VALUE_NUMBER)
+        bool numbers = (n->kind == CMP_VALUE_NUMBER || is_infinite(n)) &&
+                       (b->kind == CMP_VALUE_NUMBER || is_infinite(b));
+        if (!numbers)
             continue;
+        if (is_infinite(n) || is_infinite(b))
+            subtract_infinite(n, b, cmp__strict(&p->cmp), &row->delta[i]);
         if (b->v == 0) {
             row->delta[i].rel = MS_STR("N/A");
             row->delta[i].rel_value = NAN;
@@ -133,7 +159,19 @@ static enum ms_rc make_row(const struct graph__pair *p, uint32_t i, struct cmp_v
     row->grad_same = ms_str_eq(row->t.requires_grad, row->b.requires_grad);
     if (p->cmp.mode == PROBE_MODE_TENSOR && row->b.present)
         row->fig = p->cmp.figures.p[i];
-    return p->cmp.mode == PROBE_MODE_SUMMARY ? measure(v, row, err) : MS_OK;
+    return p->cmp.mode == PROBE_MODE_SUMMARY ? measure(p, v, row, err) : MS_OK;
+}
+
+/* A target that does not say requires_grad does not disagree with a golden side that does. */
+static void judge_rows(const struct graph__pair *p, struct cmp_view *v)
+{
+    for (size_t i = 0; i < v->rows.n; i++)
+        v->rows.p[i].grad_same |= ms_str_is(v->rows.p[i].t.requires_grad, "N/A");
+    cmp__judge(&p->cmp, v);
+    for (size_t i = 0; i < v->rows.n; i++) {
+        struct cmp_row *row = &v->rows.p[i];
+        row->grad_same = ms_str_eq(row->t.requires_grad, row->b.requires_grad);
+    }
 }
 
 /* ---- states ------------------------------------------------------------------- */
@@ -174,7 +212,7 @@ enum ms_rc graph__judge(const struct graph__pair *p, uint32_t node, struct cmp_v
         return cmp__no_memory(err);
     for (uint32_t i = first; i < end; i++)
         MS_TRY(make_row(p, i, v, err));
-    cmp__judge(&p->cmp, v);
+    judge_rows(p, v);
     *state = worst_of(v);
     if (makes_empty(v->op) && v->rows.n != 0)
         *state = p->cmp.mode == PROBE_MODE_MD5 && p->red_empty ? GRAPH_ERROR : GRAPH_PASS;
@@ -253,8 +291,6 @@ enum ms_rc graph__map_layers(struct graph__pair *p, struct cmp__pairs *names, st
     *names = (struct cmp__pairs){.arena = NULL};
     c->t = p->t.side;
     c->b = p->b.side;
-    c->t_dir = p->t.dir;
-    c->b_dir = p->b.dir;
     c->stacks = p->t.stacks;
     c->has_stack = true;
     c->arena = ms_arena_new(SIZE_MAX);

@@ -312,42 +312,52 @@ static enum ms_rc make_couple(struct run *r, const struct couple *c, struct ms_e
 
 /* ---- the database ------------------------------------------------------------------- */
 
-static void put_numbers(struct ms_buf *out, const struct run *r, bool steps)
+static int by_number(const void *a, const void *b)
 {
-    int64_t last = -1;
-    uint32_t n = 0;
-    ms_buf_putc(out, '[');
-    /* Sorted by step, so ranks of a later step may come again. */
-    for (size_t i = 0; i < r->couples.n; i++) {
-        int64_t x = steps ? r->couples.p[i].step : r->couples.p[i].rank;
-        bool seen = x <= last;
-        for (size_t k = 0; seen && !steps && k < i; k++)
-            seen = r->couples.p[k].rank == x || k + 1 < i;
-        if (seen)
-            continue;
-        ms_buf_printf(out, "%s%lld", n++ != 0 ? ", " : "", (long long)x);
-        last = x;
-    }
-    ms_buf_putc(out, ']');
+    const int64_t *x = a;
+    const int64_t *y = b;
+    return (*x > *y) - (*x < *y);
 }
 
-static enum ms_rc put_config(struct run *r, struct ms_err *err)
+/* Ranks or steps that occur, each once. */
+static enum ms_rc put_numbers(struct ms_buf *out, const struct run *r, bool steps,
+                              struct ms_err *err)
 {
-    struct ms_buf ranks = {.max = 1 << 24}, steps = {.max = 1 << 24};
-    put_numbers(&ranks, r, false);
-    put_numbers(&steps, r, true);
+    int64_t *list = ms_calloc(r->couples.n, sizeof *list);
+    if (list == NULL)
+        return cmp__no_memory(err);
+    for (size_t i = 0; i < r->couples.n; i++)
+        list[i] = steps ? r->couples.p[i].step : r->couples.p[i].rank;
+    qsort(list, r->couples.n, sizeof *list, by_number);
+    ms_buf_putc(out, '[');
+    for (size_t i = 0; i < r->couples.n; i++) {
+        if (i == 0 || list[i] != list[i - 1])
+            ms_buf_printf(out, "%s%lld", i != 0 ? ", " : "", (long long)list[i]);
+    }
+    ms_buf_putc(out, ']');
+    ms_free(list);
+    return ms_buf_check(out, err);
+}
+
+static enum ms_rc put_lists(struct run *r, struct ms_buf *ranks, struct ms_buf *steps,
+                            struct ms_err *err)
+{
+    MS_TRY(put_numbers(ranks, r, false, err));
+    MS_TRY(put_numbers(steps, r, true, err));
     struct graph__config c = {.dual = is_dual(r->conf),
                               .overflow = r->conf->overflow,
                               .strict = r->conf->strict,
                               .mode = r->mode,
                               .micro_steps = r->micro_steps,
-                              .ranks = ms_buf_slice(&ranks),
-                              .steps = ms_buf_slice(&steps)};
-    enum ms_rc rc = ms_buf_check(&ranks, err);
-    if (rc == MS_OK)
-        rc = ms_buf_check(&steps, err);
-    if (rc == MS_OK)
-        rc = graph__db_config(r->db, &c, err);
+                              .ranks = ms_buf_slice(ranks),
+                              .steps = ms_buf_slice(steps)};
+    return graph__db_config(r->db, &c, err);
+}
+
+static enum ms_rc put_config(struct run *r, struct ms_err *err)
+{
+    struct ms_buf ranks = {.max = 1 << 24}, steps = {.max = 1 << 24};
+    enum ms_rc rc = put_lists(r, &ranks, &steps, err);
     ms_buf_free(&ranks);
     ms_buf_free(&steps);
     return rc;
