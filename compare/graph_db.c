@@ -646,7 +646,9 @@ void graph__db_free(struct graph__db *db)
 enum ms_rc graph__db_commit(struct graph__db *db, struct ms_err *err)
 {
     free_statements(db);
-    enum ms_rc rc = ms_store_exec(db->store, GRAPH_SQL_INDEXES, err);
+    enum ms_rc rc = ms_store_exec(db->store, "PRAGMA mmap_size=201326592", err);
+    if (rc == MS_OK)
+        rc = ms_store_exec(db->store, GRAPH_SQL_INDEXES, err);
     if (rc == MS_OK)
         rc = ms_store_exec(db->store, db->conf->strict ? GRAPH_SQL_INDEX6_STRICT : GRAPH_SQL_INDEX6,
                            err);
