@@ -115,6 +115,11 @@ enum ms_rc graph__measure(struct graph__pair *p, struct ms_pool *pool, struct ms
 /* Rows of a target node that has a partner, with figures and verdicts, and its state. */
 enum ms_rc graph__judge(const struct graph__pair *p, uint32_t node, struct cmp_view *v,
                         uint8_t *state, struct ms_err *err);
+/* Differences of a row's statistics. */
+enum ms_rc graph__measure_row(const struct cmp *c, struct cmp_view *v, struct cmp_row *row,
+                              struct ms_err *err);
+/* Verdicts of the view's rows, and the state of the node they belong to (v->op). */
+uint8_t graph__judge_rows(const struct cmp *c, bool red_empty, struct cmp_view *v);
 /* Micro steps of the golden side follow the target's. */
 void graph__share_micro_steps(const struct graph__tree *t, struct graph__tree *b);
 
@@ -135,6 +140,11 @@ void graph__items_free(struct graph__items *it);
 enum ms_rc graph__items_make(struct graph__items *it, const struct graph__pair *p,
                              const struct graph__tree *g, uint32_t node, uint8_t *state,
                              struct ms_err *err);
+/* Figures and verdict of a row of the view as members, each with ", " before it. */
+enum ms_rc graph__put_figures(struct ms_buf *out, const struct cmp *c, struct cmp_view *v,
+                              size_t row, struct ms_err *err);
+/* Is this the name of such a member? */
+bool graph__is_figure(const struct cmp *c, struct ms_str key);
 /* JSON text with quotes. */
 void graph__put_json(struct ms_buf *out, struct ms_str s);
 

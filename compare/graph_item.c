@@ -337,19 +337,25 @@ static void put_additions(struct ms_buf *out, const struct cmp_item *item, const
 
 enum { FIRST_FIGURE = 8 }; /* columns before it describe both sides, as the item does */
 
+/* Columns that describe a side or its files are not among them. */
+static bool is_figure(const char *column)
+{
+    struct ms_str s = ms_str_of(column);
+    return !ms_str_starts(s, MS_STR("NPU ")) && !ms_str_starts(s, MS_STR("B")) &&
+           !ms_str_is(s, "Data_name");
+}
+
 /* The cells of the official table between the two descriptions and the stack, under the names of
  * their columns. */
-static enum ms_rc put_figures(struct graph__items *it, struct ms_buf *out, const struct cmp *c,
+enum ms_rc graph__put_figures(struct ms_buf *out, const struct cmp *c, struct cmp_view *v,
                               size_t row, struct ms_err *err)
 {
     const char *names[CMP_COLUMNS];
     struct cmp_cell cells[CMP_COLUMNS];
     unsigned n = cmp_table_columns(c, names);
-    MS_TRY(cmp_table_cells(c, &it->view, row, cells, err));
+    MS_TRY(cmp_table_cells(c, v, row, cells, err));
     for (unsigned i = FIRST_FIGURE; i < n; i++) {
-        bool side = ms_str_starts(ms_str_of(names[i]), MS_STR("NPU ")) ||
-                    ms_str_starts(ms_str_of(names[i]), MS_STR("B"));
-        if (side || ms_str_is(ms_str_of(names[i]), "Data_name"))
+        if (!is_figure(names[i]))
             continue;
         if (cells[i].number || ms_str_ends(ms_str_of(names[i]), MS_STR(" diff")))
             put_number_member(out, names[i], cells[i].text);
@@ -357,6 +363,17 @@ static enum ms_rc put_figures(struct graph__items *it, struct ms_buf *out, const
             put_member(out, names[i], cells[i].text);
     }
     return MS_OK;
+}
+
+bool graph__is_figure(const struct cmp *c, struct ms_str key)
+{
+    const char *names[CMP_COLUMNS];
+    unsigned n = cmp_table_columns(c, names);
+    for (unsigned i = FIRST_FIGURE; i < n; i++) {
+        if (ms_str_is(key, names[i]) && is_figure(names[i]))
+            return true;
+    }
+    return false;
 }
 
 /* ---- one item ----------------------------------------------------------------- */
@@ -387,7 +404,7 @@ static enum ms_rc put_fields(struct graph__items *it, struct ms_buf *out, const 
     else if (!said.data_name)
         put_member(out, "data_name", MS_STR("-1"));
     if (f->compared && !f->group)
-        MS_TRY(put_figures(it, out, c, index, err));
+        MS_TRY(graph__put_figures(out, c, &it->view, index, err));
     /* Each member begins with ", ": the first stands behind the bracket. */
     if (out->bad == MS_OK && out->n > at + 2) {
         memmove(out->p + at, out->p + at + 2, out->n - at - 2);

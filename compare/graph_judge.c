@@ -125,8 +125,8 @@ static void subtract_infinite(const struct cmp_value *n, const struct cmp_value 
     d->rel_value = rel;
 }
 
-static enum ms_rc measure(const struct graph__pair *p, struct cmp_view *v, struct cmp_row *row,
-                          struct ms_err *err)
+enum ms_rc graph__measure_row(const struct cmp *c, struct cmp_view *v, struct cmp_row *row,
+                              struct ms_err *err)
 {
     MS_TRY(cmp__measure_stats_old(v, row, err));
     for (unsigned i = 0; i < PROBE_STATS; i++) {
@@ -136,7 +136,7 @@ static enum ms_rc measure(const struct graph__pair *p, struct cmp_view *v, struc
         if (!numbers)
             continue;
         if (is_infinite(n) || is_infinite(b))
-            subtract_infinite(n, b, cmp__strict(&p->cmp), &row->delta[i]);
+            subtract_infinite(n, b, cmp__strict(c), &row->delta[i]);
         if (b->v == 0) {
             row->delta[i].rel = MS_STR("N/A");
             row->delta[i].rel_value = NAN;
@@ -159,15 +159,15 @@ static enum ms_rc make_row(const struct graph__pair *p, uint32_t i, struct cmp_v
     row->grad_same = ms_str_eq(row->t.requires_grad, row->b.requires_grad);
     if (p->cmp.mode == PROBE_MODE_TENSOR && row->b.present)
         row->fig = p->cmp.figures.p[i];
-    return p->cmp.mode == PROBE_MODE_SUMMARY ? measure(p, v, row, err) : MS_OK;
+    return p->cmp.mode == PROBE_MODE_SUMMARY ? graph__measure_row(&p->cmp, v, row, err) : MS_OK;
 }
 
 /* A target that does not say requires_grad does not disagree with a golden side that does. */
-static void judge_rows(const struct graph__pair *p, struct cmp_view *v)
+static void judge_rows(const struct cmp *c, struct cmp_view *v)
 {
     for (size_t i = 0; i < v->rows.n; i++)
         v->rows.p[i].grad_same |= ms_str_is(v->rows.p[i].t.requires_grad, "N/A");
-    cmp__judge(&p->cmp, v);
+    cmp__judge(c, v);
     for (size_t i = 0; i < v->rows.n; i++) {
         struct cmp_row *row = &v->rows.p[i];
         row->grad_same = ms_str_eq(row->t.requires_grad, row->b.requires_grad);
@@ -201,6 +201,14 @@ static uint8_t worst_of(const struct cmp_view *v)
     return worst;
 }
 
+uint8_t graph__judge_rows(const struct cmp *c, bool red_empty, struct cmp_view *v)
+{
+    judge_rows(c, v);
+    if (makes_empty(v->op) && v->rows.n != 0)
+        return c->mode == PROBE_MODE_MD5 && red_empty ? GRAPH_ERROR : GRAPH_PASS;
+    return worst_of(v);
+}
+
 enum ms_rc graph__judge(const struct graph__pair *p, uint32_t node, struct cmp_view *v,
                         uint8_t *state, struct ms_err *err)
 {
@@ -212,10 +220,7 @@ enum ms_rc graph__judge(const struct graph__pair *p, uint32_t node, struct cmp_v
         return cmp__no_memory(err);
     for (uint32_t i = first; i < end; i++)
         MS_TRY(make_row(p, i, v, err));
-    judge_rows(p, v);
-    *state = worst_of(v);
-    if (makes_empty(v->op) && v->rows.n != 0)
-        *state = p->cmp.mode == PROBE_MODE_MD5 && p->red_empty ? GRAPH_ERROR : GRAPH_PASS;
+    *state = graph__judge_rows(&p->cmp, p->red_empty, v);
     return MS_OK;
 }
 
