@@ -110,6 +110,10 @@ static enum ms_rc take_member(struct probe_tree *t, struct ms_jread *r, struct m
     if (e.has_parent)
         MS_TRY(node_of(t, &e.parent, scratch, &parent, err));
     t->nodes.p[child] = (struct probe_tree_node){parent, (uint32_t)e.micro, true};
+    uint32_t *entry = ms_vec_push(&t->entries);
+    if (entry == NULL)
+        return no_memory(err);
+    *entry = child;
     return MS_OK;
 }
 
@@ -190,6 +194,7 @@ void probe_tree_close(struct probe_tree *t)
 {
     ms_map_free(&t->names);
     ms_vec_free(&t->nodes);
+    ms_vec_free(&t->entries);
     ms_arena_free(t->arena);
     ms_file_unmap(&t->file);
     *t = (struct probe_tree){.file = {"", 0}};

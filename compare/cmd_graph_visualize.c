@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * graph_visualize: dumps as a tree in a database, for the TensorBoard plugin and
+ * the viewers of this suite.
+ */
+#define MS_LOG_DOMAIN "graph"
+#include "compare/graph.h"
+#include "probe/base/clock.h"
+#include "probe/base/human.h"
+#include "probe/base/jwrite.h"
+#include "probe/base/opt.h"
+
+#include <sys/stat.h>
+
+struct args {
+    const char *target, *golden, *out, *layers;
+    bool fuzzy, overflow, progress, md5_index;
+    int compat, batch;
+};
+
+static const char *const compats[] = {"none", "strict", NULL};
+static const char *const batches[] = {"list", "first", "none", NULL};
+
+static const struct ms_opt opts[] = {
+    {"target_path", "tp", MS_OPT_PATH, offsetof(struct args, target), "PATH", .required = true,
+     .help = "the run to look into: a rank's directory, one of ranks, or one of steps"},
+    {"golden_path", "gp", MS_OPT_PATH, offsetof(struct args, golden), "PATH",
+     .help = "the run to compare with; without it the graph of one run is made"},
+    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, out), "DIR", .required = true,
+     .help = "where the database goes; made when it is not there"},
+    {"layer_mapping", "lm", MS_OPT_OPTIONAL, offsetof(struct args, layers), "FILE",
+     .help = "match renamed layers, or two frameworks, by the rules of FILE; without FILE by "
+             "names alone"},
+    {"fuzzy_match", "fm", MS_OPT_FLAG, offsetof(struct args, fuzzy),
+     .help = "match modules by name wherever they are, and their operators by name and order"},
+    {"overflow_check", "oc", MS_OPT_FLAG, offsetof(struct args, overflow),
+     .help = "say for every node where NaN, infinity or an exploding norm comes from"},
+    {"is_print_progress_log", "progress_log", MS_OPT_FLAG, offsetof(struct args, progress),
+     .help = "print progress on standard output, line by line, as the plugin reads it"},
+    {"compat", NULL, MS_OPT_CHOICE, offsetof(struct args, compat), "WHICH", .dflt = "none",
+     .choices = compats,
+     .help = "strict: the official tool's database row for row, its defects included"},
+    {"compat_md5_index", NULL, MS_OPT_FLAG, offsetof(struct args, md5_index),
+     .help = "with digests, show operators that make empty memory as errors, as the official "
+             "tool does"},
+    {"batch_p2p", NULL, MS_OPT_CHOICE, offsetof(struct args, batch), "HOW", .dflt = "list",
+     .choices = batches,
+     .help = "how batch_isend_irecv is linked to other ranks: every member in a list, the first "
+             "member, or not at all"},
+    {0}};
+
+extern const struct ms_cmd compare_cmd_graph_visualize;
+
+/* ---- what the plugin reads ------------------------------------------------------ */
+
+static void print_progress(int percent, bool running, const char *error)
+{
+    struct ms_jwrite w;
+    ms_jwrite_init(&w, 0, 1 << 16);
+    ms_jwrite_obj(&w);
+    ms_jwrite_ki64(&w, "current_progress", percent);
+    ms_jwrite_kbool(&w, "process_running", running);
+    ms_jwrite_key(&w, MS_STR("error_msg"));
+    ms_jwrite_arr(&w);
+    if (error != NULL)
+        ms_jwrite_str(&w, ms_str_of(error));
+    ms_jwrite_arr_end(&w);
+    ms_jwrite_obj_end(&w);
+    if (ms_jwrite_finish(&w, NULL) == MS_OK)
+        printf("PROGRESS: %.*s\n", (int)w.buf.n, w.buf.p);
+    fflush(stdout);
+    ms_jwrite_free(&w);
+}
+
+static void on_progress(void *ctx, int percent)
+{
+    const struct args *a = ctx;
+    if (a->progress && percent < 100)
+        print_progress(percent, true, NULL);
+}
+
+static void on_note(void *ctx, const char *line)
+{
+    (void)ctx;
+    fprintf(stderr, "msprobe graph_visualize: %s\n", line);
+}
+
+/* ---- talk ------------------------------------------------------------------------ */
+
+static void show(const struct graph_made *m, bool dual, int64_t took_ns)
+{
+    char a[MS_HUMAN_MAX], b[MS_HUMAN_MAX], c[MS_HUMAN_MAX];
+    struct stat st;
+    printf("%s\n", m->path);
+    printf("  nodes       %s", ms_human_count(a, m->nodes[0]));
+    if (dual)
+        printf(" and %s, %s matched", ms_human_count(b, m->nodes[1]),
+               ms_human_count(c, m->matched));
+    printf("; %u dump%s of %u step%s\n", m->ranks, m->ranks == 1 ? "" : "s", m->steps,
+           m->steps == 1 ? "" : "s");
+    if (dual)
+        printf("  states      %s error, %s warning, %s pass\n",
+               ms_human_count(a, m->states[GRAPH_ERROR]),
+               ms_human_count(b, m->states[GRAPH_WARNING]),
+               ms_human_count(c, m->states[GRAPH_PASS]));
+    uint64_t bytes = stat(m->path, &st) == 0 ? (uint64_t)st.st_size : 0;
+    printf("  written     %s in %s\n", ms_human_bytes(a, bytes), ms_human_time(b, took_ns));
+}
+
+static enum ms_rc make(struct args *a, struct graph_made *made, struct ms_err *err)
+{
+    struct ms_pool *pool = NULL;
+    struct graph_conf conf = {.target = a->target,
+                              .golden = a->golden,
+                              .out_dir = a->out,
+                              .strict = a->compat == 1,
+                              .fuzzy = a->fuzzy,
+                              .overflow = a->overflow,
+                              .map_layers = a->layers != NULL,
+                              .layer_file =
+                                  a->layers != NULL && a->layers[0] != '\0' ? a->layers : NULL,
+                              .md5_index = a->md5_index,
+                              .batch = (enum graph_batch)a->batch,
+                              .progress = on_progress,
+                              .note = on_note,
+                              .ctx = a};
+    MS_TRY(ms_pool_new(&pool, (unsigned)ms_globals.threads, err));
+    enum ms_rc rc = graph_make(&conf, pool, made, err);
+    ms_pool_free(pool);
+    return rc;
+}
+
+static int run(int argc, char **argv)
+{
+    struct args a = {0};
+    struct graph_made made;
+    struct ms_err err = {0};
+    bool done;
+    if (ms_opt_parse(&compare_cmd_graph_visualize, argc, argv, &a, &done, &err) != MS_OK)
+        return ms_cmd_fail(&compare_cmd_graph_visualize, &err);
+    if (done)
+        return MS_EXIT_OK;
+    int64_t start = ms_clock_ns();
+    enum ms_rc rc = make(&a, &made, &err);
+    if (a.progress)
+        print_progress(rc == MS_OK ? 100 : 0, false, rc == MS_OK ? NULL : err.msg);
+    if (rc != MS_OK)
+        return ms_cmd_fail(&compare_cmd_graph_visualize, &err);
+    if (!a.progress)
+        show(&made, a.golden != NULL && a.golden[0] != '\0', ms_clock_ns() - start);
+    return MS_EXIT_OK;
+}
+
+const struct ms_cmd compare_cmd_graph_visualize = {
+    .name = "graph_visualize",
+    .run = run,
+    .brief = "make a graph of a dump, or of two side by side",
+    .opts = opts,
+    .usage = "[options] -tp PATH [-gp PATH] -o DIR",
+    .about =
+        "Reads construct.json, dump.json and stack.json of every rank and step and writes the tree "
+        "of modules and operators into one database, build_TIME.vis.db or compare_TIME.vis.db. The "
+        "TensorBoard plugin of the official tool opens it. With a golden path nodes are matched, "
+        "their figures compared and judged.\n"
+        "\n"
+        "  msprobe graph_visualize -tp out/step0 -o graphs\n"
+        "  msprobe graph_visualize -tp npu/step0 -gp gpu/step0 -o graphs -oc\n",
+};

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * graph_build: from the three files of a rank to a tree.
+ *
+ * The parents that construct.json names are repaired first: a backward module may
+ * hang below the wrong one, and many backward nodes have none.  Then cycles that a
+ * repair has closed are opened again, and only then children are linked, in the
+ * order of the file, so that no later stage can meet a cycle.
+ */
+#include "compare/graph_int.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#define ROOT_NAME MS_STR("DefaultModel")
+
+enum { NAME_MAX_BYTES = 1 << 20 };
+
+struct builder {
+    struct graph__tree *g;
+    uint32_t *up; /* parent by node, GRAPH_NO: the root's child */
+    struct ms_buf name, other;
+};
+
+/* ---- nodes ---------------------------------------------------------------- */
+
+uint32_t graph__find(const struct graph__tree *g, struct ms_str name)
+{
+    uint32_t id = ms_map_get(&g->built.names, name);
+    return id != GRAPH_NO && id < g->nodes.n && g->nodes.p[id].in_tree ? id : GRAPH_NO;
+}
+
+static struct graph__node blank(enum graph__kind kind)
+{
+    return (struct graph__node){.parent = GRAPH_NO,
+                                .first_child = GRAPH_NO,
+                                .last_child = GRAPH_NO,
+                                .next = GRAPH_NO,
+                                .op = GRAPH_NO,
+                                .stack = GRAPH_STACK_EMPTY,
+                                .match = GRAPH_NO,
+                                .kind = (uint8_t)kind};
+}
+
+uint32_t graph__add(struct graph__tree *g, struct ms_str name, enum graph__kind kind)
+{
+    uint32_t id = ms_map_put_copy(&g->built.names, name, g->built.arena, NULL);
+    if (id == GRAPH_NO || !ms_vec_reserve(&g->nodes, (size_t)id + 1))
+        return GRAPH_NO;
+    if (id < g->nodes.n)
+        return id;
+    g->nodes.p[g->nodes.n++] = blank(kind);
+    return id;
+}
+
+void graph__append(struct graph__tree *g, uint32_t parent, uint32_t child)
+{
+    struct graph__node *p = &g->nodes.p[parent];
+    struct graph__node *c = &g->nodes.p[child];
+    c->parent = parent;
+    c->next = GRAPH_NO;
+    c->in_tree = true;
+    if (p->last_child == GRAPH_NO)
+        p->first_child = child;
+    else
+        g->nodes.p[p->last_child].next = child;
+    p->last_child = child;
+}
+
+static enum ms_rc make_nodes(struct graph__tree *g, struct ms_err *err)
+{
+    size_t n = g->built.nodes.n;
+    if (!ms_vec_reserve(&g->nodes, n + 1))
+        return cmp__no_memory(err);
+    for (uint32_t i = 0; i < n; i++) {
+        g->nodes.p[i] = blank(graph__kind_of(graph__name(g, i)));
+        g->nodes.p[i].micro = g->built.nodes.p[i].micro_step;
+    }
+    g->nodes.n = n;
+    g->root = graph__add(g, ROOT_NAME, GRAPH_MODULE);
+    if (g->root == GRAPH_NO)
+        return cmp__no_memory(err);
+    g->nodes.p[g->root].in_tree = true;
+    return MS_OK;
+}
+
+/* ---- parents -------------------------------------------------------------- */
+
+/* A key of construct.json, or GRAPH_NO. */
+static uint32_t key_of(const struct builder *b, const struct ms_buf *name)
+{
+    uint32_t id = probe_tree_find(&b->g->built, ms_buf_slice(name));
+    return id != GRAPH_NO && id < b->g->built.nodes.n && b->g->built.nodes.p[id].listed ? id
+                                                                                        : GRAPH_NO;
+}
+
+static uint32_t parent_of(const struct builder *b, uint32_t node)
+{
+    return b->g->built.nodes.p[node].parent;
+}
+
+/* The backward twin of a module, if construct.json has it. */
+static uint32_t backward_of(struct builder *b, uint32_t module)
+{
+    struct ms_str name = graph__name(b->g, module);
+    ms_buf_clear(&b->other);
+    if (graph__is_call_of(name, MS_STR("forward")))
+        graph__turn_call(&b->other, name, MS_STR("backward"));
+    else
+        graph__replace(&b->other, name, MS_STR("forward"), MS_STR("backward"));
+    return key_of(b, &b->other);
+}
+
+/* The forward twin of a backward module, if construct.json has it. */
+static uint32_t forward_of(struct builder *b, struct ms_str backward)
+{
+    ms_buf_clear(&b->name);
+    graph__turn_call(&b->name, backward, MS_STR("forward"));
+    return key_of(b, &b->name);
+}
+
+/* In place operations can hang a backward module below one that does not hold it by its name: then
+ * the forward twin knows better. */
+static uint32_t fix_in_place(struct builder *b, uint32_t child, uint32_t parent)
+{
+    struct ms_str c = graph__name(b->g, child);
+    struct ms_str p = graph__name(b->g, parent);
+    if (!graph__is_call_of(c, MS_STR("backward")) || graph__parts(c) < 5 || graph__parts(p) < 4 ||
+        ms_str_eq(graph__cut(c, 4), graph__cut(p, 3)))
+        return parent;
+    uint32_t twin = forward_of(b, c);
+    if (twin == GRAPH_NO)
+        return parent;
+    if (parent_of(b, twin) == GRAPH_NO)
+        return GRAPH_NO;
+    uint32_t better = backward_of(b, parent_of(b, twin));
+    return better != GRAPH_NO ? better : parent;
+}
+
+/* Old PyTorch runs no hook of a module's backward, so its operators have no parent. */
+static uint32_t find_missing(struct builder *b, uint32_t child)
+{
+    struct ms_str c = graph__name(b->g, child);
+    uint32_t twin = GRAPH_NO;
+    if (graph__is_call_of(c, MS_STR("backward"))) {
+        twin = forward_of(b, c);
+    } else if (ms_str_ends(c, MS_STR(".backward"))) {
+        ms_buf_clear(&b->name);
+        graph__replace(&b->name, c, MS_STR("backward"), MS_STR("forward"));
+        twin = key_of(b, &b->name);
+    }
+    if (twin == GRAPH_NO || parent_of(b, twin) == GRAPH_NO)
+        return GRAPH_NO;
+    return backward_of(b, parent_of(b, twin));
+}
+
+static void fix_parents(struct builder *b)
+{
+    struct graph__tree *g = b->g;
+    for (uint32_t i = 0; i < g->nodes.n; i++)
+        b->up[i] = GRAPH_NO;
+    for (size_t i = 0; i < g->built.entries.n; i++) {
+        uint32_t child = g->built.entries.p[i];
+        uint32_t parent = parent_of(b, child);
+        b->up[child] = parent != GRAPH_NO ? fix_in_place(b, child, parent) : find_missing(b, child);
+        if (b->up[child] == child)
+            b->up[child] = GRAPH_NO;
+    }
+    b->up[g->root] = GRAPH_NO;
+}
+
+/* Follow parents from every node; who is met again on the same walk closes a cycle and becomes a
+ * child of the root.  `seq` holds the number of the walk for the time being. */
+static void open_cycles(struct builder *b)
+{
+    struct graph__node *nodes = b->g->nodes.p;
+    for (uint32_t i = 0; i < b->g->nodes.n; i++) {
+        uint32_t n = i, last = GRAPH_NO;
+        for (; n != GRAPH_NO && nodes[n].seq == 0; last = n, n = b->up[n])
+            nodes[n].seq = i + 1;
+        if (n != GRAPH_NO && nodes[n].seq == i + 1 && last != GRAPH_NO)
+            b->up[last] = GRAPH_NO;
+    }
+}
+
+/* ---- children ------------------------------------------------------------- */
+
+static void count_seq(struct graph__tree *g, uint32_t node, uint32_t *seq)
+{
+    if (node != GRAPH_NO && g->nodes.p[node].seq == 0)
+        g->nodes.p[node].seq = ++*seq;
+}
+
+static void link_children(struct builder *b)
+{
+    struct graph__tree *g = b->g;
+    uint32_t seq = 0;
+    for (uint32_t i = 0; i < g->nodes.n; i++)
+        g->nodes.p[i].seq = 0;
+    for (size_t i = 0; i < g->built.entries.n; i++) {
+        uint32_t child = g->built.entries.p[i];
+        uint32_t parent = b->up[child] != GRAPH_NO ? b->up[child] : g->root;
+        count_seq(g, parent, &seq);
+        count_seq(g, child, &seq);
+        if (child != g->root)
+            graph__append(g, parent, child);
+    }
+}
+
+/* A parent that is never a key has no parent of its own: nothing below it would be seen. */
+static void attach_detached(struct graph__tree *g)
+{
+    for (uint32_t i = 0; i < g->built.nodes.n; i++) {
+        if (g->nodes.p[i].parent != GRAPH_NO || i == g->root)
+            continue;
+        g->detached++;
+        if (!g->strict)
+            graph__append(g, g->root, i);
+    }
+}
+
+/* ---- records and stacks ----------------------------------------------------- */
+
+static enum ms_rc find_records(struct graph__tree *g, struct ms_err *err)
+{
+    uint32_t *op_of = ms_alloc((g->side.dump->nodes.n + 1) * sizeof *op_of);
+    if (op_of == NULL)
+        return cmp__no_memory(err);
+    memset(op_of, 0xff, (g->side.dump->nodes.n + 1) * sizeof *op_of);
+    for (uint32_t i = 0; i < g->side.ops.n; i++)
+        op_of[g->side.ops.p[i].node] = i;
+    for (uint32_t i = 0; i < g->nodes.n; i++) {
+        uint32_t record = probe_node_find(g->side.dump, graph__name(g, i));
+        g->nodes.p[i].op = record != GRAPH_NO ? op_of[record] : GRAPH_NO;
+    }
+    ms_free(op_of);
+    return MS_OK;
+}
+
+static uint32_t own_stack(const struct graph__tree *g, struct ms_str name)
+{
+    uint32_t id = ms_map_get(&g->stacks.names, name);
+    return id != GRAPH_NO ? g->stacks.stack_of.p[id] : GRAPH_NO;
+}
+
+/* A backward node was called from where its forward twin was. */
+static uint32_t twin_stack(struct builder *b, uint32_t node)
+{
+    struct graph__tree *g = b->g;
+    struct ms_str name = graph__name(g, node);
+    if (ms_str_find_str(name, MS_STR("backward")) < 0)
+        return GRAPH_STACK_EMPTY;
+    ms_buf_clear(&b->name);
+    if (graph__is_call_of(name, MS_STR("backward"))) {
+        ms_buf_str(&b->name, graph__cut(name, 2));
+        ms_buf_puts(&b->name, ".forward.0");
+    } else {
+        graph__replace(&b->name, name, MS_STR("backward"), MS_STR("forward"));
+    }
+    uint32_t twin = ms_map_get(&g->built.names, ms_buf_slice(&b->name));
+    if (twin == GRAPH_NO || twin >= g->nodes.n ||
+        (g->strict && g->nodes.p[twin].seq > g->nodes.p[node].seq))
+        return GRAPH_STACK_NO_FORWARD;
+    uint32_t stack = own_stack(g, ms_buf_slice(&b->name));
+    return stack != GRAPH_NO ? stack : GRAPH_STACK_EMPTY;
+}
+
+static void find_stacks(struct builder *b)
+{
+    struct graph__tree *g = b->g;
+    for (uint32_t i = 0; i < g->nodes.n; i++) {
+        uint32_t own = own_stack(g, graph__name(g, i));
+        g->nodes.p[i].stack = own != GRAPH_NO ? own : twin_stack(b, i);
+    }
+    g->nodes.p[g->root].stack = GRAPH_STACK_EMPTY;
+}
+
+/* ---- all of it ------------------------------------------------------------ */
+
+static enum ms_rc build(struct builder *b, struct ms_err *err)
+{
+    struct graph__tree *g = b->g;
+    MS_TRY(make_nodes(g, err));
+    b->up = ms_alloc((g->nodes.n + 1) * sizeof *b->up);
+    if (b->up == NULL)
+        return cmp__no_memory(err);
+    fix_parents(b);
+    open_cycles(b);
+    link_children(b);
+    attach_detached(g);
+    MS_TRY(find_records(g, err));
+    find_stacks(b);
+    MS_TRY(ms_buf_check(&b->name, err));
+    return ms_buf_check(&b->other, err);
+}
+
+static enum ms_rc arrange(struct graph__tree *g, struct ms_err *err)
+{
+    MS_TRY(graph__move_recomputed(g, err));
+    MS_TRY(graph__collect(g, err));
+    MS_TRY(graph__add_gradients(g, err));
+    graph__number_micro_steps(g);
+    return graph__set_order(g, err);
+}
+
+static enum ms_rc in_dir(const struct graph__tree *g, const char *name, char **path,
+                         struct ms_err *err)
+{
+    *path = ms_path_join(g->dir, name);
+    return *path != NULL ? MS_OK : cmp__no_memory(err);
+}
+
+static enum ms_rc read_construct(struct graph__tree *g, struct ms_err *err)
+{
+    char *path;
+    MS_TRY(in_dir(g, "construct.json", &path, err));
+    enum ms_rc rc = probe_tree_open(&g->built, path, 0, err);
+    if (rc == MS_OK && g->built.entries.n == 0) {
+        rc = ms_fail(err, MS_E_ARG, "%s: holds no node", path);
+        ms_err_hint(err, "dump at level L0 or mix: other levels do not say what lies inside what");
+    }
+    ms_free(path);
+    return rc;
+}
+
+static enum ms_rc read_dump(struct graph__tree *g, struct ms_pool *pool, struct ms_err *err)
+{
+    /* All records count here, whatever they are called: the tables of 1.x list them all. */
+    const struct cmp_conf every = {.compat = CMP_OLD};
+    char *path;
+    MS_TRY(in_dir(g, "dump.json", &path, err));
+    enum ms_rc rc = cmp__side_init(&g->side, &every, path, pool, err);
+    ms_free(path);
+    return rc;
+}
+
+static enum ms_rc read_stacks(struct graph__tree *g, struct ms_err *err)
+{
+    char *path;
+    MS_TRY(in_dir(g, "stack.json", &path, err));
+    bool there = ms_path_kind(path) != MS_KIND_NONE;
+    enum ms_rc rc = there ? probe_stacks_open(&g->stacks, path, 0, err) : MS_OK;
+    ms_free(path);
+    return rc;
+}
+
+/* Readers of the database may sit in another directory. */
+static enum ms_rc find_data(struct graph__tree *g, struct ms_err *err)
+{
+    char full[PATH_MAX];
+    if (g->side.dump->mode != PROBE_MODE_TENSOR)
+        return MS_OK;
+    if (realpath(g->dir, full) == NULL)
+        return ms_fail_sys(err, "%s", g->dir);
+    g->data_dir = ms_path_join(full, "dump_tensor_data");
+    return g->data_dir != NULL ? MS_OK : cmp__no_memory(err);
+}
+
+static enum ms_rc open_tree(struct graph__tree *g, struct ms_pool *pool, struct ms_err *err)
+{
+    struct builder b = {.g = g, .name.max = NAME_MAX_BYTES, .other.max = NAME_MAX_BYTES};
+    MS_TRY(read_construct(g, err));
+    MS_TRY(read_dump(g, pool, err));
+    MS_TRY(find_data(g, err));
+    MS_TRY(read_stacks(g, err));
+    enum ms_rc rc = build(&b, err);
+    ms_free(b.up);
+    ms_buf_free(&b.name);
+    ms_buf_free(&b.other);
+    return rc != MS_OK ? rc : arrange(g, err);
+}
+
+enum ms_rc graph__open(struct graph__tree *g, const char *dir, bool strict, struct ms_pool *pool,
+                       struct ms_err *err)
+{
+    *g = (struct graph__tree){.strict = strict, .micro_steps = 1};
+    g->built.file.p = g->stacks.file.p = "";
+    g->dir = ms_str_dup(ms_str_of(dir));
+    enum ms_rc rc = g->dir != NULL ? open_tree(g, pool, err) : cmp__no_memory(err);
+    if (rc != MS_OK)
+        graph__close(g);
+    return rc;
+}
+
+void graph__close(struct graph__tree *g)
+{
+    cmp__side_free(&g->side);
+    probe_tree_close(&g->built);
+    probe_stacks_close(&g->stacks);
+    ms_vec_free(&g->nodes);
+    ms_vec_free(&g->order);
+    ms_free(g->dir);
+    ms_free(g->data_dir);
+    *g = (struct graph__tree){.built.file.p = "", .stacks.file.p = ""};
+}

@@ -1,0 +1,662 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * graph_db: writes trees as rows.
+ *
+ * Making the JSON of a node takes about as long as storing it.  So while one
+ * worker stores a batch of nodes, the others make the next one:
+ *
+ *     worker 0   store batch 0   store batch 1   ...
+ *     others     make batch 1    make batch 2    ...
+ *
+ * A batch is cut into chunks, each with a text of its own in which the columns of
+ * its nodes lie one behind the other.  Batches are stored in order, so the file
+ * does not depend on the number of threads.
+ */
+#include "compare/graph_int.h"
+#include "compare/graph_schema.h"
+
+#include "probe/base/num.h"
+
+#include <sys/stat.h>
+
+enum { CHUNK = 256, CHUNKS_PER_THREAD = 2, MAX_CHUNKS = 128, TEXT_MAX = 1 << 30 };
+enum column { COL_SUBS, COL_LINK, COL_IN, COL_OUT, COLS };
+
+/* Columns of CHUNK nodes: column c of node i is text[end of the one before it .. end[i][c]). */
+struct chunk {
+    struct ms_buf text;
+    uint32_t first, n; /* into the tree's order */
+    MS_VEC(uint32_t) path;
+    uint32_t end[CHUNK][COLS];
+};
+
+struct batch {
+    struct chunk *chunks;
+    size_t n;
+};
+
+struct graph__db {
+    struct ms_store *store;
+    struct ms_stmt *node, *stack, *link, *rollup, *state, *names;
+    const struct graph_conf *conf;
+    /* Of the tree being written: */
+    struct graph__pair *pair;
+    const struct graph__tree *g;
+    struct graph__place place;
+    struct ms_buf prefix, id, stack_id, text;
+    struct ms_map stacks;         /* equal lists of frames share a row, whose number this is */
+    MS_VEC(uint32_t) stack_known; /* the row by number of a list, GRAPH_NO: not looked up yet */
+    struct graph__items *items;   /* by worker */
+    struct batch making, storing;
+    uint32_t next; /* first of the order that is in no batch yet */
+};
+
+/* ---- texts ------------------------------------------------------------------ */
+
+void graph__put_graph_id(struct ms_buf *out, struct graph__place place)
+{
+    ms_buf_printf(out, "%s_%lld_%lld", place.golden ? "Bench" : "NPU", (long long)place.step,
+                  (long long)place.rank);
+}
+
+static void put_children(struct ms_buf *out, const struct graph__tree *g, uint32_t node)
+{
+    uint32_t n = g->nodes.p[node].first_child;
+    if (n == GRAPH_NO)
+        return;
+    ms_buf_putc(out, '[');
+    for (; n != GRAPH_NO; n = g->nodes.p[n].next) {
+        graph__put_json(out, graph__name(g, n));
+        ms_buf_puts(out, g->nodes.p[n].next != GRAPH_NO ? ", " : "]");
+    }
+}
+
+/* Names from the root of the other side to the partner. */
+static void put_link(struct chunk *c, const struct graph__tree *other, uint32_t node)
+{
+    struct ms_buf *out = &c->text;
+    c->path.n = 0;
+    for (; node != GRAPH_NO; node = other->nodes.p[node].parent) {
+        uint32_t *slot = ms_vec_push(&c->path);
+        if (slot == NULL) {
+            out->bad = MS_E_NOMEM;
+            return;
+        }
+        *slot = node;
+    }
+    ms_buf_putc(out, '[');
+    for (size_t n = c->path.n; n > 0; n--) {
+        graph__put_json(out, graph__name(other, c->path.p[n - 1]));
+        ms_buf_puts(out, n > 1 ? ", " : "");
+    }
+    ms_buf_putc(out, ']');
+}
+
+/* ---- making a batch ---------------------------------------------------------- */
+
+static const struct graph__tree *other_side(const struct graph__db *db)
+{
+    return db->place.golden ? &db->pair->t : &db->pair->b;
+}
+
+static enum ms_rc make_node(struct graph__db *db, struct chunk *c, uint32_t i,
+                            struct graph__items *it, struct ms_err *err)
+{
+    uint32_t node = db->g->order.p[c->first + i];
+    uint8_t state;
+    put_children(&c->text, db->g, node);
+    c->end[i][COL_SUBS] = (uint32_t)c->text.n;
+    if (db->pair->dual)
+        put_link(c, other_side(db), db->g->nodes.p[node].match);
+    else
+        ms_buf_puts(&c->text, "[]");
+    c->end[i][COL_LINK] = (uint32_t)c->text.n;
+    MS_TRY(graph__items_make(it, db->pair, db->g, node, &state, err));
+    ms_buf_str(&c->text, ms_buf_slice(&it->in));
+    c->end[i][COL_IN] = (uint32_t)c->text.n;
+    ms_buf_str(&c->text, ms_buf_slice(&it->out));
+    c->end[i][COL_OUT] = (uint32_t)c->text.n;
+    if (!db->place.golden)
+        db->pair->t.nodes.p[node].state = state;
+    return ms_buf_check(&c->text, err);
+}
+
+static enum ms_rc make_chunk(struct graph__db *db, struct chunk *c, struct graph__items *it,
+                             struct ms_err *err)
+{
+    ms_buf_clear(&c->text);
+    for (uint32_t i = 0; i < c->n; i++)
+        MS_TRY(make_node(db, c, i, it, err));
+    return MS_OK;
+}
+
+/* Hand the next nodes of the order to chunks. */
+static void plan_batch(struct graph__db *db, size_t chunks)
+{
+    uint32_t total = (uint32_t)db->g->order.n;
+    db->making.n = 0;
+    while (db->making.n < chunks && db->next < total) {
+        struct chunk *c = &db->making.chunks[db->making.n++];
+        c->first = db->next;
+        c->n = total - db->next < CHUNK ? total - db->next : CHUNK;
+        db->next += c->n;
+    }
+}
+
+/* ---- storing a batch ----------------------------------------------------------- */
+
+static struct ms_str column(const struct chunk *c, uint32_t i, enum column col)
+{
+    uint32_t from = col > 0 ? c->end[i][col - 1] : i > 0 ? c->end[i - 1][COLS - 1] : 0;
+    return (struct ms_str){c->text.p + from, c->end[i][col] - from};
+}
+
+/* A list of frames without the line breaks of the file. */
+static void put_frames(struct ms_buf *out, struct ms_str frames)
+{
+    struct ms_jread r;
+    const char *between = "";
+    ms_jread_init(&r, frames.p, frames.n, 0);
+    ms_jread_next(&r);
+    ms_buf_putc(out, '[');
+    while (ms_jread_next(&r) == MS_J_STR) {
+        ms_buf_puts(out, between);
+        ms_buf_putc(out, '"');
+        ms_buf_str(out, r.text);
+        ms_buf_putc(out, '"');
+        between = ", ";
+    }
+    ms_buf_putc(out, ']');
+}
+
+static enum ms_rc add_stack(struct graph__db *db, struct ms_str list, uint32_t *row,
+                            struct ms_err *err)
+{
+    bool added;
+    *row = ms_map_put(&db->stacks, list, &added);
+    if (*row == GRAPH_NO)
+        return cmp__no_memory(err);
+    if (!added)
+        return MS_OK;
+    ms_buf_clear(&db->text);
+    put_frames(&db->text, list);
+    size_t json = db->text.n;
+    graph__put_graph_id(&db->text, db->place);
+    ms_buf_printf(&db->text, "_%u", *row);
+    MS_TRY(ms_buf_check(&db->text, err));
+    struct ms_str both = ms_buf_slice(&db->text);
+    ms_stmt_str(db->stack, 1, ms_str_sub(both, (uint32_t)json, both.n));
+    ms_stmt_str(db->stack, 2, ms_str_sub(both, 0, (uint32_t)json));
+    return ms_stmt_run(db->stack, err);
+}
+
+/* The stack of a backward node whose forward node is nowhere. */
+static const char lost[] = "[\"The dump has no forward node that this backward node belongs to.\"]";
+static const char lost_official[] = "[\"This backward node cannot find the forward node and cannot "
+                                    "retrieve stack information.\"]";
+
+static enum ms_rc stack_row(struct graph__db *db, uint32_t stack, uint32_t *row, struct ms_err *err)
+{
+    if (stack == GRAPH_STACK_EMPTY)
+        return add_stack(db, MS_STR("[]"), row, err);
+    if (stack == GRAPH_STACK_NO_FORWARD)
+        return add_stack(db, ms_str_of(db->conf->strict ? lost_official : lost), row, err);
+    if (db->stack_known.p[stack] == GRAPH_NO)
+        MS_TRY(add_stack(db, db->g->stacks.frames.p[stack], &db->stack_known.p[stack], err));
+    *row = db->stack_known.p[stack];
+    return MS_OK;
+}
+
+/* The worst of what it holds.  The official tool asks before tensor members have been measured. */
+static uint8_t state_of_collection(const struct graph__db *db, uint32_t node)
+{
+    uint8_t worst = GRAPH_PASS;
+    if (db->conf->strict && db->pair->cmp.mode == PROBE_MODE_TENSOR)
+        return worst;
+    for (uint32_t n = db->g->nodes.p[node].first_child; n != GRAPH_NO; n = db->g->nodes.p[n].next)
+        worst = db->g->nodes.p[n].state > worst ? db->g->nodes.p[n].state : worst;
+    return worst;
+}
+
+static void bind_state(struct graph__db *db, int at, uint8_t state)
+{
+    if (state == GRAPH_NONE)
+        ms_stmt_null(db->node, at);
+    else if (state == GRAPH_WARNING)
+        ms_stmt_f64(db->node, at, 0.5);
+    else
+        ms_stmt_i64(db->node, at, state == GRAPH_ERROR);
+}
+
+static const struct ms_str over_names[] = {{NULL, 0}, {"medium", 6}, {"high", 4}, {"critical", 8}};
+
+static void bind_texts(struct graph__db *db, const struct chunk *c, uint32_t i)
+{
+    ms_stmt_str(db->node, 7, column(c, i, COL_SUBS));
+    ms_stmt_str(db->node, 11, column(c, i, COL_LINK));
+    ms_stmt_str(db->node, 13, MS_STR(""));
+    ms_stmt_str(db->node, 14, column(c, i, COL_IN));
+    ms_stmt_str(db->node, 15, column(c, i, COL_OUT));
+}
+
+static void bind_numbers(struct graph__db *db, uint32_t order, const struct graph__node *n)
+{
+    static const char *const kinds[] = {"0", "1", "", "", "", "", "", "", "8", "9"};
+    ms_stmt_i64(db->node, 3, order);
+    ms_stmt_str(db->node, 5, ms_str_of(kinds[n->kind]));
+    bind_state(db, 8, n->state);
+    ms_stmt_str(db->node, 9, db->conf->overflow ? over_names[n->over] : MS_STR_NONE);
+    ms_stmt_i64(db->node, 10, n->micro);
+    ms_stmt_i64(db->node, 18, db->place.step);
+    ms_stmt_i64(db->node, 19, db->place.rank);
+}
+
+static enum ms_rc store_node(struct graph__db *db, const struct chunk *c, uint32_t i,
+                             struct ms_err *err)
+{
+    uint32_t node = db->g->order.p[c->first + i];
+    struct graph__node *n = &db->pair->t.nodes.p[node];
+    if (db->place.golden)
+        n = &db->pair->b.nodes.p[node];
+    struct ms_str name = graph__name(db->g, node);
+    uint32_t row;
+    if (n->kind == GRAPH_COLLECTION && db->pair->dual && !db->place.golden)
+        n->state = state_of_collection(db, node);
+    MS_TRY(stack_row(db, n->stack, &row, err));
+    ms_buf_clear(&db->id);
+    ms_buf_str(&db->id, ms_buf_slice(&db->prefix));
+    ms_buf_putc(&db->id, '_');
+    ms_buf_str(&db->id, name);
+    ms_buf_clear(&db->stack_id);
+    ms_buf_str(&db->stack_id, ms_buf_slice(&db->prefix));
+    ms_buf_printf(&db->stack_id, "_%u", row);
+    MS_TRY(ms_buf_check(&db->id, err));
+    MS_TRY(ms_buf_check(&db->stack_id, err));
+    ms_stmt_str(db->node, 1, ms_buf_slice(&db->id));
+    ms_stmt_str(db->node, 2, ms_buf_slice(&db->prefix));
+    ms_stmt_str(db->node, 4, name);
+    ms_stmt_str(db->node, 6, n->parent != GRAPH_NO ? graph__name(db->g, n->parent) : MS_STR(""));
+    ms_stmt_str(db->node, 12, ms_buf_slice(&db->stack_id));
+    ms_stmt_str(db->node, 16, db->place.golden ? MS_STR("Bench") : MS_STR("NPU"));
+    ms_stmt_str(db->node, 17, db->g->data_dir != NULL ? ms_str_of(db->g->data_dir) : MS_STR_NONE);
+    ms_stmt_i64(db->node, 20, ms_str_starts(name, MS_STR("Distributed")));
+    bind_texts(db, c, i);
+    bind_numbers(db, c->first + i, n);
+    return ms_stmt_run(db->node, err);
+}
+
+static enum ms_rc store_batch(struct graph__db *db, struct ms_err *err)
+{
+    for (size_t k = 0; k < db->storing.n; k++) {
+        const struct chunk *c = &db->storing.chunks[k];
+        for (uint32_t i = 0; i < c->n; i++)
+            MS_TRY(store_node(db, c, i, err));
+    }
+    return MS_OK;
+}
+
+/* ---- a tree --------------------------------------------------------------------- */
+
+/* Item 0 stores the batch made before, the others make the next. */
+static enum ms_rc work(void *ctx, size_t item, unsigned worker, struct ms_err *err)
+{
+    struct graph__db *db = ctx;
+    if (item == 0)
+        return store_batch(db, err);
+    return make_chunk(db, &db->making.chunks[item - 1], &db->items[worker], err);
+}
+
+static enum ms_rc put_all(struct graph__db *db, struct ms_pool *pool, graph__tell_fn tell,
+                          void *ctx, struct ms_err *err)
+{
+    size_t threads = pool != NULL ? ms_pool_threads(pool) : 1;
+    size_t chunks = threads * CHUNKS_PER_THREAD;
+    db->storing.n = 0;
+    do {
+        plan_batch(db, chunks < MAX_CHUNKS ? chunks : MAX_CHUNKS);
+        MS_TRY(ms_pool_run(pool, 1 + db->making.n, work, db, err));
+        struct batch made = db->making;
+        db->making = db->storing;
+        db->storing = made;
+        tell(ctx, (double)db->next / (double)db->g->order.n);
+    } while (db->storing.n != 0);
+    return MS_OK;
+}
+
+/* ---- tables of ours ------------------------------------------------------------- */
+
+struct tally {
+    uint32_t error, warn, unmatched, over;
+    uint8_t worst;
+};
+
+static void add_tally(struct tally *to, const struct tally *from)
+{
+    to->error += from->error;
+    to->warn += from->warn;
+    to->unmatched += from->unmatched;
+    to->over += from->over;
+    to->worst = from->worst > to->worst ? from->worst : to->worst;
+}
+
+/* The states of a node, as bits of 1 << state; unmatched is GRAPH_NONE. */
+static struct tally own_tally(const struct graph__db *db, const struct graph__node *n)
+{
+    bool unmatched = db->pair->dual && n->match == GRAPH_NO;
+    return (struct tally){.error = n->state == GRAPH_ERROR,
+                          .warn = n->state == GRAPH_WARNING,
+                          .unmatched = unmatched,
+                          .over = db->conf->overflow && n->over != GRAPH_OVER_NONE,
+                          .worst = n->state};
+}
+
+static enum ms_rc store_rollup(struct graph__db *db, uint32_t node, const struct tally *t,
+                               struct ms_err *err)
+{
+    ms_buf_clear(&db->id);
+    ms_buf_str(&db->id, ms_buf_slice(&db->prefix));
+    ms_buf_putc(&db->id, '_');
+    ms_buf_str(&db->id, graph__name(db->g, node));
+    MS_TRY(ms_buf_check(&db->id, err));
+    ms_stmt_str(db->rollup, 1, ms_buf_slice(&db->id));
+    ms_stmt_i64(db->rollup, 2, t->worst);
+    ms_stmt_i64(db->rollup, 3, t->error);
+    ms_stmt_i64(db->rollup, 4, t->warn);
+    ms_stmt_i64(db->rollup, 5, t->unmatched);
+    ms_stmt_i64(db->rollup, 6, t->over);
+    return ms_stmt_run(db->rollup, err);
+}
+
+/* Children stand before their parent, so one pass adds up. */
+static enum ms_rc store_rollups(struct graph__db *db, struct tally *t, struct ms_err *err)
+{
+    const struct graph__tree *g = db->g;
+    for (size_t i = 0; i < g->order.n; i++) {
+        uint32_t node = g->order.p[i];
+        const struct graph__node *n = &g->nodes.p[node];
+        if (n->first_child != GRAPH_NO)
+            MS_TRY(store_rollup(db, node, &t[node], err));
+        struct tally own = own_tally(db, n);
+        add_tally(&t[node], &own);
+        if (n->parent != GRAPH_NO)
+            add_tally(&t[n->parent], &t[node]);
+    }
+    return MS_OK;
+}
+
+static enum ms_rc store_states(struct graph__db *db, struct ms_err *err)
+{
+    ms_stmt_str(db->state, 1, ms_buf_slice(&db->prefix));
+    for (uint32_t i = 0; i < db->g->order.n; i++) {
+        const struct graph__node *n = &db->g->nodes.p[db->g->order.p[i]];
+        bool unmatched = db->pair->dual && n->match == GRAPH_NO;
+        if (!unmatched && n->state != GRAPH_ERROR && n->state != GRAPH_WARNING)
+            continue;
+        ms_stmt_i64(db->state, 2, unmatched ? GRAPH_NONE : n->state);
+        ms_stmt_i64(db->state, 3, i);
+        MS_TRY(ms_stmt_run(db->state, err));
+    }
+    return MS_OK;
+}
+
+static enum ms_rc store_name_page(struct graph__db *db, uint32_t first, struct ms_err *err)
+{
+    MS_TRY(ms_buf_check(&db->text, err));
+    ms_stmt_i64(db->names, 2, first);
+    ms_stmt_blob(db->names, 3, db->text.p, db->text.n);
+    MS_TRY(ms_stmt_run(db->names, err));
+    ms_buf_clear(&db->text);
+    return MS_OK;
+}
+
+/* Every name in lower case with a line break behind it. */
+static enum ms_rc store_names(struct graph__db *db, struct ms_err *err)
+{
+    enum { PAGE = 1 << 18 };
+    uint32_t first = 0;
+    ms_buf_clear(&db->text);
+    ms_stmt_str(db->names, 1, ms_buf_slice(&db->prefix));
+    for (uint32_t i = 0; i < db->g->order.n; i++) {
+        struct ms_str name = graph__name(db->g, db->g->order.p[i]);
+        char *room = ms_buf_room(&db->text, (size_t)name.n + 1);
+        for (uint32_t k = 0; room != NULL && k < name.n; k++)
+            room[k] = name.p[k] >= 'A' && name.p[k] <= 'Z' ? (char)(name.p[k] + 32) : name.p[k];
+        if (room != NULL) {
+            room[name.n] = '\n';
+            db->text.n += (size_t)name.n + 1;
+        }
+        if (db->text.n < PAGE && i + 1 < db->g->order.n)
+            continue;
+        MS_TRY(store_name_page(db, first, err));
+        first = i + 1;
+    }
+    return MS_OK;
+}
+
+static enum ms_rc store_extra(struct graph__db *db, struct ms_err *err)
+{
+    struct tally *t = ms_calloc(db->g->nodes.n, sizeof *t);
+    if (t == NULL)
+        return cmp__no_memory(err);
+    enum ms_rc rc = store_rollups(db, t, err);
+    ms_free(t);
+    MS_TRY(rc);
+    MS_TRY(store_states(db, err));
+    return store_names(db, err);
+}
+
+/* ---- a tree from begin to end ------------------------------------------------------ */
+
+static enum ms_rc begin_tree(struct graph__db *db, struct graph__pair *p, struct graph__place place,
+                             struct ms_err *err)
+{
+    db->pair = p;
+    db->place = place;
+    db->g = place.golden ? &p->b : &p->t;
+    db->next = 0;
+    ms_buf_clear(&db->prefix);
+    graph__put_graph_id(&db->prefix, place);
+    ms_map_free(&db->stacks);
+    size_t lists = db->g->stacks.frames.n;
+    db->stack_known.n = 0;
+    if (!ms_vec_reserve(&db->stack_known, lists + 1))
+        return cmp__no_memory(err);
+    memset(db->stack_known.p, 0xff, (lists + 1) * sizeof *db->stack_known.p);
+    return ms_buf_check(&db->prefix, err);
+}
+
+static void free_chunks(struct batch *b)
+{
+    for (size_t i = 0; b->chunks != NULL && i < MAX_CHUNKS; i++) {
+        ms_buf_free(&b->chunks[i].text);
+        ms_vec_free(&b->chunks[i].path);
+    }
+    ms_free(b->chunks);
+    *b = (struct batch){0};
+}
+
+static enum ms_rc new_chunks(struct batch *b, struct ms_err *err)
+{
+    b->chunks = ms_calloc(MAX_CHUNKS, sizeof *b->chunks);
+    for (size_t i = 0; b->chunks != NULL && i < MAX_CHUNKS; i++)
+        b->chunks[i].text.max = TEXT_MAX;
+    return b->chunks != NULL ? MS_OK : cmp__no_memory(err);
+}
+
+static enum ms_rc with_items(struct graph__db *db, struct ms_pool *pool, graph__tell_fn tell,
+                             void *ctx, struct ms_err *err)
+{
+    unsigned threads = pool != NULL ? ms_pool_threads(pool) : 1;
+    enum ms_rc rc = MS_OK;
+    db->items = ms_calloc(threads, sizeof *db->items);
+    if (db->items == NULL)
+        return cmp__no_memory(err);
+    for (unsigned i = 0; i < threads && rc == MS_OK; i++)
+        rc = graph__items_init(&db->items[i], err);
+    if (rc == MS_OK)
+        rc = put_all(db, pool, tell, ctx, err);
+    for (unsigned i = 0; i < threads; i++)
+        graph__items_free(&db->items[i]);
+    ms_free(db->items);
+    return rc;
+}
+
+enum ms_rc graph__db_put(struct graph__db *db, struct graph__pair *p, struct graph__place place,
+                         struct ms_pool *pool, graph__tell_fn tell, void *ctx, struct ms_err *err)
+{
+    MS_TRY(begin_tree(db, p, place, err));
+    enum ms_rc rc = new_chunks(&db->making, err);
+    if (rc == MS_OK)
+        rc = new_chunks(&db->storing, err);
+    if (rc == MS_OK)
+        rc = with_items(db, pool, tell, ctx, err);
+    free_chunks(&db->making);
+    free_chunks(&db->storing);
+    if (rc == MS_OK && !db->conf->strict)
+        rc = store_extra(db, err);
+    return rc;
+}
+
+enum ms_rc graph__db_link(struct graph__db *db, struct ms_str id, struct ms_str json,
+                          struct ms_err *err)
+{
+    ms_stmt_str(db->link, 1, json);
+    ms_stmt_str(db->link, 2, id);
+    return ms_stmt_run(db->link, err);
+}
+
+/* ---- the one row about all of them --------------------------------------------------- */
+
+static struct ms_str task_of(const struct graph__config *c)
+{
+    static const char *const names[] = {"summary", "md5", "all", "structure"};
+    return c->dual ? ms_str_of(names[c->mode]) : MS_STR("");
+}
+
+static enum ms_rc put_config(struct ms_stmt *st, const struct graph__config *c, struct ms_buf *tips,
+                             struct ms_buf *colours, struct ms_err *err)
+{
+    if (c->dual) {
+        graph__put_tips(tips, c->mode, c->strict);
+        graph__put_colours(colours, c->mode, c->strict);
+    }
+    MS_TRY(ms_buf_check(tips, err));
+    MS_TRY(ms_buf_check(colours, err));
+    ms_stmt_str(st, 1, c->dual ? MS_STR("compare") : MS_STR("build"));
+    ms_stmt_str(st, 2, task_of(c));
+    ms_stmt_str(st, 3, c->dual ? ms_buf_slice(tips) : MS_STR_NONE);
+    ms_stmt_i64(st, 4, c->micro_steps);
+    ms_stmt_i64(st, 5, c->overflow);
+    ms_stmt_str(st, 6, c->dual ? ms_buf_slice(colours) : MS_STR("null"));
+    ms_stmt_str(st, 7, c->ranks);
+    ms_stmt_str(st, 8, c->steps);
+    return ms_stmt_run(st, err);
+}
+
+enum ms_rc graph__db_config(struct graph__db *db, const struct graph__config *c, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    struct ms_buf tips = {.max = TEXT_MAX}, colours = {.max = TEXT_MAX};
+    MS_TRY(ms_store_prepare(db->store, &st,
+                            "INSERT INTO tb_config VALUES ('1', ?, ?, ?, ?, ?, ?, ?, ?)", err));
+    enum ms_rc rc = put_config(st, c, &tips, &colours, err);
+    ms_stmt_free(st);
+    ms_buf_free(&tips);
+    ms_buf_free(&colours);
+    return rc;
+}
+
+enum ms_rc graph__db_meta(struct graph__db *db, const char *key, const char *value,
+                          struct ms_err *err)
+{
+    struct ms_stmt *st;
+    if (db->conf->strict)
+        return MS_OK;
+    MS_TRY(ms_store_prepare(db->store, &st, "INSERT OR REPLACE INTO x_meta VALUES (?, ?)", err));
+    ms_stmt_str(st, 1, ms_str_of(key));
+    ms_stmt_str(st, 2, ms_str_of(value));
+    enum ms_rc rc = ms_stmt_run(st, err);
+    ms_stmt_free(st);
+    return rc;
+}
+
+/* ---- the file -------------------------------------------------------------------- */
+
+static enum ms_rc prepare(struct graph__db *db, struct ms_err *err)
+{
+    struct ms_store *s = db->store;
+    MS_TRY(ms_store_exec(s, "COMMIT; PRAGMA page_size=8192; PRAGMA threads=4; BEGIN", err));
+    MS_TRY(ms_store_exec(s, GRAPH_SQL_TABLES, err));
+    MS_TRY(ms_store_prepare(s, &db->node, GRAPH_SQL_INSERT, err));
+    MS_TRY(ms_store_prepare(s, &db->stack, "INSERT INTO tb_stack VALUES (?, ?)", err));
+    MS_TRY(ms_store_prepare(s, &db->link,
+                            "UPDATE tb_nodes SET matched_distributed = ? WHERE id = ?", err));
+    if (db->conf->strict)
+        return MS_OK;
+    MS_TRY(ms_store_exec(s, GRAPH_SQL_EXTRA, err));
+    MS_TRY(ms_store_prepare(s, &db->rollup, "INSERT INTO x_rollup VALUES (?, ?, ?, ?, ?, ?)", err));
+    MS_TRY(ms_store_prepare(s, &db->state, "INSERT INTO x_state VALUES (?, ?, ?)", err));
+    return ms_store_prepare(s, &db->names, "INSERT INTO x_names VALUES (?, ?, ?)", err);
+}
+
+enum ms_rc graph__db_new(struct graph__db **out, const struct graph_conf *conf, const char *path,
+                         struct ms_err *err)
+{
+    struct graph__db *db = ms_calloc(1, sizeof *db);
+    *out = NULL;
+    if (db == NULL)
+        return cmp__no_memory(err);
+    db->conf = conf;
+    db->prefix.max = db->id.max = db->stack_id.max = db->text.max = TEXT_MAX;
+    enum ms_rc rc = ms_store_create(&db->store, path, err);
+    if (rc == MS_OK)
+        rc = prepare(db, err);
+    if (rc == MS_OK)
+        *out = db;
+    else
+        graph__db_free(db);
+    return rc;
+}
+
+static void free_statements(struct graph__db *db)
+{
+    struct ms_stmt **all[] = {&db->node,   &db->stack, &db->link,
+                              &db->rollup, &db->state, &db->names};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        ms_stmt_free(*all[i]);
+        *all[i] = NULL;
+    }
+}
+
+void graph__db_free(struct graph__db *db)
+{
+    if (db == NULL)
+        return;
+    free_statements(db);
+    ms_store_close(db->store);
+    ms_buf_free(&db->prefix);
+    ms_buf_free(&db->id);
+    ms_buf_free(&db->stack_id);
+    ms_buf_free(&db->text);
+    ms_map_free(&db->stacks);
+    ms_vec_free(&db->stack_known);
+    ms_free(db);
+}
+
+enum ms_rc graph__db_commit(struct graph__db *db, struct ms_err *err)
+{
+    free_statements(db);
+    enum ms_rc rc = ms_store_exec(db->store, "PRAGMA mmap_size=201326592", err);
+    if (rc == MS_OK)
+        rc = ms_store_exec(db->store, GRAPH_SQL_INDEXES, err);
+    if (rc == MS_OK)
+        rc = ms_store_exec(db->store, db->conf->strict ? GRAPH_SQL_INDEX6_STRICT : GRAPH_SQL_INDEX6,
+                           err);
+    struct ms_store *s = db->store;
+    if (rc == MS_OK) {
+        db->store = NULL;
+        rc = ms_store_commit(s, err);
+    }
+    graph__db_free(db);
+    return rc;
+}

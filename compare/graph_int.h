@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * graph_int: what the stages of building a graph share.
+ *
+ * A node is a 32-bit number: that of its name.  Numbers of construct.json come
+ * first, then the root, collections and parameter gradients.  Children are
+ * linked lists, and no stage walks them by recursion.
+ */
+#ifndef COMPARE_GRAPH_INT_H
+#define COMPARE_GRAPH_INT_H
+
+#include "compare/cmp_int.h"
+#include "compare/graph.h"
+#include "probe/base/jwrite.h"
+#include "probe/base/store.h"
+#include "probe/stack.h"
+#include "probe/tree.h"
+
+#define GRAPH_NO MS_MAP_NONE
+
+/* node_type of the database. */
+enum graph__kind { GRAPH_MODULE = 0, GRAPH_API = 1, GRAPH_COLLECTION = 9 };
+
+enum graph__over { GRAPH_OVER_NONE, GRAPH_OVER_MEDIUM, GRAPH_OVER_HIGH, GRAPH_OVER_CRITICAL };
+
+/* Stack of a node that is no list of the dump's. */
+enum { GRAPH_STACK_EMPTY = UINT32_MAX, GRAPH_STACK_NO_FORWARD = UINT32_MAX - 1 };
+
+struct graph__node {
+    uint32_t parent, first_child, last_child, next;
+    uint32_t op;    /* its record's rows: number of an op of the side, or GRAPH_NO */
+    uint32_t stack; /* number of a list of frames, or one of the above */
+    uint32_t match; /* node of the other side, or GRAPH_NO */
+    uint32_t micro;
+    uint32_t seq; /* when construct.json first made it necessary */
+    uint8_t kind, over, state;
+    bool in_tree; /* has a parent, or is the root */
+};
+
+struct graph__tree {
+    char *dir; /* where its files lie */
+    bool strict;
+    struct cmp__side side;
+    struct probe_tree built; /* owns the names, also those of nodes that are made here */
+    struct probe_stacks stacks;
+    MS_VEC(struct graph__node) nodes;
+    uint32_t root;
+    uint32_t micro_steps;
+    MS_VEC(uint32_t) order;     /* children before parents, the root last */
+    char *data_dir;             /* where its tensor files are; NULL when it has none */
+    uint32_t detached, dropped; /* subtrees without a way to the root; gradients without a place */
+};
+
+static inline struct ms_str graph__name(const struct graph__tree *g, uint32_t node)
+{
+    return ms_map_key(&g->built.names, node);
+}
+/* A node of that name which lies in the tree, or GRAPH_NO. */
+uint32_t graph__find(const struct graph__tree *g, struct ms_str name);
+
+/* ---- names -------------------------------------------------------------- */
+
+enum graph__kind graph__kind_of(struct ms_str name);
+/* How many parts the name has between dots. */
+unsigned graph__parts(struct ms_str name);
+/* The name without its last n parts; empty when it has no more than that. */
+struct ms_str graph__cut(struct ms_str name, unsigned n);
+/* The i-th part, from 0; empty when there is none. */
+struct ms_str graph__part(struct ms_str name, unsigned i);
+bool graph__is_number(struct ms_str part);
+/* Does it end in ".WORD.<digits>"? */
+bool graph__is_call_of(struct ms_str name, struct ms_str word);
+/* Put name into out with `from` replaced by `to` everywhere, or in the part before the last. */
+void graph__replace(struct ms_buf *out, struct ms_str name, struct ms_str from, struct ms_str to);
+void graph__turn_call(struct ms_buf *out, struct ms_str name, struct ms_str to);
+
+/* ---- tree --------------------------------------------------------------- */
+
+/* Read dir/{construct,dump,stack}.json and build the tree. */
+enum ms_rc graph__open(struct graph__tree *g, const char *dir, bool strict, struct ms_pool *pool,
+                       struct ms_err *err);
+void graph__close(struct graph__tree *g);
+/* A new node of that name outside of the tree; text is copied.  GRAPH_NO without memory. */
+uint32_t graph__add(struct graph__tree *g, struct ms_str name, enum graph__kind kind);
+void graph__append(struct graph__tree *g, uint32_t parent, uint32_t child);
+/* The rest of building: what moves, joins and numbers nodes, in this order. */
+enum ms_rc graph__move_recomputed(struct graph__tree *g, struct ms_err *err);
+enum ms_rc graph__collect(struct graph__tree *g, struct ms_err *err);
+enum ms_rc graph__add_gradients(struct graph__tree *g, struct ms_err *err);
+void graph__number_micro_steps(struct graph__tree *g);
+enum ms_rc graph__set_order(struct graph__tree *g, struct ms_err *err);
+/* Overflow levels of all nodes. */
+void graph__find_overflows(struct graph__tree *g);
+
+/* ---- two trees ---------------------------------------------------------- */
+
+struct graph__pair {
+    struct graph__tree t, b; /* b is unused for a single graph */
+    bool dual;
+    bool
+        red_empty; /* digests of ops that make empty memory are shown red, as the official tool does */
+    struct cmp cmp; /* rows in pairs and their figures; its sides are lent by t and b */
+    MS_VEC(uint32_t) first_pair; /* of a target node's rows, by node; one more than there are */
+};
+
+enum ms_rc graph__match_same(struct graph__tree *t, struct graph__tree *b, struct ms_err *err);
+enum ms_rc graph__match_fuzzy(struct graph__tree *t, struct graph__tree *b, struct ms_err *err);
+/* names: target name -> golden name where they differ. */
+enum ms_rc graph__match_mapped(struct graph__tree *t, struct graph__tree *b,
+                               const struct cmp__pairs *names, struct ms_err *err);
+/* Golden names of the target's nodes by the rules of a layer mapping. */
+enum ms_rc graph__map_layers(struct graph__pair *p, struct cmp__pairs *names, struct ms_err *err);
+/* Pair the rows of matched nodes and read tensor files. */
+enum ms_rc graph__measure(struct graph__pair *p, struct ms_pool *pool, struct ms_err *err);
+/* Rows of a target node that has a partner, with figures and verdicts, and its state. */
+enum ms_rc graph__judge(const struct graph__pair *p, uint32_t node, struct cmp_view *v,
+                        uint8_t *state, struct ms_err *err);
+/* Differences of a row's statistics. */
+enum ms_rc graph__measure_row(const struct cmp *c, struct cmp_view *v, struct cmp_row *row,
+                              struct ms_err *err);
+/* Verdicts of the view's rows, and the state of the node they belong to (v->op). */
+uint8_t graph__judge_rows(const struct cmp *c, bool red_empty, struct cmp_view *v);
+/* Micro steps of the golden side follow the target's. */
+void graph__share_micro_steps(const struct graph__tree *t, struct graph__tree *b);
+
+/* ---- items -------------------------------------------------------------- */
+
+/* Makes the JSON of nodes; one per thread. */
+struct graph__items {
+    struct ms_buf in, out; /* input_data and output_data of the node made last */
+    struct cmp_view view;
+    struct ms_buf text, scratch;
+    uint32_t nodes; /* since the view's memory was renewed */
+    bool compared;  /* the node being made has a partner */
+};
+enum ms_rc graph__items_init(struct graph__items *it, struct ms_err *err);
+void graph__items_free(struct graph__items *it);
+/* Items of a node; of the target when it has a partner, with figures and verdict, which also sets
+ * *state. */
+enum ms_rc graph__items_make(struct graph__items *it, const struct graph__pair *p,
+                             const struct graph__tree *g, uint32_t node, uint8_t *state,
+                             struct ms_err *err);
+/* Figures and verdict of a row of the view as members, each with ", " before it. */
+enum ms_rc graph__put_figures(struct ms_buf *out, const struct cmp *c, struct cmp_view *v,
+                              size_t row, struct ms_err *err);
+/* Is this the name of such a member? */
+bool graph__is_figure(const struct cmp *c, struct ms_str key);
+/* JSON text with quotes. */
+void graph__put_json(struct ms_buf *out, struct ms_str s);
+
+/* Explanations of figures and of the colours of states, as JSON objects. */
+void graph__put_tips(struct ms_buf *out, enum probe_mode mode, bool strict);
+void graph__put_colours(struct ms_buf *out, enum probe_mode mode, bool strict);
+
+/* ---- the database --------------------------------------------------------- */
+
+struct graph__place { /* of a tree among ranks and steps */
+    int64_t step, rank;
+    bool golden;
+};
+
+struct graph__db;
+enum ms_rc graph__db_new(struct graph__db **db, const struct graph_conf *conf, const char *path,
+                         struct ms_err *err);
+/* Write one tree of the pair; conf->progress is told how far by `tell`. */
+typedef void (*graph__tell_fn)(void *ctx, double share);
+enum ms_rc graph__db_put(struct graph__db *db, struct graph__pair *p, struct graph__place place,
+                         struct ms_pool *pool, graph__tell_fn tell, void *ctx, struct ms_err *err);
+/* A row of tb_nodes gets its links to other ranks. */
+enum ms_rc graph__db_link(struct graph__db *db, struct ms_str id, struct ms_str json,
+                          struct ms_err *err);
+struct graph__config {
+    bool dual, overflow, strict;
+    enum probe_mode mode;
+    uint32_t micro_steps;
+    struct ms_str ranks, steps; /* JSON lists */
+};
+enum ms_rc graph__db_config(struct graph__db *db, const struct graph__config *c,
+                            struct ms_err *err);
+/* A row of x_meta; nothing in strict mode. */
+enum ms_rc graph__db_meta(struct graph__db *db, const char *key, const char *value,
+                          struct ms_err *err);
+/* Indexes, then the file appears at its path; frees db in any case. */
+enum ms_rc graph__db_commit(struct graph__db *db, struct ms_err *err);
+void graph__db_free(struct graph__db *db);
+/* "NPU_0_1_" */
+void graph__put_graph_id(struct ms_buf *out, struct graph__place place);
+
+/* ---- links between ranks ------------------------------------------------------ */
+
+struct graph__comm;
+enum ms_rc graph__comm_new(struct graph__comm **c, const struct graph_conf *conf,
+                           struct ms_err *err);
+/* Note the communication of a tree, after its states are known. */
+enum ms_rc graph__comm_note(struct graph__comm *c, const struct graph__tree *g,
+                            struct graph__place place, struct ms_err *err);
+enum ms_rc graph__comm_write(struct graph__comm *c, struct graph__db *db, struct ms_err *err);
+void graph__comm_free(struct graph__comm *c);
+
+#endif

@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * graph_item: input_data and output_data of a node.
+ *
+ *     {"Torch.matmul.0.forward.output.0": {"type": "torch.Tensor", "Max": "2.0", ...}, ...}
+ *
+ * Every value is text, as Python's str() of the dump's value with two changes:
+ * quotes ' are left out and None is null.  A leaf's own keys come first, then what
+ * the official parser adds, then figures and verdict of a comparison.
+ */
+#include "compare/graph_int.h"
+
+#include "compare/table.h"
+#include "probe/base/num.h"
+#include "probe/base/scan.h"
+
+enum { TEXT_MAX = 1 << 28, RENEW_EVERY = 256 };
+
+/* ---- text ----------------------------------------------------------------- */
+
+static void put_escaped(struct ms_buf *out, const char *p, size_t n)
+{
+    struct ms_jwrite w;
+    ms_jwrite_init(&w, 0, TEXT_MAX);
+    ms_jwrite_str(&w, (struct ms_str){p, (uint32_t)n});
+    /* Without the quotes that it puts around the text. */
+    if (ms_jwrite_finish(&w, NULL) != MS_OK)
+        out->bad = MS_E_NOMEM;
+    else if (w.buf.n >= 2)
+        ms_buf_put(out, w.buf.p + 1, w.buf.n - 2);
+    ms_jwrite_free(&w);
+}
+
+/* The inside of JSON text. */
+static void put_inside(struct ms_buf *out, struct ms_str s)
+{
+    const char *end = s.p + s.n;
+    if (s.n == 0)
+        return;
+    if (ms_scan_plain(s.p, end) == end)
+        ms_buf_str(out, s);
+    else
+        put_escaped(out, s.p, s.n);
+}
+
+void graph__put_json(struct ms_buf *out, struct ms_str s)
+{
+    ms_buf_putc(out, '"');
+    put_inside(out, s);
+    ms_buf_putc(out, '"');
+}
+
+/* ---- one member: "key": "text" ---------------------------------------------- */
+
+static void put_key(struct ms_buf *out, const char *key)
+{
+    ms_buf_puts(out, ", \"");
+    ms_buf_puts(out, key);
+    ms_buf_puts(out, "\": \"");
+}
+
+/* More than six decimals of a plain number that came as text are rounded away. */
+static bool is_long_decimal(struct ms_str s)
+{
+    if (s.n > 0 && s.p[s.n - 1] == '%')
+        s.n--;
+    int64_t dot = ms_str_find(s, '.');
+    if (dot < 1 || dot > 20 || s.n - (uint32_t)dot - 1 > 20 || s.n - (uint32_t)dot - 1 <= 6)
+        return false;
+    return ms_str_all_digits(ms_str_sub(s, 0, (uint32_t)dot)) &&
+           ms_str_all_digits(ms_str_sub(s, (uint32_t)dot + 1, s.n));
+}
+
+static void put_rounded(struct ms_buf *out, struct ms_str s)
+{
+    bool percent = s.p[s.n - 1] == '%';
+    double v = 0;
+    ms_num_parse_f64(s.p, percent ? s.n - 1 : s.n, &v);
+    ms_buf_printf(out, "%.6f%s", v, percent ? "%" : "");
+}
+
+/* Text that Python printed, with its two changes. */
+static void put_changed(struct ms_buf *out, struct ms_str s)
+{
+    uint32_t from = 0;
+    for (uint32_t i = 0; i < s.n; i++) {
+        bool none = s.p[i] == 'N' && s.n - i >= 4 && memcmp(s.p + i, "None", 4) == 0;
+        if (s.p[i] != '\'' && !none)
+            continue;
+        put_inside(out, ms_str_sub(s, from, i));
+        if (none)
+            ms_buf_puts(out, "null");
+        i += none ? 3 : 0;
+        from = i + 1;
+    }
+    put_inside(out, ms_str_sub(s, from, s.n));
+}
+
+static bool needs_change(struct ms_str s)
+{
+    return memchr(s.p, '\'', s.n) != NULL || memchr(s.p, 'N', s.n) != NULL;
+}
+
+static void put_text(struct ms_buf *out, struct ms_str s)
+{
+    if (s.n == 0)
+        return;
+    if (s.p[0] >= '0' && s.p[0] <= '9' && is_long_decimal(s))
+        put_rounded(out, s);
+    else if (needs_change(s))
+        put_changed(out, s);
+    else
+        put_inside(out, s);
+}
+
+/* A figure of Python's, which is not rounded. */
+static void put_number_member(struct ms_buf *out, const char *key, struct ms_str text)
+{
+    put_key(out, key);
+    put_inside(out, text);
+    ms_buf_putc(out, '"');
+}
+
+static void put_member(struct ms_buf *out, const char *key, struct ms_str text)
+{
+    put_key(out, key);
+    put_text(out, text);
+    ms_buf_putc(out, '"');
+}
+
+/* ---- a leaf's own values ------------------------------------------------------ */
+
+/* Written as Python would: then it need not be read and printed again. */
+static bool is_plain_float(struct ms_str s)
+{
+    int64_t dot = ms_str_find(s, '.');
+    if (dot < 1 || dot > 16 || s.n > 24 || s.p[s.n - 1] == '.' ||
+        (s.p[s.n - 1] == '0' && s.p[s.n - 2] != '.'))
+        return false;
+    for (uint32_t i = 0; i < s.n; i++) {
+        if (s.p[i] > '9')
+            return false;
+    }
+    /* Below 1e-4 the exponent form is due. */
+    uint32_t digit = s.p[0] == '-';
+    return s.p[digit] != '0' || (s.n - digit == 3) ||
+           memcmp(s.p + digit, "0.0000", s.n - digit < 6 ? s.n - digit : 6) != 0;
+}
+
+static void put_number(struct ms_buf *out, const struct ms_jread *r)
+{
+    char text[MS_NUM_MAX];
+    double v = 0;
+    if (ms_jread_is_int(r) || is_plain_float(r->text)) {
+        ms_buf_str(out, r->text);
+        return;
+    }
+    ms_jread_f64(r, &v);
+    if (v != v)
+        ms_buf_puts(out, "nan");
+    else if (v - v != 0)
+        ms_buf_puts(out, v > 0 ? "inf" : "-inf");
+    else
+        ms_buf_put(out, text, ms_num_f64(text, v));
+}
+
+static void put_python(struct graph__items *it, struct ms_buf *out, struct ms_str json)
+{
+    ms_buf_clear(&it->text);
+    cmp__py_str(&it->text, json, &it->scratch);
+    put_text(out, ms_buf_slice(&it->text));
+}
+
+/* Shapes are lists of whole numbers and stand in every item. */
+static bool put_short_list(struct ms_buf *out, struct ms_str json)
+{
+    for (uint32_t i = 0; i < json.n; i++) {
+        char c = json.p[i];
+        if (c == '"' || c > ']' || (c == '[' && i != 0))
+            return false;
+    }
+    for (uint32_t i = 0; i < json.n; i++) {
+        if (!ms_is_space(json.p[i]))
+            ms_buf_putc(out, json.p[i]);
+        if (json.p[i] == ',')
+            ms_buf_putc(out, ' ');
+    }
+    return true;
+}
+
+static void put_container(struct graph__items *it, struct ms_buf *out, struct ms_jread *r,
+                          enum ms_jtok tok)
+{
+    const char *from = r->tok;
+    ms_jread_skip(r, tok);
+    struct ms_str json = {from, (uint32_t)(r->at - from)};
+    if (tok != MS_J_ARR || !put_short_list(out, json))
+        put_python(it, out, json);
+}
+
+static void put_string(struct graph__items *it, struct ms_buf *out, const struct ms_jread *r)
+{
+    struct ms_str text = r->text;
+    if (r->escaped && ms_jread_text(r, &it->scratch, &text, NULL) != MS_OK)
+        return;
+    put_text(out, text);
+}
+
+static void put_value(struct graph__items *it, struct ms_buf *out, struct ms_jread *r,
+                      enum ms_jtok tok)
+{
+    switch (tok) {
+    case MS_J_STR:
+        put_string(it, out, r);
+        break;
+    case MS_J_NUM:
+        put_number(out, r);
+        break;
+    case MS_J_TRUE:
+        ms_buf_puts(out, "True");
+        break;
+    case MS_J_FALSE:
+        ms_buf_puts(out, "False");
+        break;
+    case MS_J_NULL:
+        ms_buf_puts(out, "null");
+        break;
+    default:
+        put_container(it, out, r, tok);
+        break;
+    }
+}
+
+/* ---- which keys --------------------------------------------------------------- */
+
+/* What a leaf has said for itself, so that it is not added again. */
+struct said {
+    bool data_name, requires_grad, dtype, shape, md5, stat[PROBE_STATS];
+};
+
+static void note_key(struct said *s, struct ms_str key)
+{
+    switch (key.n) {
+    case 3:
+        s->stat[PROBE_STAT_MAX] |= ms_str_is(key, "Max");
+        s->stat[PROBE_STAT_MIN] |= ms_str_is(key, "Min");
+        s->md5 |= ms_str_is(key, "md5");
+        break;
+    case 4:
+        s->stat[PROBE_STAT_MEAN] |= ms_str_is(key, "Mean");
+        s->stat[PROBE_STAT_NORM] |= ms_str_is(key, "Norm");
+        break;
+    case 5:
+        s->dtype |= ms_str_is(key, "dtype");
+        s->shape |= ms_str_is(key, "shape");
+        break;
+    case 9:
+        s->data_name |= ms_str_is(key, "data_name");
+        break;
+    case 13:
+        s->requires_grad |= ms_str_is(key, "requires_grad");
+        break;
+    default:
+        break;
+    }
+}
+
+struct shape {     /* of the item being made */
+    bool compared; /* its node has a partner */
+    bool digests;  /* md5 is wanted */
+    bool batch;    /* of a batch of point-to-point operations */
+    bool group;    /* a process group */
+};
+
+static bool is_left_out(const struct shape *f, struct ms_str key)
+{
+    if (f->group)
+        return !ms_str_is(key, "type") && !ms_str_is(key, "group_ranks") &&
+               !ms_str_is(key, "group_id") && !ms_str_is(key, "data_name");
+    if (ms_str_is(key, "md5"))
+        return !f->digests;
+    if (f->batch && (ms_str_is(key, "op") || ms_str_is(key, "peer") || ms_str_is(key, "tag") ||
+                     ms_str_is(key, "group_id") || ms_str_is(key, "tensor")))
+        return true;
+    return ms_str_is(key, "state") || ms_str_is(key, "full_op_name");
+}
+
+/* The members of a leaf as they are; those of a P2P operation's tensor go in its place. */
+static void put_members(struct graph__items *it, struct ms_buf *out, struct ms_jread *r,
+                        const struct shape *f, struct said *said)
+{
+    while (ms_jread_next(r) == MS_J_KEY) {
+        struct ms_str key = r->text;
+        enum ms_jtok tok = ms_jread_next(r);
+        if (tok == MS_J_OBJ && ms_str_is(key, "tensor")) {
+            put_members(it, out, r, f, said);
+            continue;
+        }
+        if (is_left_out(f, key)) {
+            ms_jread_skip(r, tok);
+            continue;
+        }
+        note_key(said, key);
+        ms_buf_puts(out, ", \"");
+        ms_buf_str(out, key);
+        ms_buf_puts(out, "\": \"");
+        put_value(it, out, r, tok);
+        ms_buf_putc(out, '"');
+    }
+}
+
+/* What the official parser adds to a leaf. */
+static void put_additions(struct ms_buf *out, const struct cmp_item *item, const struct said *said,
+                          bool scalar, bool digests)
+{
+    if (!said->data_name)
+        put_member(out, "data_name", MS_STR("-1"));
+    if (!said->requires_grad)
+        put_member(out, "requires_grad", MS_STR("null"));
+    for (unsigned i = 0; i < PROBE_STATS; i++) {
+        if (said->stat[i])
+            continue;
+        if (scalar && item->stat[i].kind == CMP_VALUE_NUMBER)
+            put_number_member(out, probe_stat_names[i], item->stat[i].text);
+        else
+            put_member(out, probe_stat_names[i], scalar ? item->stat[i].text : MS_STR("null"));
+    }
+    if (!said->dtype)
+        put_member(out, "dtype", item->dtype);
+    if (!said->shape)
+        put_member(out, "shape", item->shape);
+    if (!said->md5 && digests)
+        put_member(out, "md5", item->md5);
+}
+
+/* ---- figures ---------------------------------------------------------------- */
+
+enum { FIRST_FIGURE = 8 }; /* columns before it describe both sides, as the item does */
+
+/* Columns that describe a side or its files are not among them. */
+static bool is_figure(const char *column)
+{
+    struct ms_str s = ms_str_of(column);
+    return !ms_str_starts(s, MS_STR("NPU ")) && !ms_str_starts(s, MS_STR("B")) &&
+           !ms_str_is(s, "Data_name");
+}
+
+/* The cells of the official table between the two descriptions and the stack, under the names of
+ * their columns. */
+enum ms_rc graph__put_figures(struct ms_buf *out, const struct cmp *c, struct cmp_view *v,
+                              size_t row, struct ms_err *err)
+{
+    const char *names[CMP_COLUMNS];
+    struct cmp_cell cells[CMP_COLUMNS];
+    unsigned n = cmp_table_columns(c, names);
+    MS_TRY(cmp_table_cells(c, v, row, cells, err));
+    for (unsigned i = FIRST_FIGURE; i < n; i++) {
+        if (!is_figure(names[i]))
+            continue;
+        if (cells[i].number || ms_str_ends(ms_str_of(names[i]), MS_STR(" diff")))
+            put_number_member(out, names[i], cells[i].text);
+        else
+            put_member(out, names[i], cells[i].text);
+    }
+    return MS_OK;
+}
+
+bool graph__is_figure(const struct cmp *c, struct ms_str key)
+{
+    const char *names[CMP_COLUMNS];
+    unsigned n = cmp_table_columns(c, names);
+    for (unsigned i = FIRST_FIGURE; i < n; i++) {
+        if (ms_str_is(key, names[i]) && is_figure(names[i]))
+            return true;
+    }
+    return false;
+}
+
+/* ---- one item ----------------------------------------------------------------- */
+
+static bool is_maximum_missing(const struct cmp_item *item)
+{
+    return ms_str_is(item->stat[PROBE_STAT_MAX].text, "None");
+}
+
+static bool is_output(struct ms_str name)
+{
+    return ms_str_find_str(name, MS_STR(".output.")) >= 0 &&
+           ms_str_find_str(name, MS_STR(".input.")) < 0;
+}
+
+static enum ms_rc put_fields(struct graph__items *it, struct ms_buf *out, const struct shape *f,
+                             size_t index, const struct cmp *c, struct ms_err *err)
+{
+    const struct cmp_row *row = &it->view.rows.p[index];
+    struct said said = {.dtype = false};
+    struct ms_jread r;
+    size_t at = out->n;
+    ms_jread_init(&r, row->t.json.p, row->t.json.n, 0);
+    if (ms_jread_next(&r) == MS_J_OBJ)
+        put_members(it, out, &r, f, &said);
+    if (!f->group)
+        put_additions(out, &row->t, &said, !said.dtype, f->digests);
+    else if (!said.data_name)
+        put_member(out, "data_name", MS_STR("-1"));
+    if (f->compared && !f->group)
+        MS_TRY(graph__put_figures(out, c, &it->view, index, err));
+    /* Each member begins with ", ": the first stands behind the bracket. */
+    if (out->bad == MS_OK && out->n > at + 2) {
+        memmove(out->p + at, out->p + at + 2, out->n - at - 2);
+        out->n -= 2;
+    }
+    return MS_OK;
+}
+
+static enum ms_rc put_item(struct graph__items *it, const struct graph__pair *p, size_t index,
+                           bool batch, struct ms_err *err)
+{
+    const struct cmp_row *row = &it->view.rows.p[index];
+    struct ms_buf *out = is_output(row->t.name) ? &it->out : &it->in;
+    struct shape f = {.compared = it->compared,
+                      .digests = p->cmp.mode == PROBE_MODE_MD5,
+                      .batch = batch,
+                      .group = ms_str_is(row->t.dtype, "torch.ProcessGroup")};
+    ms_buf_puts(out, out->n > 1 ? ", " : "");
+    graph__put_json(out, row->t.name);
+    ms_buf_puts(out, ": {");
+    if (is_maximum_missing(&row->t))
+        ms_buf_puts(out, "\"value\": \"null\"");
+    else
+        MS_TRY(put_fields(it, out, &f, index, &p->cmp, err));
+    ms_buf_putc(out, '}');
+    return MS_OK;
+}
+
+/* ---- the items of a node -------------------------------------------------------- */
+
+/* Rows of a node by itself. */
+static enum ms_rc make_rows(struct graph__items *it, const struct graph__pair *p,
+                            const struct graph__tree *g, const struct cmp__op *op,
+                            struct ms_err *err)
+{
+    it->view.rows.n = 0;
+    if (!ms_vec_reserve(&it->view.rows, op->n))
+        return cmp__no_memory(err);
+    for (uint32_t i = 0; i < op->n; i++) {
+        struct cmp_row *row = &it->view.rows.p[it->view.rows.n++];
+        *row = (struct cmp_row){.b = cmp__item_none};
+        MS_TRY(cmp__item_make(&g->side, op->first + i, p->cmp.mode, &it->view, &row->t, err));
+    }
+    return MS_OK;
+}
+
+static enum ms_rc put_items(struct graph__items *it, const struct graph__pair *p,
+                            const struct graph__tree *g, uint32_t node, uint8_t *state,
+                            struct ms_err *err)
+{
+    bool batch = ms_str_find_str(graph__name(g, node), MS_STR("batch_isend_irecv")) >= 0;
+    if (++it->nodes % RENEW_EVERY == 0)
+        MS_TRY(cmp_view_renew(&it->view, err));
+    it->compared = g == &p->t && g->nodes.p[node].match != GRAPH_NO && p->dual &&
+                   p->cmp.mode != PROBE_MODE_STRUCTURE;
+    if (it->compared)
+        MS_TRY(graph__judge(p, node, &it->view, state, err));
+    else
+        MS_TRY(make_rows(it, p, g, &g->side.ops.p[g->nodes.p[node].op], err));
+    for (size_t i = 0; i < it->view.rows.n; i++)
+        MS_TRY(put_item(it, p, i, batch, err));
+    return MS_OK;
+}
+
+enum ms_rc graph__items_make(struct graph__items *it, const struct graph__pair *p,
+                             const struct graph__tree *g, uint32_t node, uint8_t *state,
+                             struct ms_err *err)
+{
+    *state = GRAPH_NONE;
+    ms_buf_clear(&it->in);
+    ms_buf_clear(&it->out);
+    ms_buf_putc(&it->in, '{');
+    ms_buf_putc(&it->out, '{');
+    if (g->nodes.p[node].op != GRAPH_NO)
+        MS_TRY(put_items(it, p, g, node, state, err));
+    ms_buf_putc(&it->in, '}');
+    ms_buf_putc(&it->out, '}');
+    MS_TRY(ms_buf_check(&it->in, err));
+    return ms_buf_check(&it->out, err);
+}
+
+enum ms_rc graph__items_init(struct graph__items *it, struct ms_err *err)
+{
+    *it = (struct graph__items){
+        .in.max = TEXT_MAX, .out.max = TEXT_MAX, .text.max = TEXT_MAX, .scratch.max = TEXT_MAX};
+    return cmp_view_init(&it->view, err);
+}
+
+void graph__items_free(struct graph__items *it)
+{
+    cmp_view_free(&it->view);
+    ms_buf_free(&it->in);
+    ms_buf_free(&it->out);
+    ms_buf_free(&it->text);
+    ms_buf_free(&it->scratch);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * graph_over: where NaN, infinity or an exploding norm comes from.
+ *
+ *     inputs      outputs
+ *     normal      abnormal    critical   it is made here
+ *     abnormal    abnormal    high       it passes through
+ *     abnormal    normal      medium     it is swallowed
+ *     normal      normal      high       when the norm grows a hundredfold
+ *
+ * Buffers that an operator is to fill hold anything before, so they do not count.
+ */
+#include "compare/graph_int.h"
+
+#include <math.h>
+
+struct side {
+    bool abnormal;
+    double norm; /* the largest; -1: none */
+};
+
+/* What does not count: an operator's argument or result. */
+static const struct {
+    const char *api;
+    uint8_t section;
+    const char *path;
+} ignored[] = {
+    {"torch.empty", PROBE_SEC_OUTPUT, "output.0"},
+    {"torch.empty_like", PROBE_SEC_OUTPUT, "output.0"},
+    {"torch.empty_strided", PROBE_SEC_OUTPUT, "output.0"},
+    {"distributed.recv", PROBE_SEC_INPUT_ARGS, "input.0"},
+    {"distributed.recv", PROBE_SEC_INPUT_KWARGS, "input.tensor"},
+    {"distributed.all_gather", PROBE_SEC_INPUT_ARGS, "input.0"},
+    {"distributed.reduce_scatter", PROBE_SEC_INPUT_ARGS, "input.0"},
+    {"distributed.reduce_scatter", PROBE_SEC_INPUT_KWARGS, "input.output"},
+    {"distributed._reduce_scatter_base", PROBE_SEC_INPUT_ARGS, "input.0"},
+    {"distributed.all_gather_into_tensor", PROBE_SEC_INPUT_ARGS, "input.0"},
+    {"distributed.reduce_scatter_tensor", PROBE_SEC_INPUT_ARGS, "input.0"},
+    {"tensor.masked_fill_", PROBE_SEC_INPUT_ARGS, "input.0"},
+};
+
+/* The first two parts of the name, without regard to case. */
+static bool is_api(struct ms_str name, const char *api)
+{
+    uint32_t n = (uint32_t)strlen(api);
+    if (name.n <= n || name.p[n] != '.')
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        char c = name.p[i];
+        if ((c >= 'A' && c <= 'Z' ? (char)(c + 32) : c) != api[i])
+            return false;
+    }
+    return true;
+}
+
+static bool is_below(struct ms_str path, const char *top)
+{
+    uint32_t n = (uint32_t)strlen(top);
+    return ms_str_starts(path, ms_str_of(top)) && (path.n == n || path.p[n] == '.');
+}
+
+static bool is_ignored(struct ms_str name, uint8_t section, struct ms_str path)
+{
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) {
+        if (ignored[i].section == section && is_api(name, ignored[i].api) &&
+            is_below(path, ignored[i].path))
+            return true;
+    }
+    return false;
+}
+
+static bool is_abnormal(const struct probe_num *n)
+{
+    return n->kind == PROBE_NUM_FLOAT && !isfinite(n->v);
+}
+
+static void look_at(struct side *s, const struct probe_leaf *leaf)
+{
+    const struct probe_num *norm = &leaf->stat[PROBE_STAT_NORM];
+    for (unsigned i = PROBE_STAT_MAX; i <= PROBE_STAT_MEAN; i++)
+        s->abnormal |= is_abnormal(&leaf->stat[i]);
+    if (ms_str_is(leaf->type, "torch.Tensor") &&
+        (norm->kind == PROBE_NUM_FLOAT || norm->kind == PROBE_NUM_INT) && norm->v > s->norm)
+        s->norm = norm->v;
+}
+
+static bool explodes(const struct side *in, const struct side *out)
+{
+    if (in->norm < 0 || out->norm < 0)
+        return false;
+    return in->norm == 0 ? out->norm > 100 : out->norm / in->norm > 100;
+}
+
+static enum graph__over level_of(const struct side *in, const struct side *out)
+{
+    if (out->abnormal)
+        return in->abnormal ? GRAPH_OVER_HIGH : GRAPH_OVER_CRITICAL;
+    if (in->abnormal)
+        return GRAPH_OVER_MEDIUM;
+    return explodes(in, out) ? GRAPH_OVER_HIGH : GRAPH_OVER_NONE;
+}
+
+static enum graph__over level_of_node(const struct graph__tree *g, uint32_t node)
+{
+    const struct probe_dump *d = g->side.dump;
+    const struct probe_node *record = &d->nodes.p[g->side.ops.p[g->nodes.p[node].op].node];
+    struct side in = {.norm = -1}, out = {.norm = -1};
+    for (uint32_t i = record->first_row; i < record->first_row + record->nrows; i++) {
+        const struct probe_row *row = &d->rows.p[i];
+        struct probe_leaf leaf;
+        if (row->section > PROBE_SEC_OUTPUT ||
+            is_ignored(graph__name(g, node), row->section, probe_row_path(d, row)))
+            continue;
+        probe_row_leaf(d, row, &leaf);
+        look_at(row->section == PROBE_SEC_OUTPUT ? &out : &in, &leaf);
+    }
+    return level_of(&in, &out);
+}
+
+void graph__find_overflows(struct graph__tree *g)
+{
+    for (size_t i = 0; i < g->order.n; i++) {
+        uint32_t node = g->order.p[i];
+        if (g->nodes.p[node].op != GRAPH_NO)
+            g->nodes.p[node].over = (uint8_t)level_of_node(g, node);
+    }
+}

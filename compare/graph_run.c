@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * graph_run: all ranks and steps of one or two runs, one after the other, into
+ * one database.
+ *
+ * The path says what is compared: one rank's files, a directory of ranks, or one
+ * of steps.  What both sides have is compared, told by the numbers below the path;
+ * two single ranks go together whatever their numbers are.
+ */
+#include "compare/graph_int.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/trace.h"
+#include "probe/find.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+
+struct couple { /* dumps of one rank and step */
+    const char *dir[2];
+    int64_t step, rank;
+};
+
+struct run {
+    const struct graph_conf *conf;
+    struct ms_pool *pool;
+    struct graph_made *made;
+    struct probe_places places[2];
+    MS_VEC(struct couple) couples;
+    struct graph__db *db;
+    struct graph__comm *comm;
+    enum probe_mode mode;
+    uint32_t micro_steps; /* of the graph written first */
+    size_t done;
+    int shown;            /* per cent that have been told */
+    double from, to;      /* share of the couple that the current stage covers */
+    uint32_t repaired[2]; /* detached subtrees, gradients without a place */
+};
+
+static bool is_dual(const struct graph_conf *c)
+{
+    return c->golden != NULL && c->golden[0] != '\0';
+}
+
+/* ---- progress ----------------------------------------------------------------- */
+
+static void tell(void *ctx, double share)
+{
+    struct run *r = ctx;
+    double couple = r->from + (r->to - r->from) * share;
+    int percent = (int)(98 * ((double)r->done + couple) / (double)r->couples.n);
+    if (percent <= r->shown || r->conf->progress == NULL)
+        return;
+    r->shown = percent;
+    r->conf->progress(r->conf->ctx, percent);
+}
+
+static void stage(struct run *r, double from, double to)
+{
+    r->from = from;
+    r->to = to;
+    tell(r, 0);
+}
+
+static void tell_end(struct run *r, int percent)
+{
+    if (r->conf->progress != NULL)
+        r->conf->progress(r->conf->ctx, percent);
+}
+
+static void note(struct run *r, const char *fmt, ...) MS_PRINTF(2, 3);
+static void note(struct run *r, const char *fmt, ...)
+{
+    char line[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    if (r->conf->note != NULL)
+        r->conf->note(r->conf->ctx, line);
+}
+
+/* ---- what is compared ----------------------------------------------------------- */
+
+/* The part of the dump's directory below the path that was given. */
+static const char *below(const struct probe_place *p, const char *top)
+{
+    size_t n = strlen(top);
+    while (n > 0 && top[n - 1] == '/')
+        n--;
+    return strlen(p->dir) > n ? p->dir + n : "";
+}
+
+static struct couple numbers_of(const struct probe_place *p, const char *top)
+{
+    const char *rest = below(p, top);
+    bool step = strstr(rest, "step") != NULL;
+    struct couple c = {.step = step && p->step > 0 ? p->step : 0};
+    struct ms_str last = ms_path_base(rest);
+    bool rank = last.n != 0 && !ms_str_starts(last, MS_STR("step"));
+    c.rank = rank && p->rank > 0 ? p->rank : 0;
+    return c;
+}
+
+static enum ms_rc list_target(struct run *r, struct ms_err *err)
+{
+    MS_TRY(probe_find(&r->places[0], r->conf->target, err));
+    for (size_t i = 0; i < r->places[0].list.n; i++) {
+        const struct probe_place *p = &r->places[0].list.p[i];
+        struct couple *c = ms_vec_push(&r->couples);
+        if (c == NULL)
+            return cmp__no_memory(err);
+        *c = numbers_of(p, r->conf->target);
+        c->dir[0] = p->dir;
+    }
+    return MS_OK;
+}
+
+static const char *golden_for(const struct run *r, const struct couple *c)
+{
+    const struct probe_places *g = &r->places[1];
+    for (size_t i = 0; i < g->list.n; i++) {
+        struct couple other = numbers_of(&g->list.p[i], r->conf->golden);
+        if ((other.step == c->step && other.rank == c->rank) ||
+            (g->list.n == 1 && r->couples.n == 1))
+            return g->list.p[i].dir;
+    }
+    return NULL;
+}
+
+/* Ranks and steps that both sides have. */
+static enum ms_rc meet_golden(struct run *r, struct ms_err *err)
+{
+    size_t kept = 0;
+    MS_TRY(probe_find(&r->places[1], r->conf->golden, err));
+    for (size_t i = 0; i < r->couples.n; i++) {
+        struct couple c = r->couples.p[i];
+        c.dir[1] = golden_for(r, &c);
+        if (c.dir[1] == NULL)
+            note(r, "%s: the golden side has no such rank and step", c.dir[0]);
+        else
+            r->couples.p[kept++] = c;
+    }
+    size_t alone = r->places[1].list.n - kept;
+    if (alone != 0)
+        note(r, "%zu ranks of the golden side have no counterpart in the target", alone);
+    r->couples.n = kept;
+    if (kept != 0)
+        return MS_OK;
+    ms_fail(err, MS_E_ARG, "%s and %s have no rank and step in common", r->conf->target,
+            r->conf->golden);
+    ms_err_hint(err, "give two directories of one kind: of a rank, of ranks, or of steps");
+    return MS_E_ARG;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct couple *x = a;
+    const struct couple *y = b;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static enum ms_rc find_couples(struct run *r, struct ms_err *err)
+{
+    MS_TRY(list_target(r, err));
+    if (is_dual(r->conf))
+        MS_TRY(meet_golden(r, err));
+    qsort(r->couples.p, r->couples.n, sizeof *r->couples.p, by_place);
+    for (size_t i = 1; i < r->couples.n; i++) {
+        if (by_place(&r->couples.p[i - 1], &r->couples.p[i]) == 0)
+            return ms_fail(err, MS_E_ARG, "%s and %s are both rank %lld of step %lld",
+                           r->couples.p[i - 1].dir[0], r->couples.p[i].dir[0],
+                           (long long)r->couples.p[i].rank, (long long)r->couples.p[i].step);
+    }
+    return MS_OK;
+}
+
+/* ---- one couple ------------------------------------------------------------------- */
+
+static enum ms_rc check_together(const struct run *r, const struct graph__pair *p,
+                                 struct ms_err *err)
+{
+    const struct probe_dump *t = p->t.side.dump, *b = p->b.side.dump;
+    bool t_ms = t->framework == PROBE_FW_MINDSPORE, b_ms = b->framework == PROBE_FW_MINDSPORE;
+    if (t_ms != b_ms && !r->conf->map_layers) {
+        ms_fail(err, MS_E_ARG, "the target is of %s, the golden side of %s",
+                probe_framework_text(t->framework), probe_framework_text(b->framework));
+        ms_err_hint(err, "say how names correspond with --layer_mapping");
+        return MS_E_ARG;
+    }
+    if (t->mode == b->mode)
+        return MS_OK;
+    ms_fail(err, MS_E_ARG, "%s compares as %s, %s as %s", t->path, probe_mode_text(t->mode),
+            b->path, probe_mode_text(b->mode));
+    ms_err_hint(err, "dump both sides with the same task and the same kind of summary");
+    return MS_E_ARG;
+}
+
+static enum ms_rc match(struct run *r, struct graph__pair *p, struct ms_err *err)
+{
+    struct cmp__pairs names;
+    if (!r->conf->map_layers)
+        return r->conf->fuzzy ? graph__match_fuzzy(&p->t, &p->b, err)
+                              : graph__match_same(&p->t, &p->b, err);
+    enum ms_rc rc = graph__map_layers(p, &names, err);
+    if (rc == MS_OK)
+        rc = graph__match_mapped(&p->t, &p->b, &names, err);
+    ms_map_free(&names.keys);
+    ms_vec_free(&names.values);
+    return rc;
+}
+
+static void set_rules(struct run *r, struct graph__pair *p)
+{
+    struct cmp_conf *c = &p->cmp.conf;
+    c->compat = r->conf->strict ? CMP_STRICT : CMP_CUR;
+    c->layer.on = r->conf->map_layers;
+    c->layer.file = r->conf->layer_file;
+    p->cmp.mode = p->t.side.dump->mode;
+    p->red_empty = r->conf->strict || r->conf->md5_index;
+}
+
+static enum ms_rc compare(struct run *r, struct graph__pair *p, struct ms_err *err)
+{
+    struct ms_span span = ms_span_begin("match");
+    MS_TRY(check_together(r, p, err));
+    MS_TRY(match(r, p, err));
+    graph__share_micro_steps(&p->t, &p->b);
+    ms_span_end(&span);
+    span = ms_span_begin("measure");
+    enum ms_rc rc = graph__measure(p, r->pool, err);
+    ms_span_end(&span);
+    return rc;
+}
+
+static enum ms_rc open_couple(struct run *r, const struct couple *c, struct graph__pair *p,
+                              struct ms_err *err)
+{
+    struct ms_span span = ms_span_begin("read");
+    MS_TRY(graph__open(&p->t, c->dir[0], r->conf->strict, r->pool, err));
+    stage(r, p->dual ? 0.1 : 0.3, p->dual ? 0.2 : 0.3);
+    if (p->dual)
+        MS_TRY(graph__open(&p->b, c->dir[1], r->conf->strict, r->pool, err));
+    if (r->conf->overflow)
+        graph__find_overflows(&p->t);
+    if (r->conf->overflow && p->dual)
+        graph__find_overflows(&p->b);
+    ms_span_end(&span);
+    set_rules(r, p);
+    return p->dual ? compare(r, p, err) : MS_OK;
+}
+
+static enum ms_rc put_side(struct run *r, struct graph__pair *p, struct graph__place place,
+                           struct ms_err *err)
+{
+    const struct graph__tree *g = place.golden ? &p->b : &p->t;
+    MS_TRY(graph__db_put(r->db, p, place, r->pool, tell, r, err));
+    r->made->nodes[place.golden] += g->order.n;
+    r->repaired[0] += g->detached;
+    r->repaired[1] += g->dropped;
+    return r->couples.n > 1 ? graph__comm_note(r->comm, g, place, err) : MS_OK;
+}
+
+static enum ms_rc write_couple(struct run *r, const struct couple *c, struct graph__pair *p,
+                               struct ms_err *err)
+{
+    struct ms_span span = ms_span_begin("write");
+    struct graph__place place = {c->step, c->rank, false};
+    stage(r, 0.3, p->dual ? 0.7 : 1);
+    MS_TRY(put_side(r, p, place, err));
+    for (size_t i = 0; i < p->t.order.n; i++) {
+        const struct graph__node *n = &p->t.nodes.p[p->t.order.p[i]];
+        r->made->states[n->state]++;
+        r->made->matched += n->match != GRAPH_NO;
+    }
+    place.golden = true;
+    stage(r, 0.7, 1);
+    enum ms_rc rc = p->dual ? put_side(r, p, place, err) : MS_OK;
+    ms_span_end(&span);
+    return rc;
+}
+
+static void close_pair(struct graph__pair *p)
+{
+    ms_vec_free(&p->cmp.pairs);
+    ms_vec_free(&p->cmp.figures);
+    ms_vec_free(&p->cmp.problems);
+    ms_arena_free(p->cmp.arena);
+    ms_vec_free(&p->first_pair);
+    graph__close(&p->t);
+    graph__close(&p->b);
+}
+
+static enum ms_rc make_couple(struct run *r, const struct couple *c, struct ms_err *err)
+{
+    struct graph__pair p = {.dual = is_dual(r->conf)};
+    p.t.built.file.p = p.t.stacks.file.p = p.b.built.file.p = p.b.stacks.file.p = "";
+    enum ms_rc rc = open_couple(r, c, &p, err);
+    if (rc == MS_OK && r->done == 0) {
+        r->mode = p.cmp.mode;
+        r->micro_steps = p.t.micro_steps;
+    }
+    if (rc == MS_OK)
+        rc = write_couple(r, c, &p, err);
+    close_pair(&p);
+    r->done++;
+    return rc;
+}
+
+/* ---- the database ------------------------------------------------------------------- */
+
+static int by_number(const void *a, const void *b)
+{
+    const int64_t *x = a;
+    const int64_t *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* Ranks or steps that occur, each once. */
+static enum ms_rc put_numbers(struct ms_buf *out, const struct run *r, bool steps,
+                              struct ms_err *err)
+{
+    int64_t *list = ms_calloc(r->couples.n, sizeof *list);
+    if (list == NULL)
+        return cmp__no_memory(err);
+    for (size_t i = 0; i < r->couples.n; i++)
+        list[i] = steps ? r->couples.p[i].step : r->couples.p[i].rank;
+    qsort(list, r->couples.n, sizeof *list, by_number);
+    ms_buf_putc(out, '[');
+    for (size_t i = 0; i < r->couples.n; i++) {
+        if (i == 0 || list[i] != list[i - 1])
+            ms_buf_printf(out, "%s%lld", i != 0 ? ", " : "", (long long)list[i]);
+    }
+    ms_buf_putc(out, ']');
+    ms_free(list);
+    return ms_buf_check(out, err);
+}
+
+static enum ms_rc put_lists(struct run *r, struct ms_buf *ranks, struct ms_buf *steps,
+                            struct ms_err *err)
+{
+    MS_TRY(put_numbers(ranks, r, false, err));
+    MS_TRY(put_numbers(steps, r, true, err));
+    struct graph__config c = {.dual = is_dual(r->conf),
+                              .overflow = r->conf->overflow,
+                              .strict = r->conf->strict,
+                              .mode = r->mode,
+                              .micro_steps = r->micro_steps,
+                              .ranks = ms_buf_slice(ranks),
+                              .steps = ms_buf_slice(steps)};
+    return graph__db_config(r->db, &c, err);
+}
+
+static enum ms_rc put_config(struct run *r, struct ms_err *err)
+{
+    struct ms_buf ranks = {.max = 1 << 24}, steps = {.max = 1 << 24};
+    enum ms_rc rc = put_lists(r, &ranks, &steps, err);
+    ms_buf_free(&ranks);
+    ms_buf_free(&steps);
+    return rc;
+}
+
+/* What a reader of the file should know about how it differs from the official one. */
+static enum ms_rc put_meta(struct run *r, struct ms_err *err)
+{
+    char number[32];
+    MS_TRY(graph__db_meta(r->db, "tool", "msprobe " MS_VERSION, err));
+    MS_TRY(graph__db_meta(r->db, "target", r->conf->target, err));
+    MS_TRY(graph__db_meta(r->db, "golden", is_dual(r->conf) ? r->conf->golden : "", err));
+    MS_TRY(
+        graph__db_meta(r->db, "modified", "0", err)); /* rows changed by hand that x_ tables know */
+    snprintf(number, sizeof number, "%u", r->repaired[0]);
+    MS_TRY(graph__db_meta(r->db, "attached_subtrees", number, err));
+    snprintf(number, sizeof number, "%u", r->repaired[1]);
+    return graph__db_meta(r->db, "dropped_gradients", number, err);
+}
+
+static enum ms_rc fill(struct run *r, struct ms_err *err)
+{
+    for (size_t i = 0; i < r->couples.n; i++)
+        MS_TRY(make_couple(r, &r->couples.p[i], err));
+    MS_TRY(put_config(r, err));
+    MS_TRY(put_meta(r, err));
+    if (r->repaired[0] != 0)
+        note(r, "%u nodes are named as parents but have no entry of their own: %s", r->repaired[0],
+             r->conf->strict ? "what lies below them is left out" : "they hang below the root");
+    tell_end(r, 98);
+    MS_TRY(graph__comm_write(r->comm, r->db, err));
+    tell_end(r, 99);
+    struct ms_span span = ms_span_begin("index");
+    struct graph__db *db = r->db;
+    r->db = NULL;
+    enum ms_rc rc = graph__db_commit(db, err);
+    ms_span_end(&span);
+    return rc;
+}
+
+/* OUT/build_20260102030405.vis.db */
+static enum ms_rc name_file(struct run *r, struct ms_err *err)
+{
+    char stamp[32];
+    time_t now = time(NULL);
+    struct tm tm;
+    localtime_r(&now, &tm);
+    strftime(stamp, sizeof stamp, "%Y%m%d%H%M%S", &tm);
+    int n = snprintf(r->made->path, sizeof r->made->path, "%s/%s_%s.vis.db", r->conf->out_dir,
+                     is_dual(r->conf) ? "compare" : "build", stamp);
+    if (n < 0 || n >= (int)sizeof r->made->path)
+        return ms_fail(err, MS_E_LIMIT, "%.100s...: the path is too long", r->conf->out_dir);
+    return MS_OK;
+}
+
+/* The plugin refuses what others than the owner can write. */
+static enum ms_rc make_dir(const struct graph_conf *c, struct ms_err *err)
+{
+    bool there = ms_path_kind(c->out_dir) != MS_KIND_NONE;
+    MS_TRY(ms_mkdirs(c->out_dir, err));
+    if (!there && chmod(c->out_dir, 0750) != 0)
+        return ms_fail_sys(err, "%s", c->out_dir);
+    return MS_OK;
+}
+
+static enum ms_rc make(struct run *r, struct ms_err *err)
+{
+    MS_TRY(find_couples(r, err));
+    MS_TRY(make_dir(r->conf, err));
+    MS_TRY(name_file(r, err));
+    MS_TRY(graph__comm_new(&r->comm, r->conf, err));
+    MS_TRY(graph__db_new(&r->db, r->conf, r->made->path, err));
+    MS_TRY(fill(r, err));
+    if (chmod(r->made->path, 0640) != 0)
+        return ms_fail_sys(err, "%s", r->made->path);
+    return MS_OK;
+}
+
+static uint32_t count_steps(const struct run *r)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < r->couples.n; i++)
+        n += i == 0 || r->couples.p[i].step != r->couples.p[i - 1].step;
+    return n;
+}
+
+enum ms_rc graph_make(const struct graph_conf *conf, struct ms_pool *pool, struct graph_made *made,
+                      struct ms_err *err)
+{
+    struct run r = {.conf = conf, .pool = pool, .made = made};
+    *made = (struct graph_made){.ranks = 0};
+    enum ms_rc rc = make(&r, err);
+    made->ranks = (uint32_t)r.couples.n;
+    made->steps = count_steps(&r);
+    graph__db_free(r.db);
+    graph__comm_free(r.comm);
+    ms_vec_free(&r.couples);
+    for (unsigned i = 0; i < 2; i++) {
+        if (r.places[i].arena != NULL)
+            probe_places_free(&r.places[i]);
+    }
+    if (rc == MS_OK)
+        tell_end(&r, 100);
+    return rc;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * graph_view: questions that a viewer asks of a .vis.db, ours or the official one.
+ *
+ * No state of a view is kept here: a caller that wants the next page says where the
+ * last one ended.  Rows are listed by node_order, the order in which calls ended.
+ * Our files answer from tables of their own; for others, and after a change that
+ * those tables do not know of, the same answer is found more slowly.
+ */
+#ifndef COMPARE_GRAPH_VIEW_H
+#define COMPARE_GRAPH_VIEW_H
+
+#include "compare/graph.h"
+#include "probe/base/arena.h"
+#include "probe/base/vec.h"
+
+struct graph_view;
+
+struct graph_spot { /* a tree among ranks and steps */
+    int64_t step, rank;
+    bool golden;
+};
+
+struct graph_about {
+    bool dual, overflow;
+    struct ms_str task; /* "summary", "md5", "all", "structure"; "" for a single graph */
+    int64_t micro_steps;
+    MS_VEC(int64_t) ranks, steps;
+};
+
+struct graph_row {
+    int64_t step, rank, order, micro;
+    struct ms_str name, parent, partner; /* "" where there is none */
+    int kind;                            /* node_type: 0 module, 1 operator, 9 collection */
+    enum graph_state state;
+    struct ms_str overflow; /* "medium", "high", "critical" or "" */
+    bool unmatched;         /* of a comparison */
+    bool has_children, modified;
+};
+
+/* Rows and the memory of their text. Zero it, fill it as often as you like, free it. */
+struct graph_page {
+    MS_VEC(struct graph_row) rows;
+    bool more; /* there are rows behind the last one */
+    struct ms_arena *arena;
+};
+void graph_page_free(struct graph_page *p);
+
+struct graph_detail {
+    struct graph_row row;
+    struct ms_str input, output, stack, links, merged; /* JSON as stored */
+};
+
+struct graph_rollup { /* nodes below a node, itself not counted */
+    int64_t error, warning, unmatched, overflow;
+    enum graph_state worst;
+};
+
+/* What is looked for; bits may be combined. */
+enum graph_want {
+    GRAPH_WANT_PASS = 1 << GRAPH_PASS,
+    GRAPH_WANT_WARNING = 1 << GRAPH_WARNING,
+    GRAPH_WANT_ERROR = 1 << GRAPH_ERROR,
+    GRAPH_WANT_UNMATCHED = 1 << 4,
+    GRAPH_WANT_OVERFLOW = 1 << 5, /* any level */
+};
+
+/* Open for reading, also in a directory that may not be written. */
+enum ms_rc graph_view_open(struct graph_view **v, const char *path, struct ms_err *err) MS_MUST_USE;
+void graph_view_close(struct graph_view *v);
+/* Borrowed until close. */
+const struct graph_about *graph_view_about(const struct graph_view *v);
+
+/* Children of a node, all of its micro steps when micro is -1, behind node_order `after` (-1: from
+ * the first).  parent "" is the root itself. */
+enum ms_rc graph_view_children(struct graph_view *v, struct graph_spot at, struct ms_str parent,
+                               int64_t micro, int64_t after, uint32_t limit,
+                               struct graph_page *page, struct ms_err *err) MS_MUST_USE;
+/* The node and what it lies in, the root first. MS_E_NOTFOUND. */
+enum ms_rc graph_view_path(struct graph_view *v, struct graph_spot at, struct ms_str name,
+                           struct graph_page *page, struct ms_err *err) MS_MUST_USE;
+/* The page holds the text of *d. MS_E_NOTFOUND. */
+enum ms_rc graph_view_node(struct graph_view *v, struct graph_spot at, struct ms_str name,
+                           struct graph_page *page, struct graph_detail *d,
+                           struct ms_err *err) MS_MUST_USE;
+/* Names that hold the text, whatever the case of its letters. */
+enum ms_rc graph_view_search(struct graph_view *v, struct graph_spot at, struct ms_str text,
+                             int64_t after, uint32_t limit, struct graph_page *page,
+                             struct ms_err *err) MS_MUST_USE;
+/* Nodes in one of the wanted states. */
+enum ms_rc graph_view_filter(struct graph_view *v, struct graph_spot at, unsigned want,
+                             int64_t after, uint32_t limit, struct graph_page *page,
+                             struct ms_err *err) MS_MUST_USE;
+/* The next such node behind node_order `from`, or before it; an empty page when there is none. */
+enum ms_rc graph_view_next(struct graph_view *v, struct graph_spot at, unsigned want, int64_t from,
+                           bool backwards, struct graph_page *page, struct ms_err *err) MS_MUST_USE;
+enum ms_rc graph_view_rollup(struct graph_view *v, struct graph_spot at, struct ms_str name,
+                             struct graph_rollup *r, struct ms_err *err) MS_MUST_USE;
+/* The node on every rank and step that has it. */
+enum ms_rc graph_view_matrix(struct graph_view *v, bool golden, struct ms_str name,
+                             struct graph_page *page, struct ms_err *err) MS_MUST_USE;
+
+/* ---- changes ------------------------------------------------------------- */
+
+/* Written as the official plugin writes them: the pair and its opposites in direction get links,
+ * states and figures, and are marked as modified.  Statistics, digests and structure only. */
+enum ms_rc graph_match(const char *path, struct graph_spot at, struct ms_str target,
+                       struct ms_str golden, struct ms_err *err) MS_MUST_USE;
+/* The same for pairs of children with equal types and names, and for theirs; *matched counts pairs. */
+enum ms_rc graph_match_below(const char *path, struct graph_spot at, struct ms_str target,
+                             struct ms_str golden, uint64_t *matched,
+                             struct ms_err *err) MS_MUST_USE;
+enum ms_rc graph_unmatch(const char *path, struct graph_spot at, struct ms_str target,
+                         struct ms_err *err) MS_MUST_USE;
+/* Take the last change back that was made through these functions. MS_E_NOTFOUND: there is none. */
+enum ms_rc graph_undo(const char *path, struct ms_err *err) MS_MUST_USE;
+
+#endif
