@@ -104,7 +104,7 @@ static enum ms_rc count_rows(struct probe_census *c, const struct probe_dump *d,
     size_t n = d->rows.n / CHUNK_ROWS + 1;
     struct chunks cs = {d, ms_calloc(n, sizeof *cs.part)};
     if (cs.part == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     enum ms_rc rc = ms_pool_run(pool, n, count_chunk, &cs, err);
     for (size_t i = 0; i < n && rc == MS_OK; i++)
         add_up(c, &cs.part[i]);
@@ -123,7 +123,7 @@ static enum ms_rc count_nodes(struct probe_census *c, const struct probe_dump *d
                           : added           ? ms_vec_push(&c->prefix_nodes)
                                             : &c->prefix_nodes.p[id];
         if (count == NULL)
-            return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+            return ms_no_memory(err);
         *count = added ? 1 : *count + 1;
         c->nodes[name.kind]++;
         c->forward += name.dir == PROBE_FORWARD;

@@ -86,7 +86,7 @@ static enum ms_rc read_all(struct job *j, struct ms_err *err)
     int64_t start = ms_clock_ns();
     j->ranks = ms_calloc(n, sizeof *j->ranks);
     if (j->ranks == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     for (size_t i = 0; i < n; i++)
         j->ranks[i].place = &j->places.list.p[i];
     if (n == 1)

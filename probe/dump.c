@@ -30,11 +30,6 @@ const char *probe_mode_text(enum probe_mode m)
     return text[m];
 }
 
-static enum ms_rc no_memory(struct ms_err *err)
-{
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
-}
-
 static enum ms_rc add_problem(struct probe_dump *d, struct ms_err *err, const char *fmt, ...)
     MS_PRINTF(3, 4);
 static enum ms_rc add_problem(struct probe_dump *d, struct ms_err *err, const char *fmt, ...)
@@ -48,7 +43,7 @@ static enum ms_rc add_problem(struct probe_dump *d, struct ms_err *err, const ch
     ms_buf_free(&b);
     struct ms_str *slot = text.p != NULL ? ms_vec_push(&d->problems) : NULL;
     if (slot == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     *slot = text;
     return MS_OK;
 }
@@ -87,12 +82,12 @@ static enum ms_rc join_node(struct probe_dump *d, struct probe__named_node *n, u
     *id = in_file(d, n->name) ? ms_map_put(&d->names, n->name, &added)
                               : ms_map_put_copy(&d->names, n->name, d->arena, &added);
     if (*id == MS_MAP_NONE)
-        return no_memory(err);
+        return ms_no_memory(err);
     if (!added)
         return join_twice(d, n, *id, flags, err);
     struct probe_node *slot = ms_vec_push(&d->nodes);
     if (slot == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     *slot = n->node;
     return MS_OK;
 }
@@ -139,7 +134,7 @@ static enum ms_rc join_part(struct probe_dump *d, struct probe__flat *part, unsi
     uint32_t *path_of = join_paths(d, &part->paths);
     if (path_of == NULL || !take_rows(d, part)) {
         ms_free(path_of);
-        return no_memory(err);
+        return ms_no_memory(err);
     }
     enum ms_rc rc = MS_OK;
     for (size_t i = 0; i < part->nodes.n && rc == MS_OK; i++) {
@@ -247,7 +242,7 @@ static enum ms_rc read_parallel(struct probe_dump *d, struct ms_jread *r, struct
         return MS_OK;
     struct parts *ps = ms_calloc(1, sizeof *ps);
     if (ps == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     /* Many small parts: what is copied at once while joining stays small as well. */
     size_t want = (size_t)(end - r->at) / PART_BYTES;
     ps->dump = d;
@@ -258,7 +253,7 @@ static enum ms_rc read_parallel(struct probe_dump *d, struct ms_jread *r, struct
     enum ms_rc rc = run_parts(d, ps, pool, 0, &ignored);
     ms_free(ps);
     if (rc == MS_E_NOMEM)
-        return no_memory(err);
+        return ms_no_memory(err);
     *done = rc == MS_OK;
     if (*done)
         r->at = end;
@@ -322,7 +317,7 @@ static enum ms_rc header_text(struct probe_dump *d, const struct ms_jread *r, st
     if (rc == MS_OK) {
         *out = ms_arena_str(d->arena, text);
         if (out->p == NULL)
-            rc = no_memory(err);
+            rc = ms_no_memory(err);
     }
     ms_buf_free(&scratch);
     return rc;
@@ -458,7 +453,7 @@ static enum ms_rc open_text(struct probe_dump *d, const char *path, unsigned fla
     d->arena = ms_arena_new(SIZE_MAX);
     d->path = ms_str_dup(ms_str_of(path));
     enum ms_rc rc =
-        d->arena != NULL && d->path != NULL ? read_all(d, pool, flags, err) : no_memory(err);
+        d->arena != NULL && d->path != NULL ? read_all(d, pool, flags, err) : ms_no_memory(err);
     ms_span_end(&span);
     if (rc != MS_OK)
         return ms_err_wrap(err, "%s", path), rc;
@@ -472,7 +467,7 @@ enum ms_rc probe_dump_parse(struct probe_dump **dump, const char *name, struct m
     *dump = NULL;
     struct probe_dump *d = ms_calloc(1, sizeof *d);
     if (d == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     d->file = (struct ms_file){text.p, text.n};
     d->borrowed = true;
     enum ms_rc rc = open_text(d, name, flags, pool, err);
@@ -489,8 +484,8 @@ enum ms_rc probe_dump_open(struct probe_dump **dump, const char *path, unsigned 
     *dump = NULL;
     struct probe_dump *d = ms_calloc(1, sizeof *d);
     if (d == NULL)
-        return no_memory(err);
-    enum ms_rc rc = ms_file_map(&d->file, path, PROBE_JSON_MAX, err);
+        return ms_no_memory(err);
+    enum ms_rc rc = ms_file_map(&d->file, path, MS_JSON_MAX, err);
     if (rc == MS_OK)
         rc = open_text(d, path, flags, pool, err);
     if (rc != MS_OK)

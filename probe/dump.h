@@ -67,9 +67,6 @@ struct probe_dump {
     bool borrowed;          /* file is the caller's text */
 };
 
-/* The largest dump.json the official tool reads. */
-#define PROBE_JSON_MAX ((size_t)10 << 30)
-
 /* Open a dump.json or debug.json; the error names path, line and byte.  pool may be NULL. */
 enum ms_rc probe_dump_open(struct probe_dump **dump, const char *path, unsigned flags,
                            struct ms_pool *pool, struct ms_err *err) MS_MUST_USE;

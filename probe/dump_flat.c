@@ -29,7 +29,7 @@ enum ms_rc probe__flat_init(struct probe__flat *f, const char *file, bool debug_
     f->path.max = PATH_MAX_BYTES;
     f->scratch.max = PATH_MAX_BYTES;
     f->arena = ms_arena_new(SIZE_MAX);
-    return f->arena != NULL ? MS_OK : ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    return f->arena != NULL ? MS_OK : ms_no_memory(err);
 }
 
 void probe__flat_free(struct probe__flat *f)
@@ -40,11 +40,6 @@ void probe__flat_free(struct probe__flat *f)
     ms_arena_free(f->arena);
     ms_buf_free(&f->path);
     ms_buf_free(&f->scratch);
-}
-
-static enum ms_rc no_memory(struct ms_err *err)
-{
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
 }
 
 /* ---- rows ------------------------------------------------------------- */
@@ -62,7 +57,7 @@ static enum ms_rc add_row(struct probe__flat *f, enum probe_section section, con
     uint32_t id = ms_map_put_copy(&f->paths, path, f->arena, NULL);
     struct probe_row *row = id != MS_MAP_NONE ? ms_vec_push(&f->rows) : NULL;
     if (row == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     *row = (struct probe_row){.off = (uint64_t)(from - f->file),
                               .len = (uint32_t)(to - from),
                               .node = (uint32_t)f->nodes.n,
@@ -273,7 +268,7 @@ static enum ms_rc take_name(struct probe__flat *f, const struct ms_jread *r, str
     MS_TRY(ms_jread_text(r, &f->scratch, name, err));
     if (r->escaped)
         *name = ms_arena_str(f->arena, *name);
-    return name->p != NULL ? MS_OK : no_memory(err);
+    return name->p != NULL ? MS_OK : ms_no_memory(err);
 }
 
 static enum ms_rc read_record(struct probe__flat *f, struct ms_jread *r, struct ms_err *err)
@@ -292,7 +287,7 @@ static enum ms_rc read_record(struct probe__flat *f, struct ms_jread *r, struct 
     n.node.nrows = (uint32_t)f->rows.n - n.node.first_row;
     struct probe__named_node *slot = ms_vec_push(&f->nodes);
     if (slot == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     *slot = n;
     return MS_OK;
 }

@@ -15,11 +15,6 @@
 
 enum dir_kind { DIR_OTHER, DIR_RANK, DIR_PROC, DIR_STEP };
 
-static enum ms_rc no_memory(struct ms_err *err)
-{
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
-}
-
 /* Digits behind a word; a bare word counts as 0 where the official tool lets it. */
 static bool numbered(struct ms_str name, struct ms_str word, bool bare_ok, int64_t *number)
 {
@@ -55,7 +50,7 @@ static enum ms_rc join(struct probe_places *ps, const char *dir, struct ms_str n
     enum ms_rc rc = ms_buf_check(&b, err);
     *path = rc == MS_OK ? ms_arena_str(ps->arena, ms_buf_slice(&b)).p : NULL;
     ms_buf_free(&b);
-    return rc == MS_OK && *path == NULL ? no_memory(err) : rc;
+    return rc == MS_OK && *path == NULL ? ms_no_memory(err) : rc;
 }
 
 static enum ms_rc add_note(struct probe_places *ps, struct ms_err *err, const char *fmt, ...)
@@ -71,7 +66,7 @@ static enum ms_rc add_note(struct probe_places *ps, struct ms_err *err, const ch
     ms_buf_free(&b);
     const char **slot = s.p != NULL ? ms_vec_push(&ps->notes) : NULL;
     if (slot == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     *slot = s.p;
     return MS_OK;
 }
@@ -94,7 +89,7 @@ static enum ms_rc add_place(struct probe_places *ps, struct probe_place place, s
 {
     struct probe_place *slot = ms_vec_push(&ps->list);
     if (slot == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     *slot = place;
     return MS_OK;
 }
@@ -185,7 +180,7 @@ static enum ms_rc add_place_by_name(struct probe_places *ps, const char *dir, co
     struct probe_place p = {dir, json, "", -1, -1};
     const char *above = ms_arena_str(ps->arena, ms_path_dir(dir)).p;
     if (above == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     p.rank = number_in(ms_path_base(dir), DIR_RANK);
     p.step = number_in(ms_path_base(above), DIR_STEP);
     return add_place(ps, p, err);
@@ -231,7 +226,7 @@ static enum ms_rc find_file(struct probe_places *ps, const char *path, struct ms
     const char *json = ms_arena_str(ps->arena, ms_str_of(path)).p;
     const char *dir = ms_arena_str(ps->arena, ms_path_dir(path)).p;
     if (json == NULL || dir == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     return add_place_by_name(ps, dir, json, err);
 }
 
@@ -239,7 +234,7 @@ static enum ms_rc find(struct probe_places *ps, const char *path, struct ms_err 
 {
     const char *own = ms_arena_str(ps->arena, ms_str_of(path)).p;
     if (own == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     /* Anything but a directory is opened as a file, which then says what is wrong with it. */
     if (ms_path_kind(path) != MS_KIND_DIR)
         return find_file(ps, path, err);
@@ -257,7 +252,7 @@ static enum ms_rc find(struct probe_places *ps, const char *path, struct ms_err 
 enum ms_rc probe_find(struct probe_places *places, const char *path, struct ms_err *err)
 {
     *places = (struct probe_places){.arena = ms_arena_new(SIZE_MAX)};
-    enum ms_rc rc = places->arena != NULL ? find(places, path, err) : no_memory(err);
+    enum ms_rc rc = places->arena != NULL ? find(places, path, err) : ms_no_memory(err);
     if (rc != MS_OK)
         probe_places_free(places);
     return rc;

@@ -12,15 +12,9 @@
 #include "probe/base/mem.h"
 
 enum { TEXT_MAX = 1 << 20 };
-#define STACK_MAX ((size_t)10 << 30)
 
 /* What a group without frames has. */
 static const char no_frames[] = "[]";
-
-static enum ms_rc no_memory(struct ms_err *err)
-{
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
-}
 
 /* Give the node in the current token the stack that is about to be added. */
 static enum ms_rc add_name(struct probe_stacks *s, const struct ms_jread *r, struct ms_buf *scratch,
@@ -35,7 +29,7 @@ static enum ms_rc add_name(struct probe_stacks *s, const struct ms_jread *r, str
                      : added           ? ms_vec_push(&s->stack_of)
                                        : &s->stack_of.p[id];
     if (slot == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     *slot = (uint32_t)s->frames.n;
     return MS_OK;
 }
@@ -45,7 +39,7 @@ static enum ms_rc add_frames(struct probe_stacks *s, const char *from, const cha
 {
     struct ms_str *slot = ms_vec_push(&s->frames);
     if (slot == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     *slot = (struct ms_str){from, (uint32_t)(to - from)};
     return MS_OK;
 }
@@ -141,13 +135,13 @@ static enum ms_rc read_entries(struct probe_stacks *s, struct ms_jread *r, struc
     return rc;
 }
 
-static enum ms_rc read_stacks(struct probe_stacks *s, const char *path, struct ms_str text,
+static enum ms_rc read_stacks(struct probe_stacks *s, const char *path, const struct ms_file *text,
                               unsigned flags, struct ms_err *err)
 {
     struct ms_jread r;
     s->arena = ms_arena_new(SIZE_MAX);
-    ms_jread_init(&r, text.p, text.n, flags & PROBE_STACK_TOLERANT ? MS_JREAD_TOLERANT : 0);
-    enum ms_rc rc = s->arena != NULL ? read_entries(s, &r, err) : no_memory(err);
+    ms_jread_init(&r, text->p, text->n, flags & PROBE_STACK_TOLERANT ? MS_JREAD_TOLERANT : 0);
+    enum ms_rc rc = s->arena != NULL ? read_entries(s, &r, err) : ms_no_memory(err);
     s->truncated = r.truncated;
     if (rc == MS_OK)
         return MS_OK;
@@ -159,19 +153,16 @@ enum ms_rc probe_stacks_parse(struct probe_stacks *s, const char *name, struct m
                               unsigned flags, struct ms_err *err)
 {
     *s = (struct probe_stacks){.file = {"", 0}};
-    return read_stacks(s, name, text, flags, err);
+    const struct ms_file all = {text.p, text.n};
+    return read_stacks(s, name, &all, flags, err);
 }
 
 enum ms_rc probe_stacks_open(struct probe_stacks *s, const char *path, unsigned flags,
                              struct ms_err *err)
 {
     *s = (struct probe_stacks){0};
-    MS_TRY(ms_file_map(&s->file, path, STACK_MAX, err));
-    if (s->file.n > UINT32_MAX) {
-        probe_stacks_close(s);
-        return ms_fail(err, MS_E_LIMIT, "%s: larger than 4 GiB", path);
-    }
-    return read_stacks(s, path, (struct ms_str){s->file.p, (uint32_t)s->file.n}, flags, err);
+    MS_TRY(ms_file_map(&s->file, path, MS_JSON_MAX, err));
+    return read_stacks(s, path, &s->file, flags, err);
 }
 
 void probe_stacks_close(struct probe_stacks *s)

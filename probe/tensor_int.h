@@ -33,7 +33,7 @@ static inline uint64_t probe__le64(const char *p)
     return v;
 }
 
-/* ---- tensor.c ------------------------------------------------------------- */
+/* ---- tensor_layout.c ------------------------------------------------------ */
 
 /* Take dtype and shape; the strides become those of C order. Fails when the size in bytes does not
  * fit 63 bits. */

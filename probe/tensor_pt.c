@@ -282,7 +282,7 @@ static enum ms_rc describe_member(const struct probe__member *m, const char *fil
     struct reader r = {probe__pickle_new(), err};
     struct probe__pk_value root;
     if (r.pk == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     const size_t begin = (size_t)(m->data - file), end = begin + m->size;
     size_t at = begin;
     enum ms_rc rc = probe__pickle_run(r.pk, file, end, &at, &root, err);
@@ -375,7 +375,7 @@ enum ms_rc probe__pt_legacy_read(struct probe_tensor *t, const char *p, size_t n
         return ms_fail_at(err, MS_E_FORMAT, 0, MAGIC_SIZE, "another version than 1001");
     struct reader r = {probe__pickle_new(), err};
     if (r.pk == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     struct description d;
     const enum ms_rc rc = read_pickles(&r, p, n, &at, &d);
     ms_free(r.pk);

@@ -14,12 +14,6 @@
 #include "probe/base/mem.h"
 
 enum { TEXT_MAX = 1 << 20 };
-#define TREE_MAX ((size_t)10 << 30)
-
-static enum ms_rc no_memory(struct ms_err *err)
-{
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
-}
 
 /* Index of the name in the current STR or KEY, adding it as a root when new. */
 static enum ms_rc node_of(struct probe_tree *t, const struct ms_jread *r, struct ms_buf *scratch,
@@ -31,12 +25,12 @@ static enum ms_rc node_of(struct probe_tree *t, const struct ms_jread *r, struct
     *node = r->escaped ? ms_map_put_copy(&t->names, name, t->arena, &added)
                        : ms_map_put(&t->names, name, &added);
     if (*node == MS_MAP_NONE)
-        return no_memory(err);
+        return ms_no_memory(err);
     if (!added)
         return MS_OK;
     struct probe_tree_node *slot = ms_vec_push(&t->nodes);
     if (slot == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     *slot = (struct probe_tree_node){.parent = MS_MAP_NONE};
     return MS_OK;
 }
@@ -112,7 +106,7 @@ static enum ms_rc take_member(struct probe_tree *t, struct ms_jread *r, struct m
     t->nodes.p[child] = (struct probe_tree_node){parent, (uint32_t)e.micro, true};
     uint32_t *entry = ms_vec_push(&t->entries);
     if (entry == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     *entry = child;
     return MS_OK;
 }
@@ -123,7 +117,7 @@ static enum ms_rc check_no_cycle(const struct probe_tree *t, struct ms_err *err)
 {
     uint32_t *walk = ms_calloc(t->nodes.n + 1, sizeof *walk);
     if (walk == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     enum ms_rc rc = MS_OK;
     for (uint32_t i = 0; i < t->nodes.n && rc == MS_OK; i++) {
         uint32_t n = i;
@@ -154,14 +148,14 @@ static enum ms_rc read_members(struct probe_tree *t, struct ms_jread *r, struct 
     return rc;
 }
 
-static enum ms_rc read_tree(struct probe_tree *t, const char *path, struct ms_str text,
+static enum ms_rc read_tree(struct probe_tree *t, const char *path, const struct ms_file *text,
                             unsigned flags, struct ms_err *err)
 {
     struct ms_jread r;
     t->micro_steps = -1;
     t->arena = ms_arena_new(SIZE_MAX);
-    ms_jread_init(&r, text.p, text.n, flags & PROBE_TREE_TOLERANT ? MS_JREAD_TOLERANT : 0);
-    enum ms_rc rc = t->arena != NULL ? read_members(t, &r, err) : no_memory(err);
+    ms_jread_init(&r, text->p, text->n, flags & PROBE_TREE_TOLERANT ? MS_JREAD_TOLERANT : 0);
+    enum ms_rc rc = t->arena != NULL ? read_members(t, &r, err) : ms_no_memory(err);
     if (rc == MS_OK)
         rc = check_no_cycle(t, err);
     t->truncated = r.truncated;
@@ -175,19 +169,16 @@ enum ms_rc probe_tree_parse(struct probe_tree *t, const char *name, struct ms_st
                             unsigned flags, struct ms_err *err)
 {
     *t = (struct probe_tree){.file = {"", 0}};
-    return read_tree(t, name, text, flags, err);
+    const struct ms_file all = {text.p, text.n};
+    return read_tree(t, name, &all, flags, err);
 }
 
 enum ms_rc probe_tree_open(struct probe_tree *t, const char *path, unsigned flags,
                            struct ms_err *err)
 {
     *t = (struct probe_tree){0};
-    MS_TRY(ms_file_map(&t->file, path, TREE_MAX, err));
-    if (t->file.n > UINT32_MAX) {
-        probe_tree_close(t);
-        return ms_fail(err, MS_E_LIMIT, "%s: larger than 4 GiB", path);
-    }
-    return read_tree(t, path, (struct ms_str){t->file.p, (uint32_t)t->file.n}, flags, err);
+    MS_TRY(ms_file_map(&t->file, path, MS_JSON_MAX, err));
+    return read_tree(t, path, &t->file, flags, err);
 }
 
 void probe_tree_close(struct probe_tree *t)

@@ -19,8 +19,8 @@ struct probe_tree {
     struct ms_map names; /* node index <-> name, in order of first mention as a child or parent */
     MS_VEC(struct probe_tree_node) nodes;
     MS_VEC(uint32_t) entries; /* nodes that are listed, in the order of the file */
-    int64_t micro_steps; /* megatron_micro_step_number, -1 when absent */
-    bool truncated;      /* the file was cut off; what was complete has been read */
+    int64_t micro_steps;      /* megatron_micro_step_number, -1 when absent */
+    bool truncated;           /* the file was cut off; what was complete has been read */
     struct ms_arena *arena;
 };
 

@@ -131,5 +131,5 @@ enum ms_rc ms_arena_fail(const struct ms_arena *a, struct ms_err *err)
 {
     if (a->hit_limit)
         return ms_fail(err, MS_E_LIMIT, "needs more than the %zu bytes allowed for it", a->limit);
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    return ms_no_memory(err);
 }

@@ -86,7 +86,7 @@ static enum ms_rc judge_key(struct judge *j, struct ms_err *err)
     ms_buf_str(&j->key, text);
     MS_TRY(ms_buf_check(&j->key, err));
     if (ms_map_put_copy(&j->keys, ms_buf_slice(&j->key), j->arena, &added) == MS_MAP_NONE)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     if (!added)
         return ms_jread_reject(&j->r, err, "key '%.*s' for the second time in one object",
                                MS_STR_ARG(text));
@@ -132,7 +132,7 @@ static enum ms_rc judge_file(struct ms_str text, struct ms_err *err)
                       .text.max = MS_CONF_MAX,
                       .key.max = MS_CONF_MAX + sizeof(uint32_t)};
     if (j.arena == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     ms_jread_init(&j.r, text.p, text.n, 0);
     enum ms_rc rc = judge_all(&j, err);
     ms_map_free(&j.keys);

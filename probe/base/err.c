@@ -52,6 +52,11 @@ enum ms_rc ms_fail_at(struct ms_err *e, enum ms_rc rc, uint32_t line, int64_t of
     return rc;
 }
 
+enum ms_rc ms_no_memory(struct ms_err *e)
+{
+    return ms_fail(e, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+}
+
 MS_PRINTF(3, 0)
 static void append(struct ms_err *e, const char *sep, const char *fmt, va_list ap)
 {

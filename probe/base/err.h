@@ -63,6 +63,8 @@ enum ms_rc ms_fail(struct ms_err *e, enum ms_rc rc, const char *fmt, ...) MS_PRI
 /* The same with a place in the input: line counts from 1, off from 0. */
 enum ms_rc ms_fail_at(struct ms_err *e, enum ms_rc rc, uint32_t line, int64_t off, const char *fmt,
                       ...) MS_PRINTF(5, 6);
+/* ms_fail for an allocation that failed. */
+enum ms_rc ms_no_memory(struct ms_err *e);
 /* The same for a failed system call; appends the text of errno. */
 enum ms_rc ms_fail_sys(struct ms_err *e, const char *fmt, ...) MS_PRINTF(2, 3);
 

@@ -167,7 +167,7 @@ static enum ms_rc make_parent(const char *path, struct ms_err *err)
     struct ms_str dir = ms_path_dir(path);
     char *z = ms_str_dup(dir);
     if (z == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     enum ms_rc rc = ms_mkdirs(z, err);
     ms_free(z);
     return rc;
@@ -533,7 +533,7 @@ enum ms_rc ms_mkdirs(const char *path, struct ms_err *err)
         return ms_fail(err, MS_E_ARG, "the name of a directory is empty");
     char *z = ms_str_dup(ms_str_of(path));
     if (z == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     enum ms_rc rc = MS_OK;
     for (char *at = z + 1; rc == MS_OK; at++) {
         char c = *at;

@@ -36,6 +36,8 @@ enum ms_jtok {
 };
 
 enum { MS_JREAD_DEPTH = 512 };
+/* The largest file of JSON that is opened: what the official tool reads. */
+#define MS_JSON_MAX ((size_t)10 << 30)
 
 enum ms_jread_flags {
     /* A text cut off anywhere reads as if its open brackets had been closed: a value that may be

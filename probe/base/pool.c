@@ -133,7 +133,7 @@ enum ms_rc ms_pool_new(struct ms_pool **pool, unsigned threads, struct ms_err *e
         return ms_fail(err, MS_E_ARG, "%u threads; at most %d are possible", threads, MAX_THREADS);
     struct ms_pool *p = ms_calloc(1, sizeof *p + (threads - 1) * sizeof *p->workers);
     if (p == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->begin, NULL);
     pthread_cond_init(&p->idle, NULL);

@@ -209,7 +209,7 @@ enum ms_rc ms_store_add_table(struct ms_store *s, const struct ms_table *t, void
                                            .xRowid = give_rowid};
     struct module *m = ms_alloc(sizeof *m);
     if (m == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     *m = (struct module){t, ctx};
     /* Frees m also when it fails. */
     int code = sqlite3_create_module_v2(ms_store__handle(s), t->name, &methods, m, ms_free);
