@@ -43,15 +43,16 @@ typedef int64_t v8l __attribute__((vector_size(64)));
 #endif
 
 struct kernel {
-    void (*single)(struct cmp_facts *, const void *, const void *, size_t);
-    void (*whole)(struct cmp_facts *, const void *, const void *, size_t);
+    void (*single[2])(struct cmp_facts *, const void *, const void *, size_t); /* [1]: ext */
+    void (*whole[2])(struct cmp_facts *, const void *, const void *, size_t);
     void (*widen_f16)(const void *, float *, size_t);
     void (*widen_bf16)(const void *, float *, size_t);
 };
 
 #define KERNEL(set)                                                                                \
     {                                                                                              \
-        single_##set, whole_##set, widen_f16_##set, widen_bf16_##set                               \
+        {single_##set, single_ext_##set}, {whole_##set, whole_ext_##set}, widen_f16_##set,         \
+            widen_bf16_##set                                                                       \
     }
 
 static const struct kernel *best_kernel(void)
@@ -80,11 +81,11 @@ bool cmp_facts_single(enum ms_dtype tn, enum ms_dtype tb)
 }
 
 /* Zeroes at the end fill the last eight and are counted out again. */
-static void fill_up(struct cmp_facts *f, size_t extra)
+static void fill_up(struct cmp_facts *f, size_t extra, bool ext)
 {
     f->thousandth -= extra;
     f->five -= extra;
-    f->bit_equal -= extra;
+    f->bit_equal -= ext ? extra : 0;
 }
 
 /* n elements as float32, with zeroes up to a multiple of eight: where they lie, or in out. */
@@ -109,12 +110,12 @@ static const void *to_single(const struct kernel *k, enum ms_dtype t, const void
 }
 
 static void add_single(struct cmp_facts *f, const struct kernel *k, enum ms_dtype tn, const void *n,
-                       enum ms_dtype tb, const void *b, size_t count)
+                       enum ms_dtype tb, const void *b, size_t count, bool ext)
 {
     float x[CMP_METRIC_BLOCK], y[CMP_METRIC_BLOCK];
     size_t even = (count + LANES - 1) / LANES * LANES;
-    k->single(f, to_single(k, tn, n, count, x), to_single(k, tb, b, count, y), even);
-    fill_up(f, even - count);
+    k->single[ext](f, to_single(k, tn, n, count, x), to_single(k, tb, b, count, y), even);
+    fill_up(f, even - count, ext);
 }
 
 /* A real number of any type; of complex ones the official tool takes the real part. */
@@ -138,18 +139,18 @@ static void to_double(enum ms_dtype t, const void *p, size_t n, double *out)
 }
 
 static void add_double(struct cmp_facts *f, const struct kernel *k, enum ms_dtype tn, const void *n,
-                       enum ms_dtype tb, const void *b, size_t count)
+                       enum ms_dtype tb, const void *b, size_t count, bool ext)
 {
     double x[CMP_METRIC_BLOCK], y[CMP_METRIC_BLOCK];
     size_t even = (count + LANES - 1) / LANES * LANES;
     to_double(tn, n, count, x);
     to_double(tb, b, count, y);
-    k->whole(f, x, y, even);
-    fill_up(f, even - count);
+    k->whole[ext](f, x, y, even);
+    fill_up(f, even - count, ext);
 }
 
 void cmp_facts_add(struct cmp_facts *f, enum ms_dtype tn, const void *n, enum ms_dtype tb,
-                   const void *b, size_t count)
+                   const void *b, size_t count, bool ext)
 {
     const struct kernel *k = best_kernel();
     const char *pn = n, *pb = b;
@@ -157,9 +158,9 @@ void cmp_facts_add(struct cmp_facts *f, enum ms_dtype tn, const void *n, enum ms
     while (count != 0) {
         size_t m = count < CMP_METRIC_BLOCK ? count : CMP_METRIC_BLOCK;
         if (single)
-            add_single(f, k, tn, pn, tb, pb, m);
+            add_single(f, k, tn, pn, tb, pb, m, ext);
         else
-            add_double(f, k, tn, pn, tb, pb, m);
+            add_double(f, k, tn, pn, tb, pb, m, ext);
         pn += m * ms_dtype_size(tn);
         pb += m * ms_dtype_size(tb);
         f->count += m;

@@ -39,7 +39,6 @@ TARGET static void NAME(widen_f16)(const void *from, float *to, size_t n)
 
 /* ---- float32 ---------------------------------------------------------------- */
 
-#define BODY          NAME(single)
 #define ELEM          float
 #define VEC           v8f
 #define INT           v8i
@@ -47,7 +46,15 @@ TARGET static void NAME(widen_f16)(const void *from, float *to, size_t n)
 #define MAGNITUDE     INT32_MAX
 #define INFINITY_BITS 0x7f800000
 #define EPS           0x1p-23f
+#define EXT           0
+#define BODY          NAME(single)
 #include "compare/metric_loop.h"
+#undef EXT
+#undef BODY
+#define EXT  1
+#define BODY NAME(single_ext)
+#include "compare/metric_loop.h"
+#undef EXT
 #undef BODY
 #undef ELEM
 #undef VEC
@@ -59,7 +66,6 @@ TARGET static void NAME(widen_f16)(const void *from, float *to, size_t n)
 
 /* ---- double ----------------------------------------------------------------- */
 
-#define BODY          NAME(whole)
 #define ELEM          double
 #define VEC           v8d
 #define INT           v8l
@@ -67,7 +73,15 @@ TARGET static void NAME(widen_f16)(const void *from, float *to, size_t n)
 #define MAGNITUDE     INT64_MAX
 #define INFINITY_BITS 0x7ff0000000000000
 #define EPS           0x1p-52
+#define EXT           0
+#define BODY          NAME(whole)
 #include "compare/metric_loop.h"
+#undef EXT
+#undef BODY
+#define EXT  1
+#define BODY NAME(whole_ext)
+#include "compare/metric_loop.h"
+#undef EXT
 #undef BODY
 #undef ELEM
 #undef VEC

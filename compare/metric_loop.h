@@ -3,6 +3,7 @@
  * metric_loop: the pass over two arrays, for one element type.  metric_body.h defines
  *
  *     BODY    name of the function
+ *     EXT     1: also what only the extended columns show
  *     ELEM    float or double, with VEC and INT for eight of them and of integers of that size
  *     BITS    of an element, with MAGNITUDE and INFINITY_BITS of its format
  *     EPS     the step at 1
@@ -12,10 +13,13 @@
 TARGET static void BODY(struct cmp_facts *f, const void *n, const void *b, size_t count)
 {
     const ELEM thousandth = (ELEM)0.001, five = (ELEM)0.005;
-    v8d nn = {0}, bb = {0}, nb = {0}, dd = {0}, sum_d = {0}, sum_abs = {0}, max_abs = {0};
-    v8d sum_ulp = {0}, max_ulp = {0};
+    v8d nn = {0}, bb = {0}, nb = {0}, dd = {0}, max_abs = {0};
     VEC max_rel = {0};
-    INT special = {0}, mask_diff = {0}, sign_diff = {0}, below1 = {0}, below5 = {0}, equal = {0};
+    INT special = {0}, mask_diff = {0}, sign_diff = {0}, below1 = {0}, below5 = {0};
+#if EXT
+    v8d sum_d = {0}, sum_abs = {0}, sum_ulp = {0}, max_ulp = {0};
+    INT equal = {0};
+#endif
     for (size_t i = 0; i < count; i += LANES) {
         VEC x, y;
         memcpy(&x, (const char *)n + i * sizeof(ELEM), sizeof x);
@@ -28,7 +32,9 @@ TARGET static void BODY(struct cmp_facts *f, const void *n, const void *b, size_
         special -= bad;
         mask_diff -= (x_inf ^ y_inf) | (x_nan ^ y_nan);
         sign_diff -= x_inf & y_inf & (xi != yi);
+#if EXT
         equal -= xi == yi;
+#endif
         x = (VEC)(xi & ~bad);
         y = (VEC)(yi & ~bad);
 
@@ -48,11 +54,12 @@ TARGET static void BODY(struct cmp_facts *f, const void *n, const void *b, size_
         bb += yd * yd;
         nb += xd * yd;
         dd += d * d;
-        sum_d += d;
-        sum_abs += ad;
         v8l larger = ad > max_abs;
         max_abs = (v8d)((larger & (v8l)ad) | (~larger & (v8l)max_abs));
 
+#if EXT
+        sum_d += d;
+        sum_abs += ad;
         /* distance on the number line: negative numbers count down */
         xi = (INT)x;
         yi = (INT)y;
@@ -63,23 +70,28 @@ TARGET static void BODY(struct cmp_facts *f, const void *n, const void *b, size_
         sum_ulp += ulp;
         larger = ulp > max_ulp;
         max_ulp = (v8d)((larger & (v8l)ulp) | (~larger & (v8l)max_ulp));
+#endif
     }
     f->nn += SUM(nn);
     f->bb += SUM(bb);
     f->nb += SUM(nb);
     f->dd += SUM(dd);
+#if EXT
     f->sum_d += SUM(sum_d);
     f->sum_abs_d += SUM(sum_abs);
     f->sum_ulp += SUM(sum_ulp);
+#endif
     for (unsigned k = 0; k < LANES; k++) {
         f->special += (uint64_t)special[k];
         f->mask_diff += (uint64_t)mask_diff[k];
         f->sign_diff += (uint64_t)sign_diff[k];
         f->thousandth += (uint64_t)below1[k];
         f->five += (uint64_t)below5[k];
-        f->bit_equal += (uint64_t)equal[k];
         f->max_abs = max_abs[k] > f->max_abs ? max_abs[k] : f->max_abs;
         f->max_rel = (double)max_rel[k] > f->max_rel ? (double)max_rel[k] : f->max_rel;
+#if EXT
+        f->bit_equal += (uint64_t)equal[k];
         f->max_ulp = max_ulp[k] > f->max_ulp ? max_ulp[k] : f->max_ulp;
+#endif
     }
 }

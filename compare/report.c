@@ -272,6 +272,17 @@ static void put_summary(struct ms_jwrite *w, const struct cmp_report *r)
     ms_jwrite_obj_end(w);
 }
 
+/* null where the path does not say. */
+static void put_number(struct ms_jwrite *w, const char *key, int64_t n)
+{
+    if (n >= 0) {
+        ms_jwrite_ki64(w, key, n);
+        return;
+    }
+    ms_jwrite_key(w, ms_str_of(key));
+    ms_jwrite_null(w);
+}
+
 static void put_first(struct ms_jwrite *w, const struct cmp_report *r)
 {
     ms_jwrite_key(w, MS_STR("first_difference"));
@@ -282,8 +293,8 @@ static void put_first(struct ms_jwrite *w, const struct cmp_report *r)
         ms_jwrite_obj(w);
         ms_jwrite_kstr(w, "target", res->first.op);
         ms_jwrite_kstr(w, "row", res->first.row);
-        ms_jwrite_ki64(w, "rank", res->couple->t->rank);
-        ms_jwrite_ki64(w, "step", res->couple->t->step);
+        put_number(w, "rank", res->couple->t->rank);
+        put_number(w, "step", res->couple->t->step);
         ms_jwrite_kstr(w, "text", res->first.text);
         ms_jwrite_obj_end(w);
         return;
