@@ -7,6 +7,7 @@
 
 #include "compare/graph_int.h"
 #include "compare/graph_view.h"
+#include "probe/base/trace.h"
 
 #include "tests/check.h"
 
