@@ -212,6 +212,10 @@ enum ms_rc graph__move_recomputed(struct graph__tree *g, struct ms_err *err)
 {
     struct recompute rc = {.g = g, .name.max = NAME_MAX_BYTES, .scratch.max = NAME_MAX_BYTES};
     enum ms_rc result = move_candidates(&rc, err);
+    if (result == MS_OK)
+        result = ms_buf_check(&rc.name, err);
+    if (result == MS_OK)
+        result = ms_buf_check(&rc.scratch, err);
     for (size_t i = 0; i < rc.queues.n; i++)
         ms_vec_free(&rc.queues.p[i].nodes);
     ms_vec_free(&rc.queues);

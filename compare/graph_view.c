@@ -66,7 +66,8 @@ static const char *const sql[QUERIES] = {
     [Q_MATRIX] = ROW " FROM tb_config c, json_each(c.step_list) s, json_each(c.rank_list) r"
                      " JOIN tb_nodes n ON n.step = s.value AND n.rank = r.value AND"
                      " n.data_source = ?1 AND n.node_name = ?2 ORDER BY n.step, n.rank",
-    [Q_ROLLUP] = "SELECT n_error, n_warn, n_unmatched, n_overflow, worst FROM x_rollup WHERE id = ?1",
+    [Q_ROLLUP] =
+        "SELECT n_error, n_warn, n_unmatched, n_overflow, worst FROM x_rollup WHERE id = ?1",
     [Q_ROLLUP_SLOW] =
         "WITH RECURSIVE below(name) AS (SELECT ?4 UNION ALL SELECT m.node_name FROM"
         " below JOIN tb_nodes m ON m.step = ?1 AND m.rank = ?2 AND"

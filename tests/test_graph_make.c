@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/graph_files.h"
+
+#include <sys/stat.h>
+
+static struct ms_err err;
+static char dir[64], target[96], golden[96], out[96];
+static size_t live_before;
+static struct graph_conf conf;
+static struct graph_made made;
+
+static void set_up(void)
+{
+    ms_err_clear(&err);
+    scratch_dir(dir);
+    snprintf(target, sizeof target, "%s/t", dir);
+    snprintf(golden, sizeof golden, "%s/g", dir);
+    snprintf(out, sizeof out, "%s/o", dir);
+    conf = (struct graph_conf){.target = target, .golden = golden, .out_dir = out};
+    live_before = ms_mem_live();
+}
+
+static void tear_down(void)
+{
+    ms_trace_reset();
+    ck_assert_uint_eq(ms_mem_live(), live_before);
+    scratch_remove(dir);
+}
+
+/* One text out of the database that was made. */
+static const char *ask(const char *question)
+{
+    static char answer[65536];
+    struct ms_store *s;
+    struct ms_stmt *st;
+    bool more;
+    ck_ok(ms_store_open(&s, made.path, &err), err);
+    ck_ok(ms_store_prepare(s, &st, question, &err), err);
+    ck_ok(ms_stmt_step(st, &more, &err), err);
+    ck_assert_msg(more, "no row: %s", question);
+    struct ms_str text = ms_stmt_get_str(st, 0);
+    snprintf(answer, sizeof answer, "%.*s", MS_STR_ARG(text));
+    ms_stmt_free(st);
+    ms_store_close(s);
+    return answer;
+}
+
+static const char *ask_of(const char *column, const char *node)
+{
+    char question[512];
+    snprintf(question, sizeof question, "SELECT coalesce(%s, 'NULL') FROM tb_nodes WHERE id = '%s'",
+             column, node);
+    return ask(question);
+}
+
+static void expect(const char *question, const char *wanted)
+{
+    const char *got = ask(question);
+    ck_assert_msg(strcmp(got, wanted) == 0, "%s: %s, expected %s", question, got, wanted);
+}
+
+#define ONE "{\"Module.m.M.forward.0\":null,\"Torch.f.0.forward\":\"Module.m.M.forward.0\"}"
+
+static void make_one(const char *input)
+{
+    char dump[8192];
+    conf.golden = NULL;
+    snprintf(dump, sizeof dump, DUMP(RECORD("Torch.f.0.forward", "%s", FLAT("1.5"))), input);
+    put_rank(target, ".", ONE, dump, NULL);
+    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+}
+
+/* ---- items -------------------------------------------------------------------- */
+
+/* What a leaf in the dump becomes in the database. */
+static const struct {
+    const char *leaf, *wanted; /* the item without its name */
+} items[] = {
+    {FLAT("NaN"),
+     "{\"type\": \"torch.Tensor\", \"dtype\": \"torch.float32\", \"shape\": \"[2, 3]\","
+     " \"Max\": \"nan\", \"Min\": \"nan\", \"Mean\": \"nan\", \"Norm\": \"nan\","
+     " \"requires_grad\": \"True\", \"data_name\": \"-1\"}"},
+    {LEAF("Infinity", "-Infinity", "1e-07", "1e+16"),
+     "{\"type\": \"torch.Tensor\", \"dtype\": \"torch.float32\", \"shape\": \"[2, 3]\","
+     " \"Max\": \"inf\", \"Min\": \"-inf\", \"Mean\": \"1e-07\", \"Norm\": \"1e+16\","
+     " \"requires_grad\": \"True\", \"data_name\": \"-1\"}"},
+    {LEAF("0.00001", "-0.0009999999999998899", "1.10", "12345678901234567890"),
+     "{\"type\": \"torch.Tensor\", \"dtype\": \"torch.float32\", \"shape\": \"[2, 3]\","
+     " \"Max\": \"1e-05\", \"Min\": \"-0.0009999999999998899\", \"Mean\": \"1.1\","
+     " \"Norm\": \"12345678901234567890\", \"requires_grad\": \"True\", \"data_name\": \"-1\"}"},
+    {"{\"type\":\"int\",\"value\":3}",
+     "{\"type\": \"int\", \"value\": \"3\", \"data_name\": \"-1\", \"requires_grad\": \"null\","
+     " \"Max\": \"3\", \"Min\": \"3\", \"Mean\": \"3\", \"Norm\": \"3\", \"dtype\": \"<class "
+     "int>\","
+     " \"shape\": \"[]\"}"},
+    {"{\"type\":\"bool\",\"value\":false}",
+     "{\"type\": \"bool\", \"value\": \"False\", \"data_name\": \"-1\", \"requires_grad\": "
+     "\"null\","
+     " \"Max\": \"False\", \"Min\": \"False\", \"Mean\": \"False\", \"Norm\": \"False\","
+     " \"dtype\": \"<class bool>\", \"shape\": \"[]\"}"},
+    {"{\"type\":\"str\",\"value\":\"it's None\"}",
+     "{\"type\": \"str\", \"value\": \"its null\", \"data_name\": \"-1\","
+     " \"requires_grad\": \"null\", \"Max\": \"its null\", \"Min\": \"its null\","
+     " \"Mean\": \"its null\", \"Norm\": \"its null\", \"dtype\": \"<class str>\","
+     " \"shape\": \"[]\"}"},
+    {"{\"type\":\"str\",\"value\":\"0.12345678\"}",
+     "{\"type\": \"str\", \"value\": \"0.123457\", \"data_name\": \"-1\","
+     " \"requires_grad\": \"null\", \"Max\": \"0.123457\", \"Min\": \"0.123457\","
+     " \"Mean\": \"0.123457\", \"Norm\": \"0.123457\", \"dtype\": \"<class str>\","
+     " \"shape\": \"[]\"}"},
+    {"{\"type\":\"torch.ProcessGroup\",\"group_ranks\":[0,1],\"group_id\":\"ab\"}",
+     "{\"type\": \"torch.ProcessGroup\", \"group_ranks\": \"[0, 1]\", \"group_id\": \"ab\","
+     " \"data_name\": \"-1\"}"},
+    {"null", "{\"value\": \"null\"}"},
+    {"{\"type\":\"torch.Size\",\"value\":[2,3]}", "{\"value\": \"null\"}"},
+    {LEAF("null", "null", "null", "null"), "{\"value\": \"null\"}"},
+};
+
+START_TEST(leaves_become_text)
+{
+    for (size_t i = 0; i < sizeof items / sizeof *items; i++) {
+        char wanted[2048];
+        set_up();
+        make_one(items[i].leaf);
+        snprintf(wanted, sizeof wanted, "{\"Torch.f.0.forward.input.0\": %s}", items[i].wanted);
+        ck_assert_str_eq(ask_of("input_data", "NPU_0_0_Torch.f.0.forward"), wanted);
+        tear_down();
+    }
+}
+END_TEST
+
+START_TEST(a_file_name_names_the_item_and_decides_the_side)
+{
+    set_up();
+    conf.golden = NULL;
+    put_rank(target, ".", ONE,
+             "{\"task\":\"statistics\",\"data\":{\"Torch.f.0.forward\":{\"input_kwargs\":{\"x\":"
+             "{\"type\":\"torch.Tensor\",\"dtype\":\"torch.float32\",\"shape\":[],\"Max\":1.0,"
+             "\"Min\":1.0,\"Mean\":1.0,\"Norm\":1.0,\"data_name\":\"a.kwargs.x.pt\"}},"
+             "\"parameters\":{\"w\":" FLAT("1.0") "}}}}",
+             NULL);
+    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    const char *in = ask_of("input_data", "NPU_0_0_Torch.f.0.forward");
+    ck_assert_ptr_nonnull(strstr(in, "{\"a.kwargs.x\": {"));
+    ck_assert_ptr_nonnull(strstr(in, "\"data_name\": \"a.kwargs.x.pt\""));
+    ck_assert_ptr_nonnull(strstr(in, "\"Torch.f.0.forward.parameters.w\": {"));
+    ck_assert_str_eq(ask_of("output_data", "NPU_0_0_Torch.f.0.forward"), "{}");
+    tear_down();
+}
+END_TEST
+
+/* ---- the file ------------------------------------------------------------------- */
+
+START_TEST(the_schema_is_the_official_one)
+{
+    set_up();
+    make_one("null");
+    expect("SELECT group_concat(name || ' ' || type || CASE WHEN \"notnull\" THEN ' N' ELSE '' END"
+           " || CASE WHEN pk THEN ' K' ELSE '' END, ', ') FROM pragma_table_info('tb_nodes')",
+           "id TEXT K, graph_id TEXT N, node_order INTEGER N, node_name TEXT N, node_type TEXT N,"
+           " up_node TEXT, sub_nodes TEXT, precision_index INTEGER, overflow_level TEXT,"
+           " micro_step_id INTEGER N, matched_node_link TEXT, stack_id TEXT,"
+           " parallel_merge_info TEXT, matched_distributed TEXT, modified INTEGER N,"
+           " input_data TEXT, output_data TEXT, data_source TEXT, dump_data_dir TEXT,"
+           " step INTEGER N, rank INTEGER N, is_distributed INTEGER");
+    expect("SELECT group_concat(name) FROM (SELECT name FROM sqlite_master WHERE type = 'index'"
+           " AND name LIKE 'index%' ORDER BY name)",
+           "index1,index2,index3,index4,index5,index6,index7");
+    expect("SELECT graph_type || task || micro_steps || overflow_check || node_colors || rank_list"
+           " || step_list FROM tb_config WHERE tool_tip IS NULL",
+           "build10null[0][0]");
+    tear_down();
+}
+END_TEST
+
+START_TEST(the_file_is_the_owners_alone)
+{
+    struct stat st;
+    set_up();
+    make_one("null");
+    ck_assert_int_eq(stat(made.path, &st), 0);
+    ck_assert_uint_eq(st.st_mode & 0777, 0640);
+    ck_assert_int_eq(stat(out, &st), 0);
+    ck_assert_uint_eq(st.st_mode & 0777, 0750);
+    ck_assert_ptr_nonnull(strstr(made.path, "/build_"));
+    tear_down();
+}
+END_TEST
+
+START_TEST(strict_writes_no_table_of_ours)
+{
+    set_up();
+    conf.strict = true;
+    make_one("null");
+    expect("SELECT count(*) FROM sqlite_master WHERE name LIKE 'x\\_%' ESCAPE '\\'", "0");
+    tear_down();
+}
+END_TEST
+
+/* ---- two sides ------------------------------------------------------------------- */
+
+static void make_two(const char *t_construct, const char *t_dump, const char *b_construct,
+                     const char *b_dump)
+{
+    put_rank(target, ".", t_construct, t_dump, NULL);
+    put_rank(golden, ".", b_construct, b_dump, NULL);
+    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+}
+
+START_TEST(an_inserted_module_unmatches_what_lies_below_it)
+{
+    set_up();
+    make_two("{\"Module.m.M.forward.0\":null,\"Module.w.W.forward.0\":\"Module.m.M.forward.0\","
+             "\"Torch.f.0.forward\":\"Module.w.W.forward.0\"}",
+             DUMP(""), ONE, DUMP(""));
+    ck_assert_str_eq(ask_of("matched_node_link", "NPU_0_0_Module.m.M.forward.0"),
+                     "[\"DefaultModel\", \"Module.m.M.forward.0\"]");
+    ck_assert_str_eq(ask_of("matched_node_link", "NPU_0_0_Torch.f.0.forward"), "[]");
+    ck_assert_uint_eq(made.matched, 2);
+    tear_down();
+}
+END_TEST
+
+START_TEST(fuzzy_pairs_operators_by_name_and_order)
+{
+    set_up();
+    conf.fuzzy = true;
+    make_two("{\"Module.m.M.forward.0\":null,\"Torch.f.3.forward\":\"Module.m.M.forward.0\","
+             "\"Torch.f_rank1.7.forward\":\"Module.m.M.forward.0\"}",
+             DUMP(""),
+             "{\"Module.m.M.forward.0\":null,\"Torch.f.0.forward\":\"Module.m.M.forward.0\","
+             "\"Torch.f.1.forward\":\"Module.m.M.forward.0\"}",
+             DUMP(""));
+    ck_assert_str_eq(ask_of("matched_node_link", "NPU_0_0_Torch.f.3.forward"),
+                     "[\"DefaultModel\", \"Module.m.M.forward.0\", \"Torch.f.0.forward\"]");
+    ck_assert_str_eq(ask_of("matched_node_link", "NPU_0_0_Torch.f_rank1.7.forward"),
+                     "[\"DefaultModel\", \"Module.m.M.forward.0\", \"Torch.f.1.forward\"]");
+    tear_down();
+}
+END_TEST
+
+/* Norms of input and output on both sides, and the state that comes of them. */
+static const struct {
+    const char *name, *t_in, *t_out, *b_in, *b_out, *state;
+} states[] = {
+    {"Torch.f.0.forward", FLAT("1.0"), FLAT("1.0"), FLAT("1.0"), FLAT("1.0"), "0"},
+    {"Torch.f.0.forward", FLAT("1.05"), FLAT("1.51"), FLAT("1.0"), FLAT("1.0"), "1"},
+    {"Torch.f.0.forward", FLAT("1.06"), FLAT("1.5"), FLAT("1.0"), FLAT("1.0"), "0"},
+    {"Torch.f.0.forward", FLAT("1.0"), FLAT("1.2"), FLAT("1.0"), FLAT("1.0"), "0.5"},
+    {"Torch.empty.0.forward", FLAT("1.0"), FLAT("NaN"), FLAT("1.0"), FLAT("1.0"), "0"},
+    {"Torch.f.0.forward", FLAT("1.0"), FLAT("NaN"), FLAT("1.0"), FLAT("1.0"), "1"},
+};
+
+START_TEST(states_follow_the_rules)
+{
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+        char construct[256], t[2048], b[2048], id[128];
+        set_up();
+        snprintf(construct, sizeof construct,
+                 "{\"%s\":null,\"Module.m.M.forward.0\":null,\"Torch.x.0.forward\":null,"
+                 "\"Torch.y.0.forward\":null}",
+                 states[i].name);
+        snprintf(t, sizeof t, DUMP("\"%s\":{\"input_args\":[%s],\"output\":[%s]}"), states[i].name,
+                 states[i].t_in, states[i].t_out);
+        snprintf(b, sizeof b, DUMP("\"%s\":{\"input_args\":[%s],\"output\":[%s]}"), states[i].name,
+                 states[i].b_in, states[i].b_out);
+        make_two(construct, t, construct, b);
+        snprintf(id, sizeof id, "NPU_0_0_%s", states[i].name);
+        ck_assert_msg(strcmp(ask_of("precision_index", id), states[i].state) == 0, "case %zu: %s",
+                      i, ask_of("precision_index", id));
+        ck_assert_str_eq(ask_of("precision_index", "NPU_0_0_Module.m.M.forward.0"), "NULL");
+        ck_assert_str_eq(ask_of("precision_index", "NPU_0_0_Apis_Between_Modules.0"), "0");
+        tear_down();
+    }
+}
+END_TEST
+
+START_TEST(a_collection_is_as_bad_as_its_worst_member)
+{
+    set_up();
+    make_two("{\"Torch.f.0.forward\":null,\"Torch.g.0.forward\":null}",
+             DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("NaN"))),
+             "{\"Torch.f.0.forward\":null,\"Torch.g.0.forward\":null}",
+             DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("1.0"))));
+    ck_assert_str_eq(ask_of("precision_index", "NPU_0_0_Apis_Between_Modules.0"), "1");
+    ck_assert_str_eq(ask_of("precision_index", "Bench_0_0_Apis_Between_Modules.0"), "NULL");
+    expect("SELECT n_error || ' ' || worst FROM x_rollup WHERE id = 'NPU_0_0_DefaultModel'", "2 3");
+    tear_down();
+}
+END_TEST
+
+START_TEST(rows_meet_by_position_and_zero_has_no_relative_error)
+{
+    set_up();
+    make_two(ONE,
+             DUMP(RECORD("Torch.f.0.forward", FLAT("1.0") ",{\"type\":\"int\",\"value\":5}",
+                         FLAT("2.0"))),
+             ONE, DUMP(RECORD("Torch.f.0.forward", FLAT("0.0"), FLAT("4.0"))));
+    const char *in = ask_of("input_data", "NPU_0_0_Torch.f.0.forward");
+    ck_assert_ptr_nonnull(strstr(in, "\"Max diff\": \"1.0\""));
+    ck_assert_ptr_nonnull(strstr(in, "\"MaxRelativeErr\": \"N/A\""));
+    const char *o = ask_of("output_data", "NPU_0_0_Torch.f.0.forward");
+    ck_assert_ptr_nonnull(strstr(o, "\"Max diff\": \"-2.0\""));
+    ck_assert_ptr_nonnull(strstr(o, "\"NormRelativeErr\": \"50.0%\""));
+    ck_assert_ptr_null(strstr(ask_of("output_data", "Bench_0_0_Torch.f.0.forward"), "diff"));
+    tear_down();
+}
+END_TEST
+
+START_TEST(sides_that_do_not_go_together_are_refused)
+{
+    static const struct {
+        const char *dump, *why;
+    } cases[] = {
+        {"{\"task\":\"tensor\",\"data\":{}}", "compares as"},
+        {"{\"task\":\"statistics\",\"framework\":\"mindspore\",\"data\":{}}", "--layer_mapping"}};
+    for (size_t i = 0; i < 2; i++) {
+        set_up();
+        put_rank(target, ".", ONE, DUMP(""), NULL);
+        put_rank(golden, ".", ONE, cases[i].dump, NULL);
+        ck_assert_int_eq(graph_make(&conf, NULL, &made, &err), MS_E_ARG);
+        ck_says(err, cases[i].why);
+        ck_assert_int_eq(ms_path_kind(made.path), MS_KIND_NONE);
+        tear_down();
+    }
+}
+END_TEST
+
+START_TEST(a_dump_without_values_gives_a_structure)
+{
+    set_up();
+    make_two(ONE, "{\"task\":\"structure\",\"data\":{}}", ONE,
+             "{\"task\":\"structure\",\"data\":{}}");
+    expect("SELECT task FROM tb_config", "structure");
+    ck_assert_str_eq(ask_of("precision_index", "NPU_0_0_Torch.f.0.forward"), "NULL");
+    ck_assert_uint_eq(made.matched, 3);
+    tear_down();
+}
+END_TEST
+
+/* ---- overflow ---------------------------------------------------------------------- */
+
+static const struct {
+    const char *name, *in, *out, *level;
+} levels[] = {
+    {"Torch.f.0.forward", FLAT("1.0"), FLAT("NaN"), "critical"},
+    {"Torch.f.0.forward", FLAT("Infinity"), FLAT("NaN"), "high"},
+    {"Torch.f.0.forward", FLAT("-Infinity"), FLAT("1.0"), "medium"},
+    {"Torch.f.0.forward", FLAT("1.0"), FLAT("100.0"), "NULL"},
+    {"Torch.f.0.forward", FLAT("1.0"), FLAT("100.5"), "high"},
+    {"Torch.f.0.forward", FLAT("0.0"), FLAT("100.5"), "high"},
+    {"Torch.f.0.forward", FLAT("0.0"), FLAT("99.0"), "NULL"},
+    {"Torch.empty.0.forward", FLAT("1.0"), FLAT("NaN"), "NULL"},
+    {"Torch.empty_like.0.forward", FLAT("1.0"), FLAT("1.0") "," FLAT("NaN"), "critical"},
+    {"Distributed.recv.0.forward", FLAT("NaN"), FLAT("1.0"), "NULL"},
+    {"Distributed.all_gather.0.forward", FLAT("NaN") "," FLAT("NaN"), FLAT("1.0"), "medium"},
+    {"Tensor.masked_fill_.0.forward", FLAT("NaN"), FLAT("NaN"), "critical"},
+    {"Tensor.masked_fill.0.forward", FLAT("NaN"), FLAT("NaN"), "high"},
+};
+
+START_TEST(overflow_levels_say_where_it_is_made)
+{
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        char construct[256], dump[2048], id[128];
+        set_up();
+        conf.golden = NULL;
+        conf.overflow = true;
+        snprintf(construct, sizeof construct, "{\"%s\":null}", levels[i].name);
+        snprintf(dump, sizeof dump, DUMP("\"%s\":{\"input_args\":[%s],\"output\":[%s]}"),
+                 levels[i].name, levels[i].in, levels[i].out);
+        put_rank(target, ".", construct, dump, NULL);
+        ck_ok(graph_make(&conf, NULL, &made, &err), err);
+        snprintf(id, sizeof id, "NPU_0_0_%s", levels[i].name);
+        ck_assert_msg(strcmp(ask_of("overflow_level", id), levels[i].level) == 0, "case %zu: %s", i,
+                      ask_of("overflow_level", id));
+        tear_down();
+    }
+}
+END_TEST
+
+/* ---- ranks ----------------------------------------------------------------------------- */
+
+#define GROUP                                                                                      \
+    ",\"group\":{\"type\":\"torch.ProcessGroup\",\"group_ranks\":[0,1],\"group_id\":\"g\"}"
+#define SEND(name, where, rank)                                                                    \
+    "\"Distributed." name                                                                          \
+    ".forward\":{\"input_args\":[" FLAT("1.0") "],\"input_kwargs\":{\"" where                      \
+                                               "\":{\"type\":\"int\",\"value\":" rank "}" GROUP    \
+                                               "},\"output\":[]}"
+#define ALL(name) SEND(name, "op", "0")
+
+/* Two ranks with a call each, and the link that rank 0's gets. */
+static const struct {
+    const char *call0, *dump0, *call1, *dump1, *link;
+} talks[] = {
+    {"send.0", SEND("send.0", "dst", "1"), "recv.0", SEND("recv.0", "src", "0"),
+     "{\"communications_type\": \"send\", \"nodes_info\": {\"1\": [\"Nan\","
+     " \"Distributed.recv.0.forward\"]}}"},
+    {"irecv.0", SEND("irecv.0", "src", "1"), "isend.0", SEND("isend.0", "dst", "0"),
+     "{\"communications_type\": \"receive\", \"nodes_info\": {\"1\": [\"Nan\","
+     " \"Distributed.isend.0.forward\"]}}"},
+    {"send.0", SEND("send.0", "dst", "1"), "recv.0", SEND("recv.0", "src", "3"), "{}"},
+    {"isend.0", SEND("isend.0", "dst", "1"), "recv.0", SEND("recv.0", "src", "0"),
+     "{\"communications_type\": \"send\", \"nodes_info\": {\"1\": [\"Nan\","
+     " \"Distributed.recv.0.forward\"]}}"},
+    {"all_reduce.0", ALL("all_reduce.0"), "all_reduce.0", ALL("all_reduce.0"),
+     "{\"communications_type\": \"send_receive\", \"nodes_info\": {\"1\": [\"Nan\","
+     " \"Distributed.all_reduce.0.forward\"]}}"},
+    {"all_reduce.0", ALL("all_reduce.0"), "all_gather.0", ALL("all_gather.0"), "{}"},
+    {"scatter.0", SEND("scatter.0", "src", "0"), "scatter.0", SEND("scatter.0", "src", "0"),
+     "{\"communications_type\": \"send\", \"nodes_info\": {\"1\": [\"Nan\","
+     " \"Distributed.scatter.0.forward\"]}}"},
+    {"gather.0", SEND("gather.0", "dst", "1"), "gather.0", SEND("gather.0", "dst", "1"),
+     "{\"communications_type\": \"send\", \"nodes_info\": {\"1\": [\"Nan\","
+     " \"Distributed.gather.0.forward\"]}}"},
+};
+
+START_TEST(calls_of_two_ranks_meet)
+{
+    for (size_t i = 0; i < sizeof talks / sizeof *talks; i++) {
+        char c0[256], c1[256], d0[2048], d1[2048], id[128];
+        set_up();
+        conf.golden = NULL;
+        snprintf(c0, sizeof c0, "{\"Distributed.%s.forward\":null}", talks[i].call0);
+        snprintf(c1, sizeof c1, "{\"Distributed.%s.forward\":null}", talks[i].call1);
+        snprintf(d0, sizeof d0, DUMP("%s"), talks[i].dump0);
+        snprintf(d1, sizeof d1, DUMP("%s"), talks[i].dump1);
+        put_rank(target, "rank0", c0, d0, NULL);
+        put_rank(target, "rank1", c1, d1, NULL);
+        ck_ok(graph_make(&conf, NULL, &made, &err), err);
+        snprintf(id, sizeof id, "NPU_0_0_Distributed.%s.forward", talks[i].call0);
+        ck_assert_msg(strcmp(ask_of("matched_distributed", id), talks[i].link) == 0, "case %zu: %s",
+                      i, ask_of("matched_distributed", id));
+        expect("SELECT rank_list FROM tb_config", "[0, 1]");
+        tear_down();
+    }
+}
+END_TEST
+
+#define MEMBER(op, peer)                                                                           \
+    "{\"class_type\":\"torch.distributed.P2POp\",\"tensor\":" FLAT(                                \
+        "1.0") ",\"op\":\"" op "\",\"peer\":" peer ",\"tag\":0,\"group_id\":\"g\"}"
+#define BATCH(members)                                                                             \
+    DUMP("\"Distributed.batch_isend_irecv.0.forward\":{\"input_args\":[[" members                  \
+         "]],\"output\":[[" members "]]}")
+
+START_TEST(members_of_a_batch_meet_each_by_itself)
+{
+    static const char construct[] = "{\"Distributed.batch_isend_irecv.0.forward\":null}";
+    static const char id[] = "NPU_0_0_Distributed.batch_isend_irecv.0.forward";
+    for (int how = 0; how < 3; how++) {
+        set_up();
+        conf.golden = NULL;
+        conf.batch = (enum graph_batch)how;
+        put_rank(target, "rank0", construct, BATCH(MEMBER("isend", "1") "," MEMBER("irecv", "1")),
+                 NULL);
+        put_rank(target, "rank1", construct, BATCH(MEMBER("irecv", "0") "," MEMBER("isend", "0")),
+                 NULL);
+        ck_ok(graph_make(&conf, NULL, &made, &err), err);
+        const char *link = ask_of("matched_distributed", id);
+        if (how == GRAPH_BATCH_LIST)
+            ck_assert(strncmp(link, "[{\"communications_type\": \"send\"", 30) == 0 &&
+                      strstr(link, "\"receive\"") != NULL);
+        else if (how == GRAPH_BATCH_FIRST)
+            ck_assert(strncmp(link, "{\"communications_type\": \"send\"", 29) == 0);
+        else
+            ck_assert_str_eq(link, "{}");
+        ck_assert_ptr_null(strstr(ask_of("input_data", id), "\"peer\""));
+        tear_down();
+    }
+}
+END_TEST
+
+START_TEST(ranks_of_both_sides_are_intersected)
+{
+    set_up();
+    put_rank(target, "step0/rank0", ONE, DUMP(""), NULL);
+    put_rank(target, "step1/rank0", ONE, DUMP(""), NULL);
+    put_rank(golden, "step1/rank0", ONE, DUMP(""), NULL);
+    put_rank(golden, "step2/rank0", ONE, DUMP(""), NULL);
+    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    expect("SELECT step_list || rank_list FROM tb_config", "[1][0]");
+    ck_assert_uint_eq(made.steps, 1);
+    tear_down();
+    set_up();
+    put_rank(target, "rank0", ONE, DUMP(""), NULL);
+    put_rank(target, "rank2", ONE, DUMP(""), NULL);
+    put_rank(golden, "rank1", ONE, DUMP(""), NULL);
+    put_rank(golden, "rank3", ONE, DUMP(""), NULL);
+    ck_assert_int_eq(graph_make(&conf, NULL, &made, &err), MS_E_ARG);
+    ck_says(err, "no rank and step in common");
+    tear_down();
+}
+END_TEST
+
+/* ---- out of memory ------------------------------------------------------------------------ */
+
+START_TEST(no_memory_leaves_no_file_and_no_leak)
+{
+    set_up();
+    put_rank(target, ".", ONE, DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("2.0"))), NULL);
+    put_rank(golden, ".", ONE, DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("2.0"))), NULL);
+    /* SQLite keeps some of its first memory for the life of the process. */
+    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    unlink(made.path);
+    ms_trace_reset();
+    size_t live = ms_mem_live();
+    bool failed = true;
+    for (uint64_t n = 1; failed; n += 1 + n / 8) {
+        ms_err_clear(&err);
+        ms_mem_fail_at(n);
+        enum ms_rc rc = graph_make(&conf, NULL, &made, &err);
+        failed = ms_mem_failed();
+        ms_mem_fail_at(0);
+        ms_trace_reset();
+        ck_assert_uint_eq(ms_mem_live(), live);
+        if (rc == MS_OK)
+            ck_assert_int_eq(unlink(made.path), 0);
+        else
+            ck_assert(failed && (made.path[0] == '\0' || ms_path_kind(made.path) == MS_KIND_NONE));
+    }
+    tear_down();
+}
+END_TEST
+
+TEST_MAIN("graph_make", leaves_become_text, a_file_name_names_the_item_and_decides_the_side,
+          the_schema_is_the_official_one, the_file_is_the_owners_alone,
+          strict_writes_no_table_of_ours, an_inserted_module_unmatches_what_lies_below_it,
+          fuzzy_pairs_operators_by_name_and_order, states_follow_the_rules,
+          a_collection_is_as_bad_as_its_worst_member,
+          rows_meet_by_position_and_zero_has_no_relative_error,
+          sides_that_do_not_go_together_are_refused, a_dump_without_values_gives_a_structure,
+          overflow_levels_say_where_it_is_made, calls_of_two_ranks_meet,
+          members_of_a_batch_meet_each_by_itself, ranks_of_both_sides_are_intersected,
+          no_memory_leaves_no_file_and_no_leak)

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/graph_files.h"
+
+#include "compare/graph_bands.h"
+
+static struct ms_err err;
+static char dir[64], target[96], golden[96], out[96];
+static struct graph_conf conf;
+static struct graph_made made;
+static struct graph_view *view;
+static struct graph_page page;
+static const struct graph_spot npu = {0, 0, false}, bench = {0, 0, true};
+static size_t live_before;
+
+/* A model of two blocks on both sides; the second block's operators go wrong, and the target has a
+ * module of its own. */
+#define TREE(extra)                                                                                \
+    "{\"Module.a.A.forward.0\":null,\"Torch.f.0.forward\":\"Module.a.A.forward.0\","               \
+    "\"Torch.g.0.forward\":\"Module.a.A.forward.0\",\"Module.b.B.forward.0\":null,"                \
+    "\"Torch.f.1.forward\":\"Module.b.B.forward.0\",\"Torch.g.1.forward\":\"Module.b.B.forward."   \
+    "0\"" extra "}"
+#define OPS(bad)                                                                                   \
+    RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("1.0"))                                          \
+    "," RECORD("Torch.g.0.forward", FLAT("1.0"), FLAT("1.0")) "," RECORD(                          \
+        "Torch.f.1.forward", FLAT("1.0"), FLAT(bad)) "," RECORD("Torch.g.1.forward", FLAT("1.0"),  \
+                                                                FLAT("1.2"))
+
+static void set_up(void)
+{
+    ms_err_clear(&err);
+    scratch_dir(dir);
+    snprintf(target, sizeof target, "%s/t", dir);
+    snprintf(golden, sizeof golden, "%s/g", dir);
+    snprintf(out, sizeof out, "%s/o", dir);
+    live_before = ms_mem_live();
+    conf = (struct graph_conf){.target = target, .golden = golden, .out_dir = out};
+    put_rank(
+        target, ".",
+        TREE(",\"Module.new.N.forward.0\":null,\"Torch.n.0.forward\":\"Module.new.N.forward.0\""),
+        DUMP(OPS("9.0") "," RECORD("Torch.n.0.forward", FLAT("1.0"), FLAT("7.0"))), NULL);
+    put_rank(
+        golden, ".",
+        TREE(",\"Module.old.N.forward.0\":null,\"Torch.n.5.forward\":\"Module.old.N.forward.0\""),
+        DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("1.0")) "," RECORD(
+            "Torch.g.0.forward", FLAT("1.0"),
+            FLAT("1.0")) "," RECORD("Torch.f.1.forward", FLAT("1.0"),
+                                    FLAT("1.0")) "," RECORD("Torch.g.1.forward", FLAT("1.0"),
+                                                            FLAT("1.0")) "," RECORD("Torch.n.5."
+                                                                                    "forward",
+                                                                                    FLAT("1.0"),
+                                                                                    FLAT("1.0"))),
+        NULL);
+    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_view_open(&view, made.path, &err), err);
+}
+
+static void tear_down(void)
+{
+    graph_page_free(&page);
+    graph_view_close(view);
+    ms_trace_reset();
+    ck_assert_uint_eq(ms_mem_live(), live_before);
+    scratch_remove(dir);
+}
+
+/* After a change, or with sql that makes the tables of ours useless. */
+static void reopen(const char *change)
+{
+    graph_view_close(view);
+    view = NULL;
+    if (change != NULL) {
+        struct ms_store *s;
+        ck_ok(ms_store_edit(&s, made.path, &err), err);
+        ck_ok(ms_store_exec(s, change, &err), err);
+        ms_store_close(s);
+    }
+    ck_ok(graph_view_open(&view, made.path, &err), err);
+}
+static const char forget_ours[] =
+    "DROP TABLE x_meta; DROP TABLE x_state; DROP TABLE x_names; DROP TABLE x_rollup";
+
+static void expect(const char *wanted)
+{
+    struct ms_buf names = {.max = 1 << 20};
+    for (size_t i = 0; i < page.rows.n; i++)
+        ms_buf_printf(&names, "%s%.*s", i > 0 ? " " : "", MS_STR_ARG(page.rows.p[i].name));
+    ck_assert_str_eq(ms_buf_z(&names), wanted);
+    ms_buf_free(&names);
+}
+
+/* ---- questions ------------------------------------------------------------- */
+
+START_TEST(the_configuration_is_told)
+{
+    set_up();
+    const struct graph_about *a = graph_view_about(view);
+    ck_assert(a->dual && !a->overflow && ms_str_is(a->task, "summary"));
+    ck_assert_int_eq(a->micro_steps, 1);
+    ck_assert(a->ranks.n == 1 && a->ranks.p[0] == 0 && a->steps.n == 1);
+    tear_down();
+}
+END_TEST
+
+START_TEST(children_come_page_by_page)
+{
+    set_up();
+    ck_ok(graph_view_children(view, npu, MS_STR(""), -1, -1, 10, &page, &err), err);
+    expect("DefaultModel");
+    ck_ok(graph_view_children(view, npu, MS_STR("DefaultModel"), -1, -1, 2, &page, &err), err);
+    expect("Module.a.A.forward.0 Module.b.B.forward.0");
+    ck_assert(page.more && page.rows.p[0].has_children);
+    ck_ok(graph_view_children(view, npu, MS_STR("DefaultModel"), -1, page.rows.p[1].order, 2, &page,
+                              &err),
+          err);
+    expect("Module.new.N.forward.0");
+    ck_assert(!page.more && page.rows.p[0].unmatched);
+    ck_ok(graph_view_children(view, npu, MS_STR("DefaultModel"), 1, -1, 9, &page, &err), err);
+    expect("");
+    tear_down();
+}
+END_TEST
+
+START_TEST(a_path_leads_from_the_root)
+{
+    set_up();
+    ck_ok(graph_view_path(view, bench, MS_STR("Torch.n.5.forward"), &page, &err), err);
+    expect("DefaultModel Module.old.N.forward.0 Torch.n.5.forward");
+    ck_assert_int_eq(graph_view_path(view, npu, MS_STR("Torch.n.5.forward"), &page, &err),
+                     MS_E_NOTFOUND);
+    ck_says(err, "no node 'Torch.n.5.forward'");
+    tear_down();
+}
+END_TEST
+
+START_TEST(a_node_is_told_in_full)
+{
+    struct graph_detail d;
+    set_up();
+    ck_ok(graph_view_node(view, npu, MS_STR("Torch.f.1.forward"), &page, &d, &err), err);
+    ck_assert(d.row.state == GRAPH_ERROR && ms_str_is(d.row.partner, "Torch.f.1.forward"));
+    ck_assert(ms_str_find_str(d.output, MS_STR("\"Max diff\": \"8.0\"")) > 0);
+    ck_assert(ms_str_is(d.stack, "[]") && ms_str_is(d.links, "{}"));
+    tear_down();
+}
+END_TEST
+
+/* With and without tables of our own. */
+START_TEST(search_finds_parts_of_names_in_any_case)
+{
+    for (int slow = 0; slow < 2; slow++) {
+        set_up();
+        if (slow)
+            reopen(forget_ours);
+        ck_ok(graph_view_search(view, npu, MS_STR("tORCH.F"), -1, 10, &page, &err), err);
+        expect("Torch.f.0.forward Torch.f.1.forward");
+        ck_assert(!page.more);
+        ck_ok(graph_view_search(view, npu, MS_STR("forward"), 2, 2, &page, &err), err);
+        expect("Torch.f.1.forward Torch.g.1.forward");
+        ck_assert(page.more);
+        ck_ok(graph_view_search(view, npu, MS_STR("f_1"), -1, 9, &page, &err), err);
+        expect("");
+        ck_ok(graph_view_search(view, npu, MS_STR("%"), -1, 9, &page, &err), err);
+        expect("");
+        ck_ok(graph_view_search(view, bench, MS_STR("old"), -1, 9, &page, &err), err);
+        expect("Module.old.N.forward.0");
+        tear_down();
+    }
+}
+END_TEST
+
+START_TEST(states_are_filtered_and_stepped_through)
+{
+    for (int slow = 0; slow < 2; slow++) {
+        set_up();
+        if (slow)
+            reopen(forget_ours);
+        ck_ok(graph_view_filter(view, npu, GRAPH_WANT_ERROR | GRAPH_WANT_WARNING, -1, 10, &page,
+                                &err),
+              err);
+        expect("Torch.f.1.forward Torch.g.1.forward");
+        ck_ok(graph_view_filter(view, npu, GRAPH_WANT_UNMATCHED, -1, 1, &page, &err), err);
+        expect("Torch.n.0.forward");
+        ck_assert(page.more);
+        ck_ok(graph_view_filter(view, npu, GRAPH_WANT_PASS, -1, 1, &page, &err), err);
+        expect("Torch.f.0.forward");
+        ck_ok(graph_view_next(view, npu, GRAPH_WANT_ERROR, -1, false, &page, &err), err);
+        expect("Torch.f.1.forward");
+        int64_t at = page.rows.p[0].order;
+        ck_ok(graph_view_next(view, npu, GRAPH_WANT_WARNING | GRAPH_WANT_UNMATCHED, at, false,
+                              &page, &err),
+              err);
+        expect("Torch.g.1.forward");
+        ck_ok(graph_view_next(view, npu, GRAPH_WANT_ERROR, at, false, &page, &err), err);
+        expect("");
+        ck_ok(graph_view_next(view, npu, GRAPH_WANT_UNMATCHED, 100, true, &page, &err), err);
+        expect("Module.new.N.forward.0");
+        tear_down();
+    }
+}
+END_TEST
+
+START_TEST(states_are_rolled_up)
+{
+    for (int slow = 0; slow < 2; slow++) {
+        struct graph_rollup r;
+        set_up();
+        if (slow)
+            reopen(forget_ours);
+        ck_ok(graph_view_rollup(view, npu, MS_STR("DefaultModel"), &r, &err), err);
+        ck_assert(r.error == 1 && r.warning == 1 && r.unmatched == 2 && r.worst == GRAPH_ERROR);
+        ck_ok(graph_view_rollup(view, npu, MS_STR("Module.a.A.forward.0"), &r, &err), err);
+        ck_assert(r.error == 0 && r.worst == GRAPH_PASS);
+        ck_ok(graph_view_rollup(view, npu, MS_STR("Torch.f.1.forward"), &r, &err), err);
+        ck_assert(r.error == 0 && r.worst == GRAPH_NONE);
+        tear_down();
+    }
+}
+END_TEST
+
+START_TEST(a_matrix_shows_a_node_over_ranks_and_steps)
+{
+    set_up();
+    ck_ok(graph_view_matrix(view, false, MS_STR("Torch.f.1.forward"), &page, &err), err);
+    ck_assert_uint_eq(page.rows.n, 1);
+    ck_assert(page.rows.p[0].state == GRAPH_ERROR);
+    reopen("UPDATE tb_config SET rank_list = '[0, 3]', step_list = '[0, 2]';"
+           "INSERT INTO tb_nodes SELECT 'x', graph_id, node_order, node_name, node_type, up_node,"
+           " sub_nodes, 0, overflow_level, micro_step_id, matched_node_link, stack_id, '', '{}', 0,"
+           " '{}', '{}', data_source, NULL, 2, 3, 0 FROM tb_nodes WHERE id ="
+           " 'NPU_0_0_Torch.f.1.forward'");
+    ck_ok(graph_view_matrix(view, false, MS_STR("Torch.f.1.forward"), &page, &err), err);
+    ck_assert_uint_eq(page.rows.n, 2);
+    ck_assert(page.rows.p[1].rank == 3 && page.rows.p[1].step == 2 &&
+              page.rows.p[1].state == GRAPH_PASS);
+    tear_down();
+}
+END_TEST
+
+START_TEST(what_is_no_graph_is_refused)
+{
+    struct graph_view *other;
+    char path[128];
+    set_up();
+    snprintf(path, sizeof path, "%s/x.db", dir);
+    write_file(path, "not a database, whatever it is called....", 40);
+    ck_assert(graph_view_open(&other, path, &err) != MS_OK);
+    ck_assert_ptr_null(other);
+    graph_view_close(view);
+    view = NULL;
+    struct ms_store *s;
+    ms_err_clear(&err);
+    ck_ok(ms_store_edit(&s, made.path, &err), err);
+    ck_ok(ms_store_exec(s, "DELETE FROM tb_config", &err), err);
+    ms_store_close(s);
+    ck_assert_int_eq(graph_view_open(&other, made.path, &err), MS_E_FORMAT);
+    ck_says(err, "tb_config has no row");
+    tear_down();
+}
+END_TEST
+
+/* ---- bands ---------------------------------------------------------------------- */
+
+static const struct {
+    const char *json;
+    double value;
+    enum graph_state state;
+} bands[] = {
+    {"null", 0, GRAPH_PASS},
+    {"null", 0.5, GRAPH_WARNING},
+    {"null", 1, GRAPH_ERROR},
+    {"", 0.3, GRAPH_WARNING},
+    {"{\"#FFFCF3\":{\"value\":[1,1]},\"#FF704D\":{\"value\":[0,0]}}", 1, GRAPH_PASS},
+    {"{\"#FFFCF3\":{\"value\":[1,1]},\"#FF704D\":{\"value\":[0,0]}}", 0, GRAPH_ERROR},
+    {"{\"#FFFCF3\":{\"value\":[0,0.2]},\"#FFEDBE\":{\"value\":[0.2,0.4]},"
+     "\"#FF704D\":{\"value\":[0.4,1]}}",
+     0.2, GRAPH_WARNING},
+    {"{\"#123456\":{\"value\":[0,2],\"accuracy_level\":\"error\"},\"#C7C7C7\":{\"value\":[]}}", 1,
+     GRAPH_ERROR},
+    {"{\"#FFFCF3\":{\"value\":[0,0.3]}}", 7, GRAPH_ERROR},
+};
+
+START_TEST(colours_say_what_a_value_means)
+{
+    for (size_t i = 0; i < sizeof bands / sizeof *bands; i++) {
+        struct graph_bands b;
+        graph__bands_read(&b, ms_str_of(bands[i].json));
+        ck_assert_msg(graph__band_of(&b, bands[i].value) == bands[i].state, "case %zu", i);
+    }
+}
+END_TEST
+
+/* ---- changes ------------------------------------------------------------------------ */
+
+static struct graph_row row_of(struct graph_spot at, const char *name)
+{
+    ck_ok(graph_view_path(view, at, ms_str_of(name), &page, &err), err);
+    return page.rows.p[page.rows.n - 1];
+}
+
+/* The tables of ours say what the rows say. */
+static void expect_true_tables(void)
+{
+    struct graph_rollup quick, slow;
+    struct graph_page rows = {.more = false};
+    reopen(NULL);
+    ck_ok(graph_view_rollup(view, npu, MS_STR("DefaultModel"), &quick, &err), err);
+    ck_ok(graph_view_filter(view, npu, GRAPH_WANT_ERROR | GRAPH_WANT_WARNING | GRAPH_WANT_UNMATCHED,
+                            -1, 99, &page, &err),
+          err);
+    reopen("UPDATE x_meta SET value = value + 1 WHERE key = 'modified'");
+    ck_ok(graph_view_rollup(view, npu, MS_STR("DefaultModel"), &slow, &err), err);
+    ck_ok(graph_view_filter(view, npu, GRAPH_WANT_ERROR | GRAPH_WANT_WARNING | GRAPH_WANT_UNMATCHED,
+                            -1, 99, &rows, &err),
+          err);
+    ck_assert_uint_eq(page.rows.n, rows.rows.n);
+    for (size_t i = 0; i < rows.rows.n; i++)
+        ck_assert_int_eq(page.rows.p[i].order, rows.rows.p[i].order);
+    ck_assert(quick.error == slow.error && quick.warning == slow.warning &&
+              quick.unmatched == slow.unmatched && quick.worst == slow.worst);
+    graph_page_free(&rows);
+    reopen("UPDATE x_meta SET value = value - 1 WHERE key = 'modified'");
+}
+
+START_TEST(a_match_by_hand_writes_what_the_plugin_would)
+{
+    struct graph_detail d;
+    set_up();
+    ck_ok(
+        graph_match(made.path, npu, MS_STR("Torch.n.0.forward"), MS_STR("Torch.n.5.forward"), &err),
+        err);
+    reopen(NULL);
+    ck_ok(graph_view_node(view, npu, MS_STR("Torch.n.0.forward"), &page, &d, &err), err);
+    ck_assert(d.row.modified && d.row.state == GRAPH_ERROR);
+    ck_assert(ms_str_is(d.row.partner, "Torch.n.5.forward"));
+    ck_assert(ms_str_find_str(d.output, MS_STR("\"Max diff\": \"6.0\"")) > 0);
+    ck_assert(ms_str_find_str(d.output, MS_STR("\"Result\": \"error\"")) > 0);
+    ck_assert(ms_str_is(row_of(bench, "Torch.n.5.forward").partner, "Torch.n.0.forward"));
+    expect_true_tables();
+    tear_down();
+}
+END_TEST
+
+START_TEST(unmatching_takes_figures_away_and_undo_brings_all_back)
+{
+    struct graph_detail before, d;
+    struct graph_page kept = {.more = false};
+    set_up();
+    ck_ok(graph_view_node(view, npu, MS_STR("Torch.f.1.forward"), &kept, &before, &err), err);
+    ck_ok(graph_unmatch(made.path, npu, MS_STR("Torch.f.1.forward"), &err), err);
+    reopen(NULL);
+    ck_ok(graph_view_node(view, npu, MS_STR("Torch.f.1.forward"), &page, &d, &err), err);
+    ck_assert(d.row.unmatched && d.row.modified && d.row.state == GRAPH_NONE);
+    ck_assert(ms_str_find_str(d.output, MS_STR("diff")) < 0);
+    ck_assert(ms_str_find_str(d.output, MS_STR("\"Max\": \"9.0\"")) > 0);
+    ck_assert(row_of(bench, "Torch.f.1.forward").unmatched);
+    expect_true_tables();
+    ck_ok(graph_undo(made.path, &err), err);
+    reopen(NULL);
+    ck_ok(graph_view_node(view, npu, MS_STR("Torch.f.1.forward"), &page, &d, &err), err);
+    ck_assert(!d.row.modified && d.row.state == GRAPH_ERROR && ms_str_eq(d.output, before.output));
+    ck_assert(!row_of(bench, "Torch.f.1.forward").unmatched);
+    expect_true_tables();
+    ck_assert_int_eq(graph_undo(made.path, &err), MS_E_NOTFOUND);
+    graph_page_free(&kept);
+    tear_down();
+}
+END_TEST
+
+START_TEST(a_match_again_gives_the_figures_of_the_file)
+{
+    struct graph_detail before, d;
+    struct graph_page kept = {.more = false};
+    set_up();
+    ck_ok(graph_view_node(view, npu, MS_STR("Torch.g.1.forward"), &kept, &before, &err), err);
+    ck_ok(graph_unmatch(made.path, npu, MS_STR("Torch.g.1.forward"), &err), err);
+    ck_ok(
+        graph_match(made.path, npu, MS_STR("Torch.g.1.forward"), MS_STR("Torch.g.1.forward"), &err),
+        err);
+    reopen(NULL);
+    ck_ok(graph_view_node(view, npu, MS_STR("Torch.g.1.forward"), &page, &d, &err), err);
+    ck_assert(ms_str_eq(d.output, before.output) && ms_str_eq(d.input, before.input));
+    ck_assert(d.row.state == before.row.state);
+    graph_page_free(&kept);
+    tear_down();
+}
+END_TEST
+
+START_TEST(descendants_are_matched_by_their_names)
+{
+    uint64_t matched;
+    set_up();
+    ck_ok(graph_match_below(made.path, npu, MS_STR("Module.new.N.forward.0"),
+                            MS_STR("Module.old.N.forward.0"), &matched, &err),
+          err);
+    ck_assert_uint_eq(matched, 2);
+    reopen(NULL);
+    ck_assert(ms_str_is(row_of(npu, "Torch.n.0.forward").partner, "Torch.n.5.forward"));
+    ck_ok(graph_undo(made.path, &err), err);
+    reopen(NULL);
+    ck_assert(row_of(npu, "Torch.n.0.forward").unmatched);
+    ck_assert(row_of(npu, "Module.new.N.forward.0").unmatched);
+    tear_down();
+}
+END_TEST
+
+START_TEST(impossible_changes_are_refused_and_leave_nothing)
+{
+    static const struct {
+        const char *t, *b, *why;
+    } cases[] = {{"Torch.n.0.forward", "Torch.f.0.forward", "matched already"},
+                 {"Torch.n.0.forward", "Module.old.N.forward.0", "not of one type"},
+                 {"Torch.nowhere", "Torch.n.5.forward", "no node 'Torch.nowhere'"}};
+    set_up();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ms_err_clear(&err);
+        ck_assert(graph_match(made.path, npu, ms_str_of(cases[i].t), ms_str_of(cases[i].b), &err) !=
+                  MS_OK);
+        ck_says(err, cases[i].why);
+    }
+    ms_err_clear(&err);
+    ck_assert_int_eq(graph_unmatch(made.path, npu, MS_STR("Torch.n.0.forward"), &err), MS_E_ARG);
+    ck_says(err, "not matched");
+    ms_err_clear(&err);
+    ck_assert_int_eq(graph_undo(made.path, &err), MS_E_NOTFOUND);
+    tear_down();
+}
+END_TEST
+
+START_TEST(changes_of_the_plugin_show)
+{
+    struct graph_rollup r;
+    set_up();
+    reopen("UPDATE tb_nodes SET matched_node_link = '[\"P\", \"Torch.n.5.forward\"]',"
+           " precision_index = 0.5, modified = 1 WHERE id = 'NPU_0_0_Torch.n.0.forward'");
+    struct graph_row row = row_of(npu, "Torch.n.0.forward");
+    ck_assert(row.modified && row.state == GRAPH_WARNING);
+    ck_assert(ms_str_is(row.partner, "Torch.n.5.forward"));
+    ck_ok(graph_view_rollup(view, npu, MS_STR("DefaultModel"), &r, &err), err);
+    ck_assert(r.warning == 2 && r.unmatched == 1);
+    tear_down();
+}
+END_TEST
+
+TEST_MAIN("graph_view", the_configuration_is_told, children_come_page_by_page,
+          a_path_leads_from_the_root, a_node_is_told_in_full,
+          search_finds_parts_of_names_in_any_case, states_are_filtered_and_stepped_through,
+          states_are_rolled_up, a_matrix_shows_a_node_over_ranks_and_steps,
+          what_is_no_graph_is_refused, colours_say_what_a_value_means,
+          a_match_by_hand_writes_what_the_plugin_would,
+          unmatching_takes_figures_away_and_undo_brings_all_back,
+          a_match_again_gives_the_figures_of_the_file, descendants_are_matched_by_their_names,
+          impossible_changes_are_refused_and_leave_nothing, changes_of_the_plugin_show)
