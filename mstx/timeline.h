@@ -49,7 +49,9 @@ enum {
 struct mstx_event {
     int64_t start_ns, dur_ns;
     uint64_t id; /* as the program knows it: range id, handle; 0 is none */
-    uint64_t arg, size;
+    uint64_t arg,
+        size; /* see the kinds; size of an event and of its device side are one number, not 0,
+                           in one process */
     uint32_t name;  /* string */
     uint32_t args;  /* string: attributes and payload as a JSON object, 0 is none */
     uint32_t count; /* 1 or more */
@@ -86,7 +88,13 @@ enum ms_rc mstx_db_prepare(const char *path, char **db, struct ms_err *err) MS_M
 
 /* ---- asking ----------------------------------------------------------------- */
 
-enum mstx_track_kind { MSTX_TRACK_THREAD, MSTX_TRACK_COUNTER, MSTX_TRACK_MEMORY, MSTX_TRACK_KINDS };
+enum mstx_track_kind {
+    MSTX_TRACK_THREAD,
+    MSTX_TRACK_COUNTER,
+    MSTX_TRACK_MEMORY,
+    MSTX_TRACK_STREAM, /* of a device: when marks and ranges with a stream were reached there */
+    MSTX_TRACK_KINDS
+};
 
 struct mstx_process {
     int32_t rank; /* -1: none */
@@ -100,9 +108,10 @@ struct mstx_track {
     uint32_t id;
     uint32_t process; /* index */
     enum mstx_track_kind kind;
-    uint32_t tid;
+    uint32_t tid;         /* of a stream: the low half of its key */
+    uint32_t device;      /* of a stream */
     struct ms_str domain; /* "default" for the default one */
-    struct ms_str name;   /* of the thread, counter or heap */
+    struct ms_str name;   /* of the thread, counter, heap or stream */
     struct ms_str unit;   /* of a counter */
     uint64_t events;
     uint32_t rows; /* greatest depth + 1 */

@@ -14,6 +14,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static const int64_t NO_VALUE = 4294967295, FIRST_CONNECTION = 4000000002;
 
@@ -46,16 +47,25 @@ static const char schema[] =
     "(11,'BFP16'),(12,'INT128'),(14,'HIF8'),(15,'FP8E4M3'),(16,'FP8E5M2'),(17,'FP8E8M0'),"
     "(255,'RESERVED'),(65534,'N/A'),(65535,'INVALID_TYPE');";
 
+/* An event and its device side have one number within their process. */
+struct link {
+    uint32_t process;
+    uint64_t number;
+    int64_t connection;
+};
+
 struct writer {
     struct mstx_tl *tl;
     struct ms_store *store;
-    struct ms_stmt *add_event, *add_string;
+    struct ms_stmt *add_event, *add_string, *add_task;
     MS_VEC(uint8_t) known; /* by text id: stands in STRING_IDS */
     int64_t events, first_own_id;
     int64_t start, end;
     uint32_t last_domain; /* track whose domain has domain_id */
     int64_t domain_id;
     MS_VEC(struct ms_str) domains; /* index + first_own_id is the id */
+    MS_VEC(struct link) links;     /* of events with a device side, in order of connection */
+    int64_t tasks;
 };
 
 /* ---- texts ------------------------------------------------------------------ */
@@ -113,6 +123,14 @@ static enum ms_rc find_domain(struct writer *w, size_t track, struct ms_err *err
 
 /* ---- rows ------------------------------------------------------------------- */
 
+static bool keep_link(struct writer *w, uint32_t process, uint64_t number)
+{
+    struct link *l = ms_vec_push(&w->links);
+    if (l != NULL)
+        *l = (struct link){process, number, FIRST_CONNECTION + w->events};
+    return l != NULL;
+}
+
 static enum ms_rc put_event(void *ctx, size_t track, const struct mstx_event *e, struct ms_err *err)
 {
     static const int64_t type_of[] = {
@@ -132,10 +150,63 @@ static enum ms_rc put_event(void *ctx, size_t track, const struct mstx_event *e,
                               w->domain_id,     FIRST_CONNECTION + w->events};
     for (int c = 0; c < 10; c++)
         ms_stmt_i64(w->add_event, c + 1, column[c]);
+    if (e->size != 0 && !keep_link(w, t->process, e->size))
+        return fail_memory(err);
     if (w->events++ == 0)
         w->start = e->start_ns;
     w->end = column[1] > w->end ? column[1] : w->end;
     return ms_stmt_run(w->add_event, err);
+}
+
+static int by_number(const void *pa, const void *pb)
+{
+    const struct link *a = pa, *b = pb;
+    if (a->process != b->process)
+        return a->process < b->process ? -1 : 1;
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+struct task_writer {
+    struct writer *w;
+    const struct mstx_track *track;
+    int64_t type; /* text "MsTx" */
+};
+
+static enum ms_rc put_task(void *ctx, const struct mstx_event *e, struct ms_err *err)
+{
+    struct task_writer *to = ctx;
+    struct writer *w = to->w;
+    const struct link key = {.process = to->track->process, .number = e->size};
+    const struct link *l =
+        w->links.n != 0 ? bsearch(&key, w->links.p, w->links.n, sizeof key, by_number) : NULL;
+    if (l == NULL)
+        return MS_OK;
+    w->tasks++;
+    const int64_t column[] = {e->start_ns,       e->start_ns + e->dur_ns,
+                              to->track->device, l->connection,
+                              w->tasks,          mstx_tl_process(w->tl, to->track->process)->pid,
+                              to->type,          NO_VALUE,
+                              to->track->tid,    w->tasks,
+                              NO_VALUE};
+    for (int c = 0; c < 11; c++)
+        ms_stmt_i64(w->add_task, c + 1, column[c]);
+    return ms_stmt_run(w->add_task, err);
+}
+
+/* The device side of the events that have been written. */
+static enum ms_rc put_tasks(struct writer *w, struct ms_err *err)
+{
+    if (w->links.n == 0)
+        return MS_OK;
+    qsort(w->links.p, w->links.n, sizeof *w->links.p, by_number);
+    struct task_writer to = {.w = w, .type = w->first_own_id + (int64_t)w->domains.n};
+    MS_TRY(put_string(w, to.type, MS_STR("MsTx"), err));
+    for (size_t i = 0; i < mstx_tl_track_count(w->tl); i++) {
+        to.track = mstx_tl_track(w->tl, i);
+        if (to.track->kind == MSTX_TRACK_STREAM)
+            MS_TRY(mstx_tl_walk(w->tl, i, NULL, put_task, &to, err));
+    }
+    return MS_OK;
 }
 
 static enum ms_rc put_pair(struct writer *w, const char *sql, int64_t a, int64_t b,
@@ -213,7 +284,10 @@ static enum ms_rc put_all(struct writer *w, int32_t rank, struct ms_err *err)
     MS_TRY(ms_store_prepare(w->store, &w->add_event,
                             "INSERT INTO MSTX_EVENTS VALUES(?,?,?,?,?,?,?,?,?,?)", err));
     MS_TRY(ms_store_prepare(w->store, &w->add_string, "INSERT INTO STRING_IDS VALUES(?,?)", err));
+    MS_TRY(ms_store_prepare(w->store, &w->add_task,
+                            "INSERT INTO TASK VALUES(?,?,?,?,?,?,?,?,?,?,?)", err));
     MS_TRY(mstx__merge(w->tl, rank, put_event, w, err));
+    MS_TRY(put_tasks(w, err));
     MS_TRY(put_pair(w, "INSERT INTO SESSION_TIME_INFO VALUES(?,?)", w->start, w->end, err));
     MS_TRY(put_ranks(w, rank, err));
     return put_steps(w, rank, err);
@@ -240,6 +314,8 @@ static enum ms_rc write_db(struct mstx_tl *tl, const char *path, int32_t rank, s
     enum ms_rc rc = put_all(&w, rank, err);
     ms_stmt_free(w.add_event);
     ms_stmt_free(w.add_string);
+    ms_stmt_free(w.add_task);
+    ms_vec_free(&w.links);
     ms_vec_free(&w.known);
     ms_vec_free(&w.domains);
     if (rc == MS_OK)

@@ -14,35 +14,41 @@
 #include <stdio.h>
 
 /* Columns: pid, tid, domain, track name, is it a range (2) or push/pop (1) or mark (0), name, start,
- * end, thread that ended it if another; by the first four and start. */
+ * end, thread that ended it if another, connection if it has one, device; by the first four and
+ * start.  Marks and tasks of one connection are the two sides of one event. */
 static const struct source {
     const char *table;
+    enum mstx_track_kind kind;
     const char *sql;
 } sources[] = {
-    {"MSTX_EVENTS",
+    {"MSTX_EVENTS", MSTX_TRACK_THREAD,
      "SELECT globalTid >> 32, globalTid & 4294967295, d.value, '', eventType % 3, m.value,"
-     " startNs, endNs, nullif(endGlobalTid, globalTid) & 4294967295 FROM MSTX_EVENTS LEFT JOIN "
-     "STRING_IDS m ON m.id = message"
-     " LEFT JOIN STRING_IDS d ON d.id = domainId ORDER BY 1, 2, domainId, 7"},
-    {"PYTORCH_API", "SELECT globalTid >> 32, globalTid & 4294967295, 'PyTorch', '', 2, n.value,"
-                    " CAST(startNs AS INTEGER), CAST(endNs AS INTEGER), NULL FROM PYTORCH_API"
-                    " LEFT JOIN STRING_IDS n ON n.id = name ORDER BY 1, 2, 7"},
-    {"CANN_API",
-     "SELECT globalTid >> 32, globalTid & 4294967295, 'CANN', '', 2, n.value, startNs, endNs, NULL"
-     " FROM CANN_API LEFT JOIN STRING_IDS n ON n.id = name ORDER BY 1, 2, 7"},
-    {"TASK", "SELECT (SELECT min(globalPid) FROM TASK), streamId, 'device ' || deviceId,"
-             " 'Stream ' || streamId, 2, n.value, startNs, endNs, NULL FROM TASK"
-             " LEFT JOIN STRING_IDS n ON n.id = taskType ORDER BY 1, deviceId, streamId, 7"},
-    {"COMMUNICATION_OP",
-     "SELECT 0, 0, 'communication', g.value, 2, n.value, startNs, endNs, NULL FROM COMMUNICATION_OP"
-     " LEFT JOIN STRING_IDS n ON n.id = opName LEFT JOIN STRING_IDS g ON g.id = groupName"
-     " ORDER BY groupName, 7"},
+     " startNs, endNs, nullif(endGlobalTid, globalTid) & 4294967295,"
+     " nullif(nullif(connectionId, 4294967295), 4000000000), NULL FROM MSTX_EVENTS"
+     " LEFT JOIN STRING_IDS m ON m.id = message LEFT JOIN STRING_IDS d ON d.id = domainId"
+     " ORDER BY 1, 2, domainId, 7"},
+    {"PYTORCH_API", MSTX_TRACK_THREAD,
+     "SELECT globalTid >> 32, globalTid & 4294967295, 'PyTorch', '', 2, n.value,"
+     " CAST(startNs AS INTEGER), CAST(endNs AS INTEGER), NULL, NULL, NULL FROM PYTORCH_API"
+     " LEFT JOIN STRING_IDS n ON n.id = name ORDER BY 1, 2, 7"},
+    {"CANN_API", MSTX_TRACK_THREAD,
+     "SELECT globalTid >> 32, globalTid & 4294967295, 'CANN', '', 2, n.value, startNs, endNs, NULL,"
+     " NULL, NULL FROM CANN_API LEFT JOIN STRING_IDS n ON n.id = name ORDER BY 1, 2, 7"},
+    {"TASK", MSTX_TRACK_STREAM,
+     "SELECT globalPid, streamId, 'device ' || deviceId, 'Stream ' || streamId, 2, n.value,"
+     " startNs, endNs, NULL, connectionId, deviceId FROM TASK"
+     " LEFT JOIN STRING_IDS n ON n.id = taskType ORDER BY 1, deviceId, streamId, 7"},
+    {"COMMUNICATION_OP", MSTX_TRACK_STREAM,
+     "SELECT 0, 0, 'communication', g.value, 2, n.value, startNs, endNs, NULL, NULL, NULL"
+     " FROM COMMUNICATION_OP LEFT JOIN STRING_IDS n ON n.id = opName"
+     " LEFT JOIN STRING_IDS g ON g.id = groupName ORDER BY groupName, 7"},
 };
 
 struct reader {
     struct ms_store *store;
     struct mstx_writer *w;
-    MS_VEC(int64_t) pid; /* index + 1 is the id of the process */
+    enum mstx_track_kind kind; /* of the source being read */
+    MS_VEC(int64_t) pid;       /* index + 1 is the id of the process */
     int32_t rank;
     /* the track being gathered */
     struct mstx_track_row row;
@@ -123,7 +129,11 @@ static bool take_row(struct reader *r, struct ms_stmt *st)
         return false;
     if (!same_track(r, process, tid, domain, name)) {
         finish_track(r);
-        r->row = (struct mstx_track_row){.process = process, .tid = tid, .unit = MS_STR("")};
+        r->row = (struct mstx_track_row){.process = process,
+                                         .kind = r->kind,
+                                         .tid = tid,
+                                         .device = (uint32_t)ms_stmt_get_i64(st, 10),
+                                         .unit = MS_STR("")};
         if (!set_text(&r->domain, domain) || !set_text(&r->name, name))
             return false;
     }
@@ -135,6 +145,7 @@ static bool take_row(struct reader *r, struct ms_stmt *st)
                              .dur_ns = end - start,
                              .name =
                                  mstx__writer_text(r->w, text.n != 0 ? text : MS_STR("(no name)")),
+                             .size = (uint64_t)ms_stmt_get_i64(st, 9),
                              .count = 1,
                              .end_tid = (uint32_t)ms_stmt_get_i64(st, 8),
                              .kind = kinds[kind]};
@@ -146,6 +157,7 @@ static enum ms_rc read_source(struct reader *r, const struct source *s, struct m
 {
     struct ms_stmt *st;
     bool more;
+    r->kind = s->kind;
     MS_TRY(ms_store_prepare(r->store, &st, s->sql, err));
     enum ms_rc rc = ms_stmt_step(st, &more, err);
     while (rc == MS_OK && more) {

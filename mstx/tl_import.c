@@ -133,17 +133,26 @@ static int64_t oldest_shown(const struct mstx_proc *p, struct mstx_host_clock *c
     return mstx__clock_ns(c, newest) - (int64_t)flight_ns;
 }
 
-static struct mstx_event event_of(const struct mstx_lanes *l, struct mstx_host_clock *c,
-                                  const struct mstx_raw *raw)
+/* The time of a lane's event, which is given in ticks or by the steady clock. */
+static int64_t time_of(const struct mstx_lane *lane, struct mstx_host_clock *c, uint64_t t)
 {
-    struct mstx_event e = {.start_ns = mstx__clock_ns(c, raw->begin),
+    const uint64_t most = (uint64_t)1 << 60; /* decades; with the offset still below 2^62 */
+    if (!lane->is_mono_ns)
+        return mstx__clock_ns(c, t);
+    return (int64_t)(t < most ? t : most) + c->offset_ns;
+}
+
+static struct mstx_event event_of(const struct mstx_lanes *l, const struct mstx_lane *lane,
+                                  struct mstx_host_clock *c, const struct mstx_raw *raw)
+{
+    struct mstx_event e = {.start_ns = time_of(lane, c, raw->begin),
                            .id = raw->id,
                            .name = raw->name,
                            .count = 1,
                            .kind = raw->kind,
                            .flags = raw->flags};
     if (raw->end > raw->begin)
-        e.dur_ns = mstx__clock_ns(c, raw->end) - e.start_ns;
+        e.dur_ns = time_of(lane, c, raw->end) - e.start_ns;
     if (raw->extra != 0) {
         const struct mstx_extra *x = &l->extra.p[raw->extra - 1];
         e.arg = x->arg;
@@ -161,13 +170,14 @@ static void write_lane(struct import *im, const struct mstx_lanes *l, struct mst
         .process = process,
         .kind = lane->kind,
         .tid = lane->tid,
+        .device = lane->device,
         .domain = mstx__writer_text_of(im->w, lane->domain),
         .name = mstx__writer_text_of(im->w, lane->name),
         .unit = mstx__writer_text_of(im->w, lane->unit),
     };
     mstx__writer_track_begin(im->w, &row);
     for (size_t i = 0; i < lane->ev.n; i++) {
-        struct mstx_event e = event_of(l, c, &lane->ev.p[i]);
+        struct mstx_event e = event_of(l, lane, c, &lane->ev.p[i]);
         if (e.start_ns + e.dur_ns >= oldest)
             mstx__writer_event(im->w, &e);
     }

@@ -35,6 +35,8 @@ void mstx__lanes_free(struct mstx_lanes *l)
     ms_vec_free(&l->open);
     ms_vec_free(&l->ends);
     ms_vec_free(&l->memory);
+    ms_vec_free(&l->device);
+    ms_vec_free(&l->stream);
     ms_free(l->table);
     ms_free(l->cache);
     l->table = NULL;
@@ -335,6 +337,25 @@ static void take_memory(struct place *at)
     }
 }
 
+static void take_device_time(struct place *at)
+{
+    struct mstx_device_time *d = ms_vec_push(&at->l->device);
+    if (d == NULL)
+        at->l->no_memory = true;
+    else
+        *d = (struct mstx_device_time){at->r->id, at->r->arg};
+}
+
+static void take_stream(struct place *at)
+{
+    struct mstx_stream *s = ms_vec_push(&at->l->stream);
+    if (s == NULL)
+        at->l->no_memory = true;
+    else
+        *s = (struct mstx_stream){at->r->id, mstx__text_id(at->l->texts, at->r->name),
+                                  (uint32_t)at->r->arg};
+}
+
 static void take_record(struct place *at)
 {
     const struct mstx_rec *r = at->r;
@@ -363,6 +384,12 @@ static void take_record(struct place *at)
     case MSTX_REC_REGION_END:
         take_memory(at);
         break;
+    case MSTX_REC_DEVICE:
+        take_device_time(at);
+        break;
+    case MSTX_REC_STREAM:
+        take_stream(at);
+        break;
     case MSTX_REC_THREAD:
         at->thread = thread_of(at->l, (uint32_t)r->id);
         at->has_lane = false;
@@ -371,8 +398,6 @@ static void take_record(struct place *at)
     case MSTX_REC_CALIB:
     case MSTX_REC_STATE:
     case MSTX_REC_PERMIT:
-    case MSTX_REC_DEVICE:
-    case MSTX_REC_STREAM:
         break;
     default:
         at->l->bad++;
@@ -504,6 +529,7 @@ void mstx__lanes_finish(struct mstx_lanes *l)
         push_out(l, &l->table[i]);
     merge_halves(l);
     mstx__memory_lanes(l);
+    mstx__device_lanes(l);
     for (size_t i = 0; i < l->lane.n; i++) {
         struct mstx_lane *lane = &l->lane.p[i];
         if (!lane->is_sorted)

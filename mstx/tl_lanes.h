@@ -43,6 +43,8 @@ struct mstx_lane {
     MS_VEC(struct mstx_raw) ev;
     uint64_t last; /* begin of the last event */
     bool is_sorted;
+    bool is_mono_ns; /* times are ns of CLOCK_MONOTONIC, not ticks */
+    uint32_t device; /* of a stream */
 };
 
 enum { MSTX_OPEN_SLOTS = 4096 };
@@ -65,6 +67,15 @@ struct mstx_mem_event {
     bool by_pointer;
 };
 
+/* DEVICE and STREAM records of all rings, for tl_device. */
+struct mstx_device_time {
+    uint64_t id, ns;
+};
+struct mstx_stream {
+    uint64_t key;
+    uint32_t name, device;
+};
+
 struct mstx_thread {
     uint32_t tid;
     mstx_text_ids lane_of; /* by domain number: 1 + lane */
@@ -80,6 +91,8 @@ struct mstx_lanes {
     MS_VEC(struct mstx_open) open; /* pushed out of the table, or left in it */
     MS_VEC(struct mstx_loose_end) ends;
     MS_VEC(struct mstx_mem_event) memory;
+    MS_VEC(struct mstx_device_time) device;
+    MS_VEC(struct mstx_stream) stream;
     struct mstx_open *table;
     uint64_t newest; /* ticks */
     uint64_t records, dropped, unfinished;
@@ -102,5 +115,7 @@ struct mstx_raw *mstx__lane_event(struct mstx_lanes *l, uint32_t lane, uint64_t 
 struct mstx_extra *mstx__extra(struct mstx_lanes *l, uint32_t *extra);
 /* Heaps and regions of the process as lanes: address ranges, and bytes in use and reserved. */
 void mstx__memory_lanes(struct mstx_lanes *l);
+/* Device times of marks and ranges with a stream, as lanes of their streams. */
+void mstx__device_lanes(struct mstx_lanes *l);
 
 #endif

@@ -130,7 +130,8 @@ static enum ms_rc add_track(struct mstx_tl *tl, struct ms_stmt *st, struct ms_er
                              .events = (uint64_t)ms_stmt_get_i64(st, 7),
                              .rows = (uint32_t)ms_stmt_get_i64(st, 8),
                              .start_ns = ms_stmt_get_i64(st, 9),
-                             .end_ns = ms_stmt_get_i64(st, 10)};
+                             .end_ns = ms_stmt_get_i64(st, 10),
+                             .device = (uint32_t)ms_stmt_get_i64(st, 11)};
     if (t->process >= tl->process.n || t->id != tl->track.n ||
         (unsigned)t->kind >= MSTX_TRACK_KINDS)
         return ms_fail(err, MS_E_FORMAT, "track %zu of run.db makes no sense", tl->track.n);
@@ -165,7 +166,7 @@ static enum ms_rc read_tables(struct mstx_tl *tl, struct ms_err *err)
                     add_process, err));
     MS_TRY(for_rows(tl,
                     "SELECT id, process, kind, tid, domain, name, unit, events, rows, start_ns,"
-                    " end_ns FROM tracks ORDER BY id",
+                    " end_ns, device FROM tracks ORDER BY id",
                     add_track, err));
     MS_TRY(for_rows(tl,
                     "SELECT track, shift, events, first_chunk, chunks FROM levels"

@@ -20,7 +20,7 @@ static const char mstx_db_schema[] =
     " records INTEGER, events INTEGER, unfinished INTEGER, dropped INTEGER, cost_ns INTEGER);"
     "CREATE TABLE tracks(id INTEGER PRIMARY KEY, process INTEGER, kind INTEGER, tid INTEGER,"
     " domain TEXT, name TEXT, unit TEXT, events INTEGER, rows INTEGER, start_ns INTEGER,"
-    " end_ns INTEGER);"
+    " end_ns INTEGER, device INTEGER);"
     "CREATE TABLE strings(id INTEGER PRIMARY KEY, value TEXT);"
     "CREATE TABLE levels(track INTEGER, shift INTEGER, events INTEGER, first_chunk INTEGER,"
     " chunks INTEGER, PRIMARY KEY(track, shift)) WITHOUT ROWID;"

@@ -61,7 +61,7 @@ static enum ms_rc prepare(struct mstx_writer *w, struct ms_err *err)
     MS_TRY(ms_store_prepare(s, &w->add_chunk, "INSERT INTO chunks VALUES(?,?,?,?)", err));
     MS_TRY(ms_store_prepare(s, &w->add_blob, "INSERT INTO blobs VALUES(?,?)", err));
     MS_TRY(ms_store_prepare(s, &w->add_level, "INSERT INTO levels VALUES(?,?,?,?,?)", err));
-    MS_TRY(ms_store_prepare(s, &w->add_track, "INSERT INTO tracks VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+    MS_TRY(ms_store_prepare(s, &w->add_track, "INSERT INTO tracks VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
                             err));
     MS_TRY(ms_store_prepare(s, &w->add_name, "INSERT INTO names VALUES(?,?,?,?,?,?,?,?,?)", err));
     return ms_store_prepare(s, &w->add_text, "INSERT INTO strings VALUES(?,?)", err);
@@ -396,6 +396,9 @@ static void add_track(struct mstx_writer *w)
     ms_stmt_i64(st, 9, w->rows);
     ms_stmt_i64(st, 10, w->track_start);
     ms_stmt_i64(st, 11, w->track_end);
+    ms_stmt_null(st, 12);
+    if (t->kind == MSTX_TRACK_STREAM)
+        ms_stmt_i64(st, 12, t->device);
     run(w, st);
 }
 

@@ -50,6 +50,7 @@ struct mstx_track_row {
     uint32_t process;
     enum mstx_track_kind kind;
     uint32_t tid;
+    uint32_t device; /* of a stream */
     struct ms_str domain, name, unit;
     bool has_rows;
 };

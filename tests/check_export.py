@@ -194,12 +194,35 @@ def ascend_events(path, base):
     handed = [r for r in rows if r[0] == 'handed over']
     if handed and handed[0][5:7] != ((223 << 32) + 1024, (223 << 32) + 1025):
         raise ValueError('globalTid')
+    check_device(db, base)
     return [r[:4] for r in rows]
+
+
+def check_device(db, base):
+    """COMMUNICATION_OP rebuilt from marks, as msprof-analyze does it."""
+    rows = db.execute(
+        'SELECT m.value, t.startNs - ?, t.endNs - ?, t.deviceId, t.streamId, k.value'
+        ' FROM MSTX_EVENTS e JOIN TASK t ON t.connectionId = e.connectionId'
+        ' JOIN STRING_IDS m ON m.id = e.message JOIN STRING_IDS k ON k.id = t.taskType'
+        ' ORDER BY t.startNs', (base, base)).fetchall()
+    if [r[1:] for r in rows] != [(4100, 4500, 3, 0xBEEF, 'MsTx'), (5000, 5050, 3, 0xBEEF, 'MsTx')]:
+        raise ValueError(f'device side: {rows}')
+    message = json.loads(rows[0][0].replace('\\"', '"'))
+    op = message['opName'] + '_'
+    h0 = h1 = 0
+    for c in message['groupName'].encode():
+        h0, h1 = (h0 * 29 + c) % 2**32, (h1 * 131 + c) % 2**32
+    name = f'{op}_{str(h0 << 32 | h1)[-3:]}_0_1'
+    if name != 'HcclAllReduce__491_0_1':
+        raise ValueError(name)
 
 
 def main(form, path, truth_path):
     truth = json.load(open(truth_path))
-    want = sorted((e['name'], e['start'], e['end'], e['domain']) for e in truth['events'])
+    want = [(e['name'], e['start'], e['end'], e['domain']) for e in truth['events']]
+    if form in ('chrome', 'trace-view', 'perfetto'):  # tracks of streams are shown beside
+        want += [(e['name'], e['start'], e['end'], e['domain']) for e in truth['device']]
+    want.sort()
     base = truth['epoch']
     got = sorted({'chrome': lambda: chrome_events(path, base, False),
                   'trace-view': lambda: chrome_events(path, base, True),

@@ -16,8 +16,9 @@ import sys
 
 EPOCH = 1717575960208126869
 TICKS = 7_000_000_000
-MARK, BEGIN, END, PUSH, POP, COUNTER, ATTR = 1, 2, 3, 4, 5, 9, 64
-MORE, STREAM, OTHER = 1, 2, 4
+MARK, BEGIN, END, PUSH, POP, DEVICE, STREAM_NAME, COUNTER = 1, 2, 3, 4, 5, 7, 8, 9
+STREAM, OTHER = 2, 4
+MONO = 100_000_000_000  # CLOCK_MONOTONIC at EPOCH
 COMM = (r'{\"count\": \"25701386\",\"dataType\": \"fp16\",\"groupName\": \"group_name_43\",'
         r'\"opName\": \"HcclAllReduce\",\"streamId\": \"32\"}')
 HARD = ['=cmd|calc', 'comma, and "quote"', 'new\nline', 'é 漢 😀', 'x' * 100_000, 'back\\slash']
@@ -109,8 +110,11 @@ def main(run):
     expect(223, 1024, 'default', 'range', 'a', 2000, 3000)
     expect(223, 1024, 'default', 'range', 'b', 2500, 3500)
     records += [rec(BEGIN, 4000, 4, t(COMM), dom, 0xBEEF, STREAM),
-                rec(END, 4600, 4, t(COMM), dom, at(4000))]
+                rec(END, 4600, 4, t(COMM), dom, at(4000)),
+                rec(BEGIN, 4700, 4, t('again'), dom, 0xBEEF, STREAM),
+                rec(END, 4800, 4, t('again'), dom, at(4700))]
     expect(223, 1024, 'communication', 'range', COMM, 4000, 4600)
+    expect(223, 1024, 'communication', 'range', 'again', 4700, 4800)
     records += [rec(END, 5000, 1, t('step 1'), arg=at(0)), rec(BEGIN, 5100, 5, t('handed over')),
                 rec(BEGIN, 5200, 6, t('open'))]
     expect(223, 1024, 'default', 'range', 'handed over', 5100, 5600, 2, 1025)
@@ -119,6 +123,9 @@ def main(run):
     p.ring(2, 1025, [rec(END, 5600, 5, t('handed over'), arg=at(5100), flags=OTHER),
                      rec(COUNTER, 5700, 0, t('queue'), arg=12), rec(MARK, 6000, 0, t('last'))])
     expect(223, 1025, 'default', 'mark', 'last', 6000, 6000)
+    # The device reached the two uses of range 4 later; the poller saw them out of order.
+    p.ring(3, 1026, [rec(STREAM_NAME, 3900, 0xBEEF, t('compute'), arg=3)] +
+           [rec(DEVICE, 5900, 4, 0, dom, MONO + ns) for ns in (4500, 4100, 5050, 5000)])
     p.close()
 
     q = Process(run, 1, 224)
@@ -131,7 +138,9 @@ def main(run):
                100 + 10_000 * i + (30_000 if i == 8 else 9_000))
     q.ring(1, 2000, records)
     q.close()
-    json.dump(dict(epoch=EPOCH, events=truth), sys.stdout)
+    device = [dict(name=COMM, start=4100, end=4500, domain='communication'),
+              dict(name='again', start=5000, end=5050, domain='communication')]
+    json.dump(dict(epoch=EPOCH, events=truth, device=device), sys.stdout)
 
 
 main(sys.argv[1])
