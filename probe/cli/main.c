@@ -59,7 +59,7 @@ void cli_overview(FILE *to)
           "commands:\n",
           to);
     for (const struct ms_cmd *const *c = cli_commands(); *c != NULL; c++)
-        fprintf(to, "  %-12s %s\n", (*c)->name, (*c)->brief);
+        fprintf(to, "  %-15s %s\n", (*c)->name, (*c)->brief);
     fputs("\n'msprobe help COMMAND' explains a command and its options; "
           "'man msprobe' is the manual.\n",
           to);
