@@ -41,7 +41,7 @@ static void note_problem(void *ctx, const char *file, struct ms_err *err)
         mstx__writer_problem(im->w, file, err->msg);
 }
 
-static void add_source(struct mstx_writer *w, const char *path)
+void mstx__import_source(struct mstx_writer *w, const char *path)
 {
     struct stat st;
     struct ms_stmt *add = NULL;
@@ -61,11 +61,6 @@ static void add_source(struct mstx_writer *w, const char *path)
     ms_stmt_free(add);
 }
 
-void mstx__import_source(struct mstx_writer *w, const char *path)
-{
-    add_source(w, path);
-}
-
 /* ---- first pass: clocks ----------------------------------------------------- */
 
 static enum ms_rc learn_clock(struct import *im, struct mstx_proc *p, struct ms_err *err)
@@ -74,11 +69,11 @@ static enum ms_rc learn_clock(struct import *im, struct mstx_proc *p, struct ms_
     enum ms_rc rc = MS_OK;
     for (size_t i = 0; i < p->seg.n && rc == MS_OK; i++) {
         rc = mstx__clock_add(&im->clocks, &p->seg.p[i], err);
-        add_source(im->w, p->seg.p[i].path);
+        mstx__import_source(im->w, p->seg.p[i].path);
         im->result->files++;
     }
     if (p->has_strings)
-        add_source(im->w, p->strings.path);
+        mstx__import_source(im->w, p->strings.path);
     mstx__proc_close(p);
     return rc;
 }
