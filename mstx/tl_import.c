@@ -27,7 +27,8 @@ struct import {
     struct mstx_clocks clocks;
     struct mstx_procs procs;
     struct mstx_problems problems;
-    bool is_quiet; /* opening files again finds the same problems */
+    struct ms_err first; /* problem */
+    bool is_quiet;       /* opening files again finds the same problems */
     int32_t world_size;
     struct mstx_import_result *result;
 };
@@ -37,8 +38,11 @@ struct import {
 static void note_problem(void *ctx, const char *file, struct ms_err *err)
 {
     struct import *im = ctx;
-    if (!im->is_quiet)
-        mstx__writer_problem(im->w, file, err->msg);
+    if (im->is_quiet)
+        return;
+    mstx__writer_problem(im->w, file, err->msg);
+    if (im->first.rc == MS_OK)
+        im->first = *err;
 }
 
 void mstx__import_source(struct mstx_writer *w, const char *path)
@@ -345,7 +349,8 @@ enum ms_rc mstx__import_capture(const char *dir, const char *db, struct mstx_imp
         struct mstx_import_result totals = {0};
         finish_result(&im, &totals);
         if (rc == MS_OK && result->processes == 0)
-            rc = ms_fail(err, MS_E_NOTFOUND, "%s: none of its segments can be read", dir);
+            rc = ms_fail(err, MS_E_NOTFOUND, "%s: none of its segments can be read; the first: %s",
+                         dir, im.first.msg);
         if (rc == MS_OK)
             rc = mstx__writer_commit(im.w, err);
         else
