@@ -50,7 +50,7 @@ struct mstx_event {
     int64_t start_ns, dur_ns;
     uint64_t id; /* as the program knows it: range id, handle; 0 is none */
     uint64_t arg,
-        size; /* see the kinds; size of an event and of its device side are one number, not 0,
+        size;       /* see the kinds; size of an event and of its device side are one number, not 0,
                            in one process */
     uint32_t name;  /* string */
     uint32_t args;  /* string: attributes and payload as a JSON object, 0 is none */

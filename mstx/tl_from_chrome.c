@@ -67,6 +67,9 @@ static enum ms_rc fail_memory(struct ms_err *err)
     return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
 }
 
+/* Times beyond this are no times: two of them can be added, and a chunk holds the sum. */
+static const int64_t TIME_MOST = ((int64_t)1 << 61) - 1;
+
 /* ---- values ----------------------------------------------------------------- */
 
 /* Microseconds as text to ns, exactly for up to three decimals; the rest is cut. */
@@ -79,7 +82,7 @@ static bool parse_us(struct ms_str s, int64_t *ns)
         whole = ms_str_sub(s, 0, (uint32_t)point);
         rest = ms_str_sub(s, (uint32_t)point + 1, s.n);
     }
-    if (!ms_str_i64(whole, &us) || us > INT64_MAX / 4000 || us < INT64_MIN / 4000)
+    if (!ms_str_i64(whole, &us) || us >= TIME_MOST / 1000 || us <= -TIME_MOST / 1000)
         return false;
     for (uint32_t i = 0; i < 3; i++) {
         char c = i < rest.n ? rest.p[i] : '0';
@@ -97,7 +100,8 @@ static bool take_time(const struct ms_jread *j, enum ms_jtok t, int64_t *ns)
     double us;
     if ((t == MS_J_NUM || t == MS_J_STR) && parse_us(j->text, ns))
         return true;
-    if (t != MS_J_NUM || !ms_jread_f64(j, &us) || !(us > -2e15 && us < 2e15))
+    if (t != MS_J_NUM || !ms_jread_f64(j, &us) ||
+        !(us * 1000 > -(double)TIME_MOST / 2 && us * 1000 < (double)TIME_MOST / 2))
         return false;
     *ns = (int64_t)(us * 1000);
     return true;
@@ -191,6 +195,8 @@ static bool take_member(struct reader *r, struct item *it, struct ms_str key)
         return false;
     if (ms_str_is(key, "args"))
         return take_args(r, it, t);
+    if (t != MS_J_STR && t != MS_J_NUM)
+        return ms_jread_skip(&r->j, t) != MS_J_ERR;
     if (ms_str_is(key, "ts"))
         it->has_ts = take_time(&r->j, t, &it->ts);
     else if (ms_str_is(key, "dur"))
@@ -201,8 +207,6 @@ static bool take_member(struct reader *r, struct item *it, struct ms_str key)
         it->phase = r->j.text;
     else if (t == MS_J_STR && ms_str_is(key, "cat"))
         it->category = r->j.text;
-    else if (t != MS_J_STR && t != MS_J_NUM)
-        return ms_jread_skip(&r->j, t) != MS_J_ERR;
     else if (ms_str_is(key, "pid"))
         it->pid = r->j.text;
     else if (ms_str_is(key, "tid"))
@@ -495,8 +499,10 @@ static enum ms_rc read_other_data(struct reader *r, struct ms_err *err)
             return MS_OK;
         bool is_start = k == MS_J_KEY && ms_str_is(r->j.text, "start_unix_ns");
         k = ms_jread_next(&r->j);
-        if (is_start && k == MS_J_STR && !ms_str_i64(r->j.text, &r->base_ns))
-            r->base_ns = 0;
+        int64_t base;
+        if (is_start && k == MS_J_STR && ms_str_i64(r->j.text, &base) && base >= 0 &&
+            base <= TIME_MOST)
+            r->base_ns = base;
         if (ms_jread_skip(&r->j, k) == MS_J_ERR)
             return ms_jread_fail(&r->j, err);
     }

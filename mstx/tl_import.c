@@ -27,7 +27,8 @@ struct import {
     struct mstx_clocks clocks;
     struct mstx_procs procs;
     struct mstx_problems problems;
-    bool is_quiet; /* opening files again finds the same problems */
+    struct ms_err first; /* problem */
+    bool is_quiet;       /* opening files again finds the same problems */
     int32_t world_size;
     struct mstx_import_result *result;
 };
@@ -37,11 +38,14 @@ struct import {
 static void note_problem(void *ctx, const char *file, struct ms_err *err)
 {
     struct import *im = ctx;
-    if (!im->is_quiet)
-        mstx__writer_problem(im->w, file, err->msg);
+    if (im->is_quiet)
+        return;
+    mstx__writer_problem(im->w, file, err->msg);
+    if (im->first.rc == MS_OK)
+        im->first = *err;
 }
 
-static void add_source(struct mstx_writer *w, const char *path)
+void mstx__import_source(struct mstx_writer *w, const char *path)
 {
     struct stat st;
     struct ms_stmt *add = NULL;
@@ -61,11 +65,6 @@ static void add_source(struct mstx_writer *w, const char *path)
     ms_stmt_free(add);
 }
 
-void mstx__import_source(struct mstx_writer *w, const char *path)
-{
-    add_source(w, path);
-}
-
 /* ---- first pass: clocks ----------------------------------------------------- */
 
 static enum ms_rc learn_clock(struct import *im, struct mstx_proc *p, struct ms_err *err)
@@ -74,11 +73,11 @@ static enum ms_rc learn_clock(struct import *im, struct mstx_proc *p, struct ms_
     enum ms_rc rc = MS_OK;
     for (size_t i = 0; i < p->seg.n && rc == MS_OK; i++) {
         rc = mstx__clock_add(&im->clocks, &p->seg.p[i], err);
-        add_source(im->w, p->seg.p[i].path);
+        mstx__import_source(im->w, p->seg.p[i].path);
         im->result->files++;
     }
     if (p->has_strings)
-        add_source(im->w, p->strings.path);
+        mstx__import_source(im->w, p->strings.path);
     mstx__proc_close(p);
     return rc;
 }
@@ -350,7 +349,8 @@ enum ms_rc mstx__import_capture(const char *dir, const char *db, struct mstx_imp
         struct mstx_import_result totals = {0};
         finish_result(&im, &totals);
         if (rc == MS_OK && result->processes == 0)
-            rc = ms_fail(err, MS_E_NOTFOUND, "%s: none of its segments can be read", dir);
+            rc = ms_fail(err, MS_E_NOTFOUND, "%s: none of its segments can be read; the first: %s",
+                         dir, im.first.msg);
         if (rc == MS_OK)
             rc = mstx__writer_commit(im.w, err);
         else

@@ -140,7 +140,7 @@ bool mstx__levels_add(struct mstx_levels *l, const struct mstx_event *ev)
     if (!reserve_lane(l, lane_of(ev)) || !ms_vec_reserve(&l->ev, l->ev.n + 1))
         return false;
     l->ev.n += place(l, l->ev.p, l->ev.n, ev);
-    /* Looking once per doubling of what was added since keeps joining cheap. */
+    /* Looking now and then is enough to bound the memory. */
     if ((l->seen & 0xFFFF) == 0) {
         while (is_too_fine(l))
             coarsen(l);

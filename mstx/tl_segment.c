@@ -10,9 +10,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
-enum { SEGMENT_MAX_TRIES = 8 };
+enum { COPY_TRIES_MAX = 8 };
 static const size_t SEGMENT_BYTES_MAX = (size_t)1 << 34;
 
 void mstx__problem(const struct mstx_problems *to, const char *file, struct ms_err *err)
@@ -128,7 +127,7 @@ static uint64_t count_records(const struct mstx_segment *s, const struct mstx_pr
 static enum ms_rc copy_live_flight(struct mstx_segment *s, const struct mstx_problems *to,
                                    struct ms_err *err)
 {
-    for (int i = 0; i < SEGMENT_MAX_TRIES; i++) {
+    for (int i = 0; i < COPY_TRIES_MAX; i++) {
         uint64_t part = load_acquire(s, offsetof(struct mstx_seg, part));
         s->n = count_records(s, to);
         struct mstx_rec *copy = ms_realloc(s->copy, (s->n + 1) * sizeof *copy);

@@ -46,7 +46,7 @@ struct mstx_writer {
     int64_t track_start, track_end;
     uint32_t rows;
     uint32_t processes, tracks, chunks;
-    uint64_t events, problems, processes_rows;
+    uint64_t events, problems;
     int64_t start, end;
     uint32_t n; /* events in the buffer */
     struct mstx_event buffer[MSTX_CHUNK_MAX];

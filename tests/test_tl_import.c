@@ -576,6 +576,24 @@ START_TEST(a_directory_without_a_capture_says_how_to_make_one)
 }
 END_TEST
 
+START_TEST(a_capture_of_damaged_files_alone_names_the_first_reason)
+{
+    struct maker m;
+    struct mstx_import_result r;
+    struct ms_err e = {0};
+    char db[96];
+    uint16_t newer = 9;
+    two_rings(&m);
+    patch(&m, "r0001.0001.seg", 12, &newer, sizeof newer);
+    patch(&m, "r0002.0001.seg", 12, &newer, sizeof newer);
+    snprintf(db, sizeof db, "%s/run.db", run);
+    ck_assert_int_eq(mstx_import(run, db, &r, &e), MS_E_NOTFOUND);
+    ck_says(e, "r0001.0001.seg: is of format version 9.0");
+    ck_assert_int_ne(access(db, F_OK), 0);
+    scratch_remove(dir);
+}
+END_TEST
+
 START_TEST(memory_that_runs_out_is_reported_and_given_back)
 {
     struct maker m;
@@ -635,5 +653,6 @@ TEST_MAIN("tl_import", marks_ranges_and_pushes_come_out_in_order,
           a_host_name_without_end_is_refused, a_head_behind_the_capacity_is_cut,
           a_file_cut_anywhere_gives_what_is_left, damaged_texts_leave_numbers_for_names,
           random_records_never_break_an_import, a_directory_without_a_capture_says_how_to_make_one,
+          a_capture_of_damaged_files_alone_names_the_first_reason,
           memory_that_runs_out_is_reported_and_given_back,
           a_database_is_stale_when_its_capture_grew)

@@ -80,6 +80,8 @@ def main(folder):
         'by_pointer': seed(names, rec(18, 2, 2, flags=1) + memory + rec(19, 3, flags=1)
                            + by_pointer),
         'heap_bare': seed(names, rec(16, 1, 1) + rec(18, 2, 2) + rec(19, 3, 9) + rec(17, 4, 8)),
+        'device': seed(names, rec(8, 1, 0xBEEF, 2, arg=1) + rec(2, 5, 4, arg=0xBEEF, flags=2) + rec(3, 9,
+                       4, arg=T + 5), rec(7, 20, 4, arg=6 * T) + rec(7, 21, 4, arg=5 * T)),
         'thread': seed(names, rec(1, 1) + rec(25, 2, 99) + rec(1, 3)),
         'calib': seed(names, rec(10, 1, 6 * T, 30, arg=7 * T) + rec(10, T, 7 * T, 30, arg=8 * T)),
         'unknown': seed(names, rec(33, 1) + rec(200, 2)),
