@@ -33,8 +33,8 @@ static const char *built(const char *name)
 /* Sanitizers must be first in a process; a preloaded library cannot be. */
 static void clean_env(void)
 {
-    static const char *const names[] = {"MSTX_OUT", "MSTX_FLIGHT", "MSTX_POLICY", "RANK",
-                                        "WORLD_SIZE", "LOCAL_RANK", "LD_PRELOAD"};
+    static const char *const names[] = {"MSTX_OUT",   "MSTX_FLIGHT", "MSTX_POLICY", "RANK",
+                                        "WORLD_SIZE", "LOCAL_RANK",  "LD_PRELOAD"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unsetenv(names[i]);
     setenv("MSTX_INJECTION_PATH", built("libmstx.so"), 1);
@@ -143,8 +143,8 @@ START_TEST(several_images_and_files_share_one_capture)
     setup();
     ck_assert_int_eq(app("images", built("tests/rt/image.so"), NULL), 0);
     cap_load_one(&c, out);
-    static const char *const marks[] = {"from the library",    "from its second file",
-                                        "from the program",    "after dlclose",
+    static const char *const marks[] = {"from the library",     "from its second file",
+                                        "from the program",     "after dlclose",
                                         "the tool told its id", "inside"};
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, NULL, marks[i]), 1);
@@ -685,26 +685,22 @@ START_TEST(equal_pids_on_one_host_name_do_not_meet)
 }
 END_TEST
 
-TEST_MAIN("rt", a_header_finds_the_recorder_by_its_variable,
-          a_preloaded_recorder_is_found_without_variable,
-          a_wrong_path_or_none_records_nothing_and_harms_nothing,
-          the_old_layout_and_the_routers_are_understood, several_images_and_files_share_one_capture,
-          racing_first_calls_are_all_recorded,
-          ranges_carry_id_domain_stream_and_the_ticks_of_their_start,
-          a_range_may_end_on_another_thread,
-          a_finished_capture_is_closed_dated_and_says_what_it_is_of,
-          calibration_dates_a_mark_to_the_wall_clock,
-          without_a_counter_the_clock_of_the_system_serves, domains_are_filtered_at_start,
-          many_threads_lose_nothing, a_storm_of_short_threads_shares_few_rings,
-          marks_of_an_ending_thread_are_recorded_once_more,
-          marks_in_signal_handlers_are_recorded_and_disturb_none,
-          a_forked_child_has_a_capture_of_its_own,
-          exec_leaves_the_old_image_readable_and_starts_anew, the_exit_status_is_the_programs,
-          a_killed_process_loses_no_published_record,
-          bad_input_is_refused_or_recorded_and_told_once,
-          stale_ids_stay_known_and_open_ranges_are_no_burden,
-          a_deleted_capture_directory_stops_recording_alone,
-          a_place_that_cannot_be_written_records_nothing, a_full_disk_drops_and_counts,
-          the_size_limit_drops_and_counts, the_drop_policy_never_waits_and_counts,
-          the_flight_recorder_holds_the_last_seconds, staged_segments_arrive_complete,
-          a_set_uid_program_records_nothing, equal_pids_on_one_host_name_do_not_meet)
+TEST_MAIN(
+    "rt", a_header_finds_the_recorder_by_its_variable,
+    a_preloaded_recorder_is_found_without_variable,
+    a_wrong_path_or_none_records_nothing_and_harms_nothing,
+    the_old_layout_and_the_routers_are_understood, several_images_and_files_share_one_capture,
+    racing_first_calls_are_all_recorded, ranges_carry_id_domain_stream_and_the_ticks_of_their_start,
+    a_range_may_end_on_another_thread, a_finished_capture_is_closed_dated_and_says_what_it_is_of,
+    calibration_dates_a_mark_to_the_wall_clock, without_a_counter_the_clock_of_the_system_serves,
+    domains_are_filtered_at_start, many_threads_lose_nothing,
+    a_storm_of_short_threads_shares_few_rings, marks_of_an_ending_thread_are_recorded_once_more,
+    marks_in_signal_handlers_are_recorded_and_disturb_none, a_forked_child_has_a_capture_of_its_own,
+    exec_leaves_the_old_image_readable_and_starts_anew, the_exit_status_is_the_programs,
+    a_killed_process_loses_no_published_record, bad_input_is_refused_or_recorded_and_told_once,
+    stale_ids_stay_known_and_open_ranges_are_no_burden,
+    a_deleted_capture_directory_stops_recording_alone,
+    a_place_that_cannot_be_written_records_nothing, a_full_disk_drops_and_counts,
+    the_size_limit_drops_and_counts, the_drop_policy_never_waits_and_counts,
+    the_flight_recorder_holds_the_last_seconds, staged_segments_arrive_complete,
+    a_set_uid_program_records_nothing, equal_pids_on_one_host_name_do_not_meet)
