@@ -108,11 +108,12 @@ static enum ms_rc work(struct job *j, const char *run, struct ms_err *err)
         MS_TRY(name_snapshot(j, run, err));
     MS_TRY(mstx_each_process(run, (int)j->args->rank, visit, j, err));
     if (j->asked == 0 && j->ended > 0)
-        return ms_fail(err, MS_E_NOTFOUND, "%s: the program has ended; 'msprobe report %s' reads it",
-                       run, run);
+        return ms_fail(err, MS_E_NOTFOUND,
+                       "%s: the program has ended; 'msprobe report %s' reads it", run, run);
     if (j->asked == 0)
         return ms_fail(err, MS_E_NOTFOUND,
-                       "%s: no process records here (yet); a process begins at its first mark", run);
+                       "%s: no process records here (yet); a process begins at its first mark",
+                       run);
     if (j->command == MSTX_CMD_SNAPSHOT)
         printf("snapshot in %s; next: msprobe report %s\n", j->snapshot, j->snapshot);
     return MS_OK;

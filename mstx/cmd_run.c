@@ -41,14 +41,14 @@ static const struct ms_opt opts[] = {
      .help = "record these domains alone, comma separated; 'default' is one"},
     {"domain_exclude", NULL, MS_OPT_TEXT, offsetof(struct args, exclude), "NAMES",
      .help = "do not record these domains"},
-    {"nvtx", NULL, MS_OPT_FLAG, offsetof(struct args, nvtx),
-     .help = "record NVTX calls too"},
+    {"nvtx", NULL, MS_OPT_FLAG, offsetof(struct args, nvtx), .help = "record NVTX calls too"},
     {"flight", NULL, MS_OPT_REAL, offsetof(struct args, flight), "SECONDS",
      .help = "flight recorder: keep the last seconds only, for 'msprobe ctl DIR snapshot'"},
     {"max_size", NULL, MS_OPT_TEXT, offsetof(struct args, max_size), "BYTES",
      .help = "of a process; 500m, 2g. What does not fit is dropped and counted"},
     {"stage", NULL, MS_OPT_PATH, offsetof(struct args, stage), "DIR",
-     .help = "write to this directory of the node first and copy to the run, for slow shared storage"},
+     .help =
+         "write to this directory of the node first and copy to the run, for slow shared storage"},
     {"policy", NULL, MS_OPT_CHOICE, offsetof(struct args, policy), "WHAT", .choices = policies,
      .help = "when marks come faster than the disk takes them: wait, or drop and count",
      .dflt = "block"},
@@ -144,14 +144,13 @@ static void keep_next(const char *variable, const char *next, const char *ours)
 static enum ms_rc set_environment(const struct args *a, const char *out, struct ms_err *err)
 {
     static const char *const recorder[2] = {"libmstx.so", "../lib/libmstx.so"};
-    static const char *const door[2] = {"dropin/libmspti.so",
-                                        "../lib/msprobe/dropin/libmspti.so"};
+    static const char *const door[2] = {"dropin/libmspti.so", "../lib/msprobe/dropin/libmspti.so"};
     char lib[PATH_MAX], drop[PATH_MAX], text[32];
     MS_TRY(find_library(recorder, lib, sizeof lib, err));
     MS_TRY(find_library(door, drop, sizeof drop, err));
     keep_next("MSTX_INJECTION_PATH", "MSTX_NEXT_PATH", lib);
     if (a->nvtx)
-        keep_next("NVTX_INJECTION64_PATH", "MSTX_NVTX_NEXT_PATH", lib);
+        put("NVTX_INJECTION64_PATH", lib);
     preload(drop);
     put("MSTX_OUT", out);
     put("MSTX_DOMAIN_INCLUDE", a->include);
@@ -274,11 +273,12 @@ static enum ms_rc add_process(void *arg, const char *path, struct ms_err *err)
 static enum ms_rc tell_result(const char *out, struct ms_err *err)
 {
     struct sum s = {0};
-    if (ms_path_kind(out) != MS_KIND_DIR) {
+    MS_TRY(mstx_each_process(out, -1, add_process, &s, err));
+    if (s.processes == 0) {
         fprintf(stderr, "msprobe: the program made no mark; nothing was recorded\n");
+        rmdir(out);
         return MS_OK;
     }
-    MS_TRY(mstx_each_process(out, -1, add_process, &s, err));
     fprintf(stderr, "msprobe: %s: %llu records of %zu process%s, %.1f MB", out,
             (unsigned long long)s.records, s.processes, s.processes == 1 ? "" : "es",
             (double)s.bytes / 1e6);
@@ -316,7 +316,10 @@ static enum ms_rc record(const struct args *a, char **program, int *status, stru
     if (realpath(wanted, out) == NULL)
         return ms_fail_sys(err, "%s", wanted);
     MS_TRY(set_environment(a, out, err));
-    MS_TRY(run_program(program, status, err));
+    enum ms_rc rc = run_program(program, status, err);
+    if (rc != MS_OK)
+        rmdir(out); /* unless somebody else records there */
+    MS_TRY(rc);
     return talks() ? tell_result(out, err) : MS_OK;
 }
 

@@ -50,8 +50,7 @@ static bool wanted_rank(struct ms_str name, int rank)
     uint64_t n;
     if (!ms_str_starts(name, prefix))
         return false;
-    return rank < 0 ||
-           (ms_str_u64(ms_str_sub(name, prefix.n, name.n), &n) && n == (uint64_t)rank);
+    return rank < 0 || (ms_str_u64(ms_str_sub(name, prefix.n, name.n), &n) && n == (uint64_t)rank);
 }
 
 enum ms_rc mstx_each_process(const char *run, int rank, mstx_process_fn *fn, void *arg,
@@ -83,9 +82,8 @@ struct mstx_link {
 
 static bool is_control(const struct mstx_control *c)
 {
-    return memcmp(c->magic, MSTX_SEG_MAGIC, sizeof c->magic) == 0 &&
-           c->endian == MSTX_SEG_ENDIAN && c->major == MSTX_SEG_MAJOR &&
-           c->kind == MSTX_KIND_CONTROL;
+    return memcmp(c->magic, MSTX_SEG_MAGIC, sizeof c->magic) == 0 && c->endian == MSTX_SEG_ENDIAN &&
+           c->major == MSTX_SEG_MAJOR && c->kind == MSTX_KIND_CONTROL;
 }
 
 static enum ms_rc map_page(struct mstx_link *l, struct ms_err *err)

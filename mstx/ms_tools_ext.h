@@ -18,7 +18,7 @@
 #ifndef MS_TOOLS_EXT_H
 #define MS_TOOLS_EXT_H
 
-#include "ms_tools_ext_mem.h"
+#include "mstx/ms_tools_ext_mem.h"
 
 #if !defined(MSTX_NO_IMPL) && !defined(MSTX_DISABLE)
 #include <dlfcn.h>
@@ -187,7 +187,7 @@ __attribute__((noinline, unused)) static void msprobeMstxInit(void);
     {                                                                                              \
         mstxFuncPointer f = MSPROBE_MSTX_F(mod, i);                                                \
         if (f)                                                                                     \
-            ((void(*) params)f)args;                                                               \
+            ((void(*) params)f) args;                                                              \
     }                                                                                              \
     __attribute__((unused)) static void name##Stub params                                          \
     {                                                                                              \
@@ -221,9 +221,8 @@ __attribute__((weak, visibility("hidden"))) struct msprobeMstxTable msprobeMstx 
      MSPROBE_MSTX_STUB(mstxMemPermissionsAssign)},
     {NULL, MSPROBE_MSTX_SLOT(core, 1), MSPROBE_MSTX_SLOT(core, 2), MSPROBE_MSTX_SLOT(core, 3),
      MSPROBE_MSTX_SLOT(core, 4), NULL},
-    {NULL, MSPROBE_MSTX_SLOT(domain, 1), MSPROBE_MSTX_SLOT(domain, 2),
-     MSPROBE_MSTX_SLOT(domain, 3), MSPROBE_MSTX_SLOT(domain, 4), MSPROBE_MSTX_SLOT(domain, 5),
-     NULL},
+    {NULL, MSPROBE_MSTX_SLOT(domain, 1), MSPROBE_MSTX_SLOT(domain, 2), MSPROBE_MSTX_SLOT(domain, 3),
+     MSPROBE_MSTX_SLOT(domain, 4), MSPROBE_MSTX_SLOT(domain, 5), NULL},
     {NULL, MSPROBE_MSTX_SLOT(mem, 1), MSPROBE_MSTX_SLOT(mem, 2), MSPROBE_MSTX_SLOT(mem, 3),
      MSPROBE_MSTX_SLOT(mem, 4), MSPROBE_MSTX_SLOT(mem, 5), NULL}};
 
@@ -264,7 +263,7 @@ __attribute__((unused)) static int msprobeMstxAttach(void)
 /* What the tool did not take becomes NULL.  Compared with the values before, not with the stubs:
  * the table may hold the stubs of another file. */
 #define MSPROBE_MSTX_SETTLE_V(mod, i, name, params, args)                                          \
-    if (!attached || msprobeMstx.mod[i] == before.mod[i])                            \
+    if (!attached || msprobeMstx.mod[i] == before.mod[i])                                          \
         __atomic_store_n(&msprobeMstx.mod[i], (mstxFuncPointer)NULL, __ATOMIC_RELAXED);
 #define MSPROBE_MSTX_SETTLE_R(mod, i, type, no, name, params, args)                                \
     MSPROBE_MSTX_SETTLE_V(mod, i, name, params, args)

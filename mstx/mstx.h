@@ -6,7 +6,7 @@
 #ifndef MSTX_MSTX_H
 #define MSTX_MSTX_H
 
-#include "ms_tools_ext_mem.h"
+#include "mstx/ms_tools_ext_mem.h"
 
 #include <stdint.h>
 

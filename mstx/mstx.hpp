@@ -8,7 +8,7 @@
 #ifndef MSTX_MSTX_HPP
 #define MSTX_MSTX_HPP
 
-#include "ms_tools_ext.h"
+#include "mstx/ms_tools_ext.h"
 
 namespace mstx
 {

@@ -33,13 +33,13 @@
 enum {
     RT_DOMAINS = 16384,
     RT_RINGS = 8192,
-    RT_NAMES = 1024,    /* entries of a thread's cache of texts */
-    RT_PUSHES = 512,    /* open push ranges of a thread, all domains together */
-    RT_FILES = 64,      /* segment files a flight recorder's ring may own */
-    RT_RETIRED = 4,     /* full segments waiting to be unmapped */
-    RT_SLOT_BITS = 20,  /* 2^20 ranges may be open at once */
-    RT_GEN_BITS = 12,   /* a stale id is known for 2^12 uses of its slot */
-    RT_CHUNK = 64,      /* slots a ring takes at a time */
+    RT_NAMES = 1024,   /* entries of a thread's cache of texts */
+    RT_PUSHES = 512,   /* open push ranges of a thread, all domains together */
+    RT_FILES = 64,     /* segment files a flight recorder's ring may own */
+    RT_RETIRED = 4,    /* full segments waiting to be unmapped */
+    RT_SLOT_BITS = 20, /* 2^20 ranges may be open at once */
+    RT_GEN_BITS = 12,  /* a stale id is known for 2^12 uses of its slot */
+    RT_CHUNK = 64,     /* slots a ring takes at a time */
     RT_PATH = 4096,
 };
 
@@ -127,7 +127,7 @@ struct rt_ring {
     uint32_t slot_chunk, slot_at; /* where the next range slot is looked for */
     uint32_t first_chunk;
     uint32_t mark_ids;
-    int32_t top; /* of pushes, -1: none */
+    int32_t top;   /* of pushes, -1: none */
     uint64_t lost; /* records dropped since the last one written */
     uint32_t lost_why;
     uint64_t part;
@@ -284,30 +284,30 @@ struct rt_config {
     uint32_t segment_bytes;
     int32_t rank, world_size, local_rank;
     char rank_from[32];
-    bool wait;    /* recording starts stopped, `msprobe ctl start` begins it */
+    bool wait; /* recording starts stopped, `msprobe ctl start` begins it */
     bool no_nvtx;
     int quiet; /* 1: no word about where the capture is; 2: none at all */
     uint64_t tool_id;
-    char next_mstx[RT_PATH], next_nvtx[RT_PATH];
+    char next_mstx[RT_PATH];
 };
 
 enum rt_state { RT_IDLE, RT_RUNNING, RT_REFUSED, RT_ENDED };
 
 struct rt {
     struct rt_config conf;
-    _Atomic int state;      /* enum rt_state */
-    _Atomic int recording;  /* 0 while stopped by ctl */
-    uint32_t epoch;         /* rises with every capture of this process: a fork starts a new one */
+    _Atomic int state;     /* enum rt_state */
+    _Atomic int recording; /* 0 while stopped by ctl */
+    uint32_t epoch;        /* rises with every capture of this process: a fork starts a new one */
     uint32_t pid;
     uint64_t start_jiffies;
-    int dir;                /* descriptor of the process directory (on the stage, when there is one) */
-    char path[RT_PATH];     /* its name */
-    char target[RT_PATH];   /* where it belongs in the end; equal to path without a stage */
-    struct mstx_seg proto;  /* header of every segment of this process */
+    int dir;            /* descriptor of the process directory (on the stage, when there is one) */
+    char path[RT_PATH]; /* its name */
+    char target[RT_PATH];  /* where it belongs in the end; equal to path without a stage */
+    struct mstx_seg proto; /* header of every segment of this process */
     struct mstx_control *control;
     _Atomic uint64_t bytes; /* of all segment files made */
     _Atomic uint64_t lost_no_ring;
-    _Atomic uint32_t said;  /* one bit per enum rt_say */
+    _Atomic uint32_t said; /* one bit per enum rt_say */
     struct rt_lock start_lock, text_lock, ring_lock, domain_lock, process_lock;
     struct rt_lock keep_lock;
 };
@@ -385,8 +385,8 @@ struct rt_payload {
     const void *bytes;
 };
 struct rt_event {
-    const struct rt_attr *attr;         /* or NULL */
-    const struct rt_payload *payloads;  /* or NULL */
+    const struct rt_attr *attr;        /* or NULL */
+    const struct rt_payload *payloads; /* or NULL */
     size_t npayloads;
     uint32_t name;
     uint8_t flags;

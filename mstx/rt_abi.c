@@ -4,9 +4,9 @@
  * and hand over to rt_mark.  Memory calls are recorded as they come; what a region or heap is
  * at a time is for the reader to work out, so nothing is looked up here.
  */
+#include "mstx/rt_abi.h"
 #include "mstx/mstx.h"
 #include "mstx/rt.h"
-#include "mstx/rt_abi.h"
 #include "mstx/rt_entry.h"
 
 #include <errno.h>
@@ -98,7 +98,8 @@ static _Atomic uint32_t handles_given;
 
 static uint64_t new_handle(unsigned kind, const struct rt_domain *d)
 {
-    return (uint64_t)kind << 48 | (uint64_t)d->number << 32 | (atomic_fetch_add(&handles_given, 1) + 1);
+    return (uint64_t)kind << 48 | (uint64_t)d->number << 32 |
+           (atomic_fetch_add(&handles_given, 1) + 1);
 }
 
 static bool is_handle(uint64_t h, unsigned kind, const struct rt_domain *d)
@@ -271,9 +272,12 @@ const mstxFuncPointer rt_abi_core[] = {NULL, F(mark_default), F(start_default), 
                                        F(get_tool_id)};
 const mstxFuncPointer rt_abi_domain[] = {NULL,           F(domain_create), F(domain_destroy),
                                          F(domain_mark), F(domain_start),  F(domain_end)};
-const mstxFuncPointer rt_abi_mem[] = {
-    NULL, F(heap_register), F(heap_unregister), F(regions_register), F(regions_unregister),
-    F(permissions_assign)};
+const mstxFuncPointer rt_abi_mem[] = {NULL,
+                                      F(heap_register),
+                                      F(heap_unregister),
+                                      F(regions_register),
+                                      F(regions_unregister),
+                                      F(permissions_assign)};
 
 /* ---- a listener (mspti) ------------------------------------------------------------------- */
 

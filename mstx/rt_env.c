@@ -124,7 +124,6 @@ void rt_read_env(struct rt_config *c)
     copy(c->include, sizeof c->include, "MSTX_DOMAIN_INCLUDE");
     copy(c->exclude, sizeof c->exclude, "MSTX_DOMAIN_EXCLUDE");
     copy(c->next_mstx, sizeof c->next_mstx, "MSTX_NEXT_PATH");
-    copy(c->next_nvtx, sizeof c->next_nvtx, "MSTX_NVTX_NEXT_PATH");
     c->policy = is("MSTX_POLICY", "drop") ? RT_DROP : RT_BLOCK;
     c->flight_s = seconds_of(get("MSTX_FLIGHT"));
     c->max_bytes = bytes_of(get("MSTX_MAX_SIZE"));

@@ -101,8 +101,8 @@ static void forward(enum rt_tap_kind kind, struct rt_domain *d, const char *mess
     if (kind == RT_TAP_MARK && next.domain[MSTX_FUNC_DOMAIN_MARKA] != NULL)
         CALL(domain_mark_fn *, next.domain[MSTX_FUNC_DOMAIN_MARKA], h, message, stream);
     else if (kind == RT_TAP_START && next.domain[MSTX_FUNC_DOMAIN_RANGE_STARTA] != NULL)
-        *other = CALL(domain_start_fn *, next.domain[MSTX_FUNC_DOMAIN_RANGE_STARTA], h, message,
-                      stream);
+        *other =
+            CALL(domain_start_fn *, next.domain[MSTX_FUNC_DOMAIN_RANGE_STARTA], h, message, stream);
     else if (kind == RT_TAP_END && next.domain[MSTX_FUNC_DOMAIN_RANGE_END] != NULL)
         CALL(domain_end_fn *, next.domain[MSTX_FUNC_DOMAIN_RANGE_END], h, *other);
 }
@@ -149,8 +149,8 @@ static bool fill_core(mstxGetModuleFuncTableFunc get_table)
     unsigned core_size = 0, mem_size = 0;
     if (get_table(MSTX_API_MODULE_CORE, &core, &core_size) != MSTX_SUCCESS || core == NULL)
         return false;
-    bool has_mem = get_table(MSTX_API_MODULE_CORE_MEM, &mem, &mem_size) == MSTX_SUCCESS &&
-                   mem != NULL;
+    bool has_mem =
+        get_table(MSTX_API_MODULE_CORE_MEM, &mem, &mem_size) == MSTX_SUCCESS && mem != NULL;
     if (has_mem)
         fill(mem, mem_size, rt_abi_mem, MSTX_FUNC_MEM_SIZE, 1);
     bool old = core_size >= OLD_CORE_SIZE && !has_mem;

@@ -135,9 +135,9 @@ bool rt_message_ok(const char *m)
 RT_COLD static uint32_t refuse_message(const char *m)
 {
     rt_say(RT_SAY_MESSAGE, 0,
-           m == NULL        ? "a mark without message (NULL) was refused"
-           : m[0] == '\0'   ? "a mark with an empty message was refused"
-                            : "a message that begins with '%c' was refused",
+           m == NULL      ? "a mark without message (NULL) was refused"
+           : m[0] == '\0' ? "a mark with an empty message was refused"
+                          : "a message that begins with '%c' was refused",
            m != NULL ? m[0] : ' ');
     return 0;
 }
@@ -184,8 +184,8 @@ static struct mstx_rec *put(struct mstx_rec *to, const void *rec)
     return to + 1;
 }
 
-static struct mstx_rec *put_payload(struct mstx_rec *to, const struct rt_payload *p,
-                                    uint32_t index, uint16_t domain)
+static struct mstx_rec *put_payload(struct mstx_rec *to, const struct rt_payload *p, uint32_t index,
+                                    uint16_t domain)
 {
     size_t n = p->n > MSTX_PAYLOAD_MAX ? MSTX_PAYLOAD_MAX : p->n;
     struct mstx_rec_payload head = {.schema = p->schema,
@@ -404,8 +404,8 @@ uint32_t rt_range_start_event(struct rt_domain *d, const struct rt_event *e)
 
 RT_COLD static void unknown_range(uint64_t id)
 {
-    rt_say(RT_SAY_RANGE, 0,
-           "the end of a range that is not open (id %llu) was ignored", (unsigned long long)id);
+    rt_say(RT_SAY_RANGE, 0, "the end of a range that is not open (id %llu) was ignored",
+           (unsigned long long)id);
 }
 
 RT_COLD static void other_domain(const struct rt_domain *d, uint16_t started)
@@ -479,8 +479,10 @@ int rt_push(struct rt_domain *d, const struct rt_event *e)
     int32_t below = top_of(r, d->number);
     uint16_t depth = below < 0 ? 0 : (uint16_t)(r->pushes[below].depth + 1);
     if (RT_UNLIKELY(r->top + 1 >= RT_PUSHES)) {
-        rt_say(RT_SAY_PUSH, 0, "more than %d nested push ranges in a thread; deeper ones are not "
-                               "recorded", RT_PUSHES);
+        rt_say(RT_SAY_PUSH, 0,
+               "more than %d nested push ranges in a thread; deeper ones are not "
+               "recorded",
+               RT_PUSHES);
         return -1;
     }
     struct mstx_rec rec = {.id = depth,
@@ -489,8 +491,8 @@ int rt_push(struct rt_domain *d, const struct rt_event *e)
                            .type = MSTX_REC_PUSH,
                            .flags = e->flags,
                            .ticks = rt_ticks()};
-    r->pushes[r->top + 1] = (struct rt_push){
-        .ticks = rec.ticks, .name = e->name, .domain = d->number, .depth = depth};
+    r->pushes[r->top + 1] =
+        (struct rt_push){.ticks = rec.ticks, .name = e->name, .domain = d->number, .depth = depth};
     r->top++;
     write_event(r, &rec, e);
     return depth;

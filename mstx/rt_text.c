@@ -196,8 +196,8 @@ uint32_t rt_text_define(enum mstx_text_kind kind, uint16_t domain, uint64_t key,
 static bool map_file(void)
 {
     for (size_t i = 0; i < sizeof map_sizes / sizeof *map_sizes; i++) {
-        void *p = mmap(NULL, map_sizes[i], PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                       tx.fd, 0);
+        void *p =
+            mmap(NULL, map_sizes[i], PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, tx.fd, 0);
         if (p == MAP_FAILED)
             continue;
         tx.seg = p;

@@ -216,8 +216,7 @@ static inline size_t cap_says(const struct cap *c, int kind, const char *words)
 {
     size_t n = 0;
     for (size_t i = 1; i <= c->ntexts; i++)
-        n += c->text[i]->kind == kind &&
-             strstr((const char *)(c->text[i] + 1), words) != NULL;
+        n += c->text[i]->kind == kind && strstr((const char *)(c->text[i] + 1), words) != NULL;
     return n;
 }
 

@@ -3,79 +3,13 @@
  * Tests of the recorder from outside: a program that speaks the injection protocol is run
  * with libmstx.so named in its environment, and its capture is read afterwards.
  */
-#include "tests/capture_read.h"
+#include "tests/rt/run.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <stdbool.h>
 #include <sys/mount.h>
-#include <sys/wait.h>
-#include <time.h>
-
-static char dir[64], out[96];
-
-/* Where the build lies: the test is build/tests/test_rt. */
-static const char *built(const char *name)
-{
-    static char buf[4][1200];
-    static int at;
-    char exe[1024];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    ck_assert_int_gt(n, 0);
-    exe[n] = '\0';
-    *strrchr(exe, '/') = '\0';
-    *strrchr(exe, '/') = '\0';
-    char *to = buf[at++ % 4];
-    snprintf(to, sizeof buf[0], "%s/%s", exe, name);
-    return to;
-}
-
-/* Sanitizers must be first in a process; a preloaded library cannot be. */
-static void clean_env(void)
-{
-    static const char *const names[] = {"MSTX_OUT", "MSTX_FLIGHT", "MSTX_POLICY", "RANK",
-                                        "WORLD_SIZE", "LOCAL_RANK", "LD_PRELOAD"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        unsetenv(names[i]);
-    setenv("MSTX_INJECTION_PATH", built("libmstx.so"), 1);
-    setenv("MSTX_OUT", out, 1);
-    setenv("MSTX_QUIET", "2", 1);
-}
-
-static void setup(void)
-{
-    scratch_dir(dir);
-    snprintf(out, sizeof out, "%s/run", dir);
-    clean_env();
-}
-static void done(void)
-{
-    scratch_remove(dir);
-}
-
-static pid_t spawn(const char *app, const char *a, const char *b, const char *c)
-{
-    char path[1200];
-    snprintf(path, sizeof path, "%s", built(app));
-    pid_t pid = fork();
-    ck_assert_int_ge(pid, 0);
-    if (pid == 0) {
-        execl(path, app, a, b, c, (char *)NULL);
-        _exit(127);
-    }
-    return pid;
-}
-
-static int wait_for(pid_t pid)
-{
-    int status;
-    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
 
 static int app(const char *a, const char *b, const char *c)
 {
-    return wait_for(spawn("tests/rt/app", a, b, c));
+    return rt_wait(rt_spawn("tests/rt/app", a, b, c));
 }
 
 /* ---- attaching ---------------------------------------------------------------------------- */
@@ -83,89 +17,89 @@ static int app(const char *a, const char *b, const char *c)
 START_TEST(a_header_finds_the_recorder_by_its_variable)
 {
     struct cap c;
-    setup();
+    rt_setup();
     ck_assert_int_eq(app("once", NULL, NULL), 0);
-    cap_load_one(&c, out);
+    cap_load_one(&c, rt_out);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, "default", "one"), 1);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, "default", "two"), 1);
     cap_free(&c);
-    done();
+    rt_done();
 }
 END_TEST
 
 START_TEST(a_preloaded_recorder_is_found_without_variable)
 {
     struct cap c;
-    setup();
+    rt_setup();
     unsetenv("MSTX_INJECTION_PATH");
-    setenv("LD_PRELOAD", built("libmstx.so"), 1);
-    pid_t pid = spawn("tests/rt/app", "once", NULL, NULL);
+    setenv("LD_PRELOAD", rt_built("libmstx.so"), 1);
+    pid_t pid = rt_spawn("tests/rt/app", "once", NULL, NULL);
     unsetenv("LD_PRELOAD");
-    ck_assert_int_eq(wait_for(pid), 0);
-    cap_load_one(&c, out);
+    ck_assert_int_eq(rt_wait(pid), 0);
+    cap_load_one(&c, rt_out);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, NULL, NULL), 2);
     cap_free(&c);
-    done();
+    rt_done();
 }
 END_TEST
 
 START_TEST(a_wrong_path_or_none_records_nothing_and_harms_nothing)
 {
-    setup();
+    rt_setup();
     setenv("MSTX_INJECTION_PATH", "/nonexistent/libtool.so", 1);
     ck_assert_int_eq(app("marks", "100", NULL), 0);
     unsetenv("MSTX_INJECTION_PATH");
     ck_assert_int_eq(app("marks", "100", NULL), 0);
-    ck_assert_int_ne(access(out, F_OK), 0);
-    done();
+    ck_assert_int_ne(access(rt_out, F_OK), 0);
+    rt_done();
 }
 END_TEST
 
 START_TEST(the_old_layout_and_the_routers_are_understood)
 {
     struct cap c[2];
-    setup();
-    ck_assert_int_eq(wait_for(spawn("tests/rt/app_old", "ranges", NULL, NULL)), 0);
-    ck_assert_int_eq(wait_for(spawn("tests/rt/app_router", "ranges", NULL, NULL)), 0);
-    ck_assert_uint_eq(cap_load(c, 2, out), 2);
+    rt_setup();
+    ck_assert_int_eq(rt_wait(rt_spawn("tests/rt/app_old", "ranges", NULL, NULL)), 0);
+    ck_assert_int_eq(rt_wait(rt_spawn("tests/rt/app_router", "ranges", NULL, NULL)), 0);
+    ck_assert_uint_eq(cap_load(c, 2, rt_out), 2);
     for (int i = 0; i < 2; i++) {
         ck_assert_uint_eq(cap_count(&c[i], MSTX_REC_BEGIN, "loader", "inner"), 1);
         ck_assert_uint_eq(cap_count(&c[i], MSTX_REC_HEAP, NULL, NULL), 0);
         cap_free(&c[i]);
     }
-    done();
+    rt_done();
 }
 END_TEST
 
 START_TEST(several_images_and_files_share_one_capture)
 {
     struct cap c;
-    setup();
-    ck_assert_int_eq(app("images", built("tests/rt/image.so"), NULL), 0);
-    cap_load_one(&c, out);
-    static const char *const marks[] = {"from the library",    "from its second file",
-                                        "from the program",    "after dlclose",
+    rt_setup();
+    ck_assert_int_eq(app("images", rt_built("tests/rt/image.so"), NULL), 0);
+    cap_load_one(&c, rt_out);
+    static const char *const marks[] = {"from the library",     "from its second file",
+                                        "from the program",     "after dlclose",
                                         "the tool told its id", "inside"};
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, NULL, marks[i]), 1);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_END, "cxx", "scope"), 1);
     cap_free(&c);
-    done();
+    rt_done();
 }
 END_TEST
 
 START_TEST(racing_first_calls_are_all_recorded)
 {
-    setup();
+    rt_setup();
     for (int round = 0; round < 10; round++) {
         struct cap c;
-        scratch_remove(out);
+        scratch_remove(rt_out);
         ck_assert_int_eq(app("race", NULL, NULL), 0);
-        cap_load_one(&c, out);
+        cap_load_one(&c, rt_out);
         ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, NULL, NULL), 8);
         cap_free(&c);
     }
-    done();
+    rt_done();
 }
 END_TEST
 
@@ -174,9 +108,9 @@ END_TEST
 START_TEST(ranges_carry_id_domain_stream_and_the_ticks_of_their_start)
 {
     struct cap c;
-    setup();
+    rt_setup();
     ck_assert_int_eq(app("ranges", NULL, NULL), 0);
-    cap_load_one(&c, out);
+    cap_load_one(&c, rt_out);
     const struct mstx_rec *b = &cap_find(&c, MSTX_REC_BEGIN, "inner")->r;
     const struct mstx_rec *e = &cap_find(&c, MSTX_REC_END, "inner")->r;
     ck_assert_uint_eq(b->id, e->id);
@@ -191,35 +125,35 @@ START_TEST(ranges_carry_id_domain_stream_and_the_ticks_of_their_start)
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, NULL, "never ended"), 1);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_END, NULL, "never ended"), 0);
     cap_free(&c);
-    done();
+    rt_done();
 }
 END_TEST
 
 START_TEST(a_range_may_end_on_another_thread)
 {
     struct cap c;
-    setup();
+    rt_setup();
     ck_assert_int_eq(app("other-thread", NULL, NULL), 0);
-    cap_load_one(&c, out);
+    cap_load_one(&c, rt_out);
     const struct cap_rec *b = cap_find(&c, MSTX_REC_BEGIN, "handed over");
     const struct cap_rec *e = cap_find(&c, MSTX_REC_END, "handed over");
     ck_assert(e->r.flags & MSTX_F_OTHER_THREAD);
     ck_assert_uint_ne(b->tid, e->tid);
     ck_assert_uint_eq(e->r.arg, b->r.ticks);
     cap_free(&c);
-    done();
+    rt_done();
 }
 END_TEST
 
 START_TEST(a_finished_capture_is_closed_dated_and_says_what_it_is_of)
 {
     struct cap c;
-    setup();
+    rt_setup();
     setenv("RANK", "3", 1);
     setenv("WORLD_SIZE", "8", 1);
     setenv("LOCAL_RANK", "1", 1);
     ck_assert_int_eq(app("marks", "100000", NULL), 0);
-    cap_load_one(&c, out);
+    cap_load_one(&c, rt_out);
     ck_assert_ptr_nonnull(strstr(c.path, "/rank_3/"));
     ck_assert_int_eq(c.head.rank, 3);
     ck_assert_int_eq(c.head.world_size, 8);
@@ -231,18 +165,18 @@ START_TEST(a_finished_capture_is_closed_dated_and_says_what_it_is_of)
     ck_assert_uint_eq(cap_says(&c, MSTX_INFO, "cmdline="), 1);
     ck_assert_uint_eq(cap_says(&c, MSTX_INFO, "rank_from=torchrun"), 1);
     cap_free(&c);
-    done();
+    rt_done();
 }
 END_TEST
 
 START_TEST(calibration_dates_a_mark_to_the_wall_clock)
 {
     struct cap c;
-    setup();
+    rt_setup();
     time_t before = time(NULL);
     ck_assert_int_eq(app("paced", "50", NULL), 0);
     time_t after = time(NULL);
-    cap_load_one(&c, out);
+    cap_load_one(&c, rt_out);
     const struct mstx_rec *first = NULL, *last = NULL;
     for (size_t i = 0; i < c.n; i++) {
         if (c.rec[i].r.type != MSTX_REC_CALIB)
@@ -257,18 +191,18 @@ START_TEST(calibration_dates_a_mark_to_the_wall_clock)
     ck_assert_double_ge(s, (double)before - 1);
     ck_assert_double_le(s, (double)after + 1);
     cap_free(&c);
-    done();
+    rt_done();
 }
 END_TEST
 
 START_TEST(without_a_counter_the_clock_of_the_system_serves)
 {
     struct cap c;
-    setup();
+    rt_setup();
     setenv("MSTX_CLOCK", "monotonic", 1);
     ck_assert_int_eq(app("ranges", NULL, NULL), 0);
     unsetenv("MSTX_CLOCK");
-    cap_load_one(&c, out);
+    cap_load_one(&c, rt_out);
     ck_assert_uint_eq(c.head.clock, MSTX_CLOCK_MONOTONIC);
     ck_assert_uint_eq(c.head.tick_hz, 1000000000);
     for (size_t i = 0; i < c.n; i++) {
@@ -276,30 +210,30 @@ START_TEST(without_a_counter_the_clock_of_the_system_serves)
             ck_assert_uint_le(c.rec[i].r.id - c.rec[i].r.ticks + 1000000, 2000000);
     }
     cap_free(&c);
-    done();
+    rt_done();
 }
 END_TEST
 
 START_TEST(domains_are_filtered_at_start)
 {
     struct cap c;
-    setup();
+    rt_setup();
     setenv("MSTX_DOMAIN_EXCLUDE", "loader", 1);
     app("ranges", NULL, NULL); /* an excluded range has id 0, which the program notices */
     unsetenv("MSTX_DOMAIN_EXCLUDE");
-    cap_load_one(&c, out);
+    cap_load_one(&c, rt_out);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, NULL, "inner"), 0);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, NULL, "outer"), 1);
     cap_free(&c);
-    scratch_remove(out);
+    scratch_remove(rt_out);
     setenv("MSTX_DOMAIN_INCLUDE", "other,loader", 1);
     app("ranges", NULL, NULL);
     unsetenv("MSTX_DOMAIN_INCLUDE");
-    cap_load_one(&c, out);
+    cap_load_one(&c, rt_out);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, NULL, "inner"), 1);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, NULL, "outer"), 0);
     cap_free(&c);
-    done();
+    rt_done();
 }
 END_TEST
 
@@ -308,49 +242,49 @@ END_TEST
 START_TEST(many_threads_lose_nothing)
 {
     struct cap c;
-    setup();
+    rt_setup();
     ck_assert_int_eq(app("many", "8", "50000"), 0);
-    cap_load_one(&c, out);
+    cap_load_one(&c, rt_out);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, NULL, "busy"), 400000);
     ck_assert_uint_eq(c.dropped, 0);
     cap_free(&c);
-    done();
+    rt_done();
 }
 END_TEST
 
 START_TEST(a_storm_of_short_threads_shares_few_rings)
 {
     struct cap c;
-    setup();
+    rt_setup();
     ck_assert_int_eq(app("storm", "1600", NULL), 0);
-    cap_load_one(&c, out);
+    cap_load_one(&c, rt_out);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, NULL, "storm"), 1600);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_END, NULL, "life"), 1600);
     ck_assert_uint_le(c.files, 64);
     cap_free(&c);
-    done();
+    rt_done();
 }
 END_TEST
 
 START_TEST(marks_of_an_ending_thread_are_recorded_once_more)
 {
     struct cap c;
-    setup();
+    rt_setup();
     ck_assert_int_eq(app("late", NULL, NULL), 0);
-    cap_load_one(&c, out);
+    cap_load_one(&c, rt_out);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, NULL, "early"), 1);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, NULL, "late"), 2);
     cap_free(&c);
-    done();
+    rt_done();
 }
 END_TEST
 
 START_TEST(marks_in_signal_handlers_are_recorded_and_disturb_none)
 {
     struct cap c;
-    setup();
+    rt_setup();
     ck_assert_int_eq(app("signal", NULL, NULL), 0);
-    cap_load_one(&c, out);
+    cap_load_one(&c, rt_out);
     size_t begun = cap_count(&c, MSTX_REC_BEGIN, NULL, "main");
     size_t ended = cap_count(&c, MSTX_REC_END, NULL, "main");
     size_t handler = cap_count(&c, MSTX_REC_MARK, NULL, "from handler");
@@ -362,16 +296,16 @@ START_TEST(marks_in_signal_handlers_are_recorded_and_disturb_none)
             ck_assert_uint_ge(r->ticks, r->arg);
     }
     cap_free(&c);
-    done();
+    rt_done();
 }
 END_TEST
 
 START_TEST(a_forked_child_has_a_capture_of_its_own)
 {
     struct cap c[2];
-    setup();
+    rt_setup();
     ck_assert_int_eq(app("fork", NULL, NULL), 0);
-    ck_assert_uint_eq(cap_load(c, 2, out), 2);
+    ck_assert_uint_eq(cap_load(c, 2, rt_out), 2);
     int parent = cap_count(&c[0], MSTX_REC_MARK, NULL, "before") == 1 ? 0 : 1;
     const struct cap *p = &c[parent], *k = &c[1 - parent];
     ck_assert_uint_eq(k->head.ppid, p->head.pid);
@@ -382,16 +316,16 @@ START_TEST(a_forked_child_has_a_capture_of_its_own)
     ck_assert_uint_eq(cap_count(k, MSTX_REC_END, NULL, NULL), 0);
     cap_free(&c[0]);
     cap_free(&c[1]);
-    done();
+    rt_done();
 }
 END_TEST
 
 START_TEST(exec_leaves_the_old_image_readable_and_starts_anew)
 {
     struct cap c[2];
-    setup();
+    rt_setup();
     ck_assert_int_eq(app("exec", NULL, NULL), 0);
-    ck_assert_uint_eq(cap_load(c, 2, out), 2);
+    ck_assert_uint_eq(cap_load(c, 2, rt_out), 2);
     ck_assert_uint_eq(c[0].head.pid, c[1].head.pid); /* and yet two directories */
     size_t old = 0, fresh = 0;
     for (int i = 0; i < 2; i++) {
@@ -401,15 +335,15 @@ START_TEST(exec_leaves_the_old_image_readable_and_starts_anew)
     }
     ck_assert_uint_eq(old, 1);
     ck_assert_uint_eq(fresh, 1);
-    done();
+    rt_done();
 }
 END_TEST
 
 START_TEST(the_exit_status_is_the_programs)
 {
-    setup();
+    rt_setup();
     ck_assert_int_eq(app("exit", "42", NULL), 42);
-    done();
+    rt_done();
 }
 END_TEST
 
@@ -419,14 +353,14 @@ static void kill_once(unsigned seed, volatile uint64_t *seen, const char *shm)
 {
     struct cap c;
     *seen = 0;
-    pid_t pid = spawn("tests/rt/app", "until-killed", shm, NULL);
+    pid_t pid = rt_spawn("tests/rt/app", "until-killed", shm, NULL);
     while (*seen == 0)
         usleep(200);
     usleep(seed * 7919 % 9973); /* up to ten milliseconds, all over the segments' ends */
     kill(pid, SIGKILL);
-    ck_assert_int_eq(wait_for(pid), 128 + SIGKILL);
+    ck_assert_int_eq(rt_wait(pid), 128 + SIGKILL);
     uint64_t told = *seen, next = 1;
-    cap_load_one(&c, out);
+    cap_load_one(&c, rt_out);
     for (size_t i = 0; i < c.n; i++) {
         const struct mstx_rec *r = &c.rec[i].r;
         if (r->type != MSTX_REC_MARK)
@@ -440,7 +374,7 @@ static void kill_once(unsigned seed, volatile uint64_t *seen, const char *shm)
     ck_assert_uint_le(next - 1, told + 1);
     ck_assert_uint_ne(c.open_files, 0);
     cap_free(&c);
-    scratch_remove(out);
+    scratch_remove(rt_out);
 }
 
 START_TEST(a_killed_process_loses_no_published_record)
@@ -448,7 +382,7 @@ START_TEST(a_killed_process_loses_no_published_record)
     char shm[64];
     const char *kills = getenv("MSTX_KILLS");
     unsigned n = kills != NULL ? (unsigned)strtoul(kills, NULL, 10) : 40;
-    setup();
+    rt_setup();
     snprintf(shm, sizeof shm, "/mstx-test-%d", (int)getpid());
     int fd = shm_open(shm, O_RDWR | O_CREAT | O_EXCL, 0600);
     ck_assert_int_eq(ftruncate(fd, 4096), 0);
@@ -458,7 +392,7 @@ START_TEST(a_killed_process_loses_no_published_record)
         kill_once(i, seen, shm);
     unsetenv("MSTX_SEGMENT");
     shm_unlink(shm);
-    done();
+    rt_done();
 }
 END_TEST
 
@@ -467,9 +401,9 @@ END_TEST
 START_TEST(bad_input_is_refused_or_recorded_and_told_once)
 {
     struct cap c;
-    setup();
+    rt_setup();
     ck_assert_int_eq(app("bad", NULL, NULL), 0);
-    cap_load_one(&c, out);
+    cap_load_one(&c, rt_out);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, NULL, ""), 0);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, NULL, "=1+1"), 0);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, NULL, "good"), 1);
@@ -487,104 +421,104 @@ START_TEST(bad_input_is_refused_or_recorded_and_told_once)
     ck_assert_uint_eq(cap_says(&c, MSTX_NOTE, "not open"), 1);
     ck_assert_uint_eq(cap_says(&c, MSTX_NOTE, "was ended in domain 'kept'"), 1);
     cap_free(&c);
-    done();
+    rt_done();
 }
 END_TEST
 
 START_TEST(stale_ids_stay_known_and_open_ranges_are_no_burden)
 {
     struct cap c;
-    setup();
+    rt_setup();
     ck_assert_int_eq(app("stale", NULL, NULL), 0);
-    cap_load_one(&c, out);
+    cap_load_one(&c, rt_out);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, NULL, "left open"), 1000);
     cap_free(&c);
-    done();
+    rt_done();
 }
 END_TEST
 
 START_TEST(a_deleted_capture_directory_stops_recording_alone)
 {
-    setup();
-    ck_assert_int_eq(app("deleted", out, NULL), 0);
-    done();
+    rt_setup();
+    ck_assert_int_eq(app("deleted", rt_out, NULL), 0);
+    rt_done();
 }
 END_TEST
 
 START_TEST(a_place_that_cannot_be_written_records_nothing)
 {
-    setup();
-    snprintf(out, sizeof out, "/proc/nowhere/run");
-    setenv("MSTX_OUT", out, 1);
+    rt_setup();
+    snprintf(rt_out, sizeof rt_out, "/proc/nowhere/run");
+    setenv("MSTX_OUT", rt_out, 1);
     ck_assert_int_eq(app("marks", "1000", NULL), 0);
-    done();
+    rt_done();
 }
 END_TEST
 
 START_TEST(a_full_disk_drops_and_counts)
 {
     struct cap c;
-    setup();
-    if (mkdir(out, 0755) != 0 || mount("tmpfs", out, "tmpfs", 0, "size=1500k") != 0) {
+    rt_setup();
+    if (mkdir(rt_out, 0755) != 0 || mount("tmpfs", rt_out, "tmpfs", 0, "size=1500k") != 0) {
         printf("skip full disk: cannot mount a tmpfs (%s)\n", strerror(errno));
-        done();
+        rt_done();
         return;
     }
     int status = app("marks", "200000", NULL);
-    cap_load_one(&c, out);
-    umount(out);
+    cap_load_one(&c, rt_out);
+    umount(rt_out);
     ck_assert_int_eq(status, 0);
     ck_assert_uint_gt(c.dropped, 0);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, NULL, NULL) + c.dropped, 200000);
     ck_assert_uint_eq(cap_says(&c, MSTX_NOTE, "No space"), 1);
     cap_free(&c);
-    done();
+    rt_done();
 }
 END_TEST
 
 START_TEST(the_size_limit_drops_and_counts)
 {
     struct cap c;
-    setup();
+    rt_setup();
     setenv("MSTX_MAX_SIZE", "1m", 1);
     ck_assert_int_eq(app("marks", "200000", NULL), 0);
     unsetenv("MSTX_MAX_SIZE");
-    cap_load_one(&c, out);
+    cap_load_one(&c, rt_out);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, NULL, NULL) + c.dropped, 200000);
     ck_assert_uint_eq(cap_says(&c, MSTX_NOTE, "limit of 1048576 bytes"), 1);
     cap_free(&c);
-    done();
+    rt_done();
 }
 END_TEST
 
 START_TEST(the_drop_policy_never_waits_and_counts)
 {
     struct cap c;
-    setup();
+    rt_setup();
     setenv("MSTX_POLICY", "drop", 1);
     ck_assert_int_eq(app("marks", "300000", NULL), 0);
     unsetenv("MSTX_POLICY");
-    cap_load_one(&c, out);
+    cap_load_one(&c, rt_out);
     uint64_t told = 0;
     for (size_t i = 0; i < c.n; i++)
         told += c.rec[i].r.type == MSTX_REC_DROP ? c.rec[i].r.arg : 0;
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, NULL, NULL) + c.dropped, 300000);
     ck_assert_uint_le(told, c.dropped);
     cap_free(&c);
-    done();
+    rt_done();
 }
 END_TEST
 
 START_TEST(the_flight_recorder_holds_the_last_seconds)
 {
     struct cap c;
-    setup();
+    rt_setup();
     setenv("MSTX_FLIGHT", "0.5", 1);
     setenv("MSTX_SEGMENT", "32k", 1);
     ck_assert_int_eq(app("paced", "1500", "20"), 0);
     unsetenv("MSTX_FLIGHT");
     unsetenv("MSTX_SEGMENT");
-    cap_load_one(&c, out);
+    cap_load_one(&c, rt_out);
     ck_assert_uint_eq(c.head.flight_ns, 500000000);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, NULL, "t0"), 0); /* the start gave way */
     uint64_t newest = 0, oldest = UINT64_MAX, hz = 0;
@@ -613,7 +547,7 @@ START_TEST(the_flight_recorder_holds_the_last_seconds)
     ck_assert_uint_gt(n, 1000);
     ck_assert_uint_eq(c.dropped, 0);
     cap_free(&c);
-    done();
+    rt_done();
 }
 END_TEST
 
@@ -621,20 +555,20 @@ START_TEST(staged_segments_arrive_complete)
 {
     struct cap c;
     char stage[96], left[1100];
-    setup();
-    snprintf(stage, sizeof stage, "%s/stage", dir);
+    rt_setup();
+    snprintf(stage, sizeof stage, "%s/stage", rt_dir);
     setenv("MSTX_STAGE", stage, 1);
     setenv("MSTX_SEGMENT", "64k", 1);
     ck_assert_int_eq(app("marks", "50000", NULL), 0);
     unsetenv("MSTX_STAGE");
     unsetenv("MSTX_SEGMENT");
-    cap_load_one(&c, out);
+    cap_load_one(&c, rt_out);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, NULL, NULL), 50000);
     ck_assert_uint_eq(c.open_files, 0);
     snprintf(left, sizeof left, "%s/staged", c.path);
     ck_assert_int_ne(access(left, F_OK), 0);
     cap_free(&c);
-    done();
+    rt_done();
 }
 END_TEST
 
@@ -642,22 +576,22 @@ END_TEST
 START_TEST(a_set_uid_program_records_nothing)
 {
     char copy[128], cmd[1400];
-    setup();
-    snprintf(copy, sizeof copy, "%s/app", dir);
+    rt_setup();
+    snprintf(copy, sizeof copy, "%s/app", rt_dir);
     snprintf(cmd, sizeof cmd, "cp %s %s && chown nobody %s && chmod 4755 %s && chmod 755 %s",
-             built("tests/rt/app"), copy, copy, copy, dir);
+             rt_built("tests/rt/app"), copy, copy, copy, rt_dir);
     struct stat st;
     if (geteuid() != 0 || system(cmd) != 0 || stat(copy, &st) != 0 || st.st_uid == 0) {
         printf("skip set-uid: needs root\n");
-        done();
+        rt_done();
         return;
     }
-    snprintf(cmd, sizeof cmd, "cd %s && chmod 777 . && ./app marks 10", dir);
+    snprintf(cmd, sizeof cmd, "cd %s && chmod 777 . && ./app marks 10", rt_dir);
     ck_assert_int_eq(system(cmd), 0);
-    ck_assert_int_ne(access(out, F_OK), 0);
-    snprintf(out, sizeof out, "%s/mstx-capture", dir);
-    ck_assert_int_ne(access(out, F_OK), 0);
-    done();
+    ck_assert_int_ne(access(rt_out, F_OK), 0);
+    snprintf(rt_out, sizeof rt_out, "%s/mstx-capture", rt_dir);
+    ck_assert_int_ne(access(rt_out, F_OK), 0);
+    rt_done();
 }
 END_TEST
 
@@ -665,46 +599,42 @@ START_TEST(equal_pids_on_one_host_name_do_not_meet)
 {
     struct cap c[2];
     char cmd[2600];
-    setup();
+    rt_setup();
     snprintf(cmd, sizeof cmd, "unshare --pid --fork --mount-proc %s marks 5 >/dev/null 2>&1",
-             built("tests/rt/app"));
+             rt_built("tests/rt/app"));
     if (system(cmd) != 0) {
         printf("skip equal pids: cannot unshare the pid namespace\n");
-        done();
+        rt_done();
         return;
     }
     ck_assert_int_eq(system(cmd), 0);
-    ck_assert_uint_eq(cap_load(c, 2, out), 2);
+    ck_assert_uint_eq(cap_load(c, 2, rt_out), 2);
     ck_assert_uint_eq(c[0].head.pid, c[1].head.pid);
     ck_assert_uint_ne(c[0].head.pid_ns, c[1].head.pid_ns);
     for (int i = 0; i < 2; i++) {
         ck_assert_uint_eq(cap_count(&c[i], MSTX_REC_MARK, NULL, NULL), 5);
         cap_free(&c[i]);
     }
-    done();
+    rt_done();
 }
 END_TEST
 
-TEST_MAIN("rt", a_header_finds_the_recorder_by_its_variable,
-          a_preloaded_recorder_is_found_without_variable,
-          a_wrong_path_or_none_records_nothing_and_harms_nothing,
-          the_old_layout_and_the_routers_are_understood, several_images_and_files_share_one_capture,
-          racing_first_calls_are_all_recorded,
-          ranges_carry_id_domain_stream_and_the_ticks_of_their_start,
-          a_range_may_end_on_another_thread,
-          a_finished_capture_is_closed_dated_and_says_what_it_is_of,
-          calibration_dates_a_mark_to_the_wall_clock,
-          without_a_counter_the_clock_of_the_system_serves, domains_are_filtered_at_start,
-          many_threads_lose_nothing, a_storm_of_short_threads_shares_few_rings,
-          marks_of_an_ending_thread_are_recorded_once_more,
-          marks_in_signal_handlers_are_recorded_and_disturb_none,
-          a_forked_child_has_a_capture_of_its_own,
-          exec_leaves_the_old_image_readable_and_starts_anew, the_exit_status_is_the_programs,
-          a_killed_process_loses_no_published_record,
-          bad_input_is_refused_or_recorded_and_told_once,
-          stale_ids_stay_known_and_open_ranges_are_no_burden,
-          a_deleted_capture_directory_stops_recording_alone,
-          a_place_that_cannot_be_written_records_nothing, a_full_disk_drops_and_counts,
-          the_size_limit_drops_and_counts, the_drop_policy_never_waits_and_counts,
-          the_flight_recorder_holds_the_last_seconds, staged_segments_arrive_complete,
-          a_set_uid_program_records_nothing, equal_pids_on_one_host_name_do_not_meet)
+TEST_MAIN(
+    "rt", a_header_finds_the_recorder_by_its_variable,
+    a_preloaded_recorder_is_found_without_variable,
+    a_wrong_path_or_none_records_nothing_and_harms_nothing,
+    the_old_layout_and_the_routers_are_understood, several_images_and_files_share_one_capture,
+    racing_first_calls_are_all_recorded, ranges_carry_id_domain_stream_and_the_ticks_of_their_start,
+    a_range_may_end_on_another_thread, a_finished_capture_is_closed_dated_and_says_what_it_is_of,
+    calibration_dates_a_mark_to_the_wall_clock, without_a_counter_the_clock_of_the_system_serves,
+    domains_are_filtered_at_start, many_threads_lose_nothing,
+    a_storm_of_short_threads_shares_few_rings, marks_of_an_ending_thread_are_recorded_once_more,
+    marks_in_signal_handlers_are_recorded_and_disturb_none, a_forked_child_has_a_capture_of_its_own,
+    exec_leaves_the_old_image_readable_and_starts_anew, the_exit_status_is_the_programs,
+    a_killed_process_loses_no_published_record, bad_input_is_refused_or_recorded_and_told_once,
+    stale_ids_stay_known_and_open_ranges_are_no_burden,
+    a_deleted_capture_directory_stops_recording_alone,
+    a_place_that_cannot_be_written_records_nothing, a_full_disk_drops_and_counts,
+    the_size_limit_drops_and_counts, the_drop_policy_never_waits_and_counts,
+    the_flight_recorder_holds_the_last_seconds, staged_segments_arrive_complete,
+    a_set_uid_program_records_nothing, equal_pids_on_one_host_name_do_not_meet)

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rt_nvtx: the injection entry point of NVTX 3, so that programs annotated for it are
+ * recorded unchanged.  Called once per image that holds NVTX; slots work as soon as they are
+ * written.  Return values are part of the protocol: non-zero is success here, pushes and pops
+ * return depths, handles are never NULL, because some callers emit only with a handle.
+ */
+#include "mstx/rt_nvtx.h"
+
+#include <stdio.h>
+#include <wchar.h>
+
+#define API __attribute__((visibility("default")))
+
+enum { STRINGS = 1 << 16, WIDE_BYTES = 4096 };
+
+/* ---- texts -------------------------------------------------------------------------------- */
+
+const char *nvtx_narrow(const wchar_t *wide, char *to, size_t cap)
+{
+    size_t n = 0;
+    for (; wide != NULL && *wide != L'\0' && n + 5 < cap; wide++) {
+        uint32_t c = (uint32_t)*wide;
+        if (c >= 0x110000 || (c >= 0xD800 && c < 0xE000))
+            c = 0xFFFD;
+        unsigned more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+        static const uint8_t lead[] = {0, 0xC0, 0xE0, 0xF0};
+        to[n++] = (char)(lead[more] | c >> 6 * more);
+        while (more-- > 0)
+            to[n++] = (char)(0x80 | (c >> 6 * more & 0x3F));
+    }
+    to[n] = '\0';
+    return to;
+}
+
+uint32_t nvtx_text(const char *text)
+{
+    struct rt_ring *r = text == NULL ? NULL : rt_ring_of_thread();
+    if (r == NULL)
+        return 0;
+    if (RT_LIKELY(rt_message_ok(text)))
+        return rt_text_id(r, text);
+    const struct mstx_text *e = rt_text_intern(text, strlen(text)); /* mstx alone refuses these */
+    return e != NULL ? e->id : 0;
+}
+
+/* Registered strings: entries of a table are the handles, good in any domain. */
+static struct string {
+    const char *text;
+    _Atomic uint32_t epoch, id;
+} strings[STRINGS];
+static _Atomic uint32_t string_count;
+
+static void *register_text(const char *text)
+{
+    const char *kept = rt_keep(text != NULL ? text : "", text != NULL ? strlen(text) : 0);
+    uint32_t i = atomic_fetch_add(&string_count, 1);
+    if (i >= STRINGS - 1) { /* the last entry stands for all that have no place */
+        atomic_fetch_sub(&string_count, 1);
+        rt_say(RT_SAY_NVTX, 0, "more than %d registered strings; the rest has no name", STRINGS);
+        return &strings[STRINGS - 1];
+    }
+    strings[i].text = kept;
+    return &strings[i];
+}
+
+static uint32_t registered_id(const void *handle)
+{
+    uintptr_t off = (uintptr_t)handle - (uintptr_t)strings;
+    if (off >= sizeof strings || off % sizeof strings[0] != 0)
+        return 0;
+    struct string *s = &strings[off / sizeof strings[0]];
+    if (RT_LIKELY(atomic_load_explicit(&s->epoch, memory_order_acquire) == rt.epoch))
+        return atomic_load_explicit(&s->id, memory_order_relaxed);
+    uint32_t id = nvtx_text(s->text);
+    atomic_store_explicit(&s->id, id, memory_order_relaxed);
+    atomic_store_explicit(&s->epoch, rt.epoch, memory_order_release);
+    return id;
+}
+
+static uint32_t message_id(int32_t type, const void *message)
+{
+    char buf[WIDE_BYTES];
+    if (type == NVTX_MESSAGE_ASCII)
+        return nvtx_text(message);
+    if (type == NVTX_MESSAGE_WIDE && message != NULL)
+        return nvtx_text(nvtx_narrow(message, buf, sizeof buf));
+    return type == NVTX_MESSAGE_REGISTERED ? registered_id(message) : 0;
+}
+
+/* ---- attributes ----------------------------------------------------------------------------- */
+
+size_t nvtx_payloads(const struct nvtx_payload *from, size_t n, struct rt_payload to[NVTX_PAYLOADS])
+{
+    size_t kept = 0;
+    for (size_t i = 0; from != NULL && i < n && kept < NVTX_PAYLOADS; i++) {
+        if (from[i].data == NULL)
+            continue;
+        size_t size = from[i].size == SIZE_MAX ? strlen(from[i].data) : from[i].size;
+        to[kept++] = (struct rt_payload){from[i].schema, size, from[i].data};
+    }
+    return kept;
+}
+
+/* An event as rt_mark wants it, with the places it points to. */
+struct event {
+    struct rt_event e;
+    struct rt_attr attr;
+    struct rt_payload payloads[NVTX_PAYLOADS];
+};
+
+static void take_value(struct event *to, const struct nvtx_attr *a)
+{
+    if (a->payload_type == NVTX_PAYLOAD_EXTENDED) {
+        to->e.npayloads = nvtx_payloads(
+            a->payload.extended, a->payload_count > 0 ? (size_t)a->payload_count : 0, to->payloads);
+        to->e.payloads = to->payloads;
+        return;
+    }
+    if (a->payload_type <= MSTX_PAYLOAD_NONE || a->payload_type > MSTX_PAYLOAD_F32)
+        return;
+    to->attr.fields |= MSTX_ATTR_PAYLOAD;
+    to->attr.payload_type = (uint32_t)a->payload_type;
+    to->attr.payload = a->payload.u64;
+    if (a->payload_type >= MSTX_PAYLOAD_U32) /* the other half of the union is not set */
+        to->attr.payload &= UINT32_MAX;
+}
+
+/* Only `size` bytes of the caller's structure are there. */
+static void take_event(struct event *to, const struct nvtx_attr *from)
+{
+    struct nvtx_attr a = {0};
+    to->e = (struct rt_event){.flags = MSTX_F_NVTX};
+    to->attr = (struct rt_attr){0};
+    if (from == NULL)
+        return;
+    memcpy(&a, from, from->size < sizeof a ? from->size : sizeof a);
+    if (a.category != 0)
+        to->attr.fields |= MSTX_ATTR_CATEGORY;
+    to->attr.category = a.category;
+    if (a.color_type == NVTX_COLOR_ARGB) {
+        to->attr.fields |= MSTX_ATTR_COLOR;
+        to->attr.argb = a.color;
+    }
+    take_value(to, &a);
+    to->e.attr = &to->attr;
+    to->e.name = message_id(a.message_type, a.message);
+    if (to->e.name == 0 && to->e.npayloads > 0)
+        to->e.name = nvtx_schema_name(to->payloads[0].schema);
+}
+
+static struct rt_event plain(uint32_t name)
+{
+    return (struct rt_event){.name = name, .flags = MSTX_F_NVTX};
+}
+
+/* ---- events ------------------------------------------------------------------------------------ */
+
+static void domain_mark(void *domain, const struct nvtx_attr *a)
+{
+    struct rt_domain *d = rt_domain_of(domain);
+    struct event e;
+    if (!nvtx_live(d))
+        return;
+    take_event(&e, a);
+    rt_mark_event(d, &e.e);
+}
+
+static uint64_t domain_start(void *domain, const struct nvtx_attr *a)
+{
+    struct rt_domain *d = rt_domain_of(domain);
+    struct event e;
+    if (!nvtx_live(d))
+        return 0;
+    take_event(&e, a);
+    return rt_range_start_event(d, &e.e);
+}
+
+static void domain_end(void *domain, uint64_t id)
+{
+    struct rt_domain *d = rt_domain_of(domain);
+    const struct rt_event e = plain(0);
+    if (d != NULL)
+        rt_range_end_event(d, id, &e);
+}
+
+static int domain_push(void *domain, const struct nvtx_attr *a)
+{
+    struct rt_domain *d = rt_domain_of(domain);
+    struct event e;
+    if (!nvtx_live(d))
+        return NVTX_NOT_TRACKED;
+    take_event(&e, a);
+    return rt_push(d, &e.e);
+}
+
+/* Also when recording has stopped since: what was pushed then is popped now. */
+static int domain_pop(void *domain)
+{
+    struct rt_domain *d = rt_domain_of(domain);
+    const struct rt_event e = plain(0);
+    int depth = d == NULL ? -1 : rt_pop(d, &e);
+    return depth < 0 && !nvtx_live(d) ? NVTX_NOT_TRACKED : depth;
+}
+
+static void mark_text(const char *text)
+{
+    struct rt_domain *d = &rt_domains[0];
+    if (!nvtx_live(d))
+        return;
+    const struct rt_event e = plain(nvtx_text(text));
+    rt_mark_event(d, &e);
+}
+
+static uint64_t start_text(const char *text)
+{
+    struct rt_domain *d = &rt_domains[0];
+    if (!nvtx_live(d))
+        return 0;
+    const struct rt_event e = plain(nvtx_text(text));
+    return rt_range_start_event(d, &e);
+}
+
+static int push_text(const char *text)
+{
+    struct rt_domain *d = &rt_domains[0];
+    if (!nvtx_live(d))
+        return NVTX_NOT_TRACKED;
+    const struct rt_event e = plain(nvtx_text(text));
+    return rt_push(d, &e);
+}
+
+static void mark_attr(const struct nvtx_attr *a)
+{
+    domain_mark(NULL, a);
+}
+static uint64_t start_attr(const struct nvtx_attr *a)
+{
+    return domain_start(NULL, a);
+}
+static void end_default(uint64_t id)
+{
+    domain_end(NULL, id);
+}
+static int push_attr(const struct nvtx_attr *a)
+{
+    return domain_push(NULL, a);
+}
+static int pop_default(void)
+{
+    return domain_pop(NULL);
+}
+static void mark_wide(const wchar_t *w)
+{
+    char buf[WIDE_BYTES];
+    mark_text(nvtx_narrow(w, buf, sizeof buf));
+}
+static uint64_t start_wide(const wchar_t *w)
+{
+    char buf[WIDE_BYTES];
+    return start_text(nvtx_narrow(w, buf, sizeof buf));
+}
+static int push_wide(const wchar_t *w)
+{
+    char buf[WIDE_BYTES];
+    return push_text(nvtx_narrow(w, buf, sizeof buf));
+}
+
+/* ---- domains, strings, names ---------------------------------------------------------------------- */
+
+/* Not NULL even when the name is refused or filtered: the default domain's own handle. */
+static void *domain_create(const char *name)
+{
+    struct rt_domain *d = rt_domain_create(name);
+    return d != NULL ? d : &rt_domains[0];
+}
+static void *domain_create_wide(const wchar_t *w)
+{
+    char buf[WIDE_BYTES];
+    return domain_create(nvtx_narrow(w, buf, sizeof buf));
+}
+static void domain_destroy(void *domain)
+{
+    struct rt_domain *d = rt_domain_of(domain);
+    if (d != NULL)
+        rt_domain_destroy(d);
+}
+static void *register_string(void *domain, const char *text)
+{
+    (void)domain;
+    return register_text(text);
+}
+static void *register_string_wide(void *domain, const wchar_t *w)
+{
+    char buf[WIDE_BYTES];
+    return register_string(domain, nvtx_narrow(w, buf, sizeof buf));
+}
+
+static void name_it(enum mstx_text_kind kind, const void *domain, uint64_t key, const char *name)
+{
+    const struct rt_domain *d = rt_domain_of(domain);
+    if (d != NULL && name != NULL && rt_is_running())
+        rt_text_define(kind, d->number, key, name, strlen(name));
+}
+static void domain_name_category(void *domain, uint32_t category, const char *name)
+{
+    name_it(MSTX_CATEGORY, domain, category, name);
+}
+static void domain_name_category_wide(void *domain, uint32_t category, const wchar_t *w)
+{
+    char buf[WIDE_BYTES];
+    domain_name_category(domain, category, nvtx_narrow(w, buf, sizeof buf));
+}
+static void name_category(uint32_t category, const char *name)
+{
+    domain_name_category(NULL, category, name);
+}
+static void name_category_wide(uint32_t category, const wchar_t *w)
+{
+    domain_name_category_wide(NULL, category, w);
+}
+static void name_thread(uint32_t tid, const char *name)
+{
+    name_it(MSTX_THREAD, NULL, tid, name);
+}
+static void name_thread_wide(uint32_t tid, const wchar_t *w)
+{
+    char buf[WIDE_BYTES];
+    name_thread(tid, nvtx_narrow(w, buf, sizeof buf));
+}
+
+static void name_resource(const void *domain, const char *kind, uint64_t key, const char *name)
+{
+    char text[512];
+    snprintf(text, sizeof text, "%s %s", kind, name != NULL ? name : "");
+    name_it(MSTX_RESOURCE, domain, key, text);
+}
+
+#define NAMER(fn, type, kind)                                                                      \
+    static void fn(type handle, const char *name)                                                  \
+    {                                                                                              \
+        name_resource(NULL, kind, (uint64_t)(uintptr_t)handle, name);                              \
+    }                                                                                              \
+    static void fn##_wide(type handle, const wchar_t *w)                                           \
+    {                                                                                              \
+        char buf[256];                                                                             \
+        name_resource(NULL, kind, (uint64_t)(uintptr_t)handle, nvtx_narrow(w, buf, sizeof buf));   \
+    }
+NAMER(name_device, int, "device")
+NAMER(name_context, void *, "context")
+NAMER(name_stream, void *, "stream")
+NAMER(name_event, void *, "event")
+
+struct nvtx_resource { /* 32 bytes */
+    uint16_t version, size;
+    int32_t identifier_type;
+    uint64_t identifier;
+    int32_t message_type;
+    const void *message;
+};
+static_assert(sizeof(struct nvtx_resource) == 32, "resource");
+
+static void *resource_create(void *domain, const struct nvtx_resource *from)
+{
+    static const char *const kinds[] = {"resource", "resource", "lock",  "lock",
+                                        "cuda",     "cuda",     "opencl"};
+    static _Atomic uintptr_t count;
+    char buf[WIDE_BYTES];
+    struct nvtx_resource a = {0};
+    if (from != NULL)
+        memcpy(&a, from, from->size < sizeof a ? from->size : sizeof a);
+    unsigned class = (unsigned)a.identifier_type >> 16;
+    const char *kind = class < sizeof kinds / sizeof *kinds ? kinds[class] : "resource";
+    if (a.message_type == NVTX_MESSAGE_ASCII)
+        name_resource(domain, kind, a.identifier, a.message);
+    else if (a.message_type == NVTX_MESSAGE_WIDE)
+        name_resource(domain, kind, a.identifier, nvtx_narrow(a.message, buf, sizeof buf));
+    return (void *)(atomic_fetch_add(&count, 1) + 1); /* nothing is looked up by it */
+}
+static void resource_destroy(void *resource)
+{
+    (void)resource;
+}
+static void initialize(const void *reserved)
+{
+    (void)reserved;
+}
+
+/* ---- the entry point ---------------------------------------------------------------------------------- */
+
+typedef void (*fn)(void);
+typedef fn **fn_table;
+struct callbacks {
+    size_t struct_size;
+    int (*get_table)(int module, fn_table *table, unsigned *size);
+};
+enum { TABLE_CALLBACKS = 1, CORE = 1, CUDA = 2, CUDART = 4, CORE2 = 5 };
+
+#define F(f) (fn) f
+static const fn core[] = {NULL,
+                          F(mark_attr),
+                          F(mark_text),
+                          F(mark_wide),
+                          F(start_attr),
+                          F(start_text),
+                          F(start_wide),
+                          F(end_default),
+                          F(push_attr),
+                          F(push_text),
+                          F(push_wide),
+                          F(pop_default),
+                          F(name_category),
+                          F(name_category_wide),
+                          F(name_thread),
+                          F(name_thread_wide)};
+static const fn core2[] = {NULL,
+                           F(domain_mark),
+                           F(domain_start),
+                           F(domain_end),
+                           F(domain_push),
+                           F(domain_pop),
+                           F(resource_create),
+                           F(resource_destroy),
+                           F(domain_name_category),
+                           F(domain_name_category_wide),
+                           F(register_string),
+                           F(register_string_wide),
+                           F(domain_create),
+                           F(domain_create_wide),
+                           F(domain_destroy),
+                           F(initialize)};
+static const fn cuda[] = {NULL,
+                          F(name_device),
+                          F(name_device_wide),
+                          F(name_context),
+                          F(name_context_wide),
+                          F(name_stream),
+                          F(name_stream_wide),
+                          F(name_event),
+                          F(name_event_wide)};
+static const fn cudart[] = {
+    NULL,          F(name_device),    F(name_device_wide), F(name_stream), F(name_stream_wide),
+    F(name_event), F(name_event_wide)};
+
+static void fill(const struct callbacks *c, int module, const fn *ours, unsigned n)
+{
+    fn_table table = NULL;
+    unsigned size = 0;
+    if (c->get_table(module, &table, &size) == 0 || table == NULL)
+        return;
+    for (unsigned i = 1; i < n && i < size; i++) {
+        if (table[i] != NULL)
+            __atomic_store_n(table[i], ours[i], __ATOMIC_RELEASE);
+    }
+}
+#define FILL(c, module, list) fill(c, module, list, sizeof(list) / sizeof(list)[0])
+
+API int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id));
+int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id))
+{
+    const struct callbacks *c = get_export_table != NULL ? get_export_table(TABLE_CALLBACKS) : NULL;
+    if (c == NULL || c->struct_size < sizeof *c || c->get_table == NULL || rt.conf.no_nvtx)
+        return 0;
+    if (!rt_start(true))
+        return 0;
+    FILL(c, CORE, core);
+    FILL(c, CORE2, core2);
+    FILL(c, CUDA, cuda);
+    FILL(c, CUDART, cudart);
+    return 1;
+}

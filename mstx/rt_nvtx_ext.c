@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rt_nvtx_ext: the payload extension of NVTX, through which NCCL tells sizes, roots and
+ * communicators.  A layout ("schema") is registered once and written to strings.seg with its
+ * offsets worked out; an event carries the bytes as they are.  Ids a program chooses lie below
+ * 2^32; those we give out lie above.
+ */
+#include "mstx/rt_nvtx.h"
+
+#include <string.h>
+
+#define API __attribute__((visibility("default")))
+
+enum { SCHEMAS = 2048, ENTRIES_MAX = 256, NAME_BYTES_MAX = 256 };
+
+struct attr { /* 80 bytes */
+    uint64_t fields;
+    const char *name;
+    uint64_t type, flags;
+    const struct entry *entries;
+    size_t count, static_size, alignment;
+    uint64_t id;
+    const void *extension;
+};
+struct entry { /* 64 bytes */
+    uint64_t flags, type;
+    const char *name, *description;
+    uint64_t detail, offset;
+    const void *semantics, *reserved;
+};
+struct enum_attr { /* 56 bytes */
+    uint64_t fields;
+    const char *name;
+    const struct enum_entry *entries;
+    size_t count, size;
+    uint64_t id;
+    const void *extension;
+};
+struct enum_entry { /* 24 bytes */
+    const char *name;
+    uint64_t value;
+    int8_t is_flag;
+};
+static_assert(sizeof(struct attr) == 80 && sizeof(struct entry) == 64, "schema");
+static_assert(sizeof(struct enum_attr) == 56 && sizeof(struct enum_entry) == 24, "enum");
+
+/* Bits of attr.fields and of enum_attr.fields: what of the structure is set. */
+enum { HAS_NAME = 2, HAS_TYPE = 4, HAS_ENTRIES = 16, HAS_COUNT = 32, HAS_SIZE = 64, HAS_ID = 256 };
+enum { ENUM_NAME = 2, ENUM_ENTRIES = 4, ENUM_COUNT = 8, ENUM_SIZE = 16, ENUM_ID = 32 };
+enum { IS_POINTER = 2, ARRAY_SHIFT = 4, ARRAY_MASK = 7, ARRAY_FIXED = 1 };
+enum { OWN_TYPES = 1 << 24, STRING_FIRST = 75, STRING_LAST = 80 };
+
+/* What must be known of a schema when another one contains it, and to name its events. */
+static struct known {
+    _Atomic uint64_t id; /* written last */
+    uint64_t size;
+    uint32_t align, name;
+    uint32_t epoch;
+} known[SCHEMAS];
+static struct rt_lock known_lock;
+static _Atomic uint64_t ids_given;
+
+static struct known *find(uint64_t id)
+{
+    for (uint64_t i = 0; id != 0 && i < SCHEMAS; i++) {
+        struct known *k = &known[(id + i) % SCHEMAS];
+        uint64_t here = atomic_load_explicit(&k->id, memory_order_acquire);
+        if (here == id)
+            return k;
+        if (here == 0)
+            return NULL;
+    }
+    return NULL;
+}
+
+static void remember(uint64_t id, uint64_t size, uint32_t align, uint32_t name)
+{
+    rt_lock(&known_lock);
+    struct known *k = find(id);
+    for (uint64_t i = 0; k == NULL && i < SCHEMAS; i++) {
+        struct known *at = &known[(id + i) % SCHEMAS];
+        k = atomic_load(&at->id) == 0 ? at : NULL;
+    }
+    if (k != NULL) {
+        k->size = size;
+        k->align = align;
+        k->name = name;
+        k->epoch = rt.epoch;
+        atomic_store_explicit(&k->id, id, memory_order_release);
+    }
+    rt_unlock(&known_lock);
+}
+
+uint32_t nvtx_schema_name(uint64_t schema)
+{
+    const struct known *k = find(schema);
+    return k != NULL && k->epoch == rt.epoch ? k->name : 0;
+}
+
+/* ---- sizes -------------------------------------------------------------------------------- */
+
+/* Size of one element and its alignment, by NVTX's numbers of types. */
+static void measure(uint64_t type, uint64_t *size, uint32_t *align)
+{
+    static const uint8_t sizes[] = {
+        [1] = 1,  [2] = 1,  [3] = 2,  [4] = 2,  [5] = 4,   [6] = 4,  [7] = 8,  [8] = 8,
+        [9] = 8,  [10] = 8, [11] = 1, [12] = 1, [13] = 2,  [14] = 2, [15] = 4, [16] = 4,
+        [17] = 8, [18] = 8, [19] = 4, [20] = 8, [21] = 16, [22] = 8, [23] = 8, [24] = 4,
+        [25] = 1, [26] = 2, [27] = 4, [32] = 1, [42] = 2,  [43] = 4, [44] = 8, [45] = 16,
+        [50] = 2, [52] = 4, [68] = 4, [69] = 4, [70] = 8,  [73] = 4, [74] = 8, [75] = 1,
+        [76] = 1, [77] = 2, [78] = 4, [80] = 8, [100] = 8};
+    const struct known *k = type >= OWN_TYPES ? find(type) : NULL;
+    if (k != NULL) {
+        *size = k->size;
+        *align = k->align;
+        return;
+    }
+    *size = type < sizeof sizes ? sizes[type] : 0;
+    *align = *size > 0 ? (uint32_t)*size : 1;
+}
+
+/* A text that is no array of known length is a pointer in the payload. */
+static void measure_entry(const struct entry *e, uint64_t *size, uint32_t *align)
+{
+    unsigned array = (unsigned)(e->flags >> ARRAY_SHIFT) & ARRAY_MASK;
+    bool text = e->type >= STRING_FIRST && e->type <= STRING_LAST;
+    if ((e->flags & IS_POINTER) != 0 || array > ARRAY_FIXED || (text && array == 0)) {
+        *size = *align = 8;
+        return;
+    }
+    measure(e->type, size, align);
+    if (array == ARRAY_FIXED && __builtin_mul_overflow(*size, e->detail, size))
+        *size = 0;
+}
+
+/* ---- registering ----------------------------------------------------------------------------- */
+
+struct layout {
+    struct mstx_schema head;
+    struct mstx_schema_item items[ENTRIES_MAX];
+};
+
+static uint32_t name_of(const char *name)
+{
+    const struct mstx_text *e =
+        name == NULL ? NULL : rt_text_intern(name, strnlen(name, NAME_BYTES_MAX));
+    return e != NULL ? e->id : 0;
+}
+
+static uint64_t own_id(void)
+{
+    return (UINT64_C(1) << 32) + atomic_fetch_add(&ids_given, 1);
+}
+
+/* Offsets of all entries; the alignment of the whole. */
+static uint32_t lay_out(struct layout *to, const struct entry *entries, size_t n)
+{
+    uint64_t end = 0, size;
+    uint32_t align, most = 1;
+    for (size_t i = 0; i < n; i++) {
+        const struct entry *e = &entries[i];
+        measure_entry(e, &size, &align);
+        uint64_t at =
+            e->offset != 0 || i == 0 ? e->offset : (end + align - 1) & ~(uint64_t)(align - 1);
+        to->items[i] = (struct mstx_schema_item){.type = e->type,
+                                                 .offset = at,
+                                                 .array = e->detail,
+                                                 .flags = (uint32_t)e->flags,
+                                                 .name = name_of(e->name)};
+        end = at + size;
+        most = align > most ? align : most;
+    }
+    to->head.size = (end + most - 1) & ~(uint64_t)(most - 1);
+    return most;
+}
+
+static void define(enum mstx_text_kind kind, void *domain, uint64_t id, const struct layout *l)
+{
+    const struct rt_domain *d = rt_domain_of(domain);
+    if (d == NULL || !rt_is_running())
+        return;
+    rt_text_define(kind, d->number, id, l, sizeof l->head + l->head.count * sizeof l->items[0]);
+}
+
+static uint64_t schema_register(void *domain, const struct attr *a)
+{
+    struct layout l = {0};
+    if (a == NULL || (a->fields & HAS_ENTRIES) == 0 || a->entries == NULL || a->count > ENTRIES_MAX)
+        return 0;
+    uint64_t id = (a->fields & HAS_ID) != 0 && a->id != 0 ? a->id : own_id();
+    l.head.type = (a->fields & HAS_TYPE) != 0 ? (uint32_t)a->type : 1;
+    l.head.count = (a->fields & HAS_COUNT) != 0 ? (uint32_t)a->count : 0;
+    l.head.name = (a->fields & HAS_NAME) != 0 ? name_of(a->name) : 0;
+    uint32_t align = lay_out(&l, a->entries, l.head.count);
+    if ((a->fields & HAS_SIZE) != 0 && a->static_size != 0)
+        l.head.size = a->static_size;
+    remember(id, l.head.size, align, l.head.name);
+    define(MSTX_SCHEMA, domain, id, &l);
+    return id;
+}
+
+static uint64_t enum_register(void *domain, const struct enum_attr *a)
+{
+    struct layout l = {0};
+    if (a == NULL || (a->fields & ENUM_ENTRIES) == 0 || a->entries == NULL ||
+        a->count > ENTRIES_MAX)
+        return 0;
+    uint64_t id = (a->fields & ENUM_ID) != 0 && a->id != 0 ? a->id : own_id();
+    l.head.count = (a->fields & ENUM_COUNT) != 0 ? (uint32_t)a->count : 0;
+    l.head.size = (a->fields & ENUM_SIZE) != 0 && a->size != 0 ? a->size : 4;
+    l.head.name = (a->fields & ENUM_NAME) != 0 ? name_of(a->name) : 0;
+    for (uint32_t i = 0; i < l.head.count; i++)
+        l.items[i] = (struct mstx_schema_item){.type = a->entries[i].value,
+                                               .flags = a->entries[i].is_flag != 0,
+                                               .name = name_of(a->entries[i].name)};
+    remember(id, l.head.size, (uint32_t)l.head.size, l.head.name);
+    define(MSTX_ENUM, domain, id, &l);
+    return id;
+}
+
+static uint64_t scope_register(void *domain, const void *attr)
+{
+    (void)domain;
+    (void)attr;
+    return own_id();
+}
+
+/* ---- events with payloads ---------------------------------------------------------------------- */
+
+struct event {
+    struct rt_event e;
+    struct rt_payload payloads[NVTX_PAYLOADS];
+};
+
+static void take(struct event *to, const struct nvtx_payload *p, size_t n, bool named)
+{
+    size_t kept = nvtx_payloads(p, n, to->payloads);
+    to->e = (struct rt_event){.payloads = to->payloads, .npayloads = kept, .flags = MSTX_F_NVTX};
+    if (named && kept > 0)
+        to->e.name = nvtx_schema_name(to->payloads[0].schema);
+}
+
+static void mark_payload(void *domain, const struct nvtx_payload *p, size_t n)
+{
+    struct rt_domain *d = rt_domain_of(domain);
+    struct event e;
+    if (!nvtx_live(d))
+        return;
+    take(&e, p, n, true);
+    rt_mark_event(d, &e.e);
+}
+
+static int push_payload(void *domain, const struct nvtx_payload *p, size_t n)
+{
+    struct rt_domain *d = rt_domain_of(domain);
+    struct event e;
+    if (!nvtx_live(d))
+        return NVTX_NOT_TRACKED;
+    take(&e, p, n, true);
+    return rt_push(d, &e.e);
+}
+
+/* NCCL pushes with the plain call and pops with this one: it is the same stack. */
+static int pop_payload(void *domain, const struct nvtx_payload *p, size_t n)
+{
+    struct rt_domain *d = rt_domain_of(domain);
+    struct event e;
+    take(&e, p, n, false);
+    int depth = d == NULL ? -1 : rt_pop(d, &e.e);
+    return depth < 0 && !nvtx_live(d) ? NVTX_NOT_TRACKED : depth;
+}
+
+static uint64_t start_payload(void *domain, const struct nvtx_payload *p, size_t n)
+{
+    struct rt_domain *d = rt_domain_of(domain);
+    struct event e;
+    if (!nvtx_live(d))
+        return 0;
+    take(&e, p, n, true);
+    return rt_range_start_event(d, &e.e);
+}
+
+static void end_payload(void *domain, uint64_t id, const struct nvtx_payload *p, size_t n)
+{
+    struct rt_domain *d = rt_domain_of(domain);
+    struct event e;
+    take(&e, p, n, false);
+    if (d != NULL)
+        rt_range_end_event(d, id, &e.e);
+}
+
+static uint8_t domain_is_enabled(void *domain)
+{
+    return nvtx_live(rt_domain_of(domain));
+}
+
+/* ---- the entry point ------------------------------------------------------------------------------ */
+
+struct segment {
+    size_t id, count;
+    intptr_t *slots;
+};
+struct module {
+    uint16_t nvtx_version, struct_size, id, compat;
+    size_t segments;
+    struct segment *segment;
+    const void *get_export, *info;
+};
+static_assert(sizeof(struct segment) == 24 && sizeof(struct module) == 40, "extension");
+enum { MODULE_PAYLOAD = 2, SCOPE_SLOT = 12 };
+
+static void fill(struct segment *s)
+{
+    const intptr_t ours[] = {(intptr_t)schema_register, (intptr_t)enum_register,
+                             (intptr_t)mark_payload,    (intptr_t)push_payload,
+                             (intptr_t)pop_payload,     (intptr_t)start_payload,
+                             (intptr_t)end_payload,     (intptr_t)domain_is_enabled};
+    for (size_t i = 0; i < sizeof ours / sizeof *ours && i < s->count; i++)
+        __atomic_store_n(&s->slots[i], ours[i], __ATOMIC_RELEASE);
+    if (s->count > SCOPE_SLOT)
+        __atomic_store_n(&s->slots[SCOPE_SLOT], (intptr_t)scope_register, __ATOMIC_RELEASE);
+}
+
+/* Other modules are let through unfilled, which switches them off in the program. */
+API int InitializeInjectionNvtxExtension(struct module *m);
+int InitializeInjectionNvtxExtension(struct module *m)
+{
+    if (m == NULL || m->struct_size < sizeof *m || rt.conf.no_nvtx || !rt_start(true))
+        return 0;
+    for (size_t i = 0; m->id == MODULE_PAYLOAD && i < m->segments; i++) {
+        if (m->segment[i].id == 0 && m->segment[i].slots != NULL)
+            fill(&m->segment[i]);
+    }
+    return 1;
+}

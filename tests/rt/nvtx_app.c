@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * nvtx_app: a program that holds NVTX, or rather what the injection library sees of one: its
+ * tables, written from the description of the protocol.  Exit status 0 when every depth and
+ * handle that came back is right.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+typedef void (*fn)(void);
+typedef fn **table;
+
+static fn core[16], core2[16], cudart[7];
+static fn *core_slots[17], *core2_slots[17], *cudart_slots[8];
+
+static int get_table(int module, table *out, unsigned *size)
+{
+    table list[] = {NULL, core_slots, NULL, NULL, cudart_slots, core2_slots};
+    const unsigned sizes[] = {0, 16, 0, 0, 7, 16};
+    if (module < 1 || module > 5 || list[module] == NULL)
+        return 0;
+    *out = list[module];
+    *size = sizes[module];
+    return 1;
+}
+static const struct {
+    size_t struct_size;
+    int (*get)(int, table *, unsigned *);
+} callbacks = {16, get_table};
+
+static const void *get_export(uint32_t id)
+{
+    return id == 1 ? &callbacks : NULL;
+}
+
+struct attr {
+    uint16_t version, size;
+    uint32_t category;
+    int32_t color_type;
+    uint32_t color;
+    int32_t payload_type, count;
+    union {
+        uint64_t u;
+        double d;
+        const void *p;
+    } payload;
+    int32_t message_type;
+    const void *message;
+};
+struct payload {
+    uint64_t schema;
+    size_t size;
+    const void *data;
+};
+struct entry {
+    uint64_t flags, type;
+    const char *name, *description;
+    uint64_t detail, offset;
+    const void *semantics, *reserved;
+};
+struct schema {
+    uint64_t fields;
+    const char *name;
+    uint64_t type, flags;
+    const struct entry *entries;
+    size_t count, size, align;
+    uint64_t id;
+    const void *extension;
+};
+
+static int failures;
+#define EXPECT(cond)                                                                               \
+    do {                                                                                           \
+        if (!(cond)) {                                                                             \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond);                             \
+            failures++;                                                                            \
+        }                                                                                          \
+    } while (0)
+#define CALL(type, f, ...) ((type)(f))(__VA_ARGS__)
+
+static void (*mark_ex)(const struct attr *);
+static int (*push_a)(const char *), (*pop)(void);
+static int (*dpush)(void *, const struct attr *), (*dpop)(void *);
+static void *(*dcreate)(const char *), *(*dregister)(void *, const char *);
+
+static void attach(void *lib)
+{
+    int (*init)(const void *(*)(uint32_t)) =
+        (int (*)(const void *(*)(uint32_t)))dlsym(lib, "InitializeInjectionNvtx2");
+    for (int i = 1; i < 16; i++) {
+        core_slots[i] = &core[i];
+        core2_slots[i] = &core2[i];
+    }
+    for (int i = 1; i < 7; i++)
+        cudart_slots[i] = &cudart[i];
+    if (init == NULL || init(get_export) != 1)
+        exit(3);
+    mark_ex = (void (*)(const struct attr *))core[1];
+    push_a = (int (*)(const char *))core[9];
+    pop = (int (*)(void))core[11];
+    dpush = (int (*)(void *, const struct attr *))core2[4];
+    dpop = (int (*)(void *))core2[5];
+    dcreate = (void *(*)(const char *))core2[12];
+    dregister = (void *(*)(void *, const char *))core2[10];
+}
+
+static void attributes(void)
+{
+    struct attr a = {.version = 3, .size = 48, .category = 7, .color_type = 1, .color = 0xff00aa55};
+    a.payload_type = 3;
+    a.payload.d = 2.5;
+    a.message_type = 1;
+    a.message = "full";
+    mark_ex(&a);
+    a.size = 40; /* an older, shorter structure: no message in it */
+    a.message = (const void *)1;
+    mark_ex(&a);
+    a.size = 48;
+    a.message_type = 2;
+    a.message = L"wide \x20ac";
+    mark_ex(&a);
+    mark_ex(NULL);
+    CALL(void (*)(uint32_t, const char *), core[12], 7, "seven");
+    CALL(void (*)(void *, const char *), cudart[3], (void *)0x51, "compute");
+}
+
+static void strings_of_domains(void)
+{
+    void *one = dcreate("one"), *two = dcreate("two");
+    EXPECT(one != NULL && two != NULL && one != two && dcreate("one") == one);
+    void *s = dregister(one, "registered");
+    EXPECT(s != NULL);
+    struct attr a = {.version = 3, .size = 48, .message_type = 3, .message = s};
+    EXPECT(dpush(two, &a) == 0); /* a string of another domain */
+    EXPECT(dpop(two) == 0);
+    EXPECT(dpop(two) < 0); /* empty */
+    EXPECT(dpop(one) < 0);
+}
+
+static void *pop_there(void *arg)
+{
+    *(int *)arg = pop();
+    return NULL;
+}
+
+static void stacks(void)
+{
+    pthread_t t;
+    int there = 0;
+    void *d = dcreate("other");
+    struct attr a = {.version = 3, .size = 48, .message_type = 1, .message = "in other"};
+    EXPECT(push_a("outer") == 0);
+    EXPECT(push_a("inner") == 1);
+    EXPECT(dpush(d, &a) == 0); /* a stack for each domain */
+    pthread_create(&t, NULL, pop_there, &there);
+    pthread_join(t, NULL);
+    EXPECT(there < 0); /* and for each thread */
+    EXPECT(pop() == 1);
+    EXPECT(dpop(d) == 0);
+    EXPECT(pop() == 0);
+    uint64_t id = CALL(uint64_t(*)(const char *), core[5], "start/end");
+    EXPECT(id != 0);
+    CALL(void (*)(uint64_t), core[7], id);
+}
+
+/* As NCCL does it: a schema under an id of its own, a push with the payload, and for some calls a
+ * plain push that is popped by the extension. */
+static void nccl(void *lib)
+{
+    intptr_t slots[64] = {0};
+    struct {
+        size_t id, count;
+        intptr_t *slots;
+    } segment = {0, 63, slots};
+    struct {
+        uint16_t version, size, id, compat;
+        size_t segments;
+        void *segment;
+        const void *get, *info;
+    } module = {3, 40, 2, 0x0103, 1, &segment, NULL, NULL};
+    int (*init)(void *) = (int (*)(void *))dlsym(lib, "InitializeInjectionNvtxExtension");
+    EXPECT(init != NULL && init(&module) == 1);
+    const struct entry entries[] = {{.type = 18, .name = "NCCL communicator ID"},
+                                    {.type = 22, .name = "Message size [bytes]"},
+                                    {.type = 5, .name = "Reduction operation"}};
+    const struct schema s = {.fields = 2 | 4 | 16 | 32 | 256,
+                             .name = "AllReduce",
+                             .type = 1,
+                             .entries = entries,
+                             .count = 3,
+                             .id = (1 << 24) + 5};
+    void *d = dcreate("NCCL");
+    EXPECT(CALL(uint64_t(*)(void *, const struct schema *), slots[0], d, &s) == s.id);
+    struct {
+        uint64_t comm;
+        size_t bytes;
+        int op;
+    } data = {0xABCDEF, 4096, 2};
+    const struct payload p = {s.id, sizeof data, &data};
+    struct attr a = {.version = 3, .size = 48, .message_type = 3};
+    a.message = dregister(d, "ncclAllReduce");
+    a.payload_type = (int32_t)0xDFBD0009;
+    a.count = 1;
+    a.payload.p = &p;
+    EXPECT(dpush(d, &a) == 0);
+    EXPECT(dpop(d) == 0);
+    a.payload_type = 0;
+    EXPECT(dpush(d, &a) == 0);
+    EXPECT(CALL(int (*)(void *, const struct payload *, size_t), slots[4], d, &p, 1) == 0);
+    EXPECT(dpop(d) < 0); /* no level was leaked */
+    EXPECT(CALL(uint8_t(*)(void *), slots[7], d) == 1);
+    module.id = 99; /* an unknown module is let through and nothing filled */
+    memset(slots, 0, sizeof slots);
+    EXPECT(init(&module) == 1 && slots[0] == 0);
+}
+
+int main(void)
+{
+    void *lib = dlopen(getenv("NVTX_INJECTION64_PATH"), RTLD_LAZY);
+    if (lib == NULL) {
+        fprintf(stderr, "%s\n", dlerror());
+        return 1;
+    }
+    attach(lib);
+    attributes();
+    strings_of_domains();
+    stacks();
+    nccl(lib);
+    return failures != 0;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * run: how the tests of the recorder run a program under it: a scratch directory, a clean
+ * environment that names the library of this build, and a wait.
+ */
+#ifndef TESTS_RT_RUN_H
+#define TESTS_RT_RUN_H
+
+#include "tests/capture_read.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static char rt_dir[64], rt_out[96];
+
+/* Where the build lies: the test is build/tests/test_rt. */
+static inline const char *rt_built(const char *name)
+{
+    static char buf[4][1200];
+    static int at;
+    char exe[1024];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    ck_assert_int_gt(n, 0);
+    exe[n] = '\0';
+    *strrchr(exe, '/') = '\0';
+    *strrchr(exe, '/') = '\0';
+    char *to = buf[at++ % 4];
+    snprintf(to, sizeof buf[0], "%s/%s", exe, name);
+    return to;
+}
+
+/* Sanitizers must be first in a process; a preloaded library cannot be. */
+static inline void rt_clean_env(void)
+{
+    static const char *const names[] = {"MSTX_OUT",   "MSTX_FLIGHT", "MSTX_POLICY", "RANK",
+                                        "WORLD_SIZE", "LOCAL_RANK",  "LD_PRELOAD"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        unsetenv(names[i]);
+    setenv("MSTX_INJECTION_PATH", rt_built("libmstx.so"), 1);
+    setenv("MSTX_OUT", rt_out, 1);
+    setenv("MSTX_QUIET", "2", 1);
+}
+
+static inline void rt_setup(void)
+{
+    scratch_dir(rt_dir);
+    snprintf(rt_out, sizeof rt_out, "%s/run", rt_dir);
+    rt_clean_env();
+}
+static inline void rt_done(void)
+{
+    scratch_remove(rt_dir);
+}
+
+static inline pid_t rt_spawn(const char *app, const char *a, const char *b, const char *c)
+{
+    char path[1200];
+    snprintf(path, sizeof path, "%s", rt_built(app));
+    pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        execl(path, app, a, b, c, (char *)NULL);
+        _exit(127);
+    }
+    return pid;
+}
+
+static inline int rt_wait(pid_t pid)
+{
+    int status;
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+#endif
