@@ -95,6 +95,7 @@ $(B)/tests/test_%: $(B)/tests/test_%.o $(LIBS)
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CHECK_LIBS) $(DEP_LIBS) $(TEST_LIBS_$*)
 TEST_LIBS_crc := -lz
+$(B)/tests/test_out: $(B)/tests/gen/big_dump.o
 
 $(B)/tests/bench_%: $(B)/tests/bench_%.o $(B)/tests/gen/big_dump.o $(LIBS)
 	$(say) LD $@

@@ -58,7 +58,7 @@ static const struct ms_opt opts[] = {
     {"diff_analyze", "da", MS_OPT_FLAG, offsetof(struct args, diff),
      .help = "name the first op that differs, over all ranks; json instead of a table"},
     {"is_print_compare_log", "tensor_log", MS_OPT_FLAG, offsetof(struct args, tensor_log),
-     .help = "print a line for each row"},
+     .help = "accepted for scripts; -v says what could not be read"},
     {"fuzzy", "f", MS_OPT_FLAG, offsetof(struct args, fuzzy), .hidden = true,
      .help = "-fm in the spelling of msprobe 1"},
     {"stack_mode", "s", MS_OPT_FLAG, offsetof(struct args, stack_mode), .hidden = true,
