@@ -112,6 +112,7 @@ struct cmp {
     MS_VEC(struct cmp__pair) pairs;
     MS_VEC(struct cmp__group) groups;   /* one more than there are */
     MS_VEC(struct cmp_figures) figures; /* by pair; tensor mode */
+    MS_VEC(double) noise; /* by golden row: how far a second run is from it; NaN: not known */
     MS_VEC(struct ms_str) problems;
     struct ms_arena *arena;
     uint64_t bytes_read;
@@ -128,6 +129,8 @@ enum ms_rc cmp__align(struct cmp *c, struct ms_err *err);
 enum ms_rc cmp__layer_pairs(struct cmp *c, struct cmp__pairs *out, struct ms_err *err);
 /* List names of a -dm file that neither dump has. */
 enum ms_rc cmp__check_names(struct cmp *c, struct ms_err *err);
+/* Fill c->noise from the second run. */
+enum ms_rc cmp__take_noise(struct cmp *c, struct ms_pool *pool, struct ms_err *err);
 /* A line for cmp_problems. */
 enum ms_rc cmp__problem(struct cmp *c, struct ms_err *err, const char *fmt, ...) MS_PRINTF(3, 4);
 

@@ -37,6 +37,7 @@ struct cmp_conf {
     bool summarise; /* compare tensor dumps by their statistics */
     struct cmp_mapping api, cell, layer;
     const char *data_mapping;
+    const char *noise_floor; /* dump.json of a second run of the golden side, or NULL */
 };
 
 enum cmp_level { CMP_PASS, CMP_WARNING, CMP_ERROR, CMP_UNMATCHED, CMP_LEVELS };
