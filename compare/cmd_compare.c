@@ -10,9 +10,11 @@
 #include "compare/ranks.h"
 #include "compare/report.h"
 #include "probe/base/clock.h"
+#include "probe/base/human.h"
 #include "probe/base/opt.h"
 
 #include <time.h>
+#include <unistd.h>
 
 extern const struct ms_cmd compare_cmd_compare;
 
@@ -88,9 +90,16 @@ static const struct ms_opt opts[] = {
      .help = "exit with 1 when a row is not well"},
     {0}};
 
+/* A line that is written over, on a terminal and for what takes longer than a second. */
+struct bar {
+    int64_t start_ns, shown_ns;
+    const char *what;
+};
+
 struct job {
     struct args args;
     struct cmp_conf conf;
+    struct bar bar;
     struct cmp_old_input input;
     struct cmp_ranks ranks;
     struct probe_places noise;
@@ -105,6 +114,31 @@ static void take_mapping(struct cmp_mapping *m, const char *arg)
     m->file = arg != NULL && arg[0] != 0 ? arg : NULL;
 }
 
+static void show_bar(void *ctx, const char *what, double share)
+{
+    enum { WIDTH = 30, SECOND = 1000000000 };
+    static const char marks[] = "##############################";
+    struct bar *b = ctx;
+    int64_t now = ms_clock_ns();
+    char left[MS_HUMAN_MAX];
+    if (b->what != what) {
+        b->what = what;
+        b->start_ns = now;
+    }
+    bool end = share >= 1;
+    if (now - b->start_ns < SECOND || (now - b->shown_ns < SECOND / 10 && !end) || share <= 0)
+        return;
+    b->shown_ns = now;
+    double rest = (double)(now - b->start_ns) * (1 - share) / share;
+    int done = (int)(share * WIDTH);
+    if (end)
+        fputs("\r\033[K", stderr);
+    else
+        fprintf(stderr, "\r%s [%.*s%*s] %3.0f%%, %s left\033[K", what, done, marks, WIDTH - done,
+                "", share * 100, ms_human_time(left, (int64_t)rest));
+    fflush(stderr);
+}
+
 static void configure(struct job *j)
 {
     const struct args *a = &j->args;
@@ -112,6 +146,10 @@ static void configure(struct job *j)
                                 .fuzzy = a->fuzzy,
                                 .ext = a->ext,
                                 .data_mapping = a->data};
+    if (isatty(STDERR_FILENO)) {
+        j->conf.progress = show_bar;
+        j->conf.progress_ctx = &j->bar;
+    }
     take_mapping(&j->conf.api, a->api);
     take_mapping(&j->conf.cell, a->cell);
     take_mapping(&j->conf.layer, a->layer);

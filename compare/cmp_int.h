@@ -124,6 +124,12 @@ static inline bool cmp__strict(const struct cmp *c)
     return c->conf.compat != CMP_CUR;
 }
 
+static inline void cmp__progress(const struct cmp *c, const char *what, double share)
+{
+    if (c->conf.progress != NULL)
+        c->conf.progress(c->conf.progress_ctx, what, share);
+}
+
 enum ms_rc cmp__align(struct cmp *c, struct ms_err *err);
 /* Expand a layer mapping into pairs of row names. */
 enum ms_rc cmp__layer_pairs(struct cmp *c, struct cmp__pairs *out, struct ms_err *err);
