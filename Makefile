@@ -117,7 +117,7 @@ $(B)/tests/test_%: $(B)/tests/test_%.o $(LIBS)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(CHECK_LIBS) $(DEP_LIBS) \
 	  $(TEST_LIBS_$*)
 TEST_LIBS_crc := -lz
-$(B)/tests/test_dump: $(B)/tests/gen/big_dump.o
+$(B)/tests/test_dump $(B)/tests/test_out: $(B)/tests/gen/big_dump.o
 
 # Programs and libraries that the tests of the recorder run; built from one file each, so that
 # they hold nothing but what the test is about.

@@ -10,9 +10,11 @@
 #include "compare/ranks.h"
 #include "compare/report.h"
 #include "probe/base/clock.h"
+#include "probe/base/human.h"
 #include "probe/base/opt.h"
 
 #include <time.h>
+#include <unistd.h>
 
 extern const struct ms_cmd compare_cmd_compare;
 
@@ -22,7 +24,7 @@ enum { MODE_AUTO, MODE_OFFLINE_DATA, MODE_TORCHAIR, MODE_OFFLINE_MODEL, MODE_ATB
 struct args {
     const char *target, *golden, *output;
     const char *cell, *api, *layer, *data;
-    const char *input;
+    const char *input, *noise;
     int mode, compat, format;
     bool fuzzy, xlsx, ext, exit_code, tensor_log, diff, stack_mode, compare_only;
     bool consistent;
@@ -58,7 +60,7 @@ static const struct ms_opt opts[] = {
     {"diff_analyze", "da", MS_OPT_FLAG, offsetof(struct args, diff),
      .help = "name the first op that differs, over all ranks; json instead of a table"},
     {"is_print_compare_log", "tensor_log", MS_OPT_FLAG, offsetof(struct args, tensor_log),
-     .help = "print a line for each row"},
+     .help = "accepted for scripts; -v says what could not be read"},
     {"fuzzy", "f", MS_OPT_FLAG, offsetof(struct args, fuzzy), .hidden = true,
      .help = "-fm in the spelling of msprobe 1"},
     {"stack_mode", "s", MS_OPT_FLAG, offsetof(struct args, stack_mode), .hidden = true,
@@ -80,17 +82,27 @@ static const struct ms_opt opts[] = {
      .help = "whose tables: msprobe 26 repaired, msprobe 1, msprobe 26 with its defects"},
     {"ext", NULL, MS_OPT_FLAG, offsetof(struct args, ext),
      .help = "add columns: relative L2 error, SQNR, ULP, pattern and more"},
+    {"noise_floor", NULL, MS_OPT_PATH, offsetof(struct args, noise), "PATH",
+     .help = "a second run of the golden side; with --ext the measure of what is expected"},
     {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "WHICH", .choices = formats,
      .dflt = "text", .help = "what the summary on standard output looks like"},
     {"exit_code", NULL, MS_OPT_FLAG, offsetof(struct args, exit_code),
      .help = "exit with 1 when a row is not well"},
     {0}};
 
+/* A line that is written over, on a terminal and for what takes longer than a second. */
+struct bar {
+    int64_t start_ns, shown_ns;
+    const char *what;
+};
+
 struct job {
     struct args args;
     struct cmp_conf conf;
+    struct bar bar;
     struct cmp_old_input input;
     struct cmp_ranks ranks;
+    struct probe_places noise;
     struct ms_pool *pool;
     struct cmp_report report;
     char stamp[16];
@@ -102,6 +114,31 @@ static void take_mapping(struct cmp_mapping *m, const char *arg)
     m->file = arg != NULL && arg[0] != 0 ? arg : NULL;
 }
 
+static void show_bar(void *ctx, const char *what, double share)
+{
+    enum { WIDTH = 30, SECOND = 1000000000 };
+    static const char marks[] = "##############################";
+    struct bar *b = ctx;
+    int64_t now = ms_clock_ns();
+    char left[MS_HUMAN_MAX];
+    if (b->what != what) {
+        b->what = what;
+        b->start_ns = now;
+    }
+    bool end = share >= 1;
+    if (now - b->start_ns < SECOND || (now - b->shown_ns < SECOND / 10 && !end) || share <= 0)
+        return;
+    b->shown_ns = now;
+    double rest = (double)(now - b->start_ns) * (1 - share) / share;
+    int done = (int)(share * WIDTH);
+    if (end)
+        fputs("\r\033[K", stderr);
+    else
+        fprintf(stderr, "\r%s [%.*s%*s] %3.0f%%, %s left\033[K", what, done, marks, WIDTH - done,
+                "", share * 100, ms_human_time(left, (int64_t)rest));
+    fflush(stderr);
+}
+
 static void configure(struct job *j)
 {
     const struct args *a = &j->args;
@@ -109,6 +146,10 @@ static void configure(struct job *j)
                                 .fuzzy = a->fuzzy,
                                 .ext = a->ext,
                                 .data_mapping = a->data};
+    if (isatty(STDERR_FILENO)) {
+        j->conf.progress = show_bar;
+        j->conf.progress_ctx = &j->bar;
+    }
     take_mapping(&j->conf.api, a->api);
     take_mapping(&j->conf.cell, a->cell);
     take_mapping(&j->conf.layer, a->layer);
@@ -167,12 +208,30 @@ static enum ms_rc write_files(struct job *j, const struct cmp *c, const struct c
     return rc;
 }
 
+/* The second run's dump of the couple's rank. */
+static enum ms_rc choose_noise(struct job *j, const struct cmp_couple *couple, struct ms_err *err)
+{
+    j->conf.noise_floor = NULL;
+    for (size_t i = 0; i < j->noise.list.n; i++) {
+        const struct probe_place *p = &j->noise.list.p[i];
+        bool same = p->rank == couple->b->rank && strcmp(p->part, couple->b->part) == 0 &&
+                    (p->step == couple->b->step || p->step < 0 || couple->b->step < 0);
+        if (same || j->noise.list.n == 1)
+            j->conf.noise_floor = p->json;
+    }
+    if (j->args.noise == NULL || j->conf.noise_floor != NULL)
+        return MS_OK;
+    return ms_fail(err, MS_E_NOTFOUND, "%s has no dump to go with %s", j->args.noise,
+                   couple->b->json);
+}
+
 static enum ms_rc compare_one(struct job *j, const struct cmp_couple *couple, struct ms_err *err)
 {
     struct cmp *c;
     struct cmp_result *r = cmp_report_add(&j->report, couple);
     if (r == NULL)
         return ms_fail(err, MS_E_NOMEM, "out of memory");
+    MS_TRY(choose_noise(j, couple, err));
     MS_TRY(cmp_open(&c, &j->conf, couple->t->json, couple->b->json, j->pool, err));
     enum ms_rc rc = cmp_measure(c, j->pool, err);
     if (rc == MS_OK)
@@ -304,6 +363,8 @@ static enum ms_rc check_args(const struct args *a, struct ms_err *err)
     if (a->consistent || a->backend != NULL)
         return ms_fail(err, MS_E_UNSUPPORTED,
                        "--consistent_check is not supported here; use the official tool");
+    if (a->noise != NULL && !a->ext)
+        return ms_fail(err, MS_E_ARG, "--noise-floor fills columns of --ext; add it");
     if (a->data != NULL && (a->layer != NULL || a->cell != NULL || a->api != NULL))
         return ms_fail(err, MS_E_ARG,
                        "-dm names the rows themselves; leave out -am, -cm and -lm beside it");
@@ -335,6 +396,8 @@ static enum ms_rc run_job(struct job *j, struct ms_err *err)
     MS_TRY(ms_pool_new(&j->pool, (unsigned)ms_globals.threads, err));
     MS_TRY(
         cmp_ranks_pair(&j->ranks, j->args.target, j->args.golden, j->conf.compat != CMP_CUR, err));
+    if (j->args.noise != NULL)
+        MS_TRY(probe_find(&j->noise, j->args.noise, err));
     for (size_t i = 0; i < j->ranks.notes.n; i++)
         fprintf(stderr, "msprobe compare: %s\n", j->ranks.notes.p[i]);
     bool files = ms_path_kind(j->args.target) == MS_KIND_FILE;
@@ -365,6 +428,8 @@ static int run(int argc, char **argv)
     }
     cmp_report_free(&j.report);
     cmp_ranks_free(&j.ranks);
+    if (j.noise.arena != NULL)
+        probe_places_free(&j.noise);
     cmp_old_input_free(&j.input);
     ms_pool_free(j.pool);
     return code;

@@ -112,6 +112,7 @@ struct cmp {
     MS_VEC(struct cmp__pair) pairs;
     MS_VEC(struct cmp__group) groups;   /* one more than there are */
     MS_VEC(struct cmp_figures) figures; /* by pair; tensor mode */
+    MS_VEC(double) noise; /* by golden row: how far a second run is from it; NaN: not known */
     MS_VEC(struct ms_str) problems;
     struct ms_arena *arena;
     uint64_t bytes_read;
@@ -123,11 +124,19 @@ static inline bool cmp__strict(const struct cmp *c)
     return c->conf.compat != CMP_CUR;
 }
 
+static inline void cmp__progress(const struct cmp *c, const char *what, double share)
+{
+    if (c->conf.progress != NULL)
+        c->conf.progress(c->conf.progress_ctx, what, share);
+}
+
 enum ms_rc cmp__align(struct cmp *c, struct ms_err *err);
 /* Expand a layer mapping into pairs of row names. */
 enum ms_rc cmp__layer_pairs(struct cmp *c, struct cmp__pairs *out, struct ms_err *err);
 /* List names of a -dm file that neither dump has. */
 enum ms_rc cmp__check_names(struct cmp *c, struct ms_err *err);
+/* Fill c->noise from the second run. */
+enum ms_rc cmp__take_noise(struct cmp *c, struct ms_pool *pool, struct ms_err *err);
 /* A line for cmp_problems. */
 enum ms_rc cmp__problem(struct cmp *c, struct ms_err *err, const char *fmt, ...) MS_PRINTF(3, 4);
 

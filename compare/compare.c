@@ -104,7 +104,11 @@ static enum ms_rc fill(struct cmp *c, const char *target, const char *golden, st
     cmp__side_columns(&c->b);
     enum ms_rc rc = cmp__align(c, err);
     ms_span_end(&span);
-    return rc == MS_OK && c->conf.data_mapping != NULL ? cmp__check_names(c, err) : rc;
+    if (rc == MS_OK && c->conf.data_mapping != NULL)
+        rc = cmp__check_names(c, err);
+    if (rc == MS_OK && c->conf.noise_floor != NULL)
+        rc = cmp__take_noise(c, pool, err);
+    return rc;
 }
 
 enum ms_rc cmp_open(struct cmp **out, const struct cmp_conf *conf, const char *target,
@@ -136,6 +140,7 @@ void cmp_close(struct cmp *c)
     ms_vec_free(&c->pairs);
     ms_vec_free(&c->groups);
     ms_vec_free(&c->figures);
+    ms_vec_free(&c->noise);
     ms_vec_free(&c->problems);
     ms_arena_free(c->arena);
     ms_free(c->t_dir);

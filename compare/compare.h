@@ -30,13 +30,19 @@ struct cmp_mapping {
     const char *file;
 };
 
+/* Called now and then by whoever does the work: `share` of it, 0 to 1, is done. */
+typedef void (*cmp_progress_fn)(void *ctx, const char *what, double share);
+
 struct cmp_conf {
     enum cmp_compat compat;
+    cmp_progress_fn progress; /* may be NULL */
+    void *progress_ctx;
     bool fuzzy;
     bool ext;       /* measure what the extended columns need */
     bool summarise; /* compare tensor dumps by their statistics */
     struct cmp_mapping api, cell, layer;
     const char *data_mapping;
+    const char *noise_floor; /* dump.json of a second run of the golden side, or NULL */
 };
 
 enum cmp_level { CMP_PASS, CMP_WARNING, CMP_ERROR, CMP_UNMATCHED, CMP_LEVELS };

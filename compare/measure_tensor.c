@@ -20,6 +20,8 @@
 #define CHUNK    ((uint64_t)4 << 20) /* elements: a multiple of CMP_METRIC_BLOCK */
 #define FILE_MAX ((size_t)10 << 30)  /* what the official tool reads */
 enum { BATCH = 4096, PATH_BYTES = 4096 };
+/* A batch of large tensors is shorter, so that there is some progress to show. */
+#define BATCH_ELEMENTS (CHUNK * 64)
 
 /* A stretch of one pair, and what was found in it. */
 struct chunk {
@@ -33,6 +35,7 @@ struct chunk {
 struct batch {
     struct cmp *c;
     MS_VEC(struct chunk) chunks;
+    uint64_t elements; /* about */
 };
 
 /* ---- what to read ----------------------------------------------------------- */
@@ -322,6 +325,7 @@ static enum ms_rc run_batch(struct batch *batch, struct ms_pool *pool, struct ms
     MS_TRY(ms_pool_run(pool, batch->chunks.n, measure_chunk, batch, err));
     conclude_batch(batch);
     batch->chunks.n = 0;
+    batch->elements = 0;
     return MS_OK;
 }
 
@@ -345,10 +349,15 @@ static enum ms_rc run_all(struct batch *batch, struct ms_pool *pool, struct ms_e
             continue;
         }
         MS_TRY(add_chunks(batch, i, n, err));
-        if (batch->chunks.n >= BATCH)
-            MS_TRY(run_batch(batch, pool, err));
+        batch->elements += elements_of(&c->t, c->pairs.p[i].t);
+        if (batch->chunks.n < BATCH && batch->elements < BATCH_ELEMENTS)
+            continue;
+        MS_TRY(run_batch(batch, pool, err));
+        cmp__progress(c, "measuring", (double)i / (double)c->pairs.n);
     }
-    return run_batch(batch, pool, err);
+    enum ms_rc rc = run_batch(batch, pool, err);
+    cmp__progress(c, "measuring", 1);
+    return rc;
 }
 
 enum ms_rc cmp__measure_tensors(struct cmp *c, struct ms_pool *pool, struct ms_err *err)

@@ -34,8 +34,12 @@ static double unit_roundoff(enum ms_dtype t)
     }
 }
 
-static double expected_of(const struct cmp_row *row)
+/* What a second run was measured to differ by, else what rounding gives. */
+static double expected_of(const struct cmp *c, const struct cmp_row *row)
 {
+    double noise = c->noise.n != 0 ? c->noise.p[c->pairs.p[row->pair].b] : NAN;
+    if (noise > 0)
+        return noise;
     double u = 0.425 * unit_roundoff(row->t.type), w = 0.425 * unit_roundoff(row->b.type);
     return sqrt(u * u + w * w);
 }
@@ -143,7 +147,7 @@ struct cmp_pattern cmp__pattern(const struct cmp *c, const struct cmp_row *row)
     if (measured && row->fig.state != CMP_STATE_OK)
         return p;
     p.ext = measured ? row->fig.ext : ext_of_stats(row);
-    p.expected = expected_of(row);
+    p.expected = expected_of(c, row);
     double size = measured ? p.ext.rel_l2 : p.ext.rel_l2_bound;
     if (isnan(size))
         return p;

@@ -9,8 +9,9 @@
 
 struct cmp_pattern {
     struct cmp_ext ext;
-    double expected; /* relL2 that one rounding on each side gives; NaN where it is not known */
-    double z;        /* relL2, or its lower bound, in units of the expected one */
+    double
+        expected; /* relL2 of a second run, or that one rounding on each side gives; NaN: unknown */
+    double z;     /* relL2, or its lower bound, in units of the expected one */
     const char
         *name; /* "identical", "rounding", "scaled", "sign flip", "shifted", "outliers", ... */
 };

@@ -4,6 +4,7 @@
  *
  *     dir/t/dump.json [stack.json dump_tensor_data/]     the target
  *     dir/b/dump.json                                    the golden side
+ *     dir/n/dump.json                                    a second run of it
  */
 #ifndef TESTS_CMP_FIXTURE_H
 #define TESTS_CMP_FIXTURE_H
@@ -29,10 +30,10 @@ static inline void fixture_init(struct fixture *f)
     scratch_dir(f->dir);
     snprintf(f->t, sizeof f->t, "%s/t/dump.json", f->dir);
     snprintf(f->b, sizeof f->b, "%s/b/dump.json", f->dir);
-    for (int i = 0; i < 2; i++) {
-        snprintf(path, sizeof path, "%s/%c", f->dir, "tb"[i]);
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%c", f->dir, "tbn"[i]);
         ck_assert_int_eq(mkdir(path, 0755), 0);
-        snprintf(path, sizeof path, "%s/%c/dump_tensor_data", f->dir, "tb"[i]);
+        snprintf(path, sizeof path, "%s/%c/dump_tensor_data", f->dir, "tbn"[i]);
         ck_assert_int_eq(mkdir(path, 0755), 0);
     }
 }

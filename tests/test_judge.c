@@ -4,6 +4,8 @@
  */
 #include "tests/cmp_fixture.h"
 
+#include "compare/pattern.h"
+
 /* An op with one input and one output, whose norms on both sides are given. */
 static void open_norms(struct fixture *f, const char *op, const char *in_t, const char *in_b,
                        const char *out_t, const char *out_b)
@@ -207,19 +209,19 @@ START_TEST(a_dump_against_itself_passes_in_every_row)
         "NaN", "-Infinity", "null",
         "1e+20") ",null," SCALAR("int", "3") "," SCALAR("bool",
                                                         "true") "], \"input_kwargs\": "
-                                                                "{\"k\": " SCALAR("str",
-                                                                                  "\"v\"") "}, "
-                                                                                           "\"outpu"
-                                                                                           "t\": "
-                                                                                           "[" TENSOR(
-                                                                                               "1."
-                                                                                               "0",
-                                                                                               "0."
-                                                                                               "0",
-                                                                                               "0."
-                                                                                               "0",
-                                                                                               "0."
-                                                                                               "0") "]}";
+                                                                "{\"k\": " SCALAR(
+                                                                    "str",
+                                                                    "\"v\"") "}, "
+                                                                             "\"outpu"
+                                                                             "t\": "
+                                                                             "[" TENSOR("1."
+                                                                                        "0",
+                                                                                        "0."
+                                                                                        "0",
+                                                                                        "0."
+                                                                                        "0",
+                                                                                        "0."
+                                                                                        "0") "]}";
     for (int compat = CMP_CUR; compat <= CMP_STRICT; compat++) {
         f.conf.compat = (enum cmp_compat)compat;
         fixture_pair(&f, data, data);
@@ -236,8 +238,60 @@ START_TEST(a_dump_against_itself_passes_in_every_row)
 }
 END_TEST
 
-TEST_MAIN("judge", norms_of_outputs_are_held_against_those_of_inputs,
-          attributes_that_differ_are_errors,
+START_TEST(a_second_run_is_the_measure_where_it_differs)
+{
+    struct fixture f;
+    char second[96];
+    fixture_init(&f);
+    fixture_pair(&f,
+                 "\"Torch.a.0.forward\": {\"output\": [" TENSOR("1.0", "0.0", "0.0", "1.2") "]}",
+                 "\"Torch.a.0.forward\": {\"output\": [" TENSOR("1.0", "0.0", "0.0", "1.0") "]}");
+    fixture_open(&f);
+    struct cmp_pattern p = cmp__pattern(f.c, fixture_row(&f, "Torch.a.0.forward.output.0"));
+    ck_assert_double_eq_tol(p.ext.rel_l2_bound, 0.2, 1e-12);
+    ck_assert(p.z > 1e6);
+    fixture_dump(&f, 'n', "statistics", "pytorch",
+                 "\"Torch.a.0.forward\": {\"output\": [" TENSOR("1.0", "0.0", "0.0", "1.1") "]}");
+    snprintf(second, sizeof second, "%s/n/dump.json", f.dir);
+    f.conf.noise_floor = second;
+    fixture_open(&f);
+    p = cmp__pattern(f.c, fixture_row(&f, "Torch.a.0.forward.output.0"));
+    ck_assert_double_eq_tol(p.expected, 0.1, 1e-12);
+    ck_assert_double_eq_tol(p.z, 2, 1e-9);
+    fixture_free(&f);
+}
+END_TEST
+
+/* Every figure of the target is c times the golden one. */
+START_TEST(a_scaled_tensor_reports_its_scale)
+{
+    static const char *const scaled[][4] = {{"2.0", "-1.0", "0.5", "4.0"},
+                                            {"4.0", "-2.0", "1.0", "8.0"},
+                                            {"1.0", "-2.0", "-0.5", "4.0"}};
+    for (size_t i = 0; i < sizeof scaled / sizeof *scaled; i++) {
+        struct fixture f;
+        char t[600];
+        fixture_init(&f);
+        snprintf(t, sizeof t,
+                 "\"Torch.a.0.forward\": {\"output\": [{\"type\":\"torch.Tensor\",\"dtype\":"
+                 "\"torch.float32\",\"shape\":[2,3],\"Max\":%s,\"Min\":%s,\"Mean\":%s,"
+                 "\"Norm\":%s}]}",
+                 scaled[i][0], scaled[i][1], scaled[i][2], scaled[i][3]);
+        fixture_pair(
+            &f, t,
+            "\"Torch.a.0.forward\": {\"output\": [" TENSOR("2.0", "-1.0", "0.5", "4.0") "]}");
+        fixture_open(&f);
+        struct cmp_pattern p = cmp__pattern(f.c, fixture_row(&f, "Torch.a.0.forward.output.0"));
+        double scale = i == 0 ? 1 : i == 1 ? 2 : -1;
+        ck_assert_double_eq_tol(p.ext.scale, scale, 1e-12);
+        ck_assert_str_eq(p.name, i == 0 ? "same figures" : i == 1 ? "scaled" : "sign flip");
+        fixture_free(&f);
+    }
+}
+END_TEST
+
+TEST_MAIN("judge", a_second_run_is_the_measure_where_it_differs, a_scaled_tensor_reports_its_scale,
+          norms_of_outputs_are_held_against_those_of_inputs, attributes_that_differ_are_errors,
           a_dtype_that_differs_is_excused_by_a_golden_name_in_strict_alone,
           frameworks_are_compared_by_what_their_dtypes_mean,
           far_apart_dtypes_are_compared_except_in_strict,

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * out: the files of a comparison: the same for any number of threads, cells quoted
+ * where they must be, the mapping that can be read back, the summary's counts.
+ */
+#include "tests/cmp_fixture.h"
+
+#include "compare/advisor.h"
+#include "compare/diff.h"
+#include "compare/out.h"
+#include "compare/table.h"
+#include "tests/gen/big_dump.h"
+
+static char *slurp(const char *path, size_t *n)
+{
+    FILE *f = fopen(path, "rb");
+    ck_assert_msg(f != NULL, "%s", path);
+    fseek(f, 0, SEEK_END);
+    *n = (size_t)ftell(f);
+    rewind(f);
+    char *p = malloc(*n + 1);
+    ck_assert_ptr_nonnull(p);
+    ck_assert_uint_eq(fread(p, 1, *n, f), *n);
+    p[*n] = 0;
+    fclose(f);
+    return p;
+}
+
+/* The csv of f's comparison, written with so many threads. */
+static char *csv_of(struct fixture *f, unsigned threads, struct cmp_summary *sum, size_t *n)
+{
+    char stem[96], path[104];
+    struct ms_pool *pool;
+    struct cmp_files files = {0};
+    snprintf(stem, sizeof stem, "%s/out%u", f->dir, threads);
+    snprintf(path, sizeof path, "%s.csv", stem);
+    *sum = (struct cmp_summary){0};
+    ck_ok(ms_pool_new(&pool, threads, &f->err), f->err);
+    ck_ok(cmp_write_csv(f->c, stem, pool, sum, &files, &f->err), f->err);
+    ck_assert_uint_eq(files.list.n, 1);
+    ck_assert_str_eq(files.list.p[0], path);
+    cmp_files_free(&files);
+    ms_pool_free(pool);
+    return slurp(path, n);
+}
+
+static void write_big(const char *path, unsigned seed)
+{
+    FILE *f = fopen(path, "wb");
+    ck_assert_ptr_nonnull(f);
+    big_dump_write(f, 3000, seed);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+START_TEST(the_csv_is_the_same_for_any_number_of_threads)
+{
+    struct fixture f;
+    struct cmp_summary one, four;
+    size_t n1, n4;
+    fixture_init(&f);
+    write_big(f.t, 1);
+    write_big(f.b, 2);
+    fixture_open(&f);
+    char *a = csv_of(&f, 1, &one, &n1), *b = csv_of(&f, 4, &four, &n4);
+    ck_assert_uint_eq(n1, n4);
+    ck_assert(memcmp(a, b, n1) == 0);
+    ck_assert_uint_eq(one.rows, cmp_rows(f.c));
+    ck_assert(memcmp(one.level, four.level, sizeof one.level) == 0);
+    ck_assert_uint_eq(one.nworst, CMP_WORST);
+    for (unsigned i = 0; i < CMP_WORST; i++) {
+        ck_assert(one.worst[i].group == four.worst[i].group &&
+                  one.worst[i].row == four.worst[i].row);
+        ck_assert(i == 0 || one.worst[i - 1].score >= one.worst[i].score);
+    }
+    free(a);
+    free(b);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(rows_of_the_csv_are_those_of_the_comparison)
+{
+    struct fixture f;
+    struct cmp_summary sum;
+    size_t n, lines = 0;
+    fixture_init(&f);
+    write_big(f.t, 1);
+    write_big(f.b, 1);
+    fixture_open(&f);
+    char *text = csv_of(&f, 2, &sum, &n);
+    for (size_t i = 0; i < n; i++)
+        lines += text[i] == '\n';
+    ck_assert_uint_eq(lines, cmp_rows(f.c) + 1);
+    ck_assert_uint_eq(sum.level[CMP_PASS], sum.rows);
+    ck_assert(!sum.has_first && sum.nworst == 0);
+    free(text);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(cells_are_quoted_where_they_must_be_and_never_run)
+{
+    struct fixture f;
+    struct cmp_summary sum;
+    size_t n;
+    fixture_init(&f);
+    fixture_pair(
+        &f,
+        "\"@a.b.0.forward\": {\"input_args\": [" SCALAR("str", "\"x,\\\"y\\\"\\nz\"") "," SCALAR(
+            "str", "\"=1+1\"") "," SCALAR("str", "\"-5\"") "," TENSOR("-Infinity", "NaN", "1e+16",
+                                                                      "-0.5") "]}",
+        "");
+    fixture_open(&f);
+    char *text = csv_of(&f, 1, &sum, &n);
+    ck_assert_ptr_nonnull(strstr(text, "\n\"'@a.b.0.forward.input.0\",N/A,"));
+    ck_assert_ptr_nonnull(strstr(text, ",\"x,\"\"y\"\"\nz\","));
+    ck_assert_ptr_nonnull(strstr(text, ",\"'=1+1\","));
+    ck_assert_ptr_nonnull(strstr(text, ",-5,"));
+    ck_assert_ptr_nonnull(strstr(text, ", -inf,Nan,1e+16,-0.5,N/A"));
+    ck_assert_ptr_nonnull(
+        strstr(text, ",unmatched,\"[\"\"unmatched: The bench has no such row.\"\"]\""));
+    ck_assert_uint_eq(sum.unmatched_target, 4);
+    free(text);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(formulas_are_told_from_numbers)
+{
+    static const char *const formulas[] = {"=a", "+a", "-a", "@a", "%a", "-", "=1"};
+    static const char *const others[] = {"", "a", "-5", "-0.25", "1=2", "-Infinity"};
+    for (size_t i = 0; i < sizeof formulas / sizeof *formulas; i++)
+        ck_assert_msg(cmp_is_formula(ms_str_of(formulas[i])), "%s", formulas[i]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        ck_assert_msg(!cmp_is_formula(ms_str_of(others[i])), "%s", others[i]);
+}
+END_TEST
+
+START_TEST(a_mapping_that_was_written_reads_back)
+{
+    struct fixture f;
+    struct cmp__pairs back;
+    struct cmp_files files = {0};
+    char map[96], out[96];
+    fixture_init(&f);
+    fixture_pair(&f, "", "");
+    fixture_write(&f, "map.yaml",
+                  "plain.0: other.1\n'- odd: #1': \"a\\\\b\\\"c\"\n\"tab\\there\": ' '\nx: ''\n");
+    snprintf(map, sizeof map, "%s/map.yaml", f.dir);
+    snprintf(out, sizeof out, "%s/out.yaml", f.dir);
+    f.conf.data_mapping = map;
+    fixture_open(&f);
+    ck_ok(cmp_write_mapping(f.c, out, &files, &f.err), f.err);
+    ck_ok(cmp__pairs_read(&back, out, &f.err), f.err);
+    ck_assert_uint_eq(back.keys.keys.n, 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        ck_assert(ms_str_eq(ms_map_key(&back.keys, i), ms_map_key(&f.c->row_map.keys, i)));
+        ck_assert(ms_str_eq(back.values.p[i], f.c->row_map.values.p[i]));
+    }
+    cmp__pairs_free(&back);
+    cmp_files_free(&files);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(the_workbook_is_written_whole_or_not_at_all)
+{
+    struct fixture f;
+    struct cmp_summary sum = {0};
+    struct cmp_files files = {0};
+    char stem[96], path[104];
+    size_t n;
+    fixture_init(&f);
+    write_big(f.t, 1);
+    write_big(f.b, 2);
+    fixture_open(&f);
+    snprintf(stem, sizeof stem, "%s/book", f.dir);
+    snprintf(path, sizeof path, "%s.xlsx", stem);
+    ck_ok(cmp_write_xlsx(f.c, stem, &sum, &files, &f.err), f.err);
+    char *bytes = slurp(path, &n);
+    ck_assert(n > 1000 && memcmp(bytes, "PK", 2) == 0);
+    ck_assert_uint_eq(sum.rows, cmp_rows(f.c));
+    free(bytes);
+    ck_assert_int_ne(cmp_write_xlsx(f.c, "/proc/none/book", &sum, &files, &f.err), MS_OK);
+    cmp_files_free(&files);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(advice_names_the_first_bad_row)
+{
+    struct fixture f;
+    struct cmp_files files = {0};
+    char path[96];
+    size_t n;
+    fixture_init(&f);
+    f.conf.compat = CMP_OLD;
+    fixture_pair(
+        &f,
+        "\"Torch.a.0.forward\": {\"input_args\": [" TENSOR(
+            "1.0", "0.0", "0.0", "1.0") "], \"output\": [" TENSOR("9.0", "0.0", "0.0", "1.0") "]}",
+        "\"Torch.a.0.forward\": {\"input_args\": [" TENSOR(
+            "1.0", "0.0", "0.0", "1.0") "], \"output\": [" TENSOR("1.0", "0.0", "0.0", "1.0") "]}");
+    fixture_open(&f);
+    snprintf(path, sizeof path, "%s/advisor.txt", f.dir);
+    ck_ok(cmp_write_advisor(f.c, path, &files, &f.err), f.err);
+    char *text = slurp(path, &n);
+    ck_assert_ptr_nonnull(strstr(text, "Line: 1\nSuspect Nodes: Torch.a.0.forward.output.0\n"));
+    free(text);
+    cmp_files_free(&files);
+    fixture_free(&f);
+}
+END_TEST
+
+/* ---- the first difference over ranks ---------------------------------------- */
+
+/* Steps of a rank: c communication, d a differing op, C and D both of them. */
+static void trail(struct cmp_trail *t, const char *steps)
+{
+    *t = (struct cmp_trail){0};
+    for (uint32_t i = 0; steps[i] != 0; i++) {
+        struct cmp_step *s = ms_vec_push(&t->steps);
+        ck_assert_ptr_nonnull(s);
+        bool communicates = steps[i] == 'c' || steps[i] == 'C';
+        *s = (struct cmp_step){i, t->segments, steps[i] != 'c', communicates};
+        t->segments += communicates;
+    }
+}
+
+START_TEST(the_earliest_stretch_between_communications_is_to_blame)
+{
+    static const struct {
+        const char *rank0, *rank1;
+        uint32_t blame0, blame1;
+    } cases[] = {
+        {"", "", MS_MAP_NONE, MS_MAP_NONE},
+        {"dc", "dc", 0, 0},
+        {"cd", "dcd", MS_MAP_NONE, 0}, /* rank 1 spoiled it before they met */
+        {"cdc", "cc", 1, MS_MAP_NONE},
+        {"Cd", "dCd", MS_MAP_NONE, 0}, /* what came out wrong went in wrong */
+        {"Cd", "Cd", 0, 0},            /* nobody's op: the communication itself */
+        {"ccd", "ccd", 2, 2},          /* after the last one */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct cmp_trail t[2];
+        uint32_t blamed[2];
+        trail(&t[0], cases[i].rank0);
+        trail(&t[1], cases[i].rank1);
+        size_t n = cmp_diff_blame(t, 2, blamed);
+        ck_assert_msg(blamed[0] == cases[i].blame0 && blamed[1] == cases[i].blame1,
+                      "case %zu: %u %u", i, blamed[0], blamed[1]);
+        ck_assert_uint_eq(n, (size_t)(blamed[0] != MS_MAP_NONE) + (blamed[1] != MS_MAP_NONE));
+        ms_vec_free(&t[0].steps);
+        ms_vec_free(&t[1].steps);
+    }
+}
+END_TEST
+
+TEST_MAIN("out", the_csv_is_the_same_for_any_number_of_threads,
+          rows_of_the_csv_are_those_of_the_comparison,
+          cells_are_quoted_where_they_must_be_and_never_run, formulas_are_told_from_numbers,
+          a_mapping_that_was_written_reads_back, the_workbook_is_written_whole_or_not_at_all,
+          advice_names_the_first_bad_row, the_earliest_stretch_between_communications_is_to_blame)
