@@ -60,12 +60,12 @@ enum ms_rc align__names_put(struct align__names *names, struct ms_str api, uint3
     if (family == NULL)
         return align__no_memory(err);
     *family = align__family_find(api);
-    for (int s = 0; s < 2; s++) {
-        uint32_t *twin = ms_vec_push(&names->twin[s]);
-        if (twin == NULL)
-            return align__no_memory(err);
-        *twin = ALIGN__NONE;
-    }
+    uint32_t *twin = ms_vec_push(&names->twin);
+    float *share = ms_vec_push(&names->twin_share);
+    if (twin == NULL || share == NULL)
+        return align__no_memory(err);
+    *twin = ALIGN__NONE;
+    *share = 0;
     return MS_OK;
 }
 
@@ -73,8 +73,8 @@ void align__names_free(struct align__names *names)
 {
     ms_map_free(&names->apis);
     ms_vec_free(&names->family);
-    ms_vec_free(&names->twin[0]);
-    ms_vec_free(&names->twin[1]);
+    ms_vec_free(&names->twin);
+    ms_vec_free(&names->twin_share);
 }
 
 const char *align__family_text(uint16_t family)

@@ -35,7 +35,8 @@ struct align__family {
 struct align__names {
     struct ms_map apis;        /* names as written */
     MS_VEC(uint16_t) family;   /* by name; ALIGN__FAM_UNKNOWN */
-    MS_VEC(uint32_t) twin[2];  /* by name of a side: its usual partner, when one of both is unknown */
+    MS_VEC(uint32_t) twin;     /* by golden name: its usual partner, when one of both is unknown */
+    MS_VEC(float) twin_share;  /* how usual, 0 to 1 */
 };
 #define ALIGN__FAM_UNKNOWN UINT16_MAX
 
@@ -173,6 +174,7 @@ float align__likeness(float distance);
 struct align__link {
     uint32_t a, b;
     float weight;
+    float distance; /* of the values that made it */
 };
 /* Keep of links those of the heaviest chain that increases strictly in a and b, sorted. */
 enum ms_rc align__chain(struct align__link *links, size_t *n, struct ms_err *err);
@@ -204,10 +206,11 @@ void align__path_room_free(struct align__path_room *room);
 
 /* ---- the whole ----------------------------------------------------------- */
 
-struct align__pairing { /* of the ops of one side */
-    uint32_t with;
-    float score, next; /* of this pair, and of the best other one */
-    uint32_t rival;    /* that other one */
+/* Words of a module's name: distinct, by number. */
+enum { ALIGN__WORDS = 8 };
+struct align__words {
+    uint32_t id[ALIGN__WORDS];
+    uint32_t n;
 };
 
 struct align__ctx {
@@ -219,15 +222,15 @@ struct align__ctx {
     bool by_value;       /* else structure alone */
     MS_VEC(struct align__link) anchors; /* ops */
     uint32_t *op[2];     /* partner by op, ALIGN__NONE */
-    float *op_score;     /* by golden op */
     uint32_t *mod[2];    /* partner by module: pairs and parts, for context */
     uint32_t *mod_pair[2]; /* partner by module: pairs alone */
     uint32_t *mod_dp[2]; /* partner by module from the order of parameter modules */
-    MS_VEC(struct align__link) parts; /* modules: k:1, b or a repeated */
+    MS_VEC(struct align__link) parts; /* modules: k:1, a or b repeated */
     uint32_t *vmap;      /* golden value -> target value */
     uint32_t *vmap_back;
-    uint32_t *word_use;  /* by word id, how many modules have it */
-    uint64_t op_cells, module_cells;
+    struct align__words *words[2]; /* by module */
+    float *word_weight;  /* by word: rare ones weigh more */
+    uint64_t cells;
     unsigned round;
 };
 
@@ -239,6 +242,33 @@ enum ms_rc align__modules(struct align__ctx *c, struct ms_err *err);
 enum ms_rc align__segments(struct align__ctx *c, struct ms_err *err);
 /* Pair modules that hold pairs; fills mod_pair and mod. */
 enum ms_rc align__vote(struct align__ctx *c, struct ms_err *err);
+/* Pair modules that have no ops inside, by their order. */
+enum ms_rc align__loose_modules(struct align__ctx *c, struct ms_err *err);
+
+/* ---- complete: what is emitted -------------------------------------------- */
+
+struct align__members { /* ops that run in place of one op of a pair */
+    uint32_t first, n; /* in list */
+};
+struct cmp_align {
+    struct align__ctx c;
+    MS_VEC(struct cmp_align_pair) pairs;
+    uint32_t *first_pair; /* by target node, one more than there are: where its pairs begin */
+    uint32_t *of_golden;  /* by golden node: best target node */
+    struct align__members *members[2]; /* by op */
+    MS_VEC(uint32_t) list;             /* members: nodes */
+    uint32_t *op_of[2];                /* by node: forward op, or ALIGN__NONE */
+    uint32_t *module_of[2];            /* by node: forward module, or ALIGN__NONE */
+    size_t anchors;
+};
+
+/* Drop pairs that are too weak to be shown. */
+void align__prune(struct align__ctx *c);
+/* Find the members of every pair. */
+enum ms_rc align__find_members(struct cmp_align *al, struct ms_err *err);
+/* Write down all pairs, of ops, modules, backward and parameter gradients. */
+enum ms_rc align__emit(struct cmp_align *al, const struct cmp_align_pin *pins, size_t npins,
+                       struct ms_err *err);
 
 /* ---- score: how well two ops go together --------------------------------- */
 
@@ -246,7 +276,9 @@ struct align__evidence {
     float family, shape, out, in, param, shared_use; /* param < 0: sizes never meet */
     int8_t module; /* twice the context: 2, 0, -1, -2 */
     bool same_in;  /* an input is the partner of the other's */
-    bool veto, families_known, last;
+    bool veto, families_known;
+    bool last; /* both or neither is the last of its module */
+    bool ends; /* both are */
     bool views[2];
     float score;
 };
@@ -256,7 +288,13 @@ void align__weigh(const struct align__ctx *c, uint32_t a, uint32_t b, struct ali
 bool align__accept(const struct align__ctx *c, const struct align__evidence *e);
 float align__shape_likeness(const struct align__ctx *c, uint32_t a, uint32_t b);
 /* Shared words of two modules' names, 0 to 1; rare words count more. */
-float align__word_likeness(const struct align__ctx *c, const struct align__module *a,
-                           const struct align__module *b);
+float align__word_likeness(const struct align__ctx *c, uint32_t a, uint32_t b);
+enum ms_rc align__words_read(struct align__ctx *c, struct ms_err *err);
+/* Likeness of two ops' operators, by table or by what was learned. */
+float align__op_likeness(const struct align__ctx *c, const struct align__op *a,
+                         const struct align__op *b);
+/* Learn which names in no table belong together from pairs found so far. */
+enum ms_rc align__learn(struct align__ctx *c, const struct align__link *pairs, size_t n,
+                        struct ms_err *err);
 
 #endif
