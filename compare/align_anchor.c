@@ -18,6 +18,7 @@
 #define EQUAL     0.001F  /* no distance is taken for smaller */
 #define ENOUGH    0.0375  /* share of values that anchors must hold to be believed */
 #define SIGMA_MIN 0.004F
+#define UNLIKE    0.2F    /* families with less in common are different operators */
 enum { CROWD = 64 };      /* a cell with more has no value that stands alone */
 
 struct item { /* a value that can be an anchor */
@@ -34,7 +35,7 @@ struct grid {
     uint32_t *slots, mask; /* cells of the target */
 };
 
-/* The op that reads a parameter, when all that do lie in one module. */
+/* The last op that reads a parameter, when all that do lie in one module: ops before it prepare. */
 static uint32_t reader_of(const struct align__side *s, const struct align__value *v)
 {
     if (v->uses == 0)
@@ -44,7 +45,7 @@ static uint32_t reader_of(const struct align__side *s, const struct align__value
         if (s->ops.p[ops[i]].parent != s->ops.p[ops[0]].parent)
             return ALIGN__NONE;
     }
-    return ops[0];
+    return ops[v->uses - 1];
 }
 
 static enum ms_rc list_items(struct grid *g, const struct align__ctx *c, int side,
@@ -139,25 +140,6 @@ static bool stands_alone(const struct item *it)
     return it->second >= MARGIN * (it->near > EQUAL ? it->near : EQUAL);
 }
 
-/* One link for each value that has found its partner. */
-static enum ms_rc link_items(const struct grid *g, struct align__ctx *c, struct ms_err *err)
-{
-    for (uint32_t a = 0; a < g->item[0].n; a++) {
-        const struct item *x = &g->item[0].p[a];
-        if (x->crowded || x->best == ALIGN__NONE || x->near > NEAR)
-            continue;
-        const struct item *y = &g->item[1].p[x->best];
-        if (y->best != a || y->crowded || !stands_alone(x) || !stands_alone(y))
-            continue;
-        struct align__link *l = ms_vec_push(&c->anchors);
-        if (l == NULL)
-            return align__no_memory(err);
-        float most = x->is_param ? 1.5F : 1.0F;
-        *l = (struct align__link){x->op, y->op, most * (1 - x->near / NEAR) + 0.1F, x->near};
-    }
-    return MS_OK;
-}
-
 static float likeness_of(const struct align__ctx *c, const struct align__link *l)
 {
     return align__family_likeness(c->side[0].ops.p[l->a].family, c->side[1].ops.p[l->b].family);
@@ -174,6 +156,28 @@ static int by_size(const void *p, const void *q)
     float x = *(const float *)p;
     float y = *(const float *)q;
     return (x > y) - (x < y);
+}
+
+/* One link for each value that has found its partner. */
+static enum ms_rc link_items(const struct grid *g, struct align__ctx *c, struct ms_err *err)
+{
+    for (uint32_t a = 0; a < g->item[0].n; a++) {
+        const struct item *x = &g->item[0].p[a];
+        if (x->crowded || x->best == ALIGN__NONE || x->near > NEAR)
+            continue;
+        const struct item *y = &g->item[1].p[x->best];
+        if (y->best != a || y->crowded || !stands_alone(x) || !stands_alone(y))
+            continue;
+        struct align__link *l = ms_vec_push(&c->anchors);
+        if (l == NULL)
+            return align__no_memory(err);
+        float most = x->is_param ? 1.5F : 1.0F;
+        *l = (struct align__link){x->op, y->op, most * (1 - x->near / NEAR) + 0.1F, x->near};
+        /* One parameter serves unlike operators: its value says nothing for them. */
+        if (x->is_param && both_known(c, l) && likeness_of(c, l) < UNLIKE)
+            c->anchors.n--;
+    }
+    return MS_OK;
 }
 
 /* The usual distance of values that should be equal. */
@@ -200,7 +204,7 @@ static void filter_links(struct align__ctx *c)
     size_t n = 0;
     for (size_t i = 0; i < c->anchors.n; i++) {
         const struct align__link *l = &c->anchors.p[i];
-        if (both_known(c, l) && likeness_of(c, l) < 0.2F && l->distance > 0.7F * c->strict)
+        if (both_known(c, l) && likeness_of(c, l) < UNLIKE && l->distance > 0.7F * c->strict)
             continue;
         c->anchors.p[n++] = *l;
     }
