@@ -86,21 +86,6 @@ static enum ms_rc put_all_ops(struct emit *e, struct ms_err *err)
 
 /* ---- parts: small projections and the split of the large one ------------- */
 
-/* The split that reads what an op produces, or ALIGN__NONE. */
-static uint32_t split_behind(const struct align__side *s, uint32_t op)
-{
-    const struct align__op *o = &s->ops.p[op];
-    for (unsigned i = 0; i < o->nout; i++) {
-        const struct align__value *v = &s->values.p[align__outs(s, o)[i].value];
-        for (uint32_t k = 0; k < v->uses; k++) {
-            uint32_t reader = s->users[v->first_use + k];
-            if (reader > op && align__family_is_split(s->ops.p[reader].family))
-                return reader;
-        }
-    }
-    return ALIGN__NONE;
-}
-
 static enum ms_rc put_parts(struct emit *e, struct ms_err *err)
 {
     const struct align__side *g = &e->c->side[0];
@@ -111,8 +96,8 @@ static enum ms_rc put_parts(struct emit *e, struct ms_err *err)
         uint32_t b = t->modules.p[l->b].direct;
         if (a == ALIGN__NONE || b == ALIGN__NONE)
             continue;
-        uint32_t sa = split_behind(g, a);
-        uint32_t sb = split_behind(t, b);
+        uint32_t sa = align__split_behind(g, a);
+        uint32_t sb = align__split_behind(t, b);
         /* The small side has no split of its own. */
         if (sb != ALIGN__NONE && sa == ALIGN__NONE && e->c->op[0][a] != sb)
             MS_TRY(put_ops(e, a, sb, 0.9F, CMP_ALIGN_PART, err));

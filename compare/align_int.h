@@ -242,6 +242,8 @@ enum ms_rc align__modules(struct align__ctx *c, struct ms_err *err);
 enum ms_rc align__segments(struct align__ctx *c, struct ms_err *err);
 /* Pair modules that hold pairs; fills mod_pair and mod. */
 enum ms_rc align__vote(struct align__ctx *c, struct ms_err *err);
+/* The split that reads what an op produces, or ALIGN__NONE. */
+uint32_t align__split_behind(const struct align__side *s, uint32_t op);
 /* Pair modules that have no ops inside, by their order. */
 enum ms_rc align__loose_modules(struct align__ctx *c, struct ms_err *err);
 

@@ -376,7 +376,9 @@ static enum ms_rc read_op(struct reader *rd, uint32_t node, struct ms_err *err)
     rd->ins.n = rd->outs.n = 0;
     MS_TRY(collect(rd, node, 1U << PROBE_SEC_INPUT_ARGS | 1U << PROBE_SEC_INPUT_KWARGS, READ, false,
                    err));
-    MS_TRY(collect(rd, node, 1U << PROBE_SEC_OUTPUT, WRITTEN, true, err));
+    /* A view passes its input on, so where values have no name it writes nothing new. */
+    enum role role = align__family_is_view(op.family) ? READ : WRITTEN;
+    MS_TRY(collect(rd, node, 1U << PROBE_SEC_OUTPUT, role, true, err));
     MS_TRY(store_op(rd, &op, err));
     uint32_t id = (uint32_t)s->ops.n;
     for (size_t i = 0; i < rd->outs.n; i++) {

@@ -15,25 +15,39 @@ enum { UP = 12, LOOK = 8 };
 
 /* ---- values -------------------------------------------------------------- */
 
+uint32_t align__split_behind(const struct align__side *s, uint32_t op)
+{
+    const struct align__op *o = &s->ops.p[op];
+    for (unsigned i = 0; i < o->nout; i++) {
+        const struct align__value *v = &s->values.p[align__outs(s, o)[i].value];
+        for (uint32_t k = 0; k < v->uses; k++) {
+            uint32_t reader = s->users[v->first_use + k];
+            if (reader > op && align__family_is_split(s->ops.p[reader].family))
+                return reader;
+        }
+    }
+    return ALIGN__NONE;
+}
+
 static void map_value(struct align__ctx *c, uint32_t a, uint32_t b)
 {
     c->vmap[a] = b;
     c->vmap_back[b] = a;
 }
 
-/* The partner's output that is most like a's output i; its likeness goes to *like. */
-static unsigned best_partner(const struct align__ctx *c, const struct align__op *a, unsigned i,
-                             const struct align__op *b, float *like)
+/* Which of y goes with x[i]: the most alike, but by place where two equal lists say nothing better.
+ * y.n is not 0. */
+static unsigned partner_of(const struct align__ctx *c, const struct align__value *x, unsigned i,
+                           const struct align__tensor *y, unsigned n, bool by_place, float *like)
 {
-    const struct align__tensor *x = align__outs(&c->side[0], a);
-    const struct align__tensor *y = align__outs(&c->side[1], b);
-    unsigned best = 0;
+    unsigned best = by_place ? i : 0;
     *like = -1;
-    for (unsigned j = 0; j < b->nout && j < LOOK; j++) {
-        float d = align__distance(&c->side[0].values.p[x[i].value],
-                                  &c->side[1].values.p[y[j].value]);
-        if (align__likeness(d) > *like) {
-            *like = align__likeness(d);
+    for (unsigned j = 0; j < n && j < LOOK; j++) {
+        float now = align__likeness(align__distance(x, &c->side[1].values.p[y[j].value]));
+        if (by_place && j == i)
+            now += 0.3F;
+        if (now > *like) {
+            *like = now;
             best = j;
         }
     }
@@ -44,15 +58,55 @@ static void map_outputs(struct align__ctx *c, const struct align__op *a, const s
 {
     const struct align__tensor *x = align__outs(&c->side[0], a);
     const struct align__tensor *y = align__outs(&c->side[1], b);
+    bool equal_lists = a->nout == b->nout;
     for (unsigned i = 0; i < a->nout && i < LOOK && b->nout != 0; i++) {
         float like;
-        unsigned j = best_partner(c, a, i, b, &like);
-        if (!c->by_value && a->nout == b->nout)
-            j = i;
+        unsigned j = partner_of(c, &c->side[0].values.p[x[i].value], i, y, b->nout, equal_lists,
+                                &like);
         bool same_size = c->dims.list.p[x[i].dims].n == c->dims.list.p[y[j].dims].n;
-        bool alone = a->nout == b->nout && same_size;
-        if (c->by_value ? like > 0.3F || (alone && a->nout == 1 && like > 0) : alone)
+        if ((c->by_value && like > 0.3F) || (equal_lists && same_size))
             map_value(c, x[i].value, y[j].value);
+    }
+}
+
+/* The split behind the last op of a module, or ALIGN__NONE. */
+static uint32_t split_of(const struct align__side *s, uint32_t module)
+{
+    uint32_t op = s->modules.p[module].direct;
+    return op != ALIGN__NONE ? align__split_behind(s, op) : ALIGN__NONE;
+}
+
+/* Parts from parts[from] to before `to` belong to one whole: the k-th part's output is the k-th
+ * output of the split behind the whole. */
+static void map_parts(struct align__ctx *c, size_t from, size_t to)
+{
+    const struct align__link *l = c->parts.p + from;
+    int whole = to - from > 1 && l[0].a == l[1].a ? 0 : 1;
+    const struct align__side *s = &c->side[whole];
+    uint32_t split = split_of(s, whole == 0 ? l->a : l->b);
+    if (split == ALIGN__NONE || s->ops.p[split].nout != to - from)
+        return;
+    const struct align__tensor *out = align__outs(s, &s->ops.p[split]);
+    const struct align__side *small = &c->side[1 - whole];
+    for (size_t i = 0; i < to - from; i++) {
+        uint32_t op = small->modules.p[whole == 0 ? l[i].b : l[i].a].direct;
+        if (op == ALIGN__NONE || small->ops.p[op].nout == 0)
+            continue;
+        uint32_t value = align__outs(small, &small->ops.p[op])->value;
+        if (whole == 0)
+            map_value(c, out[i].value, value);
+        else
+            map_value(c, value, out[i].value);
+    }
+}
+
+static void map_all_parts(struct align__ctx *c)
+{
+    for (size_t i = 0, j; i < c->parts.n; i = j) {
+        const struct align__link *l = c->parts.p;
+        for (j = i + 1; j < c->parts.n && (l[j].a == l[i].a || l[j].b == l[i].b); j++)
+            continue;
+        map_parts(c, i, j);
     }
 }
 
@@ -65,6 +119,7 @@ static void map_values(struct align__ctx *c)
         if (b != ALIGN__NONE)
             map_outputs(c, &c->side[0].ops.p[a], &c->side[1].ops.p[b]);
     }
+    map_all_parts(c);
 }
 
 /* ---- modules ------------------------------------------------------------- */
