@@ -152,7 +152,9 @@ static enum ms_rc put_entries_of(struct emit *e, const struct crew *a, const str
         for (unsigned k = 0; k < op->nin; k++) {
             uint32_t u = align__ins(a->s, op)[k].value;
             uint32_t v = e->c->vmap[u];
-            if (v == ALIGN__NONE || first_reader(a, u) != ra)
+            /* Who reads a value without a name is a guess. */
+            if (v == ALIGN__NONE || !a->s->values.p[u].known || !b->s->values.p[v].known ||
+                first_reader(a, u) != ra)
                 continue;
             uint32_t rb = first_reader(b, v);
             if (rb == ALIGN__NONE || (ra == a->tail && rb == b->tail))

@@ -173,6 +173,26 @@ static int by_place(const void *p, const void *q)
     return (x->module > y->module) - (x->module < y->module);
 }
 
+/* Which operators lie directly in each row's module. */
+static enum ms_rc note_families(struct rows *rows, int side, struct ms_err *err)
+{
+    const struct align__side *s = &rows->c->side[side];
+    uint32_t *row_of = ms_alloc((s->modules.n + 1) * sizeof *row_of);
+    if (row_of == NULL)
+        return align__no_memory(err);
+    memset(row_of, 0xff, (s->modules.n + 1) * sizeof *row_of);
+    for (uint32_t r = 0; r < rows->side[side].n; r++)
+        row_of[rows->side[side].p[r].module] = r;
+    for (uint32_t i = 0; i < s->ops.n; i++) {
+        uint16_t family = s->ops.p[i].family;
+        uint32_t r = s->ops.p[i].parent != ALIGN__NONE ? row_of[s->ops.p[i].parent] : ALIGN__NONE;
+        if (r != ALIGN__NONE && family != ALIGN__FAM_UNKNOWN)
+            rows->side[side].p[r].families[family / 64] |= 1ULL << family % 64;
+    }
+    ms_free(row_of);
+    return MS_OK;
+}
+
 static enum ms_rc list_rows(struct rows *rows, int side, struct ms_err *err)
 {
     const struct align__side *s = &rows->c->side[side];
@@ -184,15 +204,10 @@ static enum ms_rc list_rows(struct rows *rows, int side, struct ms_err *err)
         if (r == NULL)
             return align__no_memory(err);
         *r = (struct row){.module = i, .at = m->lo != ALIGN__NONE ? m->hi : m->place};
-        for (uint32_t op = m->lo; m->lo != ALIGN__NONE && op <= m->hi; op++) {
-            uint16_t family = s->ops.p[op].family;
-            if (s->ops.p[op].parent == i && family < 192)
-                r->families[family / 64] |= 1ULL << family % 64;
-        }
     }
     if (rows->side[side].n != 0)
         qsort(rows->side[side].p, rows->side[side].n, sizeof *rows->side[side].p, by_place);
-    return MS_OK;
+    return note_families(rows, side, err);
 }
 
 /* First row of a side that lies at or behind a place. */
@@ -210,40 +225,65 @@ static uint32_t row_at(const struct rows *rows, int side, uint32_t place)
     return lo;
 }
 
-/* Columns between the anchors around each row, near the line through them. */
-static enum ms_rc set_windows(struct rows *rows, struct ms_err *err)
+/* First anchor at or behind a golden op. */
+static size_t anchor_at(const struct align__ctx *c, uint32_t op)
+{
+    size_t lo = 0;
+    size_t hi = c->anchors.n;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (c->anchors.p[mid].a < op)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+struct window {
+    uint32_t lo, hi;
+};
+
+/* Columns between the anchors around a row, near the line through them.  Pieces of one module may
+ * have anchors among themselves, hence some more on either side. */
+static struct window window_of(const struct rows *rows, uint32_t r)
 {
     const struct align__ctx *c = rows->c;
     uint32_t nr = (uint32_t)rows->side[0].n;
     uint32_t nc = (uint32_t)rows->side[1].n;
-    if (!ms_vec_reserve(&rows->lo, nr + 1) || !ms_vec_reserve(&rows->hi, nr + 1))
+    const struct align__module *m = &c->side[0].modules.p[rows->side[0].p[r].module];
+    size_t before = anchor_at(c, m->lo != ALIGN__NONE ? m->lo : m->place);
+    size_t after = anchor_at(c, rows->side[0].p[r].at + 1);
+    const struct align__link *x = before > 0 ? &c->anchors.p[before - 1] : NULL;
+    const struct align__link *y = after < c->anchors.n ? &c->anchors.p[after] : NULL;
+    uint32_t r0 = x != NULL ? row_at(rows, 0, x->a) : 0;
+    uint32_t c0 = x != NULL ? row_at(rows, 1, x->b) : 0;
+    uint32_t r1 = y != NULL ? row_at(rows, 0, y->a + 1) : nr;
+    uint32_t c1 = y != NULL ? row_at(rows, 1, y->b + 1) : nc;
+    double at = r1 > r0 && r >= r0
+                    ? c0 + (double)(r - r0) * ((double)c1 - c0) / (double)(r1 - r0)
+                    : c0;
+    c0 = c0 > MERGE ? c0 - MERGE : 0;
+    c1 = c1 + MERGE < nc ? c1 + MERGE : nc - 1;
+    struct window w = {at > (double)c0 + BAND ? (uint32_t)at - BAND : c0,
+                       at + BAND < c1 ? (uint32_t)at + BAND : c1};
+    w.lo = w.lo > w.hi ? w.hi : w.lo;
+    return w;
+}
+
+static enum ms_rc set_windows(struct rows *rows, struct ms_err *err)
+{
+    uint32_t nr = (uint32_t)rows->side[0].n;
+    if (!ms_vec_reserve(&rows->lo, nr) || !ms_vec_reserve(&rows->hi, nr))
         return align__no_memory(err);
-    size_t k = 0; /* anchors before the row's module */
+    struct window last = {0, 0};
     for (uint32_t r = 0; r < nr; r++) {
-        const struct align__module *m = &c->side[0].modules.p[rows->side[0].p[r].module];
-        uint32_t begin = m->lo != ALIGN__NONE ? m->lo : m->place;
-        uint32_t end = rows->side[0].p[r].at;
-        while (k < c->anchors.n && c->anchors.p[k].a < begin)
-            k++;
-        while (k > 0 && c->anchors.p[k - 1].a >= begin)
-            k--;
-        size_t after = k;
-        while (after < c->anchors.n && c->anchors.p[after].a <= end)
-            after++;
-        uint32_t r0 = k > 0 ? row_at(rows, 0, c->anchors.p[k - 1].a) : 0;
-        uint32_t c0 = k > 0 ? row_at(rows, 1, c->anchors.p[k - 1].b) : 0;
-        uint32_t r1 = after < c->anchors.n ? row_at(rows, 0, c->anchors.p[after].a + 1) : nr;
-        uint32_t c1 = after < c->anchors.n ? row_at(rows, 1, c->anchors.p[after].b + 1) : nc;
-        double at = r1 > r0 && r >= r0
-                        ? c0 + (double)(r - r0) * (double)(c1 - c0) / (double)(r1 - r0)
-                        : c0;
-        uint32_t lo = at > c0 + BAND ? (uint32_t)at - BAND : c0;
-        uint32_t hi = at + BAND < c1 ? (uint32_t)at + BAND : c1;
-        hi = hi >= nc ? nc - 1 : hi;
-        lo = lo > hi ? hi : lo;
-        rows->lo.p[r] = r > 0 && rows->lo.p[r - 1] > lo ? rows->lo.p[r - 1] : lo;
-        hi = hi < rows->lo.p[r] ? rows->lo.p[r] : hi;
-        rows->hi.p[r] = r > 0 && rows->hi.p[r - 1] > hi ? rows->hi.p[r - 1] : hi;
+        struct window w = window_of(rows, r);
+        last.lo = w.lo > last.lo ? w.lo : last.lo;
+        last.hi = w.hi > last.hi ? w.hi : last.hi;
+        last.hi = last.hi < last.lo ? last.lo : last.hi;
+        rows->lo.p[r] = last.lo;
+        rows->hi.p[r] = last.hi;
     }
     return MS_OK;
 }
