@@ -124,3 +124,9 @@ float align__family_likeness(uint16_t a, uint16_t b)
     float ba = fused_likeness(b, a);
     return ab > ba ? ab : ba;
 }
+
+bool align__family_fuses(uint16_t fused, uint16_t tail)
+{
+    return fused < ALIGN__FAM_COUNT && tail < ALIGN__FAM_COUNT &&
+           has(align__families[fused].tails, tail);
+}

@@ -49,6 +49,8 @@ const char *align__family_text(uint16_t family);
 bool align__family_is_view(uint16_t family);
 bool align__family_is_split(uint16_t family);
 bool align__family_is_linear(uint16_t family); /* linear or matmul */
+/* Can `tail` be the last of the operators that run in place of `fused`? */
+bool align__family_fuses(uint16_t fused, uint16_t tail);
 /* 1: the same; 0.7: one is the tail of the other; 0.1: an inner member; 0: nothing in common. */
 float align__family_likeness(uint16_t a, uint16_t b);
 

@@ -11,6 +11,7 @@
 #include "compare/align_int.h"
 
 enum { LOOK = 8, USERS_MAX = 16 }; /* tensors and consumers that are looked at */
+enum { RUN_MAX = 12, ENTER_MAX = 16 }; /* ops in place of a fused one, and what they read */
 
 static unsigned few(unsigned n)
 {
@@ -71,6 +72,51 @@ static void weigh_inputs(const struct align__ctx *c, const struct align__op *a,
     if (!c->by_value)
         e->in = any ? 1 : 0;
     e->same_in = e->in == 1;
+}
+
+/* Values that enter a run of unpaired ops which ends in `tail`, as far as they have a partner. */
+static unsigned entering(const struct align__ctx *c, int side, uint32_t tail,
+                         uint32_t values[ENTER_MAX])
+{
+    const struct align__side *s = &c->side[side];
+    const uint32_t *map = side == 0 ? c->vmap : c->vmap_back;
+    uint32_t run[RUN_MAX] = {tail};
+    unsigned n = 0;
+    for (unsigned at = 0, ops = 1; at < ops; at++) {
+        const struct align__op *o = &s->ops.p[run[at]];
+        for (unsigned i = 0; i < few(o->nin); i++) {
+            uint32_t v = align__ins(s, o)[i].value;
+            uint32_t p = s->values.p[v].producer;
+            if (map[v] != ALIGN__NONE && n < ENTER_MAX)
+                values[n++] = map[v];
+            else if (p != ALIGN__NONE && p < run[at] && c->op[side][p] == ALIGN__NONE &&
+                     ops < RUN_MAX)
+                run[ops++] = p;
+        }
+    }
+    return n;
+}
+
+/* Share of a fused op's inputs whose partners enter the run that ends in tail. */
+static float weigh_entries(const struct align__ctx *c, int side, const struct align__op *fused,
+                           uint32_t tail)
+{
+    uint32_t values[ENTER_MAX];
+    const uint32_t *map = side == 0 ? c->vmap : c->vmap_back;
+    unsigned n = entering(c, 1 - side, tail, values);
+    unsigned known = 0;
+    unsigned found = 0;
+    for (unsigned i = 0; i < few(fused->nin); i++) {
+        uint32_t v = align__ins(&c->side[side], fused)[i].value;
+        known += map[v] != ALIGN__NONE;
+        for (unsigned k = 0; k < n && map[v] != ALIGN__NONE; k++) {
+            if (values[k] == v) {
+                found++;
+                break;
+            }
+        }
+    }
+    return known != 0 ? (float)found / (float)known : 0;
 }
 
 /* Mean over the op with fewer parameters of the best match; below 0 when sizes never meet. */
@@ -211,6 +257,19 @@ static float by_values(const struct align__evidence *e)
            (mod > 0 ? 0.3F : 0.6F) * mod + 0.5F * e->shared_use - 0.8F;
 }
 
+/* One op is fused: what it reads must enter the run of the other side. */
+static void weigh_run(const struct align__ctx *c, uint32_t a, uint32_t b,
+                      struct align__evidence *e)
+{
+    const struct align__op *x = &c->side[0].ops.p[a];
+    const struct align__op *y = &c->side[1].ops.p[b];
+    bool a_fused = align__family_fuses(x->family, y->family);
+    float in = a_fused ? weigh_entries(c, 0, x, b) : weigh_entries(c, 1, y, a);
+    if (in > e->in)
+        e->in = in;
+    e->same_in |= in == 1;
+}
+
 void align__weigh(const struct align__ctx *c, uint32_t ia, uint32_t ib, struct align__evidence *e)
 {
     const struct align__op *a = &c->side[0].ops.p[ia];
@@ -236,12 +295,14 @@ void align__weigh(const struct align__ctx *c, uint32_t ia, uint32_t ib, struct a
     e->last = a->last == b->last;
     e->ends = a->last && b->last;
     e->shared_use = c->round > 0 ? weigh_users(c, a, b) : 0;
+    bool refuted = c->by_value && e->in > 0.8F && e->out < 0.3F;
+    if (e->family == 0.7F && c->round > 0 && e->in < 1)
+        weigh_run(c, ia, ib, e);
     e->score = by_structure(e, param_shapes(c, a, b));
     if (!c->by_value)
         return;
     e->param = weigh_params(c, a, b);
     float value = by_values(e);
-    bool refuted = e->in > 0.8F && e->out < 0.3F;
     e->score = refuted || value > 0.5F * e->score ? value : 0.5F * e->score;
 }
 
