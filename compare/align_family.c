@@ -105,8 +105,10 @@ static bool has(const uint64_t set[3], uint16_t family)
 /* Likeness of a fused family with one of its members. */
 static float fused_likeness(uint16_t fused, uint16_t member)
 {
-    if (has(align__families[fused].tails, member))
+    if (has(align__families[fused].last, member))
         return 0.7F;
+    if (has(align__families[fused].tails, member))
+        return 0.5F;
     return has(align__families[fused].members, member) ? 0.1F : 0;
 }
 

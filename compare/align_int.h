@@ -28,7 +28,7 @@ enum ms_rc align__no_memory(struct ms_err *err);
 struct align__family {
     const char *name;
     bool view;
-    uint64_t members[3], tails[3]; /* of a fused family: sets of others */
+    uint64_t members[3], tails[3], last[3]; /* of a fused family: sets of others */
 };
 
 /* Both sides' names, and what is learned about those in no table. */
@@ -51,7 +51,7 @@ bool align__family_is_split(uint16_t family);
 bool align__family_is_linear(uint16_t family); /* linear or matmul */
 /* Can `tail` be the last of the operators that run in place of `fused`? */
 bool align__family_fuses(uint16_t fused, uint16_t tail);
-/* 1: the same; 0.7: one is the tail of the other; 0.1: an inner member; 0: nothing in common. */
+/* 1: the same; 0.7: one is the usual tail of the other; 0.5: a possible tail; 0.1: an inner member; 0: nothing in common. */
 float align__family_likeness(uint16_t a, uint16_t b);
 
 /* ---- dims: shapes without layout ----------------------------------------- */
@@ -283,6 +283,7 @@ struct align__evidence {
     bool veto, families_known;
     bool last; /* both or neither is the last of its module */
     bool ends; /* both are */
+    bool unread; /* nobody reads what one of them writes */
     bool views[2];
     float score;
 };

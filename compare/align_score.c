@@ -231,6 +231,21 @@ static float weigh_users(const struct align__ctx *c, const struct align__op *a,
     return all != 0 ? (float)shared / (float)all : 0;
 }
 
+static bool is_read(const struct align__side *s, const struct align__op *o)
+{
+    for (unsigned i = 0; i < few(o->nout); i++) {
+        if (s->values.p[align__outs(s, o)[i].value].uses != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Is one op fused and the other what comes last in its place? */
+static bool is_tail(const struct align__evidence *e)
+{
+    return e->family >= 0.5F && e->family < 1;
+}
+
 static bool vetoed(const struct align__ctx *c, const struct align__evidence *e)
 {
     if (!e->families_known)
@@ -239,7 +254,7 @@ static bool vetoed(const struct align__ctx *c, const struct align__evidence *e)
         return false;
     if (e->family < 0.2F)
         return true;
-    return e->views[0] != e->views[1] && e->family != 0.7F;
+    return e->views[0] != e->views[1] && !is_tail(e);
 }
 
 static float by_structure(const struct align__evidence *e, float params)
@@ -294,9 +309,10 @@ void align__weigh(const struct align__ctx *c, uint32_t ia, uint32_t ib, struct a
     e->module = weigh_modules(c, a->parent, b->parent);
     e->last = a->last == b->last;
     e->ends = a->last && b->last;
+    e->unread = !is_read(&c->side[0], a) || !is_read(&c->side[1], b);
     e->shared_use = c->round > 0 ? weigh_users(c, a, b) : 0;
     bool refuted = c->by_value && e->in > 0.8F && e->out < 0.3F;
-    if (e->family == 0.7F && c->round > 0 && e->in < 1)
+    if (is_tail(e) && c->round > 0 && e->in < 1)
         weigh_run(c, ia, ib, e);
     e->score = by_structure(e, param_shapes(c, a, b));
     if (!c->by_value)
@@ -319,6 +335,9 @@ static bool accept_by_value(const struct align__evidence *e)
 bool align__accept(const struct align__ctx *c, const struct align__evidence *e)
 {
     if (e->veto)
+        return false;
+    /* A view that nobody reads can only be told by its value. */
+    if (e->views[0] && e->views[1] && e->unread && !(c->by_value && e->out >= c->strict))
         return false;
     if (c->by_value)
         return accept_by_value(e);

@@ -7,8 +7,8 @@
 A family holds the names under which frameworks call one operator, in lower
 case and without the underscores around them (`__add__`, `add_`).  A fused
 family also has members, the operators another framework runs in its place, and
-tails, those of them that can come last and so produce the shared value.  A view
-changes type, shape or layout and no value.
+tails, those of them that can come last and so produce the shared value, the usual
+one last.  A view changes type, shape or layout and no value.
 """
 
 FAMILIES = """
@@ -204,7 +204,7 @@ def main():
     for f, _ in families:
         members, tails = fused.get(f, ([], []))
         view = "true" if f in views else "false"
-        print(f'    {{"{f}", {view}, {mask(members, index)}, {mask(tails, index)}}},')
+        print(f'    {{"{f}", {view}, {mask(members, index)}, {mask(tails, index)}, {mask(tails[-1:], index)}}},')
     print("};\n")
     print("/* Sorted by name. */")
     print("static const struct {\n    const char *name;\n    uint16_t family;\n} align__family_names[] = {")
