@@ -281,6 +281,7 @@ struct align__evidence {
     int8_t module; /* twice the context: 2, 0, -1, -2 */
     bool same_in;  /* an input is the partner of the other's */
     bool veto, families_known;
+    bool blind; /* no outputs that can be compared */
     bool last; /* both or neither is the last of its module */
     bool ends; /* both are */
     bool unread; /* nobody reads what one of them writes */

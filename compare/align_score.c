@@ -32,16 +32,22 @@ static float alike_inputs(const struct align__ctx *c, uint32_t a, uint32_t b)
     return c->by_value ? alike(c, a, b) : 0;
 }
 
+/* Likeness of the best pair of outputs; blind when none can be compared. */
 static float best_output(const struct align__ctx *c, const struct align__op *a,
-                         const struct align__op *b)
+                         const struct align__op *b, bool *blind)
 {
     const struct align__tensor *x = align__outs(&c->side[0], a);
     const struct align__tensor *y = align__outs(&c->side[1], b);
     float best = 0;
+    *blind = true;
     for (unsigned i = 0; c->by_value && i < few(a->nout); i++) {
         for (unsigned j = 0; j < few(b->nout); j++) {
-            float v = alike(c, x[i].value, y[j].value);
-            best = v > best ? v : best;
+            float d = align__distance(&c->side[0].values.p[x[i].value],
+                                      &c->side[1].values.p[y[j].value]);
+            float like = align__likeness(d);
+            if (c->side[0].values.p[x[i].value].known && c->side[1].values.p[y[j].value].known)
+                *blind = false;
+            best = like > best ? like : best;
         }
     }
     return best;
@@ -298,7 +304,7 @@ void align__weigh(const struct align__ctx *c, uint32_t ia, uint32_t ib, struct a
         .score = -1};
     if (!c->by_value && vetoed(c, e))
         return;
-    e->out = best_output(c, a, b);
+    e->out = best_output(c, a, b, &e->blind);
     if (vetoed(c, e))
         return;
     weigh_inputs(c, a, b, e);
@@ -332,6 +338,13 @@ static bool accept_by_value(const struct align__evidence *e)
            (e->out > 0.15F && e->shape == 1);
 }
 
+static bool accept_by_structure(const struct align__evidence *e)
+{
+    if (e->views[0] && e->views[1])
+        return (e->shared_use > 0 && e->module >= 0) || (e->ends && e->module == 2);
+    return e->family >= 0.7F || e->module == 2 || e->shared_use > 0;
+}
+
 bool align__accept(const struct align__ctx *c, const struct align__evidence *e)
 {
     if (e->veto)
@@ -339,9 +352,9 @@ bool align__accept(const struct align__ctx *c, const struct align__evidence *e)
     /* A view that nobody reads can only be told by its value. */
     if (e->views[0] && e->views[1] && e->unread && !(c->by_value && e->out >= c->strict))
         return false;
-    if (c->by_value)
-        return accept_by_value(e);
-    if (e->views[0] && e->views[1])
-        return (e->shared_use > 0 && e->module >= 0) || (e->ends && e->module == 2);
-    return e->family >= 0.7F || e->module == 2 || e->shared_use > 0;
+    if (!c->by_value)
+        return accept_by_structure(e);
+    /* Among NaN the structure has to do; who reads which view is unknown there. */
+    bool blind = e->blind && !(e->views[0] && e->views[1]) && e->module >= 0;
+    return accept_by_value(e) || (blind && accept_by_structure(e));
 }
