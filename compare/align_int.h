@@ -102,6 +102,7 @@ struct align__op {
     uint32_t back;  /* node of its backward, or ALIGN__NONE */
     uint16_t family, nin, nparam, nout;
     bool last;      /* of its module's direct ops */
+    bool passes;    /* what it writes is what it reads */
 };
 
 struct align__module {

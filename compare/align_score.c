@@ -305,11 +305,16 @@ void align__weigh(const struct align__ctx *c, uint32_t ia, uint32_t ib, struct a
     if (!c->by_value && vetoed(c, e))
         return;
     e->out = best_output(c, a, b, &e->blind);
+    /* One of them merely hands on the value that the other computes. */
+    if (a->passes != b->passes && !is_tail(e) && e->family < 1)
+        e->out = 0;
     if (vetoed(c, e))
         return;
     weigh_inputs(c, a, b, e);
     if (c->by_value && e->views[0] && e->views[1] && e->in > 0.8F && e->out < 0.3F)
         return; /* the same input, another output: another view */
+    if (c->by_value && a->passes && b->passes && e->out < c->strict && !e->same_in && !e->blind)
+        return; /* they hand on different values */
     e->veto = false;
     e->shape = weigh_shape(c, a, b);
     e->module = weigh_modules(c, a->parent, b->parent);

@@ -334,6 +334,8 @@ static enum ms_rc store_op(struct reader *rd, struct align__op *op, struct ms_er
         }
     }
     op->nout = (uint16_t)rd->outs.n;
+    for (size_t i = 0; i < rd->ins.n && rd->outs.n != 0; i++)
+        op->passes |= rd->ins.p[i].value == rd->outs.p[0].value;
     return push_tensors(s, rd->outs.p, rd->outs.n, err);
 }
 

@@ -32,21 +32,22 @@ def align(tool, folder):
 def score(truth, pairs):
     """Precision and recall of ops, then of modules; what was wrong and what is missing."""
     of = [{}, {}]
-    for i, group in enumerate(truth["groups"]):
+    groups = truth["groups"]
+    for i, group in enumerate(groups + truth["idle"]):
         for side in (0, 1):
             for name in group[side]:
                 of[side][name] = i
     ops = [p for p in pairs if not p[0].startswith("Module.")]
     mods = [p for p in pairs if p[0].startswith("Module.") and ".forward." in p[0]]
     right = [p for p in ops if p[0] in of[0] and of[0][p[0]] == of[1].get(p[1])]
-    hit = {of[0][p[0]] for p in right}
+    hit = {of[0][p[0]] for p in right if of[0][p[0]] < len(groups)}
     true_mods = {tuple(p) for p in truth["modules"]}
     right_mods = [p for p in mods if p in true_mods]
     wanted = {p[0] for p in true_mods}
-    figures = (len(right) / max(1, len(ops)), len(hit) / max(1, len(truth["groups"])),
+    figures = (len(right) / max(1, len(ops)), len(hit) / max(1, len(groups)),
                len(right_mods) / max(1, len(mods)), len({p[0] for p in right_mods}) / max(1, len(wanted)))
     wrong = sorted(set(ops) - set(right)) + sorted(set(mods) - set(right_mods))
-    missing = [g for i, g in enumerate(truth["groups"]) if i not in hit]
+    missing = [g for i, g in enumerate(groups) if i not in hit]
     return figures, wrong, missing
 
 

@@ -192,8 +192,7 @@ class Run:
         if self.rng.random() < (0.3 if self.target else 0.1):
             kind = self.rng.choice(("cast", "reshape", "dropout"))
             shape = (math.prod(x.shape[:-1]), x.shape[-1]) if kind == "reshape" else x.shape
-            self.call(kind, f"only/{self.kind}{self.own}", [x], [x.seen_as(shape)])
-            self.own += 1
+            self.call(kind, f"idle/{x.key}", [x], [x.seen_as(shape)])
         return x
 
 
@@ -496,11 +495,14 @@ def write(opts, runs):
 
 
 def truth(runs):
-    """Groups of entries and pairs of modules that are one thing on both sides."""
+    """Groups of entries and pairs of modules that are one thing on both sides.  Ops that hand on the
+    same value and do nothing to it may be paired or not: idle."""
     g, t = runs
-    groups = [[g.group[k], t.group[k]] for k in g.group if k in t.group and not k[0].startswith("only/")]
+    both = [k for k in g.group if k in t.group and not k[0].startswith("only/")]
+    groups = [[g.group[k], t.group[k]] for k in both if not k[0].startswith("idle/")]
+    idle = [[g.group[k], t.group[k]] for k in both if k[0].startswith("idle/")]
     modules = [[a, b] for k in g.module if k in t.module for a in g.module[k] for b in t.module[k]]
-    return {"groups": groups, "modules": modules, "entries": [len(g.data), len(t.data)]}
+    return {"groups": groups, "idle": idle, "modules": modules, "entries": [len(g.data), len(t.data)]}
 
 
 def main():
