@@ -306,8 +306,9 @@ void align__weigh(const struct align__ctx *c, uint32_t ia, uint32_t ib, struct a
         return;
     e->out = best_output(c, a, b, &e->blind);
     /* One of them merely hands on the value that the other computes. */
-    if (a->passes != b->passes && !is_tail(e) && e->family < 1)
-        e->out = 0;
+    bool one_passes = a->passes != b->passes && !is_tail(e) && e->family < 1;
+    if (one_passes && c->by_value && !e->blind)
+        return;
     if (vetoed(c, e))
         return;
     weigh_inputs(c, a, b, e);
@@ -336,11 +337,12 @@ void align__weigh(const struct align__ctx *c, uint32_t ia, uint32_t ib, struct a
 static bool accept_by_value(const struct align__evidence *e)
 {
     bool view = e->views[0] || e->views[1];
+    bool alike = e->family >= 0.5F;
     if (e->module == -2 && e->out < 0.8F)
         return false;
-    return e->out > 0.5F || e->param > 0.5F || (e->family >= 0.7F && e->in > 0.5F) ||
-           (e->shared_use > 0 && e->shape == 1) || (e->family >= 0.7F && !view && e->module >= 0) ||
-           (e->out > 0.15F && e->shape == 1);
+    return e->out > 0.5F || e->param > 0.5F || (alike && e->in > 0.5F) ||
+           (e->shared_use > 0 && e->shape == 1) ||
+           (alike && (!view || is_tail(e)) && e->module >= 0) || (e->out > 0.15F && e->shape == 1);
 }
 
 static bool accept_by_structure(const struct align__evidence *e)

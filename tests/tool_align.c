@@ -65,6 +65,18 @@ static void print_pairs(const struct cmp_align *al, const struct side side[2], b
     }
 }
 
+static void explain(const struct cmp_align *al, const struct side *side, const char *name)
+{
+    struct ms_buf text = {.max = 1 << 20};
+    uint32_t node = probe_node_find(side->dump, ms_str_of(name));
+    if (node == MS_MAP_NONE)
+        ms_buf_puts(&text, "no such node\n");
+    else
+        cmp_align_explain(al, node, &text);
+    fputs(ms_buf_z(&text), stdout);
+    ms_buf_free(&text);
+}
+
 static void print_figures(const struct cmp_align *al, double seconds, size_t bytes)
 {
     struct cmp_align_stats s = cmp_align_stats(al);
@@ -101,6 +113,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "tool_align: %s\n", err.msg);
     else if (what == 's')
         print_figures(al, cpu_seconds() - start, ms_mem_peak() - before);
+    else if (what == 'e')
+        explain(al, &side[1], argv[2]);
     else
         print_pairs(al, side, what == 'v');
     cmp_align_free(al);

@@ -29,18 +29,21 @@ def align(tool, folder):
     return [tuple(line.split(",")) for line in out.splitlines()[1:]]
 
 
+def where(groups):
+    """Group by name, for either side."""
+    return [{name: i for i, group in enumerate(groups) for name in group[side]} for side in (0, 1)]
+
+
 def score(truth, pairs):
     """Precision and recall of ops, then of modules; what was wrong and what is missing."""
-    of = [{}, {}]
     groups = truth["groups"]
-    for i, group in enumerate(groups + truth["idle"]):
-        for side in (0, 1):
-            for name in group[side]:
-                of[side][name] = i
+    of = where(groups)
+    idle = where(truth["idle"])
     ops = [p for p in pairs if not p[0].startswith("Module.")]
     mods = [p for p in pairs if p[0].startswith("Module.") and ".forward." in p[0]]
-    right = [p for p in ops if p[0] in of[0] and of[0][p[0]] == of[1].get(p[1])]
-    hit = {of[0][p[0]] for p in right if of[0][p[0]] < len(groups)}
+    found = [p for p in ops if p[0] in of[0] and of[0][p[0]] == of[1].get(p[1])]
+    hit = {of[0][p[0]] for p in found}
+    right = found + [p for p in ops if p not in found and p[0] in idle[0] and idle[0][p[0]] == idle[1].get(p[1])]
     true_mods = {tuple(p) for p in truth["modules"]}
     right_mods = [p for p in mods if p in true_mods]
     wanted = {p[0] for p in true_mods}
@@ -64,6 +67,8 @@ def run_case(args, case, first):
             rows.append(figures)
             if args.show and (wrong or missing):
                 print(case, first + k, "wrong", wrong[:6], "missing", [(g[0][-1], g[1][-1]) for g in missing[:6]])
+                keys = [{n: k for k, v in r.group.items() for n in v} for r in runs]
+                print("  ", [(keys[0].get(a), keys[1].get(b)) for a, b in wrong])
     return rows, seconds
 
 

@@ -142,7 +142,8 @@ barrier: barrier
 
 # fused family: members in the order they run; tails
 FUSED = """
-linear: transpose matmul biasadd; matmul biasadd
+linear: transpose matmul biasadd allreduce reducescatter; biasadd allreduce reducescatter matmul
+matmul: biasadd allreduce reducescatter; biasadd allreduce reducescatter
 rmsnorm: cast square mean add rsqrt mul sqrt div reciprocal; mul
 addrmsnorm: add cast square mean rsqrt mul; mul
 layernorm: cast mean sub square var add rsqrt sqrt div mul; add mul
@@ -157,7 +158,8 @@ scaledsoftmax: mul div add mask cast softmax; softmax
 logsoftmax: softmax log; log
 xent: logsoftmax nll gather; nll
 mse: sub square mean sum; mean sum
-embedding: gather; gather
+embedding: gather allreduce; allreduce gather
+gather: allreduce; allreduce
 groupedmatmul: matmul split cat; cat matmul
 batchnorm: sub mul add div rsqrt mean var; add mul
 normalize: norm clamp div; div

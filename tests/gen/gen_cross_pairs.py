@@ -175,6 +175,8 @@ class Run:
             "is_recompute": self.again}
         self.tree[name + ".forward"] = self.inside[-1] if self.inside else None
         self.group.setdefault((group, "forward"), []).append(name + ".forward")
+        if outs[0].key in [v.key for v in ins]:
+            self.group.setdefault((f"idle/{outs[0].key}", "forward"), []).append(name + ".forward")
         self.tape.append((name, group, ins, outs, self.tree[name + ".forward"], self.again))
         return outs
 
@@ -192,7 +194,7 @@ class Run:
         if self.rng.random() < (0.3 if self.target else 0.1):
             kind = self.rng.choice(("cast", "reshape", "dropout"))
             shape = (math.prod(x.shape[:-1]), x.shape[-1]) if kind == "reshape" else x.shape
-            self.call(kind, f"idle/{x.key}", [x], [x.seen_as(shape)])
+            self.call(kind, f"only/{self.kind}", [x], [x.seen_as(shape)])
         return x
 
 
@@ -270,7 +272,7 @@ class Decoder:
                 t = r.view("transpose", group, w, w.shape[::-1])
                 y = r.one("matmul", group, [x, t], out if axis != 1 or self.cut == 1 else r.private(out.shape))
                 if axis == 1 and self.cut > 1:
-                    y = r.one("reduce", f"only/{group}", [y], out)
+                    y = r.one("reduce", group, [y], out)
             return m.done(y, {"weight": w})
 
     def norm(self, path, part, x, out_key):
@@ -396,24 +398,26 @@ class Decoder:
                 entries.append((i, x))
                 x = self.layer(i, i - first if not whole else i, x)
             if whole or last == o.layers:
-                x = self.norm(self.path(names["root"], names["normf"]), "normf", x, "nf")
+                # What follows another number of layers is another value.
+                tail = "" if last == o.layers else ".short"
+                x = self.norm(self.path(names["root"], names["normf"]), "normf", x, "nf" + tail)
                 x = self.linear(self.path(names["root"], names["head"]), names["Lin"], "head", "head", x, o.vocab,
-                                "logits", None)
+                                "logits" + tail, None)
             root.done(x)
         if whole or last == o.layers:
-            self.loss(x)
+            self.loss(x, tail)
         return entries
 
-    def loss(self, x):
+    def loss(self, x, tail):
         r, o = self.r, self.o
         flat = (o.batch * o.length, o.vocab)
         x = r.view("reshape", "loss", x, flat)
         labels = Value("labels", (flat[0],), "i")
         if r.forms["loss"] == 0:
-            r.one("entropy", "loss", [x, labels], Value("loss", ()))
+            r.one("entropy", "loss", [x, labels], Value("loss" + tail, ()))
         else:
             x = r.one("logp", "loss", [x], r.private(flat))
-            r.one("pick", "loss", [x, labels], Value("loss", ()))
+            r.one("pick", "loss", [x, labels], Value("loss" + tail, ()))
 
     def recompute(self, entries, first, whole):
         """Run the layers again, the last one first, as backward does under checkpointing."""
@@ -435,6 +439,8 @@ def backward(run):
             "output": [run.tensor(Value("grad/" + v.key, v.shape)) for v in ins if v.kind == "f"]}
         run.tree[name + ".backward"] = parent.replace(".forward.", ".backward.") if parent else None
         run.group.setdefault((group, "backward"), []).append(name + ".backward")
+        if outs[0].key in [v.key for v in ins]:
+            run.group.setdefault((f"idle/{outs[0].key}", "backward"), []).append(name + ".backward")
 
 
 def spread(opts, rng):
@@ -495,8 +501,8 @@ def write(opts, runs):
 
 
 def truth(runs):
-    """Groups of entries and pairs of modules that are one thing on both sides.  Ops that hand on the
-    same value and do nothing to it may be paired or not: idle."""
+    """Groups of entries and pairs of modules that are one thing on both sides.  Ops that merely hand
+    on the same value may be paired or not: idle."""
     g, t = runs
     both = [k for k in g.group if k in t.group and not k[0].startswith("only/")]
     groups = [[g.group[k], t.group[k]] for k in both if not k[0].startswith("idle/")]
