@@ -92,6 +92,11 @@ bool align__family_is_split(uint16_t family)
     return family == ALIGN__FAM_SPLIT;
 }
 
+uint16_t align__family_with_weight(uint16_t family)
+{
+    return family == ALIGN__FAM_MATMUL ? ALIGN__FAM_LINEAR : family;
+}
+
 bool align__family_is_linear(uint16_t family)
 {
     return family == ALIGN__FAM_LINEAR || family == ALIGN__FAM_MATMUL;

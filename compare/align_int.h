@@ -48,6 +48,8 @@ uint16_t align__family_find(struct ms_str api);
 const char *align__family_text(uint16_t family);
 bool align__family_is_view(uint16_t family);
 bool align__family_is_split(uint16_t family);
+/* What the family is when a parameter is read: a matmul is a linear then. */
+uint16_t align__family_with_weight(uint16_t family);
 bool align__family_is_linear(uint16_t family); /* linear or matmul */
 /* Can `tail` be the last of the operators that run in place of `fused`? */
 bool align__family_fuses(uint16_t fused, uint16_t tail);

@@ -382,6 +382,8 @@ static enum ms_rc read_op(struct reader *rd, uint32_t node, struct ms_err *err)
     enum role role = align__family_is_view(op.family) ? READ : WRITTEN;
     MS_TRY(collect(rd, node, 1U << PROBE_SEC_OUTPUT, role, true, err));
     MS_TRY(store_op(rd, &op, err));
+    if (op.nparam != 0)
+        op.family = align__family_with_weight(op.family);
     uint32_t id = (uint32_t)s->ops.n;
     for (size_t i = 0; i < rd->outs.n; i++) {
         struct align__value *v = &s->values.p[rd->outs.p[i].value];

@@ -49,9 +49,10 @@ def score(truth, pairs):
     wanted = {p[0] for p in true_mods}
     figures = (len(right) / max(1, len(ops)), len(hit) / max(1, len(groups)),
                len(right_mods) / max(1, len(mods)), len({p[0] for p in right_mods}) / max(1, len(wanted)))
+    lost = sorted(wanted - {p[0] for p in right_mods})
     wrong = sorted(set(ops) - set(right)) + sorted(set(mods) - set(right_mods))
     missing = [g for i, g in enumerate(groups) if i not in hit]
-    return figures, wrong, missing
+    return figures, wrong, missing + [[[name], [""]] for name in lost]
 
 
 def run_case(args, case, first):
