@@ -114,10 +114,10 @@ static bool is_piece(const struct align__dim *small, const struct align__dim *bi
     return only_big / k == only_small && only_big % k == 0;
 }
 
-bool align__dims_piece(const struct align__dims *dims, uint32_t a, uint32_t b)
+uint64_t align__dims_ratio(const struct align__dims *dims, uint32_t a, uint32_t b)
 {
     if (a == ALIGN__NONE || b == ALIGN__NONE)
-        return false;
+        return 0;
     const struct align__dim *small = &dims->list.p[a];
     const struct align__dim *big = &dims->list.p[b];
     if (small->n > big->n) {
@@ -125,7 +125,13 @@ bool align__dims_piece(const struct align__dims *dims, uint32_t a, uint32_t b)
         small = big;
         big = t;
     }
-    if (small->n == 0 || big->n % small->n != 0 || big->n / small->n < 2 || big->n / small->n > 8)
-        return false;
-    return is_piece(small, big, big->n / small->n);
+    if (small->n == 0 || big->n % small->n != 0 || big->n / small->n < 2)
+        return 0;
+    return is_piece(small, big, big->n / small->n) ? big->n / small->n : 0;
+}
+
+bool align__dims_piece(const struct align__dims *dims, uint32_t a, uint32_t b)
+{
+    uint64_t k = align__dims_ratio(dims, a, b);
+    return k != 0 && k <= 8;
 }

@@ -97,6 +97,11 @@ uint16_t align__family_with_weight(uint16_t family)
     return family == ALIGN__FAM_MATMUL ? ALIGN__FAM_LINEAR : family;
 }
 
+bool align__family_is_collective(uint16_t family)
+{
+    return family >= ALIGN__FAM_ALLREDUCE && family <= ALIGN__FAM_REDUCESCATTER;
+}
+
 bool align__family_is_linear(uint16_t family)
 {
     return family == ALIGN__FAM_LINEAR || family == ALIGN__FAM_MATMUL;

@@ -10,6 +10,8 @@
 #define ALIGN__FAM_LINEAR 0
 #define ALIGN__FAM_MATMUL 1
 #define ALIGN__FAM_SPLIT 73
+#define ALIGN__FAM_ALLREDUCE 117
+#define ALIGN__FAM_REDUCESCATTER 119
 #define ALIGN__FAM_COUNT 126
 
 static const struct align__family align__families[ALIGN__FAM_COUNT] = {

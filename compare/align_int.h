@@ -50,6 +50,7 @@ bool align__family_is_view(uint16_t family);
 bool align__family_is_split(uint16_t family);
 /* What the family is when a parameter is read: a matmul is a linear then. */
 uint16_t align__family_with_weight(uint16_t family);
+bool align__family_is_collective(uint16_t family); /* those of tensor parallelism */
 bool align__family_is_linear(uint16_t family); /* linear or matmul */
 /* Can `tail` be the last of the operators that run in place of `fused`? */
 bool align__family_fuses(uint16_t fused, uint16_t tail);
@@ -72,6 +73,8 @@ struct align__dims { /* of both sides */
 enum ms_rc align__dims_put(struct align__dims *dims, const uint64_t *d, unsigned nd, uint32_t *id,
                            struct ms_err *err);
 void align__dims_free(struct align__dims *dims);
+/* How many pieces along one axis one makes of the other, 2 or more; 0: it does not. */
+uint64_t align__dims_ratio(const struct align__dims *dims, uint32_t a, uint32_t b);
 /* One could be 2 to 8 pieces of the other along one axis. */
 bool align__dims_piece(const struct align__dims *dims, uint32_t a, uint32_t b);
 
@@ -225,6 +228,7 @@ struct align__ctx {
     struct ms_arena *arena;
     float sigma, strict; /* noise of equal values; likeness that counts as equality */
     bool by_value;       /* else structure alone */
+    uint64_t cut[2];     /* a side's ranks hold one of so many pieces of sharded tensors; 1: whole */
     MS_VEC(struct align__link) anchors; /* ops */
     uint32_t *op[2];     /* partner by op, ALIGN__NONE */
     uint32_t *mod[2];    /* partner by module: pairs and parts, for context */
@@ -247,6 +251,11 @@ enum ms_rc align__modules(struct align__ctx *c, struct ms_err *err);
 enum ms_rc align__segments(struct align__ctx *c, struct ms_err *err);
 /* Pair modules that hold pairs; fills mod_pair and mod. */
 enum ms_rc align__vote(struct align__ctx *c, struct ms_err *err);
+/* Are two sizes equal, or those of a whole and one rank's piece of it? */
+static inline bool align__same_size(const struct align__ctx *c, uint64_t golden, uint64_t target)
+{
+    return golden == target || golden * c->cut[0] == target * c->cut[1];
+}
 /* The split that reads what an op produces, or ALIGN__NONE. */
 uint32_t align__split_behind(const struct align__side *s, uint32_t op);
 /* Pair modules that have no ops inside, by their order. */

@@ -35,7 +35,17 @@ static unsigned few(unsigned n)
     return n < PARAMS_LOOK ? n : PARAMS_LOOK;
 }
 
-/* 1: the same shapes; 0.6: as many, each equal or a piece of its partner; -0.3: neither.  Each
+/* Could one shape be a part of the other?  Where a side is sharded, only its shards are. */
+static bool is_part(const struct align__ctx *c, uint32_t golden, uint32_t target)
+{
+    uint64_t cut = c->cut[0] * c->cut[1];
+    if (cut == 1)
+        return align__dims_piece(&c->dims, golden, target);
+    return align__dims_ratio(&c->dims, golden, target) == cut &&
+           align__same_size(c, c->dims.list.p[golden].n, c->dims.list.p[target].n);
+}
+
+/* 1: the same shapes; 0.6: as many, each equal or a part of its partner; -0.3: neither.  Each
  * parameter takes the first free partner of its shape. */
 static float shape_score(const struct align__ctx *c, const struct align__module *a,
                          const struct align__module *b)
@@ -54,7 +64,7 @@ static float shape_score(const struct align__ctx *c, const struct align__module 
                 continue;
             if (x[i].dims == y[j].dims)
                 best = j, piece = false;
-            else if (best == PARAMS_LOOK && align__dims_piece(&c->dims, x[i].dims, y[j].dims))
+            else if (best == PARAMS_LOOK && is_part(c, x[i].dims, y[j].dims))
                 best = j;
         }
         if (best == PARAMS_LOOK)
@@ -95,7 +105,7 @@ static float output_score(const struct align__ctx *c, const struct align__module
     uint32_t y = align__module_outs(&c->side[1], b)->dims;
     if (x == y)
         return 1;
-    return align__dims_piece(&c->dims, x, y) ? 0.6F : 0;
+    return is_part(c, x, y) ? 0.6F : 0;
 }
 
 static float pair_score(const struct rows *rows, const struct row *ra, const struct row *rb)
@@ -147,7 +157,9 @@ static float merge_score(const struct rows *rows, int side, uint32_t last, unsig
         if (__builtin_add_overflow(sum, c->dims.list.p[dims].n, &sum))
             return 0;
     }
-    return sum == c->dims.list.p[big].n ? MERGE_SCORE : 0;
+    uint64_t whole_n = c->dims.list.p[big].n;
+    bool same = side == 0 ? align__same_size(c, sum, whole_n) : align__same_size(c, whole_n, sum);
+    return same ? MERGE_SCORE : 0;
 }
 
 static float score(void *ctx, uint32_t r, uint32_t col, unsigned k, unsigned l)
@@ -160,6 +172,98 @@ static float score(void *ctx, uint32_t r, uint32_t col, unsigned k, unsigned l)
     if (l > 1)
         return merge_score(rows, 1, col, l, a);
     return pair_score(rows, a, b);
+}
+
+/* ---- shards --------------------------------------------------------------- */
+
+struct shapes { /* of matrices among the parameters, how often */
+    MS_VEC(uint32_t) count; /* by number of dims */
+    uint32_t all;
+};
+
+static enum ms_rc count_shapes(const struct align__ctx *c, int side, struct shapes *out,
+                               struct ms_err *err)
+{
+    const struct align__side *s = &c->side[side];
+    if (!ms_vec_reserve(&out->count, c->dims.list.n + 1))
+        return align__no_memory(err);
+    memset(out->count.p, 0, (c->dims.list.n + 1) * sizeof *out->count.p);
+    for (uint32_t i = 0; i < s->modules.n; i++) {
+        const struct align__module *m = &s->modules.p[i];
+        for (unsigned k = 0; k < m->nparam; k++) {
+            uint32_t dims = align__module_params(s, m)[k].dims;
+            if (c->dims.list.p[dims].nd < 2)
+                continue;
+            out->count.p[dims]++;
+            out->all++;
+        }
+    }
+    return MS_OK;
+}
+
+/* Share of x's matrices that have a partner in y: equal (k = 1), or k times as large or small. */
+static double share_met(const struct align__ctx *c, const struct shapes *x, const struct shapes *y,
+                        uint64_t k, bool pieces)
+{
+    uint32_t met = 0;
+    for (uint32_t i = 0; i < c->dims.list.n; i++) {
+        bool has = x->count.p[i] != 0 && k == 1 && y->count.p[i] != 0;
+        for (uint32_t j = 0; x->count.p[i] != 0 && k > 1 && !has && j < c->dims.list.n; j++)
+            has = y->count.p[j] != 0 && (c->dims.list.p[i].n < c->dims.list.p[j].n) == pieces &&
+                  align__dims_ratio(&c->dims, i, j) == k;
+        met += has ? x->count.p[i] : 0;
+    }
+    return x->all != 0 ? (double)met / x->all : 0;
+}
+
+/* Does the side talk to other ranks while it goes forward? */
+static bool is_parallel(const struct align__side *s)
+{
+    for (uint32_t i = 0; i < s->ops.n; i++) {
+        if (align__family_is_collective(s->ops.p[i].family))
+            return true;
+    }
+    return false;
+}
+
+/* Tensor-parallel ranks hold pieces of most matrices: a side was cut in k when more matrices meet
+ * at this ratio than as equals.  Fused projections look alike, so only a side that has collectives
+ * can have been cut. */
+static void find_cut(struct align__ctx *c, const struct shapes shapes[2])
+{
+    enum { CUT_MAX = 64, SHAPES_MAX = 512 };
+    if (c->dims.list.n > SHAPES_MAX)
+        return;
+    const bool parallel[2] = {is_parallel(&c->side[0]), is_parallel(&c->side[1])};
+    double most = share_met(c, &shapes[0], &shapes[1], 1, false) +
+                  share_met(c, &shapes[1], &shapes[0], 1, false);
+    for (uint64_t k = 2; k <= CUT_MAX; k *= 2) {
+        for (int cut = 0; cut < 2; cut++) {
+            if (!parallel[cut])
+                continue;
+            double met = share_met(c, &shapes[cut], &shapes[1 - cut], k, true) +
+                         share_met(c, &shapes[1 - cut], &shapes[cut], k, false);
+            if (met <= most)
+                continue;
+            most = met;
+            c->cut[cut] = k;
+            c->cut[1 - cut] = 1;
+        }
+    }
+}
+
+static enum ms_rc set_cut(struct align__ctx *c, struct ms_err *err)
+{
+    struct shapes shapes[2] = {{.all = 0}, {.all = 0}};
+    c->cut[0] = c->cut[1] = 1;
+    enum ms_rc rc = count_shapes(c, 0, &shapes[0], err);
+    if (rc == MS_OK)
+        rc = count_shapes(c, 1, &shapes[1], err);
+    if (rc == MS_OK)
+        find_cut(c, shapes);
+    ms_vec_free(&shapes[0].count);
+    ms_vec_free(&shapes[1].count);
+    return rc;
 }
 
 /* ---- order --------------------------------------------------------------- */
@@ -342,7 +446,9 @@ enum ms_rc align__modules(struct align__ctx *c, struct ms_err *err)
 {
     struct rows rows = {.c = c};
     struct align__path_room room = {.best = {.p = NULL}};
-    enum ms_rc rc = list_rows(&rows, 0, err);
+    enum ms_rc rc = set_cut(c, err);
+    if (rc == MS_OK)
+        rc = list_rows(&rows, 0, err);
     if (rc == MS_OK)
         rc = list_rows(&rows, 1, err);
     if (rc == MS_OK && rows.side[0].n != 0 && rows.side[1].n != 0) {

@@ -240,12 +240,12 @@ static bool sizes_agree(const struct align__ctx *c, uint32_t ia, uint32_t ib)
     if (c->mod_dp[0][ia] == ib)
         return true;
     if (a->nparam != 0 && b->nparam != 0 &&
-        size_of_params(c, &c->side[0], a) != size_of_params(c, &c->side[1], b))
+        !align__same_size(c, size_of_params(c, &c->side[0], a), size_of_params(c, &c->side[1], b)))
         return false;
     if (a->nout == 0 || b->nout == 0)
         return true;
-    return c->dims.list.p[align__module_outs(&c->side[0], a)->dims].n ==
-           c->dims.list.p[align__module_outs(&c->side[1], b)->dims].n;
+    return align__same_size(c, c->dims.list.p[align__module_outs(&c->side[0], a)->dims].n,
+                            c->dims.list.p[align__module_outs(&c->side[1], b)->dims].n);
 }
 
 static float rate(const struct align__ctx *c, const struct urn *u, const struct ballot *bal)

@@ -199,7 +199,7 @@ def main():
     print("#ifndef COMPARE_ALIGN_FAMILY_TABLE_H")
     print("#define COMPARE_ALIGN_FAMILY_TABLE_H")
     print("/* clang-format off */\n")
-    for f in ("linear", "matmul", "split"):
+    for f in ("linear", "matmul", "split", "allreduce", "reducescatter"):
         print(f"#define ALIGN__FAM_{f.upper()} {index[f]}")
     print(f"#define ALIGN__FAM_COUNT {len(families)}\n")
     print("static const struct align__family align__families[ALIGN__FAM_COUNT] = {")

@@ -344,7 +344,7 @@ class Decoder:
                 for c, n in sizes.items()]
 
     def feed(self, path, L, x):
-        r, names, f = self.r, self.r.names, 4 * self.width
+        r, names, f = self.r, self.r.names, self.o.wide
         wide = x.shape[:-1] + (f // self.cut,)
         act = self.local(L + ".act", wide)
         if r.forms["mlp"] == 0:
@@ -524,7 +524,7 @@ def main():
 
 
 def add_sizes(p):
-    p.set_defaults(batch=2, length=32, hidden=128, heads=8, kv=64, vocab=512)
+    p.set_defaults(batch=2, length=32, hidden=192, heads=12, kv=64, wide=512, vocab=768)
 
 
 def options(seed, case, out, layers=0):
