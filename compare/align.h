@@ -55,20 +55,21 @@ struct cmp_align_pair {
     bool more; /* not the first pair of this target node */
 };
 
-/* A row of the target and the row of the golden dump it is to be compared with, PROBE_ROW_NONE on
- * either side: none. */
+#define CMP_ALIGN_NONE UINT32_MAX
+
+/* A row of the target and the row of the golden dump it is to be compared with; CMP_ALIGN_NONE: the
+ * other has none. */
 struct cmp_align_row {
     uint32_t target, golden;
 };
-#define CMP_ALIGN_NONE UINT32_MAX
 
 struct cmp_align_stats {
-    bool by_value;             /* false: the runs have no values in common; structure alone counts */
-    double noise;              /* usual distance of values that should be equal */
-    size_t ops[2];             /* forward operators: golden, target */
-    size_t pairs, anchors;     /* anchors: pairs known from values or parameters alone */
-    uint64_t cells;            /* comparisons of two operators or modules */
-    size_t unknown_names;      /* names of operators in no table */
+    bool by_value;         /* false: the runs have no values in common; structure alone counts */
+    double noise;          /* usual distance of values that should be equal */
+    size_t ops[2];         /* forward operators: golden, target */
+    size_t pairs, anchors; /* anchors: pairs known from values or parameters alone */
+    uint64_t cells;        /* comparisons of two operators or modules */
+    size_t unknown_names;  /* names of operators in no table */
 };
 
 struct cmp_align;
@@ -105,8 +106,7 @@ void cmp_align_explain(const struct cmp_align *al, uint32_t target, struct ms_bu
  * child: child of the golden side), rows as a data mapping (row: row). */
 enum ms_rc cmp_align_write_layers(const struct cmp_align *al, struct ms_buf *out,
                                   struct ms_err *err);
-enum ms_rc cmp_align_write_rows(const struct cmp_align *al, struct ms_buf *out,
-                                struct ms_err *err);
+enum ms_rc cmp_align_write_rows(const struct cmp_align *al, struct ms_buf *out, struct ms_err *err);
 
 /* Should two dumps be aligned rather than joined by name?  True when the frameworks differ or fewer
  * than half of the names of the smaller dump occur in the other. */

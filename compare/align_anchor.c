@@ -15,18 +15,18 @@
 
 #define NEAR      0.03F
 #define MARGIN    4
-#define EQUAL     0.001F  /* no distance is taken for smaller */
-#define ENOUGH    0.0375  /* share of values that anchors must hold to be believed */
+#define EQUAL     0.001F /* no distance is taken for smaller */
+#define ENOUGH    0.0375 /* share of values that anchors must hold to be believed */
 #define SIGMA_MIN 0.004F
-#define UNLIKE    0.2F    /* families with less in common are different operators */
-enum { CROWD = 64 };      /* a cell with more has no value that stands alone */
+#define UNLIKE    0.2F /* families with less in common are different operators */
+enum { CROWD = 64 };   /* a cell with more has no value that stands alone */
 
 struct item { /* a value that can be an anchor */
     uint32_t value, op;
-    uint32_t next;         /* of the cell */
+    uint32_t next; /* of the cell */
     int32_t cell_norm, cell_peak;
-    uint32_t best;         /* item of the other side */
-    float near, second;    /* distances of the nearest and the one after it */
+    uint32_t best;      /* item of the other side */
+    float near, second; /* distances of the nearest and the one after it */
     bool crowded, is_param;
 };
 
@@ -93,8 +93,8 @@ static enum ms_rc fill_grid(struct grid *g, const struct align__ctx *c, struct m
     memset(g->slots, 0xff, (size_t)size * sizeof *g->slots);
     for (uint32_t i = (uint32_t)g->item[1].n; i-- > 0;) {
         struct item *it = &g->item[1].p[i];
-        uint32_t *slot = &g->slots[slot_of(g, &c->side[1].values.p[it->value], it->cell_norm,
-                                           it->cell_peak)];
+        uint32_t *slot =
+            &g->slots[slot_of(g, &c->side[1].values.p[it->value], it->cell_norm, it->cell_peak)];
         it->next = *slot;
         *slot = i;
     }

@@ -13,12 +13,12 @@ static uint64_t hash_dim(const struct align__dim *d)
     return ms_str_hash((struct ms_str){(const char *)d->d, (uint32_t)(d->nd * sizeof d->d[0])});
 }
 
-static bool same_dim(const struct align__dim *a, const struct align__dim *b)
+bool align__dim_same(const struct align__dim *a, const struct align__dim *b)
 {
     return a->nd == b->nd && a->n == b->n && memcmp(a->d, b->d, a->nd * sizeof a->d[0]) == 0;
 }
 
-static struct align__dim canonical(const uint64_t *d, unsigned nd)
+struct align__dim align__dim_of(const uint64_t *d, unsigned nd)
 {
     struct align__dim out = {.n = 1, .next = ALIGN__NONE};
     for (unsigned i = 0; i < nd; i++) {
@@ -66,12 +66,12 @@ static enum ms_rc grow(struct align__dims *dims, struct ms_err *err)
 enum ms_rc align__dims_put(struct align__dims *dims, const uint64_t *d, unsigned nd, uint32_t *id,
                            struct ms_err *err)
 {
-    struct align__dim key = canonical(d, nd);
+    struct align__dim key = align__dim_of(d, nd);
     if (dims->slots == NULL || dims->list.n > dims->mask)
         MS_TRY(grow(dims, err));
     uint32_t *slot = &dims->slots[hash_dim(&key) & dims->mask];
     for (uint32_t i = *slot; i != ALIGN__NONE; i = dims->list.p[i].next) {
-        if (same_dim(&dims->list.p[i], &key)) {
+        if (align__dim_same(&dims->list.p[i], &key)) {
             *id = i;
             return MS_OK;
         }

@@ -70,8 +70,7 @@ static void explain_op(const struct cmp_align *al, uint32_t b, struct ms_buf *ou
     uint32_t a = c->op[1][b];
     if (a != ALIGN__NONE) {
         align__weigh(c, a, b, &e);
-        ms_buf_printf(out, "  found by search: %.*s\n",
-                      MS_STR_ARG(name_of(g, g->ops.p[a].node)));
+        ms_buf_printf(out, "  found by search: %.*s\n", MS_STR_ARG(name_of(g, g->ops.p[a].node)));
         put_evidence(al, &e, out);
     }
     uint32_t rival = best_rival(c, b, &e);
@@ -85,15 +84,14 @@ static void explain_op(const struct cmp_align *al, uint32_t b, struct ms_buf *ou
 
 static void explain_pairs(const struct cmp_align *al, uint32_t target, struct ms_buf *out)
 {
-    static const char *const why[CMP_ALIGN_HOWS] = {
-        "you said so",
-        "their values agree",
-        "operator, shape and place agree",
-        "the best there is at this place",
-        "one is a part of the other",
-        "both read the same value first",
-        "it is computed again for backward",
-        "the same pairs lie inside both"};
+    static const char *const why[CMP_ALIGN_HOWS] = {"you said so",
+                                                    "their values agree",
+                                                    "operator, shape and place agree",
+                                                    "the best there is at this place",
+                                                    "one is a part of the other",
+                                                    "both read the same value first",
+                                                    "it is computed again for backward",
+                                                    "the same pairs lie inside both"};
     const struct cmp_align_pair *p;
     size_t n = cmp_align_of(al, target, &p);
     if (n == 0)

@@ -33,10 +33,10 @@ struct align__family {
 
 /* Both sides' names, and what is learned about those in no table. */
 struct align__names {
-    struct ms_map apis;        /* names as written */
-    MS_VEC(uint16_t) family;   /* by name; ALIGN__FAM_UNKNOWN */
-    MS_VEC(uint32_t) twin;     /* by golden name: its usual partner, when one of both is unknown */
-    MS_VEC(float) twin_share;  /* how usual, 0 to 1 */
+    struct ms_map apis;       /* names as written */
+    MS_VEC(uint16_t) family;  /* by name; ALIGN__FAM_UNKNOWN */
+    MS_VEC(uint32_t) twin;    /* by golden name: its usual partner, when one of both is unknown */
+    MS_VEC(float) twin_share; /* how usual, 0 to 1 */
 };
 #define ALIGN__FAM_UNKNOWN UINT16_MAX
 
@@ -51,7 +51,7 @@ bool align__family_is_split(uint16_t family);
 /* What the family is when a parameter is read: a matmul is a linear then. */
 uint16_t align__family_with_weight(uint16_t family);
 bool align__family_is_collective(uint16_t family); /* those of tensor parallelism */
-bool align__family_is_linear(uint16_t family); /* linear or matmul */
+bool align__family_is_linear(uint16_t family);     /* linear or matmul */
 /* Can `tail` be the last of the operators that run in place of `fused`? */
 bool align__family_fuses(uint16_t fused, uint16_t tail);
 /* 1: the same; 0.7: one is the usual tail of the other; 0.5: a possible tail; 0.1: an inner member; 0: nothing in common. */
@@ -62,7 +62,8 @@ float align__family_likeness(uint16_t a, uint16_t b);
 enum { ALIGN__NDIM = 8 };
 struct align__dim {
     uint64_t n; /* product of all */
-    uint64_t d[ALIGN__NDIM]; /* ascending, without ones; of more than there is room for, the largest */
+    uint64_t
+        d[ALIGN__NDIM]; /* ascending, without ones; of more than there is room for, the largest */
     uint32_t nd, next;
 };
 struct align__dims { /* of both sides */
@@ -70,6 +71,8 @@ struct align__dims { /* of both sides */
     uint32_t *slots, mask;
 };
 
+struct align__dim align__dim_of(const uint64_t *d, unsigned nd);
+bool align__dim_same(const struct align__dim *a, const struct align__dim *b);
 enum ms_rc align__dims_put(struct align__dims *dims, const uint64_t *d, unsigned nd, uint32_t *id,
                            struct ms_err *err);
 void align__dims_free(struct align__dims *dims);
@@ -86,13 +89,13 @@ enum { ALIGN__MAX, ALIGN__MIN, ALIGN__MEAN, ALIGN__NORM };
 struct align__value { /* tensors of one side that are the same */
     uint64_t n;
     double stat[4];
-    uint64_t digest;   /* of the md5 text; 0: none */
+    uint64_t digest; /* of the md5 text; 0: none */
     float ln_norm, ln_peak;
-    uint32_t producer; /* first op that has it as output; ALIGN__NONE */
-    uint32_t module;   /* that has it as parameter; ALIGN__NONE, ALIGN__MANY */
+    uint32_t producer;        /* first op that has it as output; ALIGN__NONE */
+    uint32_t module;          /* that has it as parameter; ALIGN__NONE, ALIGN__MANY */
     uint32_t first_use, uses; /* in side.users */
     uint8_t cls;
-    bool known;        /* the statistics can be compared */
+    bool known; /* the statistics can be compared */
 };
 #define ALIGN__MANY (UINT32_MAX - 1)
 
@@ -106,21 +109,21 @@ struct align__op {
     uint32_t twin;  /* the recomputation of this call, or ALIGN__NONE */
     uint32_t back;  /* node of its backward, or ALIGN__NONE */
     uint16_t family, nin, nparam, nout;
-    bool last;      /* of its module's direct ops */
-    bool passes;    /* what it writes is what it reads */
+    bool last;   /* of its module's direct ops */
+    bool passes; /* what it writes is what it reads */
 };
 
 struct align__module {
-    uint32_t node;   /* of the dump, ALIGN__NONE: only construct.json has it */
+    uint32_t node; /* of the dump, ALIGN__NONE: only construct.json has it */
     uint32_t parent;
-    uint32_t lo, hi; /* first and last op inside; lo > hi: none */
-    uint32_t direct; /* last op directly inside, or ALIGN__NONE */
-    uint32_t place;  /* how many ops come before its record */
+    uint32_t lo, hi;       /* first and last op inside; lo > hi: none */
+    uint32_t direct;       /* last op directly inside, or ALIGN__NONE */
+    uint32_t place;        /* how many ops come before its record */
     uint32_t params, outs; /* tensors */
-    uint32_t twin;   /* the recomputation of this call, or ALIGN__NONE */
-    uint32_t back;   /* node of its backward, or ALIGN__NONE */
+    uint32_t twin;         /* the recomputation of this call, or ALIGN__NONE */
+    uint32_t back;         /* node of its backward, or ALIGN__NONE */
     uint16_t nparam, nout;
-    bool again;      /* it is a recomputation itself */
+    bool again;              /* it is a recomputation itself */
     struct ms_str name;      /* whole */
     struct ms_str path, cls; /* last part and class name */
 };
@@ -141,6 +144,9 @@ struct align__ctx;
 enum ms_rc align__side_read(struct align__ctx *c, struct align__side *s,
                             const struct cmp_align_input *in, struct ms_err *err);
 void align__side_free(struct align__side *s);
+/* What a row holds, as far as it is a tensor: false when it is none. */
+bool align__row_value(const struct probe_dump *dump, uint32_t row, struct align__value *v,
+                      struct align__dim *dim);
 
 static inline const struct align__tensor *align__ins(const struct align__side *s,
                                                      const struct align__op *o)
@@ -228,17 +234,17 @@ struct align__ctx {
     struct ms_arena *arena;
     float sigma, strict; /* noise of equal values; likeness that counts as equality */
     bool by_value;       /* else structure alone */
-    uint64_t cut[2];     /* a side's ranks hold one of so many pieces of sharded tensors; 1: whole */
+    uint64_t cut[2]; /* a side's ranks hold one of so many pieces of sharded tensors; 1: whole */
     MS_VEC(struct align__link) anchors; /* ops */
-    uint32_t *op[2];     /* partner by op, ALIGN__NONE */
-    uint32_t *mod[2];    /* partner by module: pairs and parts, for context */
-    uint32_t *mod_pair[2]; /* partner by module: pairs alone */
-    uint32_t *mod_dp[2]; /* partner by module from the order of parameter modules */
-    MS_VEC(struct align__link) parts; /* modules: k:1, a or b repeated */
-    uint32_t *vmap;      /* golden value -> target value */
+    uint32_t *op[2];                    /* partner by op, ALIGN__NONE */
+    uint32_t *mod[2];                   /* partner by module: pairs and parts, for context */
+    uint32_t *mod_pair[2];              /* partner by module: pairs alone */
+    uint32_t *mod_dp[2];                /* partner by module from the order of parameter modules */
+    MS_VEC(struct align__link) parts;   /* modules: k:1, a or b repeated */
+    uint32_t *vmap;                     /* golden value -> target value */
     uint32_t *vmap_back;
     struct align__words *words[2]; /* by module */
-    float *word_weight;  /* by word: rare ones weigh more */
+    float *word_weight;            /* by word: rare ones weigh more */
     uint64_t cells;
     unsigned round;
 };
@@ -264,7 +270,7 @@ enum ms_rc align__loose_modules(struct align__ctx *c, struct ms_err *err);
 /* ---- complete: what is emitted -------------------------------------------- */
 
 struct align__members { /* ops that run in place of one op of a pair */
-    uint32_t first, n; /* in list */
+    uint32_t first, n;  /* in list */
 };
 struct cmp_align {
     struct align__ctx c;
@@ -290,12 +296,12 @@ enum ms_rc align__emit(struct cmp_align *al, const struct cmp_align_pin *pins, s
 
 struct align__evidence {
     float family, shape, out, in, param, shared_use; /* param < 0: sizes never meet */
-    int8_t module; /* twice the context: 2, 0, -1, -2 */
-    bool same_in;  /* an input is the partner of the other's */
+    int8_t module;                                   /* twice the context: 2, 0, -1, -2 */
+    bool same_in;                                    /* an input is the partner of the other's */
     bool veto, families_known;
-    bool blind; /* no outputs that can be compared */
-    bool last; /* both or neither is the last of its module */
-    bool ends; /* both are */
+    bool blind;  /* no outputs that can be compared */
+    bool last;   /* both or neither is the last of its module */
+    bool ends;   /* both are */
     bool unread; /* nobody reads what one of them writes */
     bool views[2];
     float score;

@@ -18,7 +18,7 @@ enum { MERGE = 4, PARAMS_LOOK = 16, BAND = 256 };
 
 struct row { /* a module that owns parameters */
     uint32_t module;
-    uint32_t at; /* place in the order of execution */
+    uint32_t at;          /* place in the order of execution */
     uint64_t families[3]; /* of the ops directly inside */
 };
 
@@ -86,8 +86,8 @@ static float value_score(const struct align__ctx *c, const struct align__module 
     for (unsigned i = 0; i < few(a->nparam); i++) {
         float best = 0;
         for (unsigned j = 0; j < few(b->nparam); j++) {
-            float d = align__distance(&c->side[0].values.p[x[i].value],
-                                      &c->side[1].values.p[y[j].value]);
+            float d =
+                align__distance(&c->side[0].values.p[x[i].value], &c->side[1].values.p[y[j].value]);
             met |= d >= 0;
             best = align__likeness(d) > best ? align__likeness(d) : best;
         }
@@ -176,7 +176,7 @@ static float score(void *ctx, uint32_t r, uint32_t col, unsigned k, unsigned l)
 
 /* ---- shards --------------------------------------------------------------- */
 
-struct shapes { /* of matrices among the parameters, how often */
+struct shapes {             /* of matrices among the parameters, how often */
     MS_VEC(uint32_t) count; /* by number of dims */
     uint32_t all;
 };
@@ -364,9 +364,8 @@ static struct window window_of(const struct rows *rows, uint32_t r)
     uint32_t c0 = x != NULL ? row_at(rows, 1, x->b) : 0;
     uint32_t r1 = y != NULL ? row_at(rows, 0, y->a + 1) : nr;
     uint32_t c1 = y != NULL ? row_at(rows, 1, y->b + 1) : nc;
-    double at = r1 > r0 && r >= r0
-                    ? c0 + (double)(r - r0) * ((double)c1 - c0) / (double)(r1 - r0)
-                    : c0;
+    double at =
+        r1 > r0 && r >= r0 ? c0 + (double)(r - r0) * ((double)c1 - c0) / (double)(r1 - r0) : c0;
     c0 = c0 > MERGE ? c0 - MERGE : 0;
     c1 = c1 + MERGE < nc ? c1 + MERGE : nc - 1;
     struct window w = {at > (double)c0 + BAND ? (uint32_t)at - BAND : c0,

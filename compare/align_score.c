@@ -10,7 +10,7 @@
  */
 #include "compare/align_int.h"
 
-enum { LOOK = 8, USERS_MAX = 16 }; /* tensors and consumers that are looked at */
+enum { LOOK = 8, USERS_MAX = 16 };     /* tensors and consumers that are looked at */
 enum { RUN_MAX = 12, ENTER_MAX = 16 }; /* ops in place of a fused one, and what they read */
 
 static unsigned few(unsigned n)
@@ -20,8 +20,7 @@ static unsigned few(unsigned n)
 
 static float alike(const struct align__ctx *c, uint32_t a, uint32_t b)
 {
-    return align__likeness(
-        align__distance(&c->side[0].values.p[a], &c->side[1].values.p[b]));
+    return align__likeness(align__distance(&c->side[0].values.p[a], &c->side[1].values.p[b]));
 }
 
 /* Likeness of two inputs: 1 where earlier pairs passed them on. */
@@ -42,8 +41,8 @@ static float best_output(const struct align__ctx *c, const struct align__op *a,
     *blind = true;
     for (unsigned i = 0; c->by_value && i < few(a->nout); i++) {
         for (unsigned j = 0; j < few(b->nout); j++) {
-            float d = align__distance(&c->side[0].values.p[x[i].value],
-                                      &c->side[1].values.p[y[j].value]);
+            float d =
+                align__distance(&c->side[0].values.p[x[i].value], &c->side[1].values.p[y[j].value]);
             float like = align__likeness(d);
             if (c->side[0].values.p[x[i].value].known && c->side[1].values.p[y[j].value].known)
                 *blind = false;
@@ -137,8 +136,8 @@ static float weigh_params(const struct align__ctx *c, const struct align__op *a,
     for (unsigned i = 0; i < few(a->nparam); i++) {
         float best = 0;
         for (unsigned j = 0; j < few(b->nparam); j++) {
-            float d = align__distance(&c->side[0].values.p[x[i].value],
-                                      &c->side[1].values.p[y[j].value]);
+            float d =
+                align__distance(&c->side[0].values.p[x[i].value], &c->side[1].values.p[y[j].value]);
             met |= d >= 0;
             piece |= d < 0 && align__dims_piece(&c->dims, x[i].dims, y[j].dims);
             best = align__likeness(d) > best ? align__likeness(d) : best;
@@ -201,7 +200,7 @@ static int8_t weigh_modules(const struct align__ctx *c, uint32_t a, uint32_t b)
         return 0;
     if (c->mod[0][a] == b || c->mod[1][b] == a)
         return 2;
-    return (int8_t)-(elsewhere(c, 0, a, b) + elsewhere(c, 1, b, a));
+    return (int8_t) - (elsewhere(c, 0, a, b) + elsewhere(c, 1, b, a));
 }
 
 static bool reads_of(const struct align__side *s, const struct align__op *reader,
@@ -230,8 +229,8 @@ static float weigh_users(const struct align__ctx *c, const struct align__op *a,
         for (uint32_t k = 0; k < v->uses && all < USERS_MAX; k++) {
             uint32_t partner = c->op[0][s->users[v->first_use + k]];
             all++;
-            shared += partner != ALIGN__NONE &&
-                      reads_of(&c->side[1], &c->side[1].ops.p[partner], b);
+            shared +=
+                partner != ALIGN__NONE && reads_of(&c->side[1], &c->side[1].ops.p[partner], b);
         }
     }
     return all != 0 ? (float)shared / (float)all : 0;
@@ -279,8 +278,7 @@ static float by_values(const struct align__evidence *e)
 }
 
 /* One op is fused: what it reads must enter the run of the other side. */
-static void weigh_run(const struct align__ctx *c, uint32_t a, uint32_t b,
-                      struct align__evidence *e)
+static void weigh_run(const struct align__ctx *c, uint32_t a, uint32_t b, struct align__evidence *e)
 {
     const struct align__op *x = &c->side[0].ops.p[a];
     const struct align__op *y = &c->side[1].ops.p[b];

@@ -22,9 +22,9 @@ struct reader {
     struct align__ctx *c;
     struct align__side *s;
     const struct probe_tree *tree;
-    uint32_t *slots, mask;          /* values by description */
+    uint32_t *slots, mask; /* values by description */
     MS_VEC(struct align__tensor) ins, outs;
-    MS_VEC(uint32_t) tree_module;   /* module by node of the tree, or ALIGN__NONE */
+    MS_VEC(uint32_t) tree_module; /* module by node of the tree, or ALIGN__NONE */
     struct ms_buf text;
 };
 
@@ -139,24 +139,32 @@ static void set_statistics(struct align__value *v, const struct probe_leaf *leaf
     v->ln_peak = peak > 0 ? (float)log(peak) : 0;
 }
 
+bool align__row_value(const struct probe_dump *dump, uint32_t row, struct align__value *v,
+                      struct align__dim *dim)
+{
+    struct probe_leaf leaf;
+    uint64_t d[SHAPE_MAX];
+    unsigned nd;
+    probe_row_leaf(dump, &dump->rows.p[row], &leaf);
+    if (leaf.kind != PROBE_LEAF_TENSOR || !probe_leaf_shape(&leaf, d, SHAPE_MAX, &nd))
+        return false;
+    *dim = align__dim_of(d, nd);
+    *v = (struct align__value){
+        .n = dim->n, .cls = class_of(leaf.dtype), .producer = ALIGN__NONE, .module = ALIGN__NONE};
+    set_statistics(v, &leaf);
+    return true;
+}
+
 /* The tensor of a row; *is_tensor is false when it holds none. */
 static enum ms_rc read_tensor(struct reader *rd, uint32_t row, enum role role,
                               struct align__tensor *t, bool *is_tensor, struct ms_err *err)
 {
-    struct probe_leaf leaf;
-    uint64_t dim[SHAPE_MAX];
-    unsigned nd;
-    probe_row_leaf(rd->s->dump, &rd->s->dump->rows.p[row], &leaf);
-    *is_tensor =
-        leaf.kind == PROBE_LEAF_TENSOR && probe_leaf_shape(&leaf, dim, SHAPE_MAX, &nd);
+    struct align__value v;
+    struct align__dim dim;
+    *is_tensor = align__row_value(rd->s->dump, row, &v, &dim);
     if (!*is_tensor)
         return MS_OK;
-    MS_TRY(align__dims_put(&rd->c->dims, dim, nd, &t->dims, err));
-    struct align__value v = {.n = rd->c->dims.list.p[t->dims].n,
-                             .cls = class_of(leaf.dtype),
-                             .producer = ALIGN__NONE,
-                             .module = ALIGN__NONE};
-    set_statistics(&v, &leaf);
+    MS_TRY(align__dims_put(&rd->c->dims, dim.d, dim.nd, &t->dims, err));
     t->row = row;
     return find_value(rd, &v, role, &t->value, err);
 }

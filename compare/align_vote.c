@@ -61,8 +61,8 @@ static void map_outputs(struct align__ctx *c, const struct align__op *a, const s
     bool equal_lists = a->nout == b->nout;
     for (unsigned i = 0; i < a->nout && i < LOOK && b->nout != 0; i++) {
         float like;
-        unsigned j = partner_of(c, &c->side[0].values.p[x[i].value], i, y, b->nout, equal_lists,
-                                &like);
+        unsigned j =
+            partner_of(c, &c->side[0].values.p[x[i].value], i, y, b->nout, equal_lists, &like);
         bool same_size = c->dims.list.p[x[i].dims].n == c->dims.list.p[y[j].dims].n;
         if ((c->by_value && like > 0.3F) || (equal_lists && same_size))
             map_value(c, x[i].value, y[j].value);
@@ -201,8 +201,8 @@ static float param_likeness(const struct align__ctx *c, const struct align__modu
     for (unsigned i = 0; i < a->nparam && i < LOOK; i++) {
         float best = 0;
         for (unsigned j = 0; j < b->nparam && j < LOOK; j++) {
-            float d = align__distance(&c->side[0].values.p[x[i].value],
-                                      &c->side[1].values.p[y[j].value]);
+            float d =
+                align__distance(&c->side[0].values.p[x[i].value], &c->side[1].values.p[y[j].value]);
             *met |= c->dims.list.p[x[i].dims].n == c->dims.list.p[y[j].dims].n;
             best = align__likeness(d) > best ? align__likeness(d) : best;
         }
@@ -257,8 +257,9 @@ static float rate(const struct align__ctx *c, const struct urn *u, const struct 
     const struct align__module *b = &c->side[1].modules.p[bal->b];
     bool met;
     float params = param_likeness(c, a, b, &met);
-    bool same = a->nout != 0 && b->nout != 0 &&
-                align__module_outs(&c->side[0], a)->dims == align__module_outs(&c->side[1], b)->dims;
+    bool same =
+        a->nout != 0 && b->nout != 0 &&
+        align__module_outs(&c->side[0], a)->dims == align__module_outs(&c->side[1], b)->dims;
     return share + 0.5F * output_likeness(c, a, b) + 0.5F * params + (same ? 0.2F : 0) +
            0.3F * align__word_likeness(c, bal->a, bal->b);
 }
@@ -369,8 +370,9 @@ static float loose_score(void *ctx, uint32_t r, uint32_t col, unsigned k, unsign
     float params = param_likeness(c, a, b, &met);
     if ((a->nparam != 0) != (b->nparam != 0) || (a->nparam != 0 && !met))
         params = -0.375F;
-    bool same = a->nout != 0 && b->nout != 0 &&
-                align__module_outs(&c->side[0], a)->dims == align__module_outs(&c->side[1], b)->dims;
+    bool same =
+        a->nout != 0 && b->nout != 0 &&
+        align__module_outs(&c->side[0], a)->dims == align__module_outs(&c->side[1], b)->dims;
     return 0.8F * params + 0.5F * output_likeness(c, a, b) + (same ? 0.3F : 0) +
            0.7F * align__word_likeness(c, lo->side[0].p[r], lo->side[1].p[col]) -
            (c->by_value ? 0.8F : 0.5F);
@@ -419,8 +421,8 @@ enum ms_rc align__loose_modules(struct align__ctx *c, struct ms_err *err)
         rc = list_loose(&l, 1, err);
     uint32_t rows = (uint32_t)l.side[0].n;
     uint32_t cols = (uint32_t)l.side[1].n;
-    if (rc == MS_OK && (!ms_vec_reserve(&window[0], rows + 1U) ||
-                        !ms_vec_reserve(&window[1], rows + 1U)))
+    if (rc == MS_OK &&
+        (!ms_vec_reserve(&window[0], rows + 1U) || !ms_vec_reserve(&window[1], rows + 1U)))
         rc = align__no_memory(err);
     for (uint32_t r = 0; rc == MS_OK && r < rows && cols != 0; r++) {
         uint32_t at = (uint32_t)((double)r * cols / rows);

@@ -31,10 +31,10 @@ static struct ms_str next_word(struct ms_str *rest)
         from++;
     uint32_t to = from;
     for (; to < rest->n && is_letter(rest->p[to]); to++) {
-        bool begins = to > from && is_upper(rest->p[to]) &&
-                      (!is_upper(rest->p[to - 1]) ||
-                       (to + 1 < rest->n && is_letter(rest->p[to + 1]) &&
-                        !is_upper(rest->p[to + 1])));
+        bool begins =
+            to > from && is_upper(rest->p[to]) &&
+            (!is_upper(rest->p[to - 1]) ||
+             (to + 1 < rest->n && is_letter(rest->p[to + 1]) && !is_upper(rest->p[to + 1])));
         if (begins)
             break;
     }
@@ -171,8 +171,8 @@ struct tally { /* by name */
 static void judge(struct align__names *names, const struct tally *t, const struct meeting *m,
                   const size_t ops[2])
 {
-    bool known = names->family.p[m->a] != ALIGN__FAM_UNKNOWN &&
-                 names->family.p[m->b] != ALIGN__FAM_UNKNOWN;
+    bool known =
+        names->family.p[m->a] != ALIGN__FAM_UNKNOWN && names->family.p[m->b] != ALIGN__FAM_UNKNOWN;
     bool common = (float)t->ops[0][m->a] > COMMON_MAX * (float)ops[0] ||
                   (float)t->ops[1][m->b] > COMMON_MAX * (float)ops[1];
     float share = 2 * (float)m->n / (float)(t->met[0][m->a] + t->met[1][m->b]);
@@ -186,8 +186,8 @@ static void count(struct align__ctx *c, const struct tally *t, struct meeting *m
                   const struct align__link *pairs, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        m[i] = (struct meeting){c->side[0].ops.p[pairs[i].a].api,
-                                c->side[1].ops.p[pairs[i].b].api, 1};
+        m[i] =
+            (struct meeting){c->side[0].ops.p[pairs[i].a].api, c->side[1].ops.p[pairs[i].b].api, 1};
         t->met[0][m[i].a]++;
         t->met[1][m[i].b]++;
     }
@@ -211,8 +211,7 @@ enum ms_rc align__learn(struct align__ctx *c, const struct align__link *pairs, s
     if (m == NULL || tally == NULL) {
         rc = align__no_memory(err);
     } else {
-        const struct tally t = {{tally, tally + names},
-                                {tally + 2 * names, tally + 3 * names}};
+        const struct tally t = {{tally, tally + names}, {tally + 2 * names, tally + 3 * names}};
         count(c, &t, m, pairs, n);
     }
     ms_free(m);

@@ -77,6 +77,16 @@ static void explain(const struct cmp_align *al, const struct side *side, const c
     ms_buf_free(&text);
 }
 
+static enum ms_rc print_mapping(const struct cmp_align *al, bool layers, struct ms_err *err)
+{
+    struct ms_buf text = {.max = (size_t)1 << 32};
+    enum ms_rc rc =
+        layers ? cmp_align_write_layers(al, &text, err) : cmp_align_write_rows(al, &text, err);
+    fputs(ms_buf_z(&text), stdout);
+    ms_buf_free(&text);
+    return rc;
+}
+
 static void print_figures(const struct cmp_align *al, double seconds, size_t bytes)
 {
     struct cmp_align_stats s = cmp_align_stats(al);
@@ -113,6 +123,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "tool_align: %s\n", err.msg);
     else if (what == 's')
         print_figures(al, cpu_seconds() - start, ms_mem_peak() - before);
+    else if (what == 'l' || what == 'd')
+        rc = print_mapping(al, what == 'l', &err);
     else if (what == 'e')
         explain(al, &side[1], argv[2]);
     else
