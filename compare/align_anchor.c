@@ -33,6 +33,7 @@ struct item { /* a value that can be an anchor */
 struct grid {
     MS_VEC(struct item) item[2];
     uint32_t *slots, mask; /* cells of the target */
+    size_t met;            /* values that have found their partner */
 };
 
 /* The last op that reads a parameter, when all that do lie in one module: ops before it prepare. */
@@ -56,7 +57,7 @@ static enum ms_rc list_items(struct grid *g, const struct align__ctx *c, int sid
         const struct align__value *v = &s->values.p[i];
         bool is_param = v->module != ALIGN__NONE;
         uint32_t op = is_param ? reader_of(s, v) : v->producer;
-        if (!v->known || op == ALIGN__NONE)
+        if (!v->known || (op == ALIGN__NONE && s->ops.n != 0))
             continue;
         struct item *it = ms_vec_push(&g->item[side]);
         if (it == NULL)
@@ -159,7 +160,7 @@ static int by_size(const void *p, const void *q)
 }
 
 /* One link for each value that has found its partner. */
-static enum ms_rc link_items(const struct grid *g, struct align__ctx *c, struct ms_err *err)
+static enum ms_rc link_items(struct grid *g, struct align__ctx *c, struct ms_err *err)
 {
     for (uint32_t a = 0; a < g->item[0].n; a++) {
         const struct item *x = &g->item[0].p[a];
@@ -168,6 +169,9 @@ static enum ms_rc link_items(const struct grid *g, struct align__ctx *c, struct 
         const struct item *y = &g->item[1].p[x->best];
         if (y->best != a || y->crowded || !stands_alone(x) || !stands_alone(y))
             continue;
+        g->met++;
+        if (x->op == ALIGN__NONE || y->op == ALIGN__NONE)
+            continue; /* dumps of modules alone have values, but no ops */
         struct align__link *l = ms_vec_push(&c->anchors);
         if (l == NULL)
             return align__no_memory(err);
@@ -246,7 +250,9 @@ static enum ms_rc settle(struct align__ctx *c, const struct grid *g, struct ms_e
     MS_TRY(align__learn(c, c->anchors.p, c->anchors.n, err));
     MS_TRY(align__chain(c->anchors.p, &c->anchors.n, err));
     size_t fewer = g->item[0].n < g->item[1].n ? g->item[0].n : g->item[1].n;
-    c->by_value = c->anchors.n != 0 && (double)c->anchors.n >= ENOUGH * (double)fewer;
+    bool no_ops = c->side[0].ops.n == 0 || c->side[1].ops.n == 0;
+    size_t met = no_ops ? g->met : c->anchors.n;
+    c->by_value = met != 0 && (double)met >= ENOUGH * (double)fewer;
     if (!c->by_value)
         c->anchors.n = 0;
     c->strict = align__likeness(c->strict);

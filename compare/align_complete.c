@@ -100,6 +100,8 @@ static enum ms_rc find_side(struct cmp_align *al, int side, struct ms_err *err)
 
 enum ms_rc align__find_members(struct cmp_align *al, struct ms_err *err)
 {
+    if (!ms_vec_reserve(&al->list, 1)) /* an empty list has an address, too */
+        return align__no_memory(err);
     MS_TRY(find_side(al, 0, err));
     return find_side(al, 1, err);
 }

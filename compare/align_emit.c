@@ -249,8 +249,9 @@ static enum ms_rc put_gradients(struct emit *e, struct ms_err *err)
         if (at == MS_MAP_NONE)
             continue;
         grad_name(g, partner.p[at], name, &text);
+        rc = ms_buf_check(&text, err);
         uint32_t node = probe_node_find(g->dump, ms_buf_slice(&text));
-        if (node != MS_MAP_NONE)
+        if (rc == MS_OK && node != MS_MAP_NONE)
             rc = put(e, node, i, 0.95F, CMP_ALIGN_MODULE, err);
     }
     ms_map_free(&paths);
@@ -348,6 +349,8 @@ enum ms_rc align__emit(struct cmp_align *al, const struct cmp_align_pin *pins, s
                        struct ms_err *err)
 {
     struct emit e = {al, &al->c};
+    if (!ms_vec_reserve(&al->pairs, 1)) /* an empty list has an address, too */
+        return align__no_memory(err);
     MS_TRY(put_all_ops(&e, err));
     MS_TRY(put_parts(&e, err));
     MS_TRY(put_entries(&e, err));

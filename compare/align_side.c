@@ -347,22 +347,32 @@ static enum ms_rc store_op(struct reader *rd, struct align__op *op, struct ms_er
     return push_tensors(s, rd->outs.p, rd->outs.n, err);
 }
 
-static uint32_t backward_of(struct reader *rd, struct ms_str forward)
+/* Place of the last ".forward" in a name, or -1. */
+static int64_t find_forward(struct ms_str name)
 {
-    int64_t at = ms_str_find_str(forward, MS_STR(".forward"));
-    for (int64_t next = at; next >= 0;) { /* the last one is meant */
-        struct ms_str rest = ms_str_sub(forward, (uint32_t)at + 1, forward.n);
-        next = ms_str_find_str(rest, MS_STR(".forward"));
-        at = next >= 0 ? at + 1 + next : at;
+    const struct ms_str word = MS_STR(".forward");
+    for (int64_t at = (int64_t)name.n - word.n; at >= 0; at--) {
+        if (memcmp(name.p + at, word.p, word.n) == 0)
+            return at;
     }
+    return -1;
+}
+
+/* The record of the backward of a forward one, or ALIGN__NONE. */
+static enum ms_rc backward_of(struct reader *rd, struct ms_str forward, uint32_t *node,
+                              struct ms_err *err)
+{
+    int64_t at = find_forward(forward);
+    *node = ALIGN__NONE;
     if (at < 0)
-        return ALIGN__NONE;
+        return MS_OK;
     ms_buf_clear(&rd->text);
     ms_buf_str(&rd->text, ms_str_sub(forward, 0, (uint32_t)at));
     ms_buf_puts(&rd->text, ".backward");
     ms_buf_str(&rd->text, ms_str_sub(forward, (uint32_t)at + 8, forward.n));
-    uint32_t node = probe_node_find(rd->s->dump, ms_buf_slice(&rd->text));
-    return node == MS_MAP_NONE ? ALIGN__NONE : node;
+    MS_TRY(ms_buf_check(&rd->text, err));
+    *node = probe_node_find(rd->s->dump, ms_buf_slice(&rd->text));
+    return MS_OK;
 }
 
 static enum ms_rc read_op(struct reader *rd, uint32_t node, struct ms_err *err)
@@ -370,10 +380,8 @@ static enum ms_rc read_op(struct reader *rd, uint32_t node, struct ms_err *err)
     struct align__side *s = rd->s;
     struct ms_str name = probe_node_name(s->dump, node);
     bool again = (s->dump->nodes.p[node].flags & PROBE_NODE_RECOMPUTE) != 0;
-    struct align__op op = {.node = node,
-                           .parent = parent_of(rd, name),
-                           .twin = ALIGN__NONE,
-                           .back = backward_of(rd, name)};
+    struct align__op op = {.node = node, .parent = parent_of(rd, name), .twin = ALIGN__NONE};
+    MS_TRY(backward_of(rd, name, &op.back, err));
     MS_TRY(align__names_put(&rd->c->names, probe_name_parse(name).path, &op.api, err));
     op.family = rd->c->names.family.p[op.api];
     if (again) {
@@ -416,7 +424,7 @@ static enum ms_rc read_ops(struct reader *rd, struct ms_err *err)
         if (m == MS_MAP_NONE)
             continue;
         rd->s->modules.p[m].place = (uint32_t)rd->s->ops.n;
-        rd->s->modules.p[m].back = backward_of(rd, probe_node_name(d, i));
+        MS_TRY(backward_of(rd, probe_node_name(d, i), &rd->s->modules.p[m].back, err));
     }
     return MS_OK;
 }
@@ -503,6 +511,7 @@ static enum ms_rc note_repeat(struct reader *rd, struct repeats *r, struct ms_st
                               struct ms_err *err)
 {
     bool added;
+    MS_TRY(ms_buf_check(&rd->text, err)); /* the key was made there */
     uint32_t id = ms_map_put_copy(&r->keys, key, rd->c->arena, &added);
     uint32_t call = (uint32_t)r->next.n;
     uint32_t *next = ms_vec_push(&r->next);
@@ -553,6 +562,7 @@ static enum ms_rc join_repeats(struct reader *rd, struct ms_err *err)
     for (uint32_t i = 0; i < s->again.n && rc == MS_OK; i++) {
         struct align__op *op = &s->again.p[i];
         uint32_t call = take_repeat(&first, repeat_key(rd, op->parent, api_of(rd, op)));
+        rc = ms_buf_check(&rd->text, err);
         if (call != ALIGN__NONE)
             s->ops.p[call].twin = i;
     }
@@ -585,7 +595,10 @@ enum ms_rc align__side_read(struct align__ctx *c, struct align__side *s,
 {
     struct reader rd = {.c = c, .s = s, .tree = in->tree, .text = {.max = 1 << 20}};
     s->dump = in->dump;
-    enum ms_rc rc = list_modules(&rd, err);
+    /* One more than needed, so that an empty list has an address. */
+    enum ms_rc rc = ms_vec_reserve(&s->tensors, 1) ? MS_OK : align__no_memory(err);
+    if (rc == MS_OK)
+        rc = list_modules(&rd, err);
     if (rc == MS_OK)
         rc = read_parameters(&rd, err);
     if (rc == MS_OK)
