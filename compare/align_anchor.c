@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * align_anchor: ops that are known to be the same by their values alone.
+ *
+ * An output or parameter whose statistics are near one value of the other run and
+ * far from all others is an anchor.  Candidates share a cell of a grid over
+ * (size, class, ln norm, ln largest magnitude); the nine cells around are looked
+ * at.  When hardly any anchors keep order the runs have no values in common, and
+ * what is left of them would do more harm than good.
+ */
+#include "compare/align_int.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define NEAR      0.03F
+#define MARGIN    4
+#define EQUAL     0.001F /* no distance is taken for smaller */
+#define ENOUGH    0.0375 /* share of values that anchors must hold to be believed */
+#define SIGMA_MIN 0.004F
+#define UNLIKE    0.2F /* families with less in common are different operators */
+enum { CROWD = 64 };   /* a cell with more has no value that stands alone */
+
+struct item { /* a value that can be an anchor */
+    uint32_t value, op;
+    uint32_t next; /* of the cell */
+    int32_t cell_norm, cell_peak;
+    uint32_t best;      /* item of the other side */
+    float near, second; /* distances of the nearest and the one after it */
+    bool crowded, is_param;
+};
+
+struct grid {
+    MS_VEC(struct item) item[2];
+    uint32_t *slots, mask; /* cells of the target */
+    size_t met;            /* values that have found their partner */
+};
+
+/* The last op that reads a parameter, when all that do lie in one module: ops before it prepare. */
+static uint32_t reader_of(const struct align__side *s, const struct align__value *v)
+{
+    if (v->uses == 0)
+        return ALIGN__NONE;
+    const uint32_t *ops = s->users + v->first_use;
+    for (uint32_t i = 1; i < v->uses; i++) {
+        if (s->ops.p[ops[i]].parent != s->ops.p[ops[0]].parent)
+            return ALIGN__NONE;
+    }
+    return ops[v->uses - 1];
+}
+
+static enum ms_rc list_items(struct grid *g, const struct align__ctx *c, int side,
+                             struct ms_err *err)
+{
+    const struct align__side *s = &c->side[side];
+    for (uint32_t i = 0; i < s->values.n; i++) {
+        const struct align__value *v = &s->values.p[i];
+        bool is_param = v->module != ALIGN__NONE;
+        uint32_t op = is_param ? reader_of(s, v) : v->producer;
+        if (!v->known || (op == ALIGN__NONE && s->ops.n != 0))
+            continue;
+        struct item *it = ms_vec_push(&g->item[side]);
+        if (it == NULL)
+            return align__no_memory(err);
+        *it = (struct item){.value = i,
+                            .op = op,
+                            .next = ALIGN__NONE,
+                            .cell_norm = (int32_t)lrintf(v->ln_norm / NEAR),
+                            .cell_peak = (int32_t)lrintf(v->ln_peak / NEAR),
+                            .best = ALIGN__NONE,
+                            .near = INFINITY,
+                            .second = INFINITY,
+                            .is_param = is_param};
+    }
+    return MS_OK;
+}
+
+static uint32_t slot_of(const struct grid *g, const struct align__value *v, int32_t norm,
+                        int32_t peak)
+{
+    uint64_t words[3] = {v->n, v->cls, (uint64_t)(uint32_t)norm << 32 | (uint32_t)peak};
+    return (uint32_t)ms_str_hash((struct ms_str){(const char *)words, sizeof words}) & g->mask;
+}
+
+static enum ms_rc fill_grid(struct grid *g, const struct align__ctx *c, struct ms_err *err)
+{
+    uint32_t size = 64;
+    while (size < 2 * g->item[1].n && size < 1U << 30)
+        size *= 2;
+    g->mask = size - 1;
+    g->slots = ms_alloc((size_t)size * sizeof *g->slots);
+    if (g->slots == NULL)
+        return align__no_memory(err);
+    memset(g->slots, 0xff, (size_t)size * sizeof *g->slots);
+    for (uint32_t i = (uint32_t)g->item[1].n; i-- > 0;) {
+        struct item *it = &g->item[1].p[i];
+        uint32_t *slot =
+            &g->slots[slot_of(g, &c->side[1].values.p[it->value], it->cell_norm, it->cell_peak)];
+        it->next = *slot;
+        *slot = i;
+    }
+    return MS_OK;
+}
+
+static void note(struct item *it, uint32_t other, float d)
+{
+    if (d < it->near) {
+        it->second = it->near;
+        it->near = d;
+        it->best = other;
+    } else if (d < it->second) {
+        it->second = d;
+    }
+}
+
+static void probe_cell(struct grid *g, const struct align__ctx *c, uint32_t a, int32_t norm,
+                       int32_t peak)
+{
+    struct item *x = &g->item[0].p[a];
+    const struct align__value *v = &c->side[0].values.p[x->value];
+    unsigned seen = 0;
+    for (uint32_t b = g->slots[slot_of(g, v, norm, peak)]; b != ALIGN__NONE;
+         b = g->item[1].p[b].next) {
+        struct item *y = &g->item[1].p[b];
+        if (++seen > CROWD) {
+            x->crowded = true;
+            return;
+        }
+        float d = y->is_param == x->is_param && y->cell_norm == norm && y->cell_peak == peak
+                      ? align__distance(v, &c->side[1].values.p[y->value])
+                      : -1;
+        if (d < 0)
+            continue;
+        note(x, b, d);
+        note(y, a, d);
+    }
+}
+
+static bool stands_alone(const struct item *it)
+{
+    return it->second >= MARGIN * (it->near > EQUAL ? it->near : EQUAL);
+}
+
+static float likeness_of(const struct align__ctx *c, const struct align__link *l)
+{
+    return align__family_likeness(c->side[0].ops.p[l->a].family, c->side[1].ops.p[l->b].family);
+}
+
+static bool both_known(const struct align__ctx *c, const struct align__link *l)
+{
+    return c->side[0].ops.p[l->a].family != ALIGN__FAM_UNKNOWN &&
+           c->side[1].ops.p[l->b].family != ALIGN__FAM_UNKNOWN;
+}
+
+static int by_size(const void *p, const void *q)
+{
+    float x = *(const float *)p;
+    float y = *(const float *)q;
+    return (x > y) - (x < y);
+}
+
+/* One link for each value that has found its partner. */
+static enum ms_rc link_items(struct grid *g, struct align__ctx *c, struct ms_err *err)
+{
+    for (uint32_t a = 0; a < g->item[0].n; a++) {
+        const struct item *x = &g->item[0].p[a];
+        if (x->crowded || x->best == ALIGN__NONE || x->near > NEAR)
+            continue;
+        const struct item *y = &g->item[1].p[x->best];
+        if (y->best != a || y->crowded || !stands_alone(x) || !stands_alone(y))
+            continue;
+        g->met++;
+        if (x->op == ALIGN__NONE || y->op == ALIGN__NONE)
+            continue; /* dumps of modules alone have values, but no ops */
+        struct align__link *l = ms_vec_push(&c->anchors);
+        if (l == NULL)
+            return align__no_memory(err);
+        float most = x->is_param ? 1.5F : 1.0F;
+        *l = (struct align__link){x->op, y->op, most * (1 - x->near / NEAR) + 0.1F, x->near};
+        /* One parameter serves unlike operators: its value says nothing for them. */
+        if (x->is_param && both_known(c, l) && likeness_of(c, l) < UNLIKE)
+            c->anchors.n--;
+    }
+    return MS_OK;
+}
+
+/* The usual distance of values that should be equal. */
+static enum ms_rc measure_noise(struct align__ctx *c, struct ms_err *err)
+{
+    float *d = ms_alloc((c->anchors.n + 1) * sizeof *d);
+    if (d == NULL)
+        return align__no_memory(err);
+    size_t n = 0;
+    for (size_t i = 0; i < c->anchors.n; i++) {
+        if (likeness_of(c, &c->anchors.p[i]) == 1)
+            d[n++] = c->anchors.p[i].distance;
+    }
+    qsort(d, n, sizeof *d, by_size);
+    c->sigma = n != 0 ? d[n / 2] : 0;
+    c->strict = 3 * c->sigma > SIGMA_MIN ? 3 * c->sigma : SIGMA_MIN;
+    ms_free(d);
+    return MS_OK;
+}
+
+/* Drop links between unlike operators that are not nearly equal: chance meetings. */
+static void filter_links(struct align__ctx *c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->anchors.n; i++) {
+        const struct align__link *l = &c->anchors.p[i];
+        if (both_known(c, l) && likeness_of(c, l) < UNLIKE && l->distance > 0.7F * c->strict)
+            continue;
+        c->anchors.p[n++] = *l;
+    }
+    c->anchors.n = n;
+}
+
+static int by_ops(const void *p, const void *q)
+{
+    const struct align__link *x = p;
+    const struct align__link *y = q;
+    if (x->a != y->a)
+        return x->a < y->a ? -1 : 1;
+    if (x->b != y->b)
+        return x->b < y->b ? -1 : 1;
+    return (x->weight > y->weight) - (x->weight < y->weight);
+}
+
+/* Several values of one pair of ops add up. */
+static void join_links(struct align__ctx *c)
+{
+    size_t n = 0;
+    if (c->anchors.n != 0)
+        qsort(c->anchors.p, c->anchors.n, sizeof *c->anchors.p, by_ops);
+    for (size_t i = 0; i < c->anchors.n; i++) {
+        struct align__link l = c->anchors.p[i];
+        if (n != 0 && c->anchors.p[n - 1].a == l.a && c->anchors.p[n - 1].b == l.b)
+            c->anchors.p[n - 1].weight += l.weight;
+        else
+            c->anchors.p[n++] = l;
+    }
+    c->anchors.n = n;
+}
+
+static enum ms_rc settle(struct align__ctx *c, const struct grid *g, struct ms_err *err)
+{
+    MS_TRY(measure_noise(c, err));
+    filter_links(c);
+    join_links(c);
+    MS_TRY(align__learn(c, c->anchors.p, c->anchors.n, err));
+    MS_TRY(align__chain(c->anchors.p, &c->anchors.n, err));
+    size_t fewer = g->item[0].n < g->item[1].n ? g->item[0].n : g->item[1].n;
+    bool no_ops = c->side[0].ops.n == 0 || c->side[1].ops.n == 0;
+    size_t met = no_ops ? g->met : c->anchors.n;
+    c->by_value = met != 0 && (double)met >= ENOUGH * (double)fewer;
+    if (!c->by_value)
+        c->anchors.n = 0;
+    c->strict = align__likeness(c->strict);
+    return MS_OK;
+}
+
+enum ms_rc align__anchors(struct align__ctx *c, struct ms_err *err)
+{
+    struct grid g = {.slots = NULL};
+    enum ms_rc rc = list_items(&g, c, 0, err);
+    if (rc == MS_OK)
+        rc = list_items(&g, c, 1, err);
+    if (rc == MS_OK)
+        rc = fill_grid(&g, c, err);
+    for (uint32_t a = 0; rc == MS_OK && a < g.item[0].n; a++) {
+        for (int32_t k = 0; k < 9; k++)
+            probe_cell(&g, c, a, g.item[0].p[a].cell_norm + k / 3 - 1,
+                       g.item[0].p[a].cell_peak + k % 3 - 1);
+    }
+    if (rc == MS_OK)
+        rc = link_items(&g, c, err);
+    if (rc == MS_OK)
+        rc = settle(c, &g, err);
+    ms_vec_free(&g.item[0]);
+    ms_vec_free(&g.item[1]);
+    ms_free(g.slots);
+    return rc;
+}

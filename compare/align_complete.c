@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * align_complete: the ops that run in place of a fused one.
+ *
+ *     golden   matmul ─ div ─ mask ─ softmax ─ matmul        the last matmul is the pair,
+ *     target   flash_attention                               the four before it are members
+ *
+ * A member lies between the pair before and this one, and its result reaches the
+ * pair's op through ops without a partner.  What leads nowhere is no member, and a
+ * split belongs to the projection before it.
+ */
+#include "compare/align_int.h"
+
+void align__prune(struct align__ctx *c)
+{
+    for (uint32_t a = 0; a < c->side[0].ops.n; a++) {
+        uint32_t b = c->op[0][a];
+        struct align__evidence e;
+        if (b == ALIGN__NONE)
+            continue;
+        align__weigh(c, a, b, &e);
+        if (align__accept(c, &e))
+            continue;
+        c->op[0][a] = ALIGN__NONE;
+        c->op[1][b] = ALIGN__NONE;
+    }
+}
+
+struct walk {
+    const struct align__side *s;
+    const uint32_t *paired; /* partner by op */
+    uint32_t *seen;         /* by op: 1 + the op whose member it is */
+    MS_VEC(uint32_t) stack;
+};
+
+/* Put the ops that produce op's inputs on the stack when they can be members of `of`. */
+static enum ms_rc push_producers(struct walk *w, uint32_t op, uint32_t floor, uint32_t of,
+                                 struct ms_err *err)
+{
+    const struct align__op *o = &w->s->ops.p[op];
+    const struct align__tensor *t = align__ins(w->s, o);
+    for (unsigned i = 0; i < o->nin; i++) {
+        uint32_t p = w->s->values.p[t[i].value].producer;
+        if (p == ALIGN__NONE || p >= op || p < floor || w->seen[p] == of + 1 ||
+            w->paired[p] != ALIGN__NONE || align__family_is_split(w->s->ops.p[p].family))
+            continue;
+        w->seen[p] = of + 1;
+        uint32_t *slot = ms_vec_push(&w->stack);
+        if (slot == NULL)
+            return align__no_memory(err);
+        *slot = p;
+    }
+    return MS_OK;
+}
+
+/* Members of one op, entered in execution order. */
+static enum ms_rc walk_back(struct cmp_align *al, int side, struct walk *w, uint32_t op,
+                            uint32_t floor, struct ms_err *err)
+{
+    uint32_t lowest = op;
+    w->stack.n = 0;
+    MS_TRY(push_producers(w, op, floor, op, err));
+    while (w->stack.n != 0) {
+        uint32_t p = w->stack.p[--w->stack.n];
+        lowest = p < lowest ? p : lowest;
+        MS_TRY(push_producers(w, p, floor, op, err));
+    }
+    struct align__members *m = &al->members[side][op];
+    m->first = (uint32_t)al->list.n;
+    for (uint32_t i = lowest; i < op; i++) {
+        if (w->seen[i] != op + 1)
+            continue;
+        uint32_t *slot = ms_vec_push(&al->list);
+        if (slot == NULL)
+            return align__no_memory(err);
+        *slot = w->s->ops.p[i].node;
+        m->n++;
+    }
+    return MS_OK;
+}
+
+static enum ms_rc find_side(struct cmp_align *al, int side, struct ms_err *err)
+{
+    const struct align__side *s = &al->c.side[side];
+    struct walk w = {.s = s, .paired = al->c.op[side]};
+    w.seen = ms_calloc(s->ops.n + 1, sizeof *w.seen);
+    al->members[side] = ms_arena_calloc(al->c.arena, s->ops.n + 1, sizeof *al->members[side]);
+    enum ms_rc rc = w.seen != NULL && al->members[side] != NULL ? MS_OK : align__no_memory(err);
+    uint32_t floor = 0; /* first op behind the pair before */
+    for (uint32_t i = 0; rc == MS_OK && i < s->ops.n; i++) {
+        if (w.paired[i] == ALIGN__NONE)
+            continue;
+        rc = walk_back(al, side, &w, i, floor, err);
+        floor = i + 1;
+    }
+    ms_free(w.seen);
+    ms_vec_free(&w.stack);
+    return rc;
+}
+
+enum ms_rc align__find_members(struct cmp_align *al, struct ms_err *err)
+{
+    if (!ms_vec_reserve(&al->list, 1)) /* an empty list has an address, too */
+        return align__no_memory(err);
+    MS_TRY(find_side(al, 0, err));
+    return find_side(al, 1, err);
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * align_emit: from paired ops and modules to pairs of records.
+ *
+ * Backward is not searched but follows forward by name: A.3.forward with
+ * B.5.forward gives A.3.backward with B.5.backward, and where a run recomputes,
+ * the backward of the recomputed call stands in.  Two more rules complete it: small
+ * projections also meet the split that cuts the large one's result, and the first
+ * readers of a shared value meet in backward, where they finish its gradient.
+ */
+#include "compare/align_int.h"
+
+#include <stdlib.h>
+
+struct emit {
+    struct cmp_align *al;
+    struct align__ctx *c;
+};
+
+static enum ms_rc put(struct emit *e, uint32_t golden, uint32_t target, float confidence,
+                      enum cmp_align_how how, struct ms_err *err)
+{
+    if (golden == ALIGN__NONE || target == ALIGN__NONE)
+        return MS_OK;
+    struct cmp_align_pair *p = ms_vec_push(&e->al->pairs);
+    if (p == NULL)
+        return align__no_memory(err);
+    *p = (struct cmp_align_pair){target, golden, confidence, (uint8_t)how, false};
+    return MS_OK;
+}
+
+/* ---- ops ----------------------------------------------------------------- */
+
+static uint32_t backward_of(const struct align__side *s, const struct align__op *op)
+{
+    if (op->back != ALIGN__NONE || op->twin == ALIGN__NONE)
+        return op->back;
+    return s->again.p[op->twin].back;
+}
+
+/* A pair of forward ops, its backward, and what was computed again. */
+static enum ms_rc put_ops(struct emit *e, uint32_t ia, uint32_t ib, float confidence,
+                          enum cmp_align_how how, struct ms_err *err)
+{
+    const struct align__side *g = &e->c->side[0];
+    const struct align__side *t = &e->c->side[1];
+    const struct align__op *a = &g->ops.p[ia];
+    const struct align__op *b = &t->ops.p[ib];
+    MS_TRY(put(e, a->node, b->node, confidence, how, err));
+    MS_TRY(put(e, backward_of(g, a), backward_of(t, b), confidence, how, err));
+    if (b->twin == ALIGN__NONE)
+        return MS_OK;
+    uint32_t again = a->twin != ALIGN__NONE ? g->again.p[a->twin].node : a->node;
+    return put(e, again, t->again.p[b->twin].node, confidence, CMP_ALIGN_REPEAT, err);
+}
+
+static float confidence_of(const struct align__ctx *c, const struct align__evidence *e,
+                           enum cmp_align_how *how)
+{
+    *how = CMP_ALIGN_VALUE;
+    if (c->by_value && e->out >= c->strict && e->family == 1)
+        return 0.99F;
+    if (e->out > 0.5F || e->param > 0.5F)
+        return 0.95F;
+    *how = CMP_ALIGN_STRUCTURE;
+    if (e->module == 2 && e->family >= 0.7F)
+        return 0.9F;
+    *how = CMP_ALIGN_WEAK;
+    return 0.6F;
+}
+
+static enum ms_rc put_all_ops(struct emit *e, struct ms_err *err)
+{
+    for (uint32_t a = 0; a < e->c->side[0].ops.n; a++) {
+        uint32_t b = e->c->op[0][a];
+        struct align__evidence ev;
+        enum cmp_align_how how;
+        if (b == ALIGN__NONE)
+            continue;
+        align__weigh(e->c, a, b, &ev);
+        float confidence = confidence_of(e->c, &ev, &how);
+        MS_TRY(put_ops(e, a, b, confidence, how, err));
+    }
+    return MS_OK;
+}
+
+/* ---- parts: small projections and the split of the large one ------------- */
+
+static enum ms_rc put_parts(struct emit *e, struct ms_err *err)
+{
+    const struct align__side *g = &e->c->side[0];
+    const struct align__side *t = &e->c->side[1];
+    for (size_t i = 0; i < e->c->parts.n; i++) {
+        const struct align__link *l = &e->c->parts.p[i];
+        uint32_t a = g->modules.p[l->a].direct;
+        uint32_t b = t->modules.p[l->b].direct;
+        if (a == ALIGN__NONE || b == ALIGN__NONE)
+            continue;
+        uint32_t sa = align__split_behind(g, a);
+        uint32_t sb = align__split_behind(t, b);
+        /* The small side has no split of its own. */
+        if (sb != ALIGN__NONE && sa == ALIGN__NONE && e->c->op[0][a] != sb)
+            MS_TRY(put_ops(e, a, sb, 0.9F, CMP_ALIGN_PART, err));
+        if (sa != ALIGN__NONE && sb == ALIGN__NONE && e->c->op[1][b] != sa)
+            MS_TRY(put_ops(e, sa, b, 0.9F, CMP_ALIGN_PART, err));
+    }
+    return MS_OK;
+}
+
+/* ---- entries: who reads a shared value first ----------------------------- */
+
+/* Ops of one side of a pair, in order: members, then the op itself. */
+struct crew {
+    const struct align__side *s;
+    const uint32_t *nodes, *op_of;
+    uint32_t n, tail;
+};
+
+static struct crew crew_of(const struct cmp_align *al, int side, uint32_t op)
+{
+    const struct align__members *m = &al->members[side][op];
+    return (struct crew){&al->c.side[side], al->list.p + m->first, al->op_of[side], m->n, op};
+}
+static uint32_t crew_op(const struct crew *w, uint32_t i)
+{
+    return i < w->n ? w->op_of[w->nodes[i]] : w->tail;
+}
+static bool reads(const struct align__side *s, uint32_t op, uint32_t value)
+{
+    const struct align__op *o = &s->ops.p[op];
+    for (unsigned i = 0; i < o->nin; i++) {
+        if (align__ins(s, o)[i].value == value)
+            return true;
+    }
+    return false;
+}
+static uint32_t first_reader(const struct crew *w, uint32_t value)
+{
+    for (uint32_t i = 0; i <= w->n; i++) {
+        if (reads(w->s, crew_op(w, i), value))
+            return crew_op(w, i);
+    }
+    return ALIGN__NONE;
+}
+
+static enum ms_rc put_entries_of(struct emit *e, const struct crew *a, const struct crew *b,
+                                 struct ms_err *err)
+{
+    for (uint32_t i = 0; i <= a->n; i++) {
+        uint32_t ra = crew_op(a, i);
+        const struct align__op *op = &a->s->ops.p[ra];
+        for (unsigned k = 0; k < op->nin; k++) {
+            uint32_t u = align__ins(a->s, op)[k].value;
+            uint32_t v = e->c->vmap[u];
+            /* Who reads a value without a name is a guess. */
+            if (v == ALIGN__NONE || !a->s->values.p[u].known || !b->s->values.p[v].known ||
+                first_reader(a, u) != ra)
+                continue;
+            uint32_t rb = first_reader(b, v);
+            if (rb == ALIGN__NONE || (ra == a->tail && rb == b->tail))
+                continue;
+            MS_TRY(put(e, backward_of(a->s, op), backward_of(b->s, &b->s->ops.p[rb]), 0.85F,
+                       CMP_ALIGN_ENTRY, err));
+        }
+    }
+    return MS_OK;
+}
+
+static enum ms_rc put_entries(struct emit *e, struct ms_err *err)
+{
+    enum { CREW_MAX = 64 }; /* a longer run is no fused operator */
+    for (uint32_t i = 0; i < e->c->side[0].ops.n; i++) {
+        if (e->c->op[0][i] == ALIGN__NONE)
+            continue;
+        struct crew a = crew_of(e->al, 0, i);
+        struct crew b = crew_of(e->al, 1, e->c->op[0][i]);
+        if (a.n <= CREW_MAX && b.n <= CREW_MAX)
+            MS_TRY(put_entries_of(e, &a, &b, err));
+    }
+    return MS_OK;
+}
+
+/* ---- modules ------------------------------------------------------------- */
+
+static uint32_t module_backward(const struct align__side *s, const struct align__module *m)
+{
+    if (m->back != ALIGN__NONE || m->twin == ALIGN__NONE)
+        return m->back;
+    return s->modules.p[m->twin].back;
+}
+
+static enum ms_rc put_modules(struct emit *e, struct ms_err *err)
+{
+    const struct align__side *g = &e->c->side[0];
+    const struct align__side *t = &e->c->side[1];
+    for (uint32_t i = 0; i < g->modules.n; i++) {
+        if (e->c->mod_pair[0][i] == ALIGN__NONE)
+            continue;
+        const struct align__module *a = &g->modules.p[i];
+        const struct align__module *b = &t->modules.p[e->c->mod_pair[0][i]];
+        MS_TRY(put(e, a->node, b->node, 0.95F, CMP_ALIGN_MODULE, err));
+        MS_TRY(put(e, module_backward(g, a), module_backward(t, b), 0.95F, CMP_ALIGN_MODULE, err));
+        if (b->twin == ALIGN__NONE)
+            continue;
+        uint32_t again = a->twin != ALIGN__NONE ? g->modules.p[a->twin].node : a->node;
+        MS_TRY(put(e, again, t->modules.p[b->twin].node, 0.95F, CMP_ALIGN_REPEAT, err));
+    }
+    return MS_OK;
+}
+
+/* Name of the golden record of parameter gradients that goes with a target's. */
+static void grad_name(const struct align__side *g, uint32_t module, struct ms_str target,
+                      struct ms_buf *out)
+{
+    struct probe_name name = probe_name_parse(g->modules.p[module].name);
+    int64_t at = ms_str_find_str(target, MS_STR(".parameters_grad"));
+    ms_buf_clear(out);
+    ms_buf_str(out, name.prefix);
+    ms_buf_putc(out, '.');
+    ms_buf_str(out, name.path);
+    ms_buf_str(out, ms_str_sub(target, (uint32_t)(at < 0 ? 0 : at), target.n));
+}
+
+static enum ms_rc put_gradients(struct emit *e, struct ms_err *err)
+{
+    const struct align__side *g = &e->c->side[0];
+    const struct align__side *t = &e->c->side[1];
+    struct ms_map paths = {.slots = NULL}; /* of target modules with a partner */
+    MS_VEC(uint32_t) partner = {0};
+    struct ms_buf text = {.max = 1 << 20};
+    enum ms_rc rc = MS_OK;
+    for (uint32_t i = 0; i < t->modules.n && rc == MS_OK; i++) {
+        bool added;
+        if (e->c->mod_pair[1][i] == ALIGN__NONE)
+            continue;
+        if (ms_map_put(&paths, probe_name_parse(t->modules.p[i].name).path, &added) == MS_MAP_NONE)
+            rc = align__no_memory(err);
+        uint32_t *slot = rc == MS_OK && added ? ms_vec_push(&partner) : NULL;
+        if (slot != NULL)
+            *slot = e->c->mod_pair[1][i];
+        else if (rc == MS_OK && added)
+            rc = align__no_memory(err);
+    }
+    for (uint32_t i = 0; i < t->dump->nodes.n && rc == MS_OK; i++) {
+        if (t->dump->nodes.p[i].kind != PROBE_NODE_PGRAD)
+            continue;
+        struct ms_str name = probe_node_name(t->dump, i);
+        uint32_t at = ms_map_get(&paths, probe_name_parse(name).path);
+        if (at == MS_MAP_NONE)
+            continue;
+        grad_name(g, partner.p[at], name, &text);
+        rc = ms_buf_check(&text, err);
+        uint32_t node = probe_node_find(g->dump, ms_buf_slice(&text));
+        if (rc == MS_OK && node != MS_MAP_NONE)
+            rc = put(e, node, i, 0.95F, CMP_ALIGN_MODULE, err);
+    }
+    ms_map_free(&paths);
+    ms_vec_free(&partner);
+    ms_buf_free(&text);
+    return rc;
+}
+
+/* ---- pins and order ------------------------------------------------------ */
+
+static enum ms_rc find_pin(const struct probe_dump *d, struct ms_str name, const char *whose,
+                           uint32_t *node, struct ms_err *err)
+{
+    *node = ALIGN__NONE;
+    if (name.n == 0)
+        return MS_OK;
+    *node = probe_node_find(d, name);
+    if (*node != MS_MAP_NONE)
+        return MS_OK;
+    return ms_fail(err, MS_E_NOTFOUND, "the %s dump has no node '%.*s'; pins need whole names",
+                   whose, MS_STR_ARG(name));
+}
+
+/* Drop what contradicts a pin, then add the pin. */
+static enum ms_rc put_pin(struct emit *e, const struct cmp_align_pin *pin, struct ms_err *err)
+{
+    uint32_t target;
+    uint32_t golden;
+    MS_TRY(find_pin(e->c->side[1].dump, pin->target, "target", &target, err));
+    MS_TRY(find_pin(e->c->side[0].dump, pin->golden, "golden", &golden, err));
+    size_t n = 0;
+    for (size_t i = 0; i < e->al->pairs.n; i++) {
+        const struct cmp_align_pair *p = &e->al->pairs.p[i];
+        bool held = p->how == CMP_ALIGN_PINNED;
+        if (held || (p->target != target && p->golden != golden))
+            e->al->pairs.p[n++] = *p;
+    }
+    e->al->pairs.n = n;
+    return put(e, golden, target, 1, CMP_ALIGN_PINNED, err);
+}
+
+static int by_target(const void *p, const void *q)
+{
+    const struct cmp_align_pair *x = p;
+    const struct cmp_align_pair *y = q;
+    if (x->target != y->target)
+        return x->target < y->target ? -1 : 1;
+    if (x->confidence != y->confidence)
+        return x->confidence > y->confidence ? -1 : 1;
+    return (x->golden > y->golden) - (x->golden < y->golden);
+}
+
+/* Sort, and keep one of equal pairs: the surest. */
+static void order(struct cmp_align *al)
+{
+    size_t n = 0;
+    if (al->pairs.n != 0)
+        qsort(al->pairs.p, al->pairs.n, sizeof *al->pairs.p, by_target);
+    for (size_t i = 0; i < al->pairs.n; i++) {
+        struct cmp_align_pair p = al->pairs.p[i];
+        bool twice = false;
+        for (size_t k = n; k-- > 0 && al->pairs.p[k].target == p.target && !twice;)
+            twice = al->pairs.p[k].golden == p.golden;
+        if (twice)
+            continue;
+        p.more = n != 0 && al->pairs.p[n - 1].target == p.target;
+        al->pairs.p[n++] = p;
+    }
+    al->pairs.n = n;
+}
+
+static enum ms_rc index_pairs(struct cmp_align *al, struct ms_err *err)
+{
+    size_t targets = al->c.side[1].dump->nodes.n;
+    size_t goldens = al->c.side[0].dump->nodes.n;
+    al->first_pair = ms_arena_calloc(al->c.arena, targets + 1, sizeof *al->first_pair);
+    al->of_golden = ms_arena_alloc(al->c.arena, (goldens + 1) * sizeof *al->of_golden);
+    if (al->first_pair == NULL || al->of_golden == NULL)
+        return ms_arena_fail(al->c.arena, err);
+    memset(al->of_golden, 0xff, (goldens + 1) * sizeof *al->of_golden);
+    for (size_t i = 0; i < al->pairs.n; i++)
+        al->first_pair[al->pairs.p[i].target + 1]++;
+    for (size_t i = 0; i < targets; i++)
+        al->first_pair[i + 1] += al->first_pair[i];
+    for (size_t i = 0; i < al->pairs.n; i++) {
+        /* A first choice counts before another's second one. */
+        uint32_t *best = &al->of_golden[al->pairs.p[i].golden];
+        if (!al->pairs.p[i].more || *best == ALIGN__NONE)
+            *best = al->pairs.p[i].target;
+    }
+    return MS_OK;
+}
+
+enum ms_rc align__emit(struct cmp_align *al, const struct cmp_align_pin *pins, size_t npins,
+                       struct ms_err *err)
+{
+    struct emit e = {al, &al->c};
+    if (!ms_vec_reserve(&al->pairs, 1)) /* an empty list has an address, too */
+        return align__no_memory(err);
+    MS_TRY(put_all_ops(&e, err));
+    MS_TRY(put_parts(&e, err));
+    MS_TRY(put_entries(&e, err));
+    MS_TRY(put_modules(&e, err));
+    MS_TRY(put_gradients(&e, err));
+    for (size_t i = 0; i < npins; i++)
+        MS_TRY(put_pin(&e, &pins[i], err));
+    order(al);
+    return index_pairs(al, err);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * align_main: the alignment from end to end, and the questions about its result.
+ */
+#include "compare/align_int.h"
+
+enum { ROUNDS = 3 };
+
+const char *const cmp_align_how_names[CMP_ALIGN_HOWS] = {"pinned", "value", "structure", "weak",
+                                                         "part",   "entry", "repeat",    "module"};
+
+/* An array of indices, all ALIGN__NONE. */
+static enum ms_rc new_index(struct align__ctx *c, size_t n, uint32_t **out, struct ms_err *err)
+{
+    *out = ms_arena_alloc(c->arena, (n + 1) * sizeof **out);
+    if (*out == NULL)
+        return ms_arena_fail(c->arena, err);
+    memset(*out, 0xff, (n + 1) * sizeof **out);
+    return MS_OK;
+}
+
+static enum ms_rc make_room(struct cmp_align *al, struct ms_err *err)
+{
+    struct align__ctx *c = &al->c;
+    for (int s = 0; s < 2; s++) {
+        MS_TRY(new_index(c, c->side[s].ops.n, &c->op[s], err));
+        MS_TRY(new_index(c, c->side[s].modules.n, &c->mod[s], err));
+        MS_TRY(new_index(c, c->side[s].modules.n, &c->mod_pair[s], err));
+        MS_TRY(new_index(c, c->side[s].modules.n, &c->mod_dp[s], err));
+        MS_TRY(new_index(c, c->side[s].dump->nodes.n, &al->op_of[s], err));
+        MS_TRY(new_index(c, c->side[s].dump->nodes.n, &al->module_of[s], err));
+        for (uint32_t i = 0; i < c->side[s].ops.n; i++)
+            al->op_of[s][c->side[s].ops.p[i].node] = i;
+        for (uint32_t i = 0; i < c->side[s].modules.n; i++) {
+            if (c->side[s].modules.p[i].node != ALIGN__NONE)
+                al->module_of[s][c->side[s].modules.p[i].node] = i;
+        }
+    }
+    MS_TRY(new_index(c, c->side[0].values.n, &c->vmap, err));
+    return new_index(c, c->side[1].values.n, &c->vmap_back, err);
+}
+
+/* Pinned forward ops are anchors heavier than all others together. */
+static enum ms_rc pin_anchors(struct cmp_align *al, const struct cmp_align_pin *pins, size_t npins,
+                              struct ms_err *err)
+{
+    enum { HEAVY = 1000000 };
+    for (size_t i = 0; i < npins; i++) {
+        uint32_t t = probe_node_find(al->c.side[1].dump, pins[i].target);
+        uint32_t g = probe_node_find(al->c.side[0].dump, pins[i].golden);
+        if (t == MS_MAP_NONE || g == MS_MAP_NONE || al->op_of[1][t] == ALIGN__NONE ||
+            al->op_of[0][g] == ALIGN__NONE)
+            continue;
+        struct align__link *l = ms_vec_push(&al->c.anchors);
+        if (l == NULL)
+            return align__no_memory(err);
+        *l = (struct align__link){al->op_of[0][g], al->op_of[1][t], HEAVY, 0};
+    }
+    return MS_OK;
+}
+
+static enum ms_rc search(struct cmp_align *al, const struct cmp_align_pin *pins, size_t npins,
+                         struct ms_err *err)
+{
+    struct align__ctx *c = &al->c;
+    MS_TRY(align__words_read(c, err));
+    MS_TRY(align__anchors(c, err));
+    MS_TRY(pin_anchors(al, pins, npins, err));
+    MS_TRY(align__modules(c, err));
+    al->anchors = c->anchors.n;
+    for (c->round = 0; c->round < ROUNDS; c->round++) {
+        MS_TRY(align__segments(c, err));
+        MS_TRY(align__vote(c, err));
+    }
+    align__prune(c);
+    MS_TRY(align__vote(c, err));
+    MS_TRY(align__loose_modules(c, err));
+    MS_TRY(align__find_members(al, err));
+    return align__emit(al, pins, npins, err);
+}
+
+enum ms_rc cmp_align_new(struct cmp_align **out, const struct cmp_align_input *target,
+                         const struct cmp_align_input *golden, const struct cmp_align_pin *pins,
+                         size_t npins, struct ms_err *err)
+{
+    struct cmp_align *al = ms_calloc(1, sizeof *al);
+    *out = NULL;
+    if (al == NULL)
+        return align__no_memory(err);
+    al->c.arena = ms_arena_new(SIZE_MAX);
+    enum ms_rc rc = al->c.arena != NULL ? MS_OK : align__no_memory(err);
+    if (rc == MS_OK)
+        rc = align__side_read(&al->c, &al->c.side[0], golden, err);
+    if (rc == MS_OK)
+        rc = align__side_read(&al->c, &al->c.side[1], target, err);
+    if (rc == MS_OK)
+        rc = make_room(al, err);
+    if (rc == MS_OK)
+        rc = search(al, pins, npins, err);
+    if (rc == MS_OK)
+        *out = al;
+    else
+        cmp_align_free(al);
+    return rc;
+}
+
+void cmp_align_free(struct cmp_align *al)
+{
+    if (al == NULL)
+        return;
+    align__side_free(&al->c.side[0]);
+    align__side_free(&al->c.side[1]);
+    align__names_free(&al->c.names);
+    align__dims_free(&al->c.dims);
+    ms_vec_free(&al->c.anchors);
+    ms_vec_free(&al->c.parts);
+    ms_vec_free(&al->pairs);
+    ms_vec_free(&al->list);
+    ms_arena_free(al->c.arena);
+    ms_free(al);
+}
+
+const struct cmp_align_pair *cmp_align_pairs(const struct cmp_align *al, size_t *n)
+{
+    *n = al->pairs.n;
+    return al->pairs.p;
+}
+
+size_t cmp_align_of(const struct cmp_align *al, uint32_t target,
+                    const struct cmp_align_pair **pairs)
+{
+    size_t first = al->first_pair[target];
+    *pairs = al->pairs.p + first;
+    return al->first_pair[target + 1] - first;
+}
+
+uint32_t cmp_align_of_golden(const struct cmp_align *al, uint32_t golden)
+{
+    return al->of_golden[golden];
+}
+
+size_t cmp_align_members(const struct cmp_align *al, const struct cmp_align_pair *pair, bool golden,
+                         const uint32_t **nodes)
+{
+    int side = golden ? 0 : 1;
+    uint32_t op = al->op_of[side][golden ? pair->golden : pair->target];
+    *nodes = NULL;
+    if (op == ALIGN__NONE)
+        return 0;
+    *nodes = al->list.p + al->members[side][op].first;
+    return al->members[side][op].n;
+}
+
+struct cmp_align_stats cmp_align_stats(const struct cmp_align *al)
+{
+    struct cmp_align_stats s = {.by_value = al->c.by_value,
+                                .noise = al->c.sigma,
+                                .ops = {al->c.side[0].ops.n, al->c.side[1].ops.n},
+                                .pairs = al->pairs.n,
+                                .anchors = al->anchors,
+                                .cells = al->c.cells};
+    for (size_t i = 0; i < al->c.names.family.n; i++)
+        s.unknown_names += al->c.names.family.p[i] == ALIGN__FAM_UNKNOWN;
+    return s;
+}
+
+bool cmp_align_wanted(const struct probe_dump *target, const struct probe_dump *golden)
+{
+    if (target->framework != golden->framework)
+        return true;
+    size_t common = 0;
+    for (uint32_t i = 0; i < target->nodes.n; i++)
+        common += probe_node_find(golden, probe_node_name(target, i)) != MS_MAP_NONE;
+    size_t fewer = target->nodes.n < golden->nodes.n ? target->nodes.n : golden->nodes.n;
+    return 2 * common < fewer;
+}

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * align_module: matching the modules that own parameters.
+ *
+ * They come in the same order on both sides whatever is around them, and their
+ * shapes, outputs and names tell them apart well enough for a monotone matching
+ * to place whole layers.  Some are cut differently: k consecutive siblings whose
+ * sizes add up to one module of the other side (q, k, v and qkv) match it together;
+ * without that, one of them would take the next module of the same shape, and the
+ * rest of the layer would slide.
+ */
+#include "compare/align_int.h"
+
+#include <stdlib.h>
+
+enum { MERGE = 4, PARAMS_LOOK = 16, BAND = 256 };
+#define MERGE_SCORE 0.55F
+
+struct row { /* a module that owns parameters */
+    uint32_t module;
+    uint32_t at;          /* place in the order of execution */
+    uint64_t families[3]; /* of the ops directly inside */
+};
+
+struct rows {
+    MS_VEC(struct row) side[2];
+    MS_VEC(uint32_t) lo, hi; /* columns allowed by row */
+    const struct align__ctx *c;
+};
+
+/* ---- score --------------------------------------------------------------- */
+
+static unsigned few(unsigned n)
+{
+    return n < PARAMS_LOOK ? n : PARAMS_LOOK;
+}
+
+/* Could one shape be a part of the other?  Where a side is sharded, only its shards are. */
+static bool is_part(const struct align__ctx *c, uint32_t golden, uint32_t target)
+{
+    uint64_t cut = c->cut[0] * c->cut[1];
+    if (cut == 1)
+        return align__dims_piece(&c->dims, golden, target);
+    return align__dims_ratio(&c->dims, golden, target) == cut &&
+           align__same_size(c, c->dims.list.p[golden].n, c->dims.list.p[target].n);
+}
+
+/* 1: the same shapes; 0.6: as many, each equal or a part of its partner; -0.3: neither.  Each
+ * parameter takes the first free partner of its shape. */
+static float shape_score(const struct align__ctx *c, const struct align__module *a,
+                         const struct align__module *b)
+{
+    const struct align__tensor *x = align__module_params(&c->side[0], a);
+    const struct align__tensor *y = align__module_params(&c->side[1], b);
+    uint32_t taken = 0;
+    bool equal = true;
+    if (a->nparam != b->nparam)
+        return -0.3F;
+    for (unsigned i = 0; i < few(a->nparam); i++) {
+        unsigned best = PARAMS_LOOK;
+        bool piece = true;
+        for (unsigned j = 0; j < few(b->nparam) && piece; j++) {
+            if (taken >> j & 1)
+                continue;
+            if (x[i].dims == y[j].dims)
+                best = j, piece = false;
+            else if (best == PARAMS_LOOK && is_part(c, x[i].dims, y[j].dims))
+                best = j;
+        }
+        if (best == PARAMS_LOOK)
+            return -0.3F;
+        taken |= 1U << best;
+        equal &= !piece;
+    }
+    return equal ? 1 : 0.6F;
+}
+
+/* Mean over parameters of the best likeness; below 0 when no sizes meet. */
+static float value_score(const struct align__ctx *c, const struct align__module *a,
+                         const struct align__module *b)
+{
+    const struct align__tensor *x = align__module_params(&c->side[0], a);
+    const struct align__tensor *y = align__module_params(&c->side[1], b);
+    float sum = 0;
+    bool met = false;
+    for (unsigned i = 0; i < few(a->nparam); i++) {
+        float best = 0;
+        for (unsigned j = 0; j < few(b->nparam); j++) {
+            float d =
+                align__distance(&c->side[0].values.p[x[i].value], &c->side[1].values.p[y[j].value]);
+            met |= d >= 0;
+            best = align__likeness(d) > best ? align__likeness(d) : best;
+        }
+        sum += best;
+    }
+    return met ? sum / (float)few(a->nparam > b->nparam ? a->nparam : b->nparam) : -1;
+}
+
+static float output_score(const struct align__ctx *c, const struct align__module *a,
+                          const struct align__module *b)
+{
+    if (a->nout == 0 || b->nout == 0)
+        return 0;
+    uint32_t x = align__module_outs(&c->side[0], a)->dims;
+    uint32_t y = align__module_outs(&c->side[1], b)->dims;
+    if (x == y)
+        return 1;
+    return is_part(c, x, y) ? 0.6F : 0;
+}
+
+static float pair_score(const struct rows *rows, const struct row *ra, const struct row *rb)
+{
+    const struct align__ctx *c = rows->c;
+    const struct align__module *a = &c->side[0].modules.p[ra->module];
+    const struct align__module *b = &c->side[1].modules.p[rb->module];
+    bool family = false;
+    for (int i = 0; i < 3; i++)
+        family |= (ra->families[i] & rb->families[i]) != 0;
+    float score = 0.6F * shape_score(c, a, b) + 0.3F * output_score(c, a, b) +
+                  0.4F * align__word_likeness(c, ra->module, rb->module) + (family ? 0.2F : 0);
+    if (!c->by_value)
+        return score - 0.7F;
+    float value = value_score(c, a, b);
+    return score + 0.8F * (value > 0 ? value : 0) - 0.9F;
+}
+
+/* Do both shapes have a size in common?  Pieces of a matrix do. */
+static bool share_size(const struct align__dims *dims, uint32_t a, uint32_t b)
+{
+    const struct align__dim *x = &dims->list.p[a];
+    const struct align__dim *y = &dims->list.p[b];
+    for (unsigned i = 0; i < x->nd; i++) {
+        for (unsigned j = 0; j < y->nd; j++) {
+            if (x->d[i] == y->d[j])
+                return true;
+        }
+    }
+    return x->nd <= 1 && y->nd <= 1;
+}
+
+/* n consecutive siblings, `last` the last of them, that are the pieces of one module. */
+static float merge_score(const struct rows *rows, int side, uint32_t last, unsigned n,
+                         const struct row *whole)
+{
+    const struct align__ctx *c = rows->c;
+    const struct align__side *s = &c->side[side];
+    const struct align__module *w = &c->side[1 - side].modules.p[whole->module];
+    const struct align__module *m = &s->modules.p[rows->side[side].p[last].module];
+    uint32_t parent = m->parent;
+    uint32_t big = align__module_params(&c->side[1 - side], w)->dims;
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < n; i++) {
+        m = &s->modules.p[rows->side[side].p[last - i].module];
+        uint32_t dims = align__module_params(s, m)->dims;
+        if (m->parent != parent || m->nparam != w->nparam || !share_size(&c->dims, dims, big))
+            return 0;
+        if (__builtin_add_overflow(sum, c->dims.list.p[dims].n, &sum))
+            return 0;
+    }
+    uint64_t whole_n = c->dims.list.p[big].n;
+    bool same = side == 0 ? align__same_size(c, sum, whole_n) : align__same_size(c, whole_n, sum);
+    return same ? MERGE_SCORE : 0;
+}
+
+static float score(void *ctx, uint32_t r, uint32_t col, unsigned k, unsigned l)
+{
+    const struct rows *rows = ctx;
+    const struct row *a = &rows->side[0].p[r];
+    const struct row *b = &rows->side[1].p[col];
+    if (k > 1)
+        return merge_score(rows, 0, r, k, b);
+    if (l > 1)
+        return merge_score(rows, 1, col, l, a);
+    return pair_score(rows, a, b);
+}
+
+/* ---- shards --------------------------------------------------------------- */
+
+struct shapes {             /* of matrices among the parameters, how often */
+    MS_VEC(uint32_t) count; /* by number of dims */
+    uint32_t all;
+};
+
+static enum ms_rc count_shapes(const struct align__ctx *c, int side, struct shapes *out,
+                               struct ms_err *err)
+{
+    const struct align__side *s = &c->side[side];
+    if (!ms_vec_reserve(&out->count, c->dims.list.n + 1))
+        return align__no_memory(err);
+    memset(out->count.p, 0, (c->dims.list.n + 1) * sizeof *out->count.p);
+    for (uint32_t i = 0; i < s->modules.n; i++) {
+        const struct align__module *m = &s->modules.p[i];
+        for (unsigned k = 0; k < m->nparam; k++) {
+            uint32_t dims = align__module_params(s, m)[k].dims;
+            if (c->dims.list.p[dims].nd < 2)
+                continue;
+            out->count.p[dims]++;
+            out->all++;
+        }
+    }
+    return MS_OK;
+}
+
+/* Share of x's matrices that have a partner in y: equal (k = 1), or k times as large or small. */
+static double share_met(const struct align__ctx *c, const struct shapes *x, const struct shapes *y,
+                        uint64_t k, bool pieces)
+{
+    uint32_t met = 0;
+    for (uint32_t i = 0; i < c->dims.list.n; i++) {
+        bool has = x->count.p[i] != 0 && k == 1 && y->count.p[i] != 0;
+        for (uint32_t j = 0; x->count.p[i] != 0 && k > 1 && !has && j < c->dims.list.n; j++)
+            has = y->count.p[j] != 0 && (c->dims.list.p[i].n < c->dims.list.p[j].n) == pieces &&
+                  align__dims_ratio(&c->dims, i, j) == k;
+        met += has ? x->count.p[i] : 0;
+    }
+    return x->all != 0 ? (double)met / x->all : 0;
+}
+
+/* Does the side talk to other ranks while it goes forward? */
+static bool is_parallel(const struct align__side *s)
+{
+    for (uint32_t i = 0; i < s->ops.n; i++) {
+        if (align__family_is_collective(s->ops.p[i].family))
+            return true;
+    }
+    return false;
+}
+
+/* Tensor-parallel ranks hold pieces of most matrices: a side was cut in k when more matrices meet
+ * at this ratio than as equals.  Fused projections look alike, so only a side that has collectives
+ * can have been cut. */
+static void find_cut(struct align__ctx *c, const struct shapes shapes[2])
+{
+    enum { CUT_MAX = 64, SHAPES_MAX = 512 };
+    if (c->dims.list.n > SHAPES_MAX)
+        return;
+    const bool parallel[2] = {is_parallel(&c->side[0]), is_parallel(&c->side[1])};
+    double most = share_met(c, &shapes[0], &shapes[1], 1, false) +
+                  share_met(c, &shapes[1], &shapes[0], 1, false);
+    for (uint64_t k = 2; k <= CUT_MAX; k *= 2) {
+        for (int cut = 0; cut < 2; cut++) {
+            if (!parallel[cut])
+                continue;
+            double met = share_met(c, &shapes[cut], &shapes[1 - cut], k, true) +
+                         share_met(c, &shapes[1 - cut], &shapes[cut], k, false);
+            if (met <= most)
+                continue;
+            most = met;
+            c->cut[cut] = k;
+            c->cut[1 - cut] = 1;
+        }
+    }
+}
+
+static enum ms_rc set_cut(struct align__ctx *c, struct ms_err *err)
+{
+    struct shapes shapes[2] = {{.all = 0}, {.all = 0}};
+    c->cut[0] = c->cut[1] = 1;
+    enum ms_rc rc = count_shapes(c, 0, &shapes[0], err);
+    if (rc == MS_OK)
+        rc = count_shapes(c, 1, &shapes[1], err);
+    if (rc == MS_OK)
+        find_cut(c, shapes);
+    ms_vec_free(&shapes[0].count);
+    ms_vec_free(&shapes[1].count);
+    return rc;
+}
+
+/* ---- order --------------------------------------------------------------- */
+
+static int by_place(const void *p, const void *q)
+{
+    const struct row *x = p;
+    const struct row *y = q;
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
+    return (x->module > y->module) - (x->module < y->module);
+}
+
+/* Which operators lie directly in each row's module. */
+static enum ms_rc note_families(struct rows *rows, int side, struct ms_err *err)
+{
+    const struct align__side *s = &rows->c->side[side];
+    uint32_t *row_of = ms_alloc((s->modules.n + 1) * sizeof *row_of);
+    if (row_of == NULL)
+        return align__no_memory(err);
+    memset(row_of, 0xff, (s->modules.n + 1) * sizeof *row_of);
+    for (uint32_t r = 0; r < rows->side[side].n; r++)
+        row_of[rows->side[side].p[r].module] = r;
+    for (uint32_t i = 0; i < s->ops.n; i++) {
+        uint16_t family = s->ops.p[i].family;
+        uint32_t r = s->ops.p[i].parent != ALIGN__NONE ? row_of[s->ops.p[i].parent] : ALIGN__NONE;
+        if (r != ALIGN__NONE && family != ALIGN__FAM_UNKNOWN)
+            rows->side[side].p[r].families[family / 64] |= 1ULL << family % 64;
+    }
+    ms_free(row_of);
+    return MS_OK;
+}
+
+static enum ms_rc list_rows(struct rows *rows, int side, struct ms_err *err)
+{
+    const struct align__side *s = &rows->c->side[side];
+    for (uint32_t i = 0; i < s->modules.n; i++) {
+        const struct align__module *m = &s->modules.p[i];
+        if (m->nparam == 0 || m->again)
+            continue;
+        struct row *r = ms_vec_push(&rows->side[side]);
+        if (r == NULL)
+            return align__no_memory(err);
+        *r = (struct row){.module = i, .at = m->lo != ALIGN__NONE ? m->hi : m->place};
+    }
+    if (rows->side[side].n != 0)
+        qsort(rows->side[side].p, rows->side[side].n, sizeof *rows->side[side].p, by_place);
+    return note_families(rows, side, err);
+}
+
+/* First row of a side that lies at or behind a place. */
+static uint32_t row_at(const struct rows *rows, int side, uint32_t place)
+{
+    uint32_t lo = 0;
+    uint32_t hi = (uint32_t)rows->side[side].n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (rows->side[side].p[mid].at < place)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* First anchor at or behind a golden op. */
+static size_t anchor_at(const struct align__ctx *c, uint32_t op)
+{
+    size_t lo = 0;
+    size_t hi = c->anchors.n;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (c->anchors.p[mid].a < op)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+struct window {
+    uint32_t lo, hi;
+};
+
+/* Columns between the anchors around a row, near the line through them.  Pieces of one module may
+ * have anchors among themselves, hence some more on either side. */
+static struct window window_of(const struct rows *rows, uint32_t r)
+{
+    const struct align__ctx *c = rows->c;
+    uint32_t nr = (uint32_t)rows->side[0].n;
+    uint32_t nc = (uint32_t)rows->side[1].n;
+    const struct align__module *m = &c->side[0].modules.p[rows->side[0].p[r].module];
+    size_t before = anchor_at(c, m->lo != ALIGN__NONE ? m->lo : m->place);
+    size_t after = anchor_at(c, rows->side[0].p[r].at + 1);
+    const struct align__link *x = before > 0 ? &c->anchors.p[before - 1] : NULL;
+    const struct align__link *y = after < c->anchors.n ? &c->anchors.p[after] : NULL;
+    uint32_t r0 = x != NULL ? row_at(rows, 0, x->a) : 0;
+    uint32_t c0 = x != NULL ? row_at(rows, 1, x->b) : 0;
+    uint32_t r1 = y != NULL ? row_at(rows, 0, y->a + 1) : nr;
+    uint32_t c1 = y != NULL ? row_at(rows, 1, y->b + 1) : nc;
+    double at =
+        r1 > r0 && r >= r0 ? c0 + (double)(r - r0) * ((double)c1 - c0) / (double)(r1 - r0) : c0;
+    c0 = c0 > MERGE ? c0 - MERGE : 0;
+    c1 = c1 + MERGE < nc ? c1 + MERGE : nc - 1;
+    struct window w = {at > (double)c0 + BAND ? (uint32_t)at - BAND : c0,
+                       at + BAND < c1 ? (uint32_t)at + BAND : c1};
+    w.lo = w.lo > w.hi ? w.hi : w.lo;
+    return w;
+}
+
+static enum ms_rc set_windows(struct rows *rows, struct ms_err *err)
+{
+    uint32_t nr = (uint32_t)rows->side[0].n;
+    if (!ms_vec_reserve(&rows->lo, nr) || !ms_vec_reserve(&rows->hi, nr))
+        return align__no_memory(err);
+    struct window last = {0, 0};
+    for (uint32_t r = 0; r < nr; r++) {
+        struct window w = window_of(rows, r);
+        last.lo = w.lo > last.lo ? w.lo : last.lo;
+        last.hi = w.hi > last.hi ? w.hi : last.hi;
+        last.hi = last.hi < last.lo ? last.lo : last.hi;
+        rows->lo.p[r] = last.lo;
+        rows->hi.p[r] = last.hi;
+    }
+    return MS_OK;
+}
+
+/* ---- what follows -------------------------------------------------------- */
+
+static enum ms_rc add_anchor(struct align__ctx *c, uint32_t a, uint32_t b, float weight,
+                             struct ms_err *err)
+{
+    const struct align__module *x = &c->side[0].modules.p[a];
+    const struct align__module *y = &c->side[1].modules.p[b];
+    if (x->lo == ALIGN__NONE || y->lo == ALIGN__NONE)
+        return MS_OK;
+    uint16_t fa = c->side[0].ops.p[x->hi].family;
+    uint16_t fb = c->side[1].ops.p[y->hi].family;
+    if (fa != ALIGN__FAM_UNKNOWN && fb != ALIGN__FAM_UNKNOWN &&
+        align__family_likeness(fa, fb) < 0.2F)
+        return MS_OK;
+    struct align__link *l = ms_vec_push(&c->anchors);
+    if (l == NULL)
+        return align__no_memory(err);
+    *l = (struct align__link){x->hi, y->hi, weight, 0};
+    return MS_OK;
+}
+
+static enum ms_rc take_pair(struct align__ctx *c, uint32_t a, uint32_t b, struct ms_err *err)
+{
+    c->mod_dp[0][a] = b;
+    c->mod_dp[1][b] = a;
+    c->mod[0][a] = b;
+    c->mod[1][b] = a;
+    if (shape_score(c, &c->side[0].modules.p[a], &c->side[1].modules.p[b]) < 1)
+        return MS_OK;
+    return add_anchor(c, a, b, 1, err);
+}
+
+static enum ms_rc take_parts(const struct rows *rows, struct align__ctx *c,
+                             const struct align__match *m, struct ms_err *err)
+{
+    uint32_t a = ALIGN__NONE;
+    uint32_t b = ALIGN__NONE;
+    for (unsigned i = (unsigned)m->k * m->l; i-- > 0;) {
+        a = rows->side[0].p[m->r - (m->k > 1 ? i : 0)].module;
+        b = rows->side[1].p[m->c - (m->l > 1 ? i : 0)].module;
+        struct align__link *l = ms_vec_push(&c->parts);
+        if (l == NULL)
+            return align__no_memory(err);
+        *l = (struct align__link){a, b, 0, 0};
+        c->mod[0][a] = b;
+        c->mod[1][b] = a;
+    }
+    return c->by_value ? MS_OK : add_anchor(c, a, b, 0.8F, err);
+}
+
+enum ms_rc align__modules(struct align__ctx *c, struct ms_err *err)
+{
+    struct rows rows = {.c = c};
+    struct align__path_room room = {.best = {.p = NULL}};
+    enum ms_rc rc = set_cut(c, err);
+    if (rc == MS_OK)
+        rc = list_rows(&rows, 0, err);
+    if (rc == MS_OK)
+        rc = list_rows(&rows, 1, err);
+    if (rc == MS_OK && rows.side[0].n != 0 && rows.side[1].n != 0) {
+        rc = set_windows(&rows, err);
+        const struct align__path path = {.rows = (uint32_t)rows.side[0].n,
+                                         .cols = (uint32_t)rows.side[1].n,
+                                         .lo = rows.lo.p,
+                                         .hi = rows.hi.p,
+                                         .merge = MERGE,
+                                         .score = score,
+                                         .ctx = &rows};
+        if (rc == MS_OK)
+            rc = align__path_find(&path, &room, &c->cells, err);
+    }
+    for (size_t i = 0; rc == MS_OK && i < room.out.n; i++) {
+        const struct align__match *m = &room.out.p[i];
+        rc = m->k == 1 && m->l == 1
+                 ? take_pair(c, rows.side[0].p[m->r].module, rows.side[1].p[m->c].module, err)
+                 : take_parts(&rows, c, m, err);
+    }
+    if (rc == MS_OK)
+        rc = align__chain(c->anchors.p, &c->anchors.n, err);
+    ms_vec_free(&rows.side[0]);
+    ms_vec_free(&rows.side[1]);
+    ms_vec_free(&rows.lo);
+    ms_vec_free(&rows.hi);
+    align__path_room_free(&room);
+    return rc;
+}

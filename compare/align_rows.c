@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * align_rows: which input of one op is which input of its partner.
+ *
+ * Frameworks order arguments differently and pass more or fewer of them, by place
+ * or by name.  Rows of one kind (inputs, parameters, outputs, gradients) take each
+ * other, the most alike first: by value, then shape, name and place.  Where a fused
+ * op meets the last of a run, only inputs of equal value correspond.
+ */
+#include "compare/align_int.h"
+
+enum { ROWS_MAX = 64 }; /* of one kind; longer lists go by place */
+
+struct row_view {
+    uint32_t row, place;
+    bool is_tensor;
+    struct align__value value;
+    struct align__dim dim;
+    struct ms_str name; /* last part of the path, "weight" or "0" */
+    struct ms_str json; /* of a plain value */
+};
+
+struct row_list {
+    struct row_view v[ROWS_MAX];
+    uint32_t n;
+};
+
+/* Inputs, parameters, outputs, gradients. */
+static unsigned kind_of(const struct probe_row *r)
+{
+    switch (r->section) {
+    case PROBE_SEC_PARAMETERS:
+        return 1;
+    case PROBE_SEC_OUTPUT:
+        return 2;
+    case PROBE_SEC_PGRAD:
+        return 3;
+    default:
+        return 0;
+    }
+}
+enum { KINDS = 4 };
+
+static void view_row(const struct probe_dump *d, uint32_t row, uint32_t place, struct row_view *v)
+{
+    struct probe_leaf leaf;
+    struct ms_str path = probe_row_path(d, &d->rows.p[row]);
+    int64_t dot = ms_str_rfind(path, '.');
+    *v = (struct row_view){.row = row, .place = place};
+    v->name = ms_str_sub(path, (uint32_t)(dot + 1), path.n);
+    v->is_tensor = align__row_value(d, row, &v->value, &v->dim);
+    probe_row_leaf(d, &d->rows.p[row], &leaf);
+    v->json = leaf.value_json;
+}
+
+/* Rows of a node of one kind; false when there are too many to look at. */
+static bool list_rows(const struct probe_dump *d, uint32_t node, unsigned kind,
+                      struct row_list *list)
+{
+    const struct probe_node *nd = &d->nodes.p[node];
+    list->n = 0;
+    for (uint32_t i = nd->first_row; i < nd->first_row + nd->nrows; i++) {
+        if (kind_of(&d->rows.p[i]) != kind)
+            continue;
+        if (list->n == ROWS_MAX)
+            return false;
+        view_row(d, i, list->n, &list->v[list->n]);
+        list->n++;
+    }
+    return true;
+}
+
+/* How well two rows go together; 0: not at all. */
+static float row_score(const struct row_view *t, const struct row_view *g, bool by_value)
+{
+    float near = t->place == g->place ? 0.1F : 0;
+    if (t->is_tensor != g->is_tensor)
+        return 0;
+    if (!t->is_tensor) {
+        bool same = ms_str_eq(t->json, g->json);
+        return by_value && !same ? 0 : (same ? 1 : 0.2F) + near;
+    }
+    float like = align__likeness(align__distance(&g->value, &t->value));
+    if (t->value.cls != g->value.cls || (by_value && like < 0.8F))
+        return 0;
+    bool same_shape = align__dim_same(&t->dim, &g->dim);
+    return 0.2F + 2 * like +
+           (same_shape             ? 0.6F
+            : t->dim.n == g->dim.n ? 0.3F
+                                   : 0) +
+           (ms_str_eq(t->name, g->name) ? 0.3F : 0) + near;
+}
+
+/* The best pair takes each other until none is left; partner[i] is the golden place of target i. */
+static void assign(const struct row_list *t, const struct row_list *g, bool by_value,
+                   uint32_t partner[ROWS_MAX], bool taken[ROWS_MAX])
+{
+    float score[ROWS_MAX][ROWS_MAX];
+    for (uint32_t i = 0; i < t->n; i++) {
+        partner[i] = CMP_ALIGN_NONE;
+        for (uint32_t j = 0; j < g->n; j++)
+            score[i][j] = row_score(&t->v[i], &g->v[j], by_value);
+    }
+    for (uint32_t round = 0; round < t->n; round++) {
+        uint32_t bi = CMP_ALIGN_NONE;
+        uint32_t bj = 0;
+        for (uint32_t i = 0; i < t->n; i++) {
+            for (uint32_t j = 0; partner[i] == CMP_ALIGN_NONE && j < g->n; j++) {
+                if (!taken[j] && score[i][j] > (bi == CMP_ALIGN_NONE ? 0 : score[bi][bj])) {
+                    bi = i;
+                    bj = j;
+                }
+            }
+        }
+        if (bi == CMP_ALIGN_NONE)
+            return;
+        partner[bi] = bj;
+        taken[bj] = true;
+    }
+}
+
+/* Lists too long to be compared go by place. */
+static size_t zip_rows(const struct probe_dump *const dump[2], const uint32_t node[2],
+                       unsigned kind, struct cmp_align_row *out)
+{
+    const struct probe_node *g = &dump[0]->nodes.p[node[0]];
+    const struct probe_node *t = &dump[1]->nodes.p[node[1]];
+    uint32_t j = g->first_row;
+    uint32_t j_end = g->first_row + g->nrows;
+    size_t n = 0;
+    for (uint32_t i = t->first_row; i < t->first_row + t->nrows; i++) {
+        if (kind_of(&dump[1]->rows.p[i]) != kind)
+            continue;
+        while (j < j_end && kind_of(&dump[0]->rows.p[j]) != kind)
+            j++;
+        out[n++] = (struct cmp_align_row){i, j < j_end ? j++ : CMP_ALIGN_NONE};
+    }
+    for (; j < j_end; j++) {
+        if (kind_of(&dump[0]->rows.p[j]) == kind)
+            out[n++] = (struct cmp_align_row){CMP_ALIGN_NONE, j};
+    }
+    return n;
+}
+
+/* Are the two ops of a pair different operators?  Then their inputs need not correspond. */
+static bool is_fused_pair(const struct cmp_align *al, const struct cmp_align_pair *pair)
+{
+    uint32_t g = al->op_of[0][pair->golden];
+    uint32_t t = al->op_of[1][pair->target];
+    if (g == ALIGN__NONE || t == ALIGN__NONE)
+        return false;
+    return align__op_likeness(&al->c, &al->c.side[0].ops.p[g], &al->c.side[1].ops.p[t]) < 1;
+}
+
+static size_t pair_kind(const struct probe_dump *const dump[2], const uint32_t node[2],
+                        unsigned kind, bool by_value, struct cmp_align_row *out)
+{
+    struct row_list t;
+    struct row_list g;
+    uint32_t partner[ROWS_MAX];
+    bool taken[ROWS_MAX] = {false};
+    size_t n = 0;
+    if (!list_rows(dump[1], node[1], kind, &t) || !list_rows(dump[0], node[0], kind, &g))
+        return zip_rows(dump, node, kind, out);
+    assign(&t, &g, by_value, partner, taken);
+    for (uint32_t i = 0; i < t.n; i++)
+        out[n++] = (struct cmp_align_row){
+            t.v[i].row, partner[i] != CMP_ALIGN_NONE ? g.v[partner[i]].row : CMP_ALIGN_NONE};
+    for (uint32_t j = 0; j < g.n; j++) {
+        if (!taken[j])
+            out[n++] = (struct cmp_align_row){CMP_ALIGN_NONE, g.v[j].row};
+    }
+    return n;
+}
+
+size_t cmp_align_rows(const struct cmp_align *al, const struct cmp_align_pair *pair,
+                      struct cmp_align_row *out)
+{
+    const struct probe_dump *const dump[2] = {al->c.side[0].dump, al->c.side[1].dump};
+    const uint32_t node[2] = {pair->golden, pair->target};
+    bool fused = is_fused_pair(al, pair);
+    size_t n = 0;
+    for (unsigned kind = 0; kind < KINDS; kind++)
+        n += pair_kind(dump, node, kind, fused && kind == 0, out + n);
+    return n;
+}

@@ -1,0 +1,630 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * align_side: one dump as forward ops, the values they pass on, and modules.
+ *
+ * A value is known by its statistics: tensors of one run with the same size and
+ * bit-equal statistics are one value, which gives the data flow.  Where that
+ * fails - NaN, zeros, constants, no statistics at all - a tensor that is read is
+ * taken for the one that was last written with the same description.
+ */
+#include "compare/align_int.h"
+
+#include <math.h>
+
+enum { UP_MAX = 64, SHAPE_MAX = 32, TENSORS_MAX = 4096 };
+
+enum ms_rc align__no_memory(struct ms_err *err)
+{
+    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+}
+
+struct reader {
+    struct align__ctx *c;
+    struct align__side *s;
+    const struct probe_tree *tree;
+    uint32_t *slots, mask; /* values by description */
+    MS_VEC(struct align__tensor) ins, outs;
+    MS_VEC(uint32_t) tree_module; /* module by node of the tree, or ALIGN__NONE */
+    struct ms_buf text;
+};
+
+/* ---- values -------------------------------------------------------------- */
+
+static uint64_t hash_value(const struct align__value *v)
+{
+    uint64_t words[7];
+    memcpy(words, v->stat, sizeof v->stat);
+    words[4] = v->n;
+    words[5] = v->digest;
+    words[6] = v->cls;
+    return ms_str_hash((struct ms_str){(const char *)words, sizeof words});
+}
+
+static bool same_value(const struct align__value *a, const struct align__value *b)
+{
+    return a->n == b->n && a->cls == b->cls && a->digest == b->digest &&
+           memcmp(a->stat, b->stat, sizeof a->stat) == 0;
+}
+
+static enum ms_rc grow_slots(struct reader *rd, struct ms_err *err)
+{
+    uint32_t size = rd->slots == NULL ? 1024 : 2 * (rd->mask + 1);
+    uint32_t *slots = ms_alloc((size_t)size * sizeof *slots);
+    if (slots == NULL)
+        return align__no_memory(err);
+    memset(slots, 0xff, (size_t)size * sizeof *slots);
+    uint32_t old = rd->slots == NULL ? 0 : rd->mask + 1;
+    for (uint32_t i = 0; i < old; i++) {
+        if (rd->slots[i] == ALIGN__NONE)
+            continue;
+        uint64_t at = hash_value(&rd->s->values.p[rd->slots[i]]);
+        while (slots[at & (size - 1)] != ALIGN__NONE)
+            at++;
+        slots[at & (size - 1)] = rd->slots[i];
+    }
+    ms_free(rd->slots);
+    rd->slots = slots;
+    rd->mask = size - 1;
+    return MS_OK;
+}
+
+/* Zeros, constants and what has no finite statistics look alike without being the same. */
+static bool is_anonymous(const struct align__value *v)
+{
+    if (v->digest != 0)
+        return false;
+    return !v->known || (v->n > 1 && v->stat[ALIGN__MAX] == v->stat[ALIGN__MIN]);
+}
+
+enum role { READ, WRITTEN, OWNED }; /* OWNED: a parameter in a module's record */
+
+/* Number of the value; a new one where it has not been seen, or is written anew. */
+static enum ms_rc find_value(struct reader *rd, const struct align__value *v, enum role role,
+                             uint32_t *id, struct ms_err *err)
+{
+    if (rd->slots == NULL || rd->s->values.n >= rd->mask / 2)
+        MS_TRY(grow_slots(rd, err));
+    uint64_t at = hash_value(v);
+    while (rd->slots[at & rd->mask] != ALIGN__NONE &&
+           !same_value(&rd->s->values.p[rd->slots[at & rd->mask]], v))
+        at++;
+    uint32_t *slot = &rd->slots[at & rd->mask];
+    bool fresh = is_anonymous(v) && role != READ;
+    if (*slot != ALIGN__NONE && !fresh) {
+        *id = *slot;
+        return MS_OK;
+    }
+    struct align__value *new = ms_vec_push(&rd->s->values);
+    if (new == NULL)
+        return align__no_memory(err);
+    *new = *v;
+    *id = (uint32_t)(rd->s->values.n - 1);
+    if (!fresh || role == WRITTEN)
+        *slot = *id;
+    return MS_OK;
+}
+
+static uint8_t class_of(enum ms_dtype t)
+{
+    switch (ms_dtype_kind(t)) {
+    case MS_DTK_FLOAT:
+        return ALIGN__FLOAT;
+    case MS_DTK_INT:
+    case MS_DTK_UINT:
+        return ALIGN__INT;
+    case MS_DTK_BOOL:
+        return ALIGN__BOOL;
+    default:
+        return ALIGN__OTHER;
+    }
+}
+
+static void set_statistics(struct align__value *v, const struct probe_leaf *leaf)
+{
+    v->known = true;
+    for (unsigned i = 0; i < PROBE_STATS; i++) {
+        bool there = leaf->stat[i].kind >= PROBE_NUM_BOOL && leaf->stat[i].kind <= PROBE_NUM_FLOAT;
+        bool needed = i <= PROBE_STAT_MIN || v->cls == ALIGN__FLOAT;
+        v->stat[i] = there ? leaf->stat[i].v : 0;
+        v->known &= isfinite(v->stat[i]) && (there || !needed);
+    }
+    if (leaf->md5.n != 0 && leaf->stat[0].kind == PROBE_NUM_ABSENT) {
+        v->digest = ms_str_hash(leaf->md5) | 1;
+        v->known = true;
+    }
+    if (!v->known)
+        return;
+    double peak = fmax(fabs(v->stat[ALIGN__MAX]), fabs(v->stat[ALIGN__MIN]));
+    v->ln_norm = v->stat[ALIGN__NORM] > 0 ? (float)log(v->stat[ALIGN__NORM]) : 0;
+    v->ln_peak = peak > 0 ? (float)log(peak) : 0;
+}
+
+bool align__row_value(const struct probe_dump *dump, uint32_t row, struct align__value *v,
+                      struct align__dim *dim)
+{
+    struct probe_leaf leaf;
+    uint64_t d[SHAPE_MAX];
+    unsigned nd;
+    probe_row_leaf(dump, &dump->rows.p[row], &leaf);
+    if (leaf.kind != PROBE_LEAF_TENSOR || !probe_leaf_shape(&leaf, d, SHAPE_MAX, &nd))
+        return false;
+    *dim = align__dim_of(d, nd);
+    *v = (struct align__value){
+        .n = dim->n, .cls = class_of(leaf.dtype), .producer = ALIGN__NONE, .module = ALIGN__NONE};
+    set_statistics(v, &leaf);
+    return true;
+}
+
+/* The tensor of a row; *is_tensor is false when it holds none. */
+static enum ms_rc read_tensor(struct reader *rd, uint32_t row, enum role role,
+                              struct align__tensor *t, bool *is_tensor, struct ms_err *err)
+{
+    struct align__value v;
+    struct align__dim dim;
+    *is_tensor = align__row_value(rd->s->dump, row, &v, &dim);
+    if (!*is_tensor)
+        return MS_OK;
+    MS_TRY(align__dims_put(&rd->c->dims, dim.d, dim.nd, &t->dims, err));
+    t->row = row;
+    return find_value(rd, &v, role, &t->value, err);
+}
+
+static enum ms_rc push_tensors(struct align__side *s, const struct align__tensor *t, size_t n,
+                               struct ms_err *err)
+{
+    if (!ms_vec_reserve(&s->tensors, s->tensors.n + n))
+        return align__no_memory(err);
+    if (n != 0)
+        memcpy(s->tensors.p + s->tensors.n, t, n * sizeof *t);
+    s->tensors.n += n;
+    return MS_OK;
+}
+
+/* Tensors of a node's rows of some sections, put behind what is in list. */
+static enum ms_rc collect(struct reader *rd, uint32_t node, unsigned sections, enum role role,
+                          bool outs, struct ms_err *err)
+{
+    const struct probe_node *nd = &rd->s->dump->nodes.p[node];
+    for (uint32_t i = nd->first_row; i < nd->first_row + nd->nrows; i++) {
+        struct align__tensor t;
+        bool is_tensor;
+        if ((sections >> rd->s->dump->rows.p[i].section & 1) == 0)
+            continue;
+        MS_TRY(read_tensor(rd, i, role, &t, &is_tensor, err));
+        if (!is_tensor || (outs ? rd->outs.n : rd->ins.n) >= TENSORS_MAX)
+            continue;
+        struct align__tensor *slot = outs ? ms_vec_push(&rd->outs) : ms_vec_push(&rd->ins);
+        if (slot == NULL)
+            return align__no_memory(err);
+        *slot = t;
+    }
+    return MS_OK;
+}
+
+/* ---- modules ------------------------------------------------------------- */
+
+static enum ms_rc put_module(struct align__side *s, struct ms_str name, uint32_t *id,
+                             struct ms_err *err)
+{
+    bool added;
+    *id = ms_map_put(&s->index, name, &added);
+    if (*id == MS_MAP_NONE)
+        return align__no_memory(err);
+    if (!added)
+        return MS_OK;
+    struct align__module *m = ms_vec_push(&s->modules);
+    if (m == NULL)
+        return align__no_memory(err);
+    struct ms_str path = probe_name_parse(name).path;
+    int64_t dot = ms_str_rfind(path, '.');
+    *m = (struct align__module){.node = ALIGN__NONE,
+                                .parent = ALIGN__NONE,
+                                .lo = ALIGN__NONE,
+                                .direct = ALIGN__NONE,
+                                .twin = ALIGN__NONE,
+                                .back = ALIGN__NONE,
+                                .name = name};
+    m->cls = ms_str_sub(path, (uint32_t)(dot + 1), path.n);
+    path = ms_str_sub(path, 0, dot < 0 ? 0 : (uint32_t)dot);
+    dot = ms_str_rfind(path, '.');
+    m->path = ms_str_sub(path, (uint32_t)(dot + 1), path.n);
+    return MS_OK;
+}
+
+static bool is_forward(const struct probe_node *n, enum probe_node_kind kind)
+{
+    return n->kind == kind && n->dir == PROBE_FORWARD;
+}
+
+static enum ms_rc list_modules(struct reader *rd, struct ms_err *err)
+{
+    const struct probe_dump *d = rd->s->dump;
+    uint32_t id;
+    for (uint32_t i = 0; i < d->nodes.n; i++) {
+        if (!is_forward(&d->nodes.p[i], PROBE_NODE_MODULE))
+            continue;
+        MS_TRY(put_module(rd->s, probe_node_name(d, i), &id, err));
+        rd->s->modules.p[id].node = i;
+        rd->s->modules.p[id].again = (d->nodes.p[i].flags & PROBE_NODE_RECOMPUTE) != 0;
+    }
+    for (uint32_t i = 0; rd->tree != NULL && i < rd->tree->nodes.n; i++) {
+        struct probe_name name = probe_name_parse(probe_tree_name(rd->tree, i));
+        uint32_t *slot = ms_vec_push(&rd->tree_module);
+        if (slot == NULL)
+            return align__no_memory(err);
+        *slot = ALIGN__NONE;
+        if (name.kind == PROBE_NODE_MODULE && name.dir == PROBE_FORWARD)
+            MS_TRY(put_module(rd->s, probe_tree_name(rd->tree, i), slot, err));
+    }
+    for (uint32_t i = 0; i < rd->tree_module.n; i++) {
+        uint32_t parent = rd->tree->nodes.p[i].parent;
+        if (rd->tree_module.p[i] != ALIGN__NONE && parent != MS_MAP_NONE)
+            rd->s->modules.p[rd->tree_module.p[i]].parent = rd->tree_module.p[parent];
+    }
+    return MS_OK;
+}
+
+/* Parameters first: they tell which inputs of ops are not data. */
+static enum ms_rc read_parameters(struct reader *rd, struct ms_err *err)
+{
+    struct align__side *s = rd->s;
+    for (uint32_t i = 0; i < s->modules.n; i++) {
+        struct align__module *m = &s->modules.p[i];
+        if (m->node == ALIGN__NONE)
+            continue;
+        rd->ins.n = 0;
+        MS_TRY(collect(rd, m->node, 1U << PROBE_SEC_PARAMETERS, OWNED, false, err));
+        m->params = (uint32_t)s->tensors.n;
+        m->nparam = (uint16_t)rd->ins.n;
+        MS_TRY(push_tensors(s, rd->ins.p, rd->ins.n, err));
+        for (size_t k = 0; k < rd->ins.n; k++) {
+            uint32_t *owner = &s->values.p[rd->ins.p[k].value].module;
+            *owner = *owner == ALIGN__NONE || *owner == i ? i : ALIGN__MANY;
+        }
+    }
+    return MS_OK;
+}
+
+static enum ms_rc read_outputs(struct reader *rd, struct ms_err *err)
+{
+    for (uint32_t i = 0; i < rd->s->modules.n; i++) {
+        struct align__module *m = &rd->s->modules.p[i];
+        if (m->node == ALIGN__NONE)
+            continue;
+        rd->outs.n = 0;
+        MS_TRY(collect(rd, m->node, 1U << PROBE_SEC_OUTPUT, READ, true, err));
+        m->outs = (uint32_t)rd->s->tensors.n;
+        m->nout = (uint16_t)rd->outs.n;
+        MS_TRY(push_tensors(rd->s, rd->outs.p, rd->outs.n, err));
+    }
+    return MS_OK;
+}
+
+/* ---- ops ----------------------------------------------------------------- */
+
+static uint32_t parent_of(const struct reader *rd, struct ms_str name)
+{
+    uint32_t at = rd->tree != NULL ? probe_tree_find(rd->tree, name) : MS_MAP_NONE;
+    uint32_t up = at != MS_MAP_NONE ? rd->tree->nodes.p[at].parent : MS_MAP_NONE;
+    return up != MS_MAP_NONE ? rd->tree_module.p[up] : ALIGN__NONE;
+}
+
+/* Is t a parameter?  One without statistics is known by its shape. */
+static bool is_parameter(const struct align__side *s, uint32_t parent, struct align__tensor *t)
+{
+    const struct align__value *v = &s->values.p[t->value];
+    if (v->module != ALIGN__NONE)
+        return true;
+    if (parent == ALIGN__NONE || !is_anonymous(v) || v->producer != ALIGN__NONE)
+        return false;
+    const struct align__module *m = &s->modules.p[parent];
+    const struct align__tensor *p = align__module_params(s, m);
+    for (unsigned i = 0; i < m->nparam; i++) {
+        if (p[i].dims == t->dims && is_anonymous(&s->values.p[p[i].value])) {
+            t->value = p[i].value;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Put the collected tensors behind the others: data, parameters, outputs. */
+static enum ms_rc store_op(struct reader *rd, struct align__op *op, struct ms_err *err)
+{
+    struct align__side *s = rd->s;
+    op->first = (uint32_t)s->tensors.n;
+    for (int params = 0; params < 2; params++) {
+        for (size_t i = 0; i < rd->ins.n; i++) {
+            if (is_parameter(s, op->parent, &rd->ins.p[i]) != (params == 1))
+                continue;
+            MS_TRY(push_tensors(s, &rd->ins.p[i], 1, err));
+            *(params ? &op->nparam : &op->nin) += 1;
+        }
+    }
+    op->nout = (uint16_t)rd->outs.n;
+    for (size_t i = 0; i < rd->ins.n && rd->outs.n != 0; i++)
+        op->passes |= rd->ins.p[i].value == rd->outs.p[0].value;
+    return push_tensors(s, rd->outs.p, rd->outs.n, err);
+}
+
+/* Place of the last ".forward" in a name, or -1. */
+static int64_t find_forward(struct ms_str name)
+{
+    const struct ms_str word = MS_STR(".forward");
+    for (int64_t at = (int64_t)name.n - word.n; at >= 0; at--) {
+        if (memcmp(name.p + at, word.p, word.n) == 0)
+            return at;
+    }
+    return -1;
+}
+
+/* The record of the backward of a forward one, or ALIGN__NONE. */
+static enum ms_rc backward_of(struct reader *rd, struct ms_str forward, uint32_t *node,
+                              struct ms_err *err)
+{
+    int64_t at = find_forward(forward);
+    *node = ALIGN__NONE;
+    if (at < 0)
+        return MS_OK;
+    ms_buf_clear(&rd->text);
+    ms_buf_str(&rd->text, ms_str_sub(forward, 0, (uint32_t)at));
+    ms_buf_puts(&rd->text, ".backward");
+    ms_buf_str(&rd->text, ms_str_sub(forward, (uint32_t)at + 8, forward.n));
+    MS_TRY(ms_buf_check(&rd->text, err));
+    *node = probe_node_find(rd->s->dump, ms_buf_slice(&rd->text));
+    return MS_OK;
+}
+
+static enum ms_rc read_op(struct reader *rd, uint32_t node, struct ms_err *err)
+{
+    struct align__side *s = rd->s;
+    struct ms_str name = probe_node_name(s->dump, node);
+    bool again = (s->dump->nodes.p[node].flags & PROBE_NODE_RECOMPUTE) != 0;
+    struct align__op op = {.node = node, .parent = parent_of(rd, name), .twin = ALIGN__NONE};
+    MS_TRY(backward_of(rd, name, &op.back, err));
+    MS_TRY(align__names_put(&rd->c->names, probe_name_parse(name).path, &op.api, err));
+    op.family = rd->c->names.family.p[op.api];
+    if (again) {
+        struct align__op *slot = ms_vec_push(&s->again);
+        if (slot == NULL)
+            return align__no_memory(err);
+        *slot = op;
+        return MS_OK;
+    }
+    rd->ins.n = rd->outs.n = 0;
+    MS_TRY(collect(rd, node, 1U << PROBE_SEC_INPUT_ARGS | 1U << PROBE_SEC_INPUT_KWARGS, READ, false,
+                   err));
+    /* A view passes its input on, so where values have no name it writes nothing new. */
+    enum role role = align__family_is_view(op.family) ? READ : WRITTEN;
+    MS_TRY(collect(rd, node, 1U << PROBE_SEC_OUTPUT, role, true, err));
+    MS_TRY(store_op(rd, &op, err));
+    if (op.nparam != 0)
+        op.family = align__family_with_weight(op.family);
+    uint32_t id = (uint32_t)s->ops.n;
+    for (size_t i = 0; i < rd->outs.n; i++) {
+        struct align__value *v = &s->values.p[rd->outs.p[i].value];
+        v->producer = v->producer == ALIGN__NONE ? id : v->producer;
+    }
+    struct align__op *slot = ms_vec_push(&s->ops);
+    if (slot == NULL)
+        return align__no_memory(err);
+    *slot = op;
+    return MS_OK;
+}
+
+static enum ms_rc read_ops(struct reader *rd, struct ms_err *err)
+{
+    const struct probe_dump *d = rd->s->dump;
+    for (uint32_t i = 0; i < d->nodes.n; i++) {
+        if (is_forward(&d->nodes.p[i], PROBE_NODE_API))
+            MS_TRY(read_op(rd, i, err));
+        uint32_t m = d->nodes.p[i].kind == PROBE_NODE_MODULE
+                         ? ms_map_get(&rd->s->index, probe_node_name(d, i))
+                         : MS_MAP_NONE;
+        if (m == MS_MAP_NONE)
+            continue;
+        rd->s->modules.p[m].place = (uint32_t)rd->s->ops.n;
+        MS_TRY(backward_of(rd, probe_node_name(d, i), &rd->s->modules.p[m].back, err));
+    }
+    return MS_OK;
+}
+
+/* ---- what follows from it ------------------------------------------------ */
+
+static void span_modules(struct align__side *s)
+{
+    for (uint32_t i = 0; i < s->ops.n; i++) {
+        uint32_t m = s->ops.p[i].parent;
+        if (m != ALIGN__NONE)
+            s->modules.p[m].direct = i;
+        for (unsigned up = 0; m != ALIGN__NONE && up < UP_MAX; up++) {
+            struct align__module *mod = &s->modules.p[m];
+            mod->lo = mod->lo == ALIGN__NONE ? i : mod->lo;
+            mod->hi = i;
+            m = mod->parent;
+        }
+    }
+    for (uint32_t i = 0; i < s->modules.n; i++) {
+        if (s->modules.p[i].direct != ALIGN__NONE)
+            s->ops.p[s->modules.p[i].direct].last = true;
+    }
+}
+
+/* Lists of ops by the value they read, in one array. */
+static enum ms_rc list_users(struct align__ctx *c, struct align__side *s, struct ms_err *err)
+{
+    uint32_t total = 0;
+    for (uint32_t i = 0; i < s->ops.n; i++) {
+        const struct align__tensor *t = align__ins(s, &s->ops.p[i]);
+        for (unsigned k = 0; k < s->ops.p[i].nin + s->ops.p[i].nparam; k++)
+            s->values.p[t[k].value].first_use++;
+    }
+    for (uint32_t v = 0; v < s->values.n; v++) {
+        uint32_t n = s->values.p[v].first_use;
+        s->values.p[v].first_use = total;
+        total += n;
+    }
+    s->users = ms_arena_alloc(c->arena, ((size_t)total + 1) * sizeof *s->users);
+    if (s->users == NULL)
+        return ms_arena_fail(c->arena, err);
+    for (uint32_t i = 0; i < s->ops.n; i++) {
+        const struct align__tensor *t = align__ins(s, &s->ops.p[i]);
+        for (unsigned k = 0; k < s->ops.p[i].nin + s->ops.p[i].nparam; k++) {
+            struct align__value *v = &s->values.p[t[k].value];
+            uint32_t *list = s->users + v->first_use;
+            if (v->uses == 0 || list[v->uses - 1] != i)
+                list[v->uses++] = i;
+        }
+    }
+    return MS_OK;
+}
+
+/* The text that a call and its recomputation share: module without call, and operator. */
+static struct ms_str repeat_key(struct reader *rd, uint32_t module, struct ms_str api)
+{
+    ms_buf_clear(&rd->text);
+    if (module != ALIGN__NONE) {
+        struct probe_name name = probe_name_parse(rd->s->modules.p[module].name);
+        ms_buf_str(&rd->text, name.path);
+    }
+    ms_buf_putc(&rd->text, '|');
+    ms_buf_str(&rd->text, api);
+    return ms_buf_slice(&rd->text);
+}
+
+/* Calls with one key, in order of execution. */
+struct repeats {
+    struct ms_map keys;
+    MS_VEC(uint32_t) head, tail; /* by key */
+    MS_VEC(uint32_t) next;       /* by call */
+};
+
+static void free_repeats(struct repeats *r)
+{
+    ms_map_free(&r->keys);
+    ms_vec_free(&r->head);
+    ms_vec_free(&r->tail);
+    ms_vec_free(&r->next);
+}
+
+static enum ms_rc note_repeat(struct reader *rd, struct repeats *r, struct ms_str key,
+                              struct ms_err *err)
+{
+    bool added;
+    MS_TRY(ms_buf_check(&rd->text, err)); /* the key was made there */
+    uint32_t id = ms_map_put_copy(&r->keys, key, rd->c->arena, &added);
+    uint32_t call = (uint32_t)r->next.n;
+    uint32_t *next = ms_vec_push(&r->next);
+    if (id == MS_MAP_NONE || next == NULL)
+        return align__no_memory(err);
+    *next = ALIGN__NONE;
+    if (!added) {
+        /* head may have been used up: then this call starts the list anew */
+        if (r->head.p[id] == ALIGN__NONE)
+            r->head.p[id] = call;
+        else
+            r->next.p[r->tail.p[id]] = call;
+        r->tail.p[id] = call;
+        return MS_OK;
+    }
+    uint32_t *head = ms_vec_push(&r->head);
+    uint32_t *tail = ms_vec_push(&r->tail);
+    if (head == NULL || tail == NULL)
+        return align__no_memory(err);
+    *head = *tail = call;
+    return MS_OK;
+}
+
+/* The first call with the key that has not been asked for. */
+static uint32_t take_repeat(struct repeats *r, struct ms_str key)
+{
+    uint32_t id = ms_map_get(&r->keys, key);
+    uint32_t call = id != MS_MAP_NONE ? r->head.p[id] : ALIGN__NONE;
+    if (call != ALIGN__NONE)
+        r->head.p[id] = r->next.p[call];
+    return call;
+}
+
+static struct ms_str api_of(const struct reader *rd, const struct align__op *op)
+{
+    return ms_map_key(&rd->c->names.apis, op->api);
+}
+
+/* Join recomputed calls with the calls they repeat: the n-th of each key with the n-th. */
+static enum ms_rc join_repeats(struct reader *rd, struct ms_err *err)
+{
+    struct align__side *s = rd->s;
+    struct repeats first = {.keys = {.slots = NULL}};
+    enum ms_rc rc = MS_OK;
+    for (uint32_t i = 0; i < s->ops.n && rc == MS_OK; i++)
+        rc = note_repeat(rd, &first, repeat_key(rd, s->ops.p[i].parent, api_of(rd, &s->ops.p[i])),
+                         err);
+    for (uint32_t i = 0; i < s->again.n && rc == MS_OK; i++) {
+        struct align__op *op = &s->again.p[i];
+        uint32_t call = take_repeat(&first, repeat_key(rd, op->parent, api_of(rd, op)));
+        rc = ms_buf_check(&rd->text, err);
+        if (call != ALIGN__NONE)
+            s->ops.p[call].twin = i;
+    }
+    free_repeats(&first);
+    struct repeats mods = {.keys = {.slots = NULL}};
+    for (uint32_t i = 0; i < s->modules.n && rc == MS_OK; i++) {
+        /* A recomputation finds nothing but earlier calls; what it does not find joins the list. */
+        struct ms_str key = repeat_key(rd, i, MS_STR(""));
+        uint32_t call = s->modules.p[i].again ? take_repeat(&mods, key) : ALIGN__NONE;
+        if (call != ALIGN__NONE)
+            s->modules.p[call].twin = i;
+        rc = note_repeat(rd, &mods, s->modules.p[i].again ? MS_STR("") : key, err);
+    }
+    free_repeats(&mods);
+    return rc;
+}
+
+bool align__inside(const struct align__side *s, uint32_t m, uint32_t up)
+{
+    for (unsigned i = 0; m != ALIGN__NONE && i < UP_MAX; i++) {
+        if (m == up)
+            return true;
+        m = s->modules.p[m].parent;
+    }
+    return false;
+}
+
+enum ms_rc align__side_read(struct align__ctx *c, struct align__side *s,
+                            const struct cmp_align_input *in, struct ms_err *err)
+{
+    struct reader rd = {.c = c, .s = s, .tree = in->tree, .text = {.max = 1 << 20}};
+    s->dump = in->dump;
+    /* One more than needed, so that an empty list has an address. */
+    enum ms_rc rc = ms_vec_reserve(&s->tensors, 1) ? MS_OK : align__no_memory(err);
+    if (rc == MS_OK)
+        rc = list_modules(&rd, err);
+    if (rc == MS_OK)
+        rc = read_parameters(&rd, err);
+    if (rc == MS_OK)
+        rc = read_ops(&rd, err);
+    if (rc == MS_OK)
+        rc = read_outputs(&rd, err);
+    if (rc == MS_OK)
+        span_modules(s);
+    if (rc == MS_OK)
+        rc = list_users(c, s, err);
+    if (rc == MS_OK && s->again.n != 0)
+        rc = join_repeats(&rd, err);
+    ms_free(rd.slots);
+    ms_vec_free(&rd.ins);
+    ms_vec_free(&rd.outs);
+    ms_vec_free(&rd.tree_module);
+    ms_buf_free(&rd.text);
+    return rc;
+}
+
+void align__side_free(struct align__side *s)
+{
+    ms_vec_free(&s->ops);
+    ms_vec_free(&s->again);
+    ms_vec_free(&s->modules);
+    ms_vec_free(&s->tensors);
+    ms_vec_free(&s->values);
+    ms_map_free(&s->index);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * align_words: what names say where no table helps.
+ *
+ * The words of a module are those of its own name and its class ("input_norm" and
+ * "FusedRMSNorm": input, norm, fused, rms); words that few modules have count more.
+ * Operators in no table are joined by experience: two names whose ops have met
+ * again and again by their values.
+ */
+#include "compare/align_int.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- words of modules ---------------------------------------------------- */
+
+static bool is_upper(char ch)
+{
+    return ch >= 'A' && ch <= 'Z';
+}
+static bool is_letter(char ch)
+{
+    return is_upper(ch) || (ch >= 'a' && ch <= 'z');
+}
+
+/* Take the next word off *rest: letters, up to where a new capital begins ("RMSNorm": rms, norm). */
+static struct ms_str next_word(struct ms_str *rest)
+{
+    uint32_t from = 0;
+    while (from < rest->n && !is_letter(rest->p[from]))
+        from++;
+    uint32_t to = from;
+    for (; to < rest->n && is_letter(rest->p[to]); to++) {
+        bool begins =
+            to > from && is_upper(rest->p[to]) &&
+            (!is_upper(rest->p[to - 1]) ||
+             (to + 1 < rest->n && is_letter(rest->p[to + 1]) && !is_upper(rest->p[to + 1])));
+        if (begins)
+            break;
+    }
+    struct ms_str word = ms_str_sub(*rest, from, to);
+    *rest = ms_str_sub(*rest, to, rest->n);
+    return word;
+}
+
+struct word_table {
+    struct ms_map map;
+    MS_VEC(uint32_t) uses;
+};
+
+static enum ms_rc put_word(struct align__ctx *c, struct word_table *t, struct align__words *w,
+                           struct ms_str word, struct ms_err *err)
+{
+    char lower[32];
+    uint32_t n = word.n < sizeof lower ? word.n : (uint32_t)sizeof lower;
+    for (uint32_t i = 0; i < n; i++)
+        lower[i] = (char)(is_upper(word.p[i]) ? word.p[i] + ('a' - 'A') : word.p[i]);
+    bool added;
+    uint32_t id = ms_map_put_copy(&t->map, (struct ms_str){lower, n}, c->arena, &added);
+    if (id == MS_MAP_NONE)
+        return align__no_memory(err);
+    if (added) {
+        uint32_t *uses = ms_vec_push(&t->uses);
+        if (uses == NULL)
+            return align__no_memory(err);
+        *uses = 0;
+    }
+    for (uint32_t i = 0; i < w->n; i++) {
+        if (w->id[i] == id)
+            return MS_OK;
+    }
+    if (w->n < ALIGN__WORDS) {
+        w->id[w->n++] = id;
+        t->uses.p[id]++;
+    }
+    return MS_OK;
+}
+
+static enum ms_rc split_names(struct align__ctx *c, struct word_table *t, int side,
+                              struct ms_err *err)
+{
+    const struct align__side *s = &c->side[side];
+    c->words[side] = ms_arena_calloc(c->arena, s->modules.n + 1, sizeof *c->words[side]);
+    if (c->words[side] == NULL)
+        return ms_arena_fail(c->arena, err);
+    for (uint32_t i = 0; i < s->modules.n; i++) {
+        const struct ms_str part[2] = {s->modules.p[i].path, s->modules.p[i].cls};
+        for (int k = 0; k < 2; k++) {
+            struct ms_str rest = part[k];
+            for (struct ms_str word = next_word(&rest); word.n != 0; word = next_word(&rest))
+                MS_TRY(put_word(c, t, &c->words[side][i], word, err));
+        }
+    }
+    return MS_OK;
+}
+
+enum ms_rc align__words_read(struct align__ctx *c, struct ms_err *err)
+{
+    struct word_table t = {.map = {.slots = NULL}};
+    enum ms_rc rc = split_names(c, &t, 0, err);
+    if (rc == MS_OK)
+        rc = split_names(c, &t, 1, err);
+    if (rc == MS_OK) {
+        c->word_weight = ms_arena_alloc(c->arena, (t.uses.n + 1) * sizeof *c->word_weight);
+        rc = c->word_weight != NULL ? MS_OK : ms_arena_fail(c->arena, err);
+    }
+    float all = (float)(c->side[0].modules.n + c->side[1].modules.n);
+    for (uint32_t i = 0; rc == MS_OK && i < t.uses.n; i++)
+        c->word_weight[i] = logf(1 + all / (float)(t.uses.p[i] + 1));
+    ms_map_free(&t.map);
+    ms_vec_free(&t.uses);
+    return rc;
+}
+
+float align__word_likeness(const struct align__ctx *c, uint32_t a, uint32_t b)
+{
+    const struct align__words *x = &c->words[0][a];
+    const struct align__words *y = &c->words[1][b];
+    float common = 0;
+    float all = 0;
+    for (uint32_t i = 0; i < x->n; i++)
+        all += c->word_weight[x->id[i]];
+    for (uint32_t j = 0; j < y->n; j++) {
+        bool in_both = false;
+        for (uint32_t i = 0; i < x->n; i++)
+            in_both |= x->id[i] == y->id[j];
+        *(in_both ? &common : &all) += c->word_weight[y->id[j]];
+    }
+    return all > 0 ? common / all : 0;
+}
+
+/* ---- operators in no table ----------------------------------------------- */
+
+enum { MEET_MIN = 2 };
+#define COMMON_MAX 0.25F /* a name that so many ops have says nothing */
+
+struct meeting {
+    uint32_t a, b; /* names */
+    uint32_t n;
+};
+
+static int by_names(const void *p, const void *q)
+{
+    const struct meeting *x = p;
+    const struct meeting *y = q;
+    if (x->a != y->a)
+        return x->a < y->a ? -1 : 1;
+    return (x->b > y->b) - (x->b < y->b);
+}
+
+/* Count equal meetings together; how many different ones there are. */
+static size_t fold(struct meeting *m, size_t n)
+{
+    size_t out = 0;
+    if (n != 0)
+        qsort(m, n, sizeof *m, by_names);
+    for (size_t i = 0; i < n; i++) {
+        if (out != 0 && m[out - 1].a == m[i].a && m[out - 1].b == m[i].b)
+            m[out - 1].n++;
+        else
+            m[out++] = m[i];
+    }
+    return out;
+}
+
+struct tally { /* by name */
+    uint32_t *met[2], *ops[2];
+};
+
+/* The share of what both names met that was each other. */
+static void judge(struct align__names *names, const struct tally *t, const struct meeting *m,
+                  const size_t ops[2])
+{
+    bool known =
+        names->family.p[m->a] != ALIGN__FAM_UNKNOWN && names->family.p[m->b] != ALIGN__FAM_UNKNOWN;
+    bool common = (float)t->ops[0][m->a] > COMMON_MAX * (float)ops[0] ||
+                  (float)t->ops[1][m->b] > COMMON_MAX * (float)ops[1];
+    float share = 2 * (float)m->n / (float)(t->met[0][m->a] + t->met[1][m->b]);
+    if (!known && !common && m->n >= MEET_MIN && share > names->twin_share.p[m->a]) {
+        names->twin.p[m->a] = m->b;
+        names->twin_share.p[m->a] = share;
+    }
+}
+
+static void count(struct align__ctx *c, const struct tally *t, struct meeting *m,
+                  const struct align__link *pairs, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        m[i] =
+            (struct meeting){c->side[0].ops.p[pairs[i].a].api, c->side[1].ops.p[pairs[i].b].api, 1};
+        t->met[0][m[i].a]++;
+        t->met[1][m[i].b]++;
+    }
+    for (int s = 0; s < 2; s++) {
+        for (size_t i = 0; i < c->side[s].ops.n; i++)
+            t->ops[s][c->side[s].ops.p[i].api]++;
+    }
+    const size_t ops[2] = {c->side[0].ops.n, c->side[1].ops.n};
+    size_t folded = fold(m, n);
+    for (size_t i = 0; i < folded; i++)
+        judge(&c->names, t, &m[i], ops);
+}
+
+enum ms_rc align__learn(struct align__ctx *c, const struct align__link *pairs, size_t n,
+                        struct ms_err *err)
+{
+    size_t names = c->names.family.n;
+    struct meeting *m = ms_alloc((n + 1) * sizeof *m);
+    uint32_t *tally = ms_calloc(4 * names + 1, sizeof *tally);
+    enum ms_rc rc = MS_OK;
+    if (m == NULL || tally == NULL) {
+        rc = align__no_memory(err);
+    } else {
+        const struct tally t = {{tally, tally + names}, {tally + 2 * names, tally + 3 * names}};
+        count(c, &t, m, pairs, n);
+    }
+    ms_free(m);
+    ms_free(tally);
+    return rc;
+}
+
+float align__op_likeness(const struct align__ctx *c, const struct align__op *a,
+                         const struct align__op *b)
+{
+    if (a->family != ALIGN__FAM_UNKNOWN && b->family != ALIGN__FAM_UNKNOWN)
+        return align__family_likeness(a->family, b->family);
+    return c->names.twin.p[a->api] == b->api ? c->names.twin_share.p[a->api] : 0;
+}

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""How often the alignment is right: make bench-align.
+
+Generates pairs of every case of gen_cross_pairs.py, aligns them without a mapping
+and prints precision (pairs whose entries compute the same thing), group recall
+(things computed on both sides that have a right pair), and the same for modules.
+Limits of the aligner were set with the seeds of the first table and are reported
+with those of the second.
+
+    python3 tests/gen/align_accuracy.py [--pairs 20] [--tool build/tests/tool_align]
+                                        [--case NAME] [--show]
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import gen_cross_pairs as gen
+
+SEEDS = (("set with seeds", 1000), ("reported with seeds", 500000))
+
+
+def align(tool, folder):
+    out = subprocess.run([tool, os.path.join(folder, "target"), os.path.join(folder, "golden")],
+                         capture_output=True, text=True, check=True).stdout
+    return [tuple(line.split(",")) for line in out.splitlines()[1:]]
+
+
+def where(groups):
+    """Group by name, for either side."""
+    return [{name: i for i, group in enumerate(groups) for name in group[side]} for side in (0, 1)]
+
+
+def score(truth, pairs):
+    """Precision and recall of ops, then of modules; what was wrong and what is missing."""
+    groups = truth["groups"]
+    of = where(groups)
+    idle = where(truth["idle"])
+    ops = [p for p in pairs if not p[0].startswith("Module.")]
+    mods = [p for p in pairs if p[0].startswith("Module.") and ".forward." in p[0]]
+    found = [p for p in ops if p[0] in of[0] and of[0][p[0]] == of[1].get(p[1])]
+    hit = {of[0][p[0]] for p in found}
+    right = found + [p for p in ops if p not in found and p[0] in idle[0] and idle[0][p[0]] == idle[1].get(p[1])]
+    true_mods = {tuple(p) for p in truth["modules"]}
+    right_mods = [p for p in mods if p in true_mods]
+    wanted = {p[0] for p in true_mods}
+    figures = (len(right) / max(1, len(ops)), len(hit) / max(1, len(groups)),
+               len(right_mods) / max(1, len(mods)), len({p[0] for p in right_mods}) / max(1, len(wanted)))
+    lost = sorted(wanted - {p[0] for p in right_mods})
+    wrong = sorted(set(ops) - set(right)) + sorted(set(mods) - set(right_mods))
+    missing = [g for i, g in enumerate(groups) if i not in hit]
+    return figures, wrong, missing + [[[name], [""]] for name in lost]
+
+
+def run_case(args, case, first):
+    rows, seconds = [], 0.0
+    for k in range(args.pairs):
+        with tempfile.TemporaryDirectory() as folder:
+            runs = gen.make(opts := gen.options(first + k, case, folder))
+            gen.write(opts, runs)
+            start = time.perf_counter()
+            pairs = align(args.tool, folder)
+            seconds += time.perf_counter() - start
+            figures, wrong, missing = score(gen.truth(runs), pairs)
+            rows.append(figures)
+            if args.show and (wrong or missing):
+                print(case, first + k, "wrong", wrong[:6], "missing", [(g[0][-1], g[1][-1]) for g in missing[:6]])
+                keys = [{n: k for k, v in r.group.items() for n in v} for r in runs]
+                print("  ", [(keys[0].get(a), keys[1].get(b)) for a, b in wrong])
+    return rows, seconds
+
+
+def print_table(args, title, first, cases):
+    print(f"\n{title} {first}..{first + args.pairs - 1}: mean (worst) of {args.pairs} pairs a case")
+    print(f"{'case':12s} {'pair precision':>16s} {'group recall':>16s} {'module precision':>17s} {'module recall':>16s}"
+          f" {'ms a pair':>10s}")
+    for case in cases:
+        rows, seconds = run_case(args, case, first)
+        cells = [f"{sum(c) / len(c):.4f} ({min(c):.3f})" for c in zip(*rows)]
+        print(f"{case:12s} {cells[0]:>16s} {cells[1]:>16s} {cells[2]:>17s} {cells[3]:>16s}"
+              f" {1000 * seconds / len(rows):10.1f}")
+        sys.stdout.flush()
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--pairs", type=int, default=20)
+    p.add_argument("--tool", default=os.path.join(os.environ.get("B", "build"), "tests/tool_align"))
+    p.add_argument("--case", choices=gen.CASES)
+    p.add_argument("--show", action="store_true", help="print what was wrong or missing")
+    p.add_argument("--tuning", action="store_true", help="the first table alone")
+    args = p.parse_args()
+    cases = [args.case] if args.case else gen.CASES
+    for title, first in SEEDS[:1] if args.tuning else SEEDS:
+        print_table(args, title, first, cases)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,819 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_align: the stages of an alignment one by one, then whole dumps.  Dumps are
+ * written here in a few words: dump_add takes an op's name, inputs and outputs by
+ * the names of their values, whose statistics follow from the name.
+ */
+#include "compare/align_int.h"
+#include "tests/check.h"
+
+#include <math.h>
+
+/* ---- dumps in a few words ------------------------------------------------ */
+
+struct maker {
+    struct ms_buf data, tree;
+    const char *framework;
+    bool statistics;
+    double noise; /* relative, on every value */
+};
+
+struct pair_of_dumps {
+    struct maker make[2];
+    struct probe_dump *dump[2];
+    struct probe_tree tree[2];
+    struct cmp_align *al;
+};
+
+/* A value "h:4x8" has the shape 4x8, and numbers that follow from the text. */
+static void put_tensor(struct maker *m, const char *value)
+{
+    const char *shape = strchr(value, ':') + 1;
+    size_t n = 1;
+    ms_buf_puts(&m->data,
+                "{\"type\": \"torch.Tensor\", \"dtype\": \"torch.float32\", \"shape\": [");
+    for (const char *p = shape; *p != 0;) {
+        char *end;
+        size_t d = strtoul(p, &end, 10);
+        n *= d;
+        ms_buf_printf(&m->data, "%s%zu", p == shape ? "" : ", ", d);
+        p = *end == 'x' ? end + 1 : end;
+    }
+    ms_buf_putc(&m->data, ']');
+    if (m->statistics) {
+        uint64_t h = ms_str_hash(ms_str_of(value));
+        double sigma = exp((double)(h % 997) / 200);
+        double max = sigma * (2 + (double)(h / 997 % 991) / 991) * (1 + m->noise);
+        double min = -sigma * (2 + (double)(h / 997 / 991 % 983) / 983);
+        double norm = sigma * sqrt((double)n) * (1 - m->noise);
+        ms_buf_printf(&m->data, ", \"Max\": %.9g, \"Min\": %.9g, \"Mean\": %.9g, \"Norm\": %.9g",
+                      max, min, sigma * (double)(h % 89) / 1000, norm);
+    }
+    ms_buf_putc(&m->data, '}');
+}
+
+static void put_list(struct maker *m, const char *key, const char *values)
+{
+    char text[256];
+    char *rest = text;
+    snprintf(text, sizeof text, "%s", values);
+    ms_buf_printf(&m->data, "\"%s\": [", key);
+    for (char *v = strsep(&rest, " "); v != NULL && *v != 0; v = strsep(&rest, " ")) {
+        if (v != text)
+            ms_buf_puts(&m->data, ", ");
+        put_tensor(m, v);
+    }
+    ms_buf_putc(&m->data, ']');
+}
+
+static void begin_record(struct maker *m, const char *name, const char *parent)
+{
+    ms_buf_printf(&m->data, "%s\"%s\": {", m->data.n == 0 ? "" : ",\n", name);
+    ms_buf_printf(&m->tree, "%s\"%s\": %s%s%s", m->tree.n == 0 ? "" : ",\n", name,
+                  parent == NULL ? "" : "\"", parent == NULL ? "null" : parent,
+                  parent == NULL ? "" : "\"");
+}
+
+static void add_op(struct maker *m, const char *parent, const char *name, const char *ins,
+                   const char *outs)
+{
+    begin_record(m, name, parent);
+    put_list(m, "input_args", ins);
+    ms_buf_puts(&m->data, ", \"input_kwargs\": {}, ");
+    put_list(m, "output", outs);
+    ms_buf_putc(&m->data, '}');
+}
+
+static void add_again(struct maker *m, const char *parent, const char *name, const char *ins,
+                      const char *outs)
+{
+    add_op(m, parent, name, ins, outs);
+    m->data.n--;
+    ms_buf_puts(&m->data, ", \"is_recompute\": true}");
+}
+
+static void add_backward(struct maker *m, const char *name, const char *ins, const char *outs)
+{
+    begin_record(m, name, NULL);
+    put_list(m, "input", ins);
+    ms_buf_puts(&m->data, ", ");
+    put_list(m, "output", outs);
+    ms_buf_putc(&m->data, '}');
+}
+
+static void add_module(struct maker *m, const char *parent, const char *name, const char *weight,
+                       const char *outs)
+{
+    begin_record(m, name, parent);
+    ms_buf_puts(&m->data, "\"input_args\": [], \"input_kwargs\": {}, ");
+    put_list(m, "output", outs);
+    if (*weight != 0) {
+        ms_buf_puts(&m->data, ", \"parameters\": {\"weight\": ");
+        put_tensor(m, weight);
+        ms_buf_putc(&m->data, '}');
+    }
+    ms_buf_putc(&m->data, '}');
+}
+
+static void start(struct pair_of_dumps *p)
+{
+    memset(p, 0, sizeof *p);
+    for (int s = 0; s < 2; s++) {
+        p->make[s].data.max = p->make[s].tree.max = 1 << 24;
+        p->make[s].statistics = true;
+        p->make[s].framework = s == 0 ? "pytorch" : "mindspore";
+    }
+}
+
+static void finish_side(struct pair_of_dumps *p, int s, struct ms_err *err)
+{
+    struct maker *m = &p->make[s];
+    struct ms_buf text = {.max = 1 << 24};
+    ms_buf_printf(&text,
+                  "{\"task\": \"statistics\", \"level\": \"mix\", \"framework\": \"%s\","
+                  " \"dump_data_dir\": null, \"data\": {",
+                  m->framework);
+    ms_buf_str(&text, ms_buf_slice(&m->data));
+    ms_buf_puts(&text, "}}");
+    ms_buf_free(&m->data);
+    m->data = text;
+    text = (struct ms_buf){.max = 1 << 24};
+    ms_buf_putc(&text, '{');
+    ms_buf_str(&text, ms_buf_slice(&m->tree));
+    ms_buf_putc(&text, '}');
+    ms_buf_free(&m->tree);
+    m->tree = text;
+    ck_ok(probe_dump_parse(&p->dump[s], "dump", ms_buf_slice(&m->data), 0, NULL, err), *err);
+    ck_ok(probe_tree_parse(&p->tree[s], "tree", ms_buf_slice(&m->tree), 0, err), *err);
+}
+
+static void finish(struct pair_of_dumps *p, const struct cmp_align_pin *pins, size_t npins)
+{
+    struct ms_err err = {0};
+    finish_side(p, 0, &err);
+    finish_side(p, 1, &err);
+    const struct cmp_align_input g = {p->dump[0], &p->tree[0]};
+    const struct cmp_align_input t = {p->dump[1], &p->tree[1]};
+    ck_ok(cmp_align_new(&p->al, &t, &g, pins, npins, &err), err);
+}
+
+static void stop(struct pair_of_dumps *p)
+{
+    cmp_align_free(p->al);
+    for (int s = 0; s < 2; s++) {
+        probe_dump_close(p->dump[s]);
+        probe_tree_close(&p->tree[s]);
+        ms_buf_free(&p->make[s].data);
+        ms_buf_free(&p->make[s].tree);
+    }
+}
+
+static const struct cmp_align_pair *find_pair(const struct pair_of_dumps *p, const char *golden,
+                                              const char *target)
+{
+    uint32_t g = probe_node_find(p->dump[0], ms_str_of(golden));
+    uint32_t t = probe_node_find(p->dump[1], ms_str_of(target));
+    ck_assert_msg(g != MS_MAP_NONE, "no %s", golden);
+    ck_assert_msg(t != MS_MAP_NONE, "no %s", target);
+    const struct cmp_align_pair *pairs;
+    size_t n = cmp_align_of(p->al, t, &pairs);
+    for (size_t i = 0; i < n; i++) {
+        if (pairs[i].golden == g)
+            return &pairs[i];
+    }
+    return NULL;
+}
+
+#define ck_paired(p, golden, target)                                                               \
+    ck_assert_msg(find_pair((p), (golden), (target)) != NULL, "%s and %s are no pair", (golden),   \
+                  (target))
+#define ck_unpaired(p, golden, target)                                                             \
+    ck_assert_msg(find_pair((p), (golden), (target)) == NULL, "%s and %s are a pair", (golden),    \
+                  (target))
+
+/* ---- families ------------------------------------------------------------ */
+
+START_TEST(names_of_one_operator_are_one_family)
+{
+    static const struct {
+        const char *a, *b;
+        float likeness;
+    } cases[] = {
+        {"linear", "dense", 1},
+        {"__add__", "__iadd__", 1},
+        {"norm.RmsNorm", "npu_rms_norm", 1},
+        {"flash_attention_score", "npu_fusion_attention", 1},
+        {"logical_or", "__or__", 1},
+        {"relu_", "ReLU", 1},
+        {"npu_rms_norm", "mul", 0.7F},
+        {"swiglu", "__mul__", 0.7F},
+        {"flash_attention_score", "reshape", 0.7F},
+        {"flash_attention_score", "matmul", 0.5F},
+        {"chunk", "linear", 0.4F},
+        {"npu_rms_norm", "mean", 0.1F},
+        {"softmax", "relu", 0},
+        {"softmax", "my_own_kernel", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint16_t a = align__family_find(ms_str_of(cases[i].a));
+        uint16_t b = align__family_find(ms_str_of(cases[i].b));
+        ck_assert_msg(align__family_likeness(a, b) == cases[i].likeness, "%s %s", cases[i].a,
+                      cases[i].b);
+        ck_assert_msg(align__family_likeness(b, a) == cases[i].likeness, "%s %s turned", cases[i].a,
+                      cases[i].b);
+    }
+}
+END_TEST
+
+START_TEST(names_in_no_table_are_unknown)
+{
+    static const char *const names[] = {"",
+                                        "_",
+                                        "my_own_kernel",
+                                        "linea",
+                                        "linearx",
+                                        "a_name_that_is_longer_than_any_name_in_any_table_of_ours_"
+                                        "and_then_some_more"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        ck_assert_uint_eq(align__family_find(ms_str_of(names[i])), ALIGN__FAM_UNKNOWN);
+    ck_assert_str_eq(align__family_text(ALIGN__FAM_UNKNOWN), "unknown");
+}
+END_TEST
+
+/* ---- dims ---------------------------------------------------------------- */
+
+START_TEST(shapes_are_equal_whatever_their_layout)
+{
+    struct align__dims dims = {.slots = NULL};
+    struct ms_err err = {0};
+    uint32_t id[6];
+    const uint64_t shape[6][4] = {{2, 8, 4}, {8, 2, 4}, {1, 2, 8, 4}, {64}, {2, 8, 2}, {0, 3}};
+    const unsigned nd[6] = {3, 3, 4, 1, 3, 2};
+    for (int i = 0; i < 6; i++)
+        ck_ok(align__dims_put(&dims, shape[i], nd[i], &id[i], &err), err);
+    ck_assert_uint_eq(id[0], id[1]);
+    ck_assert_uint_eq(id[0], id[2]);
+    ck_assert_uint_ne(id[0], id[3]);
+    ck_assert_uint_eq(dims.list.p[id[0]].n, 64);
+    ck_assert(align__dims_piece(&dims, id[0], id[4]));
+    ck_assert(!align__dims_piece(&dims, id[0], id[3]));
+    ck_assert(!align__dims_piece(&dims, id[5], id[3]));
+    align__dims_free(&dims);
+}
+END_TEST
+
+START_TEST(a_shape_of_many_or_huge_sizes_is_a_shape)
+{
+    uint64_t d[12] = {9, 8, 7, 6, 5, 4, 3, 2, 10, 11, 12, 13};
+    struct align__dim a = align__dim_of(d, 12);
+    ck_assert_uint_eq(a.nd, ALIGN__NDIM);
+    ck_assert_uint_eq(a.d[ALIGN__NDIM - 1], 13);
+    ck_assert_uint_eq(a.d[0], 6);
+    const uint64_t huge[2] = {UINT64_MAX, UINT64_MAX};
+    ck_assert_uint_eq(align__dim_of(huge, 2).n, UINT64_MAX);
+}
+END_TEST
+
+START_TEST(a_piece_is_a_whole_number_of_times_smaller_along_one_axis)
+{
+    static const struct {
+        uint64_t a[2], b[2];
+        uint64_t ratio;
+    } cases[] = {{{128, 64}, {384, 64}, 3}, {{16, 4}, {64, 4}, 4},   {{4, 4}, {16, 16}, 0},
+                 {{5, 7}, {7, 11}, 0},      {{64, 64}, {64, 64}, 0}, {{1, 64}, {64, 64}, 64},
+                 {{64, 1}, {64, 2}, 2}};
+    struct ms_err err = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct align__dims dims = {.slots = NULL};
+        uint32_t a;
+        uint32_t b;
+        ck_ok(align__dims_put(&dims, cases[i].a, 2, &a, &err), err);
+        ck_ok(align__dims_put(&dims, cases[i].b, 2, &b, &err), err);
+        ck_assert_uint_eq(align__dims_ratio(&dims, a, b), cases[i].ratio);
+        ck_assert_uint_eq(align__dims_ratio(&dims, b, a), cases[i].ratio);
+        align__dims_free(&dims);
+    }
+}
+END_TEST
+
+/* ---- values -------------------------------------------------------------- */
+
+static struct align__value value(double max, double min, double mean, double norm)
+{
+    struct align__value v = {.n = 100, .cls = ALIGN__FLOAT, .known = true};
+    v.stat[ALIGN__MAX] = max;
+    v.stat[ALIGN__MIN] = min;
+    v.stat[ALIGN__MEAN] = mean;
+    v.stat[ALIGN__NORM] = norm;
+    v.ln_norm = norm > 0 ? (float)log(norm) : 0;
+    return v;
+}
+
+START_TEST(distance_is_the_largest_difference_of_a_statistic)
+{
+    struct align__value a = value(2, -1, 0.1, 10);
+    struct align__value b = a;
+    ck_assert_float_eq(align__distance(&a, &b), 0);
+    b.stat[ALIGN__MAX] = 2.2;
+    ck_assert_float_eq_tol(align__distance(&a, &b), 0.2F / 2.2F, 1e-6F);
+    b = value(2, -1, 0.3, 10);
+    ck_assert_float_eq_tol(align__distance(&a, &b), 0.2F, 1e-6F);
+    b = value(2, -1, 0.1, 0);
+    ck_assert_float_eq(align__distance(&a, &b), 9);
+    b = a;
+    b.n = 99;
+    ck_assert_float_lt(align__distance(&a, &b), 0);
+    b = a;
+    b.known = false;
+    ck_assert_float_lt(align__distance(&a, &b), 0);
+    b = a;
+    b.digest = 7;
+    ck_assert_float_lt(align__distance(&a, &b), 0);
+    a.digest = 7;
+    ck_assert_float_eq(align__distance(&a, &b), 0);
+}
+END_TEST
+
+START_TEST(likeness_falls_with_a_long_tail)
+{
+    ck_assert_float_eq(align__likeness(0), 1);
+    ck_assert_float_eq_tol(align__likeness(0.02F), 0.824F, 0.01F);
+    ck_assert_float_eq_tol(align__likeness(0.3F), 0.29F, 0.01F);
+    ck_assert_float_eq_tol(align__likeness(0.9999F), 0, 0.001F);
+    ck_assert_float_eq(align__likeness(5), 0);
+    ck_assert_float_eq(align__likeness(-1), 0);
+    ck_assert_float_eq(align__likeness(NAN), 0);
+}
+END_TEST
+
+/* ---- chain --------------------------------------------------------------- */
+
+START_TEST(the_chain_is_the_heaviest_that_increases)
+{
+    /* Against trying every subset. */
+    struct ms_err err = {0};
+    uint32_t seed = 12345;
+    for (int round = 0; round < 200; round++) {
+        struct align__link links[10];
+        size_t n = 10;
+        for (size_t i = 0; i < n; i++) {
+            seed = seed * 1664525 + 1013904223;
+            links[i] =
+                (struct align__link){seed >> 28, seed >> 24 & 15, (float)(1 + (seed >> 16 & 7)), 0};
+        }
+        float best = 0;
+        for (unsigned set = 0; set < 1U << 10; set++) {
+            float sum = 0;
+            bool fits = true;
+            for (size_t i = 0; i < n && fits; i++) {
+                sum += set >> i & 1 ? links[i].weight : 0;
+                for (size_t j = 0; j < i && fits; j++)
+                    fits = !(set >> i & 1) || !(set >> j & 1) ||
+                           (links[i].a < links[j].a && links[i].b < links[j].b) ||
+                           (links[i].a > links[j].a && links[i].b > links[j].b);
+            }
+            best = fits && sum > best ? sum : best;
+        }
+        ck_ok(align__chain(links, &n, &err), err);
+        float got = 0;
+        for (size_t i = 0; i < n; i++) {
+            got += links[i].weight;
+            ck_assert(i == 0 || (links[i - 1].a < links[i].a && links[i - 1].b < links[i].b));
+        }
+        ck_assert_float_eq(got, best);
+    }
+}
+END_TEST
+
+START_TEST(a_chain_of_nothing_is_nothing)
+{
+    size_t n = 0;
+    struct ms_err err = {0};
+    ck_ok(align__chain(NULL, &n, &err), err);
+    ck_assert_uint_eq(n, 0);
+}
+END_TEST
+
+/* ---- path ---------------------------------------------------------------- */
+
+struct grid {
+    const char *rows, *cols;
+};
+
+/* Letters match themselves; "ab" in a row meets "X" in one step. */
+static float grid_score(void *ctx, uint32_t r, uint32_t c, unsigned k, unsigned l)
+{
+    const struct grid *g = ctx;
+    if (k == 2)
+        return g->cols[c] == 'X' && g->rows[r] == 'b' && g->rows[r - 1] == 'a' ? 1.5F : 0;
+    if (l == 2)
+        return g->rows[r] == 'X' && g->cols[c] == 'b' && g->cols[c - 1] == 'a' ? 1.5F : 0;
+    return k == 1 && l == 1 && g->rows[r] == g->cols[c] ? 1 : 0;
+}
+
+static void find_path(const char *rows, const char *cols, unsigned merge, const char *expected)
+{
+    struct grid g = {rows, cols};
+    struct ms_err err = {0};
+    uint64_t cells = 0;
+    struct align__path_room room = {.best = {.p = NULL}};
+    const struct align__path p = {.rows = (uint32_t)strlen(rows),
+                                  .cols = (uint32_t)strlen(cols),
+                                  .merge = merge,
+                                  .score = grid_score,
+                                  .ctx = &g};
+    ck_ok(align__path_find(&p, &room, &cells, &err), err);
+    char got[256] = "";
+    size_t n = 0;
+    for (size_t i = 0; i < room.out.n; i++)
+        n += (size_t)snprintf(got + n, sizeof got - n, "%u-%u%s ", room.out.p[i].r, room.out.p[i].c,
+                              room.out.p[i].k > 1   ? "k"
+                              : room.out.p[i].l > 1 ? "l"
+                                                    : "");
+    ck_assert_str_eq(got, expected);
+    align__path_room_free(&room);
+}
+
+START_TEST(a_path_matches_in_order_and_leaves_gaps)
+{
+    find_path("abc", "abc", 1, "0-0 1-1 2-2 ");
+    find_path("abc", "xaybzc", 1, "0-1 1-3 2-5 ");
+    find_path("abc", "cba", 1, "0-2 ");
+    find_path("", "abc", 1, "");
+    find_path("abc", "", 1, "");
+    find_path("cabc", "Xc", 2, "2-0k 3-1 ");
+    find_path("Xc", "abc", 2, "0-1l 1-2 ");
+    find_path("Xc", "abc", 1, "1-2 ");
+}
+END_TEST
+
+START_TEST(a_window_keeps_matches_within_it)
+{
+    struct grid g = {"abcd", "abcd"};
+    const uint32_t lo[4] = {0, 0, 2, 2};
+    const uint32_t hi[4] = {0, 0, 3, 3};
+    struct ms_err err = {0};
+    uint64_t cells = 0;
+    struct align__path_room room = {.best = {.p = NULL}};
+    const struct align__path p = {
+        .rows = 4, .cols = 4, .lo = lo, .hi = hi, .merge = 1, .score = grid_score, .ctx = &g};
+    ck_ok(align__path_find(&p, &room, &cells, &err), err);
+    ck_assert_uint_eq(room.out.n, 3);
+    ck_assert_uint_eq(room.out.p[1].r, 2);
+    ck_assert_uint_eq(cells, 2 + 2 + 3 + 3);
+    align__path_room_free(&room);
+}
+END_TEST
+
+/* ---- whole dumps --------------------------------------------------------- */
+
+/* One attention block: q, k, v and flash on one side, fused qkv and a decomposed core on the other. */
+static void two_blocks(struct pair_of_dumps *p)
+{
+    struct maker *g = &p->make[0];
+    struct maker *t = &p->make[1];
+    const char *gm = "Module.model.attn.Attention.forward.0";
+    const char *q = "Module.model.attn.q.Linear.forward.0";
+    const char *k = "Module.model.attn.k.Linear.forward.0";
+    const char *v = "Module.model.attn.v.Linear.forward.0";
+    const char *o = "Module.model.attn.o.Linear.forward.0";
+    add_op(g, q, "Functional.linear.0.forward", "x:8x16 wq:16x16", "q:8x16");
+    add_module(g, gm, q, "wq:16x16", "q:8x16");
+    add_op(g, k, "Functional.linear.1.forward", "x:8x16 wk:16x16", "k:8x16");
+    add_module(g, gm, k, "wk:16x16", "k:8x16");
+    add_op(g, v, "Functional.linear.2.forward", "x:8x16 wv:16x16", "v:8x16");
+    add_module(g, gm, v, "wv:16x16", "v:8x16");
+    add_op(g, gm, "NPU.npu_fusion_attention.0.forward", "q:8x16 k:8x16 v:8x16", "c:8x16");
+    add_op(g, o, "Functional.linear.3.forward", "c:8x16 wo:16x16", "y:8x16");
+    add_module(g, gm, o, "wo:16x16", "y:8x16");
+    add_module(g, NULL, gm, "", "y:8x16");
+    add_backward(g, "Functional.linear.3.backward", "dy:8x16", "dc:8x16");
+    add_backward(g, "NPU.npu_fusion_attention.0.backward", "dc:8x16", "dq:8x16 dk:8x16 dv:8x16");
+    const char *tm = "Cell.net.attention.SelfAttention.forward.0";
+    const char *qkv = "Cell.net.attention.w_qkv.Dense.forward.0";
+    const char *wo = "Cell.net.attention.wo.Dense.forward.0";
+    add_op(t, qkv, "Mint.matmul.0.forward", "x:8x16 w:48x16", "qkv:8x48");
+    add_module(t, tm, qkv, "w:48x16", "qkv:8x48");
+    add_op(t, tm, "Mint.split.0.forward", "qkv:8x48", "q:8x16 k:8x16 v:8x16");
+    add_op(t, tm, "Mint.matmul.1.forward", "q:8x16 k:8x16", "s1:8x8");
+    add_op(t, tm, "MintFunctional.softmax.0.forward", "s1:8x8", "s2:8x8");
+    add_op(t, tm, "Mint.matmul.2.forward", "s2:8x8 v:8x16", "c:8x16");
+    add_op(t, tm, "Mint.reshape.0.forward", "c:8x16", "c:8x16");
+    add_op(t, wo, "Functional.dense.0.forward", "c:8x16 wo:16x16", "y:8x16");
+    add_module(t, tm, wo, "wo:16x16", "y:8x16");
+    add_module(t, NULL, tm, "", "y:8x16");
+    add_backward(t, "Functional.dense.0.backward", "dy:8x16", "dc:8x16");
+    add_backward(t, "Mint.reshape.0.backward", "dc:8x16", "dc:8x16");
+    add_backward(t, "Mint.matmul.2.backward", "dc:8x16", "ds2:8x8 dv:8x16");
+    add_backward(t, "Mint.matmul.1.backward", "ds1:8x8", "dq:8x16 dk:8x16");
+}
+
+static void check_two_blocks(const struct pair_of_dumps *p)
+{
+    ck_paired(p, "Functional.linear.3.forward", "Functional.dense.0.forward");
+    ck_paired(p, "Functional.linear.3.backward", "Functional.dense.0.backward");
+    ck_paired(p, "Functional.linear.0.forward", "Mint.split.0.forward");
+    ck_paired(p, "Functional.linear.1.forward", "Mint.split.0.forward");
+    ck_paired(p, "Functional.linear.2.forward", "Mint.split.0.forward");
+    ck_paired(p, "Module.model.attn.o.Linear.forward.0", "Cell.net.attention.wo.Dense.forward.0");
+    ck_paired(p, "Module.model.attn.Attention.forward.0",
+              "Cell.net.attention.SelfAttention.forward.0");
+    ck_unpaired(p, "Module.model.attn.q.Linear.forward.0",
+                "Cell.net.attention.w_qkv.Dense.forward.0");
+    ck_unpaired(p, "NPU.npu_fusion_attention.0.forward", "MintFunctional.softmax.0.forward");
+}
+
+START_TEST(a_fused_and_a_decomposed_block_are_aligned)
+{
+    struct pair_of_dumps p;
+    start(&p);
+    two_blocks(&p);
+    finish(&p, NULL, 0);
+    check_two_blocks(&p);
+    ck_assert(cmp_align_stats(p.al).by_value);
+    ck_paired(&p, "NPU.npu_fusion_attention.0.backward", "Mint.matmul.1.backward");
+    ck_assert(cmp_align_wanted(p.dump[1], p.dump[0]));
+    stop(&p);
+}
+END_TEST
+
+START_TEST(structure_is_enough_without_statistics)
+{
+    struct pair_of_dumps p;
+    start(&p);
+    p.make[1].statistics = false;
+    two_blocks(&p);
+    finish(&p, NULL, 0);
+    ck_assert(!cmp_align_stats(p.al).by_value);
+    check_two_blocks(&p);
+    ck_paired(&p, "NPU.npu_fusion_attention.0.forward", "Mint.matmul.2.forward");
+    stop(&p);
+}
+END_TEST
+
+START_TEST(members_are_what_runs_in_place_of_a_fused_op)
+{
+    struct pair_of_dumps p;
+    start(&p);
+    p.make[1].statistics = false;
+    two_blocks(&p);
+    finish(&p, NULL, 0);
+    const struct cmp_align_pair *pair =
+        find_pair(&p, "NPU.npu_fusion_attention.0.forward", "Mint.matmul.2.forward");
+    const uint32_t *nodes;
+    ck_assert_ptr_nonnull(pair);
+    ck_assert_uint_eq(cmp_align_members(p.al, pair, true, &nodes), 0);
+    size_t n = cmp_align_members(p.al, pair, false, &nodes);
+    ck_assert_uint_ge(n, 2);
+    for (size_t i = 0; i < n; i++)
+        ck_assert(!ms_str_is(probe_node_name(p.dump[1], nodes[i]), "Mint.split.0.forward"));
+    stop(&p);
+}
+END_TEST
+
+START_TEST(rows_pair_by_value_whatever_their_order)
+{
+    struct pair_of_dumps p;
+    start(&p);
+    for (int i = 0; i < 8; i++) {
+        char name[64], in[64], swapped[64], out[64];
+        snprintf(in, sizeof in, "a%d:4x4 b%d:4x4", i, i);
+        snprintf(swapped, sizeof swapped, "b%d:4x4 a%d:4x4", i, i);
+        snprintf(out, sizeof out, "c%d:4x4", i);
+        snprintf(name, sizeof name, "Torch.add.%d.forward", i);
+        add_op(&p.make[0], NULL, name, in, out);
+        snprintf(name, sizeof name, "Mint.add.%d.forward", i);
+        add_op(&p.make[1], NULL, name, swapped, out);
+    }
+    finish(&p, NULL, 0);
+    const struct cmp_align_pair *pair = find_pair(&p, "Torch.add.3.forward", "Mint.add.3.forward");
+    ck_assert_ptr_nonnull(pair);
+    struct cmp_align_row rows[6];
+    ck_assert_uint_eq(cmp_align_rows(p.al, pair, rows), 3);
+    const struct probe_node *g = &p.dump[0]->nodes.p[pair->golden];
+    ck_assert_uint_eq(rows[0].golden, g->first_row + 1);
+    ck_assert_uint_eq(rows[1].golden, g->first_row);
+    ck_assert_uint_eq(rows[2].golden, g->first_row + 2);
+    stop(&p);
+}
+END_TEST
+
+START_TEST(a_row_without_partner_stays_alone)
+{
+    struct pair_of_dumps p;
+    start(&p);
+    for (int i = 0; i < 8; i++) {
+        char name[64], in[64], more[64], out[64];
+        snprintf(in, sizeof in, "a%d:4x4", i);
+        snprintf(more, sizeof more, "a%d:4x4 mask%d:4x4 bias%d:4", i, i, i);
+        snprintf(out, sizeof out, "c%d:4x4", i);
+        snprintf(name, sizeof name, "Functional.softmax.%d.forward", i);
+        add_op(&p.make[0], NULL, name, i % 2 ? in : more, out);
+        add_op(&p.make[1], NULL, name, i % 2 ? more : in, out);
+    }
+    finish(&p, NULL, 0);
+    for (int i = 0; i < 2; i++) {
+        char name[64];
+        struct cmp_align_row rows[8];
+        snprintf(name, sizeof name, "Functional.softmax.%d.forward", i + 2);
+        const struct cmp_align_pair *pair = find_pair(&p, name, name);
+        ck_assert_ptr_nonnull(pair);
+        size_t n = cmp_align_rows(p.al, pair, rows);
+        ck_assert_uint_eq(n, 4);
+        size_t alone = 0;
+        for (size_t k = 0; k < n; k++)
+            alone += (i == 0 ? rows[k].target : rows[k].golden) == CMP_ALIGN_NONE;
+        ck_assert_uint_eq(alone, 2);
+    }
+    stop(&p);
+}
+END_TEST
+
+START_TEST(backward_of_a_recomputed_call_is_that_of_its_repetition)
+{
+    struct pair_of_dumps p;
+    start(&p);
+    struct maker *g = &p.make[0];
+    struct maker *t = &p.make[1];
+    for (int i = 0; i < 4; i++) {
+        char name[64], in[64], out[64];
+        snprintf(in, sizeof in, "h%d:4x4", i);
+        snprintf(out, sizeof out, "h%d:4x4", i + 1);
+        snprintf(name, sizeof name, "Functional.silu.%d.forward", i);
+        add_op(g, NULL, name, in, out);
+        add_op(t, NULL, name, in, out);
+    }
+    add_again(t, NULL, "Functional.silu.4.forward", "h0:4x4", "h1:4x4");
+    add_backward(g, "Functional.silu.0.backward", "dh1:4x4", "dh0:4x4");
+    add_backward(t, "Functional.silu.4.backward", "dh1:4x4", "dh0:4x4");
+    finish(&p, NULL, 0);
+    ck_paired(&p, "Functional.silu.0.forward", "Functional.silu.0.forward");
+    ck_paired(&p, "Functional.silu.0.backward", "Functional.silu.4.backward");
+    const struct cmp_align_pair *again =
+        find_pair(&p, "Functional.silu.0.forward", "Functional.silu.4.forward");
+    ck_assert_ptr_nonnull(again);
+    ck_assert_int_eq(again->how, CMP_ALIGN_REPEAT);
+    stop(&p);
+}
+END_TEST
+
+START_TEST(a_pin_overrides_what_was_found)
+{
+    const struct cmp_align_pin pins[] = {
+        {MS_STR("Functional.dense.0.forward"), MS_STR("NPU.npu_fusion_attention.0.forward")},
+        {MS_STR("Mint.split.0.forward"), MS_STR_NONE}};
+    struct pair_of_dumps p;
+    start(&p);
+    two_blocks(&p);
+    finish(&p, pins, 2);
+    const struct cmp_align_pair *pair =
+        find_pair(&p, "NPU.npu_fusion_attention.0.forward", "Functional.dense.0.forward");
+    ck_assert_ptr_nonnull(pair);
+    ck_assert_int_eq(pair->how, CMP_ALIGN_PINNED);
+    ck_unpaired(&p, "Functional.linear.3.forward", "Functional.dense.0.forward");
+    const struct cmp_align_pair *none;
+    uint32_t split = probe_node_find(p.dump[1], MS_STR("Mint.split.0.forward"));
+    ck_assert_uint_eq(cmp_align_of(p.al, split, &none), 0);
+    stop(&p);
+}
+END_TEST
+
+START_TEST(a_pin_that_names_no_node_is_refused)
+{
+    const struct cmp_align_pin pin = {MS_STR("Mint.split.9.forward"), MS_STR_NONE};
+    struct pair_of_dumps p;
+    struct ms_err err = {0};
+    start(&p);
+    two_blocks(&p);
+    finish(&p, NULL, 0);
+    const struct cmp_align_input g = {p.dump[0], NULL};
+    const struct cmp_align_input t = {p.dump[1], NULL};
+    struct cmp_align *al;
+    ck_assert_int_eq(cmp_align_new(&al, &t, &g, &pin, 1, &err), MS_E_NOTFOUND);
+    ck_assert_ptr_null(al);
+    ck_says(err, "the target dump has no node 'Mint.split.9.forward'");
+    stop(&p);
+}
+END_TEST
+
+START_TEST(an_explanation_names_the_pair_and_the_next_best)
+{
+    struct pair_of_dumps p;
+    struct ms_buf text = {.max = 1 << 16};
+    start(&p);
+    two_blocks(&p);
+    finish(&p, NULL, 0);
+    cmp_align_explain(p.al, probe_node_find(p.dump[1], MS_STR("Functional.dense.0.forward")),
+                      &text);
+    ck_assert_ptr_nonnull(strstr(ms_buf_z(&text), "pair Functional.linear.3.forward"));
+    ck_assert_ptr_nonnull(strstr(ms_buf_z(&text), "next best: Functional.linear."));
+    ms_buf_clear(&text);
+    cmp_align_explain(p.al, probe_node_find(p.dump[1], MS_STR("Functional.dense.0.backward")),
+                      &text);
+    ck_assert_ptr_nonnull(
+        strstr(ms_buf_z(&text), "follows its forward, Functional.dense.0.forward"));
+    ms_buf_free(&text);
+    stop(&p);
+}
+END_TEST
+
+START_TEST(mapping_files_say_what_differs)
+{
+    struct pair_of_dumps p;
+    struct ms_buf text = {.max = 1 << 16};
+    struct ms_err err = {0};
+    start(&p);
+    two_blocks(&p);
+    finish(&p, NULL, 0);
+    ck_ok(cmp_align_write_layers(p.al, &text, &err), err);
+    ck_assert_ptr_nonnull(strstr(ms_buf_z(&text), "TopLayer:\n  net.attention: model.attn\n"));
+    ck_assert_ptr_nonnull(strstr(ms_buf_z(&text), "SelfAttention:\n  wo: o\n"));
+    ms_buf_clear(&text);
+    ck_ok(cmp_align_write_rows(p.al, &text, &err), err);
+    ck_assert_ptr_nonnull(
+        strstr(ms_buf_z(&text),
+               "Functional.dense.0.forward.output.0: Functional.linear.3.forward.output.0\n"));
+    ck_assert_ptr_nonnull(strstr(ms_buf_z(&text),
+                                 "Cell.net.attention.wo.Dense.forward.0.parameters.weight: "
+                                 "Module.model.attn.o.Linear.forward.0.parameters.weight\n"));
+    ms_buf_free(&text);
+    stop(&p);
+}
+END_TEST
+
+START_TEST(empty_dumps_have_no_pairs)
+{
+    struct pair_of_dumps p;
+    size_t n;
+    start(&p);
+    finish(&p, NULL, 0);
+    cmp_align_pairs(p.al, &n);
+    ck_assert_uint_eq(n, 0);
+    stop(&p);
+}
+END_TEST
+
+START_TEST(modules_alone_are_aligned_by_their_records)
+{
+    struct pair_of_dumps p;
+    start(&p);
+    for (int i = 0; i < 6; i++) {
+        char g[64], t[64], w[32], out[32];
+        snprintf(g, sizeof g, "Module.net.fc%d.Linear.forward.0", i);
+        snprintf(t, sizeof t, "Cell.model.fc_%d.Dense.forward.0", i);
+        snprintf(w, sizeof w, "w%d:%dx8", i, 8 + 8 * (i % 3));
+        snprintf(out, sizeof out, "h%d:4x%d", i, 8 + 8 * (i % 3));
+        add_module(&p.make[0], NULL, g, w, out);
+        if (i != 2)
+            add_module(&p.make[1], NULL, t, w, out);
+    }
+    finish(&p, NULL, 0);
+    ck_paired(&p, "Module.net.fc1.Linear.forward.0", "Cell.model.fc_1.Dense.forward.0");
+    ck_paired(&p, "Module.net.fc3.Linear.forward.0", "Cell.model.fc_3.Dense.forward.0");
+    ck_paired(&p, "Module.net.fc5.Linear.forward.0", "Cell.model.fc_5.Dense.forward.0");
+    stop(&p);
+}
+END_TEST
+
+START_TEST(running_out_of_memory_anywhere_is_an_error)
+{
+    struct pair_of_dumps p;
+    start(&p);
+    two_blocks(&p);
+    finish(&p, NULL, 0);
+    const struct cmp_align_input g = {p.dump[0], &p.tree[0]};
+    const struct cmp_align_input t = {p.dump[1], &p.tree[1]};
+    for (uint64_t n = 1;; n++) {
+        struct ms_err err = {0};
+        struct cmp_align *al;
+        size_t live = ms_mem_live();
+        ms_mem_fail_at(n);
+        enum ms_rc rc = cmp_align_new(&al, &t, &g, NULL, 0, &err);
+        bool failed = ms_mem_failed();
+        ms_mem_fail_at(0);
+        if (!failed) {
+            ck_assert_int_eq(rc, MS_OK);
+            cmp_align_free(al);
+            break;
+        }
+        ck_assert_int_eq(rc, MS_E_NOMEM);
+        ck_assert_ptr_null(al);
+        ck_assert_uint_eq(ms_mem_live(), live);
+    }
+    stop(&p);
+}
+END_TEST
+
+TEST_MAIN("align", names_of_one_operator_are_one_family, names_in_no_table_are_unknown,
+          shapes_are_equal_whatever_their_layout, a_shape_of_many_or_huge_sizes_is_a_shape,
+          a_piece_is_a_whole_number_of_times_smaller_along_one_axis,
+          distance_is_the_largest_difference_of_a_statistic, likeness_falls_with_a_long_tail,
+          the_chain_is_the_heaviest_that_increases, a_chain_of_nothing_is_nothing,
+          a_path_matches_in_order_and_leaves_gaps, a_window_keeps_matches_within_it,
+          a_fused_and_a_decomposed_block_are_aligned, structure_is_enough_without_statistics,
+          members_are_what_runs_in_place_of_a_fused_op, rows_pair_by_value_whatever_their_order,
+          a_row_without_partner_stays_alone,
+          backward_of_a_recomputed_call_is_that_of_its_repetition, a_pin_overrides_what_was_found,
+          a_pin_that_names_no_node_is_refused, an_explanation_names_the_pair_and_the_next_best,
+          mapping_files_say_what_differs, empty_dumps_have_no_pairs,
+          modules_alone_are_aligned_by_their_records, running_out_of_memory_anywhere_is_an_error)
