@@ -163,11 +163,23 @@ static int by_place(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
+static enum ms_rc check_dir(const char *path, struct ms_err *err)
+{
+    if (ms_path_kind(path) == MS_KIND_DIR)
+        return MS_OK;
+    ms_fail(err, MS_E_ARG, "%s: is not a directory", path);
+    ms_err_hint(err, "give the directory that holds construct.json, or one of ranks or steps");
+    return MS_E_ARG;
+}
+
 static enum ms_rc find_couples(struct run *r, struct ms_err *err)
 {
+    MS_TRY(check_dir(r->conf->target, err));
     MS_TRY(list_target(r, err));
-    if (is_dual(r->conf))
+    if (is_dual(r->conf)) {
+        MS_TRY(check_dir(r->conf->golden, err));
         MS_TRY(meet_golden(r, err));
+    }
     qsort(r->couples.p, r->couples.n, sizeof *r->couples.p, by_place);
     for (size_t i = 1; i < r->couples.n; i++) {
         if (by_place(&r->couples.p[i - 1], &r->couples.p[i]) == 0)
