@@ -17,7 +17,6 @@ enum { NAME_MAX_BYTES = 1 << 20 };
 
 struct aligner {
     struct cmp *c;
-    struct cmp__pairs rows;  /* -dm, and what -lm comes to */
     struct cmp__pairs cells; /* -cm FILE */
     struct cmp__api_rules rules;
     struct ms_map keys; /* of the golden side */
@@ -32,7 +31,7 @@ struct aligner {
 
 static bool has_row_map(const struct aligner *a)
 {
-    return a->rows.arena != NULL;
+    return a->c->row_map.arena != NULL;
 }
 
 static void put_shape(const struct cmp__side *s, uint32_t row, struct ms_buf *out)
@@ -78,10 +77,10 @@ static bool target_key(struct aligner *a, uint32_t row)
     ms_buf_clear(&a->name);
     cmp__side_name(&a->c->t, row, a->renumber_t, &a->name);
     if (has_row_map(a)) {
-        uint32_t id = ms_map_get(&a->rows.keys, ms_buf_slice(&a->name));
+        uint32_t id = ms_map_get(&a->c->row_map.keys, ms_buf_slice(&a->name));
         if (id != MS_MAP_NONE) {
             ms_buf_clear(&a->name);
-            ms_buf_str(&a->name, a->rows.values.p[id]);
+            ms_buf_str(&a->name, a->c->row_map.values.p[id]);
         }
     } else if (!rename_by_mapping(a)) {
         return false;
@@ -370,13 +369,13 @@ static enum ms_rc read_mappings(struct aligner *a, struct ms_err *err)
 {
     const struct cmp_conf *conf = &a->c->conf;
     if (conf->data_mapping != NULL)
-        return cmp__pairs_read(&a->rows, conf->data_mapping, err);
+        return cmp__pairs_read(&a->c->row_map, conf->data_mapping, err);
     /* The official tool looks at -lm only where the target comes from MindSpore. */
     bool layers =
         conf->layer.on && (!cmp__strict(a->c) || a->c->t.dump->framework == PROBE_FW_MINDSPORE ||
                            a->c->t.dump->framework == PROBE_FW_MINDTORCH);
     if (layers)
-        return cmp__layer_pairs(a->c, &a->rows, err);
+        return cmp__layer_pairs(a->c, &a->c->row_map, err);
     if (conf->api.on && conf->api.file != NULL)
         MS_TRY(cmp__api_rules_read(&a->rules, conf->api.file, err));
     if (conf->cell.on && conf->cell.file != NULL)
@@ -421,7 +420,6 @@ enum ms_rc cmp__align(struct cmp *c, struct ms_err *err)
                         .scratch.max = NAME_MAX_BYTES,
                         .original.max = NAME_MAX_BYTES};
     enum ms_rc rc = align(&a, err);
-    cmp__pairs_free(&a.rows);
     cmp__pairs_free(&a.cells);
     cmp__api_rules_free(&a.rules);
     ms_map_free(&a.keys);

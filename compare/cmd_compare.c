@@ -2,7 +2,10 @@
  *
  * cmd_compare: `msprobe compare`.
  */
+#include "compare/advisor.h"
 #include "compare/compare.h"
+#include "compare/diff.h"
+#include "compare/old_input.h"
 #include "compare/out.h"
 #include "compare/ranks.h"
 #include "compare/report.h"
@@ -19,8 +22,11 @@ enum { MODE_AUTO, MODE_OFFLINE_DATA, MODE_TORCHAIR, MODE_OFFLINE_MODEL, MODE_ATB
 struct args {
     const char *target, *golden, *output;
     const char *cell, *api, *layer, *data;
+    const char *input;
     int mode, compat, format;
-    bool fuzzy, xlsx, ext, exit_code, tensor_log;
+    bool fuzzy, xlsx, ext, exit_code, tensor_log, diff, stack_mode, compare_only;
+    bool consistent;
+    const char *ranks, *steps, *backend;
 };
 
 static const char *const formats[] = {"text", "json", NULL};
@@ -29,12 +35,15 @@ static const char *const modes[] = {"auto",          "offline_data", "torchair",
                                     "offline_model", "atb",          NULL};
 
 static const struct ms_opt opts[] = {
-    {"target_path", "tp", MS_OPT_PATH, offsetof(struct args, target), "PATH", .required = true,
+    {"target_path", "tp", MS_OPT_PATH, offsetof(struct args, target), "PATH",
      .help = "what is to be checked: dump.json, debug.json, or a rank, step or dump directory"},
-    {"golden_path", "gp", MS_OPT_PATH, offsetof(struct args, golden), "PATH", .required = true,
+    {"golden_path", "gp", MS_OPT_PATH, offsetof(struct args, golden), "PATH",
      .help = "what it is held against"},
     {"output_path", "o", MS_OPT_OPTIONAL, offsetof(struct args, output), "DIR", .dflt = "./output",
      .help = "directory for the results, made when it is not there"},
+    {"input_path", "i", MS_OPT_PATH, offsetof(struct args, input), "FILE",
+     .help =
+         "json with npu_path and bench_path, as msprobe 1 takes them, instead of the two paths"},
     {"xlsx", NULL, MS_OPT_FLAG, offsetof(struct args, xlsx), .help = "write xlsx instead of csv"},
     {"fuzzy_match", "fm", MS_OPT_FLAG, offsetof(struct args, fuzzy),
      .help = "pair rows whatever their call numbers (of modules: their classes)"},
@@ -46,8 +55,24 @@ static const struct ms_opt opts[] = {
      .help = "yaml of row names that belong together"},
     {"layer_mapping", "lm", MS_OPT_OPTIONAL, offsetof(struct args, layer), "FILE",
      .help = "pair by the place in the model; FILE: yaml of what has another name there"},
+    {"diff_analyze", "da", MS_OPT_FLAG, offsetof(struct args, diff),
+     .help = "name the first op that differs, over all ranks; json instead of a table"},
     {"is_print_compare_log", "tensor_log", MS_OPT_FLAG, offsetof(struct args, tensor_log),
      .help = "print a line for each row"},
+    {"fuzzy", "f", MS_OPT_FLAG, offsetof(struct args, fuzzy), .hidden = true,
+     .help = "-fm in the spelling of msprobe 1"},
+    {"stack_mode", "s", MS_OPT_FLAG, offsetof(struct args, stack_mode), .hidden = true,
+     .help = "of msprobe 1: a stack.json beside the dump is always shown"},
+    {"compare_only", "c", MS_OPT_FLAG, offsetof(struct args, compare_only),
+     .help = "with --compat old: leave out the advice"},
+    {"rank", NULL, MS_OPT_TEXT, offsetof(struct args, ranks), "LIST", .hidden = true,
+     .help = "of graph kernels"},
+    {"step", NULL, MS_OPT_TEXT, offsetof(struct args, steps), "LIST", .hidden = true,
+     .help = "of graph kernels"},
+    {"consistent_check", NULL, MS_OPT_FLAG, offsetof(struct args, consistent), .hidden = true,
+     .help = "training against inference"},
+    {"backend", NULL, MS_OPT_TEXT, offsetof(struct args, backend), "NAME", .hidden = true,
+     .help = "of --consistent_check"},
     {"mode", "m", MS_OPT_CHOICE, offsetof(struct args, mode), "MODE", .choices = modes,
      .dflt = "auto", .help = "kind of dump"},
     {"compat", NULL, MS_OPT_CHOICE, offsetof(struct args, compat), "WHICH", .choices = compats,
@@ -64,6 +89,7 @@ static const struct ms_opt opts[] = {
 struct job {
     struct args args;
     struct cmp_conf conf;
+    struct cmp_old_input input;
     struct cmp_ranks ranks;
     struct ms_pool *pool;
     struct cmp_report report;
@@ -92,17 +118,37 @@ static void configure(struct job *j)
     strftime(j->stamp, sizeof j->stamp, "%Y%m%d%H%M%S", &tm);
 }
 
+static const char *output_of(const struct job *j)
+{
+    return j->args.output != NULL && j->args.output[0] != 0 ? j->args.output : "./output";
+}
+
 /* DIR/FOLDER/compare_result_rank0_20260814102107 */
 static char *stem_of(const struct job *j, const struct cmp *c, const struct cmp_couple *couple)
 {
     struct ms_buf b = {.max = 1 << 16};
-    ms_buf_puts(&b, j->args.output != NULL && j->args.output[0] != 0 ? j->args.output : "./output");
+    ms_buf_puts(&b, output_of(j));
     ms_buf_printf(&b, "/%s%s", couple->folder, couple->folder[0] != 0 ? "/" : "");
     ms_buf_printf(&b, "%scompare_result%s_%s", cmp_is_debug(c) ? "debug_" : "", couple->suffix,
                   j->stamp);
     char *stem = b.bad == MS_OK ? ms_str_dup(ms_buf_slice(&b)) : NULL;
     ms_buf_free(&b);
     return stem;
+}
+
+/* A file beside the table: DIR/FOLDER/data_mapping_rank0_20260814102107.yaml */
+static enum ms_rc write_beside(const struct job *j, const struct cmp *c,
+                               const struct cmp_couple *couple, struct cmp_files *files,
+                               bool advisor, struct ms_err *err)
+{
+    struct ms_buf b = {.max = 1 << 16};
+    ms_buf_printf(&b, "%s/%s%s%s%s_%s.%s", output_of(j), couple->folder,
+                  couple->folder[0] != 0 ? "/" : "", advisor ? "advisor" : "data_mapping",
+                  couple->suffix, j->stamp, advisor ? "txt" : "yaml");
+    enum ms_rc rc = advisor ? cmp_write_advisor(c, ms_buf_z(&b), files, err)
+                            : cmp_write_mapping(c, ms_buf_z(&b), files, err);
+    ms_buf_free(&b);
+    return rc;
 }
 
 static enum ms_rc write_files(struct job *j, const struct cmp *c, const struct cmp_couple *couple,
@@ -114,6 +160,10 @@ static enum ms_rc write_files(struct job *j, const struct cmp *c, const struct c
     enum ms_rc rc = j->args.xlsx ? cmp_write_xlsx(c, stem, &r->sum, &r->files, err)
                                  : cmp_write_csv(c, stem, j->pool, &r->sum, &r->files, err);
     ms_free(stem);
+    if (rc == MS_OK && cmp_maps_layers(c))
+        rc = write_beside(j, c, couple, &r->files, false, err);
+    if (rc == MS_OK && j->conf.compat == CMP_OLD && !j->args.compare_only)
+        rc = write_beside(j, c, couple, &r->files, true, err);
     return rc;
 }
 
@@ -154,6 +204,89 @@ static enum ms_rc compare_all(struct job *j, struct ms_err *err)
     return MS_OK;
 }
 
+/* ---- -da -------------------------------------------------------------- */
+
+static enum ms_rc trace_one(struct job *j, const struct cmp_couple *couple, struct cmp_trail *trail,
+                            struct ms_err *err)
+{
+    struct cmp *c;
+    struct cmp_result *r = cmp_report_add(&j->report, couple);
+    if (r == NULL)
+        return ms_fail(err, MS_E_NOMEM, "out of memory");
+    MS_TRY(cmp_open(&c, &j->conf, couple->t->json, couple->b->json, j->pool, err));
+    char *stem = stem_of(j, c, couple);
+    enum ms_rc rc = stem != NULL ? cmp_write_diff(c, stem, trail, &r->files, err)
+                                 : ms_fail(err, MS_E_NOMEM, "out of memory");
+    ms_free(stem);
+    if (rc == MS_OK)
+        rc = cmp_report_count(r, c, err);
+    cmp_close(c);
+    return rc;
+}
+
+static enum ms_rc name_one(struct job *j, struct cmp_diff_out *d, size_t i, uint32_t group,
+                           struct ms_err *err)
+{
+    const struct cmp_couple *couple = &j->ranks.list.p[i];
+    struct cmp *c;
+    char rank[32];
+    MS_TRY(cmp_open(&c, &j->conf, couple->t->json, couple->b->json, j->pool, err));
+    snprintf(rank, sizeof rank, "rank_%lld",
+             (long long)(couple->t->rank < 0 ? 0 : couple->t->rank));
+    cmp_diff_rank(d, rank);
+    enum ms_rc rc = cmp_diff_node(d, c, group, err);
+    if (rc == MS_OK)
+        rc = cmp_report_blame(j->report.list.p[i], c, group, err);
+    cmp_close(c);
+    return rc;
+}
+
+static enum ms_rc name_all(struct job *j, const uint32_t *blamed, struct ms_err *err)
+{
+    struct cmp_diff_out *d;
+    struct ms_buf path = {.max = 1 << 16};
+    ms_buf_printf(&path, "%s/diff_analyze_%lld.json", output_of(j),
+                  (long long)ms_clock_read(CLOCK_REALTIME));
+    enum ms_rc rc = cmp_files_add(&j->report.list.p[0]->files, ms_buf_slice(&path), err);
+    if (rc == MS_OK)
+        rc = cmp_diff_open(&d, ms_buf_z(&path), err);
+    ms_buf_free(&path);
+    MS_TRY(rc);
+    for (size_t i = 0; i < j->ranks.list.n && rc == MS_OK; i++) {
+        if (blamed[i] != MS_MAP_NONE)
+            rc = name_one(j, d, i, blamed[i], err);
+    }
+    enum ms_rc end = cmp_diff_close(d, rc == MS_OK, err);
+    return rc != MS_OK ? rc : end;
+}
+
+static enum ms_rc find_first(struct job *j, struct cmp_trail *trails, uint32_t *blamed,
+                             struct ms_err *err)
+{
+    size_t n = j->ranks.list.n;
+    if (trails == NULL || blamed == NULL)
+        return ms_fail(err, MS_E_NOMEM, "out of memory");
+    j->conf.summarise = true;
+    for (size_t i = 0; i < n; i++)
+        MS_TRY(trace_one(j, &j->ranks.list.p[i], &trails[i], err));
+    return cmp_diff_blame(trails, n, blamed) != 0 ? name_all(j, blamed, err) : MS_OK;
+}
+
+static enum ms_rc analyze(struct job *j, struct ms_err *err)
+{
+    size_t n = j->ranks.list.n;
+    struct cmp_trail *trails = ms_calloc(n, sizeof *trails);
+    uint32_t *blamed = ms_calloc(n, sizeof *blamed);
+    enum ms_rc rc = find_first(j, trails, blamed, err);
+    for (size_t i = 0; trails != NULL && i < n; i++)
+        ms_vec_free(&trails[i].steps);
+    ms_free(trails);
+    ms_free(blamed);
+    return rc;
+}
+
+/* ---- the command ---------------------------------------------------------- */
+
 static enum ms_rc check_args(const struct args *a, struct ms_err *err)
 {
     static const char *const instead[] = {
@@ -163,22 +296,50 @@ static enum ms_rc check_args(const struct args *a, struct ms_err *err)
     if (a->mode != MODE_AUTO)
         return ms_fail(err, MS_E_UNSUPPORTED, "--mode %s is not supported here; use %s",
                        modes[a->mode], instead[a->mode]);
+    if (a->ranks != NULL || a->steps != NULL)
+        return ms_fail(
+            err, MS_E_UNSUPPORTED,
+            "--rank and --step compare kernels of a static graph, which is not supported "
+            "here; use the official tool");
+    if (a->consistent || a->backend != NULL)
+        return ms_fail(err, MS_E_UNSUPPORTED,
+                       "--consistent_check is not supported here; use the official tool");
     if (a->data != NULL && (a->layer != NULL || a->cell != NULL || a->api != NULL))
         return ms_fail(err, MS_E_ARG,
                        "-dm names the rows themselves; leave out -am, -cm and -lm beside it");
     return MS_OK;
 }
 
+/* The two paths, from the command line or from a json of msprobe 1. */
+static enum ms_rc take_paths(struct job *j, struct ms_err *err)
+{
+    struct args *a = &j->args;
+    if (a->input != NULL) {
+        if (a->target != NULL || a->golden != NULL)
+            return ms_fail(err, MS_E_ARG, "-i names both paths; leave out -tp and -gp beside it");
+        MS_TRY(cmp_old_input_read(&j->input, a->input, err));
+        a->target = j->input.target;
+        a->golden = j->input.golden;
+    }
+    if (a->target == NULL || a->golden == NULL)
+        return ms_fail(err, MS_E_ARG, "missing option %s",
+                       a->target == NULL ? "-tp (--target_path)" : "-gp (--golden_path)");
+    return MS_OK;
+}
+
 static enum ms_rc run_job(struct job *j, struct ms_err *err)
 {
     MS_TRY(check_args(&j->args, err));
+    MS_TRY(take_paths(j, err));
     configure(j);
     MS_TRY(ms_pool_new(&j->pool, (unsigned)ms_globals.threads, err));
     MS_TRY(
         cmp_ranks_pair(&j->ranks, j->args.target, j->args.golden, j->conf.compat != CMP_CUR, err));
     for (size_t i = 0; i < j->ranks.notes.n; i++)
         fprintf(stderr, "msprobe compare: %s\n", j->ranks.notes.p[i]);
-    return compare_all(j, err);
+    bool files = ms_path_kind(j->args.target) == MS_KIND_FILE;
+    bool diff = j->args.diff && !(files && j->conf.compat != CMP_CUR);
+    return diff ? analyze(j, err) : compare_all(j, err);
 }
 
 static int run(int argc, char **argv)
@@ -204,6 +365,7 @@ static int run(int argc, char **argv)
     }
     cmp_report_free(&j.report);
     cmp_ranks_free(&j.ranks);
+    cmp_old_input_free(&j.input);
     ms_pool_free(j.pool);
     return code;
 }

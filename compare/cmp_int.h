@@ -108,6 +108,7 @@ struct cmp {
     struct cmp__side t, b;
     struct probe_stacks stacks;
     bool has_stack;
+    struct cmp__pairs row_map; /* -dm, or what -lm comes to */
     MS_VEC(struct cmp__pair) pairs;
     MS_VEC(struct cmp__group) groups;   /* one more than there are */
     MS_VEC(struct cmp_figures) figures; /* by pair; tensor mode */
@@ -125,6 +126,8 @@ static inline bool cmp__strict(const struct cmp *c)
 enum ms_rc cmp__align(struct cmp *c, struct ms_err *err);
 /* Expand a layer mapping into pairs of row names. */
 enum ms_rc cmp__layer_pairs(struct cmp *c, struct cmp__pairs *out, struct ms_err *err);
+/* List names of a -dm file that neither dump has. */
+enum ms_rc cmp__check_names(struct cmp *c, struct ms_err *err);
 /* A line for cmp_problems. */
 enum ms_rc cmp__problem(struct cmp *c, struct ms_err *err, const char *fmt, ...) MS_PRINTF(3, 4);
 

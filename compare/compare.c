@@ -104,7 +104,7 @@ static enum ms_rc fill(struct cmp *c, const char *target, const char *golden, st
     cmp__side_columns(&c->b);
     enum ms_rc rc = cmp__align(c, err);
     ms_span_end(&span);
-    return rc;
+    return rc == MS_OK && c->conf.data_mapping != NULL ? cmp__check_names(c, err) : rc;
 }
 
 enum ms_rc cmp_open(struct cmp **out, const struct cmp_conf *conf, const char *target,
@@ -132,6 +132,7 @@ void cmp_close(struct cmp *c)
     cmp__side_free(&c->b);
     if (c->has_stack)
         probe_stacks_close(&c->stacks);
+    cmp__pairs_free(&c->row_map);
     ms_vec_free(&c->pairs);
     ms_vec_free(&c->groups);
     ms_vec_free(&c->figures);
@@ -182,6 +183,10 @@ enum cmp_compat cmp_compat(const struct cmp *c)
 bool cmp_has_stack(const struct cmp *c)
 {
     return c->has_stack;
+}
+bool cmp_maps_layers(const struct cmp *c)
+{
+    return c->conf.layer.on && c->row_map.arena != NULL;
 }
 bool cmp_is_debug(const struct cmp *c)
 {
@@ -292,6 +297,7 @@ static enum ms_rc make_row(const struct cmp *c, struct cmp_view *v, uint32_t pai
         MS_TRY(cmp__item_make(&c->b, p->b, c->mode, v, &row->b, err));
     if (row->b.present && is_gated(c) && !dtypes_go_together(c, &row->t, &row->b))
         row->b = cmp__item_none;
+    row->is_output = ms_str_find_str(row->t.name, MS_STR(".output.")) >= 0;
     row->grad_same = ms_str_eq(row->t.requires_grad, row->b.requires_grad);
     return MS_OK;
 }

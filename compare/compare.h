@@ -113,7 +113,8 @@ enum cmp_state {
     CMP_STATE_MASKS,  /* NaN or inf at different places */
 };
 enum { CMP_COSINE, CMP_EUCLID, CMP_MAX_ABS, CMP_MAX_REL, CMP_THOUSANDTH, CMP_FIVE, CMP_METRICS };
-/* What --ext adds; NaN where it is not known. */
+/* What --ext adds; NaN where it is not known.  Without cmp_conf.ext only relL2, SQNR and scale are
+ * measured. */
 struct cmp_ext {
     double rel_l2, rel_l2_bound, sqnr_db, mean_ulp, max_ulp, bit_equal, bias, scale;
 };
@@ -136,6 +137,7 @@ struct cmp_row {
     enum cmp_level level;
     uint32_t notes; /* bits of enum cmp_note */
     bool grad_same;
+    bool is_output;                      /* by its name, as the rules have it */
     struct cmp_delta delta[PROBE_STATS]; /* statistics */
     struct cmp_figures fig;              /* tensors */
 };
@@ -162,6 +164,8 @@ enum ms_rc cmp_measure(struct cmp *c, struct ms_pool *pool, struct ms_err *err) 
 enum probe_mode cmp_mode(const struct cmp *c);
 enum cmp_compat cmp_compat(const struct cmp *c);
 bool cmp_has_stack(const struct cmp *c);
+/* Was a layer mapping used?  (Strictly it is for MindSpore alone.) */
+bool cmp_maps_layers(const struct cmp *c);
 bool cmp_is_debug(const struct cmp *c);
 const struct probe_dump *cmp_dump(const struct cmp *c, bool golden);
 /* What was odd about the mapping files, for people: one line each. */

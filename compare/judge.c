@@ -61,11 +61,6 @@ static bool has_output_only(struct ms_str api)
     return is_one_of(api, names);
 }
 
-static bool is_output(const struct cmp_row *row)
-{
-    return ms_str_find_str(row->t.name, MS_STR(".output.")) >= 0;
-}
-
 static bool is_class(struct ms_str dtype)
 {
     return ms_str_find_str(dtype, MS_STR("class")) >= 0;
@@ -120,7 +115,7 @@ static void judge_attributes(const struct cmp *c, struct cmp_row *row)
 {
     if (grad_differs(c, row))
         mark(row, CMP_NOTE_GRAD);
-    if (!is_output(row) && is_class(row->t.dtype) && is_class(row->b.dtype) &&
+    if (!row->is_output && is_class(row->t.dtype) && is_class(row->b.dtype) &&
         ms_str_is(row->t.shape, "[]") && value_differs(row))
         mark(row, CMP_NOTE_PARAM);
     if (dtype_differs(c, row))
@@ -164,7 +159,7 @@ struct extremes {
 /* Has the row a say in how far the inputs are apart?  A scalar argument has not, outside of strict. */
 static bool counts(const struct cmp *c, const struct cmp_row *row)
 {
-    return cmp__strict(c) || is_output(row) || !is_class(row->t.dtype);
+    return cmp__strict(c) || row->is_output || !is_class(row->t.dtype);
 }
 
 static struct extremes largest_norm_err(const struct cmp *c, struct cmp_view *v)
@@ -173,8 +168,8 @@ static struct extremes largest_norm_err(const struct cmp *c, struct cmp_view *v)
     for (size_t i = 0; i < v->rows.n; i++) {
         struct cmp_row *row = &v->rows.p[i];
         double x = row->delta[PROBE_STAT_NORM].rel_value;
-        double *into = is_output(row) ? &e.out : &e.in;
-        if (is_output(row) && e.first_out == NULL)
+        double *into = row->is_output ? &e.out : &e.in;
+        if (row->is_output && e.first_out == NULL)
             e.first_out = row;
         if (counts(c, row) && x > *into)
             *into = x;
@@ -188,8 +183,8 @@ static struct extremes smallest(struct cmp_view *v, unsigned metric)
     for (size_t i = 0; i < v->rows.n; i++) {
         struct cmp_row *row = &v->rows.p[i];
         double x = row->fig.state == CMP_STATE_OK ? row->fig.metric[metric] : NAN;
-        double *into = is_output(row) ? &e.out : &e.in;
-        if (is_output(row) && e.first_out == NULL)
+        double *into = row->is_output ? &e.out : &e.in;
+        if (row->is_output && e.first_out == NULL)
             e.first_out = row;
         if (x < *into)
             *into = x;
@@ -203,7 +198,7 @@ static void judge_norms(const struct cmp *c, struct cmp_view *v)
     for (size_t i = 0; i < v->rows.n && e.in < 0.1; i++) {
         struct cmp_row *row = &v->rows.p[i];
         const struct cmp_delta *d = &row->delta[PROBE_STAT_NORM];
-        if (is_output(row) && (d->rel_inf || d->rel_value > 0.5))
+        if (row->is_output && (d->rel_inf || d->rel_value > 0.5))
             mark(row, CMP_NOTE_NORM_ERR);
     }
     if (e.first_out != NULL && (e.in == 0 ? e.out > 0.1 : e.out / e.in > 10))
@@ -257,7 +252,7 @@ void cmp__judge(const struct cmp *c, struct cmp_view *v)
             continue;
         if (c->mode == PROBE_MODE_MD5)
             judge_digest(c, row);
-        else if (!outputs_only || is_output(row))
+        else if (!outputs_only || row->is_output)
             judge_row(c, row);
     }
     if (free_of_rules || outputs_only || v->op.n == 0)

@@ -127,8 +127,8 @@ static enum ms_rc gather_space(struct scratch *s, const struct probe_tensor *n,
     return MS_OK;
 }
 
-static enum ms_rc pass(struct chunk *ch, const struct probe_tensor *n, const struct probe_tensor *b,
-                       uint64_t from, uint64_t to, struct ms_err *err)
+static enum ms_rc pass(struct chunk *ch, bool ext, const struct probe_tensor *n,
+                       const struct probe_tensor *b, uint64_t from, uint64_t to, struct ms_err *err)
 {
     struct scratch s = {0};
     enum ms_rc rc = gather_space(&s, n, b, err);
@@ -136,7 +136,7 @@ static enum ms_rc pass(struct chunk *ch, const struct probe_tensor *n, const str
     for (uint64_t at = from; at < to && rc == MS_OK; at += step) {
         uint64_t m = to - at < step ? to - at : step;
         cmp_facts_add(&ch->facts, n->dtype, probe_tensor_elements(n, at, m, s.n), b->dtype,
-                      probe_tensor_elements(b, at, m, s.b), (size_t)m);
+                      probe_tensor_elements(b, at, m, s.b), (size_t)m, ext);
     }
     ms_free(s.n);
     ms_free(s.b);
@@ -187,7 +187,7 @@ static enum ms_rc measure_open(struct cmp *c, struct chunk *ch, uint32_t last,
     if (to > n->count || ch->index == last)
         to = n->count;
     ch->bytes = (to - from) * (ms_dtype_size(n->dtype) + ms_dtype_size(b->dtype));
-    return pass(ch, n, b, from, to, err);
+    return pass(ch, c->conf.ext, n, b, from, to, err);
 }
 
 static enum ms_rc measure_chunk(void *ctx, size_t item, unsigned worker, struct ms_err *err)
@@ -254,17 +254,19 @@ static double ulp_unit(enum ms_dtype a, enum ms_dtype b)
     return ldexp(1, 23 - (int)bits);
 }
 
-static struct cmp_ext ext_of(const struct chunk *ch, const struct cmp_facts *f)
+static struct cmp_ext ext_of(const struct chunk *ch, const struct cmp_facts *f, bool all)
 {
+    struct cmp_ext e = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     double unit = ulp_unit(ch->tn, ch->tb), count = (double)f->count;
-    struct cmp_ext e = {.rel_l2_bound = NAN};
     e.rel_l2 = f->dd == 0 ? 0 : f->bb > 0 ? sqrt(f->dd / f->bb) : HUGE_VAL;
     e.sqnr_db = -20 * log10(e.rel_l2);
+    e.scale = f->bb > 0 ? f->nb / f->bb : NAN;
+    if (!all)
+        return e;
     e.mean_ulp = f->sum_ulp / unit / count;
     e.max_ulp = f->max_ulp / unit;
     e.bit_equal = (double)f->bit_equal / count;
     e.bias = f->sum_abs_d > 0 ? fabs(f->sum_d) / f->sum_abs_d : 0;
-    e.scale = f->bb > 0 ? f->nb / f->bb : NAN;
     return e;
 }
 
@@ -289,7 +291,7 @@ static void conclude(struct cmp *c, const struct chunk *ch, const struct cmp_fac
     fig->metric[CMP_MAX_REL] = round12(f->max_rel);
     fig->metric[CMP_THOUSANDTH] = round12((double)f->thousandth / (double)f->count);
     fig->metric[CMP_FIVE] = round12((double)f->five / (double)f->count);
-    fig->ext = ext_of(ch, f);
+    fig->ext = ext_of(ch, f, c->conf.ext);
 }
 
 /* Chunks of one pair follow each other; the first that could not be measured speaks for all. */

@@ -4,6 +4,8 @@
  */
 #include "compare/metric.h"
 
+#include "compare/metric_sums.h"
+
 #include "probe/base/cpu.h"
 
 #include <math.h>
@@ -19,10 +21,30 @@ enum { LANES = 8 };
 typedef uint16_t v8h __attribute__((vector_size(16)));
 typedef float v8f __attribute__((vector_size(32)));
 typedef int32_t v8i __attribute__((vector_size(32)));
-typedef double v8d __attribute__((vector_size(64)));
-typedef int64_t v8l __attribute__((vector_size(64)));
+typedef uint32_t v8u __attribute__((vector_size(32)));
+typedef double v4d __attribute__((vector_size(32)));
+typedef int64_t v4l __attribute__((vector_size(32)));
+typedef uint64_t v4u __attribute__((vector_size(32)));
 
-#define SUM(v) (((v)[0] + (v)[4]) + ((v)[2] + (v)[6]) + (((v)[1] + (v)[5]) + ((v)[3] + (v)[7])))
+#define FIRST(v) __builtin_shufflevector(v, v, 0, 1, 2, 3)
+#define LAST(v)  __builtin_shufflevector(v, v, 4, 5, 6, 7)
+#define WIDEN(v) __builtin_convertvector(v, v4d)
+
+/* These are macros because gcc splits vectors before it inlines functions, and would do so for the
+ * wrong instruction set. */
+#define ADD_MORE(p, d, ad)                                                                         \
+    sum_d##p += (d);                                                                               \
+    sum_abs##p += (ad);
+
+static double larger_of(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double largest_lane(const v4d *v)
+{
+    return larger_of(larger_of((*v)[0], (*v)[1]), larger_of((*v)[2], (*v)[3]));
+}
 
 #define NAME(x) x##_plain
 #define TARGET
@@ -42,16 +64,24 @@ typedef int64_t v8l __attribute__((vector_size(64)));
 #undef TARGET
 #endif
 
+typedef bool (*pass_fn)(struct cmp_facts *, const void *, const void *, size_t);
 struct kernel {
-    void (*single)(struct cmp_facts *, const void *, const void *, size_t);
-    void (*whole)(struct cmp_facts *, const void *, const void *, size_t);
+    pass_fn single[2][2]; /* [full][ext] */
+    pass_fn whole[2][2];
     void (*widen_f16)(const void *, float *, size_t);
     void (*widen_bf16)(const void *, float *, size_t);
 };
 
+#define PASSES(name, set)                                                                          \
+    {                                                                                              \
+        {name##_##set, name##_ext_##set},                                                          \
+        {                                                                                          \
+            name##_full_##set, name##_full_ext_##set                                               \
+        }                                                                                          \
+    }
 #define KERNEL(set)                                                                                \
     {                                                                                              \
-        single_##set, whole_##set, widen_f16_##set, widen_bf16_##set                               \
+        PASSES(single, set), PASSES(whole, set), widen_f16_##set, widen_bf16_##set                 \
     }
 
 static const struct kernel *best_kernel(void)
@@ -80,11 +110,11 @@ bool cmp_facts_single(enum ms_dtype tn, enum ms_dtype tb)
 }
 
 /* Zeroes at the end fill the last eight and are counted out again. */
-static void fill_up(struct cmp_facts *f, size_t extra)
+static void fill_up(struct cmp_facts *f, size_t extra, bool ext)
 {
     f->thousandth -= extra;
     f->five -= extra;
-    f->bit_equal -= extra;
+    f->bit_equal -= ext ? extra : 0;
 }
 
 /* n elements as float32, with zeroes up to a multiple of eight: where they lie, or in out. */
@@ -109,12 +139,15 @@ static const void *to_single(const struct kernel *k, enum ms_dtype t, const void
 }
 
 static void add_single(struct cmp_facts *f, const struct kernel *k, enum ms_dtype tn, const void *n,
-                       enum ms_dtype tb, const void *b, size_t count)
+                       enum ms_dtype tb, const void *b, size_t count, bool ext)
 {
     float x[CMP_METRIC_BLOCK], y[CMP_METRIC_BLOCK];
     size_t even = (count + LANES - 1) / LANES * LANES;
-    k->single(f, to_single(k, tn, n, count, x), to_single(k, tb, b, count, y), even);
-    fill_up(f, even - count);
+    const void *p = to_single(k, tn, n, count, x), *q = to_single(k, tb, b, count, y);
+    /* NaN and inf are rare: look for them only in blocks that have one */
+    if (!k->single[0][ext](f, p, q, even))
+        k->single[1][ext](f, p, q, even);
+    fill_up(f, even - count, ext);
 }
 
 /* A real number of any type; of complex ones the official tool takes the real part. */
@@ -138,18 +171,19 @@ static void to_double(enum ms_dtype t, const void *p, size_t n, double *out)
 }
 
 static void add_double(struct cmp_facts *f, const struct kernel *k, enum ms_dtype tn, const void *n,
-                       enum ms_dtype tb, const void *b, size_t count)
+                       enum ms_dtype tb, const void *b, size_t count, bool ext)
 {
     double x[CMP_METRIC_BLOCK], y[CMP_METRIC_BLOCK];
     size_t even = (count + LANES - 1) / LANES * LANES;
     to_double(tn, n, count, x);
     to_double(tb, b, count, y);
-    k->whole(f, x, y, even);
-    fill_up(f, even - count);
+    if (!k->whole[0][ext](f, x, y, even))
+        k->whole[1][ext](f, x, y, even);
+    fill_up(f, even - count, ext);
 }
 
 void cmp_facts_add(struct cmp_facts *f, enum ms_dtype tn, const void *n, enum ms_dtype tb,
-                   const void *b, size_t count)
+                   const void *b, size_t count, bool ext)
 {
     const struct kernel *k = best_kernel();
     const char *pn = n, *pb = b;
@@ -157,19 +191,14 @@ void cmp_facts_add(struct cmp_facts *f, enum ms_dtype tn, const void *n, enum ms
     while (count != 0) {
         size_t m = count < CMP_METRIC_BLOCK ? count : CMP_METRIC_BLOCK;
         if (single)
-            add_single(f, k, tn, pn, tb, pb, m);
+            add_single(f, k, tn, pn, tb, pb, m, ext);
         else
-            add_double(f, k, tn, pn, tb, pb, m);
+            add_double(f, k, tn, pn, tb, pb, m, ext);
         pn += m * ms_dtype_size(tn);
         pb += m * ms_dtype_size(tb);
         f->count += m;
         count -= m;
     }
-}
-
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
 }
 
 void cmp_facts_join(struct cmp_facts *f, const struct cmp_facts *next)
@@ -188,7 +217,7 @@ void cmp_facts_join(struct cmp_facts *f, const struct cmp_facts *next)
     f->sum_d += next->sum_d;
     f->sum_abs_d += next->sum_abs_d;
     f->sum_ulp += next->sum_ulp;
-    f->max_abs = larger(f->max_abs, next->max_abs);
-    f->max_rel = larger(f->max_rel, next->max_rel);
-    f->max_ulp = larger(f->max_ulp, next->max_ulp);
+    f->max_abs = larger_of(f->max_abs, next->max_abs);
+    f->max_rel = larger_of(f->max_rel, next->max_rel);
+    f->max_ulp = larger_of(f->max_ulp, next->max_ulp);
 }

@@ -39,40 +39,153 @@ TARGET static void NAME(widen_f16)(const void *from, float *to, size_t n)
 
 /* ---- float32 ---------------------------------------------------------------- */
 
-#define BODY          NAME(single)
 #define ELEM          float
 #define VEC           v8f
 #define INT           v8i
+#define UNSIGNED      v8u
 #define BITS          32
 #define MAGNITUDE     INT32_MAX
 #define INFINITY_BITS 0x7f800000
 #define EPS           0x1p-23f
+#define SPREAD_SUMS(x, y)                                                                          \
+    ADD(0, WIDEN(FIRST(x)), WIDEN(FIRST(y)))                                                       \
+    ADD(1, WIDEN(LAST(x)), WIDEN(LAST(y)))
+#define SPREAD_ULPS(xi, yi)                                                                        \
+    {                                                                                              \
+        INT xo = ON_LINE(xi), yo = ON_LINE(yi);                                                    \
+        ULP(0, WIDEN(FIRST(xo)), WIDEN(FIRST(yo)))                                                 \
+        ULP(1, WIDEN(LAST(xo)), WIDEN(LAST(yo)))                                                   \
+    }
+#define FULL 0
+#define EXT  0
+#define BODY NAME(single)
+#define ADD_EXT(p, d, ad)
+#define SPREAD SPREAD_SUMS
 #include "compare/metric_loop.h"
+#undef FULL
+#undef EXT
 #undef BODY
+#undef ADD_EXT
+#undef SPREAD
+#define FULL         0
+#define EXT          1
+#define BODY         NAME(single_ext)
+#define ADD_EXT      ADD_MORE
+#define SPREAD(x, y) SPREAD_SUMS(x, y) SPREAD_ULPS((INT)(x), (INT)(y))
+#include "compare/metric_loop.h"
+#undef FULL
+#undef EXT
+#undef BODY
+#undef ADD_EXT
+#undef SPREAD
+#define FULL 1
+#define EXT  0
+#define BODY NAME(single_full)
+#define ADD_EXT(p, d, ad)
+#define SPREAD SPREAD_SUMS
+#include "compare/metric_loop.h"
+#undef FULL
+#undef EXT
+#undef BODY
+#undef ADD_EXT
+#undef SPREAD
+#define FULL         1
+#define EXT          1
+#define BODY         NAME(single_full_ext)
+#define ADD_EXT      ADD_MORE
+#define SPREAD(x, y) SPREAD_SUMS(x, y) SPREAD_ULPS((INT)(x), (INT)(y))
+#include "compare/metric_loop.h"
+#undef FULL
+#undef EXT
+#undef BODY
+#undef ADD_EXT
+#undef SPREAD
 #undef ELEM
 #undef VEC
 #undef INT
+#undef UNSIGNED
 #undef BITS
 #undef MAGNITUDE
 #undef INFINITY_BITS
 #undef EPS
+#undef SPREAD_SUMS
+#undef SPREAD_ULPS
 
 /* ---- double ----------------------------------------------------------------- */
 
-#define BODY          NAME(whole)
+/* Four of them make a vector: the halves of eight go to their own lanes. */
 #define ELEM          double
-#define VEC           v8d
-#define INT           v8l
+#define VEC           v4d
+#define INT           v4l
+#define UNSIGNED      v4u
 #define BITS          64
 #define MAGNITUDE     INT64_MAX
 #define INFINITY_BITS 0x7ff0000000000000
 #define EPS           0x1p-52
+#define SPREAD_SUMS(x, y)                                                                          \
+    if (k == i)                                                                                    \
+        ADD(0, x, y)                                                                               \
+    else                                                                                           \
+        ADD(1, x, y)
+#define SPREAD_ULPS(xi, yi)                                                                        \
+    {                                                                                              \
+        INT xo = ON_LINE(xi), yo = ON_LINE(yi);                                                    \
+        if (k == i)                                                                                \
+            ULP(0, WIDEN(xo), WIDEN(yo))                                                           \
+        else                                                                                       \
+            ULP(1, WIDEN(xo), WIDEN(yo))                                                           \
+    }
+#define FULL 0
+#define EXT  0
+#define BODY NAME(whole)
+#define ADD_EXT(p, d, ad)
+#define SPREAD SPREAD_SUMS
 #include "compare/metric_loop.h"
+#undef FULL
+#undef EXT
 #undef BODY
+#undef ADD_EXT
+#undef SPREAD
+#define FULL         0
+#define EXT          1
+#define BODY         NAME(whole_ext)
+#define ADD_EXT      ADD_MORE
+#define SPREAD(x, y) SPREAD_SUMS(x, y) SPREAD_ULPS((INT)(x), (INT)(y))
+#include "compare/metric_loop.h"
+#undef FULL
+#undef EXT
+#undef BODY
+#undef ADD_EXT
+#undef SPREAD
+#define FULL 1
+#define EXT  0
+#define BODY NAME(whole_full)
+#define ADD_EXT(p, d, ad)
+#define SPREAD SPREAD_SUMS
+#include "compare/metric_loop.h"
+#undef FULL
+#undef EXT
+#undef BODY
+#undef ADD_EXT
+#undef SPREAD
+#define FULL         1
+#define EXT          1
+#define BODY         NAME(whole_full_ext)
+#define ADD_EXT      ADD_MORE
+#define SPREAD(x, y) SPREAD_SUMS(x, y) SPREAD_ULPS((INT)(x), (INT)(y))
+#include "compare/metric_loop.h"
+#undef FULL
+#undef EXT
+#undef BODY
+#undef ADD_EXT
+#undef SPREAD
 #undef ELEM
 #undef VEC
 #undef INT
+#undef UNSIGNED
 #undef BITS
 #undef MAGNITUDE
 #undef INFINITY_BITS
 #undef EPS
+#undef SPREAD_SUMS
+#undef SPREAD_ULPS

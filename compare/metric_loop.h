@@ -3,83 +3,95 @@
  * metric_loop: the pass over two arrays, for one element type.  metric_body.h defines
  *
  *     BODY    name of the function
- *     ELEM    float or double, with VEC and INT for eight of them and of integers of that size
- *     BITS    of an element, with MAGNITUDE and INFINITY_BITS of its format
+ *     EXT     1: also what only the extended columns show
+ *     FULL    1: NaN and inf are counted and taken for zero; 0: give up when there is one
+ *     ELEM    float or double, with VEC and INT for 32 bytes of them and of integers of that size
+ *     BITS    of an element, with MAGNITUDE, INFINITY_BITS and UNSIGNED for its format
  *     EPS     the step at 1
+ *     SPREAD  SPREAD(x, y) adds a pair of vectors to the sums, which have eight lanes
  */
 
-/* n elements, a multiple of eight. */
-TARGET static void BODY(struct cmp_facts *f, const void *n, const void *b, size_t count)
+/* n elements, a multiple of eight; false when FULL would have been needed. */
+TARGET static bool BODY(struct cmp_facts *f, const void *n, const void *b, size_t count)
 {
     const ELEM thousandth = (ELEM)0.001, five = (ELEM)0.005;
-    v8d nn = {0}, bb = {0}, nb = {0}, dd = {0}, sum_d = {0}, sum_abs = {0}, max_abs = {0};
-    v8d sum_ulp = {0}, max_ulp = {0};
+    v4d nn0 = {0}, bb0 = {0}, nb0 = {0}, dd0 = {0}, max_abs0 = {0};
+    v4d nn1 = {0}, bb1 = {0}, nb1 = {0}, dd1 = {0}, max_abs1 = {0};
     VEC max_rel = {0};
-    INT special = {0}, mask_diff = {0}, sign_diff = {0}, below1 = {0}, below5 = {0}, equal = {0};
+    INT below1 = {0}, below5 = {0};
+#if FULL
+    INT special = {0}, mask_diff = {0}, sign_diff = {0};
+#else
+    INT beyond = {0};
+#endif
+#if EXT
+    v4d sum_d0 = {0}, sum_abs0 = {0}, sum_ulp0 = {0}, max_ulp0 = {0};
+    v4d sum_d1 = {0}, sum_abs1 = {0}, sum_ulp1 = {0}, max_ulp1 = {0};
+    INT equal = {0};
+#endif
     for (size_t i = 0; i < count; i += LANES) {
-        VEC x, y;
-        memcpy(&x, (const char *)n + i * sizeof(ELEM), sizeof x);
-        memcpy(&y, (const char *)b + i * sizeof(ELEM), sizeof y);
-        INT xi = (INT)x, yi = (INT)y;
-        INT xm = xi & MAGNITUDE, ym = yi & MAGNITUDE;
-        INT x_inf = xm == INFINITY_BITS, y_inf = ym == INFINITY_BITS;
-        INT x_nan = xm > INFINITY_BITS, y_nan = ym > INFINITY_BITS;
-        INT bad = x_inf | y_inf | x_nan | y_nan;
-        special -= bad;
-        mask_diff -= (x_inf ^ y_inf) | (x_nan ^ y_nan);
-        sign_diff -= x_inf & y_inf & (xi != yi);
-        equal -= xi == yi;
-        x = (VEC)(xi & ~bad);
-        y = (VEC)(yi & ~bad);
-
-        /* relative error, in the element's own precision */
-        VEC step = (VEC)((y == 0) & (INT)((VEC){0} + EPS));
-        VEC rel = (VEC)((INT)(((x + step) - (y + step)) / (y + step)) & MAGNITUDE);
-        below1 -= rel < thousandth;
-        below5 -= rel < five;
-        INT more = rel > max_rel;
-        max_rel = (VEC)((more & (INT)rel) | (~more & (INT)max_rel));
-
-        /* sums, in double */
-        v8d xd = __builtin_convertvector(x, v8d), yd = __builtin_convertvector(y, v8d);
-        v8d d = xd - yd;
-        v8d ad = (v8d)((v8l)d & INT64_MAX);
-        nn += xd * xd;
-        bb += yd * yd;
-        nb += xd * yd;
-        dd += d * d;
-        sum_d += d;
-        sum_abs += ad;
-        v8l larger = ad > max_abs;
-        max_abs = (v8d)((larger & (v8l)ad) | (~larger & (v8l)max_abs));
-
-        /* distance on the number line: negative numbers count down */
-        xi = (INT)x;
-        yi = (INT)y;
-        xi ^= (xi >> (BITS - 1)) & MAGNITUDE;
-        yi ^= (yi >> (BITS - 1)) & MAGNITUDE;
-        v8d ulp = __builtin_convertvector(xi, v8d) - __builtin_convertvector(yi, v8d);
-        ulp = (v8d)((v8l)ulp & INT64_MAX);
-        sum_ulp += ulp;
-        larger = ulp > max_ulp;
-        max_ulp = (v8d)((larger & (v8l)ulp) | (~larger & (v8l)max_ulp));
+        for (size_t k = i; k < i + LANES; k += 32 / sizeof(ELEM)) {
+            VEC x, y;
+            memcpy(&x, (const char *)n + k * sizeof(ELEM), sizeof x);
+            memcpy(&y, (const char *)b + k * sizeof(ELEM), sizeof y);
+            INT xi = (INT)x, yi = (INT)y;
+            INT xm = xi & MAGNITUDE, ym = yi & MAGNITUDE;
+#if EXT
+            equal -= xi == yi;
+#endif
+#if FULL
+            INT x_inf = xm == INFINITY_BITS, y_inf = ym == INFINITY_BITS;
+            INT x_nan = xm > INFINITY_BITS, y_nan = ym > INFINITY_BITS;
+            INT bad = x_inf | y_inf | x_nan | y_nan;
+            special -= bad;
+            mask_diff -= (x_inf ^ y_inf) | (x_nan ^ y_nan);
+            sign_diff -= x_inf & y_inf & (xi != yi);
+            x = (VEC)(xi & ~bad);
+            y = (VEC)(yi & ~bad);
+#else
+            /* the sum's top bit is set where the exponent has no room left */
+            beyond |= (INT)((UNSIGNED)xm + (MAGNITUDE - INFINITY_BITS + 1));
+            beyond |= (INT)((UNSIGNED)ym + (MAGNITUDE - INFINITY_BITS + 1));
+#endif
+            /* relative error, in the element's own precision */
+            VEC step = (VEC)((y == 0) & (INT)((VEC){0} + EPS));
+            VEC rel = (VEC)((INT)(((x + step) - (y + step)) / (y + step)) & MAGNITUDE);
+            below1 -= rel < thousandth;
+            below5 -= rel < five;
+            INT more = rel > max_rel;
+            max_rel = (VEC)((more & (INT)rel) | (~more & (INT)max_rel));
+            SPREAD(x, y)
+        }
     }
+#if !FULL
+    for (unsigned k = 0; k < sizeof(VEC) / sizeof(ELEM); k++) {
+        if (beyond[k] < 0)
+            return false;
+    }
+#endif
     f->nn += SUM(nn);
     f->bb += SUM(bb);
     f->nb += SUM(nb);
     f->dd += SUM(dd);
+    f->max_abs = LARGEST(f->max_abs, max_abs);
+#if EXT
     f->sum_d += SUM(sum_d);
     f->sum_abs_d += SUM(sum_abs);
     f->sum_ulp += SUM(sum_ulp);
-    for (unsigned k = 0; k < LANES; k++) {
+    f->max_ulp = LARGEST(f->max_ulp, max_ulp);
+#endif
+    for (unsigned k = 0; k < sizeof(VEC) / sizeof(ELEM); k++) {
+        f->thousandth += (uint64_t)below1[k];
+        f->five += (uint64_t)below5[k];
+        f->max_rel = (double)max_rel[k] > f->max_rel ? (double)max_rel[k] : f->max_rel;
+#if FULL
         f->special += (uint64_t)special[k];
         f->mask_diff += (uint64_t)mask_diff[k];
         f->sign_diff += (uint64_t)sign_diff[k];
-        f->thousandth += (uint64_t)below1[k];
-        f->five += (uint64_t)below5[k];
+#endif
+#if EXT
         f->bit_equal += (uint64_t)equal[k];
-        f->max_abs = max_abs[k] > f->max_abs ? max_abs[k] : f->max_abs;
-        f->max_rel = (double)max_rel[k] > f->max_rel ? (double)max_rel[k] : f->max_rel;
-        f->max_ulp = max_ulp[k] > f->max_ulp ? max_ulp[k] : f->max_ulp;
+#endif
     }
+    return true;
 }

@@ -41,6 +41,9 @@ void cmp_files_free(struct cmp_files *f);
 enum ms_rc cmp_write_csv(const struct cmp *c, const char *stem, struct ms_pool *pool,
                          struct cmp_summary *sum, struct cmp_files *files,
                          struct ms_err *err) MS_MUST_USE;
+/* Write the pairs of rows that a layer mapping came to, as yaml for -dm. */
+enum ms_rc cmp_write_mapping(const struct cmp *c, const char *path, struct cmp_files *files,
+                             struct ms_err *err) MS_MUST_USE;
 /* Write STEM.xlsx, in several sheets above 1,048,500 rows. */
 enum ms_rc cmp_write_xlsx(const struct cmp *c, const char *stem, struct cmp_summary *sum,
                           struct cmp_files *files, struct ms_err *err) MS_MUST_USE;

@@ -24,7 +24,8 @@ struct block {
 struct csv {
     const struct cmp *c;
     unsigned columns;
-    struct block *blocks;
+    struct block *blocks; /* two sets of `most`: one is made while the other is written */
+    size_t most;
     struct cmp_view *views; /* one a thread */
 };
 
@@ -100,10 +101,9 @@ static enum ms_rc put_group(const struct csv *csv, size_t group, struct cmp_view
     return ms_buf_check(&b->text, err);
 }
 
-static enum ms_rc fill_block(void *ctx, size_t item, unsigned worker, struct ms_err *err)
+static enum ms_rc fill_block(const struct csv *csv, struct block *b, unsigned worker,
+                             struct ms_err *err)
 {
-    const struct csv *csv = ctx;
-    struct block *b = &csv->blocks[item];
     struct cmp_view *v = &csv->views[worker];
     ms_buf_clear(&b->text);
     b->row_ends.n = 0;
@@ -115,11 +115,11 @@ static enum ms_rc fill_block(void *ctx, size_t item, unsigned worker, struct ms_
 }
 
 /* The next blocks, as many as are worked on at once. */
-static size_t cut_blocks(const struct csv *csv, size_t *group, size_t most)
+static size_t cut_blocks(const struct csv *csv, struct block *blocks, size_t *group)
 {
     size_t groups = cmp_groups(csv->c), n = 0;
-    for (; n < most && *group < groups; n++) {
-        struct block *b = &csv->blocks[n];
+    for (; n < csv->most && *group < groups; n++) {
+        struct block *b = &blocks[n];
         size_t rows = 0;
         b->first = *group;
         while (*group < groups && rows < BLOCK_ROWS)
@@ -192,27 +192,49 @@ static enum ms_rc put_block(struct parts *p, const struct block *b, struct ms_er
     return MS_OK;
 }
 
-static enum ms_rc write_blocks(const struct csv *csv, struct parts *p, size_t most,
-                               struct ms_pool *pool, struct cmp_summary *sum, struct ms_err *err)
+/* One step: text is made of the new blocks while that of the old ones is written. */
+struct step {
+    const struct csv *csv;
+    struct parts *parts;
+    struct block *fresh, *ready;
+    size_t nfresh, nready;
+};
+
+static enum ms_rc step_item(void *ctx, size_t item, unsigned worker, struct ms_err *err)
 {
-    size_t group = 0, n;
-    MS_TRY(next_part(p, err));
-    while ((n = cut_blocks(csv, &group, most)) != 0) {
-        void *ctx = (void *)(uintptr_t)csv;
-        MS_TRY(ms_pool_run(pool, n, fill_block, ctx, err));
-        for (size_t i = 0; i < n; i++) {
-            cmp_summary_join(sum, &csv->blocks[i].sum);
-            MS_TRY(put_block(p, &csv->blocks[i], err));
-        }
-    }
-    struct ms_out *done = p->out;
-    p->out = NULL;
-    return ms_out_commit(done, err);
+    const struct step *s = ctx;
+    if (item > 0)
+        return fill_block(s->csv, &s->fresh[item - 1], worker, err);
+    for (size_t i = 0; i < s->nready; i++)
+        MS_TRY(put_block(s->parts, &s->ready[i], err));
+    return MS_OK;
 }
 
-static void csv_free(struct csv *csv, size_t blocks, unsigned threads)
+static enum ms_rc write_blocks(const struct csv *csv, struct parts *p, struct ms_pool *pool,
+                               struct cmp_summary *sum, struct ms_err *err)
 {
-    for (size_t i = 0; csv->blocks != NULL && i < blocks; i++) {
+    struct step s = {
+        .csv = csv, .parts = p, .fresh = csv->blocks, .ready = csv->blocks + csv->most};
+    size_t group = 0;
+    MS_TRY(next_part(p, err));
+    do {
+        s.nfresh = cut_blocks(csv, s.fresh, &group);
+        MS_TRY(ms_pool_run(pool, s.nfresh + 1, step_item, &s, err));
+        for (size_t i = 0; i < s.nfresh; i++)
+            cmp_summary_join(sum, &s.fresh[i].sum);
+        struct block *done = s.ready;
+        s.ready = s.fresh;
+        s.nready = s.nfresh;
+        s.fresh = done;
+    } while (s.nready != 0);
+    struct ms_out *out = p->out;
+    p->out = NULL;
+    return ms_out_commit(out, err);
+}
+
+static void csv_free(struct csv *csv, unsigned threads)
+{
+    for (size_t i = 0; csv->blocks != NULL && i < 2 * csv->most; i++) {
         ms_buf_free(&csv->blocks[i].text);
         ms_vec_free(&csv->blocks[i].row_ends);
     }
@@ -222,13 +244,14 @@ static void csv_free(struct csv *csv, size_t blocks, unsigned threads)
     ms_free(csv->views);
 }
 
-static enum ms_rc csv_init(struct csv *csv, size_t blocks, unsigned threads, struct ms_err *err)
+static enum ms_rc csv_init(struct csv *csv, unsigned threads, struct ms_err *err)
 {
-    csv->blocks = ms_calloc(blocks, sizeof *csv->blocks);
+    csv->most = (size_t)threads * 2;
+    csv->blocks = ms_calloc(2 * csv->most, sizeof *csv->blocks);
     csv->views = ms_calloc(threads, sizeof *csv->views);
     if (csv->blocks == NULL || csv->views == NULL)
         return cmp__no_memory(err);
-    for (size_t i = 0; i < blocks; i++)
+    for (size_t i = 0; i < 2 * csv->most; i++)
         csv->blocks[i].text.max = BLOCK_TEXT_MAX;
     for (unsigned i = 0; i < threads; i++)
         MS_TRY(cmp_view_init(&csv->views[i], err));
@@ -245,14 +268,13 @@ enum ms_rc cmp_write_csv(const struct cmp *c, const char *stem, struct ms_pool *
                       .stem = stem,
                       .files = files,
                       .several = cmp_rows(c) > PART_ROWS};
-    unsigned threads = pool != NULL ? ms_pool_threads(pool) : 1;
-    size_t most = (size_t)threads * 2;
+    unsigned threads = ms_pool_threads(pool);
     struct ms_span span = ms_span_begin("write csv");
-    enum ms_rc rc = csv_init(&csv, most, threads, err);
+    enum ms_rc rc = csv_init(&csv, threads, err);
     if (rc == MS_OK)
-        rc = write_blocks(&csv, &p, most, pool, sum, err);
+        rc = write_blocks(&csv, &p, pool, sum, err);
     ms_out_abort(p.out);
-    csv_free(&csv, most, threads);
+    csv_free(&csv, threads);
     ms_span_end(&span);
     return rc;
 }

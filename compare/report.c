@@ -80,16 +80,58 @@ static enum ms_rc tell_all(struct cmp_result *r, const struct cmp *c, struct cmp
     return copy_problems(r, c, err);
 }
 
+static void take_size(struct cmp_result *r, const struct cmp *c)
+{
+    r->json_bytes = cmp_dump(c, false)->file.n + cmp_dump(c, true)->file.n;
+    r->tensor_bytes = cmp_bytes_read(c);
+    r->done = true;
+}
+
 enum ms_rc cmp_report_take(struct cmp_result *r, const struct cmp *c, struct ms_err *err)
 {
     struct cmp_view v;
     MS_TRY(cmp_view_init(&v, err));
     enum ms_rc rc = tell_all(r, c, &v, err);
     cmp_view_free(&v);
-    r->mode = cmp_mode(c);
-    r->json_bytes = cmp_dump(c, false)->file.n + cmp_dump(c, true)->file.n;
-    r->tensor_bytes = cmp_bytes_read(c);
-    r->done = true;
+    take_size(r, c);
+    return rc;
+}
+
+enum ms_rc cmp_report_count(struct cmp_result *r, const struct cmp *c, struct ms_err *err)
+{
+    struct cmp_view v;
+    MS_TRY(cmp_view_init(&v, err));
+    enum ms_rc rc = MS_OK;
+    for (size_t g = 0; g < cmp_groups(c) && rc == MS_OK; g++) {
+        if (g % 256 == 0)
+            rc = cmp_view_renew(&v, err);
+        if (rc == MS_OK)
+            rc = cmp_view_group(c, g, &v, err);
+        if (rc == MS_OK)
+            cmp_summary_add(&r->sum, c, g, &v);
+    }
+    cmp_view_free(&v);
+    r->sum.has_first = false; /* that is for the analysis to say */
+    r->sum.nworst = 0;
+    take_size(r, c);
+    return rc;
+}
+
+enum ms_rc cmp_report_blame(struct cmp_result *r, const struct cmp *c, size_t group,
+                            struct ms_err *err)
+{
+    struct cmp_view v;
+    struct cmp_place place = {.group = group};
+    MS_TRY(cmp_view_init(&v, err));
+    enum ms_rc rc = cmp_view_group(c, group, &v, err);
+    for (uint32_t i = 0; rc == MS_OK && i < v.rows.n; i++) {
+        if (v.rows.p[i].is_output)
+            place.row = i;
+    }
+    if (rc == MS_OK)
+        rc = tell(c, &v, &place, &r->first, err);
+    cmp_view_free(&v);
+    r->sum.has_first = rc == MS_OK;
     return rc;
 }
 
@@ -155,6 +197,13 @@ static void print_score(double score)
         printf("%6.2g ", score);
 }
 
+static void print_first(const struct cmp_told *first)
+{
+    printf("first difference  %s\n", first->row);
+    if (first->text[0] != 0)
+        printf("                  %s\n", first->text);
+}
+
 static void print_result(const struct cmp_result *r, bool several)
 {
     if (several)
@@ -162,7 +211,7 @@ static void print_result(const struct cmp_result *r, bool several)
                r->couple->suffix + (r->couple->suffix[0] == '_'));
     print_rows(&r->sum);
     if (r->sum.has_first)
-        printf("first difference  %s\n                  %s\n", r->first.row, r->first.text);
+        print_first(&r->first);
     if (r->nworst != 0)
         puts("largest relative errors");
     for (unsigned i = 0; i < r->nworst; i++) {
@@ -223,6 +272,17 @@ static void put_summary(struct ms_jwrite *w, const struct cmp_report *r)
     ms_jwrite_obj_end(w);
 }
 
+/* null where the path does not say. */
+static void put_number(struct ms_jwrite *w, const char *key, int64_t n)
+{
+    if (n >= 0) {
+        ms_jwrite_ki64(w, key, n);
+        return;
+    }
+    ms_jwrite_key(w, ms_str_of(key));
+    ms_jwrite_null(w);
+}
+
 static void put_first(struct ms_jwrite *w, const struct cmp_report *r)
 {
     ms_jwrite_key(w, MS_STR("first_difference"));
@@ -233,8 +293,8 @@ static void put_first(struct ms_jwrite *w, const struct cmp_report *r)
         ms_jwrite_obj(w);
         ms_jwrite_kstr(w, "target", res->first.op);
         ms_jwrite_kstr(w, "row", res->first.row);
-        ms_jwrite_ki64(w, "rank", res->couple->t->rank);
-        ms_jwrite_ki64(w, "step", res->couple->t->step);
+        put_number(w, "rank", res->couple->t->rank);
+        put_number(w, "step", res->couple->t->step);
         ms_jwrite_kstr(w, "text", res->first.text);
         ms_jwrite_obj_end(w);
         return;

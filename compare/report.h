@@ -24,7 +24,6 @@ struct cmp_result {
     struct cmp_told worst[CMP_WORST];
     MS_VEC(char *) problems;
     uint64_t json_bytes, tensor_bytes;
-    enum probe_mode mode;
     bool done;
 };
 
@@ -37,6 +36,10 @@ struct cmp_report {
 struct cmp_result *cmp_report_add(struct cmp_report *r, const struct cmp_couple *couple);
 /* Remember what the report will say of c, which may be closed then. */
 enum ms_rc cmp_report_take(struct cmp_result *r, const struct cmp *c, struct ms_err *err);
+/* For -da: count rows only, and later say that this op is the first to differ. */
+enum ms_rc cmp_report_count(struct cmp_result *r, const struct cmp *c, struct ms_err *err);
+enum ms_rc cmp_report_blame(struct cmp_result *r, const struct cmp *c, size_t group,
+                            struct ms_err *err);
 void cmp_report_text(const struct cmp_report *r);
 void cmp_report_json(const struct cmp_report *r);
 /* Is any row anything but pass? */

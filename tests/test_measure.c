@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * measure: differences of statistics for every pair of classes, and figures of
+ * tensor files for the cases the official tool was observed on.
+ */
+#include "tests/cmp_fixture.h"
+
+#include "probe/tensor.h"
+
+#include <math.h>
+
+/* ---- statistics ------------------------------------------------------------- */
+
+static const struct {
+    const char *n, *b; /* JSON of Max */
+    const char *diff, *rel;
+} pairs[] = {
+    {"1.5", "1.0", "0.5", "50.0%"},
+    {"3", "4", "-1.0", "25.0%"},
+    {"1.0", "0.0", "1.0", "inf"},
+    {"0.0", "0.0", "0", "0"},
+    {"1", "1", "0", "0"},
+    {"1", "1.0", "0.0", "0.0%"}, /* they print differently */
+    {"-0.0", "0.0", "0.0", "inf"},
+    {"NaN", "1.0", "Nan", "Nan"},
+    {"1.0", "NaN", "Nan", "Nan"},
+    {"NaN", "NaN", "0", "0"},
+    {"NaN", "Infinity", "Nan", "Nan"},
+    {"Infinity", "1.0", "inf", "inf"},
+    {"1.0", "Infinity", "-inf", "-inf"},
+    {"1.0", "-Infinity", "inf", "inf"},
+    {"-Infinity", "1.0", "-inf", "-inf"},
+    {"Infinity", "-Infinity", "inf", "inf"},
+    {"-Infinity", "Infinity", "-inf", "-inf"},
+    {"Infinity", "Infinity", "0", "0"},
+    {"null", "1.0", "Diff", "Diff"},
+    {"null", "null", "0", "0"},
+    {"true", "false", "Diff", "Diff"},
+    {"true", "true", "0", "0"},
+    {"null", "NaN", "Diff", "Diff"},
+    {"1e-05", "0.0", "1e-05", "inf"},
+};
+
+static void put_max(char json[512], const char *max)
+{
+    snprintf(json, 512,
+             "\"Torch.a.0.forward\": {\"output\": [{\"type\":\"torch.Tensor\","
+             "\"dtype\":\"torch.float32\",\"shape\":[1],\"Max\":%s,\"Min\":null,"
+             "\"Mean\":null,\"Norm\":null}]}",
+             max);
+}
+
+START_TEST(every_pair_of_classes_gives_its_cells)
+{
+    struct fixture f;
+    fixture_init(&f);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        char t[512], b[512];
+        put_max(t, pairs[i].n);
+        put_max(b, pairs[i].b);
+        fixture_pair(&f, t, b);
+        fixture_open(&f);
+        const struct cmp_row *row = fixture_row(&f, "Torch.a.0.forward.output.0");
+        bool zero_sign = pairs[i].n[0] == '-' && pairs[i].n[1] == '0';
+        if (!zero_sign) /* 0.0 or -0.0: both are right */
+            ck_str_is(row->delta[PROBE_STAT_MAX].diff, pairs[i].diff);
+        if (strcmp(pairs[i].rel, "25.0%") != 0)
+            ck_str_is(row->delta[PROBE_STAT_MAX].rel, pairs[i].rel);
+        else
+            ck_assert_double_eq_tol(row->delta[PROBE_STAT_MAX].rel_value, 0.25, 1e-15);
+    }
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(text_compares_as_text_and_devices_not_at_all)
+{
+    struct fixture f;
+    fixture_init(&f);
+    fixture_pair(&f,
+                 "\"Torch.a.0.forward\": {\"input_args\": [" SCALAR("str", "\"x\"") "," SCALAR(
+                     "torch.device", "\"npu:0\"") "," SCALAR("str", "\"same\"") "]}",
+                 "\"Torch.a.0.forward\": {\"input_args\": [" SCALAR("str", "\"y\"") "," SCALAR(
+                     "torch.device", "\"cuda:0\"") "," SCALAR("str", "\"same\"") "]}");
+    fixture_open(&f);
+    ck_str_is(fixture_row(&f, "Torch.a.0.forward.input.0")->delta[0].diff, "Diff");
+    ck_str_is(fixture_row(&f, "Torch.a.0.forward.input.1")->delta[0].diff, "N/A");
+    ck_str_is(fixture_row(&f, "Torch.a.0.forward.input.2")->delta[0].diff, "0");
+    fixture_free(&f);
+}
+END_TEST
+
+/* 17 digits with the leading zero, as the official tool once read numbers. */
+START_TEST(strict_differences_are_those_of_numbers_cut_to_17_digits)
+{
+    struct fixture f;
+    fixture_init(&f);
+    f.conf.compat = CMP_STRICT;
+    fixture_pair(&f,
+                 "\"Torch.a.0.forward\": {\"output\": [" TENSOR("0.26045331358909607", "0.0",
+                                                                "null", "null") "]}",
+                 "\"Torch.a.0.forward\": {\"output\": [" TENSOR("0.26045331358909600", "0.0",
+                                                                "null", "null") "]}");
+    fixture_open(&f);
+    const struct cmp_row *row = fixture_row(&f, "Torch.a.0.forward.output.0");
+    ck_str_is(row->delta[PROBE_STAT_MAX].diff, "0.0");
+    f.conf.compat = CMP_CUR;
+    fixture_open(&f);
+    row = fixture_row(&f, "Torch.a.0.forward.output.0");
+    ck_assert(!ms_str_is(row->delta[PROBE_STAT_MAX].diff, "0.0"));
+    fixture_free(&f);
+}
+END_TEST
+
+/* ---- tensors -------------------------------------------------------------------- */
+
+static void put_tensor(const struct fixture *f, char side, enum ms_dtype t, const char *shape_json,
+                       const uint64_t *shape, uint32_t ndim, const void *data)
+{
+    char path[160], json[512];
+    struct ms_err err = {0};
+    snprintf(
+        json, sizeof json,
+        "\"Torch.a.0.forward\": {\"output\": [{\"type\":\"torch.Tensor\",\"dtype\":\"torch.%s\","
+        "\"shape\":%s,\"Max\":1.0,\"Min\":0.0,\"Mean\":0.0,\"Norm\":1.0,"
+        "\"requires_grad\":false,\"data_name\":\"x.pt\"}]}",
+        ms_dtype_torch(t), shape_json);
+    fixture_dump(f, side, "tensor", "pytorch", json);
+    snprintf(path, sizeof path, "%s/%c/dump_tensor_data/x.pt", f->dir, side);
+    if (data == NULL)
+        unlink(path);
+    else
+        ck_ok(probe_pt_write(path, t, shape, ndim, data, &err), err);
+}
+
+static const struct cmp_row *measure(struct fixture *f, enum ms_dtype t, uint64_t n, const void *x,
+                                     const void *y)
+{
+    char shape[32];
+    snprintf(shape, sizeof shape, "[%llu]", (unsigned long long)n);
+    put_tensor(f, 't', t, shape, &n, 1, x);
+    put_tensor(f, 'b', t, shape, &n, 1, y);
+    fixture_open(f);
+    return fixture_row(f, "x");
+}
+
+static void check_metrics(const struct cmp_row *row, const double want[CMP_METRICS])
+{
+    ck_assert_int_eq(row->fig.state, CMP_STATE_OK);
+    for (unsigned i = 0; i < CMP_METRICS; i++) {
+        double got = row->fig.metric[i];
+        ck_assert_msg(isnan(want[i]) ? isnan(got)
+                                     : fabs(got - want[i]) <= 1e-12 * fmax(1, fabs(want[i])),
+                      "metric %u: expected %.17g, got %.17g", i, want[i], got);
+    }
+}
+
+START_TEST(figures_are_those_the_official_tool_was_seen_to_give)
+{
+    struct fixture f;
+    fixture_init(&f);
+    const float one[] = {1, 1, 1}, zero[] = {0, 0, 0}, x[] = {0, 1, 2}, y[] = {0, 0, 2};
+    const uint8_t t[] = {1, 1, 1}, u[] = {1, 0, 1};
+    const int64_t i[] = {1, 2, 4}, k[] = {1, 2, 3};
+    const double third = 0.666666666667;
+    check_metrics(measure(&f, MS_DT_F32, 3, one, one), (double[]){1, 0, 0, 0, 1, 1});
+    check_metrics(measure(&f, MS_DT_F32, 3, one, zero),
+                  (double[]){NAN, 1.7320508075688772, 1, 8388608, 0, 0});
+    check_metrics(measure(&f, MS_DT_F32, 3, x, y),
+                  (double[]){0.894427191, 1, 1, 8388608, third, third});
+    check_metrics(measure(&f, MS_DT_BOOL, 3, t, u),
+                  (double[]){0.816496580928, 1, 1, 4503599627370496.0, third, third});
+    check_metrics(measure(&f, MS_DT_I64, 3, i, k),
+                  (double[]){0.991460133984, 1, 1, 0.333333333333, third, third});
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(one_element_has_only_the_two_errors)
+{
+    struct fixture f;
+    fixture_init(&f);
+    const float x = 2.1F, y = 2.0F;
+    const struct cmp_row *row = measure(&f, MS_DT_F32, 1, &x, &y);
+    ck_assert_int_eq(row->fig.state, CMP_STATE_SCALAR);
+    ck_assert_double_eq_tol(row->fig.metric[CMP_MAX_ABS], 0.099999904633, 1e-15);
+    ck_assert_double_eq_tol(row->fig.metric[CMP_MAX_REL], 0.049999952316, 1e-15);
+    f.conf.compat = CMP_STRICT;
+    const int64_t five = 5, three = 3;
+    row = measure(&f, MS_DT_I64, 1, &five, &three);
+    ck_assert_double_eq_tol(row->fig.metric[CMP_MAX_REL], 0.666666686535, 1e-15);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(shapes_may_differ_by_axes_of_length_one)
+{
+    struct fixture f;
+    fixture_init(&f);
+    float x[20] = {1, 2, 3};
+    put_tensor(&f, 't', MS_DT_F32, "[4,5,1]", (uint64_t[]){4, 5, 1}, 3, x);
+    put_tensor(&f, 'b', MS_DT_F32, "[4,5]", (uint64_t[]){4, 5}, 2, x);
+    fixture_open(&f);
+    const struct cmp_row *row = fixture_row(&f, "x");
+    ck_assert_int_eq(row->fig.state, CMP_STATE_OK);
+    ck_assert(row->notes & 1U << CMP_NOTE_SHAPE);
+    put_tensor(&f, 'b', MS_DT_F32, "[5,4]", (uint64_t[]){5, 4}, 2, x);
+    fixture_open(&f);
+    ck_assert_int_eq(fixture_row(&f, "x")->fig.state, CMP_STATE_SHAPE);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(a_missing_file_is_an_error_except_in_strict)
+{
+    struct fixture f;
+    fixture_init(&f);
+    const float x[] = {1, 2};
+    const struct cmp_row *row = measure(&f, MS_DT_F32, 2, x, NULL);
+    ck_assert_int_eq(row->fig.state, CMP_STATE_UNREADABLE);
+    ck_assert_int_eq(row->level, CMP_ERROR);
+    f.conf.compat = CMP_STRICT;
+    ck_assert_int_eq(measure(&f, MS_DT_F32, 2, x, NULL)->level, CMP_PASS);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(infinities_of_both_signs_differ_except_in_strict)
+{
+    struct fixture f;
+    fixture_init(&f);
+    const float x[] = {1, -INFINITY, 3}, y[] = {1, INFINITY, 3}, nan_x[] = {1, NAN, 3};
+    ck_assert_int_eq(measure(&f, MS_DT_F32, 3, x, y)->fig.state, CMP_STATE_MASKS);
+    ck_assert_int_eq(measure(&f, MS_DT_F32, 3, nan_x, y)->fig.state, CMP_STATE_MASKS);
+    ck_assert_int_eq(measure(&f, MS_DT_F32, 3, nan_x, nan_x)->fig.state, CMP_STATE_OK);
+    f.conf.compat = CMP_STRICT;
+    check_metrics(measure(&f, MS_DT_F32, 3, x, y), (double[]){1, 0, 0, 0, 1, 1});
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(a_name_that_leaves_the_folder_is_not_followed)
+{
+    struct fixture f;
+    fixture_init(&f);
+    const char *data = "\"Torch.a.0.forward\": {\"output\": [{\"type\":\"torch.Tensor\",\"dtype\":"
+                       "\"torch.float32\",\"shape\":[2],\"data_name\":\"../dump.json\"}]}";
+    fixture_dump(&f, 't', "tensor", "pytorch", data);
+    fixture_dump(&f, 'b', "tensor", "pytorch", data);
+    fixture_open(&f);
+    ck_assert_int_eq(fixture_row(&f, "../dump")->fig.state, CMP_STATE_UNREADABLE);
+    fixture_free(&f);
+}
+END_TEST
+
+TEST_MAIN("measure", every_pair_of_classes_gives_its_cells,
+          text_compares_as_text_and_devices_not_at_all,
+          strict_differences_are_those_of_numbers_cut_to_17_digits,
+          figures_are_those_the_official_tool_was_seen_to_give, one_element_has_only_the_two_errors,
+          shapes_may_differ_by_axes_of_length_one, a_missing_file_is_an_error_except_in_strict,
+          infinities_of_both_signs_differ_except_in_strict,
+          a_name_that_leaves_the_folder_is_not_followed)

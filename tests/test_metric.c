@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * metric: the one pass over two tensors against a plain one in long double, for
+ * every type and every instruction set of this machine.
+ */
+#include "tests/check.h"
+
+#include "compare/metric.h"
+#include "probe/base/cpu.h"
+
+#include <math.h>
+
+enum { MOST = 10007 };
+
+static uint64_t state;
+
+static uint64_t next_random(void)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state;
+}
+
+static const unsigned sets[] = {0, MS_CPU_CLMUL | MS_CPU_AVX2, ~0U};
+
+/* ---- data ---------------------------------------------------------------- */
+
+/* Random bits make every kind of number: denormals, infinities and NaN among them. */
+static void random_bits(void *p, size_t n)
+{
+    unsigned char *bytes = p;
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = (unsigned char)next_random();
+}
+
+static void tame(enum ms_dtype t, void *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t r = next_random();
+        float v = (float)(int32_t)(r >> 40) / 1000.0F;
+        double d = (double)v * 1.0009765625;
+        uint16_t half = (uint16_t)(0x3800 | (r & 0x83ff)),
+                 brain = (uint16_t)(0x3f00 | (r & 0x80ff));
+        if (t == MS_DT_F32)
+            memcpy((char *)p + 4 * i, &v, 4);
+        else if (t == MS_DT_F64)
+            memcpy((char *)p + 8 * i, &d, 8);
+        else if (t == MS_DT_F16)
+            memcpy((char *)p + 2 * i, &half, 2);
+        else if (t == MS_DT_BF16)
+            memcpy((char *)p + 2 * i, &brain, 2);
+        else if (t == MS_DT_BOOL)
+            ((unsigned char *)p)[i] = r & 1;
+        else
+            memcpy((char *)p + ms_dtype_size(t) * i, &r, ms_dtype_size(t));
+    }
+}
+
+/* Make some elements equal, as in real pairs. */
+static void mix(void *to, const void *from, size_t size, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (next_random() % 3 != 0)
+            memcpy((char *)to + size * i, (const char *)from + size * i, size);
+    }
+}
+
+/* ---- the reference ---------------------------------------------------------- */
+
+struct reference {
+    uint64_t mask_diff, sign_diff, special, thousandth, five;
+    long double nn, bb, nb, dd, max_abs;
+    double max_rel;
+};
+
+static double relative(double x, double y, bool single)
+{
+    if (single) {
+        float a = (float)x, b = (float)y;
+        if (b == 0) {
+            a += 0x1p-23F;
+            b += 0x1p-23F;
+        }
+        return (double)fabsf((a - b) / b);
+    }
+    if (y == 0) {
+        x += 0x1p-52;
+        y += 0x1p-52;
+    }
+    return fabs((x - y) / y);
+}
+
+static struct reference refer(const double *x, const double *y, size_t n, bool single)
+{
+    struct reference r = {0};
+    for (size_t i = 0; i < n; i++) {
+        double a = x[i], b = y[i];
+        bool bad = !isfinite(a) || !isfinite(b);
+        r.mask_diff += isnan(a) != isnan(b) || isinf(a) != isinf(b);
+        r.sign_diff += isinf(a) && isinf(b) && signbit(a) != signbit(b);
+        r.special += bad;
+        if (bad)
+            a = b = 0;
+        double rel = relative(a, b, single);
+        double small = single ? (double)0.001F : 0.001, large = single ? (double)0.005F : 0.005;
+        r.thousandth += rel < small;
+        r.five += rel < large;
+        r.max_rel = rel > r.max_rel ? rel : r.max_rel;
+        long double d = (long double)a - (long double)b;
+        r.nn += (long double)a * (long double)a;
+        r.bb += (long double)b * (long double)b;
+        r.nb += (long double)a * (long double)b;
+        r.dd += d * d;
+        r.max_abs = fabsl(d) > r.max_abs ? fabsl(d) : r.max_abs;
+    }
+    return r;
+}
+
+static void near(double got, long double want, long double scale, const char *what)
+{
+    if (isinf((double)want) || isinf(got) || (double)scale > 1e300) /* beyond what a double holds */
+        return;
+    ck_assert_msg(fabsl((long double)got - want) <= 1e-12L * scale,
+                  "%s: expected %.20Lg, got %.20g", what, want, got);
+}
+
+static void check_pair(enum ms_dtype tn, enum ms_dtype tb, size_t n, bool wild)
+{
+    static char x[MOST * 16], y[MOST * 16];
+    static double xd[MOST], yd[MOST];
+    if (wild) {
+        random_bits(x, n * ms_dtype_size(tn));
+        random_bits(y, n * ms_dtype_size(tb));
+    } else {
+        tame(tn, x, n);
+        tame(tb, y, n);
+    }
+    if (tn == tb)
+        mix(x, y, ms_dtype_size(tn), n);
+    ms_dtype_to_f64(tn, x, n, xd);
+    ms_dtype_to_f64(tb, y, n, yd);
+    struct reference r = refer(xd, yd, n, cmp_facts_single(tn, tb));
+    struct cmp_facts first = {0};
+    for (size_t s = 0; s < sizeof sets / sizeof *sets; s++) {
+        struct cmp_facts f = {0};
+        ms_cpu_limit(sets[s]);
+        cmp_facts_add(&f, tn, x, tb, y, n, true);
+        ck_assert_uint_eq(f.count, n);
+        ck_assert_uint_eq(f.mask_diff, r.mask_diff);
+        ck_assert_uint_eq(f.sign_diff, r.sign_diff);
+        ck_assert_uint_eq(f.special, r.special);
+        ck_assert_uint_eq(f.thousandth, r.thousandth);
+        ck_assert_uint_eq(f.five, r.five);
+        ck_assert(f.max_rel == r.max_rel);
+        near(f.nn, r.nn, r.nn, "sum of squares");
+        near(f.bb, r.bb, r.bb, "sum of golden squares");
+        near(f.nb, r.nb, sqrtl(r.nn) * sqrtl(r.bb), "product");
+        near(f.dd, r.dd, r.dd, "squared difference");
+        near(f.max_abs, r.max_abs, r.max_abs, "largest difference");
+        if (s == 0)
+            first = f;
+        ck_assert_msg(memcmp(&first, &f, sizeof f) == 0, "instruction sets differ for %s",
+                      ms_dtype_torch(tn));
+    }
+    ms_cpu_limit(~0U);
+}
+
+static const enum ms_dtype types[] = {MS_DT_F32, MS_DT_F16, MS_DT_BF16, MS_DT_F64, MS_DT_I64,
+                                      MS_DT_I32, MS_DT_I8,  MS_DT_U8,   MS_DT_BOOL};
+enum { TYPES = sizeof types / sizeof *types };
+
+START_TEST(figures_equal_those_in_long_double_for_every_type)
+{
+    static const size_t sizes[] = {1, 2, 7, 8, 9, 63, 4095, 4096, 4097, MOST};
+    state = 0x9e3779b97f4a7c15;
+    for (size_t t = 0; t < TYPES; t++) {
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            check_pair(types[t], types[t], sizes[i], false);
+    }
+}
+END_TEST
+
+START_TEST(any_bits_are_measured_without_harm)
+{
+    state = 42;
+    for (int round = 0; round < 10; round++) {
+        for (size_t t = 0; t < 4; t++)
+            check_pair(types[t], types[t], 1 + next_random() % MOST, true);
+    }
+}
+END_TEST
+
+START_TEST(two_types_are_compared_by_value)
+{
+    state = 7;
+    for (size_t a = 0; a < TYPES; a++) {
+        for (size_t b = 0; b < TYPES; b++)
+            check_pair(types[a], types[b], 1000, false);
+    }
+}
+END_TEST
+
+START_TEST(a_tensor_against_itself_is_equal_in_every_figure)
+{
+    static char x[MOST * 8];
+    state = 99;
+    for (size_t t = 0; t < TYPES; t++) {
+        struct cmp_facts f = {0};
+        tame(types[t], x, MOST);
+        cmp_facts_add(&f, types[t], x, types[t], x, MOST, true);
+        ck_assert_uint_eq(f.bit_equal, MOST);
+        ck_assert_uint_eq(f.thousandth, MOST);
+        ck_assert(f.dd == 0 && f.max_abs == 0 && f.max_rel == 0 && f.max_ulp == 0);
+        ck_assert(f.nn == f.bb && f.nn == f.nb);
+    }
+}
+END_TEST
+
+START_TEST(swapping_the_sides_mirrors_the_figures)
+{
+    static float x[MOST], y[MOST];
+    struct cmp_facts f = {0}, g = {0};
+    state = 5;
+    tame(MS_DT_F32, x, MOST);
+    tame(MS_DT_F32, y, MOST);
+    cmp_facts_add(&f, MS_DT_F32, x, MS_DT_F32, y, MOST, true);
+    cmp_facts_add(&g, MS_DT_F32, y, MS_DT_F32, x, MOST, true);
+    ck_assert(f.nn == g.bb && f.bb == g.nn && f.nb == g.nb && f.dd == g.dd);
+    ck_assert(f.sum_d == -g.sum_d && f.max_abs == g.max_abs && f.sum_ulp == g.sum_ulp);
+}
+END_TEST
+
+START_TEST(pieces_of_whole_blocks_add_up_to_the_same_bits)
+{
+    static float x[MOST], y[MOST];
+    struct cmp_facts whole = {0}, parts = {0};
+    state = 3;
+    tame(MS_DT_F32, x, MOST);
+    tame(MS_DT_F32, y, MOST);
+    cmp_facts_add(&whole, MS_DT_F32, x, MS_DT_F32, y, MOST, true);
+    cmp_facts_add(&parts, MS_DT_F32, x, MS_DT_F32, y, CMP_METRIC_BLOCK, true);
+    cmp_facts_add(&parts, MS_DT_F32, x + CMP_METRIC_BLOCK, MS_DT_F32, y + CMP_METRIC_BLOCK,
+                  MOST - CMP_METRIC_BLOCK, true);
+    ck_assert(memcmp(&whole, &parts, sizeof whole) == 0);
+}
+END_TEST
+
+START_TEST(the_short_pass_finds_the_same_without_the_rest)
+{
+    static float x[MOST], y[MOST];
+    state = 11;
+    tame(MS_DT_F32, x, MOST);
+    tame(MS_DT_F32, y, MOST);
+    for (size_t s = 0; s < sizeof sets / sizeof *sets; s++) {
+        struct cmp_facts f = {0}, g = {0};
+        ms_cpu_limit(sets[s]);
+        cmp_facts_add(&f, MS_DT_F32, x, MS_DT_F32, y, MOST, true);
+        cmp_facts_add(&g, MS_DT_F32, x, MS_DT_F32, y, MOST, false);
+        f.bit_equal = 0;
+        f.sum_d = f.sum_abs_d = f.sum_ulp = f.max_ulp = 0;
+        ck_assert(memcmp(&f, &g, sizeof f) == 0);
+    }
+    ms_cpu_limit(~0U);
+}
+END_TEST
+
+START_TEST(neighbouring_numbers_are_one_step_apart)
+{
+    float x[8] = {1, -1, 0, 2}, y[8];
+    struct cmp_facts f = {0};
+    for (int i = 0; i < 8; i++)
+        y[i] = nextafterf(x[i], 10);
+    cmp_facts_add(&f, MS_DT_F32, x, MS_DT_F32, y, 8, true);
+    ck_assert(f.max_ulp == 1 && f.sum_ulp == 8);
+    ck_assert_uint_eq(f.bit_equal, 0);
+}
+END_TEST
+
+TEST_MAIN("metric", figures_equal_those_in_long_double_for_every_type,
+          any_bits_are_measured_without_harm, two_types_are_compared_by_value,
+          a_tensor_against_itself_is_equal_in_every_figure, swapping_the_sides_mirrors_the_figures,
+          pieces_of_whole_blocks_add_up_to_the_same_bits,
+          the_short_pass_finds_the_same_without_the_rest, neighbouring_numbers_are_one_step_apart)
