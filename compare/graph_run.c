@@ -248,14 +248,31 @@ static enum ms_rc compare(struct run *r, struct graph__pair *p, struct ms_err *e
     return rc;
 }
 
+struct opening {
+    struct run *r;
+    const struct couple *c;
+    struct graph__pair *p;
+};
+
+/* Two sides are read side by side, one in parts. */
+static enum ms_rc open_side(void *ctx, size_t side, unsigned worker, struct ms_err *err)
+{
+    const struct opening *o = ctx;
+    (void)worker;
+    return graph__open(side == 0 ? &o->p->t : &o->p->b, o->c->dir[side], o->r->conf->strict, NULL,
+                       err);
+}
+
 static enum ms_rc open_couple(struct run *r, const struct couple *c, struct graph__pair *p,
                               struct ms_err *err)
 {
     struct ms_span span = ms_span_begin("read");
-    MS_TRY(graph__open(&p->t, c->dir[0], r->conf->strict, r->pool, err));
-    stage(r, p->dual ? 0.1 : 0.3, p->dual ? 0.2 : 0.3);
-    if (p->dual)
-        MS_TRY(graph__open(&p->b, c->dir[1], r->conf->strict, r->pool, err));
+    struct opening o = {r, c, p};
+    if (!p->dual)
+        MS_TRY(graph__open(&p->t, c->dir[0], r->conf->strict, r->pool, err));
+    else
+        MS_TRY(ms_pool_run(r->pool, 2, open_side, &o, err));
+    stage(r, 0.2, 0.3);
     if (r->conf->overflow)
         graph__find_overflows(&p->t);
     if (r->conf->overflow && p->dual)
