@@ -20,6 +20,7 @@ struct builder {
     struct graph__tree *g;
     uint32_t *up; /* parent by node, GRAPH_NO: the root's child */
     struct ms_buf name, other;
+    enum ms_rc bad; /* the first name that could not be made */
 };
 
 /* ---- nodes ---------------------------------------------------------------- */
@@ -87,8 +88,10 @@ static enum ms_rc make_nodes(struct graph__tree *g, struct ms_err *err)
 /* ---- parents -------------------------------------------------------------- */
 
 /* A key of construct.json, or GRAPH_NO. */
-static uint32_t key_of(const struct builder *b, const struct ms_buf *name)
+static uint32_t key_of(struct builder *b, const struct ms_buf *name)
 {
+    if (name->bad != MS_OK)
+        b->bad = name->bad;
     uint32_t id = probe_tree_find(&b->g->built, ms_buf_slice(name));
     return id != GRAPH_NO && id < b->g->built.nodes.n && b->g->built.nodes.p[id].listed ? id
                                                                                         : GRAPH_NO;
@@ -257,6 +260,8 @@ static uint32_t twin_stack(struct builder *b, uint32_t node)
     } else {
         graph__replace(&b->name, name, MS_STR("backward"), MS_STR("forward"));
     }
+    if (b->name.bad != MS_OK)
+        b->bad = b->name.bad;
     uint32_t twin = ms_map_get(&g->built.names, ms_buf_slice(&b->name));
     if (twin == GRAPH_NO || twin >= g->nodes.n ||
         (g->strict && g->nodes.p[twin].seq > g->nodes.p[node].seq))
@@ -290,8 +295,7 @@ static enum ms_rc build(struct builder *b, struct ms_err *err)
     attach_detached(g);
     MS_TRY(find_records(g, err));
     find_stacks(b);
-    MS_TRY(ms_buf_check(&b->name, err));
-    return ms_buf_check(&b->other, err);
+    return b->bad == MS_OK ? MS_OK : ms_fail(err, b->bad, "%s", ms_rc_text(b->bad));
 }
 
 static enum ms_rc arrange(struct graph__tree *g, struct ms_err *err)

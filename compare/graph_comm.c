@@ -313,6 +313,7 @@ static enum ms_rc meet_group(struct graph__comm *c, uint32_t i, struct ms_err *e
         if (!ms_jread_i64(&r, &rank) || rank == call.place.rank)
             continue;
         uint32_t partner = find_partner(c, &call, rank);
+        MS_TRY(ms_buf_check(&c->text, err));
         if (partner == GRAPH_NO)
             continue;
         MS_TRY(add_link(c, i, call.api->role, partner, err));
@@ -328,6 +329,7 @@ static enum ms_rc meet(struct graph__comm *c, uint32_t i, struct ms_err *err)
     if (call.api->class != CLASS_P2P)
         return meet_group(c, i, err);
     uint32_t partner = call.peer >= 0 ? find_partner(c, &call, call.peer) : GRAPH_NO;
+    MS_TRY(ms_buf_check(&c->text, err));
     return partner != GRAPH_NO ? add_link(c, i, call.api->role, partner, err) : MS_OK;
 }
 

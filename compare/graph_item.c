@@ -236,13 +236,15 @@ static void put_value(struct graph__items *it, struct ms_buf *out, struct ms_jre
 /* What a leaf has said for itself, so that it is not added again. */
 struct said {
     bool data_name, requires_grad, dtype, shape, md5, stat[PROBE_STATS];
+    bool null_max; /* it has said that it has no maximum */
 };
 
-static void note_key(struct said *s, struct ms_str key)
+static void note_key(struct said *s, struct ms_str key, enum ms_jtok tok)
 {
     switch (key.n) {
     case 3:
         s->stat[PROBE_STAT_MAX] |= ms_str_is(key, "Max");
+        s->null_max |= tok == MS_J_NULL && ms_str_is(key, "Max");
         s->stat[PROBE_STAT_MIN] |= ms_str_is(key, "Min");
         s->md5 |= ms_str_is(key, "md5");
         break;
@@ -285,6 +287,31 @@ static bool is_left_out(const struct shape *f, struct ms_str key)
     return ms_str_is(key, "state") || ms_str_is(key, "full_op_name");
 }
 
+/* Most values need no change: numbers as Python prints them, names of types. */
+static bool is_shown_as_written(const struct ms_jread *r, enum ms_jtok tok)
+{
+    if (tok == MS_J_NUM)
+        return ms_jread_is_int(r) || is_plain_float(r->text);
+    return tok == MS_J_STR && !r->escaped && r->text.n != 0 && !ms_is_digit(r->text.p[0]) &&
+           !needs_change(r->text) &&
+           ms_scan_plain(r->text.p, r->text.p + r->text.n) == r->text.p + r->text.n;
+}
+
+/* , "KEY": "TEXT" */
+static void put_pair(struct ms_buf *out, struct ms_str key, struct ms_str text)
+{
+    char *p = ms_buf_room(out, (size_t)key.n + text.n + 8);
+    if (p == NULL)
+        return;
+    out->n += (size_t)key.n + text.n + 8;
+    memcpy(p, ", \"", 3);
+    memcpy(p + 3, key.p, key.n);
+    p += 3 + key.n;
+    memcpy(p, "\": \"", 4);
+    memcpy(p + 4, text.p, text.n);
+    p[4 + text.n] = '"';
+}
+
 /* The members of a leaf as they are; those of a P2P operation's tensor go in its place. */
 static void put_members(struct graph__items *it, struct ms_buf *out, struct ms_jread *r,
                         const struct shape *f, struct said *said)
@@ -300,7 +327,11 @@ static void put_members(struct graph__items *it, struct ms_buf *out, struct ms_j
             ms_jread_skip(r, tok);
             continue;
         }
-        note_key(said, key);
+        note_key(said, key, tok);
+        if (is_shown_as_written(r, tok)) {
+            put_pair(out, key, r->text);
+            continue;
+        }
         ms_buf_puts(out, ", \"");
         ms_buf_str(out, key);
         ms_buf_puts(out, "\": \"");
@@ -399,11 +430,15 @@ static enum ms_rc put_fields(struct graph__items *it, struct ms_buf *out, const 
     ms_jread_init(&r, row->t.json.p, row->t.json.n, 0);
     if (ms_jread_next(&r) == MS_J_OBJ)
         put_members(it, out, &r, f, &said);
-    if (!f->group)
+    if (said.null_max) {
+        out->n = at;
+        ms_buf_puts(out, ", \"value\": \"null\"");
+    } else if (!f->group) {
         put_additions(out, &row->t, &said, !said.dtype, f->digests);
-    else if (!said.data_name)
+    }
+    if (f->group && !said.data_name)
         put_member(out, "data_name", MS_STR("-1"));
-    if (f->compared && !f->group)
+    if (f->compared && !f->group && !said.null_max)
         MS_TRY(graph__put_figures(out, c, &it->view, index, err));
     /* Each member begins with ", ": the first stands behind the bracket. */
     if (out->bad == MS_OK && out->n > at + 2) {
@@ -435,6 +470,20 @@ static enum ms_rc put_item(struct graph__items *it, const struct graph__pair *p,
 
 /* ---- the items of a node -------------------------------------------------------- */
 
+/* What a tensor by itself needs: its members say the rest. */
+static enum ms_rc make_bare(struct graph__items *it, const struct graph__tree *g, uint32_t row,
+                            struct cmp_item *item, struct ms_err *err)
+{
+    const struct probe_row *r = cmp__side_row(&g->side, row);
+    *item = (struct cmp_item){.present = true,
+                              .dtype = {"", 0},
+                              .json = {g->side.dump->file.p + r->off, r->len}};
+    for (unsigned i = 0; i < PROBE_STATS; i++)
+        item->stat[i].text = MS_STR("");
+    cmp__side_name(&g->side, row, false, &it->view.scratch);
+    return cmp__keep(&it->view, &item->name, err);
+}
+
 /* Rows of a node by itself. */
 static enum ms_rc make_rows(struct graph__items *it, const struct graph__pair *p,
                             const struct graph__tree *g, const struct cmp__op *op,
@@ -446,7 +495,12 @@ static enum ms_rc make_rows(struct graph__items *it, const struct graph__pair *p
     for (uint32_t i = 0; i < op->n; i++) {
         struct cmp_row *row = &it->view.rows.p[it->view.rows.n++];
         *row = (struct cmp_row){.b = cmp__item_none};
-        MS_TRY(cmp__item_make(&g->side, op->first + i, p->cmp.mode, &it->view, &row->t, err));
+        uint32_t at = op->first + i;
+        if (cmp__side_row(&g->side, at)->kind == PROBE_LEAF_TENSOR &&
+            p->cmp.mode != PROBE_MODE_MD5)
+            MS_TRY(make_bare(it, g, at, &row->t, err));
+        else
+            MS_TRY(cmp__item_make(&g->side, at, p->cmp.mode, &it->view, &row->t, err));
     }
     return MS_OK;
 }

@@ -165,8 +165,11 @@ static enum ms_rc make_row(const struct graph__pair *p, uint32_t i, struct cmp_v
 /* A target that does not say requires_grad does not disagree with a golden side that does. */
 static void judge_rows(const struct cmp *c, struct cmp_view *v)
 {
-    for (size_t i = 0; i < v->rows.n; i++)
-        v->rows.p[i].grad_same |= ms_str_is(v->rows.p[i].t.requires_grad, "N/A");
+    for (size_t i = 0; i < v->rows.n; i++) {
+        struct cmp_row *row = &v->rows.p[i];
+        row->is_output = ms_str_find_str(row->t.name, MS_STR(".output.")) >= 0;
+        row->grad_same |= ms_str_is(row->t.requires_grad, "N/A");
+    }
     cmp__judge(c, v);
     for (size_t i = 0; i < v->rows.n; i++) {
         struct cmp_row *row = &v->rows.p[i];

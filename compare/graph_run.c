@@ -163,11 +163,23 @@ static int by_place(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
+static enum ms_rc check_dir(const char *path, struct ms_err *err)
+{
+    if (ms_path_kind(path) == MS_KIND_DIR)
+        return MS_OK;
+    ms_fail(err, MS_E_ARG, "%s: is not a directory", path);
+    ms_err_hint(err, "give the directory that holds construct.json, or one of ranks or steps");
+    return MS_E_ARG;
+}
+
 static enum ms_rc find_couples(struct run *r, struct ms_err *err)
 {
+    MS_TRY(check_dir(r->conf->target, err));
     MS_TRY(list_target(r, err));
-    if (is_dual(r->conf))
+    if (is_dual(r->conf)) {
+        MS_TRY(check_dir(r->conf->golden, err));
         MS_TRY(meet_golden(r, err));
+    }
     qsort(r->couples.p, r->couples.n, sizeof *r->couples.p, by_place);
     for (size_t i = 1; i < r->couples.n; i++) {
         if (by_place(&r->couples.p[i - 1], &r->couples.p[i]) == 0)
@@ -236,14 +248,31 @@ static enum ms_rc compare(struct run *r, struct graph__pair *p, struct ms_err *e
     return rc;
 }
 
+struct opening {
+    struct run *r;
+    const struct couple *c;
+    struct graph__pair *p;
+};
+
+/* Two sides are read side by side, one in parts. */
+static enum ms_rc open_side(void *ctx, size_t side, unsigned worker, struct ms_err *err)
+{
+    const struct opening *o = ctx;
+    (void)worker;
+    return graph__open(side == 0 ? &o->p->t : &o->p->b, o->c->dir[side], o->r->conf->strict, NULL,
+                       err);
+}
+
 static enum ms_rc open_couple(struct run *r, const struct couple *c, struct graph__pair *p,
                               struct ms_err *err)
 {
     struct ms_span span = ms_span_begin("read");
-    MS_TRY(graph__open(&p->t, c->dir[0], r->conf->strict, r->pool, err));
-    stage(r, p->dual ? 0.1 : 0.3, p->dual ? 0.2 : 0.3);
-    if (p->dual)
-        MS_TRY(graph__open(&p->b, c->dir[1], r->conf->strict, r->pool, err));
+    struct opening o = {r, c, p};
+    if (!p->dual)
+        MS_TRY(graph__open(&p->t, c->dir[0], r->conf->strict, r->pool, err));
+    else
+        MS_TRY(ms_pool_run(r->pool, 2, open_side, &o, err));
+    stage(r, 0.2, 0.3);
     if (r->conf->overflow)
         graph__find_overflows(&p->t);
     if (r->conf->overflow && p->dual)

@@ -26,7 +26,16 @@ struct recompute {
     })
     queues;
     struct ms_buf name, scratch;
+    enum ms_rc bad; /* the first text that could not be made */
 };
+
+/* What is in a buffer, whose failure must not be lost when it is cleared. */
+static struct ms_str text_in(struct recompute *rc, const struct ms_buf *b)
+{
+    if (b->bad != MS_OK)
+        rc->bad = b->bad;
+    return ms_buf_slice(b);
+}
 
 static struct ms_str prefix_of(const struct graph__tree *g, uint32_t node)
 {
@@ -75,6 +84,7 @@ static bool shows_recompute(struct recompute *rc, struct ms_str frames)
             return true;
         since_backward = is_backward_frame(&f) ? 0 : since_backward + 1;
     }
+    text_in(rc, &rc->scratch);
     return false;
 }
 
@@ -89,7 +99,7 @@ static bool is_recomputed_by_stack(struct recompute *rc, uint32_t node)
         graph__turn_call(&rc->name, name, MS_STR("forward"));
     else
         ms_buf_str(&rc->name, name);
-    struct ms_str frames = probe_stack_frames(&g->stacks, ms_buf_slice(&rc->name));
+    struct ms_str frames = probe_stack_frames(&g->stacks, text_in(rc, &rc->name));
     return frames.p != NULL && shows_recompute(rc, frames);
 }
 
@@ -111,7 +121,7 @@ static bool has_twin_at_root(struct recompute *rc, uint32_t node)
         return false;
     ms_buf_clear(&rc->name);
     graph__turn_call(&rc->name, name, forward ? MS_STR("backward") : MS_STR("forward"));
-    uint32_t twin = graph__find(g, ms_buf_slice(&rc->name));
+    uint32_t twin = graph__find(g, text_in(rc, &rc->name));
     return twin != GRAPH_NO && g->nodes.p[twin].parent == g->root;
 }
 
@@ -178,7 +188,7 @@ static uint32_t place_for(struct recompute *rc, uint32_t node)
         return GRAPH_NO;
     ms_buf_clear(&rc->name);
     graph__turn_call(&rc->name, name, MS_STR("backward"));
-    uint32_t place = graph__find(g, ms_buf_slice(&rc->name));
+    uint32_t place = graph__find(g, text_in(rc, &rc->name));
     return place != GRAPH_NO && !is_above(g, node, place) ? place : GRAPH_NO;
 }
 
@@ -212,10 +222,8 @@ enum ms_rc graph__move_recomputed(struct graph__tree *g, struct ms_err *err)
 {
     struct recompute rc = {.g = g, .name.max = NAME_MAX_BYTES, .scratch.max = NAME_MAX_BYTES};
     enum ms_rc result = move_candidates(&rc, err);
-    if (result == MS_OK)
-        result = ms_buf_check(&rc.name, err);
-    if (result == MS_OK)
-        result = ms_buf_check(&rc.scratch, err);
+    if (result == MS_OK && rc.bad != MS_OK)
+        result = ms_fail(err, rc.bad, "%s", ms_rc_text(rc.bad));
     for (size_t i = 0; i < rc.queues.n; i++)
         ms_vec_free(&rc.queues.p[i].nodes);
     ms_vec_free(&rc.queues);
