@@ -45,7 +45,8 @@ PROG := $(wildcard probe/cli/*.c) $(wildcard probe/cmd_*.c mstx/cmd_*.c compare/
 BASE_CLI   := probe/base/conf.c probe/base/store.c probe/base/opt.c probe/base/complete.c \
               probe/base/nearest.c
 BASE_RT    := $(filter-out $(BASE_CLI),$(SRC_base))
-SO_MSPROBE := $(BASE_RT) $(SRC_probe)
+PROBE_CLI  := $(wildcard probe/trend*.c)
+SO_MSPROBE := $(BASE_RT) $(filter-out $(PROBE_CLI),$(SRC_probe))
 
 # Linked top-down; a folder without sources yet makes no archive.
 LIBS := $(foreach l,web viz compare mstx probe base,$(if $(SRC_$(l)),$(B)/lib$(l).a))

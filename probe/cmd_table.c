@@ -5,7 +5,7 @@
  */
 #include "probe/cli/cmds.h"
 
-#define COMMANDS(X) X(stat) X(parse) X(overflow_check)
+#define COMMANDS(X) X(stat) X(parse) X(overflow_check) X(data2db)
 
 #define DECLARE(name) extern const struct ms_cmd probe_cmd_##name;
 COMMANDS(DECLARE)

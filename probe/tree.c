@@ -109,7 +109,7 @@ static enum ms_rc take_member(struct probe_tree *t, struct ms_jread *r, struct m
         return ms_jread_reject(&key, err, "node '%.*s' appears twice", MS_STR_ARG(key.text));
     if (e.has_parent)
         MS_TRY(node_of(t, &e.parent, scratch, &parent, err));
-    t->nodes.p[child] = (struct probe_tree_node){parent, (uint32_t)e.micro, true};
+    t->nodes.p[child] = (struct probe_tree_node){parent, (uint32_t)e.micro, true, t->entries++};
     return MS_OK;
 }
 

@@ -12,12 +12,14 @@ struct probe_tree_node {
     uint32_t parent;    /* MS_MAP_NONE: a root */
     uint32_t micro_step; /* of pipeline runs; 0 elsewhere */
     bool listed;        /* has an entry of its own; false: only named as a parent */
+    uint32_t place;     /* of that entry among all */
 };
 
 struct probe_tree {
     struct ms_file file;
     struct ms_map names; /* node index <-> name, in order of first mention as a child or parent */
     MS_VEC(struct probe_tree_node) nodes;
+    uint32_t entries;
     int64_t micro_steps; /* megatron_micro_step_number, -1 when absent */
     bool truncated;      /* the file was cut off; what was complete has been read */
     struct ms_arena *arena;
