@@ -16,7 +16,8 @@ struct args {
 };
 
 static const char *const formats[] = {"auto", "dump", "monitor", NULL};
-static const char *const truths[] = {"false", "true", NULL};
+/* The official tool takes either case; an odd index is true. */
+static const char *const truths[] = {"false", "true", "False", "True", NULL};
 
 static const struct ms_opt opts[] = {
     {"db", NULL, MS_OPT_PATH, offsetof(struct args, db), "DIR", .required = true,
@@ -59,7 +60,7 @@ static enum ms_rc convert(const struct args *args, uint64_t *failed, struct ms_e
                                           .db = args->db,
                                           .from = (enum probe_trend_from)args->format,
                                           .mapping = args->mapping,
-                                          .micro_step = args->micro_step != 0,
+                                          .micro_step = args->micro_step % 2 == 1,
                                           .tolerant = args->tolerant,
                                           .on_note = show_note};
     struct ms_pool *pool;
