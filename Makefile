@@ -46,7 +46,8 @@ PROG := $(wildcard probe/cli/*.c) $(wildcard probe/cmd_*.c mstx/cmd_*.c compare/
 BASE_CLI   := probe/base/conf.c probe/base/store.c probe/base/store_vtab.c probe/base/opt.c probe/base/complete.c \
               probe/base/nearest.c
 BASE_RT    := $(filter-out $(BASE_CLI),$(SRC_base))
-SO_MSPROBE := $(BASE_RT) $(SRC_probe)
+PROBE_CLI  := $(wildcard probe/trend*.c)
+SO_MSPROBE := $(BASE_RT) $(filter-out $(PROBE_CLI),$(SRC_probe))
 # The recorder needs not even base: it allocates nothing and calls little.
 SO_MSTX    := $(wildcard mstx/rt_*.c)
 MSTX_LIBS  := $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so $(B)/dropin/libmspti.so

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * cmd_table: the commands of this folder.  One word here adds
- * `const struct ms_cmd probe_cmd_WORD`, which probe/cmd_WORD.c defines.
+ * `const struct ms_cmd probe_cmd_WORD`, which a cmd_*.c here defines.
  */
 #include "probe/cli/cmds.h"
 
-#define COMMANDS(X) X(stat) X(parse)
+#define COMMANDS(X) X(stat) X(parse) X(overflow_check) X(data2db)
 
 #define DECLARE(name) extern const struct ms_cmd probe_cmd_##name;
 COMMANDS(DECLARE)

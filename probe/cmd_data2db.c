@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * data2db: dumps and monitor files to the database of the trend viewer.
+ */
+#include "probe/base/clock.h"
+#include "probe/base/human.h"
+#include "probe/base/io.h"
+#include "probe/base/opt.h"
+#include "probe/trend.h"
+
+struct args {
+    const char *db, *data, *mapping;
+    int format, micro_step;
+    int64_t processes;
+    bool tolerant;
+};
+
+static const char *const formats[] = {"auto", "dump", "monitor", NULL};
+/* The official tool takes either case; an odd index is true. */
+static const char *const truths[] = {"false", "true", "False", "True", NULL};
+
+static const struct ms_opt opts[] = {
+    {"db", NULL, MS_OPT_PATH, offsetof(struct args, db), "DIR", .required = true,
+     .help = "directory for the database, made when missing"},
+    {"data", NULL, MS_OPT_PATH, offsetof(struct args, data), "DIR", .required = true,
+     .help = "directory of a dump, or of the monitor's output"},
+    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .dflt = "auto",
+     .choices = formats, .help = "what is in it; auto converts whatever is there"},
+    {"mapping", NULL, MS_OPT_PATH, offsetof(struct args, mapping), "FILE",
+     .help = "JSON object: parts of names, and what to show in their place"},
+    {"micro_step", NULL, MS_OPT_CHOICE, offsetof(struct args, micro_step), "BOOL", .dflt = "true",
+     .choices = truths, .help = "show each micro step as a step of its own"},
+    {"process_num", NULL, MS_OPT_INT, offsetof(struct args, processes), "N", .dflt = "1", .min = 1,
+     .max = 128, .help = "accepted for the official tool's sake; see --threads"},
+    {"tolerant", NULL, MS_OPT_FLAG, offsetof(struct args, tolerant),
+     .help = "read what is complete of a file that was cut off"},
+    {0}};
+
+extern const struct ms_cmd probe_cmd_data2db;
+
+static void show_note(void *ctx, const struct ms_err *why)
+{
+    (void)ctx;
+    fprintf(stderr, "msprobe data2db: %s\n", why->msg);
+}
+
+static void show_file(struct probe_trend_file *f, const char *what)
+{
+    char inputs[MS_HUMAN_MAX], rows[MS_HUMAN_MAX], targets[MS_HUMAN_MAX];
+    if (f->path.n == 0)
+        return;
+    printf("%s: %s rows of %s targets from %s %s%s\n", ms_buf_z(&f->path),
+           ms_human_count(rows, f->rows), ms_human_count(targets, f->targets),
+           ms_human_count(inputs, f->inputs), what, f->inputs == 1 ? "" : "s");
+}
+
+static enum ms_rc convert(const struct args *args, uint64_t *failed, struct ms_err *err)
+{
+    const struct probe_trend_conf conf = {.data = args->data,
+                                          .db = args->db,
+                                          .from = (enum probe_trend_from)args->format,
+                                          .mapping = args->mapping,
+                                          .micro_step = args->micro_step % 2 == 1,
+                                          .tolerant = args->tolerant,
+                                          .on_note = show_note};
+    struct ms_pool *pool;
+    struct probe_trended done;
+    char took[MS_HUMAN_MAX];
+    int64_t start = ms_clock_ns();
+    MS_TRY(ms_pool_new(&pool, (unsigned)ms_globals.threads, err));
+    enum ms_rc rc = probe_trend_convert(&done, &conf, pool, err);
+    ms_pool_free(pool);
+    if (rc != MS_OK)
+        return rc;
+    *failed = done.dump.failed + done.monitor.failed;
+    show_file(&done.dump, "dump");
+    show_file(&done.monitor, "file");
+    printf("in %s\n", ms_human_time(took, ms_clock_ns() - start));
+    probe_trended_free(&done);
+    return ms_stdout_finish(err);
+}
+
+static int run(int argc, char **argv)
+{
+    struct args args = {.micro_step = 1, .processes = 1};
+    struct ms_err err = {0};
+    uint64_t failed = 0;
+    bool done;
+    if (ms_opt_parse(&probe_cmd_data2db, argc, argv, &args, &done, &err) != MS_OK)
+        return ms_cmd_fail(&probe_cmd_data2db, &err);
+    if (done)
+        return MS_EXIT_OK;
+    if (convert(&args, &failed, &err) != MS_OK)
+        return ms_cmd_fail(&probe_cmd_data2db, &err);
+    return failed != 0 ? MS_EXIT_FAIL : MS_EXIT_OK;
+}
+
+const struct ms_cmd probe_cmd_data2db = {
+    .name = "data2db",
+    .run = run,
+    .brief = "put statistics of many steps into the trend viewer's database",
+    .opts = opts,
+    .usage = "--db DIR --data DIR [options]",
+    .about =
+        "Reads all steps and ranks of a dump, or the CSV files of the training monitor, and writes "
+        "dump_data.trend.db or monitor_data.trend.db as the official trend viewer opens them.\n"
+        "\n"
+        "  msprobe data2db --data out --db trend\n"
+        "  msprobe data2db --data monitor_output --db trend --micro_step false\n",
+};

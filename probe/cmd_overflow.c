@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * overflow_check: which operator of which rank first made NaN or infinity.
+ *
+ * The answer is on the terminal before any file: a sentence, then where the
+ * operator lies and what went in and came out.
+ */
+#include "probe/base/clock.h"
+#include "probe/base/human.h"
+#include "probe/base/jwrite.h"
+#include "probe/base/opt.h"
+#include "probe/overflow.h"
+
+#include <math.h>
+
+enum format { FORMAT_TEXT, FORMAT_JSON };
+
+struct args {
+    const char *from, *to;
+    struct ms_opt_list ignore;
+    bool tolerant, exit_code;
+    int format;
+};
+
+static const char *const formats[] = {"text", "json", NULL};
+
+static const struct ms_opt opts[] = {
+    {"input_path", "i", MS_OPT_PATH, offsetof(struct args, from), "DIR", .required = true,
+     .help = "directory of a step; of a whole dump the first step with an answer is told"},
+    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, to), "DIR", .dflt = "./output",
+     .help = "directory for anomaly_analyze_*.json, made when missing"},
+    {"ignore", NULL, MS_OPT_LIST, offsetof(struct args, ignore), "WORD", .min = 1, .max = 1000,
+     .help = "operators that are allowed to overflow: those whose name holds one of these words"},
+    {"tolerant", NULL, MS_OPT_FLAG, offsetof(struct args, tolerant),
+     .help = "read what is complete of a file that was cut off"},
+    {"exit_code", NULL, MS_OPT_FLAG, offsetof(struct args, exit_code),
+     .help = "exit with 1 when a NaN or infinity was found"},
+    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .dflt = "text",
+     .choices = formats, .help = "text for people, json for programs"},
+    {0}};
+
+extern const struct ms_cmd probe_cmd_overflow_check;
+
+struct job {
+    struct args args;
+    struct ms_pool *pool;
+    struct probe_overflow found;
+    struct ms_buf file; /* the result file; empty when none was written */
+    int64_t took_ns;
+};
+
+/* ---- words ------------------------------------------------------------ */
+
+static const char *bad_text(unsigned bad)
+{
+    return bad == PROBE_BAD_NAN   ? "NaN"
+           : bad == PROBE_BAD_INF ? "Inf"
+           : bad != 0             ? "NaN and Inf"
+                                  : "none";
+}
+
+static bool is_input(const struct probe_row *row)
+{
+    return row->section == PROBE_SEC_INPUT_ARGS || row->section == PROBE_SEC_INPUT_KWARGS ||
+           row->section == PROBE_SEC_INPUT;
+}
+
+/* What all rows of one side hold; of a nan_check dump what the record says. */
+static unsigned bad_side(const struct probe_dump *d, bool inputs)
+{
+    unsigned bad = !inputs && (d->nodes.p[0].flags & PROBE_NODE_NAN) != 0 ? PROBE_BAD_NAN : 0;
+    for (size_t i = 0; i < d->rows.n; i++) {
+        struct probe_leaf leaf;
+        probe_row_leaf(d, &d->rows.p[i], &leaf);
+        if (is_input(&d->rows.p[i]) == inputs)
+            bad |= probe_leaf_bad(&leaf);
+    }
+    return bad;
+}
+
+static const char *when_text(enum probe_overflow_phase phase)
+{
+    switch (phase) {
+    case PROBE_OVERFLOW_BEFORE:
+        return "before any communication";
+    case PROBE_OVERFLOW_BETWEEN:
+        return "between two communications";
+    case PROBE_OVERFLOW_AFTER:
+        return "after the last communication";
+    case PROBE_OVERFLOW_PRESENT:
+        break;
+    }
+    return "already present";
+}
+
+/* "rank 1, step 0" as far as the path tells. */
+static void put_place(struct ms_buf *out, const struct probe_place *p)
+{
+    ms_buf_printf(out, "rank %lld", p->rank < 0 ? 0LL : (long long)p->rank);
+    if (p->step >= 0)
+        ms_buf_printf(out, ", step %lld", (long long)p->step);
+}
+
+static void put_number(struct ms_buf *out, double v)
+{
+    if (isnan(v))
+        ms_buf_puts(out, "NaN");
+    else if (isinf(v))
+        ms_buf_puts(out, v > 0 ? "Inf" : "-Inf");
+    else
+        ms_buf_printf(out, "%.4g", v);
+}
+
+/* " from -1.5 to 3", nothing where the dump has no statistics. */
+static void put_range(struct ms_buf *out, const struct probe_leaf *leaf)
+{
+    const struct probe_num *min = &leaf->stat[PROBE_STAT_MIN], *max = &leaf->stat[PROBE_STAT_MAX];
+    if (min->kind != PROBE_NUM_FLOAT && min->kind != PROBE_NUM_INT && min->kind != PROBE_NUM_BOOL)
+        return;
+    ms_buf_puts(out, " from ");
+    put_number(out, min->v);
+    ms_buf_puts(out, " to ");
+    put_number(out, max->v);
+}
+
+/* "input.0 from -1.5 to 3.0, input.1 ...": the tensors, at most a few of them. */
+static void put_inputs(struct ms_buf *out, const struct probe_dump *d)
+{
+    enum { SHOWN = 3 };
+    unsigned n = 0;
+    for (size_t i = 0; i < d->rows.n; i++) {
+        const struct probe_row *row = &d->rows.p[i];
+        struct probe_leaf leaf;
+        if (!is_input(row) || row->kind != PROBE_LEAF_TENSOR || n++ >= SHOWN)
+            continue;
+        probe_row_leaf(d, row, &leaf);
+        ms_buf_puts(out, n == 1 ? "" : ", ");
+        ms_buf_str(out, probe_row_path(d, row));
+        put_range(out, &leaf);
+    }
+    if (n > SHOWN)
+        ms_buf_printf(out, " and %u more", n - SHOWN);
+    if (n == 0)
+        ms_buf_puts(out, "it has no tensor as input");
+}
+
+static void put_verdict(struct ms_buf *out, const struct probe_overflow_answer *a,
+                        const struct probe_dump *d)
+{
+    unsigned bad = bad_side(d, false);
+    if (a->phase == PROBE_OVERFLOW_PRESENT) {
+        unsigned all = bad | bad_side(d, true);
+        ms_buf_printf(out,
+                      " is the first record that holds %s; no operator made it from good "
+                      "inputs",
+                      bad_text(all));
+        return;
+    }
+    ms_buf_printf(out, " makes %s %s", bad_text(bad), when_text(a->phase));
+    if (a->communication)
+        ms_buf_puts(out, ", though no rank handed it one");
+    if (a->asked_for)
+        ms_buf_puts(out, "; an argument of it is not finite, so this may be meant");
+    if ((d->nodes.p[0].flags & PROBE_NODE_NAN_SAID) != 0) {
+        ms_buf_puts(out, "; a nan_check dump does not say what its inputs were");
+    } else {
+        ms_buf_puts(out, "; inputs: ");
+        put_inputs(out, d);
+    }
+}
+
+/* The answer in one sentence. */
+static void put_sentence(struct ms_buf *out, const struct probe_overflow_answer *a,
+                         const struct probe_overflow_detail *detail)
+{
+    put_place(out, a->place);
+    ms_buf_puts(out, ": ");
+    ms_buf_str(out, a->node);
+    put_verdict(out, a, detail->dump);
+}
+
+/* ---- text ------------------------------------------------------------- */
+
+/* Text of the dump could hold what speaks to the terminal. */
+static void show(struct ms_buf *text)
+{
+    struct ms_str s = ms_buf_slice(text);
+    for (uint32_t i = 0; i < s.n; i++)
+        putchar((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f ? ' ' : s.p[i]);
+    putchar('\n');
+    ms_buf_clear(text);
+}
+
+static void show_leaf(const struct probe_dump *d, const struct probe_row *row, struct ms_buf *line)
+{
+    struct probe_leaf leaf;
+    probe_row_leaf(d, row, &leaf);
+    unsigned bad = probe_leaf_bad(&leaf);
+    ms_buf_puts(line, "  ");
+    ms_buf_str(line, probe_row_path(d, row));
+    if (leaf.kind == PROBE_LEAF_TENSOR) {
+        ms_buf_printf(line, "  %.*s", MS_STR_ARG(leaf.dtype_text));
+        put_range(line, &leaf);
+    } else {
+        ms_buf_printf(line, "  %.*s %.*s", MS_STR_ARG(leaf.type), MS_STR_ARG(leaf.value_json));
+    }
+    if (bad != 0)
+        ms_buf_printf(line, "  <- %s", bad_text(bad));
+    show(line);
+}
+
+static void show_leaves(const struct probe_dump *d, struct ms_buf *line)
+{
+    enum { SHOWN = 40 };
+    for (size_t i = 0; i < d->rows.n && i < SHOWN; i++) {
+        if (d->rows.p[i].kind != PROBE_LEAF_NULL)
+            show_leaf(d, &d->rows.p[i], line);
+    }
+    if (d->rows.n > SHOWN)
+        printf("  and %zu more values\n", d->rows.n - SHOWN);
+}
+
+/* The innermost frame that is not of the tool which wrote the dump. */
+static void show_caller(const struct probe_overflow_detail *detail, struct ms_buf *line)
+{
+    for (size_t i = 0; i < detail->stack.n; i++) {
+        if (ms_str_find_str(detail->stack.p[i], MS_STR("/msprobe/")) >= 0)
+            continue;
+        ms_buf_puts(line, "  called at  ");
+        ms_buf_str(line, detail->stack.p[i]);
+        show(line);
+        return;
+    }
+}
+
+static enum ms_rc show_answer(const struct probe_overflow *o, const struct probe_overflow_answer *a,
+                              struct ms_err *err)
+{
+    struct ms_buf line = {.max = 1 << 20};
+    struct probe_overflow_detail detail;
+    MS_TRY(probe_overflow_describe(&detail, o, a, err));
+    put_sentence(&line, a, &detail);
+    show(&line);
+    ms_buf_puts(&line, "  lies in  ");
+    for (size_t i = 0; i < detail.construct.n; i++) {
+        ms_buf_puts(&line, i == 0 ? "" : " > ");
+        ms_buf_str(&line, detail.construct.p[i]);
+    }
+    show(&line);
+    show_leaves(detail.dump, &line);
+    show_caller(&detail, &line);
+    ms_buf_free(&line);
+    probe_overflow_detail_free(&detail);
+    return MS_OK;
+}
+
+static enum ms_rc show_text(struct job *j, struct ms_err *err)
+{
+    char count[MS_HUMAN_MAX], took[MS_HUMAN_MAX];
+    for (size_t i = 0; i < j->found.answers.n; i++)
+        MS_TRY(show_answer(&j->found, &j->found.answers.p[i], err));
+    if (j->found.answers.n == 0)
+        printf("no NaN and no Inf\n");
+    if (j->file.n != 0)
+        printf("written to %s\n", ms_buf_z(&j->file));
+    printf("read %s dump%s in %s\n", ms_human_count(count, j->found.read),
+           j->found.read == 1 ? "" : "s", ms_human_time(took, j->took_ns));
+    return MS_OK;
+}
+
+/* ---- JSON ------------------------------------------------------------- */
+
+static void put_key_buf(struct ms_jwrite *w, const char *key, struct ms_buf *text)
+{
+    ms_jwrite_key(w, ms_str_of(key));
+    ms_jwrite_str(w, ms_buf_slice(text));
+    ms_buf_clear(text);
+}
+
+static void put_number_list(struct ms_jwrite *w, const char *key, int64_t v, int times)
+{
+    ms_jwrite_key(w, ms_str_of(key));
+    ms_jwrite_arr(w);
+    for (int i = 0; i < times && v >= 0; i++)
+        ms_jwrite_i64(w, v);
+    ms_jwrite_arr_end(w);
+}
+
+static enum ms_rc put_finding(struct ms_jwrite *w, const struct probe_overflow *o,
+                              const struct probe_overflow_answer *a, struct ms_err *err)
+{
+    struct ms_buf text = {.max = 1 << 20};
+    struct probe_overflow_detail detail;
+    MS_TRY(probe_overflow_describe(&detail, o, a, err));
+    const struct probe_dump *d = detail.dump;
+    unsigned bad = bad_side(d, false);
+    ms_jwrite_obj(w);
+    ms_jwrite_kstr(w, "kind", "overflow");
+    ms_jwrite_kstr(w, "severity", a->asked_for ? "warning" : "error");
+    put_number_list(w, "ranks", a->place->rank < 0 ? 0 : a->place->rank, 1);
+    put_number_list(w, "steps", a->place->step, 2);
+    ms_jwrite_kstr(w, "value", bad_text(bad != 0 ? bad : bad_side(d, true)));
+    put_sentence(&text, a, &detail);
+    put_key_buf(w, "text", &text);
+    ms_buf_puts(&text, a->place->json);
+    ms_buf_putc(&text, '#');
+    ms_buf_str(&text, a->node);
+    put_key_buf(w, "where", &text);
+    ms_buf_str(&text, a->node);
+    put_key_buf(w, "node", &text);
+    ms_jwrite_kstr(w, "when", when_text(a->phase));
+    ms_jwrite_obj_end(w);
+    ms_buf_free(&text);
+    probe_overflow_detail_free(&detail);
+    return MS_OK;
+}
+
+static enum ms_rc to_stdout(void *ctx, const char *p, size_t n, struct ms_err *err)
+{
+    (void)ctx;
+    return fwrite(p, 1, n, stdout) == n ? MS_OK : ms_fail_sys(err, "standard output");
+}
+
+static enum ms_rc put_report(struct ms_jwrite *w, struct job *j, struct ms_err *err)
+{
+    ms_jwrite_obj(w);
+    ms_jwrite_key(w, MS_STR("findings"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < j->found.answers.n; i++)
+        MS_TRY(put_finding(w, &j->found, &j->found.answers.p[i], err));
+    ms_jwrite_arr_end(w);
+    ms_jwrite_ki64(w, "dumps", (int64_t)j->found.read);
+    ms_jwrite_kf64(w, "seconds", (double)j->took_ns / 1e9);
+    ms_jwrite_key(w, MS_STR("files"));
+    ms_jwrite_arr(w);
+    if (j->file.n != 0)
+        ms_jwrite_str(w, ms_buf_slice(&j->file));
+    ms_jwrite_arr_end(w);
+    ms_jwrite_obj_end(w);
+    return ms_jwrite_finish(w, err);
+}
+
+static enum ms_rc show_json(struct job *j, struct ms_err *err)
+{
+    struct ms_jwrite w;
+    ms_jwrite_init(&w, 1, 1 << 20);
+    w.drain = to_stdout;
+    enum ms_rc rc = put_report(&w, j, err);
+    ms_jwrite_free(&w);
+    if (rc == MS_OK)
+        putchar('\n');
+    return rc;
+}
+
+/* ---- the command ------------------------------------------------------ */
+
+static void show_notes(const struct job *j)
+{
+    for (size_t i = 0; i < j->found.places.notes.n; i++)
+        fprintf(stderr, "msprobe overflow_check: %s\n", j->found.places.notes.p[i]);
+    for (size_t i = 0; i < j->found.failures.n; i++)
+        ms_cmd_fail(&probe_cmd_overflow_check, &j->found.failures.p[i].err);
+}
+
+/* The official file names operators at fault; what was merely present has none. */
+static bool has_origin(const struct probe_overflow *o)
+{
+    return o->answers.n != 0 && o->answers.p[0].phase != PROBE_OVERFLOW_PRESENT;
+}
+
+static enum ms_rc check(struct job *j, struct ms_err *err)
+{
+    const struct probe_overflow_conf conf = {.path = j->args.from,
+                                             .tolerant = j->args.tolerant,
+                                             .ignore =
+                                                 (const char *const *)(void *)j->args.ignore.items,
+                                             .nignore = j->args.ignore.n};
+    int64_t start = ms_clock_ns();
+    MS_TRY(ms_pool_new(&j->pool, (unsigned)ms_globals.threads, err));
+    MS_TRY(probe_overflow_find(&j->found, &conf, j->pool, err));
+    j->took_ns = ms_clock_ns() - start;
+    if (has_origin(&j->found))
+        MS_TRY(probe_overflow_write(&j->found, j->args.to, &j->file, err));
+    if (j->args.format == FORMAT_JSON)
+        MS_TRY(show_json(j, err));
+    else
+        MS_TRY(show_text(j, err));
+    MS_TRY(ms_stdout_finish(err));
+    show_notes(j);
+    return MS_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    struct job j = {.args = {.to = "./output"}, .file = {.max = 1 << 16}};
+    struct ms_err err = {0};
+    bool done;
+    if (ms_opt_parse(&probe_cmd_overflow_check, argc, argv, &j.args, &done, &err) != MS_OK)
+        return ms_cmd_fail(&probe_cmd_overflow_check, &err);
+    if (done)
+        return MS_EXIT_OK;
+    int code = check(&j, &err) != MS_OK  ? ms_cmd_fail(&probe_cmd_overflow_check, &err)
+               : j.found.failures.n != 0 ? MS_EXIT_FAIL
+               : j.args.exit_code && j.found.answers.n != 0 ? MS_EXIT_FOUND
+                                                            : MS_EXIT_OK;
+    probe_overflow_free(&j.found);
+    ms_buf_free(&j.file);
+    ms_pool_free(j.pool);
+    return code;
+}
+
+const struct ms_cmd probe_cmd_overflow_check = {
+    .name = "overflow_check",
+    .run = run,
+    .brief = "find the operator that first made NaN or infinity",
+    .opts = opts,
+    .usage = "-i DIR [-o DIR] [options]",
+    .about =
+        "Reads the dumps of all ranks of a step and names the operator whose inputs are good and "
+        "whose output is not: before the first communication, else behind the first bad "
+        "communication, else after the last. The result file is that of the official tool.\n"
+        "\n"
+        "  msprobe overflow_check -i out/step0 -o result\n"
+        "  msprobe overflow_check -i out --format json | jq -r '.findings[].text'\n",
+};

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * csvread: fields are slices of the text; only a field with doubled quotes is
+ * rebuilt, in a scratch buffer.  That may move while the row grows, so such a
+ * field is first noted by its offset and pointed at when the row is complete.
+ */
+#include "probe/csvread.h"
+
+#include "probe/base/num.h"
+
+#include <math.h>
+
+void probe_csv_init(struct probe_csv *r, const char *p, size_t n)
+{
+    *r = (struct probe_csv){.at = p, .start = p, .end = p + n, .next_line = 1};
+    r->scratch.max = SIZE_MAX / 2;
+    if (n >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
+        r->at += 3;
+}
+
+void probe_csv_free(struct probe_csv *r)
+{
+    ms_vec_free(&r->fields);
+    ms_buf_free(&r->scratch);
+}
+
+static bool ends_line(char c)
+{
+    return c == '\n' || c == '\r';
+}
+
+/* One line end, if the text stands at one. */
+static void pass_line_end(struct probe_csv *r)
+{
+    if (r->at == r->end || !ends_line(*r->at))
+        return;
+    if (*r->at == '\r' && r->at + 1 < r->end && r->at[1] == '\n')
+        r->at++;
+    r->at++;
+    r->next_line++;
+}
+
+static enum ms_rc fail_here(const struct probe_csv *r, struct ms_err *err, const char *why)
+{
+    return ms_fail_at(err, MS_E_FORMAT, r->line, r->at - r->start, "%s", why);
+}
+
+/* p stays NULL for a field that lies in scratch; its offset is where the buffer ended before. */
+static enum ms_rc add_field(struct probe_csv *r, const char *p, size_t n, struct ms_err *err)
+{
+    if (n > UINT32_MAX)
+        return ms_fail(err, MS_E_LIMIT, "a field of more than 4 GiB");
+    if (r->fields.n == PROBE_CSV_COLUMNS)
+        return ms_fail_at(err, MS_E_LIMIT, r->line, r->at - r->start, "more than %d fields",
+                          PROBE_CSV_COLUMNS);
+    struct ms_str *slot = ms_vec_push(&r->fields);
+    if (slot == NULL)
+        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    *slot = (struct ms_str){p, (uint32_t)n};
+    return MS_OK;
+}
+
+static enum ms_rc read_plain(struct probe_csv *r, struct ms_err *err)
+{
+    const char *from = r->at;
+    while (r->at < r->end && *r->at != ',' && !ends_line(*r->at))
+        r->at++;
+    return add_field(r, from, (size_t)(r->at - from), err);
+}
+
+/* The part of a quoted field up to the next quote. */
+static const char *to_quote(struct probe_csv *r)
+{
+    const char *from = r->at;
+    while (r->at < r->end && *r->at != '"') {
+        bool pair = *r->at == '\r' && r->at + 1 < r->end && r->at[1] == '\n';
+        r->next_line += ends_line(*r->at) && !pair;
+        r->at++;
+    }
+    return from;
+}
+
+static bool at_doubled(const struct probe_csv *r)
+{
+    return r->at + 1 < r->end && r->at[0] == '"' && r->at[1] == '"';
+}
+
+/* Behind the opening quote. */
+static enum ms_rc read_quoted(struct probe_csv *r, struct ms_err *err)
+{
+    const char *from = to_quote(r);
+    size_t n = (size_t)(r->at - from), kept = r->scratch.n;
+    bool rebuilt = at_doubled(r);
+    while (at_doubled(r)) {
+        ms_buf_put(&r->scratch, from, (size_t)(r->at - from) + 1);
+        r->at += 2;
+        from = to_quote(r);
+    }
+    if (r->at == r->end)
+        return fail_here(r, err, "a quote is never closed");
+    if (rebuilt) {
+        ms_buf_put(&r->scratch, from, (size_t)(r->at - from));
+        n = r->scratch.n - kept;
+        MS_TRY(ms_buf_check(&r->scratch, err));
+    }
+    r->at++;
+    if (r->at < r->end && *r->at != ',' && !ends_line(*r->at))
+        return fail_here(r, err, "text behind a closing quote");
+    return add_field(r, rebuilt ? NULL : from, n, err);
+}
+
+static void point_into_scratch(struct probe_csv *r)
+{
+    size_t off = 0;
+    for (size_t i = 0; i < r->fields.n; i++) {
+        struct ms_str *f = &r->fields.p[i];
+        if (f->p != NULL)
+            continue;
+        f->p = r->scratch.p + off;
+        off += f->n;
+    }
+}
+
+enum ms_rc probe_csv_next(struct probe_csv *r, bool *more, struct ms_err *err)
+{
+    r->fields.n = 0;
+    ms_buf_clear(&r->scratch);
+    while (r->at < r->end && ends_line(*r->at))
+        pass_line_end(r);
+    r->line = r->next_line;
+    *more = r->at < r->end;
+    while (*more) {
+        bool quoted = r->at < r->end && *r->at == '"';
+        r->at += quoted;
+        MS_TRY(quoted ? read_quoted(r, err) : read_plain(r, err));
+        if (r->at == r->end || *r->at != ',')
+            break;
+        r->at++;
+    }
+    pass_line_end(r);
+    point_into_scratch(r);
+    return MS_OK;
+}
+
+/* ---- numbers ---------------------------------------------------------- */
+
+static struct ms_str trimmed(struct ms_str s)
+{
+    while (s.n != 0 && (s.p[0] == ' ' || s.p[0] == '\t'))
+        s = ms_str_sub(s, 1, s.n);
+    while (s.n != 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
+        s.n--;
+    return s;
+}
+
+static bool is_word(struct ms_str s, const char *word)
+{
+    return strlen(word) == s.n && strncasecmp(s.p, word, s.n) == 0;
+}
+
+bool probe_csv_number(struct ms_str field, double *out)
+{
+    static const char *const missing[] = {"nan", "na", "n/a", "null", "none", "-nan"};
+    struct ms_str s = trimmed(field);
+    *out = NAN;
+    if (s.n == 0)
+        return true;
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
+        if (is_word(s, missing[i]))
+            return true;
+    }
+    bool minus = s.p[0] == '-';
+    if (minus || s.p[0] == '+')
+        s = ms_str_sub(s, 1, s.n);
+    if (is_word(s, "inf") || is_word(s, "infinity")) {
+        *out = minus ? -INFINITY : INFINITY;
+        return true;
+    }
+    if (s.n == 0 || s.p[0] == '-' || !ms_num_parse_f64(s.p, s.n, out))
+        return false;
+    *out = minus ? -*out : *out;
+    return true;
+}

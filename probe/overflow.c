@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * overflow: the three phases of the search, over what the scans have kept.
+ *
+ * Some operators are handed an infinity on purpose: masked_fill with -inf is in
+ * every attention.  Such a record is an answer only when there is no other.
+ */
+#include "probe/overflow_int.h"
+
+#include "probe/base/mem.h"
+#include "probe/base/trace.h"
+
+#include <stdlib.h>
+
+static enum ms_rc no_memory(struct ms_err *err)
+{
+    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+}
+
+/* The ranks of one step. */
+struct step {
+    struct probe__rank *ranks;
+    size_t n;
+    const struct probe__scan_conf *conf;
+    struct ms_pool *pool;
+    struct probe__event *events; /* linked when the first phase has no answer */
+    size_t nevents;
+    bool linked;
+    struct probe_overflow *out;
+};
+
+/* ---- reading ---------------------------------------------------------- */
+
+/* A failure is kept with its rank, and the others go on. */
+static enum ms_rc scan_item(void *ctx, size_t i, unsigned worker, struct ms_err *err)
+{
+    struct step *s = ctx;
+    (void)worker;
+    (void)err;
+    if (probe__overflow_scan(&s->ranks[i], s->conf, NULL, &s->ranks[i].err) == MS_OK)
+        s->ranks[i].read = true;
+    return MS_OK;
+}
+
+static enum ms_rc keep_failure(struct step *s, const struct probe__rank *r, struct ms_err *err)
+{
+    struct probe_overflow_failure *slot = ms_vec_push(&s->out->failures);
+    if (slot == NULL)
+        return no_memory(err);
+    *slot = (struct probe_overflow_failure){r->place, r->err};
+    return MS_OK;
+}
+
+static enum ms_rc scan_all(struct step *s, struct ms_err *err)
+{
+    if (s->n == 1) { /* one dump is read in parts instead */
+        struct probe__rank *r = &s->ranks[0];
+        r->read = probe__overflow_scan(r, s->conf, s->pool, &r->err) == MS_OK;
+    } else {
+        MS_TRY(ms_pool_run(s->pool, s->n, scan_item, s, err));
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        if (!s->ranks[i].read)
+            MS_TRY(keep_failure(s, &s->ranks[i], err));
+        s->out->read += s->ranks[i].read;
+    }
+    return MS_OK;
+}
+
+/* ---- answers ---------------------------------------------------------- */
+
+static enum ms_rc add_answer(struct step *s, size_t rank, const struct probe__origin *o,
+                             enum probe_overflow_phase phase, struct ms_err *err)
+{
+    struct probe_overflow_answer *slot = ms_vec_push(&s->out->answers);
+    if (slot == NULL)
+        return no_memory(err);
+    *slot = (struct probe_overflow_answer){
+        .place = s->ranks[rank].place,
+        .node = ms_arena_str(s->out->arena, o->name),
+        .off = o->off,
+        .phase = phase,
+        .asked_for = o->asked_for,
+        .communication = o->communication,
+    };
+    return slot->node.p != NULL ? MS_OK : no_memory(err);
+}
+
+/* First operator of a rank that overflows within a segment, or NULL. */
+static const struct probe__origin *first_in(const struct probe__rank *r, uint32_t segment,
+                                            bool asked_for)
+{
+    for (size_t i = 0; i < r->origins.n; i++) {
+        const struct probe__origin *o = &r->origins.p[i];
+        if (o->segment == segment && (asked_for || !o->asked_for))
+            return o;
+    }
+    return NULL;
+}
+
+/* Before the first communication, or after the last. */
+static enum ms_rc search_outside(struct step *s, enum probe_overflow_phase phase, bool asked_for,
+                                 struct ms_err *err)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        const struct probe__rank *r = &s->ranks[i];
+        uint32_t segment = phase == PROBE_OVERFLOW_BEFORE ? 0 : (uint32_t)r->comms.n;
+        const struct probe__origin *o = r->read ? first_in(r, segment, asked_for) : NULL;
+        if (o != NULL)
+            MS_TRY(add_answer(s, i, o, phase, err));
+    }
+    return MS_OK;
+}
+
+/* ---- between communication -------------------------------------------- */
+
+/* Who may be to blame, the earliest so far. */
+struct blame {
+    bool found;
+    uint32_t rank, layer;
+    struct probe__origin at;
+};
+
+static void accuse(struct blame *b, uint32_t rank, uint32_t layer, struct probe__origin at)
+{
+    bool earlier = !b->found || layer < b->layer || (layer == b->layer && at.sub < b->at.sub);
+    if (earlier)
+        *b = (struct blame){true, rank, layer, at};
+}
+
+/* What came in bad was made so by the operators since the communication before, or, when those are
+ * all sound, by the nearest ones before that. */
+static const struct probe__origin *nearest_before(const struct probe__rank *r, uint32_t comm,
+                                                  bool asked_for)
+{
+    const struct probe__origin *found = NULL;
+    for (size_t i = r->origins.n; i-- != 0;) {
+        const struct probe__origin *o = &r->origins.p[i];
+        if (o->segment > comm || (o->asked_for && !asked_for))
+            continue;
+        if (found != NULL && o->segment != found->segment)
+            break;
+        found = o;
+    }
+    return found;
+}
+
+static const struct probe__comm *comm_of(const struct step *s, const struct probe__event *e)
+{
+    return &s->ranks[e->rank].comms.p[e->comm];
+}
+
+static uint32_t layer_of(const struct step *s, uint32_t rank, uint32_t comm)
+{
+    for (size_t i = 0; i < s->nevents; i++) {
+        if (s->events[i].rank == rank && s->events[i].comm == comm)
+            return s->events[i].layer;
+    }
+    return 0;
+}
+
+/* One group: events [from, to). */
+static void judge_group(const struct step *s, size_t from, size_t to, bool asked_for,
+                        struct blame *b)
+{
+    bool explained = false;
+    for (size_t i = from; i < to; i++) {
+        const struct probe__event *e = &s->events[i];
+        const struct probe__comm *c = comm_of(s, e);
+        if (!c->gives || !c->in_bad)
+            continue;
+        explained = true;
+        const struct probe__origin *o = nearest_before(&s->ranks[e->rank], e->comm, asked_for);
+        if (o != NULL)
+            accuse(b, e->rank, layer_of(s, e->rank, o->segment), *o);
+    }
+    for (size_t i = from; i < to && !explained; i++) {
+        const struct probe__comm *c = comm_of(s, &s->events[i]);
+        if (c->out_bad)
+            accuse(b, s->events[i].rank, s->events[i].layer,
+                   (struct probe__origin){c->name, c->off, s->events[i].comm, c->sub, false, true});
+    }
+}
+
+static size_t group_end(const struct step *s, size_t from)
+{
+    size_t to = from;
+    while (to < s->nevents && s->events[to].layer == s->events[from].layer &&
+           s->events[to].group == s->events[from].group)
+        to++;
+    return to;
+}
+
+/* What overflowed between two communications without entering one. */
+static void judge_unsent(const struct step *s, bool asked_for, struct blame *b)
+{
+    for (uint32_t r = 0; r < s->n; r++) {
+        const struct probe__rank *rank = &s->ranks[r];
+        for (size_t i = 0; i < rank->origins.n; i++) {
+            const struct probe__origin *o = &rank->origins.p[i];
+            if (o->segment == rank->comms.n || (o->asked_for && !asked_for))
+                continue;
+            accuse(b, r, layer_of(s, r, o->segment), *o);
+            break;
+        }
+    }
+}
+
+static enum ms_rc search_between(struct step *s, bool asked_for, struct ms_err *err)
+{
+    struct blame b = {0};
+    if (!s->linked)
+        MS_TRY(probe__overflow_link(s->ranks, s->n, &s->events, &s->nevents, err));
+    s->linked = true;
+    for (size_t i = 0; i < s->nevents; i = group_end(s, i)) {
+        /* All groups of a layer are heard before one is named. */
+        if (b.found && i != 0 && s->events[i].layer != s->events[i - 1].layer)
+            break;
+        judge_group(s, i, group_end(s, i), asked_for, &b);
+    }
+    if (!b.found)
+        judge_unsent(s, asked_for, &b);
+    return b.found ? add_answer(s, b.rank, &b.at, PROBE_OVERFLOW_BETWEEN, err) : MS_OK;
+}
+
+/* ---- one step --------------------------------------------------------- */
+
+/* A communication ends the segment it is counted in. */
+static bool is_earlier(const struct probe__origin *a, const struct probe__origin *b)
+{
+    return a->segment != b->segment ? a->segment < b->segment : b->communication > a->communication;
+}
+
+/* Nobody introduces it: where it is first, counted in communication. */
+static enum ms_rc search_present(struct step *s, struct ms_err *err)
+{
+    const struct probe__rank *first = NULL;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct probe__rank *r = &s->ranks[i];
+        if (r->read && r->has_present &&
+            (first == NULL || is_earlier(&r->present, &first->present)))
+            first = r;
+    }
+    if (first == NULL)
+        return MS_OK;
+    return add_answer(s, (size_t)(first - s->ranks), &first->present, PROBE_OVERFLOW_PRESENT, err);
+}
+
+static enum ms_rc search(struct step *s, struct ms_err *err)
+{
+    for (int asked_for = 0; asked_for < 2 && s->out->answers.n == 0; asked_for++) {
+        MS_TRY(search_outside(s, PROBE_OVERFLOW_BEFORE, asked_for != 0, err));
+        if (s->out->answers.n == 0)
+            MS_TRY(search_between(s, asked_for != 0, err));
+        if (s->out->answers.n == 0)
+            MS_TRY(search_outside(s, PROBE_OVERFLOW_AFTER, asked_for != 0, err));
+    }
+    return s->out->answers.n == 0 ? search_present(s, err) : MS_OK;
+}
+
+static enum ms_rc search_step(struct probe_overflow *o, const struct probe_place *places, size_t n,
+                              const struct probe__scan_conf *conf, struct ms_pool *pool,
+                              struct ms_err *err)
+{
+    struct step s = {.n = n, .conf = conf, .pool = pool, .out = o};
+    s.ranks = ms_calloc(n, sizeof *s.ranks);
+    if (s.ranks == NULL)
+        return no_memory(err);
+    for (size_t i = 0; i < n; i++)
+        s.ranks[i].place = &places[i];
+    enum ms_rc rc = scan_all(&s, err);
+    struct ms_span span = ms_span_begin("search");
+    if (rc == MS_OK)
+        rc = search(&s, err);
+    ms_span_end(&span);
+    for (size_t i = 0; i < n; i++)
+        probe__rank_free(&s.ranks[i]);
+    ms_free(s.ranks);
+    ms_free(s.events);
+    return rc;
+}
+
+/* ---- all steps -------------------------------------------------------- */
+
+/* Places are in order of part, step and rank. */
+static size_t step_end(const struct probe_places *ps, size_t from)
+{
+    size_t to = from;
+    while (to < ps->list.n && ps->list.p[to].part == ps->list.p[from].part &&
+           ps->list.p[to].step == ps->list.p[from].step)
+        to++;
+    return to;
+}
+
+static enum ms_rc search_steps(struct probe_overflow *o, const struct probe__scan_conf *conf,
+                               struct ms_pool *pool, struct ms_err *err)
+{
+    const struct probe_places *ps = &o->places;
+    for (size_t i = 0; i < ps->list.n && o->answers.n == 0; i = step_end(ps, i))
+        MS_TRY(search_step(o, &ps->list.p[i], step_end(ps, i) - i, conf, pool, err));
+    if (o->read == 0)
+        return *err = o->failures.p[0].err, err->rc;
+    return MS_OK;
+}
+
+enum ms_rc probe_overflow_find(struct probe_overflow *o, const struct probe_overflow_conf *conf,
+                               struct ms_pool *pool, struct ms_err *err)
+{
+    const struct probe__scan_conf scan = {conf->ignore, conf->nignore,
+                                          conf->tolerant ? PROBE_OPEN_TOLERANT : 0};
+    struct ms_err own = {0};
+    *o = (struct probe_overflow){.tolerant = conf->tolerant};
+    MS_TRY(probe_find(&o->places, conf->path, err));
+    o->arena = ms_arena_new(SIZE_MAX);
+    enum ms_rc rc = o->arena != NULL ? search_steps(o, &scan, pool, &own) : no_memory(&own);
+    if (rc != MS_OK) {
+        probe_overflow_free(o);
+        return ms_fail(err, rc, "%s", own.msg);
+    }
+    return MS_OK;
+}
+
+void probe_overflow_free(struct probe_overflow *o)
+{
+    ms_vec_free(&o->answers);
+    ms_vec_free(&o->failures);
+    ms_arena_free(o->arena);
+    o->arena = NULL;
+    if (o->places.arena != NULL)
+        probe_places_free(&o->places);
+}

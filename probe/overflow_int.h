@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * overflow_int: what the stages of the overflow search share:
+ *
+ *     overflow_scan   one rank's dump ──► its communication and the operators that overflow
+ *     overflow_link   communication of all ranks ──► groups in order of time
+ *     overflow        the three phases over these
+ */
+#ifndef PROBE_OVERFLOW_INT_H
+#define PROBE_OVERFLOW_INT_H
+
+#include "probe/overflow.h"
+
+/* An operator with good inputs and a bad output, or another record that could be an answer. */
+struct probe__origin {
+    struct ms_str name;
+    uint64_t off;
+    uint32_t segment; /* communication operators of this rank before it */
+    uint32_t sub;     /* operators since the last of them */
+    bool asked_for;
+    bool communication;
+};
+
+/* A communication operator on one rank. */
+struct probe__comm {
+    struct ms_str name;
+    uint64_t off;
+    uint32_t sub;             /* operators since the one before */
+    uint32_t first_tag, tags; /* of the rank's tags */
+    bool gives;               /* its input takes part; false for a pure receiver */
+    bool in_bad, out_bad;
+};
+
+struct probe__rank {
+    const struct probe_place *place;
+    struct ms_arena *arena;
+    MS_VEC(struct probe__origin) origins;
+    MS_VEC(struct probe__comm) comms;
+    /* Operators of two ranks that have a tag in common are one event: "all_reduce|0,1|3" is the
+     * fourth all_reduce of this group, "p2p|0|1|2" the third message from 0 to 1. */
+    MS_VEC(struct ms_str) tags;
+    struct ms_map counters; /* how many of each kind there were, while scanning */
+    MS_VEC(uint32_t) counts;
+    struct probe__origin present; /* first record with NaN or Inf anywhere */
+    bool has_present;
+    bool read;
+    struct ms_err err;
+};
+
+struct probe__scan_conf {
+    const char *const *ignore;
+    size_t nignore;
+    unsigned open_flags;
+};
+
+/* Read the dump at r->place. */
+enum ms_rc probe__overflow_scan(struct probe__rank *r, const struct probe__scan_conf *conf,
+                                struct ms_pool *pool, struct ms_err *err) MS_MUST_USE;
+void probe__rank_free(struct probe__rank *r);
+
+/* One communication operator among those of all ranks. */
+struct probe__event {
+    uint32_t rank, comm; /* indices */
+    uint32_t group;      /* what is linked has the same number */
+    uint32_t layer;      /* of the group: larger than that of all groups before it on any rank */
+};
+/* events is in order of layer, then group, then rank; the caller frees it. */
+enum ms_rc probe__overflow_link(const struct probe__rank *ranks, size_t n,
+                                struct probe__event **events, size_t *nevents,
+                                struct ms_err *err) MS_MUST_USE;
+
+#endif

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * trend_dump: dumps of many steps and ranks into a trend database.
+ *
+ *     Module.layers.0.fc.Linear.forward.2, output[0]
+ *       metric  forward
+ *       target  Module.layers.0.fc.Linear.output.0, micro step 2
+ *
+ * One dump is in memory at a time, with its rows put in order of the table's
+ * key: a table that is filled in its own order is filled several times faster.
+ */
+#include "probe/trend_int.h"
+
+#include "probe/base/mem.h"
+#include "probe/base/trace.h"
+#include "probe/dump.h"
+#include "probe/find.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { NAME_MAX_BYTES = 1 << 20, STATS = 4 };
+
+enum metric { FORWARD, BACKWARD, RECOMPUTE, PGRAD, METRICS };
+static const char *const metrics[METRICS] = {"forward", "backward", "recompute", "parameters_grad"};
+static const char *const stats[STATS] = {"norm", "max", "min", "mean"};
+static const int stat_of[STATS] = {PROBE_STAT_NORM, PROBE_STAT_MAX, PROBE_STAT_MIN,
+                                   PROBE_STAT_MEAN};
+
+static enum ms_rc no_memory(struct ms_err *err)
+{
+    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+}
+
+/* One row of the table. */
+struct value {
+    int64_t step;
+    uint32_t target, seq;
+    enum metric metric;
+    double stat[STATS];
+};
+
+struct import {
+    struct probe__trend_job *job;
+    struct probe__trend_db db;
+    struct probe__trend_range range;
+    /* Of the dump being read: */
+    const struct probe_place *place;
+    const struct probe_dump *dump;
+    struct probe__micro micro;
+    bool micro_known;
+    int64_t first_step; /* of its micro steps */
+    MS_VEC(struct value) values;
+    struct ms_buf name, target, renamed[2];
+};
+
+/* ---- the name of a record --------------------------------------------- */
+
+/* What a record contributes to. */
+struct record {
+    enum metric metric;
+    struct ms_str prefix; /* of its targets */
+    int64_t step, micro_step;
+};
+
+static bool has_word(struct ms_str name, struct ms_str inside, struct ms_str at_end)
+{
+    return ms_str_find_str(name, inside) >= 0 || ms_str_ends(name, at_end);
+}
+
+/* ".forward." becomes ".", and ".forward" nothing. */
+static void take_out(struct ms_buf *out, struct ms_str name, struct ms_str inside,
+                     struct ms_str at_end)
+{
+    struct ms_buf once = {.max = NAME_MAX_BYTES};
+    probe__put_replaced(&once, name, inside, MS_STR("."));
+    probe__put_replaced(out, ms_buf_slice(&once), at_end, MS_STR(""));
+    out->bad = once.bad != MS_OK ? once.bad : out->bad;
+    ms_buf_free(&once);
+}
+
+/* "X.parameters_grad" and "X.parameters_grad.3" as "X" and "X.3". */
+static bool take_out_pgrad(struct ms_buf *out, struct ms_str name)
+{
+    static const struct ms_str word = {".parameters_grad", 16};
+    int64_t dot = ms_str_rfind(name, '.');
+    struct ms_str head = ms_str_sub(name, 0, (uint32_t)(dot < 0 ? 0 : dot));
+    if (ms_str_ends(name, word)) {
+        ms_buf_str(out, ms_str_sub(name, 0, name.n - word.n));
+        return true;
+    }
+    if (!ms_str_ends(head, word))
+        return false;
+    ms_buf_str(out, ms_str_sub(head, 0, head.n - word.n));
+    if (ms_str_all_digits(ms_str_sub(name, (uint32_t)dot + 1, name.n)))
+        ms_buf_str(out, ms_str_sub(name, (uint32_t)dot, name.n));
+    return true;
+}
+
+/* The metric of a record; its name without the word that told goes into out. */
+static bool metric_of(struct ms_str name, bool recompute, struct ms_buf *out, enum metric *metric)
+{
+    ms_buf_clear(out);
+    if (has_word(name, MS_STR(".forward."), MS_STR(".forward"))) {
+        *metric = recompute ? RECOMPUTE : FORWARD;
+        take_out(out, name, MS_STR(".forward."), MS_STR(".forward"));
+        return true;
+    }
+    if (has_word(name, MS_STR(".backward."), MS_STR(".backward"))) {
+        *metric = BACKWARD;
+        take_out(out, name, MS_STR(".backward."), MS_STR(".backward"));
+        return true;
+    }
+    *metric = PGRAD;
+    return take_out_pgrad(out, name);
+}
+
+/* The number of the call is a column of its own. */
+static void split_call(struct record *r)
+{
+    int64_t dot = ms_str_rfind(r->prefix, '.');
+    r->micro_step = 0;
+    if (dot >= 0 &&
+        ms_str_i64(ms_str_sub(r->prefix, (uint32_t)dot + 1, r->prefix.n), &r->micro_step) &&
+        r->micro_step >= 0)
+        r->prefix = ms_str_sub(r->prefix, 0, (uint32_t)dot);
+}
+
+/* false: nothing of this record is shown. */
+static enum ms_rc read_record(struct import *im, uint32_t node, struct record *r, bool *shown,
+                              struct ms_err *err)
+{
+    struct ms_str name = probe_node_name(im->dump, node);
+    bool recompute = (im->dump->nodes.p[node].flags & PROBE_NODE_RECOMPUTE) != 0;
+    uint32_t micro = 0;
+    *shown = !im->micro_known || probe__micro_name(&im->micro, name, &micro, &im->name);
+    if (!*shown)
+        return MS_OK;
+    if (im->micro_known) {
+        MS_TRY(ms_buf_check(&im->name, err));
+        name = ms_buf_slice(&im->name);
+    }
+    MS_TRY(probe__rename(&im->job->renames, name, im->renamed, &name, err));
+    *shown = metric_of(name, recompute, &im->target, &r->metric);
+    MS_TRY(ms_buf_check(&im->target, err));
+    r->prefix = ms_buf_slice(&im->target);
+    r->step = im->first_step + micro;
+    split_call(r);
+    return MS_OK;
+}
+
+/* ---- leaves ----------------------------------------------------------- */
+
+static bool is_shown(const struct probe_leaf *leaf)
+{
+    bool tensor = ms_str_is(leaf->type, "torch.Tensor") ||
+                  ms_str_is(leaf->type, "mindspore.Tensor") ||
+                  ms_str_is(leaf->type, "mindtorch.Tensor");
+    return tensor &&
+           (leaf->dtype == MS_DT_F16 || leaf->dtype == MS_DT_F32 || leaf->dtype == MS_DT_BF16);
+}
+
+/* The last byte before a leaf that is no space: ':' behind a key, '[' first in a list. */
+static char byte_before(const struct probe_dump *d, const struct probe_row *row)
+{
+    uint64_t at = row->off;
+    while (at != 0 && strchr(" \t\r\n", d->file.p[at - 1]) != NULL)
+        at--;
+    return at != 0 ? d->file.p[at - 1] : '\0';
+}
+
+/* ".input.0" and the like, of a leaf that lies in its section itself; p is NULL for others. */
+static struct ms_str suffix_of(const struct probe_dump *d, const struct probe_row *row,
+                               enum metric metric)
+{
+    struct ms_str path = probe_row_path(d, row);
+    int64_t dot = ms_str_find(path, '.');
+    char before = byte_before(d, row);
+    bool item = dot >= 0 && ms_str_all_digits(ms_str_sub(path, (uint32_t)dot + 1, path.n));
+    bool first = before == ':' || before == '[';
+    switch (row->section) {
+    case PROBE_SEC_INPUT_ARGS:
+        return item && metric != BACKWARD && metric != PGRAD ? path : MS_STR_NONE;
+    case PROBE_SEC_INPUT:
+        return item && metric == BACKWARD ? path : MS_STR_NONE;
+    case PROBE_SEC_OUTPUT:
+        return item && metric != PGRAD ? path : MS_STR_NONE;
+    case PROBE_SEC_PARAMETERS: /* a list of one in some dumps, whose index is no part of the name */
+        if (!first || metric == BACKWARD || metric == PGRAD)
+            return MS_STR_NONE;
+        return before == '[' ? ms_str_sub(path, 0, (uint32_t)ms_str_rfind(path, '.')) : path;
+    case PROBE_SEC_PGRAD:
+        return first && metric == PGRAD ? path : MS_STR_NONE;
+    default:
+        return MS_STR_NONE;
+    }
+}
+
+static double number_of(const struct probe_num *n)
+{
+    bool number =
+        n->kind == PROBE_NUM_BOOL || n->kind == PROBE_NUM_INT || n->kind == PROBE_NUM_FLOAT;
+    return number ? n->v : NAN;
+}
+
+static enum ms_rc take_row(struct import *im, const struct record *r, const struct probe_row *row,
+                           struct ms_err *err)
+{
+    struct probe_leaf leaf;
+    struct ms_str suffix = suffix_of(im->dump, row, r->metric);
+    if (row->kind != PROBE_LEAF_TENSOR || suffix.p == NULL)
+        return MS_OK;
+    probe_row_leaf(im->dump, row, &leaf);
+    if (!is_shown(&leaf))
+        return MS_OK;
+    struct value *v = ms_vec_push(&im->values);
+    if (v == NULL)
+        return no_memory(err);
+    *v = (struct value){.step = r->step, .metric = r->metric, .seq = (uint32_t)im->values.n};
+    for (int i = 0; i < STATS; i++)
+        v->stat[i] = number_of(&leaf.stat[stat_of[i]]);
+    ms_buf_clear(&im->name);
+    ms_buf_str(&im->name, r->prefix);
+    ms_buf_putc(&im->name, '.');
+    ms_buf_str(&im->name, suffix);
+    MS_TRY(ms_buf_check(&im->name, err));
+    return probe__trend_target(&im->db, r->metric, ms_buf_slice(&im->name), 0, r->micro_step,
+                               &v->target, err);
+}
+
+/* ---- one dump --------------------------------------------------------- */
+
+static int by_key(const void *a, const void *b)
+{
+    const struct value *x = a, *y = b;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    if (x->target != y->target)
+        return x->target < y->target ? -1 : 1;
+    if (x->metric != y->metric)
+        return x->metric < y->metric ? -1 : 1;
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+static enum ms_rc take_records(struct import *im, struct ms_err *err)
+{
+    for (uint32_t i = 0; i < im->dump->nodes.n; i++) {
+        const struct probe_node *n = &im->dump->nodes.p[i];
+        struct record r;
+        bool shown;
+        MS_TRY(read_record(im, i, &r, &shown, err));
+        for (uint32_t k = 0; shown && k < n->nrows; k++)
+            MS_TRY(take_row(im, &r, &im->dump->rows.p[n->first_row + k], err));
+    }
+    return MS_OK;
+}
+
+static enum ms_rc put_values(struct import *im, struct ms_err *err)
+{
+    int64_t rank = im->place->rank < 0 ? 0 : im->place->rank;
+    if (im->values.n != 0)
+        qsort(im->values.p, im->values.n, sizeof *im->values.p, by_key);
+    for (size_t i = 0; i < im->values.n; i++) {
+        const struct value *v = &im->values.p[i];
+        MS_TRY(probe__trend_row(&im->db, rank, v->step, v->target, v->metric, v->stat, err));
+    }
+    return MS_OK;
+}
+
+static enum ms_rc convert_open_dump(struct import *im, struct ms_err *err)
+{
+    struct ms_span span = ms_span_begin("convert");
+    im->values.n = 0;
+    enum ms_rc rc = take_records(im, err);
+    if (rc == MS_OK)
+        rc = put_values(im, err);
+    ms_span_end(&span);
+    return rc;
+}
+
+/* *steps: how many micro steps it has.  What cannot be read goes into `bad`, and is no failure. */
+static enum ms_rc convert_dump(struct import *im, uint32_t *steps, struct ms_err *bad,
+                               struct ms_err *err)
+{
+    const struct probe_trend_conf *conf = im->job->conf;
+    struct probe_dump *dump;
+    *steps = 0;
+    if (probe_dump_open(&dump, im->place->json, conf->tolerant ? PROBE_OPEN_TOLERANT : 0,
+                        im->job->pool, bad) != MS_OK)
+        return bad->rc == MS_E_NOMEM ? (*err = *bad, MS_E_NOMEM) : MS_OK;
+    im->dump = dump;
+    im->micro = (struct probe__micro){.steps = 1};
+    enum ms_rc rc = MS_OK;
+    if (conf->micro_step)
+        rc = probe__micro_open(&im->micro, im->place->dir, conf->tolerant ? PROBE_TREE_TOLERANT : 0,
+                               bad);
+    im->micro_known = rc == MS_OK && probe__micro_any(&im->micro);
+    if (rc == MS_OK) {
+        *steps = im->micro.steps;
+        rc = convert_open_dump(im, err);
+        probe__micro_close(&im->micro);
+    } else {
+        rc = rc == MS_E_NOMEM ? (*err = *bad, rc) : MS_OK;
+    }
+    probe_dump_close(dump);
+    return rc;
+}
+
+/* ---- all dumps -------------------------------------------------------- */
+
+static bool is_dump(const struct probe_place *p)
+{
+    return ms_str_is(ms_path_base(p->json), "dump.json");
+}
+
+static int64_t step_of(const struct probe_place *p)
+{
+    return p->step < 0 ? 0 : p->step;
+}
+
+/* The ranks of one step, [from, to). */
+static enum ms_rc convert_step(struct import *im, const struct probe_places *ps, size_t from,
+                               size_t to, struct probe_trend_file *out, struct ms_err *err)
+{
+    uint32_t most = 0, steps;
+    if (!im->job->conf->micro_step)
+        im->first_step = step_of(&ps->list.p[from]);
+    for (size_t i = from; i < to; i++) {
+        struct ms_err bad = {0};
+        im->place = &ps->list.p[i];
+        if (!is_dump(im->place))
+            continue;
+        MS_TRY(convert_dump(im, &steps, &bad, err));
+        out->inputs += bad.rc == MS_OK;
+        out->failed += bad.rc != MS_OK;
+        if (bad.rc != MS_OK)
+            probe__trend_note(im->job, &bad);
+        most = steps > most ? steps : most;
+        if (im->place->rank > im->range.max_rank)
+            im->range.max_rank = im->place->rank;
+    }
+    if (im->job->conf->micro_step) {
+        im->first_step += most;
+        im->range.max_step = im->first_step - 1;
+    } else {
+        im->range.max_step = im->first_step;
+    }
+    return MS_OK;
+}
+
+static enum ms_rc convert_all(struct import *im, const struct probe_places *ps,
+                              struct probe_trend_file *out, struct ms_err *err)
+{
+    static const uint32_t all[METRICS] = {0xf, 0xf, 0xf, 0xf};
+    im->range.min_step = im->job->conf->micro_step ? 0 : step_of(&ps->list.p[0]);
+    for (size_t i = 0, to; i < ps->list.n; i = to) {
+        for (to = i; to < ps->list.n && ps->list.p[to].part == ps->list.p[i].part &&
+                     ps->list.p[to].step == ps->list.p[i].step;)
+            to++;
+        MS_TRY(convert_step(im, ps, i, to, out, err));
+    }
+    if (out->inputs == 0)
+        return ms_fail(err, MS_E_NOTFOUND, "%s: no dump could be read", im->job->conf->data);
+    out->rows = im->db.rows;
+    out->targets = im->db.targets.n;
+    return probe__trend_db_finish(&im->db, &im->range, true, all, probe__dump_tags, err);
+}
+
+static enum ms_rc import_places(struct probe__trend_job *j, const struct probe_places *ps,
+                                struct probe_trend_file *out, struct ms_err *err)
+{
+    struct import im = {.job = j,
+                        .name = {.max = NAME_MAX_BYTES},
+                        .target = {.max = NAME_MAX_BYTES},
+                        .renamed = {{.max = NAME_MAX_BYTES}, {.max = NAME_MAX_BYTES}}};
+    out->path.max = NAME_MAX_BYTES;
+    ms_buf_printf(&out->path, "%s/dump_data.trend.db", j->conf->db);
+    MS_TRY(ms_buf_check(&out->path, err));
+    MS_TRY(probe__trend_db_open(&im.db, ms_buf_z(&out->path), metrics, METRICS, stats, STATS, err));
+    enum ms_rc rc = convert_all(&im, ps, out, err);
+    probe__trend_db_free(&im.db);
+    ms_vec_free(&im.values);
+    ms_buf_free(&im.name);
+    ms_buf_free(&im.target);
+    ms_buf_free(&im.renamed[0]);
+    ms_buf_free(&im.renamed[1]);
+    return rc;
+}
+
+enum ms_rc probe__trend_dump(struct probe__trend_job *j, struct probe_trend_file *out,
+                             struct ms_err *err)
+{
+    struct probe_places ps;
+    MS_TRY(probe_find(&ps, j->conf->data, err));
+    for (size_t i = 0; i < ps.notes.n; i++) {
+        struct ms_err note = {0};
+        ms_fail(&note, MS_E_NOTFOUND, "%s", ps.notes.p[i]);
+        note.rc = MS_OK;
+        probe__trend_note(j, &note);
+    }
+    enum ms_rc rc = import_places(j, &ps, out, err);
+    probe_places_free(&ps);
+    return rc;
+}

@@ -1,0 +1,3 @@
+# Nothing there that could be converted.
+mkdir empty
+$MSPROBE data2db --data empty --db out
