@@ -140,10 +140,11 @@ static enum ms_rc list_calls(const struct probe__micro *m, struct call *calls, s
     struct ms_buf key = {.max = NAME_MAX_BYTES};
     struct ms_arena *arena = ms_arena_new(SIZE_MAX);
     enum ms_rc rc = arena != NULL ? MS_OK : no_memory(err);
-    for (uint32_t i = 0; rc == MS_OK && i < m->tree.nodes.n; i++) {
-        if (m->step_of.p[i] == MS_MAP_NONE)
+    for (uint32_t place = 0; rc == MS_OK && place < m->tree.entries.n; place++) {
+        uint32_t node = m->tree.entries.p[place];
+        if (m->step_of.p[node] == MS_MAP_NONE)
             continue;
-        calls[*n] = (struct call){.node = i, .place = m->tree.nodes.p[i].place};
+        calls[*n] = (struct call){.node = node, .place = place};
         rc = find_series(&series, arena, &key, m, &calls[(*n)++], err);
     }
     ms_map_free(&series);
