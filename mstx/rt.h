@@ -356,6 +356,8 @@ struct mstx_seg *rt_file_create(const char *name, uint32_t ring, uint32_t tid, s
 /* The same in two steps: an open file under a temporary name, or -1; then its real name. */
 int rt_file_begin(const char *name, size_t bytes);
 bool rt_file_name(const char *name);
+/* Blocks for the first `bytes` bytes of a file; 0 or an errno. */
+int rt_file_allocate(int fd, size_t bytes);
 size_t rt_file_bytes(const struct mstx_seg *seg);
 /* Give back the blocks behind head; the mapping stays good. */
 void rt_file_trim(struct mstx_seg *seg, const char *name);

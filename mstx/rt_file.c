@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -93,6 +94,20 @@ static void fill_header(struct mstx_seg *h)
     rt.start_jiffies = h->start_jiffies;
 }
 
+/* ---- blocks ------------------------------------------------------------------- */
+
+/* fallocate gives up when a signal comes, and a program may have a timer that fires faster than
+ * it works: no signals meanwhile.  Without fallocate (NFS) glibc writes zeros. */
+int rt_file_allocate(int fd, size_t bytes)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int rc = posix_fallocate(fd, 0, (off_t)bytes);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return rc;
+}
+
 /* ---- directories -------------------------------------------------------------- */
 
 /* Two containers may hold the same host name and pid, so the name also carries what tells them
@@ -164,7 +179,7 @@ static int open_control(void)
     int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0)
         return errno;
-    int rc = posix_fallocate(fd, 0, sizeof *rt.control);
+    int rc = rt_file_allocate(fd, sizeof *rt.control);
     void *p = rc != 0 ? MAP_FAILED
                       : mmap(NULL, sizeof *rt.control, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (rc == 0 && p == MAP_FAILED)
@@ -220,7 +235,6 @@ static void temporary(char to[64], const char *name)
     snprintf(to, 64, "%.40s.tmp", name);
 }
 
-/* Blocks first; without fallocate (NFS) by writing zeros, which glibc does. */
 int rt_file_begin(const char *name, size_t bytes)
 {
     char tmp[64];
@@ -228,7 +242,7 @@ int rt_file_begin(const char *name, size_t bytes)
     int fd = openat(rt.dir, tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0)
         return -1;
-    int rc = posix_fallocate(fd, 0, (off_t)bytes);
+    int rc = rt_file_allocate(fd, bytes);
     if (rc == 0)
         return fd;
     close(fd);

@@ -263,10 +263,13 @@ static bool next_segment(struct rt_ring *r, uint32_t n)
         reuse_oldest(r);
         return true;
     }
-    if (!take_next(r) && rt.conf.policy == RT_BLOCK && r->nfiles < RT_FILES)
-        wait_for_next(r);
-    if (take_next(r) || r->pos == 0)
+    if (take_next(r))
         return true;
+    if (rt.conf.policy == RT_BLOCK && r->nfiles < RT_FILES) {
+        wait_for_next(r);
+        if (take_next(r))
+            return true;
+    }
     if (flight) {
         if (r->nfiles == RT_FILES)
             rt_say(RT_SAY_SPACE, MSTX_WHY_NO_SPACE,

@@ -119,7 +119,7 @@ static bool grow_to(size_t size)
         return true;
     size_t next = tx.size + STEP < size ? size : tx.size + STEP;
     next = (next + 4095) & ~(size_t)4095;
-    if (next > tx.mapped || posix_fallocate(tx.fd, 0, (off_t)next) != 0)
+    if (next > tx.mapped || rt_file_allocate(tx.fd, next) != 0)
         return false;
     tx.size = next;
     return true;
