@@ -46,6 +46,40 @@ static double largest_lane(const v4d *v)
     return larger_of(larger_of((*v)[0], (*v)[1]), larger_of((*v)[2], (*v)[3]));
 }
 
+static double most8(const v8f *v)
+{
+    double most = (double)(*v)[0];
+    for (int i = 1; i < 8; i++)
+        most = larger_of(most, (double)(*v)[i]);
+    return most;
+}
+
+static uint64_t total8(const v8i *v)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < 8; i++)
+        n += (uint64_t)(*v)[i];
+    return n;
+}
+
+static uint64_t total4(const v4l *v)
+{
+    return (uint64_t)(*v)[0] + (uint64_t)(*v)[1] + (uint64_t)(*v)[2] + (uint64_t)(*v)[3];
+}
+
+static bool has_negative8(const v8i *v)
+{
+    int32_t any = 0;
+    for (int i = 0; i < 8; i++)
+        any |= (*v)[i];
+    return any < 0;
+}
+
+static bool has_negative4(const v4l *v)
+{
+    return ((*v)[0] | (*v)[1] | (*v)[2] | (*v)[3]) < 0;
+}
+
 #define NAME(x) x##_plain
 #define TARGET
 #include "compare/metric_body.h"

@@ -30,7 +30,8 @@ struct cmp_facts {
 enum { CMP_METRIC_BLOCK = 4096 };
 
 /* Add elements; count is a multiple of CMP_METRIC_BLOCK except in the last call.  The pointers need
- * no alignment; ext adds the figures behind --ext.  Types other than the three small floats are compared as doubles. */
+ * no alignment; ext adds the figures behind --ext.  Types other than the three small floats are
+ * compared as doubles. */
 void cmp_facts_add(struct cmp_facts *f, enum ms_dtype tn, const void *n, enum ms_dtype tb,
                    const void *b, size_t count, bool ext);
 /* Join the facts of the part that follows. */

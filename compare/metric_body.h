@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * metric_body: the inner loops of metric.c, included once for each instruction set.  The includer defines
+ * metric_body: the inner loops of metric.c, included once for each instruction set.
+ * The includer defines
  *
  *     NAME(x)  x with a suffix for the instruction set
  *     TARGET   the attribute that allows it
@@ -47,6 +48,9 @@ TARGET static void NAME(widen_f16)(const void *from, float *to, size_t n)
 #define MAGNITUDE     INT32_MAX
 #define INFINITY_BITS 0x7f800000
 #define EPS           0x1p-23f
+#define TOTAL         total8
+#define HAS_NEGATIVE  has_negative8
+#define MOST          most8
 #define SPREAD_SUMS(x, y)                                                                          \
     ADD(0, WIDEN(FIRST(x)), WIDEN(FIRST(y)))                                                       \
     ADD(1, WIDEN(LAST(x)), WIDEN(LAST(y)))
@@ -57,45 +61,61 @@ TARGET static void NAME(widen_f16)(const void *from, float *to, size_t n)
         ULP(1, WIDEN(LAST(xo)), WIDEN(LAST(yo)))                                                   \
     }
 #define FULL 0
-#define EXT  0
+#define GATHER_FULL(f)
+#define EXT 0
+#define GATHER_EXT(f)
 #define BODY NAME(single)
 #define ADD_EXT(p, d, ad)
 #define SPREAD SPREAD_SUMS
 #include "compare/metric_loop.h"
 #undef FULL
+#undef GATHER_FULL
+#undef GATHER_EXT
 #undef EXT
 #undef BODY
 #undef ADD_EXT
 #undef SPREAD
-#define FULL         0
+#define FULL 0
+#define GATHER_FULL(f)
 #define EXT          1
+#define GATHER_EXT   GATHER_MORE
 #define BODY         NAME(single_ext)
 #define ADD_EXT      ADD_MORE
 #define SPREAD(x, y) SPREAD_SUMS(x, y) SPREAD_ULPS((INT)(x), (INT)(y))
 #include "compare/metric_loop.h"
 #undef FULL
+#undef GATHER_FULL
+#undef GATHER_EXT
 #undef EXT
 #undef BODY
 #undef ADD_EXT
 #undef SPREAD
-#define FULL 1
-#define EXT  0
+#define FULL        1
+#define GATHER_FULL GATHER_SPECIAL
+#define EXT         0
+#define GATHER_EXT(f)
 #define BODY NAME(single_full)
 #define ADD_EXT(p, d, ad)
 #define SPREAD SPREAD_SUMS
 #include "compare/metric_loop.h"
 #undef FULL
+#undef GATHER_FULL
+#undef GATHER_EXT
 #undef EXT
 #undef BODY
 #undef ADD_EXT
 #undef SPREAD
 #define FULL         1
+#define GATHER_FULL  GATHER_SPECIAL
 #define EXT          1
+#define GATHER_EXT   GATHER_MORE
 #define BODY         NAME(single_full_ext)
 #define ADD_EXT      ADD_MORE
 #define SPREAD(x, y) SPREAD_SUMS(x, y) SPREAD_ULPS((INT)(x), (INT)(y))
 #include "compare/metric_loop.h"
 #undef FULL
+#undef GATHER_FULL
+#undef GATHER_EXT
 #undef EXT
 #undef BODY
 #undef ADD_EXT
@@ -108,6 +128,9 @@ TARGET static void NAME(widen_f16)(const void *from, float *to, size_t n)
 #undef MAGNITUDE
 #undef INFINITY_BITS
 #undef EPS
+#undef TOTAL
+#undef HAS_NEGATIVE
+#undef MOST
 #undef SPREAD_SUMS
 #undef SPREAD_ULPS
 
@@ -122,6 +145,9 @@ TARGET static void NAME(widen_f16)(const void *from, float *to, size_t n)
 #define MAGNITUDE     INT64_MAX
 #define INFINITY_BITS 0x7ff0000000000000
 #define EPS           0x1p-52
+#define TOTAL         total4
+#define HAS_NEGATIVE  has_negative4
+#define MOST          largest_lane
 #define SPREAD_SUMS(x, y)                                                                          \
     if (k == i)                                                                                    \
         ADD(0, x, y)                                                                               \
@@ -136,45 +162,61 @@ TARGET static void NAME(widen_f16)(const void *from, float *to, size_t n)
             ULP(1, WIDEN(xo), WIDEN(yo))                                                           \
     }
 #define FULL 0
-#define EXT  0
+#define GATHER_FULL(f)
+#define EXT 0
+#define GATHER_EXT(f)
 #define BODY NAME(whole)
 #define ADD_EXT(p, d, ad)
 #define SPREAD SPREAD_SUMS
 #include "compare/metric_loop.h"
 #undef FULL
+#undef GATHER_FULL
+#undef GATHER_EXT
 #undef EXT
 #undef BODY
 #undef ADD_EXT
 #undef SPREAD
-#define FULL         0
+#define FULL 0
+#define GATHER_FULL(f)
 #define EXT          1
+#define GATHER_EXT   GATHER_MORE
 #define BODY         NAME(whole_ext)
 #define ADD_EXT      ADD_MORE
 #define SPREAD(x, y) SPREAD_SUMS(x, y) SPREAD_ULPS((INT)(x), (INT)(y))
 #include "compare/metric_loop.h"
 #undef FULL
+#undef GATHER_FULL
+#undef GATHER_EXT
 #undef EXT
 #undef BODY
 #undef ADD_EXT
 #undef SPREAD
-#define FULL 1
-#define EXT  0
+#define FULL        1
+#define GATHER_FULL GATHER_SPECIAL
+#define EXT         0
+#define GATHER_EXT(f)
 #define BODY NAME(whole_full)
 #define ADD_EXT(p, d, ad)
 #define SPREAD SPREAD_SUMS
 #include "compare/metric_loop.h"
 #undef FULL
+#undef GATHER_FULL
+#undef GATHER_EXT
 #undef EXT
 #undef BODY
 #undef ADD_EXT
 #undef SPREAD
 #define FULL         1
+#define GATHER_FULL  GATHER_SPECIAL
 #define EXT          1
+#define GATHER_EXT   GATHER_MORE
 #define BODY         NAME(whole_full_ext)
 #define ADD_EXT      ADD_MORE
 #define SPREAD(x, y) SPREAD_SUMS(x, y) SPREAD_ULPS((INT)(x), (INT)(y))
 #include "compare/metric_loop.h"
 #undef FULL
+#undef GATHER_FULL
+#undef GATHER_EXT
 #undef EXT
 #undef BODY
 #undef ADD_EXT
@@ -187,5 +229,8 @@ TARGET static void NAME(widen_f16)(const void *from, float *to, size_t n)
 #undef MAGNITUDE
 #undef INFINITY_BITS
 #undef EPS
+#undef TOTAL
+#undef HAS_NEGATIVE
+#undef MOST
 #undef SPREAD_SUMS
 #undef SPREAD_ULPS

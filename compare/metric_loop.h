@@ -8,6 +8,8 @@
  *     ELEM    float or double, with VEC and INT for 32 bytes of them and of integers of that size
  *     BITS    of an element, with MAGNITUDE, INFINITY_BITS and UNSIGNED for its format
  *     EPS     the step at 1
+ *     TOTAL, HAS_NEGATIVE, MOST   functions over the lanes of INT and VEC
+ *     GATHER_FULL, GATHER_EXT     take what FULL and EXT have counted
  *     SPREAD  SPREAD(x, y) adds a pair of vectors to the sums, which have eight lanes
  */
 
@@ -64,34 +66,11 @@ TARGET static bool BODY(struct cmp_facts *f, const void *n, const void *b, size_
         }
     }
 #if !FULL
-    for (unsigned k = 0; k < sizeof(VEC) / sizeof(ELEM); k++) {
-        if (beyond[k] < 0)
-            return false;
-    }
+    if (HAS_NEGATIVE(&beyond))
+        return false;
 #endif
-    f->nn += SUM(nn);
-    f->bb += SUM(bb);
-    f->nb += SUM(nb);
-    f->dd += SUM(dd);
-    f->max_abs = LARGEST(f->max_abs, max_abs);
-#if EXT
-    f->sum_d += SUM(sum_d);
-    f->sum_abs_d += SUM(sum_abs);
-    f->sum_ulp += SUM(sum_ulp);
-    f->max_ulp = LARGEST(f->max_ulp, max_ulp);
-#endif
-    for (unsigned k = 0; k < sizeof(VEC) / sizeof(ELEM); k++) {
-        f->thousandth += (uint64_t)below1[k];
-        f->five += (uint64_t)below5[k];
-        f->max_rel = (double)max_rel[k] > f->max_rel ? (double)max_rel[k] : f->max_rel;
-#if FULL
-        f->special += (uint64_t)special[k];
-        f->mask_diff += (uint64_t)mask_diff[k];
-        f->sign_diff += (uint64_t)sign_diff[k];
-#endif
-#if EXT
-        f->bit_equal += (uint64_t)equal[k];
-#endif
-    }
+    GATHER(f)
+    GATHER_FULL(f)
+    GATHER_EXT(f)
     return true;
 }

@@ -36,4 +36,24 @@
 #define SUM(v)        (((v##0 + v##1)[0] + (v##0 + v##1)[2]) + ((v##0 + v##1)[1] + (v##0 + v##1)[3]))
 #define LARGEST(m, v) larger_of(larger_of(m, largest_lane(&v##0)), largest_lane(&v##1))
 
+#define GATHER(f)                                                                                  \
+    f->nn += SUM(nn);                                                                              \
+    f->bb += SUM(bb);                                                                              \
+    f->nb += SUM(nb);                                                                              \
+    f->dd += SUM(dd);                                                                              \
+    f->max_abs = LARGEST(f->max_abs, max_abs);                                                     \
+    f->max_rel = larger_of(f->max_rel, MOST(&max_rel));                                            \
+    f->thousandth += TOTAL(&below1);                                                               \
+    f->five += TOTAL(&below5);
+#define GATHER_SPECIAL(f)                                                                          \
+    f->special += TOTAL(&special);                                                                 \
+    f->mask_diff += TOTAL(&mask_diff);                                                             \
+    f->sign_diff += TOTAL(&sign_diff);
+#define GATHER_MORE(f)                                                                             \
+    f->sum_d += SUM(sum_d);                                                                        \
+    f->sum_abs_d += SUM(sum_abs);                                                                  \
+    f->sum_ulp += SUM(sum_ulp);                                                                    \
+    f->max_ulp = LARGEST(f->max_ulp, max_ulp);                                                     \
+    f->bit_equal += TOTAL(&equal);
+
 #endif
