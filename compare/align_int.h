@@ -253,6 +253,10 @@ struct align__ctx {
 enum ms_rc align__anchors(struct align__ctx *c, struct ms_err *err);
 /* Match parameter modules; fills mod, mod_dp and parts and adds to anchors. */
 enum ms_rc align__modules(struct align__ctx *c, struct ms_err *err);
+/* Mean over the module with more parameters of the best likeness, 0 where values do not count;
+ * *met tells whether any sizes are equal. */
+float align__param_likeness(const struct align__ctx *c, const struct align__module *a,
+                            const struct align__module *b, bool *met);
 /* One round over the segments between anchors; fills op. */
 enum ms_rc align__segments(struct align__ctx *c, struct ms_err *err);
 /* Pair modules that hold pairs; fills mod_pair and mod. */
@@ -306,7 +310,7 @@ struct align__evidence {
     bool views[2];
     float score;
 };
-/* brief: stop at the first veto. */
+/* The evidence for golden op a and target op b; what comes behind a veto is not filled in. */
 void align__weigh(const struct align__ctx *c, uint32_t a, uint32_t b, struct align__evidence *e);
 /* Is the pair good enough to be shown? */
 bool align__accept(const struct align__ctx *c, const struct align__evidence *e);
