@@ -9,6 +9,11 @@ golden=${MSPROBE_GOLDEN:-../shared/golden}
 
 [ -x "$PYTHON" ] || { echo "skip align: no $PYTHON"; exit 0; }
 PYTHONDONTWRITEBYTECODE=1 "$PYTHON" tests/gen/align_accuracy.py --tool "$tool" --pairs 3 --check
+if "$PYTHON" tests/gen/align_families.py | cmp -s - compare/align_family_table.h; then
+    echo "ok align family table"
+else
+    echo "not ok align family table: run tests/gen/align_families.py > compare/align_family_table.h"
+fi
 
 for case in cross_a cross_b cross_tensor; do
     if [ -f "$golden/$case/truth.json" ]; then
