@@ -66,7 +66,7 @@ MAN     := $(wildcard */*.1 */*.3 */*.5)
 
 # ---- build ------------------------------------------------------------------
 
-.PHONY: all test check asan tsan valgrind fuzz bench analyze layers docs format install uninstall \
+.PHONY: all test check asan tsan valgrind fuzz bench bench-align analyze layers docs format install uninstall \
         dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -191,6 +191,8 @@ fuzz-run: $(FUZZ)
 	@B=$(B) SECONDS_EACH=$(FUZZ_SECONDS) sh tests/fuzz.sh
 bench: all $(BENCH) ## measure the figures of the README
 	@B=$(B) PYTHON=$(PYTHON) sh tests/bench.sh
+bench-align: $(B)/tests/tool_align ## how often the alignment of two frameworks is right
+	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/align_accuracy.py --speed
 analyze: ## static analysis: gcc -fanalyzer, cppcheck, clang-tidy
 	@PKG_CONFIG=$(PKG_CONFIG) sh tests/analyze.sh
 layers: ## check who includes whom
@@ -212,7 +214,7 @@ clean: ## remove $(B)
 	rm -rf $(B)
 help: ## this list
 	@echo 'make TARGET [CC=clang] [W=1: warnings are errors] [V=1: show commands] [B=build] [SAN=address]'
-	@grep -hE '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed 's/:.*## /\t/' | \
+	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed 's/:.*## /\t/' | \
 	  awk -F '\t' '{printf "  %-10s %s\n", $$1, $$2}'
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -275,22 +275,56 @@ static enum ms_rc find_pin(const struct probe_dump *d, struct ms_str name, const
                    whose, MS_STR_ARG(name));
 }
 
-/* Drop what contradicts a pin, then add the pin. */
-static enum ms_rc put_pin(struct emit *e, const struct cmp_align_pin *pin, struct ms_err *err)
+/* Which nodes pins speak of, golden and target. */
+struct pinned {
+    bool *node[2];
+};
+
+static bool is_pinned(const struct pinned *p, uint32_t golden, uint32_t target)
 {
-    uint32_t target;
+    return p->node[0][golden] || p->node[1][target];
+}
+
+/* Drop what contradicts a pin, then add the pins. */
+static enum ms_rc put_pins(struct emit *e, const struct cmp_align_pin *pins, size_t npins,
+                           const struct pinned *pinned, struct ms_err *err)
+{
+    const struct probe_dump *const dump[2] = {e->c->side[0].dump, e->c->side[1].dump};
     uint32_t golden;
-    MS_TRY(find_pin(e->c->side[1].dump, pin->target, "target", &target, err));
-    MS_TRY(find_pin(e->c->side[0].dump, pin->golden, "golden", &golden, err));
+    uint32_t target;
+    for (size_t i = 0; i < npins; i++) {
+        MS_TRY(find_pin(dump[1], pins[i].target, "target", &target, err));
+        MS_TRY(find_pin(dump[0], pins[i].golden, "golden", &golden, err));
+        if (target != ALIGN__NONE)
+            pinned->node[1][target] = true;
+        if (golden != ALIGN__NONE)
+            pinned->node[0][golden] = true;
+    }
     size_t n = 0;
     for (size_t i = 0; i < e->al->pairs.n; i++) {
-        const struct cmp_align_pair *p = &e->al->pairs.p[i];
-        bool held = p->how == CMP_ALIGN_PINNED;
-        if (held || (p->target != target && p->golden != golden))
-            e->al->pairs.p[n++] = *p;
+        struct cmp_align_pair p = e->al->pairs.p[i];
+        if (!is_pinned(pinned, p.golden, p.target))
+            e->al->pairs.p[n++] = p;
     }
     e->al->pairs.n = n;
-    return put(e, golden, target, 1, CMP_ALIGN_PINNED, err);
+    for (size_t i = 0; i < npins; i++) {
+        MS_TRY(find_pin(dump[1], pins[i].target, "target", &target, err));
+        MS_TRY(find_pin(dump[0], pins[i].golden, "golden", &golden, err));
+        MS_TRY(put(e, golden, target, 1, CMP_ALIGN_PINNED, err));
+    }
+    return MS_OK;
+}
+
+static enum ms_rc apply_pins(struct emit *e, const struct cmp_align_pin *pins, size_t npins,
+                             struct ms_err *err)
+{
+    struct pinned p = {{ms_calloc(e->c->side[0].dump->nodes.n + 1, sizeof(bool)),
+                        ms_calloc(e->c->side[1].dump->nodes.n + 1, sizeof(bool))}};
+    enum ms_rc rc = p.node[0] != NULL && p.node[1] != NULL ? put_pins(e, pins, npins, &p, err)
+                                                           : align__no_memory(err);
+    ms_free(p.node[0]);
+    ms_free(p.node[1]);
+    return rc;
 }
 
 static int by_target(const void *p, const void *q)
@@ -356,8 +390,8 @@ enum ms_rc align__emit(struct cmp_align *al, const struct cmp_align_pin *pins, s
     MS_TRY(put_entries(&e, err));
     MS_TRY(put_modules(&e, err));
     MS_TRY(put_gradients(&e, err));
-    for (size_t i = 0; i < npins; i++)
-        MS_TRY(put_pin(&e, &pins[i], err));
+    if (npins != 0)
+        MS_TRY(apply_pins(&e, pins, npins, err));
     order(al);
     return index_pairs(al, err);
 }

@@ -15,16 +15,18 @@ static struct ms_str name_of(const struct align__side *s, uint32_t node)
     return probe_node_name(s->dump, node);
 }
 
-static void put_evidence(const struct cmp_align *al, const struct align__evidence *e,
-                         struct ms_buf *out)
+static void put_evidence(const struct cmp_align *al, uint32_t a, uint32_t b,
+                         const struct align__evidence *e, struct ms_buf *out)
 {
     static const char *const module[] = {"elsewhere", "elsewhere for one", "unknown", "", "paired"};
     if (e->veto) {
         ms_buf_puts(out, "    ruled out: the operators do different things\n");
         return;
     }
-    ms_buf_printf(out, "    score %.2f: operator %.2f, shape %.2f, modules %s", (double)e->score,
-                  (double)e->family, (double)e->shape, module[e->module + 2]);
+    ms_buf_printf(
+        out, "    score %.2f: operator %.2f (%s, %s), shape %.2f, modules %s", (double)e->score,
+        (double)e->family, align__family_text(al->c.side[0].ops.p[a].family),
+        align__family_text(al->c.side[1].ops.p[b].family), (double)e->shape, module[e->module + 2]);
     if (al->c.by_value && !e->blind)
         ms_buf_printf(out, ", outputs %.2f", (double)e->out);
     ms_buf_printf(out, ", inputs %.2f, consumers %.2f", (double)e->in, (double)e->shared_use);
@@ -71,7 +73,7 @@ static void explain_op(const struct cmp_align *al, uint32_t b, struct ms_buf *ou
     if (a != ALIGN__NONE) {
         align__weigh(c, a, b, &e);
         ms_buf_printf(out, "  found by search: %.*s\n", MS_STR_ARG(name_of(g, g->ops.p[a].node)));
-        put_evidence(al, &e, out);
+        put_evidence(al, a, b, &e, out);
     }
     uint32_t rival = best_rival(c, b, &e);
     if (rival == ALIGN__NONE) {
@@ -79,7 +81,7 @@ static void explain_op(const struct cmp_align *al, uint32_t b, struct ms_buf *ou
         return;
     }
     ms_buf_printf(out, "  next best: %.*s\n", MS_STR_ARG(name_of(g, g->ops.p[rival].node)));
-    put_evidence(al, &e, out);
+    put_evidence(al, rival, b, &e, out);
 }
 
 static void explain_pairs(const struct cmp_align *al, uint32_t target, struct ms_buf *out)

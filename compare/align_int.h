@@ -54,16 +54,16 @@ bool align__family_is_collective(uint16_t family); /* those of tensor parallelis
 bool align__family_is_linear(uint16_t family);     /* linear or matmul */
 /* Can `tail` be the last of the operators that run in place of `fused`? */
 bool align__family_fuses(uint16_t fused, uint16_t tail);
-/* 1: the same; 0.7: one is the usual tail of the other; 0.5: a possible tail; 0.1: an inner member; 0: nothing in common. */
+/* 1: the same; 0.7: one is the usual tail of the other; 0.5: a possible tail; 0.1: an inner member;
+ * 0: nothing in common. */
 float align__family_likeness(uint16_t a, uint16_t b);
 
 /* ---- dims: shapes without layout ----------------------------------------- */
 
 enum { ALIGN__NDIM = 8 };
 struct align__dim {
-    uint64_t n; /* product of all */
-    uint64_t
-        d[ALIGN__NDIM]; /* ascending, without ones; of more than there is room for, the largest */
+    uint64_t n;              /* product of all */
+    uint64_t d[ALIGN__NDIM]; /* ascending, without ones; the largest if there are more */
     uint32_t nd, next;
 };
 struct align__dims { /* of both sides */
@@ -253,6 +253,10 @@ struct align__ctx {
 enum ms_rc align__anchors(struct align__ctx *c, struct ms_err *err);
 /* Match parameter modules; fills mod, mod_dp and parts and adds to anchors. */
 enum ms_rc align__modules(struct align__ctx *c, struct ms_err *err);
+/* Mean over the module with more parameters of the best likeness, 0 where values do not count;
+ * *met tells whether any sizes are equal. */
+float align__param_likeness(const struct align__ctx *c, const struct align__module *a,
+                            const struct align__module *b, bool *met);
 /* One round over the segments between anchors; fills op. */
 enum ms_rc align__segments(struct align__ctx *c, struct ms_err *err);
 /* Pair modules that hold pairs; fills mod_pair and mod. */
@@ -299,18 +303,18 @@ struct align__evidence {
     int8_t module;                                   /* twice the context: 2, 0, -1, -2 */
     bool same_in;                                    /* an input is the partner of the other's */
     bool veto, families_known;
-    bool blind;  /* no outputs that can be compared */
-    bool last;   /* both or neither is the last of its module */
-    bool ends;   /* both are */
-    bool unread; /* nobody reads what one of them writes */
+    bool refuted; /* inputs agree, outputs do not */
+    bool blind;   /* no outputs that can be compared */
+    bool last;    /* both or neither is the last of its module */
+    bool ends;    /* both are */
+    bool unread;  /* nobody reads what one of them writes */
     bool views[2];
     float score;
 };
-/* brief: stop at the first veto. */
+/* The evidence for golden op a and target op b; what comes behind a veto is not filled in. */
 void align__weigh(const struct align__ctx *c, uint32_t a, uint32_t b, struct align__evidence *e);
 /* Is the pair good enough to be shown? */
 bool align__accept(const struct align__ctx *c, const struct align__evidence *e);
-float align__shape_likeness(const struct align__ctx *c, uint32_t a, uint32_t b);
 /* Shared words of two modules' names, 0 to 1; rare words count more. */
 float align__word_likeness(const struct align__ctx *c, uint32_t a, uint32_t b);
 enum ms_rc align__words_read(struct align__ctx *c, struct ms_err *err);

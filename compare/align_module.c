@@ -75,25 +75,25 @@ static float shape_score(const struct align__ctx *c, const struct align__module 
     return equal ? 1 : 0.6F;
 }
 
-/* Mean over parameters of the best likeness; below 0 when no sizes meet. */
-static float value_score(const struct align__ctx *c, const struct align__module *a,
-                         const struct align__module *b)
+float align__param_likeness(const struct align__ctx *c, const struct align__module *a,
+                            const struct align__module *b, bool *met)
 {
     const struct align__tensor *x = align__module_params(&c->side[0], a);
     const struct align__tensor *y = align__module_params(&c->side[1], b);
     float sum = 0;
-    bool met = false;
+    *met = false;
     for (unsigned i = 0; i < few(a->nparam); i++) {
         float best = 0;
         for (unsigned j = 0; j < few(b->nparam); j++) {
-            float d =
-                align__distance(&c->side[0].values.p[x[i].value], &c->side[1].values.p[y[j].value]);
-            met |= d >= 0;
-            best = align__likeness(d) > best ? align__likeness(d) : best;
+            float like = align__likeness(align__distance(&c->side[0].values.p[x[i].value],
+                                                         &c->side[1].values.p[y[j].value]));
+            *met |= c->dims.list.p[x[i].dims].n == c->dims.list.p[y[j].dims].n;
+            best = like > best ? like : best;
         }
         sum += best;
     }
-    return met ? sum / (float)few(a->nparam > b->nparam ? a->nparam : b->nparam) : -1;
+    unsigned more = few(a->nparam > b->nparam ? a->nparam : b->nparam);
+    return more == 0 || !c->by_value ? 0 : sum / (float)more;
 }
 
 static float output_score(const struct align__ctx *c, const struct align__module *a,
@@ -118,10 +118,8 @@ static float pair_score(const struct rows *rows, const struct row *ra, const str
         family |= (ra->families[i] & rb->families[i]) != 0;
     float score = 0.6F * shape_score(c, a, b) + 0.3F * output_score(c, a, b) +
                   0.4F * align__word_likeness(c, ra->module, rb->module) + (family ? 0.2F : 0);
-    if (!c->by_value)
-        return score - 0.7F;
-    float value = value_score(c, a, b);
-    return score + 0.8F * (value > 0 ? value : 0) - 0.9F;
+    bool met;
+    return score + 0.8F * align__param_likeness(c, a, b, &met) - (c->by_value ? 0.9F : 0.7F);
 }
 
 /* Do both shapes have a size in common?  Pieces of a matrix do. */

@@ -168,22 +168,18 @@ static float param_shapes(const struct align__ctx *c, const struct align__op *a,
     return best;
 }
 
-float align__shape_likeness(const struct align__ctx *c, uint32_t a, uint32_t b)
-{
-    if (a == b)
-        return 1;
-    if (c->dims.list.p[a].n == c->dims.list.p[b].n)
-        return 0.5F;
-    return align__dims_piece(&c->dims, a, b) ? 0.6F : 0;
-}
-
 static float weigh_shape(const struct align__ctx *c, const struct align__op *a,
                          const struct align__op *b)
 {
     if (a->nout == 0 || b->nout == 0)
         return a->nout == b->nout ? 1 : 0;
-    return align__shape_likeness(c, align__outs(&c->side[0], a)->dims,
-                                 align__outs(&c->side[1], b)->dims);
+    uint32_t x = align__outs(&c->side[0], a)->dims;
+    uint32_t y = align__outs(&c->side[1], b)->dims;
+    if (x == y)
+        return 1;
+    if (c->dims.list.p[x].n == c->dims.list.p[y].n)
+        return 0.5F;
+    return align__dims_piece(&c->dims, x, y) ? 0.6F : 0;
 }
 
 /* Is m's partner neither `with` nor around it? */
@@ -289,6 +285,24 @@ static void weigh_run(const struct align__ctx *c, uint32_t a, uint32_t b, struct
     e->same_in |= in == 1;
 }
 
+/* What operators and values say against the pair before anything else is looked at. */
+static bool ruled_out(const struct align__ctx *c, const struct align__op *a,
+                      const struct align__op *b, struct align__evidence *e)
+{
+    bool both_views = e->views[0] && e->views[1];
+    e->out = best_output(c, a, b, &e->blind);
+    bool comparable = c->by_value && !e->blind;
+    if (comparable && a->passes != b->passes && !is_tail(e) && e->family < 1)
+        return true; /* one merely hands on the value that the other computes */
+    if (vetoed(c, e))
+        return true;
+    weigh_inputs(c, a, b, e);
+    e->refuted = c->by_value && e->in > 0.8F && e->out < 0.3F;
+    if (both_views && e->refuted)
+        return true; /* the same input, another output: another view */
+    return comparable && a->passes && b->passes && e->out < c->strict && !e->same_in;
+}
+
 void align__weigh(const struct align__ctx *c, uint32_t ia, uint32_t ib, struct align__evidence *e)
 {
     const struct align__op *a = &c->side[0].ops.p[ia];
@@ -298,30 +312,16 @@ void align__weigh(const struct align__ctx *c, uint32_t ia, uint32_t ib, struct a
         .families_known = a->family != ALIGN__FAM_UNKNOWN && b->family != ALIGN__FAM_UNKNOWN,
         .views = {align__family_is_view(a->family), align__family_is_view(b->family)},
         .param = -1,
-        .veto = true,
         .score = -1};
-    if (!c->by_value && vetoed(c, e))
+    e->veto = ruled_out(c, a, b, e);
+    if (e->veto)
         return;
-    e->out = best_output(c, a, b, &e->blind);
-    /* One of them merely hands on the value that the other computes. */
-    bool one_passes = a->passes != b->passes && !is_tail(e) && e->family < 1;
-    if (one_passes && c->by_value && !e->blind)
-        return;
-    if (vetoed(c, e))
-        return;
-    weigh_inputs(c, a, b, e);
-    if (c->by_value && e->views[0] && e->views[1] && e->in > 0.8F && e->out < 0.3F)
-        return; /* the same input, another output: another view */
-    if (c->by_value && a->passes && b->passes && e->out < c->strict && !e->same_in && !e->blind)
-        return; /* they hand on different values */
-    e->veto = false;
     e->shape = weigh_shape(c, a, b);
     e->module = weigh_modules(c, a->parent, b->parent);
     e->last = a->last == b->last;
     e->ends = a->last && b->last;
     e->unread = !is_read(&c->side[0], a) || !is_read(&c->side[1], b);
     e->shared_use = c->round > 0 ? weigh_users(c, a, b) : 0;
-    bool refuted = c->by_value && e->in > 0.8F && e->out < 0.3F;
     if (is_tail(e) && c->round > 0 && e->in < 1)
         weigh_run(c, ia, ib, e);
     e->score = by_structure(e, param_shapes(c, a, b));
@@ -329,7 +329,7 @@ void align__weigh(const struct align__ctx *c, uint32_t ia, uint32_t ib, struct a
         return;
     e->param = weigh_params(c, a, b);
     float value = by_values(e);
-    e->score = refuted || value > 0.5F * e->score ? value : 0.5F * e->score;
+    e->score = e->refuted || value > 0.5F * e->score ? value : 0.5F * e->score;
 }
 
 static bool accept_by_value(const struct align__evidence *e)

@@ -58,16 +58,33 @@ static enum ms_rc match_segment(struct segment *s, struct align__path_room *room
     struct align__path p = {
         .rows = a_end - s->a, .cols = b_end - s->b, .merge = 1, .score = score, .ctx = s};
     MS_TRY(narrow(s, &p, err));
-    MS_TRY(align__path_find(&p, room, &s->c->cells, err));
-    return MS_OK;
+    return align__path_find(&p, room, &s->c->cells, err);
 }
 
 /* Pairs of a segment are kept apart from those of the last round, which are still in use. */
-static enum ms_rc keep(const struct segment *s, const struct align__path_room *room,
-                       struct align__link *next, size_t *n)
+static void keep(const struct segment *s, const struct align__path_room *room,
+                 struct align__link *next, size_t *n)
 {
     for (size_t i = 0; i < room->out.n; i++)
         next[(*n)++] = (struct align__link){s->a + room->out.p[i].r, s->b + room->out.p[i].c, 0, 0};
+}
+
+/* Match every segment; next has room for as many pairs as there can be. */
+static enum ms_rc match_all(struct segment *s, struct align__path_room *room,
+                            struct align__link *next, size_t *n, struct ms_err *err)
+{
+    struct align__ctx *c = s->c;
+    for (size_t i = 0; i <= c->anchors.n; i++) {
+        bool end = i == c->anchors.n;
+        uint32_t a = end ? (uint32_t)c->side[0].ops.n : c->anchors.p[i].a;
+        uint32_t b = end ? (uint32_t)c->side[1].ops.n : c->anchors.p[i].b;
+        MS_TRY(match_segment(s, room, a, b, err));
+        keep(s, room, next, n);
+        if (!end)
+            next[(*n)++] = (struct align__link){a, b, 0, 0};
+        s->a = a + 1;
+        s->b = b + 1;
+    }
     return MS_OK;
 }
 
@@ -79,18 +96,8 @@ enum ms_rc align__segments(struct align__ctx *c, struct ms_err *err)
     struct align__link *next = ms_alloc((fewer + 1) * sizeof *next);
     size_t n = 0;
     enum ms_rc rc = next != NULL ? MS_OK : align__no_memory(err);
-    for (size_t i = 0; rc == MS_OK && i <= c->anchors.n; i++) {
-        bool end = i == c->anchors.n;
-        uint32_t a = end ? (uint32_t)c->side[0].ops.n : c->anchors.p[i].a;
-        uint32_t b = end ? (uint32_t)c->side[1].ops.n : c->anchors.p[i].b;
-        rc = match_segment(&s, &room, a, b, err);
-        if (rc == MS_OK)
-            rc = keep(&s, &room, next, &n);
-        if (rc == MS_OK && !end)
-            next[n++] = (struct align__link){a, b, 0, 0};
-        s.a = a + 1;
-        s.b = b + 1;
-    }
+    if (rc == MS_OK)
+        rc = match_all(&s, &room, next, &n, err);
     if (rc == MS_OK) {
         memset(c->op[0], 0xff, c->side[0].ops.n * sizeof *c->op[0]);
         memset(c->op[1], 0xff, c->side[1].ops.n * sizeof *c->op[1]);

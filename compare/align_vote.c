@@ -191,28 +191,6 @@ static enum ms_rc cast_pair(const struct align__ctx *c, struct urn *u, uint32_t 
     return MS_OK;
 }
 
-static float param_likeness(const struct align__ctx *c, const struct align__module *a,
-                            const struct align__module *b, bool *met)
-{
-    const struct align__tensor *x = align__module_params(&c->side[0], a);
-    const struct align__tensor *y = align__module_params(&c->side[1], b);
-    float sum = 0;
-    *met = false;
-    for (unsigned i = 0; i < a->nparam && i < LOOK; i++) {
-        float best = 0;
-        for (unsigned j = 0; j < b->nparam && j < LOOK; j++) {
-            float d =
-                align__distance(&c->side[0].values.p[x[i].value], &c->side[1].values.p[y[j].value]);
-            *met |= c->dims.list.p[x[i].dims].n == c->dims.list.p[y[j].dims].n;
-            best = align__likeness(d) > best ? align__likeness(d) : best;
-        }
-        sum += best;
-    }
-    unsigned fewer = a->nparam < b->nparam ? a->nparam : b->nparam;
-    fewer = fewer < LOOK ? fewer : LOOK;
-    return fewer == 0 || !c->by_value ? 0 : sum / (float)fewer;
-}
-
 static float output_likeness(const struct align__ctx *c, const struct align__module *a,
                              const struct align__module *b)
 {
@@ -256,7 +234,7 @@ static float rate(const struct align__ctx *c, const struct urn *u, const struct 
     const struct align__module *a = &c->side[0].modules.p[bal->a];
     const struct align__module *b = &c->side[1].modules.p[bal->b];
     bool met;
-    float params = param_likeness(c, a, b, &met);
+    float params = align__param_likeness(c, a, b, &met);
     bool same =
         a->nout != 0 && b->nout != 0 &&
         align__module_outs(&c->side[0], a)->dims == align__module_outs(&c->side[1], b)->dims;
@@ -367,7 +345,7 @@ static float loose_score(void *ctx, uint32_t r, uint32_t col, unsigned k, unsign
     bool met;
     (void)k;
     (void)l;
-    float params = param_likeness(c, a, b, &met);
+    float params = align__param_likeness(c, a, b, &met);
     if ((a->nparam != 0) != (b->nparam != 0) || (a->nparam != 0 && !met))
         params = -0.375F;
     bool same =

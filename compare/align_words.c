@@ -23,7 +23,8 @@ static bool is_letter(char ch)
     return is_upper(ch) || (ch >= 'a' && ch <= 'z');
 }
 
-/* Take the next word off *rest: letters, up to where a new capital begins ("RMSNorm": rms, norm). */
+/* Take the next word off *rest: letters, up to where a new capital begins ("RMSNorm": rms and
+ * norm). */
 static struct ms_str next_word(struct ms_str *rest)
 {
     uint32_t from = 0;

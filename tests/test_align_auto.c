@@ -227,13 +227,13 @@ END_TEST
 
 START_TEST(names_in_no_table_are_unknown)
 {
-    static const char *const names[] = {"",
-                                        "_",
-                                        "my_own_kernel",
-                                        "linea",
-                                        "linearx",
-                                        "a_name_that_is_longer_than_any_name_in_any_table_of_ours_"
-                                        "and_then_some_more"};
+    static const char *const names[] = {
+        "",
+        "_",
+        "my_own_kernel",
+        "linea",
+        "linearx",
+        "a_name_that_is_longer_than_any_name_in_any_table_of_ours_and_some_more"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         ck_assert_uint_eq(align__family_find(ms_str_of(names[i])), ALIGN__FAM_UNKNOWN);
     ck_assert_str_eq(align__family_text(ALIGN__FAM_UNKNOWN), "unknown");

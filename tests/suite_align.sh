@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# How right the alignment is: a few generated pairs of every case against limits a
+# little below what is usual, and recorded pairs of two frameworks where they are.
+B=${B:-build}
+PYTHON=${PYTHON:-/usr/bin/python3}
+tool=$B/tests/tool_align
+golden=${MSPROBE_GOLDEN:-../shared/golden}
+
+[ -x "$PYTHON" ] || { echo "skip align: no $PYTHON"; exit 0; }
+PYTHONDONTWRITEBYTECODE=1 "$PYTHON" tests/gen/align_accuracy.py --tool "$tool" --pairs 3 --check
+if "$PYTHON" tests/gen/align_families.py | cmp -s - compare/align_family_table.h; then
+    echo "ok align family table"
+else
+    echo "not ok align family table: run tests/gen/align_families.py > compare/align_family_table.h"
+fi
+
+for case in cross_a cross_b cross_tensor; do
+    if [ -f "$golden/$case/truth.json" ]; then
+        PYTHONDONTWRITEBYTECODE=1 "$PYTHON" tests/gen/align_accuracy.py --tool "$tool" \
+            --recorded "$golden/$case"
+    else
+        echo "skip align $case: no $golden/$case"
+    fi
+done
+
+# Every row that the official tool pairs with a mapping written by hand is paired without.
+case=$golden/cross_fixture
+if [ -d "$case" ]; then
+    ours=$("$tool" -d "$case/target/step0/rank0" "$case/golden/step0/rank0")
+    missing=$(printf '%s\n' "$ours" | grep -vxF -f - "$case/expected/compare_lm.data_mapping.yaml" | grep .)
+    if [ -z "$missing" ]; then
+        echo "ok align cross_fixture"
+    else
+        echo "not ok align cross_fixture"
+        printf '%s\n' "$missing"
+    fi
+else
+    echo "skip align cross_fixture: no $case"
+fi
