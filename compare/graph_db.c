@@ -17,7 +17,7 @@
 
 #include "probe/base/num.h"
 
-#include <sys/stat.h>
+#include <stdio.h>
 
 enum { CHUNK = 256, CHUNKS_PER_THREAD = 2, MAX_CHUNKS = 128, TEXT_MAX = 1 << 30 };
 enum column { COL_SUBS, COL_LINK, COL_IN, COL_OUT, COLS };
@@ -643,15 +643,37 @@ void graph__db_free(struct graph__db *db)
     ms_free(db);
 }
 
+/* Every index reads the whole table.  Half of it through a mapping saves half of the copies, and is
+ * memory that the dumps, closed by now, no longer take. */
+static enum ms_rc map_half(struct graph__db *db, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more;
+    char sql[64];
+    int64_t bytes = 0;
+    MS_TRY(ms_store_prepare(
+        db->store, &st, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
+        err));
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    if (rc == MS_OK && more)
+        bytes = ms_stmt_get_i64(st, 0);
+    ms_stmt_free(st);
+    snprintf(sql, sizeof sql, "PRAGMA mmap_size=%lld", (long long)(bytes / 2));
+    return rc == MS_OK ? ms_store_exec(db->store, sql, err) : rc;
+}
+
+static enum ms_rc make_indexes(struct graph__db *db, struct ms_err *err)
+{
+    MS_TRY(map_half(db, err));
+    MS_TRY(ms_store_exec(db->store, GRAPH_SQL_INDEXES, err));
+    return ms_store_exec(db->store, db->conf->strict ? GRAPH_SQL_INDEX6_STRICT : GRAPH_SQL_INDEX6,
+                         err);
+}
+
 enum ms_rc graph__db_commit(struct graph__db *db, struct ms_err *err)
 {
     free_statements(db);
-    enum ms_rc rc = ms_store_exec(db->store, "PRAGMA mmap_size=201326592", err);
-    if (rc == MS_OK)
-        rc = ms_store_exec(db->store, GRAPH_SQL_INDEXES, err);
-    if (rc == MS_OK)
-        rc = ms_store_exec(db->store, db->conf->strict ? GRAPH_SQL_INDEX6_STRICT : GRAPH_SQL_INDEX6,
-                           err);
+    enum ms_rc rc = make_indexes(db, err);
     struct ms_store *s = db->store;
     if (rc == MS_OK) {
         db->store = NULL;

@@ -475,9 +475,8 @@ static enum ms_rc make_bare(struct graph__items *it, const struct graph__tree *g
                             struct cmp_item *item, struct ms_err *err)
 {
     const struct probe_row *r = cmp__side_row(&g->side, row);
-    *item = (struct cmp_item){.present = true,
-                              .dtype = {"", 0},
-                              .json = {g->side.dump->file.p + r->off, r->len}};
+    *item = (struct cmp_item){
+        .present = true, .dtype = {"", 0}, .json = {g->side.dump->file.p + r->off, r->len}};
     for (unsigned i = 0; i < PROBE_STATS; i++)
         item->stat[i].text = MS_STR("");
     cmp__side_name(&g->side, row, false, &it->view.scratch);
@@ -496,8 +495,7 @@ static enum ms_rc make_rows(struct graph__items *it, const struct graph__pair *p
         struct cmp_row *row = &it->view.rows.p[it->view.rows.n++];
         *row = (struct cmp_row){.b = cmp__item_none};
         uint32_t at = op->first + i;
-        if (cmp__side_row(&g->side, at)->kind == PROBE_LEAF_TENSOR &&
-            p->cmp.mode != PROBE_MODE_MD5)
+        if (cmp__side_row(&g->side, at)->kind == PROBE_LEAF_TENSOR && p->cmp.mode != PROBE_MODE_MD5)
             MS_TRY(make_bare(it, g, at, &row->t, err));
         else
             MS_TRY(cmp__item_make(&g->side, at, p->cmp.mode, &it->view, &row->t, err));
