@@ -372,8 +372,7 @@ static enum ms_rc check(struct job *j, struct ms_err *err)
 {
     const struct probe_overflow_conf conf = {.path = j->args.from,
                                              .tolerant = j->args.tolerant,
-                                             .ignore =
-                                                 (const char *const *)(void *)j->args.ignore.items,
+                                             .ignore = (const char *const *)j->args.ignore.items,
                                              .nignore = j->args.ignore.n};
     int64_t start = ms_clock_ns();
     MS_TRY(ms_pool_new(&j->pool, (unsigned)ms_globals.threads, err));

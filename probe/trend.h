@@ -34,7 +34,7 @@ struct probe_trend_file {
     struct ms_buf path; /* empty: none was written */
     uint64_t inputs;    /* dumps or CSV files that were read */
     uint64_t failed;    /* and that could not be */
-    uint64_t rows; /* handed over; of several for one place the first stays */
+    uint64_t rows;      /* handed over; of several for one place the first stays */
     uint64_t targets;
 };
 struct probe_trended {

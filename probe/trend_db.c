@@ -234,9 +234,7 @@ static enum ms_rc put_tag(void *ctx, struct ms_str name, const char *category, s
     return ms_stmt_run(t->insert_link, err);
 }
 
-typedef enum ms_rc (*tags_fn)(struct ms_str, probe__tag_fn, void *, struct ms_err *);
-
-static enum ms_rc tag_targets(struct probe__trend_db *db, struct tagging *t, tags_fn tags,
+static enum ms_rc tag_targets(struct probe__trend_db *db, struct tagging *t, probe__tags_fn tags,
                               struct ms_err *err)
 {
     MS_TRY(ms_store_prepare(db->store, &t->insert_tag,
@@ -253,7 +251,7 @@ static enum ms_rc tag_targets(struct probe__trend_db *db, struct tagging *t, tag
     return MS_OK;
 }
 
-static enum ms_rc put_tags(struct probe__trend_db *db, tags_fn tags, struct ms_err *err)
+static enum ms_rc put_tags(struct probe__trend_db *db, probe__tags_fn tags, struct ms_err *err)
 {
     struct tagging t = {.key = {.max = NAME_MAX_BYTES}, .arena = db->arena};
     enum ms_rc rc = tag_targets(db, &t, tags, err);
@@ -299,7 +297,8 @@ static enum ms_rc put_global_stats(const struct probe__trend_db *db,
 
 enum ms_rc probe__trend_db_finish(struct probe__trend_db *db,
                                   const struct probe__trend_range *range, bool rank_first,
-                                  const uint32_t *metric_stats, tags_fn tags, struct ms_err *err)
+                                  const uint32_t *metric_stats, probe__tags_fn tags,
+                                  struct ms_err *err)
 {
     MS_TRY(put_tags(db, tags, err));
     MS_TRY(put_global_stats(db, range, rank_first, metric_stats, err));

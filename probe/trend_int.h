@@ -31,6 +31,8 @@ void probe__put_replaced(struct ms_buf *out, struct ms_str s, struct ms_str from
 /* Words by which the viewer filters targets.  Called for each; the name is gone afterwards. */
 typedef enum ms_rc (*probe__tag_fn)(void *ctx, struct ms_str name, const char *category,
                                     struct ms_err *err);
+typedef enum ms_rc (*probe__tags_fn)(struct ms_str target, probe__tag_fn fn, void *ctx,
+                                     struct ms_err *err);
 enum ms_rc probe__dump_tags(struct ms_str target, probe__tag_fn fn, void *ctx,
                             struct ms_err *err) MS_MUST_USE;
 enum ms_rc probe__monitor_tags(struct ms_str target, probe__tag_fn fn, void *ctx,
@@ -76,12 +78,12 @@ struct probe__trend_range {
     int64_t max_rank, min_step, max_step;
 };
 /* Tags, the one row of global_stats, and commit.  metric_stats[i] has a bit for each statistic that
- * metric i has.  range_first: max_rank before the steps, as each of the two databases has it. */
-enum ms_rc
-probe__trend_db_finish(struct probe__trend_db *db, const struct probe__trend_range *range,
-                       bool rank_first, const uint32_t *metric_stats,
-                       enum ms_rc (*tags)(struct ms_str, probe__tag_fn, void *, struct ms_err *),
-                       struct ms_err *err) MS_MUST_USE;
+ * metric i has.  rank_first: whether max_rank stands before the steps, which differs between the two
+ * databases. */
+enum ms_rc probe__trend_db_finish(struct probe__trend_db *db,
+                                  const struct probe__trend_range *range, bool rank_first,
+                                  const uint32_t *metric_stats, probe__tags_fn tags,
+                                  struct ms_err *err) MS_MUST_USE;
 
 /* ---- micro steps (trend_micro) ---------------------------------------- */
 
