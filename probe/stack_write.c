@@ -12,26 +12,44 @@
 
 enum { FRAMES_MAX = 1 << 20 };
 
+static const struct probe__stack_group unused = {MS_MAP_NONE, MS_MAP_NONE, MS_MAP_NONE};
+
 static enum ms_rc no_memory(struct ms_err *err)
 {
     return ms_fail(err, MS_E_NOMEM, "stack.json: %s", ms_rc_text(MS_E_NOMEM));
 }
 
-enum ms_rc probe__stack_open(struct probe__stack_writer *s, const char *path, struct ms_err *err)
+/* ---- collecting ------------------------------------------------------- */
+
+/* Nodes belong to one file, stacks to all. */
+static void forget_nodes(struct probe__stack_writer *s)
 {
-    *s = (struct probe__stack_writer){0};
-    MS_TRY(probe__append_open(&s->out, path, "}", "\n}", err));
-    ms_jwrite_init(&s->frames, 1, FRAMES_MAX);
-    ms_jwrite_obj(&s->out.json);
-    s->arena = ms_arena_new(SIZE_MAX);
-    if (s->arena != NULL)
-        return probe__append_flush(&s->out, err);
-    probe__append_close(&s->out);
-    return no_memory(err);
+    for (size_t i = 0; i < s->order.n; i++)
+        s->groups.p[s->order.p[i]] = unused;
+    s->order.n = 0;
+    s->nodes.n = 0;
+    ms_buf_clear(&s->names);
+    s->names.max = SIZE_MAX / 2;
+    s->written = 0;
+    s->split = false;
 }
 
-/* The group of these frames, made when they are new. */
-static uint32_t group_of(struct probe__stack_writer *s, const char *const *frames, unsigned n)
+enum ms_rc probe__stack_open(struct probe__stack_writer *s, const char *path, struct ms_err *err)
+{
+    forget_nodes(s);
+    if (s->arena == NULL) {
+        s->arena = ms_arena_new(SIZE_MAX);
+        ms_jwrite_init(&s->frames, 1, FRAMES_MAX);
+    }
+    if (s->arena == NULL)
+        return no_memory(err);
+    MS_TRY(probe__append_open(&s->out, path, "}", "\n}", err));
+    ms_jwrite_obj(&s->out.json);
+    return probe__append_flush(&s->out, err);
+}
+
+uint32_t probe__stack_group(struct probe__stack_writer *s, const char *const *frames, unsigned n,
+                            struct ms_err *err)
 {
     bool added;
     ms_jwrite_free(&s->frames);
@@ -40,42 +58,52 @@ static uint32_t group_of(struct probe__stack_writer *s, const char *const *frame
     for (unsigned i = 0; i < n; i++)
         ms_jwrite_str(&s->frames, ms_str_of(frames[i]));
     ms_jwrite_arr_end(&s->frames);
-    if (s->frames.err.rc != MS_OK)
+    if (s->frames.err.rc != MS_OK) {
+        ms_fail(err, s->frames.err.rc, "a stack left out: %s", s->frames.err.msg);
         return MS_MAP_NONE;
+    }
     uint32_t g = ms_map_put_copy(&s->stacks, ms_buf_slice(&s->frames.buf), s->arena, &added);
-    if (g == MS_MAP_NONE || !added)
-        return g;
-    struct probe__stack_group *slot = ms_vec_push(&s->groups);
-    if (slot == NULL)
+    struct probe__stack_group *slot =
+        g == MS_MAP_NONE ? NULL : (added ? ms_vec_push(&s->groups) : &s->groups.p[g]);
+    if (slot == NULL) {
+        no_memory(err);
         return MS_MAP_NONE;
-    *slot = (struct probe__stack_group){MS_MAP_NONE, MS_MAP_NONE, MS_MAP_NONE};
+    }
+    if (added)
+        *slot = unused;
     return g;
 }
 
-enum ms_rc probe__stack_add(struct probe__stack_writer *s, const char *node,
-                            const char *const *frames, unsigned n, struct ms_err *err)
+static struct ms_str name_of(const struct probe__stack_writer *s, const struct probe__stack_node *n)
 {
-    uint32_t g = group_of(s, frames, n);
-    struct ms_str name = ms_arena_str(s->arena, ms_str_of(node));
-    struct probe__stack_node *slot =
-        g != MS_MAP_NONE && name.p != NULL ? ms_vec_push(&s->nodes) : NULL;
-    if (slot == NULL && s->frames.err.rc != MS_OK)
-        return ms_fail(err, s->frames.err.rc, "stack of '%s' left out: %s", node,
-                       s->frames.err.msg);
+    return (struct ms_str){s->names.p + n->name, n->name_n};
+}
+
+enum ms_rc probe__stack_add(struct probe__stack_writer *s, struct ms_str node, uint32_t group,
+                            struct ms_err *err)
+{
+    struct probe__stack_group *g = &s->groups.p[group];
+    uint32_t *order = g->first == MS_MAP_NONE ? ms_vec_push(&s->order) : s->order.p;
+    struct probe__stack_node *slot = order != NULL ? ms_vec_push(&s->nodes) : NULL;
     if (slot == NULL)
         return no_memory(err);
-    *slot = (struct probe__stack_node){name, MS_MAP_NONE};
-    struct probe__stack_group *group = &s->groups.p[g];
+    *slot = (struct probe__stack_node){s->names.n, node.n, MS_MAP_NONE};
+    ms_buf_str(&s->names, node);
+    MS_TRY(ms_buf_check(&s->names, err));
     uint32_t id = (uint32_t)s->nodes.n - 1;
-    if (group->last != MS_MAP_NONE)
-        s->nodes.p[group->last].next = id;
-    else
-        group->first = id;
-    group->last = id;
-    if (group->pending == MS_MAP_NONE)
-        group->pending = id;
+    if (g->first != MS_MAP_NONE) {
+        s->nodes.p[g->last].next = id;
+    } else {
+        g->first = id;
+        s->order.p[s->order.n - 1] = group;
+    }
+    g->last = id;
+    if (g->pending == MS_MAP_NONE)
+        g->pending = id;
     return MS_OK;
 }
+
+/* ---- writing ---------------------------------------------------------- */
 
 /* One frame's text again, out of the JSON list that is the key of its group. */
 static void put_frames(const struct probe__stack_writer *s, struct ms_jwrite *json, uint32_t group)
@@ -101,7 +129,7 @@ static void put_group(const struct probe__stack_writer *s, struct ms_jwrite *jso
     ms_jwrite_arr(json);
     ms_jwrite_arr(json);
     for (; node != MS_MAP_NONE; node = s->nodes.p[node].next)
-        ms_jwrite_str(json, s->nodes.p[node].name);
+        ms_jwrite_str(json, name_of(s, &s->nodes.p[node]));
     ms_jwrite_arr_end(json);
     put_frames(s, json, group);
     ms_jwrite_arr_end(json);
@@ -109,7 +137,8 @@ static void put_group(const struct probe__stack_writer *s, struct ms_jwrite *jso
 
 enum ms_rc probe__stack_flush(struct probe__stack_writer *s, struct ms_err *err)
 {
-    for (uint32_t g = 0; g < s->groups.n; g++) {
+    for (size_t i = 0; i < s->order.n; i++) {
+        uint32_t g = s->order.p[i];
         struct probe__stack_group *group = &s->groups.p[g];
         if (group->pending == MS_MAP_NONE)
             continue;
@@ -121,6 +150,18 @@ enum ms_rc probe__stack_flush(struct probe__stack_writer *s, struct ms_err *err)
     return probe__append_flush(&s->out, err);
 }
 
+static void put_all(const struct probe__stack_writer *s, struct ms_jwrite *json, struct ms_out *out)
+{
+    ms_jwrite_obj(json);
+    for (size_t i = 0; i < s->order.n; i++) {
+        uint32_t g = s->order.p[i];
+        put_group(s, json, (uint32_t)i, g, s->groups.p[g].first);
+        ms_out_str(out, ms_buf_slice(&json->buf));
+        ms_buf_clear(&json->buf);
+    }
+    ms_jwrite_obj_end(json);
+}
+
 /* The whole file once more, each stack one group, in place of the one that grew. */
 static enum ms_rc rewrite(struct probe__stack_writer *s, struct ms_err *err)
 {
@@ -128,13 +169,7 @@ static enum ms_rc rewrite(struct probe__stack_writer *s, struct ms_err *err)
     struct ms_jwrite json;
     MS_TRY(ms_out_create(&out, s->out.path, err));
     ms_jwrite_init(&json, 1, SIZE_MAX / 2);
-    ms_jwrite_obj(&json);
-    for (uint32_t g = 0; g < s->groups.n; g++) {
-        put_group(s, &json, g, g, s->groups.p[g].first);
-        ms_out_str(out, ms_buf_slice(&json.buf));
-        ms_buf_clear(&json.buf);
-    }
-    ms_jwrite_obj_end(&json);
+    put_all(s, &json, out);
     enum ms_rc rc = ms_jwrite_finish(&json, err);
     if (rc == MS_OK) {
         ms_out_str(out, ms_buf_slice(&json.buf));
@@ -146,16 +181,23 @@ static enum ms_rc rewrite(struct probe__stack_writer *s, struct ms_err *err)
     return rc;
 }
 
-enum ms_rc probe__stack_close(struct probe__stack_writer *s, struct ms_err *err)
+enum ms_rc probe__stack_finish(struct probe__stack_writer *s, struct ms_err *err)
 {
     enum ms_rc rc = probe__stack_flush(s, err);
     if (rc == MS_OK && s->split)
         rc = rewrite(s, err);
     probe__append_close(&s->out);
+    return rc;
+}
+
+void probe__stack_free(struct probe__stack_writer *s)
+{
+    probe__append_free(&s->out);
     ms_jwrite_free(&s->frames);
     ms_map_free(&s->stacks);
     ms_vec_free(&s->groups);
+    ms_vec_free(&s->order);
     ms_vec_free(&s->nodes);
+    ms_buf_free(&s->names);
     ms_arena_free(s->arena);
-    return rc;
 }
