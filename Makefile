@@ -23,8 +23,9 @@ ALL_CFLAGS = -std=c17 -fPIC -fvisibility=hidden -fno-omit-frame-pointer -pthread
 ALL_LDFLAGS = -pthread -Wl,-z,relro,-z,now $(SAN:%=-fsanitize=%) $(LDFLAGS)
 
 pkg = $(shell $(PKG_CONFIG) $(1) $(2) 2>/dev/null)
-DEP_CFLAGS := $(call pkg,--cflags,sqlite3 libcjson)
-DEP_LIBS   := $(call pkg,--libs,sqlite3 libcjson) -lm
+DEP_PKGS   := sqlite3 libcjson yaml-0.1 xlsxwriter
+DEP_CFLAGS := $(call pkg,--cflags,$(DEP_PKGS))
+DEP_LIBS   := $(call pkg,--libs,$(DEP_PKGS)) -lm
 CHECK_LIBS := $(call pkg,--libs,check)
 
 # ---- sources ----------------------------------------------------------------
@@ -37,7 +38,7 @@ SRC_base    := $(wildcard probe/base/*.c)
 SRC_probe   := $(call src,probe)
 SRC_mstx    := $(call src,mstx)
 SRC_compare := $(call src,compare)
-SRC_viz     := $(call src,viz) $(wildcard viz/model/*.c)
+SRC_viz     := $(strip $(call src,viz) $(wildcard viz/model/*.c))
 SRC_web     := $(call src,web)
 PROG := $(wildcard probe/cli/*.c) $(wildcard probe/cmd_*.c mstx/cmd_*.c compare/cmd_*.c viz/cmd_*.c web/cmd_*.c)
 

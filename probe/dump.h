@@ -22,7 +22,7 @@
 #include "probe/probe.h"
 
 struct probe_row {
-    uint64_t off;  /* of the leaf's JSON in the file */
+    uint64_t off; /* of the leaf's JSON in the file */
     uint32_t len;
     uint32_t node;
     uint32_t path; /* "input.0", "parameters.weight": see probe_row_path */
@@ -92,8 +92,7 @@ static inline struct ms_str probe_row_path(const struct probe_dump *d, const str
     return ms_map_key(&d->paths, r->path);
 }
 /* The leaf of a row; its slices are borrowed from the dump. */
-void probe_row_leaf(const struct probe_dump *d, const struct probe_row *r,
-                    struct probe_leaf *leaf);
+void probe_row_leaf(const struct probe_dump *d, const struct probe_row *r, struct probe_leaf *leaf);
 /* Full name: node and path, or the data file's name without extension where there is one. */
 void probe_row_name(const struct probe_dump *d, const struct probe_row *r, struct ms_buf *out);
 

@@ -43,7 +43,8 @@ static enum dir_kind kind_of(struct ms_str name, int64_t *number)
     return DIR_OTHER;
 }
 
-static const char *join(struct probe_places *ps, const char *dir, struct ms_str name)
+static enum ms_rc join(struct probe_places *ps, const char *dir, struct ms_str name,
+                       const char **path, struct ms_err *err)
 {
     struct ms_buf b = {.max = PATH_MAX};
     size_t n = strlen(dir);
@@ -51,9 +52,10 @@ static const char *join(struct probe_places *ps, const char *dir, struct ms_str 
     if (n != 0 && dir[n - 1] != '/')
         ms_buf_putc(&b, '/');
     ms_buf_str(&b, name);
-    struct ms_str s = b.bad == MS_OK ? ms_arena_str(ps->arena, ms_buf_slice(&b)) : MS_STR_NONE;
+    enum ms_rc rc = ms_buf_check(&b, err);
+    *path = rc == MS_OK ? ms_arena_str(ps->arena, ms_buf_slice(&b)).p : NULL;
     ms_buf_free(&b);
-    return s.p;
+    return rc == MS_OK && *path == NULL ? no_memory(err) : rc;
 }
 
 static enum ms_rc add_note(struct probe_places *ps, struct ms_err *err, const char *fmt, ...)
@@ -74,16 +76,18 @@ static enum ms_rc add_note(struct probe_places *ps, struct ms_err *err, const ch
     return MS_OK;
 }
 
-/* dump.json or debug.json in dir, NULL when there is neither (or no memory). */
-static const char *json_in(struct probe_places *ps, const char *dir)
+/* dump.json or debug.json in dir, NULL when there is neither. */
+static enum ms_rc json_in(struct probe_places *ps, const char *dir, const char **json,
+                          struct ms_err *err)
 {
     static const char *const names[] = {"dump.json", "debug.json"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *path = join(ps, dir, ms_str_of(names[i]));
-        if (path != NULL && ms_path_kind(path) == MS_KIND_FILE)
-            return path;
+        MS_TRY(join(ps, dir, ms_str_of(names[i]), json, err));
+        if (ms_path_kind(*json) == MS_KIND_FILE)
+            return MS_OK;
     }
-    return NULL;
+    *json = NULL;
+    return MS_OK;
 }
 
 static enum ms_rc add_place(struct probe_places *ps, struct probe_place place, struct ms_err *err)
@@ -99,7 +103,8 @@ static enum ms_rc add_place(struct probe_places *ps, struct probe_place place, s
 static enum ms_rc add_rank(struct probe_places *ps, const char *dir, const char *part, int64_t step,
                            int64_t rank, struct ms_err *err)
 {
-    const char *json = json_in(ps, dir);
+    const char *json;
+    MS_TRY(json_in(ps, dir, &json, err));
     if (json == NULL)
         return add_note(ps, err, "%s: no dump.json in it", dir);
     return add_place(ps, (struct probe_place){dir, json, part, step, rank}, err);
@@ -114,9 +119,8 @@ static enum ms_rc add_ranks_of(struct probe_places *ps, const char *dir, const s
         int64_t rank;
         if (kind_of(d->names.p[i], &rank) != kind)
             continue;
-        const char *sub = join(ps, dir, d->names.p[i]);
-        if (sub == NULL)
-            return no_memory(err);
+        const char *sub;
+        MS_TRY(join(ps, dir, d->names.p[i], &sub, err));
         enum ms_kind what = ms_path_kind(sub);
         if (what == MS_KIND_NONE)
             MS_TRY(add_note(ps, err, "%s: a link that leads nowhere", sub));
@@ -159,9 +163,8 @@ static enum ms_rc add_root(struct probe_places *ps, const char *dir, const struc
         int64_t step;
         if (kind_of(d->names.p[i], &step) != DIR_STEP)
             continue;
-        const char *sub = join(ps, dir, d->names.p[i]);
-        if (sub == NULL)
-            return no_memory(err);
+        const char *sub;
+        MS_TRY(join(ps, dir, d->names.p[i], &sub, err));
         if (ms_path_kind(sub) == MS_KIND_DIR)
             MS_TRY(add_step(ps, sub, part, step, err));
     }
@@ -176,14 +179,16 @@ static int64_t number_in(struct ms_str name, enum dir_kind kind)
 }
 
 /* Step and rank as the names above the files tell them. */
-static struct probe_place place_of(struct probe_places *ps, const char *dir, const char *json)
+static enum ms_rc add_place_by_name(struct probe_places *ps, const char *dir, const char *json,
+                                    struct ms_err *err)
 {
     struct probe_place p = {dir, json, "", -1, -1};
     const char *above = ms_arena_str(ps->arena, ms_path_dir(dir)).p;
+    if (above == NULL)
+        return no_memory(err);
     p.rank = number_in(ms_path_base(dir), DIR_RANK);
-    if (above != NULL)
-        p.step = number_in(ms_path_base(above), DIR_STEP);
-    return p;
+    p.step = number_in(ms_path_base(above), DIR_STEP);
+    return add_place(ps, p, err);
 }
 
 static enum ms_rc find_in_split(struct probe_places *ps, const char *dir, struct ms_err *err)
@@ -191,9 +196,8 @@ static enum ms_rc find_in_split(struct probe_places *ps, const char *dir, struct
     static const char *const parts[] = {"graph", "pynative"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         struct ms_dir d;
-        const char *sub = join(ps, dir, ms_str_of(parts[i]));
-        if (sub == NULL)
-            return no_memory(err);
+        const char *sub;
+        MS_TRY(join(ps, dir, ms_str_of(parts[i]), &sub, err));
         if (ms_path_kind(sub) != MS_KIND_DIR)
             continue;
         MS_TRY(ms_dir_list(&d, sub, err));
@@ -207,9 +211,10 @@ static enum ms_rc find_in_split(struct probe_places *ps, const char *dir, struct
 static enum ms_rc find_in_dir(struct probe_places *ps, const char *dir, struct ms_err *err)
 {
     struct ms_dir d;
-    const char *json = json_in(ps, dir);
+    const char *json;
+    MS_TRY(json_in(ps, dir, &json, err));
     if (json != NULL)
-        return add_place(ps, place_of(ps, dir, json), err);
+        return add_place_by_name(ps, dir, json, err);
     MS_TRY(ms_dir_list(&d, dir, err));
     /* A step directory, a root, a split root: whichever of them has dumps. */
     enum ms_rc rc = add_ranks(ps, dir, &d, "", number_in(ms_path_base(dir), DIR_STEP), err);
@@ -227,7 +232,7 @@ static enum ms_rc find_file(struct probe_places *ps, const char *path, struct ms
     const char *dir = ms_arena_str(ps->arena, ms_path_dir(path)).p;
     if (json == NULL || dir == NULL)
         return no_memory(err);
-    return add_place(ps, place_of(ps, dir, json), err);
+    return add_place_by_name(ps, dir, json, err);
 }
 
 static enum ms_rc find(struct probe_places *ps, const char *path, struct ms_err *err)

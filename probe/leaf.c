@@ -151,8 +151,7 @@ static void take_json(struct probe_leaf *leaf, struct ms_str key, struct ms_str 
 {
     if (ms_str_is(key, "shape"))
         leaf->shape_json = json;
-    else if (ms_str_is(key, "value") || ms_str_is(key, "format") ||
-             ms_str_is(key, "group_ranks"))
+    else if (ms_str_is(key, "value") || ms_str_is(key, "format") || ms_str_is(key, "group_ranks"))
         leaf->value_json = json;
 }
 

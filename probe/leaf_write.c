@@ -115,8 +115,9 @@ static void set_range(const struct probe_tensor *t, const struct ms_stats *s, st
                 : is_whole(kind)        ? WHOLE
                                         : REAL;
     min->kind = max->kind;
-    max->v = s->nan != 0 ? (double)NAN : s->max;
-    min->v = s->nan != 0 ? (double)NAN : s->min;
+    /* The absolute value of a complex number is rounded as well. */
+    max->v = s->nan != 0 ? (double)NAN : ms_dtype_round(t->dtype, s->max);
+    min->v = s->nan != 0 ? (double)NAN : ms_dtype_round(t->dtype, s->min);
     if (!is_whole(kind))
         return;
     if (is_exact(t, s)) {

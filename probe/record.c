@@ -236,6 +236,10 @@ static void put_file(struct probe__record *r, const struct probe_tensor *t)
     const size_t item = r->path.n;
     ms_buf_puts(&r->path, r->style->mindspore ? ".npy" : ".pt");
     const char *name = ms_buf_z(&r->path);
+    if (r->path.bad == MS_E_NOMEM) {
+        ms_buf_check(&r->path, &r->json.err);
+        return;
+    }
     if (r->path.bad != MS_OK || r->path.n > FILE_NAME_MAX || strchr(name, '/') != NULL)
         ms_warn("no file for '%s': the name cannot be one of a file", name);
     else if (r->save(r->ctx, name, t))

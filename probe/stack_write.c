@@ -62,15 +62,14 @@ uint32_t probe__stack_group(struct probe__stack_writer *s, const char *const *fr
         ms_fail(err, s->frames.err.rc, "a stack left out: %s", s->frames.err.msg);
         return MS_MAP_NONE;
     }
-    uint32_t g = ms_map_put_copy(&s->stacks, ms_buf_slice(&s->frames.buf), s->arena, &added);
-    struct probe__stack_group *slot =
-        g == MS_MAP_NONE ? NULL : (added ? ms_vec_push(&s->groups) : &s->groups.p[g]);
-    if (slot == NULL) {
+    /* Room for a group first: the map must not know stacks that have none. */
+    uint32_t g = ms_vec_reserve(&s->groups, s->groups.n + 1)
+                     ? ms_map_put_copy(&s->stacks, ms_buf_slice(&s->frames.buf), s->arena, &added)
+                     : MS_MAP_NONE;
+    if (g == MS_MAP_NONE)
         no_memory(err);
-        return MS_MAP_NONE;
-    }
-    if (added)
-        *slot = unused;
+    else if (added)
+        s->groups.p[s->groups.n++] = unused;
     return g;
 }
 
@@ -83,19 +82,18 @@ enum ms_rc probe__stack_add(struct probe__stack_writer *s, struct ms_str node, u
                             struct ms_err *err)
 {
     struct probe__stack_group *g = &s->groups.p[group];
-    uint32_t *order = g->first == MS_MAP_NONE ? ms_vec_push(&s->order) : s->order.p;
-    struct probe__stack_node *slot = order != NULL ? ms_vec_push(&s->nodes) : NULL;
-    if (slot == NULL)
+    if (!ms_vec_reserve(&s->order, s->order.n + 1) || !ms_vec_reserve(&s->nodes, s->nodes.n + 1))
         return no_memory(err);
-    *slot = (struct probe__stack_node){s->names.n, node.n, MS_MAP_NONE};
+    const size_t name = s->names.n;
     ms_buf_str(&s->names, node);
     MS_TRY(ms_buf_check(&s->names, err));
-    uint32_t id = (uint32_t)s->nodes.n - 1;
+    uint32_t id = (uint32_t)s->nodes.n;
+    s->nodes.p[s->nodes.n++] = (struct probe__stack_node){name, node.n, MS_MAP_NONE};
     if (g->first != MS_MAP_NONE) {
         s->nodes.p[g->last].next = id;
     } else {
         g->first = id;
-        s->order.p[s->order.n - 1] = group;
+        s->order.p[s->order.n++] = group;
     }
     g->last = id;
     if (g->pending == MS_MAP_NONE)

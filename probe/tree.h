@@ -9,9 +9,9 @@
 #include "probe/base/map.h"
 
 struct probe_tree_node {
-    uint32_t parent;    /* MS_MAP_NONE: a root */
+    uint32_t parent;     /* MS_MAP_NONE: a root */
     uint32_t micro_step; /* of pipeline runs; 0 elsewhere */
-    bool listed;        /* has an entry of its own; false: only named as a parent */
+    bool listed;         /* has an entry of its own; false: only named as a parent */
 };
 
 struct probe_tree {

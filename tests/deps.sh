@@ -4,7 +4,7 @@
 #   sh tests/deps.sh        what building and testing need
 #   sh tests/deps.sh ci     also what analysis, fuzzing, manuals and comparisons need
 needed='gcc libc6-dev make pkg-config libsqlite3-dev libcjson-dev check zlib1g-dev'
-for_ci='clang cppcheck clang-tidy valgrind groff man-db zsh sqlite3 python3 python3-numpy python3-torch'
+for_ci='clang clang-format clang-tidy codespell cppcheck g++ valgrind groff man-db zsh sqlite3 python3 python3-numpy python3-torch'
 modules='sqlite3 libcjson check zlib'
 
 # Another system: the names of packages are unknown here, those of the libraries are not.

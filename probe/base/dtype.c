@@ -304,6 +304,8 @@ void ms_dtype_to_f64(enum ms_dtype t, const void *p, size_t n, double *out)
 
 double ms_dtype_round(enum ms_dtype t, double v)
 {
+    if (t == MS_DT_C64 || t == MS_DT_C32)
+        t = t == MS_DT_C64 ? MS_DT_F32 : MS_DT_F16;
     int bits = t == MS_DT_F16 ? 10 : 7; /* of the mantissa */
     int least = t == MS_DT_F16 ? -14 : -126;
     double largest = t == MS_DT_F16 ? 65504.0 : 0x1.FEp127;

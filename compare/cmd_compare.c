@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_compare: `msprobe compare`.
+ */
+#include "compare/compare.h"
+#include "compare/diff.h"
+#include "compare/out.h"
+#include "compare/ranks.h"
+#include "compare/report.h"
+#include "probe/base/clock.h"
+#include "probe/base/opt.h"
+
+#include <time.h>
+
+extern const struct ms_cmd compare_cmd_compare;
+
+enum { FORMAT_TEXT, FORMAT_JSON };
+enum { MODE_AUTO, MODE_OFFLINE_DATA, MODE_TORCHAIR, MODE_OFFLINE_MODEL, MODE_ATB };
+
+struct args {
+    const char *target, *golden, *output;
+    const char *cell, *api, *layer, *data;
+    int mode, compat, format;
+    bool fuzzy, xlsx, ext, exit_code, tensor_log, diff;
+};
+
+static const char *const formats[] = {"text", "json", NULL};
+static const char *const compats[] = {"cur", "old", "strict", NULL};
+static const char *const modes[] = {"auto",          "offline_data", "torchair",
+                                    "offline_model", "atb",          NULL};
+
+static const struct ms_opt opts[] = {
+    {"target_path", "tp", MS_OPT_PATH, offsetof(struct args, target), "PATH", .required = true,
+     .help = "what is to be checked: dump.json, debug.json, or a rank, step or dump directory"},
+    {"golden_path", "gp", MS_OPT_PATH, offsetof(struct args, golden), "PATH", .required = true,
+     .help = "what it is held against"},
+    {"output_path", "o", MS_OPT_OPTIONAL, offsetof(struct args, output), "DIR", .dflt = "./output",
+     .help = "directory for the results, made when it is not there"},
+    {"xlsx", NULL, MS_OPT_FLAG, offsetof(struct args, xlsx), .help = "write xlsx instead of csv"},
+    {"fuzzy_match", "fm", MS_OPT_FLAG, offsetof(struct args, fuzzy),
+     .help = "pair rows whatever their call numbers (of modules: their classes)"},
+    {"cell_mapping", "cm", MS_OPT_OPTIONAL, offsetof(struct args, cell), "FILE",
+     .help = "pair Cell with Module; FILE: yaml of names of cells and modules"},
+    {"api_mapping", "am", MS_OPT_OPTIONAL, offsetof(struct args, api), "FILE",
+     .help = "pair MindSpore's operators with PyTorch's; FILE: yaml of more of them"},
+    {"data_mapping", "dm", MS_OPT_PATH, offsetof(struct args, data), "FILE",
+     .help = "yaml of row names that belong together"},
+    {"layer_mapping", "lm", MS_OPT_OPTIONAL, offsetof(struct args, layer), "FILE",
+     .help = "pair by the place in the model; FILE: yaml of what has another name there"},
+    {"diff_analyze", "da", MS_OPT_FLAG, offsetof(struct args, diff),
+     .help = "name the first op that differs, over all ranks; json instead of a table"},
+    {"is_print_compare_log", "tensor_log", MS_OPT_FLAG, offsetof(struct args, tensor_log),
+     .help = "print a line for each row"},
+    {"mode", "m", MS_OPT_CHOICE, offsetof(struct args, mode), "MODE", .choices = modes,
+     .dflt = "auto", .help = "kind of dump"},
+    {"compat", NULL, MS_OPT_CHOICE, offsetof(struct args, compat), "WHICH", .choices = compats,
+     .dflt = "cur",
+     .help = "whose tables: msprobe 26 repaired, msprobe 1, msprobe 26 with its defects"},
+    {"ext", NULL, MS_OPT_FLAG, offsetof(struct args, ext),
+     .help = "add columns: relative L2 error, SQNR, ULP, pattern and more"},
+    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "WHICH", .choices = formats,
+     .dflt = "text", .help = "what the summary on standard output looks like"},
+    {"exit_code", NULL, MS_OPT_FLAG, offsetof(struct args, exit_code),
+     .help = "exit with 1 when a row is not well"},
+    {0}};
+
+struct job {
+    struct args args;
+    struct cmp_conf conf;
+    struct cmp_ranks ranks;
+    struct ms_pool *pool;
+    struct cmp_report report;
+    char stamp[16];
+};
+
+static void take_mapping(struct cmp_mapping *m, const char *arg)
+{
+    m->on = arg != NULL;
+    m->file = arg != NULL && arg[0] != 0 ? arg : NULL;
+}
+
+static void configure(struct job *j)
+{
+    const struct args *a = &j->args;
+    j->conf = (struct cmp_conf){.compat = (enum cmp_compat)a->compat,
+                                .fuzzy = a->fuzzy,
+                                .ext = a->ext,
+                                .data_mapping = a->data};
+    take_mapping(&j->conf.api, a->api);
+    take_mapping(&j->conf.cell, a->cell);
+    take_mapping(&j->conf.layer, a->layer);
+    time_t now = time(NULL);
+    struct tm tm;
+    localtime_r(&now, &tm);
+    strftime(j->stamp, sizeof j->stamp, "%Y%m%d%H%M%S", &tm);
+}
+
+static const char *output_of(const struct job *j)
+{
+    return j->args.output != NULL && j->args.output[0] != 0 ? j->args.output : "./output";
+}
+
+/* DIR/FOLDER/compare_result_rank0_20260814102107 */
+static char *stem_of(const struct job *j, const struct cmp *c, const struct cmp_couple *couple)
+{
+    struct ms_buf b = {.max = 1 << 16};
+    ms_buf_puts(&b, output_of(j));
+    ms_buf_printf(&b, "/%s%s", couple->folder, couple->folder[0] != 0 ? "/" : "");
+    ms_buf_printf(&b, "%scompare_result%s_%s", cmp_is_debug(c) ? "debug_" : "", couple->suffix,
+                  j->stamp);
+    char *stem = b.bad == MS_OK ? ms_str_dup(ms_buf_slice(&b)) : NULL;
+    ms_buf_free(&b);
+    return stem;
+}
+
+static enum ms_rc write_files(struct job *j, const struct cmp *c, const struct cmp_couple *couple,
+                              struct cmp_result *r, struct ms_err *err)
+{
+    char *stem = stem_of(j, c, couple);
+    if (stem == NULL)
+        return ms_fail(err, MS_E_NOMEM, "out of memory");
+    enum ms_rc rc = j->args.xlsx ? cmp_write_xlsx(c, stem, &r->sum, &r->files, err)
+                                 : cmp_write_csv(c, stem, j->pool, &r->sum, &r->files, err);
+    ms_free(stem);
+    return rc;
+}
+
+static enum ms_rc compare_one(struct job *j, const struct cmp_couple *couple, struct ms_err *err)
+{
+    struct cmp *c;
+    struct cmp_result *r = cmp_report_add(&j->report, couple);
+    if (r == NULL)
+        return ms_fail(err, MS_E_NOMEM, "out of memory");
+    MS_TRY(cmp_open(&c, &j->conf, couple->t->json, couple->b->json, j->pool, err));
+    enum ms_rc rc = cmp_measure(c, j->pool, err);
+    if (rc == MS_OK)
+        rc = write_files(j, c, couple, r, err);
+    if (rc == MS_OK)
+        rc = cmp_report_take(r, c, err);
+    cmp_close(c);
+    return rc;
+}
+
+/* A rank that cannot be compared does not stop the others. */
+static enum ms_rc compare_all(struct job *j, struct ms_err *err)
+{
+    size_t failed = 0;
+    for (size_t i = 0; i < j->ranks.list.n; i++) {
+        struct ms_err e = {0};
+        enum ms_rc rc = compare_one(j, &j->ranks.list.p[i], &e);
+        if (rc == MS_OK)
+            continue;
+        if (j->ranks.list.n == 1 || rc == MS_E_INTERRUPTED || rc == MS_E_NOMEM) {
+            *err = e;
+            return rc;
+        }
+        ms_cmd_fail(&compare_cmd_compare, &e);
+        failed++;
+    }
+    if (failed == j->ranks.list.n)
+        return ms_fail(err, MS_E_FORMAT, "none of the %zu ranks could be compared", failed);
+    return MS_OK;
+}
+
+/* ---- -da -------------------------------------------------------------- */
+
+static enum ms_rc trace_one(struct job *j, const struct cmp_couple *couple, struct cmp_trail *trail,
+                            struct ms_err *err)
+{
+    struct cmp *c;
+    struct cmp_result *r = cmp_report_add(&j->report, couple);
+    if (r == NULL)
+        return ms_fail(err, MS_E_NOMEM, "out of memory");
+    MS_TRY(cmp_open(&c, &j->conf, couple->t->json, couple->b->json, j->pool, err));
+    char *stem = stem_of(j, c, couple);
+    enum ms_rc rc = stem != NULL ? cmp_write_diff(c, stem, trail, &r->files, err)
+                                 : ms_fail(err, MS_E_NOMEM, "out of memory");
+    ms_free(stem);
+    if (rc == MS_OK)
+        rc = cmp_report_count(r, c, err);
+    cmp_close(c);
+    return rc;
+}
+
+static enum ms_rc name_one(struct job *j, struct cmp_diff_out *d, size_t i, uint32_t group,
+                           struct ms_err *err)
+{
+    const struct cmp_couple *couple = &j->ranks.list.p[i];
+    struct cmp *c;
+    char rank[32];
+    MS_TRY(cmp_open(&c, &j->conf, couple->t->json, couple->b->json, j->pool, err));
+    snprintf(rank, sizeof rank, "rank_%lld",
+             (long long)(couple->t->rank < 0 ? 0 : couple->t->rank));
+    cmp_diff_rank(d, rank);
+    enum ms_rc rc = cmp_diff_node(d, c, group, err);
+    if (rc == MS_OK)
+        rc = cmp_report_blame(j->report.list.p[i], c, group, err);
+    cmp_close(c);
+    return rc;
+}
+
+static enum ms_rc name_all(struct job *j, const uint32_t *blamed, struct ms_err *err)
+{
+    struct cmp_diff_out *d;
+    struct ms_buf path = {.max = 1 << 16};
+    ms_buf_printf(&path, "%s/diff_analyze_%lld.json", output_of(j),
+                  (long long)ms_clock_read(CLOCK_REALTIME));
+    enum ms_rc rc = cmp_files_add(&j->report.list.p[0]->files, ms_buf_slice(&path), err);
+    if (rc == MS_OK)
+        rc = cmp_diff_open(&d, ms_buf_z(&path), err);
+    ms_buf_free(&path);
+    MS_TRY(rc);
+    for (size_t i = 0; i < j->ranks.list.n && rc == MS_OK; i++) {
+        if (blamed[i] != MS_MAP_NONE)
+            rc = name_one(j, d, i, blamed[i], err);
+    }
+    enum ms_rc end = cmp_diff_close(d, rc == MS_OK, err);
+    return rc != MS_OK ? rc : end;
+}
+
+static enum ms_rc find_first(struct job *j, struct cmp_trail *trails, uint32_t *blamed,
+                             struct ms_err *err)
+{
+    size_t n = j->ranks.list.n;
+    if (trails == NULL || blamed == NULL)
+        return ms_fail(err, MS_E_NOMEM, "out of memory");
+    j->conf.summarise = true;
+    for (size_t i = 0; i < n; i++)
+        MS_TRY(trace_one(j, &j->ranks.list.p[i], &trails[i], err));
+    return cmp_diff_blame(trails, n, blamed) != 0 ? name_all(j, blamed, err) : MS_OK;
+}
+
+static enum ms_rc analyze(struct job *j, struct ms_err *err)
+{
+    size_t n = j->ranks.list.n;
+    struct cmp_trail *trails = ms_calloc(n, sizeof *trails);
+    uint32_t *blamed = ms_calloc(n, sizeof *blamed);
+    enum ms_rc rc = find_first(j, trails, blamed, err);
+    for (size_t i = 0; trails != NULL && i < n; i++)
+        ms_vec_free(&trails[i].steps);
+    ms_free(trails);
+    ms_free(blamed);
+    return rc;
+}
+
+/* ---- the command ---------------------------------------------------------- */
+
+static enum ms_rc check_args(const struct args *a, struct ms_err *err)
+{
+    static const char *const instead[] = {
+        NULL, "the official tool, which runs the framework's operators",
+        "the official tool, which knows torchair's files",
+        "the official tool, which runs the model", "--mode auto on two dump.json files"};
+    if (a->mode != MODE_AUTO)
+        return ms_fail(err, MS_E_UNSUPPORTED, "--mode %s is not supported here; use %s",
+                       modes[a->mode], instead[a->mode]);
+    if (a->data != NULL && (a->layer != NULL || a->cell != NULL || a->api != NULL))
+        return ms_fail(err, MS_E_ARG,
+                       "-dm names the rows themselves; leave out -am, -cm and -lm beside it");
+    return MS_OK;
+}
+
+static enum ms_rc run_job(struct job *j, struct ms_err *err)
+{
+    MS_TRY(check_args(&j->args, err));
+    configure(j);
+    MS_TRY(ms_pool_new(&j->pool, (unsigned)ms_globals.threads, err));
+    MS_TRY(
+        cmp_ranks_pair(&j->ranks, j->args.target, j->args.golden, j->conf.compat != CMP_CUR, err));
+    for (size_t i = 0; i < j->ranks.notes.n; i++)
+        fprintf(stderr, "msprobe compare: %s\n", j->ranks.notes.p[i]);
+    bool files = ms_path_kind(j->args.target) == MS_KIND_FILE;
+    bool diff = j->args.diff && !(files && j->conf.compat != CMP_CUR);
+    return diff ? analyze(j, err) : compare_all(j, err);
+}
+
+static int run(int argc, char **argv)
+{
+    struct job j = {0};
+    struct ms_err err = {0};
+    bool done;
+    int64_t start = ms_clock_ns();
+    if (ms_opt_parse(&compare_cmd_compare, argc, argv, &j.args, &done, &err) != MS_OK)
+        return ms_cmd_fail(&compare_cmd_compare, &err);
+    if (done)
+        return MS_EXIT_OK;
+    int code = MS_EXIT_OK;
+    if (run_job(&j, &err) != MS_OK) {
+        code = ms_cmd_fail(&compare_cmd_compare, &err);
+    } else {
+        j.report.took_ns = ms_clock_ns() - start;
+        if (j.args.format == FORMAT_JSON)
+            cmp_report_json(&j.report);
+        else
+            cmp_report_text(&j.report);
+        code = j.args.exit_code && cmp_report_differs(&j.report) ? MS_EXIT_FOUND : MS_EXIT_OK;
+    }
+    cmp_report_free(&j.report);
+    cmp_ranks_free(&j.ranks);
+    ms_pool_free(j.pool);
+    return code;
+}
+
+const struct ms_cmd compare_cmd_compare = {
+    .name = "compare",
+    .run = run,
+    .brief = "compare two dumps, row for row",
+    .opts = opts,
+    .usage = "-tp PATH -gp PATH [options]",
+    .about =
+        "Holds the tensors of a run (the target, \"NPU\") against those of another (the golden "
+        "side, \"Bench\"), says in short how far they are apart, and writes a table with a row "
+        "for each tensor. Directories are compared rank by rank.\n"
+        "\n"
+        "  msprobe compare -tp run/step0/rank0/dump.json -gp ref/step0/rank0/dump.json -o out\n"
+        "  msprobe compare -tp run/step0 -gp ref/step0 --xlsx -o out\n",
+};

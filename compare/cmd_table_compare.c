@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_table: the commands of this folder.  One word here adds
+ * `const struct ms_cmd compare_cmd_WORD`, which compare/cmd_WORD.c defines.
+ */
+#include "probe/cli/cmds.h"
+
+#define COMMANDS(X) X(compare)
+
+#define DECLARE(name) extern const struct ms_cmd compare_cmd_##name;
+COMMANDS(DECLARE)
+#define POINT_TO(name) &compare_cmd_##name,
+const struct ms_cmd *const compare_cmds[] = {COMMANDS(POINT_TO) NULL};

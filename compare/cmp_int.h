@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmp_int: what the stages of a comparison share.
+ */
+#ifndef COMPARE_CMP_INT_H
+#define COMPARE_CMP_INT_H
+
+#include "compare/compare.h"
+#include "probe/tree.h"
+
+/* ---- side: one dump as the official tables list it --------------------- */
+
+struct cmp__op {
+    uint32_t node;
+    uint32_t first, n; /* rows */
+    int32_t call;      /* call number to use in keys; -1: the one in the name */
+};
+
+struct cmp__side {
+    struct probe_dump *dump;
+    MS_VEC(uint32_t) order; /* table row -> row of the dump */
+    MS_VEC(struct cmp__op) ops;
+    MS_VEC(uint32_t) op_of;     /* table row -> op */
+    bool as_float[PROBE_STATS]; /* print whole numbers of this column as floats */
+    bool is_debug;
+};
+
+enum ms_rc cmp__side_init(struct cmp__side *s, const struct cmp_conf *conf, const char *path,
+                          struct ms_pool *pool, struct ms_err *err);
+/* Settle as_float, which takes a look at the statistics of many rows. */
+void cmp__side_columns(struct cmp__side *s);
+void cmp__side_free(struct cmp__side *s);
+static inline const struct probe_row *cmp__side_row(const struct cmp__side *s, uint32_t row)
+{
+    return &s->dump->rows.p[s->order.p[row]];
+}
+/* The row's name; with renumber, its call is counted in execution order. */
+void cmp__side_name(const struct cmp__side *s, uint32_t row, bool renumber, struct ms_buf *out);
+
+/* ---- item: one row's cells --------------------------------------------- */
+
+enum ms_rc cmp__item_make(const struct cmp__side *s, uint32_t row, enum probe_mode mode,
+                          struct cmp_view *v, struct cmp_item *item, struct ms_err *err);
+/* Class and value of a leaf's statistic. */
+struct cmp_value cmp__value_of(const struct probe_num *n);
+extern const struct cmp_item cmp__item_none;
+
+/* Python's str() and repr() of JSON values. */
+void cmp__py_str(struct ms_buf *out, struct ms_str json, struct ms_buf *scratch);
+void cmp__py_repr_text(struct ms_buf *out, struct ms_str text);
+
+/* ---- mapping: the official mapping files -------------------------------- */
+
+struct cmp__pairs { /* key: value, in file order */
+    struct ms_map keys;
+    MS_VEC(struct ms_str) values;
+    struct ms_arena *arena;
+};
+struct cmp__api_rule { /* one entry of an api mapping */
+    struct ms_str ms, pt;
+    struct cmp__index_list {
+        MS_VEC(struct ms_str) ms, pt;
+    } part[4]; /* args, output, parameters, parameters_grad */
+    bool valid;
+};
+struct cmp__api_rules {
+    MS_VEC(struct cmp__api_rule) list;
+    struct ms_arena *arena;
+};
+struct cmp__layers { /* class: { key: value } */
+    struct ms_map classes;
+    MS_VEC(struct cmp__pairs) maps; /* by class; their arena is the one below */
+    struct ms_arena *arena;
+};
+enum ms_rc cmp__pairs_read(struct cmp__pairs *p, const char *path, struct ms_err *err);
+enum ms_rc cmp__pairs_parse(struct cmp__pairs *p, const char *name, struct ms_str text,
+                            struct ms_err *err);
+void cmp__pairs_free(struct cmp__pairs *p);
+enum ms_rc cmp__api_rules_read(struct cmp__api_rules *r, const char *path, struct ms_err *err);
+enum ms_rc cmp__api_rules_parse(struct cmp__api_rules *r, const char *name, struct ms_str text,
+                                struct ms_err *err);
+void cmp__api_rules_free(struct cmp__api_rules *r);
+enum ms_rc cmp__layers_read(struct cmp__layers *l, const char *path, struct ms_err *err);
+enum ms_rc cmp__layers_parse(struct cmp__layers *l, const char *name, struct ms_str text,
+                             struct ms_err *err);
+void cmp__layers_free(struct cmp__layers *l);
+
+/* The official table of MindSpore names and their PyTorch twins, sorted by ms. */
+struct cmp__api_twin {
+    const char *ms, *pt;
+};
+extern const struct cmp__api_twin cmp__api_twins[];
+extern const size_t cmp__api_twin_count;
+
+/* ---- align -------------------------------------------------------------- */
+
+struct cmp__pair {
+    uint32_t t, b; /* rows, MS_MAP_NONE: none */
+};
+struct cmp__group {
+    uint32_t first; /* pair */
+};
+
+struct cmp {
+    struct cmp_conf conf;
+    enum probe_mode mode;
+    bool cross; /* the two frameworks name dtypes differently */
+    struct cmp__side t, b;
+    struct probe_stacks stacks;
+    bool has_stack;
+    MS_VEC(struct cmp__pair) pairs;
+    MS_VEC(struct cmp__group) groups;   /* one more than there are */
+    MS_VEC(struct cmp_figures) figures; /* by pair; tensor mode */
+    MS_VEC(struct ms_str) problems;
+    struct ms_arena *arena;
+    uint64_t bytes_read;
+    char *t_dir, *b_dir; /* where the dumps lie */
+};
+
+static inline bool cmp__strict(const struct cmp *c)
+{
+    return c->conf.compat != CMP_CUR;
+}
+
+enum ms_rc cmp__align(struct cmp *c, struct ms_err *err);
+/* Expand a layer mapping into pairs of row names. */
+enum ms_rc cmp__layer_pairs(struct cmp *c, struct cmp__pairs *out, struct ms_err *err);
+/* A line for cmp_problems. */
+enum ms_rc cmp__problem(struct cmp *c, struct ms_err *err, const char *fmt, ...) MS_PRINTF(3, 4);
+
+/* ---- measure and judge -------------------------------------------------- */
+
+/* strict: with the numbers as the official tool reads them. */
+enum ms_rc cmp__measure_stats(struct cmp_view *v, bool strict, struct cmp_row *row,
+                              struct ms_err *err);
+/* The same in the words of 1.x. */
+enum ms_rc cmp__measure_stats_old(struct cmp_view *v, struct cmp_row *row, struct ms_err *err);
+enum ms_rc cmp__measure_tensors(struct cmp *c, struct ms_pool *pool, struct ms_err *err);
+void cmp__judge(const struct cmp *c, struct cmp_view *v);
+
+enum ms_rc cmp__no_memory(struct ms_err *err);
+/* Copy what is in the view's scratch into its arena and clear the scratch. */
+enum ms_rc cmp__keep(struct cmp_view *v, struct ms_str *out, struct ms_err *err);
+
+#endif

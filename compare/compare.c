@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * compare: opening a pair of dumps, and looking at one op of it.
+ */
+#include "compare/cmp_int.h"
+
+#include "probe/base/trace.h"
+
+#include <math.h>
+
+enum { TEXT_MAX = 1 << 24 };
+#define VIEW_MAX ((size_t)1 << 32)
+
+/* ---- can they be compared? ------------------------------------------------ */
+
+static bool is_pytorch(const struct cmp__side *s)
+{
+    return s->dump->framework == PROBE_FW_PYTORCH || s->dump->framework == PROBE_FW_UNKNOWN;
+}
+
+static enum ms_rc check_frameworks(const struct cmp *c, struct ms_err *err)
+{
+    const char *t = probe_framework_text(c->t.dump->framework);
+    const char *b = probe_framework_text(c->b.dump->framework);
+    bool fine = (is_pytorch(&c->t) && is_pytorch(&c->b)) ||
+                (!is_pytorch(&c->t) && c->b.dump->framework != PROBE_FW_MINDTORCH);
+    if (!fine) {
+        ms_fail(err, MS_E_ARG, "%s: cannot compare %s with %s", c->t.dump->path, t, b);
+        ms_err_hint(err, "swap target and golden path: MindSpore is the target");
+        return MS_E_ARG;
+    }
+    if (c->conf.api.on && is_pytorch(&c->t))
+        return ms_fail(err, MS_E_ARG,
+                       "-am translates MindSpore names, but the target is a %s dump; leave it out",
+                       t);
+    return MS_OK;
+}
+
+static enum ms_rc check_modes(struct cmp *c, struct ms_err *err)
+{
+    enum probe_mode t = c->t.dump->mode, b = c->b.dump->mode;
+    const char *path = c->t.dump->path;
+    if (t != b)
+        return ms_fail(err, MS_E_ARG,
+                       "%s holds %s and %s holds %s; both sides must be dumped alike", path,
+                       probe_mode_text(t), c->b.dump->path, probe_mode_text(b));
+    if (t == PROBE_MODE_STRUCTURE)
+        return ms_fail(err, MS_E_UNSUPPORTED,
+                       "%s: a dump of task '%.*s' has no values; use graph_visualize", path,
+                       MS_STR_ARG(c->t.dump->task));
+    c->mode = c->conf.summarise && t == PROBE_MODE_TENSOR ? PROBE_MODE_SUMMARY : t;
+    return MS_OK;
+}
+
+/* ---- opening -------------------------------------------------------------- */
+
+static enum ms_rc join_dir(char **out, struct ms_str dir, const char *name, struct ms_err *err)
+{
+    char *d = ms_str_dup(dir);
+    *out = d != NULL ? ms_path_join(d, name) : NULL;
+    ms_free(d);
+    return *out != NULL ? MS_OK : cmp__no_memory(err);
+}
+
+static enum ms_rc open_stacks(struct cmp *c, const char *target, struct ms_err *err)
+{
+    char *path;
+    MS_TRY(join_dir(&path, ms_path_dir(target), "stack.json", err));
+    if (ms_path_kind(path) == MS_KIND_FILE) {
+        c->has_stack = true;
+        enum ms_rc rc = probe_stacks_open(&c->stacks, path, PROBE_STACK_TOLERANT, err);
+        ms_free(path);
+        return rc;
+    }
+    ms_free(path);
+    return MS_OK;
+}
+
+static enum ms_rc open_sides(struct cmp *c, const char *target, const char *golden,
+                             struct ms_pool *pool, struct ms_err *err)
+{
+    struct ms_span span = ms_span_begin("read");
+    MS_TRY(cmp__side_init(&c->t, &c->conf, target, pool, err));
+    MS_TRY(cmp__side_init(&c->b, &c->conf, golden, pool, err));
+    MS_TRY(open_stacks(c, target, err));
+    MS_TRY(join_dir(&c->t_dir, ms_path_dir(target), "dump_tensor_data", err));
+    MS_TRY(join_dir(&c->b_dir, ms_path_dir(golden), "dump_tensor_data", err));
+    ms_span_end(&span);
+    return MS_OK;
+}
+
+static enum ms_rc fill(struct cmp *c, const char *target, const char *golden, struct ms_pool *pool,
+                       struct ms_err *err)
+{
+    c->arena = ms_arena_new(TEXT_MAX);
+    if (c->arena == NULL)
+        return cmp__no_memory(err);
+    MS_TRY(open_sides(c, target, golden, pool, err));
+    MS_TRY(check_frameworks(c, err));
+    MS_TRY(check_modes(c, err));
+    c->cross = !is_pytorch(&c->t) && is_pytorch(&c->b);
+    struct ms_span span = ms_span_begin("align");
+    cmp__side_columns(&c->t);
+    cmp__side_columns(&c->b);
+    enum ms_rc rc = cmp__align(c, err);
+    ms_span_end(&span);
+    return rc;
+}
+
+enum ms_rc cmp_open(struct cmp **out, const struct cmp_conf *conf, const char *target,
+                    const char *golden, struct ms_pool *pool, struct ms_err *err)
+{
+    *out = NULL;
+    struct cmp *c = ms_calloc(1, sizeof *c);
+    if (c == NULL)
+        return cmp__no_memory(err);
+    c->conf = *conf;
+    enum ms_rc rc = fill(c, target, golden, pool, err);
+    if (rc != MS_OK) {
+        cmp_close(c);
+        return rc;
+    }
+    *out = c;
+    return MS_OK;
+}
+
+void cmp_close(struct cmp *c)
+{
+    if (c == NULL)
+        return;
+    cmp__side_free(&c->t);
+    cmp__side_free(&c->b);
+    if (c->has_stack)
+        probe_stacks_close(&c->stacks);
+    ms_vec_free(&c->pairs);
+    ms_vec_free(&c->groups);
+    ms_vec_free(&c->figures);
+    ms_vec_free(&c->problems);
+    ms_arena_free(c->arena);
+    ms_free(c->t_dir);
+    ms_free(c->b_dir);
+    ms_free(c);
+}
+
+enum ms_rc cmp_measure(struct cmp *c, struct ms_pool *pool, struct ms_err *err)
+{
+    if (c->mode != PROBE_MODE_TENSOR)
+        return MS_OK;
+    struct ms_span span = ms_span_begin("measure");
+    enum ms_rc rc = cmp__measure_tensors(c, pool, err);
+    ms_span_end(&span);
+    return rc;
+}
+
+enum ms_rc cmp__problem(struct cmp *c, struct ms_err *err, const char *fmt, ...)
+{
+    struct ms_buf b = {.max = 1 << 16};
+    va_list ap;
+    va_start(ap, fmt);
+    ms_buf_vprintf(&b, fmt, ap);
+    va_end(ap);
+    struct ms_str *slot = ms_vec_push(&c->problems);
+    enum ms_rc rc = slot != NULL ? ms_buf_check(&b, err) : cmp__no_memory(err);
+    if (rc == MS_OK) {
+        *slot = ms_arena_str(c->arena, ms_buf_slice(&b));
+        rc = slot->p != NULL ? MS_OK : ms_arena_fail(c->arena, err);
+    }
+    ms_buf_free(&b);
+    return rc;
+}
+
+/* ---- asking ----------------------------------------------------------------- */
+
+enum probe_mode cmp_mode(const struct cmp *c)
+{
+    return c->mode;
+}
+enum cmp_compat cmp_compat(const struct cmp *c)
+{
+    return c->conf.compat;
+}
+bool cmp_has_stack(const struct cmp *c)
+{
+    return c->has_stack;
+}
+bool cmp_is_debug(const struct cmp *c)
+{
+    return c->t.is_debug;
+}
+const struct probe_dump *cmp_dump(const struct cmp *c, bool golden)
+{
+    return golden ? c->b.dump : c->t.dump;
+}
+size_t cmp_problems(const struct cmp *c, const struct ms_str **list)
+{
+    *list = c->problems.p;
+    return c->problems.n;
+}
+uint64_t cmp_bytes_read(const struct cmp *c)
+{
+    return c->bytes_read;
+}
+size_t cmp_rows(const struct cmp *c)
+{
+    return c->pairs.n;
+}
+size_t cmp_groups(const struct cmp *c)
+{
+    return c->groups.n - 1;
+}
+size_t cmp_group_rows(const struct cmp *c, size_t group)
+{
+    return c->groups.p[group + 1].first - c->groups.p[group].first;
+}
+
+static uint32_t node_of(const struct cmp__side *s, uint32_t row)
+{
+    return row != MS_MAP_NONE ? s->ops.p[s->op_of.p[row]].node : MS_MAP_NONE;
+}
+
+struct cmp_pairing cmp_group_nodes(const struct cmp *c, size_t group)
+{
+    struct cmp_pairing found = {MS_MAP_NONE, MS_MAP_NONE};
+    for (uint32_t i = c->groups.p[group].first; i < c->groups.p[group + 1].first; i++) {
+        if (found.target == MS_MAP_NONE)
+            found.target = node_of(&c->t, c->pairs.p[i].t);
+        if (found.golden == MS_MAP_NONE)
+            found.golden = node_of(&c->b, c->pairs.p[i].b);
+    }
+    return found;
+}
+
+/* ---- looking at a group ------------------------------------------------------- */
+
+enum ms_rc cmp_view_init(struct cmp_view *v, struct ms_err *err)
+{
+    *v = (struct cmp_view){.scratch.max = TEXT_MAX};
+    v->arena = ms_arena_new(VIEW_MAX);
+    return v->arena != NULL ? MS_OK : cmp__no_memory(err);
+}
+
+enum ms_rc cmp_view_renew(struct cmp_view *v, struct ms_err *err)
+{
+    v->rows.n = 0;
+    if (ms_arena_used(v->arena) == 0)
+        return MS_OK;
+    ms_arena_free(v->arena);
+    v->arena = ms_arena_new(VIEW_MAX);
+    return v->arena != NULL ? MS_OK : cmp__no_memory(err);
+}
+
+void cmp_view_free(struct cmp_view *v)
+{
+    ms_arena_free(v->arena);
+    ms_vec_free(&v->rows);
+    ms_buf_free(&v->scratch);
+    *v = (struct cmp_view){0};
+}
+
+static bool is_close_float(enum ms_dtype t)
+{
+    return t == MS_DT_F16 || t == MS_DT_BF16 || t == MS_DT_F32;
+}
+
+/* The official tool does not compare rows whose dtypes are far apart. */
+static bool dtypes_go_together(const struct cmp *c, const struct cmp_item *t,
+                               const struct cmp_item *b)
+{
+    if (ms_str_eq(t->dtype, b->dtype) || (is_close_float(t->type) && is_close_float(b->type)))
+        return true;
+    if (!c->cross)
+        return false;
+    enum ms_dtype_kind kt = ms_dtype_kind(t->type), kb = ms_dtype_kind(b->type);
+    kt = kt == MS_DTK_UINT ? MS_DTK_INT : kt;
+    kb = kb == MS_DTK_UINT ? MS_DTK_INT : kb;
+    return kt != MS_DTK_NONE && kt == kb;
+}
+
+static bool is_gated(const struct cmp *c)
+{
+    return cmp__strict(c) && c->conf.data_mapping == NULL && !c->conf.layer.on;
+}
+
+static enum ms_rc make_row(const struct cmp *c, struct cmp_view *v, uint32_t pair,
+                           struct cmp_row *row, struct ms_err *err)
+{
+    const struct cmp__pair *p = &c->pairs.p[pair];
+    *row = (struct cmp_row){.t = cmp__item_none, .b = cmp__item_none, .pair = pair};
+    if (p->t != MS_MAP_NONE)
+        MS_TRY(cmp__item_make(&c->t, p->t, c->mode, v, &row->t, err));
+    if (p->b != MS_MAP_NONE)
+        MS_TRY(cmp__item_make(&c->b, p->b, c->mode, v, &row->b, err));
+    if (row->b.present && is_gated(c) && !dtypes_go_together(c, &row->t, &row->b))
+        row->b = cmp__item_none;
+    row->is_output = ms_str_find_str(row->t.name, MS_STR(".output.")) >= 0;
+    row->grad_same = ms_str_eq(row->t.requires_grad, row->b.requires_grad);
+    return MS_OK;
+}
+
+static void take_figures(const struct cmp *c, struct cmp_row *row)
+{
+    if (!row->b.present || !row->t.present)
+        row->fig.state = CMP_STATE_UNMATCHED;
+    else if (c->figures.n != 0)
+        row->fig = c->figures.p[row->pair];
+}
+
+static enum ms_rc measure_row(const struct cmp *c, struct cmp_view *v, struct cmp_row *row,
+                              struct ms_err *err)
+{
+    if (c->mode == PROBE_MODE_TENSOR)
+        take_figures(c, row);
+    if (c->mode != PROBE_MODE_SUMMARY)
+        return MS_OK;
+    return c->conf.compat == CMP_OLD ? cmp__measure_stats_old(v, row, err)
+                                     : cmp__measure_stats(v, cmp__strict(c), row, err);
+}
+
+enum ms_rc cmp_view_group(const struct cmp *c, size_t group, struct cmp_view *v, struct ms_err *err)
+{
+    uint32_t first = c->groups.p[group].first, end = c->groups.p[group + 1].first;
+    v->rows.n = 0;
+    if (!ms_vec_reserve(&v->rows, end - first))
+        return cmp__no_memory(err);
+    for (uint32_t i = first; i < end; i++) {
+        struct cmp_row *row = &v->rows.p[v->rows.n++];
+        MS_TRY(make_row(c, v, i, row, err));
+        MS_TRY(measure_row(c, v, row, err));
+    }
+    uint32_t node = node_of(&c->t, c->pairs.p[first].t);
+    v->op = node != MS_MAP_NONE ? probe_node_name(c->t.dump, node) : MS_STR("");
+    v->frames =
+        c->has_stack && node != MS_MAP_NONE ? probe_stack_frames(&c->stacks, v->op) : MS_STR_NONE;
+    cmp__judge(c, v);
+    return MS_OK;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * compare: two dumps side by side, row for row.
+ *
+ *     dump.json ─► side ─┐            ┌─ measure ─ judge ─► view ─► csv, xlsx, json, screen
+ *                        ├─► align ─► pairs
+ *     dump.json ─► side ─┘            └─ tensor files, measured once
+ *
+ * A comparison holds pairs of row numbers and little else.  Cells, figures and
+ * verdicts of an op are made when it is looked at (cmp_view_group), so a dump of
+ * any size costs a few dozen bytes a row, and writers, graphs and viewers see the
+ * same rows.  Words are the official tool's: the target is "NPU", the golden side
+ * "Bench".
+ */
+#ifndef COMPARE_COMPARE_H
+#define COMPARE_COMPARE_H
+
+#include "probe/dump.h"
+#include "probe/stack.h"
+
+enum cmp_compat {
+    CMP_CUR,    /* the columns and words of the official 26.x, its defects repaired */
+    CMP_OLD,    /* those of msprobe 1.x */
+    CMP_STRICT, /* 26.x, defects included */
+};
+
+/* Mapping files of the official tool; file is NULL where only the built-in part is wanted. */
+struct cmp_mapping {
+    bool on;
+    const char *file;
+};
+
+struct cmp_conf {
+    enum cmp_compat compat;
+    bool fuzzy;
+    bool ext;       /* measure what the extended columns need */
+    bool summarise; /* compare tensor dumps by their statistics */
+    struct cmp_mapping api, cell, layer;
+    const char *data_mapping;
+};
+
+enum cmp_level { CMP_PASS, CMP_WARNING, CMP_ERROR, CMP_UNMATCHED, CMP_LEVELS };
+/* "pass", "warning", "error", "unmatched" */
+extern const char *const cmp_level_names[CMP_LEVELS];
+
+/* Why a row is what it is, in the order in which the rules are applied. */
+/* clang-format off */
+#define CMP_NOTE_MAP(X)                                                                            \
+    X(NO_BENCH,    "unmatched: The bench has no such row.")                                        \
+    X(NO_TARGET,   "unmatched: The NPU has no such row.")                                          \
+    X(NO_FILE,     "error: The data file of NPU or Bench is missing or cannot be read.")           \
+    X(NO_DATA,     "error: Only one of NPU and Bench has a data file.")                            \
+    X(MASKS,       "error: NaN or inf stand at different places in NPU and Bench.")                \
+    X(INF_NAN,     "error: There is nan/inf/-inf in the maximum or minimum value of NPU.")         \
+    X(THOUSANDTH,  "error: The input/parameters of One Thousandth Err Ratio > 0.9 while the "      \
+                   "output < 0.6.")                                                                \
+    X(NORM_ERR,    "error: The NormRelativeErr of output is greater than 0.5.")                    \
+    X(GRAD,        "error: The Required_Grad of NPU and Bench are inconsistent")                   \
+    X(PARAM,       "error: The scalar parameters of NPU and Bench are inconsistent.")              \
+    X(DTYPE,       "error: The dtype of NPU and Bench are inconsistent.")                          \
+    X(SHAPE,       "error: The shape of NPU and Bench are inconsistent.")                          \
+    X(NORM_WARN,   "warning: The norm relative error of output is 10 times that of input.")        \
+    X(COSINE_WARN, "warning: The input/parameters of Cosine > 0.9, and input/parameters - output " \
+                   "> 0.1")                                                                        \
+    X(CRC,         "error: The CRC-32 value of NPU differs from that of the bench.")               \
+    X(CRC_NONE,    "warning: The parameter of NPU does not match the bench.")
+/* clang-format on */
+enum cmp_note {
+#define CMP_NOTE_ENUM(name, text) CMP_NOTE_##name,
+    CMP_NOTE_MAP(CMP_NOTE_ENUM)
+#undef CMP_NOTE_ENUM
+        CMP_NOTES
+};
+extern const char *const cmp_note_texts[CMP_NOTES];
+
+/* A cell of the statistics columns, as Python sees it. */
+enum cmp_value_kind {
+    CMP_VALUE_NA, /* there is none: "N/A" */
+    CMP_VALUE_NUMBER,
+    CMP_VALUE_NAN,
+    CMP_VALUE_INF,
+    CMP_VALUE_NINF,
+    CMP_VALUE_DEVICE, /* text that names a device */
+    CMP_VALUE_TEXT,   /* True, None, any other text */
+};
+struct cmp_value {
+    enum cmp_value_kind kind;
+    bool is_int; /* of NUMBER */
+    double v;
+    struct ms_str text; /* as it is shown; infinities are "inf" and "-inf" */
+};
+
+/* One side of a row. */
+struct cmp_item {
+    bool present;
+    struct ms_str name, dtype, shape, requires_grad;
+    struct cmp_value stat[PROBE_STATS];
+    struct ms_str md5, data_name; /* "-1": no data file */
+    struct ms_str json;           /* the leaf as written */
+    enum ms_dtype type;
+    uint8_t section;
+};
+
+/* Measured figures of a pair of tensor files. */
+enum cmp_state {
+    CMP_STATE_OK,
+    CMP_STATE_NO_DATA,   /* a side has no data file */
+    CMP_STATE_UNMATCHED, /* no partner */
+    CMP_STATE_UNREADABLE,
+    CMP_STATE_EMPTY,
+    CMP_STATE_SHAPE,  /* shapes differ beyond axes of size 1 */
+    CMP_STATE_SCALAR, /* one element: only the two errors */
+    CMP_STATE_MASKS,  /* NaN or inf at different places */
+};
+enum { CMP_COSINE, CMP_EUCLID, CMP_MAX_ABS, CMP_MAX_REL, CMP_THOUSANDTH, CMP_FIVE, CMP_METRICS };
+/* What --ext adds; NaN where it is not known. */
+struct cmp_ext {
+    double rel_l2, rel_l2_bound, sqnr_db, mean_ulp, max_ulp, bit_equal, bias, scale;
+};
+struct cmp_figures {
+    enum cmp_state state;
+    double metric[CMP_METRICS]; /* as the official cells show them; NaN is "Nan" */
+    struct cmp_ext ext;
+};
+
+/* A pair of cells "diff" and "relative error" of one statistic. */
+struct cmp_delta {
+    struct ms_str diff, rel;
+    double rel_value; /* of a percentage; NaN where it is none */
+    bool rel_inf;     /* the text "inf" */
+};
+
+struct cmp_row {
+    struct cmp_item t, b;
+    uint32_t pair;
+    enum cmp_level level;
+    uint32_t notes; /* bits of enum cmp_note */
+    bool grad_same;
+    bool is_output;                      /* by its name, as the rules have it */
+    struct cmp_delta delta[PROBE_STATS]; /* statistics */
+    struct cmp_figures fig;              /* tensors */
+};
+
+/* The rows of one op, or of neighbouring rows without a target. */
+struct cmp_view {
+    struct ms_arena *arena; /* holds the text; the caller makes and frees it */
+    struct ms_buf scratch;
+    MS_VEC(struct cmp_row) rows;
+    struct ms_str op;     /* the target's record; empty for rows of the golden side alone */
+    struct ms_str frames; /* its stack as a JSON list; p is NULL when there is none */
+};
+
+struct cmp;
+
+/* Open both dumps and align their rows.  Neither path is a directory.  pool may be NULL; it is
+ * used here and in cmp_measure only. */
+enum ms_rc cmp_open(struct cmp **c, const struct cmp_conf *conf, const char *target,
+                    const char *golden, struct ms_pool *pool, struct ms_err *err) MS_MUST_USE;
+void cmp_close(struct cmp *c);
+/* Read all tensor files; needed once before views, in tensor mode only. */
+enum ms_rc cmp_measure(struct cmp *c, struct ms_pool *pool, struct ms_err *err) MS_MUST_USE;
+
+enum probe_mode cmp_mode(const struct cmp *c);
+enum cmp_compat cmp_compat(const struct cmp *c);
+bool cmp_has_stack(const struct cmp *c);
+bool cmp_is_debug(const struct cmp *c);
+const struct probe_dump *cmp_dump(const struct cmp *c, bool golden);
+/* What was odd about the mapping files, for people: one line each. */
+size_t cmp_problems(const struct cmp *c, const struct ms_str **list);
+/* Bytes of tensor data that cmp_measure has read. */
+uint64_t cmp_bytes_read(const struct cmp *c);
+
+size_t cmp_rows(const struct cmp *c);
+size_t cmp_groups(const struct cmp *c);
+/* Rows of a group, without looking at them. */
+size_t cmp_group_rows(const struct cmp *c, size_t group);
+/* Make the rows of a group; thread-safe with a view per thread.  What was in the view is gone. */
+enum ms_rc cmp_view_group(const struct cmp *c, size_t group, struct cmp_view *v,
+                          struct ms_err *err) MS_MUST_USE;
+enum ms_rc cmp_view_init(struct cmp_view *v, struct ms_err *err) MS_MUST_USE;
+/* Forget the text of earlier groups: call now and then in a long loop. */
+enum ms_rc cmp_view_renew(struct cmp_view *v, struct ms_err *err) MS_MUST_USE;
+void cmp_view_free(struct cmp_view *v);
+
+/* The pairing itself: numbers of records, MS_MAP_NONE where the group has no such side. */
+struct cmp_pairing {
+    uint32_t target, golden;
+};
+struct cmp_pairing cmp_group_nodes(const struct cmp *c, size_t group);
+
+#endif

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * diff: the JSON files of -da, and the search.
+ */
+#include "compare/diff.h"
+
+#include "compare/cmp_int.h"
+#include "compare/table.h"
+#include "probe/base/jwrite.h"
+
+#include <stdio.h>
+
+enum { JSON_MAX = 1 << 24, INDENT_ROWS = 4, INDENT_NODES = 2, RENEW_GROUPS = 256 };
+static const double limit = 0.5; /* relative error from which an output differs */
+
+/* ---- which ops ------------------------------------------------------------- */
+
+static bool holds(struct ms_str s, const char *word)
+{
+    return ms_str_find_str(s, ms_str_of(word)) >= 0;
+}
+
+static bool is_communication(struct ms_str op)
+{
+    static const char *const words[] = {"send",   "recv",    "broadcast",  "reduce",
+                                        "gather", "scatter", "all_to_all", NULL};
+    if (!ms_str_starts(op, MS_STR("Distributed.")) &&
+        !ms_str_starts(op, MS_STR("MintDistributed.")) &&
+        !ms_str_starts(op, MS_STR("communication.comm_func.")))
+        return false;
+    for (const char *const *w = words; *w != NULL; w++) {
+        if (holds(op, *w))
+            return true;
+    }
+    return false;
+}
+
+/* Memory that holds anything, and outputs that are seeds of a random number generator. */
+static bool is_ignored(struct ms_str op)
+{
+    return holds(op, "Torch.empty") || holds(op, "Torch.fill") || holds(op, "Tensor.__setitem__");
+}
+
+static bool is_ignored_row(struct ms_str row)
+{
+    return holds(row, "npu_fusion_attention") &&
+           (ms_str_ends(row, MS_STR(".output.4")) || ms_str_ends(row, MS_STR(".output.5")));
+}
+
+static bool row_differs(const struct cmp *c, const struct cmp_row *row)
+{
+    if (!row->is_output || is_ignored_row(row->t.name))
+        return false;
+    if (c->mode == PROBE_MODE_MD5)
+        return row->b.present && !ms_str_eq(row->t.md5, row->b.md5);
+    for (unsigned i = 0; i < PROBE_STATS; i++) {
+        if (row->delta[i].rel_value > limit)
+            return true;
+    }
+    /* NaN and inf, which the official tool does not see */
+    return !cmp__strict(c) && (row->notes & (1U << CMP_NOTE_INF_NAN | 1U << CMP_NOTE_NORM_ERR));
+}
+
+static bool op_differs(const struct cmp *c, const struct cmp_view *v)
+{
+    for (size_t i = 0; i < v->rows.n; i++) {
+        if (row_differs(c, &v->rows.p[i]))
+            return true;
+    }
+    return false;
+}
+
+/* ---- values as JSON --------------------------------------------------------------- */
+
+static void key(struct ms_jwrite *w, const char *name)
+{
+    ms_jwrite_key(w, ms_str_of(name));
+}
+
+static void put_stat(struct ms_jwrite *w, const struct cmp_item *item, const struct cmp_value *x)
+{
+    bool plain = ms_str_is(item->dtype, "<class 'bool'>");
+    if (x->kind == CMP_VALUE_NUMBER && x->is_int)
+        ms_jwrite_raw(w, x->text);
+    else if (x->kind == CMP_VALUE_NUMBER || x->kind == CMP_VALUE_INF || x->kind == CMP_VALUE_NINF)
+        ms_jwrite_f64(w, x->v);
+    else if (plain && (ms_str_is(x->text, "True") || ms_str_is(x->text, "False")))
+        ms_jwrite_bool(w, x->v != 0 || ms_str_is(x->text, "True"));
+    else
+        ms_jwrite_str(w, x->text);
+}
+
+static const char *const stat_words[] = {"max", "min", "mean", "l2norm"};
+
+static void put_stats(struct ms_jwrite *w, const char *side, const struct cmp_item *item)
+{
+    for (unsigned i = 0; i < PROBE_STATS; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s %s", side, stat_words[i]);
+        key(w, name);
+        put_stat(w, item, &item->stat[i]);
+    }
+}
+
+/* A key of a P2P operation, in Python's words. */
+static void put_p2p(struct ms_jwrite *w, const char *name, const struct cmp_item *item,
+                    const char *field)
+{
+    struct ms_jread r;
+    key(w, name);
+    ms_jread_init(&r, item->json.p, item->json.n, 0);
+    bool p2p = item->present && holds(item->json, "\"class_type\"");
+    if (p2p && ms_jread_next(&r) == MS_J_OBJ) {
+        while (ms_jread_next(&r) == MS_J_KEY) {
+            bool here = ms_str_is(r.text, field);
+            enum ms_jtok tok = ms_jread_next(&r);
+            if (here && (tok == MS_J_STR || tok == MS_J_NUM)) {
+                ms_jwrite_str(w, r.text);
+                return;
+            }
+            ms_jread_skip(&r, tok);
+        }
+    }
+    ms_jwrite_str(w, MS_STR("None"));
+}
+
+static void put_frames(struct ms_jwrite *w, struct ms_str frames)
+{
+    struct ms_jread r;
+    struct ms_str frame;
+    struct ms_buf scratch = {.max = 1 << 20};
+    ms_jread_init(&r, frames.p, frames.n, 0);
+    ms_jwrite_arr(w);
+    while (probe_stack_next(&r, &scratch, &frame))
+        ms_jwrite_str(w, frame);
+    ms_jwrite_arr_end(w);
+    ms_buf_free(&scratch);
+}
+
+static const char *state_of(const struct cmp_item *item)
+{
+    switch (item->section) {
+    case PROBE_SEC_OUTPUT:
+        return "output";
+    case PROBE_SEC_PARAMETERS:
+        return "parameters";
+    case PROBE_SEC_PGRAD:
+        return "parameters_grad";
+    case PROBE_SEC_DEBUG:
+        return "debug";
+    default:
+        return "input";
+    }
+}
+
+static void put_text(struct ms_jwrite *w, const char *name, struct ms_str text)
+{
+    key(w, name);
+    ms_jwrite_str(w, text);
+}
+
+static void put_pair_of(struct ms_jwrite *w, const char *t_name, const char *b_name,
+                        struct ms_str t, struct ms_str b)
+{
+    put_text(w, t_name, t);
+    put_text(w, b_name, b);
+}
+
+static void put_figures(struct ms_jwrite *w, const struct cmp *c, const struct cmp_row *row)
+{
+    static const char *const diffs[] = {"Max diff", "Min diff", "Mean diff", "L2norm diff"};
+    static const char *const rels[] = {"MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr",
+                                       "NormRelativeErr"};
+    if (c->mode == PROBE_MODE_MD5) {
+        put_pair_of(w, "NPU MD5", "BENCH MD5", row->t.md5, row->b.md5);
+        return;
+    }
+    for (unsigned i = 0; i < PROBE_STATS; i++)
+        put_text(w, diffs[i], row->delta[i].diff);
+    for (unsigned i = 0; i < PROBE_STATS; i++)
+        put_text(w, rels[i], row->delta[i].rel);
+    put_stats(w, "NPU", &row->t);
+    put_stats(w, "Bench", &row->b);
+}
+
+static void put_verdict(struct ms_jwrite *w, const struct cmp *c, const struct cmp_row *row)
+{
+    bool md5 = c->mode == PROBE_MODE_MD5;
+    key(w, "Requires_grad Consistent");
+    ms_jwrite_bool(w, row->grad_same);
+    ms_jwrite_kstr(w, "Result",
+                   !md5                                ? ""
+                   : !row->b.present                   ? "N/A"
+                   : ms_str_eq(row->t.md5, row->b.md5) ? "pass"
+                                                       : "Different");
+    key(w, "Err_message");
+    if (md5)
+        ms_jwrite_raw(w, MS_STR("NaN"));
+    else
+        ms_jwrite_str(w, MS_STR(""));
+}
+
+static void put_row(struct ms_jwrite *w, const struct cmp *c, const struct cmp_view *v,
+                    const struct cmp_row *row)
+{
+    ms_jwrite_obj(w);
+    put_pair_of(w, "NPU Name", "Bench Name", row->t.name, row->b.name);
+    put_pair_of(w, "NPU Dtype", "Bench Dtype", row->t.dtype, row->b.dtype);
+    put_pair_of(w, "NPU Tensor Shape", "Bench Tensor Shape", row->t.shape, row->b.shape);
+    put_pair_of(w, "NPU Requires_grad", "Bench Requires_grad", row->t.requires_grad,
+                row->b.requires_grad);
+    put_figures(w, c, row);
+    put_verdict(w, c, row);
+    if (c->has_stack) {
+        key(w, "NPU_Stack_Info");
+        if (row == v->rows.p && v->frames.p != NULL)
+            put_frames(w, v->frames);
+        else
+            ms_jwrite_str(w, MS_STR("N/A"));
+    }
+    put_text(w, "state", ms_str_of(state_of(&row->t)));
+    put_text(w, "api_origin_name", v->op);
+    put_p2p(w, "NPU P2POp op", &row->t, "op");
+    put_p2p(w, "Bench P2POp op", &row->b, "op");
+    put_p2p(w, "NPU P2POp peer", &row->t, "peer");
+    put_p2p(w, "Bench P2POp peer", &row->b, "peer");
+    ms_jwrite_obj_end(w);
+}
+
+/* ---- a rank's file -------------------------------------------------------------------- */
+
+static enum ms_rc to_out(void *ctx, const char *p, size_t n, struct ms_err *err)
+{
+    (void)err; /* ms_out keeps its failure until it is committed */
+    ms_out_write(ctx, p, n);
+    return MS_OK;
+}
+
+static void put_op(struct ms_jwrite *w, const struct cmp *c, const struct cmp_view *v, bool differs)
+{
+    ms_jwrite_key(w, v->op);
+    ms_jwrite_obj(w);
+    key(w, "is_same");
+    ms_jwrite_bool(w, !differs);
+    key(w, "op_items");
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < v->rows.n; i++)
+        put_row(w, c, v, &v->rows.p[i]);
+    ms_jwrite_arr_end(w);
+    ms_jwrite_obj_end(w);
+}
+
+static enum ms_rc note_step(struct cmp_trail *t, uint32_t group, struct ms_str op, bool differs,
+                            struct ms_err *err)
+{
+    bool communicates = is_communication(op);
+    if ((!differs || is_ignored(op)) && !communicates)
+        return MS_OK;
+    struct cmp_step *s = ms_vec_push(&t->steps);
+    if (s == NULL)
+        return cmp__no_memory(err);
+    *s = (struct cmp_step){group, t->segments, differs, communicates};
+    t->segments += communicates;
+    return MS_OK;
+}
+
+static enum ms_rc put_ops(struct ms_jwrite *w, const struct cmp *c, struct cmp_trail *trail,
+                          struct ms_err *err)
+{
+    struct cmp_view v;
+    MS_TRY(cmp_view_init(&v, err));
+    enum ms_rc rc = MS_OK;
+    for (uint32_t g = 0; g < cmp_groups(c) && rc == MS_OK; g++) {
+        if (g % RENEW_GROUPS == 0)
+            rc = cmp_view_renew(&v, err);
+        if (rc == MS_OK)
+            rc = cmp_view_group(c, g, &v, err);
+        if (rc != MS_OK || v.op.n == 0) /* rows of the golden side alone */
+            continue;
+        bool differs = op_differs(c, &v);
+        put_op(w, c, &v, differs);
+        rc = note_step(trail, g, v.op, differs, err);
+    }
+    cmp_view_free(&v);
+    return rc;
+}
+
+enum ms_rc cmp_write_diff(const struct cmp *c, const char *stem, struct cmp_trail *trail,
+                          struct cmp_files *files, struct ms_err *err)
+{
+    struct ms_buf path = {.max = 1 << 16};
+    struct ms_out *out = NULL;
+    struct ms_jwrite w;
+    ms_jwrite_init(&w, INDENT_ROWS, JSON_MAX);
+    ms_buf_printf(&path, "%s.json", stem);
+    enum ms_rc rc = cmp_files_add(files, ms_buf_slice(&path), err);
+    if (rc == MS_OK)
+        rc = ms_out_create(&out, ms_buf_z(&path), err);
+    if (rc == MS_OK) {
+        w.drain = to_out;
+        w.ctx = out;
+        ms_jwrite_obj(&w);
+        rc = put_ops(&w, c, trail, err);
+        ms_jwrite_obj_end(&w);
+        enum ms_rc end = ms_jwrite_finish(&w, err);
+        rc = rc != MS_OK ? rc : end;
+    }
+    ms_jwrite_free(&w);
+    ms_buf_free(&path);
+    if (rc == MS_OK)
+        return ms_out_commit(out, err);
+    ms_out_abort(out);
+    return rc;
+}
+
+/* ---- the search ------------------------------------------------------------------------- */
+
+/* The first differing step of the rank in the segment. */
+static const struct cmp_step *first_in(const struct cmp_trail *t, uint32_t segment,
+                                       bool communicates)
+{
+    for (size_t i = 0; i < t->steps.n; i++) {
+        const struct cmp_step *s = &t->steps.p[i];
+        if (s->segment == segment && s->differs && s->communicates == communicates)
+            return s;
+    }
+    return NULL;
+}
+
+static size_t blame_segment(const struct cmp_trail *trails, size_t n, uint32_t segment,
+                            bool communicates, bool last, uint32_t *blamed)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool behind = segment >= trails[i].segments; /* after this rank's last communication */
+        const struct cmp_step *s =
+            behind == last ? first_in(&trails[i], last ? trails[i].segments : segment, communicates)
+                           : NULL;
+        blamed[i] = s != NULL ? s->group : MS_MAP_NONE;
+        found += s != NULL;
+    }
+    return found;
+}
+
+size_t cmp_diff_blame(const struct cmp_trail *trails, size_t n, uint32_t *blamed)
+{
+    uint32_t segments = 0;
+    for (size_t i = 0; i < n; i++)
+        segments = trails[i].segments > segments ? trails[i].segments : segments;
+    for (uint32_t s = 0; s < segments; s++) {
+        size_t found = blame_segment(trails, n, s, false, false, blamed);
+        if (found == 0) /* what is sent is right until somebody changed it on the way */
+            found = blame_segment(trails, n, s, true, false, blamed);
+        if (found != 0)
+            return found;
+    }
+    return blame_segment(trails, n, segments, false, true, blamed);
+}
+
+/* ---- the answer ------------------------------------------------------------------------- */
+
+struct cmp_diff_out {
+    struct ms_out *out;
+    struct ms_jwrite w;
+    bool in_rank;
+};
+
+enum ms_rc cmp_diff_open(struct cmp_diff_out **out, const char *path, struct ms_err *err)
+{
+    struct cmp_diff_out *d = ms_calloc(1, sizeof *d);
+    if (d == NULL)
+        return cmp__no_memory(err);
+    enum ms_rc rc = ms_out_create(&d->out, path, err);
+    if (rc != MS_OK) {
+        ms_free(d);
+        return rc;
+    }
+    ms_jwrite_init(&d->w, INDENT_NODES, JSON_MAX);
+    d->w.drain = to_out;
+    d->w.ctx = d->out;
+    ms_jwrite_obj(&d->w);
+    *out = d;
+    return MS_OK;
+}
+
+void cmp_diff_rank(struct cmp_diff_out *d, const char *rank)
+{
+    if (d->in_rank)
+        ms_jwrite_arr_end(&d->w);
+    key(&d->w, rank);
+    ms_jwrite_arr(&d->w);
+    d->in_rank = true;
+}
+
+static void put_rows_of(struct ms_jwrite *w, const struct cmp *c, const struct cmp_view *v,
+                        const char *state)
+{
+    key(w, state);
+    ms_jwrite_obj(w);
+    for (size_t i = 0; i < v->rows.n; i++) {
+        const struct cmp_row *row = &v->rows.p[i];
+        if (strcmp(state_of(&row->t), state) != 0)
+            continue;
+        ms_jwrite_key(w, row->t.name);
+        ms_jwrite_obj(w);
+        if (c->mode == PROBE_MODE_MD5)
+            put_text(w, "NPU MD5", row->t.md5);
+        else
+            put_stats(w, "NPU", &row->t);
+        put_p2p(w, "NPU P2POp peer", &row->t, "peer");
+        ms_jwrite_obj_end(w);
+    }
+    ms_jwrite_obj_end(w);
+}
+
+enum ms_rc cmp_diff_node(struct cmp_diff_out *d, const struct cmp *c, uint32_t group,
+                         struct ms_err *err)
+{
+    struct cmp_view v;
+    MS_TRY(cmp_view_init(&v, err));
+    enum ms_rc rc = cmp_view_group(c, group, &v, err);
+    if (rc == MS_OK) {
+        ms_jwrite_obj(&d->w);
+        put_text(&d->w, "op_name", v.op);
+        key(&d->w, "data_info");
+        ms_jwrite_obj(&d->w);
+        put_rows_of(&d->w, c, &v, "input");
+        put_rows_of(&d->w, c, &v, "output");
+        ms_jwrite_obj_end(&d->w);
+        key(&d->w, "stack_info");
+        put_frames(&d->w, v.frames.p != NULL ? v.frames : MS_STR("[]"));
+        ms_jwrite_obj_end(&d->w);
+    }
+    cmp_view_free(&v);
+    return rc;
+}
+
+enum ms_rc cmp_diff_close(struct cmp_diff_out *d, bool keep, struct ms_err *err)
+{
+    if (d->in_rank)
+        ms_jwrite_arr_end(&d->w);
+    ms_jwrite_obj_end(&d->w);
+    enum ms_rc rc = keep ? ms_jwrite_finish(&d->w, err) : MS_OK;
+    ms_jwrite_free(&d->w);
+    if (keep && rc == MS_OK)
+        rc = ms_out_commit(d->out, err);
+    else
+        ms_out_abort(d->out);
+    ms_free(d);
+    return rc;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * judge: verdicts of an op's rows, from the figures of the whole op.
+ *
+ * The rules and their order are the official ones.  The repaired mode differs in
+ * what the man page lists: a row without partner is "unmatched", an unreadable
+ * file is an error, dtypes of two frameworks are compared by what they mean, a
+ * scalar argument has no say in how exact the inputs are, and the output limit of
+ * the one-thousandth rule is the 0.6 that its message names.
+ */
+#include "compare/cmp_int.h"
+
+#include <math.h>
+
+const char *const cmp_level_names[CMP_LEVELS] = {"pass", "warning", "error", "unmatched"};
+const char *const cmp_note_texts[CMP_NOTES] = {
+#define CMP_NOTE_TEXT(name, text) text,
+    CMP_NOTE_MAP(CMP_NOTE_TEXT)
+#undef CMP_NOTE_TEXT
+};
+
+static bool is_one_of(struct ms_str s, const char *const *list)
+{
+    for (; *list != NULL; list++) {
+        if (ms_str_is(s, *list))
+            return true;
+    }
+    return false;
+}
+
+/* The api's name: linear in Functional.linear.0.forward. */
+static struct ms_str second_component(struct ms_str name)
+{
+    struct ms_str part = MS_STR_NONE;
+    if (!ms_str_split(&name, '.', &part) || !ms_str_split(&name, '.', &part))
+        return MS_STR_NONE;
+    return part;
+}
+
+/* Their outputs are memory that nobody has written yet, or a copy that may change precision. */
+static bool has_no_rules(struct ms_str api)
+{
+    static const char *const names[] = {"empty",
+                                        "empty_like",
+                                        "numpy",
+                                        "to",
+                                        "__setitem__",
+                                        "empty_with_format",
+                                        "new_empty_strided",
+                                        "new_empty",
+                                        "empty_strided",
+                                        NULL};
+    return is_one_of(api, names);
+}
+
+/* Their inputs are buffers to be filled. */
+static bool has_output_only(struct ms_str api)
+{
+    static const char *const names[] = {"_reduce_scatter_base", "_all_gather_base",
+                                        "all_to_all_single", "batch_isend_irecv", NULL};
+    return is_one_of(api, names);
+}
+
+static bool is_class(struct ms_str dtype)
+{
+    return ms_str_find_str(dtype, MS_STR("class")) >= 0;
+}
+
+static void mark(struct cmp_row *row, enum cmp_note note)
+{
+    enum cmp_level level = cmp_note_texts[note][0] == 'w'   ? CMP_WARNING
+                           : cmp_note_texts[note][0] == 'e' ? CMP_ERROR
+                                                            : CMP_UNMATCHED;
+    row->notes |= 1U << note;
+    if (level > row->level)
+        row->level = level;
+}
+
+/* ---- rules for one row ---------------------------------------------------- */
+
+static bool is_special(const struct cmp_value *x)
+{
+    return x->kind == CMP_VALUE_NAN || x->kind == CMP_VALUE_INF || x->kind == CMP_VALUE_NINF;
+}
+
+static bool has_special(const struct cmp_item *item)
+{
+    return is_special(&item->stat[PROBE_STAT_MAX]) || is_special(&item->stat[PROBE_STAT_MIN]);
+}
+
+static bool dtype_differs(const struct cmp *c, const struct cmp_row *row)
+{
+    if (ms_str_eq(row->t.dtype, row->b.dtype))
+        return false;
+    if (cmp__strict(c))
+        return ms_str_find_str(row->b.name, MS_STR("qkv")) < 0 &&
+               ms_str_find_str(row->b.name, MS_STR("gate_up")) < 0;
+    return row->t.type == MS_DT_NONE || row->t.type != row->b.type;
+}
+
+static bool grad_differs(const struct cmp *c, const struct cmp_row *row)
+{
+    bool said = row->t.requires_grad.p[0] != 'N' && row->b.requires_grad.p[0] != 'N';
+    return !row->grad_same && (said || cmp__strict(c));
+}
+
+static bool value_differs(const struct cmp_row *row)
+{
+    const struct cmp_value *n = &row->t.stat[PROBE_STAT_MAX];
+    const struct cmp_value *b = &row->b.stat[PROBE_STAT_MAX];
+    return n->kind != b->kind || !ms_str_eq(n->text, b->text);
+}
+
+static void judge_attributes(const struct cmp *c, struct cmp_row *row)
+{
+    if (grad_differs(c, row))
+        mark(row, CMP_NOTE_GRAD);
+    if (!row->is_output && is_class(row->t.dtype) && is_class(row->b.dtype) &&
+        ms_str_is(row->t.shape, "[]") && value_differs(row))
+        mark(row, CMP_NOTE_PARAM);
+    if (dtype_differs(c, row))
+        mark(row, CMP_NOTE_DTYPE);
+    if (!ms_str_eq(row->t.shape, row->b.shape))
+        mark(row, CMP_NOTE_SHAPE);
+}
+
+/* What the official tool loses on the way to its file. */
+static void judge_reading(const struct cmp *c, struct cmp_row *row)
+{
+    if (cmp__strict(c) || c->mode != PROBE_MODE_TENSOR)
+        return;
+    if (row->fig.state == CMP_STATE_UNREADABLE)
+        mark(row, CMP_NOTE_NO_FILE);
+    else if (row->fig.state == CMP_STATE_NO_DATA &&
+             row->t.data_name.p[0] != row->b.data_name.p[0] &&
+             (ms_str_is(row->t.data_name, "-1") || ms_str_is(row->b.data_name, "-1")))
+        mark(row, CMP_NOTE_NO_DATA);
+    else if (row->fig.state == CMP_STATE_MASKS)
+        mark(row, CMP_NOTE_MASKS);
+}
+
+static void judge_row(const struct cmp *c, struct cmp_row *row)
+{
+    if (has_special(&row->t) && !has_special(&row->b))
+        mark(row, CMP_NOTE_INF_NAN);
+    if (!row->b.present)
+        return;
+    judge_reading(c, row);
+    judge_attributes(c, row);
+}
+
+/* ---- rules for an op -------------------------------------------------------- */
+
+struct extremes {
+    double in, out;
+    struct cmp_row *first_out;
+};
+
+/* Has the row a say in how far the inputs are apart?  A scalar argument has not, outside of strict. */
+static bool counts(const struct cmp *c, const struct cmp_row *row)
+{
+    return cmp__strict(c) || row->is_output || !is_class(row->t.dtype);
+}
+
+static struct extremes largest_norm_err(const struct cmp *c, struct cmp_view *v)
+{
+    struct extremes e = {0};
+    for (size_t i = 0; i < v->rows.n; i++) {
+        struct cmp_row *row = &v->rows.p[i];
+        double x = row->delta[PROBE_STAT_NORM].rel_value;
+        double *into = row->is_output ? &e.out : &e.in;
+        if (row->is_output && e.first_out == NULL)
+            e.first_out = row;
+        if (counts(c, row) && x > *into)
+            *into = x;
+    }
+    return e;
+}
+
+static struct extremes smallest(struct cmp_view *v, unsigned metric)
+{
+    struct extremes e = {.in = 1, .out = 1};
+    for (size_t i = 0; i < v->rows.n; i++) {
+        struct cmp_row *row = &v->rows.p[i];
+        double x = row->fig.state == CMP_STATE_OK ? row->fig.metric[metric] : NAN;
+        double *into = row->is_output ? &e.out : &e.in;
+        if (row->is_output && e.first_out == NULL)
+            e.first_out = row;
+        if (x < *into)
+            *into = x;
+    }
+    return e;
+}
+
+static void judge_norms(const struct cmp *c, struct cmp_view *v)
+{
+    struct extremes e = largest_norm_err(c, v);
+    for (size_t i = 0; i < v->rows.n && e.in < 0.1; i++) {
+        struct cmp_row *row = &v->rows.p[i];
+        const struct cmp_delta *d = &row->delta[PROBE_STAT_NORM];
+        if (row->is_output && (d->rel_inf || d->rel_value > 0.5))
+            mark(row, CMP_NOTE_NORM_ERR);
+    }
+    if (e.first_out != NULL && (e.in == 0 ? e.out > 0.1 : e.out / e.in > 10))
+        mark(e.first_out, CMP_NOTE_NORM_WARN);
+}
+
+static void judge_tensors(const struct cmp *c, struct cmp_view *v)
+{
+    struct extremes ratio = smallest(v, CMP_THOUSANDTH);
+    struct extremes cosine = smallest(v, CMP_COSINE);
+    if (ratio.first_out == NULL)
+        return;
+    if (ratio.in > 0.9 && ratio.out < (cmp__strict(c) ? 0.1 : 0.6))
+        mark(ratio.first_out, CMP_NOTE_THOUSANDTH);
+    if (cosine.in > 0.9 && cosine.in - cosine.out > 0.1)
+        mark(cosine.first_out, CMP_NOTE_COSINE_WARN);
+}
+
+static bool has_digest(const struct cmp_item *item)
+{
+    return item->md5.n != 0 && !ms_str_is(item->md5, "N/A") && !ms_str_is(item->md5, "Nan");
+}
+
+static void judge_digest(const struct cmp *c, struct cmp_row *row)
+{
+    if (!ms_str_eq(row->t.md5, row->b.md5))
+        mark(row, has_digest(&row->t) && has_digest(&row->b) ? CMP_NOTE_CRC : CMP_NOTE_CRC_NONE);
+    if (!cmp__strict(c))
+        judge_attributes(c, row);
+}
+
+/* ---- all of them -------------------------------------------------------------- */
+
+/* Rows without a partner are judged by nothing else in the repaired mode. */
+static bool judge_unmatched(const struct cmp *c, struct cmp_row *row)
+{
+    if (cmp__strict(c) || (row->t.present && row->b.present))
+        return false;
+    mark(row, row->t.present ? CMP_NOTE_NO_BENCH : CMP_NOTE_NO_TARGET);
+    return true;
+}
+
+void cmp__judge(const struct cmp *c, struct cmp_view *v)
+{
+    struct ms_str api = second_component(v->op);
+    bool outputs_only = has_output_only(api);
+    bool free_of_rules = c->mode != PROBE_MODE_MD5 && has_no_rules(api);
+    for (size_t i = 0; i < v->rows.n; i++) {
+        struct cmp_row *row = &v->rows.p[i];
+        if (judge_unmatched(c, row) || free_of_rules || !row->t.present)
+            continue;
+        if (c->mode == PROBE_MODE_MD5)
+            judge_digest(c, row);
+        else if (!outputs_only || row->is_output)
+            judge_row(c, row);
+    }
+    if (free_of_rules || outputs_only || v->op.n == 0)
+        return;
+    if (c->mode == PROBE_MODE_SUMMARY)
+        judge_norms(c, v);
+    else if (c->mode == PROBE_MODE_TENSOR)
+        judge_tensors(c, v);
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * mapping: the mapping files of the official tool, which are YAML.
+ *
+ *     data, cell   name: name
+ *     layer        Class: {name: name, ...}
+ *     api          a list of {ms_api: .., pt_api: .., ms_args: [..], pt_args: [..], ...},
+ *                  or a single one
+ *
+ * Everything is kept as text, in file order; of a key given twice the last counts.
+ */
+#include "compare/cmp_int.h"
+
+#include <yaml.h>
+
+#define YAML_MAX ((size_t)1 << 30)
+enum { API_PARTS = 4 };
+
+/* ---- the document ------------------------------------------------------- */
+
+static enum ms_rc yaml_failed(const yaml_parser_t *y, const char *name, struct ms_err *err)
+{
+    if (y->error == YAML_MEMORY_ERROR)
+        return cmp__no_memory(err);
+    ms_fail_at(err, MS_E_FORMAT, (uint32_t)y->problem_mark.line + 1, (int64_t)y->problem_mark.index,
+               "%s", y->problem != NULL ? y->problem : "not YAML");
+    return ms_err_wrap(err, "%s", name);
+}
+
+/* Calls `take` with the root node of the text. */
+typedef enum ms_rc (*take_fn)(void *into, yaml_document_t *doc, yaml_node_t *root,
+                              struct ms_err *err);
+
+static enum ms_rc load(const char *name, struct ms_str text, take_fn take, void *into,
+                       struct ms_err *err)
+{
+    yaml_parser_t parser;
+    yaml_document_t doc;
+    if (!yaml_parser_initialize(&parser))
+        return cmp__no_memory(err);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text.p, text.n);
+    enum ms_rc rc = MS_OK;
+    if (!yaml_parser_load(&parser, &doc)) {
+        rc = yaml_failed(&parser, name, err);
+    } else {
+        yaml_node_t *root = yaml_document_get_root_node(&doc);
+        if (root == NULL)
+            rc = ms_fail(err, MS_E_FORMAT, "the file is empty");
+        else
+            rc = take(into, &doc, root, err);
+        if (rc != MS_OK)
+            ms_err_wrap(err, "%s", name);
+        yaml_document_delete(&doc);
+    }
+    yaml_parser_delete(&parser);
+    return rc;
+}
+
+static enum ms_rc load_file(const char *path, take_fn take, void *into, struct ms_err *err)
+{
+    struct ms_file f;
+    MS_TRY(ms_file_map(&f, path, YAML_MAX, err));
+    enum ms_rc rc = load(path, (struct ms_str){f.p, (uint32_t)f.n}, take, into, err);
+    ms_file_unmap(&f);
+    return rc;
+}
+
+static enum ms_rc refuse(const yaml_node_t *node, const char *what, struct ms_err *err)
+{
+    return ms_fail_at(err, MS_E_FORMAT, (uint32_t)node->start_mark.line + 1,
+                      (int64_t)node->start_mark.index, "expected %s", what);
+}
+
+static enum ms_rc scalar(const yaml_node_t *node, struct ms_str *out, struct ms_err *err)
+{
+    if (node == NULL || node->type != YAML_SCALAR_NODE)
+        return node == NULL ? ms_fail(err, MS_E_FORMAT, "a value is missing")
+                            : refuse(node, "a name", err);
+    if (node->data.scalar.length > UINT32_MAX / 2)
+        return refuse(node, "a shorter name", err);
+    *out =
+        (struct ms_str){(const char *)node->data.scalar.value, (uint32_t)node->data.scalar.length};
+    return MS_OK;
+}
+
+static enum ms_rc new_arena(struct ms_arena **arena, struct ms_err *err)
+{
+    *arena = ms_arena_new(YAML_MAX);
+    return *arena != NULL ? MS_OK : cmp__no_memory(err);
+}
+
+/* ---- name: name ----------------------------------------------------------- */
+
+static enum ms_rc put_pair(struct cmp__pairs *p, struct ms_arena *arena, struct ms_str key,
+                           struct ms_str value, struct ms_err *err)
+{
+    bool added;
+    uint32_t id = ms_map_put_copy(&p->keys, key, arena, &added);
+    struct ms_str *slot = id == MS_MAP_NONE ? NULL
+                          : added           ? ms_vec_push(&p->values)
+                                            : &p->values.p[id];
+    if (slot == NULL)
+        return cmp__no_memory(err);
+    *slot = ms_arena_str(arena, value);
+    return slot->p != NULL ? MS_OK : ms_arena_fail(arena, err);
+}
+
+static enum ms_rc take_map(struct cmp__pairs *p, struct ms_arena *arena, yaml_document_t *doc,
+                           yaml_node_t *node, struct ms_err *err)
+{
+    if (node->type != YAML_MAPPING_NODE)
+        return refuse(node, "lines 'name: name'", err);
+    for (yaml_node_pair_t *i = node->data.mapping.pairs.start; i < node->data.mapping.pairs.top;
+         i++) {
+        struct ms_str key, value;
+        MS_TRY(scalar(yaml_document_get_node(doc, i->key), &key, err));
+        MS_TRY(scalar(yaml_document_get_node(doc, i->value), &value, err));
+        MS_TRY(put_pair(p, arena, key, value, err));
+    }
+    return MS_OK;
+}
+
+static enum ms_rc take_pairs(void *into, yaml_document_t *doc, yaml_node_t *root,
+                             struct ms_err *err)
+{
+    struct cmp__pairs *p = into;
+    return take_map(p, p->arena, doc, root, err);
+}
+
+static enum ms_rc pairs_done(struct cmp__pairs *p, enum ms_rc rc)
+{
+    if (rc != MS_OK)
+        cmp__pairs_free(p);
+    return rc;
+}
+
+enum ms_rc cmp__pairs_parse(struct cmp__pairs *p, const char *name, struct ms_str text,
+                            struct ms_err *err)
+{
+    *p = (struct cmp__pairs){0};
+    MS_TRY(new_arena(&p->arena, err));
+    return pairs_done(p, load(name, text, take_pairs, p, err));
+}
+
+enum ms_rc cmp__pairs_read(struct cmp__pairs *p, const char *path, struct ms_err *err)
+{
+    *p = (struct cmp__pairs){0};
+    MS_TRY(new_arena(&p->arena, err));
+    return pairs_done(p, load_file(path, take_pairs, p, err));
+}
+
+void cmp__pairs_free(struct cmp__pairs *p)
+{
+    ms_map_free(&p->keys);
+    ms_vec_free(&p->values);
+    ms_arena_free(p->arena);
+    *p = (struct cmp__pairs){0};
+}
+
+/* ---- layers ------------------------------------------------------------- */
+
+static enum ms_rc take_class(struct cmp__layers *l, struct ms_str name, yaml_document_t *doc,
+                             yaml_node_t *map, struct ms_err *err)
+{
+    bool added;
+    if (ms_str_is(name, "Cell")) /* its old spelling */
+        name = MS_STR("TopLayer");
+    uint32_t id = ms_map_put_copy(&l->classes, name, l->arena, &added);
+    struct cmp__pairs *p = id == MS_MAP_NONE ? NULL
+                           : added           ? ms_vec_push(&l->maps)
+                                             : &l->maps.p[id];
+    if (p == NULL)
+        return cmp__no_memory(err);
+    if (added)
+        *p = (struct cmp__pairs){0};
+    MS_TRY(take_map(p, l->arena, doc, map, err));
+    for (size_t i = 0; i < p->values.n; i++) {
+        int64_t bracket = ms_str_find(p->values.p[i], '(');
+        if (bracket >= 0)
+            p->values.p[i].n = (uint32_t)bracket;
+    }
+    return MS_OK;
+}
+
+static enum ms_rc take_layers(void *into, yaml_document_t *doc, yaml_node_t *root,
+                              struct ms_err *err)
+{
+    struct cmp__layers *l = into;
+    if (root->type != YAML_MAPPING_NODE)
+        return refuse(root, "class names with 'name: name' lines below them", err);
+    for (yaml_node_pair_t *i = root->data.mapping.pairs.start; i < root->data.mapping.pairs.top;
+         i++) {
+        struct ms_str name;
+        yaml_node_t *map = yaml_document_get_node(doc, i->value);
+        MS_TRY(scalar(yaml_document_get_node(doc, i->key), &name, err));
+        if (map == NULL)
+            return ms_fail(err, MS_E_FORMAT, "class %.*s has no lines", MS_STR_ARG(name));
+        MS_TRY(take_class(l, name, doc, map, err));
+    }
+    return MS_OK;
+}
+
+static enum ms_rc layers_done(struct cmp__layers *l, enum ms_rc rc)
+{
+    if (rc != MS_OK)
+        cmp__layers_free(l);
+    return rc;
+}
+
+enum ms_rc cmp__layers_parse(struct cmp__layers *l, const char *name, struct ms_str text,
+                             struct ms_err *err)
+{
+    *l = (struct cmp__layers){0};
+    MS_TRY(new_arena(&l->arena, err));
+    return layers_done(l, load(name, text, take_layers, l, err));
+}
+
+enum ms_rc cmp__layers_read(struct cmp__layers *l, const char *path, struct ms_err *err)
+{
+    *l = (struct cmp__layers){0};
+    MS_TRY(new_arena(&l->arena, err));
+    return layers_done(l, load_file(path, take_layers, l, err));
+}
+
+void cmp__layers_free(struct cmp__layers *l)
+{
+    for (size_t i = 0; i < l->maps.n; i++) {
+        l->maps.p[i].arena = NULL; /* it was never theirs */
+        cmp__pairs_free(&l->maps.p[i]);
+    }
+    ms_map_free(&l->classes);
+    ms_vec_free(&l->maps);
+    ms_arena_free(l->arena);
+    *l = (struct cmp__layers){0};
+}
+
+/* ---- apis ----------------------------------------------------------------- */
+
+/* Both spellings of each key are accepted; what the official code reads comes first. */
+static const char *const part_keys[API_PARTS][2] = {{"args", "arg"},
+                                                    {"output", "outputs"},
+                                                    {"parameters", "parameter"},
+                                                    {"parameters_grad", "parameters_grads"}};
+
+static enum ms_rc copy_scalar(struct ms_arena *arena, const yaml_node_t *node, struct ms_str *out,
+                              struct ms_err *err)
+{
+    struct ms_str text;
+    MS_TRY(scalar(node, &text, err));
+    *out = ms_arena_str(arena, text);
+    return out->p != NULL ? MS_OK : ms_arena_fail(arena, err);
+}
+
+static enum ms_rc take_indices(struct ms_arena *arena, yaml_document_t *doc, yaml_node_t *node,
+                               struct cmp__index_list *list, bool ms, struct ms_err *err)
+{
+    if (node->type != YAML_SEQUENCE_NODE)
+        return refuse(node, "a list of positions or names", err);
+    for (yaml_node_item_t *i = node->data.sequence.items.start; i < node->data.sequence.items.top;
+         i++) {
+        struct ms_str *slot = ms ? ms_vec_push(&list->ms) : ms_vec_push(&list->pt);
+        if (slot == NULL)
+            return cmp__no_memory(err);
+        MS_TRY(copy_scalar(arena, yaml_document_get_node(doc, *i), slot, err));
+    }
+    return MS_OK;
+}
+
+static bool is_part_key(struct ms_str key, unsigned part)
+{
+    return ms_str_is(key, part_keys[part][0]) || ms_str_is(key, part_keys[part][1]);
+}
+
+static enum ms_rc take_rule_key(struct cmp__api_rule *rule, struct ms_arena *arena,
+                                yaml_document_t *doc, const yaml_node_pair_t *pair,
+                                struct ms_err *err)
+{
+    struct ms_str key;
+    yaml_node_t *value = yaml_document_get_node(doc, pair->value);
+    MS_TRY(scalar(yaml_document_get_node(doc, pair->key), &key, err));
+    bool ms = ms_str_starts(key, MS_STR("ms_"));
+    if (value == NULL || (!ms && !ms_str_starts(key, MS_STR("pt_"))))
+        return ms_fail(err, MS_E_FORMAT, "unknown key '%.*s'; keys begin with ms_ or pt_",
+                       MS_STR_ARG(key));
+    struct ms_str rest = ms_str_sub(key, 3, key.n);
+    if (ms_str_is(rest, "api"))
+        return copy_scalar(arena, value, ms ? &rule->ms : &rule->pt, err);
+    for (unsigned i = 0; i < API_PARTS; i++) {
+        if (is_part_key(rest, i))
+            return take_indices(arena, doc, value, &rule->part[i], ms, err);
+    }
+    return ms_fail(err, MS_E_FORMAT,
+                   "unknown key '%.*s'; there are api, args, output, parameters, parameters_grad",
+                   MS_STR_ARG(key));
+}
+
+static enum ms_rc take_rule(struct cmp__api_rules *r, yaml_document_t *doc, yaml_node_t *node,
+                            struct ms_err *err)
+{
+    if (node == NULL || node->type != YAML_MAPPING_NODE)
+        return ms_fail(err, MS_E_FORMAT, "expected entries with ms_api and pt_api");
+    struct cmp__api_rule *rule = ms_vec_push(&r->list);
+    if (rule == NULL)
+        return cmp__no_memory(err);
+    *rule = (struct cmp__api_rule){.valid = true};
+    for (yaml_node_pair_t *i = node->data.mapping.pairs.start; i < node->data.mapping.pairs.top;
+         i++)
+        MS_TRY(take_rule_key(rule, r->arena, doc, i, err));
+    if (rule->ms.n == 0 || rule->pt.n == 0)
+        return refuse(node, "ms_api and pt_api in every entry", err);
+    for (unsigned i = 0; i < API_PARTS; i++)
+        rule->valid &= rule->part[i].ms.n == rule->part[i].pt.n;
+    return MS_OK;
+}
+
+static enum ms_rc take_rules(void *into, yaml_document_t *doc, yaml_node_t *root,
+                             struct ms_err *err)
+{
+    struct cmp__api_rules *r = into;
+    if (root->type != YAML_SEQUENCE_NODE)
+        return take_rule(r, doc, root, err);
+    for (yaml_node_item_t *i = root->data.sequence.items.start; i < root->data.sequence.items.top;
+         i++)
+        MS_TRY(take_rule(r, doc, yaml_document_get_node(doc, *i), err));
+    return MS_OK;
+}
+
+static enum ms_rc rules_done(struct cmp__api_rules *r, enum ms_rc rc)
+{
+    if (rc != MS_OK)
+        cmp__api_rules_free(r);
+    return rc;
+}
+
+enum ms_rc cmp__api_rules_parse(struct cmp__api_rules *r, const char *name, struct ms_str text,
+                                struct ms_err *err)
+{
+    *r = (struct cmp__api_rules){0};
+    MS_TRY(new_arena(&r->arena, err));
+    return rules_done(r, load(name, text, take_rules, r, err));
+}
+
+enum ms_rc cmp__api_rules_read(struct cmp__api_rules *r, const char *path, struct ms_err *err)
+{
+    *r = (struct cmp__api_rules){0};
+    MS_TRY(new_arena(&r->arena, err));
+    return rules_done(r, load_file(path, take_rules, r, err));
+}
+
+void cmp__api_rules_free(struct cmp__api_rules *r)
+{
+    for (size_t i = 0; i < r->list.n; i++) {
+        for (unsigned k = 0; k < API_PARTS; k++) {
+            ms_vec_free(&r->list.p[i].part[k].ms);
+            ms_vec_free(&r->list.p[i].part[k].pt);
+        }
+    }
+    ms_vec_free(&r->list);
+    ms_arena_free(r->arena);
+    *r = (struct cmp__api_rules){0};
+}

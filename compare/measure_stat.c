@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * measure_stat: differences of Max, Min, Mean and Norm.
+ *
+ * Two numbers give a difference and a percentage; any other pair of classes
+ * gives one word for both cells:
+ *
+ *     NPU \ Bench   number   nan    inf    -inf   device  N/A   other
+ *     number        n - b    Nan    -inf   inf    Diff    N/A   Diff
+ *     nan           Nan      (same) Nan    Nan    Diff    N/A   Diff
+ *     inf           inf      Nan    (same) inf    Diff    N/A   Diff
+ *     -inf          -inf     Nan    -inf   (same) Diff    N/A   Diff
+ *     device        Diff     Diff   Diff   Diff   N/A     N/A   Diff
+ *     other         Diff     Diff   Diff   Diff   Diff    N/A   Diff
+ */
+#include "compare/cmp_int.h"
+#include "probe/base/num.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* Do both cells print the same?  1 and 1.0 do not, nor do 0.0 and -0.0. */
+static bool same_text(const struct cmp_value *n, const struct cmp_value *b)
+{
+    if (n->kind != b->kind)
+        return false;
+    if (n->kind != CMP_VALUE_NUMBER)
+        return ms_str_eq(n->text, b->text);
+    if (n->is_int != b->is_int)
+        return false;
+    if (n->is_int)
+        return ms_str_eq(n->text, b->text);
+    return n->v == b->v && signbit(n->v) == signbit(b->v);
+}
+
+static const char *word_for(enum cmp_value_kind n, enum cmp_value_kind b)
+{
+    if (n == CMP_VALUE_NA || b == CMP_VALUE_NA)
+        return "N/A";
+    if (n == CMP_VALUE_DEVICE && b == CMP_VALUE_DEVICE)
+        return "N/A";
+    if (n >= CMP_VALUE_DEVICE || b >= CMP_VALUE_DEVICE)
+        return "Diff";
+    if (n == CMP_VALUE_NAN || b == CMP_VALUE_NAN)
+        return "Nan";
+    if (n == CMP_VALUE_NUMBER)
+        return b == CMP_VALUE_INF ? "-inf" : "inf";
+    return n == CMP_VALUE_INF ? "inf" : "-inf";
+}
+
+static struct cmp_delta one_word(const char *word)
+{
+    struct ms_str s = ms_str_of(word);
+    return (struct cmp_delta){
+        .diff = s, .rel = s, .rel_value = NAN, .rel_inf = s.n == 3 && s.p[0] == 'i'};
+}
+
+static void put_f64(struct ms_buf *b, double x)
+{
+    char text[MS_NUM_MAX];
+    if (isfinite(x))
+        ms_buf_put(b, text, ms_num_f64(text, x));
+    else
+        ms_buf_puts(b, isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
+}
+
+static enum ms_rc keep_f64(struct cmp_view *v, double x, const char *unit, struct ms_str *out,
+                           struct ms_err *err)
+{
+    put_f64(&v->scratch, x);
+    ms_buf_puts(&v->scratch, unit);
+    return cmp__keep(v, out, err);
+}
+
+/* ---- the official tool's reading of a number ------------------------------ */
+
+enum { PANDAS_DIGITS = 17 };
+
+static double power_of_ten(int n)
+{
+    char text[8];
+    double v = 1;
+    int len = snprintf(text, sizeof text, "1e%d", n);
+    (void)ms_num_parse_f64(text, (size_t)len, &v);
+    return v;
+}
+
+/* Before pandas read numbers exactly it took 17 digits, leading zeroes among them, summed them up in
+ * a double and scaled that once: 0.26045331358909607 came out as 0.260453313589096.  Differences in
+ * the official tables are those of such numbers. */
+static double as_pandas_reads(struct ms_str s)
+{
+    double sum = 0;
+    int digits = 0, exponent = 0;
+    uint32_t i = s.n != 0 && s.p[0] == '-';
+    bool negative = i == 1, fraction = false;
+    for (; i < s.n && s.p[i] != 'e' && s.p[i] != 'E'; i++) {
+        if (s.p[i] == '.') {
+            fraction = true;
+        } else if (digits < PANDAS_DIGITS) {
+            sum = sum * 10 + (s.p[i] - '0');
+            digits++;
+            exponent -= fraction;
+        } else {
+            exponent += !fraction;
+        }
+    }
+    int64_t written = 0;
+    struct ms_str e = ms_str_sub(s, i + 1, s.n);
+    if (e.n != 0 && e.p[0] == '+')
+        e = ms_str_sub(e, 1, e.n);
+    if (ms_str_i64(e, &written) && written > -1000 && written < 1000)
+        exponent += (int)written;
+    if (exponent > 308)
+        sum = HUGE_VAL;
+    else if (exponent > 0)
+        sum *= power_of_ten(exponent);
+    else if (exponent >= -308)
+        sum /= power_of_ten(-exponent);
+    else
+        sum = sum / power_of_ten(-308 - exponent) / 1e308;
+    return negative ? -sum : sum;
+}
+
+/* ---- differences ------------------------------------------------------------ */
+
+static enum ms_rc subtract(struct cmp_view *v, double n, double b, struct cmp_delta *d,
+                           struct ms_err *err)
+{
+    MS_TRY(keep_f64(v, n - b, "", &d->diff, err));
+    if (b == 0) {
+        d->rel = MS_STR("inf");
+        d->rel_value = NAN;
+        d->rel_inf = true;
+        return MS_OK;
+    }
+    double percent = fabs((n - b) / b) * 100;
+    d->rel_value = percent / 100;
+    return keep_f64(v, percent, "%", &d->rel, err);
+}
+
+static enum ms_rc measure(struct cmp_view *v, const struct cmp_value *n, const struct cmp_value *b,
+                          bool strict, struct cmp_delta *d, struct ms_err *err)
+{
+    *d = (struct cmp_delta){.rel_value = 0};
+    if (n->kind == CMP_VALUE_NA || b->kind == CMP_VALUE_NA)
+        *d = one_word("N/A");
+    else if (same_text(n, b))
+        d->diff = d->rel = MS_STR("0");
+    else if (n->kind == CMP_VALUE_NUMBER && b->kind == CMP_VALUE_NUMBER)
+        return strict ? subtract(v, as_pandas_reads(n->text), as_pandas_reads(b->text), d, err)
+                      : subtract(v, n->v, b->v, d, err);
+    else
+        *d = one_word(word_for(n->kind, b->kind));
+    return MS_OK;
+}
+
+enum ms_rc cmp__measure_stats(struct cmp_view *v, bool strict, struct cmp_row *row,
+                              struct ms_err *err)
+{
+    for (unsigned i = 0; i < PROBE_STATS; i++)
+        MS_TRY(measure(v, &row->t.stat[i], &row->b.stat[i], strict, &row->delta[i], err));
+    return MS_OK;
+}
+
+/* ---- 1.x ---------------------------------------------------------------- */
+
+static enum ms_rc measure_old(struct cmp_view *v, const struct cmp_value *n,
+                              const struct cmp_value *b, struct cmp_delta *d, struct ms_err *err)
+{
+    bool numbers = (n->kind == CMP_VALUE_NUMBER || n->kind == CMP_VALUE_NAN) &&
+                   (b->kind == CMP_VALUE_NUMBER || b->kind == CMP_VALUE_NAN);
+    if (!numbers) {
+        *d = one_word("N/A");
+        return MS_OK;
+    }
+    if (n->kind == CMP_VALUE_NAN || b->kind == CMP_VALUE_NAN) {
+        *d = one_word("Nan");
+        return MS_OK;
+    }
+    MS_TRY(subtract(v, n->v, b->v, d, err));
+    if (b->v == 0) {
+        d->rel = n->v == 0 ? MS_STR("0.0%") : MS_STR("N/A");
+        d->rel_value = n->v == 0 ? 0 : NAN;
+        d->rel_inf = false;
+    }
+    return MS_OK;
+}
+
+enum ms_rc cmp__measure_stats_old(struct cmp_view *v, struct cmp_row *row, struct ms_err *err)
+{
+    for (unsigned i = 0; i < PROBE_STATS; i++)
+        MS_TRY(measure_old(v, &row->t.stat[i], &row->b.stat[i], &row->delta[i], err));
+    return MS_OK;
+}

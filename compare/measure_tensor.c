@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * measure_tensor: the tensor files of every pair, read once.
+ *
+ * Large tensors are cut into chunks of a fixed size; chunks of any number of pairs
+ * are measured by all threads, and those of one pair are joined in order.  Both
+ * files of a chunk are mapped only while it is read, so memory does not grow with
+ * the tensors.
+ */
+#include "compare/cmp_int.h"
+#include "compare/metric.h"
+
+#include "probe/base/log.h"
+#include "probe/base/num.h"
+#include "probe/tensor.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define CHUNK    ((uint64_t)4 << 20) /* elements: a multiple of CMP_METRIC_BLOCK */
+#define FILE_MAX ((size_t)10 << 30)  /* what the official tool reads */
+enum { BATCH = 4096, PATH_BYTES = 4096 };
+
+/* A stretch of one pair, and what was found in it. */
+struct chunk {
+    uint32_t pair, index;
+    uint64_t bytes;
+    struct cmp_figures fig; /* final already when state is not OK */
+    enum ms_dtype tn, tb;
+    struct cmp_facts facts;
+};
+
+struct batch {
+    struct cmp *c;
+    MS_VEC(struct chunk) chunks;
+};
+
+/* ---- what to read ----------------------------------------------------------- */
+
+static struct ms_str data_name(const struct cmp__side *s, uint32_t row)
+{
+    struct probe_leaf leaf;
+    if (row == MS_MAP_NONE || !(cmp__side_row(s, row)->flags & PROBE_LEAF_HAS_DATA_NAME))
+        return MS_STR_NONE;
+    probe_row_leaf(s->dump, cmp__side_row(s, row), &leaf);
+    return leaf.data_name;
+}
+
+/* A name that stays in the dump's own folder. */
+static bool is_safe(struct ms_str name)
+{
+    return name.n != 0 && name.p[0] != '/' && ms_str_find_str(name, MS_STR("..")) < 0 &&
+           ms_str_find(name, '\\') < 0;
+}
+
+static uint64_t elements_of(const struct cmp__side *s, uint32_t row)
+{
+    struct probe_leaf leaf;
+    uint64_t dim[PROBE_MAX_DIMS], n = 1;
+    unsigned ndim;
+    probe_row_leaf(s->dump, cmp__side_row(s, row), &leaf);
+    if (!probe_leaf_shape(&leaf, dim, PROBE_MAX_DIMS, &ndim))
+        return 1;
+    for (unsigned i = 0; i < ndim; i++) {
+        if (__builtin_mul_overflow(n, dim[i], &n))
+            return 1;
+    }
+    return n;
+}
+
+/* How many chunks a pair is cut into, by what the dump says of its shape. */
+static uint32_t chunks_of(const struct cmp *c, const struct cmp__pair *p)
+{
+    if (data_name(&c->t, p->t).n == 0 || data_name(&c->b, p->b).n == 0)
+        return 0;
+    uint64_t n = elements_of(&c->t, p->t) / CHUNK + 1;
+    return n < 1 << 20 ? (uint32_t)n : 1 << 20;
+}
+
+/* ---- one chunk ------------------------------------------------------------------ */
+
+static enum ms_rc open_file(const struct cmp__side *s, const char *dir, struct ms_str name,
+                            struct probe_tensor *t, struct ms_err *err)
+{
+    char path[PATH_BYTES];
+    if (!is_safe(name))
+        return ms_fail(err, MS_E_ARG, "%.*s: not a name in the dump's own folder",
+                       MS_STR_ARG(name));
+    int n = snprintf(path, sizeof path, "%s/%.*s", dir, MS_STR_ARG(name));
+    struct ms_str said = s->dump->data_dir; /* where it was written; it may have been moved since */
+    if (n > 0 && (size_t)n < sizeof path && ms_path_kind(path) == MS_KIND_NONE && said.n != 0)
+        n = snprintf(path, sizeof path, "%.*s/%.*s", MS_STR_ARG(said), MS_STR_ARG(name));
+    if (n < 0 || (size_t)n >= sizeof path)
+        return ms_fail(err, MS_E_LIMIT, "%s: path too long", dir);
+    return probe_tensor_open(t, path, FILE_MAX, err);
+}
+
+/* Shapes are equal but for axes of length 1. */
+static bool same_shape(const struct probe_tensor *a, const struct probe_tensor *b)
+{
+    uint32_t i = 0, k = 0;
+    for (;;) {
+        while (i < a->ndim && a->shape[i] == 1)
+            i++;
+        while (k < b->ndim && b->shape[k] == 1)
+            k++;
+        if (i == a->ndim || k == b->ndim)
+            return i == a->ndim && k == b->ndim;
+        if (a->shape[i++] != b->shape[k++])
+            return false;
+    }
+}
+
+struct scratch {
+    void *n, *b;
+};
+
+static enum ms_rc gather_space(struct scratch *s, const struct probe_tensor *n,
+                               const struct probe_tensor *b, struct ms_err *err)
+{
+    if (!n->contiguous)
+        s->n = ms_alloc(CMP_METRIC_BLOCK * ms_dtype_size(n->dtype));
+    if (!b->contiguous)
+        s->b = ms_alloc(CMP_METRIC_BLOCK * ms_dtype_size(b->dtype));
+    if ((!n->contiguous && s->n == NULL) || (!b->contiguous && s->b == NULL))
+        return cmp__no_memory(err);
+    return MS_OK;
+}
+
+static enum ms_rc pass(struct chunk *ch, const struct probe_tensor *n, const struct probe_tensor *b,
+                       uint64_t from, uint64_t to, struct ms_err *err)
+{
+    struct scratch s = {0};
+    enum ms_rc rc = gather_space(&s, n, b, err);
+    uint64_t step = n->contiguous && b->contiguous ? CHUNK : CMP_METRIC_BLOCK;
+    for (uint64_t at = from; at < to && rc == MS_OK; at += step) {
+        uint64_t m = to - at < step ? to - at : step;
+        cmp_facts_add(&ch->facts, n->dtype, probe_tensor_elements(n, at, m, s.n), b->dtype,
+                      probe_tensor_elements(b, at, m, s.b), (size_t)m);
+    }
+    ms_free(s.n);
+    ms_free(s.b);
+    return rc;
+}
+
+/* One element: in the arithmetic of its own type, as numpy 1 computes it. */
+static void measure_scalar(struct chunk *ch, const struct probe_tensor *n,
+                           const struct probe_tensor *b, bool strict)
+{
+    double x, y;
+    ms_dtype_to_f64(n->dtype, n->data, 1, &x);
+    ms_dtype_to_f64(b->dtype, b->data, 1, &y);
+    bool single = cmp_facts_single(n->dtype, b->dtype);
+    double d = single ? (double)((float)x - (float)y) : x - y;
+    if (strict && n->dtype == MS_DT_U8 && b->dtype == MS_DT_U8)
+        d = (double)(uint8_t)((int)x - (int)y);
+    double step = y == 0 ? (single ? 0x1p-23 : 0x1p-52) : 0;
+    double below = y + step, above = x + step;
+    double rel = single || strict ? (double)fabsf(((float)above - (float)below) / (float)below)
+                                  : fabs((above - below) / below);
+    ch->fig.state = CMP_STATE_SCALAR;
+    ch->fig.metric[CMP_MAX_ABS] = fabs(d);
+    ch->fig.metric[CMP_MAX_REL] = rel;
+}
+
+static enum ms_rc measure_open(struct cmp *c, struct chunk *ch, uint32_t last,
+                               const struct probe_tensor *n, const struct probe_tensor *b,
+                               struct ms_err *err)
+{
+    ch->tn = n->dtype;
+    ch->tb = b->dtype;
+    if (n->count == 0 || b->count == 0) {
+        ch->fig.state = n->count == 0 ? CMP_STATE_EMPTY : CMP_STATE_SHAPE;
+        return MS_OK;
+    }
+    if (!same_shape(n, b)) {
+        ch->fig.state = CMP_STATE_SHAPE;
+        return MS_OK;
+    }
+    if (n->count == 1) {
+        measure_scalar(ch, n, b, cmp__strict(c));
+        return MS_OK;
+    }
+    uint64_t from = CHUNK * ch->index, to = from + CHUNK;
+    if (from > n->count)
+        from = n->count;
+    if (to > n->count || ch->index == last)
+        to = n->count;
+    ch->bytes = (to - from) * (ms_dtype_size(n->dtype) + ms_dtype_size(b->dtype));
+    return pass(ch, n, b, from, to, err);
+}
+
+static enum ms_rc measure_chunk(void *ctx, size_t item, unsigned worker, struct ms_err *err)
+{
+    struct batch *batch = ctx;
+    struct cmp *c = batch->c;
+    struct chunk *ch = &batch->chunks.p[item];
+    const struct cmp__pair *p = &c->pairs.p[ch->pair];
+    struct probe_tensor n = {0}, b = {0};
+    struct ms_err why = {0};
+    bool more = item + 1 < batch->chunks.n && batch->chunks.p[item + 1].pair == ch->pair;
+    (void)worker;
+    if (open_file(&c->t, c->t_dir, data_name(&c->t, p->t), &n, &why) != MS_OK ||
+        open_file(&c->b, c->b_dir, data_name(&c->b, p->b), &b, &why) != MS_OK) {
+        probe_tensor_close(&n);
+        if (why.rc == MS_E_NOMEM)
+            return ms_fail(err, MS_E_NOMEM, "%s", why.msg);
+        ms_info("%s", why.msg);
+        ch->fig.state = CMP_STATE_UNREADABLE;
+        return MS_OK;
+    }
+    enum ms_rc rc = measure_open(c, ch, more ? UINT32_MAX : ch->index, &n, &b, err);
+    probe_tensor_close(&n);
+    probe_tensor_close(&b);
+    return rc;
+}
+
+/* ---- from facts to figures ---------------------------------------------------------- */
+
+/* As Python's "%.12f" and back. */
+static double round12(double x)
+{
+    char text[400]; /* the largest double has 309 digits before the point */
+    if (!isfinite(x))
+        return x;
+    int n = snprintf(text, sizeof text, "%.12f", x);
+    (void)ms_num_parse_f64(text, (size_t)n, &x);
+    return x;
+}
+
+static double cosine_of(const struct cmp_facts *f)
+{
+    double n = sqrt(f->nn), b = sqrt(f->bb);
+    const double tiny = 2.220446049250313e-16;
+    if (n <= tiny && b <= tiny)
+        return 1;
+    if (n <= tiny || b <= tiny)
+        return NAN;
+    double cosine = f->nb / (n * b);
+    return cosine > 0.9999 ? round(cosine * 1e6) / 1e6 : cosine;
+}
+
+static unsigned mantissa_bits(enum ms_dtype t)
+{
+    return t == MS_DT_F16 ? 10 : t == MS_DT_BF16 ? 7 : 23;
+}
+
+/* Distances were counted in float32 steps: in those of the coarser type. */
+static double ulp_unit(enum ms_dtype a, enum ms_dtype b)
+{
+    if (!cmp_facts_single(a, b))
+        return 1;
+    unsigned bits = mantissa_bits(a) < mantissa_bits(b) ? mantissa_bits(a) : mantissa_bits(b);
+    return ldexp(1, 23 - (int)bits);
+}
+
+static struct cmp_ext ext_of(const struct chunk *ch, const struct cmp_facts *f)
+{
+    double unit = ulp_unit(ch->tn, ch->tb), count = (double)f->count;
+    struct cmp_ext e = {.rel_l2_bound = NAN};
+    e.rel_l2 = f->dd == 0 ? 0 : f->bb > 0 ? sqrt(f->dd / f->bb) : HUGE_VAL;
+    e.sqnr_db = -20 * log10(e.rel_l2);
+    e.mean_ulp = f->sum_ulp / unit / count;
+    e.max_ulp = f->max_ulp / unit;
+    e.bit_equal = (double)f->bit_equal / count;
+    e.bias = f->sum_abs_d > 0 ? fabs(f->sum_d) / f->sum_abs_d : 0;
+    e.scale = f->bb > 0 ? f->nb / f->bb : NAN;
+    return e;
+}
+
+static void conclude(struct cmp *c, const struct chunk *ch, const struct cmp_facts *f)
+{
+    struct cmp_figures *fig = &c->figures.p[ch->pair];
+    *fig = ch->fig;
+    if (fig->state == CMP_STATE_SCALAR) {
+        fig->metric[CMP_MAX_ABS] = round12(fig->metric[CMP_MAX_ABS]);
+        fig->metric[CMP_MAX_REL] = round12(fig->metric[CMP_MAX_REL]);
+        return;
+    }
+    if (fig->state != CMP_STATE_OK)
+        return;
+    if (f->mask_diff != 0 || (f->sign_diff != 0 && !cmp__strict(c))) {
+        fig->state = CMP_STATE_MASKS;
+        return;
+    }
+    fig->metric[CMP_COSINE] = round12(cosine_of(f));
+    fig->metric[CMP_EUCLID] = sqrt(f->dd);
+    fig->metric[CMP_MAX_ABS] = round12(f->max_abs);
+    fig->metric[CMP_MAX_REL] = round12(f->max_rel);
+    fig->metric[CMP_THOUSANDTH] = round12((double)f->thousandth / (double)f->count);
+    fig->metric[CMP_FIVE] = round12((double)f->five / (double)f->count);
+    fig->ext = ext_of(ch, f);
+}
+
+/* Chunks of one pair follow each other; the first that could not be measured speaks for all. */
+static void conclude_batch(struct batch *batch)
+{
+    for (size_t i = 0, end; i < batch->chunks.n; i = end) {
+        struct chunk *first = &batch->chunks.p[i];
+        struct cmp_facts f = first->facts;
+        batch->c->bytes_read += first->bytes;
+        for (end = i + 1; end < batch->chunks.n && batch->chunks.p[end].pair == first->pair;
+             end++) {
+            const struct chunk *next = &batch->chunks.p[end];
+            cmp_facts_join(&f, &next->facts);
+            batch->c->bytes_read += next->bytes;
+            if (first->fig.state == CMP_STATE_OK)
+                first->fig.state = next->fig.state;
+        }
+        conclude(batch->c, first, &f);
+    }
+}
+
+/* ---- all pairs ------------------------------------------------------------------------ */
+
+static enum ms_rc run_batch(struct batch *batch, struct ms_pool *pool, struct ms_err *err)
+{
+    if (batch->chunks.n == 0)
+        return MS_OK;
+    MS_TRY(ms_pool_run(pool, batch->chunks.n, measure_chunk, batch, err));
+    conclude_batch(batch);
+    batch->chunks.n = 0;
+    return MS_OK;
+}
+
+/* A batch holds whole pairs. */
+static enum ms_rc add_chunks(struct batch *batch, uint32_t pair, uint32_t n, struct ms_err *err)
+{
+    if (!ms_vec_reserve(&batch->chunks, batch->chunks.n + n))
+        return cmp__no_memory(err);
+    for (uint32_t i = 0; i < n; i++)
+        batch->chunks.p[batch->chunks.n++] = (struct chunk){.pair = pair, .index = i};
+    return MS_OK;
+}
+
+static enum ms_rc run_all(struct batch *batch, struct ms_pool *pool, struct ms_err *err)
+{
+    struct cmp *c = batch->c;
+    for (uint32_t i = 0; i < c->pairs.n; i++) {
+        uint32_t n = chunks_of(c, &c->pairs.p[i]);
+        if (n == 0) {
+            c->figures.p[i] = (struct cmp_figures){.state = CMP_STATE_NO_DATA};
+            continue;
+        }
+        MS_TRY(add_chunks(batch, i, n, err));
+        if (batch->chunks.n >= BATCH)
+            MS_TRY(run_batch(batch, pool, err));
+    }
+    return run_batch(batch, pool, err);
+}
+
+enum ms_rc cmp__measure_tensors(struct cmp *c, struct ms_pool *pool, struct ms_err *err)
+{
+    struct batch batch = {.c = c};
+    if (!ms_vec_reserve(&c->figures, c->pairs.n + 1))
+        return cmp__no_memory(err);
+    c->figures.n = c->pairs.n;
+    enum ms_rc rc = run_all(&batch, pool, err);
+    ms_vec_free(&batch.chunks);
+    return rc;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * out_xlsx: a comparison as a workbook, row after row without keeping any of them.
+ *
+ * Rows are coloured by their verdict, the header stays in view and has filters.
+ */
+#include "compare/cmp_int.h"
+#include "compare/out.h"
+#include "compare/table.h"
+#include "probe/base/trace.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <xlsxwriter.h>
+
+enum { SHEET_ROWS = 1048500, RENEW_ROWS = 1024, CELL_MAX = 32767 };
+
+struct book {
+    const struct cmp *c;
+    const char *const *names;
+    unsigned columns;
+    lxw_workbook *workbook;
+    lxw_worksheet *sheet;
+    lxw_format *bold, *fill[CMP_LEVELS];
+    size_t sheets, sheet_rows; /* how many, and rows in each */
+    lxw_row_t row;
+    size_t sheet_no;
+    struct ms_buf text;
+};
+
+static lxw_format *filled(lxw_workbook *w, lxw_color_t colour)
+{
+    lxw_format *f = workbook_add_format(w);
+    if (f != NULL)
+        format_set_bg_color(f, colour);
+    return f;
+}
+
+static void new_sheet(struct book *b)
+{
+    char name[32];
+    snprintf(name, sizeof name, "part_%zu", b->sheet_no++);
+    b->sheet = workbook_add_worksheet(b->workbook, b->sheets > 1 ? name : "Sheet1");
+    b->row = 0;
+    if (b->sheet == NULL)
+        return;
+    for (unsigned i = 0; i < b->columns; i++)
+        worksheet_write_string(b->sheet, 0, (lxw_col_t)i, b->names[i], b->bold);
+    worksheet_freeze_panes(b->sheet, 1, 0);
+    b->row = 1;
+}
+
+static lxw_error put_text(struct book *b, lxw_col_t col, struct ms_str s, lxw_format *f)
+{
+    ms_buf_clear(&b->text);
+    if (s.n > CELL_MAX) /* what a cell can hold */
+        s.n = CELL_MAX;
+    while (s.n == CELL_MAX && (s.p[s.n - 1] & 0xc0) == 0x80)
+        s.n--;
+    ms_buf_str(&b->text, s);
+    return worksheet_write_string(b->sheet, b->row, col, ms_buf_z(&b->text), f);
+}
+
+static enum ms_rc put_row(struct book *b, const struct cmp_cell *cells, lxw_format *f,
+                          struct ms_err *err)
+{
+    if (b->sheet == NULL || b->row > b->sheet_rows)
+        new_sheet(b);
+    if (b->sheet == NULL)
+        return cmp__no_memory(err);
+    for (unsigned i = 0; i < b->columns; i++) {
+        lxw_error e = cells[i].number
+                          ? worksheet_write_number(b->sheet, b->row, (lxw_col_t)i, cells[i].v, f)
+                          : put_text(b, (lxw_col_t)i, cells[i].text, f);
+        if (e != LXW_NO_ERROR)
+            return ms_fail(err, e == LXW_ERROR_MEMORY_MALLOC_FAILED ? MS_E_NOMEM : MS_E_IO,
+                           "xlsx: %s", lxw_strerror(e));
+    }
+    b->row++;
+    return ms_buf_check(&b->text, err);
+}
+
+static enum ms_rc put_group(struct book *b, struct cmp_view *v, struct ms_err *err)
+{
+    struct cmp_cell cells[CMP_COLUMNS];
+    for (size_t i = 0; i < v->rows.n; i++) {
+        MS_TRY(cmp_table_cells(b->c, v, i, cells, err));
+        MS_TRY(put_row(b, cells, b->fill[v->rows.p[i].level], err));
+    }
+    return MS_OK;
+}
+
+static enum ms_rc put_all(struct book *b, struct cmp_summary *sum, struct ms_err *err)
+{
+    struct cmp_view v;
+    MS_TRY(cmp_view_init(&v, err));
+    enum ms_rc rc = MS_OK;
+    size_t since = 0;
+    new_sheet(b);
+    for (size_t g = 0; g < cmp_groups(b->c) && rc == MS_OK; g++) {
+        if ((since += cmp_group_rows(b->c, g)) > RENEW_ROWS) {
+            rc = cmp_view_renew(&v, err);
+            since = 0;
+        }
+        if (rc == MS_OK)
+            rc = cmp_view_group(b->c, g, &v, err);
+        if (rc == MS_OK) {
+            cmp_summary_add(sum, b->c, g, &v);
+            rc = put_group(b, &v, err);
+        }
+    }
+    cmp_view_free(&v);
+    return rc;
+}
+
+static enum ms_rc open_book(struct book *b, const char *tmp, struct ms_err *err)
+{
+    lxw_workbook_options how = {.constant_memory = LXW_TRUE};
+    b->workbook = workbook_new_opt(tmp, &how);
+    if (b->workbook == NULL)
+        return cmp__no_memory(err);
+    b->bold = workbook_add_format(b->workbook);
+    if (b->bold != NULL)
+        format_set_bold(b->bold);
+    b->fill[CMP_WARNING] = filled(b->workbook, 0xfff2b3);
+    b->fill[CMP_ERROR] = filled(b->workbook, 0xf8c4c0);
+    b->fill[CMP_UNMATCHED] = filled(b->workbook, 0xe0e0e0);
+    return MS_OK;
+}
+
+static enum ms_rc write_book(struct book *b, const char *tmp, const char *path,
+                             struct cmp_summary *sum, struct ms_err *err)
+{
+    enum ms_rc rc = open_book(b, tmp, err);
+    if (rc == MS_OK)
+        rc = put_all(b, sum, err);
+    if (b->workbook != NULL) {
+        lxw_error e = workbook_close(b->workbook);
+        if (rc == MS_OK && e != LXW_NO_ERROR)
+            rc = ms_fail(err, MS_E_IO, "%s: %s", path, lxw_strerror(e));
+    }
+    if (rc != MS_OK) {
+        unlink(tmp);
+        return rc;
+    }
+    int fd = open(tmp, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 ? ms_tmp_publish(fd, tmp, path, err) : ms_fail_sys(err, "%s", tmp);
+}
+
+enum ms_rc cmp_write_xlsx(const struct cmp *c, const char *stem, struct cmp_summary *sum,
+                          struct cmp_files *files, struct ms_err *err)
+{
+    const char *names[CMP_COLUMNS];
+    struct book b = {.c = c, .names = names, .text.max = 1 << 24};
+    struct ms_buf path = {.max = 1 << 16};
+    struct ms_span span = ms_span_begin("write xlsx");
+    char *tmp = NULL;
+    b.columns = cmp_table_columns(c, names);
+    b.sheets = (cmp_rows(c) + SHEET_ROWS - 1) / SHEET_ROWS;
+    b.sheet_rows = b.sheets > 1 ? (cmp_rows(c) + b.sheets - 1) / b.sheets : SHEET_ROWS;
+    ms_buf_printf(&path, "%s.xlsx", stem);
+    enum ms_rc rc = cmp_files_add(files, ms_buf_slice(&path), err);
+    if (rc == MS_OK)
+        rc = ms_tmp_new(&tmp, ms_buf_z(&path), err);
+    if (rc == MS_OK)
+        rc = write_book(&b, tmp, ms_buf_z(&path), sum, err);
+    if (tmp != NULL)
+        ms_tmp_forget(tmp);
+    ms_free(tmp);
+    ms_buf_free(&b.text);
+    ms_buf_free(&path);
+    ms_span_end(&span);
+    return rc;
+}

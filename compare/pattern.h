@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pattern: what a difference looks like, and whether rounding alone can explain it.
+ */
+#ifndef COMPARE_PATTERN_H
+#define COMPARE_PATTERN_H
+
+#include "compare/compare.h"
+
+struct cmp_pattern {
+    struct cmp_ext ext;
+    double expected; /* relL2 that one rounding on each side gives; NaN where it is not known */
+    double z;        /* relL2, or its lower bound, in units of the expected one */
+    const char
+        *name; /* "identical", "rounding", "scaled", "sign flip", "shifted", "outliers", ... */
+};
+
+struct cmp_pattern cmp__pattern(const struct cmp *c, const struct cmp_row *row);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pytext: JSON values as Python's str() and repr() print them, which is what
+ * the official tables hold: [2, 3], ['a', None], True.
+ */
+#include "compare/cmp_int.h"
+#include "probe/base/num.h"
+
+static bool is_printable_above_ascii(const unsigned char *p, unsigned n)
+{
+    /* U+0080 to U+00A0, the soft hyphen, line separators and surrogates are escaped by Python. */
+    if (n == 2 && p[0] == 0xc2)
+        return p[1] > 0xa0 && p[1] != 0xad;
+    if (n == 3 && p[0] == 0xed && p[1] >= 0xa0)
+        return false;
+    return !(n == 3 && p[0] == 0xe2 && p[1] == 0x80 && (p[2] == 0xa8 || p[2] == 0xa9));
+}
+
+static uint32_t code_point(const unsigned char *p, unsigned n)
+{
+    uint32_t c = n == 1 ? p[0] : n == 2 ? p[0] & 0x1fU : n == 3 ? p[0] & 0xfU : p[0] & 7U;
+    for (unsigned i = 1; i < n; i++)
+        c = c << 6 | (p[i] & 0x3fU);
+    return c;
+}
+
+/* Length of the sequence at p, which the JSON reader has checked, cut to what is there. */
+static unsigned sequence(const unsigned char *p, size_t left)
+{
+    unsigned n = p[0] < 0x80 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+    return n <= left ? n : 1;
+}
+
+static void put_escaped(struct ms_buf *out, const unsigned char *p, unsigned n)
+{
+    uint32_t c = code_point(p, n);
+    if (c == '\n')
+        ms_buf_puts(out, "\\n");
+    else if (c == '\r')
+        ms_buf_puts(out, "\\r");
+    else if (c == '\t')
+        ms_buf_puts(out, "\\t");
+    else
+        ms_buf_printf(out, c < 0x100 ? "\\x%02x" : "\\u%04x", c);
+}
+
+void cmp__py_repr_text(struct ms_buf *out, struct ms_str s)
+{
+    char quote = ms_str_find(s, '\'') >= 0 && ms_str_find(s, '"') < 0 ? '"' : '\'';
+    uint32_t plain = 0;
+    ms_buf_putc(out, quote);
+    for (uint32_t i = 0; i < s.n;) {
+        const unsigned char *p = (const unsigned char *)s.p + i;
+        unsigned n = sequence(p, s.n - i);
+        bool same =
+            n == 1 ? p[0] >= 0x20 && p[0] < 0x7f && p[0] != '\\' && p[0] != (unsigned char)quote
+                   : is_printable_above_ascii(p, n);
+        if (!same) {
+            ms_buf_put(out, s.p + plain, i - plain);
+            plain = i + n;
+            if (p[0] == '\\' || p[0] == (unsigned char)quote) {
+                ms_buf_putc(out, '\\');
+                ms_buf_putc(out, (char)p[0]);
+            } else {
+                put_escaped(out, p, n);
+            }
+        }
+        i += n;
+    }
+    ms_buf_put(out, s.p + plain, s.n - plain);
+    ms_buf_putc(out, quote);
+}
+
+static void put_number(struct ms_buf *out, const struct ms_jread *r)
+{
+    double v;
+    char text[MS_NUM_MAX];
+    if (ms_jread_is_int(r) || !ms_jread_f64(r, &v))
+        ms_buf_str(out, r->text);
+    else if (v != v)
+        ms_buf_puts(out, "nan");
+    else if (v - v != 0)
+        ms_buf_puts(out, v > 0 ? "inf" : "-inf");
+    else
+        ms_buf_put(out, text, ms_num_f64(text, v));
+}
+
+static void put_value(struct ms_buf *out, struct ms_jread *r, enum ms_jtok tok,
+                      struct ms_buf *scratch);
+
+static void put_text(struct ms_buf *out, struct ms_jread *r, struct ms_buf *scratch)
+{
+    struct ms_str text;
+    if (ms_jread_text(r, scratch, &text, NULL) == MS_OK)
+        cmp__py_repr_text(out, text);
+}
+
+static void put_list(struct ms_buf *out, struct ms_jread *r, struct ms_buf *scratch)
+{
+    enum ms_jtok tok;
+    const char *between = "";
+    ms_buf_putc(out, '[');
+    while ((tok = ms_jread_next(r)) > MS_J_END && tok != MS_J_ARR_END) {
+        ms_buf_puts(out, between);
+        put_value(out, r, tok, scratch);
+        between = ", ";
+    }
+    ms_buf_putc(out, ']');
+}
+
+static void put_dict(struct ms_buf *out, struct ms_jread *r, struct ms_buf *scratch)
+{
+    const char *between = "";
+    ms_buf_putc(out, '{');
+    while (ms_jread_next(r) == MS_J_KEY) {
+        ms_buf_puts(out, between);
+        put_text(out, r, scratch);
+        ms_buf_puts(out, ": ");
+        put_value(out, r, ms_jread_next(r), scratch);
+        between = ", ";
+    }
+    ms_buf_putc(out, '}');
+}
+
+/* As an item of a list: text in quotes.  The reader's own depth limit bounds the recursion. */
+static void put_value(struct ms_buf *out, struct ms_jread *r, enum ms_jtok tok,
+                      struct ms_buf *scratch)
+{
+    switch (tok) {
+    case MS_J_STR:
+        put_text(out, r, scratch);
+        break;
+    case MS_J_NUM:
+        put_number(out, r);
+        break;
+    case MS_J_ARR:
+        put_list(out, r, scratch);
+        break;
+    case MS_J_OBJ:
+        put_dict(out, r, scratch);
+        break;
+    case MS_J_TRUE:
+        ms_buf_puts(out, "True");
+        break;
+    case MS_J_FALSE:
+        ms_buf_puts(out, "False");
+        break;
+    default:
+        ms_buf_puts(out, "None");
+        break;
+    }
+}
+
+void cmp__py_str(struct ms_buf *out, struct ms_str json, struct ms_buf *scratch)
+{
+    struct ms_jread r;
+    struct ms_str text;
+    ms_jread_init(&r, json.p, json.n, 0);
+    enum ms_jtok tok = json.n != 0 ? ms_jread_next(&r) : MS_J_NULL;
+    if (tok == MS_J_STR && ms_jread_text(&r, scratch, &text, NULL) == MS_OK)
+        ms_buf_str(out, text);
+    else
+        put_value(out, &r, tok, scratch);
+}

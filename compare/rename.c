@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rename: from a target row's name to the name its partner would have.
+ */
+#include "compare/rename.h"
+
+static void put_replaced(struct ms_buf *out, struct ms_str s, struct ms_str from, struct ms_str to,
+                         bool all)
+{
+    int64_t at;
+    while (from.n != 0 && (at = ms_str_find_str(s, from)) >= 0) {
+        ms_buf_put(out, s.p, (size_t)at);
+        ms_buf_str(out, to);
+        s = ms_str_sub(s, (uint32_t)at + from.n, s.n);
+        if (!all)
+            break;
+    }
+    ms_buf_str(out, s);
+}
+
+/* The same on the text that the buffer holds. */
+static void replace_in(struct ms_buf *text, struct ms_buf *scratch, struct ms_str from,
+                       struct ms_str to, bool all)
+{
+    ms_buf_clear(scratch);
+    ms_buf_str(scratch, ms_buf_slice(text));
+    ms_buf_clear(text);
+    put_replaced(text, ms_buf_slice(scratch), from, to, all);
+}
+
+static bool has_component(struct ms_str name, const char *word)
+{
+    struct ms_str part;
+    while (ms_str_split(&name, '.', &part)) {
+        if (ms_str_is(part, word))
+            return true;
+    }
+    return false;
+}
+
+/* The first two components: Functional.linear. */
+static struct ms_str api_of(struct ms_str name)
+{
+    int64_t dot = ms_str_find(name, '.');
+    if (dot < 0)
+        return name;
+    int64_t next = ms_str_find(ms_str_sub(name, (uint32_t)dot + 1, name.n), '.');
+    return next < 0 ? name : ms_str_sub(name, 0, (uint32_t)(dot + 1 + next));
+}
+
+/* ---- api mapping ------------------------------------------------------ */
+
+static const char *twin_of(struct ms_str api)
+{
+    size_t from = 0, to = cmp__api_twin_count;
+    while (from < to) {
+        size_t mid = from + (to - from) / 2;
+        int order = ms_str_cmp(ms_str_of(cmp__api_twins[mid].ms), api);
+        if (order == 0)
+            return cmp__api_twins[mid].pt;
+        if (order < 0)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    return NULL;
+}
+
+void cmp__rename_builtin(struct ms_buf *name, struct ms_buf *scratch)
+{
+    struct ms_str s = ms_buf_slice(name);
+    struct ms_str api = api_of(s);
+    if (ms_str_starts(s, MS_STR("Mint."))) {
+        replace_in(name, scratch, MS_STR("Mint"), MS_STR("Torch"), true);
+    } else if (ms_str_starts(s, MS_STR("MintFunctional."))) {
+        replace_in(name, scratch, MS_STR("MintFunctional"), MS_STR("Functional"), true);
+    } else {
+        const char *twin = twin_of(api);
+        char key[256]; /* api points into the text that is about to change */
+        if (twin == NULL || api.n >= sizeof key)
+            return;
+        memcpy(key, api.p, api.n);
+        replace_in(name, scratch, (struct ms_str){key, api.n}, ms_str_of(twin), true);
+    }
+}
+
+static const char *const part_words[4] = {".input.", ".output.", ".parameters.",
+                                          ".parameters_grad."};
+
+static bool translate(const struct cmp__index_list *list, struct ms_str index, struct ms_str *to)
+{
+    for (size_t i = 0; i < list->ms.n; i++) {
+        if (ms_str_eq(list->ms.p[i], index)) {
+            *to = list->pt.p[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Translate the component behind ".input." and so on; false when the rule does not list it. */
+static bool translate_index(struct ms_buf *name, struct ms_buf *scratch,
+                            const struct cmp__api_rule *rule)
+{
+    struct ms_str s = ms_buf_slice(name);
+    for (unsigned i = 0; i < 4; i++) {
+        struct ms_str word = ms_str_of(part_words[i]), to;
+        int64_t at = ms_str_find_str(s, word);
+        if (at < 0)
+            continue;
+        uint32_t from = (uint32_t)at + word.n;
+        struct ms_str rest = ms_str_sub(s, from, s.n), index;
+        ms_str_split(&rest, '.', &index);
+        if (!translate(&rule->part[i], index, &to))
+            return false;
+        uint32_t end = from + index.n;
+        ms_buf_clear(scratch);
+        ms_buf_str(scratch, ms_str_sub(s, 0, from));
+        ms_buf_str(scratch, to);
+        ms_buf_str(scratch, ms_str_sub(s, end, s.n));
+        ms_buf_clear(name);
+        ms_buf_str(name, ms_buf_slice(scratch));
+        return true;
+    }
+    return true;
+}
+
+bool cmp__rename_by_rules(const struct cmp__api_rules *rules, struct ms_str original,
+                          struct ms_buf *name, struct ms_buf *scratch)
+{
+    struct ms_str api = api_of(original);
+    for (size_t i = 0; i < rules->list.n; i++) {
+        const struct cmp__api_rule *rule = &rules->list.p[i];
+        if (!rule->valid || !ms_str_eq(rule->ms, api))
+            continue;
+        ms_buf_clear(name);
+        put_replaced(name, original, rule->ms, rule->pt, false);
+        return translate_index(name, scratch, rule);
+    }
+    return true;
+}
+
+/* ---- cell mapping ------------------------------------------------------- */
+
+/* The part between the first dot and the direction, which a cell mapping names. */
+static bool cell_part(struct ms_str name, uint32_t *from, uint32_t *to)
+{
+    static const char *const ends[] = {".forward.", ".backward.", ".parameters_grad"};
+    int64_t dot = ms_str_find(name, '.');
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        int64_t at = ms_str_find_str(name, ms_str_of(ends[i]));
+        if (dot >= 0 && at > dot) {
+            *from = (uint32_t)dot + 1;
+            *to = (uint32_t)at;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_cell_row(struct ms_str name)
+{
+    return ms_str_find_str(name, MS_STR(".forward.")) >= 0 ||
+           ms_str_find_str(name, MS_STR(".backward.")) >= 0 ||
+           has_component(name, "parameters_grad");
+}
+
+static void replace_part(struct ms_buf *name, struct ms_buf *scratch, uint32_t from, uint32_t to,
+                         struct ms_str with)
+{
+    struct ms_str s = ms_buf_slice(name);
+    ms_buf_clear(scratch);
+    ms_buf_str(scratch, ms_str_sub(s, 0, from));
+    ms_buf_str(scratch, with);
+    ms_buf_str(scratch, ms_str_sub(s, to, s.n));
+    ms_buf_clear(name);
+    ms_buf_str(name, ms_buf_slice(scratch));
+}
+
+bool cmp__rename_cell(const struct cmp__pairs *map, bool whole_only, struct ms_buf *name,
+                      struct ms_buf *scratch)
+{
+    uint32_t from, to;
+    if (!is_cell_row(ms_buf_slice(name)))
+        return false;
+    replace_in(name, scratch, MS_STR("Cell"), MS_STR("Module"), false);
+    if (map == NULL || !cell_part(ms_buf_slice(name), &from, &to))
+        return true;
+    uint32_t id = ms_map_get(&map->keys, ms_str_sub(ms_buf_slice(name), from, to));
+    if (id != MS_MAP_NONE) {
+        replace_part(name, scratch, from, to, map->values.p[id]);
+        return true;
+    }
+    for (uint32_t i = 0; i < map->keys.keys.n && !whole_only; i++)
+        replace_in(name, scratch, ms_map_key(&map->keys, i), map->values.p[i], false);
+    return true;
+}
+
+/* ---- fuzzy -------------------------------------------------------------- */
+
+void cmp__rename_fuzzy(struct ms_buf *name, struct ms_buf *scratch)
+{
+    struct ms_str s = ms_buf_slice(name);
+    int64_t at = ms_str_find_str(s, MS_STR("forward"));
+    if (at < 0)
+        at = ms_str_find_str(s, MS_STR("backward"));
+    if (at <= 0)
+        return;
+    /* left is "Torch.a.3.": cut at the dot before its last component */
+    struct ms_str left = ms_str_sub(s, 0, (uint32_t)at - 1);
+    int64_t dot = ms_str_rfind(left, '.');
+    if (dot >= 0)
+        replace_part(name, scratch, (uint32_t)dot + 1, (uint32_t)at, MS_STR(""));
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rename: the rules by which a target row's name becomes the name of its partner.
+ * Each works in place on the text in `name`.
+ */
+#ifndef COMPARE_RENAME_H
+#define COMPARE_RENAME_H
+
+#include "compare/cmp_int.h"
+
+/* The built-in MindSpore to PyTorch names of -am. */
+void cmp__rename_builtin(struct ms_buf *name, struct ms_buf *scratch);
+/* A user's api mapping; `original` is the name before the built-in step.  False: the rule for this
+ * api leaves the row out. */
+bool cmp__rename_by_rules(const struct cmp__api_rules *rules, struct ms_str original,
+                          struct ms_buf *name, struct ms_buf *scratch);
+/* -cm; map may be NULL.  False: not a row of a module. */
+bool cmp__rename_cell(const struct cmp__pairs *map, bool whole_only, struct ms_buf *name,
+                      struct ms_buf *scratch);
+/* -fm: Torch.a.3.forward.input.0 becomes Torch.a.forward.input.0. */
+void cmp__rename_fuzzy(struct ms_buf *name, struct ms_buf *scratch);
+
+#endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * report: the answer first, the paths of the tables after it.
+ */
+#include "compare/report.h"
+
+#include "probe/base/human.h"
+#include "probe/base/jwrite.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static enum ms_rc no_memory(struct ms_err *err)
+{
+    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+}
+
+struct cmp_result *cmp_report_add(struct cmp_report *r, const struct cmp_couple *couple)
+{
+    struct cmp_result *res = ms_calloc(1, sizeof *res);
+    struct cmp_result **slot = res != NULL ? ms_vec_push(&r->list) : NULL;
+    if (slot == NULL) {
+        ms_free(res);
+        return NULL;
+    }
+    *slot = res;
+    res->couple = couple;
+    return res;
+}
+
+/* ---- remembering ------------------------------------------------------- */
+
+static struct ms_str node_name(const struct cmp *c, bool golden, uint32_t node)
+{
+    return node != MS_MAP_NONE ? probe_node_name(cmp_dump(c, golden), node) : MS_STR("");
+}
+
+static enum ms_rc tell(const struct cmp *c, struct cmp_view *v, const struct cmp_place *p,
+                       struct cmp_told *told, struct ms_err *err)
+{
+    MS_TRY(cmp_view_group(c, p->group, v, err));
+    const struct cmp_row *row = &v->rows.p[p->row];
+    struct cmp_pairing nodes = cmp_group_nodes(c, p->group);
+    const char *why = "";
+    for (unsigned i = CMP_NOTES; i-- > 0;) {
+        if (row->notes & 1U << i)
+            why = cmp_note_texts[i];
+    }
+    told->row = ms_str_dup(row->t.present ? row->t.name : row->b.name);
+    told->op = ms_str_dup(v->op);
+    told->golden_op = ms_str_dup(node_name(c, true, nodes.golden));
+    told->text = ms_str_dup(ms_str_of(why));
+    told->score = p->score;
+    bool fine =
+        told->row != NULL && told->op != NULL && told->golden_op != NULL && told->text != NULL;
+    return fine ? MS_OK : no_memory(err);
+}
+
+static enum ms_rc copy_problems(struct cmp_result *r, const struct cmp *c, struct ms_err *err)
+{
+    const struct ms_str *list;
+    size_t n = cmp_problems(c, &list);
+    for (size_t i = 0; i < n; i++) {
+        char **slot = ms_vec_push(&r->problems);
+        if (slot != NULL)
+            *slot = ms_str_dup(list[i]);
+        if (slot == NULL || *slot == NULL)
+            return no_memory(err);
+    }
+    return MS_OK;
+}
+
+static enum ms_rc tell_all(struct cmp_result *r, const struct cmp *c, struct cmp_view *v,
+                           struct ms_err *err)
+{
+    if (r->sum.has_first)
+        MS_TRY(tell(c, v, &r->sum.first, &r->first, err));
+    for (; r->nworst < r->sum.nworst; r->nworst++)
+        MS_TRY(tell(c, v, &r->sum.worst[r->nworst], &r->worst[r->nworst], err));
+    return copy_problems(r, c, err);
+}
+
+static void take_size(struct cmp_result *r, const struct cmp *c)
+{
+    r->json_bytes = cmp_dump(c, false)->file.n + cmp_dump(c, true)->file.n;
+    r->tensor_bytes = cmp_bytes_read(c);
+    r->done = true;
+}
+
+enum ms_rc cmp_report_take(struct cmp_result *r, const struct cmp *c, struct ms_err *err)
+{
+    struct cmp_view v;
+    MS_TRY(cmp_view_init(&v, err));
+    enum ms_rc rc = tell_all(r, c, &v, err);
+    cmp_view_free(&v);
+    take_size(r, c);
+    return rc;
+}
+
+enum ms_rc cmp_report_count(struct cmp_result *r, const struct cmp *c, struct ms_err *err)
+{
+    struct cmp_view v;
+    MS_TRY(cmp_view_init(&v, err));
+    enum ms_rc rc = MS_OK;
+    for (size_t g = 0; g < cmp_groups(c) && rc == MS_OK; g++) {
+        if (g % 256 == 0)
+            rc = cmp_view_renew(&v, err);
+        if (rc == MS_OK)
+            rc = cmp_view_group(c, g, &v, err);
+        if (rc == MS_OK)
+            cmp_summary_add(&r->sum, c, g, &v);
+    }
+    cmp_view_free(&v);
+    r->sum.has_first = false; /* that is for the analysis to say */
+    r->sum.nworst = 0;
+    take_size(r, c);
+    return rc;
+}
+
+enum ms_rc cmp_report_blame(struct cmp_result *r, const struct cmp *c, size_t group,
+                            struct ms_err *err)
+{
+    struct cmp_view v;
+    struct cmp_place place = {.group = group};
+    MS_TRY(cmp_view_init(&v, err));
+    enum ms_rc rc = cmp_view_group(c, group, &v, err);
+    for (uint32_t i = 0; rc == MS_OK && i < v.rows.n; i++) {
+        if (v.rows.p[i].is_output)
+            place.row = i;
+    }
+    if (rc == MS_OK)
+        rc = tell(c, &v, &place, &r->first, err);
+    cmp_view_free(&v);
+    r->sum.has_first = rc == MS_OK;
+    return rc;
+}
+
+bool cmp_report_differs(const struct cmp_report *r)
+{
+    for (size_t i = 0; i < r->list.n; i++) {
+        if (r->list.p[i]->sum.level[CMP_PASS] != r->list.p[i]->sum.rows)
+            return true;
+    }
+    return false;
+}
+
+static void told_free(struct cmp_told *t)
+{
+    ms_free(t->row);
+    ms_free(t->op);
+    ms_free(t->golden_op);
+    ms_free(t->text);
+}
+
+void cmp_report_free(struct cmp_report *r)
+{
+    for (size_t i = 0; i < r->list.n; i++) {
+        struct cmp_result *res = r->list.p[i];
+        told_free(&res->first);
+        for (unsigned k = 0; k < CMP_WORST; k++)
+            told_free(&res->worst[k]);
+        for (size_t k = 0; k < res->problems.n; k++)
+            ms_free(res->problems.p[k]);
+        ms_vec_free(&res->problems);
+        cmp_files_free(&res->files);
+        ms_free(res);
+    }
+    ms_vec_free(&r->list);
+}
+
+/* ---- text ---------------------------------------------------------------- */
+
+static void print_count(uint64_t n, const char *what)
+{
+    char text[MS_HUMAN_MAX];
+    if (n != 0)
+        printf(", %s %s", ms_human_count(text, n), what);
+}
+
+static void print_rows(const struct cmp_summary *s)
+{
+    char rows[MS_HUMAN_MAX], pass[MS_HUMAN_MAX];
+    printf("%s rows: %s pass", ms_human_count(rows, s->rows),
+           ms_human_count(pass, s->level[CMP_PASS]));
+    print_count(s->level[CMP_WARNING], "warning");
+    print_count(s->level[CMP_ERROR], "error");
+    print_count(s->unmatched_target, "without a golden row");
+    print_count(s->unmatched_golden, "only on the golden side");
+    putchar('\n');
+}
+
+static void print_score(double score)
+{
+    if (isinf(score))
+        fputs("   inf ", stdout);
+    else
+        printf("%6.2g ", score);
+}
+
+static void print_first(const struct cmp_told *first)
+{
+    printf("first difference  %s\n", first->row);
+    if (first->text[0] != 0)
+        printf("                  %s\n", first->text);
+}
+
+static void print_result(const struct cmp_result *r, bool several)
+{
+    if (several)
+        printf("%s%s%s:\n", r->couple->folder, r->couple->folder[0] != 0 ? "/" : "",
+               r->couple->suffix + (r->couple->suffix[0] == '_'));
+    print_rows(&r->sum);
+    if (r->sum.has_first)
+        print_first(&r->first);
+    if (r->nworst != 0)
+        puts("largest relative errors");
+    for (unsigned i = 0; i < r->nworst; i++) {
+        fputs("  ", stdout);
+        print_score(r->worst[i].score);
+        puts(r->worst[i].row);
+    }
+    for (size_t i = 0; i < r->problems.n; i++)
+        printf("note: %s\n", r->problems.p[i]);
+}
+
+static void print_speed(const struct cmp_report *r)
+{
+    char bytes[MS_HUMAN_MAX], took[MS_HUMAN_MAX], rate[MS_HUMAN_MAX];
+    uint64_t n = 0;
+    for (size_t i = 0; i < r->list.n; i++)
+        n += r->list.p[i]->json_bytes + r->list.p[i]->tensor_bytes;
+    double seconds = (double)r->took_ns / 1e9;
+    ms_human_bytes(rate, seconds > 0 ? (uint64_t)((double)n / seconds) : 0);
+    printf("%s in %s, %s/s\n", ms_human_bytes(bytes, n), ms_human_time(took, r->took_ns), rate);
+}
+
+void cmp_report_text(const struct cmp_report *r)
+{
+    for (size_t i = 0; i < r->list.n; i++) {
+        if (r->list.p[i]->done)
+            print_result(r->list.p[i], r->list.n > 1);
+    }
+    print_speed(r);
+    for (size_t i = 0; i < r->list.n; i++) {
+        for (size_t k = 0; k < r->list.p[i]->files.list.n; k++)
+            puts(r->list.p[i]->files.list.p[k]);
+    }
+}
+
+/* ---- JSON ------------------------------------------------------------------ */
+
+static enum ms_rc to_stdout(void *ctx, const char *p, size_t n, struct ms_err *err)
+{
+    (void)ctx;
+    return fwrite(p, 1, n, stdout) == n ? MS_OK : ms_fail_sys(err, "standard output");
+}
+
+static void put_summary(struct ms_jwrite *w, const struct cmp_report *r)
+{
+    struct cmp_summary all = {0};
+    for (size_t i = 0; i < r->list.n; i++)
+        cmp_summary_join(&all, &r->list.p[i]->sum);
+    ms_jwrite_key(w, MS_STR("summary"));
+    ms_jwrite_obj(w);
+    ms_jwrite_ki64(w, "rows", (int64_t)all.rows);
+    ms_jwrite_ki64(w, "pass", (int64_t)all.level[CMP_PASS]);
+    ms_jwrite_ki64(w, "warning", (int64_t)all.level[CMP_WARNING]);
+    ms_jwrite_ki64(w, "error", (int64_t)all.level[CMP_ERROR]);
+    ms_jwrite_ki64(w, "unmatched_target", (int64_t)all.unmatched_target);
+    ms_jwrite_ki64(w, "unmatched_golden", (int64_t)all.unmatched_golden);
+    ms_jwrite_kf64(w, "seconds", (double)r->took_ns / 1e9);
+    ms_jwrite_obj_end(w);
+}
+
+static void put_first(struct ms_jwrite *w, const struct cmp_report *r)
+{
+    ms_jwrite_key(w, MS_STR("first_difference"));
+    for (size_t i = 0; i < r->list.n; i++) {
+        const struct cmp_result *res = r->list.p[i];
+        if (!res->done || !res->sum.has_first)
+            continue;
+        ms_jwrite_obj(w);
+        ms_jwrite_kstr(w, "target", res->first.op);
+        ms_jwrite_kstr(w, "row", res->first.row);
+        ms_jwrite_ki64(w, "rank", res->couple->t->rank);
+        ms_jwrite_ki64(w, "step", res->couple->t->step);
+        ms_jwrite_kstr(w, "text", res->first.text);
+        ms_jwrite_obj_end(w);
+        return;
+    }
+    ms_jwrite_null(w);
+}
+
+static void put_files(struct ms_jwrite *w, const struct cmp_report *r)
+{
+    ms_jwrite_key(w, MS_STR("files"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < r->list.n; i++) {
+        for (size_t k = 0; k < r->list.p[i]->files.list.n; k++)
+            ms_jwrite_str(w, ms_str_of(r->list.p[i]->files.list.p[k]));
+    }
+    ms_jwrite_arr_end(w);
+}
+
+void cmp_report_json(const struct cmp_report *r)
+{
+    struct ms_jwrite w;
+    ms_jwrite_init(&w, 1, 1 << 20);
+    w.drain = to_stdout;
+    ms_jwrite_obj(&w);
+    put_summary(&w, r);
+    ms_jwrite_key(&w, MS_STR("suspects"));
+    ms_jwrite_arr(&w);
+    ms_jwrite_arr_end(&w);
+    put_first(&w, r);
+    put_files(&w, r);
+    ms_jwrite_obj_end(&w);
+    if (ms_jwrite_finish(&w, NULL) == MS_OK)
+        putchar('\n');
+    ms_jwrite_free(&w);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * side: one dump as the official tables list it.
+ *
+ * Ops keep the order of the file, their rows are inputs, parameters, outputs and
+ * parameter gradients.  The calls of backward ops are counted again in file order,
+ * since backward runs in an order that recomputation changes, and so are parameter
+ * gradients, whose own number goes on counting over the steps of a run.
+ */
+#include "compare/cmp_int.h"
+#include "probe/base/num.h"
+
+/* Name without call number and direction, which tells one op's calls from another's. */
+static bool split_name(struct ms_str name, struct ms_str *base, struct ms_str *call)
+{
+    int64_t last = ms_str_rfind(name, '.');
+    if (last < 0)
+        return false;
+    struct ms_str tail = ms_str_sub(name, (uint32_t)last + 1, name.n);
+    struct ms_str rest = ms_str_sub(name, 0, (uint32_t)last);
+    int64_t before = ms_str_rfind(rest, '.');
+    if (before < 0)
+        return false;
+    struct ms_str second = ms_str_sub(rest, (uint32_t)before + 1, rest.n);
+    *base = ms_str_sub(rest, 0, (uint32_t)before);
+    *call = ms_str_all_digits(tail) ? tail : second;
+    return ms_str_all_digits(*call);
+}
+
+static bool is_listed(const struct cmp__side *s, const struct cmp_conf *conf,
+                      const struct probe_node *node)
+{
+    return node->nrows != 0 && (s->is_debug || conf->compat == CMP_OLD ||
+                                node->dir != PROBE_DIR_NONE || node->kind == PROBE_NODE_PGRAD);
+}
+
+/* Inputs and what has no place of its own, parameters, outputs, gradients. */
+static unsigned place_of(unsigned section)
+{
+    switch (section) {
+    case PROBE_SEC_PARAMETERS:
+        return 1;
+    case PROBE_SEC_OUTPUT:
+        return 2;
+    case PROBE_SEC_PGRAD:
+        return 3;
+    default:
+        return 0;
+    }
+}
+
+static void order_rows(struct cmp__side *s, const struct probe_node *node)
+{
+    for (unsigned place = 0; place < 4; place++) {
+        for (uint32_t i = node->first_row; i < node->first_row + node->nrows; i++) {
+            if (place_of(s->dump->rows.p[i].section) == place)
+                s->order.p[s->order.n++] = i;
+        }
+    }
+}
+
+/* The how manieth op of its base this is; gradients of a module are counted apart from its calls. */
+static enum ms_rc count_call(struct ms_map *bases, uint32_t *seen, struct ms_str name, bool pgrad,
+                             int32_t *call, struct ms_err *err)
+{
+    struct ms_str base, digits;
+    if (!split_name(name, &base, &digits))
+        return MS_OK;
+    if (pgrad)
+        base = ms_str_sub(name, 0, (uint32_t)(digits.p - name.p));
+    uint32_t id = ms_map_put(bases, base, NULL);
+    if (id == MS_MAP_NONE)
+        return cmp__no_memory(err);
+    *call = (int32_t)seen[id]++;
+    return MS_OK;
+}
+
+static bool is_recounted(const struct probe_node *node, const struct cmp_conf *conf)
+{
+    if (node->kind == PROBE_NODE_PGRAD)
+        return conf->compat == CMP_CUR;
+    return node->dir == PROBE_BACKWARD;
+}
+
+static enum ms_rc list_ops(struct cmp__side *s, const struct cmp_conf *conf, struct ms_map *bases,
+                           uint32_t *seen, struct ms_err *err)
+{
+    const struct probe_dump *d = s->dump;
+    for (uint32_t i = 0; i < d->nodes.n; i++) {
+        const struct probe_node *node = &d->nodes.p[i];
+        if (!is_listed(s, conf, node))
+            continue;
+        struct cmp__op op = {
+            .node = i, .first = (uint32_t)s->order.n, .n = node->nrows, .call = -1};
+        if (!s->is_debug && conf->compat != CMP_OLD && is_recounted(node, conf))
+            MS_TRY(count_call(bases, seen, probe_node_name(d, i), node->kind == PROBE_NODE_PGRAD,
+                              &op.call, err));
+        order_rows(s, node);
+        for (uint32_t k = 0; k < op.n; k++)
+            s->op_of.p[s->op_of.n++] = (uint32_t)s->ops.n;
+        s->ops.p[s->ops.n++] = op;
+    }
+    return MS_OK;
+}
+
+enum ms_rc cmp__side_init(struct cmp__side *s, const struct cmp_conf *conf, const char *path,
+                          struct ms_pool *pool, struct ms_err *err)
+{
+    struct ms_map bases = {0};
+    *s = (struct cmp__side){0};
+    MS_TRY(probe_dump_open(&s->dump, path, 0, pool, err));
+    size_t nodes = s->dump->nodes.n;
+    s->is_debug = ms_str_is(s->dump->level, "debug");
+    uint32_t *seen = ms_calloc(nodes + 1, sizeof *seen);
+    enum ms_rc rc = MS_OK;
+    if (seen == NULL || !ms_vec_reserve(&s->order, s->dump->rows.n + 1) ||
+        !ms_vec_reserve(&s->op_of, s->dump->rows.n + 1) || !ms_vec_reserve(&s->ops, nodes + 1))
+        rc = cmp__no_memory(err);
+    if (rc == MS_OK)
+        rc = list_ops(s, conf, &bases, seen, err);
+    ms_free(seen);
+    ms_map_free(&bases);
+    if (rc != MS_OK)
+        cmp__side_free(s);
+    return rc;
+}
+
+void cmp__side_free(struct cmp__side *s)
+{
+    ms_vec_free(&s->order);
+    ms_vec_free(&s->op_of);
+    ms_vec_free(&s->ops);
+    probe_dump_close(s->dump);
+    *s = (struct cmp__side){0};
+}
+
+/* ---- columns ---------------------------------------------------------- */
+
+struct column {
+    bool other, whole, real;
+};
+
+static void note_value(struct column *c, const struct probe_num *n)
+{
+    struct cmp_value v = cmp__value_of(n);
+    if (v.kind == CMP_VALUE_TEXT || v.kind == CMP_VALUE_DEVICE || v.kind == CMP_VALUE_NA)
+        c->other = true;
+    else if (v.kind == CMP_VALUE_NUMBER && v.is_int)
+        c->whole = true;
+    else
+        c->real = true;
+}
+
+static bool note_row(const struct cmp__side *s, uint32_t row, struct column col[PROBE_STATS])
+{
+    struct probe_leaf leaf;
+    struct probe_num value = {.kind = PROBE_NUM_OTHER};
+    bool open = false;
+    probe_row_leaf(s->dump, cmp__side_row(s, row), &leaf);
+    if (leaf.kind != PROBE_LEAF_TENSOR) {
+        struct ms_jread r;
+        ms_jread_init(&r, leaf.value_json.p, leaf.value_json.n, 0);
+        if (leaf.value_json.n != 0 && ms_jread_next(&r) == MS_J_NUM)
+            value.kind = ms_jread_is_int(&r) ? PROBE_NUM_INT : PROBE_NUM_FLOAT;
+    }
+    for (unsigned i = 0; i < PROBE_STATS; i++) {
+        note_value(&col[i], leaf.kind == PROBE_LEAF_TENSOR ? &leaf.stat[i] : &value);
+        open |= !col[i].other;
+    }
+    return open;
+}
+
+/* The official tool keeps a column as it was read when any text is in it; else pandas makes one
+ * type of it, and of all four where none has text. */
+void cmp__side_columns(struct cmp__side *s)
+{
+    struct column col[PROBE_STATS] = {0};
+    for (uint32_t row = 0; row < s->order.n && note_row(s, row, col); row++)
+        ;
+    bool any_other = false, any_real = false;
+    for (unsigned i = 0; i < PROBE_STATS; i++) {
+        any_other |= col[i].other;
+        any_real |= col[i].real;
+    }
+    for (unsigned i = 0; i < PROBE_STATS; i++)
+        s->as_float[i] = !col[i].other && (col[i].real || (!any_other && any_real));
+}
+
+/* ---- names ------------------------------------------------------------ */
+
+static void put_renumbered(struct ms_buf *out, struct ms_str name, int32_t call)
+{
+    struct ms_str base, digits;
+    char text[MS_NUM_MAX];
+    if (!split_name(name, &base, &digits)) {
+        ms_buf_str(out, name);
+        return;
+    }
+    ms_buf_put(out, name.p, (size_t)(digits.p - name.p));
+    ms_buf_put(out, text, ms_num_i64(text, call));
+    const char *rest = digits.p + digits.n;
+    ms_buf_put(out, rest, (size_t)(name.p + name.n - rest));
+}
+
+void cmp__side_name(const struct cmp__side *s, uint32_t row, bool renumber, struct ms_buf *out)
+{
+    const struct cmp__op *op = &s->ops.p[s->op_of.p[row]];
+    struct ms_str node = probe_node_name(s->dump, op->node);
+    size_t from = out->n;
+    probe_row_name(s->dump, cmp__side_row(s, row), out);
+    if (!renumber || op->call < 0 || out->bad != MS_OK)
+        return;
+    struct ms_str whole = {out->p + from, (uint32_t)(out->n - from)};
+    if (!ms_str_starts(whole, node)) /* a data file with a name of its own */
+        return;
+    char *tail = ms_str_dup(ms_str_sub(whole, node.n, whole.n));
+    out->n = from;
+    put_renumbered(out, node, op->call);
+    if (tail == NULL)
+        out->bad = MS_E_NOMEM;
+    else
+        ms_buf_puts(out, tail);
+    ms_free(tail);
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * table: official columns, then those of --ext.
+ *
+ *     basic | tensor: metrics  statistics: differences  md5: digests | values | verdict
+ *     | stack, where there is a stack.json | data files, in tensor mode
+ */
+#include "compare/table.h"
+
+#include "compare/cmp_int.h"
+#include "compare/judge_old.h"
+#include "compare/pattern.h"
+#include "probe/base/num.h"
+
+#include <math.h>
+
+static const char *const basic[] = {
+    "NPU Name",          "Bench Name",          "NPU Dtype",
+    "Bench Dtype",       "NPU Tensor Shape",    "Bench Tensor Shape",
+    "NPU Requires_grad", "Bench Requires_grad", NULL};
+static const char *const metrics[] = {"Cosine",
+                                      "EucDist",
+                                      "MaxAbsErr",
+                                      "MaxRelativeErr",
+                                      "One Thousandth Err Ratio",
+                                      "Five Thousandths Err Ratio",
+                                      NULL};
+static const char *const deltas[] = {"Max diff",        "Min diff",        "Mean diff",
+                                     "L2norm diff",     "MaxRelativeErr",  "MinRelativeErr",
+                                     "MeanRelativeErr", "NormRelativeErr", NULL};
+static const char *const values[] = {"NPU max",    "NPU min",      "NPU mean",
+                                     "NPU l2norm", "Bench max",    "Bench min",
+                                     "Bench mean", "Bench l2norm", NULL};
+static const char *const digests[] = {"NPU MD5", "BENCH MD5", NULL};
+static const char *const ext[] = {
+    "RelL2", "RelL2 lower bound", "SQNR dB", "Mean ULP", "Max ULP", "Bit-equal ratio", "Bias",
+    "Scale", "Expected RelL2",    "Z",       "Pattern",  NULL};
+
+static void add(const char *names[CMP_COLUMNS], unsigned *n, const char *const *list)
+{
+    for (; *list != NULL; list++)
+        names[(*n)++] = *list;
+}
+
+static void add_verdict(const struct cmp *c, const char *names[CMP_COLUMNS], unsigned *n)
+{
+    bool old = cmp_compat(c) == CMP_OLD;
+    names[(*n)++] = "Requires_grad Consistent";
+    names[(*n)++] = old && cmp_mode(c) == PROBE_MODE_TENSOR ? "Accuracy Reached or Not" : "Result";
+    if (!old || cmp_mode(c) != PROBE_MODE_MD5)
+        names[(*n)++] = "Err_message";
+}
+
+unsigned cmp_table_columns(const struct cmp *c, const char *names[CMP_COLUMNS])
+{
+    unsigned n = 0;
+    enum probe_mode mode = cmp_mode(c);
+    add(names, &n, basic);
+    add(names, &n, mode == PROBE_MODE_TENSOR ? metrics : mode == PROBE_MODE_MD5 ? digests : deltas);
+    if (mode != PROBE_MODE_MD5)
+        add(names, &n, values);
+    add_verdict(c, names, &n);
+    if (cmp_has_stack(c))
+        names[n++] = "NPU_Stack_Info";
+    if (mode == PROBE_MODE_TENSOR)
+        names[n++] = "Data_name";
+    if (c->conf.ext)
+        add(names, &n, ext);
+    return n;
+}
+
+/* ---- cells ------------------------------------------------------------ */
+
+struct writer {
+    const struct cmp *c;
+    struct cmp_view *v;
+    struct cmp_cell *at;
+    struct ms_err *err;
+    enum ms_rc rc;
+};
+
+static void put(struct writer *w, struct ms_str text)
+{
+    *w->at++ = (struct cmp_cell){.text = text};
+}
+
+static void put_foreign(struct writer *w, struct ms_str text)
+{
+    *w->at++ = (struct cmp_cell){.text = text, .foreign = true};
+}
+
+static void put_value(struct writer *w, const struct cmp_value *x)
+{
+    *w->at++ = (struct cmp_cell){.text = x->text,
+                                 .number = x->kind == CMP_VALUE_NUMBER,
+                                 .foreign = x->kind == CMP_VALUE_TEXT,
+                                 .infinite = x->kind == CMP_VALUE_INF || x->kind == CMP_VALUE_NINF,
+                                 .v = x->v};
+}
+
+static void put_f64(struct writer *w, double x)
+{
+    struct cmp_cell *cell = w->at++;
+    *cell = (struct cmp_cell){.text = MS_STR("Nan"), .v = x};
+    if (isnan(x))
+        return;
+    if (isinf(x)) {
+        cell->infinite = true;
+        cell->text = x > 0 ? MS_STR("inf") : MS_STR("-inf");
+        return;
+    }
+    char *text = ms_arena_text(w->v->arena, MS_NUM_MAX);
+    if (text == NULL) {
+        w->rc = ms_arena_fail(w->v->arena, w->err);
+        return;
+    }
+    cell->number = true;
+    cell->text = (struct ms_str){text, ms_num_f64(text, x)};
+}
+
+static void put_basic(struct writer *w, const struct cmp_row *row)
+{
+    const struct cmp_item *t = &row->t, *b = &row->b;
+    put_foreign(w, t->name);
+    put_foreign(w, b->name);
+    put_foreign(w, t->dtype);
+    put_foreign(w, b->dtype);
+    put_foreign(w, t->shape);
+    put_foreign(w, b->shape);
+    put(w, t->requires_grad);
+    put(w, b->requires_grad);
+}
+
+static void put_deltas(struct writer *w, const struct cmp_row *row)
+{
+    for (unsigned i = 0; i < PROBE_STATS; i++)
+        put(w, row->delta[i].diff);
+    for (unsigned i = 0; i < PROBE_STATS; i++)
+        put(w, row->delta[i].rel);
+}
+
+/* A metric of a tensor pair: a number, or the word that says why there is none. */
+static void put_metrics(struct writer *w, const struct cmp_row *row)
+{
+    for (unsigned i = 0; i < CMP_METRICS; i++) {
+        switch (row->fig.state) {
+        case CMP_STATE_OK:
+            if (i == CMP_COSINE && row->fig.metric[i] == HUGE_VAL) /* the mark of "not defined" */
+                put(w, MS_STR("unsupported"));
+            else
+                put_f64(w, row->fig.metric[i]);
+            break;
+        case CMP_STATE_SCALAR:
+            if (i == CMP_MAX_ABS || i == CMP_MAX_REL)
+                put_f64(w, row->fig.metric[i]);
+            else
+                put(w, MS_STR("unsupported"));
+            break;
+        case CMP_STATE_SHAPE:
+            put(w, MS_STR("shape unmatched"));
+            break;
+        case CMP_STATE_MASKS:
+            put(w, MS_STR("N/A"));
+            break;
+        default:
+            put(w, MS_STR("unsupported"));
+            break;
+        }
+    }
+}
+
+static void put_values(struct writer *w, const struct cmp_row *row)
+{
+    for (unsigned i = 0; i < PROBE_STATS; i++)
+        put_value(w, &row->t.stat[i]);
+    for (unsigned i = 0; i < PROBE_STATS; i++)
+        put_value(w, &row->b.stat[i]);
+}
+
+enum ms_rc cmp_table_notes(const struct cmp *c, struct cmp_view *v, const struct cmp_row *row,
+                           struct ms_str *out, struct ms_err *err)
+{
+    (void)c;
+    *out = MS_STR("[]");
+    if (row->notes == 0)
+        return MS_OK;
+    const char *between = "[\"";
+    for (unsigned i = 0; i < CMP_NOTES; i++) {
+        if (row->notes & 1U << i) {
+            ms_buf_puts(&v->scratch, between);
+            ms_buf_puts(&v->scratch, cmp_note_texts[i]);
+            between = "\", \"";
+        }
+    }
+    ms_buf_puts(&v->scratch, "\"]");
+    return cmp__keep(v, out, err);
+}
+
+static void put_verdict(struct writer *w, const struct cmp_row *row)
+{
+    struct ms_str notes;
+    put(w, row->grad_same ? MS_STR("True") : MS_STR("False"));
+    if (w->c->conf.compat == CMP_OLD) {
+        struct cmp_old_verdict old;
+        if (w->rc == MS_OK)
+            w->rc = cmp__judge_old(w->c, w->v, row, &old, w->err);
+        if (w->rc != MS_OK)
+            return;
+        put(w, old.result);
+        if (w->c->mode != PROBE_MODE_MD5)
+            put(w, old.message);
+        return;
+    }
+    put(w, ms_str_of(cmp_level_names[row->level]));
+    if (w->rc == MS_OK)
+        w->rc = cmp_table_notes(w->c, w->v, row, &notes, w->err);
+    if (w->rc == MS_OK)
+        put(w, notes);
+}
+
+/* The list of frames in Python's words, on the first row of an op. */
+static void put_stack(struct writer *w, const struct cmp_row *row)
+{
+    if (row != w->v->rows.p || w->v->frames.p == NULL) {
+        put(w, MS_STR("N/A"));
+        return;
+    }
+    struct ms_buf text = {.max = 1 << 20};
+    struct ms_str cell = MS_STR("");
+    cmp__py_str(&w->v->scratch, w->v->frames, &text);
+    ms_buf_free(&text);
+    if (w->rc == MS_OK)
+        w->rc = cmp__keep(w->v, &cell, w->err);
+    put(w, cell);
+}
+
+static void put_files(struct writer *w, const struct cmp_row *row)
+{
+    struct ms_str cell = MS_STR("");
+    struct ms_buf *b = &w->v->scratch;
+    ms_buf_putc(b, '[');
+    cmp__py_repr_text(b, row->t.data_name);
+    ms_buf_puts(b, ", ");
+    cmp__py_repr_text(b, row->b.data_name);
+    ms_buf_putc(b, ']');
+    if (w->rc == MS_OK)
+        w->rc = cmp__keep(w->v, &cell, w->err);
+    put(w, cell);
+}
+
+static void put_ext(struct writer *w, const struct cmp_row *row)
+{
+    struct cmp_pattern p = cmp__pattern(w->c, row);
+    const struct cmp_ext *e = &p.ext;
+    const double list[] = {e->rel_l2,    e->rel_l2_bound, e->sqnr_db, e->mean_ulp, e->max_ulp,
+                           e->bit_equal, e->bias,         e->scale,   p.expected,  p.z};
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        if (isnan(list[i]))
+            put(w, MS_STR("N/A"));
+        else
+            put_f64(w, list[i]);
+    }
+    put(w, ms_str_of(p.name));
+}
+
+enum ms_rc cmp_table_cells(const struct cmp *c, struct cmp_view *v, size_t i,
+                           struct cmp_cell cells[CMP_COLUMNS], struct ms_err *err)
+{
+    struct writer w = {.c = c, .v = v, .at = cells, .err = err};
+    const struct cmp_row *row = &v->rows.p[i];
+    put_basic(&w, row);
+    if (c->mode == PROBE_MODE_MD5) {
+        put(&w, row->t.md5);
+        put(&w, row->b.md5);
+    } else if (c->mode == PROBE_MODE_TENSOR) {
+        put_metrics(&w, row);
+        put_values(&w, row);
+    } else {
+        put_deltas(&w, row);
+        put_values(&w, row);
+    }
+    put_verdict(&w, row);
+    if (c->has_stack)
+        put_stack(&w, row);
+    if (c->mode == PROBE_MODE_TENSOR)
+        put_files(&w, row);
+    if (c->conf.ext)
+        put_ext(&w, row);
+    return w.rc;
+}
+
+bool cmp_is_formula(struct ms_str s)
+{
+    double v;
+    if (s.n == 0 || memchr("+-=@%", s.p[0], 5) == NULL)
+        return false;
+    return !ms_num_parse_f64(s.p, s.n, &v);
+}
