@@ -100,10 +100,10 @@ static void whole_range(const struct probe_tensor *t, uint64_t *max, uint64_t *m
     *min = lo ^ flip;
 }
 
-/* A double holds every whole number up to 2^53, and keeps the order of those beyond. */
+/* A double holds every whole number below 2^53, and keeps the order of those beyond. */
 static bool is_exact(const struct probe_tensor *t, const struct ms_stats *s)
 {
-    return ms_dtype_size(t->dtype) < sizeof(uint64_t) || (s->max <= 0x1p53 && s->min >= -0x1p53);
+    return ms_dtype_size(t->dtype) < sizeof(uint64_t) || (s->max < 0x1p53 && s->min > -0x1p53);
 }
 
 static void set_range(const struct probe_tensor *t, const struct ms_stats *s, struct figure *max,

@@ -80,6 +80,8 @@ enum probe_section {
     PROBE_SECTIONS
 };
 
+enum probe_dir { PROBE_DIR_NONE, PROBE_FORWARD, PROBE_BACKWARD };
+
 struct probe_writer;
 
 MS_API enum ms_rc probe_writer_open(struct probe_writer **w, const struct probe_conf *conf,
