@@ -120,11 +120,10 @@ enum ms_rc probe__files_open(struct probe__files *f, const char *dir,
 
 /* ---- writing ---------------------------------------------------------- */
 
-void probe__files_add(struct probe__files *f, struct ms_str member, struct ms_err *err)
+bool probe__files_add(struct probe__files *f, struct ms_str member)
 {
     probe__append_member(&f->dump, member);
-    if (f->dump.json.buf.n >= FLUSH_BYTES)
-        probe__files_flush(f, err);
+    return f->dump.json.buf.n >= FLUSH_BYTES;
 }
 
 void probe__files_parent(struct probe__files *f, struct ms_str child, const char *parent)

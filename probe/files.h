@@ -35,9 +35,9 @@ struct probe__files {
 /* Makes the directory and its files; nothing is left open on failure. */
 enum ms_rc probe__files_open(struct probe__files *f, const char *dir,
                              const struct probe__layout *layout, struct ms_err *err) MS_MUST_USE;
-/* Text of one member of "data", as a record has it.  Goes to the disk by itself when there is
- * enough of it; *err keeps the first failure. */
-void probe__files_add(struct probe__files *f, struct ms_str member, struct ms_err *err);
+/* Text of one member of "data", as a record has it.  true: so much has come together that a flush is
+ * due. */
+bool probe__files_add(struct probe__files *f, struct ms_str member) MS_MUST_USE;
 /* Node `child` lies in `parent`; NULL: it is a root. */
 void probe__files_parent(struct probe__files *f, struct ms_str child, const char *parent);
 enum ms_rc probe__files_flush(struct probe__files *f, struct ms_err *err);

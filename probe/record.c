@@ -44,19 +44,26 @@ void probe__record_free(struct probe__record *r)
     ms_buf_free(&r->path);
 }
 
-void probe__record_begin(struct probe__record *r, struct ms_str name)
+void probe__record_begin_value(struct probe__record *r, struct ms_str name)
 {
     if (r->json.err.rc != MS_OK || r->json.depth != 2)
         reset(r);
     ms_buf_clear(&r->json.buf);
     r->json.first = true;
     r->open = true;
+    r->bare = true;
     r->in_section = r->odd = false;
     r->depth = 0;
     r->pgrad = probe_name_parse(name).kind == PROBE_NODE_PGRAD;
     ms_buf_clear(&r->path);
     ms_buf_str(&r->path, name);
     ms_jwrite_key(&r->json, name);
+}
+
+void probe__record_begin(struct probe__record *r, struct ms_str name)
+{
+    probe__record_begin_value(r, name);
+    r->bare = false;
     ms_jwrite_obj(&r->json);
 }
 
@@ -75,7 +82,10 @@ enum ms_rc probe__record_finish(struct probe__record *r, struct ms_str *text, st
     probe__record_section_end(r);
     if (r->depth != 0)
         probe__record_fail(r, MS_E_ARG, "a list or dict is not ended");
-    ms_jwrite_obj_end(&r->json);
+    if (!r->bare)
+        ms_jwrite_obj_end(&r->json);
+    else if (r->json.after_key)
+        probe__record_fail(r, MS_E_ARG, "it has no value");
     r->open = false;
     if (r->json.err.rc != MS_OK)
         return ms_fail(err, r->json.err.rc, "record '%s' left out: %s", ms_buf_z(&r->path),

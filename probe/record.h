@@ -34,6 +34,7 @@ struct probe__record {
     void *ctx;
     unsigned depth;
     bool open, in_section;
+    bool bare;  /* its value is no object of parts but what is put next */
     bool pgrad; /* it holds gradients of parameters */
     bool odd;   /* some tensor's figures had a NaN or an infinity */
 };
@@ -44,6 +45,8 @@ void probe__record_free(struct probe__record *r);
 
 /* What was there before is forgotten; memory is kept. */
 void probe__record_begin(struct probe__record *r, struct ms_str name);
+/* The same for a record that is a single value. */
+void probe__record_begin_value(struct probe__record *r, struct ms_str name);
 void probe__record_drop(struct probe__record *r);
 /* The text of the member, borrowed until the next begin; the name stays at r->path. */
 enum ms_rc probe__record_finish(struct probe__record *r, struct ms_str *text,

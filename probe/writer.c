@@ -134,8 +134,10 @@ void probe_record_end(struct probe_writer *w)
     struct ms_str text;
     if (!w->record.open || probe__record_finish(&w->record, &text, &w->err) != MS_OK)
         return;
-    if (w->task != PROBE_TASK_STRUCTURE) /* such a dump names nodes, not values */
-        probe__files_add(&w->files, text, &w->err);
+    if (w->task == PROBE_TASK_STRUCTURE) /* such a dump names nodes, not values */
+        return;
+    if (probe__files_add(&w->files, text))
+        probe__files_flush(&w->files, &w->err);
 }
 
 /* The record to put a value in, or NULL. */
