@@ -92,11 +92,7 @@ enum ms_rc probe__append_flush(struct probe__append *a, struct ms_err *err)
 
 void probe__append_member(struct probe__append *a, struct ms_str text)
 {
-    struct ms_buf *buf = &a->json.buf;
-    if (a->members)
-        ms_buf_putc(buf, ',');
-    ms_buf_str(buf, text);
-    ms_buf_check(buf, &a->json.err);
+    ms_jwrite_members(&a->json, text);
     a->members = true;
 }
 

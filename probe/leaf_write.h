@@ -10,6 +10,8 @@
 #include "probe/probe.h"
 #include "probe/tensor.h"
 
+enum { PROBE__LEAF_DEPTH = 120 };
+
 /* What the leaves of one dump have in common. */
 struct probe__style {
     enum probe_summary summary;
@@ -24,7 +26,7 @@ struct probe__style {
 enum ms_rc probe__describe(const struct probe_tensor_desc *d, struct probe_tensor *t,
                            struct ms_err *err) MS_MUST_USE;
 
-/* Opens the leaf's object and leaves it open.  *odd is set when a NaN or an infinity was met, which
+/* Opens the leaf's object and leaves it open, at a depth of at most PROBE__LEAF_DEPTH.  *odd is set when a NaN or an infinity was met, which
  * is only seen where figures are made. */
 void probe__leaf_begin(struct ms_jwrite *json, const struct probe__style *style,
                        const struct probe_tensor *t, bool requires_grad, bool *odd);

@@ -96,11 +96,12 @@ enum ms_rc probe__record_finish(struct probe__record *r, struct ms_str *text, st
 
 /* ---- the path to a value ---------------------------------------------- */
 
-/* Names of gradients stop at the parameter, whose list has one item. */
+/* Names of gradients stop at the parameter, whose list has one item.  Without files there is nothing
+ * to name. */
 static void put_index(struct probe__record *r, uint64_t index)
 {
     char digits[MS_NUM_MAX];
-    if (r->pgrad)
+    if (r->pgrad || r->save == NULL)
         return;
     ms_buf_putc(&r->path, '.');
     ms_buf_put(&r->path, digits, ms_num_u64(digits, index));
@@ -116,9 +117,11 @@ static size_t enter(struct probe__record *r, const char *key)
         put_index(r, in->index++);
     } else if (key != NULL) {
         struct ms_str name = ms_str_of(key);
-        ms_buf_putc(&r->path, '.');
-        ms_buf_str(&r->path, name);
         ms_jwrite_key(&r->json, name);
+        if (r->save != NULL) {
+            ms_buf_putc(&r->path, '.');
+            ms_buf_str(&r->path, name);
+        }
     }
     return path_n;
 }
@@ -180,7 +183,8 @@ void probe__record_section(struct probe__record *r, enum probe_section section)
         return;
     }
     const size_t path_n = r->path.n;
-    ms_buf_str(&r->path, part[section].path);
+    if (r->save != NULL)
+        ms_buf_str(&r->path, part[section].path);
     ms_jwrite_key(&r->json, part[section].key);
     open_level(r, path_n, part[section].is_list);
     r->in_section = true;

@@ -104,22 +104,21 @@ enum ms_rc probe__stack_add(struct probe__stack_writer *s, struct ms_str node, u
 /* ---- writing ---------------------------------------------------------- */
 
 /* One frame's text again, out of the JSON list that is the key of its group. */
-static void put_frames(const struct probe__stack_writer *s, struct ms_jwrite *json, uint32_t group)
+static void put_frames(struct probe__stack_writer *s, struct ms_jwrite *json, uint32_t group)
 {
-    struct ms_buf scratch = {.max = FRAMES_MAX};
     struct ms_jread r;
     struct ms_str list = ms_map_key(&s->stacks, group);
     struct ms_str frame;
     ms_jwrite_arr(json);
     ms_jread_init(&r, list.p, list.n, 0);
-    while (probe_stack_next(&r, &scratch, &frame))
+    s->text.max = FRAMES_MAX;
+    while (probe_stack_next(&r, &s->text, &frame))
         ms_jwrite_str(json, frame);
     ms_jwrite_arr_end(json);
-    ms_buf_free(&scratch);
 }
 
 /* "id": [[names from `node` on], [frames]] */
-static void put_group(const struct probe__stack_writer *s, struct ms_jwrite *json, uint32_t id,
+static void put_group(struct probe__stack_writer *s, struct ms_jwrite *json, uint32_t id,
                       uint32_t group, uint32_t node)
 {
     char digits[MS_NUM_MAX];
@@ -148,7 +147,7 @@ enum ms_rc probe__stack_flush(struct probe__stack_writer *s, struct ms_err *err)
     return probe__append_flush(&s->out, err);
 }
 
-static void put_all(const struct probe__stack_writer *s, struct ms_jwrite *json, struct ms_out *out)
+static void put_all(struct probe__stack_writer *s, struct ms_jwrite *json, struct ms_out *out)
 {
     ms_jwrite_obj(json);
     for (size_t i = 0; i < s->order.n; i++) {
@@ -197,5 +196,6 @@ void probe__stack_free(struct probe__stack_writer *s)
     ms_vec_free(&s->order);
     ms_vec_free(&s->nodes);
     ms_buf_free(&s->names);
+    ms_buf_free(&s->text);
     ms_arena_free(s->arena);
 }

@@ -33,7 +33,8 @@ struct probe__stack_writer {
     MS_VEC(uint32_t) order; /* groups in the order of their first use in this file */
     MS_VEC(struct probe__stack_node) nodes;
     struct ms_buf names;
-    struct ms_jwrite frames; /* scratch */
+    struct ms_jwrite frames; /* scratch, as is text */
+    struct ms_buf text;
     uint32_t written;        /* groups in the file */
     bool split;              /* some stack is in the file as more than one group */
 };
