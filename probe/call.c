@@ -268,8 +268,8 @@ static bool has_part(const struct probe_call *c, enum probe_data part)
     return probe__has_data(&c->d->s, c->dir, part);
 }
 
-/* Open the next parts of the record up to this one. */
-static void open_part(struct probe_call *c, int part)
+/* Does the record of this call have such a part? */
+static bool fits(const struct probe_call *c, int part)
 {
     static const struct {
         enum probe_dir dir; /* NONE: both */
@@ -280,13 +280,24 @@ static void open_part(struct probe_call *c, int part)
                  [PROBE_SEC_INPUT] = {PROBE_BACKWARD, PROBE_DATA_INPUT, false},
                  [PROBE_SEC_OUTPUT] = {PROBE_DIR_NONE, PROBE_DATA_OUTPUT, false},
                  [PROBE_SEC_PARAMETERS] = {PROBE_FORWARD, PROBE_DATA_OUTPUT, true}};
-    while (c->part < part) {
-        c->part++;
-        bool fits = rules[c->part].dir == PROBE_DIR_NONE || rules[c->part].dir == c->dir;
-        if (fits && has_part(c, rules[c->part].data) &&
-            (!rules[c->part].of_modules || c->kind == CALL_MODULE))
-            probe__record_section(&c->record, (enum probe_section)c->part);
+    return (rules[part].dir == PROBE_DIR_NONE || rules[part].dir == c->dir) &&
+           (!rules[part].of_modules || c->kind == CALL_MODULE) && has_part(c, rules[part].data);
+}
+
+/* The parts before this one are there and have no more to come. */
+static void pass_parts(struct probe_call *c, int part)
+{
+    while (c->part + 1 < part) {
+        if (fits(c, ++c->part))
+            probe__record_empty_section(&c->record, (enum probe_section)c->part);
     }
+}
+
+static void open_part(struct probe_call *c, int part)
+{
+    pass_parts(c, part);
+    if (c->part < part)
+        probe__record_section(&c->record, (enum probe_section)(c->part = part));
 }
 
 static void begin_record(struct probe_call *c)
@@ -603,8 +614,8 @@ static void put_is_nan(struct probe_call *c)
 static bool finish_record(struct probe_call *c, struct ms_str *text)
 {
     struct ms_err err = {0};
-    if (c->kind != CALL_SAVED && !c->record.bare)
-        open_part(c, PROBE_SEC_PARAMETERS);
+    if (c->kind != CALL_SAVED)
+        pass_parts(c, PROBE_SEC_PARAMETERS + 1);
     if (c->d->s.task == PROBE_TASK_NAN_CHECK && has_part(c, PROBE_DATA_OUTPUT))
         put_is_nan(c);
     if (probe__record_finish(&c->record, text, &err) == MS_OK)
@@ -715,6 +726,7 @@ void probe_parameters_grad(struct probe_dumper *d, const char *path, const char 
     if (c->is_wanted) {
         c->record.save = keeps_files(c) ? save_tensor : NULL;
         probe__record_begin(&c->record, ms_buf_slice(&c->name));
+        c->record.pgrad = true;
         for (size_t i = 0; i < n; i++) {
             struct probe_value leaf = grads[i];
             leaf.key = NULL;

@@ -10,7 +10,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-enum { FLUSH_BYTES = 64 * 1024 };
+enum { FLUSH_BYTES = 256 * 1024 };
 
 static const char *const task_text[] = {"statistics", "tensor", "structure", "nan_check",
                                         "overflow_check"};

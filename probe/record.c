@@ -10,7 +10,6 @@
 #define MS_LOG_DOMAIN "record"
 #include "probe/base/log.h"
 #include "probe/base/num.h"
-#include "probe/name.h"
 
 /* One record's text at most; a tensor's description is a few hundred bytes. */
 #define TEXT_MAX ((size_t)1 << 30)
@@ -54,7 +53,7 @@ void probe__record_begin_value(struct probe__record *r, struct ms_str name)
     r->bare = true;
     r->in_section = r->odd = false;
     r->depth = 0;
-    r->pgrad = probe_name_parse(name).kind == PROBE_NODE_PGRAD;
+    r->pgrad = false;
     ms_buf_clear(&r->path);
     ms_buf_str(&r->path, name);
     ms_jwrite_key(&r->json, name);
@@ -167,27 +166,49 @@ void probe__record_section_end(struct probe__record *r)
     probe__record_close(r, r->level[0].is_list);
 }
 
+static const struct {
+    struct ms_str key, path; /* in the record, in the names of files */
+    struct ms_str empty;
+    bool is_list;
+} parts[] = {
+#define PART(key, path, none, is_list)                                                             \
+    {                                                                                              \
+        {key, sizeof(key) - 1}, {path, sizeof(path) - 1},                                          \
+            {"\n   \"" key "\": " none, sizeof("\n   \"" key "\": " none) - 1}, is_list            \
+    }
+    PART("input_args", ".input", "[]", true),
+    PART("input_kwargs", ".kwargs", "{}", false),
+    PART("input", ".input", "[]", true),
+    PART("output", ".output", "[]", true),
+    PART("parameters", ".parameters", "{}", false),
+#undef PART
+};
+
+static bool is_part(struct probe__record *r, enum probe_section section)
+{
+    probe__record_section_end(r);
+    if ((unsigned)section < sizeof parts / sizeof *parts)
+        return true;
+    probe__record_fail(r, MS_E_ARG, "no such part of a record");
+    return false;
+}
+
 void probe__record_section(struct probe__record *r, enum probe_section section)
 {
-    static const struct {
-        struct ms_str key, path; /* in the record, in the names of files */
-        bool is_list;
-    } part[] = {{{"input_args", 10}, {".input", 6}, true},
-                {{"input_kwargs", 12}, {".kwargs", 7}, false},
-                {{"input", 5}, {".input", 6}, true},
-                {{"output", 6}, {".output", 7}, true},
-                {{"parameters", 10}, {".parameters", 11}, false}};
-    probe__record_section_end(r);
-    if ((unsigned)section >= sizeof part / sizeof *part) {
-        probe__record_fail(r, MS_E_ARG, "no such part of a record");
+    if (!is_part(r, section))
         return;
-    }
     const size_t path_n = r->path.n;
     if (r->save != NULL)
-        ms_buf_str(&r->path, part[section].path);
-    ms_jwrite_key(&r->json, part[section].key);
-    open_level(r, path_n, part[section].is_list);
+        ms_buf_str(&r->path, parts[section].path);
+    ms_jwrite_key(&r->json, parts[section].key);
+    open_level(r, path_n, parts[section].is_list);
     r->in_section = true;
+}
+
+void probe__record_empty_section(struct probe__record *r, enum probe_section section)
+{
+    if (is_part(r, section))
+        ms_jwrite_members(&r->json, parts[section].empty);
 }
 
 /* ---- plain values ----------------------------------------------------- */

@@ -35,7 +35,7 @@ struct probe__record {
     unsigned depth;
     bool open, in_section;
     bool bare;  /* its value is no object of parts but what is put next */
-    bool pgrad; /* it holds gradients of parameters */
+    bool pgrad; /* it holds gradients of parameters: names of files have no index */
     bool odd;   /* some tensor's figures had a NaN or an infinity */
 };
 
@@ -43,7 +43,7 @@ struct probe__record {
 void probe__record_init(struct probe__record *r, const struct probe__style *style);
 void probe__record_free(struct probe__record *r);
 
-/* What was there before is forgotten; memory is kept. */
+/* What was there before is forgotten; memory is kept.  pgrad is false until it is set. */
 void probe__record_begin(struct probe__record *r, struct ms_str name);
 /* The same for a record that is a single value. */
 void probe__record_begin_value(struct probe__record *r, struct ms_str name);
@@ -53,6 +53,8 @@ enum ms_rc probe__record_finish(struct probe__record *r, struct ms_str *text,
                                 struct ms_err *err) MS_MUST_USE;
 
 void probe__record_section(struct probe__record *r, enum probe_section section);
+/* The same section without anything in it. */
+void probe__record_empty_section(struct probe__record *r, enum probe_section section);
 void probe__record_section_end(struct probe__record *r);
 void probe__record_open(struct probe__record *r, const char *key, bool is_list);
 void probe__record_close(struct probe__record *r, bool is_list);

@@ -7,6 +7,7 @@
 
 #include "probe/base/mem.h"
 #include "probe/files.h"
+#include "probe/name.h"
 #include "probe/record.h"
 
 struct probe_writer {
@@ -121,7 +122,9 @@ enum ms_rc probe_writer_close(struct probe_writer *w, struct ms_err *err)
 void probe_record_begin(struct probe_writer *w, const char *name)
 {
     lose_open_record(w);
-    probe__record_begin(&w->record, ms_str_of(name));
+    struct ms_str text = ms_str_of(name);
+    probe__record_begin(&w->record, text);
+    w->record.pgrad = probe_name_parse(text).kind == PROBE_NODE_PGRAD;
 }
 
 void probe_record_drop(struct probe_writer *w)
