@@ -234,7 +234,7 @@ static enum ms_rc open_files(struct probe_dumper *d, struct ms_err *err)
     ms_free(d->dir);
     d->dir = step_dir(d);
     if (d->dir == NULL)
-        return ms_fail(err, MS_E_LIMIT, "dump_path: %s", ms_rc_text(MS_E_LIMIT));
+        return ms_fail(err, MS_E_LIMIT, "dump_path: too long, or %s", ms_rc_text(MS_E_NOMEM));
     return probe__files_open(&d->files, d->dir, &d->layout, err);
 }
 

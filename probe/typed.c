@@ -98,6 +98,7 @@ static enum ms_rc read_member(struct probe__typed *t, const struct probe__key *k
     const char *name;
     MS_TRY(probe__keep_text(t, &name, err));
     ms_buf_printf(&t->path, "%s%s", path_n != 0 ? "." : "", name);
+    MS_TRY(ms_buf_check(&t->path, err));
     size_t k = 0;
     while (keys[k].name != NULL && strcmp(keys[k].name, name) != 0)
         k++;
@@ -260,6 +261,7 @@ enum ms_rc probe__read_list(struct probe__typed *t, enum ms_jtok tok, const char
         return probe__typed_mismatch(t, tok, of, err);
     for (unsigned i = 0; (tok = ms_jread_next(&t->r)) > MS_J_END && tok != MS_J_ARR_END; i++) {
         ms_buf_printf(&t->path, "[%u]", i);
+        MS_TRY(ms_buf_check(&t->path, err));
         MS_TRY(item(t, tok, ctx, err));
         t->path.n = path_n;
     }
