@@ -22,8 +22,11 @@
 enum ms_rc probe__append_open(struct probe__append *a, const char *path, const char *tail_0,
                               const char *tail, struct ms_err *err)
 {
+    struct ms_buf text = a->json.buf; /* of a file before this one */
     *a = (struct probe__append){.fd = -1, .tail_0 = tail_0, .tail = tail};
     ms_jwrite_init(&a->json, 1, TEXT_MAX);
+    a->json.buf.p = text.p;
+    a->json.buf.cap = text.cap;
     a->path = ms_str_dup(ms_str_of(path));
     if (a->path == NULL)
         return ms_fail(err, MS_E_NOMEM, "%s: %s", path, ms_rc_text(MS_E_NOMEM));
@@ -87,12 +90,22 @@ enum ms_rc probe__append_flush(struct probe__append *a, struct ms_err *err)
     return rc;
 }
 
+void probe__append_member(struct probe__append *a, struct ms_str text)
+{
+    ms_jwrite_members(&a->json, text);
+    a->members = true;
+}
+
 void probe__append_close(struct probe__append *a)
 {
     if (a->fd >= 0)
         close(a->fd);
     a->fd = -1;
-    ms_jwrite_free(&a->json);
     ms_free(a->path);
     a->path = NULL;
+}
+
+void probe__append_free(struct probe__append *a)
+{
+    ms_jwrite_free(&a->json);
 }

@@ -24,12 +24,17 @@ struct probe__append {
 };
 
 /* Makes path anew and leaves it a complete document without members: the caller first writes the
- * head to json, up to the place where members go.  Nothing is in the file before the first flush. */
+ * head to json, up to the place where members go.  Nothing is in the file before the first flush.
+ * *a is zero, or was closed: then its memory is used again. */
 enum ms_rc probe__append_open(struct probe__append *a, const char *path, const char *tail_0,
                               const char *tail, struct ms_err *err) MS_MUST_USE;
+/* Text of one whole member, laid out for its place, in place of calls to json. */
+void probe__append_member(struct probe__append *a, struct ms_str text);
 /* Put text and a new tail into the file, in one write.  When that fails the file is left as it was
  * and the text is kept for the next flush. */
 enum ms_rc probe__append_flush(struct probe__append *a, struct ms_err *err);
+/* Close the file and keep the memory; free gives that back. */
 void probe__append_close(struct probe__append *a);
+void probe__append_free(struct probe__append *a);
 
 #endif

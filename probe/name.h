@@ -14,6 +14,7 @@
 #define PROBE_NAME_H
 
 #include "probe/base/str.h"
+#include "probe/probe.h"
 
 enum probe_node_kind {
     PROBE_NODE_OTHER,
@@ -22,8 +23,6 @@ enum probe_node_kind {
     PROBE_NODE_PGRAD,
     PROBE_NODE_DEBUG,
 };
-
-enum probe_dir { PROBE_DIR_NONE, PROBE_FORWARD, PROBE_BACKWARD };
 
 struct probe_name {
     enum probe_node_kind kind;

@@ -33,7 +33,14 @@
 extern "C" {
 #endif
 
-enum probe_task { PROBE_TASK_STATISTICS, PROBE_TASK_TENSOR, PROBE_TASK_STRUCTURE };
+/* The last two are for the dumper (dumper.h) alone. */
+enum probe_task {
+    PROBE_TASK_STATISTICS,
+    PROBE_TASK_TENSOR,
+    PROBE_TASK_STRUCTURE,
+    PROBE_TASK_NAN_CHECK,
+    PROBE_TASK_OVERFLOW_CHECK
+};
 /* What statistics records hold. */
 enum probe_summary { PROBE_SUMMARY_STATISTICS, PROBE_SUMMARY_MD5, PROBE_SUMMARY_XOR };
 enum probe_level { PROBE_LEVEL_MIX, PROBE_LEVEL_L0, PROBE_LEVEL_L1, PROBE_LEVEL_DEBUG };
@@ -72,6 +79,8 @@ enum probe_section {
     PROBE_SEC_DEBUG,        /* readers only: a value saved by hand has none either */
     PROBE_SECTIONS
 };
+
+enum probe_dir { PROBE_DIR_NONE, PROBE_FORWARD, PROBE_BACKWARD };
 
 struct probe_writer;
 

@@ -46,6 +46,11 @@ enum ms_rc probe__tensor_place(struct probe_tensor *t, const char *storage, size
 /* Is the tensor a plain array of all elements, in C order? Dimensions of size 1 have any stride. */
 bool probe__tensor_in_c_order(const struct probe_tensor *t);
 
+/* As probe_tensor_write, without waiting for the disk: the file outlives the process, not the
+ * machine. */
+enum ms_rc probe__tensor_write_lazily(const struct probe_tensor *t, const char *path,
+                                      enum probe_file_kind as, struct ms_err *err) MS_MUST_USE;
+
 /* Text of a file as a message may show it: cut, one line, nothing a terminal would obey. */
 enum { PROBE__SHOWN = 120 };
 const char *probe__shown(char buf[PROBE__SHOWN], struct ms_str s);

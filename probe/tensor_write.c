@@ -39,12 +39,14 @@ static void widen(enum ms_dtype t, const void *from, size_t n, float *to)
 /* Write all elements as type `as` and return the CRC of what was written. */
 static uint32_t write_elements(struct ms_out *o, const struct probe_tensor *t, enum ms_dtype as)
 {
-    enum { PIECE = 2048, LARGEST = 16 };
+    enum { PIECE = 2048, LARGEST = 16, DIRECT = 128 * 1024 };
     char scratch[PIECE * LARGEST];
     float wide[2 * PIECE];
     uint32_t crc = 0;
-    for (uint64_t at = 0; at < t->count; at += PIECE) {
-        const uint64_t left = t->count - at, n = left < PIECE ? left : PIECE;
+    /* Large pieces pass the buffer by, and stay in the cache from the CRC to the write. */
+    const uint64_t piece = t->contiguous && as == t->dtype ? DIRECT : PIECE;
+    for (uint64_t at = 0; at < t->count; at += piece) {
+        const uint64_t left = t->count - at, n = left < piece ? left : piece;
         const void *p = probe_tensor_elements(t, at, n, scratch);
         if (as != t->dtype) {
             widen(t->dtype, p, n, wide);
@@ -403,19 +405,33 @@ static enum ms_rc write_pt(struct ms_out *o, const char *path, const struct prob
 
 /* ---- files ---------------------------------------------------------------- */
 
-enum ms_rc probe_tensor_write(const struct probe_tensor *t, const char *path,
-                              enum probe_file_kind as, struct ms_err *err)
+static enum ms_rc write_tensor(const struct probe_tensor *t, const char *path,
+                               enum probe_file_kind as, bool lazy, struct ms_err *err)
 {
     if (ms_dtype_size(t->dtype) == 0 || (as != PROBE_FILE_NPY && as != PROBE_FILE_PT))
         return ms_fail(err, MS_E_ARG, "%s: a type or format that is not written", path);
     struct ms_out *o;
     MS_TRY(ms_out_create(&o, path, err));
+    if (lazy)
+        ms_out_lazy(o);
     const enum ms_rc rc = as == PROBE_FILE_NPY ? write_npy(o, t, err) : write_pt(o, path, t, err);
     if (rc == MS_OK)
         return ms_out_commit(o, err);
     ms_err_wrap(err, "%s", path);
     ms_out_abort(o);
     return rc;
+}
+
+enum ms_rc probe_tensor_write(const struct probe_tensor *t, const char *path,
+                              enum probe_file_kind as, struct ms_err *err)
+{
+    return write_tensor(t, path, as, false, err);
+}
+
+enum ms_rc probe__tensor_write_lazily(const struct probe_tensor *t, const char *path,
+                                      enum probe_file_kind as, struct ms_err *err)
+{
+    return write_tensor(t, path, as, true, err);
 }
 
 static enum ms_rc write_array(const char *path, enum probe_file_kind as, enum ms_dtype dtype,

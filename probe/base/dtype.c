@@ -72,14 +72,19 @@ static bool strip(struct ms_str *s, const char *prefix)
     return true;
 }
 
+/* Most words differ in their first letter, which is seen without a call. */
+static bool is_word(struct ms_str s, const char *word)
+{
+    return word != NULL && s.n != 0 && *s.p == *word && ms_str_is(s, word);
+}
+
 enum ms_dtype ms_dtype_parse(struct ms_str name)
 {
     const bool torch = strip(&name, "torch.");
     if (!torch && !strip(&name, "mindspore."))
         strip(&name, "numpy.");
     for (int t = MS_DT_NONE + 1; t < MS_DT_MAX; t++) {
-        if (ms_str_is(name, types[t].torch) ||
-            (types[t].mindspore != NULL && ms_str_is(name, types[t].mindspore)))
+        if (is_word(name, types[t].torch) || is_word(name, types[t].mindspore))
             return (enum ms_dtype)t;
     }
     if (!torch && ms_str_is(name, "bool_"))

@@ -131,7 +131,7 @@ static_assert((int)MS_OUT_ROOM < (int)OUT_BUFFER, "room must fit the buffer");
 
 struct ms_out {
     int fd;
-    bool own_fd;
+    bool own_fd, lazy;
     size_t used;
     uint64_t flushed;
     struct ms_err err; /* the first failure */
@@ -331,6 +331,11 @@ void ms_out_write(struct ms_out *o, const void *p, size_t n)
     o->used += n;
 }
 
+void ms_out_lazy(struct ms_out *o)
+{
+    o->lazy = true;
+}
+
 void ms_out_puts(struct ms_out *o, const char *z)
 {
     ms_out_write(o, z, strlen(z));
@@ -408,10 +413,10 @@ static void sync_parent(const char *path)
     ms_free(z);
 }
 
-enum ms_rc ms_tmp_publish(int fd, const char *tmp, const char *path, struct ms_err *err)
+static enum ms_rc publish(int fd, const char *tmp, const char *path, bool lazy, struct ms_err *err)
 {
     enum ms_rc rc = MS_OK;
-    if (fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
+    if (!lazy && fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
         rc = ms_fail_sys(err, "%s: cannot write", path);
     if (close(fd) != 0 && rc == MS_OK)
         rc = ms_fail_sys(err, "%s: cannot write", path);
@@ -419,12 +424,17 @@ enum ms_rc ms_tmp_publish(int fd, const char *tmp, const char *path, struct ms_e
     const char *target = target_of(path, real);
     if (rc == MS_OK && rename(tmp, target) != 0)
         rc = ms_fail_sys(err, "%s: cannot put in place", path);
-    if (rc == MS_OK)
-        sync_parent(target);
-    else
+    if (rc != MS_OK)
         unlink(tmp);
+    else if (!lazy)
+        sync_parent(target);
     ms_tmp_forget(tmp);
     return rc;
+}
+
+enum ms_rc ms_tmp_publish(int fd, const char *tmp, const char *path, struct ms_err *err)
+{
+    return publish(fd, tmp, path, false, err);
 }
 
 /* Close and remove a file that shall not appear. */
@@ -441,7 +451,7 @@ enum ms_rc ms_out_commit(struct ms_out *o, struct ms_err *err)
 {
     drain(o);
     if (o->own_fd && o->tmp != NULL && o->err.rc == MS_OK)
-        (void)!ms_tmp_publish(o->fd, o->tmp, o->path, &o->err); /* kept in o->err */
+        (void)!publish(o->fd, o->tmp, o->path, o->lazy, &o->err); /* kept in o->err */
     else if (o->own_fd)
         discard(o);
     enum ms_rc rc = hand_over(o, err);

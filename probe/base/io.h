@@ -34,6 +34,8 @@ struct ms_out;
 enum ms_rc ms_out_create(struct ms_out **out, const char *path, struct ms_err *err) MS_MUST_USE;
 /* Writes to a descriptor that stays open: standard output. */
 enum ms_rc ms_out_fd(struct ms_out **out, int fd, const char *name, struct ms_err *err) MS_MUST_USE;
+/* The file need not outlive a crash of the machine: commit does not wait for the disk. */
+void ms_out_lazy(struct ms_out *o);
 void ms_out_write(struct ms_out *o, const void *p, size_t n);
 void ms_out_puts(struct ms_out *o, const char *z);
 void ms_out_str(struct ms_out *o, struct ms_str s);

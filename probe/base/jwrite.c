@@ -363,6 +363,18 @@ void ms_jwrite_raw(struct ms_jwrite *w, struct ms_str json)
     }
 }
 
+void ms_jwrite_members(struct ms_jwrite *w, struct ms_str json)
+{
+    if (!w->is_object || w->after_key) {
+        misuse(w, "members outside an object or in place of a value");
+        return;
+    }
+    if (!w->first)
+        put_raw(w, ",", 1);
+    put_raw(w, json.p, json.n);
+    w->first = false;
+}
+
 void ms_jwrite_kstr(struct ms_jwrite *w, const char *key, const char *z)
 {
     ms_jwrite_key(w, ms_str_of(key));

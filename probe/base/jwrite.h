@@ -50,6 +50,9 @@ void ms_jwrite_bool(struct ms_jwrite *w, bool v);
 void ms_jwrite_null(struct ms_jwrite *w);
 /* A value that is already JSON: a number too large for 64 bits, a copied part. */
 void ms_jwrite_raw(struct ms_jwrite *w, struct ms_str json);
+/* Members of the open object that are already JSON, laid out for their place: each on a line of its
+ * own, the first line break included. */
+void ms_jwrite_members(struct ms_jwrite *w, struct ms_str json);
 /* key and value at once, for the common short ones */
 void ms_jwrite_kstr(struct ms_jwrite *w, const char *key, const char *z);
 void ms_jwrite_ki64(struct ms_jwrite *w, const char *key, int64_t v);

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * dumper_int: what dumper.c (steps and files) and call.c (records) share.
+ *
+ *     dumper ── threads ── the module that is open, and the ones around it
+ *        │         └────── the operator that is open
+ *        ├── names: how often each has been called in this step
+ *        ├── filter, sites: what is wanted, where it was called
+ *        └── files ◄─ text of finished records     spool ◄─ elements of tensors
+ *
+ * One lock guards names, filter, sites and files.  Figures are made without it.
+ */
+#ifndef PROBE_DUMPER_INT_H
+#define PROBE_DUMPER_INT_H
+
+#include "probe/callsite.h"
+#include "probe/dumper.h"
+#include "probe/files.h"
+#include "probe/filter.h"
+#include "probe/record.h"
+#include "probe/spool.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* A call as another one's parent. */
+struct probe__owner {
+    uint32_t name; /* index in names; MS_MAP_NONE: there is none */
+    uint32_t number;
+};
+
+/* An operator, a module, a saved value. */
+struct probe__called {
+    uint32_t calls;                     /* in this step */
+    uint32_t grads;                     /* records of parameter gradients in this step */
+    bool is_hidden;                     /* by risk */
+    MS_VEC(struct probe__owner) owners; /* of its forward calls, for their backward ones */
+};
+
+struct probe__thread {
+    struct probe__thread *next;
+    bool in_use;
+    struct probe_call *module; /* innermost open module or root */
+    struct probe_call *op;     /* open operator; those inside it are not collected */
+    struct probe_call *spare;  /* to be used again */
+    struct probe__stack_area stack;
+};
+
+/* Kinds of trouble, each told once a step in dump_error_info.log. */
+enum probe__trouble {
+    PROBE__BAD_VALUE = 1 << 0,
+    PROBE__BAD_RECORD = 1 << 1,
+    PROBE__NO_FILE = 1 << 2,
+    PROBE__LEFT_OPEN = 1 << 3,
+    PROBE__OUT_OF_ORDER = 1 << 4
+};
+
+struct probe_dumper {
+    struct probe_dumper *next; /* in the list of all that are open */
+    struct probe_settings s;
+    struct probe__style style;
+    struct probe__layout layout;
+    struct ms_arena *arena; /* settings and names */
+    pthread_key_t key;
+    unsigned forks; /* how often the process had been forked when this was opened */
+    atomic_bool active;
+
+    pthread_mutex_t lock; /* guards all below */
+    struct probe__thread *threads;
+    struct probe_call *all; /* every call ever made, to be freed */
+    struct ms_map names;
+    MS_VEC(struct probe__called) called;
+    struct probe__filter filter;
+    struct probe__sites sites;
+    struct probe__files files;
+    struct probe__spool *spool; /* NULL: no elements are kept */
+    char *dir;                  /* of this step and rank */
+    uint32_t step;
+    unsigned epoch;    /* steps that have ended: calls of an earlier one are void */
+    unsigned troubles; /* of this step */
+    int64_t overflows_left;
+    bool given_up; /* this step: its files cannot be written */
+    bool warned;
+    struct ms_err err;  /* the first failure of all */
+    atomic_size_t held; /* bytes of tensors whose record may yet be dropped */
+};
+
+bool probe__is_own_process(const struct probe_dumper *d);
+/* Does this process own the dumper, and does it collect? */
+bool probe__is_mine(const struct probe_dumper *d);
+/* Open the files of this step if they are not; the lock is held.  false: there are none. */
+bool probe__begin_step(struct probe_dumper *d);
+/* A finished record; the lock is held. */
+void probe__add_record(struct probe_dumper *d, struct ms_str text);
+/* Write a line about something that was left out; the lock is not held. */
+void probe__note(struct probe_dumper *d, enum probe__trouble kind, const char *fmt, ...)
+    MS_PRINTF(3, 4);
+/* What belongs to the calling thread; NULL without memory. */
+struct probe__thread *probe__thread_of(struct probe_dumper *d);
+/* Text of the record's name without call and direction -> index into d->called; the lock is held. */
+uint32_t probe__called_index(struct probe_dumper *d, struct ms_str key, bool *added);
+
+/* ---- call.c ----------------------------------------------------------- */
+
+void probe__calls_free(struct probe_call *all);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * filter: scope, list, data_mode, slices and risk.
+ *
+ * A scope holds from the moment its first record begins to the moment its last
+ * one has ended, both included with all inside them.
+ */
+#include "probe/filter.h"
+
+#include "probe/tensor_int.h"
+
+#include <stdlib.h>
+
+/* ---- risk ------------------------------------------------------------- */
+
+/* Both lists are sorted. */
+static const char *const moves_data[] = {"__bool__",
+                                         "align_as",
+                                         "align_to",
+                                         "arange",
+                                         "atleast_1d",
+                                         "atleast_2d",
+                                         "atleast_3d",
+                                         "bfloat16",
+                                         "bool",
+                                         "byte",
+                                         "cat",
+                                         "cfloat",
+                                         "char",
+                                         "chunk",
+                                         "clamp",
+                                         "clone",
+                                         "column_stack",
+                                         "concat",
+                                         "concatenate",
+                                         "diag",
+                                         "diag_embed",
+                                         "diagflat",
+                                         "double",
+                                         "dsplit",
+                                         "dstack",
+                                         "empty",
+                                         "empty_like",
+                                         "expand",
+                                         "expand_as",
+                                         "eye",
+                                         "flatten",
+                                         "float",
+                                         "full",
+                                         "full_like",
+                                         "half",
+                                         "hsplit",
+                                         "hstack",
+                                         "identity",
+                                         "int",
+                                         "linspace",
+                                         "logspace",
+                                         "long",
+                                         "moveaxis",
+                                         "movedim",
+                                         "numpy",
+                                         "ones",
+                                         "ones_like",
+                                         "permute",
+                                         "ravel",
+                                         "repeat",
+                                         "repeat_interleave",
+                                         "reshape",
+                                         "reshape_as",
+                                         "row_stack",
+                                         "split",
+                                         "split_with_sizes",
+                                         "squeeze",
+                                         "stack",
+                                         "stride",
+                                         "swapaxes",
+                                         "swapdims",
+                                         "tensor_split",
+                                         "tile",
+                                         "to",
+                                         "transpose",
+                                         "tril",
+                                         "tril_indices",
+                                         "triu",
+                                         "triu_indices",
+                                         "type_as",
+                                         "unbind",
+                                         "unflatten",
+                                         "unfold",
+                                         "unsafe_chunk",
+                                         "unsafe_split",
+                                         "unsafe_split_with_sizes",
+                                         "unsqueeze",
+                                         "view",
+                                         "view_as",
+                                         "vsplit",
+                                         "vstack",
+                                         "zeros",
+                                         "zeros_like"};
+static const char *const computes[] = {"__matmul__",
+                                       "_batch_norm_impl_index",
+                                       "_convolution",
+                                       "_fused_adam_",
+                                       "_fused_adamw_",
+                                       "addbmm",
+                                       "addbmm_",
+                                       "addmm",
+                                       "addmm_",
+                                       "addmv",
+                                       "addmv_",
+                                       "addr",
+                                       "addr_",
+                                       "baddbmm",
+                                       "baddbmm_",
+                                       "batch_norm",
+                                       "batch_norm_backward_elemt",
+                                       "batch_norm_backward_reduce",
+                                       "batch_norm_elemt",
+                                       "batch_norm_gather_stats",
+                                       "batch_norm_gather_stats_with_counts",
+                                       "batch_norm_stats",
+                                       "batch_norm_update_stats",
+                                       "bilinear",
+                                       "bmm",
+                                       "chain_matmul",
+                                       "conv1d",
+                                       "conv2d",
+                                       "conv3d",
+                                       "conv_tbc",
+                                       "conv_transpose1d",
+                                       "conv_transpose2d",
+                                       "conv_transpose3d",
+                                       "convolution",
+                                       "embedding",
+                                       "embedding_bag",
+                                       "group_norm",
+                                       "instance_norm",
+                                       "layer_norm",
+                                       "linalg.matmul",
+                                       "linalg.multi_dot",
+                                       "linalg.vecdot",
+                                       "linear",
+                                       "local_response_norm",
+                                       "matmul",
+                                       "mm",
+                                       "multi_head_attention_forward",
+                                       "mv",
+                                       "scaled_dot_product_attention"};
+
+static int compare_word(const void *key, const void *word)
+{
+    return ms_str_cmp(*(const struct ms_str *)key, ms_str_of(*(const char *const *)word));
+}
+
+static bool is_among(const char *const *sorted, size_t n, struct ms_str name)
+{
+    return bsearch(&name, sorted, n, sizeof *sorted, compare_word) != NULL;
+}
+
+/* Communication and the vendor's own operators compute or carry what counts. */
+static bool is_core_prefix(struct ms_str prefix)
+{
+    return ms_str_is(prefix, "Distributed") || ms_str_is(prefix, "NPU") ||
+           ms_str_is(prefix, "MindSpeed");
+}
+
+bool probe__filter_hides(const struct probe__filter *f, struct ms_str prefix, struct ms_str name)
+{
+    if (!f->by_risk)
+        return false;
+    if (f->s->risk == PROBE_RISK_FOCUS)
+        return is_among(moves_data, sizeof moves_data / sizeof *moves_data, name);
+    return !is_core_prefix(prefix) && !is_among(computes, sizeof computes / sizeof *computes, name);
+}
+
+/* ---- scope and list --------------------------------------------------- */
+
+void probe__filter_init(struct probe__filter *f, const struct probe_settings *s)
+{
+    *f = (struct probe__filter){.s = s,
+                                .has_scope = s->scope != NULL && s->scope[0] != NULL,
+                                .has_list = s->list != NULL && s->list[0] != NULL};
+    f->by_risk = !f->has_scope && !f->has_list && s->risk != PROBE_RISK_ALL &&
+                 s->level != PROBE_LEVEL_L0 && s->framework <= PROBE_FW_PYTORCH;
+}
+
+void probe__filter_reset(struct probe__filter *f)
+{
+    f->in_scope = false;
+    f->in_list = 0;
+}
+
+bool probe__mentions(const char *const *list, struct ms_str name)
+{
+    for (; list != NULL && *list != NULL; list++) {
+        if (ms_str_find_str(name, ms_str_of(*list)) >= 0)
+            return true;
+    }
+    return false;
+}
+
+/* At level mix a module on the list brings all inside it. */
+static bool opens_list(const struct probe__filter *f, struct ms_str name, bool is_module)
+{
+    return f->has_list && is_module && f->s->level == PROBE_LEVEL_MIX &&
+           probe__mentions(f->s->list, name);
+}
+
+bool probe__filter_enter(struct probe__filter *f, struct ms_str name, bool is_module)
+{
+    if (f->has_scope && ms_str_is(name, f->s->scope[0]))
+        f->in_scope = true;
+    if (opens_list(f, name, is_module))
+        f->in_list++;
+    if (f->has_scope && !f->in_scope)
+        return false;
+    return !f->has_list || f->in_list != 0 || probe__mentions(f->s->list, name);
+}
+
+void probe__filter_leave(struct probe__filter *f, struct ms_str name, bool is_module)
+{
+    if (f->has_scope && ms_str_is(name, f->s->scope[1]))
+        f->in_scope = false;
+    if (opens_list(f, name, is_module) && f->in_list != 0)
+        f->in_list--;
+}
+
+/* ---- steps, ranks, parts ---------------------------------------------- */
+
+static bool in_ranges(const struct probe_range *r, size_t n, uint32_t v)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (v >= r[i].first && v <= r[i].last)
+            return true;
+    }
+    return n == 0;
+}
+
+bool probe__has_step(const struct probe_settings *s, uint32_t step)
+{
+    return in_ranges(s->step, s->nsteps, step);
+}
+
+bool probe__has_rank(const struct probe_settings *s, uint32_t rank)
+{
+    return in_ranges(s->rank, s->nranks, rank);
+}
+
+bool probe__has_data(const struct probe_settings *s, enum probe_dir dir, enum probe_data part)
+{
+    const unsigned dirs = PROBE_DATA_FORWARD | PROBE_DATA_BACKWARD;
+    const unsigned parts = PROBE_DATA_INPUT | PROBE_DATA_OUTPUT;
+    unsigned mode = s->data_mode;
+    mode |= (mode & dirs) == 0 ? dirs : 0;
+    mode |= (mode & parts) == 0 ? parts : 0;
+    unsigned wanted = (dir == PROBE_BACKWARD ? PROBE_DATA_BACKWARD : PROBE_DATA_FORWARD) | part;
+    return (mode & wanted) == wanted;
+}
+
+/* ---- slices ----------------------------------------------------------- */
+
+/* A position as Python takes it: from the end when negative, cut to the size. */
+static uint64_t position(int64_t at, uint64_t size)
+{
+    if (at >= 0)
+        return (uint64_t)at < size ? (uint64_t)at : size;
+    uint64_t back = -(uint64_t)at;
+    return back < size ? size - back : 0;
+}
+
+static void narrow(const struct probe_slice *slice, struct probe_tensor *t)
+{
+    if (slice->dim >= t->ndim)
+        return;
+    uint64_t size = t->shape[slice->dim];
+    if (slice->has_size && slice->size != size)
+        return;
+    uint64_t from = position(slice->begin, size);
+    uint64_t to = slice->has_end ? position(slice->end, size) : size;
+    to = to > from ? to : from;
+    t->shape[slice->dim] = to - from;
+    if (to - from != 0 && t->data != NULL)
+        t->data = (const char *)t->data + from * t->stride[slice->dim] * ms_dtype_size(t->dtype);
+}
+
+void probe__slice(const struct probe_settings *s, struct probe_tensor *t)
+{
+    if (s->nslices == 0)
+        return;
+    for (size_t i = 0; i < s->nslices; i++)
+        narrow(&s->slice[i], t);
+    t->count = 1;
+    for (uint32_t i = 0; i < t->ndim; i++)
+        t->count *= t->shape[i]; /* no larger than before */
+    t->contiguous = probe__tensor_in_c_order(t);
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leaf_write: figures by the official rules, digests, and the words of the
+ * framework.  A tensor of any strides is read piece by piece where it lies;
+ * nothing is allocated.
+ *
+ * Leaves are most of a dump, and of a small tensor the text costs more than the
+ * figures.  So a leaf is laid out here, in one piece, at half of what a call of
+ * the JSON writer for each token would cost.
+ */
+#include "probe/leaf_write.h"
+
+#include "probe/leaf.h"
+
+#include "probe/base/num.h"
+
+#include <assert.h>
+#include <math.h>
+
+/* ---- describing ------------------------------------------------------- */
+
+enum ms_rc probe__describe(const struct probe_tensor_desc *d, struct probe_tensor *t,
+                           struct ms_err *err)
+{
+    uint64_t dense = 1;
+    *t = (struct probe_tensor){.ndim = d->ndim, .data = d->data, .count = 1, .contiguous = true};
+    t->dtype = d->dtype != NULL ? ms_dtype_parse(ms_str_of(d->dtype)) : MS_DT_NONE;
+    if (t->dtype == MS_DT_NONE)
+        return ms_fail(err, MS_E_ARG, "unknown dtype '%s'", d->dtype != NULL ? d->dtype : "");
+    if (d->ndim > PROBE_MAX_DIMS)
+        return ms_fail(err, MS_E_LIMIT, "%u dimensions, more than %d", d->ndim, PROBE_MAX_DIMS);
+    for (uint32_t i = d->ndim; i-- > 0;) {
+        t->shape[i] = d->shape[i];
+        t->stride[i] = d->stride != NULL ? d->stride[i] : dense;
+        t->contiguous &= t->stride[i] == dense || t->shape[i] == 1;
+        if (__builtin_mul_overflow(t->count, t->shape[i], &t->count) ||
+            __builtin_mul_overflow(dense, t->shape[i] != 0 ? t->shape[i] : 1, &dense))
+            return ms_fail(err, MS_E_LIMIT, "the sizes of a shape multiply beyond 64 bits");
+    }
+    if (t->count != 0 && t->data == NULL)
+        return ms_fail(err, MS_E_ARG, "a tensor without data");
+    return MS_OK;
+}
+
+/* ---- text ------------------------------------------------------------- */
+
+enum {
+    INDENT_MAX = PROBE__LEAF_DEPTH + 2, /* of the items of a list in the leaf */
+    LINES_MAX = PROBE_MAX_DIMS + 16,
+    LEAF_MAX = LINES_MAX * (INDENT_MAX + 64)
+};
+
+/* The members of a leaf; every line has its place in `room`, so nothing is checked on the way. */
+struct leaf {
+    char *at;
+    unsigned indent;
+    bool first;
+    char room[LEAF_MAX];
+};
+
+static void put(struct leaf *l, const char *p, size_t n)
+{
+    memcpy(l->at, p, n);
+    l->at += n;
+}
+#define PUT(l, literal) put((l), (literal), sizeof(literal) - 1)
+
+static void put_line(struct leaf *l, unsigned indent)
+{
+    *l->at++ = '\n';
+    memset(l->at, ' ', indent);
+    l->at += indent;
+}
+
+/* A key of plain letters, quotes and colon included. */
+static void put_key(struct leaf *l, const char *key, size_t n)
+{
+    if (!l->first)
+        *l->at++ = ',';
+    l->first = false;
+    put_line(l, l->indent);
+    put(l, key, n);
+}
+#define KEY(l, key) put_key((l), "\"" key "\": ", sizeof("\"" key "\": ") - 1)
+
+static void put_f64(struct leaf *l, double v)
+{
+    l->at += ms_num_f64(l->at, v);
+}
+
+static void put_bool(struct leaf *l, bool v)
+{
+    if (v)
+        PUT(l, "true");
+    else
+        PUT(l, "false");
+}
+
+/* The lowest digits of v in hex. */
+static void put_hex(struct leaf *l, uint64_t v, unsigned digits)
+{
+    for (unsigned i = digits; i-- > 0;)
+        *l->at++ = "0123456789abcdef"[v >> (4 * i) & 15];
+}
+
+/* ---- elements --------------------------------------------------------- */
+
+/* Contiguous bytes of a tensor, a piece at a time: its own memory, all at once, or gathered. */
+struct pieces {
+    const struct probe_tensor *t;
+    uint64_t at;
+    char scratch[(size_t)MS_STATS_BLOCK * 16];
+};
+
+/* Not an initialiser, which would clear the scratch as well. */
+static void pieces_start(struct pieces *p, const struct probe_tensor *t)
+{
+    p->t = t;
+    p->at = 0;
+}
+
+static const char *next_piece(struct pieces *p, size_t *bytes)
+{
+    const uint64_t left = p->t->count - p->at;
+    const uint64_t n = p->t->contiguous || left < MS_STATS_BLOCK ? left : MS_STATS_BLOCK;
+    if (n == 0)
+        return NULL;
+    const char *piece = probe_tensor_elements(p->t, p->at, n, p->scratch);
+    p->at += n;
+    *bytes = (size_t)n * ms_dtype_size(p->t->dtype);
+    return piece;
+}
+
+/* ---- figures ---------------------------------------------------------- */
+
+/* What to write for Max, Min, Mean and Norm. */
+struct figure {
+    enum { NO_FIGURE, TRUTH, WHOLE, NATURAL, REAL } kind;
+    double v;
+    uint64_t bits; /* of WHOLE, an int64_t, and NATURAL */
+};
+
+static bool is_whole(enum ms_dtype_kind kind)
+{
+    return kind == MS_DTK_INT || kind == MS_DTK_UINT;
+}
+
+/* Largest and smallest of 64-bit integers, most of which no double holds. */
+static void whole_range(const struct probe_tensor *t, uint64_t *max, uint64_t *min)
+{
+    const uint64_t flip = t->dtype == MS_DT_I64 ? UINT64_C(1) << 63 : 0; /* orders the bits */
+    struct pieces pieces;
+    uint64_t hi = 0;
+    uint64_t lo = UINT64_MAX;
+    size_t bytes;
+    pieces_start(&pieces, t);
+    for (const char *p = next_piece(&pieces, &bytes); p != NULL; p = next_piece(&pieces, &bytes)) {
+        for (const char *end = p + bytes; p != end; p += sizeof hi) {
+            uint64_t v;
+            memcpy(&v, p, sizeof v);
+            v ^= flip;
+            hi = v > hi ? v : hi;
+            lo = v < lo ? v : lo;
+        }
+    }
+    *max = hi ^ flip;
+    *min = lo ^ flip;
+}
+
+/* A double holds every whole number below 2^53, and keeps the order of those beyond. */
+static bool is_exact(const struct probe_tensor *t, const struct ms_stats *s)
+{
+    return ms_dtype_size(t->dtype) < sizeof(uint64_t) || (s->max < 0x1p53 && s->min > -0x1p53);
+}
+
+static void set_range(const struct probe_tensor *t, const struct ms_stats *s, struct figure *max,
+                      struct figure *min)
+{
+    enum ms_dtype_kind kind = ms_dtype_kind(t->dtype);
+    max->kind = kind == MS_DTK_BOOL     ? TRUTH
+                : t->dtype == MS_DT_U64 ? NATURAL
+                : is_whole(kind)        ? WHOLE
+                                        : REAL;
+    min->kind = max->kind;
+    /* The absolute value of a complex number is rounded as well. */
+    max->v = s->nan != 0 ? (double)NAN : ms_dtype_round(t->dtype, s->max);
+    min->v = s->nan != 0 ? (double)NAN : ms_dtype_round(t->dtype, s->min);
+    if (!is_whole(kind))
+        return;
+    if (is_exact(t, s)) {
+        max->bits = (uint64_t)(int64_t)s->max;
+        min->bits = (uint64_t)(int64_t)s->min;
+    } else {
+        whole_range(t, &max->bits, &min->bits);
+    }
+}
+
+/* The official tool reduces in the tensor's own type, so mean and norm are rounded to that. */
+static struct figure reduced(const struct probe__style *style, enum ms_dtype t, double v)
+{
+    return (struct figure){REAL, ms_dtype_round(style->unrounded ? MS_DT_F32 : t, v), 0};
+}
+
+/* Which of the four the official tool has for a type: the table of the format's statistics rules. */
+static void figures_of(const struct probe__style *style, const struct probe_tensor *t,
+                       const struct ms_stats *s, struct figure f[PROBE_STATS])
+{
+    enum ms_dtype_kind kind = ms_dtype_kind(t->dtype);
+    if (t->count == 0 || (kind == MS_DTK_FLOAT && ms_dtype_size(t->dtype) == 1))
+        return;
+    set_range(t, s, &f[PROBE_STAT_MAX], &f[PROBE_STAT_MIN]);
+    if (t->ndim == 0 && (is_whole(kind) || kind == MS_DTK_FLOAT)) {
+        f[PROBE_STAT_MEAN] = f[PROBE_STAT_NORM] = f[PROBE_STAT_MAX];
+        return;
+    }
+    bool narrow = kind == MS_DTK_FLOAT && t->dtype != MS_DT_F64;
+    bool all = narrow || (style->all_numbers && kind != MS_DTK_BOOL);
+    bool complex = kind == MS_DTK_COMPLEX;
+    enum ms_dtype as = narrow || complex ? t->dtype : MS_DT_F64;
+    if (all || complex)
+        f[PROBE_STAT_MEAN] = reduced(style, as, ms_stats_mean(s));
+    if (all || (complex && style->mindspore))
+        f[PROBE_STAT_NORM] = reduced(style, as, ms_stats_norm(s));
+}
+
+static void put_figure(struct leaf *l, struct figure f)
+{
+    switch (f.kind) {
+    case NO_FIGURE:
+        PUT(l, "null");
+        break;
+    case TRUTH:
+        put_bool(l, f.v != 0);
+        break;
+    case WHOLE:
+        l->at += ms_num_i64(l->at, (int64_t)f.bits);
+        break;
+    case NATURAL:
+        l->at += ms_num_u64(l->at, f.bits);
+        break;
+    case REAL:
+        put_f64(l, f.v);
+        break;
+    }
+}
+
+static void put_stats(struct leaf *l, const struct probe__style *style,
+                      const struct probe_tensor *t, bool *odd)
+{
+    struct figure f[PROBE_STATS] = {{NO_FIGURE, 0, 0}};
+    struct ms_stats s;
+    probe_tensor_stats(t, &s);
+    *odd |= (s.nan | s.pinf | s.ninf) != 0;
+    figures_of(style, t, &s, f);
+    KEY(l, "Max");
+    put_figure(l, f[PROBE_STAT_MAX]);
+    KEY(l, "Min");
+    put_figure(l, f[PROBE_STAT_MIN]);
+    KEY(l, "Mean");
+    put_figure(l, f[PROBE_STAT_MEAN]);
+    KEY(l, "Norm");
+    put_figure(l, f[PROBE_STAT_NORM]);
+}
+
+bool probe__is_odd(const struct probe_tensor *t)
+{
+    struct ms_stats s;
+    probe_tensor_stats(t, &s);
+    return (s.nan | s.pinf | s.ninf) != 0;
+}
+
+/* ---- digests ---------------------------------------------------------- */
+
+static void put_crc(struct leaf *l, const struct probe_tensor *t)
+{
+    struct pieces pieces;
+    uint32_t crc = 0;
+    size_t bytes;
+    pieces_start(&pieces, t);
+    for (const char *p = next_piece(&pieces, &bytes); p != NULL; p = next_piece(&pieces, &bytes))
+        crc = ms_crc32(crc, p, bytes);
+    KEY(l, "md5");
+    PUT(l, "\"");
+    put_hex(l, crc, 8);
+    PUT(l, "\"");
+}
+
+/* Every piece but the last is a whole number of words. */
+static uint64_t xor_of(const struct probe_tensor *t)
+{
+    struct pieces pieces;
+    uint64_t xor = 0;
+    size_t bytes;
+    pieces_start(&pieces, t);
+    for (const char *p = next_piece(&pieces, &bytes); p != NULL; p = next_piece(&pieces, &bytes))
+        xor ^= ms_xor64(p, bytes);
+    return xor;
+}
+
+/* Nothing of an empty tensor, a real number without dimensions as itself, all else in hex. */
+static void put_xor(struct leaf *l, const struct probe_tensor *t)
+{
+    KEY(l, "md5");
+    if (t->count == 0) {
+        PUT(l, "null");
+    } else if (t->ndim == 0 && ms_dtype_kind(t->dtype) == MS_DTK_FLOAT) {
+        double v;
+        ms_dtype_to_f64(t->dtype, t->data, 1, &v);
+        put_f64(l, v);
+    } else {
+        PUT(l, "\"0x");
+        put_hex(l, xor_of(t), 16);
+        PUT(l, "\"");
+    }
+}
+
+/* ---- the leaf --------------------------------------------------------- */
+
+static void put_type(struct leaf *l, const struct probe__style *style, enum ms_dtype t)
+{
+    const char *name = style->mindspore ? ms_dtype_mindspore(t) : ms_dtype_torch(t);
+    KEY(l, "type");
+    if (style->mindspore)
+        PUT(l, "\"mindspore.Tensor\"");
+    else
+        PUT(l, "\"torch.Tensor\"");
+    KEY(l, "dtype");
+    if (style->mindspore)
+        PUT(l, "\"");
+    else
+        PUT(l, "\"torch.");
+    put(l, name, strlen(name));
+    PUT(l, "\"");
+}
+
+static void put_shape(struct leaf *l, const struct probe_tensor *t)
+{
+    KEY(l, "shape");
+    PUT(l, "[");
+    for (uint32_t i = 0; i < t->ndim; i++) {
+        if (i != 0)
+            PUT(l, ",");
+        put_line(l, l->indent + 1);
+        l->at += ms_num_u64(l->at, t->shape[i]);
+    }
+    if (t->ndim != 0)
+        put_line(l, l->indent);
+    PUT(l, "]");
+}
+
+void probe__leaf_begin(struct ms_jwrite *json, const struct probe__style *style,
+                       const struct probe_tensor *t, bool requires_grad, bool *odd)
+{
+    struct leaf l;
+    ms_jwrite_obj(json);
+    if (json->err.rc != MS_OK)
+        return;
+    assert(json->depth <= PROBE__LEAF_DEPTH && t->ndim <= PROBE_MAX_DIMS);
+    l.at = l.room;
+    l.indent = json->depth;
+    l.first = true;
+    put_type(&l, style, t->dtype);
+    put_shape(&l, t);
+    if (!style->bare && style->summary == PROBE_SUMMARY_XOR)
+        put_xor(&l, t); /* before requires_grad, and a CRC after it */
+    else if (!style->bare)
+        put_stats(&l, style, t, odd);
+    if (!style->mindspore) {
+        KEY(&l, "requires_grad");
+        put_bool(&l, requires_grad);
+    }
+    if (!style->bare && style->summary == PROBE_SUMMARY_MD5)
+        put_crc(&l, t);
+    ms_jwrite_members(json, (struct ms_str){l.room, (uint32_t)(l.at - l.room)});
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * settings: config.json, the rules between its keys, and copies.
+ *
+ * Every task has a section of its own and the task may be named after it, so
+ * all sections are read and one is used.
+ */
+#include "probe/settings.h"
+
+#include "probe/base/io.h"
+#include "probe/base/mem.h"
+#include "probe/typed.h"
+
+enum { FILE_MAX = 1 << 20, NUMBER_MAX = 1000000 };
+
+/* Settings and the memory behind them; the settings come first. */
+struct owned {
+    struct probe_settings s;
+    struct ms_arena *arena;
+};
+
+struct section {
+    const char *const *scope, *const *list, *const *tensor_list, *const *data_mode;
+    const struct probe_slice *slice;
+    size_t nslices;
+    int64_t overflow_nums;
+    int summary;
+};
+
+enum { TASKS = PROBE_TASK_OVERFLOW_CHECK + 1 };
+struct file {
+    struct probe_settings s;
+    int task, level, framework, risk, precision;
+    bool extra_info, async_dump, dump_enable;
+    int64_t memory_mb;
+    struct section section[TASKS];
+};
+
+/* ---- lists of its own ------------------------------------------------- */
+
+/* "3" or "0-2" */
+static bool parse_range(struct ms_str text, struct probe_range *out)
+{
+    struct ms_str first = text;
+    struct ms_str last = text;
+    uint64_t a, b;
+    int64_t dash = ms_str_find(text, '-');
+    if (dash >= 0) {
+        first = ms_str_sub(text, 0, (uint32_t)dash);
+        last = ms_str_sub(text, (uint32_t)dash + 1, text.n);
+    }
+    if (!ms_str_u64(first, &a) || !ms_str_u64(last, &b) || a > b || b > NUMBER_MAX)
+        return false;
+    *out = (struct probe_range){(uint32_t)a, (uint32_t)b};
+    return true;
+}
+
+static enum ms_rc read_range(struct probe__typed *t, enum ms_jtok tok, void *ctx,
+                             struct ms_err *err)
+{
+    MS_VEC(struct probe_range) *list = ctx;
+    struct probe_range range;
+    if (tok != MS_J_NUM && tok != MS_J_STR)
+        return probe__typed_mismatch(t, tok, "a number or a text such as \"2-4\"", err);
+    if (!parse_range(t->r.text, &range))
+        return probe__typed_reject(
+            t, err, "expected a number from 0 to %d or a range such as \"2-4\", found %.*s",
+            NUMBER_MAX, (int)(t->r.text.n < 40 ? t->r.text.n : 40), t->r.text.p);
+    struct probe_range *slot = ms_vec_push(list);
+    if (slot == NULL)
+        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    *slot = range;
+    return MS_OK;
+}
+
+/* The items of a vector as an array that the arena owns. */
+static enum ms_rc keep_items(struct ms_arena *arena, const void *p, size_t n, size_t size,
+                             const void **out, struct ms_err *err)
+{
+    void *kept = ms_arena_calloc(arena, n != 0 ? n : 1, size);
+    if (kept == NULL)
+        return ms_arena_fail(arena, err);
+    if (n != 0)
+        memcpy(kept, p, n * size);
+    *out = kept;
+    return MS_OK;
+}
+
+/* at is the pointer to the ranges, which their number follows at `with`. */
+static PROBE__READER(read_ranges)
+{
+    MS_VEC(struct probe_range) list = {0};
+    const void *kept = NULL;
+    enum ms_rc rc = probe__read_list(t, tok, "a list of numbers", read_range, &list, err);
+    if (rc == MS_OK)
+        rc = keep_items(t->arena, list.p, list.n, sizeof *list.p, &kept, err);
+    if (rc == MS_OK) {
+        *(const struct probe_range **)at = kept;
+        *(size_t *)((char *)at + *(const size_t *)with) = list.n;
+    }
+    ms_vec_free(&list);
+    return rc;
+}
+
+struct read_slice {
+    int64_t dim, begin, end, size;
+    bool has_end;
+};
+
+static PROBE__READER(read_end)
+{
+    MS_TRY(probe__read_int(t, tok, at, with, err));
+    struct read_slice *s =
+        (struct read_slice *)(void *)((char *)at - offsetof(struct read_slice, end));
+    s->has_end = true;
+    return MS_OK;
+}
+
+static enum ms_rc read_slice(struct probe__typed *t, enum ms_jtok tok, void *ctx,
+                             struct ms_err *err)
+{
+    static const struct probe__bounds any = {INT64_MIN, INT64_MAX}, natural = {0, INT64_MAX};
+    static const struct probe__bounds dims = {0, 1000};
+    static const struct probe__key keys[] = {
+        {"dim", probe__read_int, offsetof(struct read_slice, dim), &dims},
+        {"begin", probe__read_int, offsetof(struct read_slice, begin), &any},
+        {"end", read_end, offsetof(struct read_slice, end), &any},
+        {"size", probe__read_int, offsetof(struct read_slice, size), &natural},
+        {0}};
+    MS_VEC(struct probe_slice) *list = ctx;
+    struct read_slice s = {.size = -1};
+    MS_TRY(probe__read_object(t, tok, &s, keys, err));
+    struct probe_slice *slot = ms_vec_push(list);
+    if (slot == NULL)
+        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    *slot = (struct probe_slice){.dim = (uint32_t)s.dim,
+                                 .has_end = s.has_end,
+                                 .has_size = s.size >= 0,
+                                 .begin = s.begin,
+                                 .end = s.end,
+                                 .size = (uint64_t)s.size};
+    return MS_OK;
+}
+
+static PROBE__READER(read_slices)
+{
+    MS_VEC(struct probe_slice) list = {0};
+    const void *kept = NULL;
+    (void)with;
+    enum ms_rc rc = probe__read_list(t, tok, "a list of slices in { }", read_slice, &list, err);
+    if (rc == MS_OK)
+        rc = keep_items(t->arena, list.p, list.n, sizeof *list.p, &kept, err);
+    if (rc == MS_OK) {
+        *(const struct probe_slice **)at = kept;
+        *(size_t *)((char *)at + offsetof(struct section, nslices) -
+                    offsetof(struct section, slice)) = list.n;
+    }
+    ms_vec_free(&list);
+    return rc;
+}
+
+/* ---- the file --------------------------------------------------------- */
+
+static const char *const task_words[] = {"statistics", "tensor",         "structure",
+                                         "nan_check",  "overflow_check", NULL};
+static const char *const level_words[] = {"mix", "L0", "L1", "debug", NULL};
+static const char *const summary_words[] = {"statistics", "md5", "xor", NULL};
+static const char *const framework_words[] = {"pytorch", "mindspore", "mindtorch", NULL};
+static const char *const risk_words[] = {"FOCUS", "CORE", "ALL", NULL};
+static const char *const precision_words[] = {"low", "high", NULL};
+static const char *const data_words[] = {"all", "forward", "backward", "input", "output", NULL};
+
+static const struct probe__bounds overflows = {-1, INT32_MAX}, megabytes = {1, 1 << 20};
+static const size_t steps_n =
+    offsetof(struct probe_settings, nsteps) - offsetof(struct probe_settings, step);
+static const size_t ranks_n =
+    offsetof(struct probe_settings, nranks) - offsetof(struct probe_settings, rank);
+
+static const char no_framework[] = "has no meaning outside of a Python framework, so it is ignored";
+static const char no_diff[] = "comparing while dumping needs a Python framework; dump both runs "
+                              "and use msprobe compare";
+
+#define IN(key, reader, with) #key, reader, offsetof(struct section, key), with
+static const struct probe__key section_keys[] = {
+    {IN(scope, probe__read_words, NULL)},
+    {IN(list, probe__read_words, NULL)},
+    {IN(tensor_list, probe__read_words, NULL)},
+    {IN(data_mode, probe__read_words, data_words)},
+    {IN(slice, read_slices, NULL)},
+    {IN(overflow_nums, probe__read_int, &overflows)},
+    {"summary_mode", probe__read_choice, offsetof(struct section, summary), summary_words},
+    {"check_mode", probe__unused, 0, no_framework},
+    {"request_id", probe__unused, 0, no_framework},
+    {"device", probe__unused, 0, no_framework},
+    {"file_format", probe__unused, 0, no_framework},
+    {"bench_path", probe__refused, 0, no_diff},
+    {"diff_nums", probe__unused, 0, no_diff},
+    {0}};
+#undef IN
+
+#define SECTION(name, task)                                                                        \
+    {                                                                                              \
+        name, probe__read_object, offsetof(struct file, section[PROBE_TASK_##task]), section_keys  \
+    }
+static const struct probe__key file_keys[] = {
+    {"task", probe__read_choice, offsetof(struct file, task), task_words},
+    {"dump_path", probe__read_str, offsetof(struct file, s.dump_path), NULL},
+    {"rank", read_ranges, offsetof(struct file, s.rank), &ranks_n},
+    {"step", read_ranges, offsetof(struct file, s.step), &steps_n},
+    {"level", probe__read_choice, offsetof(struct file, level), level_words},
+    {"dump_enable", probe__read_bool, offsetof(struct file, dump_enable), NULL},
+    {"extra_info", probe__read_bool, offsetof(struct file, extra_info), NULL},
+    {"async_dump", probe__read_bool, offsetof(struct file, async_dump), NULL},
+    {"precision", probe__read_choice, offsetof(struct file, precision), precision_words},
+    {"risk_level", probe__read_choice, offsetof(struct file, risk), risk_words},
+    {"framework", probe__read_choice, offsetof(struct file, framework), framework_words},
+    {"all_numbers", probe__read_bool, offsetof(struct file, s.all_numbers), NULL},
+    {"memory_limit_mb", probe__read_int, offsetof(struct file, memory_mb), &megabytes},
+    {"custom_op_namespaces", probe__ignore, 0, NULL},
+    {"enable_dataloader", probe__unused, 0, no_framework},
+    {"load", probe__unused, 0, no_framework},
+    SECTION("statistics", STATISTICS),
+    SECTION("tensor", TENSOR),
+    SECTION("structure", STRUCTURE),
+    SECTION("nan_check", NAN_CHECK),
+    SECTION("overflow_check", OVERFLOW_CHECK),
+    /* Sections of tasks that are not for this dumper lie in many files, unused. */
+    {"acc_check", probe__ignore, 0, NULL},
+    {"run_ut", probe__ignore, 0, NULL},
+    {"free_benchmark", probe__ignore, 0, NULL},
+    {"grad_probe", probe__ignore, 0, NULL},
+    {"diff_check", probe__ignore, 0, NULL},
+    {"exception_dump", probe__ignore, 0, NULL},
+    {0}};
+#undef SECTION
+
+static enum ms_rc set_data_mode(struct probe_settings *s, const char *const *words,
+                                struct ms_err *err)
+{
+    bool all = false;
+    size_t n = 0;
+    for (; words != NULL && words[n] != NULL; n++) {
+        for (unsigned i = 1; data_words[i] != NULL; i++)
+            s->data_mode |= strcmp(words[n], data_words[i]) == 0 ? 1U << (i - 1) : 0;
+        all |= strcmp(words[n], "all") == 0;
+    }
+    if (all && n > 1)
+        return ms_fail(err, MS_E_FORMAT, "%s.data_mode: \"all\" stands alone", task_words[s->task]);
+    return MS_OK;
+}
+
+/* What was read, in the words of the settings. */
+static enum ms_rc translate(const struct file *f, struct probe_settings *s, struct ms_err *err)
+{
+    const struct section *section = &f->section[f->task];
+    *s = f->s;
+    s->task = (enum probe_task)f->task;
+    s->level = (enum probe_level)f->level;
+    s->framework = (enum probe_framework)(f->framework + PROBE_FW_PYTORCH);
+    s->risk = (enum probe_risk)f->risk;
+    s->summary = (enum probe_summary)section->summary;
+    s->scope = section->scope;
+    s->list = section->list;
+    s->tensor_list = section->tensor_list;
+    s->slice = section->slice;
+    s->nslices = section->nslices;
+    s->overflow_nums = section->overflow_nums;
+    s->disabled = !f->dump_enable;
+    s->no_extra = !f->extra_info;
+    s->high_precision = f->precision != 0;
+    s->memory_max = (size_t)f->memory_mb << 20;
+    MS_TRY(set_data_mode(s, section->data_mode, err));
+    if (!f->async_dump)
+        return MS_OK;
+    if (s->summary == PROBE_SUMMARY_MD5)
+        return ms_fail(err, MS_E_FORMAT, "async_dump: does not go with summary_mode \"md5\"");
+    if (s->task == PROBE_TASK_TENSOR && (s->list == NULL || s->list[0] == NULL))
+        return ms_fail(err, MS_E_FORMAT,
+                       "async_dump: needs names in tensor.list when the task is tensor");
+    return MS_OK;
+}
+
+static enum ms_rc parse(struct owned *o, const char *name, struct ms_str text, struct ms_err *err)
+{
+    struct file f = {.level = PROBE_LEVEL_L1, .extra_info = true, .dump_enable = true};
+    MS_TRY(probe__typed_read(name, text, o->arena, file_keys, &f, err));
+    enum ms_rc rc = translate(&f, &o->s, err);
+    if (rc == MS_OK)
+        rc = probe__settings_check(&o->s, err);
+    if (rc != MS_OK)
+        ms_err_wrap(err, "%s", name);
+    return rc;
+}
+
+static struct owned *new_owned(struct ms_err *err)
+{
+    struct owned *o = ms_calloc(1, sizeof *o);
+    if (o != NULL)
+        o->arena = ms_arena_new(SIZE_MAX);
+    if (o != NULL && o->arena != NULL)
+        return o;
+    ms_free(o);
+    ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    return NULL;
+}
+
+enum ms_rc probe_settings_parse(struct probe_settings **s, const char *name, const char *text,
+                                size_t n, struct ms_err *err)
+{
+    *s = NULL;
+    if (n > FILE_MAX)
+        return ms_fail(err, MS_E_LIMIT, "%s: %zu bytes, more than the %d allowed", name, n,
+                       FILE_MAX);
+    struct owned *o = new_owned(err);
+    if (o == NULL)
+        return MS_E_NOMEM;
+    enum ms_rc rc = parse(o, name, (struct ms_str){text, (uint32_t)n}, err);
+    if (rc == MS_OK)
+        *s = &o->s;
+    else
+        probe_settings_free(&o->s);
+    return rc;
+}
+
+enum ms_rc probe_settings_load(struct probe_settings **s, const char *path, struct ms_err *err)
+{
+    struct ms_file f;
+    *s = NULL;
+    MS_TRY(ms_file_map(&f, path, FILE_MAX, err));
+    enum ms_rc rc = probe_settings_parse(s, path, f.p, f.n, err);
+    ms_file_unmap(&f);
+    return rc;
+}
+
+void probe_settings_free(struct probe_settings *s)
+{
+    struct owned *o = (struct owned *)(void *)s;
+    if (o == NULL)
+        return;
+    ms_arena_free(o->arena);
+    ms_free(o);
+}

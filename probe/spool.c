@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * spool: the ring and its thread.
+ *
+ * An item lies in one piece; what does not fit before the end of the ring
+ * starts again at its beginning, and the gap counts as used until the item
+ * before it is done.  A tensor larger than the ring is written by the caller,
+ * after everything before it.
+ */
+#include "probe/spool.h"
+
+#include "probe/base/mem.h"
+#include "probe/tensor_int.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+enum { ALIGN = 64, PAGE = 4096, NAME_MAX_BYTES = 256 };
+
+/* In front of an item's elements. */
+struct item {
+    size_t bytes; /* with header and elements */
+    bool is_ready;
+    const char *dir;
+    enum ms_dtype dtype;
+    uint32_t ndim;
+    uint64_t shape[PROBE_MAX_DIMS];
+    char name[NAME_MAX_BYTES];
+};
+enum { HEADER = (sizeof(struct item) + ALIGN - 1) / ALIGN * ALIGN };
+
+struct probe__spool {
+    enum probe_file_kind kind;
+    void *memory;
+    char *ring;
+    size_t size, wrap;       /* wrap: where the items before the beginning end */
+    size_t head, tail, used; /* bytes */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t more, less; /* items to write; room, or nothing left */
+    bool stop;
+    struct ms_err err; /* the first failure */
+};
+
+/* ---- files ------------------------------------------------------------ */
+
+static enum ms_rc write_file(enum probe_file_kind kind, const char *dir, const char *name,
+                             const struct probe_tensor *t, struct ms_err *err)
+{
+    char *path = ms_path_join(dir, name);
+    if (path == NULL)
+        return ms_fail(err, MS_E_NOMEM, "%s: %s", name, ms_rc_text(MS_E_NOMEM));
+    enum ms_rc rc = probe__tensor_write_lazily(t, path, kind, err);
+    ms_free(path);
+    return rc;
+}
+
+static enum ms_rc write_item(const struct probe__spool *s, const struct item *item,
+                             struct ms_err *err)
+{
+    struct probe_tensor t = {.kind = s->kind, .contiguous = true};
+    MS_TRY(probe__tensor_set(&t, item->dtype, item->shape, item->ndim, err));
+    t.data = (const char *)item + HEADER;
+    return write_file(s->kind, item->dir, item->name, &t, err);
+}
+
+/* ---- the thread ------------------------------------------------------- */
+
+static void pop(struct probe__spool *s, size_t bytes)
+{
+    s->tail += bytes;
+    s->used -= bytes;
+    if (s->tail == s->wrap) {
+        s->used -= s->size - s->wrap;
+        s->tail = 0;
+        s->wrap = s->size;
+    }
+}
+
+/* The item to write next, waited for; NULL: there will be no more. */
+static const struct item *next_item(struct probe__spool *s)
+{
+    for (;;) {
+        const struct item *item = (const struct item *)(const void *)(s->ring + s->tail);
+        if (s->used != 0 && item->is_ready)
+            return item;
+        if (s->used == 0 && s->stop)
+            return NULL;
+        pthread_cond_wait(&s->more, &s->lock);
+    }
+}
+
+static void *run(void *ctx)
+{
+    struct probe__spool *s = ctx;
+    pthread_mutex_lock(&s->lock);
+    for (;;) {
+        const struct item *item = next_item(s);
+        struct ms_err err = {0};
+        if (item == NULL)
+            break;
+        const size_t bytes = item->bytes;
+        bool failed = s->err.rc != MS_OK;
+        pthread_mutex_unlock(&s->lock);
+        if (!failed)
+            write_item(s, item, &err); /* what failed is in err */
+        pthread_mutex_lock(&s->lock);
+        if (err.rc != MS_OK && s->err.rc == MS_OK)
+            s->err = err;
+        pop(s, bytes);
+        pthread_cond_broadcast(&s->less);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+/* Signals are the program's: none is delivered to this thread. */
+static int start_thread(struct probe__spool *s)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&s->thread, NULL, run, s);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed;
+}
+
+/* ---- life ------------------------------------------------------------- */
+
+enum ms_rc probe__spool_new(struct probe__spool **out, size_t bytes, enum probe_file_kind kind,
+                            struct ms_err *err)
+{
+    struct probe__spool *s = ms_calloc(1, sizeof *s);
+    *out = NULL;
+    if (s != NULL)
+        s->memory = ms_alloc(bytes + PAGE);
+    if (s == NULL || s->memory == NULL) {
+        ms_free(s);
+        return ms_fail(err, MS_E_NOMEM, "%zu bytes for tensors on their way: %s", bytes,
+                       ms_rc_text(MS_E_NOMEM));
+    }
+    s->kind = kind;
+    s->ring = (char *)s->memory + (PAGE - (uintptr_t)s->memory % PAGE);
+    s->size = s->wrap = bytes / ALIGN * ALIGN;
+    madvise(s->ring, s->size, MADV_HUGEPAGE); /* fewer pages to clear, where there are such */
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->more, NULL);
+    pthread_cond_init(&s->less, NULL);
+    if (start_thread(s) == 0) {
+        *out = s;
+        return MS_OK;
+    }
+    probe__spool_abandon(s);
+    return ms_fail(err, MS_E_IO, "no thread to write tensors");
+}
+
+void probe__spool_abandon(struct probe__spool *s)
+{
+    if (s == NULL)
+        return;
+    ms_free(s->memory);
+    ms_free(s);
+}
+
+void probe__spool_free(struct probe__spool *s)
+{
+    if (s == NULL)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->stop = true;
+    pthread_cond_signal(&s->more);
+    pthread_mutex_unlock(&s->lock);
+    pthread_join(s->thread, NULL);
+    pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->more);
+    pthread_cond_destroy(&s->less);
+    probe__spool_abandon(s);
+}
+
+/* ---- putting ---------------------------------------------------------- */
+
+/* A place for so many bytes in one piece, or NULL while there is none. */
+static char *reserve(struct probe__spool *s, size_t bytes)
+{
+    if (s->used == 0) {
+        s->head = s->tail = 0;
+        s->wrap = s->size;
+    }
+    if (s->used != 0 && s->head <= s->tail) /* the free part is in the middle */
+        return s->tail - s->head >= bytes ? s->ring + s->head : NULL;
+    if (s->size - s->head >= bytes)
+        return s->ring + s->head;
+    if (s->tail < bytes)
+        return NULL;
+    s->wrap = s->head;
+    s->used += s->size - s->head;
+    s->head = 0;
+    return s->ring;
+}
+
+/* Take the place; the elements follow without the lock. */
+static void take(struct probe__spool *s, char *place, size_t bytes)
+{
+    struct item *item = (struct item *)(void *)place;
+    item->bytes = bytes;
+    item->is_ready = false;
+    s->head = (size_t)(place - s->ring) + bytes;
+    s->used += bytes;
+}
+
+static void fill(char *place, const char *dir, const char *name, const struct probe_tensor *t)
+{
+    struct item *item = (struct item *)(void *)place;
+    item->dir = dir;
+    item->dtype = t->dtype;
+    item->ndim = t->ndim;
+    memcpy(item->shape, t->shape, t->ndim * sizeof *t->shape);
+    memcpy(item->name, name, strlen(name) + 1);
+    const void *p = probe_tensor_elements(t, 0, t->count, place + HEADER);
+    if (p != place + HEADER)
+        memcpy(place + HEADER, p, t->count * ms_dtype_size(t->dtype));
+}
+
+static void hand_over(struct probe__spool *s, char *place)
+{
+    pthread_mutex_lock(&s->lock);
+    ((struct item *)(void *)place)->is_ready = true;
+    pthread_cond_signal(&s->more);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static bool write_through(struct probe__spool *s, const char *dir, const char *name,
+                          const struct probe_tensor *t)
+{
+    struct ms_err err = {0};
+    if (probe__spool_drain(s, &err) == MS_OK)
+        write_file(s->kind, dir, name, t, &err); /* what failed is in err */
+    if (err.rc == MS_OK)
+        return true;
+    pthread_mutex_lock(&s->lock);
+    s->err = err;
+    pthread_mutex_unlock(&s->lock);
+    return false;
+}
+
+bool probe__spool_put(struct probe__spool *s, const char *dir, const char *name,
+                      const struct probe_tensor *t)
+{
+    size_t bytes = 0;
+    if (strlen(name) >= NAME_MAX_BYTES || !ms_mul_size(t->count, ms_dtype_size(t->dtype), &bytes) ||
+        !ms_add_size(bytes, HEADER + ALIGN - 1, &bytes))
+        return false;
+    bytes = bytes / ALIGN * ALIGN;
+    if (bytes > s->size)
+        return write_through(s, dir, name, t);
+    pthread_mutex_lock(&s->lock);
+    char *place = NULL;
+    while (s->err.rc == MS_OK && (place = reserve(s, bytes)) == NULL)
+        pthread_cond_wait(&s->less, &s->lock);
+    if (place != NULL)
+        take(s, place, bytes);
+    pthread_mutex_unlock(&s->lock);
+    if (place == NULL)
+        return false;
+    fill(place, dir, name, t);
+    hand_over(s, place);
+    return true;
+}
+
+enum ms_rc probe__spool_drain(struct probe__spool *s, struct ms_err *err)
+{
+    pthread_mutex_lock(&s->lock);
+    while (s->used != 0)
+        pthread_cond_wait(&s->less, &s->lock);
+    struct ms_err first = s->err;
+    ms_err_clear(&s->err);
+    pthread_mutex_unlock(&s->lock);
+    if (first.rc != MS_OK && err != NULL && err->rc == MS_OK)
+        *err = first;
+    return first.rc;
+}

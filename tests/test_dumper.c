@@ -1,0 +1,1050 @@
+/* SPDX-License-Identifier: MIT */
+#include "probe/base/log.h"
+#include "probe/base/mem.h"
+#include "probe/dump.h"
+#include "probe/dumper.h"
+#include "probe/stack.h"
+#include "probe/tensor.h"
+
+#include "tests/check.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static struct ms_err err;
+static char dir[64];
+
+/* ---- helpers ---------------------------------------------------------- */
+
+static void begin(void)
+{
+    static const char *const ranks[] = {"RANK",     "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+                                        "PMI_RANK", "MV2_COMM_WORLD_RANK",  "SLURM_PROCID"};
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
+        unsetenv(ranks[i]);
+    scratch_dir(dir);
+    ms_err_clear(&err);
+}
+
+/* Rank 0, everything; the test changes what it is about. */
+static struct probe_settings everything(void)
+{
+    return (struct probe_settings){.dump_path = dir, .rank_known = true, .risk = PROBE_RISK_ALL};
+}
+
+static struct probe_dumper *open_with(struct probe_settings s)
+{
+    struct probe_dumper *d;
+    ck_ok(probe_dumper_open(&d, &s, &err), err);
+    return d;
+}
+
+static void close_dumper(struct probe_dumper *d)
+{
+    ck_ok(probe_dumper_close(d, &err), err);
+}
+
+/* Text of a file below the scratch directory; "" when there is none. */
+static const char *text_of(const char *name)
+{
+    static char text[1 << 16];
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "r");
+    if (f == NULL)
+        return "";
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    fclose(f);
+    return text;
+}
+
+static bool exists(const char *name)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    return access(path, F_OK) == 0;
+}
+
+/* Names of the records of a step, joined by blanks. */
+static const char *records_of(const char *name)
+{
+    static char text[1 << 16];
+    struct probe_dump *dump;
+    char path[300];
+    size_t n = 0;
+    text[0] = '\0';
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    ck_ok(probe_dump_open(&dump, path, 0, NULL, &err), err);
+    for (size_t i = 0; i < dump->nodes.n; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%.*s", i != 0 ? " " : "",
+                              MS_STR_ARG(probe_node_name(dump, (uint32_t)i)));
+    probe_dump_close(dump);
+    return text;
+}
+
+static void has(const char *text, const char *part)
+{
+    ck_assert_msg(strstr(text, part) != NULL, "expected '%s' in '%s'", part, text);
+}
+static void has_not(const char *text, const char *part)
+{
+    ck_assert_msg(strstr(text, part) == NULL, "did not expect '%s' in '%s'", part, text);
+}
+
+static float numbers[6] = {1, 2, 3, 4, 5, 6};
+static const uint64_t shape[2] = {2, 3};
+static const struct probe_tensor_desc matrix = {
+    .data = numbers, .dtype = "float32", .shape = shape, .ndim = 2};
+static const struct probe_value x = {.kind = PROBE_TENSOR, .tensor = &matrix};
+
+static void op(struct probe_dumper *d, const char *name)
+{
+    probe_op(d, "Functional", name, &x, 1, &x, 1);
+}
+
+#define STEP0 "step0/rank0/"
+
+/* ---- names, records and parents --------------------------------------- */
+
+START_TEST(a_model_is_dumped_as_the_format_says)
+{
+    begin();
+    struct probe_dumper *d = open_with(everything());
+    probe_dumper_start(d);
+    struct probe_call *net = probe_module_enter(d, "net", "Net");
+    struct probe_call *fc = probe_module_enter(d, "net.fc", "Linear");
+    probe_call_input(fc, &x);
+    struct probe_call *linear = probe_op_enter(d, "Functional", "linear");
+    ck_assert_ptr_null(probe_op_enter(d, "Functional", "inner"));
+    probe_call_input(linear, &x);
+    probe_call_input(linear, &(struct probe_value){.kind = PROBE_INT, .i = 3, .key = "dim"});
+    probe_call_output(linear, &x);
+    int64_t number = probe_call_number(linear);
+    probe_call_exit(linear);
+    probe_call_output(fc, &x);
+    struct probe_value weight = x;
+    weight.key = "weight";
+    probe_call_parameter(fc, &weight);
+    probe_call_exit(fc);
+    probe_call_exit(net);
+
+    struct probe_call *back = probe_op_enter_backward(d, "Functional", "linear", number);
+    probe_call_input(back, &x);
+    probe_call_output(back, &(struct probe_value){.kind = PROBE_NONE});
+    probe_call_exit(back);
+    probe_parameters_grad(d, "net.fc", "Linear", &weight, 1);
+    struct probe_call *optimizer = probe_root_enter(d, "optimizer");
+    probe_op(d, "Tensor", "add_", NULL, 0, &x, 1);
+    probe_call_exit(optimizer);
+    close_dumper(d);
+
+    ck_assert_str_eq(records_of(STEP0 "dump.json"),
+                     "Functional.linear.0.forward Module.net.fc.Linear.forward.0"
+                     " Module.net.Net.forward.0 Functional.linear.0.backward"
+                     " Module.net.fc.Linear.parameters_grad.0 Tensor.add_.0.forward");
+    ck_assert_str_eq(text_of(STEP0 "construct.json"),
+                     "{\n"
+                     " \"Module.net.Net.forward.0\": null,\n"
+                     " \"Module.net.fc.Linear.forward.0\": \"Module.net.Net.forward.0\",\n"
+                     " \"Functional.linear.0.forward\": \"Module.net.fc.Linear.forward.0\",\n"
+                     " \"Functional.linear.0.backward\": \"Module.net.fc.Linear.backward.0\",\n"
+                     " \"optimizer\": null,\n"
+                     " \"Tensor.add_.0.forward\": \"optimizer\"\n}");
+    scratch_remove(dir);
+}
+END_TEST
+
+#define LEAF(indent)                                                                               \
+    "{\n" indent " \"type\": \"torch.Tensor\",\n" indent " \"dtype\": \"torch.float32\",\n" indent \
+    " \"shape\": [\n" indent "  2,\n" indent "  3\n" indent " ],\n" indent                         \
+    " \"Max\": 6.0,\n" indent " \"Min\": 1.0,\n" indent " \"Mean\": 3.5,\n" indent                 \
+    " \"Norm\": 9.539392471313477,\n" indent " \"requires_grad\": false\n" indent "}"
+
+START_TEST(a_record_has_its_parts_in_order_and_to_the_byte)
+{
+    begin();
+    struct probe_settings s = everything();
+    s.no_extra = true;
+    struct probe_dumper *d = open_with(s);
+    const struct probe_value items[] = {{.kind = PROBE_BOOL, .b = true},
+                                        {.kind = PROBE_STR, .s = "a"}};
+    probe_dumper_start(d);
+    struct probe_call *c = probe_module_enter(d, "fc", "Linear");
+    probe_call_input(c, &x);
+    probe_call_input(c, &(struct probe_value){.kind = PROBE_LIST, .items = items, .n = 2});
+    probe_call_input(c, &(struct probe_value){.kind = PROBE_FLOAT, .f = 0.5, .key = "eps"});
+    probe_call_exit(c);
+    close_dumper(d);
+    ck_assert_str_eq(
+        text_of(STEP0 "dump.json"),
+        "{\n \"task\": \"statistics\",\n \"level\": \"mix\",\n \"framework\": \"pytorch\",\n"
+        " \"dump_data_dir\": null,\n \"data\": {\n  \"Module.fc.Linear.forward.0\": {\n"
+        "   \"input_args\": [\n    " LEAF(
+            "    ") ",\n    [\n     {\n      \"type\": \"bool\",\n"
+                    "      \"value\": true\n     },\n     {\n      \"type\": \"str\",\n      "
+                    "\"value\": \"a\"\n"
+                    "     }\n    ]\n   ],\n   \"input_kwargs\": {\n    \"eps\": {\n     \"type\": "
+                    "\"float\",\n"
+                    "     \"value\": 0.5\n    }\n   },\n   \"output\": [],\n   \"parameters\": "
+                    "{}\n  }\n }\n}");
+    ck_assert(!exists(STEP0 "stack.json") && !exists(STEP0 "construct.json"));
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(calls_are_counted_in_each_step_anew)
+{
+    begin();
+    struct probe_dumper *d = open_with(everything());
+    for (int step = 0; step < 2; step++) {
+        probe_dumper_start(d);
+        op(d, "relu");
+        op(d, "gelu");
+        op(d, "relu");
+        probe_dumper_stop(d);
+        op(d, "after");
+        probe_dumper_step(d);
+    }
+    close_dumper(d);
+    const char *want =
+        "Functional.relu.0.forward Functional.gelu.0.forward Functional.relu.1.forward";
+    ck_assert_str_eq(records_of(STEP0 "dump.json"), want);
+    ck_assert_str_eq(records_of("step1/rank0/dump.json"), want);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(mindspore_has_cells_and_no_requires_grad)
+{
+    begin();
+    struct probe_settings s = everything();
+    s.framework = PROBE_FW_MINDSPORE;
+    s.level = PROBE_LEVEL_L0;
+    struct probe_dumper *d = open_with(s);
+    probe_dumper_start(d);
+    struct probe_call *c = probe_module_enter(d, "fc", "Dense");
+    ck_assert_ptr_null(probe_op_enter(d, "Mint", "add"));
+    probe_call_output(c, &x);
+    probe_call_exit(c);
+    close_dumper(d);
+    const char *text = text_of(STEP0 "dump.json");
+    has(text, "\"Cell.fc.Dense.forward.0\"");
+    has(text, "\"dtype\": \"Float32\"");
+    has_not(text, "requires_grad");
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_detached_call_ends_later_and_from_any_thread)
+{
+    begin();
+    struct probe_dumper *d = open_with(everything());
+    probe_dumper_start(d);
+    struct probe_call *c = probe_op_enter(d, "Distributed", "all_reduce");
+    probe_call_detach(c);
+    op(d, "relu");
+    probe_call_output(c, &x);
+    probe_call_exit(c);
+    close_dumper(d);
+    ck_assert_str_eq(records_of(STEP0 "dump.json"),
+                     "Functional.relu.0.forward Distributed.all_reduce.0.forward");
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(what_was_left_open_inside_goes_with_its_module)
+{
+    begin();
+    struct probe_dumper *d = open_with(everything());
+    probe_dumper_start(d);
+    struct probe_call *outer = probe_module_enter(d, "a", "A");
+    probe_module_enter(d, "a.b", "B");
+    probe_op_enter(d, "Functional", "relu"); /* an exception, say */
+    probe_call_exit(outer);
+    op(d, "gelu");
+    probe_call_drop(probe_module_enter(d, "c", "C"));
+    struct probe_call *stale = probe_module_enter(d, "d", "D");
+    probe_dumper_step(d);
+    probe_call_exit(stale);
+    close_dumper(d);
+    ck_assert_str_eq(records_of(STEP0 "dump.json"),
+                     "Module.a.A.forward.0 Functional.gelu.0.forward");
+    has(text_of(STEP0 "dump_error_info.log"),
+        "Functional.relu.0.forward: was entered and not left");
+    has(text_of(STEP0 "dump_error_info.log"), "Call stack (most recent call last):\nFile ");
+    scratch_remove(dir);
+}
+END_TEST
+
+/* ---- selection -------------------------------------------------------- */
+
+START_TEST(only_chosen_steps_and_ranks_make_files)
+{
+    begin();
+    struct probe_settings s = everything();
+    s.step = (const struct probe_range[]){{1, 2}, {5, 5}};
+    s.nsteps = 2;
+    struct probe_dumper *d = open_with(s);
+    for (int i = 0; i < 7; i++) {
+        probe_dumper_start(d);
+        ck_assert(probe_dumper_active(d) == (i == 1 || i == 2 || i == 5));
+        op(d, "relu");
+        probe_dumper_step(d);
+    }
+    close_dumper(d);
+    for (int i = 0; i < 7; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "step%d", i);
+        ck_assert(exists(name) == (i == 1 || i == 2 || i == 5));
+    }
+    s.nsteps = 0;
+    s.rank = &(const struct probe_range){1, 1};
+    s.nranks = 1;
+    d = open_with(s);
+    probe_dumper_start(d);
+    ck_assert(!probe_dumper_active(d));
+    close_dumper(d);
+    ck_assert(!exists("step0"));
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(the_launcher_says_which_rank_this_is)
+{
+    begin();
+    struct probe_settings s = everything();
+    s.rank_known = false;
+    setenv("OMPI_COMM_WORLD_RANK", "3", 1);
+    struct probe_dumper *d = open_with(s);
+    probe_dumper_set_step(d, 40);
+    probe_dumper_start(d);
+    close_dumper(d);
+    ck_assert(exists("step40/rank3/dump.json"));
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_rank_that_becomes_known_renames_the_directory)
+{
+    begin();
+    char proc[64];
+    struct probe_settings s = everything();
+    s.rank_known = false;
+    s.task = PROBE_TASK_TENSOR;
+    struct probe_dumper *d = open_with(s);
+    snprintf(proc, sizeof proc, "step0/proc%d", (int)getpid());
+    probe_dumper_start(d);
+    op(d, "relu");
+    probe_dumper_stop(d);
+    ck_assert(exists(proc));
+    probe_dumper_set_rank(d, 7);
+    probe_dumper_start(d);
+    op(d, "gelu");
+    close_dumper(d);
+    ck_assert(!exists(proc));
+    ck_assert_str_eq(records_of("step0/rank7/dump.json"),
+                     "Functional.relu.0.forward Functional.gelu.0.forward");
+    ck_assert(exists("step0/rank7/dump_tensor_data/Functional.gelu.0.forward.output.0.pt"));
+    has(text_of("step0/rank7/stack.json"), "Functional.gelu.0.forward");
+    scratch_remove(dir);
+}
+END_TEST
+
+/* A module with an operator in it, and one more of each. */
+static void run_model(struct probe_dumper *d)
+{
+    struct probe_call *a = probe_module_enter(d, "a", "A");
+    probe_call_input(a, &x);
+    op(d, "relu");
+    probe_call_output(a, &x);
+    probe_call_exit(a);
+    op(d, "view");
+    struct probe_call *b = probe_module_enter(d, "b", "B");
+    op(d, "linear");
+    probe_call_exit(b);
+    struct probe_call *back = probe_op_enter_backward(d, "Functional", "linear", 0);
+    probe_call_input(back, &x);
+    probe_call_exit(back);
+}
+
+#define RELU   "Functional.relu.0.forward"
+#define VIEW   "Functional.view.0.forward"
+#define LINEAR "Functional.linear.0.forward"
+#define BACK   "Functional.linear.0.backward"
+#define A      "Module.a.A.forward.0"
+#define B      "Module.b.B.forward.0"
+
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+START_TEST(filters_keep_what_they_say)
+{
+    const struct {
+        enum probe_level level;
+        const char *const *scope, *const *list;
+        enum probe_risk risk;
+        unsigned data_mode;
+        const char *want;
+    } cases[] = {
+        {PROBE_LEVEL_MIX, NULL, NULL, PROBE_RISK_ALL, 0,
+         RELU " " A " " VIEW " " LINEAR " " B " " BACK},
+        {PROBE_LEVEL_L0, NULL, NULL, PROBE_RISK_CORE, 0, A " " B},
+        {PROBE_LEVEL_L1, NULL, NULL, PROBE_RISK_ALL, 0, RELU " " VIEW " " LINEAR " " BACK},
+        {PROBE_LEVEL_L1, NULL, NULL, PROBE_RISK_FOCUS, 0, RELU " " LINEAR " " BACK},
+        {PROBE_LEVEL_MIX, NULL, NULL, PROBE_RISK_CORE, 0, A " " LINEAR " " B " " BACK},
+        {PROBE_LEVEL_MIX, NULL, WORDS("Module.a", "linear"), PROBE_RISK_CORE, 0,
+         RELU " " A " " LINEAR " " BACK},
+        {PROBE_LEVEL_L1, NULL, WORDS("view"), PROBE_RISK_FOCUS, 0, VIEW},
+        {PROBE_LEVEL_MIX, WORDS(VIEW, LINEAR), NULL, PROBE_RISK_FOCUS, 0, VIEW " " LINEAR " " B},
+        {PROBE_LEVEL_MIX, WORDS(A, A), NULL, PROBE_RISK_FOCUS, 0, RELU " " A},
+        {PROBE_LEVEL_MIX, WORDS(A, VIEW), WORDS("Functional"), PROBE_RISK_FOCUS, 0, RELU " " VIEW},
+        {PROBE_LEVEL_L1, NULL, NULL, PROBE_RISK_ALL, PROBE_DATA_BACKWARD, BACK},
+        {PROBE_LEVEL_L1, NULL, NULL, PROBE_RISK_ALL, PROBE_DATA_FORWARD, RELU " " VIEW " " LINEAR},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin();
+        struct probe_settings s = everything();
+        s.level = cases[i].level;
+        s.scope = cases[i].scope;
+        s.list = cases[i].list;
+        s.risk = cases[i].risk;
+        s.data_mode = cases[i].data_mode;
+        struct probe_dumper *d = open_with(s);
+        probe_dumper_start(d);
+        run_model(d);
+        close_dumper(d);
+        ck_assert_msg(strcmp(records_of(STEP0 "dump.json"), cases[i].want) == 0,
+                      "case %zu: %s, expected %s", i, records_of(STEP0 "dump.json"), cases[i].want);
+        if (cases[i].level == PROBE_LEVEL_MIX) /* the tree is whole whatever is kept */
+            has(text_of(STEP0 "construct.json"), "\"" RELU "\": \"" A "\"");
+        scratch_remove(dir);
+    }
+}
+END_TEST
+
+START_TEST(data_mode_takes_parts_away)
+{
+    begin();
+    struct probe_settings s = everything();
+    s.data_mode = PROBE_DATA_OUTPUT;
+    struct probe_dumper *d = open_with(s);
+    probe_dumper_start(d);
+    run_model(d);
+    close_dumper(d);
+    const char *text = text_of(STEP0 "dump.json");
+    has_not(text, "input");
+    has(text, "\"output\"");
+    has(text, "\"parameters\"");
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(slices_narrow_what_is_described_and_kept)
+{
+    begin();
+    struct probe_settings s = everything();
+    s.task = PROBE_TASK_TENSOR;
+    s.slice = (const struct probe_slice[]){{.dim = 1, .begin = -2},
+                                           {.dim = 0, .has_end = true, .end = -1},
+                                           {.dim = 0, .has_size = true, .size = 9},
+                                           {.dim = 5}};
+    s.nslices = 4;
+    struct probe_dumper *d = open_with(s);
+    probe_dumper_start(d);
+    probe_op(d, "Functional", "relu", NULL, 0, &x, 1);
+    close_dumper(d);
+    struct probe_tensor t;
+    char path[300];
+    snprintf(path, sizeof path,
+             "%s/" STEP0 "dump_tensor_data/Functional.relu.0.forward.output.0.pt", dir);
+    ck_ok(probe_tensor_open(&t, path, SIZE_MAX, &err), err);
+    ck_assert_uint_eq(t.ndim, 2);
+    ck_assert(t.shape[0] == 1 && t.shape[1] == 2);
+    ck_assert_int_eq(memcmp(t.data, numbers + 1, 2 * sizeof *numbers), 0);
+    probe_tensor_close(&t);
+    has(text_of(STEP0 "dump.json"), "\"Max\": 3.0");
+    scratch_remove(dir);
+}
+END_TEST
+
+/* ---- tasks ------------------------------------------------------------ */
+
+START_TEST(tensors_of_the_list_get_files)
+{
+    begin();
+    struct probe_settings s = everything();
+    s.tensor_list = WORDS("gelu");
+    struct probe_dumper *d = open_with(s);
+    probe_dumper_start(d);
+    op(d, "relu");
+    op(d, "gelu");
+    close_dumper(d);
+    const char *text = text_of(STEP0 "dump.json");
+    has_not(text, "relu.0.forward.output.0.pt");
+    has(text, "\"data_name\": \"Functional.gelu.0.forward.input.0.pt\"");
+    ck_assert(exists(STEP0 "dump_tensor_data/Functional.gelu.0.forward.output.0.pt"));
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(structure_fills_all_but_the_data)
+{
+    begin();
+    struct probe_settings s = everything();
+    s.task = PROBE_TASK_STRUCTURE;
+    struct probe_dumper *d = open_with(s);
+    probe_dumper_start(d);
+    run_model(d);
+    close_dumper(d);
+    has(text_of(STEP0 "dump.json"), "\"data\": {}\n}");
+    has(text_of(STEP0 "construct.json"), RELU);
+    has(text_of(STEP0 "stack.json"), RELU);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(nan_check_says_which_outputs_are_odd)
+{
+    begin();
+    static const float odd[6] = {0, NAN};
+    static const int32_t whole[6] = {1};
+    const struct probe_tensor_desc bad = {
+        .data = odd, .dtype = "float32", .shape = shape, .ndim = 2};
+    const struct probe_tensor_desc ints = {
+        .data = whole, .dtype = "int32", .shape = shape, .ndim = 2};
+    const struct probe_value b = {.kind = PROBE_TENSOR, .tensor = &bad};
+    const struct probe_value i = {.kind = PROBE_TENSOR, .tensor = &ints};
+    struct probe_settings s = everything();
+    s.task = PROBE_TASK_NAN_CHECK;
+    s.level = PROBE_LEVEL_L1;
+    struct probe_dumper *d = open_with(s);
+    probe_dumper_start(d);
+    probe_op(d, "Torch", "a", &b, 1, &x, 1);
+    probe_op(d, "Torch", "b", &x, 1, &b, 1);
+    probe_op(d, "Torch", "c", &x, 1, &i, 1);
+    close_dumper(d);
+    const char *text = text_of(STEP0 "dump.json");
+    has_not(text, "Max");
+    const char *a = strstr(text, "Torch.a"), *second = strstr(text, "Torch.b");
+    const char *third = strstr(text, "Torch.c");
+    ck_assert(a != NULL && second != NULL && third != NULL);
+    has(a, "\"is_nan\": 0");
+    ck_assert(strstr(second, "\"is_nan\": 1") != NULL && strstr(second, "\"is_nan\": 1") < third);
+    has(third, "\"is_nan\": null");
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(overflow_check_keeps_odd_records_and_then_ends)
+{
+    begin();
+    static const float odd[6] = {0, INFINITY};
+    const struct probe_tensor_desc bad = {
+        .data = odd, .dtype = "float32", .shape = shape, .ndim = 2};
+    const struct probe_value b = {.kind = PROBE_TENSOR, .tensor = &bad};
+    struct probe_settings s = everything();
+    s.task = PROBE_TASK_OVERFLOW_CHECK;
+    s.overflow_nums = 2;
+    struct probe_dumper *d = open_with(s);
+    probe_dumper_start(d);
+    op(d, "fine");
+    probe_op(d, "Torch", "a", &x, 1, &b, 1);
+    ck_assert(probe_dumper_active(d));
+    probe_op(d, "Torch", "b", &b, 1, &x, 1);
+    ck_assert(!probe_dumper_active(d));
+    probe_dumper_step(d);
+    probe_dumper_start(d);
+    ck_assert(!probe_dumper_active(d));
+    close_dumper(d);
+    ck_assert_str_eq(records_of(STEP0 "dump.json"), "Torch.a.0.forward Torch.b.0.forward");
+    has(text_of(STEP0 "dump.json"), "\"task\": \"overflow_check\"");
+    ck_assert(exists(STEP0 "dump_tensor_data/Torch.a.0.forward.input.0.pt"));
+    ck_assert(!exists(STEP0 "dump_tensor_data/Functional.fine.0.forward.input.0.pt"));
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(values_saved_by_hand_are_counted_by_name)
+{
+    begin();
+    struct probe_settings s = everything();
+    s.level = PROBE_LEVEL_DEBUG;
+    s.task = PROBE_TASK_TENSOR;
+    struct probe_dumper *d = open_with(s);
+    struct probe_value items[] = {x, {.kind = PROBE_INT, .i = 3, .key = "n"}};
+    items[0].key = "t";
+    const struct probe_value dict = {.kind = PROBE_DICT, .items = items, .n = 2};
+    ck_assert_ptr_null(probe_op_enter(d, "Functional", "relu"));
+    probe_save(d, "loss", &x);
+    probe_save(d, "loss", &dict);
+    probe_save_grad(d, "loss", &x);
+    close_dumper(d);
+    ck_assert_str_eq(records_of(STEP0 "debug.json"), "loss.0.debug loss.1.debug loss_grad.0.debug");
+    ck_assert(exists(STEP0 "dump_tensor_data/loss.0.debug.pt"));
+    ck_assert(exists(STEP0 "dump_tensor_data/loss.1.debug.t.pt"));
+    ck_assert(!exists(STEP0 "stack.json"));
+    has(text_of(STEP0 "debug.json"), "  \"loss.0.debug\": {\n   \"type\": \"torch.Tensor\"");
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(high_precision_does_not_round_to_the_narrow_type)
+{
+    const uint16_t one_bf16 = 0x3f80;
+    const uint16_t ones[3] = {one_bf16, one_bf16, one_bf16};
+    const struct probe_tensor_desc t = {
+        .data = ones, .dtype = "bfloat16", .shape = &(const uint64_t){3}, .ndim = 1};
+    const struct probe_value v = {.kind = PROBE_TENSOR, .tensor = &t};
+    for (int high = 0; high < 2; high++) {
+        begin();
+        struct probe_settings s = everything();
+        s.high_precision = high != 0;
+        struct probe_dumper *d = open_with(s);
+        probe_dumper_start(d);
+        probe_op(d, "Torch", "norm", NULL, 0, &v, 1);
+        close_dumper(d);
+        has(text_of(STEP0 "dump.json"),
+            high ? "\"Norm\": 1.7320507764816284" : "\"Norm\": 1.734375");
+        scratch_remove(dir);
+    }
+}
+END_TEST
+
+START_TEST(integers_of_64_bits_are_exact_at_both_ends)
+{
+    begin();
+    const int64_t v[4] = {INT64_MAX, 5, INT64_MIN, -1};
+    const struct probe_tensor_desc t = {
+        .data = v, .dtype = "int64", .shape = &(const uint64_t){4}, .ndim = 1};
+    const struct probe_value value = {.kind = PROBE_TENSOR, .tensor = &t};
+    struct probe_dumper *d = open_with(everything());
+    probe_dumper_start(d);
+    probe_op(d, "Torch", "sum", NULL, 0, &value, 1);
+    close_dumper(d);
+    const char *text = text_of(STEP0 "dump.json");
+    has(text, "\"Max\": 9223372036854775807");
+    has(text, "\"Min\": -9223372036854775808");
+    has(text, "\"Mean\": null");
+    scratch_remove(dir);
+}
+END_TEST
+
+/* ---- stacks ----------------------------------------------------------- */
+
+__attribute__((noinline)) static void first_caller(struct probe_dumper *d)
+{
+    op(d, "relu");
+}
+__attribute__((noinline)) static void second_caller(struct probe_dumper *d)
+{
+    op(d, "relu");
+}
+
+START_TEST(nodes_called_at_one_place_share_their_stack)
+{
+    begin();
+    struct probe_dumper *d = open_with(everything());
+    for (int step = 0; step < 2; step++) {
+        probe_dumper_start(d);
+        for (int i = 0; i < 2; i++)
+            first_caller(d);
+        second_caller(d);
+        probe_dumper_stop(d);
+        for (int i = 0; i < 2; i++) {
+            probe_dumper_start(d);
+            first_caller(d); /* another place, one line further */
+            probe_dumper_stop(d);
+        }
+        probe_dumper_step(d);
+    }
+    close_dumper(d);
+    for (int step = 0; step < 2; step++) {
+        struct probe_stacks stacks;
+        struct ms_str frames[5];
+        char path[300], name[64];
+        snprintf(path, sizeof path, "%s/step%d/rank0/stack.json", dir, step);
+        ck_ok(probe_stacks_open(&stacks, path, 0, &err), err);
+        for (int i = 0; i < 5; i++) {
+            snprintf(name, sizeof name, "Functional.relu.%d.forward", i);
+            frames[i] = probe_stack_frames(&stacks, ms_str_of(name));
+            ck_assert_ptr_nonnull(frames[i].p);
+            ck_assert_int_ge(ms_str_find_str(frames[i], MS_STR("File ")), 0);
+        }
+        ck_assert(ms_str_eq(frames[0], frames[1]) && ms_str_eq(frames[3], frames[4]));
+        ck_assert(!ms_str_eq(frames[0], frames[2]) && !ms_str_eq(frames[0], frames[3]));
+        ck_assert_uint_eq(stacks.frames.n, 3);
+        probe_stacks_close(&stacks);
+    }
+    scratch_remove(dir);
+}
+END_TEST
+
+/* ---- a program first -------------------------------------------------- */
+
+START_TEST(a_warm_dumper_allocates_nothing)
+{
+    begin();
+    enum { OPS = 3000 };
+    struct probe_dumper *d = open_with(everything());
+    for (int step = 0; step < 3; step++) {
+        probe_dumper_start(d);
+        uint64_t before = ms_mem_calls();
+        struct probe_call *c = probe_module_enter(d, "a", "A");
+        for (int i = 0; i < OPS; i++)
+            op(d, "relu");
+        probe_call_exit(c);
+        if (step == 2)
+            ck_assert_uint_eq(ms_mem_calls(), before);
+        probe_dumper_stop(d);
+        probe_dumper_step(d);
+    }
+    close_dumper(d);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(memory_of_tensors_on_their_way_is_bounded)
+{
+    begin();
+    enum { LIMIT = 1 << 20, ELEMENTS = 60000 };
+    static float large[ELEMENTS], larger[LIMIT];
+    struct probe_tensor_desc t = {.data = large, .dtype = "float32", .ndim = 1};
+    struct probe_tensor_desc u = {.data = larger, .dtype = "float32", .ndim = 1};
+    t.shape = &(const uint64_t){ELEMENTS};
+    u.shape = &(const uint64_t){LIMIT};
+    const struct probe_value v = {.kind = PROBE_TENSOR, .tensor = &t};
+    const struct probe_value w = {.kind = PROBE_TENSOR, .tensor = &u};
+    struct probe_settings s = everything();
+    s.task = PROBE_TASK_TENSOR;
+    s.memory_max = LIMIT;
+    struct probe_dumper *d = open_with(s);
+    probe_dumper_start(d);
+    op(d, "first"); /* names its call site, which takes memory of its own */
+    size_t before = ms_mem_live();
+    ms_mem_peak_reset();
+    for (int i = 0; i < 20; i++) {
+        large[0] = (float)i;
+        probe_op(d, "Torch", "a", NULL, 0, &v, 1);
+    }
+    probe_op(d, "Torch", "larger", NULL, 0, &w, 1);
+    probe_dumper_stop(d);
+    ck_assert_uint_lt(ms_mem_peak(), before + LIMIT);
+    close_dumper(d);
+    for (int i = 0; i < 20; i++) {
+        struct probe_tensor file;
+        char path[300];
+        float first;
+        snprintf(path, sizeof path, "%s/" STEP0 "dump_tensor_data/Torch.a.%d.forward.output.0.pt",
+                 dir, i);
+        ck_ok(probe_tensor_open(&file, path, SIZE_MAX, &err), err);
+        memcpy(&first, file.data, sizeof first);
+        ck_assert(file.count == ELEMENTS && first == (float)i);
+        ck_ok(probe_tensor_verify(&file, &err), err);
+        probe_tensor_close(&file);
+    }
+    ck_assert(exists(STEP0 "dump_tensor_data/Torch.larger.0.forward.output.0.pt"));
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_bad_tensor_becomes_null_with_a_note)
+{
+    begin();
+    const struct probe_tensor_desc cases[] = {
+        {.data = numbers, .dtype = "qint8", .shape = shape, .ndim = 2},
+        {.data = NULL, .dtype = "float32", .shape = shape, .ndim = 2},
+        {.data = numbers,
+         .dtype = "float32",
+         .shape = (const uint64_t[]){UINT64_MAX, 2},
+         .ndim = 2},
+    };
+    struct probe_dumper *d = open_with(everything());
+    probe_dumper_start(d);
+    struct probe_call *c = probe_op_enter(d, "Torch", "a");
+    for (size_t i = 0; i < 3; i++)
+        probe_call_input(c, &(struct probe_value){.kind = PROBE_TENSOR, .tensor = &cases[i]});
+    probe_call_output(c, &x);
+    probe_call_input(c, &x); /* too late */
+    probe_call_exit(c);
+    close_dumper(d);
+    const char *text = text_of(STEP0 "dump.json");
+    has(text, "\"input_args\": [\n    null,\n    null,\n    null\n   ],");
+    has(text, "\"output\": [\n    {");
+    text = text_of(STEP0 "dump_error_info.log");
+    has(text, "] Torch.a.0.forward: a tensor is left out: unknown dtype 'qint8'\n");
+    has_not(text, "without data"); /* a kind is told once a step */
+    has(text, "a value came after those that follow it");
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(without_a_dumper_nothing_happens)
+{
+    probe_dumper_start(NULL);
+    probe_dumper_stop(NULL);
+    probe_dumper_step(NULL);
+    probe_dumper_set_rank(NULL, 1);
+    probe_dumper_set_step(NULL, 1);
+    ck_assert(!probe_dumper_active(NULL));
+    struct probe_call *c = probe_module_enter(NULL, "a", "A");
+    ck_assert_ptr_null(c);
+    ck_assert_ptr_null(probe_op_enter(NULL, "Torch", "a"));
+    ck_assert_ptr_null(probe_root_enter(NULL, "optimizer"));
+    ck_assert_ptr_null(probe_module_enter_backward(NULL, "a", "A", 0));
+    ck_assert_int_eq(probe_call_number(c), -1);
+    probe_call_input(c, &x);
+    probe_call_output(c, &x);
+    probe_call_parameter(c, &x);
+    probe_call_detach(c);
+    probe_call_drop(c);
+    probe_call_exit(c);
+    ck_assert_int_eq(probe_op(NULL, "Torch", "a", &x, 1, &x, 1), -1);
+    probe_parameters_grad(NULL, "a", "A", &x, 1);
+    probe_save(NULL, "a", &x);
+    probe_save_grad(NULL, "a", &x);
+    ck_assert_int_eq(probe_dumper_close(NULL, &err), MS_OK);
+}
+END_TEST
+
+START_TEST(a_step_that_cannot_be_written_is_given_up)
+{
+    begin();
+    char path[96];
+    snprintf(path, sizeof path, "%s/step0", dir);
+    write_file(path, "in the way", 10);
+    struct probe_dumper *d = open_with(everything());
+    probe_dumper_start(d);
+    ck_assert(!probe_dumper_active(d));
+    op(d, "relu");
+    probe_dumper_step(d);
+    probe_dumper_start(d);
+    ck_assert(probe_dumper_active(d));
+    op(d, "relu");
+    ck_assert_int_ne(probe_dumper_close(d, &err), MS_OK);
+    ck_says(err, "step0");
+    ck_assert_str_eq(records_of("step1/rank0/dump.json"), RELU);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_full_disk_stops_the_dump_and_not_the_program)
+{
+    begin();
+    struct probe_settings s = everything();
+    s.task = PROBE_TASK_TENSOR;
+    struct probe_dumper *d = open_with(s);
+    probe_dumper_start(d);
+    op(d, "relu");
+    probe_dumper_stop(d);
+    char path[96];
+    snprintf(path, sizeof path, "%s/" STEP0 "dump_tensor_data", dir);
+    ck_assert_int_eq(chmod(path, 0), 0);
+    char cmd[300];
+    snprintf(cmd, sizeof cmd, "rm -rf '%s' && : > '%s'", path, path);
+    ck_assert_int_eq(system(cmd), 0); /* no file can be made there now */
+    probe_dumper_start(d);
+    for (int i = 0; i < 3000; i++)
+        op(d, "gelu");
+    probe_dumper_stop(d);
+    ck_assert(!probe_dumper_active(d));
+    ck_assert_int_ne(probe_dumper_close(d, &err), MS_OK);
+    has(records_of(STEP0 "dump.json"), RELU); /* what was flushed before is whole */
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_killed_program_leaves_whole_documents)
+{
+    begin();
+    int ready[2];
+    char byte;
+    ck_assert_int_eq(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct probe_settings s = everything();
+        s.task = PROBE_TASK_TENSOR;
+        struct probe_dumper *d = open_with(s);
+        probe_dumper_start(d);
+        for (int i = 0;; i++) {
+            op(d, "relu");
+            if (i == 3000)
+                (void)!write(ready[1], "x", 1);
+        }
+    }
+    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    struct probe_dump *dump;
+    char path[300];
+    snprintf(path, sizeof path, "%s/" STEP0 "dump.json", dir);
+    ck_ok(probe_dump_open(&dump, path, 0, NULL, &err), err); /* strict, without repair */
+    ck_assert_uint_gt(dump->nodes.n, 100);
+    struct ms_str last = probe_node_name(dump, (uint32_t)dump->nodes.n - 1);
+    snprintf(path, sizeof path, STEP0 "dump_tensor_data/%.*s.output.0.pt", MS_STR_ARG(last));
+    ck_assert(exists(path));
+    probe_dump_close(dump);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_forked_child_leaves_the_dump_alone)
+{
+    begin();
+    struct probe_settings s = everything();
+    s.task = PROBE_TASK_TENSOR;
+    struct probe_dumper *d = open_with(s);
+    probe_dumper_start(d);
+    struct probe_call *c = probe_op_enter(d, "Torch", "a");
+    pid_t child = fork();
+    if (child == 0) {
+        probe_call_output(c, &x);
+        probe_call_exit(c);
+        op(d, "child");
+        probe_dumper_stop(d);
+        probe_dumper_step(d);
+        probe_dumper_start(d);
+        _exit(probe_dumper_active(d) || probe_dumper_close(d, NULL) != MS_OK);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    probe_call_output(c, &x);
+    probe_call_exit(c);
+    close_dumper(d);
+    ck_assert_str_eq(records_of(STEP0 "dump.json"), "Torch.a.0.forward");
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_program_that_does_not_close_keeps_its_dump)
+{
+    begin();
+    pid_t child = fork();
+    if (child == 0) {
+        struct probe_dumper *d = open_with(everything());
+        probe_dumper_start(d);
+        op(d, "relu");
+        exit(0);
+    }
+    waitpid(child, NULL, 0);
+    ck_assert_str_eq(records_of(STEP0 "dump.json"), RELU);
+    scratch_remove(dir);
+}
+END_TEST
+
+/* ---- threads ---------------------------------------------------------- */
+
+enum { THREADS = 4, ROUNDS = 200 };
+
+static void *run_thread(void *ctx)
+{
+    struct probe_dumper *d = ctx;
+    for (int i = 0; i < ROUNDS; i++) {
+        struct probe_call *c = probe_module_enter(d, "a", "A");
+        op(d, "relu");
+        probe_call_exit(c);
+    }
+    return NULL;
+}
+
+START_TEST(threads_have_their_own_modules_and_one_count)
+{
+    begin();
+    pthread_t thread[THREADS];
+    struct probe_settings s = everything();
+    s.task = PROBE_TASK_TENSOR;
+    s.memory_max = 1 << 16;
+    struct probe_dumper *d = open_with(s);
+    for (int round = 0; round < 2; round++) { /* the second finds what the first one left */
+        probe_dumper_start(d);
+        for (int i = 0; i < THREADS; i++)
+            ck_assert_int_eq(pthread_create(&thread[i], NULL, run_thread, d), 0);
+        for (int i = 0; i < THREADS; i++)
+            pthread_join(thread[i], NULL);
+        probe_dumper_stop(d);
+        probe_dumper_step(d);
+    }
+    close_dumper(d);
+    struct probe_dump *dump;
+    char path[300];
+    snprintf(path, sizeof path, "%s/" STEP0 "dump.json", dir);
+    ck_ok(probe_dump_open(&dump, path, 0, NULL, &err), err);
+    ck_assert_uint_eq(dump->nodes.n, 2 * THREADS * ROUNDS);
+    probe_dump_close(dump);
+    has(text_of("step1/rank0/construct.json"), "\"Functional.relu.0.forward\": \"Module.a.A");
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(two_dumpers_do_not_meet)
+{
+    begin();
+    struct probe_settings s = everything();
+    char other[96];
+    snprintf(other, sizeof other, "%s/other", dir);
+    struct probe_dumper *a = open_with(s);
+    s.dump_path = other;
+    struct probe_dumper *b = open_with(s);
+    probe_dumper_start(a);
+    probe_dumper_start(b);
+    struct probe_call *c = probe_op_enter(a, "Torch", "a");
+    op(b, "relu"); /* inside an operator of the other one */
+    probe_call_exit(c);
+    close_dumper(a);
+    close_dumper(b);
+    ck_assert_str_eq(records_of(STEP0 "dump.json"), "Torch.a.0.forward");
+    ck_assert_str_eq(records_of("other/" STEP0 "dump.json"), RELU);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(every_allocation_that_fails_leaves_a_working_program)
+{
+    size_t before = ms_mem_live();
+    ms_log_set_level(MS_LOG_ERROR);
+    for (unsigned n = 1; n < 400; n++) {
+        struct probe_dumper *d;
+        begin();
+        struct probe_settings s = everything();
+        s.task = PROBE_TASK_TENSOR;
+        s.list = WORDS("relu", "a");
+        s.memory_max = 1 << 16;
+        ms_mem_fail_at(n);
+        if (probe_dumper_open(&d, &s, &err) == MS_OK) {
+            probe_dumper_start(d);
+            run_model(d);
+            probe_dumper_set_rank(d, 1);
+            probe_dumper_step(d);
+            (void)!probe_dumper_close(d, &err);
+        }
+        bool done = !ms_mem_failed();
+        ms_mem_fail_at(0);
+        scratch_remove(dir);
+        ck_assert_uint_eq(ms_mem_live(), before);
+        if (done)
+            return;
+    }
+    ck_abort_msg("more allocations than expected");
+}
+END_TEST
+
+TEST_MAIN("dumper", a_model_is_dumped_as_the_format_says,
+          a_record_has_its_parts_in_order_and_to_the_byte, calls_are_counted_in_each_step_anew,
+          mindspore_has_cells_and_no_requires_grad, a_detached_call_ends_later_and_from_any_thread,
+          what_was_left_open_inside_goes_with_its_module, only_chosen_steps_and_ranks_make_files,
+          the_launcher_says_which_rank_this_is, a_rank_that_becomes_known_renames_the_directory,
+          filters_keep_what_they_say, data_mode_takes_parts_away,
+          slices_narrow_what_is_described_and_kept, tensors_of_the_list_get_files,
+          structure_fills_all_but_the_data, nan_check_says_which_outputs_are_odd,
+          overflow_check_keeps_odd_records_and_then_ends, values_saved_by_hand_are_counted_by_name,
+          high_precision_does_not_round_to_the_narrow_type,
+          integers_of_64_bits_are_exact_at_both_ends, nodes_called_at_one_place_share_their_stack,
+          a_warm_dumper_allocates_nothing, memory_of_tensors_on_their_way_is_bounded,
+          a_bad_tensor_becomes_null_with_a_note, without_a_dumper_nothing_happens,
+          a_step_that_cannot_be_written_is_given_up, a_full_disk_stops_the_dump_and_not_the_program,
+          a_killed_program_leaves_whole_documents, a_forked_child_leaves_the_dump_alone,
+          a_program_that_does_not_close_keeps_its_dump,
+          threads_have_their_own_modules_and_one_count, two_dumpers_do_not_meet,
+          every_allocation_that_fails_leaves_a_working_program)
