@@ -34,23 +34,6 @@ static void put_u64(struct ms_out *o, uint64_t v)
     ms_out_used(o, ms_num_u64(ms_out_room(o, MS_NUM_MAX), v));
 }
 
-/* Nanoseconds as microseconds with three decimals. */
-static void put_us(struct ms_out *o, int64_t ns)
-{
-    char *at = ms_out_room(o, MS_NUM_MAX + 8);
-    unsigned n = 0;
-    uint64_t v = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
-    if (ns < 0)
-        at[n++] = '-';
-    n += ms_num_u64(at + n, v / 1000);
-    unsigned rest = (unsigned)(v % 1000);
-    at[n++] = '.';
-    at[n++] = (char)('0' + rest / 100);
-    at[n++] = (char)('0' + rest / 10 % 10);
-    at[n++] = (char)('0' + rest % 10);
-    ms_out_used(o, n);
-}
-
 static void lit(struct writer *w, const char *text)
 {
     ms_out_puts(w->out, text);
@@ -72,7 +55,7 @@ static void begin_event(struct writer *w, struct ms_str name, const char *phase)
 static void put_ts(struct writer *w, int64_t ns)
 {
     lit(w, w->is_ascend ? ",\"ts\":\"" : ",\"ts\":");
-    put_us(w->out, ns - w->base_ns);
+    mstx__put_us(w->out, ns - w->base_ns);
     if (w->is_ascend)
         lit(w, "\"");
 }
@@ -99,19 +82,15 @@ static uint64_t pid_of(const struct writer *w, uint32_t process)
 
 static void put_process(struct writer *w, size_t i)
 {
-    char text[400];
+    char label[MSTX_LABEL_MAX], order[16];
     const struct mstx_process *p = mstx_tl_process(w->tl, i);
     w->pid = pid_of(w, (uint32_t)i);
     w->tid = 0;
-    struct ms_str program = ms_str_sub(p->name, 0, 128);
-    int n = snprintf(text, sizeof text, "rank %" PRId32 " %.*s (%.*s:%" PRIu32 ")", p->rank,
-                     MS_STR_ARG(program), MS_STR_ARG(p->host), p->pid);
-    put_meta(w, "process_name", "name",
-             mstx__quote(&w->quoted, (struct ms_str){text, (uint32_t)n}));
+    put_meta(w, "process_name", "name", mstx__quote(&w->quoted, mstx__process_label(p, label)));
     if (w->is_ascend)
         put_meta(w, "process_labels", "labels", MS_STR("\"CPU\""));
-    n = snprintf(text, sizeof text, "%d", w->is_ascend ? HOST_SORT : (int)i);
-    put_meta(w, "process_sort_index", "sort_index", (struct ms_str){text, (uint32_t)n});
+    int n = snprintf(order, sizeof order, "%d", w->is_ascend ? HOST_SORT : (int)i);
+    put_meta(w, "process_sort_index", "sort_index", (struct ms_str){order, (uint32_t)n});
 }
 
 static void put_thread(struct writer *w)
@@ -161,7 +140,7 @@ static void put_slice(struct writer *w, const struct mstx_event *e)
     begin_event(w, mstx__quoted(&w->quoted, e->name), "X");
     put_ts(w, e->start_ns);
     lit(w, ",\"dur\":");
-    put_us(w->out, e->dur_ns);
+    mstx__put_us(w->out, e->dur_ns);
     put_args(w, e);
 }
 

@@ -10,7 +10,6 @@
 #include "probe/base/mem.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 enum { ROWS_PER_FILE = 1000000 };
 
@@ -86,17 +85,15 @@ static enum ms_rc put_row(void *ctx, size_t track, const struct mstx_event *e, s
 {
     struct writer *w = ctx;
     const struct mstx_track *t = mstx_tl_track(w->tl, track);
-    int64_t end = e->start_ns + e->dur_ns;
     if (w->rows != 0 && w->rows % ROWS_PER_FILE == 0)
         MS_TRY(next_file(w, err));
     w->rows++;
-    char *at = ms_out_room(w->out, 256);
-    int n = snprintf(at, 256,
-                     "host,%" PRIu32 ",%" PRIu32 ",N/A,%s,N/A,N/A,%" PRId64 ".%03d,%" PRId64
-                     ".%03d,N/A,",
-                     mstx_tl_process(w->tl, t->process)->pid, t->tid, mstx__event_type_text(e),
-                     e->start_ns / 1000, (int)(e->start_ns % 1000), end / 1000, (int)(end % 1000));
-    ms_out_used(w->out, (size_t)n);
+    ms_out_printf(w->out, "host,%" PRIu32 ",%" PRIu32 ",N/A,%s,N/A,N/A,",
+                  mstx_tl_process(w->tl, t->process)->pid, t->tid, mstx__event_type_text(e));
+    mstx__put_us(w->out, e->start_ns);
+    ms_out_putc(w->out, ',');
+    mstx__put_us(w->out, e->start_ns + e->dur_ns);
+    ms_out_puts(w->out, ",N/A,");
     put_field(w->out, mstx_tl_text(w->tl, e->name));
     ms_out_putc(w->out, ',');
     put_field(w->out, t->domain);

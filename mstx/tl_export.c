@@ -8,12 +8,60 @@
 #include "probe/base/arena.h"
 #include "probe/base/jwrite.h"
 #include "probe/base/mem.h"
+#include "probe/base/num.h"
+
+#include <inttypes.h>
+#include <stdio.h>
 
 const char *mstx__event_type_text(const struct mstx_event *ev)
 {
     return ev->kind == MSTX_EV_MARK      ? "marker"
            : ev->kind == MSTX_EV_PUSHPOP ? "push/pop"
                                          : "start/end";
+}
+
+/* At most n bytes of a text, without a part of a character at the end. */
+static struct ms_str cut(struct ms_str s, uint32_t n)
+{
+    if (s.n <= n)
+        return s;
+    while (n != 0 && ((unsigned char)s.p[n] & 0xC0) == 0x80)
+        n--;
+    return ms_str_sub(s, 0, n);
+}
+
+struct ms_str mstx__process_label(const struct mstx_process *p, char buf[MSTX_LABEL_MAX])
+{
+    struct ms_str host = cut(p->host, 64), name = cut(p->name, 96);
+    int n = 0;
+    if (host.n == 0 && p->name.n != 0)
+        return cut(p->name, MSTX_LABEL_MAX - 1);
+    if (p->rank >= 0)
+        n += snprintf(buf, MSTX_LABEL_MAX, "rank %" PRId32 " ", p->rank);
+    if (name.n != 0)
+        n += snprintf(buf + n, (size_t)(MSTX_LABEL_MAX - n), "%.*s ", MS_STR_ARG(name));
+    if (host.n != 0)
+        n += snprintf(buf + n, (size_t)(MSTX_LABEL_MAX - n), "%s%.*s:%" PRIu32 "%s",
+                      n != 0 ? "(" : "", MS_STR_ARG(host), p->pid, n != 0 ? ")" : "");
+    else
+        n += snprintf(buf + n, (size_t)(MSTX_LABEL_MAX - n), "process %" PRIu32, p->pid);
+    return (struct ms_str){buf, (uint32_t)n};
+}
+
+void mstx__put_us(struct ms_out *o, int64_t ns)
+{
+    char *at = ms_out_room(o, MS_NUM_MAX + 8);
+    unsigned n = 0;
+    uint64_t v = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+    if (ns < 0)
+        at[n++] = '-';
+    n += ms_num_u64(at + n, v / 1000);
+    unsigned rest = (unsigned)(v % 1000);
+    at[n++] = '.';
+    at[n++] = (char)('0' + rest / 100);
+    at[n++] = (char)('0' + rest / 10 % 10);
+    at[n++] = (char)('0' + rest % 10);
+    ms_out_used(o, n);
 }
 
 /* ---- merging ---------------------------------------------------------------- */

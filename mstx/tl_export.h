@@ -28,6 +28,12 @@ enum ms_rc mstx_export_ascend_db(struct mstx_tl *tl, const char *path,
                                  struct ms_err *err) MS_MUST_USE;
 /* "marker", "push/pop" or "start/end". */
 const char *mstx__event_type_text(const struct mstx_event *ev);
+/* How a process is called: "rank 3 python3 (host:4242)" as far as it is known; one of a foreign file has
+ * the name that it has there. Cut to what fits. */
+enum { MSTX_LABEL_MAX = 208 };
+struct ms_str mstx__process_label(const struct mstx_process *p, char buf[MSTX_LABEL_MAX]);
+/* Nanoseconds as microseconds with three decimals. */
+void mstx__put_us(struct ms_out *o, int64_t ns);
 
 /* ---- for the formats -------------------------------------------------------- */
 

@@ -13,7 +13,6 @@
 #include "probe/base/mem.h"
 
 #include <assert.h>
-#include <stdio.h>
 
 enum {
     /* wire types */
@@ -261,18 +260,17 @@ static void put_descriptor(struct writer *w, uint64_t uuid, struct ms_str name,
 
 static void put_process(struct writer *w, size_t i)
 {
-    char name[64];
+    char buf[MSTX_LABEL_MAX];
     struct back b;
     const struct mstx_process *p = mstx_tl_process(w->tl, i);
-    int n = snprintf(name, sizeof name, "rank %d", (int)p->rank);
+    struct ms_str label = mstx__process_label(p, buf);
     b.at = back_end(&b);
-    b.at -= n;
-    memcpy(b.at, name, (size_t)n);
+    b.at -= label.n;
+    memcpy(b.at, label.p, label.n);
     back_wrap(&b, PROCESS_NAME, back_end(&b));
     back_number(&b, PROCESS_PID, p->pid);
     back_wrap(&b, TRACK_PROCESS, back_end(&b));
-    put_descriptor(w, PROCESS_UUIDS + i, (struct ms_str){name, (uint32_t)n}, &b,
-                   (uint64_t)(back_end(&b) - b.at));
+    put_descriptor(w, PROCESS_UUIDS + i, label, &b, (uint64_t)(back_end(&b) - b.at));
 }
 
 static void put_track_name(struct writer *w, uint64_t uuid)
