@@ -4,8 +4,8 @@
  *
  * An output or parameter whose statistics are near one value of the other run and
  * far from all others is an anchor.  Candidates share a cell of a grid over
- * (size, class, ln norm, ln largest magnitude); the nine cells around are looked
- * at.  When hardly any anchors keep order the runs have no values in common, and
+ * (size, class, ln norm, ln largest magnitude, lopsidedness); the 27 cells around
+ * are looked at.  When hardly any anchors keep order the runs have no values in common, and
  * what is left of them would do more harm than good.
  */
 #include "compare/align_int.h"
@@ -23,8 +23,8 @@ enum { CROWD = 64 };   /* a cell with more has no value that stands alone */
 
 struct item { /* a value that can be an anchor */
     uint32_t value, op;
-    uint32_t next; /* of the cell */
-    int32_t cell_norm, cell_peak;
+    uint32_t next;      /* of the cell */
+    int32_t cell[3];    /* norm, peak, tilt */
     uint32_t best;      /* item of the other side */
     float near, second; /* distances of the nearest and the one after it */
     bool crowded, is_param;
@@ -49,6 +49,14 @@ static uint32_t reader_of(const struct align__side *s, const struct align__value
     return ops[v->uses - 1];
 }
 
+/* (max + min) / peak in steps of 0.09: what is NEAR differs by no more than one step. */
+static int32_t tilt_of(const struct align__value *v)
+{
+    double peak = fmax(fabs(v->stat[ALIGN__MAX]), fabs(v->stat[ALIGN__MIN]));
+    double tilt = peak > 0 ? (v->stat[ALIGN__MAX] + v->stat[ALIGN__MIN]) / peak : 0;
+    return isfinite(tilt) ? (int32_t)lrint(tilt / 0.09) : 0;
+}
+
 static enum ms_rc list_items(struct grid *g, const struct align__ctx *c, int side,
                              struct ms_err *err)
 {
@@ -65,8 +73,8 @@ static enum ms_rc list_items(struct grid *g, const struct align__ctx *c, int sid
         *it = (struct item){.value = i,
                             .op = op,
                             .next = ALIGN__NONE,
-                            .cell_norm = (int32_t)lrintf(v->ln_norm / NEAR),
-                            .cell_peak = (int32_t)lrintf(v->ln_peak / NEAR),
+                            .cell = {(int32_t)lrintf(v->ln_norm / NEAR),
+                                     (int32_t)lrintf(v->ln_peak / NEAR), tilt_of(v)},
                             .best = ALIGN__NONE,
                             .near = INFINITY,
                             .second = INFINITY,
@@ -75,10 +83,10 @@ static enum ms_rc list_items(struct grid *g, const struct align__ctx *c, int sid
     return MS_OK;
 }
 
-static uint32_t slot_of(const struct grid *g, const struct align__value *v, int32_t norm,
-                        int32_t peak)
+static uint32_t slot_of(const struct grid *g, const struct align__value *v, const int32_t cell[3])
 {
-    uint64_t words[3] = {v->n, v->cls, (uint64_t)(uint32_t)norm << 32 | (uint32_t)peak};
+    uint64_t words[4] = {v->n, v->cls, (uint64_t)(uint32_t)cell[0] << 32 | (uint32_t)cell[1],
+                         (uint32_t)cell[2]};
     return (uint32_t)ms_str_hash((struct ms_str){(const char *)words, sizeof words}) & g->mask;
 }
 
@@ -94,8 +102,7 @@ static enum ms_rc fill_grid(struct grid *g, const struct align__ctx *c, struct m
     memset(g->slots, 0xff, (size_t)size * sizeof *g->slots);
     for (uint32_t i = (uint32_t)g->item[1].n; i-- > 0;) {
         struct item *it = &g->item[1].p[i];
-        uint32_t *slot =
-            &g->slots[slot_of(g, &c->side[1].values.p[it->value], it->cell_norm, it->cell_peak)];
+        uint32_t *slot = &g->slots[slot_of(g, &c->side[1].values.p[it->value], it->cell)];
         it->next = *slot;
         *slot = i;
     }
@@ -113,20 +120,19 @@ static void note(struct item *it, uint32_t other, float d)
     }
 }
 
-static void probe_cell(struct grid *g, const struct align__ctx *c, uint32_t a, int32_t norm,
-                       int32_t peak)
+static void probe_cell(struct grid *g, const struct align__ctx *c, uint32_t a,
+                       const int32_t cell[3])
 {
     struct item *x = &g->item[0].p[a];
     const struct align__value *v = &c->side[0].values.p[x->value];
     unsigned seen = 0;
-    for (uint32_t b = g->slots[slot_of(g, v, norm, peak)]; b != ALIGN__NONE;
-         b = g->item[1].p[b].next) {
+    for (uint32_t b = g->slots[slot_of(g, v, cell)]; b != ALIGN__NONE; b = g->item[1].p[b].next) {
         struct item *y = &g->item[1].p[b];
         if (++seen > CROWD) {
             x->crowded = true;
             return;
         }
-        float d = y->is_param == x->is_param && y->cell_norm == norm && y->cell_peak == peak
+        float d = y->is_param == x->is_param && memcmp(y->cell, cell, sizeof y->cell) == 0
                       ? align__distance(v, &c->side[1].values.p[y->value])
                       : -1;
         if (d < 0)
@@ -167,7 +173,7 @@ static enum ms_rc link_items(struct grid *g, struct align__ctx *c, struct ms_err
         if (x->crowded || x->best == ALIGN__NONE || x->near > NEAR)
             continue;
         const struct item *y = &g->item[1].p[x->best];
-        if (y->best != a || y->crowded || !stands_alone(x) || !stands_alone(y))
+        if (y->best != a || !stands_alone(x) || !stands_alone(y))
             continue;
         g->met++;
         if (x->op == ALIGN__NONE || y->op == ALIGN__NONE)
@@ -268,9 +274,11 @@ enum ms_rc align__anchors(struct align__ctx *c, struct ms_err *err)
     if (rc == MS_OK)
         rc = fill_grid(&g, c, err);
     for (uint32_t a = 0; rc == MS_OK && a < g.item[0].n; a++) {
-        for (int32_t k = 0; k < 9; k++)
-            probe_cell(&g, c, a, g.item[0].p[a].cell_norm + k / 3 - 1,
-                       g.item[0].p[a].cell_peak + k % 3 - 1);
+        const int32_t *at = g.item[0].p[a].cell;
+        for (int32_t k = 0; k < 27 && !g.item[0].p[a].crowded; k++) {
+            const int32_t cell[3] = {at[0] + k / 9 - 1, at[1] + k / 3 % 3 - 1, at[2] + k % 3 - 1};
+            probe_cell(&g, c, a, cell);
+        }
     }
     if (rc == MS_OK)
         rc = link_items(&g, c, err);
