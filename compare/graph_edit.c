@@ -227,170 +227,7 @@ static enum ms_rc change_node(struct edit *e, bool golden, const struct node *be
     return rc == MS_OK ? follow(e, golden, before, after, err) : rc;
 }
 
-/* ---- items as rows -------------------------------------------------------------- */
-
-enum place { PLACE_INPUT, PLACE_PARAMETERS, PLACE_OUTPUT, PLACE_GRADIENT };
-
-static enum place place_of(struct ms_str name, bool output)
-{
-    if (ms_str_find_str(name, MS_STR(".parameters_grad")) >= 0)
-        return PLACE_GRADIENT;
-    if (output)
-        return PLACE_OUTPUT;
-    return ms_str_find_str(name, MS_STR(".parameters.")) >= 0 ? PLACE_PARAMETERS : PLACE_INPUT;
-}
-
-static struct cmp_value value_of(struct ms_str text)
-{
-    struct probe_num n = {.kind = PROBE_NUM_FLOAT, .text = text};
-    struct ms_jread r;
-    ms_jread_init(&r, text.p, text.n, 0);
-    if (ms_str_is(text, "nan"))
-        n.v = NAN;
-    else if (ms_str_is(text, "inf") || ms_str_is(text, "-inf"))
-        n.v = text.n == 3 ? HUGE_VAL : -HUGE_VAL;
-    else if (text.n != 0 && ms_jread_next(&r) == MS_J_NUM && ms_jread_f64(&r, &n.v))
-        n.kind = ms_jread_is_int(&r) ? PROBE_NUM_INT : PROBE_NUM_FLOAT;
-    else if (ms_str_is(text, "null"))
-        n.kind = PROBE_NUM_NULL;
-    else
-        return (struct cmp_value){.kind = CMP_VALUE_TEXT, .text = text};
-    return cmp__value_of(&n);
-}
-
-static void take_field(struct cmp_item *item, struct ms_str key, struct ms_str text)
-{
-    if (ms_str_is(key, "dtype"))
-        item->dtype = text, item->type = ms_dtype_parse(text);
-    else if (ms_str_is(key, "shape"))
-        item->shape = text;
-    else if (ms_str_is(key, "requires_grad") && !ms_str_is(text, "null"))
-        item->requires_grad = text;
-    else if (ms_str_is(key, "md5"))
-        item->md5 = text;
-    for (unsigned i = 0; i < PROBE_STATS; i++) {
-        if (ms_str_is(key, probe_stat_names[i]))
-            item->stat[i] = value_of(text);
-    }
-}
-
-/* The item whose name was the last token; its text is that of the row of the database. */
-static void read_item(struct ms_jread *r, struct cmp_item *item)
-{
-    *item = cmp__item_none;
-    item->present = true;
-    item->name = r->text;
-    enum ms_jtok tok = ms_jread_next(r);
-    if (tok != MS_J_OBJ) {
-        ms_jread_skip(r, tok);
-        return;
-    }
-    while (ms_jread_next(r) == MS_J_KEY) {
-        struct ms_str key = r->text;
-        tok = ms_jread_next(r);
-        if (tok == MS_J_STR)
-            take_field(item, key, r->text);
-        else
-            ms_jread_skip(r, tok);
-    }
-}
-
-struct item {
-    struct cmp_item cells;
-    enum place place;
-};
-struct items {
-    MS_VEC(struct item) list;
-};
-
-static enum ms_rc read_items(struct items *all, struct ms_str json, bool output, struct ms_err *err)
-{
-    struct ms_jread r;
-    ms_jread_init(&r, json.n != 0 ? json.p : "", json.n, 0);
-    if (ms_jread_next(&r) != MS_J_OBJ)
-        return MS_OK;
-    while (ms_jread_next(&r) == MS_J_KEY) {
-        struct item *slot = ms_vec_push(&all->list);
-        if (slot == NULL)
-            return cmp__no_memory(err);
-        slot->place = place_of(r.text, output);
-        read_item(&r, &slot->cells);
-    }
-    return MS_OK;
-}
-
-/* The k-th item of the target at a place meets the k-th golden one. */
-static enum ms_rc make_rows(struct edit *e, const struct items *t, const struct items *b,
-                            struct ms_err *err)
-{
-    size_t next[PLACE_GRADIENT + 1] = {0};
-    e->view.rows.n = 0;
-    if (!ms_vec_reserve(&e->view.rows, t->list.n + 1))
-        return cmp__no_memory(err);
-    for (size_t i = 0; i < t->list.n; i++) {
-        enum place place = t->list.p[i].place;
-        struct cmp_row *row = &e->view.rows.p[e->view.rows.n++];
-        *row = (struct cmp_row){.t = t->list.p[i].cells, .b = cmp__item_none};
-        while (next[place] < b->list.n && b->list.p[next[place]].place != place)
-            next[place]++;
-        if (next[place] < b->list.n)
-            row->b = b->list.p[next[place]++].cells;
-        row->grad_same = ms_str_eq(row->t.requires_grad, row->b.requires_grad);
-        if (e->cmp.mode == PROBE_MODE_SUMMARY)
-            MS_TRY(graph__measure_row(&e->cmp, &e->view, row, err));
-    }
-    return MS_OK;
-}
-
-/* ---- items with other figures ------------------------------------------------------ */
-
-/* One item with its own members, and the figures of a row of the view unless that is -1. */
-static enum ms_rc put_item(struct edit *e, struct ms_buf *out, struct ms_jread *r, int64_t row,
-                           struct ms_err *err)
-{
-    const char *between = "";
-    bool blank = false;
-    ms_buf_puts(out, out->n > 1 ? ", \"" : "\"");
-    ms_buf_str(out, r->text);
-    ms_buf_puts(out, "\": {");
-    ms_jread_next(r);
-    while (ms_jread_next(r) == MS_J_KEY) {
-        struct ms_str key = r->text;
-        enum ms_jtok tok = ms_jread_next(r);
-        const char *from = r->tok;
-        ms_jread_skip(r, tok);
-        if (graph__is_figure(&e->cmp, key))
-            continue;
-        ms_buf_printf(out, "%s\"%.*s\": ", between, MS_STR_ARG(key));
-        ms_buf_put(out, from, (size_t)(r->at - from));
-        blank = between[0] == '\0' && ms_str_is(key, "value"); /* nothing but a missing value */
-        between = ", ";
-    }
-    if (row >= 0 && !blank)
-        MS_TRY(graph__put_figures(out, &e->cmp, &e->view, (size_t)row, err));
-    ms_buf_putc(out, '}');
-    return MS_OK;
-}
-
-/* rows: there are figures, for this item and the ones after it from *row on. */
-static enum ms_rc put_items(struct edit *e, struct ms_buf *out, struct ms_str json, int64_t *row,
-                            struct ms_err *err)
-{
-    struct ms_jread r;
-    ms_jread_init(&r, json.n != 0 ? json.p : "", json.n, 0);
-    ms_buf_clear(out);
-    ms_buf_putc(out, '{');
-    if (ms_jread_next(&r) == MS_J_OBJ) {
-        while (ms_jread_next(&r) == MS_J_KEY) {
-            MS_TRY(put_item(e, out, &r, *row, err));
-            *row += *row >= 0;
-        }
-    }
-    if (ms_jread_next(&r) != MS_J_END)
-        return ms_fail(err, MS_E_FORMAT, "items of a node are no JSON object");
-    ms_buf_putc(out, '}');
-    return ms_buf_check(out, err);
-}
+/* ---- a pair ------------------------------------------------------------------------ */
 
 /* Digests keep their items as they are. */
 static enum ms_rc renew_items(struct edit *e, struct node *n, bool figures, struct ms_err *err)
@@ -398,29 +235,16 @@ static enum ms_rc renew_items(struct edit *e, struct node *n, bool figures, stru
     int64_t row = figures ? 0 : -1;
     if (e->cmp.mode != PROBE_MODE_SUMMARY)
         return MS_OK;
-    MS_TRY(put_items(e, &e->in, n->in, &row, err));
-    MS_TRY(put_items(e, &e->out, n->out, &row, err));
+    MS_TRY(graph__put_stored(&e->in, &e->cmp, &e->view, n->in, &row, err));
+    MS_TRY(graph__put_stored(&e->out, &e->cmp, &e->view, n->out, &row, err));
     MS_TRY(keep(e, ms_buf_slice(&e->in), &n->in, err));
     return keep(e, ms_buf_slice(&e->out), &n->out, err);
 }
 
-/* ---- a pair ------------------------------------------------------------------------ */
-
 static enum ms_rc judge(struct edit *e, struct node *t, const struct node *b, struct ms_err *err)
 {
-    struct items ti = {.list = {0}}, bi = {.list = {0}};
-    enum ms_rc rc = read_items(&ti, t->in, false, err);
-    if (rc == MS_OK)
-        rc = read_items(&ti, t->out, true, err);
-    if (rc == MS_OK)
-        rc = read_items(&bi, b->in, false, err);
-    if (rc == MS_OK)
-        rc = read_items(&bi, b->out, true, err);
-    if (rc == MS_OK)
-        rc = make_rows(e, &ti, &bi, err);
-    ms_vec_free(&ti.list);
-    ms_vec_free(&bi.list);
-    MS_TRY(rc);
+    struct graph__stored target = {t->in, t->out}, golden = {b->in, b->out};
+    MS_TRY(graph__read_stored(&e->cmp, &e->view, &target, &golden, err));
     static const double index[GRAPH_STATES] = {NAN, 0, 0.5, 1};
     e->view.op = t->name;
     t->index = index[graph__judge_rows(&e->cmp, false, &e->view)];

@@ -148,6 +148,19 @@ bool graph__is_figure(const struct cmp *c, struct ms_str key);
 /* JSON text with quotes. */
 void graph__put_json(struct ms_buf *out, struct ms_str s);
 
+/* input_data and output_data as a database holds them. */
+struct graph__stored {
+    struct ms_str in, out;
+};
+/* Items of both sides as rows of the view, measured; their text is the caller's. */
+enum ms_rc graph__read_stored(const struct cmp *c, struct cmp_view *v,
+                              const struct graph__stored *target,
+                              const struct graph__stored *golden, struct ms_err *err);
+/* The items of one column in out, with the figures of the view's rows from *row on in the place of
+ * those they had; without figures when *row is -1.  MS_E_FORMAT when the text is no object. */
+enum ms_rc graph__put_stored(struct ms_buf *out, const struct cmp *c, struct cmp_view *v,
+                             struct ms_str json, int64_t *row, struct ms_err *err);
+
 /* Explanations of figures and of the colours of states, as JSON objects. */
 void graph__put_tips(struct ms_buf *out, enum probe_mode mode, bool strict);
 void graph__put_colours(struct ms_buf *out, enum probe_mode mode, bool strict);

@@ -414,8 +414,8 @@ static enum ms_rc fill(struct run *r, struct ms_err *err)
     MS_TRY(put_config(r, err));
     MS_TRY(put_meta(r, err));
     if (r->repaired[0] != 0)
-        note(r, "%u nodes are named as parents but have no entry of their own: %s", r->repaired[0],
-             r->conf->strict ? "what lies below them is left out" : "they hang below the root");
+        note(r, "parents without an entry of their own in construct.json: %u; %s", r->repaired[0],
+             r->conf->strict ? "what lies below is left out" : "they hang below the root");
     tell_end(r, 98);
     MS_TRY(graph__comm_write(r->comm, r->db, err));
     tell_end(r, 99);

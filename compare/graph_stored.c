@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * graph_stored: items as a database holds them, read back into rows of a comparison
+ * and written anew with other figures.
+ *
+ * The text is that of graph_item, or of the official tool: every value is text.
+ */
+#include "compare/graph_int.h"
+
+#include <math.h>
+
+/* ---- items as rows -------------------------------------------------------------- */
+
+enum place { PLACE_INPUT, PLACE_PARAMETERS, PLACE_OUTPUT, PLACE_GRADIENT };
+
+static enum place place_of(struct ms_str name, bool output)
+{
+    if (ms_str_find_str(name, MS_STR(".parameters_grad")) >= 0)
+        return PLACE_GRADIENT;
+    if (output)
+        return PLACE_OUTPUT;
+    return ms_str_find_str(name, MS_STR(".parameters.")) >= 0 ? PLACE_PARAMETERS : PLACE_INPUT;
+}
+
+static struct cmp_value value_of(struct ms_str text)
+{
+    struct probe_num n = {.kind = PROBE_NUM_FLOAT, .text = text};
+    struct ms_jread r;
+    ms_jread_init(&r, text.p, text.n, 0);
+    if (ms_str_is(text, "nan"))
+        n.v = NAN;
+    else if (ms_str_is(text, "inf") || ms_str_is(text, "-inf"))
+        n.v = text.n == 3 ? HUGE_VAL : -HUGE_VAL;
+    else if (text.n != 0 && ms_jread_next(&r) == MS_J_NUM && ms_jread_f64(&r, &n.v))
+        n.kind = ms_jread_is_int(&r) ? PROBE_NUM_INT : PROBE_NUM_FLOAT;
+    else if (ms_str_is(text, "null"))
+        n.kind = PROBE_NUM_NULL;
+    else
+        return (struct cmp_value){.kind = CMP_VALUE_TEXT, .text = text};
+    return cmp__value_of(&n);
+}
+
+static void take_field(struct cmp_item *item, struct ms_str key, struct ms_str text)
+{
+    if (ms_str_is(key, "dtype"))
+        item->dtype = text, item->type = ms_dtype_parse(text);
+    else if (ms_str_is(key, "shape"))
+        item->shape = text;
+    else if (ms_str_is(key, "requires_grad") && !ms_str_is(text, "null"))
+        item->requires_grad = text;
+    else if (ms_str_is(key, "md5"))
+        item->md5 = text;
+    for (unsigned i = 0; i < PROBE_STATS; i++) {
+        if (ms_str_is(key, probe_stat_names[i]))
+            item->stat[i] = value_of(text);
+    }
+}
+
+/* The item whose name was the last token; its text is that of the row of the database. */
+static void read_item(struct ms_jread *r, struct cmp_item *item)
+{
+    *item = cmp__item_none;
+    item->present = true;
+    item->name = r->text;
+    enum ms_jtok tok = ms_jread_next(r);
+    if (tok != MS_J_OBJ) {
+        ms_jread_skip(r, tok);
+        return;
+    }
+    while (ms_jread_next(r) == MS_J_KEY) {
+        struct ms_str key = r->text;
+        tok = ms_jread_next(r);
+        if (tok == MS_J_STR)
+            take_field(item, key, r->text);
+        else
+            ms_jread_skip(r, tok);
+    }
+}
+
+struct item {
+    struct cmp_item cells;
+    enum place place;
+};
+struct items {
+    MS_VEC(struct item) list;
+};
+
+static enum ms_rc read_items(struct items *all, struct ms_str json, bool output, struct ms_err *err)
+{
+    struct ms_jread r;
+    ms_jread_init(&r, json.n != 0 ? json.p : "", json.n, 0);
+    if (ms_jread_next(&r) != MS_J_OBJ)
+        return MS_OK;
+    while (ms_jread_next(&r) == MS_J_KEY) {
+        struct item *slot = ms_vec_push(&all->list);
+        if (slot == NULL)
+            return cmp__no_memory(err);
+        slot->place = place_of(r.text, output);
+        read_item(&r, &slot->cells);
+    }
+    return MS_OK;
+}
+
+/* The k-th item of the target at a place meets the k-th golden one. */
+static enum ms_rc make_rows(const struct cmp *c, struct cmp_view *v, const struct items *t,
+                            const struct items *b, struct ms_err *err)
+{
+    size_t next[PLACE_GRADIENT + 1] = {0};
+    v->rows.n = 0;
+    if (!ms_vec_reserve(&v->rows, t->list.n + 1))
+        return cmp__no_memory(err);
+    for (size_t i = 0; i < t->list.n; i++) {
+        enum place place = t->list.p[i].place;
+        struct cmp_row *row = &v->rows.p[v->rows.n++];
+        *row = (struct cmp_row){.t = t->list.p[i].cells, .b = cmp__item_none};
+        while (next[place] < b->list.n && b->list.p[next[place]].place != place)
+            next[place]++;
+        if (next[place] < b->list.n)
+            row->b = b->list.p[next[place]++].cells;
+        row->grad_same = ms_str_eq(row->t.requires_grad, row->b.requires_grad);
+        if (c->mode == PROBE_MODE_SUMMARY)
+            MS_TRY(graph__measure_row(c, v, row, err));
+    }
+    return MS_OK;
+}
+
+static enum ms_rc read_side(struct items *all, const struct graph__stored *s, struct ms_err *err)
+{
+    MS_TRY(read_items(all, s->in, false, err));
+    return read_items(all, s->out, true, err);
+}
+
+enum ms_rc graph__read_stored(const struct cmp *c, struct cmp_view *v,
+                              const struct graph__stored *target,
+                              const struct graph__stored *golden, struct ms_err *err)
+{
+    struct items t = {.list = {0}}, b = {.list = {0}};
+    enum ms_rc rc = read_side(&t, target, err);
+    if (rc == MS_OK)
+        rc = read_side(&b, golden, err);
+    if (rc == MS_OK)
+        rc = make_rows(c, v, &t, &b, err);
+    ms_vec_free(&t.list);
+    ms_vec_free(&b.list);
+    return rc;
+}
+
+/* ---- items with other figures ------------------------------------------------------ */
+
+/* One item with its own members, and the figures of a row of the view unless that is -1. */
+static enum ms_rc put_item(struct ms_buf *out, const struct cmp *c, struct cmp_view *v,
+                           struct ms_jread *r, int64_t row, struct ms_err *err)
+{
+    const char *between = "";
+    bool blank = false;
+    ms_buf_puts(out, out->n > 1 ? ", \"" : "\"");
+    ms_buf_str(out, r->text);
+    ms_buf_puts(out, "\": {");
+    if (ms_jread_next(r) != MS_J_OBJ)
+        return ms_jread_reject(r, err, "expected an object of an item's values");
+    size_t at = out->n;
+    while (ms_jread_next(r) == MS_J_KEY) {
+        struct ms_str key = r->text;
+        enum ms_jtok tok = ms_jread_next(r);
+        const char *from = r->tok;
+        ms_jread_skip(r, tok);
+        if (graph__is_figure(c, key))
+            continue;
+        ms_buf_printf(out, "%s\"%.*s\": ", between, MS_STR_ARG(key));
+        ms_buf_put(out, from, (size_t)(r->at - from));
+        blank = between[0] == '\0' && ms_str_is(key, "value"); /* nothing but a missing value */
+        between = ", ";
+    }
+    if (row >= 0 && !blank)
+        MS_TRY(graph__put_figures(out, c, v, (size_t)row, err));
+    if (between[0] == '\0' && out->n > at + 2) { /* figures begin with ", " */
+        memmove(out->p + at, out->p + at + 2, out->n - at - 2);
+        out->n -= 2;
+    }
+    ms_buf_putc(out, '}');
+    return MS_OK;
+}
+
+enum ms_rc graph__put_stored(struct ms_buf *out, const struct cmp *c, struct cmp_view *v,
+                             struct ms_str json, int64_t *row, struct ms_err *err)
+{
+    struct ms_jread r;
+    ms_jread_init(&r, json.n != 0 ? json.p : "", json.n, 0);
+    ms_buf_clear(out);
+    ms_buf_putc(out, '{');
+    if (ms_jread_next(&r) == MS_J_OBJ) {
+        while (ms_jread_next(&r) == MS_J_KEY) {
+            MS_TRY(put_item(out, c, v, &r, *row, err));
+            *row += *row >= 0;
+        }
+    }
+    if (ms_jread_next(&r) != MS_J_END)
+        return ms_fail(err, MS_E_FORMAT, "items of a node are no JSON object");
+    ms_buf_putc(out, '}');
+    return ms_buf_check(out, err);
+}
