@@ -50,6 +50,10 @@ SO_MSPROBE := $(BASE_RT) $(SRC_probe)
 SO_MSTX    := $(wildcard mstx/rt_*.c)
 MSTX_LIBS  := $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so $(B)/dropin/libmspti.so
 
+# The Python module is built where Python's headers are.
+PY_INC := $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_paths()["include"])' 2>/dev/null)
+PY_LIB := $(if $(wildcard $(PY_INC)/Python.h),$(B)/python/mstx.so)
+
 # Linked top-down; a folder without sources yet makes no archive.
 LIBS := $(foreach l,web viz compare mstx probe base,$(if $(SRC_$(l)),$(B)/lib$(l).a))
 
@@ -69,7 +73,7 @@ MAN     := $(wildcard */*.1 */*.3 */*.5)
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(B)/msprobe $(B)/libmsprobe.so $(MSTX_LIBS) ## build the program and the libraries
+all: $(B)/msprobe $(B)/libmsprobe.so $(MSTX_LIBS) $(PY_LIB) ## build the program and the libraries
 
 $(B)/%.o: %.c Makefile
 	$(say) CC $<
@@ -102,6 +106,11 @@ $(B)/libmstx.so: $(call obj,$(SO_MSTX)) mstx/exports.map
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,--version-script=mstx/exports.map -o $@ $(filter %.o,$^)
 	$(Q)ln -sf $(@F) $@.0
+
+$(B)/python/mstx.so: mstx/py_mstx.c mstx/ms_tools_ext.h
+	$(say) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CPPFLAGS) -isystem $(PY_INC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -o $@ $<
 
 # Real files under the vendor's names: thin doors to the one recorder beside them.
 $(B)/dropin/libmspti.so: $(B)/mstx/dropin_mspti.o
