@@ -62,7 +62,8 @@ FUZZ    := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz_*.c))
 TOOLS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/tool_*.c))
 BENCH   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench_*.c))
 # Programs that the tests of the recorder run; with them a library that marks.
-RT_APPS := $(addprefix $(B)/tests/rt/,app app_old app_router nvtx_app image.so)
+RT_APPS := $(addprefix $(B)/tests/rt/,app app_old app_router nvtx_app mspti_app chain.so \
+           image.so)
 SAMPLES := $(patsubst %.c,$(B)/%,$(wildcard samples/*.c))
 MAN     := $(wildcard */*.1 */*.3 */*.5)
 
@@ -136,7 +137,10 @@ $(B)/tests/rt/app_router: RT_DEFS := -DPROTO_ROUTER
 $(B)/tests/rt/app $(B)/tests/rt/app_old $(B)/tests/rt/app_router: tests/rt/app.c
 	$(say) LD $@
 	$(Q)$(RT_CC) $(RT_DEFS) -o $@ $<
-$(B)/tests/rt/nvtx_app: tests/rt/nvtx_app.c
+$(B)/tests/rt/chain.so: tests/rt/chain.c
+	$(say) LD $@
+	$(Q)$(RT_CC) -shared -o $@ $<
+$(B)/tests/rt/nvtx_app $(B)/tests/rt/mspti_app: $(B)/tests/rt/%: tests/rt/%.c
 	$(say) LD $@
 	$(Q)$(RT_CC) -o $@ $<
 $(B)/tests/rt/image3.o: tests/rt/image3.cpp
@@ -172,7 +176,7 @@ deps: ## install the packages that are missing (Debian, Ubuntu)
 # pkg-config is asked when make starts, so what needs packages starts a second make.
 test: deps ## install what is missing, build, run every test
 	@$(MAKE) --no-print-directory check
-check: all $(TESTS) $(TOOLS) $(FUZZ) $(SAMPLES) layers ## run every test with what is installed
+check: all $(RT_APPS) $(TESTS) $(TOOLS) $(FUZZ) $(SAMPLES) layers ## run every test with what is installed
 	@B=$(B) PYTHON=$(PYTHON) sh tests/run.sh
 
 demo: deps ## install what is missing, build, make two small dumps and say what is in them
