@@ -116,6 +116,21 @@ static enum ms_rc find_library(const char *const places[2], char *path, size_t c
     return ms_fail(err, MS_E_NOTFOUND, "%s is not there; is msprobe installed whole?", path);
 }
 
+/* Python programs find `import mstx` if it was built. */
+static void offer_python(void)
+{
+    static const char *const places[2] = {"python/mstx.so", "../lib/msprobe/python/mstx.so"};
+    char path[PATH_MAX], list[2 * PATH_MAX];
+    struct ms_err ignored = {0};
+    const char *others = getenv("PYTHONPATH");
+    if (find_library(places, path, sizeof path, &ignored) != MS_OK)
+        return;
+    *strrchr(path, '/') = '\0';
+    snprintf(list, sizeof list, "%s%s%s", path, others != NULL ? ":" : "",
+             others != NULL ? others : "");
+    setenv("PYTHONPATH", list, 1);
+}
+
 static void put(const char *name, const char *value)
 {
     if (value != NULL)
@@ -152,6 +167,7 @@ static enum ms_rc set_environment(const struct args *a, const char *out, struct 
     if (a->nvtx)
         put("NVTX_INJECTION64_PATH", lib);
     preload(drop);
+    offer_python();
     put("MSTX_OUT", out);
     put("MSTX_DOMAIN_INCLUDE", a->include);
     put("MSTX_DOMAIN_EXCLUDE", a->exclude);

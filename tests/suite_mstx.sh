@@ -1,0 +1,209 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The recorder as its users meet it: msprobe run and ctl, the libraries under the vendor's
+# names, a next tool, Python, and what the libraries show of themselves.
+#   B=build        what to test
+B=${B:-build}
+PYTHON=${PYTHON:-/usr/bin/python3}
+build=$(cd "$B" && pwd) || exit 1
+msprobe=$build/msprobe
+app=$build/tests/rt/app
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-mstx-XXXXXX") || exit 1
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM
+run=$scratch/run
+said=$scratch/said
+rc=0
+unset RANK WORLD_SIZE LOCAL_RANK MSTX_OUT MSTX_INJECTION_PATH NVTX_INJECTION64_PATH
+export MSTX_QUIET=1
+
+# check NAME COMMAND...: the command succeeds; what was said last is shown when it does not.
+check() {
+    name=$1
+    shift
+    if "$@" >>"$said" 2>&1; then
+        echo "ok $name"
+    else
+        echo "not ok $name"
+        sed 's/^/    /' "$said" | tail -12
+        rc=1
+    fi
+    : >"$said"
+}
+is() { [ "$1" = "$2" ] || { echo "expected '$2', found '$1'"; return 1; }; }
+says() { grep -q -- "$1" "$said"; }
+# A sanitizer must come first in a process, which a preload prevents.
+preloads=yes
+nm -D "$build/libmstx.so" | grep -q '__asan_init\|__tsan_init' && preloads=
+
+symbols_of() { nm -D --defined-only "$1" | awk '{print $3}' | grep -v '^__\(asan\|ubsan\|odr\)' | sort; }
+same_symbols() { symbols_of "$1" | diff "tests/data/$2.symbols" -; }
+needs_only() { # library allowed...
+    lib=$1
+    shift
+    for n in $(readelf -d "$lib" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p'); do
+        case " $* " in *" $n "*) ;; *) echo "$lib needs $n"; return 1 ;; esac
+    done
+}
+if [ -n "$preloads" ]; then
+    check 'libmstx.so shows the names of the interface alone' same_symbols "$build/libmstx.so" libmstx
+    check 'libms_tools_ext.so shows the vendor'"'"'s names' \
+        same_symbols "$build/dropin/libms_tools_ext.so" libms_tools_ext
+    check 'libmspti.so shows the vendor'"'"'s names' same_symbols "$build/dropin/libmspti.so" libmspti
+    check 'libmstx.so needs libc alone' needs_only "$build/libmstx.so" libc.so.6 ld-linux-x86-64.so.2
+    check 'the drop-ins need libc and the recorder' \
+        needs_only "$build/dropin/libmspti.so" libc.so.6 ld-linux-x86-64.so.2 libmstx.so.0
+fi
+static_tls() { readelf -dW "$build/libmstx.so" | grep -q STATIC_TLS; }
+check 'its thread-local storage is of the initial-exec kind' static_tls
+
+if [ -z "$preloads" ]; then
+    echo "skip preloading: a sanitizer must be first in a process"
+    exit $rc
+fi
+
+# ---- run --------------------------------------------------------------------------------
+
+run_status() { # status command...
+    want=$1
+    shift
+    "$msprobe" run -o "$run" "$@" >"$scratch/out" 2>"$said"
+    is $? "$want"
+}
+check 'run hands on the exit status' run_status 42 "$app" exit 42
+check 'run tells what was recorded and the next command' \
+    sh -c "'$msprobe' run -o '$run' '$app' marks 100 2>&1 | grep 'records of 2 processes.*msprobe report'"
+check 'options behind the program are the program'"'"'s' run_status 0 sh -c 'test "$1" = -o' sh -o
+check 'a missing program is status 127' run_status 127 ./no-such-program
+check 'a program that is no program is status 126' run_status 126 /etc/passwd
+check 'without a program it is a usage error' run_status 2
+check 'two domain lists are refused' run_status 2 --domain_include a --domain_exclude b true
+no_marks() {
+    rm -rf "$run"
+    "$msprobe" run -o "$run" ls / >"$scratch/with" 2>"$said" || return 1
+    ls / | diff - "$scratch/with" && says 'made no mark' && [ ! -e "$run" ]
+}
+check 'a program without marks leaves nothing behind' no_marks
+killed() {
+    "$msprobe" run -o "$run" sh -c 'kill -TERM $$' 2>"$said"
+    is $? 143
+}
+check 'death by a signal is 128 and its number' killed
+forwards() {
+    "$msprobe" run -o "$run" sh -c 'trap "exit 9" USR1; echo up >"$0"; while :; do sleep 0.05; done' \
+        "$scratch/up" 2>"$said" &
+    pid=$!
+    while [ ! -s "$scratch/up" ]; do sleep 0.05; done
+    kill -USR1 $pid
+    wait $pid
+    is $? 9
+}
+check 'signals are forwarded' forwards
+ranks() {
+    rm -rf "$run"
+    RANK=0 "$msprobe" run -o "$run" "$app" marks 2>"$said" || return 1
+    RANK=5 WORLD_SIZE=8 "$msprobe" run -o "$run" "$app" marks 2>>"$said" || return 1
+    [ -d "$run/rank_0" ] && [ -d "$run/rank_5" ] && is "$(wc -l <"$said")" 1
+}
+check 'each rank has its directory and rank 0 talks' ranks
+nvtx() {
+    rm -rf "$run"
+    "$msprobe" run -o "$run" --nvtx "$build/tests/rt/nvtx_app" 2>"$said" && says 'records of 1 process'
+}
+check 'run --nvtx records NVTX' nvtx
+third_party() {
+    rm -rf "$run"
+    seq 200000 >"$scratch/numbers"
+    sort --parallel=2 -R --random-source="$scratch/numbers" "$scratch/numbers" >"$scratch/shuffled"
+    sort --parallel=2 -n "$scratch/shuffled" >"$scratch/plain"
+    "$msprobe" run -o "$run" --nvtx sort --parallel=2 -n "$scratch/shuffled" >"$scratch/recorded" 2>"$said" &&
+        cmp "$scratch/plain" "$scratch/recorded"
+}
+check 'a threaded program of the system runs unchanged' third_party
+
+# ---- ctl --------------------------------------------------------------------------------
+
+records() { "$msprobe" ctl "$run" status | sed 's/.* \([0-9]*\) records.*/\1/'; }
+control() {
+    rm -rf "$run"
+    "$msprobe" run -o "$run" --wait "$app" paced 20000 >"$scratch/out" 2>"$said" &
+    pid=$!
+    i=0
+    until "$msprobe" ctl "$run" status >"$scratch/status" 2>/dev/null; do
+        i=$((i + 1))
+        [ $i -lt 200 ] || return 1
+        sleep 0.05
+    done
+    grep -q stopped "$scratch/status" || return 1
+    waiting=$(records)
+    "$msprobe" ctl "$run" start >>"$said" || return 1
+    sleep 0.5
+    "$msprobe" ctl "$run" stop >>"$said" || return 1
+    stopped=$(records)
+    sleep 0.3
+    [ "$stopped" -gt "$waiting" ] && is "$(records)" "$stopped" || return 1
+    "$msprobe" ctl "$run" start --domain_exclude default >>"$said" || return 1
+    sleep 0.3
+    is "$(records)" "$stopped" || return 1
+    "$msprobe" ctl "$run" snapshot >>"$said" && [ -d "$run/snapshots/001/rank_none" ] || return 1
+    kill "$pid"
+    wait "$pid"
+    is $? 143 || return 1
+    ! "$msprobe" ctl "$run" status 2>>"$said" && says 'has ended'
+}
+check 'ctl starts, stops, filters and takes snapshots' control
+check 'ctl names its actions' sh -c "'$msprobe' ctl '$run' pause 2>&1 | grep 'start, stop, snapshot'"
+
+# ---- other doors ------------------------------------------------------------------------
+
+export MSTX_OUT="$run"
+preloaded() { LD_PRELOAD="$build/dropin/libmspti.so" "$build/tests/rt/mspti_app" 2>"$said"; }
+check 'markers are heard through libmspti.so' preloaded
+chained() {
+    MSTX_INJECTION_PATH=$build/libmstx.so MSTX_NEXT_PATH=$build/tests/rt/chain.so \
+        "$app" ranges >"$scratch/heard" 2>"$said"
+    printf 'next %s\n' 'start outer' 'domain loader' 'start inner' 'mark tick' 'end 78' 'end 77' \
+        'start never ended' | diff - "$scratch/heard"
+}
+check 'marks are passed on to the next tool' chained
+by_ctypes() {
+    "$PYTHON" - "$build/dropin/libms_tools_ext.so" <<'END' 2>"$said"
+import ctypes, sys
+lib = ctypes.CDLL(sys.argv[1])
+lib.mstxRangeStartA.restype = ctypes.c_uint64
+lib.mstxRangeStartA.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
+lib.mstxRangeEnd.argtypes = [ctypes.c_uint64]
+r = lib.mstxRangeStartA(b"from ctypes", None)
+lib.mstxRangeEnd(r)
+sys.exit(0 if 0 < r < 1 << 32 else 1)
+END
+}
+linked() {
+    cat >"$scratch/old.c" <<'END'
+#define MSTX_NO_IMPL
+#include "mstx/ms_tools_ext.h"
+int main(void) { mstxMarkA("linked", NULL); return mstxDomainCreateA("d") == NULL; }
+END
+    ${CC:-cc} -I. -o "$scratch/old" "$scratch/old.c" -L"$build/dropin" -lms_tools_ext 2>"$said" &&
+        LD_LIBRARY_PATH="$build/dropin" "$scratch/old"
+}
+check 'a program linked against libms_tools_ext.so marks' linked
+disabled() {
+    printf '#define MSTX_DISABLE\n#include "mstx/ms_tools_ext.h"\nint main(void){mstxMarkA("x",NULL);return (int)mstxRangeStartA("y",NULL);}\n' >"$scratch/none.c"
+    ${CC:-cc} -I. -O1 -Wall -Wextra -Werror -std=c99 -o "$scratch/none" "$scratch/none.c" 2>"$said" &&
+        "$scratch/none" && ! nm "$scratch/none" | grep -i mstx
+}
+check 'MSTX_DISABLE leaves no trace in a program' disabled
+if [ -x "$PYTHON" ]; then
+    check 'ctypes users get 32-bit range ids' by_ctypes
+    if [ -e "$build/python/mstx.so" ]; then
+        unset MSTX_OUT
+        python_marks() { "$msprobe" run -o "$run" "$PYTHON" samples/mstx_python.py 2>"$said" | grep -q 'tool 0x4d53'; }
+        check 'a Python program marks through the module' python_marks
+    else
+        echo "skip Python module: not built, Python's headers are missing"
+    fi
+else
+    echo "skip Python: $PYTHON is not there"
+fi
+exit $rc
