@@ -10,7 +10,7 @@ root=${DESTDIR:-}$PREFIX
 
 # Public headers; each keeps its folder, so '#include "probe/base/err.h"' works with
 # -I$PREFIX/include/msprobe.
-headers='probe/base/err.h probe/probe.h'
+headers='probe/base/err.h probe/probe.h probe/dumper.h'
 # Shared libraries; the soname is NAME.so.0.
 libraries='libmsprobe'
 
