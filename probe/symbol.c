@@ -99,8 +99,9 @@ static void place_by_symbols(uintptr_t pc, struct place *p)
         return;
     if (p->file == NULL)
         p->file = info.dli_fname;
-    if (p->function == NULL)
-        p->function = info.dli_sname;
+    if (p->function != NULL)
+        return;
+    p->function = info.dli_sname;
     p->offset = pc - (uintptr_t)(info.dli_sname != NULL ? info.dli_saddr : info.dli_fbase);
 }
 
@@ -128,8 +129,8 @@ static void put_frame(struct ms_buf *b, uintptr_t pc)
     if (!place_by_debug_info(pc - 1, &p))
         place_by_symbols(pc - 1, &p);
     ms_buf_printf(b, "File %s, line %d, in %s", p.file != NULL ? p.file : "?", p.line,
-                  p.function != NULL ? p.function : "");
-    if (p.line == 0)
+                  p.function != NULL ? p.function : "?");
+    if (p.offset != 0)
         ms_buf_printf(b, "+0x%zx", (size_t)p.offset);
     ms_buf_puts(b, ", \n ");
     put_source(b, &p);

@@ -93,7 +93,7 @@ static void bench_large(void)
     size_t n = LARGE / sizeof(float);
     float *p = malloc(LARGE);
     double dump[RUNS], sum[RUNS];
-    volatile double sink = 0;
+    static volatile double sink;
     if (p == NULL)
         exit(1);
     for (size_t i = 0; i < n; i++)

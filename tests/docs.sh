@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Checks the manual: every page is clean source, has the sections that people
-# look for, and every command and option of the program has its place in a page:
-# in msprobe-COMMAND.1 or, what all commands share, in msprobe.1.
+# look for, every command and option of the program has its place in a page, in
+# msprobe-COMMAND.1 or, what all commands share, in msprobe.1, and every public
+# function is in one page of section 3.
 #   B=build        which program to ask
 B=${B:-build}
 rc=0
@@ -37,6 +38,17 @@ check_sections() { # page
     if [ -n "$missing" ]; then bad "sections $1: without$missing"; else ok "sections $1"; fi
 }
 
+# Every function that a header shows to programs is in the SYNOPSIS of exactly one page of section 3.
+check_functions() { # header
+    missing=
+    for f in $(sed -n '/^MS_API/s/.*[ *]\([a-z_0-9]*\)(.*/\1/p' "$1"); do
+        n=$(cat -- */*.3 2>/dev/null | sed '/^\.Sh DESCRIPTION/,/^\.Sh NAME/d' |
+            grep -cE "^\.Fn $f( |\$)")
+        [ "$n" -eq 1 ] || missing="$missing $f"
+    done
+    if [ -n "$missing" ]; then bad "functions of $1: not in one page:$missing"; else ok "functions of $1"; fi
+}
+
 # A word of its own: --no is not documented by --no-color, nor -d by --d.
 has_option() { # text option
     printf '%s\n' "$1" | grep -qE -- "(^|[^a-zA-Z0-9_-])$2([^a-zA-Z0-9_-]|\$)"
@@ -63,6 +75,7 @@ else
     echo "skip source of the pages: no groff here"
 fi
 for p in $pages; do check_sections "$p"; done
+for h in $(grep -lE '^MS_API' -- */*.h 2>/dev/null); do check_functions "$h"; done
 list=$("$B/msprobe" completion --list) || bad "$B/msprobe does not list its options"
 for c in $(printf '%s\n' "$list" | grep -v ' '); do check_command "$c"; done
 exit $rc
