@@ -159,10 +159,6 @@ $(B)/tests/bench_%: $(B)/tests/bench_%.o $(B)/tests/gen/big_dump.o $(LIBS)
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(TEST_LIBS_$*)
 
-$(B)/tests/tool_%: $(B)/tests/tool_%.o $(LIBS)
-	$(say) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS)
-
 # Without a fuzzing engine a target replays the files it is given.
 FUZZ_MAIN := $(if $(filter fuzzer%,$(SAN)),,$(B)/tests/replay.o)
 $(B)/tests/fuzz_%: $(B)/tests/fuzz_%.o $(FUZZ_MAIN) $(LIBS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmd_table: the commands of this folder.  One word here adds
+ * cmd_table_compare: the commands of this folder.  One word here adds
  * `const struct ms_cmd compare_cmd_WORD`, which compare/cmd_WORD.c defines.
  */
 #include "probe/cli/cmds.h"

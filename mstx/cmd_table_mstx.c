@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmd_mstx: the commands of this folder.  One word here adds
+ * cmd_table_mstx: the commands of this folder.  One word here adds
  * `const struct ms_cmd mstx_cmd_WORD`, which mstx/cmd_WORD.c defines.  The program
  * declares the list in probe/cli/cmds.h.
  */

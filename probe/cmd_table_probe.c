@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmd_table: the commands of this folder.  One word here adds
+ * cmd_table_probe: the commands of this folder.  One word here adds
  * `const struct ms_cmd probe_cmd_WORD`, which a cmd_*.c here defines.
  */
 #include "probe/cli/cmds.h"
