@@ -166,7 +166,7 @@ void rt_ring_retry(void);
 bool rt_ring_start(void);
 void rt_ring_close_all(void);
 /* Write the newest calibration into the process ring's header. */
-void rt_ring_date(void);
+void rt_ring_date(const struct mstx_calib *c);
 /* In a forked child: forget the parent's rings without touching them. */
 void rt_ring_forget(void);
 struct rt_totals {
@@ -302,14 +302,15 @@ struct rt {
     uint64_t start_jiffies;
     int dir;            /* descriptor of the process directory (on the stage, when there is one) */
     char path[RT_PATH]; /* its name */
-    char target[RT_PATH];  /* where it belongs in the end; equal to path without a stage */
-    struct mstx_seg proto; /* header of every segment of this process */
+    char target[RT_PATH];     /* where it belongs in the end; equal to path without a stage */
+    struct mstx_seg proto;    /* header of every segment of this process; under proto_lock */
+    _Atomic uint64_t tick_hz; /* 0: not known yet */
     struct mstx_control *control;
     _Atomic uint64_t bytes; /* of all segment files made */
     _Atomic uint64_t lost_no_ring;
     _Atomic uint32_t said; /* one bit per enum rt_say */
     struct rt_lock start_lock, text_lock, ring_lock, domain_lock, process_lock;
-    struct rt_lock keep_lock;
+    struct rt_lock keep_lock, proto_lock;
 };
 extern struct rt rt;
 

@@ -98,7 +98,10 @@ void rt_clock_tick(void)
     const struct mstx_calib *f = &rt.proto.first_calib;
     int64_t ns = c.monotonic_ns - f->monotonic_ns;
     if (ns > 100000000) /* a tenth of a second gives the rate to a few ppm */
-        rt.proto.tick_hz = (uint64_t)((double)(c.ticks - f->ticks) / (double)ns * 1e9);
+        atomic_store(&rt.tick_hz, (uint64_t)((double)(c.ticks - f->ticks) / (double)ns * 1e9));
+    rt_lock(&rt.proto_lock);
     rt.proto.last_calib = c;
-    rt_ring_date();
+    rt.proto.tick_hz = atomic_load(&rt.tick_hz);
+    rt_unlock(&rt.proto_lock);
+    rt_ring_date(&c);
 }

@@ -91,6 +91,7 @@ static void fill_header(struct mstx_seg *h)
     if (gethostname(h->host, sizeof h->host - 1) != 0 || h->host[0] == '\0')
         memcpy(h->host, "host", 5);
     memcpy(h->tool, "msprobe " MS_VERSION, sizeof "msprobe " MS_VERSION);
+    atomic_store(&rt.tick_hz, h->tick_hz);
     rt.start_jiffies = h->start_jiffies;
 }
 
@@ -265,7 +266,9 @@ bool rt_file_name(const char *name)
 
 static void fill_segment(struct mstx_seg *seg, uint32_t ring, uint32_t tid, size_t bytes)
 {
+    rt_lock(&rt.proto_lock);
     struct mstx_seg h = rt.proto;
+    rt_unlock(&rt.proto_lock);
     h.ring = ring;
     h.tid = tid;
     h.capacity = (bytes - MSTX_SEG_HEADER) / MSTX_REC_SIZE;

@@ -123,7 +123,9 @@ static void each_second(void)
 static void *work(void *arg)
 {
     (void)arg;
+    rt_lock(&rt.proto_lock);
     rt.proto.helper_tid = (uint32_t)gettid();
+    rt_unlock(&rt.proto_lock);
     pthread_setname_np(pthread_self(), "mstx");
     int64_t next = now_ns() + 200000000; /* soon: the rate of the counter is wanted */
     while (!atomic_load(&helper.stop)) {

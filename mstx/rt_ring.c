@@ -119,8 +119,7 @@ static void install(struct rt_ring *r, struct mstx_seg *seg)
     atomic_signal_fence(memory_order_seq_cst);
     seg->tid = r->tid;
     seg->first_ticks = rt_ticks();
-    seg->tick_hz = rt.proto.tick_hz;
-    seg->last_calib = rt.proto.last_calib;
+    seg->tick_hz = atomic_load(&rt.tick_hz);
     r->seg = seg;
     r->rec = (struct mstx_rec *)(void *)((char *)seg + MSTX_SEG_HEADER);
     r->cap = (uint32_t)seg->capacity;
@@ -176,10 +175,11 @@ static uint32_t after(const struct rt_ring *r, uint32_t i)
  * that follows it. */
 static bool oldest_is_out(const struct rt_ring *r, uint64_t now)
 {
-    if (r->nfiles < 2 || rt.proto.tick_hz == 0)
+    uint64_t hz = atomic_load(&rt.tick_hz);
+    if (r->nfiles < 2 || hz == 0)
         return false;
     const struct mstx_seg *second = r->files[after(r, after(r, r->file_at))].map;
-    double window = rt.conf.flight_s * (double)rt.proto.tick_hz;
+    double window = rt.conf.flight_s * (double)hz;
     return (double)(now - second->first_ticks) > window;
 }
 
@@ -418,8 +418,7 @@ RT_COLD struct rt_ring *rt_ring_open(void)
 
 static bool process_segment(void)
 {
-    struct mstx_seg *seg =
-        create(0, (uint32_t)rings.process_part + 1, rt.proto.helper_tid, PROCESS_BYTES);
+    struct mstx_seg *seg = create(0, (uint32_t)rings.process_part + 1, rt.pid, PROCESS_BYTES);
     if (seg == NULL)
         return false;
     struct mstx_seg *old = rings.process;
@@ -444,12 +443,12 @@ void rt_ring_process(const struct mstx_rec *rec)
     __atomic_store_n(&seg->head, seg->head + 1, __ATOMIC_RELEASE);
 }
 
-void rt_ring_date(void)
+void rt_ring_date(const struct mstx_calib *c)
 {
     rt_lock(&rt.process_lock);
     if (rings.process != NULL) {
-        rings.process->last_calib = rt.proto.last_calib;
-        rings.process->tick_hz = rt.proto.tick_hz;
+        rings.process->last_calib = *c;
+        rings.process->tick_hz = atomic_load(&rt.tick_hz);
         rings.process->heartbeat++;
     }
     rt_unlock(&rt.process_lock);

@@ -248,12 +248,18 @@ void rt_text_forget(void)
 
 uint64_t rt_text_bytes(void)
 {
-    return tx.size;
+    rt_lock(&rt.text_lock);
+    uint64_t n = tx.size;
+    rt_unlock(&rt.text_lock);
+    return n;
 }
 
 uint64_t rt_text_count(void)
 {
-    return tx.ids;
+    rt_lock(&rt.text_lock);
+    uint64_t n = tx.ids;
+    rt_unlock(&rt.text_lock);
+    return n;
 }
 
 /* ---- memory that stays -------------------------------------------------------- */

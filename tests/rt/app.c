@@ -89,7 +89,7 @@ static void *race_first(void *arg)
 static int do_race(void)
 {
     enum { N = 8 };
-    static char text[N][16];
+    static char text[N][32];
     pthread_t t[N];
     pthread_barrier_init(&gate, NULL, N);
     for (int i = 0; i < N; i++) {

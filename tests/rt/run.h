@@ -32,7 +32,18 @@ static inline const char *rt_built(const char *name)
     return to;
 }
 
-/* Sanitizers must be first in a process; a preloaded library cannot be. */
+/* A sanitizer must be first in a process and cannot look for leaks in a set-uid one. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define RT_SANITIZED 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define RT_SANITIZED 1
+#endif
+#if !defined(RT_SANITIZED)
+#define RT_SANITIZED 0
+#endif
+
 static inline void rt_clean_env(void)
 {
     static const char *const names[] = {"MSTX_OUT",   "MSTX_FLIGHT", "MSTX_POLICY", "RANK",
