@@ -180,8 +180,8 @@ test: deps ## install what is missing, build, run every test
 check: all $(RT_APPS) $(TESTS) $(TOOLS) $(FUZZ) $(SAMPLES) layers ## run every test with what is installed
 	@B=$(B) PYTHON=$(PYTHON) sh tests/run.sh
 
-demo: deps ## install what is missing, build, make two small dumps and say what is in them
-	@$(MAKE) --no-print-directory all $(B)/samples/two_dumps
+demo: deps ## install what is missing, build, run the samples and show what msprobe says of them
+	@$(MAKE) --no-print-directory all $(B)/samples/two_dumps $(B)/samples/mstx_c
 	@B=$(B) sh samples/demo.sh
 
 asan: ## tests under AddressSanitizer and UndefinedBehaviorSanitizer

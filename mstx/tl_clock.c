@@ -80,9 +80,11 @@ static int by_ticks(const void *pa, const void *pb)
     return a->ticks < b->ticks ? -1 : a->ticks > b->ticks;
 }
 
-/* Of neighbours the one read most exactly stays; a point that would turn time back goes. */
+/* Of neighbours the one read most exactly stays; a point that would turn time back goes.  A run too
+ * short for two points apart keeps its first and last: a rough slope is better than a guess. */
 static void thin(struct mstx_host_clock *c)
 {
+    const struct mstx_knot first = c->knot.p[0], end = c->knot.p[c->knot.n - 1];
     size_t out = 0;
     for (size_t i = 0; i < c->knot.n; i++) {
         struct mstx_knot *k = &c->knot.p[i];
@@ -91,6 +93,10 @@ static void thin(struct mstx_host_clock *c)
             c->knot.p[out++] = *k;
         else if (k->width < last->width && (out < 2 || k->mono_ns > c->knot.p[out - 2].mono_ns))
             *last = *k;
+    }
+    if (out == 1 && end.ticks > first.ticks && end.mono_ns > first.mono_ns) {
+        c->knot.p[0] = first;
+        c->knot.p[out++] = end;
     }
     c->knot.n = out;
 }

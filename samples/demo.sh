@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The main job in a minute: a sample program writes two dumps, one of a run with
-# a fault, and msprobe says what is in them.  Everything lies in one folder.
+# The main job in a minute: sample programs write two dumps, one of a run with a
+# fault, and a capture, and msprobe says what is in them.  All of it lies in one folder.
 set -e
 B=${B:-build}
 out=${1:-$B/demo}
@@ -19,10 +19,22 @@ say "msprobe stat $out/faulty"
 say "msprobe parse -d $out/faulty -t npy -o $out/npy"
 "$B/msprobe" parse -d "$out/faulty" -t npy -o "$out/npy"
 
+say "msprobe overflow_check -i $out/faulty/step0 -o $out/first"
+"$B/msprobe" overflow_check -i "$out/faulty/step0" -o "$out/first"
+say "msprobe compare -tp $out/faulty -gp $out/clean -o $out/compared"
+"$B/msprobe" compare -tp "$out/faulty" -gp "$out/clean" -o "$out/compared"
+say "msprobe run -o $out/run -- $B/samples/mstx_c"
+"$B/msprobe" run -o "$out/run" -- "$B/samples/mstx_c"
+say "msprobe report $out/run"
+"$B/msprobe" report "$out/run"
+
 cat <<EOF
 
 Both runs compute the same network; the second divides by a temperature of zero
-before its softmax, and stat names that operator as the first one with NaN.
-Look further:  $B/msprobe stat --format json $out/faulty
-               $B/msprobe help
+before its softmax, and that operator is named as the first one with NaN. The
+last program marks 20 steps of which one is slow. Look further:
+  $B/msprobe stat --format json $out/faulty
+  $B/msprobe graph_visualize -tp $out/faulty -gp $out/clean -o $out
+  $B/msprobe export $out/run --format perfetto -o $out/trace.perfetto
+  $B/msprobe help
 EOF
