@@ -35,8 +35,8 @@ struct probe__stack_writer {
     struct ms_buf names;
     struct ms_jwrite frames; /* scratch, as is text */
     struct ms_buf text;
-    uint32_t written;        /* groups in the file */
-    bool split;              /* some stack is in the file as more than one group */
+    uint32_t written; /* groups in the file */
+    bool split;       /* some stack is in the file as more than one group */
 };
 
 enum ms_rc probe__stack_open(struct probe__stack_writer *s, const char *path,

@@ -58,44 +58,43 @@ START_TEST(leaves_count_by_what_they_are)
         "{\"data\": {\"F.a.0.forward\": {\"input_args\": [null, {\"type\": \"int\", \"value\": 1}, "
         "null, " TENSOR("torch.float32", "[2, 3]", "") ", " TENSOR(
             "torch.bfloat16", "[5]",
-            "") ", " TENSOR("torch.float32",
-                            "[]", ", \"data_name\": \"a.pt\"") ", " TENSOR("torch.int64", "[0, 7]",
-                                                                           ", "
-                                                                           "\"tensor_stat_index\": "
-                                                                           "4") ", " TENSOR("odd",
-                                                                                            "[3]",
-                                                                                            "") ", "
-                                                                                                "{"
-                                                                                                "\""
-                                                                                                "ty"
-                                                                                                "pe"
-                                                                                                "\""
-                                                                                                ": "
-                                                                                                "\""
-                                                                                                "to"
-                                                                                                "rc"
-                                                                                                "h."
-                                                                                                "Pr"
-                                                                                                "oc"
-                                                                                                "es"
-                                                                                                "sG"
-                                                                                                "ro"
-                                                                                                "up"
-                                                                                                "\""
-                                                                                                ", "
-                                                                                                "\""
-                                                                                                "gr"
-                                                                                                "ou"
-                                                                                                "p_"
-                                                                                                "ra"
-                                                                                                "nk"
-                                                                                                "s"
-                                                                                                "\""
-                                                                                                ": "
-                                                                                                "[]"
-                                                                                                "}]"
-                                                                                                "}}"
-                                                                                                "}",
+            "") ", " TENSOR("torch.float32", "[]",
+                            ", \"data_name\": \"a.pt\"") ", " TENSOR("torch.int64", "[0, 7]",
+                                                                     ", "
+                                                                     "\"tensor_stat_index\": "
+                                                                     "4") ", " TENSOR("odd", "[3]",
+                                                                                      "") ", "
+                                                                                          "{"
+                                                                                          "\""
+                                                                                          "ty"
+                                                                                          "pe"
+                                                                                          "\""
+                                                                                          ": "
+                                                                                          "\""
+                                                                                          "to"
+                                                                                          "rc"
+                                                                                          "h."
+                                                                                          "Pr"
+                                                                                          "oc"
+                                                                                          "es"
+                                                                                          "sG"
+                                                                                          "ro"
+                                                                                          "up"
+                                                                                          "\""
+                                                                                          ", "
+                                                                                          "\""
+                                                                                          "gr"
+                                                                                          "ou"
+                                                                                          "p_"
+                                                                                          "ra"
+                                                                                          "nk"
+                                                                                          "s"
+                                                                                          "\""
+                                                                                          ": "
+                                                                                          "[]"
+                                                                                          "}]"
+                                                                                          "}}"
+                                                                                          "}",
         NULL);
     ck_assert_uint_eq(census.tensors, 5);
     ck_assert_uint_eq(census.values, 2);
@@ -117,24 +116,24 @@ START_TEST(what_is_not_finite_is_counted_once_a_tensor)
 {
     take(
         "{\"data\": {\"F.a.0.forward\": {\"input_args\": [" TENSOR("torch.int8", "[1]", ", \"Max\": 1, \"Min\": null") ", " TENSOR(
-            "torch.float16",
-            "[1]", ", \"Max\": Infinity, \"Norm\": Infinity") ", " TENSOR("torch.float16", "[1]",
-                                                                          ", \"Max\": NaN, "
-                                                                          "\"Min\": NaN, \"Mean\": "
-                                                                          "-Infinity") ", "
-                                                                                       "{\"type\": "
-                                                                                       "\"float\", "
-                                                                                       "\"value\": "
-                                                                                       "NaN},"
-                                                                                       " " TENSOR(
-                                                                                           "torch."
-                                                                                           "float1"
-                                                                                           "6",
-                                                                                           "[1]",
-                                                                                           ", "
-                                                                                           "\"Mean"
-                                                                                           "\": "
-                                                                                           "NaN") "]}}}",
+            "torch.float16", "[1]",
+            ", \"Max\": Infinity, \"Norm\": Infinity") ", " TENSOR("torch.float16", "[1]",
+                                                                   ", \"Max\": NaN, "
+                                                                   "\"Min\": NaN, \"Mean\": "
+                                                                   "-Infinity") ", "
+                                                                                "{\"type\": "
+                                                                                "\"float\", "
+                                                                                "\"value\": "
+                                                                                "NaN},"
+                                                                                " " TENSOR(
+                                                                                    "torch."
+                                                                                    "float1"
+                                                                                    "6",
+                                                                                    "[1]",
+                                                                                    ", "
+                                                                                    "\"Mean"
+                                                                                    "\": "
+                                                                                    "NaN") "]}}}",
         NULL);
     ck_assert_uint_eq(census.nan_tensors, 2);
     ck_assert_uint_eq(census.first_nan, 2);

@@ -585,7 +585,8 @@ START_TEST(a_set_uid_program_records_nothing)
     snprintf(cmd, sizeof cmd, "cp %s %s && chown nobody %s && chmod 4755 %s && chmod 755 %s",
              rt_built("tests/rt/app"), copy, copy, copy, rt_dir);
     struct stat st;
-    if (RT_SANITIZED || geteuid() != 0 || system(cmd) != 0 || stat(copy, &st) != 0 || st.st_uid == 0) {
+    if (RT_SANITIZED || geteuid() != 0 || system(cmd) != 0 || stat(copy, &st) != 0 ||
+        st.st_uid == 0) {
         printf("skip set-uid: needs root and no sanitizer\n");
         rt_done();
         return;

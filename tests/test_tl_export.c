@@ -153,7 +153,7 @@ END_TEST
 
 #define CHROME_HEAD(start)                                                                         \
     "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"start_unix_ns\":\"" start "\"},\"traceEvents\":" \
-                                                                            "["
+    "["
 #define CHROME_PROCESS(label)                                                                      \
     "\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"tid\":0,\"args\":{\"name\":\"" label    \
     "\"}},\n{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":1,\"tid\":0,"                    \

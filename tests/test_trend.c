@@ -163,22 +163,24 @@ START_TEST(only_direct_tensors_of_three_types_are_taken)
     begin();
     put_file(
         "in/step0/rank0/dump.json",
-        DUMP("\"Functional.f.0.forward\": {\"input_args\": [" TYPE("torch.Tensor", "torch.float16") "," TYPE("mindspore.Tensor", "BFloat16") "," TYPE("torch.Tensor", "torch.float64") "," TYPE(
+        DUMP("\"Functional.f.0.forward\": {\"input_args\": [" TYPE("torch.Tensor", "torch.float16") "," TYPE("mindspore.Tensor", "BFloat16") "," TYPE(
             "torch.Tensor",
-            "torch.int64") "," TYPE("numpy.ndarray",
-                                    "float32") ", [" F32("1.0") "], "
-                                                                "{\"k\":"
-                                                                " " F32(
-                                                                    "1.0") "},"
-                                                                           "{\"type\": \"int\", "
-                                                                           "\"value\": 3}, " TYPE(
-                                                                               "mindtorch.Tensor",
-                                                                               "Float32") "], "
-                                                                                          "\"input_"
-                                                                                          "kwargs\""
-                                                                                          ": "
+            "torch.float64") "," TYPE("torch.Tensor",
+                                      "torch.int64") "," TYPE("numpy.ndarray",
+                                                              "float32") ", [" F32("1.0") "], "
                                                                                           "{\"k\":"
-                                                                                          " " F32("1.0") "}}"));
+                                                                                          " " F32(
+                                                                                              "1.0") "},"
+                                                                                                     "{\"type\": \"int\", "
+                                                                                                     "\"value\": 3}, " TYPE(
+                                                                                                         "mindtorch.Tensor",
+                                                                                                         "Float32") "], "
+                                                                                                                    "\"input_"
+                                                                                                                    "kwargs\""
+                                                                                                                    ": "
+                                                                                                                    "{\"k\":"
+                                                                                                                    " " F32(
+                                                                                                                        "1.0") "}}"));
     struct probe_trended done = convert((struct probe_trend_conf){0}, &err);
     ck_assert_str_eq(ask(DUMP_DB, "SELECT target_name FROM monitoring_targets ORDER BY target_id"),
                      "Functional.f.input.0/Functional.f.input.1/Functional.f.input.8/");
