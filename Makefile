@@ -119,7 +119,7 @@ $(B)/dropin/libmspti.so: $(B)/mstx/dropin_mspti.o
 $(B)/dropin/%.so: $(B)/mstx/dropin_forward.o $(B)/libmstx.so
 	$(say) LD $@
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-z,nodelete -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..' \
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-z,nodelete -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..:$$ORIGIN/../..' \
 	  -o $@ $(filter %.o,$^) -L$(B) -lmstx
 
 $(B)/tests/test_%: $(B)/tests/test_%.o $(LIBS)

@@ -125,7 +125,6 @@ struct rt_ring {
     struct mstx_seg *seg;
     uint32_t number, tid;
     uint32_t slot_chunk, slot_at; /* where the next range slot is looked for */
-    uint32_t first_chunk;
     uint32_t mark_ids;
     int32_t top;   /* of pushes, -1: none */
     uint64_t lost; /* records dropped since the last one written */
@@ -310,7 +309,7 @@ struct rt {
     _Atomic uint64_t lost_no_ring;
     _Atomic uint32_t said; /* one bit per enum rt_say */
     struct rt_lock start_lock, text_lock, ring_lock, domain_lock, process_lock;
-    struct rt_lock keep_lock, proto_lock;
+    struct rt_lock keep_lock, proto_lock, schema_lock;
 };
 extern struct rt rt;
 
@@ -339,8 +338,6 @@ enum rt_say {
     RT_SAY_NEXT,
     RT_SAY_OTHER_DOMAIN,
     RT_SAY_PUSH,
-    RT_SAY_SECURE,
-    RT_SAY_COUNT,
 };
 /* One line on stderr and a NOTE in the capture, the first time. */
 void rt_say(enum rt_say what, enum mstx_why why, const char *fmt, ...)

@@ -158,7 +158,7 @@ bool rt_start(bool by_default)
 
 static struct rt_lock *const locks[] = {&rt.start_lock,   &rt.domain_lock, &rt.ring_lock,
                                         &rt.process_lock, &rt.text_lock,   &rt.keep_lock,
-                                        &rt.proto_lock};
+                                        &rt.proto_lock,   &rt.schema_lock};
 enum { LOCKS = sizeof locks / sizeof *locks };
 
 /* All quiet while the process is copied; not when a signal handler forks in the middle of a

@@ -58,7 +58,7 @@ bool rt_slots_take(struct rt_ring *r)
     if (!chunk_new(&c))
         return false;
     chunk_next[c] = (uint16_t)c;
-    r->slot_chunk = r->first_chunk = c;
+    r->slot_chunk = c;
     return true;
 }
 

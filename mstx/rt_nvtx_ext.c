@@ -57,7 +57,6 @@ static struct known {
     uint32_t align, name;
     uint32_t epoch;
 } known[SCHEMAS];
-static struct rt_lock known_lock;
 static _Atomic uint64_t ids_given;
 
 static struct known *find(uint64_t id)
@@ -75,7 +74,7 @@ static struct known *find(uint64_t id)
 
 static void remember(uint64_t id, uint64_t size, uint32_t align, uint32_t name)
 {
-    rt_lock(&known_lock);
+    rt_lock(&rt.schema_lock);
     struct known *k = find(id);
     for (uint64_t i = 0; k == NULL && i < SCHEMAS; i++) {
         struct known *at = &known[(id + i) % SCHEMAS];
@@ -88,7 +87,7 @@ static void remember(uint64_t id, uint64_t size, uint32_t align, uint32_t name)
         k->epoch = rt.epoch;
         atomic_store_explicit(&k->id, id, memory_order_release);
     }
-    rt_unlock(&known_lock);
+    rt_unlock(&rt.schema_lock);
 }
 
 uint32_t nvtx_schema_name(uint64_t schema)

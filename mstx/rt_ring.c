@@ -123,7 +123,7 @@ static void install(struct rt_ring *r, struct mstx_seg *seg)
     r->seg = seg;
     r->rec = (struct mstx_rec *)(void *)((char *)seg + MSTX_SEG_HEADER);
     r->cap = (uint32_t)seg->capacity;
-    r->pos = 0;
+    __atomic_store_n(&r->pos, 0, __ATOMIC_RELAXED); /* the helper looks at it */
     if (r->lost != 0) {
         r->rec[r->pos++] = (struct mstx_rec){
             .ticks = seg->first_ticks, .id = r->lost_why, .type = MSTX_REC_DROP, .arg = r->lost};

@@ -10,9 +10,13 @@ root=${DESTDIR:-}$PREFIX
 
 # Public headers; each keeps its folder, so '#include "probe/base/err.h"' works with
 # -I$PREFIX/include/msprobe.
-headers='probe/base/err.h probe/probe.h probe/dumper.h'
+headers='probe/base/err.h probe/probe.h probe/dumper.h
+         mstx/ms_tools_ext.h mstx/ms_tools_ext_mem.h mstx/mstx.h mstx/mstx.hpp'
 # Shared libraries; the soname is NAME.so.0.
-libraries='libmsprobe'
+libraries='libmsprobe libmstx'
+# Under names that others look for, in a folder that is nobody's search path.
+extras='dropin/libms_tools_ext.so dropin/libmspti.so'
+[ ! -e "$B/python/mstx.so" ] || extras="$extras python/mstx.so"
 
 # A pattern without a match stands for itself.
 existing() {
@@ -28,6 +32,7 @@ files() {
     for l in $libraries; do
         printf 'lib/%s\n' "$l.so.$VERSION" "$l.so.0" "$l.so"
     done
+    for e in $extras; do echo "lib/msprobe/$e"; done
     echo lib/pkgconfig/msprobe.pc
     for h in $headers; do echo "include/msprobe/$h"; done
     for m in $manuals; do echo "share/man/man${m##*.}/${m##*/}"; done
@@ -72,6 +77,7 @@ install_all() {
         ln -sf "$l.so.$VERSION" "$root/lib/$l.so.0"
         ln -sf "$l.so.0" "$root/lib/$l.so"
     done
+    for e in $extras; do put 755 "$B/$e" "lib/msprobe/$e"; done
     for h in $headers; do put 644 "$h" "include/msprobe/$h"; done
     for m in $manuals; do put 644 "$m" "share/man/man${m##*.}/${m##*/}"; done
     for d in README.md LICENSE; do put 644 "$d" "share/doc/msprobe/$d"; done
@@ -84,6 +90,7 @@ install_all() {
 own_folders() {
     files | sed -n 's|^\(include/msprobe/.*\)/[^/]*$|\1|p' | sort -ru
     echo include/msprobe/probe
+    printf '%s\n' lib/msprobe/dropin lib/msprobe/python lib/msprobe
     echo include/msprobe
     echo share/doc/msprobe
 }

@@ -62,6 +62,65 @@ static int do_init_once(void)
     return p_inits != 1;
 }
 
+/* ---- memory ------------------------------------------------------------------------------ */
+
+struct block {
+    uint32_t device;
+    const void *at;
+    uint64_t size;
+};
+struct regions {
+    void *heap;
+    int type;
+    size_t n;
+    const struct block *blocks;
+    void **handles;
+};
+struct ref {
+    int type; /* 0 pointer, 1 handle */
+    const void *what;
+};
+
+static int do_memory(void)
+{
+    p_mark("memory", NULL);
+    void *(*heap)(void *, const void *) = (void *(*)(void *, const void *))p_mem[P_HEAP];
+    void (*unheap)(void *, void *) = (void (*)(void *, void *))p_mem[P_UNHEAP];
+    void (*add)(void *, const void *) = (void (*)(void *, const void *))p_mem[P_REGIONS];
+    void (*drop)(void *, const void *) = (void (*)(void *, const void *))p_mem[P_UNREGIONS];
+    void (*permit)(void *, const void *) = (void (*)(void *, const void *))p_mem[P_PERMIT];
+    void *own = p_create("pool"), *pta = p_create("ptaCaching");
+    const struct block whole = {3, (void *)0x10000, 4096};
+    const struct block part[2] = {{3, (void *)0x10000, 64}, {3, (void *)0x10040, 128}};
+    const struct {
+        int usage, type;
+        const void *desc;
+    } desc = {0x55, 0x66, &whole}; /* usage and type unset, as PyTorch leaves them */
+    void *h = heap(own, &desc), *given[2] = {NULL, NULL};
+    add(own, &(struct regions){h, 0, 2, part, given});
+    const struct ref refs[2] = {{1, given[0]}, {0, part[1].at}};
+    const struct {
+        uint32_t flags;
+        struct ref region;
+    } readable = {1, {1, given[1]}};
+    permit(own, &(struct {
+               size_t n;
+               const void *list;
+           }){1, &readable});
+    drop(own, &(struct {
+             size_t n;
+             const void *list;
+         }){2, refs});
+    unheap(own, h);
+    /* Garbage where handles belong must not be written through, even with a heap that exists. */
+    void *h2 = heap(pta, &desc);
+    add(pta, &(struct regions){h2, 0, 2, part, (void **)0x10});
+    add(own, &(struct regions){(void *)0xBADBAD, 0, 2, part, (void **)0x10});
+    add(own, NULL);
+    return h == NULL || h2 == NULL || given[0] == NULL || given[0] == given[1] ||
+           heap(own, NULL) != NULL;
+}
+
 /* ---- threads ---------------------------------------------------------------------------- */
 
 static void *end_it(void *arg)
@@ -291,7 +350,7 @@ static int do_paced(long ms, long burst)
     for (long i = 0; i < ms; i++) {
         snprintf(text, sizeof text, "t%ld", i / 100);
         for (long k = 0; k < burst; k++)
-            p_mark(text, NULL);
+            p_mark(text, (void *)(uintptr_t)(i * burst + k + 1));
         msleep(1);
     }
     return 0;
@@ -345,6 +404,7 @@ int main(int argc, char **argv)
     IS("exec", do_exec(argv));
     IS("bad", do_bad());
     IS("stale", do_stale());
+    IS("memory", do_memory());
     IS("paced", do_paced(arg_of(argc, argv, 2, 100), arg_of(argc, argv, 3, 1)));
     IS("deleted", do_deleted(argv[2]));
     IS("images", do_images(argv[2]));
