@@ -75,7 +75,8 @@ run_script() {
     [ "$wrong" -eq 0 ] || grep -A12 '^not ok ' "$logs/$name.log" | head -60
 }
 
-threaded='test_pool test_jread test_dump test_census test_trace test_log test_mem test_io test_overflow'
+threaded='test_pool test_jread test_dump test_census test_dumper test_trace test_log test_mem test_io
+    test_overflow'
 for t in "$B"/tests/test_*; do
     case $t in *.o | *.d) continue ;; esac
     [ -z "${TSAN:-}" ] || case " $threaded " in *" $(basename "$t") "*) ;; *) continue ;; esac
