@@ -89,6 +89,7 @@ static enum ms_rc know_text(struct writer *w, uint32_t id, struct ms_err *err)
     struct ms_str text = mstx_tl_text(w->tl, id);
     if (id >= w->known.n) {
         size_t want = (size_t)id + id / 2 + 64;
+        MS_TRY(mstx__tl_check(w->tl, err));
         if (text.n == 0)
             return ms_fail(err, MS_E_FORMAT, "run.db has no text %" PRIu32, id);
         if (!ms_vec_reserve(&w->known, want))
@@ -312,6 +313,8 @@ static enum ms_rc write_db(struct mstx_tl *tl, const char *path, int32_t rank, s
     MS_TRY(count_texts(tl, &w.first_own_id, err));
     MS_TRY(ms_store_create(&w.store, path, err));
     enum ms_rc rc = put_all(&w, rank, err);
+    if (rc == MS_OK)
+        rc = mstx__tl_check(tl, err);
     ms_stmt_free(w.add_event);
     ms_stmt_free(w.add_string);
     ms_stmt_free(w.add_task);

@@ -169,18 +169,23 @@ static enum ms_rc read_source(struct reader *r, const struct source *s, struct m
     return rc;
 }
 
-static void find_rank(struct reader *r)
+/* A database whose table of ranks is missing or odd has none. */
+static enum ms_rc find_rank(struct reader *r, struct ms_err *err)
 {
     struct ms_stmt *st;
-    bool more;
+    bool more = false;
+    struct ms_err aside = {0};
     r->rank = -1;
-    if (ms_store_prepare(r->store, &st, "SELECT min(rankId) FROM RANK_DEVICE_MAP", NULL) != MS_OK)
-        return;
-    if (ms_stmt_step(st, &more, NULL) == MS_OK && more && !ms_stmt_is_null(st, 0)) {
+    enum ms_rc rc =
+        ms_store_prepare(r->store, &st, "SELECT min(rankId) FROM RANK_DEVICE_MAP", &aside);
+    if (rc == MS_OK)
+        rc = ms_stmt_step(st, &more, &aside);
+    if (rc == MS_OK && more && !ms_stmt_is_null(st, 0)) {
         int64_t rank = ms_stmt_get_i64(st, 0);
         r->rank = rank >= 0 && rank <= INT32_MAX ? (int32_t)rank : -1;
     }
     ms_stmt_free(st);
+    return rc == MS_E_NOMEM ? fail_memory(err) : MS_OK;
 }
 
 static void write_processes(struct reader *r)
@@ -221,7 +226,7 @@ static enum ms_rc read_all(struct reader *r, const char *path, struct ms_err *er
                  (unsigned long long)r->bad);
         mstx__writer_problem(r->w, path, text);
     }
-    find_rank(r);
+    MS_TRY(find_rank(r, err));
     write_processes(r);
     return MS_OK;
 }
