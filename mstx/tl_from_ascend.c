@@ -121,7 +121,7 @@ static bool take_row(struct reader *r, struct ms_stmt *st)
     int64_t start = ms_stmt_get_i64(st, 6), end = ms_stmt_get_i64(st, 7);
     const int64_t most = INT64_C(1) << 62;
     int64_t kind = ms_stmt_get_i64(st, 4);
-    if (start < 0 || end < start || end >= most || kind < 0 || kind > 2) {
+    if (ms_stmt_is_null(st, 6) || start < 0 || end < start || end >= most || kind < 0 || kind > 2) {
         r->bad++;
         return true;
     }
@@ -207,6 +207,14 @@ static void write_processes(struct reader *r)
     }
 }
 
+static void tell_unreadable(struct reader *r, const char *table, const char *path,
+                            const struct ms_err *why)
+{
+    char text[sizeof why->msg + 64];
+    snprintf(text, sizeof text, "table %s cannot be read: %s", table, why->msg);
+    mstx__writer_problem(r->w, path, text);
+}
+
 static enum ms_rc read_all(struct reader *r, const char *path, struct ms_err *err)
 {
     bool has, any = false;
@@ -214,9 +222,13 @@ static enum ms_rc read_all(struct reader *r, const char *path, struct ms_err *er
     for (size_t i = 0; has && i < sizeof sources / sizeof *sources; i++) {
         bool there;
         MS_TRY(has_table(r->store, sources[i].table, &there, err));
-        if (there)
-            MS_TRY(read_source(r, &sources[i], err));
-        any |= there;
+        struct ms_err aside = {0};
+        enum ms_rc rc = there ? read_source(r, &sources[i], &aside) : MS_OK;
+        if (rc == MS_E_NOMEM)
+            return fail_memory(err);
+        if (rc != MS_OK) /* columns are missing, or pages are damaged: the other tables count */
+            tell_unreadable(r, sources[i].table, path, &aside);
+        any |= there && rc == MS_OK;
     }
     if (!any)
         return ms_fail(err, MS_E_FORMAT, "%s: has none of the tables of an Ascend profiler", path);
