@@ -89,6 +89,7 @@ static enum ms_rc know_text(struct writer *w, uint32_t id, struct ms_err *err)
     struct ms_str text = mstx_tl_text(w->tl, id);
     if (id >= w->known.n) {
         size_t want = (size_t)id + id / 2 + 64;
+        MS_TRY(mstx__tl_check(w->tl, err));
         if (text.n == 0)
             return ms_fail(err, MS_E_FORMAT, "run.db has no text %" PRIu32, id);
         if (!ms_vec_reserve(&w->known, want))
@@ -237,17 +238,37 @@ static enum ms_rc put_host(struct writer *w, struct ms_str name, struct ms_err *
     return rc;
 }
 
+/* The device that a rank marks on: that of its first stream, or 0. */
+static uint32_t device_of(const struct mstx_tl *tl, int32_t rank)
+{
+    for (size_t i = 0; i < mstx_tl_track_count(tl); i++) {
+        const struct mstx_track *t = mstx_tl_track(tl, i);
+        if (t->kind == MSTX_TRACK_STREAM && mstx_tl_process(tl, t->process)->rank == rank)
+            return t->device;
+    }
+    return 0;
+}
+
+/* Has an earlier process had this rank? */
+static bool is_new_rank(const struct mstx_tl *tl, size_t i)
+{
+    for (size_t k = 0; k < i; k++) {
+        if (mstx_tl_process(tl, k)->rank == mstx_tl_process(tl, i)->rank)
+            return false;
+    }
+    return true;
+}
+
 static enum ms_rc put_ranks(struct writer *w, int32_t rank, struct ms_err *err)
 {
-    int64_t last = INT64_MIN;
     for (size_t i = 0; i < mstx_tl_process_count(w->tl); i++) {
         const struct mstx_process *p = mstx_tl_process(w->tl, i);
         if (rank != MSTX_ALL_RANKS && p->rank != rank)
             continue;
         MS_TRY(put_host(w, p->host, err));
-        if (p->rank != last)
-            MS_TRY(put_pair(w, "INSERT INTO RANK_DEVICE_MAP VALUES(?,?)", p->rank, 0, err));
-        last = p->rank;
+        if (is_new_rank(w->tl, i))
+            MS_TRY(put_pair(w, "INSERT INTO RANK_DEVICE_MAP VALUES(?,?)", p->rank,
+                            device_of(w->tl, p->rank), err));
     }
     return MS_OK;
 }
@@ -308,10 +329,12 @@ static enum ms_rc count_texts(struct mstx_tl *tl, int64_t *next, struct ms_err *
 
 static enum ms_rc write_db(struct mstx_tl *tl, const char *path, int32_t rank, struct ms_err *err)
 {
-    struct writer w = {.tl = tl, .last_domain = UINT32_MAX, .end = INT64_MIN};
+    struct writer w = {.tl = tl, .last_domain = UINT32_MAX};
     MS_TRY(count_texts(tl, &w.first_own_id, err));
     MS_TRY(ms_store_create(&w.store, path, err));
     enum ms_rc rc = put_all(&w, rank, err);
+    if (rc == MS_OK)
+        rc = mstx__tl_check(tl, err);
     ms_stmt_free(w.add_event);
     ms_stmt_free(w.add_string);
     ms_stmt_free(w.add_task);
@@ -335,16 +358,6 @@ static enum ms_rc write_rank(struct mstx_tl *tl, const char *dir, int32_t rank, 
     enum ms_rc rc = path != NULL ? write_db(tl, path, rank, err) : fail_memory(err);
     ms_free(path);
     return rc;
-}
-
-/* Has an earlier process had this rank? */
-static bool is_new_rank(const struct mstx_tl *tl, size_t i)
-{
-    for (size_t k = 0; k < i; k++) {
-        if (mstx_tl_process(tl, k)->rank == mstx_tl_process(tl, i)->rank)
-            return false;
-    }
-    return true;
 }
 
 enum ms_rc mstx_export_ascend_db(struct mstx_tl *tl, const char *path, struct ms_err *err)

@@ -27,6 +27,11 @@ struct writer {
     bool is_ascend, is_first, no_memory;
 };
 
+static enum ms_rc fail_memory(struct ms_err *err)
+{
+    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+}
+
 /* ---- pieces ----------------------------------------------------------------- */
 
 static void put_u64(struct ms_out *o, uint64_t v)
@@ -103,6 +108,7 @@ static void put_thread(struct writer *w)
         ms_buf_printf(&b, "Thread %" PRIu32, t->tid);
     if (!ms_str_is(t->domain, "default"))
         ms_buf_printf(&b, " [%.*s]", MS_STR_ARG(t->domain));
+    w->no_memory |= b.bad == MS_E_NOMEM;
     put_meta(w, "thread_name", "name", mstx__quote(&w->quoted, ms_buf_slice(&b)));
     ms_buf_free(&b);
 }
@@ -210,9 +216,7 @@ static enum ms_rc put_event(void *ctx, const struct mstx_event *e, struct ms_err
         put_counter(w, e);
     else
         put_range(w, e);
-    if (w->no_memory || w->quoted.bad != MS_OK)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
-    return MS_OK;
+    return w->no_memory || w->quoted.bad != MS_OK ? fail_memory(err) : MS_OK;
 }
 
 /* ---- the whole -------------------------------------------------------------- */
@@ -235,6 +239,9 @@ static enum ms_rc put_all(struct writer *w, struct ms_err *err)
         put_process(w, i);
     for (size_t i = 0; i < mstx_tl_track_count(w->tl); i++)
         MS_TRY(put_track(w, i, err));
+    if (w->no_memory || w->quoted.bad != MS_OK)
+        return fail_memory(err);
+    MS_TRY(mstx__tl_check(w->tl, err));
     return ms_out_flush(w->out, err);
 }
 

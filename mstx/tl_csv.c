@@ -108,6 +108,8 @@ enum ms_rc mstx_export_csv(struct mstx_tl *tl, const char *path, struct ms_err *
     if (rc == MS_OK)
         rc = mstx__merge(tl, MSTX_ALL_RANKS, put_row, &w, err);
     if (rc == MS_OK)
+        rc = mstx__tl_check(tl, err);
+    if (rc == MS_OK)
         return ms_out_commit(w.out, err);
     ms_out_abort(w.out);
     return rc;

@@ -165,7 +165,11 @@ enum ms_rc mstx_import(const char *path, const char *db, struct mstx_import_resu
     default:
         return ms_fail(err, MS_E_NOTFOUND, "%s: there is no such file or directory", path);
     }
-    MS_TRY(add_findings(db, err));
+    enum ms_rc rc = add_findings(db, err);
+    if (rc != MS_OK) { /* without findings it would be taken for a complete one */
+        unlink(db);
+        return rc;
+    }
     result->bytes = stat(db, &st) == 0 ? (uint64_t)st.st_size : 0;
     return MS_OK;
 }

@@ -37,6 +37,9 @@ void mstx__put_us(struct ms_out *o, int64_t ns);
 
 /* ---- for the formats -------------------------------------------------------- */
 
+/* Fails when a text that was asked for is missing because memory ran out: what was made of it is wrong. */
+enum ms_rc mstx__tl_check(const struct mstx_tl *tl, struct ms_err *err) MS_MUST_USE;
+
 /* Events of one track in order of start, one after the other. */
 struct mstx_cursor;
 enum ms_rc mstx__cursor_new(struct mstx_cursor **c, struct mstx_tl *tl, size_t track,

@@ -101,7 +101,10 @@ static enum ms_rc open_ring(struct mstx_proc *p, const char *path, const struct 
 {
     struct ms_err err = {0};
     struct mstx_segment s;
-    if (mstx__segment_open(&s, path, MSTX_KIND_RING, to, &err) != MS_OK) {
+    enum ms_rc rc = mstx__segment_open(&s, path, MSTX_KIND_RING, to, &err);
+    if (rc == MS_E_NOMEM)
+        return rc;
+    if (rc != MS_OK) {
         mstx__problem(to, path, &err);
         return MS_OK;
     }

@@ -121,7 +121,7 @@ static bool take_row(struct reader *r, struct ms_stmt *st)
     int64_t start = ms_stmt_get_i64(st, 6), end = ms_stmt_get_i64(st, 7);
     const int64_t most = INT64_C(1) << 62;
     int64_t kind = ms_stmt_get_i64(st, 4);
-    if (start < 0 || end < start || end >= most || kind < 0 || kind > 2) {
+    if (ms_stmt_is_null(st, 6) || start < 0 || end < start || end >= most || kind < 0 || kind > 2) {
         r->bad++;
         return true;
     }
@@ -169,18 +169,23 @@ static enum ms_rc read_source(struct reader *r, const struct source *s, struct m
     return rc;
 }
 
-static void find_rank(struct reader *r)
+/* A database whose table of ranks is missing or odd has none. */
+static enum ms_rc find_rank(struct reader *r, struct ms_err *err)
 {
     struct ms_stmt *st;
-    bool more;
+    bool more = false;
+    struct ms_err aside = {0};
     r->rank = -1;
-    if (ms_store_prepare(r->store, &st, "SELECT min(rankId) FROM RANK_DEVICE_MAP", NULL) != MS_OK)
-        return;
-    if (ms_stmt_step(st, &more, NULL) == MS_OK && more && !ms_stmt_is_null(st, 0)) {
+    enum ms_rc rc =
+        ms_store_prepare(r->store, &st, "SELECT min(rankId) FROM RANK_DEVICE_MAP", &aside);
+    if (rc == MS_OK)
+        rc = ms_stmt_step(st, &more, &aside);
+    if (rc == MS_OK && more && !ms_stmt_is_null(st, 0)) {
         int64_t rank = ms_stmt_get_i64(st, 0);
         r->rank = rank >= 0 && rank <= INT32_MAX ? (int32_t)rank : -1;
     }
     ms_stmt_free(st);
+    return rc == MS_E_NOMEM ? fail_memory(err) : MS_OK;
 }
 
 static void write_processes(struct reader *r)
@@ -202,6 +207,14 @@ static void write_processes(struct reader *r)
     }
 }
 
+static void tell_unreadable(struct reader *r, const char *table, const char *path,
+                            const struct ms_err *why)
+{
+    char text[sizeof why->msg + 64];
+    snprintf(text, sizeof text, "table %s cannot be read: %s", table, why->msg);
+    mstx__writer_problem(r->w, path, text);
+}
+
 static enum ms_rc read_all(struct reader *r, const char *path, struct ms_err *err)
 {
     bool has, any = false;
@@ -209,9 +222,13 @@ static enum ms_rc read_all(struct reader *r, const char *path, struct ms_err *er
     for (size_t i = 0; has && i < sizeof sources / sizeof *sources; i++) {
         bool there;
         MS_TRY(has_table(r->store, sources[i].table, &there, err));
-        if (there)
-            MS_TRY(read_source(r, &sources[i], err));
-        any |= there;
+        struct ms_err aside = {0};
+        enum ms_rc rc = there ? read_source(r, &sources[i], &aside) : MS_OK;
+        if (rc == MS_E_NOMEM)
+            return fail_memory(err);
+        if (rc != MS_OK) /* columns are missing, or pages are damaged: the other tables count */
+            tell_unreadable(r, sources[i].table, path, &aside);
+        any |= there && rc == MS_OK;
     }
     if (!any)
         return ms_fail(err, MS_E_FORMAT, "%s: has none of the tables of an Ascend profiler", path);
@@ -221,7 +238,7 @@ static enum ms_rc read_all(struct reader *r, const char *path, struct ms_err *er
                  (unsigned long long)r->bad);
         mstx__writer_problem(r->w, path, text);
     }
-    find_rank(r);
+    MS_TRY(find_rank(r, err));
     write_processes(r);
     return MS_OK;
 }

@@ -60,6 +60,7 @@ struct reader {
     MS_VEC(struct async) async;
     int64_t base_ns, last_ns;
     uint64_t skipped;
+    bool no_memory;
 };
 
 static enum ms_rc fail_memory(struct ms_err *err)
@@ -109,7 +110,11 @@ static bool take_time(const struct ms_jread *j, enum ms_jtok t, int64_t *ns)
 
 static struct ms_str keep_text(struct reader *r, struct ms_str s)
 {
-    return s.n != 0 ? ms_arena_str(r->arena, s) : MS_STR("");
+    if (s.n == 0)
+        return MS_STR("");
+    s = ms_arena_str(r->arena, s);
+    r->no_memory |= s.p == NULL;
+    return s.p != NULL ? s : MS_STR("");
 }
 
 /* The current string without escapes, kept. */
@@ -119,8 +124,9 @@ static struct ms_str take_text(struct reader *r)
     struct ms_str s = MS_STR("");
     if (ms_jread_text(&r->j, &scratch, &s, NULL) == MS_OK)
         s = keep_text(r, s);
+    r->no_memory |= scratch.bad == MS_E_NOMEM;
     ms_buf_free(&scratch);
-    return s.p != NULL ? s : MS_STR("");
+    return s;
 }
 
 /* ---- reading one event ------------------------------------------------------ */
@@ -184,6 +190,7 @@ static bool take_args(struct reader *r, struct item *it, enum ms_jtok t)
         ms_buf_putc(&kept, '}');
     if (ok && kept.bad == MS_OK)
         it->args = keep_text(r, ms_buf_slice(&kept));
+    r->no_memory |= kept.bad == MS_E_NOMEM;
     ms_buf_free(&kept);
     return ok;
 }
@@ -484,7 +491,7 @@ static enum ms_rc read_events(struct reader *r, struct ms_err *err)
         }
         if (!read_item(r, &it))
             return ms_jread_fail(&r->j, err);
-        if (!take_item(r, &it))
+        if (!take_item(r, &it) || r->no_memory)
             return fail_memory(err);
     }
 }

@@ -348,7 +348,7 @@ enum ms_rc mstx__import_capture(const char *dir, const char *db, struct mstx_imp
         rc = import_all(&im, err);
         struct mstx_import_result totals = {0};
         finish_result(&im, &totals);
-        if (rc == MS_OK && result->processes == 0)
+        if (rc == MS_OK && result->processes == 0 && !mstx__writer_bad(im.w))
             rc = ms_fail(err, MS_E_NOTFOUND, "%s: none of its segments can be read; the first: %s",
                          dir, im.first.msg);
         if (rc == MS_OK)

@@ -91,6 +91,11 @@ struct back {
     uint8_t *at;
 };
 
+static enum ms_rc fail_memory(struct ms_err *err)
+{
+    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+}
+
 static uint8_t *back_end(struct back *b)
 {
     return b->bytes + sizeof b->bytes;
@@ -293,6 +298,7 @@ static void put_track_name(struct writer *w, uint64_t uuid)
     if (!ms_str_is(t->domain, "default"))
         ms_buf_printf(&name, " [%.*s]", MS_STR_ARG(t->domain));
     put_descriptor(w, uuid, ms_buf_slice(&name), &b, (uint64_t)(back_end(&b) - b.at));
+    w->no_memory |= name.bad == MS_E_NOMEM;
     ms_buf_free(&name);
 }
 
@@ -393,7 +399,7 @@ static enum ms_rc put_event(void *ctx, const struct mstx_event *e, struct ms_err
         put_named(w, e, TYPE_INSTANT, 0);
     else
         put_slice(w, e);
-    return w->no_memory ? ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM)) : MS_OK;
+    return w->no_memory ? fail_memory(err) : MS_OK;
 }
 
 static enum ms_rc put_track(struct writer *w, size_t i, struct ms_err *err)
@@ -406,6 +412,8 @@ static enum ms_rc put_track(struct writer *w, size_t i, struct ms_err *err)
     w->lane_known[0] = true;
     put_interned(w, INTERNED_CATEGORY, w->category, w->track->domain);
     enum ms_rc rc = mstx_tl_walk(w->tl, i, NULL, put_event, w, err);
+    if (rc == MS_OK && w->no_memory)
+        rc = fail_memory(err);
     mstx__nest_finish(&w->nest, rc == MS_OK ? end_slice : NULL, w);
     return rc;
 }
@@ -441,5 +449,7 @@ enum ms_rc mstx_export_perfetto(struct mstx_tl *tl, struct ms_out *out, struct m
     for (size_t i = 0; i < mstx_tl_track_count(tl) && rc == MS_OK; i++)
         rc = put_track(&w, i, err);
     ms_vec_free(&w.known);
+    if (rc == MS_OK)
+        rc = mstx__tl_check(tl, err);
     return rc == MS_OK ? ms_out_flush(out, err) : rc;
 }

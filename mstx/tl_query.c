@@ -50,6 +50,7 @@ struct mstx_tl {
     MS_VEC(struct levels) levels; /* by track */
     MS_VEC(struct ms_str) text;   /* by id; p is NULL when not fetched yet */
     int64_t start, end;
+    bool no_memory; /* a text is missing for that reason */
     struct mstx_event unpacked[MSTX_CHUNK_MAX];
 };
 
@@ -82,7 +83,11 @@ static enum ms_rc for_rows(struct mstx_tl *tl, const char *sql, row_fn fn, struc
 static struct ms_str keep_text(struct mstx_tl *tl, struct ms_stmt *st, int column)
 {
     struct ms_str s = ms_stmt_get_str(st, column);
-    return s.n != 0 ? ms_arena_str(tl->arena, s) : MS_STR("");
+    if (s.n == 0)
+        return MS_STR("");
+    s = ms_arena_str(tl->arena, s);
+    tl->no_memory |= s.p == NULL;
+    return s.p != NULL ? s : MS_STR("");
 }
 
 static enum ms_rc check_version(struct mstx_tl *tl, struct ms_stmt *st, struct ms_err *err)
@@ -117,9 +122,10 @@ static enum ms_rc add_track(struct mstx_tl *tl, struct ms_stmt *st, struct ms_er
 {
     struct mstx_track *t = ms_vec_push(&tl->track);
     struct levels *l = ms_vec_push(&tl->levels);
+    if (l != NULL)
+        *l = (struct levels){0};
     if (t == NULL || l == NULL)
         return fail_memory(err);
-    *l = (struct levels){0};
     *t = (struct mstx_track){.id = (uint32_t)ms_stmt_get_i64(st, 0),
                              .process = (uint32_t)ms_stmt_get_i64(st, 1) - 1,
                              .kind = (enum mstx_track_kind)ms_stmt_get_i64(st, 2),
@@ -192,6 +198,8 @@ enum ms_rc mstx__tl_open_db(struct mstx_tl **out, const char *path, struct ms_er
     enum ms_rc rc = tl->arena != NULL ? ms_store_open(&tl->store, path, err) : fail_memory(err);
     if (rc == MS_OK) {
         rc = read_tables(tl, err);
+        if (rc == MS_OK)
+            rc = mstx__tl_check(tl, err);
         if (rc != MS_OK)
             ms_err_wrap(err, "%s", path);
     }
@@ -277,13 +285,20 @@ void mstx_tl_span(const struct mstx_tl *tl, int64_t *start_ns, int64_t *end_ns)
     *end_ns = tl->end;
 }
 
+enum ms_rc mstx__tl_check(const struct mstx_tl *tl, struct ms_err *err)
+{
+    return tl->no_memory ? fail_memory(err) : MS_OK;
+}
+
 static bool reserve_text(struct mstx_tl *tl, uint32_t id)
 {
     if (id < tl->text.n)
         return true;
     size_t want = (size_t)id + id / 2 + 64;
-    if (!ms_vec_reserve(&tl->text, want))
+    if (!ms_vec_reserve(&tl->text, want)) {
+        tl->no_memory = true;
         return false;
+    }
     memset(tl->text.p + tl->text.n, 0, (want - tl->text.n) * sizeof *tl->text.p);
     tl->text.n = want;
     return true;
@@ -294,10 +309,12 @@ static struct ms_str fetch_text(struct mstx_tl *tl, uint32_t id)
     bool more;
     struct ms_str s = MS_STR("");
     ms_stmt_i64(tl->get_text, 1, id);
-    if (ms_stmt_step(tl->get_text, &more, NULL) == MS_OK && more)
+    enum ms_rc rc = ms_stmt_step(tl->get_text, &more, NULL);
+    if (rc == MS_OK && more)
         s = keep_text(tl, tl->get_text, 0);
+    tl->no_memory |= rc == MS_E_NOMEM;
     ms_stmt_reset(tl->get_text);
-    return s.p != NULL ? s : MS_STR("");
+    return s;
 }
 
 struct ms_str mstx_tl_text(struct mstx_tl *tl, uint32_t id)

@@ -4,6 +4,8 @@
  */
 #include "mstx/tl_report.h"
 
+#include "mstx/tl_export.h"
+
 #include "probe/base/mem.h"
 #include "probe/base/store.h"
 
@@ -220,6 +222,8 @@ enum ms_rc mstx_report_make(struct mstx_tl *tl, bool with_names, struct mstx_rep
         rc = find_slow_steps(tl, r, err);
     if (rc == MS_OK && with_names)
         rc = mstx_names_measure(tl, &r->names, err);
+    if (rc == MS_OK) /* names of steps are texts */
+        rc = mstx__tl_check(tl, err);
     if (r->findings.n != 0)
         qsort(r->findings.p, r->findings.n, sizeof *r->findings.p, worst_first);
     if (rc != MS_OK)

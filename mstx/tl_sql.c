@@ -185,7 +185,7 @@ static void give_track(const struct scan *s, int column, struct ms_value *v)
                                          : (int64_t)t->tid);
 }
 
-static void give_column(void *cursor, int column, struct ms_value *v)
+static enum ms_rc give_column(void *cursor, int column, struct ms_value *v, struct ms_err *err)
 {
     static const char *const kinds[] = {"mark", "range", "push", "counter", "region"};
     const struct scan *s = cursor;
@@ -225,6 +225,7 @@ static void give_column(void *cursor, int column, struct ms_value *v)
     default:
         give_special(s, column, v);
     }
+    return mstx__tl_check(s->tl, err);
 }
 
 static const struct ms_table events = {

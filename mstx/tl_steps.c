@@ -211,20 +211,20 @@ static int by_value(const void *pa, const void *pb)
 }
 
 /* Half of all intervals lie within a quarter of the median around it. */
-static bool is_regular(const mstx_events *ev)
+static enum ms_rc find_regular(const mstx_events *ev, bool *regular, struct ms_err *err)
 {
     size_t n = ev->n - 1;
     int64_t *gap = ms_calloc(n, sizeof *gap);
     if (gap == NULL)
-        return false;
+        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
     for (size_t i = 0; i < n; i++)
         gap[i] = ev->p[i + 1].start_ns - ev->p[i].start_ns;
     qsort(gap, n, sizeof *gap, by_value);
     int64_t median = gap[n / 2];
-    bool regular = median > 0 && gap[n / 4] >= median - median / 4 &&
-                   gap[n - 1 - n / 4] <= median + median / 4;
+    *regular = median > 0 && gap[n / 4] >= median - median / 4 &&
+               gap[n - 1 - n / 4] <= median + median / 4;
     ms_free(gap);
-    return regular;
+    return MS_OK;
 }
 
 static void free_candidates(struct periodic *p)
@@ -250,12 +250,15 @@ static enum ms_rc find_periodic(struct mstx_tl *tl, size_t process, struct mstx_
         rc = list_candidates(tl, mstx_tl_track(tl, best), &p, err);
     if (rc == MS_OK && p.n != 0)
         rc = mstx_tl_walk(tl, best, NULL, take_candidate, &p, err);
-    for (size_t i = 0; i < p.n && rc == MS_OK; i++) {
-        if (p.list[i].ev.n < RETURNS_MIN || !is_regular(&p.list[i].ev))
+    bool regular = false;
+    for (size_t i = 0; i < p.n && rc == MS_OK && !regular; i++) {
+        if (p.list[i].ev.n < RETURNS_MIN)
             continue;
-        *source = MSTX_STEPS_PERIOD;
-        rc = add_between(tl, steps, process, &p.list[i].ev, err);
-        break;
+        rc = find_regular(&p.list[i].ev, &regular, err);
+        if (rc == MS_OK && regular) {
+            *source = MSTX_STEPS_PERIOD;
+            rc = add_between(tl, steps, process, &p.list[i].ev, err);
+        }
     }
     free_candidates(&p);
     return rc;

@@ -175,7 +175,9 @@ static int give_column(sqlite3_vtab_cursor *base, sqlite3_context *to, int colum
 {
     const struct cursor *c = (const struct cursor *)base;
     struct ms_value v = {.type = MS_VALUE_NULL};
-    c->table->column(c->own, column, &v);
+    struct ms_err err = {0};
+    if (c->table->column(c->own, column, &v, &err) != MS_OK)
+        return fail_with(base->pVtab, &err);
     if (v.type == MS_VALUE_INT)
         sqlite3_result_int64(to, v.i);
     else if (v.type == MS_VALUE_REAL)
@@ -213,7 +215,8 @@ enum ms_rc ms_store_add_table(struct ms_store *s, const struct ms_table *t, void
     *m = (struct module){t, ctx};
     /* Frees m also when it fails. */
     int code = sqlite3_create_module_v2(ms_store__handle(s), t->name, &methods, m, ms_free);
-    return code == SQLITE_OK
-               ? MS_OK
-               : ms_fail(err, MS_E_INTERNAL, "table %s: %s", t->name, sqlite3_errstr(code));
+    if (code == SQLITE_OK)
+        return MS_OK;
+    return ms_fail(err, code == SQLITE_NOMEM ? MS_E_NOMEM : MS_E_INTERNAL, "table %s: %s", t->name,
+                   sqlite3_errstr(code));
 }

@@ -34,7 +34,7 @@ struct ms_table {
     enum ms_rc (*start)(void *cursor, const struct ms_bound *bound, int n, struct ms_err *err);
     enum ms_rc (*next)(void *cursor, struct ms_err *err);
     bool (*at_end)(const void *cursor);
-    void (*column)(void *cursor, int column, struct ms_value *out);
+    enum ms_rc (*column)(void *cursor, int column, struct ms_value *out, struct ms_err *err);
 };
 
 /* Make the table known to the queries of this handle.  t and ctx must outlive it. */

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Ascend databases: tables and rows as MindStudio Insight and msprof-analyze ask for
+ * them, made from captures of known content; and read back when parts are missing.
+ */
+#include "tests/tl_run.h"
+
+static struct ms_store *out;
+
+static void export_db(const char *name)
+{
+    char path[128];
+    struct ms_err e = {0};
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    ck_ok(mstx_export_ascend_db(tl, path, &e), e);
+    if (strstr(name, ".db") != NULL)
+        ck_ok(ms_store_open(&out, path, &e), e);
+}
+
+static void end_export(void)
+{
+    ms_store_close(out);
+    end_run();
+}
+
+/* Process 4242 of rank 0: a range, a push, a mark in a domain, one range with a device side. */
+static void make_one_rank(struct maker *m)
+{
+    begin_run(m, 0);
+    uint32_t step = maker_text(m, "step 7"), ex = maker_text(m, "ex");
+    uint16_t d = maker_domain(m, "domain");
+    maker_ring(m, 1, 1, 1024);
+    maker_begin_range(m, 0, 1, step, 0);
+    maker_push(m, 100, 0, ex);
+    maker_pop(m, 200, 0, ex, 100);
+    maker_mark(m, 300, ex, d);
+    maker_rec(m, MSTX_REC_STREAM, 350, 0x30, 0, 0, 2, 0);
+    maker_rec(m, MSTX_REC_BEGIN, 400, 2, ex, d, 0x30, MSTX_F_STREAM);
+    maker_end_range(m, 500, 2, ex, d, 400, 0);
+    maker_rec(m, MSTX_REC_DEVICE, 600, 2, 0, 0, 5000000450, 0);
+    maker_rec(m, MSTX_REC_DEVICE, 601, 2, 0, 0, 5000000550, 0);
+    maker_rec(m, MSTX_REC_COUNTER, 700, 0, step, 0, 1, 0);
+    maker_end_range(m, 1000, 1, step, 0, 0, 0);
+    maker_end_ring(m);
+    maker_end(m);
+}
+
+static void make_two_ranks(void)
+{
+    struct maker m;
+    make_one_rank(&m);
+    maker_begin(&m, run, 1, 5000);
+    uint32_t a = maker_text(&m, "a");
+    maker_ring(&m, 1, 1, 5001);
+    maker_mark(&m, 50, a, 0);
+    maker_end_ring(&m);
+    maker_end(&m);
+    open_path(run);
+}
+
+START_TEST(every_table_has_the_columns_that_readers_name)
+{
+    static const char *const queries[] = {
+        "SELECT name, value FROM META_DATA",
+        "SELECT id, value FROM STRING_IDS",
+        "SELECT startTimeNs, endTimeNs FROM SESSION_TIME_INFO",
+        "SELECT id, name FROM NPU_INFO",
+        "SELECT rankId, deviceId FROM RANK_DEVICE_MAP",
+        "SELECT hostUid, hostName FROM HOST_INFO",
+        "SELECT startNs, endNs, eventType, rangeId, category, message, globalTid, endGlobalTid,"
+        " domainId, connectionId FROM MSTX_EVENTS",
+        "SELECT startNs, endNs, deviceId, connectionId, globalTaskId, globalPid, taskType,"
+        " contextId, streamId, taskId, modelId FROM TASK",
+        "SELECT id, startNs, endNs FROM STEP_TIME"};
+    make_two_ranks();
+    export_db("all.db");
+    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+        free(rows_of(out, queries[i]));
+    ck_rows(out, "SELECT name, value FROM META_DATA",
+            "SCHEMA_VERSION|1.2.0;SCHEMA_VERSION_MAJOR|1;SCHEMA_VERSION_MINOR|2;"
+            "SCHEMA_VERSION_MICRO|0;");
+    ck_rows(out, "SELECT * FROM ENUM_MSTX_EVENT_TYPE",
+            "0|marker;1|push/pop;2|start/end;3|marker_ex;");
+    ck_rows(out, "SELECT name FROM ENUM_API_TYPE WHERE id IN (5500, 50004) ORDER BY id",
+            "communication;mstx;");
+    ck_rows(out, "SELECT name FROM ENUM_HCCL_DATA_TYPE WHERE id IN (11, 65534)", "BFP16;N/A;");
+    /* a reader adds this column itself */
+    ck_rows(out, "SELECT count(*) FROM pragma_table_info('MSTX_EVENTS') WHERE name = 'depth'",
+            "0;");
+    end_export();
+}
+END_TEST
+
+START_TEST(events_follow_the_rules_of_their_rows)
+{
+    make_two_ranks();
+    export_db("all.db");
+    ck_rows(out,
+            "SELECT startNs - 1717575960000000000, endNs - 1717575960000000000, eventType, m.value,"
+            " d.value, globalTid >> 32, globalTid & 0xFFFFFFFF, connectionId"
+            " FROM MSTX_EVENTS JOIN STRING_IDS m ON m.id = message JOIN STRING_IDS d"
+            " ON d.id = domainId ORDER BY startNs",
+            "0|1000|2|step 7|default|4242|1024|4000000002;"
+            "50|50|0|a|default|5000|5001|4000000003;"
+            "100|200|1|ex|default|4242|1024|4000000004;"
+            "300|300|0|ex|domain|4242|1024|4000000005;"
+            "400|500|2|ex|domain|4242|1024|4000000006;");
+    ck_rows(out, "SELECT DISTINCT rangeId, category, globalTid = endGlobalTid FROM MSTX_EVENTS",
+            "4294967295|4294967295|1;");
+    ck_rows(out,
+            "SELECT startTimeNs - 1717575960000000000, endTimeNs - 1717575960000000000"
+            " FROM SESSION_TIME_INFO",
+            "0|1000;");
+    ck_rows(out, "SELECT id, startNs - 1717575960000000000, endNs - startNs FROM STEP_TIME",
+            "7|0|1000;");
+    ck_rows(out, "SELECT hostName, count(*) FROM HOST_INFO", "testhost|1;");
+    end_export();
+}
+END_TEST
+
+START_TEST(only_events_with_a_device_side_have_a_task)
+{
+    make_two_ranks();
+    export_db("all.db");
+    ck_rows(out,
+            "SELECT t.startNs - 1717575960000000000, t.endNs - 1717575960000000000, deviceId,"
+            " t.connectionId, globalPid, n.value, contextId, streamId, modelId FROM TASK t"
+            " JOIN STRING_IDS n ON n.id = taskType JOIN MSTX_EVENTS e USING (connectionId)",
+            "450|550|2|4000000006|4242|MsTx|4294967295|48|4294967295;");
+    ck_rows(out, "SELECT count(*) FROM TASK", "1;");
+    end_export();
+}
+END_TEST
+
+START_TEST(ranks_are_mapped_to_the_device_of_their_streams)
+{
+    make_two_ranks();
+    export_db("all.db");
+    ck_rows(out, "SELECT rankId, deviceId FROM RANK_DEVICE_MAP ORDER BY 1", "0|2;1|0;");
+    end_export();
+}
+END_TEST
+
+START_TEST(a_directory_gets_a_database_for_each_rank)
+{
+    char path[160];
+    struct ms_err e = {0};
+    make_two_ranks();
+    export_db("ranks");
+    snprintf(path, sizeof path, "%s/ranks/ascend_pytorch_profiler_1.db", dir);
+    ck_ok(ms_store_open(&out, path, &e), e);
+    ck_rows(out,
+            "SELECT (SELECT count(*) FROM MSTX_EVENTS), (SELECT count(*) FROM TASK),"
+            " (SELECT count(*) FROM STEP_TIME), rankId FROM RANK_DEVICE_MAP",
+            "1|0|0|1;");
+    end_export();
+}
+END_TEST
+
+START_TEST(a_range_ended_elsewhere_tells_both_threads)
+{
+    struct maker m;
+    begin_run(&m, 0);
+    uint32_t a = maker_text(&m, "a");
+    maker_ring(&m, 1, 1, 10);
+    maker_begin_range(&m, 0, 1, a, 0);
+    maker_end_ring(&m);
+    maker_ring(&m, 2, 1, 11);
+    maker_end_range(&m, 9, 1, a, 0, 0, MSTX_F_OTHER_THREAD);
+    finish_and_open(&m);
+    export_db("all.db");
+    ck_rows(out, "SELECT globalTid & 65535, endGlobalTid & 65535 FROM MSTX_EVENTS", "10|11;");
+    end_export();
+}
+END_TEST
+
+START_TEST(a_run_without_events_has_a_session_without_length)
+{
+    struct maker m;
+    begin_run(&m, 0);
+    maker_ring(&m, 1, 1, 4242);
+    finish_and_open(&m);
+    export_db("all.db");
+    ck_rows(out, "SELECT count(*) FROM MSTX_EVENTS", "0;");
+    ck_rows(out, "SELECT endTimeNs - startTimeNs FROM SESSION_TIME_INFO", "0;");
+    end_export();
+}
+END_TEST
+
+/* ---- read back with parts missing ------------------------------------------- */
+
+/* A database made by these statements, opened by import. */
+static void import_made(const char *sql)
+{
+    char path[96];
+    struct ms_store *s;
+    struct ms_err e = {0};
+    scratch_dir(dir);
+    snprintf(path, sizeof path, "%s/in.db", dir);
+    ck_ok(ms_store_create(&s, path, &e), e);
+    ck_ok(ms_store_exec(s, sql, &e), e);
+    ck_ok(ms_store_commit(s, &e), e);
+    open_path(path);
+}
+
+#define STRINGS                                                                                    \
+    "CREATE TABLE STRING_IDS(id INTEGER PRIMARY KEY, value TEXT);"                                 \
+    "INSERT INTO STRING_IDS VALUES(1,'a'),(2,'dom');"
+#define EVENTS                                                                                     \
+    "CREATE TABLE MSTX_EVENTS(startNs, endNs, eventType, rangeId, category, message, globalTid,"   \
+    " endGlobalTid, domainId, connectionId);"
+
+START_TEST(a_database_with_events_alone_is_read)
+{
+    import_made(STRINGS EVENTS
+                "INSERT INTO MSTX_EVENTS VALUES(100,200,2,0,0,1,(7<<32)|8,(7<<32)|8,2,4000000002),"
+                "(150,150,3,0,0,99,(7<<32)|8,(7<<32)|9,2,4294967295);");
+    ck_assert_uint_eq(mstx_tl_track_count(tl), 1);
+    ck_assert_uint_eq(mstx_tl_process(tl, 0)->pid, 7);
+    ck_assert_int_eq(mstx_tl_process(tl, 0)->rank, -1);
+    ck_assert(ms_str_is(mstx_tl_track(tl, 0)->domain, "dom"));
+    mstx_events ev = {0};
+    struct ms_err e = {0};
+    ck_ok(mstx_tl_view(tl, 0, INT64_MIN, INT64_MAX, 0, &ev, &e), e);
+    ck_assert_uint_eq(ev.n, 2);
+    ck_assert(ms_str_is(mstx_tl_text(tl, ev.p[0].name), "a"));
+    ck_assert_int_eq(ev.p[0].dur_ns, 100);
+    ck_assert(ms_str_is(mstx_tl_text(tl, ev.p[1].name), "(no name)"));
+    ck_assert_uint_eq(ev.p[1].kind, MSTX_EV_MARK);
+    ck_assert_uint_eq(ev.p[1].end_tid, 9);
+    ms_vec_free(&ev);
+    end_run();
+}
+END_TEST
+
+START_TEST(a_table_without_its_columns_is_told_and_the_others_are_read)
+{
+    import_made(STRINGS EVENTS "INSERT INTO MSTX_EVENTS VALUES(1,2,2,0,0,1,1,1,2,0);"
+                               "CREATE TABLE CANN_API(startNs, endNs);");
+    ck_assert_uint_eq(mstx_tl_track_count(tl), 1);
+    ck_rows(mstx_tl_store(tl), "SELECT count(*), instr(text, 'CANN_API') > 0 FROM problems",
+            "1|1;");
+    end_run();
+}
+END_TEST
+
+START_TEST(rows_without_sensible_times_are_counted_and_left_out)
+{
+    import_made(STRINGS EVENTS "INSERT INTO MSTX_EVENTS VALUES"
+                               "(1,2,2,0,0,1,1,1,2,0),(5,4,2,0,0,1,1,1,2,0),"
+                               "(NULL,4,2,0,0,1,1,1,2,0),(-1,4,2,0,0,1,1,1,2,0),"
+                               "(1,9223372036854775807,2,0,0,1,1,1,2,0);");
+    ck_assert_uint_eq(mstx_tl_track(tl, 0)->events, 1);
+    ck_rows(mstx_tl_store(tl), "SELECT text FROM problems",
+            "4 rows have times that make no sense;");
+    end_run();
+}
+END_TEST
+
+START_TEST(a_database_of_something_else_is_refused)
+{
+    static const char *const other[] = {"CREATE TABLE t(x);", STRINGS,
+                                        STRINGS "CREATE TABLE TASK(x);"};
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        char path[96], to[96];
+        struct ms_store *s;
+        struct mstx_import_result r;
+        struct ms_err e = {0};
+        scratch_dir(dir);
+        snprintf(path, sizeof path, "%s/in.db", dir);
+        snprintf(to, sizeof to, "%s/run.db", dir);
+        ck_ok(ms_store_create(&s, path, &e), e);
+        ck_ok(ms_store_exec(s, other[i], &e), e);
+        ck_ok(ms_store_commit(s, &e), e);
+        ck_assert_int_eq(mstx_import(path, to, &r, &e), MS_E_FORMAT);
+        ck_says(e, "Ascend profiler");
+        ck_assert_int_ne(access(to, F_OK), 0);
+        scratch_remove(dir);
+    }
+}
+END_TEST
+
+TEST_MAIN("tl_ascend", every_table_has_the_columns_that_readers_name,
+          events_follow_the_rules_of_their_rows, only_events_with_a_device_side_have_a_task,
+          ranks_are_mapped_to_the_device_of_their_streams,
+          a_directory_gets_a_database_for_each_rank, a_range_ended_elsewhere_tells_both_threads,
+          a_run_without_events_has_a_session_without_length, a_database_with_events_alone_is_read,
+          a_table_without_its_columns_is_told_and_the_others_are_read,
+          rows_without_sensible_times_are_counted_and_left_out,
+          a_database_of_something_else_is_refused)
