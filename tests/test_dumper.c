@@ -648,14 +648,15 @@ __attribute__((noinline)) static void second_caller(struct probe_dumper *d)
 START_TEST(nodes_called_at_one_place_share_their_stack)
 {
     begin();
+    volatile int twice = 2; /* a loop that is unrolled has a place for each round */
     struct probe_dumper *d = open_with(everything());
-    for (int step = 0; step < 2; step++) {
+    for (int step = 0; step < twice; step++) {
         probe_dumper_start(d);
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < twice; i++)
             first_caller(d);
         second_caller(d);
         probe_dumper_stop(d);
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < twice; i++) {
             probe_dumper_start(d);
             first_caller(d); /* another place, one line further */
             probe_dumper_stop(d);
