@@ -139,6 +139,7 @@ START_TEST(a_model_is_dumped_as_the_format_says)
     struct probe_call *optimizer = probe_root_enter(d, "optimizer");
     probe_op(d, "Tensor", "add_", NULL, 0, &x, 1);
     probe_call_exit(optimizer);
+    probe_call_exit(probe_root_enter(d, "optimizer")); /* it stays one node */
     close_dumper(d);
 
     ck_assert_str_eq(records_of(STEP0 "dump.json"),
@@ -562,6 +563,20 @@ START_TEST(overflow_check_keeps_odd_records_and_then_ends)
     has(text_of(STEP0 "dump.json"), "\"task\": \"overflow_check\"");
     ck_assert(exists(STEP0 "dump_tensor_data/Torch.a.0.forward.input.0.pt"));
     ck_assert(!exists(STEP0 "dump_tensor_data/Functional.fine.0.forward.input.0.pt"));
+    scratch_remove(dir);
+
+    begin(); /* what does not fit is described without a file, and takes no room for ever */
+    s.dump_path = dir;
+    s.memory_max = 400;
+    s.overflow_nums = -1;
+    d = open_with(s);
+    probe_dumper_start(d);
+    probe_op(d, "Torch", "a", (const struct probe_value[]){b, b, b}, 3, &b, 1);
+    probe_op(d, "Torch", "b", NULL, 0, &b, 1);
+    close_dumper(d);
+    ck_assert_str_eq(records_of(STEP0 "dump.json"), "Torch.a.0.forward Torch.b.0.forward");
+    ck_assert(!exists(STEP0 "dump_tensor_data/Torch.a.0.forward.output.0.pt"));
+    has(text_of(STEP0 "dump_error_info.log"), "no file for Torch.a.0.forward.");
     scratch_remove(dir);
 }
 END_TEST
