@@ -177,6 +177,8 @@ static void put_parent(struct probe_call *c, const struct probe__thread *t)
     const char *parent = NULL;
     if (!d->layout.extra || d->s.level == PROBE_LEVEL_L1)
         return;
+    if (c->kind == CALL_ROOT && c->number != 0)
+        return; /* a root is one node however often it is entered */
     if (t->module != NULL)
         parent = ms_buf_z(&t->module->name);
     else if (c->dir == PROBE_BACKWARD && (uint64_t)c->number < called->owners.n &&
@@ -343,7 +345,8 @@ static void push(struct probe_call *c, struct probe__thread *t)
 
 static struct probe_call *enter(struct probe_dumper *d, const struct entry *e)
 {
-    struct probe__trail walked = {.n = 0};
+    struct probe__trail walked;
+    walked.n = 0;
     if (!probe__is_mine(d) || !has_level(d, e->kind) || (e->dir == PROBE_BACKWARD && e->number < 0))
         return NULL;
     struct probe__thread *t = probe__thread_of(d);
@@ -412,16 +415,18 @@ int64_t probe_call_number(const struct probe_call *c)
 static bool hold(struct probe_call *c, const char *name, const struct probe_tensor *t)
 {
     struct probe_dumper *d = c->d;
-    const size_t limit = d->s.memory_max != 0 ? d->s.memory_max : (size_t)256 << 20;
+    const size_t limit = d->s.memory_max;
     size_t name_n = (strlen(name) + 64) / 64 * 64;
     size_t bytes;
     if (!ms_mul_size(t->count, ms_dtype_size(t->dtype), &bytes) ||
-        !ms_add_size(bytes, sizeof(struct held) + name_n, &bytes) || bytes > limit ||
-        atomic_fetch_add(&d->held, bytes) > limit - bytes)
+        !ms_add_size(bytes, sizeof(struct held) + name_n, &bytes) || bytes > limit)
         return false;
-    struct held *h = ms_alloc(bytes);
-    if (h == NULL)
+    bool has_room = atomic_fetch_add(&d->held, bytes) <= limit - bytes;
+    struct held *h = has_room ? ms_alloc(bytes) : NULL;
+    if (h == NULL) {
+        atomic_fetch_sub(&d->held, bytes);
         return false;
+    }
     char *elements = h->name + name_n;
     memcpy(h->name, name, strlen(name) + 1);
     h->t = *t;

@@ -433,9 +433,10 @@ static enum ms_rc set_up(struct probe_dumper *d, const struct probe_settings *s,
     probe__filter_init(&d->filter, &d->s);
     if (!d->layout.tensors)
         return MS_OK;
-    size_t bytes = d->s.memory_max != 0 ? d->s.memory_max : MEMORY_DEFAULT;
-    return probe__spool_new(&d->spool, bytes, d->style.mindspore ? PROBE_FILE_NPY : PROBE_FILE_PT,
-                            err);
+    if (d->s.memory_max == 0)
+        d->s.memory_max = MEMORY_DEFAULT;
+    return probe__spool_new(&d->spool, d->s.memory_max,
+                            d->style.mindspore ? PROBE_FILE_NPY : PROBE_FILE_PT, err);
 }
 
 static void free_all(struct probe_dumper *d)

@@ -32,7 +32,8 @@ static struct {
     void *(*line_at)(void *module, uint64_t at);
     const char *(*line_info)(void *line, uint64_t *at, int *number, int *column, uint64_t *mtime,
                              uint64_t *length);
-    const char *(*name_of)(void *module, uint64_t at);
+    const char *(*name_of)(void *module, uint64_t at, uint64_t *offset, void *symbol,
+                           uint32_t *section, void **elf, uint64_t *bias);
 } dw;
 static pthread_once_t dw_once = PTHREAD_ONCE_INIT;
 
@@ -65,7 +66,7 @@ static void dw_open(void)
         !load(library, "dwfl_addrmodule", &dw.module_of) ||
         !load(library, "dwfl_module_getsrc", &dw.line_at) ||
         !load(library, "dwfl_lineinfo", &dw.line_info) ||
-        !load(library, "dwfl_module_addrname", &dw.name_of))
+        !load(library, "dwfl_module_addrinfo", &dw.name_of))
         return;
     void *session = begin(&callbacks);
     if (session != NULL && report(session, getpid()) == 0 && report_end(session, NULL, NULL) == 0)
@@ -85,8 +86,11 @@ static bool place_by_debug_info(uintptr_t pc, struct place *p)
     void *module = dw.session != NULL ? dw.module_of(dw.session, pc) : NULL;
     if (module == NULL)
         return false;
+    uint64_t symbol[8]; /* an ELF symbol is of 24 bytes */
+    uint64_t offset = 0;
     void *line = dw.line_at(module, pc);
-    p->function = dw.name_of(module, pc);
+    p->function = dw.name_of(module, pc, &offset, symbol, NULL, NULL, NULL);
+    p->offset = line == NULL ? (uintptr_t)offset : 0; /* a line says more */
     if (line != NULL)
         p->file = dw.line_info(line, NULL, &p->line, NULL, NULL, NULL);
     return p->file != NULL && p->function != NULL;

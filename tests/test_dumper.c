@@ -139,6 +139,7 @@ START_TEST(a_model_is_dumped_as_the_format_says)
     struct probe_call *optimizer = probe_root_enter(d, "optimizer");
     probe_op(d, "Tensor", "add_", NULL, 0, &x, 1);
     probe_call_exit(optimizer);
+    probe_call_exit(probe_root_enter(d, "optimizer")); /* it stays one node */
     close_dumper(d);
 
     ck_assert_str_eq(records_of(STEP0 "dump.json"),
@@ -563,6 +564,20 @@ START_TEST(overflow_check_keeps_odd_records_and_then_ends)
     ck_assert(exists(STEP0 "dump_tensor_data/Torch.a.0.forward.input.0.pt"));
     ck_assert(!exists(STEP0 "dump_tensor_data/Functional.fine.0.forward.input.0.pt"));
     scratch_remove(dir);
+
+    begin(); /* what does not fit is described without a file, and takes no room for ever */
+    s.dump_path = dir;
+    s.memory_max = 400;
+    s.overflow_nums = -1;
+    d = open_with(s);
+    probe_dumper_start(d);
+    probe_op(d, "Torch", "a", (const struct probe_value[]){b, b, b}, 3, &b, 1);
+    probe_op(d, "Torch", "b", NULL, 0, &b, 1);
+    close_dumper(d);
+    ck_assert_str_eq(records_of(STEP0 "dump.json"), "Torch.a.0.forward Torch.b.0.forward");
+    ck_assert(!exists(STEP0 "dump_tensor_data/Torch.a.0.forward.output.0.pt"));
+    has(text_of(STEP0 "dump_error_info.log"), "no file for Torch.a.0.forward.");
+    scratch_remove(dir);
 }
 END_TEST
 
@@ -633,26 +648,30 @@ END_TEST
 
 /* ---- stacks ----------------------------------------------------------- */
 
+/* What comes after the call keeps it from being a jump, which would leave no frame. */
 __attribute__((noinline)) static void first_caller(struct probe_dumper *d)
 {
     op(d, "relu");
+    __asm__ volatile("");
 }
 __attribute__((noinline)) static void second_caller(struct probe_dumper *d)
 {
     op(d, "relu");
+    __asm__ volatile("");
 }
 
 START_TEST(nodes_called_at_one_place_share_their_stack)
 {
     begin();
+    volatile int twice = 2; /* a loop that is unrolled has a place for each round */
     struct probe_dumper *d = open_with(everything());
-    for (int step = 0; step < 2; step++) {
+    for (int step = 0; step < twice; step++) {
         probe_dumper_start(d);
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < twice; i++)
             first_caller(d);
         second_caller(d);
         probe_dumper_stop(d);
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < twice; i++) {
             probe_dumper_start(d);
             first_caller(d); /* another place, one line further */
             probe_dumper_stop(d);
@@ -686,21 +705,24 @@ END_TEST
 START_TEST(a_warm_dumper_allocates_nothing)
 {
     begin();
-    enum { OPS = 3000 };
+    enum { OPS = 3000, STEPS = 3 };
+    volatile int steps = STEPS; /* a loop that is unrolled has a call site for each step */
+    uint64_t calls[STEPS];
     struct probe_dumper *d = open_with(everything());
-    for (int step = 0; step < 3; step++) {
+    for (int step = 0; step < steps; step++) {
         probe_dumper_start(d);
         uint64_t before = ms_mem_calls();
         struct probe_call *c = probe_module_enter(d, "a", "A");
-        for (int i = 0; i < OPS; i++)
+        for (int i = 0; i < OPS * steps; i++)
             op(d, "relu");
         probe_call_exit(c);
-        if (step == 2)
-            ck_assert_uint_eq(ms_mem_calls(), before);
+        calls[step] = ms_mem_calls() - before;
         probe_dumper_stop(d);
         probe_dumper_step(d);
     }
     close_dumper(d);
+    ck_assert_uint_gt(calls[0], 0);
+    ck_assert_uint_eq(calls[STEPS - 1], 0);
     scratch_remove(dir);
 }
 END_TEST
