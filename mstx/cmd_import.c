@@ -5,6 +5,7 @@
 #include "mstx/timeline.h"
 
 #include "probe/base/clock.h"
+#include "probe/base/human.h"
 #include "probe/base/mem.h"
 #include "probe/base/opt.h"
 
@@ -24,17 +25,27 @@ static const struct ms_opt opts[] = {
 
 extern const struct ms_cmd mstx_cmd_import;
 
+/* The ending of a noun behind a count. */
+static const char *s_of(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 static void show(const char *db, const struct mstx_import_result *r, int64_t took_ns)
 {
-    printf("%s: %" PRIu64 " events on %" PRIu32 " tracks of %" PRIu32 " processes, from %" PRIu64
-           " records in %" PRIu64 " files, %.2f s\n",
-           db, r->events, r->tracks, r->processes, r->records, r->files, (double)took_ns / 1e9);
+    char time[MS_HUMAN_MAX];
+    printf("%s: %" PRIu64 " event%s on %" PRIu32 " track%s of %" PRIu32 " process%s, from %" PRIu64
+           " record%s in %" PRIu64 " file%s, %s\n",
+           db, r->events, s_of(r->events), r->tracks, s_of(r->tracks), r->processes,
+           r->processes == 1 ? "" : "es", r->records, s_of(r->records), r->files, s_of(r->files),
+           ms_human_time(time, took_ns));
     if (r->unfinished != 0)
-        printf("  %" PRIu64 " ranges never ended\n", r->unfinished);
+        printf("  %" PRIu64 " range%s never ended\n", r->unfinished, s_of(r->unfinished));
     if (r->dropped != 0)
-        printf("  %" PRIu64 " records were dropped while recording\n", r->dropped);
+        printf("  %" PRIu64 " record%s dropped while recording\n", r->dropped,
+               r->dropped == 1 ? " was" : "s were");
     if (r->problems != 0)
-        printf("  %" PRIu64 " problems; 'msprobe report' names them\n", r->problems);
+        printf("  %" PRIu64 " problem%s; see 'msprobe report'\n", r->problems, s_of(r->problems));
 }
 
 static int run_import(int argc, char **argv)

@@ -350,8 +350,12 @@ static uint32_t make(struct mstx_texts *t, const struct mstx_rec *cont, size_t n
     ms_jwrite_obj(&a.w);
     put_records(&a, cont, n);
     ms_jwrite_obj_end(&a.w);
-    if (ms_jwrite_finish(&a.w, NULL) == MS_OK && a.any)
+    struct ms_err err = {0};
+    enum ms_rc rc = ms_jwrite_finish(&a.w, &err);
+    if (rc == MS_OK && a.any)
         id = mstx__writer_text(t->w, ms_buf_slice(&a.w.buf));
+    else if (rc == MS_E_NOMEM)
+        mstx__writer_fail(t->w, &err);
     ms_jwrite_free(&a.w);
     return id;
 }

@@ -90,11 +90,11 @@ static enum ms_rc open_strings(struct mstx_proc *p, const char *path,
     struct ms_err err = {0};
     if (p->has_strings)
         return MS_OK;
-    if (mstx__segment_open(&p->strings, path, MSTX_KIND_STRINGS, to, &err) == MS_OK)
-        p->has_strings = true;
-    else
+    enum ms_rc rc = mstx__segment_open(&p->strings, path, MSTX_KIND_STRINGS, to, &err);
+    p->has_strings = rc == MS_OK;
+    if (rc != MS_OK && rc != MS_E_NOMEM)
         mstx__problem(to, path, &err);
-    return err.rc == MS_E_NOMEM ? MS_E_NOMEM : MS_OK;
+    return rc == MS_E_NOMEM ? rc : MS_OK;
 }
 
 static enum ms_rc open_ring(struct mstx_proc *p, const char *path, const struct mstx_problems *to)

@@ -6,6 +6,7 @@
 
 #include "mstx/tl_export.h"
 
+#include "probe/base/human.h"
 #include "probe/base/mem.h"
 #include "probe/base/store.h"
 
@@ -64,8 +65,8 @@ static enum ms_rc find_in_process(struct mstx_report *r, struct ms_stmt *st, str
         if (f == NULL)
             return fail_memory(err);
         snprintf(f->text, sizeof f->text,
-                 "%s lost %" PRId64 " records while recording; figures of it are too low", who,
-                 dropped);
+                 "%s lost %" PRId64 " record%s while recording; figures of it are too low", who,
+                 dropped, dropped == 1 ? "" : "s");
     }
     if (unfinished > 0) {
         f = add(r, "unfinished", MSTX_INFO_FINDING, rank, (double)unfinished);
@@ -180,12 +181,12 @@ static enum ms_rc find_slow_steps(struct mstx_tl *tl, struct mstx_report *r, str
         struct mstx_finding *f = add(r, "slow_step", MSTX_WARNING_FINDING, p->rank, times);
         if (f == NULL)
             return fail_memory(err);
-        char who[48];
+        char who[48], time[MS_HUMAN_MAX];
         put_who(who, p->rank, p->pid);
         f->first_step = f->last_step = s->number;
         snprintf(f->text, sizeof f->text,
-                 "step %" PRIu32 " of %s took %.3f ms, %.1f times the median of all steps",
-                 s->number, who, (double)dur / 1e6, times);
+                 "step %" PRIu32 " of %s took %s, %.1f times the median of all steps", s->number,
+                 who, ms_human_time(time, dur), times);
     }
     size_t found = r->findings.n - first;
     if (found > 1)

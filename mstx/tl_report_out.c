@@ -5,6 +5,7 @@
  */
 #include "mstx/tl_report.h"
 
+#include "probe/base/human.h"
 #include "probe/base/mem.h"
 #include "probe/base/store.h"
 
@@ -18,33 +19,20 @@ static const char *source_text(enum mstx_step_source s)
     return text[s];
 }
 
-/* 3 significant digits and the unit that suits. */
-static const char *put_time(char out[24], int64_t ns)
-{
-    static const struct {
-        double ns;
-        const char *unit;
-    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
-    size_t i = 0;
-    while (i < 3 && (double)ns < units[i].ns)
-        i++;
-    snprintf(out, 24, "%.*f %s", i == 3 ? 0 : 3, (double)ns / units[i].ns, units[i].unit);
-    return out;
-}
-
 /* ---- text ------------------------------------------------------------------- */
 
 static void text_head(struct mstx_tl *tl, const char *path, struct ms_buf *out)
 {
     int64_t start, end;
     uint64_t events = 0;
-    char time[24];
+    char time[MS_HUMAN_MAX];
     mstx_tl_span(tl, &start, &end);
     for (size_t i = 0; i < mstx_tl_track_count(tl); i++)
         events += mstx_tl_track(tl, i)->events;
-    ms_buf_printf(out, "%s: %zu processes, %zu tracks, %" PRIu64 " events in %s\n", path,
-                  mstx_tl_process_count(tl), mstx_tl_track_count(tl), events,
-                  put_time(time, end - start));
+    size_t processes = mstx_tl_process_count(tl), tracks = mstx_tl_track_count(tl);
+    ms_buf_printf(out, "%s: %zu process%s, %zu track%s, %" PRIu64 " event%s in %s\n", path,
+                  processes, processes == 1 ? "" : "es", tracks, tracks == 1 ? "" : "s", events,
+                  events == 1 ? "" : "s", ms_human_time(time, end - start));
 }
 
 static void text_findings(const struct mstx_report *r, struct ms_buf *out)
@@ -69,18 +57,22 @@ static int slower_first(const void *pa, const void *pb)
 static void text_step(struct mstx_tl *tl, const struct mstx_step *s, int64_t median,
                       struct ms_buf *out)
 {
-    char time[24];
+    char time[MS_HUMAN_MAX];
     int64_t dur = s->end_ns - s->start_ns;
-    ms_buf_printf(out, "  rank %3" PRId32 "  step %6" PRIu32 "  %12s  %6.2f x median\n",
-                  mstx_tl_process(tl, s->process)->rank, s->number, put_time(time, dur),
-                  median > 0 ? (double)dur / (double)median : 0);
+    const struct mstx_process *p = mstx_tl_process(tl, s->process);
+    if (p->rank >= 0)
+        ms_buf_printf(out, "  rank %3" PRId32, p->rank);
+    else
+        ms_buf_printf(out, "  %.*s:%" PRIu32, MS_STR_ARG(p->host), p->pid);
+    ms_buf_printf(out, "  step %6" PRIu32 "  %12s  %6.2f x median\n", s->number,
+                  ms_human_time(time, dur), median > 0 ? (double)dur / (double)median : 0);
 }
 
 /* The slowest first. */
 static void text_steps(struct mstx_tl *tl, const struct mstx_report *r, size_t most,
                        struct ms_buf *out)
 {
-    char time[24];
+    char time[MS_HUMAN_MAX];
     size_t n = r->steps.list.n;
     if (n == 0)
         return;
@@ -92,7 +84,7 @@ static void text_steps(struct mstx_tl *tl, const struct mstx_report *r, size_t m
     memcpy(step, r->steps.list.p, n * sizeof *step);
     qsort(step, n, sizeof *step, slower_first);
     ms_buf_printf(out, "\nsteps: %zu by %s, median %s; the slowest\n", n,
-                  source_text(r->steps.source), put_time(time, r->step_median_ns));
+                  source_text(r->steps.source), ms_human_time(time, r->step_median_ns));
     for (size_t i = 0; i < n && (most == 0 || i < most); i++)
         text_step(tl, &step[i], r->step_median_ns, out);
     if (most != 0 && n > most)
@@ -125,7 +117,8 @@ static void put_cell(struct ms_buf *out, struct ms_str s, unsigned width)
 
 static void text_name(const struct mstx_name_row *r, struct ms_buf *out)
 {
-    char total[24], mean[24], p50[24], p99[24], max[24];
+    char total[MS_HUMAN_MAX], mean[MS_HUMAN_MAX], p50[MS_HUMAN_MAX], p99[MS_HUMAN_MAX];
+    char max[MS_HUMAN_MAX];
     ms_buf_puts(out, "  ");
     put_cell(out, r->domain, 14);
     ms_buf_putc(out, ' ');
@@ -134,9 +127,10 @@ static void text_name(const struct mstx_name_row *r, struct ms_buf *out)
     if (r->marks == r->events)
         ms_buf_puts(out, "  marks\n");
     else
-        ms_buf_printf(out, " %11s %11s %11s %11s %11s %6.2f %%\n", put_time(total, r->total_ns),
-                      put_time(mean, r->mean_ns), put_time(p50, r->p50_ns),
-                      put_time(p99, r->p99_ns), put_time(max, r->max_ns), 100 * r->share);
+        ms_buf_printf(out, " %11s %11s %11s %11s %11s %6.2f %%\n",
+                      ms_human_time(total, r->total_ns), ms_human_time(mean, r->mean_ns),
+                      ms_human_time(p50, r->p50_ns), ms_human_time(p99, r->p99_ns),
+                      ms_human_time(max, r->max_ns), 100 * r->share);
 }
 
 static void text_names(const struct mstx_report *r, size_t most, struct ms_buf *out)
