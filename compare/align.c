@@ -102,7 +102,7 @@ static enum ms_rc add_pair(struct aligner *a, uint32_t t, uint32_t b, struct ms_
 {
     struct cmp__pair *p = ms_vec_push(&a->c->pairs);
     if (p == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     *p = (struct cmp__pair){t, b};
     if (b != MS_MAP_NONE)
         a->partner_op.p[b] = a->c->t.op_of.p[t];
@@ -114,13 +114,13 @@ static enum ms_rc index_golden(struct aligner *a, struct ms_err *err)
     uint32_t n = (uint32_t)a->c->b.order.n;
     if (!ms_map_reserve(&a->keys, n) || !ms_vec_reserve(&a->first, n + 1U) ||
         !ms_vec_reserve(&a->next, n + 1U))
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     for (uint32_t row = n; row-- > 0;) { /* backwards, so that chains run forwards */
         bool added;
         golden_key(a, row);
         uint32_t id = ms_map_put_copy(&a->keys, ms_buf_slice(&a->name), a->arena, &added);
         if (id == MS_MAP_NONE)
-            return cmp__no_memory(err);
+            return ms_no_memory(err);
         a->next.p[row] = added ? MS_MAP_NONE : a->first.p[id];
         a->first.p[id] = row;
     }
@@ -156,7 +156,7 @@ static enum ms_rc queue_init(struct queue *q, uint32_t rows, uint32_t keys, stru
 {
     if (!ms_vec_reserve(&q->key_of, rows + 1U) || !ms_vec_reserve(&q->next, rows + 1U) ||
         !ms_vec_reserve(&q->oldest, keys + 1U) || !ms_vec_reserve(&q->newest, keys + 1U))
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     for (uint32_t i = 0; i < keys; i++)
         q->oldest.p[i] = q->newest.p[i] = MS_MAP_NONE;
     return MS_OK;
@@ -239,7 +239,7 @@ static enum ms_rc fill_keys(struct aligner *a, struct queue *t, struct queue *b,
         golden_key(a, i);
         b->key_of.p[i] = ms_map_put_copy(&a->keys, ms_buf_slice(&a->name), a->arena, NULL);
         if (b->key_of.p[i] == MS_MAP_NONE)
-            return cmp__no_memory(err);
+            return ms_no_memory(err);
     }
     for (uint32_t i = 0; i < a->c->t.order.n; i++) {
         if (!target_key(a, i)) {
@@ -248,7 +248,7 @@ static enum ms_rc fill_keys(struct aligner *a, struct queue *t, struct queue *b,
         }
         t->key_of.p[i] = ms_map_put_copy(&a->keys, ms_buf_slice(&a->name), a->arena, NULL);
         if (t->key_of.p[i] == MS_MAP_NONE)
-            return cmp__no_memory(err);
+            return ms_no_memory(err);
     }
     return ms_buf_check(&a->name, err);
 }
@@ -283,7 +283,7 @@ static enum ms_rc find_lonely(struct aligner *a, struct lonely *l, struct ms_err
     size_t ops = a->c->t.ops.n + 1, nb = a->c->b.order.n;
     uint32_t anchor = 0;
     if (!ms_vec_reserve(&l->rows, nb + 1) || !ms_vec_reserve(&l->end, ops + 1))
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     memset(l->end.p, 0, (ops + 1) * sizeof *l->end.p);
     for (uint32_t pass = 0; pass < 2; pass++) {
         anchor = 0;
@@ -320,7 +320,7 @@ static enum ms_rc add_lonely(struct aligner *a, struct ms_err *err)
         c->pairs.n = c->pairs.cap = 0;
         uint32_t op = 0;
         if (!ms_vec_reserve(&c->pairs, n + l.rows.n)) {
-            rc = cmp__no_memory(err);
+            rc = ms_no_memory(err);
         } else {
             for (size_t i = 0; i < n; i++) {
                 for (uint32_t at = c->t.op_of.p[old[i].t]; op <= at; op++)
@@ -356,7 +356,7 @@ static enum ms_rc group(struct cmp *c, struct ms_err *err)
             continue;
         struct cmp__group *g = ms_vec_push(&c->groups);
         if (g == NULL)
-            return cmp__no_memory(err);
+            return ms_no_memory(err);
         g->first = (uint32_t)i;
     }
     ms_vec_trim(&c->pairs);
@@ -404,7 +404,7 @@ static enum ms_rc align(struct aligner *a, struct ms_err *err)
     choose_numbers(a);
     a->arena = ms_arena_new((size_t)16 << 30);
     if (a->arena == NULL || !ms_vec_reserve(&a->partner_op, nb + 1))
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     for (size_t i = 0; i < nb; i++)
         a->partner_op.p[i] = MS_MAP_NONE;
     MS_TRY(a->c->conf.fuzzy ? pair_fuzzy(a, err) : pair_exact(a, err));

@@ -15,7 +15,7 @@ enum { UP_MAX = 64, SHAPE_MAX = 32, TENSORS_MAX = 4096 };
 
 enum ms_rc align__no_memory(struct ms_err *err)
 {
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    return ms_no_memory(err);
 }
 
 struct reader {

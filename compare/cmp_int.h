@@ -150,7 +150,6 @@ enum ms_rc cmp__measure_stats_old(struct cmp_view *v, struct cmp_row *row, struc
 enum ms_rc cmp__measure_tensors(struct cmp *c, struct ms_pool *pool, struct ms_err *err);
 void cmp__judge(const struct cmp *c, struct cmp_view *v);
 
-enum ms_rc cmp__no_memory(struct ms_err *err);
 /* Copy what is in the view's scratch into its arena and clear the scratch. */
 enum ms_rc cmp__keep(struct cmp_view *v, struct ms_str *out, struct ms_err *err);
 

@@ -59,7 +59,7 @@ static enum ms_rc join_dir(char **out, struct ms_str dir, const char *name, stru
     char *d = ms_str_dup(dir);
     *out = d != NULL ? ms_path_join(d, name) : NULL;
     ms_free(d);
-    return *out != NULL ? MS_OK : cmp__no_memory(err);
+    return *out != NULL ? MS_OK : ms_no_memory(err);
 }
 
 static enum ms_rc open_stacks(struct cmp *c, const char *target, struct ms_err *err)
@@ -94,7 +94,7 @@ static enum ms_rc fill(struct cmp *c, const char *target, const char *golden, st
 {
     c->arena = ms_arena_new(TEXT_MAX);
     if (c->arena == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     MS_TRY(open_sides(c, target, golden, pool, err));
     MS_TRY(check_frameworks(c, err));
     MS_TRY(check_modes(c, err));
@@ -117,7 +117,7 @@ enum ms_rc cmp_open(struct cmp **out, const struct cmp_conf *conf, const char *t
     *out = NULL;
     struct cmp *c = ms_calloc(1, sizeof *c);
     if (c == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     c->conf = *conf;
     enum ms_rc rc = fill(c, target, golden, pool, err);
     if (rc != MS_OK) {
@@ -166,7 +166,7 @@ enum ms_rc cmp__problem(struct cmp *c, struct ms_err *err, const char *fmt, ...)
     ms_buf_vprintf(&b, fmt, ap);
     va_end(ap);
     struct ms_str *slot = ms_vec_push(&c->problems);
-    enum ms_rc rc = slot != NULL ? ms_buf_check(&b, err) : cmp__no_memory(err);
+    enum ms_rc rc = slot != NULL ? ms_buf_check(&b, err) : ms_no_memory(err);
     if (rc == MS_OK) {
         *slot = ms_arena_str(c->arena, ms_buf_slice(&b));
         rc = slot->p != NULL ? MS_OK : ms_arena_fail(c->arena, err);
@@ -246,7 +246,7 @@ enum ms_rc cmp_view_init(struct cmp_view *v, struct ms_err *err)
 {
     *v = (struct cmp_view){.scratch.max = TEXT_MAX};
     v->arena = ms_arena_new(VIEW_MAX);
-    return v->arena != NULL ? MS_OK : cmp__no_memory(err);
+    return v->arena != NULL ? MS_OK : ms_no_memory(err);
 }
 
 enum ms_rc cmp_view_renew(struct cmp_view *v, struct ms_err *err)
@@ -256,7 +256,7 @@ enum ms_rc cmp_view_renew(struct cmp_view *v, struct ms_err *err)
         return MS_OK;
     ms_arena_free(v->arena);
     v->arena = ms_arena_new(VIEW_MAX);
-    return v->arena != NULL ? MS_OK : cmp__no_memory(err);
+    return v->arena != NULL ? MS_OK : ms_no_memory(err);
 }
 
 void cmp_view_free(struct cmp_view *v)
@@ -331,7 +331,7 @@ enum ms_rc cmp_view_group(const struct cmp *c, size_t group, struct cmp_view *v,
     uint32_t first = c->groups.p[group].first, end = c->groups.p[group + 1].first;
     v->rows.n = 0;
     if (!ms_vec_reserve(&v->rows, end - first))
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     for (uint32_t i = first; i < end; i++) {
         struct cmp_row *row = &v->rows.p[v->rows.n++];
         MS_TRY(make_row(c, v, i, row, err));

@@ -258,7 +258,7 @@ static enum ms_rc note_step(struct cmp_trail *t, uint32_t group, struct ms_str o
         return MS_OK;
     struct cmp_step *s = ms_vec_push(&t->steps);
     if (s == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     *s = (struct cmp_step){group, t->segments, differs, communicates};
     t->segments += communicates;
     return MS_OK;
@@ -369,7 +369,7 @@ enum ms_rc cmp_diff_open(struct cmp_diff_out **out, const char *path, struct ms_
 {
     struct cmp_diff_out *d = ms_calloc(1, sizeof *d);
     if (d == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     enum ms_rc rc = ms_out_create(&d->out, path, err);
     if (rc != MS_OK) {
         ms_free(d);

@@ -72,7 +72,7 @@ static enum ms_rc make_nodes(struct graph__tree *g, struct ms_err *err)
 {
     size_t n = g->built.nodes.n;
     if (!ms_vec_reserve(&g->nodes, n + 1))
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     for (uint32_t i = 0; i < n; i++) {
         g->nodes.p[i] = blank(graph__kind_of(graph__name(g, i)));
         g->nodes.p[i].micro = g->built.nodes.p[i].micro_step;
@@ -80,7 +80,7 @@ static enum ms_rc make_nodes(struct graph__tree *g, struct ms_err *err)
     g->nodes.n = n;
     g->root = graph__add(g, ROOT_NAME, GRAPH_MODULE);
     if (g->root == GRAPH_NO)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     g->nodes.p[g->root].in_tree = true;
     return MS_OK;
 }
@@ -228,7 +228,7 @@ static enum ms_rc find_records(struct graph__tree *g, struct ms_err *err)
 {
     uint32_t *op_of = ms_alloc((g->side.dump->nodes.n + 1) * sizeof *op_of);
     if (op_of == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     memset(op_of, 0xff, (g->side.dump->nodes.n + 1) * sizeof *op_of);
     for (uint32_t i = 0; i < g->side.ops.n; i++)
         op_of[g->side.ops.p[i].node] = i;
@@ -288,7 +288,7 @@ static enum ms_rc build(struct builder *b, struct ms_err *err)
     MS_TRY(make_nodes(g, err));
     b->up = ms_alloc((g->nodes.n + 1) * sizeof *b->up);
     if (b->up == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     fix_parents(b);
     open_cycles(b);
     link_children(b);
@@ -311,7 +311,7 @@ static enum ms_rc in_dir(const struct graph__tree *g, const char *name, char **p
                          struct ms_err *err)
 {
     *path = ms_path_join(g->dir, name);
-    return *path != NULL ? MS_OK : cmp__no_memory(err);
+    return *path != NULL ? MS_OK : ms_no_memory(err);
 }
 
 static enum ms_rc read_construct(struct graph__tree *g, struct ms_err *err)
@@ -357,7 +357,7 @@ static enum ms_rc find_data(struct graph__tree *g, struct ms_err *err)
     if (realpath(g->dir, full) == NULL)
         return ms_fail_sys(err, "%s", g->dir);
     g->data_dir = ms_path_join(full, "dump_tensor_data");
-    return g->data_dir != NULL ? MS_OK : cmp__no_memory(err);
+    return g->data_dir != NULL ? MS_OK : ms_no_memory(err);
 }
 
 static enum ms_rc open_tree(struct graph__tree *g, struct ms_pool *pool, struct ms_err *err)
@@ -380,7 +380,7 @@ enum ms_rc graph__open(struct graph__tree *g, const char *dir, bool strict, stru
     *g = (struct graph__tree){.strict = strict, .micro_steps = 1};
     g->built.file.p = g->stacks.file.p = "";
     g->dir = ms_str_dup(ms_str_of(dir));
-    enum ms_rc rc = g->dir != NULL ? open_tree(g, pool, err) : cmp__no_memory(err);
+    enum ms_rc rc = g->dir != NULL ? open_tree(g, pool, err) : ms_no_memory(err);
     if (rc != MS_OK)
         graph__close(g);
     return rc;

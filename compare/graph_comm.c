@@ -74,11 +74,11 @@ enum ms_rc graph__comm_new(struct graph__comm **out, const struct graph_conf *co
     struct graph__comm *c = ms_calloc(1, sizeof *c);
     *out = c;
     if (c == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     c->conf = conf;
     c->text.max = TEXT_MAX;
     c->arena = ms_arena_new(SIZE_MAX);
-    return c->arena != NULL ? MS_OK : cmp__no_memory(err);
+    return c->arena != NULL ? MS_OK : ms_no_memory(err);
 }
 
 void graph__comm_free(struct graph__comm *c)
@@ -141,13 +141,13 @@ static enum ms_rc number_call(struct graph__comm *c, struct call *call, struct m
     uint32_t id = ms_map_put_copy(&c->counted, ms_buf_slice(&c->text), c->arena, &added);
     uint32_t *count = id == GRAPH_NO ? NULL : added ? ms_vec_push(&c->counts) : &c->counts.p[id];
     if (count == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     *count = added ? 1 : *count + 1;
     call->number = *count;
     ms_buf_printf(&c->text, "|%u", call->number);
     MS_TRY(ms_buf_check(&c->text, err));
     id = ms_map_put_copy(&c->keys, ms_buf_slice(&c->text), c->arena, NULL);
-    return id != GRAPH_NO ? MS_OK : cmp__no_memory(err);
+    return id != GRAPH_NO ? MS_OK : ms_no_memory(err);
 }
 
 static enum ms_rc add_call(struct graph__comm *c, struct call *call, struct ms_err *err)
@@ -158,7 +158,7 @@ static enum ms_rc add_call(struct graph__comm *c, struct call *call, struct ms_e
     MS_TRY(number_call(c, call, err));
     struct call *slot = ms_vec_push(&c->calls);
     if (slot == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     *slot = *call;
     return MS_OK;
 }
@@ -292,7 +292,7 @@ static enum ms_rc add_link(struct graph__comm *c, uint32_t call, enum role role,
 {
     struct link *l = ms_vec_push(&c->links);
     if (l == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     *l = (struct link){call, role, c->calls.p[partner].place.rank, partner};
     return MS_OK;
 }

@@ -175,7 +175,7 @@ static enum ms_rc add_stack(struct graph__db *db, struct ms_str list, uint32_t *
     bool added;
     *row = ms_map_put(&db->stacks, list, &added);
     if (*row == GRAPH_NO)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     if (!added)
         return MS_OK;
     ms_buf_clear(&db->text);
@@ -437,7 +437,7 @@ static enum ms_rc store_extra(struct graph__db *db, struct ms_err *err)
 {
     struct tally *t = ms_calloc(db->g->nodes.n, sizeof *t);
     if (t == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     enum ms_rc rc = store_rollups(db, t, err);
     ms_free(t);
     MS_TRY(rc);
@@ -460,7 +460,7 @@ static enum ms_rc begin_tree(struct graph__db *db, struct graph__pair *p, struct
     size_t lists = db->g->stacks.frames.n;
     db->stack_known.n = 0;
     if (!ms_vec_reserve(&db->stack_known, lists + 1))
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     memset(db->stack_known.p, 0xff, (lists + 1) * sizeof *db->stack_known.p);
     return ms_buf_check(&db->prefix, err);
 }
@@ -480,7 +480,7 @@ static enum ms_rc new_chunks(struct batch *b, struct ms_err *err)
     b->chunks = ms_calloc(MAX_CHUNKS, sizeof *b->chunks);
     for (size_t i = 0; b->chunks != NULL && i < MAX_CHUNKS; i++)
         b->chunks[i].text.max = TEXT_MAX;
-    return b->chunks != NULL ? MS_OK : cmp__no_memory(err);
+    return b->chunks != NULL ? MS_OK : ms_no_memory(err);
 }
 
 static enum ms_rc with_items(struct graph__db *db, struct ms_pool *pool, graph__tell_fn tell,
@@ -490,7 +490,7 @@ static enum ms_rc with_items(struct graph__db *db, struct ms_pool *pool, graph__
     enum ms_rc rc = MS_OK;
     db->items = ms_calloc(threads, sizeof *db->items);
     if (db->items == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     for (unsigned i = 0; i < threads && rc == MS_OK; i++)
         rc = graph__items_init(&db->items[i], err);
     if (rc == MS_OK)
@@ -605,7 +605,7 @@ enum ms_rc graph__db_new(struct graph__db **out, const struct graph_conf *conf, 
     struct graph__db *db = ms_calloc(1, sizeof *db);
     *out = NULL;
     if (db == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     db->conf = conf;
     db->prefix.max = db->id.max = db->stack_id.max = db->text.max = TEXT_MAX;
     enum ms_rc rc = ms_store_create(&db->store, path, err);

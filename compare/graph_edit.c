@@ -369,7 +369,7 @@ static enum ms_rc children_of(struct edit *e, bool golden, struct ms_str parent,
     ms_stmt_str(st, 4, parent);
     while ((rc = ms_stmt_step(st, &more, err)) == MS_OK && more) {
         struct node *slot = ms_vec_push(&all);
-        rc = slot != NULL ? take_node(e, st, slot, err) : cmp__no_memory(err);
+        rc = slot != NULL ? take_node(e, st, slot, err) : ms_no_memory(err);
         if (rc != MS_OK)
             break;
     }
@@ -412,7 +412,7 @@ static enum ms_rc match_children(struct edit *e, struct todo *todo, struct pair 
         if (slot != NULL)
             *slot = (struct pair){t[i].name, b[k].name};
         else if (rc == MS_OK)
-            rc = cmp__no_memory(err);
+            rc = ms_no_memory(err);
         *matched += rc == MS_OK && done;
     }
     ms_free(t);
@@ -475,7 +475,7 @@ static enum ms_rc begin(struct edit *e, const char *path, struct graph_spot at, 
     e->text.max = NAME_MAX_BYTES;
     e->arena = ms_arena_new(SIZE_MAX);
     if (e->arena == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     MS_TRY(cmp_view_init(&e->view, err));
     MS_TRY(ms_store_edit(&e->store, path, err));
     MS_TRY(ms_store_exec(e->store,
@@ -540,7 +540,7 @@ enum ms_rc graph_match_below(const char *path, struct graph_spot at, struct ms_s
         rc = match_pair(&e, target, golden, false, &done, err);
         *matched += done;
     } else if (rc == MS_OK) {
-        rc = cmp__no_memory(err);
+        rc = ms_no_memory(err);
     }
     for (size_t i = 0; rc == MS_OK && i < todo.list.n; i++)
         rc = match_children(&e, &todo, todo.list.p[i], matched, err);

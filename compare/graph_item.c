@@ -490,7 +490,7 @@ static enum ms_rc make_rows(struct graph__items *it, const struct graph__pair *p
 {
     it->view.rows.n = 0;
     if (!ms_vec_reserve(&it->view.rows, op->n))
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     for (uint32_t i = 0; i < op->n; i++) {
         struct cmp_row *row = &it->view.rows.p[it->view.rows.n++];
         *row = (struct cmp_row){.b = cmp__item_none};

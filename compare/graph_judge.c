@@ -44,7 +44,7 @@ static enum ms_rc pair_rows(struct graph__pair *p, const struct cmp__op *t, cons
 {
     uint32_t other = b != NULL ? b->first : 0;
     if (!ms_vec_reserve(&p->cmp.pairs, p->cmp.pairs.n + t->n))
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     for (uint32_t row = t->first; row < t->first + t->n; row++) {
         struct cmp__pair *pair = &p->cmp.pairs.p[p->cmp.pairs.n++];
         *pair = (struct cmp__pair){row, GRAPH_NO};
@@ -68,7 +68,7 @@ static enum ms_rc pair_all(struct graph__pair *p, struct ms_err *err)
 {
     size_t n = p->t.nodes.n;
     if (!ms_vec_reserve(&p->first_pair, n + 1))
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     for (uint32_t i = 0; i < n; i++) {
         const struct cmp__op *t = op_of(&p->t, i);
         p->first_pair.p[i] = (uint32_t)p->cmp.pairs.n;
@@ -220,7 +220,7 @@ enum ms_rc graph__judge(const struct graph__pair *p, uint32_t node, struct cmp_v
     v->op = graph__name(&p->t, node);
     v->frames = MS_STR_NONE;
     if (!ms_vec_reserve(&v->rows, end - first))
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     for (uint32_t i = first; i < end; i++)
         MS_TRY(make_row(p, i, v, err));
     *state = graph__judge_rows(&p->cmp, p->red_empty, v);
@@ -244,7 +244,7 @@ static enum ms_rc index_rows(const struct cmp__side *s, struct ms_map *rows, str
         for (; id != GRAPH_NO && !added;
              id = ms_map_put_copy(rows, ms_buf_slice(&name), arena, &added))
             ms_buf_putc(&name, '#');
-        rc = id != GRAPH_NO ? ms_buf_check(&name, err) : cmp__no_memory(err);
+        rc = id != GRAPH_NO ? ms_buf_check(&name, err) : ms_no_memory(err);
     }
     ms_buf_free(&name);
     return rc;
@@ -272,7 +272,7 @@ static enum ms_rc name_node(struct graph__pair *p, const struct cmp__pairs *rows
         uint32_t id = ms_map_put(&names->keys, probe_node_name(p->t.side.dump, op->node), &added);
         struct ms_str *slot = id != GRAPH_NO && added ? ms_vec_push(&names->values) : NULL;
         if (slot == NULL)
-            return cmp__no_memory(err);
+            return ms_no_memory(err);
         *slot = probe_node_name(b->dump, b->ops.p[b->op_of.p[row]].node);
         return ms_buf_check(name, err);
     }
@@ -302,7 +302,7 @@ enum ms_rc graph__map_layers(struct graph__pair *p, struct cmp__pairs *names, st
     c->stacks = p->t.stacks;
     c->has_stack = true;
     c->arena = ms_arena_new(SIZE_MAX);
-    enum ms_rc rc = c->arena != NULL ? cmp__layer_pairs(c, &rows, err) : cmp__no_memory(err);
+    enum ms_rc rc = c->arena != NULL ? cmp__layer_pairs(c, &rows, err) : ms_no_memory(err);
     if (rc == MS_OK)
         rc = name_nodes(p, &rows, c->arena, names, err);
     c->has_stack = false;

@@ -76,7 +76,7 @@ static enum ms_rc next_key(struct meeting *m, struct ms_str name, struct ms_err 
     uint32_t id = ms_map_put_copy(&m->counted, ms_buf_slice(&m->name), m->arena, &added);
     uint32_t *slot = id == GRAPH_NO ? NULL : added ? ms_vec_push(&m->counts) : &m->counts.p[id];
     if (slot == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     *slot = added ? 0 : *slot + 1;
     ms_buf_printf(&m->name, "/%u", *slot);
     return ms_buf_check(&m->name, err);
@@ -92,7 +92,7 @@ static enum ms_rc list_golden(struct meeting *m, const struct graph__tree *b, ui
         uint32_t *slot = ms_vec_push(&m->nodes);
         if (slot == NULL ||
             ms_map_put_copy(&m->names, ms_buf_slice(&m->name), m->arena, NULL) == GRAPH_NO)
-            return cmp__no_memory(err);
+            return ms_no_memory(err);
         *slot = n;
     }
     return MS_OK;
@@ -140,7 +140,7 @@ static enum ms_rc pair_all(struct meeting *m, struct graph__tree *t, struct grap
 enum ms_rc graph__match_fuzzy(struct graph__tree *t, struct graph__tree *b, struct ms_err *err)
 {
     struct meeting m = {.name.max = NAME_MAX_BYTES, .arena = ms_arena_new(SIZE_MAX)};
-    enum ms_rc rc = m.arena != NULL ? pair_all(&m, t, b, err) : cmp__no_memory(err);
+    enum ms_rc rc = m.arena != NULL ? pair_all(&m, t, b, err) : ms_no_memory(err);
     forget(&m);
     ms_vec_free(&m.nodes);
     ms_vec_free(&m.counts);

@@ -110,7 +110,7 @@ static enum ms_rc list_target(struct run *r, struct ms_err *err)
         const struct probe_place *p = &r->places[0].list.p[i];
         struct couple *c = ms_vec_push(&r->couples);
         if (c == NULL)
-            return cmp__no_memory(err);
+            return ms_no_memory(err);
         *c = numbers_of(p, r->conf->target);
         c->dir[0] = p->dir;
     }
@@ -354,7 +354,7 @@ static enum ms_rc put_numbers(struct ms_buf *out, const struct run *r, bool step
 {
     int64_t *list = ms_calloc(r->couples.n, sizeof *list);
     if (list == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     for (size_t i = 0; i < r->couples.n; i++)
         list[i] = steps ? r->couples.p[i].step : r->couples.p[i].rank;
     qsort(list, r->couples.n, sizeof *list, by_number);

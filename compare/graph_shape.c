@@ -138,12 +138,12 @@ static enum ms_rc queue_node(struct recompute *rc, uint32_t node, struct ms_err 
     uint32_t id = ms_map_put(&rc->prefixes, prefix_of(rc->g, node), &added);
     struct queue *q = id == GRAPH_NO ? NULL : added ? ms_vec_push(&rc->queues) : &rc->queues.p[id];
     if (q == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     if (added)
         *q = (struct queue){.taken = {0, 0}};
     uint32_t *slot = ms_vec_push(&q->nodes);
     if (slot == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     *slot = node;
     return MS_OK;
 }
@@ -270,7 +270,7 @@ enum ms_rc graph__collect(struct graph__tree *g, struct ms_err *err)
         if (run >= 2) {
             into = add_collection(g, number++, g->nodes.p[n].micro);
             if (into == GRAPH_NO)
-                return cmp__no_memory(err);
+                return ms_no_memory(err);
             graph__append(g, g->root, into);
             left = run;
         }
@@ -306,7 +306,7 @@ static enum ms_rc note_module(struct last_backward *lb, const struct graph__tree
         return MS_OK;
     uint32_t id = ms_map_put(&lb->prefixes, prefix_of(g, node), &added);
     if (id == GRAPH_NO || (added && ms_vec_push(&lb->last) == NULL))
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     if (added || (backward && (!lb->last.p[id].backward || call >= lb->last.p[id].call))) {
         lb->last.p[id].node = node;
         lb->last.p[id].call = call;
@@ -340,7 +340,7 @@ static enum ms_rc add_gradient(struct graph__tree *g, const struct last_backward
     }
     uint32_t node = graph__add(g, name, GRAPH_MODULE);
     if (node == GRAPH_NO)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     g->nodes.p[node].op = op;
     graph__append(g, place, node);
     return MS_OK;
@@ -430,7 +430,7 @@ static uint32_t deepest_first(const struct graph__tree *g, uint32_t n)
 enum ms_rc graph__set_order(struct graph__tree *g, struct ms_err *err)
 {
     if (!ms_vec_reserve(&g->order, g->nodes.n))
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     uint32_t n = deepest_first(g, g->root);
     for (;;) {
         g->order.p[g->order.n++] = n;

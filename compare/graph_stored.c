@@ -94,7 +94,7 @@ static enum ms_rc read_items(struct items *all, struct ms_str json, bool output,
     while (ms_jread_next(&r) == MS_J_KEY) {
         struct item *slot = ms_vec_push(&all->list);
         if (slot == NULL)
-            return cmp__no_memory(err);
+            return ms_no_memory(err);
         slot->place = place_of(r.text, output);
         read_item(&r, &slot->cells);
     }
@@ -108,7 +108,7 @@ static enum ms_rc make_rows(const struct cmp *c, struct cmp_view *v, const struc
     size_t next[PLACE_GRADIENT + 1] = {0};
     v->rows.n = 0;
     if (!ms_vec_reserve(&v->rows, t->list.n + 1))
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     for (size_t i = 0; i < t->list.n; i++) {
         enum place place = t->list.p[i].place;
         struct cmp_row *row = &v->rows.p[v->rows.n++];

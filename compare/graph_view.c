@@ -85,11 +85,6 @@ struct graph_view {
     struct ms_buf text;
 };
 
-static enum ms_rc no_memory(struct ms_err *err)
-{
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
-}
-
 /* ---- pages ------------------------------------------------------------------- */
 
 void graph_page_free(struct graph_page *p)
@@ -105,7 +100,7 @@ static enum ms_rc start_page(struct graph_page *p, struct ms_err *err)
     p->arena = ms_arena_new(ARENA_LIMIT);
     p->rows.n = 0;
     p->more = false;
-    return p->arena != NULL ? MS_OK : no_memory(err);
+    return p->arena != NULL ? MS_OK : ms_no_memory(err);
 }
 
 static enum ms_rc keep(struct graph_page *p, struct ms_str s, struct ms_str *out,
@@ -163,7 +158,7 @@ static enum ms_rc push_row(const struct graph_view *v, struct ms_stmt *st, struc
     MS_TRY(take_row(v, st, p, &row, err));
     struct graph_row *slot = ms_vec_push(&p->rows);
     if (slot == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     *slot = row;
     return MS_OK;
 }
@@ -231,7 +226,7 @@ static enum ms_rc read_list(struct ms_str json, int64_t **p, size_t *n, struct m
         int64_t *slot = ms_vec_push(&list);
         if (slot == NULL) {
             ms_vec_free(&list);
-            return no_memory(err);
+            return ms_no_memory(err);
         }
         if (!ms_jread_i64(&r, slot))
             list.n--;
@@ -293,7 +288,7 @@ static enum ms_rc open_view(struct graph_view *v, const char *path, struct ms_er
     v->text.max = NAME_MAX_BYTES;
     v->arena = ms_arena_new(ARENA_LIMIT);
     if (v->arena == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     MS_TRY(ms_store_open(&v->store, path, err));
     if (read_config(v, err) != MS_OK)
         return ms_err_wrap(err, "%s", path);
@@ -306,7 +301,7 @@ enum ms_rc graph_view_open(struct graph_view **out, const char *path, struct ms_
     struct graph_view *v = ms_calloc(1, sizeof *v);
     *out = NULL;
     if (v == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     enum ms_rc rc = open_view(v, path, err);
     if (rc == MS_OK)
         *out = v;

@@ -29,11 +29,6 @@ const struct cmp_item cmp__item_none = {
     .data_name = {"N/A", 3},
 };
 
-enum ms_rc cmp__no_memory(struct ms_err *err)
-{
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
-}
-
 enum ms_rc cmp__keep(struct cmp_view *v, struct ms_str *out, struct ms_err *err)
 {
     MS_TRY(ms_buf_check(&v->scratch, err));

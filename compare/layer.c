@@ -157,7 +157,7 @@ static enum ms_rc place_op(struct layout *l, uint32_t node, struct ms_err *err)
     }
     struct placed *slot = ms_vec_push(&l->ops);
     if (op.scope.p == NULL || slot == NULL || ms_map_put(&l->names, name, NULL) == MS_MAP_NONE)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     *slot = op;
     return MS_OK;
 }
@@ -192,7 +192,7 @@ static enum ms_rc renumber_below(struct layout *l, struct ms_str prefix, struct 
         ms_buf_put(&l->a, digits.p + digits.n, (size_t)(s.p + s.n - digits.p - digits.n));
         l->ops.p[i].scope = keep(l, &l->a);
         if (l->ops.p[i].scope.p == NULL)
-            return cmp__no_memory(err);
+            return ms_no_memory(err);
     }
     return MS_OK;
 }
@@ -207,7 +207,7 @@ static enum ms_rc renumber_layers(struct layout *l, struct ms_err *err)
         if (!ms_str_is(l->ops.p[i].type, "ParallelTransformer"))
             continue;
         if (ms_map_put(&done, l->ops.p[i].scope, &added) == MS_MAP_NONE)
-            rc = cmp__no_memory(err);
+            rc = ms_no_memory(err);
         else if (added)
             rc = renumber_below(l, l->ops.p[i].scope, err);
     }
@@ -247,14 +247,14 @@ static enum ms_rc index_op(struct layout *l, uint32_t i, struct ms_err *err)
                                      l->arena, &added);
     uint32_t *n = added ? ms_vec_push(&l->count_of) : &l->count_of.p[count];
     if (id == MS_MAP_NONE || type == NULL || count == MS_MAP_NONE || n == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     *type = op->type;
     *n = added ? 0 : *n;
     uint32_t slot =
         ms_map_put_copy(&l->slots, slot_key(&l->a, path, op->state, (*n)++), l->arena, NULL);
     uint32_t *at = ms_vec_push(&l->op_at);
     if (slot == MS_MAP_NONE || at == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     *at = i;
     return MS_OK;
 }
@@ -264,7 +264,7 @@ static enum ms_rc open_tree(struct layout *l, struct ms_err *err)
     struct ms_str dir = ms_path_dir(l->side->dump->path);
     char *d = ms_str_dup(dir), *path = d != NULL ? ms_path_join(d, "construct.json") : NULL;
     enum ms_rc rc = path != NULL ? probe_tree_open(&l->tree, path, PROBE_TREE_TOLERANT, err)
-                                 : cmp__no_memory(err);
+                                 : ms_no_memory(err);
     ms_free(d);
     ms_free(path);
     return rc;
@@ -274,7 +274,7 @@ static enum ms_rc lay_out(struct layout *l, struct ms_err *err)
 {
     l->arena = ms_arena_new(MAP_MAX);
     if (l->arena == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     MS_TRY(open_tree(l, err));
     for (uint32_t i = 0; i < l->side->ops.n; i++)
         MS_TRY(place_op(l, l->side->ops.p[i].node, err));
@@ -366,7 +366,7 @@ static enum ms_rc put_row(struct cmp__pairs *out, struct ms_str t, struct ms_str
                           : added           ? ms_vec_push(&out->values)
                                             : &out->values.p[id];
     if (slot == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     *slot = ms_arena_str(out->arena, b);
     return slot->p != NULL ? MS_OK : ms_arena_fail(out->arena, err);
 }
@@ -432,7 +432,7 @@ static enum ms_rc pair_ops(struct layout *t, struct layout *b, const struct cmp_
             ms_map_put_copy(&seen, slot_key(&t->a, path, op->state, MS_MAP_NONE), t->arena, &added);
         uint32_t *n = id == MS_MAP_NONE ? NULL : added ? ms_vec_push(&count) : &count.p[id];
         if (n == NULL) {
-            rc = cmp__no_memory(err);
+            rc = ms_no_memory(err);
             break;
         }
         *n = added ? 0 : *n + 1;
@@ -454,7 +454,7 @@ static enum ms_rc golden_stacks(struct cmp *c, struct probe_stacks *s, bool *the
 {
     char *d = ms_str_dup(ms_path_dir(c->b.dump->path));
     char *path = d != NULL ? ms_path_join(d, "stack.json") : NULL;
-    enum ms_rc rc = path != NULL ? MS_OK : cmp__no_memory(err);
+    enum ms_rc rc = path != NULL ? MS_OK : ms_no_memory(err);
     *there = rc == MS_OK && ms_path_kind(path) == MS_KIND_FILE;
     if (*there)
         rc = probe_stacks_open(s, path, PROBE_STACK_TOLERANT, err);
@@ -488,7 +488,7 @@ enum ms_rc cmp__layer_pairs(struct cmp *c, struct cmp__pairs *out, struct ms_err
     bool there = false;
     *out = (struct cmp__pairs){.arena = ms_arena_new(MAP_MAX)};
     if (out->arena == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     if (c->conf.layer.file != NULL)
         MS_TRY(cmp__layers_read(&rules, c->conf.layer.file, err));
     enum ms_rc rc = golden_stacks(c, &stacks, &there, err);

@@ -21,7 +21,7 @@ enum { API_PARTS = 4 };
 static enum ms_rc yaml_failed(const yaml_parser_t *y, const char *name, struct ms_err *err)
 {
     if (y->error == YAML_MEMORY_ERROR)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     ms_fail_at(err, MS_E_FORMAT, (uint32_t)y->problem_mark.line + 1, (int64_t)y->problem_mark.index,
                "%s", y->problem != NULL ? y->problem : "not YAML");
     return ms_err_wrap(err, "%s", name);
@@ -37,7 +37,7 @@ static enum ms_rc load(const char *name, struct ms_str text, take_fn take, void 
     yaml_parser_t parser;
     yaml_document_t doc;
     if (!yaml_parser_initialize(&parser))
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text.p, text.n);
     enum ms_rc rc = MS_OK;
     if (!yaml_parser_load(&parser, &doc)) {
@@ -86,7 +86,7 @@ static enum ms_rc scalar(const yaml_node_t *node, struct ms_str *out, struct ms_
 static enum ms_rc new_arena(struct ms_arena **arena, struct ms_err *err)
 {
     *arena = ms_arena_new(YAML_MAX);
-    return *arena != NULL ? MS_OK : cmp__no_memory(err);
+    return *arena != NULL ? MS_OK : ms_no_memory(err);
 }
 
 /* ---- name: name ----------------------------------------------------------- */
@@ -100,7 +100,7 @@ static enum ms_rc put_pair(struct cmp__pairs *p, struct ms_arena *arena, struct 
                           : added           ? ms_vec_push(&p->values)
                                             : &p->values.p[id];
     if (slot == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     *slot = ms_arena_str(arena, value);
     return slot->p != NULL ? MS_OK : ms_arena_fail(arena, err);
 }
@@ -170,7 +170,7 @@ static enum ms_rc take_class(struct cmp__layers *l, struct ms_str name, yaml_doc
                            : added           ? ms_vec_push(&l->maps)
                                              : &l->maps.p[id];
     if (p == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     if (added)
         *p = (struct cmp__pairs){0};
     MS_TRY(take_map(p, l->arena, doc, map, err));
@@ -260,7 +260,7 @@ static enum ms_rc take_indices(struct ms_arena *arena, yaml_document_t *doc, yam
          i++) {
         struct ms_str *slot = ms ? ms_vec_push(&list->ms) : ms_vec_push(&list->pt);
         if (slot == NULL)
-            return cmp__no_memory(err);
+            return ms_no_memory(err);
         MS_TRY(copy_scalar(arena, yaml_document_get_node(doc, *i), slot, err));
     }
     return MS_OK;
@@ -301,7 +301,7 @@ static enum ms_rc take_rule(struct cmp__api_rules *r, yaml_document_t *doc, yaml
         return ms_fail(err, MS_E_FORMAT, "expected entries with ms_api and pt_api");
     struct cmp__api_rule *rule = ms_vec_push(&r->list);
     if (rule == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     *rule = (struct cmp__api_rule){.valid = true};
     for (yaml_node_pair_t *i = node->data.mapping.pairs.start; i < node->data.mapping.pairs.top;
          i++)

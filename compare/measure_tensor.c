@@ -126,7 +126,7 @@ static enum ms_rc gather_space(struct scratch *s, const struct probe_tensor *n,
     if (!b->contiguous)
         s->b = ms_alloc(CMP_METRIC_BLOCK * ms_dtype_size(b->dtype));
     if ((!n->contiguous && s->n == NULL) || (!b->contiguous && s->b == NULL))
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     return MS_OK;
 }
 
@@ -333,7 +333,7 @@ static enum ms_rc run_batch(struct batch *batch, struct ms_pool *pool, struct ms
 static enum ms_rc add_chunks(struct batch *batch, uint32_t pair, uint32_t n, struct ms_err *err)
 {
     if (!ms_vec_reserve(&batch->chunks, batch->chunks.n + n))
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     for (uint32_t i = 0; i < n; i++)
         batch->chunks.p[batch->chunks.n++] = (struct chunk){.pair = pair, .index = i};
     return MS_OK;
@@ -364,7 +364,7 @@ enum ms_rc cmp__measure_tensors(struct cmp *c, struct ms_pool *pool, struct ms_e
 {
     struct batch batch = {.c = c};
     if (!ms_vec_reserve(&c->figures, c->pairs.n + 1))
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     c->figures.n = c->pairs.n;
     enum ms_rc rc = run_all(&batch, pool, err);
     ms_vec_free(&batch.chunks);

@@ -50,7 +50,7 @@ enum ms_rc cmp__take_noise(struct cmp *c, struct ms_pool *pool, struct ms_err *e
     struct cmp *second;
     size_t rows = c->b.order.n;
     if (!ms_vec_reserve(&c->noise, rows + 1))
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     for (c->noise.n = 0; c->noise.n < rows; c->noise.n++)
         c->noise.p[c->noise.n] = NAN;
     enum ms_rc rc = cmp_open(&second, &conf, c->conf.noise_floor, c->b.dump->path, pool, err);

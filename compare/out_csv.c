@@ -95,7 +95,7 @@ static enum ms_rc put_group(const struct csv *csv, size_t group, struct cmp_view
         ms_buf_putc(&b->text, '\n');
         size_t *end = ms_vec_push(&b->row_ends);
         if (end == NULL)
-            return cmp__no_memory(err);
+            return ms_no_memory(err);
         *end = b->text.n;
     }
     return ms_buf_check(&b->text, err);
@@ -252,7 +252,7 @@ static enum ms_rc csv_init(struct csv *csv, unsigned threads, struct ms_err *err
     csv->blocks = ms_calloc(2 * csv->most, sizeof *csv->blocks);
     csv->views = ms_calloc(threads, sizeof *csv->views);
     if (csv->blocks == NULL || csv->views == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     for (size_t i = 0; i < 2 * csv->most; i++)
         csv->blocks[i].text.max = BLOCK_TEXT_MAX;
     for (unsigned i = 0; i < threads; i++)

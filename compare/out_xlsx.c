@@ -68,7 +68,7 @@ static enum ms_rc put_row(struct book *b, const struct cmp_cell *cells, lxw_form
     if (b->sheet == NULL || b->row > b->sheet_rows)
         new_sheet(b);
     if (b->sheet == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     for (unsigned i = 0; i < b->columns; i++) {
         lxw_error e = cells[i].number
                           ? worksheet_write_number(b->sheet, b->row, (lxw_col_t)i, cells[i].v, f)
@@ -121,7 +121,7 @@ static enum ms_rc open_book(struct book *b, const char *tmp, struct ms_err *err)
     lxw_workbook_options how = {.constant_memory = LXW_TRUE};
     b->workbook = workbook_new_opt(tmp, &how);
     if (b->workbook == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     b->bold = workbook_add_format(b->workbook);
     if (b->bold != NULL)
         format_set_bold(b->bold);

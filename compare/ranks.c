@@ -11,11 +11,6 @@
 
 enum { TEXT_MAX = 1 << 24 };
 
-static enum ms_rc no_memory(struct ms_err *err)
-{
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
-}
-
 static const char *text(struct cmp_ranks *r, const char *fmt, ...) MS_PRINTF(2, 3);
 static const char *text(struct cmp_ranks *r, const char *fmt, ...)
 {
@@ -53,21 +48,21 @@ static enum ms_rc add(struct cmp_ranks *r, const struct probe_place *t, const st
 {
     struct cmp_couple *slot = ms_vec_push(&r->list);
     if (slot == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     struct ms_str base = ms_path_base(t->dir);
     *slot = (struct cmp_couple){.t = t, .b = b, .suffix = "", .folder = ""};
     if (!files) {
         slot->suffix = text(r, "_%.*s", MS_STR_ARG(base));
         slot->folder = folder_of(r, t, steps);
     }
-    return slot->suffix != NULL && slot->folder != NULL ? MS_OK : no_memory(err);
+    return slot->suffix != NULL && slot->folder != NULL ? MS_OK : ms_no_memory(err);
 }
 
 static enum ms_rc note(struct cmp_ranks *r, const char *line, struct ms_err *err)
 {
     const char **slot = line != NULL ? ms_vec_push(&r->notes) : NULL;
     if (slot == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     *slot = line;
     return MS_OK;
 }
@@ -149,7 +144,8 @@ enum ms_rc cmp_ranks_pair(struct cmp_ranks *r, const char *target, const char *g
                           bool by_position, struct ms_err *err)
 {
     *r = (struct cmp_ranks){.arena = ms_arena_new(TEXT_MAX)};
-    enum ms_rc rc = r->arena != NULL ? pair(r, target, golden, by_position, err) : no_memory(err);
+    enum ms_rc rc =
+        r->arena != NULL ? pair(r, target, golden, by_position, err) : ms_no_memory(err);
     if (rc != MS_OK)
         cmp_ranks_free(r);
     return rc;

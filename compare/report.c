@@ -10,11 +10,6 @@
 #include <math.h>
 #include <stdio.h>
 
-static enum ms_rc no_memory(struct ms_err *err)
-{
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
-}
-
 struct cmp_result *cmp_report_add(struct cmp_report *r, const struct cmp_couple *couple)
 {
     struct cmp_result *res = ms_calloc(1, sizeof *res);
@@ -53,7 +48,7 @@ static enum ms_rc tell(const struct cmp *c, struct cmp_view *v, const struct cmp
     told->score = p->score;
     bool fine =
         told->row != NULL && told->op != NULL && told->golden_op != NULL && told->text != NULL;
-    return fine ? MS_OK : no_memory(err);
+    return fine ? MS_OK : ms_no_memory(err);
 }
 
 static enum ms_rc copy_problems(struct cmp_result *r, const struct cmp *c, struct ms_err *err)
@@ -65,7 +60,7 @@ static enum ms_rc copy_problems(struct cmp_result *r, const struct cmp *c, struc
         if (slot != NULL)
             *slot = ms_str_dup(list[i]);
         if (slot == NULL || *slot == NULL)
-            return no_memory(err);
+            return ms_no_memory(err);
     }
     return MS_OK;
 }

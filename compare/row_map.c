@@ -89,7 +89,7 @@ static enum ms_rc list_names(struct check *k, struct ms_err *err)
         rc = ms_buf_check(&b, err);
         if (rc == MS_OK &&
             ms_map_put_copy(&k->names, ms_buf_slice(&b), k->arena, NULL) == MS_MAP_NONE)
-            rc = cmp__no_memory(err);
+            rc = ms_no_memory(err);
     }
     ms_buf_free(&b);
     return rc;
@@ -99,7 +99,7 @@ static enum ms_rc report_unknown(struct check *k, struct ms_str name, struct ms_
 {
     char *z = ms_str_dup(name);
     if (z == NULL)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     struct ms_near near = {.word = z};
     for (uint32_t i = 0; i < k->names.keys.n; i++) /* copies of the arena end with a NUL */
         ms_near_offer(&near, k->names.keys.p[i].p);
@@ -126,7 +126,7 @@ static enum ms_rc check_side(struct cmp *c, bool golden, struct ms_err *err)
                       .side = golden ? &c->b : &c->t,
                       .what = golden ? "golden side" : "target",
                       .arena = ms_arena_new((size_t)8 << 30)};
-    enum ms_rc rc = k.arena != NULL ? list_names(&k, err) : cmp__no_memory(err);
+    enum ms_rc rc = k.arena != NULL ? list_names(&k, err) : ms_no_memory(err);
     for (uint32_t i = 0; i < map->keys.keys.n && rc == MS_OK; i++)
         rc = check_name(&k, golden ? map->values.p[i] : ms_map_key(&map->keys, i), err);
     if (rc == MS_OK && k.unknown > SHOWN)

@@ -70,7 +70,7 @@ static enum ms_rc count_call(struct ms_map *bases, uint32_t *seen, struct ms_str
         base = ms_str_sub(name, 0, (uint32_t)(digits.p - name.p));
     uint32_t id = ms_map_put(bases, base, NULL);
     if (id == MS_MAP_NONE)
-        return cmp__no_memory(err);
+        return ms_no_memory(err);
     *call = (int32_t)seen[id]++;
     return MS_OK;
 }
@@ -115,7 +115,7 @@ enum ms_rc cmp__side_init(struct cmp__side *s, const struct cmp_conf *conf, cons
     enum ms_rc rc = MS_OK;
     if (seen == NULL || !ms_vec_reserve(&s->order, s->dump->rows.n + 1) ||
         !ms_vec_reserve(&s->op_of, s->dump->rows.n + 1) || !ms_vec_reserve(&s->ops, nodes + 1))
-        rc = cmp__no_memory(err);
+        rc = ms_no_memory(err);
     if (rc == MS_OK)
         rc = list_ops(s, conf, &bases, seen, err);
     ms_free(seen);

@@ -61,8 +61,7 @@ static int run_import(int argc, char **argv)
     const char *path = a.path.items[0];
     char *db = a.output == NULL ? mstx_db_path(path) : ms_str_dup(ms_str_of(a.output));
     int64_t start = ms_clock_ns();
-    enum ms_rc rc = db != NULL ? mstx_import(path, db, &r, &err)
-                               : ms_fail(&err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    enum ms_rc rc = db != NULL ? mstx_import(path, db, &r, &err) : ms_no_memory(&err);
     if (rc == MS_OK)
         show(db, &r, ms_clock_ns() - start);
     ms_free(db);

@@ -29,7 +29,7 @@ struct writer {
 
 static enum ms_rc fail_memory(struct ms_err *err)
 {
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    return ms_no_memory(err);
 }
 
 /* ---- pieces ----------------------------------------------------------------- */

@@ -69,7 +69,7 @@ enum ms_rc mstx__clock_add(struct mstx_clocks *c, const struct mstx_segment *s, 
             ok = add_knot(
                 k, (struct mstx_knot){r->ticks, (int64_t)r->id, (int64_t)r->arg, r->name, 0});
     }
-    return ok ? MS_OK : ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    return ok ? MS_OK : ms_no_memory(err);
 }
 
 /* ---- fitting ---------------------------------------------------------------- */

@@ -48,7 +48,7 @@ static enum ms_rc next_file(struct writer *w, struct ms_err *err)
     }
     char *path = numbered(w->path, w->files++);
     if (path == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     enum ms_rc rc = ms_out_create(&w->out, path, err);
     ms_free(path);
     if (rc == MS_OK)

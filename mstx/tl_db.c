@@ -199,7 +199,7 @@ static enum ms_rc make_where_possible(const char *path, char **db, struct ms_err
     }
     char *other = db_under_tmp(path);
     if (other == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     ms_free(*db);
     *db = other;
     return mstx_db_is_stale(path, other) ? mstx_import(path, other, &ignored, err) : MS_OK;
@@ -209,7 +209,7 @@ enum ms_rc mstx_db_prepare(const char *path, char **db, struct ms_err *err)
 {
     *db = mstx_db_path(path);
     if (*db == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     enum ms_rc rc = mstx_db_is_stale(path, *db) ? make_where_possible(path, db, err) : MS_OK;
     if (rc != MS_OK) {
         ms_free(*db);

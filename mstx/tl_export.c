@@ -109,7 +109,7 @@ static enum ms_rc open_sources(struct merge *m, struct mstx_tl *tl, int32_t rank
             continue;
         struct source *s = ms_vec_push(&m->heap);
         if (s == NULL)
-            return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+            return ms_no_memory(err);
         *s = (struct source){.track = i};
         MS_TRY(mstx__cursor_new(&s->cursor, tl, i, err));
         MS_TRY(mstx__cursor_next(s->cursor, &s->ev, err));
@@ -197,7 +197,7 @@ void mstx__nest_finish(struct mstx_nest *n, mstx_nest_fn fn, void *ctx)
 enum ms_rc mstx__quoted_new(struct mstx_quoted *q, struct mstx_tl *tl, struct ms_err *err)
 {
     *q = (struct mstx_quoted){.tl = tl, .arena = ms_arena_new((size_t)1 << 34)};
-    return q->arena != NULL ? MS_OK : ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    return q->arena != NULL ? MS_OK : ms_no_memory(err);
 }
 
 void mstx__quoted_free(struct mstx_quoted *q)

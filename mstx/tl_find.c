@@ -26,9 +26,9 @@ static enum ms_rc add_proc(struct mstx_procs *p, const char *dir, struct ms_err 
 {
     struct mstx_proc *proc = ms_vec_push(&p->list);
     if (proc == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     *proc = (struct mstx_proc){.dir = ms_str_dup(ms_str_of(dir))};
-    return proc->dir != NULL ? MS_OK : ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    return proc->dir != NULL ? MS_OK : ms_no_memory(err);
 }
 
 static enum ms_rc find_below(struct mstx_procs *p, const char *dir, int level, struct ms_err *err);
@@ -40,7 +40,7 @@ static enum ms_rc descend(struct mstx_procs *p, const char *dir, struct ms_str n
         return MS_OK;
     char *path = ms_path_join(dir, name.p);
     if (path == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     enum ms_rc rc = ms_path_kind(path) == MS_KIND_DIR ? find_below(p, path, level + 1, err) : MS_OK;
     ms_free(path);
     return rc;

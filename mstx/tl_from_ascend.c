@@ -59,7 +59,7 @@ struct reader {
 
 static enum ms_rc fail_memory(struct ms_err *err)
 {
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    return ms_no_memory(err);
 }
 
 static enum ms_rc has_table(struct ms_store *s, const char *name, bool *has, struct ms_err *err)

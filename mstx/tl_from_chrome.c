@@ -65,7 +65,7 @@ struct reader {
 
 static enum ms_rc fail_memory(struct ms_err *err)
 {
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    return ms_no_memory(err);
 }
 
 /* Times beyond this are no times: two of them can be added, and a chunk holds the sum. */

@@ -19,7 +19,7 @@ enum ms_rc mstx__lanes_new(struct mstx_lanes *l, struct mstx_texts *t, struct ms
     if (l->table != NULL && l->cache != NULL)
         return MS_OK;
     mstx__lanes_free(l);
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    return ms_no_memory(err);
 }
 
 void mstx__lanes_free(struct mstx_lanes *l)

@@ -142,7 +142,7 @@ static enum ms_rc take_event(void *ctx, const struct mstx_event *ev, struct ms_e
             ok = add_duration(g, ev->dur_ns);
         }
     }
-    return ok ? MS_OK : ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    return ok ? MS_OK : ms_no_memory(err);
 }
 
 static int by_value(const void *pa, const void *pb)
@@ -176,7 +176,7 @@ static enum ms_rc add_row(struct mstx_tl *tl, struct measuring *m, struct group 
 {
     struct mstx_name_row *r = ms_vec_push(rows);
     if (r == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     int64_t start, end;
     mstx_tl_span(tl, &start, &end);
     uint64_t n = g->events - g->marks;
@@ -218,7 +218,7 @@ static enum ms_rc measure_track(struct mstx_tl *tl, struct measuring *m, size_t 
     m->track = (uint32_t)track;
     m->domain = ms_map_put(&m->domains, t->domain, NULL);
     if (m->domain == MS_MAP_NONE)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     enum ms_rc rc = mstx_tl_walk(tl, track, NULL, take_event, m, err);
     for (size_t i = 0; i < m->touched.n; i++)
         m->group_of.p[m->touched.p[i]] = 0;
@@ -243,8 +243,7 @@ static void free_measuring(struct measuring *m)
 enum ms_rc mstx_names_measure(struct mstx_tl *tl, mstx_name_rows *rows, struct ms_err *err)
 {
     struct measuring m = {.arena = ms_arena_new((size_t)1 << 34)};
-    enum ms_rc rc =
-        m.arena != NULL ? MS_OK : ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    enum ms_rc rc = m.arena != NULL ? MS_OK : ms_no_memory(err);
     for (size_t i = 0; i < mstx_tl_track_count(tl) && rc == MS_OK; i++)
         rc = measure_track(tl, &m, i, err);
     for (size_t i = 0; i < m.group.n && rc == MS_OK; i++)

@@ -58,7 +58,7 @@ struct mstx_tl {
 
 static enum ms_rc fail_memory(struct ms_err *err)
 {
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    return ms_no_memory(err);
 }
 
 /* One row of a query, by a function of the caller's. */

@@ -40,7 +40,7 @@ static struct mstx_finding *add(struct mstx_report *r, const char *kind,
 
 static enum ms_rc fail_memory(struct ms_err *err)
 {
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    return ms_no_memory(err);
 }
 
 /* "rank 3" or "process 4242", as people look for it. */

@@ -132,7 +132,7 @@ static enum ms_rc copy_live_flight(struct mstx_segment *s, const struct mstx_pro
         s->n = count_records(s, to);
         struct mstx_rec *copy = ms_realloc(s->copy, (s->n + 1) * sizeof *copy);
         if (copy == NULL)
-            return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+            return ms_no_memory(err);
         s->copy = copy;
         memcpy(copy, s->rec, s->n * sizeof *copy);
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -166,7 +166,7 @@ enum ms_rc mstx__segment_open(struct mstx_segment *s, const char *path, uint32_t
 {
     *s = (struct mstx_segment){.path = ms_str_dup(ms_str_of(path))};
     if (s->path == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     enum ms_rc rc = ms_file_map(&s->file, path, SEGMENT_BYTES_MAX, err);
     if (rc == MS_OK) {
         rc = check_header(s, kind, err);

@@ -46,7 +46,7 @@ static enum ms_rc open_scan(void *ctx, void **cursor, struct ms_err *err)
     struct scan *s = ms_calloc(1, sizeof *s);
     *cursor = s;
     if (s == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     s->tl = ctx;
     return MS_OK;
 }

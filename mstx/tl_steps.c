@@ -72,7 +72,7 @@ static enum ms_rc take_named(void *ctx, const struct mstx_event *ev, struct ms_e
     struct mstx_event *slot =
         ev->kind == MSTX_EV_MARK ? ms_vec_push(&n->marks) : ms_vec_push(&n->ranges);
     if (slot == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     *slot = *ev;
     return MS_OK;
 }
@@ -84,7 +84,7 @@ static enum ms_rc add_step(struct mstx_tl *tl, struct mstx_steps *steps, size_t 
     int64_t number;
     struct mstx_step *s = ms_vec_push(&steps->list);
     if (s == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     mstx_is_step_name(mstx_tl_text(tl, ev->name), &number);
     *s = (struct mstx_step){.process = (uint32_t)process,
                             .number = number >= 0 ? (uint32_t)number : (uint32_t)count,
@@ -197,7 +197,7 @@ static enum ms_rc take_candidate(void *ctx, const struct mstx_event *ev, struct 
             continue;
         struct mstx_event *slot = ms_vec_push(&p->list[i].ev);
         if (slot == NULL)
-            return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+            return ms_no_memory(err);
         *slot = *ev;
         return MS_OK;
     }
@@ -216,7 +216,7 @@ static enum ms_rc find_regular(const mstx_events *ev, bool *regular, struct ms_e
     size_t n = ev->n - 1;
     int64_t *gap = ms_calloc(n, sizeof *gap);
     if (gap == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     for (size_t i = 0; i < n; i++)
         gap[i] = ev->p[i + 1].start_ns - ev->p[i].start_ns;
     qsort(gap, n, sizeof *gap, by_value);

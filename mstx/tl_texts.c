@@ -119,7 +119,7 @@ enum ms_rc mstx__texts_read(struct mstx_texts *t, const struct mstx_proc *p, str
         qsort(t->keyed.p, t->keyed.n, sizeof *t->keyed.p, by_key_and_age);
     if (!ok) {
         mstx__texts_free(t);
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     }
     return MS_OK;
 }

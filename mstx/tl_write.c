@@ -72,12 +72,12 @@ enum ms_rc mstx__writer_new(struct mstx_writer **out, const char *path, struct m
     *out = NULL;
     struct mstx_writer *w = ms_calloc(1, sizeof *w);
     if (w == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     w->arena = ms_arena_new(TEXT_BYTES_MAX);
     w->packer = mstx_packer_new();
     enum ms_rc rc = MS_OK;
     if (w->arena == NULL || w->packer == NULL)
-        rc = ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        rc = ms_no_memory(err);
     if (rc == MS_OK)
         rc = ms_store_create(&w->store, path, err);
     if (rc == MS_OK)
@@ -133,7 +133,7 @@ void mstx__writer_fail(struct mstx_writer *w, const struct ms_err *err)
 
 static void fail_memory(struct mstx_writer *w)
 {
-    ms_fail(&w->err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    ms_no_memory(&w->err);
 }
 
 static void run(struct mstx_writer *w, struct ms_stmt *st)

@@ -55,7 +55,7 @@ static enum ms_rc add_field(struct probe_csv *r, const char *p, size_t n, struct
                           PROBE_CSV_COLUMNS);
     struct ms_str *slot = ms_vec_push(&r->fields);
     if (slot == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     *slot = (struct ms_str){p, (uint32_t)n};
     return MS_OK;
 }

@@ -335,7 +335,7 @@ static enum ms_rc rename_dir(struct probe_dumper *d, struct ms_err *err)
     char *to = step_dir(d);
     enum ms_rc rc = MS_OK;
     if (to == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     if (d->spool != NULL)
         rc = probe__spool_drain(d->spool, err);
     if (rc == MS_OK && rename(d->dir, to) != 0)
@@ -425,7 +425,7 @@ static enum ms_rc set_up(struct probe_dumper *d, const struct probe_settings *s,
 {
     d->arena = ms_arena_new(SIZE_MAX);
     if (d->arena == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     MS_TRY(probe__settings_copy(&d->s, s, d->arena, err));
     if (!d->s.rank_known)
         d->s.rank_known = rank_of_environment(&d->s.my_rank);
@@ -464,7 +464,7 @@ enum ms_rc probe_dumper_open(struct probe_dumper **out, const struct probe_setti
     pthread_once(&once, watch_forks);
     struct probe_dumper *d = ms_calloc(1, sizeof *d);
     if (d == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     enum ms_rc rc = set_up(d, s, err);
     if (rc == MS_OK && pthread_key_create(&d->key, leave_thread) != 0)
         rc = ms_fail(err, MS_E_LIMIT, "too many thread-specific keys in this process");

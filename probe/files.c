@@ -17,11 +17,6 @@ static const char *const task_text[] = {"statistics", "tensor", "structure", "na
 static const char *const level_text[] = {"mix", "L0", "L1", "debug"};
 static const char *const framework_text[] = {"pytorch", "pytorch", "mindspore", "mindtorch"};
 
-static enum ms_rc no_memory(struct ms_err *err)
-{
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
-}
-
 /* ---- opening ---------------------------------------------------------- */
 
 static void put_head(struct probe__files *f)
@@ -46,7 +41,7 @@ static enum ms_rc open_document(const struct probe__files *f, struct probe__appe
 {
     char *path = ms_path_join(f->dir, name);
     if (path == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     enum ms_rc rc = probe__append_open(a, path, tail_0, tail, err);
     ms_free(path);
     return rc;
@@ -67,7 +62,7 @@ static enum ms_rc open_extra(struct probe__files *f, struct ms_err *err)
     MS_TRY(probe__append_flush(&f->construct, err));
     char *path = ms_path_join(f->dir, "stack.json");
     if (path == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     enum ms_rc rc = probe__stack_open(&f->stack, path, err);
     ms_free(path);
     return rc;
@@ -78,21 +73,21 @@ static enum ms_rc set_data_dir(struct probe__files *f, struct ms_err *err)
 {
     char *rel = ms_path_join(f->dir, "dump_tensor_data");
     char absolute[PATH_MAX];
-    enum ms_rc rc = rel == NULL ? no_memory(err) : ms_mkdirs(rel, err);
+    enum ms_rc rc = rel == NULL ? ms_no_memory(err) : ms_mkdirs(rel, err);
     if (rc == MS_OK && realpath(rel, absolute) == NULL)
         rc = ms_fail_sys(err, "%s", rel);
     ms_free(rel);
     MS_TRY(rc);
     ms_free(f->data_dir);
     f->data_dir = ms_str_dup(ms_str_of(absolute));
-    return f->data_dir != NULL ? MS_OK : no_memory(err);
+    return f->data_dir != NULL ? MS_OK : ms_no_memory(err);
 }
 
 static enum ms_rc set_dir(struct probe__files *f, const char *dir, struct ms_err *err)
 {
     char *copy = ms_str_dup(ms_str_of(dir));
     if (copy == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     ms_free(f->dir);
     f->dir = copy;
     return f->layout.tensors ? set_data_dir(f, err) : MS_OK;
@@ -155,7 +150,7 @@ static enum ms_rc follow(const struct probe__files *f, struct probe__append *a, 
         return MS_OK;
     char *path = ms_path_join(f->dir, ms_path_base(a->path).p);
     if (path == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     ms_free(a->path);
     a->path = path;
     return MS_OK;

@@ -12,11 +12,6 @@
 
 #include <stdlib.h>
 
-static enum ms_rc no_memory(struct ms_err *err)
-{
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
-}
-
 /* The ranks of one step. */
 struct step {
     struct probe__rank *ranks;
@@ -46,7 +41,7 @@ static enum ms_rc keep_failure(struct step *s, const struct probe__rank *r, stru
 {
     struct probe_overflow_failure *slot = ms_vec_push(&s->out->failures);
     if (slot == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     *slot = (struct probe_overflow_failure){r->place, r->err};
     return MS_OK;
 }
@@ -74,7 +69,7 @@ static enum ms_rc add_answer(struct step *s, size_t rank, const struct probe__or
 {
     struct probe_overflow_answer *slot = ms_vec_push(&s->out->answers);
     if (slot == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     *slot = (struct probe_overflow_answer){
         .place = s->ranks[rank].place,
         .node = ms_arena_str(s->out->arena, o->name),
@@ -83,7 +78,7 @@ static enum ms_rc add_answer(struct step *s, size_t rank, const struct probe__or
         .asked_for = o->asked_for,
         .communication = o->communication,
     };
-    return slot->node.p != NULL ? MS_OK : no_memory(err);
+    return slot->node.p != NULL ? MS_OK : ms_no_memory(err);
 }
 
 /* First operator of a rank that overflows within a segment, or NULL. */
@@ -265,7 +260,7 @@ static enum ms_rc search_step(struct probe_overflow *o, const struct probe_place
     struct step s = {.n = n, .conf = conf, .pool = pool, .out = o};
     s.ranks = ms_calloc(n, sizeof *s.ranks);
     if (s.ranks == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     for (size_t i = 0; i < n; i++)
         s.ranks[i].place = &places[i];
     enum ms_rc rc = scan_all(&s, err);
@@ -312,7 +307,7 @@ enum ms_rc probe_overflow_find(struct probe_overflow *o, const struct probe_over
     *o = (struct probe_overflow){.tolerant = conf->tolerant};
     MS_TRY(probe_find(&o->places, conf->path, err));
     o->arena = ms_arena_new(SIZE_MAX);
-    enum ms_rc rc = o->arena != NULL ? search_steps(o, &scan, pool, &own) : no_memory(&own);
+    enum ms_rc rc = o->arena != NULL ? search_steps(o, &scan, pool, &own) : ms_no_memory(&own);
     if (rc != MS_OK) {
         probe_overflow_free(o);
         return ms_fail(err, rc, "%s", own.msg);

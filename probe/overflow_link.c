@@ -26,11 +26,6 @@ struct net {
     MS_VEC(uint32_t) tagged; /* first event with each tag */
 };
 
-static enum ms_rc no_memory(struct ms_err *err)
-{
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
-}
-
 /* ---- groups ----------------------------------------------------------- */
 
 static uint32_t find(struct net *g, uint32_t i)
@@ -64,7 +59,7 @@ static enum ms_rc join_by_tags(struct net *g, uint32_t i, struct ms_err *err)
                          : added           ? ms_vec_push(&g->tagged)
                                            : &g->tagged.p[id];
         if (slot == NULL)
-            return no_memory(err);
+            return ms_no_memory(err);
         if (added)
             *slot = i;
         else
@@ -178,7 +173,7 @@ static enum ms_rc make_events(struct net *g, struct ms_err *err)
     g->queue = ms_calloc(g->n + 1, sizeof *g->queue);
     if (g->events == NULL || g->base == NULL || g->waits == NULL || g->next_member == NULL ||
         g->queue == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     uint32_t n = 0;
     for (uint32_t r = 0; r < g->nranks; r++) {
         for (uint32_t c = 0; c < g->ranks[r].comms.n; c++, n++) {
@@ -197,7 +192,7 @@ static enum ms_rc link_all(struct net *g, struct ms_err *err)
         MS_TRY(join_by_tags(g, i, err));
     uint32_t *by_place = ms_calloc(g->n + 1, sizeof *by_place);
     if (by_place == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     list_members(g);
     sort_by_place(g, by_place);
     assign_layers(g, by_place);

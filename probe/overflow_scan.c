@@ -14,11 +14,6 @@
 
 #include <math.h>
 
-static enum ms_rc no_memory(struct ms_err *err)
-{
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
-}
-
 /* ---- leaves ----------------------------------------------------------- */
 
 static unsigned bad_f64(double v)
@@ -281,16 +276,16 @@ static enum ms_rc add_tag(struct probe__rank *r, struct ms_buf *tag, const char 
                               : ms_map_put_copy(&r->counters, ms_buf_slice(&key), r->arena, &added);
     ms_buf_free(&key);
     if (id == MS_MAP_NONE)
-        return rc != MS_OK ? rc : no_memory(err);
+        return rc != MS_OK ? rc : ms_no_memory(err);
     uint32_t *count = added ? ms_vec_push(&r->counts) : &r->counts.p[id];
     struct ms_str *slot = ms_vec_push(&r->tags);
     if (count == NULL || slot == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     *count = added ? 0 : *count + 1;
     ms_buf_printf(tag, "|%u", *count);
     MS_TRY(ms_buf_check(tag, err));
     *slot = ms_arena_str(r->arena, ms_buf_slice(tag));
-    return slot->p != NULL ? MS_OK : no_memory(err);
+    return slot->p != NULL ? MS_OK : ms_no_memory(err);
 }
 
 /* The i-th rank of a JSON list, or -1. */
@@ -448,7 +443,7 @@ static enum ms_rc note_comm(struct walk *w, uint32_t node, const struct look *l,
     MS_TRY(add_tags(r, w->dump, node, l, err));
     struct probe__comm *slot = here.name.p != NULL ? ms_vec_push(&r->comms) : NULL;
     if (slot == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     *slot = (struct probe__comm){.name = here.name,
                                  .off = here.off,
                                  .sub = here.sub,
@@ -467,7 +462,7 @@ static enum ms_rc note_origin(struct walk *w, uint32_t node, const struct look *
     struct probe__origin here = origin_here(w, node, l);
     struct probe__origin *slot = here.name.p != NULL ? ms_vec_push(&w->rank->origins) : NULL;
     if (slot == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     *slot = here;
     return MS_OK;
 }
@@ -494,7 +489,7 @@ static enum ms_rc note_present(struct walk *w, uint32_t node, const struct look 
         return MS_OK;
     w->rank->present = origin_here(w, node, l);
     w->rank->has_present = true;
-    return w->rank->present.name.p != NULL ? MS_OK : no_memory(err);
+    return w->rank->present.name.p != NULL ? MS_OK : ms_no_memory(err);
 }
 
 static enum ms_rc walk_node(struct walk *w, uint32_t node, struct ms_err *err)
@@ -521,7 +516,7 @@ enum ms_rc probe__overflow_scan(struct probe__rank *r, const struct probe__scan_
     struct walk w = {.rank = r, .conf = conf};
     r->arena = ms_arena_new(SIZE_MAX);
     if (r->arena == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     MS_TRY(probe_dump_open(&dump, r->place->json, conf->open_flags, pool, err));
     struct ms_span span = ms_span_begin("scan");
     enum ms_rc rc = MS_OK;

@@ -21,11 +21,6 @@
 
 #include <stdio.h>
 
-static enum ms_rc no_memory(struct ms_err *err)
-{
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
-}
-
 /* ---- the record ------------------------------------------------------- */
 
 static enum ms_rc cut_record(struct ms_buf *out, const struct ms_file *file, uint64_t off,
@@ -75,9 +70,9 @@ static enum ms_rc push_text(struct probe_overflow_detail *detail, bool stack, st
 {
     struct ms_str *slot = stack ? ms_vec_push(&detail->stack) : ms_vec_push(&detail->construct);
     if (slot == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     *slot = ms_arena_str(detail->arena, text);
-    return slot->p != NULL ? MS_OK : no_memory(err);
+    return slot->p != NULL ? MS_OK : ms_no_memory(err);
 }
 
 /* From the node up to the root, then turned round. */
@@ -107,7 +102,7 @@ static enum ms_rc read_construct(struct probe_overflow_detail *detail,
     struct ms_err own = {0};
     const char *path = file_in(a->place->dir, "construct.json", detail->arena);
     if (path == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     enum ms_rc rc = probe_tree_open(&tree, path, tolerant ? PROBE_TREE_TOLERANT : 0, &own);
     if (rc == MS_E_NOTFOUND)
         return push_text(detail, false, a->node, err);
@@ -156,7 +151,7 @@ static enum ms_rc read_stack(struct probe_overflow_detail *detail,
     struct ms_err own = {0};
     const char *path = file_in(a->place->dir, "stack.json", detail->arena);
     if (path == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     enum ms_rc rc = probe_stacks_open(&stacks, path, tolerant ? PROBE_STACK_TOLERANT : 0, &own);
     if (rc == MS_E_NOTFOUND)
         return MS_OK;
@@ -173,7 +168,7 @@ enum ms_rc probe_overflow_describe(struct probe_overflow_detail *detail,
 {
     *detail = (struct probe_overflow_detail){.text = {.max = UINT32_MAX},
                                              .arena = ms_arena_new(SIZE_MAX)};
-    enum ms_rc rc = detail->arena != NULL ? read_record(detail, answer, err) : no_memory(err);
+    enum ms_rc rc = detail->arena != NULL ? read_record(detail, answer, err) : ms_no_memory(err);
     if (rc == MS_OK)
         rc = read_construct(detail, answer, o->tolerant, err);
     if (rc == MS_OK)

@@ -68,7 +68,7 @@ static enum ms_rc read_range(struct probe__typed *t, enum ms_jtok tok, void *ctx
             NUMBER_MAX, (int)(t->r.text.n < 40 ? t->r.text.n : 40), t->r.text.p);
     struct probe_range *slot = ms_vec_push(list);
     if (slot == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     *slot = range;
     return MS_OK;
 }
@@ -132,7 +132,7 @@ static enum ms_rc read_slice(struct probe__typed *t, enum ms_jtok tok, void *ctx
     MS_TRY(probe__read_object(t, tok, &s, keys, err));
     struct probe_slice *slot = ms_vec_push(list);
     if (slot == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     *slot = (struct probe_slice){.dim = (uint32_t)s.dim,
                                  .has_end = s.has_end,
                                  .has_size = s.size >= 0,
@@ -300,7 +300,7 @@ static struct owned *new_owned(struct ms_err *err)
     if (o != NULL && o->arena != NULL)
         return o;
     ms_free(o);
-    ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+    ms_no_memory(err);
     return NULL;
 }
 

@@ -13,11 +13,6 @@
 
 enum { NAME_MAX_BYTES = 1 << 20, SQL_MAX = 1 << 16 };
 
-static enum ms_rc no_memory(struct ms_err *err)
-{
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
-}
-
 /* ---- schema ----------------------------------------------------------- */
 
 static const char fixed_tables[] =
@@ -118,7 +113,7 @@ enum ms_rc probe__trend_db_open(struct probe__trend_db *db, const char *path,
                                    .nstats = nstats,
                                    .key = {.max = NAME_MAX_BYTES},
                                    .arena = ms_arena_new(SIZE_MAX)};
-    enum ms_rc rc = db->arena != NULL ? ms_store_create(&db->store, path, err) : no_memory(err);
+    enum ms_rc rc = db->arena != NULL ? ms_store_create(&db->store, path, err) : ms_no_memory(err);
     if (rc == MS_OK)
         rc = make_all(db, err);
     if (rc != MS_OK)
@@ -145,7 +140,7 @@ static enum ms_rc add_target(struct probe__trend_db *db, struct ms_str name, int
 {
     struct probe__trend_target *slot = ms_vec_push(&db->targets);
     if (slot == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     *slot = (struct probe__trend_target){.name = name};
     ms_stmt_i64(db->insert_target, 1, (int64_t)db->targets.n);
     ms_stmt_str(db->insert_target, 2, name);
@@ -166,7 +161,7 @@ enum ms_rc probe__trend_target(struct probe__trend_db *db, unsigned metric, stru
     MS_TRY(ms_buf_check(&db->key, err));
     *target = ms_map_put_copy(&db->keys, ms_buf_slice(&db->key), db->arena, &added);
     if (*target == MS_MAP_NONE)
-        return no_memory(err);
+        return ms_no_memory(err);
     struct ms_str kept = ms_map_key(&db->keys, *target);
     if (added)
         MS_TRY(add_target(db, ms_str_sub(kept, head, kept.n), stage, micro_step, err));
@@ -221,7 +216,7 @@ static enum ms_rc put_tag(void *ctx, struct ms_str name, const char *category, s
     MS_TRY(ms_buf_check(&t->key, err));
     uint32_t id = ms_map_put_copy(&t->tags, ms_buf_slice(&t->key), t->arena, &added);
     if (id == MS_MAP_NONE)
-        return no_memory(err);
+        return ms_no_memory(err);
     if (added) {
         ms_stmt_i64(t->insert_tag, 1, (int64_t)id + 1);
         ms_stmt_str(t->insert_tag, 2, name);

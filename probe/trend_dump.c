@@ -27,11 +27,6 @@ static const char *const stats[STATS] = {"norm", "max", "min", "mean"};
 static const int stat_of[STATS] = {PROBE_STAT_NORM, PROBE_STAT_MAX, PROBE_STAT_MIN,
                                    PROBE_STAT_MEAN};
 
-static enum ms_rc no_memory(struct ms_err *err)
-{
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
-}
-
 /* One row of the table. */
 struct value {
     int64_t step;
@@ -215,7 +210,7 @@ static enum ms_rc take_row(struct import *im, const struct record *r, const stru
         return MS_OK;
     struct value *v = ms_vec_push(&im->values);
     if (v == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     *v = (struct value){.step = r->step, .metric = r->metric, .seq = (uint32_t)im->values.n};
     for (int i = 0; i < STATS; i++)
         v->stat[i] = number_of(&leaf.stat[stat_of[i]]);

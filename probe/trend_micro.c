@@ -19,11 +19,6 @@
 
 enum { NAME_MAX_BYTES = 1 << 20 };
 
-static enum ms_rc no_memory(struct ms_err *err)
-{
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
-}
-
 /* ---- roots ------------------------------------------------------------ */
 
 static bool is_run(struct ms_str name)
@@ -130,7 +125,7 @@ static enum ms_rc find_series(struct ms_map *series, struct ms_arena *arena, str
     }
     MS_TRY(ms_buf_check(key, err));
     c->series = ms_map_put_copy(series, ms_buf_slice(key), arena, NULL);
-    return c->series != MS_MAP_NONE ? MS_OK : no_memory(err);
+    return c->series != MS_MAP_NONE ? MS_OK : ms_no_memory(err);
 }
 
 static enum ms_rc list_calls(const struct probe__micro *m, struct call *calls, size_t *n,
@@ -139,7 +134,7 @@ static enum ms_rc list_calls(const struct probe__micro *m, struct call *calls, s
     struct ms_map series = {0};
     struct ms_buf key = {.max = NAME_MAX_BYTES};
     struct ms_arena *arena = ms_arena_new(SIZE_MAX);
-    enum ms_rc rc = arena != NULL ? MS_OK : no_memory(err);
+    enum ms_rc rc = arena != NULL ? MS_OK : ms_no_memory(err);
     for (uint32_t place = 0; rc == MS_OK && place < m->tree.entries.n; place++) {
         uint32_t node = m->tree.entries.p[place];
         if (m->step_of.p[node] == MS_MAP_NONE)
@@ -158,7 +153,7 @@ static enum ms_rc count_calls(struct probe__micro *m, struct ms_err *err)
     size_t n = 0;
     struct call *calls = ms_calloc(m->tree.nodes.n + 1, sizeof *calls);
     if (calls == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     enum ms_rc rc = list_calls(m, calls, &n, err);
     if (rc == MS_OK)
         qsort(calls, n, sizeof *calls, by_number);
@@ -177,7 +172,7 @@ static enum ms_rc work_out(struct probe__micro *m, struct ms_err *err)
     struct ms_buf scratch = {.max = NAME_MAX_BYTES};
     size_t n = m->tree.nodes.n;
     if (!ms_vec_reserve(&m->step_of, n + 1) || !ms_vec_reserve(&m->number_of, n + 1))
-        return no_memory(err);
+        return ms_no_memory(err);
     m->step_of.n = m->number_of.n = n;
     assign_steps(m, &scratch);
     ms_buf_free(&scratch);
@@ -191,7 +186,7 @@ enum ms_rc probe__micro_open(struct probe__micro *m, const char *dir, unsigned f
     *m = (struct probe__micro){.steps = 1};
     char *path = ms_path_join(dir, "construct.json");
     if (path == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     enum ms_rc rc = probe_tree_open(&m->tree, path, flags, &own);
     ms_free(path);
     if (rc == MS_E_NOTFOUND)

@@ -28,11 +28,6 @@ static const char *const stat_names[PROBE__STATS] = {
     "norm",        "min", "max",         "zeros", "nans",     "mean",  "entropy",
     "softmax_max", "sr",  "kernel_norm", "std_x", "jacobian", "proxy", "token_similarity"};
 
-static enum ms_rc no_memory(struct ms_err *err)
-{
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
-}
-
 struct csv_path {
     struct ms_str path;
     int64_t rank;
@@ -112,7 +107,7 @@ static enum ms_rc add_file(struct monitor *m, const char *dir, struct ms_str nam
     if (slot != NULL)
         *slot = (struct csv_path){ms_arena_str(m->arena, ms_str_of(path)), rank, metric, false};
     ms_free(path);
-    return slot != NULL && slot->path.p != NULL ? MS_OK : no_memory(err);
+    return slot != NULL && slot->path.p != NULL ? MS_OK : ms_no_memory(err);
 }
 
 static enum ms_rc list_rank_dir(struct monitor *m, const char *dir, int64_t rank,
@@ -138,7 +133,7 @@ static enum ms_rc list_names(struct monitor *m, const struct ms_dir *d, struct m
             continue;
         char *sub = ms_path_join(m->job->conf->data, d->names.p[i].p);
         if (sub == NULL)
-            return no_memory(err);
+            return ms_no_memory(err);
         enum ms_rc rc = MS_OK;
         if (ms_path_kind(sub) == MS_KIND_DIR)
             rc = list_rank_dir(m, sub, rank, err);
@@ -283,7 +278,7 @@ static enum ms_rc find_step(struct monitor *m, int64_t number, struct step **ste
         ms_map_put_copy(&m->step_index, (struct ms_str){text, (uint32_t)n}, m->arena, &added);
     *step = id == MS_MAP_NONE ? NULL : added ? ms_vec_push(&m->steps) : &m->steps.p[id];
     if (*step == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     if (added)
         **step = (struct step){.step = number};
     return MS_OK;
@@ -455,7 +450,7 @@ enum ms_rc probe__trend_monitor(struct probe__trend_job *j, struct probe_trend_f
     struct monitor m = {.job = j,
                         .renamed = {{.max = NAME_MAX_BYTES}, {.max = NAME_MAX_BYTES}},
                         .arena = ms_arena_new(SIZE_MAX)};
-    enum ms_rc rc = m.arena != NULL ? convert(&m, out, err) : no_memory(err);
+    enum ms_rc rc = m.arena != NULL ? convert(&m, out, err) : ms_no_memory(err);
     probe__trend_db_free(&m.db);
     ms_vec_free(&m.files);
     ms_vec_free(&m.steps);

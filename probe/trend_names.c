@@ -10,11 +10,6 @@
 
 enum { NAME_MAX_BYTES = 1 << 20, MAPPING_MAX = 1 << 30 };
 
-static enum ms_rc no_memory(struct ms_err *err)
-{
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
-}
-
 /* ---- the mapping ------------------------------------------------------ */
 
 static enum ms_rc keep_text(struct probe__renames *m, const struct ms_jread *r, bool is_key,
@@ -29,7 +24,7 @@ static enum ms_rc keep_text(struct probe__renames *m, const struct ms_jread *r, 
     ms_buf_free(&scratch);
     if (rc != MS_OK)
         return rc;
-    return slot != NULL && slot->p != NULL ? MS_OK : no_memory(err);
+    return slot != NULL && slot->p != NULL ? MS_OK : ms_no_memory(err);
 }
 
 static enum ms_rc read_pairs(struct probe__renames *m, struct ms_jread *r, struct ms_err *err)
@@ -62,7 +57,7 @@ enum ms_rc probe__renames_read(struct probe__renames *m, const char *path, struc
     MS_TRY(ms_file_map(&file, path, MAPPING_MAX, err));
     ms_jread_init(&r, file.p, file.n, 0);
     m->arena = ms_arena_new(SIZE_MAX);
-    enum ms_rc rc = m->arena != NULL ? read_pairs(m, &r, err) : no_memory(err);
+    enum ms_rc rc = m->arena != NULL ? read_pairs(m, &r, err) : ms_no_memory(err);
     ms_file_unmap(&file);
     if (rc == MS_OK)
         return MS_OK;
@@ -121,7 +116,7 @@ static enum ms_rc cut(struct parts *ps, struct ms_str name, struct ms_err *err)
     while (ms_str_split(&name, '.', &part)) {
         struct ms_str *slot = ms_vec_push(&ps->list);
         if (slot == NULL)
-            return no_memory(err);
+            return ms_no_memory(err);
         *slot = part;
     }
     return MS_OK;

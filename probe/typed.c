@@ -56,11 +56,6 @@ enum ms_rc probe__typed_mismatch(struct probe__typed *t, enum ms_jtok tok, const
     return probe__typed_reject(t, err, "expected %s, found %s", expected, kind_of(tok));
 }
 
-static enum ms_rc no_memory(struct ms_err *err)
-{
-    return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
-}
-
 /* ---- objects ---------------------------------------------------------- */
 
 /* Warn, with the nearest spelling, about a key that means nothing here. */
@@ -165,7 +160,7 @@ enum ms_rc probe__keep_text(struct probe__typed *t, const char **out, struct ms_
         return ms_jread_reject(&t->r, err, "text holds \\u0000");
     text = ms_arena_str(t->arena, text);
     *out = text.p;
-    return text.p != NULL ? MS_OK : no_memory(err);
+    return text.p != NULL ? MS_OK : ms_no_memory(err);
 }
 
 PROBE__READER(probe__read_int)
@@ -283,7 +278,7 @@ static enum ms_rc read_word(struct probe__typed *t, enum ms_jtok tok, void *ctx,
         MS_TRY(find_choice(t, text, w->allowed, &index, err));
     const char **slot = ms_vec_push(&w->v);
     if (slot == NULL)
-        return no_memory(err);
+        return ms_no_memory(err);
     *slot = text;
     return MS_OK;
 }
@@ -294,7 +289,7 @@ PROBE__READER(probe__read_words)
     enum ms_rc rc = probe__read_list(t, tok, "a list of strings", read_word, &w, err);
     const char **kept = rc == MS_OK ? ms_arena_calloc(t->arena, w.v.n + 1, sizeof *kept) : NULL;
     if (rc == MS_OK && kept == NULL)
-        rc = no_memory(err);
+        rc = ms_no_memory(err);
     if (rc == MS_OK && w.v.n != 0)
         memcpy(kept, w.v.p, w.v.n * sizeof *kept);
     ms_vec_free(&w.v);

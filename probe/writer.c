@@ -64,7 +64,7 @@ enum ms_rc probe_writer_open(struct probe_writer **out, const struct probe_conf 
         return ms_fail(err, MS_E_ARG, "no such task, summary, level or framework");
     struct probe_writer *w = new_writer(conf);
     if (w == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s", ms_rc_text(MS_E_NOMEM));
+        return ms_no_memory(err);
     const struct probe__layout layout = {.task = conf->task,
                                          .level = conf->level,
                                          .framework = conf->framework,
