@@ -11,6 +11,7 @@
 #include "tests/check.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -37,7 +38,7 @@ static inline char *cap_slurp(const char *path, size_t *n)
 {
     int fd = open(path, O_RDONLY);
     struct stat st;
-    ck_assert_msg(fd >= 0 && fstat(fd, &st) == 0, "%s", path);
+    ck_assert_msg(fd >= 0 && fstat(fd, &st) == 0, "%s: %s", path, strerror(errno));
     char *p = malloc((size_t)st.st_size + 1);
     ck_assert(read(fd, p, (size_t)st.st_size) == st.st_size);
     close(fd);

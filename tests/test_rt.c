@@ -241,6 +241,33 @@ START_TEST(domains_are_filtered_at_start)
 }
 END_TEST
 
+START_TEST(memory_calls_are_recorded_and_garbage_handles_left_alone)
+{
+    struct cap c;
+    rt_setup();
+    ck_assert_int_eq(app("memory", NULL, NULL), 0);
+    cap_load_one(&c, rt_out);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_HEAP, "pool", NULL), 1);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_HEAP, "ptaCaching", NULL), 1);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_REGION, NULL, NULL), 6);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_REGION_END, NULL, NULL), 2);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_PERMIT, NULL, NULL), 1);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_HEAP_END, NULL, NULL), 1);
+    const struct cap_rec *r = c.rec;
+    while (r->r.type != MSTX_REC_REGION)
+        r++;
+    struct mstx_rec_mem m;
+    memcpy(&m, &r[1].r, sizeof m);
+    ck_assert_uint_eq(m.type, MSTX_REC_MEMORY);
+    ck_assert_uint_eq(m.address, 0x10000);
+    ck_assert_uint_eq(m.size, 64);
+    ck_assert_uint_eq(m.device, 3);
+    ck_assert_uint_ne(r->r.arg, 0); /* its heap */
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
 /* ---- threads, signals, processes ------------------------------------------------------------- */
 
 START_TEST(many_threads_lose_nothing)
@@ -627,8 +654,9 @@ TEST_MAIN(
     racing_first_calls_are_all_recorded, ranges_carry_id_domain_stream_and_the_ticks_of_their_start,
     a_range_may_end_on_another_thread, a_finished_capture_is_closed_dated_and_says_what_it_is_of,
     calibration_dates_a_mark_to_the_wall_clock, without_a_counter_the_clock_of_the_system_serves,
-    domains_are_filtered_at_start, many_threads_lose_nothing,
-    a_storm_of_short_threads_shares_few_rings, marks_of_an_ending_thread_are_recorded_once_more,
+    domains_are_filtered_at_start, memory_calls_are_recorded_and_garbage_handles_left_alone,
+    many_threads_lose_nothing, a_storm_of_short_threads_shares_few_rings,
+    marks_of_an_ending_thread_are_recorded_once_more,
     marks_in_signal_handlers_are_recorded_and_disturb_none, a_forked_child_has_a_capture_of_its_own,
     exec_leaves_the_old_image_readable_and_starts_anew, the_exit_status_is_the_programs,
     a_killed_process_loses_no_published_record, bad_input_is_refused_or_recorded_and_told_once,
