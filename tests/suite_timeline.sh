@@ -31,6 +31,10 @@ status() { # EXPECTED COMMAND...
     [ $? -eq "$want" ]
 }
 
+if ! command -v "$PYTHON" >/dev/null; then
+    echo "skip timeline: no $PYTHON to make a capture and read what comes of it"
+    exit 0
+fi
 $PYTHON tests/gen/capture.py "$run" >"$tmp/truth.json" || exit 1
 check "import finds every event" says '28 events on 6 tracks of 2 processes' "$msprobe" import "$run"
 check "a report names the slow step" says 'step 8 of rank 1' "$msprobe" report "$run"
