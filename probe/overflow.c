@@ -27,13 +27,17 @@ struct step {
 /* ---- reading ---------------------------------------------------------- */
 
 /* A failure is kept with its rank, and the others go on. */
+static bool scan(const struct step *s, struct probe__rank *r, struct ms_pool *pool)
+{
+    return probe__overflow_scan(r, s->conf, pool, &r->err) == MS_OK;
+}
+
 static enum ms_rc scan_item(void *ctx, size_t i, unsigned worker, struct ms_err *err)
 {
     struct step *s = ctx;
     (void)worker;
     (void)err;
-    if (probe__overflow_scan(&s->ranks[i], s->conf, NULL, &s->ranks[i].err) == MS_OK)
-        s->ranks[i].read = true;
+    s->ranks[i].read = scan(s, &s->ranks[i], NULL);
     return MS_OK;
 }
 
@@ -48,12 +52,10 @@ static enum ms_rc keep_failure(struct step *s, const struct probe__rank *r, stru
 
 static enum ms_rc scan_all(struct step *s, struct ms_err *err)
 {
-    if (s->n == 1) { /* one dump is read in parts instead */
-        struct probe__rank *r = &s->ranks[0];
-        r->read = probe__overflow_scan(r, s->conf, s->pool, &r->err) == MS_OK;
-    } else {
+    if (s->n == 1) /* one dump is read in parts instead */
+        s->ranks[0].read = scan(s, &s->ranks[0], s->pool);
+    else
         MS_TRY(ms_pool_run(s->pool, s->n, scan_item, s, err));
-    }
     for (size_t i = 0; i < s->n; i++) {
         if (!s->ranks[i].read)
             MS_TRY(keep_failure(s, &s->ranks[i], err));

@@ -527,7 +527,6 @@ enum ms_rc probe__overflow_scan(struct probe__rank *r, const struct probe__scan_
     probe_dump_close(dump);
     ms_map_free(&r->counters);
     ms_vec_free(&r->counts);
-    r->read = rc == MS_OK;
     return rc;
 }
 

@@ -604,9 +604,42 @@ START_TEST(without_memory_it_fails_cleanly)
 }
 END_TEST
 
+START_TEST(without_memory_no_result_file_is_left)
+{
+    char dir[64];
+    struct ms_err err = {0};
+    struct probe_overflow o;
+    const struct probe_overflow_conf conf = {.path = scratch_dir(dir)};
+    put_rank(dir, 0, F("a.0") "g n arg=3");
+    write_text(dir, "construct.json", "{\"Functional.a.0.forward\": \"Module.b.B.forward.0\"}");
+    write_text(dir, "stack.json", "{\"0\": [[\"Functional.a.0.forward\"], [\"FRAME\\n\"]]}");
+    ck_ok(probe_overflow_find(&o, &conf, NULL, &err), err);
+    for (uint64_t n = 1;; n++) {
+        struct ms_buf path = {.max = 4096};
+        ms_trace_reset();
+        size_t live = ms_mem_live();
+        ms_err_clear(&err);
+        ms_mem_fail_at(n);
+        enum ms_rc rc = probe_overflow_write(&o, dir, &path, &err);
+        bool failed = ms_mem_failed();
+        ms_mem_fail_at(0);
+        ck_assert(rc == MS_OK || rc == MS_E_NOMEM);
+        ck_assert(rc == MS_OK || path.n == 0 || access(ms_buf_z(&path), F_OK) != 0);
+        ms_buf_free(&path);
+        ms_trace_reset();
+        ck_assert_uint_eq(ms_mem_live(), live);
+        if (!failed)
+            break;
+    }
+    probe_overflow_free(&o);
+    scratch_remove(dir);
+}
+END_TEST
+
 TEST_MAIN("overflow", the_operator_at_fault_is_named, threads_do_not_change_the_answer,
           outside_of_communication_every_rank_has_its_answer, what_a_user_ignores_is_no_answer,
           a_rank_that_cannot_be_read_does_not_stop_the_others,
           a_cut_off_dump_is_searched_when_asked_for, the_result_file_is_in_the_official_form,
           a_backward_record_has_the_stack_of_its_forward, construct_and_stack_may_be_absent,
-          memory_is_all_given_back, without_memory_it_fails_cleanly)
+          memory_is_all_given_back, without_memory_it_fails_cleanly,
+          without_memory_no_result_file_is_left)
