@@ -145,6 +145,13 @@ control() {
     "$msprobe" ctl "$run" start --domain_exclude default >>"$said" || return 1
     sleep 0.3
     is "$(records)" "$stopped" || return 1
+    "$msprobe" ctl --format json "$run" status >"$scratch/json" &&
+        "$PYTHON" -c 'import json, sys
+s = json.load(open(sys.argv[1]))
+p, = s["processes"]
+assert s["action"] == "status" and s["ended"] == 0 and p["rank"] == -1 and p["recording"], s
+assert p["records"] == int(sys.argv[2]) and p["threads"] == 1 and p["directory"].startswith(sys.argv[3])' \
+            "$scratch/json" "$stopped" "$run" >>"$said" 2>&1 || return 1
     "$msprobe" ctl "$run" snapshot >>"$said" && [ -d "$run/snapshots/001/rank_none" ] || return 1
     kill "$pid"
     wait "$pid"
