@@ -159,6 +159,28 @@ assert p["records"] == int(sys.argv[2]) and p["threads"] == 1 and p["directory"]
     ! "$msprobe" ctl "$run" status 2>>"$said" && says 'has ended'
 }
 check 'ctl starts, stops, filters and takes snapshots' control
+# The records of each process, one a line.
+each() { "$msprobe" ctl "$run" status | sed 's/.* \([0-9]*\) records.*/\1/'; }
+forked_while_stopped() {
+    rm -rf "$run"
+    "$msprobe" run -o "$run" --wait "$app" forked 3000 >"$scratch/out" 2>"$said" &
+    pid=$!
+    i=0
+    until [ "$(each 2>/dev/null | wc -l)" = 2 ]; do
+        i=$((i + 1))
+        [ $i -lt 100 ] || return 1
+        sleep 0.05
+    done
+    [ "$("$msprobe" ctl "$run" status | grep -c stopped)" = 2 ] || return 1
+    before=$(each | sort -n | tail -1)
+    "$msprobe" ctl "$run" start >>"$said" || return 1
+    sleep 0.4
+    for n in $(each); do
+        [ "$n" -gt $((before + 20)) ] || { echo "only $n records"; return 1; }
+    done
+    wait "$pid"
+}
+check 'a process forked while recording was stopped can be started' forked_while_stopped
 check 'ctl names its actions' sh -c "'$msprobe' ctl '$run' pause 2>&1 | grep 'start, stop, snapshot'"
 
 # ---- other doors ------------------------------------------------------------------------
