@@ -53,7 +53,8 @@ MSTX_LIBS  := $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so $(B)/dropin/libmspt
 
 # The Python module is built where Python's headers are.
 PY_INC := $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_paths()["include"])' 2>/dev/null)
-PY_LIB := $(if $(wildcard $(PY_INC)/Python.h),$(B)/python/mstx.so)
+PY_AUTO := $(patsubst mstx/%,$(B)/python/%,$(wildcard mstx/auto/*.py))
+PY_LIB := $(if $(wildcard $(PY_INC)/Python.h),$(B)/python/mstx.so $(PY_AUTO))
 
 # Linked top-down; a folder without sources yet makes no archive.
 LIBS := $(foreach l,web viz compare mstx probe base,$(if $(SRC_$(l)),$(B)/lib$(l).a))
@@ -113,6 +114,11 @@ $(B)/python/mstx.so: mstx/py_mstx.c mstx/ms_tools_ext.h
 	$(say) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CPPFLAGS) -isystem $(PY_INC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -o $@ $<
+
+# What `msprobe run` puts in the way of Python: it marks PyTorch.
+$(B)/python/auto/%.py: mstx/auto/%.py
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
 
 # Real files under the vendor's names: thin doors to the one recorder beside them.
 $(B)/dropin/libmspti.so: $(B)/mstx/dropin_mspti.o
