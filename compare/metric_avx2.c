@@ -7,6 +7,7 @@
 #if defined(__x86_64__)
 
 #include <immintrin.h>
+#include <math.h>
 #include <string.h>
 
 #define TARGET         __attribute__((target("avx2,f16c,fma")))

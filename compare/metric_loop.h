@@ -5,9 +5,10 @@
  *
  *     FOR_ELEM(x)  x with a suffix for the element type
  *     ELEM         float or double, with VEC and INT for vectors of them and of integers of that size
- *     BITS         of an element, with MAGNITUDE, INFINITY_BITS and UNSIGNED for its format
+ *     BITS         of an element, with MAGNITUDE and INFINITY_BITS for its format
  *     EPS          the step at 1
  *     MAX          the larger elements of two vectors
+ *     ADD_AT_ZERO, COUNT_LESS   those for its type
  *     LOAD         takes a vector out of memory
  *     SPREAD, SPREAD_ULPS   add vector number `nth` of a group to the sums
  */
@@ -15,7 +16,7 @@
 struct FOR_ELEM(state) {
     struct sums sums;
     VEC max_rel;
-    INT below1, below5, equal, beyond;
+    INT below1, below5, equal;
     INT special, mask_diff, sign_diff;
 };
 
@@ -33,20 +34,13 @@ INLINE void FOR_ELEM(screen)(struct FOR_ELEM(state) * s, VEC *x, VEC *y)
     *y = (VEC)(yi & ~bad);
 }
 
-/* The sum's top bit is set where the exponent has no room left. */
-INLINE INT FOR_ELEM(has_special)(const VEC *x)
-{
-    return (INT)((UNSIGNED)((INT)*x & MAGNITUDE) + (MAGNITUDE - INFINITY_BITS + 1));
-}
-
 /* Relative errors, in the element's own precision. */
 INLINE void FOR_ELEM(relate)(struct FOR_ELEM(state) * s, const VEC *x, const VEC *y)
 {
-    VEC step = (VEC)((*y == 0) & (INT)((VEC){0} + EPS));
-    VEC below = *y + step;
-    VEC rel = (VEC)((INT)(((*x + step) - below) / below) & MAGNITUDE);
-    s->below1 -= rel < (ELEM)0.001;
-    s->below5 -= rel < (ELEM)0.005;
+    VEC above = ADD_AT_ZERO(*x, *y, EPS), below = ADD_AT_ZERO(*y, *y, EPS);
+    VEC rel = (VEC)((INT)((above - below) / below) & MAGNITUDE);
+    s->below1 = COUNT_LESS(s->below1, rel, (ELEM)0.001);
+    s->below5 = COUNT_LESS(s->below5, rel, (ELEM)0.005);
     s->max_rel = MAX(rel, s->max_rel);
 }
 
@@ -57,8 +51,6 @@ INLINE void FOR_ELEM(step)(struct FOR_ELEM(state) * s, const unsigned nth, VEC *
         s->equal -= (INT)*x == (INT)*y;
     if (careful)
         FOR_ELEM(screen)(s, x, y);
-    else
-        s->beyond |= FOR_ELEM(has_special)(x) | FOR_ELEM(has_special)(y);
     FOR_ELEM(relate)(s, x, y);
     SPREAD(&s->sums, nth, x, y, ext);
     if (ext) {
@@ -69,28 +61,22 @@ INLINE void FOR_ELEM(step)(struct FOR_ELEM(state) * s, const unsigned nth, VEC *
     }
 }
 
-TARGET static uint64_t FOR_ELEM(count_of)(const INT *counts)
+INLINE uint64_t FOR_ELEM(count_of)(const INT *counts)
 {
+    const INT each = *counts;
     uint64_t n = 0;
     for (size_t i = 0; i < BYTES * 8 / BITS; i++)
-        n += (uint64_t)(*counts)[i];
+        n += (uint64_t)each[i];
     return n;
-}
-
-TARGET static bool FOR_ELEM(any_negative)(const INT *v)
-{
-    bool any = false;
-    for (size_t i = 0; i < BYTES * 8 / BITS; i++)
-        any |= (*v)[i] < 0;
-    return any;
 }
 
 INLINE void FOR_ELEM(take)(struct cmp_facts *f, const struct FOR_ELEM(state) * s,
                            const bool careful, const bool ext)
 {
+    const VEC max_rel = s->max_rel;
     take_sums(f, &s->sums);
     for (size_t i = 0; i < BYTES * 8 / BITS; i++)
-        f->max_rel = cmp__larger(f->max_rel, (double)s->max_rel[i]);
+        f->max_rel = cmp__larger(f->max_rel, (double)max_rel[i]);
     f->thousandth += FOR_ELEM(count_of)(&s->below1);
     f->five += FOR_ELEM(count_of)(&s->below5);
     if (careful) {
@@ -120,7 +106,7 @@ INLINE bool FOR_ELEM(pass)(struct cmp_facts *f, const void *n, const void *b, si
         ONE(0) ONE(1) ONE(2) ONE(3) ONE(4) ONE(5) ONE(6) ONE(7)
 #undef ONE
     }
-    if (!careful && FOR_ELEM(any_negative)(&s.beyond))
+    if (!careful && !all_finite(&s.sums))
         return false;
     FOR_ELEM(take)(f, &s, careful, ext);
     return true;
@@ -129,12 +115,13 @@ INLINE bool FOR_ELEM(pass)(struct cmp_facts *f, const void *n, const void *b, si
 #undef ELEM
 #undef VEC
 #undef INT
-#undef UNSIGNED
 #undef BITS
 #undef MAGNITUDE
 #undef INFINITY_BITS
 #undef EPS
 #undef MAX
+#undef ADD_AT_ZERO
+#undef COUNT_LESS
 #undef LOAD
 #undef SPREAD
 #undef SPREAD_ULPS

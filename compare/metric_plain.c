@@ -5,6 +5,7 @@
  */
 #include "compare/metric_int.h"
 
+#include <math.h>
 #include <string.h>
 
 #define TARGET

@@ -12,7 +12,14 @@
  *     MAX_F(a, b), MAX_D(a, b)   the larger floats, doubles; b where a is NaN
  *     FUSED(a, b, c)         a * b + c in doubles, where a * b is exact
  *     HALVES(p)              16-bit integers in memory as 32-bit ones
- *     FROM_F16(p)            float16 in memory as floats, where there is an instruction
+ *
+ * and where there are instructions for it
+ *
+ *     FROM_F16(p), FROM_BF16(p)    small floats in memory as floats
+ *     RAISE_D(a, b)                the larger of |a| and b, which is not negative
+ *     COUNT_LESS_F(n, v, limit)    n, one more in every lane where v < limit
+ *     ADD_AT_ZERO_F(v, at, what)   v + what where `at` is zero, v elsewhere
+ *     and the same of doubles, _D
  *
  * Helpers take vectors by address, which costs nothing once they are inlined: how
  * vectors are handed over by value depends on the flags of the compiler.
@@ -33,10 +40,21 @@ enum {
 };
 typedef float vf __attribute__((vector_size(BYTES)));
 typedef int32_t vi __attribute__((vector_size(BYTES)));
-typedef uint32_t vu __attribute__((vector_size(BYTES)));
 typedef double vd __attribute__((vector_size(BYTES)));
 typedef int64_t vl __attribute__((vector_size(BYTES)));
-typedef uint64_t vul __attribute__((vector_size(BYTES)));
+
+#ifndef FROM_BF16
+#define FROM_BF16(p) (vf)(HALVES(p) << 16)
+#endif
+#ifndef RAISE_D
+#define RAISE_D(a, b) MAX_D((vd)((vl)(a)&INT64_MAX), b)
+#endif
+#ifndef COUNT_LESS_F
+#define COUNT_LESS_F(n, v, limit)  ((n) - ((v) < (limit)))
+#define COUNT_LESS_D               COUNT_LESS_F
+#define ADD_AT_ZERO_F(v, at, what) ((v) + (vf)(((at) == 0) & (vi)((vf){0} + (what))))
+#define ADD_AT_ZERO_D(v, at, what) ((v) + (vd)(((at) == 0) & (vl)((vd){0} + (what))))
+#endif
 
 /* ---- the sums, in double ---------------------------------------------------- */
 
@@ -57,41 +75,55 @@ INLINE void add_products(struct sums *s, const unsigned part, const vd *x, const
 INLINE void add_differences(struct sums *s, const unsigned part, const vd *x, const vd *y,
                             const bool ext)
 {
-    vd d = *x - *y, size = (vd)((vl)d & INT64_MAX);
+    vd d = *x - *y;
     s->dd[part] += d * d;
-    s->max_abs[part] = MAX_D(size, s->max_abs[part]);
+    s->max_abs[part] = RAISE_D(d, s->max_abs[part]);
     if (ext) {
         s->d[part] += d;
-        s->abs_d[part] += size;
+        s->abs_d[part] += (vd)((vl)d & INT64_MAX);
     }
 }
 
 /* How far numbers are apart on the line of all numbers, on which negative ones count down. */
 INLINE void add_ulps(struct sums *s, const unsigned part, const vd *x, const vd *y)
 {
-    vd ulp = (vd)((vl)(*x - *y) & INT64_MAX);
-    s->ulp[part] += ulp;
-    s->max_ulp[part] = MAX_D(ulp, s->max_ulp[part]);
+    vd ulp = *x - *y;
+    s->ulp[part] += (vd)((vl)ulp & INT64_MAX);
+    s->max_ulp[part] = RAISE_D(ulp, s->max_ulp[part]);
+}
+
+/* By copies, so that the sums themselves can stay in registers. */
+INLINE void lanes_of(double lanes[CMP__LANES], const vd *parts)
+{
+    const vd p[4] = {parts[0], parts[1 % PARTS], parts[2 % PARTS], parts[3 % PARTS]};
+    memcpy(lanes, p, CMP__LANES * sizeof *lanes);
 }
 
 /* Lanes are joined in one order, whatever the vectors are made of. */
-TARGET static double total_of(const vd *parts)
+INLINE double total_of(const vd *parts)
 {
     double l[CMP__LANES];
-    memcpy(l, parts, sizeof l);
+    lanes_of(l, parts);
     return ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
 }
 
-TARGET static double largest_of(double most, const vd *parts)
+INLINE double largest_of(double most, const vd *parts)
 {
     double l[CMP__LANES];
-    memcpy(l, parts, sizeof l);
+    lanes_of(l, parts);
     for (int i = 0; i < CMP__LANES; i++)
         most = cmp__larger(most, l[i]);
     return most;
 }
 
-TARGET static void take_sums(struct cmp_facts *f, const struct sums *s)
+/* NaN and inf stay in the sums of squares, and those of numbers are finite: of small floats always,
+ * of doubles unless they are enormous, and then the careful pass is merely slower. */
+INLINE bool all_finite(const struct sums *s)
+{
+    return isfinite(total_of(s->nn)) && isfinite(total_of(s->bb));
+}
+
+INLINE void take_sums(struct cmp_facts *f, const struct sums *s)
 {
     f->nn += total_of(s->nn);
     f->bb += total_of(s->bb);
@@ -100,7 +132,7 @@ TARGET static void take_sums(struct cmp_facts *f, const struct sums *s)
     f->max_abs = largest_of(f->max_abs, s->max_abs);
 }
 
-TARGET static void take_ext(struct cmp_facts *f, const struct sums *s)
+INLINE void take_ext(struct cmp_facts *f, const struct sums *s)
 {
     f->sum_d += total_of(s->d);
     f->sum_abs_d += total_of(s->abs_d);
@@ -129,7 +161,7 @@ INLINE void load_floats(vf *out, const char *p, size_t at, const enum cmp__sourc
     }
     p += at * sizeof(uint16_t);
     if (from == CMP__BF16) {
-        *out = (vf)(HALVES(p) << 16);
+        *out = FROM_BF16(p);
         return;
     }
 #ifdef FROM_F16
@@ -162,12 +194,13 @@ INLINE void spread_float_ulps(struct sums *s, const unsigned nth, const vi *x, c
 #define ELEM          float
 #define VEC           vf
 #define INT           vi
-#define UNSIGNED      vu
 #define BITS          32
 #define MAGNITUDE     INT32_MAX
 #define INFINITY_BITS 0x7f800000
 #define EPS           0x1p-23F
 #define MAX           MAX_F
+#define ADD_AT_ZERO   ADD_AT_ZERO_F
+#define COUNT_LESS    COUNT_LESS_F
 #define LOAD          load_floats
 #define SPREAD        spread_floats
 #define SPREAD_ULPS   spread_float_ulps
@@ -198,12 +231,13 @@ INLINE void spread_double_ulps(struct sums *s, const unsigned nth, const vl *x, 
 #define ELEM          double
 #define VEC           vd
 #define INT           vl
-#define UNSIGNED      vul
 #define BITS          64
 #define MAGNITUDE     INT64_MAX
 #define INFINITY_BITS 0x7ff0000000000000
 #define EPS           0x1p-52
 #define MAX           MAX_D
+#define ADD_AT_ZERO   ADD_AT_ZERO_D
+#define COUNT_LESS    COUNT_LESS_D
 #define LOAD          load_doubles
 #define SPREAD        spread_doubles
 #define SPREAD_ULPS   spread_double_ulps
