@@ -65,7 +65,11 @@ TOOLS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/tool_*.c))
 BENCH   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench_*.c))
 # Programs that the tests of the recorder run; with them a library that marks.
 RT_APPS := $(addprefix $(B)/tests/rt/,app app_old app_router nvtx_app mspti_app chain.so \
+<<<<<<< HEAD
            image.so comm_app)
+=======
+           nvtx_next.so image.so)
+>>>>>>> wt-mstx
 SAMPLES := $(patsubst %.c,$(B)/%,$(wildcard samples/*.c))
 MAN     := $(wildcard */*.1 */*.3 */*.5)
 
@@ -144,7 +148,7 @@ $(B)/tests/rt/app_router: RT_DEFS := -DPROTO_ROUTER
 $(B)/tests/rt/app $(B)/tests/rt/app_old $(B)/tests/rt/app_router: tests/rt/app.c
 	$(say) LD $@
 	$(Q)$(RT_CC) $(RT_DEFS) -o $@ $<
-$(B)/tests/rt/chain.so: tests/rt/chain.c
+$(B)/tests/rt/chain.so $(B)/tests/rt/nvtx_next.so: $(B)/tests/rt/%.so: tests/rt/%.c
 	$(say) LD $@
 	$(Q)$(RT_CC) -shared -o $@ $<
 $(B)/tests/rt/nvtx_app $(B)/tests/rt/mspti_app: $(B)/tests/rt/%: tests/rt/%.c

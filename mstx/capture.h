@@ -75,10 +75,12 @@
  *   POP       depth of PUSH   text of PUSH     ticks of PUSH        PAYLOAD+DATA
  *   COUNTER   0               text             value: i64 or f64    -
  *   HEAP      heap handle     device number    0                    MEMORY
- *   HEAP_END  heap handle     0                0                    -
+ *   HEAP_END  heap handle     0                1: it stays, empty   -
  *   REGION    region handle   device number    heap handle or 0     MEMORY
+ *   REGION    0               device number    0                    MEMORY by pointer: new size
  *   REGION_END region handle  0                0                    MEMORY when by pointer
  *   PERMIT    region handle   0                0                    MEMORY
+ *   BLOCK_NAME heap or region text             0                    MEMORY when by pointer
  *   CALIB     CLOCK_MONOTONIC width in ticks   CLOCK_REALTIME       -     (ring 0)
  *   STATE     enum mstx_why   text or 0        1 recording, 0 not   -     (ring 0)
  *   THREAD    tid             0                0                    -
@@ -90,7 +92,8 @@
  *   starting thread is the one of the ring that holds BEGIN.  A BEGIN or PUSH without its end
  *   is an unfinished range.  A stream key is opaque and valid only with MSTX_F_STREAM.
  *   HEAP with a handle or base that is already registered replaces it (size changes).
- *   HEAP_END ends all regions of the heap.  THREAD: from here on the ring belongs to that
+ *   HEAP_END ends all regions of the heap; handle 0 with arg 1: of those in no heap.
+ *   THREAD: from here on the ring belongs to that
  *   thread (rings of ended threads are given to new ones); before the first THREAD record of a
  *   segment the thread is the header's tid.
  *
@@ -282,6 +285,7 @@ enum mstx_rec_type {
     MSTX_REC_REGION = 18,
     MSTX_REC_REGION_END = 19,
     MSTX_REC_PERMIT = 20,
+    MSTX_REC_BLOCK_NAME = 21,
     MSTX_REC_STATE = 24,
     MSTX_REC_THREAD = 25,
 

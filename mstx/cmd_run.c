@@ -169,7 +169,7 @@ static enum ms_rc set_environment(const struct args *a, const char *out, struct 
     MS_TRY(find_library(door, drop, sizeof drop, err));
     keep_next("MSTX_INJECTION_PATH", "MSTX_NEXT_PATH", lib);
     if (a->nvtx)
-        put("NVTX_INJECTION64_PATH", lib);
+        keep_next("NVTX_INJECTION64_PATH", "MSTX_NEXT_NVTX_PATH", lib);
     preload(drop);
     offer_python(!a->no_torch);
     put("MSTX_TORCH", a->no_torch ? "0" : NULL);
