@@ -215,10 +215,14 @@ void rt_dev_forget(void)
 {
     uint32_t n = rt_dev_streams();
     for (uint32_t i = 1; i < n; i++) {
-        struct rt_stream *s = rt_dev_stream(i);
-        if (s != NULL)
-            atomic_store(&s->state, RT_STREAM_LOST);
+        struct rt_stream *s = &streams.memory[i];
+        atomic_store(&s->state, RT_STREAM_LOST);
         atomic_store(&streams.all[i], NULL);
+        if (s->token != NULL) /* what waits in it is the parent's */
+            munmap(s->token, RT_TOKENS * sizeof *s->token);
+        s->token = NULL;
+        atomic_store(&s->put, 0);
+        s->taken = 0;
     }
     rt_dev_poller_forget();
 }
