@@ -150,8 +150,7 @@ static void cl_lose(struct rt_stream *s)
 {
     struct cl_device *d = s->own;
     rt_lock(&rt.stream_lock);
-    d->context = NULL;
-    d->queue = NULL;
+    d->context = NULL; /* no new queue finds it, and its own is left alone */
     rt_unlock(&rt.stream_lock);
 }
 
@@ -159,7 +158,8 @@ static void cl_close(struct rt_stream *s)
 {
     struct cl_device *d = s->own;
     rt_lock(&rt.stream_lock);
-    cl_object queue = --d->users == 0 ? d->queue : NULL;
+    d->users--;
+    cl_object queue = d->users == 0 && d->context != NULL ? d->queue : NULL;
     if (d->users == 0)
         d->queue = NULL;
     rt_unlock(&rt.stream_lock);

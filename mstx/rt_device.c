@@ -186,9 +186,9 @@ API void mstx_device_reset(enum mstx_device_kind kind, int device)
         struct rt_stream *s = rt_dev_stream(i);
         if (s == NULL || s->ops->kind != kind || (device >= 0 && s->device != (uint32_t)device))
             continue;
+        s->ops->lose(s); /* first: the poller closes it at once */
         atomic_store(&s->state, RT_STREAM_LOST);
         rt_dev_wait_unused(s);
-        s->ops->lose(s);
     }
 }
 

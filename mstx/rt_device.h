@@ -109,7 +109,8 @@ struct rt_dev_ops {
      * stream's context that of this thread, and put back what was.  false: not now. */
     bool (*enter)(struct rt_stream *s, int64_t now_ns);
     void (*leave)(struct rt_stream *s);
-    /* The device is about to be reset: nothing of the stream may be touched any more. */
+    /* The device is about to be reset: nothing of the stream may be touched by close. The poller may
+     * still be at it. */
     void (*lose)(struct rt_stream *s);
     /* The last token was taken and the stream is gone, or lost. */
     void (*close)(struct rt_stream *s);
