@@ -289,6 +289,7 @@ struct rt_config {
     bool no_nvtx;
     int quiet; /* 1: no word about where the capture is; 2: none at all */
     uint64_t tool_id;
+    char device[16]; /* what all stream handles are */
     char next_mstx[RT_PATH];
 };
 
@@ -311,7 +312,7 @@ struct rt {
     _Atomic uint64_t lost_no_ring;
     _Atomic uint32_t said; /* one bit per enum rt_say */
     struct rt_lock start_lock, text_lock, ring_lock, domain_lock, process_lock;
-    struct rt_lock keep_lock, proto_lock, schema_lock, comm_lock;
+    struct rt_lock keep_lock, proto_lock, schema_lock, comm_lock, stream_lock;
 };
 extern struct rt rt;
 
@@ -341,6 +342,7 @@ enum rt_say {
     RT_SAY_OTHER_DOMAIN,
     RT_SAY_PUSH,
     RT_SAY_BATCH,
+    RT_SAY_DEVICE,
 };
 /* One line on stderr and a NOTE in the capture, the first time. */
 void rt_say(enum rt_say what, enum mstx_why why, const char *fmt, ...)
