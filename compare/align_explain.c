@@ -382,13 +382,40 @@ static size_t put_pairs(const struct teller *t, int side, uint32_t node)
     return found;
 }
 
+/* The paired op in whose place an op runs, or ALIGN__NONE. */
+static uint32_t head_of(const struct cmp_align *al, int side, uint32_t op)
+{
+    const struct align__ctx *c = &al->c;
+    for (uint32_t i = op + 1; i < c->side[side].ops.n; i++) {
+        const struct align__members *m = &al->members[side][i];
+        for (uint32_t k = 0; k < m->n; k++) {
+            if (al->list.p[m->first + k] == c->side[side].ops.p[op].node)
+                return i;
+        }
+        if (c->op[side][i] != ALIGN__NONE)
+            break;
+    }
+    return ALIGN__NONE;
+}
+
+static void put_head(const struct teller *t, int side, uint32_t op)
+{
+    uint32_t head = head_of(t->al, side, op);
+    if (head == ALIGN__NONE)
+        return;
+    struct ms_str other = op_name(t, 1 - side, t->c->op[side][head]);
+    ms_buf_printf(t->out, "It runs with %.*s in place of %.*s of the %s.\n",
+                  MS_STR_ARG(op_name(t, side, head)), MS_STR_ARG(other), side_names[1 - side]);
+}
+
 void cmp_align_explain(const struct cmp_align *al, bool golden, uint32_t node, struct ms_buf *out)
 {
     const struct teller t = {al, &al->c, out};
     int side = golden ? 0 : 1;
     uint32_t op = al->op_of[side][node];
     uint32_t module = al->module_of[side][node];
-    put_pairs(&t, side, node);
+    if (put_pairs(&t, side, node) == 0 && op != ALIGN__NONE)
+        put_head(&t, side, op);
     if (op == ALIGN__NONE && module == ALIGN__NONE) {
         op = forward_of(&al->c.side[side], node);
         module = op == ALIGN__NONE ? module_behind(&al->c.side[side], node) : ALIGN__NONE;

@@ -6,6 +6,8 @@
 
 #include "compare/names.h"
 
+#include <math.h>
+
 #define UNSURE   0.8F
 #define TEXT_MAX ((size_t)8 << 30)
 
@@ -33,6 +35,50 @@ void cmp_partners_text(const struct cmp_partners *p, struct ms_buf *out)
                   p->by_value ? "values and structure" : "structure alone", p->paired, p->nodes);
     if (p->unsure != 0)
         ms_buf_printf(out, ", %zu of them unsure", p->unsure);
+}
+
+/* ---- all pairs ------------------------------------------------------------- */
+
+enum ms_rc cmp_pair_list_take(struct cmp_pair_list *l, const struct cmp *c, struct ms_err *err)
+{
+    size_t n;
+    if (c->al == NULL)
+        return MS_OK;
+    const struct cmp_align_pair *p = cmp_align_pairs(c->al, &n);
+    l->arena = ms_arena_new(TEXT_MAX);
+    if (l->arena == NULL || !ms_vec_reserve(&l->list, n + 1))
+        return ms_no_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        struct cmp_pair_told *told = &l->list.p[l->list.n++];
+        *told =
+            (struct cmp_pair_told){ms_arena_str(l->arena, probe_node_name(c->t.dump, p[i].target)),
+                                   ms_arena_str(l->arena, probe_node_name(c->b.dump, p[i].golden)),
+                                   p[i].confidence, p[i].how};
+        if (told->target.p == NULL || told->golden.p == NULL)
+            return ms_arena_fail(l->arena, err);
+    }
+    return MS_OK;
+}
+
+void cmp_pair_list_json(const struct cmp_pair_list *l, struct ms_jwrite *w)
+{
+    for (size_t i = 0; i < l->list.n; i++) {
+        const struct cmp_pair_told *told = &l->list.p[i];
+        ms_jwrite_obj(w);
+        ms_jwrite_key(w, MS_STR("target"));
+        ms_jwrite_str(w, told->target);
+        ms_jwrite_key(w, MS_STR("golden"));
+        ms_jwrite_str(w, told->golden);
+        ms_jwrite_kstr(w, "match", cmp_align_how_names[told->how]);
+        ms_jwrite_kf64(w, "confidence", round((double)told->confidence * 1000) / 1000);
+        ms_jwrite_obj_end(w);
+    }
+}
+
+void cmp_pair_list_free(struct cmp_pair_list *l)
+{
+    ms_vec_free(&l->list);
+    ms_arena_free(l->arena);
 }
 
 /* ---- explaining ---------------------------------------------------------- */
@@ -89,11 +135,12 @@ static enum ms_rc explain_node(const struct cmp *c, struct ms_str name,
     char *z = ms_str_dup(name);
     if (z == NULL)
         return ms_no_memory(err);
-    const char *near = cmp__names_near(&names[0], z);
-    near = near != NULL ? near : cmp__names_near(&names[1], z);
+    struct ms_near near = {.word = z};
+    cmp__names_offer(&names[0], &near);
+    cmp__names_offer(&names[1], &near);
     ms_fail(err, MS_E_NOTFOUND, "neither dump has a node '%s'", z);
-    if (near != NULL)
-        ms_err_hint(err, "did you mean '%s'?", near);
+    if (near.best != NULL)
+        ms_err_hint(err, "did you mean '%s'?", near.best);
     ms_free(z);
     return MS_E_NOTFOUND;
 }

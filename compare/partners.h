@@ -17,6 +17,21 @@ struct cmp_partners {
     size_t nodes, paired, unsure; /* target nodes with rows; unsure: confidence below 0.8 */
 };
 struct cmp_partners cmp_partners_count(const struct cmp *c);
+/* Remember every pair of an alignment past the life of the comparison; nothing else without one. */
+struct cmp_pair_told {
+    struct ms_str target, golden;
+    float confidence;
+    uint8_t how; /* enum cmp_align_how */
+};
+struct cmp_pair_list {
+    MS_VEC(struct cmp_pair_told) list;
+    struct ms_arena *arena;
+};
+enum ms_rc cmp_pair_list_take(struct cmp_pair_list *l, const struct cmp *c,
+                              struct ms_err *err) MS_MUST_USE;
+/* The members of a JSON list. */
+void cmp_pair_list_json(const struct cmp_pair_list *l, struct ms_jwrite *w);
+void cmp_pair_list_free(struct cmp_pair_list *l);
 /* A line for people, without its end; nothing when rows are joined by name. */
 void cmp_partners_text(const struct cmp_partners *p, struct ms_buf *out);
 

@@ -4,6 +4,8 @@
  */
 #include "compare/report.h"
 
+#include "compare/cmp_int.h"
+
 #include "probe/base/human.h"
 #include "probe/base/jwrite.h"
 
@@ -89,6 +91,8 @@ enum ms_rc cmp_report_take(struct cmp_result *r, const struct cmp *c, struct ms_
     MS_TRY(cmp_view_init(&v, err));
     enum ms_rc rc = tell_all(r, c, &v, err);
     cmp_view_free(&v);
+    if (rc == MS_OK && c->conf.ext)
+        rc = cmp_pair_list_take(&r->pairs, c, err);
     take_size(r, c);
     return rc;
 }
@@ -159,6 +163,7 @@ void cmp_report_free(struct cmp_report *r)
             ms_free(res->problems.p[k]);
         ms_vec_free(&res->problems);
         cmp_files_free(&res->files);
+        cmp_pair_list_free(&res->pairs);
         ms_free(res);
     }
     ms_vec_free(&r->list);
@@ -298,6 +303,7 @@ static void put_first(struct ms_jwrite *w, const struct cmp_report *r)
             continue;
         ms_jwrite_obj(w);
         ms_jwrite_kstr(w, "target", res->first.op);
+        ms_jwrite_kstr(w, "golden", res->first.golden_op);
         ms_jwrite_kstr(w, "row", res->first.row);
         put_number(w, "rank", res->couple->t->rank);
         put_number(w, "step", res->couple->t->step);
@@ -330,6 +336,11 @@ static void put_partners(struct ms_jwrite *w, const struct cmp_report *r)
     ms_jwrite_ki64(w, "nodes", (int64_t)all.nodes);
     ms_jwrite_ki64(w, "paired", (int64_t)all.paired);
     ms_jwrite_ki64(w, "unsure", (int64_t)all.unsure);
+    ms_jwrite_key(w, MS_STR("pairs"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < r->list.n; i++)
+        cmp_pair_list_json(&r->list.p[i]->pairs, w);
+    ms_jwrite_arr_end(w);
     ms_jwrite_obj_end(w);
 }
 

@@ -21,6 +21,7 @@ struct cmp_result {
     struct cmp_summary sum;
     struct cmp_files files;
     struct cmp_partners partners;
+    struct cmp_pair_list pairs; /* with --ext */
     struct cmp_told first;
     unsigned nworst;
     struct cmp_told worst[CMP_WORST];
