@@ -32,6 +32,8 @@ static const struct source__part *part_of(const struct cmp_source *s, const stru
 /* 0: strong, and hard attributes; then weak figures, soft attributes, structure without effect. */
 static unsigned tier_of(const struct source__raw *r, double strongest, bool figures_forward)
 {
+    if (r->why == CMP_WHY_SHAPE || r->why == CMP_WHY_DTYPE)
+        return 0;
     switch ((enum source__class)r->cls) {
     case SOURCE__NUM:
         if (!r->forward && !figures_forward)
