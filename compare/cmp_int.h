@@ -6,6 +6,7 @@
 #define COMPARE_CMP_INT_H
 
 #include "compare/compare.h"
+#include "probe/tensor.h"
 #include "probe/tree.h"
 
 /* ---- side: one dump as the official tables list it --------------------- */
@@ -152,6 +153,11 @@ enum ms_rc cmp__measure_stats(struct cmp_view *v, bool strict, struct cmp_row *r
 enum ms_rc cmp__measure_stats_old(struct cmp_view *v, struct cmp_row *row, struct ms_err *err);
 enum ms_rc cmp__measure_tensors(struct cmp *c, struct ms_pool *pool, struct ms_err *err);
 void cmp__judge(const struct cmp *c, struct cmp_view *v);
+/* A data file of the dump: in dir, or where the dump says that it was written. */
+enum ms_rc cmp__open_tensor(const struct probe_dump *d, const char *dir, struct ms_str name,
+                            struct probe_tensor *t, struct ms_err *err);
+/* Shapes are equal but for axes of length 1. */
+bool cmp__same_shape(const struct probe_tensor *a, const struct probe_tensor *b);
 
 /* Copy what is in the view's scratch into its arena and clear the scratch. */
 enum ms_rc cmp__keep(struct cmp_view *v, struct ms_str *out, struct ms_err *err);
