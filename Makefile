@@ -53,7 +53,8 @@ MSTX_LIBS  := $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so $(B)/dropin/libmspt
 
 # The Python module is built where Python's headers are.
 PY_INC := $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_paths()["include"])' 2>/dev/null)
-PY_LIB := $(if $(wildcard $(PY_INC)/Python.h),$(B)/python/mstx.so)
+PY_AUTO := $(patsubst mstx/%,$(B)/python/%,$(wildcard mstx/auto/*.py))
+PY_LIB := $(if $(wildcard $(PY_INC)/Python.h),$(B)/python/mstx.so $(PY_AUTO))
 
 # Linked top-down; a folder without sources yet makes no archive.
 LIBS := $(foreach l,web viz compare mstx probe base,$(if $(SRC_$(l)),$(B)/lib$(l).a))
@@ -64,7 +65,11 @@ TOOLS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/tool_*.c))
 BENCH   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench_*.c))
 # Programs that the tests of the recorder run; with them a library that marks.
 RT_APPS := $(addprefix $(B)/tests/rt/,app app_old app_router nvtx_app mspti_app chain.so \
-           image.so)
+<<<<<<< HEAD
+           image.so comm_app)
+=======
+           nvtx_next.so image.so)
+>>>>>>> wt-mstx
 SAMPLES := $(patsubst %.c,$(B)/%,$(wildcard samples/*.c))
 MAN     := $(wildcard */*.1 */*.3 */*.5)
 
@@ -114,6 +119,11 @@ $(B)/python/mstx.so: mstx/py_mstx.c mstx/ms_tools_ext.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CPPFLAGS) -isystem $(PY_INC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -o $@ $<
 
+# What `msprobe run` puts in the way of Python: it marks PyTorch.
+$(B)/python/auto/%.py: mstx/auto/%.py
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
 # Real files under the vendor's names: thin doors to the one recorder beside them.
 $(B)/dropin/libmspti.so: $(B)/mstx/dropin_mspti.o
 $(B)/dropin/%.so: $(B)/mstx/dropin_forward.o $(B)/libmstx.so
@@ -131,19 +141,22 @@ $(B)/tests/test_dump $(B)/tests/test_out: $(B)/tests/gen/big_dump.o
 
 # Programs and libraries that the tests of the recorder run; built from one file each, so that
 # they hold nothing but what the test is about.
-$(B)/tests/test_rt $(B)/tests/test_rt_nvtx $(B)/tests/bench_mstx: | $(RT_APPS) $(MSTX_LIBS)
+$(B)/tests/test_rt $(B)/tests/test_rt_nvtx $(B)/tests/test_rt_comm $(B)/tests/bench_mstx: | $(RT_APPS) $(MSTX_LIBS)
 RT_CC = mkdir -p $(@D) && $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -MMD -MP -MF $@.d
 $(B)/tests/rt/app_old: RT_DEFS := -DPROTO_OLD
 $(B)/tests/rt/app_router: RT_DEFS := -DPROTO_ROUTER
 $(B)/tests/rt/app $(B)/tests/rt/app_old $(B)/tests/rt/app_router: tests/rt/app.c
 	$(say) LD $@
 	$(Q)$(RT_CC) $(RT_DEFS) -o $@ $<
-$(B)/tests/rt/chain.so: tests/rt/chain.c
+$(B)/tests/rt/chain.so $(B)/tests/rt/nvtx_next.so: $(B)/tests/rt/%.so: tests/rt/%.c
 	$(say) LD $@
 	$(Q)$(RT_CC) -shared -o $@ $<
 $(B)/tests/rt/nvtx_app $(B)/tests/rt/mspti_app: $(B)/tests/rt/%: tests/rt/%.c
 	$(say) LD $@
 	$(Q)$(RT_CC) -o $@ $<
+$(B)/tests/rt/comm_app: tests/rt/comm_app.c $(B)/libmstx.so
+	$(say) LD $@
+	$(Q)$(RT_CC) -o $@ $< -L$(B) -lmstx -Wl,-rpath,'$$ORIGIN/../..'
 $(B)/tests/rt/image3.o: tests/rt/image3.cpp
 	$(say) CXX $<
 	$(Q)mkdir -p $(@D) && $(CXX) -std=c++11 -I. -fPIC -fvisibility=hidden -Wall -Wextra -O2 -MMD -MP -c -o $@ $<

@@ -108,8 +108,8 @@ enum ms_rc cmp_align_write_layers(const struct cmp_align *al, struct ms_buf *out
                                   struct ms_err *err);
 enum ms_rc cmp_align_write_rows(const struct cmp_align *al, struct ms_buf *out, struct ms_err *err);
 
-/* Should two dumps be aligned rather than joined by name?  True when the frameworks differ or fewer
- * than half of the names of the smaller dump occur in the other. */
+/* Should two dumps be aligned rather than joined by name?  True when the frameworks differ or a
+ * forward record of one has no namesake in the other: behind it call numbers shift. */
 bool cmp_align_wanted(const struct probe_dump *target, const struct probe_dump *golden);
 
 #endif

@@ -25,14 +25,17 @@ struct args {
     const char *target, *golden, *output;
     const char *cell, *api, *layer, *data;
     const char *input, *noise;
-    int mode, compat, format;
+    const char *pins, *explain;
+    int mode, compat, format, align;
     bool fuzzy, xlsx, ext, exit_code, tensor_log, diff, stack_mode, compare_only;
-    bool consistent;
+    bool consistent, write_mapping;
     const char *ranks, *steps, *backend;
 };
 
 static const char *const formats[] = {"text", "json", NULL};
 static const char *const compats[] = {"cur", "old", "strict", NULL};
+enum { ALIGN_AUTO, ALIGN_ALWAYS, ALIGN_EXACT, ALIGN_FUZZY };
+static const char *const aligns[] = {"auto", "always", "exact", "fuzzy", NULL};
 static const char *const modes[] = {"auto",          "offline_data", "torchair",
                                     "offline_model", "atb",          NULL};
 
@@ -57,6 +60,16 @@ static const struct ms_opt opts[] = {
      .help = "yaml of row names that belong together"},
     {"layer_mapping", "lm", MS_OPT_OPTIONAL, offsetof(struct args, layer), "FILE",
      .help = "pair by the place in the model; FILE: yaml of what has another name there"},
+    {"align", NULL, MS_OPT_CHOICE, offsetof(struct args, align), "WHICH", .choices = aligns,
+     .dflt = "auto",
+     .help = "how rows find partners without a mapping: by name when the names are the same and "
+             "by alignment else, always by alignment, by name alone, as -fm"},
+    {"pins", NULL, MS_OPT_PATH, offsetof(struct args, pins), "FILE",
+     .help = "yaml of nodes or rows that belong together, whatever the alignment says"},
+    {"explain", NULL, MS_OPT_TEXT, offsetof(struct args, explain), "NODE",
+     .help = "say why a node of either side is paired as it is and what came near; no table"},
+    {"write_mapping", NULL, MS_OPT_FLAG, offsetof(struct args, write_mapping),
+     .help = "write the alignment as mapping files for -lm, -dm and --pins"},
     {"diff_analyze", "da", MS_OPT_FLAG, offsetof(struct args, diff),
      .help = "name the first op that differs, over all ranks; json instead of a table"},
     {"is_print_compare_log", "tensor_log", MS_OPT_FLAG, offsetof(struct args, tensor_log),
@@ -143,7 +156,11 @@ static void configure(struct job *j)
 {
     const struct args *a = &j->args;
     j->conf = (struct cmp_conf){.compat = (enum cmp_compat)a->compat,
-                                .fuzzy = a->fuzzy,
+                                .fuzzy = a->fuzzy || a->align == ALIGN_FUZZY,
+                                .matching = a->align == ALIGN_ALWAYS  ? CMP_MATCH_ALWAYS
+                                            : a->align == ALIGN_EXACT ? CMP_MATCH_EXACT
+                                                                      : CMP_MATCH_AUTO,
+                                .pins = a->pins,
                                 .ext = a->ext,
                                 .data_mapping = a->data};
     if (isatty(STDERR_FILENO)) {

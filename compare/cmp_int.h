@@ -113,6 +113,9 @@ struct cmp {
     struct probe_stacks stacks;
     bool has_stack;
     struct cmp__pairs row_map; /* -dm, or what -lm comes to */
+    struct cmp_align *al;      /* NULL: rows are joined by name */
+    struct probe_tree tree[2]; /* golden, target; of the alignment */
+    bool has_tree[2];
     MS_VEC(struct cmp__pair) pairs;
     MS_VEC(struct cmp__group) groups;   /* one more than there are */
     MS_VEC(struct cmp_figures) figures; /* by pair; tensor mode */

@@ -69,16 +69,18 @@
  *
  *   type      id              name             arg                  continuations
  *   MARK      0 or mark id    text             stream key           ATTR, PAYLOAD+DATA
- *   BEGIN     range id        text             stream key           ATTR, PAYLOAD+DATA
- *   END       range id        text of BEGIN    ticks of BEGIN       PAYLOAD+DATA
+ *   BEGIN     range id        text             stream key           ATTR, PAYLOAD+DATA, COMM
+ *   END       range id        text of BEGIN    ticks of BEGIN       PAYLOAD+DATA, COMM_PART
  *   PUSH      depth from 0    text             0                    ATTR, PAYLOAD+DATA
  *   POP       depth of PUSH   text of PUSH     ticks of PUSH        PAYLOAD+DATA
  *   COUNTER   0               text             value: i64 or f64    -
  *   HEAP      heap handle     device number    0                    MEMORY
- *   HEAP_END  heap handle     0                0                    -
+ *   HEAP_END  heap handle     0                1: it stays, empty   -
  *   REGION    region handle   device number    heap handle or 0     MEMORY
+ *   REGION    0               device number    0                    MEMORY by pointer: new size
  *   REGION_END region handle  0                0                    MEMORY when by pointer
  *   PERMIT    region handle   0                0                    MEMORY
+ *   BLOCK_NAME heap or region text             0                    MEMORY when by pointer
  *   CALIB     CLOCK_MONOTONIC width in ticks   CLOCK_REALTIME       -     (ring 0)
  *   STATE     enum mstx_why   text or 0        1 recording, 0 not   -     (ring 0)
  *   THREAD    tid             0                0                    -
@@ -90,7 +92,8 @@
  *   starting thread is the one of the ring that holds BEGIN.  A BEGIN or PUSH without its end
  *   is an unfinished range.  A stream key is opaque and valid only with MSTX_F_STREAM.
  *   HEAP with a handle or base that is already registered replaces it (size changes).
- *   HEAP_END ends all regions of the heap.  THREAD: from here on the ring belongs to that
+ *   HEAP_END ends all regions of the heap; handle 0 with arg 1: of those in no heap.
+ *   THREAD: from here on the ring belongs to that
  *   thread (rings of ended threads are given to new ones); before the first THREAD record of a
  *   segment the thread is the header's tid.
  *
@@ -103,6 +106,9 @@
  *   MEMORY  │ address│ size   │flags │dom  │ .. │ device │     struct mstx_rec_mem
  *   PAYLOAD │ schema │ bytes  │index │dom  │ .. │ total  │     struct mstx_rec_payload
  *   DATA    │ 16 bytes        │ n    │dom  │ .. │ 8 more │     struct mstx_rec_data
+ *
+ *   COMM and COMM_PART stand behind the BEGIN of a communication call, COMM_PART also behind an
+ *   END: comm.h.
  *
  *   PAYLOAD announces `bytes` bytes of payload, laid out as SCHEMA `schema` says; they follow in
  *   DATA records of up to 24 bytes each.  total > bytes: cut.  An unknown type is skipped.
@@ -144,7 +150,7 @@
 #define MSTX_SEG_MAGIC   "MSTXSEG1" /* 8 bytes, no NUL */
 #define MSTX_SEG_ENDIAN  0x01020304u
 #define MSTX_SEG_MAJOR   1
-#define MSTX_SEG_MINOR   0
+#define MSTX_SEG_MINOR   1
 #define MSTX_STRINGS     "strings.seg"
 #define MSTX_CONTROL     "control"
 #define MSTX_STAGED      "staged"
@@ -279,6 +285,7 @@ enum mstx_rec_type {
     MSTX_REC_REGION = 18,
     MSTX_REC_REGION_END = 19,
     MSTX_REC_PERMIT = 20,
+    MSTX_REC_BLOCK_NAME = 21,
     MSTX_REC_STATE = 24,
     MSTX_REC_THREAD = 25,
 
@@ -287,7 +294,8 @@ enum mstx_rec_type {
     MSTX_REC_PAYLOAD = 65,
     MSTX_REC_DATA = 66,
     MSTX_REC_MEMORY = 67,
-    MSTX_REC_COMM = 68, /* communication hooks: see comm.h */
+    MSTX_REC_COMM = 68, /* behind a BEGIN: a communication call, see comm.h */
+    MSTX_REC_COMM_PART = 69,
 };
 
 /* Bits of mstx_rec.flags. */
@@ -411,6 +419,7 @@ enum mstx_text_kind {
     MSTX_INFO = 8, /* "name=value" about the process: cmdline, exe, cwd, parent, rank_from, .. */
     MSTX_NOTE = 9, /* something the recorder has to say: shown by reports; key: enum mstx_why */
     MSTX_COUNTER = 10, /* unit of the counter whose MSTX_TEXT has id `key` */
+    MSTX_GROUP = 11,   /* communicator number `key`: struct mstx_comm_group of comm.h */
 };
 
 struct mstx_text {

@@ -45,6 +45,18 @@ void rt_say(enum rt_say what, enum mstx_why why, const char *fmt, ...)
     errno = saved;
 }
 
+void rt_note(const char *text)
+{
+    char line[1024];
+    int saved = errno;
+    if (rt_is_running())
+        rt_text_define(MSTX_NOTE, 0, 0, text, strlen(text));
+    int n = snprintf(line, sizeof line, "mstx: %.1000s\n", text);
+    if (rt.conf.quiet < 2)
+        (void)!write(STDERR_FILENO, line, (size_t)n);
+    errno = saved;
+}
+
 /* ---- facts about the process --------------------------------------------------------- */
 
 static void define_info(const char *name, const char *value, size_t n)
@@ -156,9 +168,9 @@ bool rt_start(bool by_default)
 
 /* ---- fork -------------------------------------------------------------------------------- */
 
-static struct rt_lock *const locks[] = {&rt.start_lock,   &rt.domain_lock, &rt.ring_lock,
-                                        &rt.process_lock, &rt.text_lock,   &rt.keep_lock,
-                                        &rt.proto_lock,   &rt.schema_lock};
+static struct rt_lock *const locks[] = {&rt.start_lock, &rt.comm_lock,    &rt.domain_lock,
+                                        &rt.ring_lock,  &rt.process_lock, &rt.text_lock,
+                                        &rt.keep_lock,  &rt.proto_lock,   &rt.schema_lock};
 enum { LOCKS = sizeof locks / sizeof *locks };
 
 /* All quiet while the process is copied; not when a signal handler forks in the middle of a

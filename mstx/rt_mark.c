@@ -119,6 +119,7 @@ static uint32_t slot_open(struct slot *s, const struct rt_ring *r, const struct 
     s->name = rec->name;
     s->domain = rec->domain;
     s->ring = (uint16_t)r->number;
+    s->other = 0;
     uint32_t id = (uint32_t)(s - slots) << RT_GEN_BITS | s->use;
     atomic_store_explicit(&s->live, id, memory_order_release);
     return id;
@@ -168,7 +169,7 @@ static uint32_t payload_records(const struct rt_payload *p)
 /* Records behind the first one; *fit: payloads that find room. */
 static uint32_t extra_records(const struct rt_event *e, size_t *fit)
 {
-    uint32_t n = e->attr != NULL && e->attr->fields != 0;
+    uint32_t n = (e->attr != NULL && e->attr->fields != 0) + e->nready;
     for (*fit = 0; *fit < e->npayloads; (*fit)++) {
         uint32_t more = payload_records(&e->payloads[*fit]);
         if (n + more > RECORDS_MAX)
@@ -221,6 +222,8 @@ static void put_extra(struct mstx_rec *rec, const struct rt_event *e, uint32_t e
                                   .fields = e->attr->fields};
         to = put(to, &a);
     }
+    for (uint32_t i = 0; i < e->nready; i++)
+        to = put(to, &e->ready[i]);
     for (size_t i = 0; i < fit; i++)
         to = put_payload(to, &e->payloads[i], (uint32_t)i, rec->domain);
     for (uint32_t i = 0; i < extra; i++)
@@ -354,11 +357,44 @@ static uint32_t record_start(struct rt_domain *d, const char *message, void *str
         rec.flags = MSTX_F_STREAM;
         rec.arg = (uint64_t)(uintptr_t)stream;
     }
-    return begin(r, &rec, NULL);
+    uint32_t id = begin(r, &rec, NULL);
+    if (RT_UNLIKELY(d == rt_comm_domain))
+        r->comm_range = id;
+    return id;
+}
+
+uint32_t rt_range_start_ready(struct rt_domain *d, uint32_t name, void *stream,
+                              const struct mstx_rec *more, uint32_t n)
+{
+    struct rt_ring *r = rt_ring_of_thread();
+    if (RT_UNLIKELY(r == NULL))
+        return 0;
+    struct mstx_rec rec = {.name = name == REFUSED ? 0 : name, .domain = d->number};
+    const struct rt_event e = {.ready = more, .nready = n};
+    if (stream != NULL) {
+        rec.flags = MSTX_F_STREAM;
+        rec.arg = (uint64_t)(uintptr_t)stream;
+    }
+    return begin(r, &rec, &e);
+}
+
+bool rt_range_is_open(uint32_t id)
+{
+    return atomic_load_explicit(&slots[id >> RT_GEN_BITS].live, memory_order_relaxed) == id;
+}
+
+void rt_ranges_each(uint16_t domain, rt_range_fn *fn, void *arg)
+{
+    uint32_t end = atomic_load(&chunks) * RT_CHUNK;
+    for (uint32_t i = 0; i < end; i++) {
+        uint32_t id = atomic_load_explicit(&slots[i].live, memory_order_acquire);
+        if (id != 0 && slots[i].domain == domain && slots[i].ring != GHOST)
+            fn(arg, id, slots[i].ticks);
+    }
 }
 
 /* A range that only a tap hears still needs an id. */
-static uint32_t ghost(void)
+uint32_t rt_range_ghost(void)
 {
     struct rt_ring *r = rt_ring_of_thread();
     struct slot *s = r == NULL ? NULL : slot_get(r);
@@ -366,6 +402,20 @@ static uint32_t ghost(void)
         return 0;
     uint32_t id = slot_open(s, r, &(struct mstx_rec){0});
     s->ring = GHOST;
+    return id;
+}
+
+void rt_range_set_other(uint32_t id, uint64_t other)
+{
+    slots[id >> RT_GEN_BITS].other = other;
+}
+
+RT_COLD uint32_t rt_range_tell_start(struct rt_domain *d, const char *message, void *stream,
+                                     uint32_t id)
+{
+    id = id != 0 ? id : rt_range_ghost();
+    if (id != 0)
+        rt_tell(RT_TAP_START, d, message, stream, id, &slots[id >> RT_GEN_BITS].other);
     return id;
 }
 
@@ -379,10 +429,7 @@ RT_COLD static uint32_t start_rare(struct rt_domain *d, const char *message, voi
         id = record_start(d, message, stream);
     if ((live & RT_TAP) == 0 || message == NULL)
         return id;
-    id = id != 0 ? id : ghost();
-    if (id != 0)
-        rt_tell(RT_TAP_START, d, message, stream, id, &slots[id >> RT_GEN_BITS].other);
-    return id;
+    return rt_range_tell_start(d, message, stream, id);
 }
 
 uint32_t rt_range_start(struct rt_domain *d, const char *message, void *stream)
@@ -441,23 +488,36 @@ static bool finish(struct rt_domain *d, uint64_t id, const struct rt_event *e, u
     return true;
 }
 
-void rt_range_end_event(struct rt_domain *d, uint64_t id, const struct rt_event *e)
+uint64_t rt_range_end_event(struct rt_domain *d, uint64_t id, const struct rt_event *e)
 {
-    uint64_t other;
-    if (id != 0 && !finish(d, id, e, &other))
+    uint64_t other = 0;
+    if (id != 0 && !finish(d, id, e, &other)) {
         unknown_range(id);
+        return 0;
+    }
+    return other;
 }
 
 /* A range that was started while recording is ended also after recording stopped. */
-void rt_range_end(struct rt_domain *d, uint64_t id)
+static inline void end(struct rt_domain *d, uint64_t id, const struct rt_event *e)
 {
     uint64_t other;
     if (id == 0)
         return;
-    if (RT_UNLIKELY(!finish(d, id, NULL, &other)))
+    if (RT_UNLIKELY(!finish(d, id, e, &other)))
         unknown_range(id);
     else if (RT_UNLIKELY((atomic_load_explicit(&d->live, memory_order_relaxed) & RT_TAP) != 0))
         rt_tell(RT_TAP_END, d, NULL, NULL, (uint32_t)id, &other);
+}
+
+void rt_range_end(struct rt_domain *d, uint64_t id)
+{
+    end(d, id, NULL);
+}
+
+void rt_range_end_ready(struct rt_domain *d, uint64_t id, const struct mstx_rec *more, uint32_t n)
+{
+    end(d, id, &(struct rt_event){.ready = more, .nready = n});
 }
 
 /* ---- push and pop ------------------------------------------------------------------------- */
