@@ -54,7 +54,10 @@ MSTX_LIBS  := $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so $(B)/dropin/libmspt
 # The Python module is built where Python's headers are.
 PY_INC := $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_paths()["include"])' 2>/dev/null)
 PY_AUTO := $(patsubst mstx/%,$(B)/python/%,$(wildcard mstx/auto/*.py))
-PY_LIB := $(if $(wildcard $(PY_INC)/Python.h),$(B)/python/mstx.so $(PY_AUTO))
+PY_EXT := $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))' 2>/dev/null)
+PY_SRC := $(patsubst probe/python/%,$(B)/python/%,$(wildcard probe/python/msprobe/*.py probe/python/msprobe/*/*.py))
+PY_PROBE := $(B)/python/msprobe/_probe$(PY_EXT)
+PY_LIB := $(if $(wildcard $(PY_INC)/Python.h),$(B)/python/mstx.so $(PY_PROBE)) $(PY_SRC) $(PY_AUTO)
 
 # Linked top-down; a folder without sources yet makes no archive.
 LIBS := $(foreach l,web viz compare mstx probe base,$(if $(SRC_$(l)),$(B)/lib$(l).a))
@@ -121,6 +124,17 @@ $(B)/python/mstx.so: mstx/py_mstx.c mstx/ms_tools_ext.h
 
 # What `msprobe run` puts in the way of Python: it marks PyTorch.
 $(B)/python/auto/%.py: mstx/auto/%.py
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
+# The adapters' C half holds a dumper of its own, so it needs no other library of ours.
+EXT_PROBE := $(call obj,$(wildcard probe/python/*.c))
+$(EXT_PROBE): ALL_CPPFLAGS += -isystem $(PY_INC)
+$(PY_PROBE): $(EXT_PROBE) $(call obj,$(SO_MSPROBE))
+	$(say) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-Bsymbolic -Wl,-z,nodelete -o $@ $^ -lm
+$(B)/python/%.py: probe/python/%.py
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 

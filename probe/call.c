@@ -28,6 +28,7 @@ struct probe_call {
     struct probe_call *all, *next; /* of the dumper; of the spare ones */
     struct probe_call *outer;      /* the module around this one */
     const void *tag;               /* whose call it is */
+    uint64_t uses;                 /* how often it has been given back */
     struct probe__thread *thread;  /* NULL: detached */
     enum probe__call_kind kind;
     enum probe_dir dir;
@@ -97,6 +98,7 @@ static void give_call_back(struct probe_call *c)
     struct probe__thread *t = probe__thread_of(c->d);
     free_held(c);
     probe__record_drop(&c->record);
+    c->uses++;
     if (t == NULL)
         return; /* it is freed with the dumper */
     c->next = t->spare;
@@ -453,6 +455,11 @@ struct probe_call *probe__open_module(struct probe_dumper *d, const void *tag)
     while (c != NULL && (c->tag != tag || c->epoch != d->epoch))
         c = c->outer;
     return c;
+}
+
+uint64_t probe__call_uses(const struct probe_call *c)
+{
+    return c != NULL ? c->uses : 0;
 }
 
 unsigned probe__epoch(const struct probe_dumper *d)
