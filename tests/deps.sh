@@ -3,9 +3,9 @@
 # Installs the packages that are missing, and says nothing when none is.
 #   sh tests/deps.sh        what building and testing need
 #   sh tests/deps.sh ci     also what analysis, fuzzing, manuals and comparisons need
-needed='gcc g++ libc6-dev make pkg-config libsqlite3-dev libcjson-dev libyaml-dev libxlsxwriter-dev check zlib1g-dev'
+needed='gcc g++ libc6-dev make pkg-config libsqlite3-dev libcjson-dev libyaml-dev libxlsxwriter-dev libmicrohttpd-dev check zlib1g-dev'
 for_ci='clang clang-format clang-tidy codespell cppcheck valgrind groff man-db zsh sqlite3 python3 python3-numpy python3-torch python3-openpyxl protobuf-compiler'
-modules='sqlite3 libcjson yaml-0.1 xlsxwriter check zlib'
+modules='sqlite3 libcjson yaml-0.1 xlsxwriter libmicrohttpd check zlib'
 
 # Another system: the names of packages are unknown here, those of the libraries are not.
 other_system() {
