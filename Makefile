@@ -23,7 +23,7 @@ ALL_CFLAGS = -std=c17 -fPIC -fvisibility=hidden -fno-omit-frame-pointer -pthread
 ALL_LDFLAGS = -pthread -Wl,-z,relro,-z,now $(SAN:%=-fsanitize=%) $(LDFLAGS)
 
 pkg = $(shell $(PKG_CONFIG) $(1) $(2) 2>/dev/null)
-DEP_PKGS   := sqlite3 libcjson yaml-0.1 xlsxwriter expat zlib
+DEP_PKGS   := sqlite3 libcjson yaml-0.1 xlsxwriter expat zlib libmicrohttpd
 DEP_CFLAGS := $(call pkg,--cflags,$(DEP_PKGS))
 DEP_LIBS   := $(call pkg,--libs,$(DEP_PKGS)) -lm
 CHECK_LIBS := $(call pkg,--libs,check)
@@ -96,6 +96,15 @@ $(B)/lib$(1).a: $(call obj,$(SRC_$(1)))
 	$$(Q)rm -f $$@ && $$(AR) rcs $$@ $$^
 endef
 $(foreach l,$(LAYERS),$(if $(SRC_$(l)),$(eval $(call library,$(l)))))
+
+# The files of the page, compressed, become part of the program.
+PAGE := $(wildcard web/page/*)
+PAGE_GZ := $(PAGE:web/page/%=$(B)/web/page/%.gz)
+$(B)/web/page/%.gz: web/page/%
+	@mkdir -p $(@D)
+	$(Q)gzip -9nc $< >$@
+$(B)/web/asset.o: $(PAGE_GZ)
+$(B)/web/asset.o: ALL_CPPFLAGS += -DWEB_PAGE='"$(B)/web/page"'
 
 # What "msprobe version -v" tells; a report of a bug should hold it.
 $(B)/probe/cli/builtin.o: ALL_CPPFLAGS += -DMS_BUILD_FLAGS='"$(subst ",,$(strip $(CFLAGS) $(SAN:%=-fsanitize=%)))"'
