@@ -95,6 +95,8 @@ enum source__leaf_flags {
     SOURCE__OPPOSITE = 1 << 6, /* the statistics are those of the negative */
     SOURCE__SAME_SET = 1 << 7, /* equal statistics, though the values differ */
     SOURCE__PLAINLY = 1 << 8,  /* a plain value */
+    SOURCE__FINE_GOLDEN = 1 << 9, /* holds numbers that its type cannot hold */
+    SOURCE__FINE_TARGET = 1 << 10,
 };
 
 /* A row of the target and its partner. */
