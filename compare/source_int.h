@@ -199,6 +199,9 @@ enum ms_rc source__pair(struct source__pairing *q, const struct cmp *c, bool cro
                         struct ms_err *err);
 void source__pairing_free(struct source__pairing *q);
 
+/* Of two frameworks: forget differences of values that have nothing to do with each other. */
+enum ms_rc source__settle_cross(struct source__part *p, struct ms_err *err);
+
 /* Pair the nodes and observe their leaves. */
 enum ms_rc source__observe(struct source__part *p, const struct cmp *c, struct ms_pool *pool,
                            struct ms_err *err);

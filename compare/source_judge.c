@@ -697,7 +697,8 @@ static enum ms_rc ask(struct judge *j, uint32_t i, struct ms_err *err)
     if (!is_judged(j, n))
         return MS_OK;
     MS_TRY(ask_structure(j, i, err));
-    if (n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE)
+    bool told = n->id[0] != SOURCE__NONE || (n->flags & SOURCE__OUT_MEASURED);
+    if (!told || n->id[1] == SOURCE__NONE)
         return MS_OK;
     MS_TRY(ask_inputs(j, i, err));
     MS_TRY(ask_output(j, i, err));
