@@ -28,6 +28,9 @@ struct cmp__side {
 
 enum ms_rc cmp__side_init(struct cmp__side *s, const struct cmp_conf *conf, const char *path,
                           struct ms_pool *pool, struct ms_err *err);
+/* The same for a dump that is open, which becomes the side's, also when this fails. */
+enum ms_rc cmp__side_of(struct cmp__side *s, const struct cmp_conf *conf, struct probe_dump *dump,
+                        struct ms_err *err);
 /* Settle as_float, which takes a look at the statistics of many rows. */
 void cmp__side_columns(struct cmp__side *s);
 void cmp__side_free(struct cmp__side *s);
@@ -105,11 +108,15 @@ struct cmp__group {
 struct cmp {
     struct cmp_conf conf;
     enum probe_mode mode;
+    bool merged; /* ranks that were put together: shapes are those of their parts */
     bool cross; /* the two frameworks name dtypes differently */
     struct cmp__side t, b;
     struct probe_stacks stacks;
     bool has_stack;
     struct cmp__pairs row_map; /* -dm, or what -lm comes to */
+    struct cmp_align *al;      /* NULL: rows are joined by name */
+    struct probe_tree tree[2]; /* golden, target; of the alignment */
+    bool has_tree[2];
     MS_VEC(struct cmp__pair) pairs;
     MS_VEC(struct cmp__group) groups;   /* one more than there are */
     MS_VEC(struct cmp_figures) figures; /* by pair; tensor mode */

@@ -6,6 +6,7 @@
 #define COMPARE_REPORT_H
 
 #include "compare/out.h"
+#include "compare/partners.h"
 #include "compare/ranks.h"
 #include "compare/source.h"
 #include "probe/base/jwrite.h"
@@ -21,6 +22,8 @@ struct cmp_result {
     const struct cmp_couple *couple;
     struct cmp_summary sum;
     struct cmp_files files;
+    struct cmp_partners partners;
+    struct cmp_pair_list pairs; /* with --ext */
     struct cmp_told first;
     unsigned nworst;
     struct cmp_told worst[CMP_WORST];
