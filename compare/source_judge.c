@@ -85,7 +85,8 @@ static double unit_of(uint8_t dtype)
 
 double source__roundoff(const struct source__leaf *l, bool *differ)
 {
-    double a = unit_of(l->dtype[0]), b = unit_of(l->dtype[1]);
+    double a = l->flags & SOURCE__FINE_GOLDEN ? 0 : unit_of(l->dtype[0]);
+    double b = l->flags & SOURCE__FINE_TARGET ? 0 : unit_of(l->dtype[1]);
     *differ = a != b;
     return fmax(a, b);
 }
@@ -138,12 +139,12 @@ static bool is_real_output(const struct source__leaf *l)
  * same low type. */
 static void find_systemic(struct judge *j)
 {
-    static const struct source__leaf none = {0};
+    bool differ;
     uint32_t count[MS_DT_MAX][MS_DT_MAX] = {{0}}, all = 0;
     bool low[MS_DT_MAX] = {false};
     for (size_t i = 0; i < j->p->leaves.n; i++) {
         const struct source__leaf *l = &j->p->leaves.p[i];
-        j->low |= unit_of(l->dtype[0]) > none.e || unit_of(l->dtype[1]) > none.e;
+        j->low |= source__roundoff(l, &differ) > 0;
         if (!is_real_output(l) || l->row[0] == SOURCE__NONE)
             continue;
         count[l->dtype[0]][l->dtype[1]]++;
@@ -696,7 +697,8 @@ static enum ms_rc ask(struct judge *j, uint32_t i, struct ms_err *err)
     if (!is_judged(j, n))
         return MS_OK;
     MS_TRY(ask_structure(j, i, err));
-    if (n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE)
+    bool told = n->id[0] != SOURCE__NONE || (n->flags & SOURCE__OUT_MEASURED);
+    if (!told || n->id[1] == SOURCE__NONE)
         return MS_OK;
     MS_TRY(ask_inputs(j, i, err));
     MS_TRY(ask_output(j, i, err));

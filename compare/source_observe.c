@@ -196,7 +196,9 @@ static bool take_figures(const struct observer *o, struct source__leaf *l)
                  o->c->b.order.p[o->c->pairs.p[pair].b] == l->row[0] && real;
     const struct cmp_figures *f = known ? &o->c->figures.p[pair] : NULL;
     if (f != NULL && f->state == CMP_STATE_OK) {
-        l->e = (float)fmin(f->ext.rel_l2, 1e30);
+        double e = fmin(f->ext.rel_l2, 1e30);
+        bool laid_out = o->p->cross && (l->flags & SOURCE__MEASURED) && l->e < e;
+        l->e = laid_out ? l->e : (float)e; /* two frameworks order axes differently */
         l->flags |= SOURCE__MEASURED;
         if (l->e > 0 && l->scale != l->scale && fabs(f->ext.scale - 1) > 1e-6) {
             double rest = f->ext.rel_l2 * f->ext.rel_l2 - (f->ext.scale - 1) * (f->ext.scale - 1);
@@ -400,7 +402,8 @@ static enum ms_rc look(void *ctx, size_t item, unsigned worker, struct ms_err *e
     l->flags |= SOURCE__MEASURED;
     if (f.flagged)
         l->flags |= SOURCE__FLAGGED;
-    l->e = (float)fmin(f.e, 1e30);
+    if (!o->p->cross || l->e > f.e)
+        l->e = (float)fmin(f.e, 1e30);
     return MS_OK;
 }
 
@@ -518,6 +521,8 @@ static enum ms_rc observe(struct observer *o, struct ms_err *err)
     MS_TRY(ms_pool_run(o->pool, o->look.n, look, o, err));
     if (p->mode == PROBE_MODE_TENSOR)
         MS_TRY(look_past_masks(o, err));
+    if (p->cross)
+        MS_TRY(source__settle_cross(p, err));
     return keep_members(o, err);
 }
 
