@@ -127,8 +127,9 @@ struct rt_ring {
     uint32_t number, tid;
     uint32_t slot_chunk, slot_at; /* where the next range slot is looked for */
     uint32_t mark_ids;
-    int32_t top;   /* of pushes, -1: none */
-    uint64_t lost; /* records dropped since the last one written */
+    uint32_t comm_range; /* the newest range that the program itself opened for communication */
+    int32_t top;         /* of pushes, -1: none */
+    uint64_t lost;       /* records dropped since the last one written */
     uint32_t lost_why;
     uint64_t part;
     struct rt_file files[RT_FILES]; /* flight recorder: all; else the current one and the last */
@@ -289,6 +290,7 @@ struct rt_config {
     bool no_nvtx;
     int quiet; /* 1: no word about where the capture is; 2: none at all */
     uint64_t tool_id;
+    char device[16]; /* what all stream handles are */
     char next_mstx[RT_PATH];
 };
 
@@ -312,7 +314,7 @@ struct rt {
     _Atomic uint64_t lost_no_ring;
     _Atomic uint32_t said; /* one bit per enum rt_say */
     struct rt_lock start_lock, text_lock, ring_lock, domain_lock, process_lock;
-    struct rt_lock keep_lock, proto_lock, schema_lock;
+    struct rt_lock keep_lock, proto_lock, schema_lock, comm_lock, stream_lock;
 };
 extern struct rt rt;
 
@@ -342,10 +344,14 @@ enum rt_say {
     RT_SAY_OTHER_DOMAIN,
     RT_SAY_PUSH,
     RT_SAY_BATCH,
+    RT_SAY_DEVICE,
 };
 /* One line on stderr and a NOTE in the capture, the first time. */
 void rt_say(enum rt_say what, enum mstx_why why, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The same for a line that others made; the caller says it once. */
+void rt_note(const char *text);
 
 /* ---- files ------------------------------------------------------------------ */
 
@@ -396,6 +402,8 @@ struct rt_event {
     const struct rt_attr *attr;        /* or NULL */
     const struct rt_payload *payloads; /* or NULL */
     size_t npayloads;
+    const struct mstx_rec *ready; /* continuation records as they are, or NULL */
+    uint32_t nready;
     uint32_t name;
     uint8_t flags;
 };
@@ -420,6 +428,19 @@ void rt_counter(struct rt_domain *d, uint32_t name, uint64_t bits, bool real);
 /* A memory record; mem NULL: without one. */
 void rt_memory(struct rt_domain *d, uint8_t type, uint64_t id, uint32_t device, uint64_t arg,
                const struct mstx_rec_mem *mem);
+/* A range whose BEGIN has n ready continuation records behind it; 0: none. */
+uint32_t rt_range_start_ready(struct rt_domain *d, uint32_t name, void *stream,
+                              const struct mstx_rec *more, uint32_t n);
+/* An end with such records. */
+void rt_range_end_ready(struct rt_domain *d, uint64_t id, const struct mstx_rec *more, uint32_t n);
+/* Tell the taps of a start; id 0: not recorded, then one is made. The id to end it with. */
+uint32_t rt_range_tell_start(struct rt_domain *d, const char *message, void *stream, uint32_t id);
+bool rt_range_is_open(uint32_t id);
+/* All open ranges of a domain; one that ends meanwhile may still be told. */
+typedef void rt_range_fn(void *arg, uint32_t id, uint64_t ticks);
+void rt_ranges_each(uint16_t domain, rt_range_fn *fn, void *arg);
+/* The domain "communication" once a hook is there, else NULL. */
+extern struct rt_domain *rt_comm_domain;
 /* First chunk of range slots for a ring; ranges still open. */
 bool rt_slots_take(struct rt_ring *r);
 uint32_t rt_slots_open(void);

@@ -9,7 +9,7 @@
  *
  * A process that never marks leaves no trace: no thread, no file.
  */
-#include "mstx/rt.h"
+#include "mstx/rt_device.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -42,6 +42,18 @@ void rt_say(enum rt_say what, enum mstx_why why, const char *fmt, ...)
     line[len] = '\n';
     if (rt.conf.quiet < (what == RT_SAY_START ? 1 : 2))
         (void)!write(STDERR_FILENO, line, len + 1);
+    errno = saved;
+}
+
+void rt_note(const char *text)
+{
+    char line[1024];
+    int saved = errno;
+    if (rt_is_running())
+        rt_text_define(MSTX_NOTE, 0, 0, text, strlen(text));
+    int n = snprintf(line, sizeof line, "mstx: %.1000s\n", text);
+    if (rt.conf.quiet < 2)
+        (void)!write(STDERR_FILENO, line, (size_t)n);
     errno = saved;
 }
 
@@ -158,9 +170,9 @@ bool rt_start(bool by_default)
 
 /* ---- fork -------------------------------------------------------------------------------- */
 
-static struct rt_lock *const locks[] = {&rt.start_lock,   &rt.domain_lock, &rt.ring_lock,
-                                        &rt.process_lock, &rt.text_lock,   &rt.keep_lock,
-                                        &rt.proto_lock,   &rt.schema_lock};
+static struct rt_lock *const locks[] = {
+    &rt.start_lock,   &rt.comm_lock, &rt.stream_lock, &rt.domain_lock, &rt.ring_lock,
+    &rt.process_lock, &rt.text_lock, &rt.keep_lock,   &rt.proto_lock,  &rt.schema_lock};
 enum { LOCKS = sizeof locks / sizeof *locks };
 
 /* All quiet while the process is copied; not when a signal handler forks in the middle of a
@@ -187,6 +199,7 @@ static void in_child(void)
         atomic_store(&locks[i]->held, 0);
     int state = atomic_load(&rt.state);
     rt_helper_forget();
+    rt_dev_forget();
     rt_ring_forget();
     rt_slots_forget();
     rt_text_forget();
@@ -209,6 +222,7 @@ __attribute__((constructor)) static void load(void)
     pthread_atfork(before_fork, after_fork, in_child);
     atomic_store(&rt.recording, rt.conf.out[0] != '\0'); /* the first mark opens the capture */
     rt_domain_filter(rt.conf.include, rt.conf.exclude);
+    rt_dev_trust(rt.conf.device);
 }
 
 __attribute__((destructor)) static void unload(void)
