@@ -17,6 +17,9 @@ libraries='libmsprobe libmstx'
 # Under names that others look for, in a folder that is nobody's search path.
 extras='dropin/libms_tools_ext.so dropin/libmspti.so'
 [ ! -e "$B/python/mstx.so" ] || extras="$extras python/mstx.so"
+for hook in openmpi mpich; do
+    [ ! -e "$B/libmstx_mpi_$hook.so" ] || extras="$extras libmstx_mpi_$hook.so"
+done
 
 # A pattern without a match stands for itself.
 existing() {
