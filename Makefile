@@ -23,7 +23,7 @@ ALL_CFLAGS = -std=c17 -fPIC -fvisibility=hidden -fno-omit-frame-pointer -pthread
 ALL_LDFLAGS = -pthread -Wl,-z,relro,-z,now $(SAN:%=-fsanitize=%) $(LDFLAGS)
 
 pkg = $(shell $(PKG_CONFIG) $(1) $(2) 2>/dev/null)
-DEP_PKGS   := sqlite3 libcjson yaml-0.1 xlsxwriter
+DEP_PKGS   := sqlite3 libcjson yaml-0.1 xlsxwriter expat zlib libmicrohttpd
 DEP_CFLAGS := $(call pkg,--cflags,$(DEP_PKGS))
 DEP_LIBS   := $(call pkg,--libs,$(DEP_PKGS)) -lm
 CHECK_LIBS := $(call pkg,--libs,check)
@@ -61,7 +61,11 @@ $(foreach f,$(filter-out $(MPI_FLAVOURS),openmpi mpich),$(info no headers of $(f
 
 # The Python module is built where Python's headers are.
 PY_INC := $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_paths()["include"])' 2>/dev/null)
-PY_LIB := $(if $(wildcard $(PY_INC)/Python.h),$(B)/python/mstx.so)
+PY_AUTO := $(patsubst mstx/%,$(B)/python/%,$(wildcard mstx/auto/*.py))
+PY_EXT := $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))' 2>/dev/null)
+PY_SRC := $(patsubst probe/python/%,$(B)/python/%,$(wildcard probe/python/msprobe/*.py probe/python/msprobe/*/*.py))
+PY_PROBE := $(B)/python/msprobe/_probe$(PY_EXT)
+PY_LIB := $(if $(wildcard $(PY_INC)/Python.h),$(B)/python/mstx.so $(PY_PROBE)) $(PY_SRC) $(PY_AUTO)
 
 # Linked top-down; a folder without sources yet makes no archive.
 LIBS := $(foreach l,web viz compare mstx probe base,$(if $(SRC_$(l)),$(B)/lib$(l).a))
@@ -71,8 +75,12 @@ FUZZ    := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz_*.c))
 TOOLS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/tool_*.c))
 BENCH   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench_*.c))
 # Programs that the tests of the recorder run; with them a library that marks.
-RT_APPS := $(addprefix $(B)/tests/rt/,app app_old app_router nvtx_app mspti_app chain.so \
-           image.so comm_app)
+RT_APPS := $(addprefix $(B)/tests/rt/, \
+           app app_old app_router \
+           nvtx_app nvtx_next.so \
+           mspti_app chain.so image.so \
+           comm_app \
+           device_app)
 SAMPLES := $(patsubst %.c,$(B)/%,$(wildcard samples/*.c))
 MAN     := $(wildcard */*.1 */*.3 */*.5)
 
@@ -96,6 +104,15 @@ $(B)/lib$(1).a: $(call obj,$(SRC_$(1)))
 	$$(Q)rm -f $$@ && $$(AR) rcs $$@ $$^
 endef
 $(foreach l,$(LAYERS),$(if $(SRC_$(l)),$(eval $(call library,$(l)))))
+
+# The files of the page, compressed, become part of the program.
+PAGE := $(wildcard web/page/*)
+PAGE_GZ := $(PAGE:web/page/%=$(B)/web/page/%.gz)
+$(B)/web/page/%.gz: web/page/%
+	@mkdir -p $(@D)
+	$(Q)gzip -9nc $< >$@
+$(B)/web/asset.o: $(PAGE_GZ)
+$(B)/web/asset.o: ALL_CPPFLAGS += -DWEB_PAGE='"$(B)/web/page"'
 
 # What "msprobe version -v" tells; a report of a bug should hold it.
 $(B)/probe/cli/builtin.o: ALL_CPPFLAGS += -DMS_BUILD_FLAGS='"$(subst ",,$(strip $(CFLAGS) $(SAN:%=-fsanitize=%)))"'
@@ -141,6 +158,22 @@ $(B)/python/mstx.so: mstx/py_mstx.c mstx/ms_tools_ext.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CPPFLAGS) -isystem $(PY_INC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -o $@ $<
 
+# What `msprobe run` puts in the way of Python: it marks PyTorch.
+$(B)/python/auto/%.py: mstx/auto/%.py
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
+# The adapters' C half holds a dumper of its own, so it needs no other library of ours.
+EXT_PROBE := $(call obj,$(wildcard probe/python/*.c))
+$(EXT_PROBE): ALL_CPPFLAGS += -isystem $(PY_INC)
+$(PY_PROBE): $(EXT_PROBE) $(call obj,$(SO_MSPROBE))
+	$(say) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-Bsymbolic -Wl,-z,nodelete -o $@ $^ -lm
+$(B)/python/%.py: probe/python/%.py
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
 # Real files under the vendor's names: thin doors to the one recorder beside them.
 $(B)/dropin/libmspti.so: $(B)/mstx/dropin_mspti.o
 $(B)/dropin/%.so: $(B)/mstx/dropin_forward.o $(B)/libmstx.so
@@ -158,20 +191,20 @@ $(B)/tests/test_dump $(B)/tests/test_out: $(B)/tests/gen/big_dump.o
 
 # Programs and libraries that the tests of the recorder run; built from one file each, so that
 # they hold nothing but what the test is about.
-$(B)/tests/test_rt $(B)/tests/test_rt_nvtx $(B)/tests/test_rt_comm $(B)/tests/bench_mstx: | $(RT_APPS) $(MSTX_LIBS)
+$(B)/tests/test_rt $(B)/tests/test_rt_nvtx $(B)/tests/test_rt_comm $(B)/tests/test_device $(B)/tests/bench_mstx: | $(RT_APPS) $(MSTX_LIBS)
 RT_CC = mkdir -p $(@D) && $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -MMD -MP -MF $@.d
 $(B)/tests/rt/app_old: RT_DEFS := -DPROTO_OLD
 $(B)/tests/rt/app_router: RT_DEFS := -DPROTO_ROUTER
 $(B)/tests/rt/app $(B)/tests/rt/app_old $(B)/tests/rt/app_router: tests/rt/app.c
 	$(say) LD $@
 	$(Q)$(RT_CC) $(RT_DEFS) -o $@ $<
-$(B)/tests/rt/chain.so: tests/rt/chain.c
+$(B)/tests/rt/chain.so $(B)/tests/rt/nvtx_next.so: $(B)/tests/rt/%.so: tests/rt/%.c
 	$(say) LD $@
 	$(Q)$(RT_CC) -shared -o $@ $<
 $(B)/tests/rt/nvtx_app $(B)/tests/rt/mspti_app: $(B)/tests/rt/%: tests/rt/%.c
 	$(say) LD $@
 	$(Q)$(RT_CC) -o $@ $<
-$(B)/tests/rt/comm_app: tests/rt/comm_app.c $(B)/libmstx.so
+$(B)/tests/rt/comm_app $(B)/tests/rt/device_app: $(B)/tests/rt/%: tests/rt/%.c $(B)/libmstx.so
 	$(say) LD $@
 	$(Q)$(RT_CC) -o $@ $< -L$(B) -lmstx -Wl,-rpath,'$$ORIGIN/../..'
 $(B)/tests/rt/image3.o: tests/rt/image3.cpp

@@ -26,8 +26,13 @@ extern const struct ms_cmd mstx_cmd_run;
 struct args {
     const char *output, *include, *exclude, *max_size, *stage;
     double flight;
+<<<<<<< HEAD
     int policy, comm;
     bool nvtx, wait;
+=======
+    int policy;
+    bool nvtx, wait, no_torch;
+>>>>>>> main
     struct ms_opt_list program;
 };
 
@@ -49,6 +54,8 @@ static const struct ms_opt opts[] = {
              "of none, or of this one",
      .dflt = "auto"},
     {"nvtx", NULL, MS_OPT_FLAG, offsetof(struct args, nvtx), .help = "record NVTX calls too"},
+    {"no_torch", NULL, MS_OPT_FLAG, offsetof(struct args, no_torch),
+     .help = "Python: do not mark batches, optimizer steps and checkpoints of PyTorch"},
     {"flight", NULL, MS_OPT_REAL, offsetof(struct args, flight), "SECONDS",
      .help = "flight recorder: keep the last seconds only, for 'msprobe ctl DIR snapshot'"},
     {"max_size", NULL, MS_OPT_TEXT, offsetof(struct args, max_size), "BYTES",
@@ -123,18 +130,20 @@ static enum ms_rc find_library(const char *const places[2], char *path, size_t c
     return ms_fail(err, MS_E_NOTFOUND, "%s is not there; is msprobe installed whole?", path);
 }
 
-/* Python programs find `import mstx` if it was built. */
-static void offer_python(void)
+/* Python programs find `import mstx` if it was built, and in front of it, in the folder "auto",
+ * what marks PyTorch; it steps aside where a sitecustomize of the program's own stands behind. */
+static void offer_python(bool torch)
 {
     static const char *const places[2] = {"python/mstx.so", "../lib/msprobe/python/mstx.so"};
-    char path[PATH_MAX], list[2 * PATH_MAX];
+    char path[PATH_MAX], list[4 * PATH_MAX];
     struct ms_err ignored = {0};
     const char *others = getenv("PYTHONPATH");
     if (find_library(places, path, sizeof path, &ignored) != MS_OK)
         return;
     *strrchr(path, '/') = '\0';
-    snprintf(list, sizeof list, "%s%s%s", path, others != NULL ? ":" : "",
-             others != NULL ? others : "");
+    bool more = others != NULL && *others != '\0';
+    snprintf(list, sizeof list, "%s%s%s%s%s", torch ? path : "", torch ? "/auto:" : "", path,
+             more ? ":" : "", more ? others : "");
     setenv("PYTHONPATH", list, 1);
 }
 
@@ -216,10 +225,15 @@ static enum ms_rc set_environment(const struct args *a, const char *out, const c
     MS_TRY(find_library(door, drop, sizeof drop, err));
     keep_next("MSTX_INJECTION_PATH", "MSTX_NEXT_PATH", lib);
     if (a->nvtx)
-        put("NVTX_INJECTION64_PATH", lib);
+        keep_next("NVTX_INJECTION64_PATH", "MSTX_NEXT_NVTX_PATH", lib);
     preload(drop);
+<<<<<<< HEAD
     MS_TRY(preload_hooks(a->comm, program, err));
     offer_python();
+=======
+    offer_python(!a->no_torch);
+    put("MSTX_TORCH", a->no_torch ? "0" : NULL);
+>>>>>>> main
     put("MSTX_OUT", out);
     put("MSTX_DOMAIN_INCLUDE", a->include);
     put("MSTX_DOMAIN_EXCLUDE", a->exclude);

@@ -26,7 +26,7 @@
 #include <mpi-ext.h>
 #endif
 
-#include "mpi_have.h"
+#include <mpi_have.h>
 
 /* Emit the rest only where the header of this MPI has the function. */
 #define HOOK_SECOND(a, b, ...) b

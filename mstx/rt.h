@@ -73,7 +73,8 @@ struct rt_domain {
     _Atomic uint32_t epoch; /* of the capture whose strings define this domain */
     const char *name;
     void *next; /* the same domain in the chained tool */
-    uint8_t pad[32];
+    void *next_nvtx;
+    uint8_t pad[24];
 };
 extern struct rt_domain rt_domains[RT_DOMAINS];
 
@@ -288,6 +289,7 @@ struct rt_config {
     bool no_nvtx;
     int quiet; /* 1: no word about where the capture is; 2: none at all */
     uint64_t tool_id;
+    char device[16]; /* what all stream handles are */
     char next_mstx[RT_PATH];
 };
 
@@ -310,7 +312,7 @@ struct rt {
     _Atomic uint64_t lost_no_ring;
     _Atomic uint32_t said; /* one bit per enum rt_say */
     struct rt_lock start_lock, text_lock, ring_lock, domain_lock, process_lock;
-    struct rt_lock keep_lock, proto_lock, schema_lock, comm_lock;
+    struct rt_lock keep_lock, proto_lock, schema_lock, comm_lock, stream_lock;
 };
 extern struct rt rt;
 
@@ -339,6 +341,8 @@ enum rt_say {
     RT_SAY_NEXT,
     RT_SAY_OTHER_DOMAIN,
     RT_SAY_PUSH,
+    RT_SAY_BATCH,
+    RT_SAY_DEVICE,
 };
 /* One line on stderr and a NOTE in the capture, the first time. */
 void rt_say(enum rt_say what, enum mstx_why why, const char *fmt, ...)
@@ -406,7 +410,11 @@ void rt_range_end(struct rt_domain *d, uint64_t id);
 /* The same with everything an NVTX event may carry. */
 void rt_mark_event(struct rt_domain *d, const struct rt_event *e);
 uint32_t rt_range_start_event(struct rt_domain *d, const struct rt_event *e);
-void rt_range_end_event(struct rt_domain *d, uint64_t id, const struct rt_event *e);
+/* The tap's word of the range that ended; 0 when there was none. */
+uint64_t rt_range_end_event(struct rt_domain *d, uint64_t id, const struct rt_event *e);
+/* A range that is not recorded but has an id and a tap's word; 0: no room. */
+uint32_t rt_range_ghost(void);
+void rt_range_set_other(uint32_t id, uint64_t other);
 /* Depth of the range opened or closed, from 0; negative: none. */
 int rt_push(struct rt_domain *d, const struct rt_event *e);
 int rt_pop(struct rt_domain *d, const struct rt_event *e);

@@ -9,7 +9,7 @@
  *
  * A process that never marks leaves no trace: no thread, no file.
  */
-#include "mstx/rt.h"
+#include "mstx/rt_device.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -168,9 +168,9 @@ bool rt_start(bool by_default)
 
 /* ---- fork -------------------------------------------------------------------------------- */
 
-static struct rt_lock *const locks[] = {&rt.start_lock, &rt.comm_lock,    &rt.domain_lock,
-                                        &rt.ring_lock,  &rt.process_lock, &rt.text_lock,
-                                        &rt.keep_lock,  &rt.proto_lock,   &rt.schema_lock};
+static struct rt_lock *const locks[] = {
+    &rt.start_lock,   &rt.comm_lock, &rt.stream_lock, &rt.domain_lock, &rt.ring_lock,
+    &rt.process_lock, &rt.text_lock, &rt.keep_lock,   &rt.proto_lock,  &rt.schema_lock};
 enum { LOCKS = sizeof locks / sizeof *locks };
 
 /* All quiet while the process is copied; not when a signal handler forks in the middle of a
@@ -195,6 +195,7 @@ static void in_child(void)
         atomic_store(&locks[i]->held, 0);
     int state = atomic_load(&rt.state);
     rt_helper_forget();
+    rt_dev_forget();
     rt_ring_forget();
     rt_slots_forget();
     rt_text_forget();
@@ -214,6 +215,7 @@ __attribute__((constructor)) static void load(void)
     pthread_atfork(before_fork, after_fork, in_child);
     atomic_store(&rt.recording, rt.conf.out[0] != '\0'); /* the first mark opens the capture */
     rt_domain_filter(rt.conf.include, rt.conf.exclude);
+    rt_dev_trust(rt.conf.device);
 }
 
 __attribute__((destructor)) static void unload(void)

@@ -166,6 +166,26 @@ chained() {
         'start never ended' | diff - "$scratch/heard"
 }
 check 'marks are passed on to the next tool' chained
+chained_memory() {
+    MSTX_INJECTION_PATH=$build/libmstx.so MSTX_NEXT_PATH=$build/tests/rt/chain.so \
+        "$app" memory >"$scratch/heard" 2>"$said"
+    printf 'next %s\n' 'mark memory' 'domain pool' heap 'regions 2 of heap 1' 'unregion 1 0x4712' \
+        'unregion 0 0x10040' 'unheap 1' 'domain ptaCaching' heap 'regions 2 of heap 1' \
+        'regions 2 of heap 0' | diff - "$scratch/heard"
+}
+check 'so are memory calls, with the handles it gave' chained_memory
+chained_nvtx() {
+    NVTX_INJECTION64_PATH=$build/libmstx.so MSTX_NEXT_NVTX_PATH=$build/tests/rt/nvtx_next.so \
+        "$build/tests/rt/nvtx_app" >"$scratch/heard" 2>"$said" &&
+        diff tests/rt/nvtx_next.txt "$scratch/heard"
+}
+check 'NVTX calls are passed on to the next NVTX tool' chained_nvtx
+keeps_nvtx() {
+    rm -rf "$run"
+    NVTX_INJECTION64_PATH=$build/tests/rt/nvtx_next.so "$msprobe" run -o "$run" --nvtx \
+        "$build/tests/rt/nvtx_app" 2>"$said" | diff tests/rt/nvtx_next.txt - && says 'records of 1 process'
+}
+check 'run --nvtx keeps the NVTX tool that was there' keeps_nvtx
 by_ctypes() {
     "$PYTHON" - "$build/dropin/libms_tools_ext.so" <<'END' 2>"$said"
 import ctypes, sys

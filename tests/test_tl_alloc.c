@@ -41,7 +41,7 @@ static void make_capture(void)
     maker_end_range(&m, 6500, 7, work, 0, 6000, 0);
     maker_rec(&m, MSTX_REC_STREAM, 6600, 0x7000, name, 0, 2, 0);
     maker_rec(&m, MSTX_REC_MARK, 6700, 9, work, 0, 0x7000, MSTX_F_STREAM);
-    maker_rec(&m, MSTX_REC_DEVICE, 6800, 9, 0, 0, 5000007000, 0);
+    maker_rec(&m, MSTX_REC_DEVICE, 6700, 9, 0, 0, 5000007000, 0);
     maker_end_ring(&m);
     maker_end(&m);
 }
