@@ -26,13 +26,8 @@ extern const struct ms_cmd mstx_cmd_run;
 struct args {
     const char *output, *include, *exclude, *max_size, *stage;
     double flight;
-<<<<<<< HEAD
     int policy, comm;
-    bool nvtx, wait;
-=======
-    int policy;
     bool nvtx, wait, no_torch;
->>>>>>> main
     struct ms_opt_list program;
 };
 
@@ -227,13 +222,9 @@ static enum ms_rc set_environment(const struct args *a, const char *out, const c
     if (a->nvtx)
         keep_next("NVTX_INJECTION64_PATH", "MSTX_NEXT_NVTX_PATH", lib);
     preload(drop);
-<<<<<<< HEAD
     MS_TRY(preload_hooks(a->comm, program, err));
-    offer_python();
-=======
     offer_python(!a->no_torch);
     put("MSTX_TORCH", a->no_torch ? "0" : NULL);
->>>>>>> main
     put("MSTX_OUT", out);
     put("MSTX_DOMAIN_INCLUDE", a->include);
     put("MSTX_DOMAIN_EXCLUDE", a->exclude);
