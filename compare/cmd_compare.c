@@ -118,6 +118,7 @@ struct job {
     struct cmp_ranks ranks;
     struct probe_places noise;
     struct ms_pool *pool;
+    struct cmp_source *source;
     struct cmp_report report;
     char stamp[16];
 };
@@ -275,6 +276,8 @@ static enum ms_rc compare_one(struct job *j, const struct cmp_couple *couple, st
         rc = write_files(j, c, couple, r, err);
     if (rc == MS_OK)
         rc = cmp_report_take(r, c, err);
+    if (rc == MS_OK)
+        rc = cmp_source_add(j->source, c, couple->t->rank, couple->t->step, j->pool, err);
     cmp_close(c);
     return rc;
 }
@@ -321,6 +324,7 @@ static enum ms_rc explain_all(struct job *j, struct ms_err *err)
 static enum ms_rc compare_all(struct job *j, struct ms_err *err)
 {
     size_t failed = 0;
+    MS_TRY(cmp_source_new(&j->source, err));
     for (size_t i = 0; i < j->ranks.list.n; i++) {
         struct ms_err e = {0};
         enum ms_rc rc = compare_one(j, &j->ranks.list.p[i], &e);
@@ -335,7 +339,8 @@ static enum ms_rc compare_all(struct job *j, struct ms_err *err)
     }
     if (failed == j->ranks.list.n)
         return ms_fail(err, MS_E_FORMAT, "none of the %zu ranks could be compared", failed);
-    return MS_OK;
+    j->report.source = j->source;
+    return cmp_source_find(j->source, err);
 }
 
 /* ---- -da -------------------------------------------------------------- */
@@ -517,6 +522,7 @@ static int run(int argc, char **argv)
         code = j.args.exit_code && cmp_report_differs(&j.report) ? MS_EXIT_FOUND : MS_EXIT_OK;
     }
     cmp_report_free(&j.report);
+    cmp_source_free(j.source);
     cmp_ranks_free(&j.ranks);
     if (j.noise.arena != NULL)
         probe_places_free(&j.noise);

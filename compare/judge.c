@@ -10,6 +10,7 @@
  * the one-thousandth rule is the 0.6 that its message names.
  */
 #include "compare/cmp_int.h"
+#include "probe/base/scan.h"
 
 #include <math.h>
 
@@ -36,6 +37,17 @@ static struct ms_str second_component(struct ms_str name)
     if (!ms_str_split(&name, '.', &part) || !ms_str_split(&name, '.', &part))
         return MS_STR_NONE;
     return part;
+}
+
+/* Merged operators of other ranks: add_rank1. */
+static struct ms_str without_rank(const struct cmp *c, struct ms_str api)
+{
+    uint32_t n = api.n;
+    while (c->merged && n > 0 && ms_is_digit(api.p[n - 1]))
+        n--;
+    struct ms_str head = ms_str_sub(api, 0, n);
+    bool ranked = n < api.n && ms_str_ends(head, MS_STR("_rank"));
+    return ranked ? ms_str_sub(api, 0, n - 5) : api;
 }
 
 /* Their outputs are memory that nobody has written yet, or a copy that may change precision. */
@@ -146,7 +158,7 @@ static void judge_attributes(const struct cmp *c, struct cmp_row *row)
         mark(row, CMP_NOTE_PARAM);
     if (dtype_differs(c, row))
         mark(row, CMP_NOTE_DTYPE);
-    if (shape_differs(c, row))
+    if (!c->merged && shape_differs(c, row))
         mark(row, CMP_NOTE_SHAPE);
 }
 
@@ -269,7 +281,7 @@ static bool judge_unmatched(const struct cmp *c, struct cmp_row *row)
 
 void cmp__judge(const struct cmp *c, struct cmp_view *v)
 {
-    struct ms_str api = second_component(v->op);
+    struct ms_str api = without_rank(c, second_component(v->op));
     bool outputs_only = has_output_only(api);
     bool free_of_rules = c->mode != PROBE_MODE_MD5 && has_no_rules(api);
     for (size_t i = 0; i < v->rows.n; i++) {

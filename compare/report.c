@@ -7,7 +7,6 @@
 #include "compare/cmp_int.h"
 
 #include "probe/base/human.h"
-#include "probe/base/jwrite.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -247,6 +246,8 @@ static void print_speed(const struct cmp_report *r)
 
 void cmp_report_text(const struct cmp_report *r)
 {
+    if (r->source != NULL)
+        cmp_report_suspects_text(r->source, r->list.n > 1);
     for (size_t i = 0; i < r->list.n; i++) {
         if (r->list.p[i]->done)
             print_result(r->list.p[i], r->list.n > 1);
@@ -362,9 +363,7 @@ void cmp_report_json(const struct cmp_report *r)
     w.drain = to_stdout;
     ms_jwrite_obj(&w);
     put_summary(&w, r);
-    ms_jwrite_key(&w, MS_STR("suspects"));
-    ms_jwrite_arr(&w);
-    ms_jwrite_arr_end(&w);
+    cmp_report_suspects_json(&w, r->source);
     put_first(&w, r);
     put_partners(&w, r);
     put_files(&w, r);
