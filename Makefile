@@ -23,7 +23,7 @@ ALL_CFLAGS = -std=c17 -fPIC -fvisibility=hidden -fno-omit-frame-pointer -pthread
 ALL_LDFLAGS = -pthread -Wl,-z,relro,-z,now $(SAN:%=-fsanitize=%) $(LDFLAGS)
 
 pkg = $(shell $(PKG_CONFIG) $(1) $(2) 2>/dev/null)
-DEP_PKGS   := sqlite3 libcjson yaml-0.1 xlsxwriter
+DEP_PKGS   := sqlite3 libcjson yaml-0.1 xlsxwriter expat zlib libmicrohttpd
 DEP_CFLAGS := $(call pkg,--cflags,$(DEP_PKGS))
 DEP_LIBS   := $(call pkg,--libs,$(DEP_PKGS)) -lm
 CHECK_LIBS := $(call pkg,--libs,check)
@@ -54,9 +54,21 @@ SO_HOOK    := $(addprefix mstx/,hook_find.c hook_ccl.c hook_nccl.c hook_hccl.c h
 HOOK_LIBS  := $(B)/libmstx_hook.so $(B)/libmstx_dlsym.so
 MSTX_LIBS  := $(HOOK_LIBS) $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so $(B)/dropin/libmspti.so
 
+# A hook library for each flavour of MPI whose headers are there; the same sources, compiled once each.
+MPI_FLAVOURS := $(foreach f,openmpi:ompi-c mpich:mpich,$(if $(call pkg,--cflags,$(lastword $(subst :, ,$(f)))),$(firstword $(subst :, ,$(f)))))
+MPI_CFLAGS_openmpi := $(patsubst -I%,-isystem %,$(call pkg,--cflags-only-I,ompi-c))
+MPI_CFLAGS_mpich   := $(patsubst -I%,-isystem %,$(call pkg,--cflags-only-I,mpich))
+SO_MPI   := mstx/hook_find.c $(wildcard mstx/hook_mpi*.c)
+MPI_LIBS := $(foreach f,$(MPI_FLAVOURS),$(B)/libmstx_mpi_$(f).so)
+$(foreach f,$(filter-out $(MPI_FLAVOURS),openmpi mpich),$(info no headers of $(f): libmstx_mpi_$(f).so is left out))
+
 # The Python module is built where Python's headers are.
 PY_INC := $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_paths()["include"])' 2>/dev/null)
-PY_LIB := $(if $(wildcard $(PY_INC)/Python.h),$(B)/python/mstx.so)
+PY_AUTO := $(patsubst mstx/%,$(B)/python/%,$(wildcard mstx/auto/*.py))
+PY_EXT := $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))' 2>/dev/null)
+PY_SRC := $(patsubst probe/python/%,$(B)/python/%,$(wildcard probe/python/msprobe/*.py probe/python/msprobe/*/*.py))
+PY_PROBE := $(B)/python/msprobe/_probe$(PY_EXT)
+PY_LIB := $(if $(wildcard $(PY_INC)/Python.h),$(B)/python/mstx.so $(PY_PROBE)) $(PY_SRC) $(PY_AUTO)
 
 # Linked top-down; a folder without sources yet makes no archive.
 LIBS := $(foreach l,web viz compare mstx probe base,$(if $(SRC_$(l)),$(B)/lib$(l).a))
@@ -66,8 +78,12 @@ FUZZ    := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz_*.c))
 TOOLS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/tool_*.c))
 BENCH   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench_*.c))
 # Programs that the tests of the recorder run; with them a library that marks.
-RT_APPS := $(addprefix $(B)/tests/rt/,app app_old app_router nvtx_app mspti_app chain.so \
-           image.so comm_app device_app ccl_app ccl_mod.so loader)
+RT_APPS := $(addprefix $(B)/tests/rt/, \
+           app app_old app_router \
+           nvtx_app nvtx_next.so \
+           mspti_app chain.so image.so \
+           comm_app \
+           device_app ccl_app ccl_mod.so loader)
 STANDIN := $(addprefix $(B)/tests/standin/,libcuda.so.1 libascendcl.so libnccl.so.2 libhccl.so)
 SAMPLES := $(patsubst %.c,$(B)/%,$(wildcard samples/*.c))
 MAN     := $(wildcard */*.1 */*.3 */*.5)
@@ -79,7 +95,7 @@ MAN     := $(wildcard */*.1 */*.3 */*.5)
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(B)/msprobe $(B)/libmsprobe.so $(MSTX_LIBS) $(PY_LIB) ## build the program and the libraries
+all: $(B)/msprobe $(B)/libmsprobe.so $(MSTX_LIBS) $(MPI_LIBS) $(PY_LIB) ## build the program and the libraries
 
 $(B)/%.o: %.c Makefile
 	$(say) CC $<
@@ -92,6 +108,15 @@ $(B)/lib$(1).a: $(call obj,$(SRC_$(1)))
 	$$(Q)rm -f $$@ && $$(AR) rcs $$@ $$^
 endef
 $(foreach l,$(LAYERS),$(if $(SRC_$(l)),$(eval $(call library,$(l)))))
+
+# The files of the page, compressed, become part of the program.
+PAGE := $(wildcard web/page/*)
+PAGE_GZ := $(PAGE:web/page/%=$(B)/web/page/%.gz)
+$(B)/web/page/%.gz: web/page/%
+	@mkdir -p $(@D)
+	$(Q)gzip -9nc $< >$@
+$(B)/web/asset.o: $(PAGE_GZ)
+$(B)/web/asset.o: ALL_CPPFLAGS += -DWEB_PAGE='"$(B)/web/page"'
 
 # What "msprobe version -v" tells; a report of a bug should hold it.
 $(B)/probe/cli/builtin.o: ALL_CPPFLAGS += -DMS_BUILD_FLAGS='"$(subst ",,$(strip $(CFLAGS) $(SAN:%=-fsanitize=%)))"'
@@ -122,11 +147,45 @@ $(B)/libmstx_dlsym.so: $(B)/mstx/hook_dlsym.o
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -o $@ $^
 	$(Q)ln -sf $(@F) $@.0
+# What this mpi.h has: a line for each function that it declares.
+define mpi_library
+$(B)/mpi_$(1)/mpi_have.h: Makefile
+	@mkdir -p $$(@D)
+	$$(Q)printf '#include <mpi.h>\n#if defined(OPEN_MPI)\n#include <mpi-ext.h>\n#endif\n' | \
+	  $$(CC) $$(MPI_CFLAGS_$(1)) -E - | grep -oE '\bMPIX?_[A-Z][A-Za-z0-9_]*[[:space:]]*\(' | \
+	  tr -d '( ' | sort -u | sed 's/.*/#define HAVE_& ,/' >$$@
+$(B)/mpi_$(1)/%.o: %.c $(B)/mpi_$(1)/mpi_have.h Makefile
+	$$(say) CC "$$< ($(1))"
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(ALL_CPPFLAGS) $$(CPPFLAGS) -I$(B)/mpi_$(1) $$(MPI_CFLAGS_$(1)) $$(ALL_CFLAGS) \
+	  -ftls-model=initial-exec -MMD -MP -c -o $$@ $$<
+$(B)/libmstx_mpi_$(1).so: $$(patsubst %.c,$(B)/mpi_$(1)/%.o,$$(SO_MPI)) $(B)/libmstx.so
+	$$(say) LD $$@
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$(SO_FLAGS) -Wl,-rpath,'$$$$ORIGIN:$$$$ORIGIN/..' \
+	  -o $$@ $$(filter %.o,$$^) -L$(B) -lmstx
+endef
+$(foreach f,$(MPI_FLAVOURS),$(eval $(call mpi_library,$(f))))
 
 $(B)/python/mstx.so: mstx/py_mstx.c mstx/ms_tools_ext.h
 	$(say) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CPPFLAGS) -isystem $(PY_INC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -o $@ $<
+
+# What `msprobe run` puts in the way of Python: it marks PyTorch.
+$(B)/python/auto/%.py: mstx/auto/%.py
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
+# The adapters' C half holds a dumper of its own, so it needs no other library of ours.
+EXT_PROBE := $(call obj,$(wildcard probe/python/*.c))
+$(EXT_PROBE): ALL_CPPFLAGS += -isystem $(PY_INC)
+$(PY_PROBE): $(EXT_PROBE) $(call obj,$(SO_MSPROBE))
+	$(say) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-Bsymbolic -Wl,-z,nodelete -o $@ $^ -lm
+$(B)/python/%.py: probe/python/%.py
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
 
 # Real files under the vendor's names: thin doors to the one recorder beside them.
 $(B)/dropin/libmspti.so: $(B)/mstx/dropin_mspti.o
@@ -152,7 +211,7 @@ $(B)/tests/rt/app_router: RT_DEFS := -DPROTO_ROUTER
 $(B)/tests/rt/app $(B)/tests/rt/app_old $(B)/tests/rt/app_router: tests/rt/app.c
 	$(say) LD $@
 	$(Q)$(RT_CC) $(RT_DEFS) -o $@ $<
-$(B)/tests/rt/chain.so: tests/rt/chain.c
+$(B)/tests/rt/chain.so $(B)/tests/rt/nvtx_next.so: $(B)/tests/rt/%.so: tests/rt/%.c
 	$(say) LD $@
 	$(Q)$(RT_CC) -shared -o $@ $<
 $(B)/tests/rt/nvtx_app $(B)/tests/rt/mspti_app $(B)/tests/rt/loader: $(B)/tests/rt/%: tests/rt/%.c

@@ -59,6 +59,8 @@
  *   head and records, loads part again and keeps the copy when part was the same and not 0.
  *   A reader of a flight capture shows what is younger than (newest ticks of the process -
  *   flight_ns); older records are there because files are reused whole.
+ *   On a full disk any ring goes on so in its last two files: it gets FLIGHT in both then,
+ *   while flight_ns stays 0, and counts what was written over as dropped.
  *
  * 3. A record
  *
@@ -77,10 +79,12 @@
  *   STREAM    stream key      text             number<<32 | device  -
  *   COUNTER   0               text             value: i64 or f64    -
  *   HEAP      heap handle     device number    0                    MEMORY
- *   HEAP_END  heap handle     0                0                    -
+ *   HEAP_END  heap handle     0                1: it stays, empty   -
  *   REGION    region handle   device number    heap handle or 0     MEMORY
+ *   REGION    0               device number    0                    MEMORY by pointer: new size
  *   REGION_END region handle  0                0                    MEMORY when by pointer
  *   PERMIT    region handle   0                0                    MEMORY
+ *   BLOCK_NAME heap or region text             0                    MEMORY when by pointer
  *   CALIB     CLOCK_MONOTONIC width in ticks   CLOCK_REALTIME       -     (ring 0)
  *   STATE     enum mstx_why   text or 0        1 recording, 0 not   -     (ring 0)
  *   THREAD    tid             0                0                    -
@@ -96,7 +100,8 @@
  *   With MSTX_F_NO_DEVICE the time was lost, and so it is when the flag stands at the MARK, BEGIN
  *   or END itself.  STREAM tells of a stream before its first DEVICE; the newest one counts.
  *   HEAP with a handle or base that is already registered replaces it (size changes).
- *   HEAP_END ends all regions of the heap.  THREAD: from here on the ring belongs to that
+ *   HEAP_END ends all regions of the heap; handle 0 with arg 1: of those in no heap.
+ *   THREAD: from here on the ring belongs to that
  *   thread (rings of ended threads are given to new ones); before the first THREAD record of a
  *   segment the thread is the header's tid.
  *
@@ -288,6 +293,7 @@ enum mstx_rec_type {
     MSTX_REC_REGION = 18,
     MSTX_REC_REGION_END = 19,
     MSTX_REC_PERMIT = 20,
+    MSTX_REC_BLOCK_NAME = 21,
     MSTX_REC_STATE = 24,
     MSTX_REC_THREAD = 25,
 

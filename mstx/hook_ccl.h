@@ -73,11 +73,11 @@ static inline struct mstx_comm_call hook_ccl_plain(const char *name, uint8_t op)
         .name = name, .op = op, .peer = -1, .dtype = MSTX_TYPE_NA, .reduce = MSTX_REDUCE_NONE};
 }
 /* A call that is not recorded counts in the sequence of its communicator. */
-static inline void hook_ccl_pass(void *handle, unsigned op)
+static inline void hook_ccl_pass(void *handle, enum mstx_comm_op op)
 {
     struct hook_ccl_comm *c = hook_ccl_find(handle);
     if (c != NULL)
-        mstx_comm_pass(c->group, mstx_comm_op_class(op));
+        mstx_comm_pass(c->group, op);
 }
 
 /*

@@ -63,6 +63,12 @@ void *hook_find(const char *name, const char *const *owners)
     return s.found;
 }
 
+void *hook_find_variable(const char *name, const char *const *owners)
+{
+    void *p = dlsym(RTLD_DEFAULT, name);
+    return p != NULL ? p : hook_find(name, owners);
+}
+
 void *hook_keep(size_t n)
 {
     enum { BLOCK = 1 << 16 };

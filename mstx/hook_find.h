@@ -23,6 +23,9 @@
 /* The definition of `name` behind this library, or one in a loaded object whose file name begins
  * with one of owners (NULL ends them); NULL when there is none yet. */
 void *hook_find(const char *name, const char *const *owners);
+/* The same for a variable, which a program may hold a copy of that all others use. */
+void *hook_find_variable(const char *name, const char *const *owners);
+
 /* A found function is kept: one load and a branch. */
 typedef _Atomic(void *) hook_slot;
 static inline void *hook_real(hook_slot *slot, const char *name, const char *const *owners)

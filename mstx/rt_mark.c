@@ -122,6 +122,7 @@ static uint32_t slot_open(struct slot *s, const struct rt_ring *r, const struct 
     s->name = rec->name;
     s->domain = rec->domain;
     s->ring = (uint16_t)r->number;
+    s->other = 0;
     uint32_t id = (uint32_t)(s - slots) << RT_GEN_BITS | s->use;
     atomic_store_explicit(&s->live, id, memory_order_release);
     return id;
@@ -423,7 +424,7 @@ void rt_ranges_each(uint16_t domain, rt_range_fn *fn, void *arg)
 }
 
 /* A range that only a tap hears still needs an id. */
-static uint32_t ghost(void)
+uint32_t rt_range_ghost(void)
 {
     struct rt_ring *r = rt_ring_of_thread();
     struct slot *s = r == NULL ? NULL : slot_get(r);
@@ -434,10 +435,15 @@ static uint32_t ghost(void)
     return id;
 }
 
+void rt_range_set_other(uint32_t id, uint64_t other)
+{
+    slots[id >> RT_GEN_BITS].other = other;
+}
+
 RT_COLD uint32_t rt_range_tell_start(struct rt_domain *d, const char *message, void *stream,
                                      uint32_t id)
 {
-    id = id != 0 ? id : ghost();
+    id = id != 0 ? id : rt_range_ghost();
     if (id != 0)
         rt_tell(RT_TAP_START, d, message, stream, id, &slots[id >> RT_GEN_BITS].other);
     return id;
@@ -516,11 +522,14 @@ static bool finish(struct rt_domain *d, uint64_t id, const struct rt_event *e, u
     return true;
 }
 
-void rt_range_end_event(struct rt_domain *d, uint64_t id, const struct rt_event *e)
+uint64_t rt_range_end_event(struct rt_domain *d, uint64_t id, const struct rt_event *e)
 {
-    uint64_t other;
-    if (id != 0 && !finish(d, id, e, &other))
+    uint64_t other = 0;
+    if (id != 0 && !finish(d, id, e, &other)) {
         unknown_range(id);
+        return 0;
+    }
+    return other;
 }
 
 /* A range that was started while recording is ended also after recording stopped. */

@@ -316,6 +316,7 @@ static void take_counter(struct place *at)
 static void take_memory(struct place *at)
 {
     const struct mstx_rec *r = at->r;
+    bool is_name = r->type == MSTX_REC_BLOCK_NAME;
     struct mstx_mem_event *m = ms_vec_push(&at->l->memory);
     if (m == NULL) {
         at->l->no_memory = true;
@@ -324,7 +325,9 @@ static void take_memory(struct place *at)
     *m = (struct mstx_mem_event){.ticks = r->ticks,
                                  .id = r->id,
                                  .heap = r->type == MSTX_REC_REGION ? r->arg : 0,
-                                 .device = r->name,
+                                 .device = is_name ? 0 : r->name,
+                                 .name = is_name ? mstx__text_id(at->l->texts, r->name) : 0,
+                                 .stays = r->type == MSTX_REC_HEAP_END && r->arg == 1,
                                  .domain = mstx__domain_id(at->l->texts, r->domain),
                                  .tid = at->thread != NULL ? at->thread->tid : 0,
                                  .type = r->type};
@@ -396,6 +399,7 @@ static void take_record(struct place *at)
     case MSTX_REC_HEAP_END:
     case MSTX_REC_REGION:
     case MSTX_REC_REGION_END:
+    case MSTX_REC_BLOCK_NAME:
         take_memory(at);
         break;
     case MSTX_REC_DEVICE:

@@ -62,9 +62,9 @@ struct mstx_loose_end {
 /* Memory records of all rings, for tl_memory. */
 struct mstx_mem_event {
     uint64_t ticks, id, heap, address, size;
-    uint32_t device, domain, tid;
+    uint32_t device, domain, tid, name;
     uint8_t type;
-    bool by_pointer;
+    bool by_pointer, stays;
 };
 
 /* DEVICE and STREAM records of all rings, for tl_device. */

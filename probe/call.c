@@ -8,13 +8,12 @@
  * wanted has a handle all the same, because it counts and others may lie in it.
  * Calls are used again, so a program that has warmed up allocates nothing.
  */
+#include "probe/call_int.h"
 #include "probe/dumper_int.h"
 
 #include "probe/base/mem.h"
 #include "probe/base/num.h"
 #include "probe/tensor_int.h"
-
-enum call_kind { CALL_OP, CALL_MODULE, CALL_ROOT, CALL_SAVED };
 
 /* A tensor's elements, kept until it is known whether its record stays. */
 struct held {
@@ -28,8 +27,10 @@ struct probe_call {
     struct probe_dumper *d;
     struct probe_call *all, *next; /* of the dumper; of the spare ones */
     struct probe_call *outer;      /* the module around this one */
+    const void *tag;               /* whose call it is */
+    uint64_t uses;                 /* how often it has been given back */
     struct probe__thread *thread;  /* NULL: detached */
-    enum call_kind kind;
+    enum probe__call_kind kind;
     enum probe_dir dir;
     int64_t number;
     struct probe__owner self;
@@ -40,15 +41,6 @@ struct probe_call {
     struct ms_buf name;
     struct probe__record record;
     struct held *held;
-};
-
-/* What is entered, and on behalf of which public function. */
-struct entry {
-    enum call_kind kind;
-    enum probe_dir dir;
-    const char *prefix, *name, *class_name; /* class_name may be NULL */
-    int64_t number;                         /* of a backward */
-    const void *frame;                      /* of the public function */
 };
 
 /* ---- calls and threads ------------------------------------------------ */
@@ -106,6 +98,7 @@ static void give_call_back(struct probe_call *c)
     struct probe__thread *t = probe__thread_of(c->d);
     free_held(c);
     probe__record_drop(&c->record);
+    c->uses++;
     if (t == NULL)
         return; /* it is freed with the dumper */
     c->next = t->spare;
@@ -126,7 +119,7 @@ static const char *module_prefix(const struct probe_dumper *d)
 }
 
 /* The part of the name that calls are counted by. */
-static struct ms_str put_key(struct ms_buf *b, const struct entry *e)
+static struct ms_str put_key(struct ms_buf *b, const struct probe__entry *e)
 {
     ms_buf_clear(b);
     if (e->prefix != NULL) {
@@ -169,31 +162,61 @@ static const char *put_owner(struct probe_dumper *d, struct ms_buf *b, struct pr
     return ms_buf_z(b);
 }
 
+/* A module comes into the file after the first operator in it, as the official tool has it: until
+ * then child and parent wait, each with a byte of 0 behind it. */
+static void postpone(struct probe_dumper *d, struct ms_str child, const char *parent)
+{
+    ms_buf_str(&d->modules, child);
+    ms_buf_putc(&d->modules, '\0');
+    ms_buf_puts(&d->modules, parent != NULL ? parent : "");
+    ms_buf_putc(&d->modules, '\0');
+}
+
+void probe__put_modules(struct probe_dumper *d)
+{
+    const char *p = d->modules.p;
+    const char *end = p + d->modules.n;
+    while (d->modules.bad == MS_OK && p < end) {
+        struct ms_str child = ms_str_of(p);
+        const char *parent = p + child.n + 1;
+        p = parent + strlen(parent) + 1;
+        if (d->files.is_open)
+            probe__files_parent(&d->files, child, *parent != '\0' ? parent : NULL);
+    }
+    d->modules.bad = MS_OK;
+    ms_buf_clear(&d->modules);
+}
+
 /* A backward that lies in no open module lies where its forward did. */
-static void put_parent(struct probe_call *c, const struct probe__thread *t)
+static void put_parent(struct probe_call *c, const struct probe__thread *t, bool is_loose)
 {
     struct probe_dumper *d = c->d;
     const struct probe__called *called = &d->called.p[c->self.name];
     const char *parent = NULL;
     if (!d->layout.extra || d->s.level == PROBE_LEVEL_L1)
         return;
-    if (c->kind == CALL_ROOT && c->number != 0)
+    if (c->kind == PROBE__ROOT && c->number != 0)
         return; /* a root is one node however often it is entered */
     if (t->module != NULL)
         parent = ms_buf_z(&t->module->name);
-    else if (c->dir == PROBE_BACKWARD && (uint64_t)c->number < called->owners.n &&
+    else if (c->dir == PROBE_BACKWARD && !is_loose && (uint64_t)c->number < called->owners.n &&
              called->owners.p[c->number].name != MS_MAP_NONE)
         parent = put_owner(d, &c->record.path, called->owners.p[c->number], PROBE_BACKWARD);
-    probe__files_parent(&d->files, ms_buf_slice(&c->name), parent);
+    if (c->kind == PROBE__MODULE)
+        postpone(d, ms_buf_slice(&c->name), parent);
+    else
+        probe__files_parent(&d->files, ms_buf_slice(&c->name), parent);
+    if (c->kind == PROBE__OP)
+        probe__put_modules(d);
 }
 
 /* Remember where a forward call lies, for its backward. */
 static void note_owner(struct probe_call *c, const struct probe__thread *t)
 {
     struct probe__called *called = &c->d->called.p[c->self.name];
-    if (c->kind == CALL_ROOT || !ms_vec_reserve(&called->owners, called->owners.n + 1))
+    if (c->kind == PROBE__ROOT || !ms_vec_reserve(&called->owners, called->owners.n + 1))
         return; /* without memory a backward is a root */
-    called->owners.p[called->owners.n++] = t->module != NULL && t->module->kind == CALL_MODULE
+    called->owners.p[called->owners.n++] = t->module != NULL && t->module->kind == PROBE__MODULE
                                                ? t->module->self
                                                : (struct probe__owner){MS_MAP_NONE, 0};
 }
@@ -206,16 +229,25 @@ static uint32_t name_stack(void *ctx, const char *const *frames, unsigned n)
     return probe__stack_group(&d->files.stack, frames, n, NULL);
 }
 
-static void note_stack(struct probe_call *c, const struct probe__trail *walked, const void *frame)
+static uint32_t group_of_place(struct probe_dumper *d, struct probe__place *place)
+{
+    if (place->group == MS_MAP_NONE)
+        place->group = name_stack(d, place->frames, place->n);
+    return place->group;
+}
+
+static void note_stack(struct probe_call *c, const struct probe__trail *walked,
+                       const struct probe__entry *e)
 {
     struct probe_dumper *d = c->d;
-    uint32_t group = probe__site_id(&d->sites, walked, frame, name_stack, d);
+    uint32_t group = e->place != NULL ? group_of_place(d, e->place)
+                                      : probe__site_id(&d->sites, walked, e->frame, name_stack, d);
     if (group != MS_MAP_NONE) /* else there is no memory, and the node has no stack */
         (void)!probe__stack_add(&d->files.stack, ms_buf_slice(&c->name), group, NULL);
 }
 
 /* Count the call and complete its name. */
-static bool count_call(struct probe_call *c, const struct entry *e)
+static bool count_call(struct probe_call *c, const struct probe__entry *e)
 {
     struct probe_dumper *d = c->d;
     bool added;
@@ -224,34 +256,34 @@ static bool count_call(struct probe_call *c, const struct entry *e)
     if (at == MS_MAP_NONE)
         return false;
     struct probe__called *called = &d->called.p[at];
-    if (added && e->kind == CALL_OP)
+    if (added && e->kind == PROBE__OP)
         called->is_hidden =
             probe__filter_hides(&d->filter, ms_str_of(e->prefix), ms_str_of(e->name));
     c->number = e->dir == PROBE_BACKWARD ? e->number : (int64_t)called->calls++;
     c->self = (struct probe__owner){at, (uint32_t)c->number};
-    if (e->kind != CALL_ROOT)
-        put_call(&c->name, e->kind == CALL_MODULE, e->dir, c->number);
+    if (e->kind != PROBE__ROOT)
+        put_call(&c->name, e->kind == PROBE__MODULE, e->dir, c->number);
     ms_buf_z(&c->name);
     return c->name.bad == MS_OK;
 }
 
 /* All that needs the lock; the lock is held. */
-static bool admit(struct probe_call *c, const struct entry *e, struct probe__thread *t,
+static bool admit(struct probe_call *c, const struct probe__entry *e, struct probe__thread *t,
                   const struct probe__trail *walked)
 {
     struct probe_dumper *d = c->d;
     if (!d->files.is_open || d->given_up || !count_call(c, e))
         return false;
     struct ms_str name = ms_buf_slice(&c->name);
-    put_parent(c, t);
+    put_parent(c, t, e->is_loose);
     if (e->dir == PROBE_FORWARD)
         note_owner(c, t);
     c->epoch = d->epoch;
-    c->is_wanted = e->kind != CALL_ROOT &&
-                   probe__filter_enter(&d->filter, name, e->kind == CALL_MODULE) &&
+    c->is_wanted = e->kind != PROBE__ROOT &&
+                   probe__filter_enter(&d->filter, name, e->kind == PROBE__MODULE) &&
                    !d->called.p[c->self.name].is_hidden;
     if (c->is_wanted && e->dir == PROBE_FORWARD && d->layout.extra)
-        note_stack(c, walked, e->frame);
+        note_stack(c, walked, e);
     return true;
 }
 
@@ -283,7 +315,7 @@ static bool fits(const struct probe_call *c, int part)
                  [PROBE_SEC_OUTPUT] = {PROBE_DIR_NONE, PROBE_DATA_OUTPUT, false},
                  [PROBE_SEC_PARAMETERS] = {PROBE_FORWARD, PROBE_DATA_OUTPUT, true}};
     return (rules[part].dir == PROBE_DIR_NONE || rules[part].dir == c->dir) &&
-           (!rules[part].of_modules || c->kind == CALL_MODULE) && has_part(c, rules[part].data);
+           (!rules[part].of_modules || c->kind == PROBE__MODULE) && has_part(c, rules[part].data);
 }
 
 /* The parts before this one are there and have no more to come. */
@@ -316,13 +348,13 @@ static void begin_record(struct probe_call *c)
 }
 
 /* Is there anything to collect of such a call at this level? */
-static bool has_level(const struct probe_dumper *d, enum call_kind kind)
+static bool has_level(const struct probe_dumper *d, enum probe__call_kind kind)
 {
     switch (d->s.level) {
     case PROBE_LEVEL_L0:
-        return kind == CALL_MODULE;
+        return kind == PROBE__MODULE;
     case PROBE_LEVEL_L1:
-        return kind == CALL_OP;
+        return kind == PROBE__OP;
     case PROBE_LEVEL_MIX:
         return true;
     case PROBE_LEVEL_DEBUG:
@@ -335,7 +367,7 @@ static void push(struct probe_call *c, struct probe__thread *t)
 {
     c->thread = t;
     c->outer = NULL;
-    if (c->kind == CALL_OP) {
+    if (c->kind == PROBE__OP) {
         t->op = c;
     } else {
         c->outer = t->module;
@@ -343,19 +375,45 @@ static void push(struct probe_call *c, struct probe__thread *t)
     }
 }
 
-static struct probe_call *enter(struct probe_dumper *d, const struct entry *e)
+/* What a step left open, because a call in it failed, is no part of the next one. */
+static void forget_stale(const struct probe_dumper *d, struct probe__thread *t)
+{
+    while (t->module != NULL && t->module->epoch != d->epoch) {
+        struct probe_call *stale = t->module;
+        t->module = stale->outer;
+        give_call_back(stale);
+    }
+    if (t->op != NULL && t->op->epoch != d->epoch) {
+        give_call_back(t->op);
+        t->op = NULL;
+    }
+}
+
+bool probe__may_enter(struct probe_dumper *d, enum probe__call_kind kind)
+{
+    if (!probe__is_mine(d) || !has_level(d, kind))
+        return false;
+    struct probe__thread *t = probe__thread_of(d);
+    return t != NULL && (t->op == NULL || t->op->epoch != d->epoch);
+}
+
+struct probe_call *probe__enter(struct probe_dumper *d, const struct probe__entry *e)
 {
     struct probe__trail walked;
     walked.n = 0;
     if (!probe__is_mine(d) || !has_level(d, e->kind) || (e->dir == PROBE_BACKWARD && e->number < 0))
         return NULL;
     struct probe__thread *t = probe__thread_of(d);
-    struct probe_call *c = t != NULL && t->op == NULL ? take_call(d, t) : NULL;
+    if (t == NULL)
+        return NULL;
+    forget_stale(d, t);
+    struct probe_call *c = t->op == NULL ? take_call(d, t) : NULL;
     if (c == NULL)
         return NULL;
     c->kind = e->kind;
     c->dir = e->dir;
-    if (d->layout.extra && e->dir == PROBE_FORWARD)
+    c->tag = e->tag;
+    if (d->layout.extra && e->dir == PROBE_FORWARD && e->place == NULL)
         probe__trail_walk(&walked, e->frame, &t->stack);
     pthread_mutex_lock(&d->lock);
     bool is_in = admit(c, e, t, &walked);
@@ -374,8 +432,12 @@ struct probe_call *probe_module_enter(struct probe_dumper *d, const char *path,
 {
     if (d == NULL)
         return NULL;
-    return enter(d, &(struct entry){CALL_MODULE, PROBE_FORWARD, module_prefix(d), path, class_name,
-                                    0, __builtin_frame_address(0)});
+    return probe__enter(d, &(struct probe__entry){.kind = PROBE__MODULE,
+                                                  .dir = PROBE_FORWARD,
+                                                  .prefix = module_prefix(d),
+                                                  .name = path,
+                                                  .class_name = class_name,
+                                                  .frame = __builtin_frame_address(0)});
 }
 
 struct probe_call *probe_module_enter_backward(struct probe_dumper *d, const char *path,
@@ -383,25 +445,56 @@ struct probe_call *probe_module_enter_backward(struct probe_dumper *d, const cha
 {
     if (d == NULL)
         return NULL;
-    return enter(d, &(struct entry){CALL_MODULE, PROBE_BACKWARD, module_prefix(d), path, class_name,
-                                    call, NULL});
+    return probe__enter(d, &(struct probe__entry){.kind = PROBE__MODULE,
+                                                  .dir = PROBE_BACKWARD,
+                                                  .prefix = module_prefix(d),
+                                                  .name = path,
+                                                  .class_name = class_name,
+                                                  .number = call});
 }
 
 struct probe_call *probe_op_enter(struct probe_dumper *d, const char *prefix, const char *name)
 {
-    return enter(d, &(struct entry){CALL_OP, PROBE_FORWARD, prefix, name, NULL, 0,
-                                    __builtin_frame_address(0)});
+    return probe__enter(d, &(struct probe__entry){.kind = PROBE__OP,
+                                                  .dir = PROBE_FORWARD,
+                                                  .prefix = prefix,
+                                                  .name = name,
+                                                  .frame = __builtin_frame_address(0)});
 }
 
 struct probe_call *probe_op_enter_backward(struct probe_dumper *d, const char *prefix,
                                            const char *name, int64_t call)
 {
-    return enter(d, &(struct entry){CALL_OP, PROBE_BACKWARD, prefix, name, NULL, call, NULL});
+    return probe__enter(d, &(struct probe__entry){.kind = PROBE__OP,
+                                                  .dir = PROBE_BACKWARD,
+                                                  .prefix = prefix,
+                                                  .name = name,
+                                                  .number = call});
 }
 
 struct probe_call *probe_root_enter(struct probe_dumper *d, const char *name)
 {
-    return enter(d, &(struct entry){CALL_ROOT, PROBE_DIR_NONE, NULL, name, NULL, 0, NULL});
+    return probe__enter(
+        d, &(struct probe__entry){.kind = PROBE__ROOT, .dir = PROBE_DIR_NONE, .name = name});
+}
+
+struct probe_call *probe__open_module(struct probe_dumper *d, const void *tag)
+{
+    struct probe__thread *t = d != NULL && probe__is_own_process(d) ? probe__thread_of(d) : NULL;
+    struct probe_call *c = t != NULL ? t->module : NULL;
+    while (c != NULL && (c->tag != tag || c->epoch != d->epoch))
+        c = c->outer;
+    return c;
+}
+
+uint64_t probe__call_uses(const struct probe_call *c)
+{
+    return c != NULL ? c->uses : 0;
+}
+
+unsigned probe__epoch(const struct probe_dumper *d)
+{
+    return d->epoch;
 }
 
 int64_t probe_call_number(const struct probe_call *c)
@@ -455,6 +548,18 @@ static bool save_tensor(void *ctx, const char *name, const struct probe_tensor *
 
 /* ---- values ----------------------------------------------------------- */
 
+void probe__call_tensor(struct probe_call *c, const char *key, struct probe_tensor *t,
+                        const struct probe__leaf_as *as)
+{
+    const struct probe_dumper *d = c->d;
+    probe__slice(&d->s, t);
+    const enum ms_dtype_kind kind = ms_dtype_kind(t->dtype);
+    if (d->s.task == PROBE_TASK_NAN_CHECK && c->part == PROBE_SEC_OUTPUT && t->data != NULL &&
+        (kind == MS_DTK_FLOAT || kind == MS_DTK_COMPLEX) && c->is_nan != 1)
+        c->is_nan = probe__is_odd(t);
+    probe__record_tensor(&c->record, key, t, as);
+}
+
 static void put_tensor(struct probe_call *c, const struct probe_value *v)
 {
     struct probe_dumper *d = c->d;
@@ -466,12 +571,8 @@ static void put_tensor(struct probe_call *c, const struct probe_value *v)
         probe__record_none(&c->record, v->key);
         return;
     }
-    probe__slice(&d->s, &t);
-    const enum ms_dtype_kind kind = ms_dtype_kind(t.dtype);
-    if (d->s.task == PROBE_TASK_NAN_CHECK && c->part == PROBE_SEC_OUTPUT &&
-        (kind == MS_DTK_FLOAT || kind == MS_DTK_COMPLEX) && c->is_nan != 1)
-        c->is_nan = probe__is_odd(&t);
-    probe__record_tensor(&c->record, v->key, &t, v->tensor->requires_grad);
+    probe__call_tensor(c, v->key, &t,
+                       &(struct probe__leaf_as){.requires_grad = v->tensor->requires_grad});
 }
 
 static void put_value(struct probe_call *c, const struct probe_value *v)
@@ -506,6 +607,29 @@ static void put_value(struct probe_call *c, const struct probe_value *v)
     }
 }
 
+bool probe__call_has(const struct probe_call *c, enum probe_section section)
+{
+    return is_live(c) && c->is_wanted && fits(c, (int)section);
+}
+
+struct probe__record *probe__call_part(struct probe_call *c, enum probe_section section)
+{
+    if (!probe__call_has(c, section))
+        return NULL;
+    open_part(c, (int)section);
+    return c->part == (int)section ? &c->record : NULL;
+}
+
+struct probe__record *probe__call_record(struct probe_call *c)
+{
+    return &c->record;
+}
+
+const char *probe__call_name(struct probe_call *c)
+{
+    return ms_buf_z(&c->name);
+}
+
 static void put_into(struct probe_call *c, enum probe_section section, const struct probe_value *v)
 {
     open_part(c, section);
@@ -534,7 +658,7 @@ void probe_call_output(struct probe_call *c, const struct probe_value *v)
 
 void probe_call_parameter(struct probe_call *c, const struct probe_value *v)
 {
-    if (is_live(c) && c->is_wanted && c->kind == CALL_MODULE && c->dir == PROBE_FORWARD &&
+    if (is_live(c) && c->is_wanted && c->kind == PROBE__MODULE && c->dir == PROBE_FORWARD &&
         has_part(c, PROBE_DATA_OUTPUT))
         put_into(c, PROBE_SEC_PARAMETERS, v);
 }
@@ -544,8 +668,8 @@ void probe_call_parameter(struct probe_call *c, const struct probe_value *v)
 static void leave_filter(struct probe_call *c)
 {
     struct probe_dumper *d = c->d;
-    if (c->epoch == d->epoch && (c->kind == CALL_OP || c->kind == CALL_MODULE))
-        probe__filter_leave(&d->filter, ms_buf_slice(&c->name), c->kind == CALL_MODULE);
+    if (c->epoch == d->epoch && (c->kind == PROBE__OP || c->kind == PROBE__MODULE))
+        probe__filter_leave(&d->filter, ms_buf_slice(&c->name), c->kind == PROBE__MODULE);
 }
 
 /* The call is over and nothing of it stays. */
@@ -583,7 +707,7 @@ static void pop(struct probe_call *c)
 
 void probe_call_detach(struct probe_call *c)
 {
-    if (!is_live(c) || c->kind != CALL_OP || c->thread == NULL)
+    if (!is_live(c) || c->kind != PROBE__OP || c->thread == NULL)
         return;
     c->thread->op = NULL;
     c->thread = NULL;
@@ -619,7 +743,7 @@ static void put_is_nan(struct probe_call *c)
 static bool finish_record(struct probe_call *c, struct ms_str *text)
 {
     struct ms_err err = {0};
-    if (c->kind != CALL_SAVED)
+    if (c->kind != PROBE__SAVED)
         pass_parts(c, PROBE_SEC_PARAMETERS + 1);
     if (c->d->s.task == PROBE_TASK_NAN_CHECK && has_part(c, PROBE_DATA_OUTPUT))
         put_is_nan(c);
@@ -647,9 +771,11 @@ void probe_call_exit(struct probe_call *c)
     bool is_whole = c->is_wanted && finish_record(c, &text);
     pthread_mutex_lock(&d->lock);
     leave_filter(c);
+    if (c->kind == PROBE__MODULE)
+        probe__put_modules(d);
     if (is_whole && stays(c)) {
         release_held(c);
-        probe__add_record(d, text);
+        probe__add_record(d, text, c->record.is_late);
     }
     pthread_mutex_unlock(&d->lock);
     give_call_back(c);
@@ -667,8 +793,12 @@ int64_t probe_op(struct probe_dumper *d, const char *prefix, const char *name,
                  const struct probe_value *in, size_t nin, const struct probe_value *out,
                  size_t nout)
 {
-    struct probe_call *c = enter(d, &(struct entry){CALL_OP, PROBE_FORWARD, prefix, name, NULL, 0,
-                                                    __builtin_frame_address(0)});
+    struct probe_call *c =
+        probe__enter(d, &(struct probe__entry){.kind = PROBE__OP,
+                                               .dir = PROBE_FORWARD,
+                                               .prefix = prefix,
+                                               .name = name,
+                                               .frame = __builtin_frame_address(0)});
     for (size_t i = 0; i < nin; i++)
         probe_call_input(c, &in[i]);
     for (size_t i = 0; i < nout; i++)
@@ -687,7 +817,7 @@ static struct probe_call *begin_alone(struct probe_dumper *d, enum probe_dir dir
     struct probe_call *c = t != NULL ? take_call(d, t) : NULL;
     if (c == NULL)
         return NULL;
-    c->kind = CALL_SAVED;
+    c->kind = PROBE__SAVED;
     c->dir = dir;
     c->thread = NULL;
     c->part = c->is_nan = -1;
@@ -703,7 +833,7 @@ static bool name_grads(struct probe_call *c, const char *path, const char *class
     char digits[MS_NUM_MAX];
     struct ms_str key = put_key(
         &c->name,
-        &(struct entry){.prefix = module_prefix(d), .name = path, .class_name = class_name});
+        &(struct probe__entry){.prefix = module_prefix(d), .name = path, .class_name = class_name});
     uint32_t at = d->files.is_open ? probe__called_index(d, key, &added) : MS_MAP_NONE;
     if (at == MS_MAP_NONE)
         return false;
@@ -715,35 +845,44 @@ static bool name_grads(struct probe_call *c, const char *path, const char *class
            d->s.task != PROBE_TASK_STRUCTURE && d->s.task != PROBE_TASK_NAN_CHECK;
 }
 
-void probe_parameters_grad(struct probe_dumper *d, const char *path, const char *class_name,
-                           const struct probe_value *grads, size_t n)
+struct probe_call *probe__begin_grads(struct probe_dumper *d, const char *path,
+                                      const char *class_name)
 {
-    if (!probe__is_mine(d) || !has_level(d, CALL_MODULE) ||
+    if (!probe__is_mine(d) || !has_level(d, PROBE__MODULE) ||
         (!probe__has_data(&d->s, PROBE_BACKWARD, PROBE_DATA_INPUT) &&
          !probe__has_data(&d->s, PROBE_BACKWARD, PROBE_DATA_OUTPUT)))
-        return;
+        return NULL;
     struct probe_call *c = begin_alone(d, PROBE_BACKWARD);
     if (c == NULL)
-        return;
+        return NULL;
     pthread_mutex_lock(&d->lock);
     c->is_wanted = name_grads(c, path, class_name);
     pthread_mutex_unlock(&d->lock);
-    if (c->is_wanted) {
-        c->record.save = keeps_files(c) ? save_tensor : NULL;
-        probe__record_begin(&c->record, ms_buf_slice(&c->name));
-        c->record.pgrad = true;
-        for (size_t i = 0; i < n; i++) {
-            struct probe_value leaf = grads[i];
-            leaf.key = NULL;
-            put_value(c, &(struct probe_value){
-                             .kind = PROBE_LIST, .items = &leaf, .n = 1, .key = grads[i].key});
-        }
+    if (!c->is_wanted) {
+        probe_call_exit(c);
+        return NULL;
+    }
+    c->record.save = keeps_files(c) ? save_tensor : NULL;
+    probe__record_begin(&c->record, ms_buf_slice(&c->name));
+    c->record.pgrad = true;
+    return c;
+}
+
+void probe_parameters_grad(struct probe_dumper *d, const char *path, const char *class_name,
+                           const struct probe_value *grads, size_t n)
+{
+    struct probe_call *c = probe__begin_grads(d, path, class_name);
+    for (size_t i = 0; c != NULL && i < n; i++) {
+        struct probe_value leaf = grads[i];
+        leaf.key = NULL;
+        put_value(c, &(struct probe_value){
+                         .kind = PROBE_LIST, .items = &leaf, .n = 1, .key = grads[i].key});
     }
     probe_call_exit(c);
 }
 
-/* "loss.0.debug"; the lock is held. */
-static bool name_saved(struct probe_call *c, const char *name, bool is_grad)
+/* "loss.0.debug"; a number below 0 is the next one, which it becomes.  The lock is held. */
+static bool name_saved(struct probe_call *c, const char *name, bool is_grad, int64_t *number)
 {
     struct probe_dumper *d = c->d;
     bool added;
@@ -756,31 +895,45 @@ static bool name_saved(struct probe_call *c, const char *name, bool is_grad)
     if (at == MS_MAP_NONE)
         return false;
     ms_buf_putc(&c->name, '.');
-    ms_buf_put(&c->name, digits, ms_num_u64(digits, d->called.p[at].calls++));
+    if (*number < 0)
+        *number = d->called.p[at].calls++;
+    ms_buf_put(&c->name, digits, ms_num_i64(digits, *number));
     ms_buf_puts(&c->name, ".debug");
     ms_buf_z(&c->name);
     c->epoch = d->epoch;
     return c->name.bad == MS_OK;
 }
 
+struct probe_call *probe__begin_saved(struct probe_dumper *d, const char *name, bool is_grad,
+                                      int64_t *number)
+{
+    if (d == NULL || d->s.level != PROBE_LEVEL_DEBUG || !probe__is_own_process(d))
+        return NULL;
+    struct probe_call *c = begin_alone(d, is_grad ? PROBE_BACKWARD : PROBE_FORWARD);
+    if (c == NULL)
+        return NULL;
+    pthread_mutex_lock(&d->lock);
+    c->is_wanted = name_saved(c, name, is_grad, number);
+    pthread_mutex_unlock(&d->lock);
+    if (!c->is_wanted) {
+        probe_call_exit(c);
+        return NULL;
+    }
+    c->record.save = keeps_files(c) ? save_tensor : NULL;
+    probe__record_begin_value(&c->record, ms_buf_slice(&c->name));
+    return c;
+}
+
 static void save(struct probe_dumper *d, const char *name, const struct probe_value *v,
                  bool is_grad)
 {
-    if (d == NULL || d->s.level != PROBE_LEVEL_DEBUG || !probe__is_own_process(d))
-        return;
-    struct probe_call *c = begin_alone(d, is_grad ? PROBE_BACKWARD : PROBE_FORWARD);
+    int64_t number = -1;
+    struct probe_call *c = probe__begin_saved(d, name, is_grad, &number);
+    struct probe_value value = *v;
     if (c == NULL)
         return;
-    pthread_mutex_lock(&d->lock);
-    c->is_wanted = name_saved(c, name, is_grad);
-    pthread_mutex_unlock(&d->lock);
-    if (c->is_wanted) {
-        struct probe_value value = *v;
-        value.key = NULL;
-        c->record.save = keeps_files(c) ? save_tensor : NULL;
-        probe__record_begin_value(&c->record, ms_buf_slice(&c->name));
-        put_value(c, &value);
-    }
+    value.key = NULL;
+    put_value(c, &value);
     probe_call_exit(c);
 }
 

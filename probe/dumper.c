@@ -262,15 +262,43 @@ static void flush(struct probe_dumper *d)
         give_up(d, &err);
 }
 
-void probe__add_record(struct probe_dumper *d, struct ms_str text)
+static void add_now(void *ctx, struct ms_str text)
 {
+    struct probe_dumper *d = ctx;
     if (d->files.is_open && !d->given_up && probe__files_add(&d->files, text))
         flush(d);
+}
+
+void probe__add_record(struct probe_dumper *d, struct ms_str text, bool is_late)
+{
+    if (!is_late && !probe__late_any(&d->late))
+        add_now(d, text);
+    else if (!probe__late_add(&d->late, text))
+        give_up(d, &(struct ms_err){.rc = MS_E_NOMEM,
+                                    .msg = "no memory for records that wait for a device"});
+}
+
+/* The lock is held. */
+static void release_late(struct probe_dumper *d, const struct probe__figure *f, size_t n)
+{
+    if (probe__late_any(&d->late))
+        probe__late_release(&d->late, f, n, add_now, d);
+}
+
+void probe__dumper_figures(struct probe_dumper *d, const struct probe__figure *f, size_t n)
+{
+    if (d == NULL || !probe__is_own_process(d))
+        return;
+    pthread_mutex_lock(&d->lock);
+    release_late(d, f, n);
+    pthread_mutex_unlock(&d->lock);
 }
 
 static void end_step(struct probe_dumper *d)
 {
     struct ms_err err = {0};
+    release_late(d, NULL, 0);
+    probe__put_modules(d);
     if (!d->files.is_open)
         return;
     if (d->given_up) {
@@ -302,6 +330,8 @@ void probe_dumper_stop(struct probe_dumper *d)
         return;
     pthread_mutex_lock(&d->lock);
     atomic_store(&d->active, false);
+    release_late(d, NULL, 0);
+    probe__put_modules(d);
     if (d->files.is_open && !d->given_up)
         flush(d);
     pthread_mutex_unlock(&d->lock);
@@ -423,6 +453,7 @@ static void set_style(struct probe_dumper *d)
 
 static enum ms_rc set_up(struct probe_dumper *d, const struct probe_settings *s, struct ms_err *err)
 {
+    d->modules.max = 1 << 24;
     d->arena = ms_arena_new(SIZE_MAX);
     if (d->arena == NULL)
         return ms_no_memory(err);
@@ -451,6 +482,8 @@ static void free_all(struct probe_dumper *d)
     ms_vec_free(&d->called);
     ms_map_free(&d->names);
     probe__sites_free(&d->sites);
+    probe__late_free(&d->late);
+    ms_buf_free(&d->modules);
     probe__files_free(&d->files);
     ms_free(d->dir);
     ms_arena_free(d->arena);

@@ -17,6 +17,7 @@
 #include "probe/dumper.h"
 #include "probe/files.h"
 #include "probe/filter.h"
+#include "probe/late.h"
 #include "probe/record.h"
 #include "probe/spool.h"
 
@@ -73,6 +74,8 @@ struct probe_dumper {
     struct probe__filter filter;
     struct probe__sites sites;
     struct probe__files files;
+    struct ms_buf modules;      /* modules with their parents, on their way to construct.json */
+    struct probe__late late;    /* records that wait for figures, before all others */
     struct probe__spool *spool; /* NULL: no elements are kept */
     char *dir;                  /* of this step and rank */
     uint32_t step;
@@ -90,8 +93,10 @@ bool probe__is_own_process(const struct probe_dumper *d);
 bool probe__is_mine(const struct probe_dumper *d);
 /* Open the files of this step if they are not; the lock is held.  false: there are none. */
 bool probe__begin_step(struct probe_dumper *d);
-/* A finished record; the lock is held. */
-void probe__add_record(struct probe_dumper *d, struct ms_str text);
+/* A finished record; is_late: figures of it come later.  The lock is held. */
+void probe__add_record(struct probe_dumper *d, struct ms_str text, bool is_late);
+/* The figures of the tensors numbered since the last time. */
+void probe__dumper_figures(struct probe_dumper *d, const struct probe__figure *f, size_t n);
 /* Write a line about something that was left out; the lock is not held. */
 void probe__note(struct probe_dumper *d, enum probe__trouble kind, const char *fmt, ...)
     MS_PRINTF(3, 4);
@@ -102,6 +107,8 @@ uint32_t probe__called_index(struct probe_dumper *d, struct ms_str key, bool *ad
 
 /* ---- call.c ----------------------------------------------------------- */
 
+/* What waits in d->modules goes to construct.json; the lock is held. */
+void probe__put_modules(struct probe_dumper *d);
 void probe__calls_free(struct probe_call *all);
 
 #endif

@@ -47,7 +47,8 @@ enum ms_rc probe__describe(const struct probe_tensor_desc *d, struct probe_tenso
 enum {
     INDENT_MAX = PROBE__LEAF_DEPTH + 2, /* of the items of a list in the leaf */
     LINES_MAX = PROBE_MAX_DIMS + 16,
-    LEAF_MAX = LINES_MAX * (INDENT_MAX + 64)
+    WORD_MAX = 128,
+    LEAF_MAX = LINES_MAX * (INDENT_MAX + 64) + 2 * WORD_MAX
 };
 
 /* The members of a leaf; every line has its place in `room`, so nothing is checked on the way. */
@@ -135,9 +136,9 @@ static const char *next_piece(struct pieces *p, size_t *bytes)
 
 /* What to write for Max, Min, Mean and Norm. */
 struct figure {
-    enum { NO_FIGURE, TRUTH, WHOLE, NATURAL, REAL } kind;
+    enum { NO_FIGURE, TRUTH, WHOLE, NATURAL, REAL, LATER } kind;
     double v;
-    uint64_t bits; /* of WHOLE, an int64_t, and NATURAL */
+    uint64_t bits; /* of WHOLE, an int64_t, NATURAL and LATER */
 };
 
 static bool is_whole(enum ms_dtype_kind kind)
@@ -241,17 +242,26 @@ static void put_figure(struct leaf *l, struct figure f)
     case REAL:
         put_f64(l, f.v);
         break;
+    case LATER:
+        *l->at++ = PROBE__LATER;
+        put_hex(l, f.bits, PROBE__LATER_BYTES - 1);
+        break;
     }
 }
 
 static void put_stats(struct leaf *l, const struct probe__style *style,
-                      const struct probe_tensor *t, bool *odd)
+                      const struct probe_tensor *t, const struct probe__leaf_as *as, bool *odd)
 {
     struct figure f[PROBE_STATS] = {{NO_FIGURE, 0, 0}};
     struct ms_stats s;
-    probe_tensor_stats(t, &s);
-    *odd |= (s.nan | s.pinf | s.ninf) != 0;
-    figures_of(style, t, &s, f);
+    if (as->later != 0) {
+        for (unsigned i = 0; i < PROBE_STATS; i++)
+            f[i] = (struct figure){LATER, 0, (uint64_t)as->later << 4 | i};
+    } else if (!as->is_blank) {
+        probe_tensor_stats(t, &s);
+        *odd |= (s.nan | s.pinf | s.ninf) != 0;
+        figures_of(style, t, &s, f);
+    }
     KEY(l, "Max");
     put_figure(l, f[PROBE_STAT_MAX]);
     KEY(l, "Min");
@@ -271,11 +281,16 @@ bool probe__is_odd(const struct probe_tensor *t)
 
 /* ---- digests ---------------------------------------------------------- */
 
-static void put_crc(struct leaf *l, const struct probe_tensor *t)
+static void put_crc(struct leaf *l, const struct probe_tensor *t, const struct probe__leaf_as *as)
 {
     struct pieces pieces;
     uint32_t crc = 0;
     size_t bytes;
+    if (as->is_blank) {
+        KEY(l, "md5");
+        PUT(l, "null");
+        return;
+    }
     pieces_start(&pieces, t);
     for (const char *p = next_piece(&pieces, &bytes); p != NULL; p = next_piece(&pieces, &bytes))
         crc = ms_crc32(crc, p, bytes);
@@ -298,10 +313,10 @@ static uint64_t xor_of(const struct probe_tensor *t)
 }
 
 /* Nothing of an empty tensor, a real number without dimensions as itself, all else in hex. */
-static void put_xor(struct leaf *l, const struct probe_tensor *t)
+static void put_xor(struct leaf *l, const struct probe_tensor *t, const struct probe__leaf_as *as)
 {
     KEY(l, "md5");
-    if (t->count == 0) {
+    if (t->count == 0 || as->is_blank) {
         PUT(l, "null");
     } else if (t->ndim == 0 && ms_dtype_kind(t->dtype) == MS_DTK_FLOAT) {
         double v;
@@ -316,15 +331,30 @@ static void put_xor(struct leaf *l, const struct probe_tensor *t)
 
 /* ---- the leaf --------------------------------------------------------- */
 
-static void put_type(struct leaf *l, const struct probe__style *style, enum ms_dtype t)
+/* Words from outside are short plain text: a class, a type. */
+static void put_word(struct leaf *l, const char *word)
+{
+    PUT(l, "\"");
+    put(l, word, strnlen(word, WORD_MAX));
+    PUT(l, "\"");
+}
+
+static void put_type(struct leaf *l, const struct probe__style *style, enum ms_dtype t,
+                     const struct probe__leaf_as *as)
 {
     const char *name = style->mindspore ? ms_dtype_mindspore(t) : ms_dtype_torch(t);
     KEY(l, "type");
-    if (style->mindspore)
+    if (as->type != NULL)
+        put_word(l, as->type);
+    else if (style->mindspore)
         PUT(l, "\"mindspore.Tensor\"");
     else
         PUT(l, "\"torch.Tensor\"");
     KEY(l, "dtype");
+    if (as->dtype != NULL) {
+        put_word(l, as->dtype);
+        return;
+    }
     if (style->mindspore)
         PUT(l, "\"");
     else
@@ -349,7 +379,7 @@ static void put_shape(struct leaf *l, const struct probe_tensor *t)
 }
 
 void probe__leaf_begin(struct ms_jwrite *json, const struct probe__style *style,
-                       const struct probe_tensor *t, bool requires_grad, bool *odd)
+                       const struct probe_tensor *t, const struct probe__leaf_as *as, bool *odd)
 {
     struct leaf l;
     ms_jwrite_obj(json);
@@ -359,17 +389,24 @@ void probe__leaf_begin(struct ms_jwrite *json, const struct probe__style *style,
     l.at = l.room;
     l.indent = json->depth;
     l.first = true;
-    put_type(&l, style, t->dtype);
+    put_type(&l, style, t->dtype, as);
     put_shape(&l, t);
     if (!style->bare && style->summary == PROBE_SUMMARY_XOR)
-        put_xor(&l, t); /* before requires_grad, and a CRC after it */
+        put_xor(&l, t, as); /* before requires_grad, and a CRC after it */
     else if (!style->bare)
-        put_stats(&l, style, t, odd);
+        put_stats(&l, style, t, as, odd);
     if (!style->mindspore) {
         KEY(&l, "requires_grad");
-        put_bool(&l, requires_grad);
+        put_bool(&l, as->requires_grad);
+    }
+    if (as->extra.n != 0) {
+        ms_jwrite_members(json, (struct ms_str){l.room, (uint32_t)(l.at - l.room)});
+        ms_jwrite_members(json, as->extra);
+        l.at = l.room;
+        l.first = true;
     }
     if (!style->bare && style->summary == PROBE_SUMMARY_MD5)
-        put_crc(&l, t);
-    ms_jwrite_members(json, (struct ms_str){l.room, (uint32_t)(l.at - l.room)});
+        put_crc(&l, t, as);
+    if (l.at != l.room)
+        ms_jwrite_members(json, (struct ms_str){l.room, (uint32_t)(l.at - l.room)});
 }

@@ -51,7 +51,7 @@ void probe__record_begin_value(struct probe__record *r, struct ms_str name)
     r->json.first = true;
     r->open = true;
     r->bare = true;
-    r->in_section = r->odd = false;
+    r->in_section = r->odd = r->is_late = false;
     r->depth = 0;
     r->pgrad = false;
     ms_buf_clear(&r->path);
@@ -263,6 +263,17 @@ void probe__record_none(struct probe__record *r, const char *key)
     r->path.n = path_n;
 }
 
+struct ms_jwrite *probe__record_value(struct probe__record *r, const char *key, size_t *path_n)
+{
+    *path_n = enter(r, key);
+    return &r->json;
+}
+
+void probe__record_value_end(struct probe__record *r, size_t path_n)
+{
+    r->path.n = path_n;
+}
+
 /* ---- tensors ---------------------------------------------------------- */
 
 /* Have the elements kept and name their file; a tensor without a file is described all the same. */
@@ -283,11 +294,12 @@ static void put_file(struct probe__record *r, const struct probe_tensor *t)
 }
 
 void probe__record_tensor(struct probe__record *r, const char *key, const struct probe_tensor *t,
-                          bool requires_grad)
+                          const struct probe__leaf_as *as)
 {
     const size_t path_n = enter(r, key);
-    probe__leaf_begin(&r->json, r->style, t, requires_grad, &r->odd);
-    if (r->save != NULL && t->count != 0)
+    probe__leaf_begin(&r->json, r->style, t, as, &r->odd);
+    r->is_late |= as->later != 0;
+    if (r->save != NULL && t->count != 0 && !as->is_blank && t->data != NULL)
         put_file(r, t);
     ms_jwrite_obj_end(&r->json);
     r->path.n = path_n;

@@ -34,9 +34,10 @@ struct probe__record {
     void *ctx;
     unsigned depth;
     bool open, in_section;
-    bool bare;  /* its value is no object of parts but what is put next */
-    bool pgrad; /* it holds gradients of parameters: names of files have no index */
-    bool odd;   /* some tensor's figures had a NaN or an infinity */
+    bool bare;    /* its value is no object of parts but what is put next */
+    bool pgrad;   /* it holds gradients of parameters: names of files have no index */
+    bool odd;     /* some tensor's figures had a NaN or an infinity */
+    bool is_late; /* some tensor's figures come later */
 };
 
 /* Zero it first.  style is borrowed until the record is freed. */
@@ -60,7 +61,10 @@ void probe__record_open(struct probe__record *r, const char *key, bool is_list);
 void probe__record_close(struct probe__record *r, bool is_list);
 
 void probe__record_tensor(struct probe__record *r, const char *key, const struct probe_tensor *t,
-                          bool requires_grad);
+                          const struct probe__leaf_as *as);
+/* A value that the caller writes to the document itself, between these two. */
+struct ms_jwrite *probe__record_value(struct probe__record *r, const char *key, size_t *path_n);
+void probe__record_value_end(struct probe__record *r, size_t path_n);
 void probe__record_int(struct probe__record *r, const char *key, int64_t v);
 void probe__record_float(struct probe__record *r, const char *key, double v);
 void probe__record_bool(struct probe__record *r, const char *key, bool v);

@@ -183,10 +183,26 @@ const void *probe_tensor_elements(const struct probe_tensor *t, uint64_t from, u
     return scratch;
 }
 
+/* The elements fill their memory without gaps in another order than C's, as those of a transposed
+ * matrix do: figures do not depend on the order. */
+static bool is_dense(const struct probe_tensor *t)
+{
+    uint64_t dense = 1;
+    for (uint32_t placed = 0; placed < t->ndim; placed++) {
+        uint32_t d = 0;
+        while (d < t->ndim && (t->shape[d] == 1 || t->stride[d] != dense))
+            d++;
+        if (d == t->ndim)
+            break;
+        dense *= t->shape[d];
+    }
+    return dense == t->count;
+}
+
 void probe_tensor_stats(const struct probe_tensor *t, struct ms_stats *s)
 {
     ms_stats_init(s);
-    if (t->contiguous) {
+    if (t->contiguous || is_dense(t)) {
         ms_stats_add(s, t->dtype, t->data, t->count);
         return;
     }

@@ -194,7 +194,8 @@ void probe_put_tensor(struct probe_writer *w, const char *key, const struct prob
     struct probe__record *r = record_of(w);
     struct probe_tensor t;
     if (r != NULL && probe__describe(d, &t, &r->json.err) == MS_OK)
-        probe__record_tensor(r, key, &t, d->requires_grad);
+        probe__record_tensor(r, key, &t,
+                             &(struct probe__leaf_as){.requires_grad = d->requires_grad});
 }
 
 void probe_put_int(struct probe_writer *w, const char *key, int64_t v)
