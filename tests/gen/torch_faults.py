@@ -141,7 +141,7 @@ class Cnn:
                 torch.randint(0, 10, (self.batch,), generator=g))
 
     def norm(self, x, w, b, wrong):
-        mean, var = torch.zeros(self.c, dtype=x.dtype), torch.ones(self.c, dtype=x.dtype)
+        mean, var = torch.zeros(self.c, dtype=w.dtype), torch.ones(self.c, dtype=w.dtype)
         return F.batch_norm(x, mean, var, w, b, wrong != "eval_norm", 0.1, 1e-2 if wrong == "eps" else 1e-5)
 
     def forward(self, m, data):
