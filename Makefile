@@ -36,7 +36,7 @@ obj   = $(patsubst %.c,$(B)/%.o,$(1))
 LAYERS := base probe mstx compare viz web
 SRC_base    := $(wildcard probe/base/*.c)
 SRC_probe   := $(call src,probe)
-SRC_mstx    := $(filter-out $(wildcard mstx/dropin_*.c mstx/py_*.c),$(call src,mstx))
+SRC_mstx    := $(filter-out $(wildcard mstx/dropin_*.c mstx/py_*.c mstx/hook_*.c),$(call src,mstx))
 SRC_compare := $(call src,compare)
 SRC_viz     := $(strip $(call src,viz) $(wildcard viz/model/*.c))
 SRC_web     := $(call src,web)
@@ -50,6 +50,14 @@ SO_MSPROBE := $(BASE_RT) $(filter-out $(PROBE_CLI),$(SRC_probe))
 # The recorder needs not even base: it allocates nothing and calls little.
 SO_MSTX    := $(wildcard mstx/rt_*.c)
 MSTX_LIBS  := $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so $(B)/dropin/libmspti.so
+
+# A hook library for each flavour of MPI whose headers are there; the same sources, compiled once each.
+MPI_FLAVOURS := $(foreach f,openmpi:ompi-c mpich:mpich,$(if $(call pkg,--cflags,$(lastword $(subst :, ,$(f)))),$(firstword $(subst :, ,$(f)))))
+MPI_CFLAGS_openmpi := $(patsubst -I%,-isystem %,$(call pkg,--cflags-only-I,ompi-c))
+MPI_CFLAGS_mpich   := $(patsubst -I%,-isystem %,$(call pkg,--cflags-only-I,mpich))
+SO_MPI   := mstx/hook_find.c $(wildcard mstx/hook_mpi*.c)
+MPI_LIBS := $(foreach f,$(MPI_FLAVOURS),$(B)/libmstx_mpi_$(f).so)
+$(foreach f,$(filter-out $(MPI_FLAVOURS),openmpi mpich),$(info no headers of $(f): libmstx_mpi_$(f).so is left out))
 
 # The Python module is built where Python's headers are.
 PY_INC := $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_paths()["include"])' 2>/dev/null)
@@ -83,7 +91,7 @@ MAN     := $(wildcard */*.1 */*.3 */*.5)
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(B)/msprobe $(B)/libmsprobe.so $(MSTX_LIBS) $(PY_LIB) ## build the program and the libraries
+all: $(B)/msprobe $(B)/libmsprobe.so $(MSTX_LIBS) $(MPI_LIBS) $(PY_LIB) ## build the program and the libraries
 
 $(B)/%.o: %.c Makefile
 	$(say) CC $<
@@ -125,6 +133,25 @@ $(B)/libmstx.so: $(call obj,$(SO_MSTX)) mstx/exports.map
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,--version-script=mstx/exports.map -o $@ $(filter %.o,$^)
 	$(Q)ln -sf $(@F) $@.0
+
+# What this mpi.h has: a line for each function that it declares.
+define mpi_library
+$(B)/mpi_$(1)/mpi_have.h: Makefile
+	@mkdir -p $$(@D)
+	$$(Q)printf '#include <mpi.h>\n#if defined(OPEN_MPI)\n#include <mpi-ext.h>\n#endif\n' | \
+	  $$(CC) $$(MPI_CFLAGS_$(1)) -E - | grep -oE '\bMPIX?_[A-Z][A-Za-z0-9_]*[[:space:]]*\(' | \
+	  tr -d '( ' | sort -u | sed 's/.*/#define HAVE_& ,/' >$$@
+$(B)/mpi_$(1)/%.o: %.c $(B)/mpi_$(1)/mpi_have.h Makefile
+	$$(say) CC "$$< ($(1))"
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(ALL_CPPFLAGS) $$(CPPFLAGS) -I$(B)/mpi_$(1) $$(MPI_CFLAGS_$(1)) $$(ALL_CFLAGS) \
+	  -ftls-model=initial-exec -MMD -MP -c -o $$@ $$<
+$(B)/libmstx_mpi_$(1).so: $$(patsubst %.c,$(B)/mpi_$(1)/%.o,$$(SO_MPI)) $(B)/libmstx.so
+	$$(say) LD $$@
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$(SO_FLAGS) -Wl,-rpath,'$$$$ORIGIN:$$$$ORIGIN/..' \
+	  -o $$@ $$(filter %.o,$$^) -L$(B) -lmstx
+endef
+$(foreach f,$(MPI_FLAVOURS),$(eval $(call mpi_library,$(f))))
 
 $(B)/python/mstx.so: mstx/py_mstx.c mstx/ms_tools_ext.h
 	$(say) LD $@

@@ -33,7 +33,8 @@ static void take_from_readers(struct source__part *p)
             out->en = l->en;
             out->scale = l->scale;
             out->dtype[0] = l->dtype[0];
-            out->flags |= (uint16_t)(SOURCE__MEASURED | SOURCE__REAL | (l->flags & SOURCE__FLAGGED));
+            out->flags |=
+                (uint16_t)(SOURCE__MEASURED | SOURCE__REAL | (l->flags & SOURCE__FLAGGED));
         }
     }
 }
@@ -90,7 +91,7 @@ static void find_lasting(const struct source__part *p, float noise, bool *lasts,
 
 static void forget(struct source__leaf *l)
 {
-    l->flags &= (uint16_t)~(SOURCE__MEASURED | SOURCE__FLAGGED);
+    l->flags &= (uint16_t) ~(SOURCE__MEASURED | SOURCE__FLAGGED);
     l->e = l->en = 0;
 }
 
