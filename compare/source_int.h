@@ -118,6 +118,7 @@ enum source__node_flags {
     SOURCE__IN_FLAGGED = 1 << 0,
     SOURCE__OUT_FLAGGED = 1 << 1,
     SOURCE__OUT_MEASURED = 1 << 2,
+    SOURCE__TURNED = 1 << 3, /* what comes out has the other sign, nothing that goes in has */
 };
 
 struct source__node {
@@ -189,11 +190,12 @@ enum ms_rc source__look(const struct cmp *c, uint32_t golden_row, uint32_t targe
 struct source__pairing {
     const struct cmp *c;
     const struct probe_dump *dump[2];
-    uint32_t *mate[2];     /* by node, SOURCE__NONE */
-    bool *moved;           /* by node of the target: it runs at another place */
-    uint32_t *row_mate;    /* by target row; NULL: rows meet by their paths */
-    struct cmp_align *al;  /* of two frameworks; NULL: none was needed */
-    uint32_t *golden_path; /* by path of the target */
+    uint32_t *mate[2];          /* by node, SOURCE__NONE */
+    bool *moved;                /* by node of the target: it runs at another place */
+    uint32_t *row_mate;         /* by target row; NULL: rows meet by their paths */
+    const struct cmp_align *al; /* of two frameworks; NULL: rows meet by their paths */
+    struct cmp_align *own;      /* what was made here for lack of another */
+    uint32_t *golden_path;      /* by path of the target */
 };
 enum ms_rc source__pair(struct source__pairing *q, const struct cmp *c, bool cross,
                         struct ms_err *err);

@@ -90,10 +90,10 @@ static void look_for_patterns(const struct source__value *g, const struct source
     double slack = fmin(1e-2, fmax(1e-5, 0.05 * fabs(factor - 1)));
     if (fits(g, t, factor, slack) && fabs(factor - 1) > 1e-6)
         l->scale = (float)factor;
-    else if (fits(g, t, -factor, fmax(slack, 1e-3)))
+    else if (l->e > 0.05F && fits(g, t, -factor, fmax(slack, 2e-2))) {
         l->scale = (float)-factor;
-    if (l->scale < 0 && fabs(factor - 1) < 1e-2)
         l->flags |= SOURCE__OPPOSITE;
+    }
 }
 
 /* ---- one pair -------------------------------------------------------------------- */
@@ -123,12 +123,14 @@ static void compare_tensors(const struct source__value *g, const struct source__
     l->count = (float)t->n;
     if (g->kind == SOURCE__FLOAT && t->kind == SOURCE__FLOAT)
         l->flags |= SOURCE__REAL;
-    l->flags |= is_finer(g) ? SOURCE__FINE_GOLDEN : 0;
-    l->flags |= is_finer(t) ? SOURCE__FINE_TARGET : 0;
     if (mode == PROBE_MODE_MD5) {
         l->e = g->digest != t->digest;
         l->flags |= SOURCE__MEASURED;
         return;
+    }
+    if (mode == PROBE_MODE_SUMMARY) { /* a file holds no more than its type */
+        l->flags |= is_finer(g) ? SOURCE__FINE_GOLDEN : 0;
+        l->flags |= is_finer(t) ? SOURCE__FINE_TARGET : 0;
     }
     if (source__is_finite(g) != source__is_finite(t))
         l->flags |= SOURCE__FLAGGED;

@@ -525,6 +525,11 @@ static enum ms_rc observe(struct observer *o, struct ms_err *err)
     return keep_members(o, err);
 }
 
+static bool is_mindspore(const struct probe_dump *d)
+{
+    return d->framework == PROBE_FW_MINDSPORE;
+}
+
 enum ms_rc source__observe(struct source__part *p, const struct cmp *c, struct ms_pool *pool,
                            struct ms_err *err)
 {
@@ -532,7 +537,7 @@ enum ms_rc source__observe(struct source__part *p, const struct cmp *c, struct m
         .p = p, .c = c, .pool = pool, .side = {{.dump = c->b.dump}, {.dump = c->t.dump}}};
     struct ms_span span = ms_span_begin("explain: observe");
     p->mode = c->mode;
-    p->cross = c->cross || cmp_align_wanted(c->t.dump, c->b.dump);
+    p->cross = is_mindspore(c->t.dump) != is_mindspore(c->b.dump);
     p->arena = ms_arena_new(PART_MAX);
     p->path[0] = ms_str_dup(ms_str_of(c->b.dump->path));
     p->path[1] = ms_str_dup(ms_str_of(c->t.dump->path));

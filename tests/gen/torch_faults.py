@@ -304,6 +304,7 @@ def run(seed, make, how, wrong=None, fault=None, edit=None):
     with rec, auto:
         loss = net.forward(model, data)
     loss.backward()
+    rec.loss = loss.item()
     rec.add_gradients(model)
     return rec
 
@@ -454,7 +455,7 @@ def one(job):
     golden, clean, rec, names = made
     if kind != "none" and (not names or rec.digest() == clean.digest()):
         return []
-    unseen_forward = kind not in GRAD and rec.digest(True) == clean.digest(True)
+    unseen_forward = kind not in GRAD and rec.values() == clean.values()
     results = []
     for mode in modes:
         if mode == "md5" and background not in EXACT:
