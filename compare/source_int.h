@@ -14,40 +14,22 @@
 #include "compare/align.h"
 #include "compare/cmp_int.h"
 #include "compare/source.h"
+#include "compare/source_value.h"
 
 #define SOURCE__NONE UINT32_MAX
 
-/* ---- value: one leaf as numbers ------------------------------------------- */
-
-enum source__kind { SOURCE__NOTHING, SOURCE__PLAIN, SOURCE__FLOAT, SOURCE__WHOLE, SOURCE__BOOL };
-
-struct source__value {
-    double stat[PROBE_STATS];
-    uint64_t n;      /* elements; of a plain value what it is, as a hash */
-    uint64_t digest; /* of md5; 0: none */
-    uint32_t shape;  /* hash of the dimensions */
-    uint8_t kind, dtype;
-    uint8_t known; /* bits: statistics that are there */
-    int8_t grad;   /* -1: not said */
-};
+/* ---- side: one dump as values and who made them ------------------------------- */
 
 struct source__side {
     const struct probe_dump *dump;
     struct source__value *value; /* by row */
+    bool borrowed;               /* value is the comparison's */
     uint32_t *maker;             /* by row: the node that wrote what is read there */
-    uint32_t *op;                /* by node: the operator's number in part->ops */
 };
 
-/* Read all rows; the arrays are freed by source__side_free. */
+/* Read all rows that have not been read; the arrays are freed by source__side_free. */
 enum ms_rc source__read(struct source__side *s, struct ms_pool *pool, struct ms_err *err);
 void source__side_free(struct source__side *s);
-/* Is it one value and no other: can it be followed from writer to reader? */
-bool source__is_traceable(const struct source__value *v);
-bool source__is_finite(const struct source__value *v);
-static inline bool source__is_tensor(const struct source__value *v)
-{
-    return v->kind >= SOURCE__FLOAT;
-}
 static inline bool source__is_input(const struct probe_row *r)
 {
     return r->section <= PROBE_SEC_INPUT;

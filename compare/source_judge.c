@@ -298,7 +298,7 @@ static void set_outputs(const struct judge *j, struct source__node *n, const str
     n->rho_norm = (float)rho;
 }
 
-static float floor_now(const struct source__floor *f, float root)
+static float floor_now(struct source__floor *f, float root)
 {
     float now = source__floor_now(f);
     return f->n < SOURCE_FLOOR_FEW && root > now ? root : now;
