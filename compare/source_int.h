@@ -56,6 +56,7 @@ enum source__op_flags {
     SOURCE__NORMS = 1 << 7,   /* layer_norm and its like, which have an eps */
     SOURCE__DROPS = 1 << 8,
     SOURCE__MASKS = 1 << 9,
+    SOURCE__ADDS = 1 << 10,
 };
 unsigned source__op_flags(struct ms_str api);
 
@@ -79,6 +80,8 @@ enum source__leaf_flags {
     SOURCE__PLAINLY = 1 << 8,     /* a plain value */
     SOURCE__FINE_GOLDEN = 1 << 9, /* holds numbers that its type cannot hold */
     SOURCE__FINE_TARGET = 1 << 10,
+    SOURCE__CLIPPED = 1 << 11, /* the target's maximum is lower, its minimum the same */
+    SOURCE__SHIFTED = 1 << 12, /* maximum, minimum and mean moved alike */
 };
 
 /* A row of the target and its partner. */
@@ -115,6 +118,8 @@ struct source__node {
     uint8_t flags, role;
     uint8_t attrs_in, attrs_out;
     float in, in_norm, out, out_norm, floor, floor_norm, rho, rho_norm;
+    float tiny;       /* the part of the floor that types explain */
+    uint8_t coarse;   /* the coarsest low type, MS_DT_NONE */
     uint32_t suspect; /* place in the list */
 };
 
@@ -237,6 +242,12 @@ enum ms_rc source__rank(struct cmp_source *s, struct ms_err *err);
 /* The sentence and the pattern of a suspect. */
 enum ms_rc source__tell(struct cmp_source *s, const struct source__raw *raw,
                         struct cmp_suspect *out, struct ms_err *err);
+/* What the difference looks like, where that is known; place: of the suspect in the list. */
+bool source__find_pattern(const struct source__part *p, const struct source__raw *r, uint32_t place,
+                          struct ms_buf *b);
+/* Path of the module around a node; empty where it is not known. */
+enum ms_rc source__find_module(const struct source__part *p, unsigned side, struct ms_str node,
+                               struct ms_arena *arena, struct ms_str *out, struct ms_err *err);
 /* How coarse a leaf's types are; *differ: the sides have different ones. */
 double source__roundoff(const struct source__leaf *l, bool *differ);
 

@@ -95,13 +95,17 @@ double source__roundoff(const struct source__leaf *l, bool *differ)
 struct grain {
     double unit;
     bool differ;
+    uint8_t coarse;
 };
 
 static void look_at(struct grain *g, const struct source__part *p, const struct source__node *n)
 {
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
         bool differ;
-        double u = source__roundoff(&p->leaves.p[i], &differ);
+        const struct source__leaf *l = &p->leaves.p[i];
+        double u = source__roundoff(l, &differ);
+        if (u > g->unit)
+            g->coarse = l->dtype[unit_of(l->dtype[1]) >= unit_of(l->dtype[0])];
         g->unit = fmax(g->unit, u);
         g->differ |= differ;
     }
@@ -313,7 +317,9 @@ static void weigh(struct judge *j, struct source__node *n)
     n->attrs_in = c.attrs;
     n->flags = c.flags & SOURCE__FLAGGED ? SOURCE__IN_FLAGGED : 0;
     n->floor_norm = floor_now(&j->floor_norm, j->p->root_floor_norm);
-    n->floor = fmaxf((float)tiny_of(j, &g), floor_now(&j->floor, j->p->root_floor));
+    n->tiny = (float)tiny_of(j, &g);
+    n->coarse = g.coarse;
+    n->floor = fmaxf(n->tiny, floor_now(&j->floor, j->p->root_floor));
     n->young = j->floor.seen < rule.start_few && isnan(j->p->root_floor);
     set_outputs(j, n, &g, (c.flags & SOURCE__OPPOSITE) != 0);
     n->rho = n->out / fmaxf(n->in, n->floor);

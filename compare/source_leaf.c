@@ -88,11 +88,19 @@ static void look_for_patterns(const struct source__value *g, const struct source
         return;
     double factor = norm_of(t) / norm_of(g);
     double slack = fmin(1e-2, fmax(1e-5, 0.05 * fabs(factor - 1)));
-    if (fits(g, t, factor, slack) && fabs(factor - 1) > 1e-6)
+    double shift = t->stat[PROBE_STAT_MEAN] - g->stat[PROBE_STAT_MEAN], peak = peak_of(g);
+    double up = t->stat[PROBE_STAT_MAX] - g->stat[PROBE_STAT_MAX];
+    double down = t->stat[PROBE_STAT_MIN] - g->stat[PROBE_STAT_MIN];
+    if (fits(g, t, factor, slack) && fabs(factor - 1) > 1e-6) {
         l->scale = (float)factor;
-    else if (l->e > 0.05F && fits(g, t, -factor, fmax(slack, 2e-2))) {
+    } else if (l->e > 0.05F && fits(g, t, -factor, fmax(slack, 2e-2))) {
         l->scale = (float)-factor;
         l->flags |= SOURCE__OPPOSITE;
+    } else if (fabs(down) < 1e-4 * peak && up < -0.02 * peak) {
+        l->flags |= SOURCE__CLIPPED;
+    } else if (t->n > 1 && close_to(up, shift, 0.02 * fabs(shift)) &&
+               close_to(down, shift, 0.02 * fabs(shift))) {
+        l->flags |= SOURCE__SHIFTED;
     }
 }
 
