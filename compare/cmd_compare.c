@@ -164,6 +164,7 @@ static void configure(struct job *j)
                                                                       : CMP_MATCH_AUTO,
                                 .pins = a->pins,
                                 .ext = a->ext,
+                                .explain = true,
                                 .data_mapping = a->data};
     if (isatty(STDERR_FILENO)) {
         j->conf.progress = show_bar;

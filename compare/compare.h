@@ -47,6 +47,7 @@ struct cmp_conf {
     void *progress_ctx;
     bool fuzzy;
     bool ext;       /* measure what the extended columns need */
+    bool explain;   /* the error source will be asked: keep what views read of leaves */
     bool summarise; /* compare tensor dumps by their statistics */
     struct cmp_mapping api, cell, layer;
     const char *data_mapping;
