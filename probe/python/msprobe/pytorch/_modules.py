@@ -43,10 +43,13 @@ def _with(value, tensors):
 
 
 def _allow_in_place(tensors):
-    """The tensors that stand for others are views; the program may write to them as before."""
-    for t in tensors:
+    """The tensors that stand for others are views; the program may write to them as before.
+
+    Versions before 2 do not let it: there, modules are only watched when that is asked for."""
+    kinds = getattr(torch._C._autograd, "CreationMeta", None)
+    for t in tensors if kinds is not None else ():
         if t._base is not None:
-            plain = torch._C._autograd.CreationMeta(0)
+            plain = kinds(0)
             if torch._C._autograd._get_creation_meta(t) != plain:
                 torch._C._autograd._set_creation_meta(t, plain)
     return tensors
@@ -131,8 +134,19 @@ def _watch_parameters(path, module, class_name):
 _hooked = []  # (model, its modules by name)
 
 
+def _forget_hooks(module):
+    """Those that a copy of a model has from the one it was copied from."""
+    for hooks in (module._forward_pre_hooks, module._forward_hooks):
+        for key in [k for k, hook in hooks.items() if type(hook) in (_probe.Hook, _probe.After)]:
+            del hooks[key]
+            getattr(module, "_forward_pre_hooks_with_kwargs", {}).pop(key, None)
+            getattr(module, "_forward_hooks_with_kwargs", {}).pop(key, None)
+            getattr(module, "_forward_hooks_always_called", {}).pop(key, None)
+
+
 def _hook_module(module, path, backward):
     class_name = type(module).__name__
+    _forget_hooks(module)
     hook = _probe.Hook(path, class_name, _TAKES_KWARGS)
     hook.backward = backward
     if _TAKES_KWARGS:
