@@ -11,6 +11,7 @@
  * lists the golden rows that nobody asked for, behind the op of the golden row
  * before them.
  */
+#include "compare/match.h"
 #include "compare/rename.h"
 
 enum { NAME_MAX_BYTES = 1 << 20 };
@@ -337,6 +338,19 @@ static enum ms_rc add_lonely(struct aligner *a, struct ms_err *err)
     return rc;
 }
 
+/* ---- alignment ----------------------------------------------------------- */
+
+static enum ms_rc pair_aligned(struct aligner *a, struct ms_err *err)
+{
+    struct cmp *c = a->c;
+    MS_TRY(cmp__match(c, err));
+    for (size_t i = 0; i < c->pairs.n; i++) {
+        if (c->pairs.p[i].b != MS_MAP_NONE)
+            a->partner_op.p[c->pairs.p[i].b] = c->t.op_of.p[c->pairs.p[i].t];
+    }
+    return MS_OK;
+}
+
 /* ---- groups ------------------------------------------------------------ */
 
 static uint32_t op_of_pair(const struct cmp *c, const struct cmp__pair *p)
@@ -344,15 +358,29 @@ static uint32_t op_of_pair(const struct cmp *c, const struct cmp__pair *p)
     return p->t != MS_MAP_NONE ? c->t.op_of.p[p->t] : c->b.op_of.p[p->b];
 }
 
-static bool same_group(const struct cmp *c, const struct cmp__pair *x, const struct cmp__pair *y)
+static bool same_op(const struct cmp *c, const struct cmp__pair *x, const struct cmp__pair *y)
 {
     return (x->t == MS_MAP_NONE) == (y->t == MS_MAP_NONE) && op_of_pair(c, x) == op_of_pair(c, y);
 }
 
+/* Does pair i begin a group: another op, or the op with another partner?  *partner is the golden op
+ * of the group so far.  Names may send the rows of one op to several; that stays one group. */
+static bool begins_group(const struct cmp *c, size_t i, uint32_t *partner)
+{
+    const struct cmp__pair *p = &c->pairs.p[i];
+    uint32_t op = p->b != MS_MAP_NONE ? c->b.op_of.p[p->b] : MS_MAP_NONE;
+    bool begins = i == 0 || !same_op(c, p - 1, p) ||
+                  (c->al != NULL && op != MS_MAP_NONE && *partner != MS_MAP_NONE && op != *partner);
+    if (begins || op != MS_MAP_NONE)
+        *partner = op;
+    return begins;
+}
+
 static enum ms_rc group(struct cmp *c, struct ms_err *err)
 {
+    uint32_t partner = MS_MAP_NONE;
     for (size_t i = 0; i <= c->pairs.n; i++) {
-        if (i != 0 && i != c->pairs.n && same_group(c, &c->pairs.p[i - 1], &c->pairs.p[i]))
+        if (i != c->pairs.n && !begins_group(c, i, &partner))
             continue;
         struct cmp__group *g = ms_vec_push(&c->groups);
         if (g == NULL)
@@ -407,7 +435,10 @@ static enum ms_rc align(struct aligner *a, struct ms_err *err)
         return ms_no_memory(err);
     for (size_t i = 0; i < nb; i++)
         a->partner_op.p[i] = MS_MAP_NONE;
-    MS_TRY(a->c->conf.fuzzy ? pair_fuzzy(a, err) : pair_exact(a, err));
+    if (cmp__match_wanted(a->c))
+        MS_TRY(pair_aligned(a, err));
+    else
+        MS_TRY(a->c->conf.fuzzy ? pair_fuzzy(a, err) : pair_exact(a, err));
     if (!cmp__strict(a->c))
         MS_TRY(add_lonely(a, err));
     return group(a->c, err);

@@ -164,13 +164,37 @@ struct cmp_align_stats cmp_align_stats(const struct cmp_align *al)
     return s;
 }
 
+/* A dump that does not say is one of PyTorch, as it is to the official tool. */
+static enum probe_framework framework_of(const struct probe_dump *d)
+{
+    return d->framework == PROBE_FW_UNKNOWN ? PROBE_FW_PYTORCH : d->framework;
+}
+
+size_t cmp_align_unknown(const struct cmp_align *al, struct ms_str *names, size_t room)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < al->c.names.family.n; i++) {
+        if (al->c.names.family.p[i] != ALIGN__FAM_UNKNOWN)
+            continue;
+        if (n < room)
+            names[n] = ms_map_key(&al->c.names.apis, i);
+        n++;
+    }
+    return n;
+}
+
+static bool has_all(const struct probe_dump *names, const struct probe_dump *of)
+{
+    for (uint32_t i = 0; i < of->nodes.n; i++) {
+        if (of->nodes.p[i].dir == PROBE_FORWARD &&
+            probe_node_find(names, probe_node_name(of, i)) == MS_MAP_NONE)
+            return false;
+    }
+    return true;
+}
+
 bool cmp_align_wanted(const struct probe_dump *target, const struct probe_dump *golden)
 {
-    if (target->framework != golden->framework)
-        return true;
-    size_t common = 0;
-    for (uint32_t i = 0; i < target->nodes.n; i++)
-        common += probe_node_find(golden, probe_node_name(target, i)) != MS_MAP_NONE;
-    size_t fewer = target->nodes.n < golden->nodes.n ? target->nodes.n : golden->nodes.n;
-    return 2 * common < fewer;
+    return framework_of(target) != framework_of(golden) || !has_all(golden, target) ||
+           !has_all(target, golden);
 }

@@ -3,6 +3,7 @@
  * compare: opening a pair of dumps, and looking at one op of it.
  */
 #include "compare/cmp_int.h"
+#include "compare/match.h"
 
 #include "probe/base/trace.h"
 
@@ -24,7 +25,7 @@ static enum ms_rc check_frameworks(const struct cmp *c, struct ms_err *err)
     const char *b = probe_framework_text(c->b.dump->framework);
     bool fine = (is_pytorch(&c->t) && is_pytorch(&c->b)) ||
                 (!is_pytorch(&c->t) && c->b.dump->framework != PROBE_FW_MINDTORCH);
-    if (!fine) {
+    if (!fine && cmp__strict(c)) {
         ms_fail(err, MS_E_ARG, "%s: cannot compare %s with %s", c->t.dump->path, t, b);
         ms_err_hint(err, "swap target and golden path: MindSpore is the target");
         return MS_E_ARG;
@@ -98,7 +99,7 @@ static enum ms_rc fill(struct cmp *c, const char *target, const char *golden, st
     MS_TRY(open_sides(c, target, golden, pool, err));
     MS_TRY(check_frameworks(c, err));
     MS_TRY(check_modes(c, err));
-    c->cross = !is_pytorch(&c->t) && is_pytorch(&c->b);
+    c->cross = is_pytorch(&c->t) != is_pytorch(&c->b);
     struct ms_span span = ms_span_begin("align");
     cmp__side_columns(&c->t);
     cmp__side_columns(&c->b);
@@ -132,6 +133,7 @@ void cmp_close(struct cmp *c)
 {
     if (c == NULL)
         return;
+    cmp__match_free(c);
     cmp__side_free(&c->t);
     cmp__side_free(&c->b);
     if (c->has_stack)
@@ -200,6 +202,10 @@ bool cmp_is_debug(const struct cmp *c)
 const struct probe_dump *cmp_dump(const struct cmp *c, bool golden)
 {
     return golden ? c->b.dump : c->t.dump;
+}
+const struct cmp_align *cmp_alignment(const struct cmp *c)
+{
+    return c->al;
 }
 size_t cmp_problems(const struct cmp *c, const struct ms_str **list)
 {
@@ -329,6 +335,7 @@ static enum ms_rc measure_row(const struct cmp *c, struct cmp_view *v, struct cm
 enum ms_rc cmp_view_group(const struct cmp *c, size_t group, struct cmp_view *v, struct ms_err *err)
 {
     uint32_t first = c->groups.p[group].first, end = c->groups.p[group + 1].first;
+    struct cmp_pairing nodes = cmp_group_nodes(c, group);
     v->rows.n = 0;
     if (!ms_vec_reserve(&v->rows, end - first))
         return ms_no_memory(err);
@@ -336,8 +343,9 @@ enum ms_rc cmp_view_group(const struct cmp *c, size_t group, struct cmp_view *v,
         struct cmp_row *row = &v->rows.p[v->rows.n++];
         MS_TRY(make_row(c, v, i, row, err));
         MS_TRY(measure_row(c, v, row, err));
+        row->match = cmp__match_of(c, &nodes, row);
     }
-    uint32_t node = node_of(&c->t, c->pairs.p[first].t);
+    uint32_t node = nodes.target;
     v->op = node != MS_MAP_NONE ? probe_node_name(c->t.dump, node) : MS_STR("");
     v->frames =
         c->has_stack && node != MS_MAP_NONE ? probe_stack_frames(&c->stacks, v->op) : MS_STR_NONE;

@@ -15,6 +15,7 @@
 #ifndef COMPARE_COMPARE_H
 #define COMPARE_COMPARE_H
 
+#include "compare/align.h"
 #include "probe/dump.h"
 #include "probe/stack.h"
 
@@ -30,6 +31,13 @@ struct cmp_mapping {
     const char *file;
 };
 
+/* How rows find their partners where no mapping file says it. */
+enum cmp_matching {
+    CMP_MATCH_AUTO,   /* by name when both sides have the same names, else by alignment */
+    CMP_MATCH_ALWAYS, /* by alignment */
+    CMP_MATCH_EXACT,  /* by name */
+};
+
 /* Called now and then by whoever does the work: `share` of it, 0 to 1, is done. */
 typedef void (*cmp_progress_fn)(void *ctx, const char *what, double share);
 
@@ -42,6 +50,8 @@ struct cmp_conf {
     bool summarise; /* compare tensor dumps by their statistics */
     struct cmp_mapping api, cell, layer;
     const char *data_mapping;
+    enum cmp_matching matching;
+    const char *pins;        /* a file of pairs that the alignment has to respect, or NULL */
     const char *noise_floor; /* dump.json of a second run of the golden side, or NULL */
 };
 
@@ -137,8 +147,15 @@ struct cmp_delta {
     bool rel_inf;     /* the text "inf" */
 };
 
+/* How a row came to its partner. */
+struct cmp_match {
+    const char *how; /* "exact", "renumbered", "mapped", "none", or of cmp_align_how_names */
+    double confidence;
+};
+
 struct cmp_row {
     struct cmp_item t, b;
+    struct cmp_match match;
     uint32_t pair;
     enum cmp_level level;
     uint32_t notes; /* bits of enum cmp_note */
@@ -174,6 +191,8 @@ bool cmp_has_stack(const struct cmp *c);
 bool cmp_maps_layers(const struct cmp *c);
 bool cmp_is_debug(const struct cmp *c);
 const struct probe_dump *cmp_dump(const struct cmp *c, bool golden);
+/* The alignment that paired the rows; NULL where names did. */
+const struct cmp_align *cmp_alignment(const struct cmp *c);
 /* What was odd about the mapping files, for people: one line each. */
 size_t cmp_problems(const struct cmp *c, const struct ms_str **list);
 /* Bytes of tensor data that cmp_measure has read. */

@@ -10,82 +10,13 @@
  * Everything is kept as text, in file order; of a key given twice the last counts.
  */
 #include "compare/cmp_int.h"
+#include "compare/yaml_doc.h"
 
-#include <yaml.h>
-
-#define YAML_MAX ((size_t)1 << 30)
 enum { API_PARTS = 4 };
-
-/* ---- the document ------------------------------------------------------- */
-
-static enum ms_rc yaml_failed(const yaml_parser_t *y, const char *name, struct ms_err *err)
-{
-    if (y->error == YAML_MEMORY_ERROR)
-        return ms_no_memory(err);
-    ms_fail_at(err, MS_E_FORMAT, (uint32_t)y->problem_mark.line + 1, (int64_t)y->problem_mark.index,
-               "%s", y->problem != NULL ? y->problem : "not YAML");
-    return ms_err_wrap(err, "%s", name);
-}
-
-/* Calls `take` with the root node of the text. */
-typedef enum ms_rc (*take_fn)(void *into, yaml_document_t *doc, yaml_node_t *root,
-                              struct ms_err *err);
-
-static enum ms_rc load(const char *name, struct ms_str text, take_fn take, void *into,
-                       struct ms_err *err)
-{
-    yaml_parser_t parser;
-    yaml_document_t doc;
-    if (!yaml_parser_initialize(&parser))
-        return ms_no_memory(err);
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text.p, text.n);
-    enum ms_rc rc = MS_OK;
-    if (!yaml_parser_load(&parser, &doc)) {
-        rc = yaml_failed(&parser, name, err);
-    } else {
-        yaml_node_t *root = yaml_document_get_root_node(&doc);
-        if (root == NULL)
-            rc = ms_fail(err, MS_E_FORMAT, "the file is empty");
-        else
-            rc = take(into, &doc, root, err);
-        if (rc != MS_OK)
-            ms_err_wrap(err, "%s", name);
-        yaml_document_delete(&doc);
-    }
-    yaml_parser_delete(&parser);
-    return rc;
-}
-
-static enum ms_rc load_file(const char *path, take_fn take, void *into, struct ms_err *err)
-{
-    struct ms_file f;
-    MS_TRY(ms_file_map(&f, path, YAML_MAX, err));
-    enum ms_rc rc = load(path, (struct ms_str){f.p, (uint32_t)f.n}, take, into, err);
-    ms_file_unmap(&f);
-    return rc;
-}
-
-static enum ms_rc refuse(const yaml_node_t *node, const char *what, struct ms_err *err)
-{
-    return ms_fail_at(err, MS_E_FORMAT, (uint32_t)node->start_mark.line + 1,
-                      (int64_t)node->start_mark.index, "expected %s", what);
-}
-
-static enum ms_rc scalar(const yaml_node_t *node, struct ms_str *out, struct ms_err *err)
-{
-    if (node == NULL || node->type != YAML_SCALAR_NODE)
-        return node == NULL ? ms_fail(err, MS_E_FORMAT, "a value is missing")
-                            : refuse(node, "a name", err);
-    if (node->data.scalar.length > UINT32_MAX / 2)
-        return refuse(node, "a shorter name", err);
-    *out =
-        (struct ms_str){(const char *)node->data.scalar.value, (uint32_t)node->data.scalar.length};
-    return MS_OK;
-}
 
 static enum ms_rc new_arena(struct ms_arena **arena, struct ms_err *err)
 {
-    *arena = ms_arena_new(YAML_MAX);
+    *arena = ms_arena_new(CMP__YAML_MAX);
     return *arena != NULL ? MS_OK : ms_no_memory(err);
 }
 
@@ -109,12 +40,12 @@ static enum ms_rc take_map(struct cmp__pairs *p, struct ms_arena *arena, yaml_do
                            yaml_node_t *node, struct ms_err *err)
 {
     if (node->type != YAML_MAPPING_NODE)
-        return refuse(node, "lines 'name: name'", err);
+        return cmp__yaml_refuse(node, "lines 'name: name'", err);
     for (yaml_node_pair_t *i = node->data.mapping.pairs.start; i < node->data.mapping.pairs.top;
          i++) {
         struct ms_str key, value;
-        MS_TRY(scalar(yaml_document_get_node(doc, i->key), &key, err));
-        MS_TRY(scalar(yaml_document_get_node(doc, i->value), &value, err));
+        MS_TRY(cmp__yaml_scalar(yaml_document_get_node(doc, i->key), &key, err));
+        MS_TRY(cmp__yaml_scalar(yaml_document_get_node(doc, i->value), &value, err));
         MS_TRY(put_pair(p, arena, key, value, err));
     }
     return MS_OK;
@@ -139,14 +70,14 @@ enum ms_rc cmp__pairs_parse(struct cmp__pairs *p, const char *name, struct ms_st
 {
     *p = (struct cmp__pairs){0};
     MS_TRY(new_arena(&p->arena, err));
-    return pairs_done(p, load(name, text, take_pairs, p, err));
+    return pairs_done(p, cmp__yaml_load(name, text, take_pairs, p, err));
 }
 
 enum ms_rc cmp__pairs_read(struct cmp__pairs *p, const char *path, struct ms_err *err)
 {
     *p = (struct cmp__pairs){0};
     MS_TRY(new_arena(&p->arena, err));
-    return pairs_done(p, load_file(path, take_pairs, p, err));
+    return pairs_done(p, cmp__yaml_load_file(path, take_pairs, p, err));
 }
 
 void cmp__pairs_free(struct cmp__pairs *p)
@@ -187,12 +118,12 @@ static enum ms_rc take_layers(void *into, yaml_document_t *doc, yaml_node_t *roo
 {
     struct cmp__layers *l = into;
     if (root->type != YAML_MAPPING_NODE)
-        return refuse(root, "class names with 'name: name' lines below them", err);
+        return cmp__yaml_refuse(root, "class names with 'name: name' lines below them", err);
     for (yaml_node_pair_t *i = root->data.mapping.pairs.start; i < root->data.mapping.pairs.top;
          i++) {
         struct ms_str name;
         yaml_node_t *map = yaml_document_get_node(doc, i->value);
-        MS_TRY(scalar(yaml_document_get_node(doc, i->key), &name, err));
+        MS_TRY(cmp__yaml_scalar(yaml_document_get_node(doc, i->key), &name, err));
         if (map == NULL)
             return ms_fail(err, MS_E_FORMAT, "class %.*s has no lines", MS_STR_ARG(name));
         MS_TRY(take_class(l, name, doc, map, err));
@@ -212,14 +143,14 @@ enum ms_rc cmp__layers_parse(struct cmp__layers *l, const char *name, struct ms_
 {
     *l = (struct cmp__layers){0};
     MS_TRY(new_arena(&l->arena, err));
-    return layers_done(l, load(name, text, take_layers, l, err));
+    return layers_done(l, cmp__yaml_load(name, text, take_layers, l, err));
 }
 
 enum ms_rc cmp__layers_read(struct cmp__layers *l, const char *path, struct ms_err *err)
 {
     *l = (struct cmp__layers){0};
     MS_TRY(new_arena(&l->arena, err));
-    return layers_done(l, load_file(path, take_layers, l, err));
+    return layers_done(l, cmp__yaml_load_file(path, take_layers, l, err));
 }
 
 void cmp__layers_free(struct cmp__layers *l)
@@ -246,7 +177,7 @@ static enum ms_rc copy_scalar(struct ms_arena *arena, const yaml_node_t *node, s
                               struct ms_err *err)
 {
     struct ms_str text;
-    MS_TRY(scalar(node, &text, err));
+    MS_TRY(cmp__yaml_scalar(node, &text, err));
     *out = ms_arena_str(arena, text);
     return out->p != NULL ? MS_OK : ms_arena_fail(arena, err);
 }
@@ -255,7 +186,7 @@ static enum ms_rc take_indices(struct ms_arena *arena, yaml_document_t *doc, yam
                                struct cmp__index_list *list, bool ms, struct ms_err *err)
 {
     if (node->type != YAML_SEQUENCE_NODE)
-        return refuse(node, "a list of positions or names", err);
+        return cmp__yaml_refuse(node, "a list of positions or names", err);
     for (yaml_node_item_t *i = node->data.sequence.items.start; i < node->data.sequence.items.top;
          i++) {
         struct ms_str *slot = ms ? ms_vec_push(&list->ms) : ms_vec_push(&list->pt);
@@ -277,7 +208,7 @@ static enum ms_rc take_rule_key(struct cmp__api_rule *rule, struct ms_arena *are
 {
     struct ms_str key;
     yaml_node_t *value = yaml_document_get_node(doc, pair->value);
-    MS_TRY(scalar(yaml_document_get_node(doc, pair->key), &key, err));
+    MS_TRY(cmp__yaml_scalar(yaml_document_get_node(doc, pair->key), &key, err));
     bool ms = ms_str_starts(key, MS_STR("ms_"));
     if (value == NULL || (!ms && !ms_str_starts(key, MS_STR("pt_"))))
         return ms_fail(err, MS_E_FORMAT, "unknown key '%.*s'; keys begin with ms_ or pt_",
@@ -307,7 +238,7 @@ static enum ms_rc take_rule(struct cmp__api_rules *r, yaml_document_t *doc, yaml
          i++)
         MS_TRY(take_rule_key(rule, r->arena, doc, i, err));
     if (rule->ms.n == 0 || rule->pt.n == 0)
-        return refuse(node, "ms_api and pt_api in every entry", err);
+        return cmp__yaml_refuse(node, "ms_api and pt_api in every entry", err);
     for (unsigned i = 0; i < API_PARTS; i++)
         rule->valid &= rule->part[i].ms.n == rule->part[i].pt.n;
     return MS_OK;
@@ -337,14 +268,14 @@ enum ms_rc cmp__api_rules_parse(struct cmp__api_rules *r, const char *name, stru
 {
     *r = (struct cmp__api_rules){0};
     MS_TRY(new_arena(&r->arena, err));
-    return rules_done(r, load(name, text, take_rules, r, err));
+    return rules_done(r, cmp__yaml_load(name, text, take_rules, r, err));
 }
 
 enum ms_rc cmp__api_rules_read(struct cmp__api_rules *r, const char *path, struct ms_err *err)
 {
     *r = (struct cmp__api_rules){0};
     MS_TRY(new_arena(&r->arena, err));
-    return rules_done(r, load_file(path, take_rules, r, err));
+    return rules_done(r, cmp__yaml_load_file(path, take_rules, r, err));
 }
 
 void cmp__api_rules_free(struct cmp__api_rules *r)

@@ -1,76 +1,128 @@
 /* SPDX-License-Identifier: MIT
  *
- * metric_loop: the pass over two arrays, for one element type.  metric_body.h defines
+ * metric_loop: the pass over two arrays, for one element type.  metric_simd.h defines
+ * for it, and this takes back
  *
- *     BODY    name of the function
- *     EXT     1: also what only the extended columns show
- *     FULL    1: NaN and inf are counted and taken for zero; 0: give up when there is one
- *     ELEM    float or double, with VEC and INT for 32 bytes of them and of integers of that size
- *     BITS    of an element, with MAGNITUDE, INFINITY_BITS and UNSIGNED for its format
- *     EPS     the step at 1
- *     TOTAL, HAS_NEGATIVE, MOST   functions over the lanes of INT and VEC
- *     GATHER_FULL, GATHER_EXT     take what FULL and EXT have counted
- *     SPREAD  SPREAD(x, y) adds a pair of vectors to the sums, which have eight lanes
+ *     FOR_ELEM(x)  x with a suffix for the element type
+ *     ELEM         float or double, with VEC and INT for vectors of them and of integers of that size
+ *     BITS         of an element, with MAGNITUDE and INFINITY_BITS for its format
+ *     EPS          the step at 1
+ *     MAX          the larger elements of two vectors
+ *     ADD_AT_ZERO, COUNT_LESS   those for its type
+ *     LOAD         takes a vector out of memory
+ *     SPREAD, SPREAD_ULPS   add vector number `nth` of a group to the sums
  */
 
-/* n elements, a multiple of eight; false when FULL would have been needed. */
-TARGET static bool BODY(struct cmp_facts *f, const void *n, const void *b, size_t count)
+struct FOR_ELEM(state) {
+    struct sums sums;
+    VEC max_rel;
+    INT below1, below5, equal;
+    INT special, mask_diff, sign_diff;
+};
+
+/* NaN and inf, for which zero is put, are counted. */
+INLINE void FOR_ELEM(screen)(struct FOR_ELEM(state) * s, VEC *x, VEC *y)
 {
-    const ELEM thousandth = (ELEM)0.001, five = (ELEM)0.005;
-    v4d nn0 = {0}, bb0 = {0}, nb0 = {0}, dd0 = {0}, max_abs0 = {0};
-    v4d nn1 = {0}, bb1 = {0}, nb1 = {0}, dd1 = {0}, max_abs1 = {0};
-    VEC max_rel = {0};
-    INT below1 = {0}, below5 = {0};
-#if FULL
-    INT special = {0}, mask_diff = {0}, sign_diff = {0};
-#else
-    INT beyond = {0};
-#endif
-#if EXT
-    v4d sum_d0 = {0}, sum_abs0 = {0}, sum_ulp0 = {0}, max_ulp0 = {0};
-    v4d sum_d1 = {0}, sum_abs1 = {0}, sum_ulp1 = {0}, max_ulp1 = {0};
-    INT equal = {0};
-#endif
-    for (size_t i = 0; i < count; i += LANES) {
-        for (size_t k = i; k < i + LANES; k += 32 / sizeof(ELEM)) {
-            VEC x, y;
-            memcpy(&x, (const char *)n + k * sizeof(ELEM), sizeof x);
-            memcpy(&y, (const char *)b + k * sizeof(ELEM), sizeof y);
-            INT xi = (INT)x, yi = (INT)y;
-            INT xm = xi & MAGNITUDE, ym = yi & MAGNITUDE;
-#if EXT
-            equal -= xi == yi;
-#endif
-#if FULL
-            INT x_inf = xm == INFINITY_BITS, y_inf = ym == INFINITY_BITS;
-            INT x_nan = xm > INFINITY_BITS, y_nan = ym > INFINITY_BITS;
-            INT bad = x_inf | y_inf | x_nan | y_nan;
-            special -= bad;
-            mask_diff -= (x_inf ^ y_inf) | (x_nan ^ y_nan);
-            sign_diff -= x_inf & y_inf & (xi != yi);
-            x = (VEC)(xi & ~bad);
-            y = (VEC)(yi & ~bad);
-#else
-            /* the sum's top bit is set where the exponent has no room left */
-            beyond |= (INT)((UNSIGNED)xm + (MAGNITUDE - INFINITY_BITS + 1));
-            beyond |= (INT)((UNSIGNED)ym + (MAGNITUDE - INFINITY_BITS + 1));
-#endif
-            /* relative error, in the element's own precision */
-            VEC step = (VEC)((y == 0) & (INT)((VEC){0} + EPS));
-            VEC rel = (VEC)((INT)(((x + step) - (y + step)) / (y + step)) & MAGNITUDE);
-            below1 -= rel < thousandth;
-            below5 -= rel < five;
-            INT more = rel > max_rel;
-            max_rel = (VEC)((more & (INT)rel) | (~more & (INT)max_rel));
-            SPREAD(x, y)
-        }
+    INT xi = (INT)*x, yi = (INT)*y, xm = xi & MAGNITUDE, ym = yi & MAGNITUDE;
+    INT x_inf = xm == INFINITY_BITS, y_inf = ym == INFINITY_BITS;
+    INT x_nan = xm > INFINITY_BITS, y_nan = ym > INFINITY_BITS;
+    INT bad = x_inf | y_inf | x_nan | y_nan;
+    s->special -= bad;
+    s->mask_diff -= (x_inf ^ y_inf) | (x_nan ^ y_nan);
+    s->sign_diff -= x_inf & y_inf & (xi != yi);
+    *x = (VEC)(xi & ~bad);
+    *y = (VEC)(yi & ~bad);
+}
+
+/* Relative errors, in the element's own precision. */
+INLINE void FOR_ELEM(relate)(struct FOR_ELEM(state) * s, const VEC *x, const VEC *y)
+{
+    VEC above = ADD_AT_ZERO(*x, *y, EPS), below = ADD_AT_ZERO(*y, *y, EPS);
+    VEC rel = (VEC)((INT)((above - below) / below) & MAGNITUDE);
+    s->below1 = COUNT_LESS(s->below1, rel, (ELEM)0.001);
+    s->below5 = COUNT_LESS(s->below5, rel, (ELEM)0.005);
+    s->max_rel = MAX(rel, s->max_rel);
+}
+
+INLINE void FOR_ELEM(step)(struct FOR_ELEM(state) * s, const unsigned nth, VEC *x, VEC *y,
+                           const bool careful, const bool ext)
+{
+    if (ext)
+        s->equal -= (INT)*x == (INT)*y;
+    if (careful)
+        FOR_ELEM(screen)(s, x, y);
+    FOR_ELEM(relate)(s, x, y);
+    SPREAD(&s->sums, nth, x, y, ext);
+    if (ext) {
+        INT xi = (INT)*x, yi = (INT)*y;
+        xi ^= (xi >> (BITS - 1)) & MAGNITUDE;
+        yi ^= (yi >> (BITS - 1)) & MAGNITUDE;
+        SPREAD_ULPS(&s->sums, nth, &xi, &yi);
     }
-#if !FULL
-    if (HAS_NEGATIVE(&beyond))
+}
+
+INLINE uint64_t FOR_ELEM(count_of)(const INT *counts)
+{
+    const INT each = *counts;
+    uint64_t n = 0;
+    for (size_t i = 0; i < BYTES * 8 / BITS; i++)
+        n += (uint64_t)each[i];
+    return n;
+}
+
+INLINE void FOR_ELEM(take)(struct cmp_facts *f, const struct FOR_ELEM(state) * s,
+                           const bool careful, const bool ext)
+{
+    const VEC max_rel = s->max_rel;
+    take_sums(f, &s->sums);
+    for (size_t i = 0; i < BYTES * 8 / BITS; i++)
+        f->max_rel = cmp__larger(f->max_rel, (double)max_rel[i]);
+    f->thousandth += FOR_ELEM(count_of)(&s->below1);
+    f->five += FOR_ELEM(count_of)(&s->below5);
+    if (careful) {
+        f->special += FOR_ELEM(count_of)(&s->special);
+        f->mask_diff += FOR_ELEM(count_of)(&s->mask_diff);
+        f->sign_diff += FOR_ELEM(count_of)(&s->sign_diff);
+    }
+    if (ext) {
+        take_ext(f, &s->sums);
+        f->bit_equal += FOR_ELEM(count_of)(&s->equal);
+    }
+}
+
+INLINE bool FOR_ELEM(pass)(struct cmp_facts *f, const void *n, const void *b, size_t count,
+                           const enum cmp__source from, const bool careful, const bool ext)
+{
+    enum { WIDTH = BYTES * 8 / BITS };
+    struct FOR_ELEM(state) s = {0};
+    for (size_t i = 0; i < count; i += CMP__GROUP) {
+#define ONE(nth)                                                                                   \
+    if ((nth)*WIDTH < CMP__GROUP) {                                                                \
+        VEC x, y;                                                                                  \
+        LOAD(&x, n, i + (nth)*WIDTH, from);                                                        \
+        LOAD(&y, b, i + (nth)*WIDTH, from);                                                        \
+        FOR_ELEM(step)(&s, nth, &x, &y, careful, ext);                                             \
+    }
+        ONE(0) ONE(1) ONE(2) ONE(3) ONE(4) ONE(5) ONE(6) ONE(7)
+#undef ONE
+    }
+    if (!careful && !all_finite(&s.sums))
         return false;
-#endif
-    GATHER(f)
-    GATHER_FULL(f)
-    GATHER_EXT(f)
+    FOR_ELEM(take)(f, &s, careful, ext);
     return true;
 }
+
+#undef ELEM
+#undef VEC
+#undef INT
+#undef BITS
+#undef MAGNITUDE
+#undef INFINITY_BITS
+#undef EPS
+#undef MAX
+#undef ADD_AT_ZERO
+#undef COUNT_LESS
+#undef LOAD
+#undef SPREAD
+#undef SPREAD_ULPS
+#undef FOR_ELEM

@@ -7,14 +7,12 @@
 #include "compare/cmp_int.h"
 #include "compare/out.h"
 #include "compare/table.h"
+#include "compare/workbook.h"
 #include "probe/base/trace.h"
 
-#include <fcntl.h>
 #include <stdio.h>
-#include <unistd.h>
-#include <xlsxwriter.h>
 
-enum { SHEET_ROWS = 1048500, RENEW_ROWS = 1024, CELL_MAX = 32767 };
+enum { SHEET_ROWS = 1048500, RENEW_ROWS = 1024 };
 
 struct book {
     const struct cmp *c;
@@ -51,17 +49,6 @@ static void new_sheet(struct book *b)
     b->row = 1;
 }
 
-static lxw_error put_text(struct book *b, lxw_col_t col, struct ms_str s, lxw_format *f)
-{
-    ms_buf_clear(&b->text);
-    if (s.n > CELL_MAX) /* what a cell can hold */
-        s.n = CELL_MAX;
-    while (s.n == CELL_MAX && (s.p[s.n - 1] & 0xc0) == 0x80)
-        s.n--;
-    ms_buf_str(&b->text, s);
-    return worksheet_write_string(b->sheet, b->row, col, ms_buf_z(&b->text), f);
-}
-
 static enum ms_rc put_row(struct book *b, const struct cmp_cell *cells, lxw_format *f,
                           struct ms_err *err)
 {
@@ -70,9 +57,10 @@ static enum ms_rc put_row(struct book *b, const struct cmp_cell *cells, lxw_form
     if (b->sheet == NULL)
         return ms_no_memory(err);
     for (unsigned i = 0; i < b->columns; i++) {
-        lxw_error e = cells[i].number
-                          ? worksheet_write_number(b->sheet, b->row, (lxw_col_t)i, cells[i].v, f)
-                          : put_text(b, (lxw_col_t)i, cells[i].text, f);
+        lxw_error e =
+            cells[i].number
+                ? worksheet_write_number(b->sheet, b->row, (lxw_col_t)i, cells[i].v, f)
+                : cmp__workbook_text(b->sheet, b->row, (lxw_col_t)i, cells[i].text, f, &b->text);
         if (e != LXW_NO_ERROR)
             return ms_fail(err, e == LXW_ERROR_MEMORY_MALLOC_FAILED ? MS_E_NOMEM : MS_E_IO,
                            "xlsx: %s", lxw_strerror(e));
@@ -116,38 +104,26 @@ static enum ms_rc put_all(struct book *b, struct cmp_summary *sum, struct ms_err
     return rc;
 }
 
-static enum ms_rc open_book(struct book *b, const char *tmp, struct ms_err *err)
+static void take_formats(struct book *b)
 {
-    lxw_workbook_options how = {.constant_memory = LXW_TRUE};
-    b->workbook = workbook_new_opt(tmp, &how);
-    if (b->workbook == NULL)
-        return ms_no_memory(err);
-    b->bold = workbook_add_format(b->workbook);
+    lxw_workbook *w = b->workbook;
+    b->bold = workbook_add_format(w);
     if (b->bold != NULL)
         format_set_bold(b->bold);
-    b->fill[CMP_WARNING] = filled(b->workbook, 0xfff2b3);
-    b->fill[CMP_ERROR] = filled(b->workbook, 0xf8c4c0);
-    b->fill[CMP_UNMATCHED] = filled(b->workbook, 0xe0e0e0);
-    return MS_OK;
+    b->fill[CMP_WARNING] = filled(w, 0xfff2b3);
+    b->fill[CMP_ERROR] = filled(w, 0xf8c4c0);
+    b->fill[CMP_UNMATCHED] = filled(w, 0xe0e0e0);
 }
 
-static enum ms_rc write_book(struct book *b, const char *tmp, const char *path,
-                             struct cmp_summary *sum, struct ms_err *err)
+static enum ms_rc write_book(struct book *b, const char *path, struct cmp_summary *sum,
+                             struct ms_err *err)
 {
-    enum ms_rc rc = open_book(b, tmp, err);
-    if (rc == MS_OK)
-        rc = put_all(b, sum, err);
-    if (b->workbook != NULL) {
-        lxw_error e = workbook_close(b->workbook);
-        if (rc == MS_OK && e != LXW_NO_ERROR)
-            rc = ms_fail(err, MS_E_IO, "%s: %s", path, lxw_strerror(e));
-    }
-    if (rc != MS_OK) {
-        unlink(tmp);
-        return rc;
-    }
-    int fd = open(tmp, O_RDONLY | O_CLOEXEC);
-    return fd >= 0 ? ms_tmp_publish(fd, tmp, path, err) : ms_fail_sys(err, "%s", tmp);
+    struct cmp__workbook file;
+    MS_TRY(cmp__workbook_open(&file, path, err));
+    b->workbook = file.book;
+    take_formats(b);
+    enum ms_rc rc = put_all(b, sum, err);
+    return cmp__workbook_close(&file, rc, err);
 }
 
 enum ms_rc cmp_write_xlsx(const struct cmp *c, const char *stem, struct cmp_summary *sum,
@@ -157,19 +133,13 @@ enum ms_rc cmp_write_xlsx(const struct cmp *c, const char *stem, struct cmp_summ
     struct book b = {.c = c, .names = names, .text.max = 1 << 24};
     struct ms_buf path = {.max = 1 << 16};
     struct ms_span span = ms_span_begin("write xlsx");
-    char *tmp = NULL;
     b.columns = cmp_table_columns(c, names);
     b.sheets = (cmp_rows(c) + SHEET_ROWS - 1) / SHEET_ROWS;
     b.sheet_rows = b.sheets > 1 ? (cmp_rows(c) + b.sheets - 1) / b.sheets : SHEET_ROWS;
     ms_buf_printf(&path, "%s.xlsx", stem);
     enum ms_rc rc = cmp_files_add(files, ms_buf_slice(&path), err);
     if (rc == MS_OK)
-        rc = ms_tmp_new(&tmp, ms_buf_z(&path), err);
-    if (rc == MS_OK)
-        rc = write_book(&b, tmp, ms_buf_z(&path), sum, err);
-    if (tmp != NULL)
-        ms_tmp_forget(tmp);
-    ms_free(tmp);
+        rc = write_book(&b, ms_buf_z(&path), sum, err);
     ms_buf_free(&b.text);
     ms_buf_free(&path);
     ms_span_end(&span);

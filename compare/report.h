@@ -6,7 +6,10 @@
 #define COMPARE_REPORT_H
 
 #include "compare/out.h"
+#include "compare/partners.h"
 #include "compare/ranks.h"
+#include "compare/source.h"
+#include "probe/base/jwrite.h"
 
 /* One row as it is told about. */
 struct cmp_told {
@@ -19,6 +22,8 @@ struct cmp_result {
     const struct cmp_couple *couple;
     struct cmp_summary sum;
     struct cmp_files files;
+    struct cmp_partners partners;
+    struct cmp_pair_list pairs; /* with --ext */
     struct cmp_told first;
     unsigned nworst;
     struct cmp_told worst[CMP_WORST];
@@ -29,6 +34,7 @@ struct cmp_result {
 
 struct cmp_report {
     MS_VEC(struct cmp_result *) list;
+    const struct cmp_source *source; /* who introduces what differs; NULL: nobody asked */
     int64_t took_ns;
 };
 
@@ -45,5 +51,9 @@ void cmp_report_json(const struct cmp_report *r);
 /* Is any row anything but pass? */
 bool cmp_report_differs(const struct cmp_report *r);
 void cmp_report_free(struct cmp_report *r);
+
+/* The suspects alone; several: say of which rank they are. */
+void cmp_report_suspects_text(const struct cmp_source *source, bool several);
+void cmp_report_suspects_json(struct ms_jwrite *w, const struct cmp_source *source);
 
 #endif

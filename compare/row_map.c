@@ -3,14 +3,12 @@
  * row_map: a mapping of row names as a file for -dm, and names in such a file that
  * no dump has.
  */
-#include "compare/cmp_int.h"
+#include "compare/names.h"
 #include "compare/out.h"
-
-#include "probe/base/nearest.h"
 
 /* Keys of this length get a line of their own: with the five characters of their tag they reach the 128
  * bytes at which the writer of the official tool stops calling a key simple. */
-enum { SHOWN = 10, NAME_BYTES = 1 << 20, SIMPLE_KEY = 123 };
+enum { SHOWN = 10, SIMPLE_KEY = 123 };
 
 /* ---- writing ------------------------------------------------------------ */
 
@@ -69,43 +67,23 @@ enum ms_rc cmp_write_mapping(const struct cmp *c, const char *path, struct cmp_f
 
 /* ---- unknown names ---------------------------------------------------------- */
 
-/* The names of a side's rows, and which of a mapping's names are not among them. */
+/* Which of a mapping's names a side does not have. */
 struct check {
     struct cmp *c;
-    const struct cmp__side *side;
     const char *what;
-    struct ms_map names;
-    struct ms_arena *arena;
+    struct cmp__names names;
     size_t unknown;
 };
-
-static enum ms_rc list_names(struct check *k, struct ms_err *err)
-{
-    struct ms_buf b = {.max = NAME_BYTES};
-    enum ms_rc rc = MS_OK;
-    for (uint32_t row = 0; row < k->side->order.n && rc == MS_OK; row++) {
-        ms_buf_clear(&b);
-        cmp__side_name(k->side, row, false, &b);
-        rc = ms_buf_check(&b, err);
-        if (rc == MS_OK &&
-            ms_map_put_copy(&k->names, ms_buf_slice(&b), k->arena, NULL) == MS_MAP_NONE)
-            rc = ms_no_memory(err);
-    }
-    ms_buf_free(&b);
-    return rc;
-}
 
 static enum ms_rc report_unknown(struct check *k, struct ms_str name, struct ms_err *err)
 {
     char *z = ms_str_dup(name);
     if (z == NULL)
         return ms_no_memory(err);
-    struct ms_near near = {.word = z};
-    for (uint32_t i = 0; i < k->names.keys.n; i++) /* copies of the arena end with a NUL */
-        ms_near_offer(&near, k->names.keys.p[i].p);
-    enum ms_rc rc = near.best != NULL
+    const char *near = cmp__names_near(&k->names, z);
+    enum ms_rc rc = near != NULL
                         ? cmp__problem(k->c, err, "%s: the %s has no row '%s'; did you mean '%s'?",
-                                       k->c->conf.data_mapping, k->what, z, near.best)
+                                       k->c->conf.data_mapping, k->what, z, near)
                         : cmp__problem(k->c, err, "%s: the %s has no row '%s'",
                                        k->c->conf.data_mapping, k->what, z);
     ms_free(z);
@@ -114,7 +92,7 @@ static enum ms_rc report_unknown(struct check *k, struct ms_str name, struct ms_
 
 static enum ms_rc check_name(struct check *k, struct ms_str name, struct ms_err *err)
 {
-    if (ms_str_is(name, "N/A") || ms_map_get(&k->names, name) != MS_MAP_NONE)
+    if (ms_str_is(name, "N/A") || cmp__names_find(&k->names, name) != NULL)
         return MS_OK;
     return k->unknown++ < SHOWN ? report_unknown(k, name, err) : MS_OK;
 }
@@ -122,18 +100,14 @@ static enum ms_rc check_name(struct check *k, struct ms_str name, struct ms_err 
 static enum ms_rc check_side(struct cmp *c, bool golden, struct ms_err *err)
 {
     const struct cmp__pairs *map = &c->row_map;
-    struct check k = {.c = c,
-                      .side = golden ? &c->b : &c->t,
-                      .what = golden ? "golden side" : "target",
-                      .arena = ms_arena_new((size_t)8 << 30)};
-    enum ms_rc rc = k.arena != NULL ? list_names(&k, err) : ms_no_memory(err);
+    struct check k = {.c = c, .what = golden ? "golden side" : "target"};
+    enum ms_rc rc = cmp__names_list(&k.names, golden ? c->b.dump : c->t.dump, false, err);
     for (uint32_t i = 0; i < map->keys.keys.n && rc == MS_OK; i++)
         rc = check_name(&k, golden ? map->values.p[i] : ms_map_key(&map->keys, i), err);
     if (rc == MS_OK && k.unknown > SHOWN)
         rc = cmp__problem(c, err, "%s: %zu more names that the %s does not have",
                           c->conf.data_mapping, k.unknown - SHOWN, k.what);
-    ms_map_free(&k.names);
-    ms_arena_free(k.arena);
+    cmp__names_free(&k.names);
     return rc;
 }
 

@@ -33,8 +33,8 @@ static const char *const values[] = {"NPU max",    "NPU min",      "NPU mean",
                                      "Bench mean", "Bench l2norm", NULL};
 static const char *const digests[] = {"NPU MD5", "BENCH MD5", NULL};
 static const char *const ext[] = {
-    "RelL2", "RelL2 lower bound", "SQNR dB", "Mean ULP", "Max ULP", "Bit-equal ratio", "Bias",
-    "Scale", "Expected RelL2",    "Z",       "Pattern",  NULL};
+    "RelL2", "RelL2 lower bound", "SQNR dB", "Mean ULP", "Max ULP", "Bit-equal ratio",  "Bias",
+    "Scale", "Expected RelL2",    "Z",       "Pattern",  "Match",   "Match confidence", NULL};
 
 static void add(const char *names[CMP_COLUMNS], unsigned *n, const char *const *list)
 {
@@ -261,6 +261,8 @@ static void put_ext(struct writer *w, const struct cmp_row *row)
             put_f64(w, list[i]);
     }
     put(w, ms_str_of(p.name));
+    put(w, ms_str_of(row->match.how));
+    put_f64(w, round(row->match.confidence * 1000) / 1000);
 }
 
 enum ms_rc cmp_table_cells(const struct cmp *c, struct cmp_view *v, size_t i,

@@ -73,7 +73,8 @@ struct rt_domain {
     _Atomic uint32_t epoch; /* of the capture whose strings define this domain */
     const char *name;
     void *next; /* the same domain in the chained tool */
-    uint8_t pad[32];
+    void *next_nvtx;
+    uint8_t pad[24];
 };
 extern struct rt_domain rt_domains[RT_DOMAINS];
 
@@ -126,12 +127,14 @@ struct rt_ring {
     uint32_t number, tid;
     uint32_t slot_chunk, slot_at; /* where the next range slot is looked for */
     uint32_t mark_ids;
-    int32_t top;   /* of pushes, -1: none */
-    uint64_t lost; /* records dropped since the last one written */
+    uint32_t comm_range; /* the newest range that the program itself opened for communication */
+    int32_t top;         /* of pushes, -1: none */
+    uint64_t lost;       /* records dropped since the last one written */
     uint32_t lost_why;
     uint64_t part;
-    struct rt_file files[RT_FILES]; /* flight recorder: all; else files[0] is the current one */
-    uint32_t nfiles, file_at;
+    struct rt_file files[RT_FILES]; /* flight recorder: all; else the current one and the last */
+    uint32_t nfiles, file_at;       /* file_at: the current one, the oldest is behind it */
+    bool disk_full;                 /* why the next file failed */
     /* Handed over between writer and helper. */
     _Atomic int next_state;
     struct rt_file next;
@@ -287,6 +290,7 @@ struct rt_config {
     bool no_nvtx;
     int quiet; /* 1: no word about where the capture is; 2: none at all */
     uint64_t tool_id;
+    char device[16]; /* what all stream handles are */
     char next_mstx[RT_PATH];
 };
 
@@ -305,11 +309,12 @@ struct rt {
     struct mstx_seg proto;    /* header of every segment of this process; under proto_lock */
     _Atomic uint64_t tick_hz; /* 0: not known yet */
     struct mstx_control *control;
-    _Atomic uint64_t bytes; /* of all segment files made */
+    struct mstx_control *parents; /* in a forked child until its capture begins, else NULL */
+    _Atomic uint64_t bytes;       /* of all segment files made */
     _Atomic uint64_t lost_no_ring;
     _Atomic uint32_t said; /* one bit per enum rt_say */
     struct rt_lock start_lock, text_lock, ring_lock, domain_lock, process_lock;
-    struct rt_lock keep_lock, proto_lock, schema_lock;
+    struct rt_lock keep_lock, proto_lock, schema_lock, comm_lock, stream_lock;
 };
 extern struct rt rt;
 
@@ -338,10 +343,15 @@ enum rt_say {
     RT_SAY_NEXT,
     RT_SAY_OTHER_DOMAIN,
     RT_SAY_PUSH,
+    RT_SAY_BATCH,
+    RT_SAY_DEVICE,
 };
 /* One line on stderr and a NOTE in the capture, the first time. */
 void rt_say(enum rt_say what, enum mstx_why why, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The same for a line that others made; the caller says it once. */
+void rt_note(const char *text);
 
 /* ---- files ------------------------------------------------------------------ */
 
@@ -364,6 +374,10 @@ int rt_file_snapshot(const char *to);
 /* Stage: move finished segments (all: whatever is there) to the target. */
 void rt_file_unstage(bool all);
 void rt_file_close(void);
+/* In a forked child: the same, but the parent's control page stays in sight. */
+void rt_file_forget(void);
+/* Does the parent record now? Lets go of its page; `otherwise` without one. */
+bool rt_file_ask_parent(bool otherwise);
 
 /* ---- helper ----------------------------------------------------------------- */
 
@@ -388,6 +402,8 @@ struct rt_event {
     const struct rt_attr *attr;        /* or NULL */
     const struct rt_payload *payloads; /* or NULL */
     size_t npayloads;
+    const struct mstx_rec *ready; /* continuation records as they are, or NULL */
+    uint32_t nready;
     uint32_t name;
     uint8_t flags;
 };
@@ -400,7 +416,11 @@ void rt_range_end(struct rt_domain *d, uint64_t id);
 /* The same with everything an NVTX event may carry. */
 void rt_mark_event(struct rt_domain *d, const struct rt_event *e);
 uint32_t rt_range_start_event(struct rt_domain *d, const struct rt_event *e);
-void rt_range_end_event(struct rt_domain *d, uint64_t id, const struct rt_event *e);
+/* The tap's word of the range that ended; 0 when there was none. */
+uint64_t rt_range_end_event(struct rt_domain *d, uint64_t id, const struct rt_event *e);
+/* A range that is not recorded but has an id and a tap's word; 0: no room. */
+uint32_t rt_range_ghost(void);
+void rt_range_set_other(uint32_t id, uint64_t other);
 /* Depth of the range opened or closed, from 0; negative: none. */
 int rt_push(struct rt_domain *d, const struct rt_event *e);
 int rt_pop(struct rt_domain *d, const struct rt_event *e);
@@ -408,6 +428,22 @@ void rt_counter(struct rt_domain *d, uint32_t name, uint64_t bits, bool real);
 /* A memory record; mem NULL: without one. */
 void rt_memory(struct rt_domain *d, uint8_t type, uint64_t id, uint32_t device, uint64_t arg,
                const struct mstx_rec_mem *mem);
+/* A range whose BEGIN has n ready continuation records behind it; 0: none. */
+uint32_t rt_range_start_ready(struct rt_domain *d, uint32_t name, void *stream,
+                              const struct mstx_rec *more, uint32_t n);
+/* An end with such records. */
+void rt_range_end_ready(struct rt_domain *d, uint64_t id, const struct mstx_rec *more, uint32_t n);
+/* Tell the taps of a start; id 0: not recorded, then one is made. The id to end it with. */
+uint32_t rt_range_tell_start(struct rt_domain *d, const char *message, void *stream, uint32_t id);
+bool rt_range_is_open(uint32_t id);
+/* Of an open range. */
+uint64_t rt_range_ticks(uint32_t id);
+uint16_t rt_range_domain(uint32_t id);
+/* All open ranges of a domain; one that ends meanwhile may still be told. */
+typedef void rt_range_fn(void *arg, uint32_t id, uint64_t ticks);
+void rt_ranges_each(uint16_t domain, rt_range_fn *fn, void *arg);
+/* The domain "communication" once a hook is there, else NULL. */
+extern struct rt_domain *rt_comm_domain;
 /* First chunk of range slots for a ring; ranges still open. */
 bool rt_slots_take(struct rt_ring *r);
 uint32_t rt_slots_open(void);

@@ -6,6 +6,7 @@
  * go into a histogram whose classes are 1/128 of a power of two wide, which
  * bounds both memory and the error of a percentile.
  */
+#include "mstx/tl_export.h"
 #include "mstx/tl_report.h"
 
 #include "probe/base/map.h"
@@ -33,6 +34,7 @@ struct measuring {
     struct ms_map keys;        /* "domain \0 name" as numbers, to find the group of another track */
     struct ms_arena *arena;
     uint32_t domain, track;
+    int64_t time_ns; /* of the run or the selection */
 };
 
 /* ---- groups ----------------------------------------------------------------- */
@@ -177,10 +179,8 @@ static enum ms_rc add_row(struct mstx_tl *tl, struct measuring *m, struct group 
     struct mstx_name_row *r = ms_vec_push(rows);
     if (r == NULL)
         return ms_no_memory(err);
-    int64_t start, end;
-    mstx_tl_span(tl, &start, &end);
     uint64_t n = g->events - g->marks;
-    double time = (double)(end - start) * g->tracks;
+    double time = (double)m->time_ns * g->tracks;
     *r = (struct mstx_name_row){
         .domain = ms_map_key(&m->domains, g->domain),
         .name = mstx_tl_text(tl, g->name),
@@ -209,21 +209,62 @@ static int row_order(const void *pa, const void *pb)
     return order != 0 ? order : ms_str_cmp_natural(a->name, b->name);
 }
 
-static enum ms_rc measure_track(struct mstx_tl *tl, struct measuring *m, size_t track,
-                                struct ms_err *err)
+/* The events of a track that touch the selection, cut to it. */
+static enum ms_rc walk_part(struct mstx_tl *tl, struct measuring *m, const struct mstx_part *part,
+                            struct ms_err *err)
 {
-    const struct mstx_track *t = mstx_tl_track(tl, track);
-    if (t->kind != MSTX_TRACK_THREAD)
-        return MS_OK;
+    struct mstx_cursor *c;
+    const struct mstx_event *ev;
+    MS_TRY(mstx__cursor_new(&c, tl, m->track, err));
+    mstx__cursor_seek(c, part->from);
+    enum ms_rc rc;
+    while ((rc = mstx__cursor_next(c, &ev, err)) == MS_OK && ev != NULL &&
+           ev->start_ns <= part->to) {
+        struct mstx_event cut = *ev;
+        int64_t end = ev->start_ns + ev->dur_ns;
+        if (end < part->from)
+            continue;
+        cut.start_ns = ev->start_ns > part->from ? ev->start_ns : part->from;
+        cut.dur_ns = (end < part->to ? end : part->to) - cut.start_ns;
+        rc = take_event(m, &cut, err);
+        if (rc != MS_OK)
+            break;
+    }
+    mstx__cursor_free(c);
+    return rc;
+}
+
+/* part NULL: the whole track. */
+static enum ms_rc measure_track(struct mstx_tl *tl, struct measuring *m, size_t track,
+                                const struct mstx_part *part, struct ms_err *err)
+{
     m->track = (uint32_t)track;
-    m->domain = ms_map_put(&m->domains, t->domain, NULL);
+    m->domain = ms_map_put(&m->domains, mstx_tl_track(tl, track)->domain, NULL);
     if (m->domain == MS_MAP_NONE)
         return ms_no_memory(err);
-    enum ms_rc rc = mstx_tl_walk(tl, track, NULL, take_event, m, err);
+    enum ms_rc rc = part != NULL ? walk_part(tl, m, part, err)
+                                 : mstx_tl_walk(tl, track, NULL, take_event, m, err);
     for (size_t i = 0; i < m->touched.n; i++)
         m->group_of.p[m->touched.p[i]] = 0;
     m->touched.n = 0;
     return rc;
+}
+
+static enum ms_rc measure_threads(struct mstx_tl *tl, struct measuring *m, struct ms_err *err)
+{
+    for (size_t i = 0; i < mstx_tl_track_count(tl); i++) {
+        if (mstx_tl_track(tl, i)->kind == MSTX_TRACK_THREAD)
+            MS_TRY(measure_track(tl, m, i, NULL, err));
+    }
+    return MS_OK;
+}
+
+static enum ms_rc measure_part(struct mstx_tl *tl, struct measuring *m,
+                               const struct mstx_part *part, struct ms_err *err)
+{
+    for (size_t i = 0; i < part->n; i++)
+        MS_TRY(measure_track(tl, m, part->tracks[i], part, err));
+    return MS_OK;
 }
 
 static void free_measuring(struct measuring *m)
@@ -240,16 +281,30 @@ static void free_measuring(struct measuring *m)
     ms_arena_free(m->arena);
 }
 
-enum ms_rc mstx_names_measure(struct mstx_tl *tl, mstx_name_rows *rows, struct ms_err *err)
+static enum ms_rc measure(struct mstx_tl *tl, const struct mstx_part *part, int64_t time_ns,
+                          mstx_name_rows *rows, struct ms_err *err)
 {
-    struct measuring m = {.arena = ms_arena_new((size_t)1 << 34)};
+    struct measuring m = {.arena = ms_arena_new((size_t)1 << 34), .time_ns = time_ns};
     enum ms_rc rc = m.arena != NULL ? MS_OK : ms_no_memory(err);
-    for (size_t i = 0; i < mstx_tl_track_count(tl) && rc == MS_OK; i++)
-        rc = measure_track(tl, &m, i, err);
+    if (rc == MS_OK)
+        rc = part != NULL ? measure_part(tl, &m, part, err) : measure_threads(tl, &m, err);
     for (size_t i = 0; i < m.group.n && rc == MS_OK; i++)
         rc = add_row(tl, &m, &m.group.p[i], rows, err);
     if (rows->n != 0)
         qsort(rows->p, rows->n, sizeof *rows->p, row_order);
     free_measuring(&m);
     return rc;
+}
+
+enum ms_rc mstx_names_measure(struct mstx_tl *tl, mstx_name_rows *rows, struct ms_err *err)
+{
+    int64_t start, end;
+    mstx_tl_span(tl, &start, &end);
+    return measure(tl, NULL, end - start, rows, err);
+}
+
+enum ms_rc mstx_names_measure_part(struct mstx_tl *tl, const struct mstx_part *part,
+                                   mstx_name_rows *rows, struct ms_err *err)
+{
+    return measure(tl, part, part->to - part->from, rows, err);
 }

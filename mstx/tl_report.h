@@ -48,9 +48,19 @@ struct mstx_name_row {
 };
 typedef MS_VEC(struct mstx_name_row) mstx_name_rows;
 
+/* A selection: tracks (indices) between two times. */
+struct mstx_part {
+    const uint32_t *tracks;
+    size_t n;
+    int64_t from, to;
+};
+
 /* Rows by falling total, then by falling count, then by name. Texts are borrowed from tl. */
 enum ms_rc mstx_names_measure(struct mstx_tl *tl, mstx_name_rows *rows,
                               struct ms_err *err) MS_MUST_USE;
+/* The same for a selection: durations count as far as they lie in it, and shares are of its time. */
+enum ms_rc mstx_names_measure_part(struct mstx_tl *tl, const struct mstx_part *part,
+                                   mstx_name_rows *rows, struct ms_err *err) MS_MUST_USE;
 
 /* ---- findings --------------------------------------------------------------- */
 

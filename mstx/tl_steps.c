@@ -119,6 +119,13 @@ static enum ms_rc add_ranges(struct mstx_tl *tl, struct mstx_steps *steps, size_
     return MS_OK;
 }
 
+/* Ranges say where a step ends, marks only where it begins. */
+static bool is_better(const struct named *n, const struct named *best)
+{
+    return n->ranges.n != best->ranges.n ? n->ranges.n > best->ranges.n
+                                         : n->marks.n > best->marks.n;
+}
+
 /* The named steps of the process's richest track. */
 static enum ms_rc find_named(struct mstx_tl *tl, size_t process, const struct mstx_names *names,
                              struct mstx_steps *steps, enum mstx_step_source *source,
@@ -133,7 +140,7 @@ static enum ms_rc find_named(struct mstx_tl *tl, size_t process, const struct ms
             continue;
         rc = mstx_tl_walk(tl, i, names, take_named, &n, err);
         struct named worse = n;
-        if (n.ranges.n + n.marks.n > best.ranges.n + best.marks.n) {
+        if (is_better(&n, &best)) {
             worse = best;
             best = n;
         }

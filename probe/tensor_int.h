@@ -8,30 +8,8 @@
 #ifndef PROBE_TENSOR_INT_H
 #define PROBE_TENSOR_INT_H
 
+#include "probe/le.h"
 #include "probe/tensor.h"
-
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "tensor data is used where it lies, in little-endian order"
-#endif
-
-static inline uint16_t probe__le16(const char *p)
-{
-    uint16_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-static inline uint32_t probe__le32(const char *p)
-{
-    uint32_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-static inline uint64_t probe__le64(const char *p)
-{
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
 
 /* ---- tensor_layout.c ------------------------------------------------------ */
 
@@ -67,31 +45,6 @@ enum ms_rc probe__atb_read(struct probe_tensor *t, const char *p, size_t n,
                            struct ms_err *err) MS_MUST_USE;
 /* Does it begin as a .pt of the form without zip? */
 bool probe__is_pt_legacy(const char *p, size_t n);
-
-/* ---- tensor_zip.c --------------------------------------------------------- */
-
-enum { PROBE__ZIP_MEMBERS = 16 };
-
-struct probe__member {
-    struct ms_str name;
-    const char *data;
-    size_t size;
-    uint32_t crc;      /* 0: the writer stored none */
-    bool compressed;   /* data cannot be used */
-    size_t begin, end; /* header and data, as offsets in the file */
-};
-struct probe__zip {
-    uint32_t n;
-    struct probe__member member[PROBE__ZIP_MEMBERS];
-};
-
-/* Read the central directory of an archive; members lie apart from each other
- * and inside the file. */
-enum ms_rc probe__zip_read(struct probe__zip *z, const char *p, size_t n,
-                           struct ms_err *err) MS_MUST_USE;
-/* The member called prefix + rest, or NULL. */
-const struct probe__member *probe__zip_find(const struct probe__zip *z, struct ms_str prefix,
-                                            const char *rest);
 
 /* ---- tensor_pickle.c ------------------------------------------------------ */
 

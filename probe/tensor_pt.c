@@ -6,10 +6,11 @@
  */
 #include "probe/base/mem.h"
 #include "probe/tensor_int.h"
+#include "probe/zip.h"
 
 #include <stdio.h>
 
-enum { MAX_PICKLE = 64 << 10, MAX_KEY = 20 };
+enum { MAX_PICKLE = 64 << 10, MAX_KEY = 20, MAX_MEMBERS = 16 };
 
 /* What the pickle says. */
 struct description {
@@ -205,9 +206,17 @@ static enum ms_rc take(struct probe_tensor *t, const struct description *d, cons
 
 /* ---- the zip form --------------------------------------------------------- */
 
+static enum ms_rc read_archive(struct probe_zip *z, const char *p, size_t n, struct ms_err *err)
+{
+    enum ms_rc rc = probe_zip_read(z, p, n, MAX_MEMBERS, err);
+    if (rc == MS_E_LIMIT)
+        ms_err_hint(err, "is this a checkpoint?");
+    return rc;
+}
+
 /* The directory all members share: that of data.pkl. */
-static enum ms_rc find_pickle(const struct probe__zip *z, struct ms_str *prefix,
-                              const struct probe__member **pkl, struct ms_err *err)
+static enum ms_rc find_pickle(const struct probe_zip *z, struct ms_str *prefix,
+                              const struct probe_zip_member **pkl, struct ms_err *err)
 {
     const struct ms_str tail = MS_STR("/data.pkl");
     *pkl = NULL;
@@ -225,7 +234,7 @@ static enum ms_rc find_pickle(const struct probe__zip *z, struct ms_str *prefix,
 }
 
 /* A TorchScript archive holds a program, some of it compressed. */
-static enum ms_rc refuse_script(const struct probe__zip *z, struct ms_err *err)
+static enum ms_rc refuse_script(const struct probe_zip *z, struct ms_err *err)
 {
     for (uint32_t i = 0; i < z->n; i++) {
         const struct ms_str name = z->member[i].name;
@@ -236,20 +245,20 @@ static enum ms_rc refuse_script(const struct probe__zip *z, struct ms_err *err)
     return MS_OK;
 }
 
-static enum ms_rc refuse_compressed(const struct probe__zip *z, struct ms_err *err)
+static enum ms_rc refuse_compressed(const struct probe_zip *z, struct ms_err *err)
 {
     for (uint32_t i = 0; i < z->n; i++) {
-        if (z->member[i].compressed)
+        if (z->member[i].method != 0)
             return ms_fail_at(err, MS_E_UNSUPPORTED, 0, (int64_t)z->member[i].begin,
                               "the zip archive is compressed; torch.save writes it without");
     }
     return MS_OK;
 }
 
-static enum ms_rc read_byteorder(const struct probe__zip *z, struct ms_str prefix, bool *swap,
+static enum ms_rc read_byteorder(const struct probe_zip *z, struct ms_str prefix, bool *swap,
                                  struct ms_err *err)
 {
-    const struct probe__member *m = probe__zip_find(z, prefix, "/byteorder");
+    const struct probe_zip_member *m = probe_zip_find(z, prefix, "/byteorder");
     *swap = false;
     if (m == NULL)
         return MS_OK;
@@ -260,7 +269,7 @@ static enum ms_rc read_byteorder(const struct probe__zip *z, struct ms_str prefi
     return MS_OK;
 }
 
-static enum ms_rc check_pickle_member(const struct probe__member *m, struct ms_err *err)
+static enum ms_rc check_pickle_member(const struct probe_zip_member *m, struct ms_err *err)
 {
     if (m->size > MAX_PICKLE) {
         ms_fail(err, MS_E_LIMIT, "data.pkl has %zu bytes; that of a tensor has at most %d", m->size,
@@ -276,7 +285,7 @@ static enum ms_rc check_pickle_member(const struct probe__member *m, struct ms_e
     return MS_OK;
 }
 
-static enum ms_rc describe_member(const struct probe__member *m, const char *file,
+static enum ms_rc describe_member(const struct probe_zip_member *m, const char *file,
                                   struct description *d, struct ms_err *err)
 {
     struct reader r = {probe__pickle_new(), err};
@@ -293,7 +302,7 @@ static enum ms_rc describe_member(const struct probe__member *m, const char *fil
 }
 
 /* The CRC of the storage is that of the tensor when the tensor is all of it. */
-static void take_crc(struct probe_tensor *t, const struct probe__member *m)
+static void take_crc(struct probe_tensor *t, const struct probe_zip_member *m)
 {
     t->has_crc = m->crc != 0 && t->contiguous && t->copy == NULL &&
                  t->count * ms_dtype_size(t->dtype) == m->size;
@@ -302,12 +311,12 @@ static void take_crc(struct probe_tensor *t, const struct probe__member *m)
 
 enum ms_rc probe__pt_read(struct probe_tensor *t, const char *p, size_t n, struct ms_err *err)
 {
-    struct probe__zip z;
+    struct probe_zip z;
     struct ms_str prefix;
-    const struct probe__member *pkl;
+    const struct probe_zip_member *pkl;
     struct description d;
     bool swap;
-    MS_TRY(probe__zip_read(&z, p, n, err));
+    MS_TRY(read_archive(&z, p, n, err));
     MS_TRY(refuse_script(&z, err));
     MS_TRY(refuse_compressed(&z, err));
     MS_TRY(find_pickle(&z, &prefix, &pkl, err));
@@ -316,7 +325,7 @@ enum ms_rc probe__pt_read(struct probe_tensor *t, const char *p, size_t n, struc
     MS_TRY(describe_member(pkl, p, &d, err));
     char name[8 + MAX_KEY];
     snprintf(name, sizeof name, "/data/%.*s", MS_STR_ARG(d.key));
-    const struct probe__member *data = probe__zip_find(&z, prefix, name);
+    const struct probe_zip_member *data = probe_zip_find(&z, prefix, name);
     if (data == NULL)
         return ms_fail(err, MS_E_FORMAT, "no member %s with the tensor's bytes", name + 1);
     MS_TRY(take(t, &d, data->data, data->size, swap, err));

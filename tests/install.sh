@@ -16,7 +16,11 @@ headers='probe/base/err.h probe/probe.h probe/dumper.h
 libraries='libmsprobe libmstx'
 # Under names that others look for, in a folder that is nobody's search path.
 extras='dropin/libms_tools_ext.so dropin/libmspti.so'
-[ ! -e "$B/python/mstx.so" ] || extras="$extras python/mstx.so"
+[ ! -e "$B/python/mstx.so" ] || extras="$extras python/mstx.so
+    python/auto/sitecustomize.py python/auto/msprobe_torch.py"
+for hook in openmpi mpich; do
+    [ ! -e "$B/libmstx_mpi_$hook.so" ] || extras="$extras libmstx_mpi_$hook.so"
+done
 
 # A pattern without a match stands for itself.
 existing() {
@@ -90,7 +94,7 @@ install_all() {
 own_folders() {
     files | sed -n 's|^\(include/msprobe/.*\)/[^/]*$|\1|p' | sort -ru
     echo include/msprobe/probe
-    printf '%s\n' lib/msprobe/dropin lib/msprobe/python lib/msprobe
+    printf '%s\n' lib/msprobe/dropin lib/msprobe/python/auto lib/msprobe/python lib/msprobe
     echo include/msprobe
     echo share/doc/msprobe
 }

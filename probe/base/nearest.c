@@ -61,12 +61,20 @@ static unsigned distance_to(const char *word, const char *candidate)
 {
     size_t n = strlen(word);
     size_t m = strlen(candidate);
-    if (n == 0 || n > WORD_MAX || m > WORD_MAX)
+    if (n == 0)
         return FAR;
     /* What was typed may just be unfinished. */
     if (n >= 2 && begins_with(candidate, word))
         return m != n ? 1 : 0;
-    unsigned d = edit_distance(word, n, candidate, m);
+    /* Long names differ in a short piece: what is the same around it costs nothing. */
+    size_t head = 0, tail = 0, shorter = n < m ? n : m;
+    while (head < shorter && fold(word[head]) == fold(candidate[head]))
+        head++;
+    while (tail < shorter - head && fold(word[n - 1 - tail]) == fold(candidate[m - 1 - tail]))
+        tail++;
+    if (n - head - tail > WORD_MAX || m - head - tail > WORD_MAX)
+        return FAR;
+    unsigned d = edit_distance(word + head, n - head - tail, candidate + head, m - head - tail);
     /* One slip in three letters is a slip; more is another word. */
     return d <= (n + 2) / 3 && d < n ? d : FAR;
 }

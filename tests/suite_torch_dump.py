@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Tests of the PyTorch adapter, each in a process of its own.
 
-    suite_torch.py BUILD [WORD]      prints "ok NAME", "not ok NAME" or "skip NAME: why"
+    suite_torch_dump.py BUILD [WORD]      prints "ok NAME", "not ok NAME" or "skip NAME: why"
 """
 import glob
 import json

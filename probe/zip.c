@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tensor_zip: the container of .pt.  Local headers hold no sizes there (a data
- * descriptor follows the bytes), so an archive is read from its end:
+ * zip: in the container of .pt local headers hold no sizes (a data descriptor
+ * follows the bytes), so an archive is read from its end:
  *
  *     local header, name, extra, data, descriptor     one for each member
  *     central directory                               one entry for each member
@@ -11,7 +11,9 @@
  * Every offset and length is an input and is checked before it becomes a
  * pointer.
  */
-#include "probe/tensor_int.h"
+#include "probe/zip.h"
+
+#include "probe/le.h"
 
 enum {
     LOCAL_SIZE = 30,
@@ -75,7 +77,8 @@ static enum ms_rc read_end64(struct directory *d, const char *p, size_t end, str
     return MS_OK;
 }
 
-static enum ms_rc find_directory(struct directory *d, const char *p, size_t n, struct ms_err *err)
+static enum ms_rc find_directory(struct directory *d, const char *p, size_t n, uint32_t most,
+                                 struct ms_err *err)
 {
     size_t end = 0;
     MS_TRY(find_end(p, n, &end, err));
@@ -86,12 +89,11 @@ static enum ms_rc find_directory(struct directory *d, const char *p, size_t n, s
     MS_TRY(read_end64(d, p, end, err));
     if (d->at > d->limit || d->size > d->limit - d->at)
         return bad(err, end, "a directory outside the file");
-    if (d->members <= PROBE__ZIP_MEMBERS)
+    if (d->members <= most)
         return MS_OK;
-    ms_fail_at(err, MS_E_LIMIT, 0, (int64_t)end, "%llu members; a tensor file has at most %d",
-               (unsigned long long)d->members, PROBE__ZIP_MEMBERS);
-    ms_err_hint(err, "is this a checkpoint?");
-    return MS_E_LIMIT;
+    return ms_fail_at(err, MS_E_LIMIT, 0, (int64_t)end,
+                      "%llu members in the zip archive; at most %u are expected",
+                      (unsigned long long)d->members, most);
 }
 
 /* Values of a central entry that overflow 32 bits are in an extra field, in this order. */
@@ -123,7 +125,8 @@ static enum ms_rc read_extra64(const char *extra, size_t n, uint64_t at, uint64_
 }
 
 /* Find the data behind the local header, which must be that of the same member. */
-static enum ms_rc locate(struct probe__member *m, const char *p, uint64_t limit, struct ms_err *err)
+static enum ms_rc locate(struct probe_zip_member *m, const char *p, uint64_t limit,
+                         struct ms_err *err)
 {
     if (m->begin > limit || limit - m->begin < LOCAL_SIZE ||
         probe__le32(p + m->begin) != LOCAL_SIGN)
@@ -140,7 +143,7 @@ static enum ms_rc locate(struct probe__member *m, const char *p, uint64_t limit,
 }
 
 /* One entry of the directory, n bytes of which are left; *used is its length. */
-static enum ms_rc read_entry(struct probe__member *m, const char *p, uint64_t at, uint64_t n,
+static enum ms_rc read_entry(struct probe_zip_member *m, const char *p, uint64_t at, uint64_t n,
                              uint64_t limit, uint64_t *used, struct ms_err *err)
 {
     const char *e = p + at;
@@ -155,23 +158,24 @@ static enum ms_rc read_entry(struct probe__member *m, const char *p, uint64_t at
     uint64_t packed = probe__le32(e + 20), size = probe__le32(e + 24), begin = probe__le32(e + 42);
     MS_TRY(read_extra64(e + CENTRAL_SIZE + name_n, extra_n, at,
                         (uint64_t *const[3]){&size, &packed, &begin}, err));
-    const bool compressed = probe__le16(e + 10) != 0;
-    if (packed != size && !compressed)
+    const uint16_t method = probe__le16(e + 10);
+    if (packed != size && method == 0)
         return bad(err, at, "a member with two sizes");
-    *m = (struct probe__member){.name = {e + CENTRAL_SIZE, (uint32_t)name_n},
-                                .size = packed,
-                                .crc = probe__le32(e + 16),
-                                .compressed = compressed,
-                                .begin = begin};
+    *m = (struct probe_zip_member){.name = {e + CENTRAL_SIZE, (uint32_t)name_n},
+                                   .size = packed,
+                                   .unpacked = size,
+                                   .crc = probe__le32(e + 16),
+                                   .method = method,
+                                   .begin = begin};
     return locate(m, p, limit, err);
 }
 
 /* m is new; the members before it lie elsewhere and have other names. */
-static enum ms_rc check_apart(const struct probe__zip *z, const struct probe__member *m,
+static enum ms_rc check_apart(const struct probe_zip *z, const struct probe_zip_member *m,
                               struct ms_err *err)
 {
     for (uint32_t i = 0; i < z->n; i++) {
-        const struct probe__member *o = &z->member[i];
+        const struct probe_zip_member *o = &z->member[i];
         if (m->begin < o->end && o->begin < m->end)
             return bad(err, m->begin, "members that overlap");
         if (ms_str_eq(m->name, o->name))
@@ -180,14 +184,15 @@ static enum ms_rc check_apart(const struct probe__zip *z, const struct probe__me
     return MS_OK;
 }
 
-enum ms_rc probe__zip_read(struct probe__zip *z, const char *p, size_t n, struct ms_err *err)
+enum ms_rc probe_zip_read(struct probe_zip *z, const char *p, size_t n, uint32_t most,
+                          struct ms_err *err)
 {
     struct directory d;
     z->n = 0;
-    MS_TRY(find_directory(&d, p, n, err));
+    MS_TRY(find_directory(&d, p, n, most, err));
     uint64_t at = d.at, left = d.size;
     for (uint64_t i = 0; i < d.members; i++) {
-        struct probe__member *m = &z->member[z->n];
+        struct probe_zip_member *m = &z->member[z->n];
         uint64_t used = 0;
         MS_TRY(read_entry(m, p, at, left, d.at, &used, err));
         MS_TRY(check_apart(z, m, err));
@@ -198,8 +203,8 @@ enum ms_rc probe__zip_read(struct probe__zip *z, const char *p, size_t n, struct
     return left == 0 ? MS_OK : bad(err, at, "something after the last directory entry");
 }
 
-const struct probe__member *probe__zip_find(const struct probe__zip *z, struct ms_str prefix,
-                                            const char *rest)
+const struct probe_zip_member *probe_zip_find(const struct probe_zip *z, struct ms_str prefix,
+                                              const char *rest)
 {
     const struct ms_str tail = ms_str_of(rest);
     for (uint32_t i = 0; i < z->n; i++) {

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * merge: finding the results of ranks, and putting their figures side by side.
+ */
+#include "compare/merge.h"
+
+#include "compare/merge_int.h"
+#include "compare/workbook.h"
+#include "compare/yaml_doc.h"
+#include "probe/base/io.h"
+#include "probe/base/nearest.h"
+#include "probe/base/num.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { TEXT_MAX = 1 << 30, NAME_DIGITS = 14 };
+
+/* ---- what is asked for ---------------------------------------------------- */
+
+static enum ms_rc take_list(struct cmp_merge_conf *c, bool api, yaml_document_t *doc,
+                            yaml_node_t *node, struct ms_err *err)
+{
+    if (node->type == YAML_SCALAR_NODE && node->data.scalar.length == 0)
+        return MS_OK;
+    if (node->type != YAML_SEQUENCE_NODE)
+        return cmp__yaml_refuse(node, "a list", err);
+    for (yaml_node_item_t *i = node->data.sequence.items.start; i < node->data.sequence.items.top;
+         i++) {
+        struct ms_str text;
+        MS_TRY(cmp__yaml_scalar(yaml_document_get_node(doc, *i), &text, err));
+        struct ms_str *slot = api ? ms_vec_push(&c->api) : ms_vec_push(&c->index);
+        if (slot == NULL)
+            return ms_no_memory(err);
+        *slot = ms_arena_str(c->arena, text);
+        if (slot->p == NULL)
+            return ms_arena_fail(c->arena, err);
+    }
+    return MS_OK;
+}
+
+static enum ms_rc take_conf(void *into, yaml_document_t *doc, yaml_node_t *root, struct ms_err *err)
+{
+    struct cmp_merge_conf *c = into;
+    if (root->type != YAML_MAPPING_NODE)
+        return cmp__yaml_refuse(root, "'api: [..]' and 'compare_index: [..]'", err);
+    for (yaml_node_pair_t *i = root->data.mapping.pairs.start; i < root->data.mapping.pairs.top;
+         i++) {
+        struct ms_str key;
+        yaml_node_t *value = yaml_document_get_node(doc, i->value);
+        MS_TRY(cmp__yaml_scalar(yaml_document_get_node(doc, i->key), &key, err));
+        if (ms_str_is(key, "api"))
+            MS_TRY(take_list(c, true, doc, value, err));
+        else if (ms_str_is(key, "compare_index"))
+            MS_TRY(take_list(c, false, doc, value, err));
+        else
+            return cmp__yaml_refuse(yaml_document_get_node(doc, i->key), "api or compare_index",
+                                    err);
+    }
+    if (c->api.n == 0)
+        return ms_fail(err, MS_E_FORMAT, "'api' names no operator");
+    return MS_OK;
+}
+
+static enum ms_rc conf_begin(struct cmp_merge_conf *c, struct ms_err *err)
+{
+    *c = (struct cmp_merge_conf){.arena = ms_arena_new(TEXT_MAX)};
+    return c->arena != NULL ? MS_OK : ms_no_memory(err);
+}
+
+enum ms_rc cmp_merge_conf_parse(struct cmp_merge_conf *c, const char *name, struct ms_str text,
+                                struct ms_err *err)
+{
+    MS_TRY(conf_begin(c, err));
+    enum ms_rc rc = cmp__yaml_load(name, text, take_conf, c, err);
+    if (rc != MS_OK)
+        cmp_merge_conf_free(c);
+    return rc;
+}
+
+enum ms_rc cmp_merge_conf_read(struct cmp_merge_conf *c, const char *path, struct ms_err *err)
+{
+    MS_TRY(conf_begin(c, err));
+    enum ms_rc rc = cmp__yaml_load_file(path, take_conf, c, err);
+    if (rc != MS_OK)
+        cmp_merge_conf_free(c);
+    return rc;
+}
+
+void cmp_merge_conf_free(struct cmp_merge_conf *c)
+{
+    ms_vec_free(&c->api);
+    ms_vec_free(&c->index);
+    ms_arena_free(c->arena);
+    *c = (struct cmp_merge_conf){0};
+}
+
+/* ---- which files ------------------------------------------------------------ */
+
+static bool take_text(struct ms_str *s, const char *word)
+{
+    struct ms_str w = ms_str_of(word);
+    if (!ms_str_starts(*s, w))
+        return false;
+    *s = ms_str_sub(*s, w.n, s->n);
+    return true;
+}
+
+static bool take_number(struct ms_str *s, uint64_t *number, uint32_t *digits)
+{
+    uint32_t n = 0;
+    while (n < s->n && s->p[n] >= '0' && s->p[n] <= '9')
+        n++;
+    *digits = n;
+    bool fine = ms_str_u64(ms_str_sub(*s, 0, n), number);
+    *s = ms_str_sub(*s, n, s->n);
+    return fine;
+}
+
+/* compare_result_rank3_20260814102107.xlsx, compare_result_rank3-rank3_..., ..._part_1.csv */
+bool cmp__merge_name(struct ms_str name, uint64_t *rank, uint64_t *stamp)
+{
+    uint64_t again, part;
+    uint32_t digits;
+    if (!take_text(&name, "compare_result_rank") || !take_number(&name, rank, &digits))
+        return false;
+    if (take_text(&name, "-rank") && (!take_number(&name, &again, &digits) || again != *rank))
+        return false;
+    if (!take_text(&name, "_") || !take_number(&name, stamp, &digits) || digits != NAME_DIGITS)
+        return false;
+    if (take_text(&name, "_part_") && !take_number(&name, &part, &digits))
+        return false;
+    return ms_str_is(name, ".xlsx") || ms_str_is(name, ".csv");
+}
+
+static enum ms_rc note(struct cmp_merge *m, struct ms_err *err, const char *fmt, ...)
+    MS_PRINTF(3, 4);
+static enum ms_rc note(struct cmp_merge *m, struct ms_err *err, const char *fmt, ...)
+{
+    struct ms_buf b = {.max = 1 << 16};
+    va_list ap;
+    va_start(ap, fmt);
+    ms_buf_vprintf(&b, fmt, ap);
+    va_end(ap);
+    struct ms_str kept = ms_arena_str(m->arena, ms_buf_slice(&b));
+    const char **slot = kept.p != NULL ? ms_vec_push(&m->notes) : NULL;
+    ms_buf_free(&b);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    *slot = kept.p;
+    return MS_OK;
+}
+
+/* The rank's entry; of several results of a rank the latest counts. */
+static enum ms_rc add_path(struct cmp_merge *m, uint64_t rank, uint64_t stamp, const char *path,
+                           struct ms_err *err)
+{
+    struct cmp_merge_rank *r = NULL;
+    for (size_t i = 0; i < m->ranks.n && r == NULL; i++)
+        r = m->ranks.p[i].rank == rank ? &m->ranks.p[i] : NULL;
+    if (r == NULL) {
+        r = ms_vec_push(&m->ranks);
+        if (r == NULL)
+            return ms_no_memory(err);
+        *r = (struct cmp_merge_rank){.rank = rank, .stamp = stamp};
+    }
+    if (stamp < r->stamp)
+        return note(m, err, "%s: an older result of rank%llu, left out", path,
+                    (unsigned long long)rank);
+    if (stamp > r->stamp)
+        MS_TRY(note(m, err, "%s: an older result of rank%llu, left out", r->paths.p[0],
+                    (unsigned long long)rank));
+    if (stamp > r->stamp)
+        r->paths.n = 0;
+    r->stamp = stamp;
+    const char **slot = ms_vec_push(&r->paths);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    *slot = path;
+    return MS_OK;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct cmp_merge_rank *x = a, *y = b;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static enum ms_rc offer_file(struct cmp_merge *m, const char *dir, struct ms_str name,
+                             struct ms_err *err)
+{
+    uint64_t rank, stamp;
+    bool is_table = ms_str_ends(name, MS_STR(".xlsx")) || ms_str_ends(name, MS_STR(".csv"));
+    if (!is_table)
+        return MS_OK;
+    if (!cmp__merge_name(name, &rank, &stamp))
+        return note(m, err, "%.*s: not the result of a rank, left out", MS_STR_ARG(name));
+    struct ms_buf path = {.max = 1 << 16};
+    ms_buf_printf(&path, "%s/%.*s", dir, MS_STR_ARG(name));
+    struct ms_str kept = ms_arena_str(m->arena, ms_buf_slice(&path));
+    ms_buf_free(&path);
+    return kept.p != NULL ? add_path(m, rank, stamp, kept.p, err) : ms_no_memory(err);
+}
+
+static enum ms_rc find_files(struct cmp_merge *m, const char *dir, struct ms_err *err)
+{
+    struct ms_dir d;
+    MS_TRY(ms_dir_list(&d, dir, err));
+    enum ms_rc rc = MS_OK;
+    for (size_t i = 0; i < d.names.n && rc == MS_OK; i++)
+        rc = offer_file(m, dir, d.names.p[i], err);
+    ms_dir_free(&d);
+    MS_TRY(rc);
+    if (m->ranks.n != 0)
+        qsort(m->ranks.p, m->ranks.n, sizeof *m->ranks.p, by_rank);
+    if (m->ranks.n >= 2)
+        return MS_OK;
+    ms_fail(err, MS_E_NOTFOUND, "%s: results of %zu ranks; merging takes two or more", dir,
+            m->ranks.n);
+    ms_err_hint(err, "they are called compare_result_rankN_TIME.xlsx or .csv");
+    return MS_E_NOTFOUND;
+}
+
+/* ---- the ranks ---------------------------------------------------------------- */
+
+static enum ms_rc read_rank(struct cmp_merge *m, struct cmp_merge_rank *r,
+                            const struct cmp_merge_conf *conf, struct ms_err *err)
+{
+    for (size_t i = 0; i < r->paths.n; i++)
+        MS_TRY(cmp__merge_table(m, r, r->paths.p[i], conf, err));
+    for (size_t i = 0; i < conf->api.n && r->rows == 0; i++)
+        MS_TRY(note(m, err, "rank%llu has no row of %.*s", (unsigned long long)r->rank,
+                    MS_STR_ARG(conf->api.p[i])));
+    return MS_OK;
+}
+
+/* A rank that cannot be read is noted and left out. */
+static enum ms_rc read_ranks(struct cmp_merge *m, const struct cmp_merge_conf *conf,
+                             struct ms_err *err)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < m->ranks.n; i++) {
+        struct cmp_merge_rank r = m->ranks.p[i];
+        struct ms_err why = {0};
+        enum ms_rc rc = read_rank(m, &r, conf, &why);
+        m->ranks.p[i] = r;
+        if (rc == MS_E_NOMEM || rc == MS_E_INTERRUPTED) {
+            *err = why;
+            return rc;
+        }
+        if (rc != MS_OK) {
+            MS_TRY(note(m, err, "rank%llu is left out: %s", (unsigned long long)r.rank, why.msg));
+            ms_vec_free(&r.paths);
+            ms_vec_free(&r.cells);
+            m->ranks.p[i] = (struct cmp_merge_rank){0};
+            continue;
+        }
+        m->ranks.p[i] = (struct cmp_merge_rank){0};
+        m->ranks.p[kept++] = r;
+    }
+    m->ranks.n = kept;
+    if (kept == 0 || m->names.keys.n == 0)
+        return ms_fail(err, MS_E_NOTFOUND, "nothing to merge: %s",
+                       kept == 0 ? "no rank's result could be used"
+                                 : "no row belongs to an operator of the configuration");
+    return MS_OK;
+}
+
+enum ms_rc cmp_merge_read(struct cmp_merge *m, const char *dir, const struct cmp_merge_conf *conf,
+                          struct ms_err *err)
+{
+    *m = (struct cmp_merge){.arena = ms_arena_new(TEXT_MAX)};
+    enum ms_rc rc = m->arena != NULL ? find_files(m, dir, err) : ms_no_memory(err);
+    return rc == MS_OK ? read_ranks(m, conf, err) : rc;
+}
+
+void cmp_merge_free(struct cmp_merge *m)
+{
+    for (size_t i = 0; i < m->ranks.n; i++) {
+        ms_vec_free(&m->ranks.p[i].paths);
+        ms_vec_free(&m->ranks.p[i].cells);
+    }
+    ms_vec_free(&m->ranks);
+    ms_vec_free(&m->notes);
+    ms_map_free(&m->names);
+    ms_arena_free(m->arena);
+    *m = (struct cmp_merge){0};
+}
+
+/* ---- the workbook --------------------------------------------------------------- */
+
+struct sheets {
+    const struct cmp_merge *m;
+    const uint32_t *order; /* names, sorted */
+    lxw_format *bold;
+    struct ms_buf text;
+};
+
+static lxw_error put_header(struct sheets *s, lxw_worksheet *sheet)
+{
+    lxw_error e = worksheet_write_string(sheet, 0, 0, "NPU Name", s->bold);
+    worksheet_freeze_panes(sheet, 1, 1);
+    for (size_t i = 0; i < s->m->ranks.n && e == LXW_NO_ERROR; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "rank%llu", (unsigned long long)s->m->ranks.p[i].rank);
+        e = worksheet_write_string(sheet, 0, (lxw_col_t)(i + 1), name, s->bold);
+    }
+    return e;
+}
+
+/* In compare's tables many figures are text: here they are what they stand for. */
+static lxw_error put_cell(struct sheets *s, lxw_worksheet *sheet, lxw_row_t row, lxw_col_t column,
+                          const struct cmp_merge_cell *cell)
+{
+    double v;
+    const struct ms_str text = cell->text;
+    if (text.p == NULL)
+        return LXW_NO_ERROR;
+    if (ms_num_parse_f64(text.p, text.n, &v) && isfinite(v))
+        return worksheet_write_number(sheet, row, column, v, NULL);
+    if (ms_str_is(text, "True") || ms_str_is(text, "False"))
+        return worksheet_write_boolean(sheet, row, column, ms_str_is(text, "True"), NULL);
+    return cmp__workbook_text(sheet, row, column, cell->text, NULL, &s->text);
+}
+
+static lxw_error put_row(struct sheets *s, lxw_worksheet *sheet, lxw_row_t row, unsigned figure)
+{
+    uint32_t name = s->order[row - 1];
+    lxw_error e = cmp__workbook_text(sheet, row, 0, ms_map_key(&s->m->names, name), NULL, &s->text);
+    for (size_t i = 0; i < s->m->ranks.n && e == LXW_NO_ERROR; i++) {
+        const struct cmp_merge_rank *r = &s->m->ranks.p[i];
+        size_t at = (size_t)name * s->m->nfigures + figure;
+        if (at < r->cells.n)
+            e = put_cell(s, sheet, row, (lxw_col_t)(i + 1), &r->cells.p[at]);
+    }
+    return e;
+}
+
+static enum ms_rc put_sheet(struct sheets *s, lxw_workbook *book, unsigned figure,
+                            struct ms_err *err)
+{
+    lxw_worksheet *sheet = workbook_add_worksheet(book, s->m->figures[figure]);
+    if (sheet == NULL)
+        return ms_no_memory(err);
+    lxw_error e = put_header(s, sheet);
+    for (uint32_t i = 0; i < s->m->names.keys.n && e == LXW_NO_ERROR; i++)
+        e = put_row(s, sheet, i + 1, figure);
+    if (e != LXW_NO_ERROR)
+        return ms_fail(err, MS_E_IO, "xlsx: %s", lxw_strerror(e));
+    return ms_buf_check(&s->text, err);
+}
+
+static int by_name(const void *a, const void *b, void *names)
+{
+    return ms_str_cmp(ms_map_key(names, *(const uint32_t *)a),
+                      ms_map_key(names, *(const uint32_t *)b));
+}
+
+static enum ms_rc put_sheets(struct sheets *s, const char *path, struct ms_err *err)
+{
+    struct cmp__workbook file;
+    MS_TRY(cmp__workbook_open(&file, path, err));
+    s->bold = workbook_add_format(file.book);
+    if (s->bold != NULL)
+        format_set_bold(s->bold);
+    enum ms_rc rc = MS_OK;
+    for (unsigned i = 0; i < s->m->nfigures && rc == MS_OK; i++)
+        rc = put_sheet(s, file.book, i, err);
+    return cmp__workbook_close(&file, rc, err);
+}
+
+enum ms_rc cmp_merge_write(const struct cmp_merge *m, const char *path, struct ms_err *err)
+{
+    enum { SHEET_ROWS = 1048575 };
+    struct ms_map names = m->names;
+    uint32_t n = (uint32_t)names.keys.n;
+    if (n > SHEET_ROWS)
+        return ms_fail(err, MS_E_LIMIT, "%u rows; a sheet holds %d: name fewer operators", n,
+                       SHEET_ROWS);
+    uint32_t *order = ms_calloc(n + 1, sizeof *order);
+    if (order == NULL)
+        return ms_no_memory(err);
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = i;
+    qsort_r(order, n, sizeof *order, by_name, &names);
+    struct sheets s = {.m = m, .order = order, .text.max = 1 << 20};
+    enum ms_rc rc = put_sheets(&s, path, err);
+    ms_buf_free(&s.text);
+    ms_free(order);
+    return rc;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * metric_avx512: the operations that metric_simd.h needs, on 512-bit registers.
+ */
+#include "compare/metric_int.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+#include <math.h>
+#include <string.h>
+
+/* The immediate of range: the larger magnitude, its sign cleared. */
+enum { ABSOLUTE_MAXIMUM = 0xb };
+/* Word 2 i + 1 comes from word i; the others are not used. */
+#define ODD_WORDS                                                                                  \
+    _mm512_slli_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0), 16)
+#define TARGET         __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,f16c,fma")))
+#define KERNEL         cmp__metric_avx512
+#define BYTES          64
+#define LOW(v)         (vd) _mm512_cvtps_pd(_mm512_castps512_ps256((__m512)(v)))
+#define HIGH(v)        (vd) _mm512_cvtps_pd(_mm512_extractf32x8_ps((__m512)(v), 1))
+#define LOW_INT(v)     (vd) _mm512_cvtepi32_pd(_mm512_castsi512_si256((__m512i)(v)))
+#define HIGH_INT(v)    (vd) _mm512_cvtepi32_pd(_mm512_extracti32x8_epi32((__m512i)(v), 1))
+#define MAX_F(a, b)    (vf) _mm512_max_ps((__m512)(a), (__m512)(b))
+#define MAX_D(a, b)    (vd) _mm512_max_pd((__m512d)(a), (__m512d)(b))
+#define FUSED(a, b, c) (vd) _mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c))
+#define HALVES(p)      (vi) _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)(p)))
+#define RAISE_D(a, b)  (vd) _mm512_range_pd((__m512d)(a), (__m512d)(b), ABSOLUTE_MAXIMUM)
+#define FROM_F16(p)    (vf) _mm512_cvtph_ps(_mm256_loadu_si256((const void *)(p)))
+
+/* One shuffle: each half goes to the upper end of its float. */
+#define FROM_BF16(p)                                                                               \
+    (vf) _mm512_maskz_permutexvar_epi16(                                                           \
+        0xaaaaaaaa, ODD_WORDS, _mm512_castsi256_si512(_mm256_loadu_si256((const void *)(p))))
+#define LESS_F(v, limit) _mm512_cmp_ps_mask((__m512)(v), _mm512_set1_ps(limit), _CMP_LT_OQ)
+#define LESS_D(v, limit) _mm512_cmp_pd_mask((__m512d)(v), _mm512_set1_pd(limit), _CMP_LT_OQ)
+#define ZERO_F(v)        _mm512_cmp_ps_mask((__m512)(v), _mm512_setzero_ps(), _CMP_EQ_OQ)
+#define ZERO_D(v)        _mm512_cmp_pd_mask((__m512d)(v), _mm512_setzero_pd(), _CMP_EQ_OQ)
+#define COUNT_LESS_F(n, v, limit)                                                                  \
+    (vi) _mm512_mask_sub_epi32((__m512i)(n), LESS_F(v, limit), (__m512i)(n), _mm512_set1_epi32(-1))
+#define COUNT_LESS_D(n, v, limit)                                                                  \
+    (vl) _mm512_mask_sub_epi64((__m512i)(n), LESS_D(v, limit), (__m512i)(n), _mm512_set1_epi64(-1))
+#define ADD_AT_ZERO_F(v, at, what)                                                                 \
+    (vf) _mm512_mask_add_ps((__m512)(v), ZERO_F(at), (__m512)(v), _mm512_set1_ps(what))
+#define ADD_AT_ZERO_D(v, at, what)                                                                 \
+    (vd) _mm512_mask_add_pd((__m512d)(v), ZERO_D(at), (__m512d)(v), _mm512_set1_pd(what))
+
+#include "compare/metric_simd.h"
+
+#else
+typedef int cmp__metric_avx512_is_for_x86;
+#endif

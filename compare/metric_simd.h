@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * metric_simd: the passes, written once with the compiler's vectors.
+ *
+ * A file for one instruction set includes this after it has defined
+ *
+ *     TARGET                 the attribute that allows the instructions
+ *     KERNEL                 the table to define
+ *     BYTES                  of a vector: 16, 32 or 64
+ *     LOW(v), HIGH(v)        the halves of a vector of floats as doubles
+ *     LOW_INT(v), HIGH_INT(v)    and of 32-bit integers
+ *     MAX_F(a, b), MAX_D(a, b)   the larger floats, doubles; b where a is NaN
+ *     FUSED(a, b, c)         a * b + c in doubles, where a * b is exact
+ *     HALVES(p)              16-bit integers in memory as 32-bit ones
+ *
+ * and where there are instructions for it
+ *
+ *     FROM_F16(p), FROM_BF16(p)    small floats in memory as floats
+ *     RAISE_D(a, b)                the larger of |a| and b, which is not negative
+ *     COUNT_LESS_F(n, v, limit)    n, one more in every lane where v < limit
+ *     ADD_AT_ZERO_F(v, at, what)   v + what where `at` is zero, v elsewhere
+ *     and the same of doubles, _D
+ *
+ * Helpers take vectors by address, which costs nothing once they are inlined: how
+ * vectors are handed over by value depends on the flags of the compiler.
+ */
+
+/* The same sums on every machine: no fused multiply-add behind our back.  (gcc leaves it alone in
+ * standard C.) */
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
+#endif
+
+#define INLINE TARGET static inline __attribute__((always_inline))
+
+enum {
+    PARTS = CMP__LANES * 8 / BYTES, /* vectors that make up the lanes of a sum */
+    FLOATS = BYTES / 4,
+    DOUBLES = BYTES / 8,
+};
+typedef float vf __attribute__((vector_size(BYTES)));
+typedef int32_t vi __attribute__((vector_size(BYTES)));
+typedef double vd __attribute__((vector_size(BYTES)));
+typedef int64_t vl __attribute__((vector_size(BYTES)));
+
+#ifndef FROM_BF16
+#define FROM_BF16(p) (vf)(HALVES(p) << 16)
+#endif
+#ifndef RAISE_D
+#define RAISE_D(a, b) MAX_D((vd)((vl)(a)&INT64_MAX), b)
+#endif
+#ifndef COUNT_LESS_F
+#define COUNT_LESS_F(n, v, limit)  ((n) - ((v) < (limit)))
+#define COUNT_LESS_D               COUNT_LESS_F
+#define ADD_AT_ZERO_F(v, at, what) ((v) + (vf)(((at) == 0) & (vi)((vf){0} + (what))))
+#define ADD_AT_ZERO_D(v, at, what) ((v) + (vd)(((at) == 0) & (vl)((vd){0} + (what))))
+#endif
+
+/* ---- the sums, in double ---------------------------------------------------- */
+
+struct sums {
+    vd nn[PARTS], bb[PARTS], nb[PARTS], dd[PARTS], max_abs[PARTS];
+    vd d[PARTS], abs_d[PARTS], ulp[PARTS], max_ulp[PARTS];
+};
+
+/* exact: products of the elements fit in a double, so that fusing does not change them. */
+INLINE void add_products(struct sums *s, const unsigned part, const vd *x, const vd *y,
+                         const bool exact)
+{
+    s->nn[part] = exact ? FUSED(*x, *x, s->nn[part]) : s->nn[part] + *x * *x;
+    s->bb[part] = exact ? FUSED(*y, *y, s->bb[part]) : s->bb[part] + *y * *y;
+    s->nb[part] = exact ? FUSED(*x, *y, s->nb[part]) : s->nb[part] + *x * *y;
+}
+
+INLINE void add_differences(struct sums *s, const unsigned part, const vd *x, const vd *y,
+                            const bool ext)
+{
+    vd d = *x - *y;
+    s->dd[part] += d * d;
+    s->max_abs[part] = RAISE_D(d, s->max_abs[part]);
+    if (ext) {
+        s->d[part] += d;
+        s->abs_d[part] += (vd)((vl)d & INT64_MAX);
+    }
+}
+
+/* How far numbers are apart on the line of all numbers, on which negative ones count down. */
+INLINE void add_ulps(struct sums *s, const unsigned part, const vd *x, const vd *y)
+{
+    vd ulp = *x - *y;
+    s->ulp[part] += (vd)((vl)ulp & INT64_MAX);
+    s->max_ulp[part] = RAISE_D(ulp, s->max_ulp[part]);
+}
+
+/* By copies, so that the sums themselves can stay in registers. */
+INLINE void lanes_of(double lanes[CMP__LANES], const vd *parts)
+{
+    const vd p[4] = {parts[0], parts[1 % PARTS], parts[2 % PARTS], parts[3 % PARTS]};
+    memcpy(lanes, p, CMP__LANES * sizeof *lanes);
+}
+
+/* Lanes are joined in one order, whatever the vectors are made of. */
+INLINE double total_of(const vd *parts)
+{
+    double l[CMP__LANES];
+    lanes_of(l, parts);
+    return ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
+}
+
+INLINE double largest_of(double most, const vd *parts)
+{
+    double l[CMP__LANES];
+    lanes_of(l, parts);
+    for (int i = 0; i < CMP__LANES; i++)
+        most = cmp__larger(most, l[i]);
+    return most;
+}
+
+/* NaN and inf stay in the sums of squares, and those of numbers are finite: of small floats always,
+ * of doubles unless they are enormous, and then the careful pass is merely slower. */
+INLINE bool all_finite(const struct sums *s)
+{
+    return isfinite(total_of(s->nn)) && isfinite(total_of(s->bb));
+}
+
+INLINE void take_sums(struct cmp_facts *f, const struct sums *s)
+{
+    f->nn += total_of(s->nn);
+    f->bb += total_of(s->bb);
+    f->nb += total_of(s->nb);
+    f->dd += total_of(s->dd);
+    f->max_abs = largest_of(f->max_abs, s->max_abs);
+}
+
+INLINE void take_ext(struct cmp_facts *f, const struct sums *s)
+{
+    f->sum_d += total_of(s->d);
+    f->sum_abs_d += total_of(s->abs_d);
+    f->sum_ulp += total_of(s->ulp);
+    f->max_ulp = largest_of(f->max_ulp, s->max_ulp);
+}
+
+/* ---- float32, and what widens to it ------------------------------------------- */
+
+/* The scale also brings denormal numbers into place. */
+INLINE void widen_f16(const vi *half, vf *out)
+{
+    vi magnitude = (*half & 0x7fff) << 13;
+    vi special = magnitude >= 0x0f800000;
+    vi value = (vi)((vf)magnitude * 0x1p112F);
+    value |= (*half & 0x8000) << 16 | (special & 0x7f800000);
+    value = (special & ((magnitude & 0x007fffff) | (value & ~0x007fffff))) | (~special & value);
+    *out = (vf)value;
+}
+
+INLINE void load_floats(vf *out, const char *p, size_t at, const enum cmp__source from)
+{
+    if (from == CMP__F32) {
+        memcpy(out, p + at * sizeof(float), sizeof *out);
+        return;
+    }
+    p += at * sizeof(uint16_t);
+    if (from == CMP__BF16) {
+        *out = FROM_BF16(p);
+        return;
+    }
+#ifdef FROM_F16
+    *out = FROM_F16(p);
+#else
+    vi half = HALVES(p);
+    widen_f16(&half, out);
+#endif
+}
+
+INLINE void spread_floats(struct sums *s, const unsigned nth, const vf *x, const vf *y,
+                          const bool ext)
+{
+    const unsigned part = nth * 2 % PARTS;
+    const vd x0 = LOW(*x), x1 = HIGH(*x), y0 = LOW(*y), y1 = HIGH(*y);
+    add_products(s, part, &x0, &y0, true);
+    add_differences(s, part, &x0, &y0, ext);
+    add_products(s, (part + 1) % PARTS, &x1, &y1, true);
+    add_differences(s, (part + 1) % PARTS, &x1, &y1, ext);
+}
+
+INLINE void spread_float_ulps(struct sums *s, const unsigned nth, const vi *x, const vi *y)
+{
+    const unsigned part = nth * 2 % PARTS;
+    const vd x0 = LOW_INT(*x), x1 = HIGH_INT(*x), y0 = LOW_INT(*y), y1 = HIGH_INT(*y);
+    add_ulps(s, part, &x0, &y0);
+    add_ulps(s, (part + 1) % PARTS, &x1, &y1);
+}
+
+#define ELEM          float
+#define VEC           vf
+#define INT           vi
+#define BITS          32
+#define MAGNITUDE     INT32_MAX
+#define INFINITY_BITS 0x7f800000
+#define EPS           0x1p-23F
+#define MAX           MAX_F
+#define ADD_AT_ZERO   ADD_AT_ZERO_F
+#define COUNT_LESS    COUNT_LESS_F
+#define LOAD          load_floats
+#define SPREAD        spread_floats
+#define SPREAD_ULPS   spread_float_ulps
+#define FOR_ELEM(x)   x##_single
+#include "compare/metric_loop.h"
+
+/* ---- double --------------------------------------------------------------------- */
+
+INLINE void load_doubles(vd *out, const char *p, size_t at, const enum cmp__source from)
+{
+    (void)from;
+    memcpy(out, p + at * sizeof(double), sizeof *out);
+}
+
+INLINE void spread_doubles(struct sums *s, const unsigned nth, const vd *x, const vd *y,
+                           const bool ext)
+{
+    add_products(s, nth % PARTS, x, y, false);
+    add_differences(s, nth % PARTS, x, y, ext);
+}
+
+INLINE void spread_double_ulps(struct sums *s, const unsigned nth, const vl *x, const vl *y)
+{
+    const vd xd = __builtin_convertvector(*x, vd), yd = __builtin_convertvector(*y, vd);
+    add_ulps(s, nth % PARTS, &xd, &yd);
+}
+
+#define ELEM          double
+#define VEC           vd
+#define INT           vl
+#define BITS          64
+#define MAGNITUDE     INT64_MAX
+#define INFINITY_BITS 0x7ff0000000000000
+#define EPS           0x1p-52
+#define MAX           MAX_D
+#define ADD_AT_ZERO   ADD_AT_ZERO_D
+#define COUNT_LESS    COUNT_LESS_D
+#define LOAD          load_doubles
+#define SPREAD        spread_doubles
+#define SPREAD_ULPS   spread_double_ulps
+#define FOR_ELEM(x)   x##_whole
+#include "compare/metric_loop.h"
+
+/* ---- the table -------------------------------------------------------------------- */
+
+#define PASS(name, elem, from, careful, ext)                                                       \
+    TARGET static bool name(struct cmp_facts *f, const void *n, const void *b, size_t count)       \
+    {                                                                                              \
+        return pass_##elem(f, n, b, count, from, careful, ext);                                    \
+    }
+PASS(f32, single, CMP__F32, false, false)
+PASS(f32_ext, single, CMP__F32, false, true)
+PASS(f16, single, CMP__F16, false, false)
+PASS(f16_ext, single, CMP__F16, false, true)
+PASS(bf16, single, CMP__BF16, false, false)
+PASS(bf16_ext, single, CMP__BF16, false, true)
+PASS(f32_careful, single, CMP__F32, true, false)
+PASS(f32_careful_ext, single, CMP__F32, true, true)
+PASS(f64, whole, CMP__F32, false, false)
+PASS(f64_ext, whole, CMP__F32, false, true)
+PASS(f64_careful, whole, CMP__F32, true, false)
+PASS(f64_careful_ext, whole, CMP__F32, true, true)
+
+TARGET static void widen(enum cmp__source from, const void *p, float *out, size_t count)
+{
+    for (size_t i = 0; i < count; i += FLOATS) {
+        vi bits = HALVES((const char *)p + i * sizeof(uint16_t));
+        vf value = (vf)(bits << 16);
+        if (from == CMP__F16)
+            widen_f16(&bits, &value);
+        memcpy(out + i, &value, sizeof value);
+    }
+}
+
+const struct cmp__kernel KERNEL = {
+    .single = {{f32, f32_ext}, {f16, f16_ext}, {bf16, bf16_ext}},
+    .single_careful = {f32_careful, f32_careful_ext},
+    .whole = {f64, f64_ext},
+    .whole_careful = {f64_careful, f64_careful_ext},
+    .widen = widen,
+};

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * yaml_doc: a file of YAML as libyaml's tree of nodes.
+ */
+#include "compare/yaml_doc.h"
+
+#include "probe/base/io.h"
+
+static enum ms_rc yaml_failed(const yaml_parser_t *y, const char *name, struct ms_err *err)
+{
+    if (y->error == YAML_MEMORY_ERROR)
+        return ms_no_memory(err);
+    ms_fail_at(err, MS_E_FORMAT, (uint32_t)y->problem_mark.line + 1, (int64_t)y->problem_mark.index,
+               "%s", y->problem != NULL ? y->problem : "not YAML");
+    return ms_err_wrap(err, "%s", name);
+}
+
+enum ms_rc cmp__yaml_load(const char *name, struct ms_str text, cmp__yaml_fn take, void *into,
+                          struct ms_err *err)
+{
+    yaml_parser_t parser;
+    yaml_document_t doc;
+    if (!yaml_parser_initialize(&parser))
+        return ms_no_memory(err);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text.p, text.n);
+    enum ms_rc rc = MS_OK;
+    if (!yaml_parser_load(&parser, &doc)) {
+        rc = yaml_failed(&parser, name, err);
+    } else {
+        yaml_node_t *root = yaml_document_get_root_node(&doc);
+        if (root == NULL)
+            rc = ms_fail(err, MS_E_FORMAT, "the file is empty");
+        else
+            rc = take(into, &doc, root, err);
+        if (rc != MS_OK)
+            ms_err_wrap(err, "%s", name);
+        yaml_document_delete(&doc);
+    }
+    yaml_parser_delete(&parser);
+    return rc;
+}
+
+enum ms_rc cmp__yaml_load_file(const char *path, cmp__yaml_fn take, void *into, struct ms_err *err)
+{
+    struct ms_file f;
+    MS_TRY(ms_file_map(&f, path, CMP__YAML_MAX, err));
+    enum ms_rc rc = cmp__yaml_load(path, (struct ms_str){f.p, (uint32_t)f.n}, take, into, err);
+    ms_file_unmap(&f);
+    return rc;
+}
+
+enum ms_rc cmp__yaml_refuse(const yaml_node_t *node, const char *what, struct ms_err *err)
+{
+    return ms_fail_at(err, MS_E_FORMAT, (uint32_t)node->start_mark.line + 1,
+                      (int64_t)node->start_mark.index, "expected %s", what);
+}
+
+enum ms_rc cmp__yaml_scalar(const yaml_node_t *node, struct ms_str *out, struct ms_err *err)
+{
+    if (node == NULL || node->type != YAML_SCALAR_NODE)
+        return node == NULL ? ms_fail(err, MS_E_FORMAT, "a value is missing")
+                            : cmp__yaml_refuse(node, "a name", err);
+    if (node->data.scalar.length > UINT32_MAX / 2)
+        return cmp__yaml_refuse(node, "a shorter name", err);
+    *out =
+        (struct ms_str){(const char *)node->data.scalar.value, (uint32_t)node->data.scalar.length};
+    return MS_OK;
+}

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""Marks of a training loop in PyTorch that its program does not make itself, in domain `torch`:
+
+    dataloader       range   waiting for the next batch of a DataLoader
+    optimizer_step   range   the step of an optimizer
+    save_checkpoint  range   torch.save
+    step             mark    where a training step begins: at the first batch, then behind each
+                             step of the first optimizer
+
+The wrapped functions return and raise what they did before.
+"""
+import functools
+import sys
+import threading
+import weakref
+
+import mstx
+
+DOMAIN = "torch"
+
+
+def is_compiling():
+    """Is torch.compile looking at the code rather than running it?  Marks are no part of it."""
+    compiler = getattr(sys.modules.get("torch"), "compiler", None)
+    ask = getattr(compiler, "is_compiling", None)
+    return ask is not None and ask()
+
+
+def ranged(text, call):
+    """call with a range around it."""
+
+    @functools.wraps(call)
+    def marked(*args, **kwargs):
+        if is_compiling():
+            return call(*args, **kwargs)
+        opened = mstx.range_start(text, domain=DOMAIN)
+        try:
+            return call(*args, **kwargs)
+        finally:
+            mstx.range_end(opened, domain=DOMAIN)
+
+    return marked
+
+
+class Steps:
+    """Tells training steps apart: those of the first optimizer, as a program may have several."""
+
+    def __init__(self):
+        self.begun = False
+        self.leader = None
+        self.inside = threading.local()
+
+    def begin(self):
+        if not self.begun:
+            self._next()
+
+    def ended(self, optimizer):
+        if self.leader is None or self.leader() is None:
+            self.leader = weakref.ref(optimizer)
+        if self.leader() is optimizer:
+            self._next()
+
+    def _next(self):
+        self.begun = True
+        mstx.mark("step", domain=DOMAIN)
+
+    def marked(self, step):
+        """The step of an optimizer class; one that calls its base class's is one step."""
+        within = self.inside
+        whole = ranged("optimizer_step", step)
+
+        @functools.wraps(step)
+        def marked_step(optimizer, *args, **kwargs):
+            if getattr(within, "step", False) or is_compiling():
+                return step(optimizer, *args, **kwargs)
+            within.step = True
+            try:
+                self.begin()
+                done = whole(optimizer, *args, **kwargs)
+            finally:
+                within.step = False
+            self.ended(optimizer)
+            return done
+
+        marked_step.has_msprobe_marks = True
+        return marked_step
+
+
+def attach_optimizers(torch, steps):
+    """Classes of optimizers are marked when the first of their objects is made."""
+    base = torch.optim.Optimizer
+    init = base.__init__
+
+    @functools.wraps(init)
+    def marked_init(self, *args, **kwargs):
+        init(self, *args, **kwargs)
+        kind = type(self)
+        if not getattr(kind.step, "has_msprobe_marks", False):
+            kind.step = steps.marked(kind.step)
+
+    base.__init__ = marked_init
+
+
+def attach_loaders(torch, steps):
+    batches = torch.utils.data.dataloader._BaseDataLoaderIter
+    following = ranged("dataloader", batches.__next__)
+
+    @functools.wraps(batches.__next__)
+    def marked_next(self):
+        steps.begin()
+        return following(self)
+
+    batches.__next__ = marked_next
+
+
+def attach_saving(torch):
+    save = torch.save
+    whole = ranged("save_checkpoint", save)
+
+    @functools.wraps(save)
+    def marked_save(*args, **kwargs):
+        saved = args[0] if args else kwargs.get("obj")
+        pickled = type(saved).__name__.endswith("Storage")  # pickle has tensors saved one by one
+        return (save if pickled else whole)(*args, **kwargs)
+
+    torch.save = torch.serialization.save = marked_save
+
+
+def attach(torch):
+    """Each part alone: another version of torch may lack one."""
+    steps = Steps()
+    for part in (
+        lambda: attach_optimizers(torch, steps),
+        lambda: attach_loaders(torch, steps),
+        lambda: attach_saving(torch),
+    ):
+        try:
+            part()
+        except Exception as missing:
+            mstx.mark(f"torch {torch.__version__} is marked in part: {missing}", domain=DOMAIN)

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * comm: what a communication call is, in a capture and in words.
+ *
+ * A call is a range of the domain "communication".  Behind its BEGIN stands one COMM record,
+ * with a COMM_PART where count and size of an element do not tell everything; its END may carry
+ * a COMM_PART too, when what really arrived is known by then.
+ *
+ *        0        8       12      16     20    21     22   23  24  25     28      32
+ *   COMM  │ count  │ group │ seq   │ peer │type │reduce│type│flg│op│lib│ .. │ elem   │
+ *   PART  │ sent   │ received      │ peer │ ..        │type│flg│ tag       │ ..     │
+ *
+ *   group  number of a GROUP entry of strings.seg; 0: a communicator nobody introduced
+ *   seq    how many calls of the same class the process made on the communicator before: with
+ *          the communicator's identity it names one collective on all its ranks
+ *   peer   root, destination or source as the call names it; -1: none
+ *   elem   bytes of one element; 0: a type nobody introduced
+ */
+#ifndef MSTX_COMM_H
+#define MSTX_COMM_H
+
+#include "mstx/capture.h"
+
+#define MSTX_COMM_DOMAIN "communication"
+
+/* Classes: each has its own sequence on a communicator; calls of the others have none. */
+enum mstx_comm_class {
+    MSTX_CLASS_COLL,   /* all ranks of the communicator take part */
+    MSTX_CLASS_P2P,    /* two ranks */
+    MSTX_CLASS_WAIT,   /* waits for, asks about or handles requests */
+    MSTX_CLASS_ADMIN,  /* begins, ends, makes and frees communicators */
+    MSTX_CLASS_ONESIDE /* puts, gets and their synchronisation */
+};
+#define MSTX_SEQUENCES 2
+
+/* Ours, the name in text, the official name, class.  Numbers stand in captures: add at the end. */
+#define MSTX_COMM_OPS(X)                                                                           \
+    X(NONE, "none", "na", ADMIN)                                                                   \
+    X(BARRIER, "Barrier", "HcclBarrier", COLL)                                                     \
+    X(BROADCAST, "Broadcast", "HcclBroadcast", COLL)                                               \
+    X(REDUCE, "Reduce", "HcclReduce", COLL)                                                        \
+    X(ALLREDUCE, "AllReduce", "HcclAllreduce", COLL)                                               \
+    X(REDUCE_SCATTER, "ReduceScatter", "HcclReduceScatter", COLL)                                  \
+    X(REDUCE_SCATTER_V, "ReduceScatterV", "HcclReduceScatterV", COLL)                              \
+    X(ALLGATHER, "AllGather", "HcclAllGather", COLL)                                               \
+    X(ALLGATHER_V, "AllGatherV", "HcclAllGatherV", COLL)                                           \
+    X(GATHER, "Gather", "HcclGather", COLL)                                                        \
+    X(GATHER_V, "GatherV", "HcclGatherV", COLL)                                                    \
+    X(SCATTER, "Scatter", "HcclScatter", COLL)                                                     \
+    X(SCATTER_V, "ScatterV", "HcclScatterV", COLL)                                                 \
+    X(ALLTOALL, "AlltoAll", "HcclAlltoAll", COLL)                                                  \
+    X(ALLTOALL_V, "AlltoAllV", "HcclAlltoAllV", COLL)                                              \
+    X(ALLTOALL_W, "AlltoAllW", "HcclAlltoAllW", COLL)                                              \
+    X(SCAN, "Scan", "HcclScan", COLL)                                                              \
+    X(EXSCAN, "Exscan", "HcclExscan", COLL)                                                        \
+    X(NEIGHBOR_ALLGATHER, "NeighborAllGather", "HcclNeighborAllGather", COLL)                      \
+    X(NEIGHBOR_ALLGATHER_V, "NeighborAllGatherV", "HcclNeighborAllGatherV", COLL)                  \
+    X(NEIGHBOR_ALLTOALL, "NeighborAlltoAll", "HcclNeighborAlltoAll", COLL)                         \
+    X(NEIGHBOR_ALLTOALL_V, "NeighborAlltoAllV", "HcclNeighborAlltoAllV", COLL)                     \
+    X(NEIGHBOR_ALLTOALL_W, "NeighborAlltoAllW", "HcclNeighborAlltoAllW", COLL)                     \
+    X(SEND, "Send", "HcclSend", P2P)                                                               \
+    X(RECV, "Recv", "HcclRecv", P2P)                                                               \
+    X(SENDRECV, "SendRecv", "HcclSendRecv", P2P)                                                   \
+    X(BATCH_SENDRECV, "BatchSendRecv", "HcclBatchSendRecv", P2P)                                   \
+    X(PROBE, "Probe", "HcclProbe", WAIT)                                                           \
+    X(WAIT, "Wait", "HcclWait", WAIT)                                                              \
+    X(TEST, "Test", "HcclTest", WAIT)                                                              \
+    X(REQUEST, "Request", "HcclRequest", WAIT)                                                     \
+    X(LIFE, "Life", "HcclLife", ADMIN)                                                             \
+    X(COMMUNICATOR, "Communicator", "HcclCommunicator", ADMIN)                                     \
+    X(GROUP_CALL, "GroupCall", "HcclGroupCall", ADMIN)                                             \
+    X(PUT, "Put", "HcclPut", ONESIDE)                                                              \
+    X(GET, "Get", "HcclGet", ONESIDE)                                                              \
+    X(ACCUMULATE, "Accumulate", "HcclAccumulate", ONESIDE)                                         \
+    X(WINDOW, "Window", "HcclWindow", ONESIDE)
+#define MSTX_COMM_ENUM(name, text, official, class) MSTX_COMM_##name,
+enum mstx_comm_op { MSTX_COMM_OPS(MSTX_COMM_ENUM) MSTX_COMM_OP_COUNT };
+
+/* Up to 255 the numbers and names of HCCL, so that an export has nothing to translate. */
+#define MSTX_COMM_TYPES(X)                                                                         \
+    X(INT8, 0, "int8", 1)                                                                          \
+    X(INT16, 1, "int16", 2)                                                                        \
+    X(INT32, 2, "int32", 4)                                                                        \
+    X(FP16, 3, "fp16", 2)                                                                          \
+    X(FP32, 4, "fp32", 4)                                                                          \
+    X(INT64, 5, "int64", 8)                                                                        \
+    X(UINT64, 6, "uint64", 8)                                                                      \
+    X(UINT8, 7, "uint8", 1)                                                                        \
+    X(UINT16, 8, "uint16", 2)                                                                      \
+    X(UINT32, 9, "uint32", 4)                                                                      \
+    X(FP64, 10, "fp64", 8)                                                                         \
+    X(BFP16, 11, "bfp16", 2)                                                                       \
+    X(INT128, 12, "int128", 16)                                                                    \
+    X(HIF8, 14, "hif8", 1)                                                                         \
+    X(FP8E4M3, 15, "fp8e4m3", 1)                                                                   \
+    X(FP8E5M2, 16, "fp8e5m2", 1)                                                                   \
+    X(FP8E8M0, 17, "fp8e8m0", 1)                                                                   \
+    X(FP128, 64, "fp128", 16)                                                                      \
+    X(COMPLEX64, 65, "complex64", 8)                                                               \
+    X(COMPLEX128, 66, "complex128", 16)                                                            \
+    X(BOOL, 67, "bool", 1)                                                                         \
+    X(PACKED, 68, "packed", 1)                                                                     \
+    X(PAIR, 69, "pair", 0)                                                                         \
+    X(DERIVED, 70, "derived", 0)                                                                   \
+    X(NA, 255, "na", 0)
+#define MSTX_TYPE_ENUM(name, number, text, bytes) MSTX_TYPE_##name = number,
+enum mstx_comm_type { MSTX_COMM_TYPES(MSTX_TYPE_ENUM) };
+
+#define MSTX_COMM_REDUCES(X)                                                                       \
+    X(SUM, 0, "sum")                                                                               \
+    X(PROD, 1, "prod")                                                                             \
+    X(MAX, 2, "max")                                                                               \
+    X(MIN, 3, "min")                                                                               \
+    X(AVG, 4, "avg")                                                                               \
+    X(LAND, 5, "land")                                                                             \
+    X(BAND, 6, "band")                                                                             \
+    X(LOR, 7, "lor")                                                                               \
+    X(BOR, 8, "bor")                                                                               \
+    X(LXOR, 9, "lxor")                                                                             \
+    X(BXOR, 10, "bxor")                                                                            \
+    X(MAXLOC, 11, "maxloc")                                                                        \
+    X(MINLOC, 12, "minloc")                                                                        \
+    X(REPLACE, 13, "replace")                                                                      \
+    X(USER, 254, "user")                                                                           \
+    X(NONE, 255, "na")
+#define MSTX_REDUCE_ENUM(name, number, text) MSTX_REDUCE_##name = number,
+enum mstx_comm_reduce { MSTX_COMM_REDUCES(MSTX_REDUCE_ENUM) };
+
+enum mstx_comm_lib {
+    MSTX_LIB_OTHER,
+    MSTX_LIB_MPI,
+    MSTX_LIB_NCCL,
+    MSTX_LIB_RCCL,
+    MSTX_LIB_HCCL,
+    MSTX_LIB_TORCH, /* torch.distributed, whatever it uses below */
+    MSTX_LIB_COUNT
+};
+
+/* Bits of flags of a COMM record, beside MSTX_F_MORE and MSTX_F_CAPTURED. */
+enum {
+    MSTX_CF_ASYNC = 2,      /* the call only begins the operation */
+    MSTX_CF_PERSISTENT = 4, /* of a prepared operation that is started many times */
+    MSTX_CF_IN_PLACE = 8,
+    MSTX_CF_GROUPED = 16, /* issued between group start and group end */
+    MSTX_CF_ANY = 32,     /* the source is whoever comes first */
+};
+
+struct mstx_rec_comm {
+    uint64_t count;
+    uint32_t group, seq;
+    int32_t peer;
+    uint8_t dtype, reduce; /* enum mstx_comm_type, enum mstx_comm_reduce */
+    uint8_t type, flags;
+    uint8_t op, lib; /* enum mstx_comm_op, enum mstx_comm_lib */
+    uint16_t zero;
+    uint32_t elem;
+};
+struct mstx_rec_comm_part {
+    uint64_t sent, received; /* bytes */
+    int32_t peer;            /* the other peer of an exchange; at an END: who really sent */
+    uint16_t zero;
+    uint8_t type, flags;
+    int32_t tag;
+    uint32_t zero2;
+};
+MSTX_CHECK_REC(mstx_rec_comm);
+MSTX_CHECK_REC(mstx_rec_comm_part);
+static_assert(offsetof(struct mstx_rec_comm, peer) == 16, "comm");
+static_assert(offsetof(struct mstx_rec_comm, op) == 24, "comm");
+static_assert(offsetof(struct mstx_rec_comm, elem) == 28, "comm");
+static_assert(offsetof(struct mstx_rec_comm_part, tag) == 24, "part");
+
+/* A GROUP text: this, `listed` ranks of the world as int32_t, then the name up to the end. key of
+ * the entry is the number that COMM records use; the newest entry of a number counts. */
+struct mstx_comm_group {
+    uint64_t uid; /* the same on all ranks of the communicator, another for every other one */
+    int32_t size; /* ranks in it; -1: not known */
+    int32_t rank; /* of this process in it; -1: not known */
+    uint32_t listed;
+    uint32_t zero;
+};
+static_assert(sizeof(struct mstx_comm_group) == 24, "group");
+
+/* ---- words ------------------------------------------------------------------------------ */
+
+/* Numbers from a capture may be anything; what is not known is "na". */
+const char *mstx_comm_op_text(unsigned op);
+const char *mstx_comm_op_official(unsigned op);
+enum mstx_comm_class mstx_comm_op_class(unsigned op);
+const char *mstx_comm_type_text(unsigned type);
+uint32_t mstx_comm_type_bytes(unsigned type); /* 0: not fixed */
+const char *mstx_comm_reduce_text(unsigned reduce);
+const char *mstx_comm_lib_text(unsigned lib);
+
+/* The official message text of a call, backslashes included; what does not fit is cut. Returns its
+ * length. */
+size_t mstx_comm_message(char *out, size_t cap, const struct mstx_rec_comm *c, const char *group,
+                         uint64_t stream);
+
+#endif

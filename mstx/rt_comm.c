@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rt_comm: communication calls as ranges; see rt_comm.h.
+ *
+ * Groups live in blocks that are never given back, so a stale pointer is harmless; the definition
+ * of a group is written when it is first used in a capture.  What a call looks like is kept beside
+ * the slot of its range as long as it is open, one cache line, for hang detection.
+ */
+#include "mstx/rt_comm.h"
+
+#include "mstx/rt.h"
+
+#include <stdio.h>
+
+#define API __attribute__((visibility("default")))
+
+enum { GROUP_NAME = 128, NOTES = 32 };
+
+struct mstx_group {
+    _Atomic uint32_t seq[MSTX_SEQUENCES];
+    _Atomic uint32_t epoch; /* of the capture that knows it */
+    uint32_t number;        /* in captures; 0: ended */
+    uint64_t uid;
+    int32_t size, rank;
+    uint32_t listed, room;
+    int32_t *world;
+    struct mstx_group *next; /* free one */
+    char name[GROUP_NAME];
+};
+
+static struct { /* under rt.comm_lock */
+    struct mstx_group *free;
+    uint32_t groups;
+    uint64_t notes[NOTES]; /* hashes of what was said */
+    uint32_t noted;
+} comm;
+
+struct rt_domain *rt_comm_domain;
+
+/* What is open, by the slot of its range: pages that are never used cost nothing. */
+static struct open_call {
+    struct mstx_rec_comm rec;
+    const char *name;
+    const struct mstx_group *group;
+    uint32_t id, tid;
+} open_calls[1 << RT_SLOT_BITS];
+static_assert(sizeof(struct open_call) <= 64, "a cache line");
+
+/* ---- groups --------------------------------------------------------------------------- */
+
+API uint64_t mstx_group_hash(uint64_t seed, const void *bytes, size_t n)
+{
+    const unsigned char *p = bytes;
+    uint64_t h = seed ^ 0xCBF29CE484222325u;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * 0x100000001B3u;
+    h ^= h >> 32;
+    return h * 0x9E3779B97F4A7C15u;
+}
+
+/* Caller holds comm_lock. */
+static bool keep_world(struct mstx_group *g, const struct mstx_group_info *info)
+{
+    uint32_t n = info->world != NULL && info->size > 0 ? (uint32_t)info->size : 0;
+    const uint32_t most =
+        (MSTX_TEXT_MAX - sizeof(struct mstx_comm_group) - GROUP_NAME) / sizeof(int32_t);
+    n = n < most ? n : most;
+    if (n > g->room) {
+        char *p = rt_keep(info->world, n * sizeof(int32_t));
+        if (p == NULL)
+            return false;
+        g->world = (int32_t *)(void *)p;
+        g->room = n;
+    } else if (n > 0) {
+        memcpy(g->world, info->world, n * sizeof(int32_t));
+    }
+    g->listed = n;
+    return true;
+}
+
+static void fill(struct mstx_group *g, const struct mstx_group_info *info)
+{
+    g->uid = info->uid;
+    g->size = info->size;
+    g->rank = info->rank;
+    snprintf(g->name, sizeof g->name, "%s", info->name != NULL ? info->name : "");
+    if (!keep_world(g, info))
+        g->listed = 0;
+}
+
+/* Caller holds comm_lock. */
+static struct mstx_group *take(void)
+{
+    struct mstx_group *g = comm.free;
+    if (g != NULL) {
+        comm.free = g->next;
+        return g;
+    }
+    static const struct mstx_group nothing;
+    return (struct mstx_group *)(void *)rt_keep(&nothing, sizeof nothing);
+}
+
+RT_COLD static void prepare(void)
+{
+    if (rt_comm_domain == NULL)
+        rt_comm_domain = rt_domain_create(MSTX_COMM_DOMAIN);
+}
+
+API struct mstx_group *mstx_group_new(const struct mstx_group_info *info)
+{
+    prepare();
+    rt_start(false);
+    rt_lock(&rt.comm_lock);
+    struct mstx_group *g = take();
+    if (g != NULL) {
+        fill(g, info);
+        g->number = ++comm.groups;
+        atomic_store(&g->epoch, 0);
+        for (int i = 0; i < MSTX_SEQUENCES; i++)
+            atomic_store(&g->seq[i], 0);
+    }
+    rt_unlock(&rt.comm_lock);
+    return g;
+}
+
+API void mstx_group_end(struct mstx_group *g)
+{
+    if (g == NULL)
+        return;
+    rt_lock(&rt.comm_lock);
+    if (g->number != 0) { /* a second end would put it on the list twice */
+        g->number = 0;
+        g->next = comm.free;
+        comm.free = g;
+    }
+    rt_unlock(&rt.comm_lock);
+}
+
+API void mstx_group_update(struct mstx_group *g, const struct mstx_group_info *info)
+{
+    if (g == NULL)
+        return;
+    rt_lock(&rt.comm_lock);
+    if (g->number != 0) {
+        fill(g, info);
+        atomic_store(&g->epoch, 0);
+    }
+    rt_unlock(&rt.comm_lock);
+}
+
+API uint64_t mstx_group_uid(const struct mstx_group *g)
+{
+    return g != NULL ? g->uid : 0;
+}
+
+API const char *mstx_group_name(const struct mstx_group *g)
+{
+    return g != NULL ? g->name : "";
+}
+
+/* Write the definition into the capture at hand. */
+RT_COLD static void define(struct mstx_group *g)
+{
+    static char text[MSTX_TEXT_MAX];
+    rt_lock(&rt.comm_lock);
+    if (g->number != 0 && atomic_exchange(&g->epoch, rt.epoch) != rt.epoch) {
+        struct mstx_comm_group head = {
+            .uid = g->uid, .size = g->size, .rank = g->rank, .listed = g->listed};
+        size_t n = sizeof head, name = strlen(g->name);
+        memcpy(text, &head, sizeof head);
+        memcpy(text + n, g->world, g->listed * sizeof(int32_t));
+        n += g->listed * sizeof(int32_t);
+        memcpy(text + n, g->name, name);
+        rt_text_define(MSTX_GROUP, 0, g->number, text, n + name);
+    }
+    rt_unlock(&rt.comm_lock);
+}
+
+/* ---- calls ------------------------------------------------------------------------------ */
+
+API bool mstx_comm_on(void)
+{
+    if (RT_UNLIKELY(rt_comm_domain == NULL))
+        prepare();
+    const struct rt_domain *d = rt_comm_domain;
+    return d != NULL && atomic_load_explicit(&d->live, memory_order_relaxed) != 0;
+}
+
+/* Calls of one class on one communicator come one after the other: no locked instruction. */
+static inline uint32_t next_in(struct mstx_group *g, enum mstx_comm_class class)
+{
+    if (RT_UNLIKELY(g == NULL || class >= MSTX_SEQUENCES))
+        return 0;
+    uint32_t seq = atomic_load_explicit(&g->seq[class], memory_order_relaxed);
+    atomic_store_explicit(&g->seq[class], seq + 1, memory_order_relaxed);
+    return seq;
+}
+
+API void mstx_comm_pass(struct mstx_group *g, enum mstx_comm_op op)
+{
+    next_in(g, mstx_comm_op_class(op));
+}
+
+static struct mstx_rec_comm describe(const struct mstx_comm_call *c)
+{
+    return (struct mstx_rec_comm){
+        .count = c->count,
+        .group = c->group != NULL ? c->group->number : 0,
+        .seq = next_in(c->group, mstx_comm_op_class(c->op)),
+        .peer = c->peer,
+        .dtype = c->dtype,
+        .reduce = c->reduce,
+        .type = MSTX_REC_COMM,
+        .flags = (uint8_t)(c->flags | (c->has_part ? MSTX_F_MORE : 0)),
+        .op = c->op,
+        .lib = c->lib,
+        .elem = c->elem != 0 ? c->elem : mstx_comm_type_bytes(c->dtype),
+    };
+}
+
+static uint32_t record(const struct mstx_comm_call *c, const struct mstx_rec_comm *rec)
+{
+    struct rt_ring *r = rt_ring_of_thread();
+    if (RT_UNLIKELY(r == NULL))
+        return 0;
+    if (RT_UNLIKELY(r->comm_range != 0 && rt_range_is_open(r->comm_range)))
+        return 0; /* the framework marks this call itself */
+    if (RT_UNLIKELY(c->group != NULL &&
+                    atomic_load_explicit(&c->group->epoch, memory_order_relaxed) != rt.epoch))
+        define(c->group);
+    struct mstx_rec more[2];
+    memcpy(&more[0], rec, sizeof *rec);
+    if (c->has_part) {
+        struct mstx_rec_comm_part part = {.sent = c->sent,
+                                          .received = c->received,
+                                          .peer = c->peer2,
+                                          .type = MSTX_REC_COMM_PART,
+                                          .tag = c->tag};
+        memcpy(&more[1], &part, sizeof part);
+    }
+    uint32_t id = rt_range_start_ready(rt_comm_domain, rt_text_id(r, c->name), c->stream, more,
+                                       c->has_part ? 2 : 1);
+    if (RT_LIKELY(id != 0))
+        open_calls[id >> RT_GEN_BITS] = (struct open_call){*rec, c->name, c->group, id, r->tid};
+    return id;
+}
+
+/* Whoever listens hears what a framework would have said. */
+RT_COLD static uint64_t begin_rare(const struct mstx_comm_call *c, const struct mstx_rec_comm *rec,
+                                   uint8_t live)
+{
+    char text[512];
+    uint32_t id = (live & RT_RECORD) != 0 ? record(c, rec) : 0;
+    if ((live & RT_TAP) == 0)
+        return id;
+    mstx_comm_message(text, sizeof text, rec, c->group != NULL ? c->group->name : "",
+                      (uint64_t)(uintptr_t)c->stream);
+    return rt_range_tell_start(rt_comm_domain, text, c->stream, id);
+}
+
+API uint64_t mstx_comm_begin(const struct mstx_comm_call *c)
+{
+    struct mstx_rec_comm rec = describe(c);
+    if (RT_UNLIKELY(!mstx_comm_on()))
+        return 0;
+    uint8_t live = atomic_load_explicit(&rt_comm_domain->live, memory_order_relaxed);
+    if (RT_LIKELY(live == RT_RECORD))
+        return record(c, &rec);
+    return live != 0 ? begin_rare(c, &rec, live) : 0;
+}
+
+API void mstx_comm_end(uint64_t id)
+{
+    if (id != 0)
+        rt_range_end(rt_comm_domain, id);
+}
+
+API void mstx_comm_end_received(uint64_t id, uint64_t bytes, int32_t source, int32_t tag)
+{
+    struct mstx_rec_comm_part part = {
+        .received = bytes, .peer = source, .type = MSTX_REC_COMM_PART, .tag = tag};
+    struct mstx_rec more;
+    if (id == 0)
+        return;
+    memcpy(&more, &part, sizeof more);
+    rt_range_end_ready(rt_comm_domain, id, &more, 1);
+}
+
+/* ---- what is open ------------------------------------------------------------------------- */
+
+struct open_walk {
+    mstx_comm_open_fn *fn;
+    void *arg;
+};
+
+static void tell_open(void *arg, uint32_t id, uint64_t ticks)
+{
+    const struct open_walk *w = arg;
+    const struct open_call o = open_calls[id >> RT_GEN_BITS];
+    if (o.id != id) /* being taken at this moment */
+        return;
+    struct mstx_comm_open open = {
+        .id = id, .ticks = ticks, .rec = o.rec, .name = o.name, .tid = o.tid};
+    if (o.group != NULL)
+        snprintf(open.group, sizeof open.group, "%.95s", o.group->name);
+    w->fn(w->arg, &open);
+}
+
+API void mstx_comm_each_open(mstx_comm_open_fn *fn, void *arg)
+{
+    struct open_walk w = {fn, arg};
+    if (rt_comm_domain != NULL)
+        rt_ranges_each(rt_comm_domain->number, tell_open, &w);
+}
+
+/* ---- notes ---------------------------------------------------------------------------------- */
+
+API void mstx_comm_note(const char *text)
+{
+    uint64_t hash = mstx_group_hash(0, text, strlen(text));
+    bool is_new = true;
+    rt_lock(&rt.comm_lock);
+    for (uint32_t i = 0; i < comm.noted; i++)
+        is_new &= comm.notes[i] != hash;
+    if (is_new && comm.noted < NOTES)
+        comm.notes[comm.noted++] = hash;
+    else
+        is_new = false;
+    rt_unlock(&rt.comm_lock);
+    if (is_new)
+        rt_note(text);
+}

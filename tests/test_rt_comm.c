@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tests of the door for communication hooks: a program that uses it as a hook does is run, and
+ * its capture is read record by record.
+ */
+#include "tests/rt/run.h"
+
+#include "mstx/comm.h"
+
+static void run(const char *what, struct cap *c)
+{
+    rt_setup();
+    ck_assert_int_eq(rt_wait(rt_spawn("tests/rt/comm_app", what, NULL, NULL)), 0);
+    cap_load_one(c, rt_out);
+}
+
+/* The COMM record of the n-th communication range. */
+static struct mstx_rec_comm call_at(const struct cap *c, size_t n)
+{
+    struct mstx_rec_comm rec = {0};
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->rec[i].r.type != MSTX_REC_COMM || n-- != 0)
+            continue;
+        ck_assert_int_eq(c->rec[i - 1].r.type, MSTX_REC_BEGIN);
+        ck_assert_int_ne(c->rec[i - 1].r.flags & MSTX_F_MORE, 0);
+        memcpy(&rec, &c->rec[i].r, sizeof rec);
+        return rec;
+    }
+    ck_abort_msg("there are fewer calls");
+    return rec;
+}
+
+static size_t calls(const struct cap *c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++)
+        n += c->rec[i].r.type == MSTX_REC_COMM;
+    return n;
+}
+
+/* The name of a group, its members checked. */
+static const char *group_name(const struct cap *c, uint32_t number, uint64_t uid)
+{
+    static char name[64];
+    for (size_t i = 1; i <= c->ntexts; i++) {
+        const struct mstx_text *e = c->text[i];
+        struct mstx_comm_group g;
+        if (e->kind != MSTX_GROUP || e->key != number)
+            continue;
+        memcpy(&g, e + 1, sizeof g);
+        ck_assert_uint_eq(g.uid, uid);
+        ck_assert_int_eq(g.size, 3);
+        ck_assert_int_eq(g.rank, 1);
+        ck_assert_uint_eq(g.listed, 3);
+        const char *p = (const char *)(e + 1) + sizeof g;
+        ck_assert_mem_eq(p, ((int32_t[]){4, 5, 6}), 12);
+        snprintf(name, sizeof name, "%.*s", (int)(e->len - sizeof g - 12), p + 12);
+        return name;
+    }
+    return NULL;
+}
+
+START_TEST(a_call_is_a_range_with_its_description)
+{
+    struct cap c;
+    run("once", &c);
+    ck_assert_uint_eq(calls(&c), 4);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "MPI_Allreduce"), 3);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_END, MSTX_COMM_DOMAIN, "MPI_Allreduce"), 3);
+    struct mstx_rec_comm r = call_at(&c, 0);
+    ck_assert_uint_eq(r.count, 1024);
+    ck_assert_uint_eq(r.elem, 4);
+    ck_assert_int_eq(r.peer, -1);
+    ck_assert_int_eq(r.op, MSTX_COMM_ALLREDUCE);
+    ck_assert_int_eq(r.dtype, MSTX_TYPE_FP32);
+    ck_assert_int_eq(r.reduce, MSTX_REDUCE_SUM);
+    ck_assert_int_eq(r.lib, MSTX_LIB_MPI);
+    ck_assert_str_eq(group_name(&c, r.group, 77), "tp");
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+START_TEST(each_class_counts_by_itself_and_each_communicator_anew)
+{
+    struct cap c;
+    run("once", &c);
+    ck_assert_uint_eq(call_at(&c, 0).seq, 0);
+    ck_assert_uint_eq(call_at(&c, 1).seq, 1);
+    ck_assert_uint_eq(call_at(&c, 2).seq, 0); /* the first P2P call */
+    ck_assert_uint_eq(call_at(&c, 3).seq, 0); /* of the second communicator */
+    ck_assert_uint_ne(call_at(&c, 3).group, call_at(&c, 0).group);
+    ck_assert_str_eq(group_name(&c, call_at(&c, 3).group, 78), "dp");
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+START_TEST(what_arrived_stands_behind_the_end)
+{
+    struct cap c;
+    struct mstx_rec_comm_part part[2];
+    size_t n = 0;
+    run("once", &c);
+    for (size_t i = 0; i < c.n && n < 2; i++) {
+        if (c.rec[i].r.type == MSTX_REC_COMM_PART)
+            memcpy(&part[n++], &c.rec[i].r, sizeof part[0]);
+    }
+    ck_assert_uint_eq(n, 2);
+    ck_assert_uint_eq(part[0].received, 80);
+    ck_assert_int_eq(part[0].tag, 9);
+    ck_assert_uint_eq(part[1].received, 40);
+    ck_assert_int_eq(part[1].peer, 2);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+START_TEST(calls_in_a_pause_leave_no_record_but_count)
+{
+    struct cap c;
+    run("paused", &c);
+    ck_assert_uint_eq(calls(&c), 2);
+    ck_assert_uint_eq(call_at(&c, 0).seq, 0);
+    ck_assert_uint_eq(call_at(&c, 1).seq, 3);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+START_TEST(a_call_that_the_framework_marks_is_not_counted_twice)
+{
+    struct cap c;
+    run("framework", &c);
+    ck_assert_uint_eq(calls(&c), 1);
+    ck_assert_uint_eq(call_at(&c, 0).seq, 1);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "all by myself"), 1);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+START_TEST(open_calls_can_be_listed_until_another_thread_ends_them)
+{
+    struct cap c;
+    char line[2][64] = {"", ""};
+    char command[1300];
+    rt_setup();
+    snprintf(command, sizeof command, "%s open", rt_built("tests/rt/comm_app"));
+    FILE *f = popen(command, "r");
+    for (int i = 0; i < 2 && fgets(line[i], sizeof line[i], f) != NULL;)
+        i++;
+    ck_assert_int_eq(pclose(f), 0);
+    ck_assert_str_eq(line[0], "MPI_Allreduce tp 1\n");
+    ck_assert_str_eq(line[1], "");
+    cap_load_one(&c, rt_out);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_END, MSTX_COMM_DOMAIN, "MPI_Allreduce"), 2);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+START_TEST(a_communicator_nobody_introduced_is_number_0)
+{
+    struct cap c;
+    run("unknown", &c);
+    ck_assert_uint_eq(calls(&c), 1);
+    ck_assert_uint_eq(call_at(&c, 0).group, 0);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+START_TEST(the_official_text_has_its_backslashes)
+{
+    char text[512];
+    struct mstx_rec_comm r = {.count = 1048576, .op = MSTX_COMM_ALLREDUCE, .dtype = MSTX_TYPE_FP32};
+    size_t n = mstx_comm_message(text, sizeof text, &r, "group_name_0", 5);
+    ck_assert_str_eq(text, "{\\\"count\\\": \\\"1048576\\\",\\\"dataType\\\": \\\"fp32\\\","
+                           "\\\"groupName\\\": \\\"group_name_0\\\",\\\"opName\\\": "
+                           "\\\"HcclAllreduce\\\",\\\"streamId\\\": \\\"5\\\"}");
+    ck_assert_uint_eq(n, strlen(text));
+    r = (struct mstx_rec_comm){.op = MSTX_COMM_SEND, .dtype = MSTX_TYPE_DERIVED, .peer = 3};
+    mstx_comm_message(text, sizeof text, &r, "a\"b\\c", 0);
+    ck_assert_ptr_nonnull(strstr(text, "\\\"destRank\\\": \\\"3\\\""));
+    ck_assert_ptr_nonnull(strstr(text, "\\\"a_b_c\\\""));
+    ck_assert_ptr_nonnull(strstr(text, "\\\"dataType\\\": \\\"na\\\""));
+}
+END_TEST
+
+TEST_MAIN("rt_comm", a_call_is_a_range_with_its_description,
+          each_class_counts_by_itself_and_each_communicator_anew,
+          what_arrived_stands_behind_the_end, calls_in_a_pause_leave_no_record_but_count,
+          a_call_that_the_framework_marks_is_not_counted_twice,
+          open_calls_can_be_listed_until_another_thread_ends_them,
+          a_communicator_nobody_introduced_is_number_0, the_official_text_has_its_backslashes)

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a viewer was asked to open, and the timeline's lanes, findings and sums.
+ */
+#include "tests/graph_files.h"
+
+#include "mstx/tl_report.h"
+#include "viz/model/finding.h"
+#include "viz/model/session.h"
+#include "viz/model/tracks.h"
+
+static struct ms_err err;
+static char dir[64], path[128];
+static struct viz_session session;
+static struct viz_reader reader;
+static struct viz_tracks tracks;
+
+static void set_up(void)
+{
+    ms_err_clear(&err);
+    scratch_dir(dir);
+    session = (struct viz_session){.version = 0};
+    reader = (struct viz_reader){.version = 0};
+    tracks = (struct viz_tracks){.arena = NULL};
+}
+
+static void tear_down(void)
+{
+    viz_tracks_free(&tracks);
+    viz_reader_close(&reader);
+    viz_session_close(&session);
+    scratch_remove(dir);
+}
+
+static void open_path(const char *what, const char *golden)
+{
+    struct viz_conf conf = {.path = what, .golden = golden};
+    ck_ok(viz_session_open(&session, &conf, &err), err);
+    ck_ok(viz_reader_open(&reader, &session, &err), err);
+}
+
+#define EVENT(name, pid, tid, ts, dur)                                                             \
+    "{\"name\":\"" name "\",\"ph\":\"X\",\"pid\":" pid ",\"tid\":" tid ",\"ts\":" ts               \
+    ",\"dur\":" dur "}"
+
+/* Ten steps of 10 us of which the sixth is slow; work fills half of each step. */
+static void put_trace(void)
+{
+    struct ms_buf b = {.max = 1 << 20};
+    int64_t at = 1000;
+    ms_buf_puts(&b, "[" EVENT("other", "2", "9", "1000", "50"));
+    for (int i = 0; i < 10; i++) {
+        int64_t length = i == 5 ? 100 : 10;
+        ms_buf_printf(&b, "," EVENT("step %d", "1", "1", "%lld", "%lld"), i, (long long)at,
+                      (long long)length);
+        ms_buf_printf(&b, "," EVENT("work", "1", "1", "%lld", "5"), (long long)at);
+        at += length;
+    }
+    ms_buf_puts(&b, "]");
+    snprintf(path, sizeof path, "%s/trace.json", dir);
+    write_file(path, b.p, b.n);
+    ms_buf_free(&b);
+}
+
+static void open_trace(void)
+{
+    put_trace();
+    open_path(path, NULL);
+    ck_ok(viz_tracks_make(&tracks, reader.tl, &err), err);
+}
+
+static size_t lane_of_process(uint32_t process)
+{
+    for (size_t i = 0; i < tracks.lanes.n; i++) {
+        if (tracks.lanes.p[i].process == process)
+            return i;
+    }
+    ck_abort_msg("no lane of process %u", process);
+}
+
+START_TEST(a_trace_opens_as_a_timeline_alone)
+{
+    open_trace();
+    ck_assert_ptr_nonnull(reader.tl);
+    ck_assert_ptr_null(reader.graph);
+    ck_assert(ms_str_is(viz_session_title(&session), "trace.json"));
+}
+END_TEST
+
+START_TEST(a_pair_of_dumps_opens_as_a_graph_that_leaves_nothing_behind)
+{
+    char target[96], golden[96], made[256];
+    snprintf(target, sizeof target, "%s/t", dir);
+    snprintf(golden, sizeof golden, "%s/g", dir);
+    put_rank(target, ".", "{\"Torch.f.0.forward\":null}",
+             DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("2.0"))), NULL);
+    put_rank(golden, ".", "{\"Torch.f.0.forward\":null}",
+             DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("1.0"))), NULL);
+    open_path(target, golden);
+    ck_assert_ptr_null(reader.tl);
+    ck_assert(graph_view_about(reader.graph)->dual);
+    snprintf(made, sizeof made, "%s", session.made);
+    ck_assert_int_eq(access(made, F_OK), 0);
+    viz_reader_close(&reader);
+    viz_session_close(&session);
+    ck_assert_int_ne(access(made, F_OK), 0);
+}
+END_TEST
+
+START_TEST(a_graph_in_a_directory_is_opened_as_it_is)
+{
+    char target[96], out[96];
+    struct graph_made made;
+    snprintf(target, sizeof target, "%s/t", dir);
+    snprintf(out, sizeof out, "%s/o", dir);
+    put_rank(target, ".", "{\"Torch.f.0.forward\":null}",
+             DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("2.0"))), NULL);
+    struct graph_conf conf = {.target = target, .out_dir = out};
+    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    open_path(out, NULL);
+    ck_assert_str_eq(session.graph, made.path);
+    ck_assert_ptr_null(session.made);
+    viz_reader_close(&reader);
+    viz_session_close(&session);
+    open_path(made.path, NULL);
+    ck_assert_ptr_nonnull(reader.graph);
+}
+END_TEST
+
+START_TEST(what_cannot_be_shown_says_what_was_looked_for)
+{
+    struct viz_conf conf = {.path = dir};
+    ck_assert_int_eq(viz_session_open(&session, &conf, &err), MS_E_NOTFOUND);
+    ck_says(err, "dump.json");
+    ms_err_clear(&err);
+    conf.path = "/nonexistent/run";
+    ck_assert_int_eq(viz_session_open(&session, &conf, &err), MS_E_NOTFOUND);
+    ck_says(err, "/nonexistent/run");
+}
+END_TEST
+
+START_TEST(a_file_that_changed_is_read_again)
+{
+    open_trace();
+    uint64_t version = session.version;
+    ck_ok(viz_session_refresh(&session, &err), err);
+    ck_assert_uint_eq(session.version, version);
+    write_file(path, "[" EVENT("new", "1", "1", "5", "7") "]",
+               strlen("[" EVENT("new", "1", "1", "5", "7") "]"));
+    ck_ok(viz_session_refresh(&session, &err), err);
+    ck_assert_uint_eq(session.version, version + 1);
+}
+END_TEST
+
+START_TEST(findings_lead_to_the_time_of_their_steps)
+{
+    struct viz_findings f;
+    open_trace();
+    ck_ok(viz_findings_read(&f, &reader, &err), err);
+    ck_assert_uint_ge(f.list.n, 1);
+    const struct viz_finding *slow = NULL;
+    for (size_t i = 0; i < f.list.n; i++) {
+        if (f.list.p[i].first_step == 5)
+            slow = &f.list.p[i];
+        ck_assert(i == 0 || f.list.p[i - 1].severity <= f.list.p[i].severity);
+    }
+    ck_assert_ptr_nonnull(slow);
+    ck_assert_int_eq(slow->place.screen, VIZ_TIMELINE);
+    ck_assert_int_eq(slow->place.to - slow->place.from, 100000);
+    viz_findings_free(&f);
+}
+END_TEST
+
+START_TEST(lanes_of_a_closed_process_are_not_seen_unless_pinned)
+{
+    viz_seen seen = {0};
+    open_trace();
+    size_t process = lane_of_process(0);
+    ck_ok(viz_tracks_seen(&tracks, &seen, &err), err);
+    ck_assert_uint_eq(seen.n, tracks.lanes.n);
+    tracks.lanes.p[process].open = false;
+    ck_ok(viz_tracks_seen(&tracks, &seen, &err), err);
+    ck_assert_uint_eq(seen.n, tracks.lanes.n - 1);
+    tracks.lanes.p[process + 1].pinned = true;
+    ck_ok(viz_tracks_seen(&tracks, &seen, &err), err);
+    ck_assert_uint_eq(seen.n, tracks.lanes.n);
+    ck_assert_uint_eq(seen.p[0], process + 1);
+    ms_vec_free(&seen);
+}
+END_TEST
+
+START_TEST(a_closed_process_shows_how_busy_it_is)
+{
+    struct viz_busy part[4];
+    int64_t start, end;
+    open_trace();
+    mstx_tl_span(reader.tl, &start, &end);
+    size_t process = 0;
+    for (size_t i = 0; i < mstx_tl_process_count(reader.tl); i++) {
+        if (mstx_tl_process(reader.tl, i)->end_ns == end)
+            process = i;
+    }
+    ck_ok(viz_tracks_busy(&tracks, reader.tl, lane_of_process((uint32_t)process), start - 190000,
+                          end, part, 4, &err),
+          err);
+    /* 380 us in four parts, the run fills the last two */
+    ck_assert_float_eq_tol(part[0].share, 0, 0.01f);
+    ck_assert_float_eq_tol(part[1].share, 0, 0.01f);
+    ck_assert_float_eq_tol(part[2].share, 1, 0.01f);
+    ck_assert_float_eq_tol(part[3].share, 1, 0.01f);
+    ck_assert(part[2].name != 0);
+}
+END_TEST
+
+START_TEST(a_selection_counts_durations_as_far_as_they_lie_in_it)
+{
+    mstx_name_rows rows = {0};
+    int64_t start, end;
+    open_trace();
+    mstx_tl_span(reader.tl, &start, &end);
+    uint32_t chosen[8];
+    size_t n = 0;
+    for (size_t i = 0; i < mstx_tl_track_count(reader.tl); i++) {
+        if (mstx_tl_track(reader.tl, i)->events == 20)
+            chosen[n++] = (uint32_t)i;
+    }
+    ck_assert_uint_eq(n, 1);
+    /* from 3 us within "step 0" and its work to 2 us within "step 2" */
+    struct mstx_part part = {chosen, n, start + 3000, start + 22000};
+    ck_ok(mstx_names_measure_part(reader.tl, &part, &rows, &err), err);
+    int64_t work = 0, step0 = 0, step1 = 0;
+    for (size_t i = 0; i < rows.n; i++) {
+        work = ms_str_is(rows.p[i].name, "work") ? rows.p[i].total_ns : work;
+        step0 = ms_str_is(rows.p[i].name, "step 0") ? rows.p[i].total_ns : step0;
+        step1 = ms_str_is(rows.p[i].name, "step 1") ? rows.p[i].total_ns : step1;
+    }
+    ck_assert_int_eq(work, 2000 + 5000 + 2000);
+    ck_assert_int_eq(step0, 7000);
+    ck_assert_int_eq(step1, 10000);
+    ms_vec_free(&rows);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("viz_run");
+    TCase *tc = tcase_create("viz_run");
+    const TTest *const tests[] = {
+        a_trace_opens_as_a_timeline_alone,
+        a_pair_of_dumps_opens_as_a_graph_that_leaves_nothing_behind,
+        a_graph_in_a_directory_is_opened_as_it_is,
+        what_cannot_be_shown_says_what_was_looked_for,
+        a_file_that_changed_is_read_again,
+        findings_lead_to_the_time_of_their_steps,
+        lanes_of_a_closed_process_are_not_seen_unless_pinned,
+        a_closed_process_shows_how_busy_it_is,
+        a_selection_counts_durations_as_far_as_they_lie_in_it,
+    };
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
+        tcase_add_test(tc, tests[i]);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * finding: what is wrong, as the first screen of both viewers says it.
+ *
+ * Findings of a timeline lie in its run.db, those of a comparison in its .vis.db;
+ * here they are one list, the worst first, each with the place of its evidence.
+ */
+#ifndef VIZ_MODEL_FINDING_H
+#define VIZ_MODEL_FINDING_H
+
+#include "viz/model/place.h"
+
+#include "probe/base/arena.h"
+#include "probe/base/vec.h"
+
+struct viz_reader;
+
+/* In the order in which the worse comes first. */
+enum viz_severity { VIZ_ERROR, VIZ_WARNING, VIZ_INFO };
+
+struct viz_finding {
+    enum viz_severity severity;
+    struct ms_str kind;            /* "straggler", "introduces", ... */
+    struct ms_str text;            /* one sentence */
+    struct ms_str ranks;           /* as the database has them: "2", "0,1"; "" for none */
+    int64_t first_step, last_step; /* -1: none */
+    double value;
+    struct viz_place place;
+};
+
+struct viz_findings {
+    MS_VEC(struct viz_finding) list;
+    struct ms_arena *arena;
+};
+
+/* Letter of a severity: E, W or i. */
+char viz_severity_letter(enum viz_severity s);
+const char *viz_severity_name(enum viz_severity s);
+/* All findings of what is open. */
+enum ms_rc viz_findings_read(struct viz_findings *f, const struct viz_reader *r,
+                             struct ms_err *err) MS_MUST_USE;
+void viz_findings_free(struct viz_findings *f);
+
+#endif

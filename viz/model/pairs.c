@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pairs: two lists of children walked like the two halves of a zip.
+ *
+ * The target's children lead.  Before one of them comes what the golden side has
+ * up to its partner and nobody on this level claims; a golden child whose partner
+ * is another child of this target comes with that one.
+ */
+#include "viz/model/pairs.h"
+
+enum { CHUNK = 256, ARENA_LIMIT = 1 << 30 };
+
+/* Children of one side, in order, a chunk at a time. */
+struct side {
+    struct graph_view *v;
+    struct graph_spot at;
+    struct ms_str parent;
+    int64_t micro, after; /* after: order of the last child that was passed */
+    struct graph_page page;
+    size_t i;
+    bool end;
+};
+
+/* The child the side stands at, NULL at the end. */
+static enum ms_rc side_peek(struct side *s, const struct graph_row **row, struct ms_err *err)
+{
+    *row = NULL;
+    if (!s->end && s->i == s->page.rows.n) {
+        MS_TRY(
+            graph_view_children(s->v, s->at, s->parent, s->micro, s->after, CHUNK, &s->page, err));
+        s->i = 0;
+        s->end = s->page.rows.n == 0;
+    }
+    if (!s->end)
+        *row = &s->page.rows.p[s->i];
+    return MS_OK;
+}
+
+static void side_pass(struct side *s)
+{
+    s->after = s->page.rows.p[s->i++].order;
+}
+
+struct walk {
+    struct viz_pairs *out;
+    const struct viz_pairs_of *of;
+    struct side target, golden;
+    struct graph_page found; /* for looking up partners */
+};
+
+static enum ms_rc look_up(struct walk *w, bool golden, struct ms_str name,
+                          const struct graph_row **row, struct ms_err *err)
+{
+    struct graph_spot at = {w->of->step, w->of->rank, golden};
+    enum ms_rc rc = graph_view_path(w->target.v, at, name, &w->found, err);
+    *row = NULL;
+    if (rc == MS_OK && w->found.rows.n != 0)
+        *row = &w->found.rows.p[w->found.rows.n - 1];
+    return rc;
+}
+
+/* ---- rows of the page ---------------------------------------------------------- */
+
+static enum ms_rc keep_text(struct viz_pairs *p, struct ms_str *s, struct ms_err *err)
+{
+    *s = ms_arena_str(p->arena, *s);
+    return s->p != NULL ? MS_OK : ms_arena_fail(p->arena, err);
+}
+
+static enum ms_rc keep_row(struct viz_pairs *p, const struct graph_row *from, struct graph_row *to,
+                           struct ms_err *err)
+{
+    *to = *from;
+    MS_TRY(keep_text(p, &to->name, err));
+    MS_TRY(keep_text(p, &to->parent, err));
+    MS_TRY(keep_text(p, &to->partner, err));
+    return keep_text(p, &to->overflow, err);
+}
+
+static enum ms_rc emit(struct walk *w, enum viz_where where, const struct graph_row *target,
+                       const struct graph_row *golden, struct ms_err *err)
+{
+    struct viz_pairs *p = w->out;
+    struct viz_pair *row = ms_vec_push(&p->rows);
+    if (row == NULL)
+        return ms_no_memory(err);
+    *row = (struct viz_pair){.where = where};
+    row->target.name = row->golden.name = MS_STR("");
+    if (target != NULL)
+        MS_TRY(keep_row(p, target, &row->target, err));
+    if (golden != NULL)
+        MS_TRY(keep_row(p, golden, &row->golden, err));
+    const struct graph_row *of = target != NULL ? target : golden;
+    if (!of->has_children)
+        return MS_OK;
+    struct graph_spot at = {of->step, of->rank, target == NULL};
+    return graph_view_rollup(w->target.v, at, of->name, &row->below, err);
+}
+
+/* ---- the walk ------------------------------------------------------------------ */
+
+/* A golden child that the target's list does not bring along. */
+static enum ms_rc emit_golden(struct walk *w, const struct graph_row *g, struct ms_err *err)
+{
+    if (g->partner.n == 0)
+        return emit(w, VIZ_ONLY_GOLDEN, NULL, g, err);
+    const struct graph_row *partner;
+    enum ms_rc rc = look_up(w, false, g->partner, &partner, err);
+    if (rc == MS_E_NOTFOUND) {
+        ms_err_clear(err);
+        return emit(w, VIZ_ONLY_GOLDEN, NULL, g, err);
+    }
+    MS_TRY(rc);
+    bool is_here = w->of->target.p != NULL && ms_str_eq(partner->parent, w->of->target);
+    return is_here ? MS_OK : emit(w, VIZ_MOVED, NULL, g, err);
+}
+
+/* Golden children up to an order. */
+static enum ms_rc emit_golden_until(struct walk *w, int64_t order, struct ms_err *err)
+{
+    const struct graph_row *g;
+    MS_TRY(side_peek(&w->golden, &g, err));
+    while (g != NULL && g->order < order) {
+        MS_TRY(emit_golden(w, g, err));
+        side_pass(&w->golden);
+        MS_TRY(side_peek(&w->golden, &g, err));
+    }
+    return MS_OK;
+}
+
+static enum ms_rc emit_partnered(struct walk *w, const struct graph_row *t, struct ms_err *err)
+{
+    const struct graph_row *g;
+    MS_TRY(side_peek(&w->golden, &g, err));
+    if (g == NULL || !ms_str_eq(g->name, t->partner)) {
+        enum ms_rc rc = look_up(w, true, t->partner, &g, err);
+        if (rc == MS_E_NOTFOUND) { /* a link that leads nowhere */
+            ms_err_clear(err);
+            return emit(w, VIZ_ONLY_TARGET, t, NULL, err);
+        }
+        MS_TRY(rc);
+        if (w->of->golden.p == NULL || !ms_str_eq(g->parent, w->of->golden))
+            return emit(w, VIZ_MOVED, t, g, err);
+        struct graph_row partner = *g;
+        struct graph_page kept = w->found; /* text of partner */
+        w->found = (struct graph_page){.more = false};
+        rc = emit_golden_until(w, partner.order, err);
+        if (rc == MS_OK)
+            rc = emit(w, VIZ_BOTH, t, &partner, err);
+        graph_page_free(&kept);
+        return rc;
+    }
+    MS_TRY(emit(w, VIZ_BOTH, t, g, err));
+    side_pass(&w->golden);
+    return MS_OK;
+}
+
+static enum ms_rc walk(struct walk *w, uint32_t limit, struct ms_err *err)
+{
+    const struct graph_row *t, *g;
+    MS_TRY(side_peek(&w->target, &t, err));
+    while (t != NULL && w->out->rows.n < limit) {
+        if (t->partner.n == 0)
+            MS_TRY(emit(w, VIZ_ONLY_TARGET, t, NULL, err));
+        else
+            MS_TRY(emit_partnered(w, t, err));
+        side_pass(&w->target);
+        MS_TRY(side_peek(&w->target, &t, err));
+    }
+    MS_TRY(side_peek(&w->golden, &g, err));
+    while (t == NULL && g != NULL && w->out->rows.n < limit) {
+        MS_TRY(emit_golden(w, g, err));
+        side_pass(&w->golden);
+        MS_TRY(side_peek(&w->golden, &g, err));
+    }
+    w->out->more = t != NULL || g != NULL;
+    w->out->next = (struct viz_pair_cursor){w->target.after, w->golden.after};
+    return MS_OK;
+}
+
+enum ms_rc viz_pairs_read(struct viz_pairs *p, struct graph_view *v, const struct viz_pairs_of *of,
+                          struct viz_pair_cursor after, uint32_t limit, struct ms_err *err)
+{
+    bool dual = graph_view_about(v)->dual;
+    ms_arena_free(p->arena);
+    *p =
+        (struct viz_pairs){.rows = {p->rows.p, 0, p->rows.cap}, .arena = ms_arena_new(ARENA_LIMIT)};
+    if (p->arena == NULL)
+        return ms_no_memory(err);
+    struct walk w = {.out = p,
+                     .of = of,
+                     .target = {.v = v,
+                                .at = {of->step, of->rank, false},
+                                .parent = of->target,
+                                .micro = of->micro,
+                                .after = after.target,
+                                .end = of->target.p == NULL},
+                     .golden = {.v = v,
+                                .at = {of->step, of->rank, true},
+                                .parent = of->golden,
+                                .micro = of->micro,
+                                .after = after.golden,
+                                .end = !dual || of->golden.p == NULL}};
+    enum ms_rc rc = walk(&w, limit, err);
+    graph_page_free(&w.target.page);
+    graph_page_free(&w.golden.page);
+    graph_page_free(&w.found);
+    return rc;
+}
+
+void viz_pairs_free(struct viz_pairs *p)
+{
+    ms_vec_free(&p->rows);
+    ms_arena_free(p->arena);
+    *p = (struct viz_pairs){.more = false};
+}
+
+/* ---- layers that repeat ---------------------------------------------------------- */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static uint32_t digits_at(struct ms_str s, uint32_t i)
+{
+    uint32_t n = 0;
+    while (i + n < s.n && is_digit(s.p[i + n]))
+        n++;
+    return n;
+}
+
+bool viz_same_but_number(struct ms_str a, struct ms_str b)
+{
+    uint32_t i = 0, j = 0;
+    unsigned differing = 0;
+    while (i < a.n && j < b.n) {
+        uint32_t n = digits_at(a, i), m = digits_at(b, j);
+        if ((n == 0) != (m == 0) || (n == 0 && a.p[i] != b.p[j]))
+            return false;
+        if (n == 0)
+            n = m = 1;
+        else if (!ms_str_eq(ms_str_sub(a, i, i + n), ms_str_sub(b, j, j + m)))
+            differing++;
+        i += n;
+        j += m;
+    }
+    return i == a.n && j == b.n && differing == 1;
+}
+
+static bool is_clean(const struct viz_pair *r)
+{
+    return (r->target.state == GRAPH_NONE || r->target.state == GRAPH_PASS) &&
+           r->target.overflow.n == 0 && r->below.error == 0 && r->below.warning == 0 &&
+           r->below.unmatched == 0 && r->below.overflow == 0;
+}
+
+static bool repeats(const struct viz_pair *a, const struct viz_pair *b)
+{
+    if (a->where != b->where || !is_clean(b) || a->target.state != b->target.state ||
+        a->target.kind != b->target.kind || !a->target.has_children || !b->target.has_children)
+        return false;
+    return viz_same_but_number(a->target.name, b->target.name) &&
+           (a->golden.name.n == 0 || viz_same_but_number(a->golden.name, b->golden.name));
+}
+
+size_t viz_pairs_run(const struct viz_pairs *p, size_t first)
+{
+    size_t n = 1;
+    if (p->rows.p[first].where == VIZ_ONLY_GOLDEN || !is_clean(&p->rows.p[first]))
+        return 1;
+    while (first + n < p->rows.n && repeats(&p->rows.p[first + n - 1], &p->rows.p[first + n]))
+        n++;
+    return n;
+}
