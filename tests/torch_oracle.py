@@ -65,6 +65,8 @@ def is_close(a, b, leaf):
     if a != a or b != b:
         return a != a and b != b
     size = max(abs(leaf.get(key) or 0) for key in ("Max", "Min", "Norm"))
+    if max(abs(a), abs(b)) < 1e-18:  # squares below what a float holds
+        return True
     return abs(a - b) <= TOLERANCE.get(leaf.get("dtype"), 0) * max(abs(a), abs(b), size)
 
 

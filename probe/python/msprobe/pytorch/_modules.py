@@ -159,10 +159,10 @@ def _hook_module(module, path, backward):
         module._forward_hooks.move_to_end(handle.id, last=False)
 
 
-def _named(models):
+def _named(models, prefix):
     """(path, module) of all modules below the models; chunks of a list by their number."""
     if isinstance(models, torch.nn.Module):
-        chunks = [("", models)]
+        chunks = [(prefix, models)]
     else:
         chunks = [(f"{i}.", model) for i, model in enumerate(models)]
     for prefix, model in chunks:
@@ -178,11 +178,11 @@ def check(model):
                          f"and mix need; found {type(model).__name__}")
 
 
-def hook_model(model, with_backward, with_gradients):
+def hook_model(model, with_backward, with_gradients, prefix=""):
     """Once for each model; parameters are looked at each time, since they may be others."""
     known = next((modules for m, modules in _hooked if m is model), None)
     if known is None:
-        known = list(_named(model))
+        known = list(_named(model, prefix))
         _hooked.append((model, known))
         backward = _Backward() if with_backward else None
         for path, module in known:
