@@ -52,8 +52,11 @@ struct cmp_conf {
     struct cmp_mapping api, cell, layer;
     const char *data_mapping;
     enum cmp_matching matching;
-    const char *pins;        /* a file of pairs that the alignment has to respect, or NULL */
-    const char *noise_floor; /* dump.json of a second run of the golden side, or NULL */
+    const char *pins; /* a file of pairs that the alignment has to respect, or NULL */
+    /* dump.json of a second run of the golden side, or a calibration, of which the place with this
+     * step and rank counts (-1: not known); or NULL */
+    const char *noise_floor;
+    int64_t noise_step, noise_rank;
 };
 
 enum cmp_level { CMP_PASS, CMP_WARNING, CMP_ERROR, CMP_UNMATCHED, CMP_LEVELS };
@@ -184,6 +187,9 @@ enum ms_rc cmp_open(struct cmp **c, const struct cmp_conf *conf, const char *tar
 void cmp_close(struct cmp *c);
 /* Read all tensor files; needed once before views, in tensor mode only. */
 enum ms_rc cmp_measure(struct cmp *c, struct ms_pool *pool, struct ms_err *err) MS_MUST_USE;
+
+/* Is the file a calibration rather than a dump? */
+bool cmp_is_calibration(const char *path);
 
 enum probe_mode cmp_mode(const struct cmp *c);
 enum cmp_compat cmp_compat(const struct cmp *c);
