@@ -109,7 +109,7 @@ struct cmp {
     struct cmp_conf conf;
     enum probe_mode mode;
     bool merged; /* ranks that were put together: shapes are those of their parts */
-    bool cross; /* the two frameworks name dtypes differently */
+    bool cross;  /* the two frameworks name dtypes differently */
     struct cmp__side t, b;
     struct probe_stacks stacks;
     bool has_stack;
