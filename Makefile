@@ -36,7 +36,7 @@ obj   = $(patsubst %.c,$(B)/%.o,$(1))
 LAYERS := base probe mstx compare viz web
 SRC_base    := $(wildcard probe/base/*.c)
 SRC_probe   := $(call src,probe)
-SRC_mstx    := $(filter-out $(wildcard mstx/dropin_*.c mstx/py_*.c),$(call src,mstx))
+SRC_mstx    := $(filter-out $(wildcard mstx/dropin_*.c mstx/py_*.c mstx/hook_*.c),$(call src,mstx))
 SRC_compare := $(call src,compare)
 SRC_viz     := $(strip $(call src,viz) $(wildcard viz/model/*.c))
 SRC_web     := $(call src,web)
@@ -49,7 +49,18 @@ PROBE_CLI  := $(wildcard probe/trend*.c)
 SO_MSPROBE := $(BASE_RT) $(filter-out $(PROBE_CLI),$(SRC_probe))
 # The recorder needs not even base: it allocates nothing and calls little.
 SO_MSTX    := $(wildcard mstx/rt_*.c)
-MSTX_LIBS  := $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so $(B)/dropin/libmspti.so
+# Preloaded before communication libraries and device runtimes; thin, over the recorder.
+SO_HOOK    := $(addprefix mstx/,hook_find.c hook_ccl.c hook_nccl.c hook_hccl.c hook_stream.c hook_plugin.c rt_comm_text.c)
+HOOK_LIBS  := $(B)/libmstx_hook.so $(B)/libmstx_dlsym.so
+MSTX_LIBS  := $(HOOK_LIBS) $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so $(B)/dropin/libmspti.so
+
+# A hook library for each flavour of MPI whose headers are there; the same sources, compiled once each.
+MPI_FLAVOURS := $(foreach f,openmpi:ompi-c mpich:mpich,$(if $(call pkg,--cflags,$(lastword $(subst :, ,$(f)))),$(firstword $(subst :, ,$(f)))))
+MPI_CFLAGS_openmpi := $(patsubst -I%,-isystem %,$(call pkg,--cflags-only-I,ompi-c))
+MPI_CFLAGS_mpich   := $(patsubst -I%,-isystem %,$(call pkg,--cflags-only-I,mpich))
+SO_MPI   := mstx/hook_find.c $(wildcard mstx/hook_mpi*.c)
+MPI_LIBS := $(foreach f,$(MPI_FLAVOURS),$(B)/libmstx_mpi_$(f).so)
+$(foreach f,$(filter-out $(MPI_FLAVOURS),openmpi mpich),$(info no headers of $(f): libmstx_mpi_$(f).so is left out))
 
 # The Python module is built where Python's headers are.
 PY_INC := $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_paths()["include"])' 2>/dev/null)
@@ -72,7 +83,8 @@ RT_APPS := $(addprefix $(B)/tests/rt/, \
            nvtx_app nvtx_next.so \
            mspti_app chain.so image.so \
            comm_app \
-           device_app)
+           device_app ccl_app ccl_mod.so loader)
+STANDIN := $(addprefix $(B)/tests/standin/,libcuda.so.1 libascendcl.so libnccl.so.2 libhccl.so)
 SAMPLES := $(patsubst %.c,$(B)/%,$(wildcard samples/*.c))
 MAN     := $(wildcard */*.1 */*.3 */*.5)
 
@@ -83,7 +95,7 @@ MAN     := $(wildcard */*.1 */*.3 */*.5)
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(B)/msprobe $(B)/libmsprobe.so $(MSTX_LIBS) $(PY_LIB) ## build the program and the libraries
+all: $(B)/msprobe $(B)/libmsprobe.so $(MSTX_LIBS) $(MPI_LIBS) $(PY_LIB) ## build the program and the libraries
 
 $(B)/%.o: %.c Makefile
 	$(say) CC $<
@@ -126,6 +138,34 @@ $(B)/libmstx.so: $(call obj,$(SO_MSTX)) mstx/exports.map
 	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,--version-script=mstx/exports.map -o $@ $(filter %.o,$^)
 	$(Q)ln -sf $(@F) $@.0
 
+$(call obj,$(SO_HOOK) mstx/hook_dlsym.c): ALL_CFLAGS += -ftls-model=initial-exec
+$(B)/libmstx_hook.so: $(call obj,$(SO_HOOK)) $(B)/libmstx.so
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,-rpath,'$$ORIGIN' -o $@ $(filter %.o,$^) -L$(B) -lmstx
+	$(Q)ln -sf $(@F) $@.0
+$(B)/libmstx_dlsym.so: $(B)/mstx/hook_dlsym.o
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -o $@ $^
+	$(Q)ln -sf $(@F) $@.0
+# What this mpi.h has: a line for each function that it declares.
+define mpi_library
+$(B)/mpi_$(1)/mpi_have.h: Makefile
+	@mkdir -p $$(@D)
+	$$(Q)printf '#include <mpi.h>\n#if defined(OPEN_MPI)\n#include <mpi-ext.h>\n#endif\n' | \
+	  $$(CC) $$(MPI_CFLAGS_$(1)) -E - | grep -oE '\bMPIX?_[A-Z][A-Za-z0-9_]*[[:space:]]*\(' | \
+	  tr -d '( ' | sort -u | sed 's/.*/#define HAVE_& ,/' >$$@
+$(B)/mpi_$(1)/%.o: %.c $(B)/mpi_$(1)/mpi_have.h Makefile
+	$$(say) CC "$$< ($(1))"
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(ALL_CPPFLAGS) $$(CPPFLAGS) -I$(B)/mpi_$(1) $$(MPI_CFLAGS_$(1)) $$(ALL_CFLAGS) \
+	  -ftls-model=initial-exec -MMD -MP -c -o $$@ $$<
+$(B)/libmstx_mpi_$(1).so: $$(patsubst %.c,$(B)/mpi_$(1)/%.o,$$(SO_MPI)) $(B)/libmstx.so
+	$$(say) LD $$@
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$(SO_FLAGS) -Wl,-rpath,'$$$$ORIGIN:$$$$ORIGIN/..' \
+	  -o $$@ $$(filter %.o,$$^) -L$(B) -lmstx
+endef
+$(foreach f,$(MPI_FLAVOURS),$(eval $(call mpi_library,$(f))))
+
 $(B)/python/mstx.so: mstx/py_mstx.c mstx/ms_tools_ext.h
 	$(say) LD $@
 	@mkdir -p $(@D)
@@ -164,7 +204,7 @@ $(B)/tests/test_dump $(B)/tests/test_out: $(B)/tests/gen/big_dump.o
 
 # Programs and libraries that the tests of the recorder run; built from one file each, so that
 # they hold nothing but what the test is about.
-$(B)/tests/test_rt $(B)/tests/test_rt_nvtx $(B)/tests/test_rt_comm $(B)/tests/test_device $(B)/tests/bench_mstx: | $(RT_APPS) $(MSTX_LIBS)
+$(B)/tests/test_rt $(B)/tests/test_rt_nvtx $(B)/tests/test_rt_comm $(B)/tests/test_device $(B)/tests/test_ccl $(B)/tests/bench_mstx: | $(RT_APPS) $(STANDIN) $(MSTX_LIBS)
 RT_CC = mkdir -p $(@D) && $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -MMD -MP -MF $@.d
 $(B)/tests/rt/app_old: RT_DEFS := -DPROTO_OLD
 $(B)/tests/rt/app_router: RT_DEFS := -DPROTO_ROUTER
@@ -174,12 +214,24 @@ $(B)/tests/rt/app $(B)/tests/rt/app_old $(B)/tests/rt/app_router: tests/rt/app.c
 $(B)/tests/rt/chain.so $(B)/tests/rt/nvtx_next.so: $(B)/tests/rt/%.so: tests/rt/%.c
 	$(say) LD $@
 	$(Q)$(RT_CC) -shared -o $@ $<
-$(B)/tests/rt/nvtx_app $(B)/tests/rt/mspti_app: $(B)/tests/rt/%: tests/rt/%.c
+$(B)/tests/rt/nvtx_app $(B)/tests/rt/mspti_app $(B)/tests/rt/loader: $(B)/tests/rt/%: tests/rt/%.c
 	$(say) LD $@
 	$(Q)$(RT_CC) -o $@ $<
 $(B)/tests/rt/comm_app $(B)/tests/rt/device_app: $(B)/tests/rt/%: tests/rt/%.c $(B)/libmstx.so
 	$(say) LD $@
 	$(Q)$(RT_CC) -o $@ $< -L$(B) -lmstx -Wl,-rpath,'$$ORIGIN/../..'
+# Libraries of accelerators for machines without one: real names and prototypes.
+$(B)/tests/standin/libcuda.so.1: tests/standin/cuda.c
+$(B)/tests/standin/libascendcl.so: tests/standin/acl.c
+$(B)/tests/standin/libnccl.so.2: tests/standin/nccl.c
+$(B)/tests/standin/libhccl.so: tests/standin/hccl.c
+$(STANDIN): $(B)/libmstx.so
+	$(say) LD $@
+	$(Q)$(RT_CC) -shared -Wl,-soname,$(@F) -o $@ $(filter %.c,$^) -L$(B) -lmstx -Wl,-rpath,'$$ORIGIN/../..'
+$(B)/tests/rt/ccl_mod.so: RT_DEFS := -DMODULE -shared
+$(B)/tests/rt/ccl_app $(B)/tests/rt/ccl_mod.so: tests/rt/ccl_app.c $(STANDIN)
+	$(say) LD $@
+	$(Q)$(RT_CC) $(RT_DEFS) -o $@ $< $(filter %/libcuda.so.1 %/libnccl.so.2,$(STANDIN)) -Wl,-rpath,'$$ORIGIN/../standin'
 $(B)/tests/rt/image3.o: tests/rt/image3.cpp
 	$(say) CXX $<
 	$(Q)mkdir -p $(@D) && $(CXX) -std=c++11 -I. -fPIC -fvisibility=hidden -Wall -Wextra -O2 -MMD -MP -c -o $@ $<
@@ -213,7 +265,7 @@ deps: ## install the packages that are missing (Debian, Ubuntu)
 # pkg-config is asked when make starts, so what needs packages starts a second make.
 test: deps ## install what is missing, build, run every test
 	@$(MAKE) --no-print-directory check
-check: all $(RT_APPS) $(TESTS) $(TOOLS) $(FUZZ) $(SAMPLES) layers ## run every test with what is installed
+check: all $(RT_APPS) $(STANDIN) $(TESTS) $(TOOLS) $(FUZZ) $(SAMPLES) layers ## run every test with what is installed
 	@B=$(B) PYTHON=$(PYTHON) sh tests/run.sh
 
 demo: deps ## install what is missing, build, run the samples and show what msprobe says of them

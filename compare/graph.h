@@ -56,7 +56,7 @@ struct graph_conf {
     enum graph_batch batch;
     const struct graph_param *merge; /* of the target and the golden side; NULL: ranks stay apart */
     bool json;                       /* write merged ranks as dumps, no database */
-    graph_progress_fn progress; /* may be NULL, as may note */
+    graph_progress_fn progress;      /* may be NULL, as may note */
     graph_note_fn note;
     void *ctx;
 };

@@ -47,8 +47,7 @@ static void add_inputs(const struct source__part *p, const struct source__node *
 
 static bool is_heard(const struct source__part *p, const struct source__node *n)
 {
-    return n->id[1] != SOURCE__NONE &&
-           (p->ops.p[n->op].flags & (SOURCE__COMM | SOURCE__SEND)) != 0;
+    return n->id[1] != SOURCE__NONE && (p->ops.p[n->op].flags & (SOURCE__COMM | SOURCE__SEND)) != 0;
 }
 
 enum ms_rc source__gather_comms(const struct cmp_source *s, struct source__comms *c,

@@ -59,8 +59,7 @@ static void write_down(struct table *t, uint32_t row)
         return;
     uint32_t *slot = slot_of(t, v);
     bool module = d->nodes.p[d->rows.p[row].node].kind == PROBE_NODE_MODULE;
-    bool held = *slot != 0 &&
-                d->nodes.p[d->rows.p[*slot - 1].node].kind != PROBE_NODE_MODULE;
+    bool held = *slot != 0 && d->nodes.p[d->rows.p[*slot - 1].node].kind != PROBE_NODE_MODULE;
     if (!module || !held)
         *slot = row + 1;
 }

@@ -91,10 +91,12 @@ enum source__leaf_flags {
     SOURCE__REAL = 1 << 2,     /* floats */
     SOURCE__IS_OUT = 1 << 3,
     SOURCE__IS_PARAM = 1 << 4,
-    SOURCE__ROOT = 1 << 5,      /* read, and made by no node on either side */
-    SOURCE__OPPOSITE = 1 << 6, /* the statistics are those of the negative */
-    SOURCE__SAME_SET = 1 << 7, /* equal statistics, though the values differ */
-    SOURCE__PLAINLY = 1 << 8,  /* a plain value */
+    SOURCE__ROOT = 1 << 5,        /* read, and made by no node on either side */
+    SOURCE__OPPOSITE = 1 << 6,    /* the statistics are those of the negative */
+    SOURCE__SAME_SET = 1 << 7,    /* equal statistics, though the values differ */
+    SOURCE__PLAINLY = 1 << 8,     /* a plain value */
+    SOURCE__FINE_GOLDEN = 1 << 9, /* holds numbers that its type cannot hold */
+    SOURCE__FINE_TARGET = 1 << 10,
 };
 
 /* A row of the target and its partner. */
@@ -159,7 +161,7 @@ struct source__part {
     MS_VEC(uint32_t) members;       /* target nodes of fused groups: node, n, members ... */
     MS_VEC(struct ms_str) paths;    /* of the target's rows, then of the golden ones */
     MS_VEC(struct source__said) said;
-    uint32_t golden_paths; /* where those begin */
+    uint32_t golden_paths;             /* where those begin */
     float root_floor, root_floor_norm; /* NaN: not known */
     float median;                      /* of all differences of this part */
     struct ms_arena *arena;
@@ -196,6 +198,9 @@ struct source__pairing {
 enum ms_rc source__pair(struct source__pairing *q, const struct cmp *c, bool cross,
                         struct ms_err *err);
 void source__pairing_free(struct source__pairing *q);
+
+/* Of two frameworks: forget differences of values that have nothing to do with each other. */
+enum ms_rc source__settle_cross(struct source__part *p, struct ms_err *err);
 
 /* Pair the nodes and observe their leaves. */
 enum ms_rc source__observe(struct source__part *p, const struct cmp *c, struct ms_pool *pool,

@@ -16,12 +16,12 @@
 
 /* All constants of the rules.  Fixed on one set of runs, reported on another. */
 static const struct {
-    double exact;                      /* two quanta of statistics in float32 */
-    double forward[2], gradients;      /* a suspect's factor: statistics, tensor */
+    double exact;                 /* two quanta of statistics in float32 */
+    double forward[2], gradients; /* a suspect's factor: statistics, tensor */
     double backward[2], backward_low[2];
     double norm_forward, norm_backward, norm_least;
-    double start;                      /* more of it while there is nothing to learn from */
-    double backward_least;             /* smaller differences of gradients are noise */
+    double start;          /* more of it while there is nothing to learn from */
+    double backward_least; /* smaller differences of gradients are noise */
     double parameter_norm;
     double unexplained_input;
     double systemic_share;
@@ -52,12 +52,12 @@ struct judge {
     bool explained;
     unsigned tensor; /* index of the constants */
     struct source__floor floor, floor_norm;
-    bool low;                        /* some values are of low precision */
+    bool low;                            /* some values are of low precision */
     bool systemic[MS_DT_MAX][MS_DT_MAX]; /* golden type, target type */
     double backward_factor;
-    float *class_gain; /* by op: how much more comes out of its backward than goes in */
-    struct source__context seen;     /* everything so far */
-    float dirtiest;                  /* the largest difference of all nodes so far */
+    float *class_gain;           /* by op: how much more comes out of its backward than goes in */
+    struct source__context seen; /* everything so far */
+    float dirtiest;              /* the largest difference of all nodes so far */
     bool all_exact, attr_seen;
     struct ms_map exact, scalars;
     struct ms_arena *arena;
@@ -85,7 +85,8 @@ static double unit_of(uint8_t dtype)
 
 double source__roundoff(const struct source__leaf *l, bool *differ)
 {
-    double a = unit_of(l->dtype[0]), b = unit_of(l->dtype[1]);
+    double a = l->flags & SOURCE__FINE_GOLDEN ? 0 : unit_of(l->dtype[0]);
+    double b = l->flags & SOURCE__FINE_TARGET ? 0 : unit_of(l->dtype[1]);
     *differ = a != b;
     return fmax(a, b);
 }
@@ -138,12 +139,12 @@ static bool is_real_output(const struct source__leaf *l)
  * same low type. */
 static void find_systemic(struct judge *j)
 {
-    static const struct source__leaf none = {0};
+    bool differ;
     uint32_t count[MS_DT_MAX][MS_DT_MAX] = {{0}}, all = 0;
     bool low[MS_DT_MAX] = {false};
     for (size_t i = 0; i < j->p->leaves.n; i++) {
         const struct source__leaf *l = &j->p->leaves.p[i];
-        j->low |= unit_of(l->dtype[0]) > none.e || unit_of(l->dtype[1]) > none.e;
+        j->low |= source__roundoff(l, &differ) > 0;
         if (!is_real_output(l) || l->row[0] == SOURCE__NONE)
             continue;
         count[l->dtype[0]][l->dtype[1]]++;
@@ -151,8 +152,7 @@ static void find_systemic(struct judge *j)
     }
     for (unsigned g = 0; g < MS_DT_MAX; g++) {
         for (unsigned t = 0; t < MS_DT_MAX; t++) {
-            if (g == t || count[g][t] < SYSTEMIC_LEAVES ||
-                count[g][t] < rule.systemic_share * all)
+            if (g == t || count[g][t] < SYSTEMIC_LEAVES || count[g][t] < rule.systemic_share * all)
                 continue;
             j->systemic[g][t] = true;
             low[g] |= unit_of((uint8_t)g) > 0 || t == MS_DT_F64;
@@ -481,8 +481,8 @@ static enum ms_rc ask_output(struct judge *j, uint32_t i, struct ms_err *err)
     }
     if (n->rho > limit_of(j, n) && (!is_backward(n) || n->out > rule.backward_least))
         return accuse(j, i, raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
-    double norm = is_backward(n) || n->kind == PROBE_NODE_PGRAD ? rule.norm_backward
-                                                               : rule.norm_forward;
+    double norm =
+        is_backward(n) || n->kind == PROBE_NODE_PGRAD ? rule.norm_backward : rule.norm_forward;
     if (n->rho_norm > norm && n->out_norm > rule.norm_least && !n->young) {
         struct source__raw raw = raw_of(n, CMP_WHY_NORM, SOURCE__NUM, log10(n->rho_norm));
         raw.factor = n->rho_norm;
@@ -593,8 +593,8 @@ static enum ms_rc ask_wiring(struct judge *j, uint32_t i, uint32_t leaf, struct 
 static enum source__class weight_of(const struct judge *j, const struct source__node *n,
                                     enum source__class cls)
 {
-    bool effect = n->out > 1.5F * fmaxf(n->in, n->floor) ||
-                  (j->all_exact && n->in == 0 && n->out > 0);
+    bool effect =
+        n->out > 1.5F * fmaxf(n->in, n->floor) || (j->all_exact && n->in == 0 && n->out > 0);
     return effect ? SOURCE__NUM : cls;
 }
 
@@ -696,7 +696,8 @@ static enum ms_rc ask(struct judge *j, uint32_t i, struct ms_err *err)
     if (!is_judged(j, n))
         return MS_OK;
     MS_TRY(ask_structure(j, i, err));
-    if (n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE)
+    bool told = n->id[0] != SOURCE__NONE || (n->flags & SOURCE__OUT_MEASURED);
+    if (!told || n->id[1] == SOURCE__NONE)
         return MS_OK;
     MS_TRY(ask_inputs(j, i, err));
     MS_TRY(ask_output(j, i, err));

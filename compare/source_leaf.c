@@ -98,6 +98,17 @@ static void look_for_patterns(const struct source__value *g, const struct source
 
 /* ---- one pair -------------------------------------------------------------------- */
 
+/* Are extremes there that the type could not hold?  Then the values were not rounded to it. */
+static bool is_finer(const struct source__value *v)
+{
+    for (unsigned i = PROBE_STAT_MAX; i <= PROBE_STAT_MIN; i++) {
+        double x = v->stat[i];
+        if (is_known(v, i) && ms_dtype_round((enum ms_dtype)v->dtype, x) != x)
+            return true;
+    }
+    return false;
+}
+
 static void compare_tensors(const struct source__value *g, const struct source__value *t,
                             enum probe_mode mode, bool cross, struct source__leaf *l)
 {
@@ -112,6 +123,8 @@ static void compare_tensors(const struct source__value *g, const struct source__
     l->count = (float)t->n;
     if (g->kind == SOURCE__FLOAT && t->kind == SOURCE__FLOAT)
         l->flags |= SOURCE__REAL;
+    l->flags |= is_finer(g) ? SOURCE__FINE_GOLDEN : 0;
+    l->flags |= is_finer(t) ? SOURCE__FINE_TARGET : 0;
     if (mode == PROBE_MODE_MD5) {
         l->e = g->digest != t->digest;
         l->flags |= SOURCE__MEASURED;

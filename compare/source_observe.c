@@ -9,7 +9,6 @@
 
 #include <math.h>
 
-
 #define PART_MAX ((size_t)1 << 34)
 
 struct observer {
@@ -18,9 +17,9 @@ struct observer {
     struct source__side side[2];
     const struct cmp *c;
     struct ms_pool *pool;
-    uint32_t *figure;     /* by target row: pair of c with its figures; NULL: none are measured */
-    float *noise;         /* by golden row; NULL: no second run */
-    uint32_t *by_golden;  /* node of the part by node of the golden side */
+    uint32_t *figure;      /* by target row: pair of c with its figures; NULL: none are measured */
+    float *noise;          /* by golden row; NULL: no second run */
+    uint32_t *by_golden;   /* node of the part by node of the golden side */
     MS_VEC(uint32_t) look; /* leaves whose tensor files have to be read */
 };
 
@@ -172,8 +171,8 @@ static unsigned role_of(const struct observer *o, const struct source__node *n, 
         return flags;
     struct ms_str path = probe_row_path(o->side[side].dump, r);
     bool word = ms_str_ends(path, MS_STR("weight")) || ms_str_ends(path, MS_STR("bias"));
-    bool place = op & SOURCE__LOOKUP ? ms_str_ends(path, MS_STR(".1"))
-                                     : !ms_str_ends(path, MS_STR(".0"));
+    bool place =
+        op & SOURCE__LOOKUP ? ms_str_ends(path, MS_STR(".1")) : !ms_str_ends(path, MS_STR(".0"));
     return word || (place && r->section == PROBE_SEC_INPUT_ARGS) ? SOURCE__IS_PARAM : 0;
 }
 
@@ -192,11 +191,13 @@ static bool take_figures(const struct observer *o, struct source__leaf *l)
         return false;
     uint32_t pair = o->figure[l->row[1]];
     bool real = (l->flags & SOURCE__REAL) != 0;
-    bool known = pair != SOURCE__NONE &&
-                 o->c->b.order.p[o->c->pairs.p[pair].b] == l->row[0] && real;
+    bool known =
+        pair != SOURCE__NONE && o->c->b.order.p[o->c->pairs.p[pair].b] == l->row[0] && real;
     const struct cmp_figures *f = known ? &o->c->figures.p[pair] : NULL;
     if (f != NULL && f->state == CMP_STATE_OK) {
-        l->e = (float)fmin(f->ext.rel_l2, 1e30);
+        double e = fmin(f->ext.rel_l2, 1e30);
+        bool laid_out = o->p->cross && (l->flags & SOURCE__MEASURED) && l->e < e;
+        l->e = laid_out ? l->e : (float)e; /* two frameworks order axes differently */
         l->flags |= SOURCE__MEASURED;
         if (l->e > 0 && l->scale != l->scale && fabs(f->ext.scale - 1) > 1e-6) {
             double rest = f->ext.rel_l2 * f->ext.rel_l2 - (f->ext.scale - 1) * (f->ext.scale - 1);
@@ -400,7 +401,8 @@ static enum ms_rc look(void *ctx, size_t item, unsigned worker, struct ms_err *e
     l->flags |= SOURCE__MEASURED;
     if (f.flagged)
         l->flags |= SOURCE__FLAGGED;
-    l->e = (float)fmin(f.e, 1e30);
+    if (!o->p->cross || l->e > f.e)
+        l->e = (float)fmin(f.e, 1e30);
     return MS_OK;
 }
 
@@ -518,16 +520,16 @@ static enum ms_rc observe(struct observer *o, struct ms_err *err)
     MS_TRY(ms_pool_run(o->pool, o->look.n, look, o, err));
     if (p->mode == PROBE_MODE_TENSOR)
         MS_TRY(look_past_masks(o, err));
+    if (p->cross)
+        MS_TRY(source__settle_cross(p, err));
     return keep_members(o, err);
 }
 
 enum ms_rc source__observe(struct source__part *p, const struct cmp *c, struct ms_pool *pool,
                            struct ms_err *err)
 {
-    struct observer o = {.p = p,
-                         .c = c,
-                         .pool = pool,
-                         .side = {{.dump = c->b.dump}, {.dump = c->t.dump}}};
+    struct observer o = {
+        .p = p, .c = c, .pool = pool, .side = {{.dump = c->b.dump}, {.dump = c->t.dump}}};
     struct ms_span span = ms_span_begin("explain: observe");
     p->mode = c->mode;
     p->cross = c->cross || cmp_align_wanted(c->t.dump, c->b.dump);

@@ -24,8 +24,9 @@ static void put_factor(struct ms_buf *b, double f)
     if (f < 10)
         ms_buf_printf(b, "%.1f", f);
     else if (f < 1e6)
-        ms_buf_printf(b, "%.0f", f < 100 ? f : round(f / pow(10, floor(log10(f)) - 1)) *
-                                                   pow(10, floor(log10(f)) - 1));
+        ms_buf_printf(
+            b, "%.0f",
+            f < 100 ? f : round(f / pow(10, floor(log10(f)) - 1)) * pow(10, floor(log10(f)) - 1));
     else
         ms_buf_printf(b, "%.0e", f);
 }
@@ -118,7 +119,8 @@ static void tell_wiring(struct ms_buf *b, const struct source__part *p, const st
 static void tell_structure(struct ms_buf *b, const struct source__part *p,
                            const struct source__raw *r)
 {
-    static const char *const words[] = {"is not there in the target", "is there in the target alone",
+    static const char *const words[] = {"is not there in the target",
+                                        "is there in the target alone",
                                         "runs at another place than on the golden side"};
     ms_buf_puts(b, words[r->why - CMP_WHY_MISSING]);
     if (r->leaf == SOURCE__NONE) {
@@ -163,8 +165,8 @@ static void put_said(struct ms_buf *b, const struct source__part *p, const struc
 static void tell_attr(struct ms_buf *b, const struct source__part *p, const struct source__raw *r,
                       const struct cmp_suspect *s)
 {
-    static const char *const words[] = {" has another shape: ", " has another type: ",
-                                        " has another requires_grad: ", " is "};
+    static const char *const words[] = {
+        " has another shape: ", " has another type: ", " has another requires_grad: ", " is "};
     const struct source__leaf *l = &p->leaves.p[r->leaf];
     ms_buf_str(b, path_of(p, r->leaf));
     ms_buf_puts(b, words[r->why - CMP_WHY_SHAPE]);

@@ -59,6 +59,8 @@
  *   head and records, loads part again and keeps the copy when part was the same and not 0.
  *   A reader of a flight capture shows what is younger than (newest ticks of the process -
  *   flight_ns); older records are there because files are reused whole.
+ *   On a full disk any ring goes on so in its last two files: it gets FLIGHT in both then,
+ *   while flight_ns stays 0, and counts what was written over as dropped.
  *
  * 3. A record
  *

@@ -132,8 +132,9 @@ struct rt_ring {
     uint64_t lost;       /* records dropped since the last one written */
     uint32_t lost_why;
     uint64_t part;
-    struct rt_file files[RT_FILES]; /* flight recorder: all; else files[0] is the current one */
-    uint32_t nfiles, file_at;
+    struct rt_file files[RT_FILES]; /* flight recorder: all; else the current one and the last */
+    uint32_t nfiles, file_at;       /* file_at: the current one, the oldest is behind it */
+    bool disk_full;                 /* why the next file failed */
     /* Handed over between writer and helper. */
     _Atomic int next_state;
     struct rt_file next;
@@ -308,7 +309,8 @@ struct rt {
     struct mstx_seg proto;    /* header of every segment of this process; under proto_lock */
     _Atomic uint64_t tick_hz; /* 0: not known yet */
     struct mstx_control *control;
-    _Atomic uint64_t bytes; /* of all segment files made */
+    struct mstx_control *parents; /* in a forked child until its capture begins, else NULL */
+    _Atomic uint64_t bytes;       /* of all segment files made */
     _Atomic uint64_t lost_no_ring;
     _Atomic uint32_t said; /* one bit per enum rt_say */
     struct rt_lock start_lock, text_lock, ring_lock, domain_lock, process_lock;
@@ -372,6 +374,10 @@ int rt_file_snapshot(const char *to);
 /* Stage: move finished segments (all: whatever is there) to the target. */
 void rt_file_unstage(bool all);
 void rt_file_close(void);
+/* In a forked child: the same, but the parent's control page stays in sight. */
+void rt_file_forget(void);
+/* Does the parent record now? Lets go of its page; `otherwise` without one. */
+bool rt_file_ask_parent(bool otherwise);
 
 /* ---- helper ----------------------------------------------------------------- */
 
@@ -430,6 +436,9 @@ void rt_range_end_ready(struct rt_domain *d, uint64_t id, const struct mstx_rec 
 /* Tell the taps of a start; id 0: not recorded, then one is made. The id to end it with. */
 uint32_t rt_range_tell_start(struct rt_domain *d, const char *message, void *stream, uint32_t id);
 bool rt_range_is_open(uint32_t id);
+/* Of an open range. */
+uint64_t rt_range_ticks(uint32_t id);
+uint16_t rt_range_domain(uint32_t id);
 /* All open ranges of a domain; one that ends meanwhile may still be told. */
 typedef void rt_range_fn(void *arg, uint32_t id, uint64_t ticks);
 void rt_ranges_each(uint16_t domain, rt_range_fn *fn, void *arg);

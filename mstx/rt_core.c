@@ -114,6 +114,8 @@ void rt_set_recording(bool on, enum mstx_why why)
 {
     if (atomic_exchange(&rt.recording, on) == on)
         return;
+    if (rt.control != NULL) /* a child may look at any time */
+        __atomic_store_n(&rt.control->recording, on, __ATOMIC_RELEASE);
     rt_domain_refresh();
     say_state(why, on);
 }
@@ -125,10 +127,10 @@ static bool begin(void)
     rt.pid = (uint32_t)getpid();
     rt.epoch++;
     atomic_store(&rt.bytes, 0);
-    atomic_store(&rt.recording, !rt.conf.wait);
-    rt.conf.wait = false; /* a child of a started capture starts */
+    atomic_store(&rt.recording, rt_file_ask_parent(!rt.conf.wait));
     if (!rt_file_start())
         return false;
+    rt.control->recording = atomic_load(&rt.recording) != 0;
     if (!rt_text_start() || !rt_ring_start()) {
         rt_say(RT_SAY_DIR, MSTX_WHY_IO, "cannot record into %s: %s; nothing is recorded", rt.path,
                strerror(errno));
@@ -188,7 +190,9 @@ static void after_fork(void)
         rt_unlock(locks[i - 1]);
 }
 
-/* The parent's files are shared pages: unmap, touch nothing, begin anew at the next mark. */
+/* The parent's files are shared pages: unmap, touch nothing, begin anew at the next mark; that
+ * also when the parent is stopped, so that the child is there to be started, and then it records
+ * if the parent does. */
 static void in_child(void)
 {
     for (int i = 0; i < LOCKS; i++)
@@ -199,11 +203,14 @@ static void in_child(void)
     rt_ring_forget();
     rt_slots_forget();
     rt_text_forget();
-    rt_file_close();
+    rt_file_forget();
     atomic_store(&rt.said, atomic_load(&rt.said) & 1u << RT_SAY_START); /* one line per job */
     atomic_store(&rt.lost_no_ring, 0);
-    if (state == RT_RUNNING)
-        atomic_store(&rt.state, RT_IDLE);
+    if (state != RT_RUNNING)
+        return;
+    atomic_store(&rt.state, RT_IDLE);
+    atomic_store(&rt.recording, 1);
+    rt_domain_refresh();
 }
 
 /* ---- load and exit ------------------------------------------------------------------------- */

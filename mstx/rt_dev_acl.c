@@ -52,9 +52,9 @@ static bool load(void)
     ACL_CALLS_NEW(X)
 #undef X
 #define X(name, symbol, args) all = all && acl.name != NULL;
-        ACL_CALLS(X)
+    ACL_CALLS(X)
 #undef X
-            acl.lib = all ? lib : NULL;
+    acl.lib = all ? lib : NULL;
     return all;
 }
 

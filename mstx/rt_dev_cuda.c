@@ -50,9 +50,9 @@ static bool load(void)
     CUDA_CALLS_NEW(X)
 #undef X
 #define X(name, symbol, args) all = all && cu.name != NULL;
-        CUDA_CALLS(X)
+    CUDA_CALLS(X)
 #undef X
-            cu.lib = all ? lib : NULL;
+    cu.lib = all ? lib : NULL;
     return all;
 }
 

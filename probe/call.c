@@ -162,6 +162,31 @@ static const char *put_owner(struct probe_dumper *d, struct ms_buf *b, struct pr
     return ms_buf_z(b);
 }
 
+/* A module comes into the file after the first operator in it, as the official tool has it: until
+ * then child and parent wait, each with a byte of 0 behind it. */
+static void postpone(struct probe_dumper *d, struct ms_str child, const char *parent)
+{
+    ms_buf_str(&d->modules, child);
+    ms_buf_putc(&d->modules, '\0');
+    ms_buf_puts(&d->modules, parent != NULL ? parent : "");
+    ms_buf_putc(&d->modules, '\0');
+}
+
+void probe__put_modules(struct probe_dumper *d)
+{
+    const char *p = d->modules.p;
+    const char *end = p + d->modules.n;
+    while (d->modules.bad == MS_OK && p < end) {
+        struct ms_str child = ms_str_of(p);
+        const char *parent = p + child.n + 1;
+        p = parent + strlen(parent) + 1;
+        if (d->files.is_open)
+            probe__files_parent(&d->files, child, *parent != '\0' ? parent : NULL);
+    }
+    d->modules.bad = MS_OK;
+    ms_buf_clear(&d->modules);
+}
+
 /* A backward that lies in no open module lies where its forward did. */
 static void put_parent(struct probe_call *c, const struct probe__thread *t, bool is_loose)
 {
@@ -177,7 +202,12 @@ static void put_parent(struct probe_call *c, const struct probe__thread *t, bool
     else if (c->dir == PROBE_BACKWARD && !is_loose && (uint64_t)c->number < called->owners.n &&
              called->owners.p[c->number].name != MS_MAP_NONE)
         parent = put_owner(d, &c->record.path, called->owners.p[c->number], PROBE_BACKWARD);
-    probe__files_parent(&d->files, ms_buf_slice(&c->name), parent);
+    if (c->kind == PROBE__MODULE)
+        postpone(d, ms_buf_slice(&c->name), parent);
+    else
+        probe__files_parent(&d->files, ms_buf_slice(&c->name), parent);
+    if (c->kind == PROBE__OP)
+        probe__put_modules(d);
 }
 
 /* Remember where a forward call lies, for its backward. */
@@ -741,6 +771,8 @@ void probe_call_exit(struct probe_call *c)
     bool is_whole = c->is_wanted && finish_record(c, &text);
     pthread_mutex_lock(&d->lock);
     leave_filter(c);
+    if (c->kind == PROBE__MODULE)
+        probe__put_modules(d);
     if (is_whole && stays(c)) {
         release_held(c);
         probe__add_record(d, text, c->record.is_late);

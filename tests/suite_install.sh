@@ -97,14 +97,14 @@ client() {
     echo '    return e.rc == MS_OK ? 0 : 1;'
     echo '}'
 }
-# shellcheck disable=SC2046
+# shellcheck disable=SC2046,SC2086
 builds_and_runs() { # compiler source
-    "$1" -Wall -Werror -Wno-address -o "$scratch/client" "$2" $(flags --cflags --libs) \
+    $1 -Wall -Werror -Wno-address -o "$scratch/client" "$2" $(flags --cflags --libs) \
         -Wl,-rpath,"$here/lib" && "$scratch/client"
 }
 # shellcheck disable=SC2046
 sample_builds_and_runs() {
-    "$CC" -std=c17 -o "$scratch/two_dumps" samples/two_dumps.c $(flags --cflags --libs) -lm \
+    $CC -std=c17 -o "$scratch/two_dumps" samples/two_dumps.c $(flags --cflags --libs) -lm \
         -Wl,-rpath,"$here/lib" &&
         "$scratch/two_dumps" "$scratch/dumps" && "$here/bin/msprobe" stat "$scratch/dumps/clean"
 }

@@ -126,9 +126,9 @@ START_TEST(csv_tells_when_an_event_was_reached_on_its_device)
     maker_end_range(&m, 2000, 2, ex, 0, 1000, 0);
     maker_rec(&m, MSTX_REC_MARK, 3000, 9, tick, 0, 0x30, MSTX_F_STREAM);
     maker_mark(&m, 4000, tick, 0);
-    maker_rec(&m, MSTX_REC_DEVICE, 5000, 2, 0, 0, 5000001500, 0);
-    maker_rec(&m, MSTX_REC_DEVICE, 5000, 2, 0, 0, 5000002750, 0);
-    maker_rec(&m, MSTX_REC_DEVICE, 5000, 9, 0, 0, 5000003250, 0);
+    maker_rec(&m, MSTX_REC_DEVICE, 1000, 2, 0, 0, 5000001500, 0);
+    maker_rec(&m, MSTX_REC_DEVICE, 1000, 2, 1, 0, 5000002750, 0);
+    maker_rec(&m, MSTX_REC_DEVICE, 3000, 9, 0, 0, 5000003250, 0);
     finish_and_open(&m);
     check_csv("2,4242,4242,N/A,start/end,N/A,N/A,1717575960000001.000,1717575960000002.000,N/A,ex,"
               "default,1717575960000001.500,1717575960000002.750\n"

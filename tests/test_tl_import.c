@@ -501,7 +501,7 @@ START_TEST(every_wrong_header_field_is_named_and_the_rest_goes_on)
     } cases[] = {
         {0, 1, 'X', "no segment file"},
         {8, 4, 0x04030201, "other byte order"},
-        {12, 2, 9, "version 9.0"},
+        {12, 2, 9, "version 9."},
         {16, 4, 64, "header size is 64"},
         {20, 4, 48, "record size is 48"},
         {24, 4, 3, "kind is 3"},
@@ -632,7 +632,7 @@ START_TEST(a_capture_of_damaged_files_alone_names_the_first_reason)
     patch(&m, "r0002.0001.seg", 12, &newer, sizeof newer);
     snprintf(db, sizeof db, "%s/run.db", run);
     ck_assert_int_eq(mstx_import(run, db, &r, &e), MS_E_NOTFOUND);
-    ck_says(e, "r0001.0001.seg: is of format version 9.0");
+    ck_says(e, "r0001.0001.seg: is of format version 9.");
     ck_assert_int_ne(access(db, F_OK), 0);
     scratch_remove(dir);
 }
