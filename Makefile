@@ -35,7 +35,7 @@ src   = $(filter-out $(wildcard $(1)/cmd_*.c),$(wildcard $(1)/*.c))
 obj   = $(patsubst %.c,$(B)/%.o,$(1))
 LAYERS := base probe mstx compare viz web
 SRC_base    := $(wildcard probe/base/*.c)
-SRC_probe   := $(call src,probe)
+SRC_probe   := $(filter-out probe/par_mpi.c,$(call src,probe))
 SRC_mstx    := $(filter-out $(wildcard mstx/dropin_*.c mstx/py_*.c),$(call src,mstx))
 SRC_compare := $(call src,compare)
 SRC_viz     := $(strip $(call src,viz) $(wildcard viz/model/*.c))
@@ -43,7 +43,7 @@ SRC_web     := $(call src,web)
 PROG := $(wildcard probe/cli/*.c) $(wildcard probe/cmd_*.c mstx/cmd_*.c compare/cmd_*.c viz/cmd_*.c web/cmd_*.c)
 
 # What enters someone else's process: libc and pthread alone.
-BASE_CLI   := $(addprefix probe/base/,conf.c store.c store_vtab.c opt.c complete.c)
+BASE_CLI   := $(addprefix probe/base/,conf.c store.c store_vtab.c opt.c complete.c par.c)
 BASE_RT    := $(filter-out $(BASE_CLI),$(SRC_base))
 PROBE_CLI  := $(wildcard probe/trend*.c)
 SO_MSPROBE := $(BASE_RT) $(filter-out $(PROBE_CLI),$(SRC_probe))
@@ -55,6 +55,10 @@ MSTX_LIBS  := $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so $(B)/dropin/libmspt
 PY_INC := $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_paths()["include"])' 2>/dev/null)
 PY_AUTO := $(patsubst mstx/%,$(B)/python/%,$(wildcard mstx/auto/*.py))
 PY_LIB := $(if $(wildcard $(PY_INC)/Python.h),$(B)/python/mstx.so $(PY_AUTO))
+
+# For `mpirun msprobe`: a plugin for every flavour of MPI whose compiler is here.
+MPI_FLAVOURS := $(foreach f,openmpi mpich,$(if $(shell command -v mpicc.$(f) 2>/dev/null),$(f)))
+MPI_LIBS     := $(MPI_FLAVOURS:%=$(B)/libmsprobe_mpi_%.so)
 
 # Linked top-down; a folder without sources yet makes no archive.
 LIBS := $(foreach l,web viz compare mstx probe base,$(if $(SRC_$(l)),$(B)/lib$(l).a))
@@ -76,7 +80,7 @@ MAN     := $(wildcard */*.1 */*.3 */*.5)
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(B)/msprobe $(B)/libmsprobe.so $(MSTX_LIBS) $(PY_LIB) ## build the program and the libraries
+all: $(B)/msprobe $(B)/libmsprobe.so $(MSTX_LIBS) $(PY_LIB) $(MPI_LIBS) ## build the program and the libraries
 
 $(B)/%.o: %.c Makefile
 	$(say) CC $<
@@ -102,6 +106,14 @@ $(B)/libmsprobe.so: $(call obj,$(SO_MSPROBE))
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -o $@ $^ -lm
 	$(Q)ln -sf $(@F) $@.0
+
+# The wrapper knows headers and libraries of its flavour, and calls the compiler of ours; its
+# headers are none of ours to warn about.
+$(B)/libmsprobe_mpi_%.so: probe/par_mpi.c probe/base/par_plugin.h
+	$(say) LD $@
+	@mkdir -p $(@D)
+	$(Q)OMPI_CC='$(CC)' MPICH_CC='$(CC)' mpicc.$* $(ALL_CPPFLAGS) $(CPPFLAGS) $(ALL_CFLAGS) -w \
+	  -DMS_FLAVOUR='"$*"' $(ALL_LDFLAGS) -shared -o $@ $<
 
 # Thread-local storage that a preloaded library has room for; names by mstx/exports.map alone.
 $(call obj,$(SO_MSTX)): ALL_CFLAGS += -ftls-model=initial-exec

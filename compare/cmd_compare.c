@@ -9,6 +9,7 @@
 #include "compare/out.h"
 #include "compare/ranks.h"
 #include "compare/report.h"
+#include "compare/spread.h"
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
 #include "probe/base/opt.h"
@@ -117,6 +118,8 @@ struct job {
     struct cmp_ranks ranks;
     struct probe_places noise;
     struct ms_pool *pool;
+    struct ms_par *par;
+    struct cmp_spread spread;
     struct cmp_report report;
     char stamp[16];
 };
@@ -127,28 +130,42 @@ static void take_mapping(struct cmp_mapping *m, const char *arg)
     m->file = arg != NULL && arg[0] != 0 ? arg : NULL;
 }
 
-static void show_bar(void *ctx, const char *what, double share)
+/* "1.2 GB/s, 3 s left" */
+static void print_pace(const struct cmp_progress *p, int64_t took_ns)
+{
+    char left[MS_HUMAN_MAX], rate[MS_HUMAN_MAX];
+    double seconds = (double)took_ns / 1e9;
+    uint64_t pace = (uint64_t)((double)p->amount / seconds);
+    if (p->is_bytes)
+        fprintf(stderr, "%s/s, ", ms_human_bytes(rate, pace));
+    else if (p->amount != 0)
+        fprintf(stderr, "%s rows/s, ", ms_human_count(rate, pace));
+    double rest = (double)took_ns * (1 - p->share) / p->share;
+    fprintf(stderr, "%s left", ms_human_time(left, (int64_t)rest));
+}
+
+static void show_bar(void *ctx, const struct cmp_progress *p)
 {
     enum { WIDTH = 30, SECOND = 1000000000 };
     static const char marks[] = "##############################";
     struct bar *b = ctx;
     int64_t now = ms_clock_ns();
-    char left[MS_HUMAN_MAX];
-    if (b->what != what) {
-        b->what = what;
+    if (b->what != p->what) {
+        b->what = p->what;
         b->start_ns = now;
     }
-    bool end = share >= 1;
-    if (now - b->start_ns < SECOND || (now - b->shown_ns < SECOND / 10 && !end) || share <= 0)
+    bool end = p->share >= 1;
+    if (now - b->start_ns < SECOND || (now - b->shown_ns < SECOND / 10 && !end) || p->share <= 0)
         return;
     b->shown_ns = now;
-    double rest = (double)(now - b->start_ns) * (1 - share) / share;
-    int done = (int)(share * WIDTH);
-    if (end)
-        fputs("\r\033[K", stderr);
-    else
-        fprintf(stderr, "\r%s [%.*s%*s] %3.0f%%, %s left\033[K", what, done, marks, WIDTH - done,
-                "", share * 100, ms_human_time(left, (int64_t)rest));
+    int done = (int)(p->share * WIDTH);
+    fputs("\r", stderr);
+    if (!end) {
+        fprintf(stderr, "%s [%.*s%*s] %3.0f%%, ", p->what, done, marks, WIDTH - done, "",
+                p->share * 100);
+        print_pace(p, now - b->start_ns);
+    }
+    fputs("\033[K", stderr);
     fflush(stderr);
 }
 
@@ -163,7 +180,7 @@ static void configure(struct job *j)
                                 .pins = a->pins,
                                 .ext = a->ext,
                                 .data_mapping = a->data};
-    if (isatty(STDERR_FILENO)) {
+    if (isatty(STDERR_FILENO) && ms_par_rank(j->par) == 0) {
         j->conf.progress = show_bar;
         j->conf.progress_ctx = &j->bar;
     }
@@ -242,56 +259,92 @@ static enum ms_rc choose_noise(struct job *j, const struct cmp_couple *couple, s
                    couple->b->json);
 }
 
-static enum ms_rc compare_one(struct job *j, const struct cmp_couple *couple, struct ms_err *err)
+/* The dumps of a couple, with what else belongs to it. */
+static enum ms_rc open_couple(struct job *j, const struct cmp_couple *couple, struct cmp **c,
+                              struct ms_err *err)
 {
-    struct cmp *c;
-    struct cmp_result *r = cmp_report_add(&j->report, couple);
-    if (r == NULL)
-        return ms_fail(err, MS_E_NOMEM, "out of memory");
+    *c = NULL;
     MS_TRY(choose_noise(j, couple, err));
-    MS_TRY(cmp_open(&c, &j->conf, couple->t->json, couple->b->json, j->pool, err));
-    enum ms_rc rc = cmp_measure(c, j->pool, err);
-    if (rc == MS_OK)
+    return cmp_open(c, &j->conf, couple->t->json, couple->b->json, j->pool, err);
+}
+
+static enum ms_rc compare_one(struct job *j, size_t i, struct ms_err *err)
+{
+    const struct cmp_couple *couple = &j->ranks.list.p[i];
+    struct cmp_result *r = j->report.list.p[i];
+    struct ms_err opened = {0};
+    struct cmp *c;
+    if (!cmp_spread_joins(&j->spread, i))
+        return MS_OK;
+    (void)open_couple(j, couple, &c, &opened);
+    enum ms_rc rc = cmp_spread_measure(&j->spread, i, c, &opened, j->pool, err);
+    if (rc == MS_OK && cmp_spread_owns(&j->spread, i)) {
         rc = write_files(j, c, couple, r, err);
-    if (rc == MS_OK)
-        rc = cmp_report_take(r, c, err);
+        if (rc == MS_OK)
+            rc = cmp_report_take(r, c, err);
+    }
     cmp_close(c);
     return rc;
 }
 
-/* A rank that cannot be compared does not stop the others. */
-static enum ms_rc compare_all(struct job *j, struct ms_err *err)
+typedef enum ms_rc (*couple_fn)(struct job *j, size_t i, struct ms_err *err);
+
+/* What went wrong with single ranks; an error when nothing went right. */
+static enum ms_rc tell_failures(const struct job *j, struct ms_err *err)
 {
     size_t failed = 0;
+    for (size_t i = 0; i < j->report.list.n; i++) {
+        const struct ms_err *e = &j->report.list.p[i]->err;
+        if (e->rc == MS_OK)
+            continue;
+        failed++;
+        if (j->report.list.n == 1)
+            *err = *e;
+        else
+            ms_cmd_fail(&compare_cmd_compare, e);
+    }
+    if (failed == 1 && j->report.list.n == 1)
+        return err->rc;
+    return failed < j->report.list.n
+               ? MS_OK
+               : ms_fail(err, MS_E_FORMAT, "none of the %zu ranks could be compared", failed);
+}
+
+/* Do the couples, of which this process may do a part, and bring what came out to process 0.  A rank
+ * that cannot be compared does not stop the others. */
+static enum ms_rc do_couples(struct job *j, couple_fn fn, struct ms_err *err)
+{
+    bool alone = ms_par_size(j->par) == 1;
+    for (size_t i = 0; i < j->ranks.list.n; i++) {
+        if (cmp_report_add(&j->report, &j->ranks.list.p[i]) == NULL)
+            return ms_fail(err, MS_E_NOMEM, "out of memory");
+    }
     for (size_t i = 0; i < j->ranks.list.n; i++) {
         struct ms_err e = {0};
-        enum ms_rc rc = compare_one(j, &j->ranks.list.p[i], &e);
-        if (rc == MS_OK)
-            continue;
-        if (j->ranks.list.n == 1 || rc == MS_E_INTERRUPTED || rc == MS_E_NOMEM) {
+        enum ms_rc rc = fn(j, i, &e);
+        if (alone && (rc == MS_E_INTERRUPTED || rc == MS_E_NOMEM)) {
             *err = e;
             return rc;
         }
-        ms_cmd_fail(&compare_cmd_compare, &e);
-        failed++;
+        if (rc != MS_OK)
+            j->report.list.p[i]->err = e;
     }
-    if (failed == j->ranks.list.n)
-        return ms_fail(err, MS_E_FORMAT, "none of the %zu ranks could be compared", failed);
-    return MS_OK;
+    MS_TRY(cmp_spread_gather(&j->spread, &j->report, err));
+    return ms_par_rank(j->par) == 0 ? tell_failures(j, err) : MS_OK;
 }
 
 /* ---- -da -------------------------------------------------------------- */
 
-static enum ms_rc trace_one(struct job *j, const struct cmp_couple *couple, struct cmp_trail *trail,
-                            struct ms_err *err)
+static enum ms_rc trace_one(struct job *j, size_t i, struct ms_err *err)
 {
+    const struct cmp_couple *couple = &j->ranks.list.p[i];
+    struct cmp_result *r = j->report.list.p[i];
     struct cmp *c;
-    struct cmp_result *r = cmp_report_add(&j->report, couple);
-    if (r == NULL)
-        return ms_fail(err, MS_E_NOMEM, "out of memory");
+    if (!cmp_spread_owns(&j->spread, i))
+        return MS_OK;
     MS_TRY(cmp_open(&c, &j->conf, couple->t->json, couple->b->json, j->pool, err));
     char *stem = stem_of(j, c, couple);
-    enum ms_rc rc = stem != NULL ? cmp_write_diff(c, stem, trail, &r->files, err)
+    enum ms_rc rc = stem != NULL ? cmp_write_diff(c, stem, &r->trail, &r->files, err)
                                  : ms_fail(err, MS_E_NOMEM, "out of memory");
     ms_free(stem);
     if (rc == MS_OK)
@@ -336,29 +389,29 @@ static enum ms_rc name_all(struct job *j, const uint32_t *blamed, struct ms_err 
     return rc != MS_OK ? rc : end;
 }
 
-static enum ms_rc find_first(struct job *j, struct cmp_trail *trails, uint32_t *blamed,
-                             struct ms_err *err)
+/* Over the trails of all ranks, which are here now. */
+static enum ms_rc name_first(struct job *j, struct ms_err *err)
 {
-    size_t n = j->ranks.list.n;
+    size_t n = j->report.list.n;
+    struct cmp_trail *trails = ms_calloc(n, sizeof *trails);
+    uint32_t *blamed = ms_calloc(n, sizeof *blamed);
+    enum ms_rc rc = MS_OK;
     if (trails == NULL || blamed == NULL)
-        return ms_fail(err, MS_E_NOMEM, "out of memory");
-    j->conf.summarise = true;
-    for (size_t i = 0; i < n; i++)
-        MS_TRY(trace_one(j, &j->ranks.list.p[i], &trails[i], err));
-    return cmp_diff_blame(trails, n, blamed) != 0 ? name_all(j, blamed, err) : MS_OK;
+        rc = ms_fail(err, MS_E_NOMEM, "out of memory");
+    for (size_t i = 0; rc == MS_OK && i < n; i++)
+        trails[i] = j->report.list.p[i]->trail;
+    if (rc == MS_OK && cmp_diff_blame(trails, n, blamed) != 0)
+        rc = name_all(j, blamed, err);
+    ms_free(trails);
+    ms_free(blamed);
+    return rc;
 }
 
 static enum ms_rc analyze(struct job *j, struct ms_err *err)
 {
-    size_t n = j->ranks.list.n;
-    struct cmp_trail *trails = ms_calloc(n, sizeof *trails);
-    uint32_t *blamed = ms_calloc(n, sizeof *blamed);
-    enum ms_rc rc = find_first(j, trails, blamed, err);
-    for (size_t i = 0; trails != NULL && i < n; i++)
-        ms_vec_free(&trails[i].steps);
-    ms_free(trails);
-    ms_free(blamed);
-    return rc;
+    j->conf.summarise = true;
+    MS_TRY(do_couples(j, trace_one, err));
+    return ms_par_rank(j->par) == 0 ? name_first(j, err) : MS_OK;
 }
 
 /* ---- the command ---------------------------------------------------------- */
@@ -405,7 +458,8 @@ static enum ms_rc take_paths(struct job *j, struct ms_err *err)
     return MS_OK;
 }
 
-static enum ms_rc run_job(struct job *j, struct ms_err *err)
+/* What is to be done, as far as this process can find it out alone. */
+static enum ms_rc prepare(struct job *j, struct ms_err *err)
 {
     MS_TRY(check_args(&j->args, err));
     MS_TRY(take_paths(j, err));
@@ -413,13 +467,55 @@ static enum ms_rc run_job(struct job *j, struct ms_err *err)
     MS_TRY(ms_pool_new(&j->pool, (unsigned)ms_globals.threads, err));
     MS_TRY(
         cmp_ranks_pair(&j->ranks, j->args.target, j->args.golden, j->conf.compat != CMP_CUR, err));
-    if (j->args.noise != NULL)
-        MS_TRY(probe_find(&j->noise, j->args.noise, err));
-    for (size_t i = 0; i < j->ranks.notes.n; i++)
+    return j->args.noise != NULL ? probe_find(&j->noise, j->args.noise, err) : MS_OK;
+}
+
+/* With the other processes, of which each says what it has found. */
+static enum ms_rc meet(struct job *j, struct ms_err *err)
+{
+    struct ms_err together = {0};
+    enum ms_rc rc = prepare(j, err);
+    enum ms_rc met = cmp_spread_init(&j->spread, j->par, rc == MS_OK, &j->ranks, &together);
+    if (rc != MS_OK)
+        return rc;
+    if (met != MS_OK)
+        *err = together;
+    return met == MS_OK ? ms_par_share(j->par, j->stamp, sizeof j->stamp, err) : met;
+}
+
+static enum ms_rc run_job(struct job *j, struct ms_err *err)
+{
+    MS_TRY(meet(j, err));
+    for (size_t i = 0; i < j->ranks.notes.n && ms_par_rank(j->par) == 0; i++)
         fprintf(stderr, "msprobe compare: %s\n", j->ranks.notes.p[i]);
     bool files = ms_path_kind(j->args.target) == MS_KIND_FILE;
     bool diff = j->args.diff && !(files && j->conf.compat != CMP_CUR);
-    return diff ? analyze(j, err) : compare_all(j, err);
+    return diff ? analyze(j, err) : do_couples(j, compare_one, err);
+}
+
+static int tell(struct job *j, int64_t start)
+{
+    j->report.took_ns = ms_clock_ns() - start;
+    if (j->args.format == FORMAT_JSON)
+        cmp_report_json(&j->report);
+    else
+        cmp_report_text(&j->report);
+    return j->args.exit_code && cmp_report_differs(&j->report) ? MS_EXIT_FOUND : MS_EXIT_OK;
+}
+
+/* Process 0 speaks for all, as long as it can. */
+static int run_here(struct job *j)
+{
+    struct ms_err err = {0};
+    int64_t start = ms_clock_ns();
+    if (ms_par_open(&j->par, &err) != MS_OK)
+        return ms_cmd_fail(&compare_cmd_compare, &err);
+    enum ms_rc rc = run_job(j, &err);
+    if (j->spread.quiet)
+        return MS_EXIT_OK;
+    if (rc != MS_OK)
+        return ms_cmd_fail(&compare_cmd_compare, &err);
+    return ms_par_rank(j->par) == 0 ? tell(j, start) : MS_EXIT_OK;
 }
 
 static int run(int argc, char **argv)
@@ -427,28 +523,19 @@ static int run(int argc, char **argv)
     struct job j = {0};
     struct ms_err err = {0};
     bool done;
-    int64_t start = ms_clock_ns();
     if (ms_opt_parse(&compare_cmd_compare, argc, argv, &j.args, &done, &err) != MS_OK)
         return ms_cmd_fail(&compare_cmd_compare, &err);
     if (done)
         return MS_EXIT_OK;
-    int code = MS_EXIT_OK;
-    if (run_job(&j, &err) != MS_OK) {
-        code = ms_cmd_fail(&compare_cmd_compare, &err);
-    } else {
-        j.report.took_ns = ms_clock_ns() - start;
-        if (j.args.format == FORMAT_JSON)
-            cmp_report_json(&j.report);
-        else
-            cmp_report_text(&j.report);
-        code = j.args.exit_code && cmp_report_differs(&j.report) ? MS_EXIT_FOUND : MS_EXIT_OK;
-    }
+    int code = run_here(&j);
     cmp_report_free(&j.report);
+    cmp_spread_free(&j.spread);
     cmp_ranks_free(&j.ranks);
     if (j.noise.arena != NULL)
         probe_places_free(&j.noise);
     cmp_old_input_free(&j.input);
     ms_pool_free(j.pool);
+    ms_par_close(j.par);
     return code;
 }
 

@@ -127,10 +127,19 @@ static inline bool cmp__strict(const struct cmp *c)
     return c->conf.compat != CMP_CUR;
 }
 
-static inline void cmp__progress(const struct cmp *c, const char *what, double share)
+static inline void cmp__progress(const struct cmp *c, const struct cmp_progress *p)
 {
     if (c->conf.progress != NULL)
-        c->conf.progress(c->conf.progress_ctx, what, share);
+        c->conf.progress(c->conf.progress_ctx, p);
+}
+/* `groups` of c have been written. */
+static inline void cmp__wrote(const struct cmp *c, size_t groups)
+{
+    size_t all = cmp_groups(c);
+    const struct cmp_progress p = {.what = "writing",
+                                   .share = all != 0 ? (double)groups / (double)all : 1,
+                                   .amount = c->groups.p[groups].first};
+    cmp__progress(c, &p);
 }
 
 enum ms_rc cmp__align(struct cmp *c, struct ms_err *err);

@@ -222,8 +222,7 @@ static enum ms_rc write_blocks(const struct csv *csv, struct parts *p, struct ms
         MS_TRY(ms_pool_run(pool, s.nfresh + 1, step_item, &s, err));
         for (size_t i = 0; i < s.nfresh; i++)
             cmp_summary_join(sum, &s.fresh[i].sum);
-        if (cmp_groups(csv->c) != 0)
-            cmp__progress(csv->c, "writing", (double)group / (double)cmp_groups(csv->c));
+        cmp__wrote(csv->c, group);
         struct block *done = s.ready;
         s.ready = s.fresh;
         s.nready = s.nfresh;

@@ -90,7 +90,7 @@ static enum ms_rc put_all(struct book *b, struct cmp_summary *sum, struct ms_err
         if ((since += cmp_group_rows(b->c, g)) > RENEW_ROWS) {
             rc = cmp_view_renew(&v, err);
             since = 0;
-            cmp__progress(b->c, "writing", (double)g / (double)cmp_groups(b->c));
+            cmp__wrote(b->c, g);
         }
         if (rc == MS_OK)
             rc = cmp_view_group(b->c, g, &v, err);
@@ -99,7 +99,7 @@ static enum ms_rc put_all(struct book *b, struct cmp_summary *sum, struct ms_err
             rc = put_group(b, &v, err);
         }
     }
-    cmp__progress(b->c, "writing", 1);
+    cmp__wrote(b->c, cmp_groups(b->c));
     cmp_view_free(&v);
     return rc;
 }

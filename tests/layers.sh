@@ -28,6 +28,7 @@ home microhttpd.h 'web/'
 home 'n?curses.h' 'viz/tui_'
 home yaml.h 'compare/'
 home xlsxwriter.h 'compare/'
+home mpi.h 'probe/par_mpi\.c'
 home expat.h 'compare/'
 home zlib.h 'compare/'
 
