@@ -19,6 +19,10 @@ extras='dropin/libms_tools_ext.so dropin/libmspti.so'
 [ ! -e "$B/python/mstx.so" ] || extras="$extras python/mstx.so
     python/auto/sitecustomize.py python/auto/msprobe_torch.py"
 
+for f in openmpi mpich; do
+    [ ! -e "$B/libmsprobe_mpi_$f.so" ] || extras="$extras libmsprobe_mpi_$f.so"
+done
+
 # A pattern without a match stands for itself.
 existing() {
     for f; do

@@ -29,11 +29,11 @@ npy() { # file n bytes
     {
         printf '\223NUMPY\001\000v\000'
         printf "%-117s\n" "{'descr': '<f4', 'fortran_order': False, 'shape': ($2,), }"
-        i=0
-        while [ $i -lt "$2" ]; do
+        k=0
+        while [ $k -lt "$2" ]; do
             # shellcheck disable=SC2059
             printf "$3"
-            i=$((i + 1))
+            k=$((k + 1))
         done
     } >"$1"
 }
@@ -65,13 +65,13 @@ result() { # directory
         echo "$f" | sed -e 's/.*\///' -e 's/_[0-9]\{14\}/_TIME/' -e 's/analyze_[0-9]*/analyze_NS/'
         cat "$f"
     done
-    sed -e 's/_[0-9]\{14\}/_TIME/g' -e 's/analyze_[0-9]*/analyze_NS/' -e '/ in .*\/s$/d' "$1/said"
+    sed -e 's/_[0-9]\{14\}/_TIME/g' -e 's/analyze_[0-9]*/analyze_NS/' -e '/ in .*\/s$/d' "$1/said" "$1/complaints"
 }
 start() { # folder K launcher... -- arguments
     dir=$top/$1
     shift
     mkdir -p "$dir"
-    (cd "$dir" && timeout 120 "$@" -o out >said 2>&1)
+    (cd "$dir" && timeout 120 "$@" -o out >said 2>complaints)
     echo "exit $?" >>"$dir/said"
 }
 
@@ -89,6 +89,7 @@ for c in $cases; do
     result "$top/alone_$c" >"$top/$c.want"
 done
 grep -q 'rank3/dump.json' "$top/ranks.want" || bad 'the rank that cannot be read is not named'
+grep -q 'NaN\|error' "$top/tensors.want" || bad 'the missing tensor is not an error'
 
 tried=
 for flavour in openmpi mpich; do
@@ -97,7 +98,7 @@ for flavour in openmpi mpich; do
     tried=y
     options=
     [ $flavour = openmpi ] && options='--allow-run-as-root --oversubscribe --quiet'
-    for k in 1 2 4; do
+    for k in 2 4; do
         for c in $cases; do
             name=$flavour-$k-$c
             # shellcheck disable=SC2046,SC2086
