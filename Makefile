@@ -23,7 +23,7 @@ ALL_CFLAGS = -std=c17 -fPIC -fvisibility=hidden -fno-omit-frame-pointer -pthread
 ALL_LDFLAGS = -pthread -Wl,-z,relro,-z,now $(SAN:%=-fsanitize=%) $(LDFLAGS)
 
 pkg = $(shell $(PKG_CONFIG) $(1) $(2) 2>/dev/null)
-DEP_PKGS   := sqlite3 libcjson yaml-0.1 xlsxwriter expat zlib
+DEP_PKGS   := sqlite3 libcjson yaml-0.1 xlsxwriter expat zlib libmicrohttpd
 DEP_CFLAGS := $(call pkg,--cflags,$(DEP_PKGS))
 DEP_LIBS   := $(call pkg,--libs,$(DEP_PKGS)) -lm
 CHECK_LIBS := $(call pkg,--libs,check)
@@ -36,7 +36,7 @@ obj   = $(patsubst %.c,$(B)/%.o,$(1))
 LAYERS := base probe mstx compare viz web
 SRC_base    := $(wildcard probe/base/*.c)
 SRC_probe   := $(filter-out probe/par_mpi.c,$(call src,probe))
-SRC_mstx    := $(filter-out $(wildcard mstx/dropin_*.c mstx/py_*.c),$(call src,mstx))
+SRC_mstx    := $(filter-out $(wildcard mstx/dropin_*.c mstx/py_*.c mstx/hook_*.c),$(call src,mstx))
 SRC_compare := $(call src,compare)
 SRC_viz     := $(strip $(call src,viz) $(wildcard viz/model/*.c))
 SRC_web     := $(call src,web)
@@ -51,14 +51,26 @@ SO_MSPROBE := $(BASE_RT) $(filter-out $(PROBE_CLI),$(SRC_probe))
 SO_MSTX    := $(wildcard mstx/rt_*.c)
 MSTX_LIBS  := $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so $(B)/dropin/libmspti.so
 
+# A hook library for each flavour of MPI whose headers are there; the same sources, compiled once each.
+MPI_FLAVOURS := $(foreach f,openmpi:ompi-c mpich:mpich,$(if $(call pkg,--cflags,$(lastword $(subst :, ,$(f)))),$(firstword $(subst :, ,$(f)))))
+MPI_CFLAGS_openmpi := $(patsubst -I%,-isystem %,$(call pkg,--cflags-only-I,ompi-c))
+MPI_CFLAGS_mpich   := $(patsubst -I%,-isystem %,$(call pkg,--cflags-only-I,mpich))
+SO_MPI   := mstx/hook_find.c $(wildcard mstx/hook_mpi*.c)
+MPI_LIBS := $(foreach f,$(MPI_FLAVOURS),$(B)/libmstx_mpi_$(f).so)
+$(foreach f,$(filter-out $(MPI_FLAVOURS),openmpi mpich),$(info no headers of $(f): libmstx_mpi_$(f).so is left out))
+
 # The Python module is built where Python's headers are.
 PY_INC := $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_paths()["include"])' 2>/dev/null)
 PY_AUTO := $(patsubst mstx/%,$(B)/python/%,$(wildcard mstx/auto/*.py))
-PY_LIB := $(if $(wildcard $(PY_INC)/Python.h),$(B)/python/mstx.so $(PY_AUTO))
+PY_EXT := $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))' 2>/dev/null)
+PY_SRC := $(patsubst probe/python/%,$(B)/python/%,$(wildcard probe/python/msprobe/*.py probe/python/msprobe/*/*.py))
+PY_PROBE := $(B)/python/msprobe/_probe$(PY_EXT)
+PY_LIB := $(if $(wildcard $(PY_INC)/Python.h),$(B)/python/mstx.so $(PY_PROBE)) $(PY_SRC) $(PY_AUTO)
 
-# For `mpirun msprobe`: a plugin for every flavour of MPI whose compiler is here.
-MPI_FLAVOURS := $(foreach f,openmpi mpich,$(if $(shell command -v mpicc.$(f) 2>/dev/null),$(f)))
-MPI_LIBS     := $(MPI_FLAVOURS:%=$(B)/libmsprobe_mpi_%.so)
+# For `mpirun msprobe`: a plugin for every flavour of MPI that is here.
+PAR_LIBS := $(MPI_FLAVOURS:%=$(B)/libmsprobe_mpi_%.so)
+MPI_LD_openmpi := $(call pkg,--libs,ompi-c)
+MPI_LD_mpich   := $(call pkg,--libs,mpich)
 
 # Linked top-down; a folder without sources yet makes no archive.
 LIBS := $(foreach l,web viz compare mstx probe base,$(if $(SRC_$(l)),$(B)/lib$(l).a))
@@ -68,8 +80,12 @@ FUZZ    := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz_*.c))
 TOOLS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/tool_*.c))
 BENCH   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench_*.c))
 # Programs that the tests of the recorder run; with them a library that marks.
-RT_APPS := $(addprefix $(B)/tests/rt/,app app_old app_router nvtx_app mspti_app chain.so \
-           image.so comm_app)
+RT_APPS := $(addprefix $(B)/tests/rt/, \
+           app app_old app_router \
+           nvtx_app nvtx_next.so \
+           mspti_app chain.so image.so \
+           comm_app \
+           device_app)
 SAMPLES := $(patsubst %.c,$(B)/%,$(wildcard samples/*.c))
 MAN     := $(wildcard */*.1 */*.3 */*.5)
 
@@ -80,7 +96,7 @@ MAN     := $(wildcard */*.1 */*.3 */*.5)
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(B)/msprobe $(B)/libmsprobe.so $(MSTX_LIBS) $(PY_LIB) $(MPI_LIBS) ## build the program and the libraries
+all: $(B)/msprobe $(B)/libmsprobe.so $(MSTX_LIBS) $(MPI_LIBS) $(PAR_LIBS) $(PY_LIB) ## build the program and the libraries
 
 $(B)/%.o: %.c Makefile
 	$(say) CC $<
@@ -93,6 +109,15 @@ $(B)/lib$(1).a: $(call obj,$(SRC_$(1)))
 	$$(Q)rm -f $$@ && $$(AR) rcs $$@ $$^
 endef
 $(foreach l,$(LAYERS),$(if $(SRC_$(l)),$(eval $(call library,$(l)))))
+
+# The files of the page, compressed, become part of the program.
+PAGE := $(wildcard web/page/*)
+PAGE_GZ := $(PAGE:web/page/%=$(B)/web/page/%.gz)
+$(B)/web/page/%.gz: web/page/%
+	@mkdir -p $(@D)
+	$(Q)gzip -9nc $< >$@
+$(B)/web/asset.o: $(PAGE_GZ)
+$(B)/web/asset.o: ALL_CPPFLAGS += -DWEB_PAGE='"$(B)/web/page"'
 
 # What "msprobe version -v" tells; a report of a bug should hold it.
 $(B)/probe/cli/builtin.o: ALL_CPPFLAGS += -DMS_BUILD_FLAGS='"$(subst ",,$(strip $(CFLAGS) $(SAN:%=-fsanitize=%)))"'
@@ -107,13 +132,11 @@ $(B)/libmsprobe.so: $(call obj,$(SO_MSPROBE))
 	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -o $@ $^ -lm
 	$(Q)ln -sf $(@F) $@.0
 
-# The wrapper knows headers and libraries of its flavour, and calls the compiler of ours; its
-# headers are none of ours to warn about.
 $(B)/libmsprobe_mpi_%.so: probe/par_mpi.c probe/base/par_plugin.h
 	$(say) LD $@
 	@mkdir -p $(@D)
-	$(Q)OMPI_CC='$(CC)' MPICH_CC='$(CC)' mpicc.$* $(ALL_CPPFLAGS) $(CPPFLAGS) $(ALL_CFLAGS) -w \
-	  -DMS_FLAVOUR='"$*"' $(ALL_LDFLAGS) -shared -o $@ $<
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(CPPFLAGS) $(MPI_CFLAGS_$*) $(ALL_CFLAGS) -DMS_FLAVOUR='"$*"' $(ALL_LDFLAGS) \
+	  -shared -o $@ $< $(MPI_LD_$*)
 
 # Thread-local storage that a preloaded library has room for; names by mstx/exports.map alone.
 $(call obj,$(SO_MSTX)): ALL_CFLAGS += -ftls-model=initial-exec
@@ -122,6 +145,25 @@ $(B)/libmstx.so: $(call obj,$(SO_MSTX)) mstx/exports.map
 	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,--version-script=mstx/exports.map -o $@ $(filter %.o,$^)
 	$(Q)ln -sf $(@F) $@.0
 
+# What this mpi.h has: a line for each function that it declares.
+define mpi_library
+$(B)/mpi_$(1)/mpi_have.h: Makefile
+	@mkdir -p $$(@D)
+	$$(Q)printf '#include <mpi.h>\n#if defined(OPEN_MPI)\n#include <mpi-ext.h>\n#endif\n' | \
+	  $$(CC) $$(MPI_CFLAGS_$(1)) -E - | grep -oE '\bMPIX?_[A-Z][A-Za-z0-9_]*[[:space:]]*\(' | \
+	  tr -d '( ' | sort -u | sed 's/.*/#define HAVE_& ,/' >$$@
+$(B)/mpi_$(1)/%.o: %.c $(B)/mpi_$(1)/mpi_have.h Makefile
+	$$(say) CC "$$< ($(1))"
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(ALL_CPPFLAGS) $$(CPPFLAGS) -I$(B)/mpi_$(1) $$(MPI_CFLAGS_$(1)) $$(ALL_CFLAGS) \
+	  -ftls-model=initial-exec -MMD -MP -c -o $$@ $$<
+$(B)/libmstx_mpi_$(1).so: $$(patsubst %.c,$(B)/mpi_$(1)/%.o,$$(SO_MPI)) $(B)/libmstx.so
+	$$(say) LD $$@
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$(SO_FLAGS) -Wl,-rpath,'$$$$ORIGIN:$$$$ORIGIN/..' \
+	  -o $$@ $$(filter %.o,$$^) -L$(B) -lmstx
+endef
+$(foreach f,$(MPI_FLAVOURS),$(eval $(call mpi_library,$(f))))
+
 $(B)/python/mstx.so: mstx/py_mstx.c mstx/ms_tools_ext.h
 	$(say) LD $@
 	@mkdir -p $(@D)
@@ -129,6 +171,17 @@ $(B)/python/mstx.so: mstx/py_mstx.c mstx/ms_tools_ext.h
 
 # What `msprobe run` puts in the way of Python: it marks PyTorch.
 $(B)/python/auto/%.py: mstx/auto/%.py
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
+# The adapters' C half holds a dumper of its own, so it needs no other library of ours.
+EXT_PROBE := $(call obj,$(wildcard probe/python/*.c))
+$(EXT_PROBE): ALL_CPPFLAGS += -isystem $(PY_INC)
+$(PY_PROBE): $(EXT_PROBE) $(call obj,$(SO_MSPROBE))
+	$(say) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-Bsymbolic -Wl,-z,nodelete -o $@ $^ -lm
+$(B)/python/%.py: probe/python/%.py
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
@@ -149,20 +202,20 @@ $(B)/tests/test_dump $(B)/tests/test_out: $(B)/tests/gen/big_dump.o
 
 # Programs and libraries that the tests of the recorder run; built from one file each, so that
 # they hold nothing but what the test is about.
-$(B)/tests/test_rt $(B)/tests/test_rt_nvtx $(B)/tests/test_rt_comm $(B)/tests/bench_mstx: | $(RT_APPS) $(MSTX_LIBS)
+$(B)/tests/test_rt $(B)/tests/test_rt_nvtx $(B)/tests/test_rt_comm $(B)/tests/test_device $(B)/tests/bench_mstx: | $(RT_APPS) $(MSTX_LIBS)
 RT_CC = mkdir -p $(@D) && $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -MMD -MP -MF $@.d
 $(B)/tests/rt/app_old: RT_DEFS := -DPROTO_OLD
 $(B)/tests/rt/app_router: RT_DEFS := -DPROTO_ROUTER
 $(B)/tests/rt/app $(B)/tests/rt/app_old $(B)/tests/rt/app_router: tests/rt/app.c
 	$(say) LD $@
 	$(Q)$(RT_CC) $(RT_DEFS) -o $@ $<
-$(B)/tests/rt/chain.so: tests/rt/chain.c
+$(B)/tests/rt/chain.so $(B)/tests/rt/nvtx_next.so: $(B)/tests/rt/%.so: tests/rt/%.c
 	$(say) LD $@
 	$(Q)$(RT_CC) -shared -o $@ $<
 $(B)/tests/rt/nvtx_app $(B)/tests/rt/mspti_app: $(B)/tests/rt/%: tests/rt/%.c
 	$(say) LD $@
 	$(Q)$(RT_CC) -o $@ $<
-$(B)/tests/rt/comm_app: tests/rt/comm_app.c $(B)/libmstx.so
+$(B)/tests/rt/comm_app $(B)/tests/rt/device_app: $(B)/tests/rt/%: tests/rt/%.c $(B)/libmstx.so
 	$(say) LD $@
 	$(Q)$(RT_CC) -o $@ $< -L$(B) -lmstx -Wl,-rpath,'$$ORIGIN/../..'
 $(B)/tests/rt/image3.o: tests/rt/image3.cpp

@@ -99,8 +99,11 @@ struct cmp_align_stats cmp_align_stats(const struct cmp_align *al);
 size_t cmp_align_rows(const struct cmp_align *al, const struct cmp_align_pair *pair,
                       struct cmp_align_row *out);
 
-/* Why a target node is paired as it is and what else came near, as text of a few lines. */
-void cmp_align_explain(const struct cmp_align *al, uint32_t target, struct ms_buf *out);
+/* Why a node of either side is paired as it is and what came next, as sentences and a table. */
+void cmp_align_explain(const struct cmp_align *al, bool golden, uint32_t node, struct ms_buf *out);
+/* Operators that no table knows and that are paired by place and value alone: their names, as many
+ * as there is room for; returns how many there are. */
+size_t cmp_align_unknown(const struct cmp_align *al, struct ms_str *names, size_t room);
 
 /* The alignment as the official mapping files: modules as a layer mapping (class of the target:
  * child: child of the golden side), rows as a data mapping (row: row). */

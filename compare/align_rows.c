@@ -18,6 +18,7 @@ struct row_view {
     struct align__dim dim;
     struct ms_str name; /* last part of the path, "weight" or "0" */
     struct ms_str json; /* of a plain value */
+    uint32_t known_as;  /* value of the alignment, ALIGN__NONE */
 };
 
 struct row_list {
@@ -46,7 +47,7 @@ static void view_row(const struct probe_dump *d, uint32_t row, uint32_t place, s
     struct probe_leaf leaf;
     struct ms_str path = probe_row_path(d, &d->rows.p[row]);
     int64_t dot = ms_str_rfind(path, '.');
-    *v = (struct row_view){.row = row, .place = place};
+    *v = (struct row_view){.row = row, .place = place, .known_as = ALIGN__NONE};
     v->name = ms_str_sub(path, (uint32_t)(dot + 1), path.n);
     v->is_tensor = align__row_value(d, row, &v->value, &v->dim);
     probe_row_leaf(d, &d->rows.p[row], &leaf);
@@ -70,21 +71,54 @@ static bool list_rows(const struct probe_dump *d, uint32_t node, unsigned kind,
     return true;
 }
 
+/* What is known of a pair before its rows are looked at. */
+struct relation {
+    const struct cmp_align *al;
+    bool by_value; /* only equal values go together */
+    bool is_part;  /* one is a part of the other: rows of unlike sizes do not go together */
+};
+
+/* Fill in which values of the alignment the rows hold. */
+static void recall_values(const struct align__ctx *c, int side, uint32_t op, struct row_list *list)
+{
+    if (op == ALIGN__NONE)
+        return;
+    const struct align__op *o = &c->side[side].ops.p[op];
+    const struct align__tensor *t = align__ins(&c->side[side], o);
+    for (uint32_t i = 0; i < list->n; i++) {
+        for (unsigned k = 0; k < (unsigned)o->nin + o->nparam + o->nout; k++) {
+            if (t[k].row == list->v[i].row)
+                list->v[i].known_as = t[k].value;
+        }
+    }
+}
+
+/* Did earlier pairs pass the one on as the other? */
+static bool passed_on(const struct relation *rel, const struct row_view *t,
+                      const struct row_view *g)
+{
+    return t->known_as != ALIGN__NONE && g->known_as != ALIGN__NONE &&
+           rel->al->c.vmap[g->known_as] == t->known_as;
+}
+
 /* How well two rows go together; 0: not at all. */
-static float row_score(const struct row_view *t, const struct row_view *g, bool by_value)
+static float row_score(const struct relation *rel, const struct row_view *t,
+                       const struct row_view *g)
 {
     float near = t->place == g->place ? 0.1F : 0;
     if (t->is_tensor != g->is_tensor)
         return 0;
     if (!t->is_tensor) {
         bool same = ms_str_eq(t->json, g->json);
-        return by_value && !same ? 0 : (same ? 1 : 0.2F) + near;
+        return rel->by_value && !same ? 0 : (same ? 1 : 0.2F) + near;
     }
     float like = align__likeness(align__distance(&g->value, &t->value));
-    if (t->value.cls != g->value.cls || (by_value && like < 0.8F))
+    bool passed = passed_on(rel, t, g);
+    if (t->value.cls != g->value.cls || (rel->by_value && like < 0.8F && !passed) ||
+        (rel->is_part && t->dim.n != g->dim.n))
         return 0;
     bool same_shape = align__dim_same(&t->dim, &g->dim);
-    return 0.2F + 2 * like +
+    return 0.2F + 2 * (passed && like < 0.5F ? 0.5F : like) +
            (same_shape             ? 0.6F
             : t->dim.n == g->dim.n ? 0.3F
                                    : 0) +
@@ -92,14 +126,14 @@ static float row_score(const struct row_view *t, const struct row_view *g, bool 
 }
 
 /* The best pair takes each other until none is left; partner[i] is the golden place of target i. */
-static void assign(const struct row_list *t, const struct row_list *g, bool by_value,
+static void assign(const struct relation *rel, const struct row_list *t, const struct row_list *g,
                    uint32_t partner[ROWS_MAX], bool taken[ROWS_MAX])
 {
     float score[ROWS_MAX][ROWS_MAX];
     for (uint32_t i = 0; i < t->n; i++) {
         partner[i] = CMP_ALIGN_NONE;
         for (uint32_t j = 0; j < g->n; j++)
-            score[i][j] = row_score(&t->v[i], &g->v[j], by_value);
+            score[i][j] = row_score(rel, &t->v[i], &g->v[j]);
     }
     for (uint32_t round = 0; round < t->n; round++) {
         uint32_t bi = CMP_ALIGN_NONE;
@@ -152,8 +186,22 @@ static bool is_fused_pair(const struct cmp_align *al, const struct cmp_align_pai
     return align__op_likeness(&al->c, &al->c.side[0].ops.p[g], &al->c.side[1].ops.p[t]) < 1;
 }
 
-static size_t pair_kind(const struct probe_dump *const dump[2], const uint32_t node[2],
-                        unsigned kind, bool by_value, struct cmp_align_row *out)
+/* Do the modules around both ops meet as a part and the whole? */
+static bool is_part_pair(const struct cmp_align *al, const struct cmp_align_pair *pair)
+{
+    const struct align__ctx *c = &al->c;
+    uint32_t g = al->op_of[0][pair->golden], t = al->op_of[1][pair->target];
+    if (pair->how == CMP_ALIGN_PART)
+        return true;
+    if (g == ALIGN__NONE || t == ALIGN__NONE)
+        return false;
+    uint32_t a = c->side[0].ops.p[g].parent, b = c->side[1].ops.p[t].parent;
+    return a != ALIGN__NONE && b != ALIGN__NONE && (c->mod[0][a] == b || c->mod[1][b] == a) &&
+           c->mod_pair[0][a] != b;
+}
+
+static size_t pair_kind(const struct relation *rel, const struct probe_dump *const dump[2],
+                        const uint32_t node[2], unsigned kind, struct cmp_align_row *out)
 {
     struct row_list t;
     struct row_list g;
@@ -162,7 +210,9 @@ static size_t pair_kind(const struct probe_dump *const dump[2], const uint32_t n
     size_t n = 0;
     if (!list_rows(dump[1], node[1], kind, &t) || !list_rows(dump[0], node[0], kind, &g))
         return zip_rows(dump, node, kind, out);
-    assign(&t, &g, by_value, partner, taken);
+    recall_values(&rel->al->c, 0, rel->al->op_of[0][node[0]], &g);
+    recall_values(&rel->al->c, 1, rel->al->op_of[1][node[1]], &t);
+    assign(rel, &t, &g, partner, taken);
     for (uint32_t i = 0; i < t.n; i++)
         out[n++] = (struct cmp_align_row){
             t.v[i].row, partner[i] != CMP_ALIGN_NONE ? g.v[partner[i]].row : CMP_ALIGN_NONE};
@@ -179,8 +229,11 @@ size_t cmp_align_rows(const struct cmp_align *al, const struct cmp_align_pair *p
     const struct probe_dump *const dump[2] = {al->c.side[0].dump, al->c.side[1].dump};
     const uint32_t node[2] = {pair->golden, pair->target};
     bool fused = is_fused_pair(al, pair);
+    struct relation rel = {.al = al, .is_part = is_part_pair(al, pair)};
     size_t n = 0;
-    for (unsigned kind = 0; kind < KINDS; kind++)
-        n += pair_kind(dump, node, kind, fused && kind == 0, out + n);
+    for (unsigned kind = 0; kind < KINDS; kind++) {
+        rel.by_value = fused && kind == 0;
+        n += pair_kind(&rel, dump, node, kind, out + n);
+    }
     return n;
 }

@@ -7,6 +7,7 @@
 #include "compare/diff.h"
 #include "compare/old_input.h"
 #include "compare/out.h"
+#include "compare/partners.h"
 #include "compare/ranks.h"
 #include "compare/report.h"
 #include "compare/spread.h"
@@ -120,6 +121,7 @@ struct job {
     struct ms_pool *pool;
     struct ms_par *par;
     struct cmp_spread spread;
+    struct cmp_source *source;
     struct cmp_report report;
     char stamp[16];
 };
@@ -211,17 +213,32 @@ static char *stem_of(const struct job *j, const struct cmp *c, const struct cmp_
     return stem;
 }
 
+enum beside { ADVISOR, ROWS_OF_LAYERS, ALIGNED_ROWS, ALIGNED_LAYERS };
+
+static enum ms_rc write_as(enum beside what, const struct cmp *c, const char *path,
+                           struct cmp_files *files, struct ms_err *err)
+{
+    switch (what) {
+    case ADVISOR:
+        return cmp_write_advisor(c, path, files, err);
+    case ROWS_OF_LAYERS:
+        return cmp_write_mapping(c, path, files, err);
+    default:
+        return cmp_write_alignment(c, what == ALIGNED_LAYERS, path, files, err);
+    }
+}
+
 /* A file beside the table: DIR/FOLDER/data_mapping_rank0_20260814102107.yaml */
 static enum ms_rc write_beside(const struct job *j, const struct cmp *c,
                                const struct cmp_couple *couple, struct cmp_files *files,
-                               bool advisor, struct ms_err *err)
+                               enum beside what, struct ms_err *err)
 {
+    static const char *const names[] = {"advisor", "data_mapping", "data_mapping", "layer_mapping"};
     struct ms_buf b = {.max = 1 << 16};
     ms_buf_printf(&b, "%s/%s%s%s%s_%s.%s", output_of(j), couple->folder,
-                  couple->folder[0] != 0 ? "/" : "", advisor ? "advisor" : "data_mapping",
-                  couple->suffix, j->stamp, advisor ? "txt" : "yaml");
-    enum ms_rc rc = advisor ? cmp_write_advisor(c, ms_buf_z(&b), files, err)
-                            : cmp_write_mapping(c, ms_buf_z(&b), files, err);
+                  couple->folder[0] != 0 ? "/" : "", names[what], couple->suffix, j->stamp,
+                  what == ADVISOR ? "txt" : "yaml");
+    enum ms_rc rc = write_as(what, c, ms_buf_z(&b), files, err);
     ms_buf_free(&b);
     return rc;
 }
@@ -236,9 +253,13 @@ static enum ms_rc write_files(struct job *j, const struct cmp *c, const struct c
                                  : cmp_write_csv(c, stem, j->pool, &r->sum, &r->files, err);
     ms_free(stem);
     if (rc == MS_OK && cmp_maps_layers(c))
-        rc = write_beside(j, c, couple, &r->files, false, err);
+        rc = write_beside(j, c, couple, &r->files, ROWS_OF_LAYERS, err);
+    for (enum beside what = ALIGNED_ROWS; what <= ALIGNED_LAYERS; what++) {
+        if (rc == MS_OK && j->args.write_mapping && cmp_alignment(c) != NULL)
+            rc = write_beside(j, c, couple, &r->files, what, err);
+    }
     if (rc == MS_OK && j->conf.compat == CMP_OLD && !j->args.compare_only)
-        rc = write_beside(j, c, couple, &r->files, true, err);
+        rc = write_beside(j, c, couple, &r->files, ADVISOR, err);
     return rc;
 }
 
@@ -282,6 +303,8 @@ static enum ms_rc compare_one(struct job *j, size_t i, struct ms_err *err)
         rc = write_files(j, c, couple, r, err);
         if (rc == MS_OK)
             rc = cmp_report_take(r, c, err);
+        if (rc == MS_OK && ms_par_rank(j->par) == 0)
+            rc = cmp_source_add(j->source, c, couple->t->rank, couple->t->step, j->pool, err);
     }
     cmp_close(c);
     return rc;
@@ -331,6 +354,69 @@ static enum ms_rc do_couples(struct job *j, couple_fn fn, struct ms_err *err)
     }
     MS_TRY(cmp_spread_gather(&j->spread, &j->report, err));
     return ms_par_rank(j->par) == 0 ? tell_failures(j, err) : MS_OK;
+}
+
+/* --explain: sentences instead of a table; a rank without the node is passed over. */
+static enum ms_rc explain_one(struct job *j, const struct cmp_couple *couple, struct ms_buf *out,
+                              struct ms_err *err)
+{
+    struct cmp *c;
+    MS_TRY(cmp_open(&c, &j->conf, couple->t->json, couple->b->json, j->pool, err));
+    const struct ms_str *problems;
+    for (size_t i = 0, n = cmp_problems(c, &problems); i < n; i++)
+        fprintf(stderr, "msprobe compare: %.*s\n", MS_STR_ARG(problems[i]));
+    enum ms_rc rc = cmp_explain(c, ms_str_of(j->args.explain), out, err);
+    cmp_close(c);
+    return rc;
+}
+
+static enum ms_rc explain_all(struct job *j, struct ms_err *err)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < j->ranks.list.n; i++) {
+        const struct cmp_couple *couple = &j->ranks.list.p[i];
+        struct ms_buf text = {.max = 1 << 24};
+        struct ms_err why = {0};
+        enum ms_rc rc = explain_one(j, couple, &text, &why);
+        if (rc == MS_OK && j->ranks.list.n > 1)
+            printf("%s%s%s:\n", found++ != 0 ? "\n" : "", couple->folder,
+                   couple->suffix + (couple->suffix[0] == '_'));
+        if (rc == MS_OK)
+            fputs(ms_buf_z(&text), stdout);
+        ms_buf_free(&text);
+        if (rc == MS_OK && j->ranks.list.n == 1)
+            return MS_OK;
+        if (rc != MS_OK && (rc != MS_E_NOTFOUND || (i + 1 == j->ranks.list.n && found == 0))) {
+            *err = why;
+            return rc;
+        }
+    }
+    return MS_OK;
+}
+
+/* What another process has compared is observed here, where the suspects of all ranks are found. */
+static enum ms_rc observe(struct job *j, size_t i, struct ms_err *err)
+{
+    const struct cmp_couple *couple = &j->ranks.list.p[i];
+    struct cmp *c;
+    MS_TRY(open_couple(j, couple, &c, err));
+    enum ms_rc rc = cmp_source_add(j->source, c, couple->t->rank, couple->t->step, j->pool, err);
+    cmp_close(c);
+    return rc;
+}
+
+static enum ms_rc compare_all(struct job *j, struct ms_err *err)
+{
+    MS_TRY(cmp_source_new(&j->source, err));
+    MS_TRY(do_couples(j, compare_one, err));
+    if (ms_par_rank(j->par) != 0)
+        return MS_OK;
+    for (size_t i = 0; i < j->report.list.n; i++) {
+        if (!cmp_spread_owns(&j->spread, i) && j->report.list.p[i]->err.rc == MS_OK)
+            MS_TRY(observe(j, i, err));
+    }
+    j->report.source = j->source;
+    return cmp_source_find(j->source, err);
 }
 
 /* ---- -da -------------------------------------------------------------- */
@@ -433,6 +519,17 @@ static enum ms_rc check_args(const struct args *a, struct ms_err *err)
     if (a->consistent || a->backend != NULL)
         return ms_fail(err, MS_E_UNSUPPORTED,
                        "--consistent_check is not supported here; use the official tool");
+    bool mapped = a->data != NULL || a->layer != NULL || a->cell != NULL || a->api != NULL;
+    if (mapped && (a->align != ALIGN_AUTO || a->pins != NULL))
+        return ms_fail(err, MS_E_ARG,
+                       "a mapping says itself which names go together; leave out %s beside it",
+                       a->pins != NULL ? "--pins" : "--align");
+    if (a->pins != NULL && a->align >= ALIGN_EXACT)
+        return ms_fail(err, MS_E_ARG, "--pins speaks to the alignment; use --align always");
+    if (a->compat != CMP_CUR && (a->align == ALIGN_ALWAYS || a->pins != NULL))
+        return ms_fail(err, MS_E_ARG,
+                       "the official tool has no alignment; leave out --compat %s beside %s",
+                       compats[a->compat], a->pins != NULL ? "--pins" : "--align");
     if (a->noise != NULL && !a->ext)
         return ms_fail(err, MS_E_ARG, "--noise-floor fills columns of --ext; add it");
     if (a->data != NULL && (a->layer != NULL || a->cell != NULL || a->api != NULL))
@@ -489,14 +586,18 @@ static enum ms_rc run_job(struct job *j, struct ms_err *err)
     for (size_t i = 0; i < j->ranks.notes.n && ms_par_rank(j->par) == 0; i++)
         fprintf(stderr, "msprobe compare: %s\n", j->ranks.notes.p[i]);
     bool files = ms_path_kind(j->args.target) == MS_KIND_FILE;
+    if (j->args.explain != NULL)
+        return ms_par_rank(j->par) == 0 ? explain_all(j, err) : MS_OK;
     bool diff = j->args.diff && !(files && j->conf.compat != CMP_CUR);
-    return diff ? analyze(j, err) : do_couples(j, compare_one, err);
+    return diff ? analyze(j, err) : compare_all(j, err);
 }
 
 static int tell(struct job *j, int64_t start)
 {
     j->report.took_ns = ms_clock_ns() - start;
-    if (j->args.format == FORMAT_JSON)
+    if (j->args.explain != NULL)
+        ; /* it has been told */
+    else if (j->args.format == FORMAT_JSON)
         cmp_report_json(&j->report);
     else
         cmp_report_text(&j->report);
@@ -529,6 +630,7 @@ static int run(int argc, char **argv)
         return MS_EXIT_OK;
     int code = run_here(&j);
     cmp_report_free(&j.report);
+    cmp_source_free(j.source);
     cmp_spread_free(&j.spread);
     cmp_ranks_free(&j.ranks);
     if (j.noise.arena != NULL)

@@ -12,13 +12,18 @@
 
 #include <sys/stat.h>
 
+#define ORDER "tp-cp-ep-dp-pp"
+
 struct args {
     const char *target, *golden, *out, *layers;
     bool fuzzy, overflow, progress, md5_index;
-    int compat, batch;
+    int compat, batch, file_type;
+    struct ms_opt_list rank_size, tp, pp, vpp, order;
+    struct graph_param merge[2];
 };
 
 static const char *const compats[] = {"none", "strict", NULL};
+static const char *const file_types[] = {"db", "json", NULL};
 static const char *const batches[] = {"list", "first", "none", NULL};
 
 static const struct ms_opt opts[] = {
@@ -47,6 +52,22 @@ static const struct ms_opt opts[] = {
      .choices = batches,
      .help = "how batch_isend_irecv is linked to other ranks: every member in a list, the first "
              "member, or not at all"},
+    {.name = "Ranks put together again", .kind = MS_OPT_HEAD},
+    {"rank_size", NULL, MS_OPT_LIST, offsetof(struct args, rank_size), "N", .min = 1, .max = 2,
+     .help = "merge this many ranks into the model they are parts of: of the target, and of the "
+             "golden side"},
+    {"tp", NULL, MS_OPT_LIST, offsetof(struct args, tp), "N", .min = 1, .max = 2,
+     .help = "how many ranks hold parts of one tensor, for each side"},
+    {"pp", NULL, MS_OPT_LIST, offsetof(struct args, pp), "N", .min = 1, .max = 2,
+     .help = "how many ranks hold layers of one pipeline, for each side"},
+    {"vpp", NULL, MS_OPT_LIST, offsetof(struct args, vpp), "N", .min = 1, .max = 2, .dflt = "1",
+     .help = "chunks of a pipeline's ranks, for each side"},
+    {"order", NULL, MS_OPT_LIST, offsetof(struct args, order), "ORDER", .min = 1, .max = 2,
+     .dflt = ORDER,
+     .help = "how ranks are laid out where their communication does not tell, for each side"},
+    {"file_type", NULL, MS_OPT_CHOICE, offsetof(struct args, file_type), "TYPE", .dflt = "db",
+     .choices = file_types,
+     .help = "json: write merged ranks as dumps, step0/rank0/dump.json and so on"},
     {0}};
 
 extern const struct ms_cmd compare_cmd_graph_visualize;
@@ -87,7 +108,7 @@ static void on_note(void *ctx, const char *line)
 
 /* ---- talk ------------------------------------------------------------------------ */
 
-static void show(const struct graph_made *m, bool dual, int64_t took_ns)
+static void show(const struct graph_made *m, bool dual, bool a_dump, int64_t took_ns)
 {
     char a[MS_HUMAN_MAX], b[MS_HUMAN_MAX], c[MS_HUMAN_MAX];
     struct stat st;
@@ -103,8 +124,70 @@ static void show(const struct graph_made *m, bool dual, int64_t took_ns)
                ms_human_count(a, m->states[GRAPH_ERROR]),
                ms_human_count(b, m->states[GRAPH_WARNING]),
                ms_human_count(c, m->states[GRAPH_PASS]));
+    if (a_dump)
+        return;
     uint64_t bytes = stat(m->path, &st) == 0 ? (uint64_t)st.st_size : 0;
     printf("  written     %s in %s\n", ms_human_bytes(a, bytes), ms_human_time(b, took_ns));
+}
+
+/* ---- ranks to be merged ------------------------------------------------------------ */
+
+static enum ms_rc take_size(const struct ms_opt_list *l, const char *name, unsigned side,
+                            uint32_t *out, struct ms_err *err)
+{
+    uint64_t v;
+    if (!ms_str_u64(ms_str_of(l->items[side]), &v) || v == 0 || v > 1 << 20)
+        return ms_fail(err, MS_E_ARG, "--%s %s: a whole number from 1 on is wanted", name,
+                       l->items[side]);
+    *out = (uint32_t)v;
+    return MS_OK;
+}
+
+/* A number for each side, or none at all where one is not needed. */
+static enum ms_rc take_sizes(struct args *a, unsigned sides, struct ms_err *err)
+{
+    const struct {
+        const struct ms_opt_list *list;
+        const char *name;
+        size_t into;
+        bool needed;
+    } sizes[] = {{&a->rank_size, "rank_size", offsetof(struct graph_param, rank_size), true},
+                 {&a->tp, "tp", offsetof(struct graph_param, tp), true},
+                 {&a->pp, "pp", offsetof(struct graph_param, pp), true},
+                 {&a->vpp, "vpp", offsetof(struct graph_param, vpp), false}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const struct ms_opt_list *l = sizes[i].list;
+        if (l->n != sides && (sizes[i].needed || l->n != 0))
+            return ms_fail(err, MS_E_ARG, "--%s takes %s here", sizes[i].name,
+                           sides == 1 ? "one number" : "two numbers, target and golden side");
+        for (unsigned side = 0; side < l->n; side++)
+            MS_TRY(take_size(l, sizes[i].name, side,
+                             (uint32_t *)(void *)((char *)&a->merge[side] + sizes[i].into), err));
+    }
+    return MS_OK;
+}
+
+static enum ms_rc take_merge(struct args *a, struct ms_err *err)
+{
+    unsigned sides = a->golden != NULL && a->golden[0] != '\0' ? 2 : 1;
+    bool any = a->tp.n + a->pp.n + a->vpp.n + a->order.n != 0;
+    a->merge[0] = a->merge[1] = (struct graph_param){.vpp = 1, .order = ORDER};
+    if (a->file_type == 1 && sides == 2)
+        return ms_fail(err, MS_E_ARG, "--file_type json writes one run: leave --golden_path out");
+    if (a->rank_size.n == 0) {
+        if (any)
+            return ms_fail(err, MS_E_ARG, "--tp, --pp, --vpp and --order need --rank_size");
+        if (a->file_type == 1)
+            on_note(NULL, "--file_type json is for merged ranks, see --rank_size; writing a "
+                          "database");
+        a->file_type = 0;
+        return MS_OK;
+    }
+    if (a->order.n != 0 && a->order.n != sides)
+        return ms_fail(err, MS_E_ARG, "--order takes one text for each side");
+    for (unsigned side = 0; side < a->order.n; side++)
+        a->merge[side].order = a->order.items[side];
+    return take_sizes(a, sides, err);
 }
 
 static enum ms_rc make(struct args *a, struct graph_made *made, struct ms_err *err)
@@ -121,6 +204,8 @@ static enum ms_rc make(struct args *a, struct graph_made *made, struct ms_err *e
                                   a->layers != NULL && a->layers[0] != '\0' ? a->layers : NULL,
                               .md5_index = a->md5_index,
                               .batch = (enum graph_batch)a->batch,
+                              .merge = a->rank_size.n != 0 ? a->merge : NULL,
+                              .json = a->file_type == 1,
                               .progress = on_progress,
                               .note = on_note,
                               .ctx = a};
@@ -141,13 +226,16 @@ static int run(int argc, char **argv)
     if (done)
         return MS_EXIT_OK;
     int64_t start = ms_clock_ns();
-    enum ms_rc rc = make(&a, &made, &err);
+    enum ms_rc rc = take_merge(&a, &err);
+    if (rc == MS_OK)
+        rc = make(&a, &made, &err);
     if (a.progress)
         print_progress(rc == MS_OK ? 100 : 0, false, rc == MS_OK ? NULL : err.msg);
     if (rc != MS_OK)
         return ms_cmd_fail(&compare_cmd_graph_visualize, &err);
     if (!a.progress)
-        show(&made, a.golden != NULL && a.golden[0] != '\0', ms_clock_ns() - start);
+        show(&made, a.golden != NULL && a.golden[0] != '\0', a.file_type == 1,
+             ms_clock_ns() - start);
     return MS_EXIT_OK;
 }
 

@@ -6,6 +6,7 @@
 #define COMPARE_CMP_INT_H
 
 #include "compare/compare.h"
+#include "probe/tensor.h"
 #include "probe/tree.h"
 
 /* ---- side: one dump as the official tables list it --------------------- */
@@ -27,6 +28,9 @@ struct cmp__side {
 
 enum ms_rc cmp__side_init(struct cmp__side *s, const struct cmp_conf *conf, const char *path,
                           struct ms_pool *pool, struct ms_err *err);
+/* The same for a dump that is open, which becomes the side's, also when this fails. */
+enum ms_rc cmp__side_of(struct cmp__side *s, const struct cmp_conf *conf, struct probe_dump *dump,
+                        struct ms_err *err);
 /* Settle as_float, which takes a look at the statistics of many rows. */
 void cmp__side_columns(struct cmp__side *s);
 void cmp__side_free(struct cmp__side *s);
@@ -104,7 +108,8 @@ struct cmp__group {
 struct cmp {
     struct cmp_conf conf;
     enum probe_mode mode;
-    bool cross; /* the two frameworks name dtypes differently */
+    bool merged; /* ranks that were put together: shapes are those of their parts */
+    bool cross;  /* the two frameworks name dtypes differently */
     struct cmp__side t, b;
     struct probe_stacks stacks;
     bool has_stack;
@@ -161,6 +166,11 @@ enum ms_rc cmp__measure_stats(struct cmp_view *v, bool strict, struct cmp_row *r
 enum ms_rc cmp__measure_stats_old(struct cmp_view *v, struct cmp_row *row, struct ms_err *err);
 enum ms_rc cmp__measure_tensors(struct cmp *c, struct ms_pool *pool, struct ms_err *err);
 void cmp__judge(const struct cmp *c, struct cmp_view *v);
+/* A data file of the dump: in dir, or where the dump says that it was written. */
+enum ms_rc cmp__open_tensor(const struct probe_dump *d, const char *dir, struct ms_str name,
+                            struct probe_tensor *t, struct ms_err *err);
+/* Shapes are equal but for axes of length 1. */
+bool cmp__same_shape(const struct probe_tensor *a, const struct probe_tensor *b);
 
 /* Copy what is in the view's scratch into its arena and clear the scratch. */
 enum ms_rc cmp__keep(struct cmp_view *v, struct ms_str *out, struct ms_err *err);

@@ -35,6 +35,12 @@ typedef void (*graph_progress_fn)(void *ctx, int percent);
 /* A line for people: what was repaired, left out, or is missing. */
 typedef void (*graph_note_fn)(void *ctx, const char *line);
 
+/* How a run was cut into ranks. */
+struct graph_param {
+    uint32_t rank_size, tp, pp, vpp;
+    const char *order; /* of its parallelisms, "tp-cp-ep-dp-pp" */
+};
+
 struct graph_conf {
     const char *target;
     const char *golden;  /* NULL or "": one graph */
@@ -46,7 +52,9 @@ struct graph_conf {
     const char *layer_file; /* NULL: its built-in part only */
     bool md5_index; /* digests: mark ops that make empty tensors red, as files of old were read */
     enum graph_batch batch;
-    graph_progress_fn progress; /* may be NULL, as may note */
+    const struct graph_param *merge; /* of the target and the golden side; NULL: ranks stay apart */
+    bool json;                       /* write merged ranks as dumps, no database */
+    graph_progress_fn progress;      /* may be NULL, as may note */
     graph_note_fn note;
     void *ctx;
 };

@@ -8,6 +8,7 @@
  * order of the file, so that no later stage can meet a cycle.
  */
 #include "compare/graph_int.h"
+#include "compare/graph_merge.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -374,6 +375,74 @@ static enum ms_rc open_tree(struct graph__tree *g, struct ms_pool *pool, struct 
     return rc != MS_OK ? rc : arrange(g, err);
 }
 
+/* ---- a merged tree --------------------------------------------------------- */
+
+/* What merging knows of the nodes, which stand in the order of its text. */
+static enum ms_rc take_notes(struct graph__tree *g, const struct graph__merged *m,
+                             struct ms_err *err)
+{
+    if (!ms_vec_reserve(&g->about, g->nodes.n))
+        return ms_no_memory(err);
+    for (g->about.n = 0; g->about.n < g->nodes.n; g->about.n++)
+        g->about.p[g->about.n] = (struct graph__about){{"", 0}, {"", 0}};
+    for (size_t i = 0; i < g->built.entries.n && i < m->notes.n; i++) {
+        uint32_t node = g->built.entries.p[i];
+        g->nodes.p[node].micro = m->notes.p[i].micro;
+        g->nodes.p[node].kind = m->notes.p[i].kind;
+        g->nodes.p[node].over = m->notes.p[i].over;
+        g->about.p[node] = (struct graph__about){m->notes.p[i].info, m->notes.p[i].children};
+    }
+    return MS_OK;
+}
+
+/* Parents need no repair here: that was done before ranks were merged. */
+static enum ms_rc build_merged(struct builder *b, const struct graph__merged *m, struct ms_err *err)
+{
+    struct graph__tree *g = b->g;
+    MS_TRY(make_nodes(g, err));
+    b->up = ms_alloc((g->nodes.n + 1) * sizeof *b->up);
+    if (b->up == NULL)
+        return ms_no_memory(err);
+    for (uint32_t i = 0; i < g->nodes.n; i++)
+        b->up[i] = i < g->built.nodes.n ? parent_of(b, i) : GRAPH_NO;
+    link_children(b);
+    MS_TRY(find_records(g, err));
+    for (uint32_t i = 0; i < g->nodes.n; i++) {
+        uint32_t own = own_stack(g, graph__name(g, i));
+        g->nodes.p[i].stack = own != GRAPH_NO ? own : GRAPH_STACK_EMPTY;
+    }
+    MS_TRY(take_notes(g, m, err));
+    return graph__set_order(g, err);
+}
+
+static enum ms_rc open_merged(struct graph__tree *g, const struct graph__merged *m,
+                              struct ms_err *err)
+{
+    const struct cmp_conf every = {.compat = CMP_OLD};
+    struct builder b = {.g = g, .name.max = NAME_MAX_BYTES, .other.max = NAME_MAX_BYTES};
+    struct probe_dump *dump;
+    MS_TRY(probe_tree_parse(&g->built, "merged ranks", ms_buf_slice(&m->construct), 0, err));
+    MS_TRY(probe_dump_parse(&dump, "merged ranks", ms_buf_slice(&m->dump), 0, NULL, err));
+    MS_TRY(cmp__side_of(&g->side, &every, dump, err));
+    MS_TRY(probe_stacks_parse(&g->stacks, "merged ranks", ms_buf_slice(&m->stack), 0, err));
+    enum ms_rc rc = build_merged(&b, m, err);
+    ms_free(b.up);
+    return rc;
+}
+
+enum ms_rc graph__open_merged(struct graph__tree *g, const struct graph__merged *m, bool strict,
+                              struct ms_err *err)
+{
+    *g = (struct graph__tree){.strict = strict, .micro_steps = 1};
+    g->built.file.p = g->stacks.file.p = "";
+    enum ms_rc rc = open_merged(g, m, err);
+    g->built.micro_steps = m->said;
+    g->micro_steps = m->micro_steps;
+    if (rc != MS_OK)
+        graph__close(g);
+    return rc;
+}
+
 enum ms_rc graph__open(struct graph__tree *g, const char *dir, bool strict, struct ms_pool *pool,
                        struct ms_err *err)
 {
@@ -393,6 +462,7 @@ void graph__close(struct graph__tree *g)
     probe_stacks_close(&g->stacks);
     ms_vec_free(&g->nodes);
     ms_vec_free(&g->order);
+    ms_vec_free(&g->about);
     ms_free(g->dir);
     ms_free(g->data_dir);
     *g = (struct graph__tree){.built.file.p = "", .stacks.file.p = ""};

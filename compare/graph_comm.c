@@ -274,6 +274,45 @@ enum ms_rc graph__comm_note(struct graph__comm *c, const struct graph__tree *g,
     return MS_OK;
 }
 
+/* ---- who talks to whom --------------------------------------------------------- */
+
+struct ms_str graph__comm_group(const struct graph__tree *g, uint32_t node)
+{
+    struct call call = {.group = {"", 0}, .ranks = {"", 0}};
+    if (g->nodes.p[node].op != GRAPH_NO)
+        read_group(g, &g->side.ops.p[g->nodes.p[node].op], &call);
+    return call.ranks;
+}
+
+/* The first member of a batch that sends to another rank. */
+static int64_t batch_sends_to(const struct graph__tree *g, const struct cmp__op *op, int64_t self)
+{
+    for (uint32_t i = 0; i < op->n; i++) {
+        const struct probe_row *row = cmp__side_row(&g->side, op->first + i);
+        struct probe_leaf leaf;
+        int64_t peer;
+        if (row->section != PROBE_SEC_OUTPUT || row->kind != PROBE_LEAF_P2P)
+            continue;
+        probe_row_leaf(g->side.dump, row, &leaf);
+        if (ms_str_is(member(leaf.json, "op"), "isend") &&
+            ms_str_i64(member(leaf.json, "peer"), &peer) && peer != self)
+            return peer;
+    }
+    return -1;
+}
+
+int64_t graph__comm_sends_to(const struct graph__tree *g, uint32_t node, int64_t self)
+{
+    struct ms_str name = graph__name(g, node);
+    if (g->nodes.p[node].op == GRAPH_NO)
+        return -1;
+    const struct cmp__op *op = &g->side.ops.p[g->nodes.p[node].op];
+    if (ms_str_find_str(name, MS_STR(".batch_isend_irecv.")) >= 0)
+        return batch_sends_to(g, op, self);
+    struct ms_str api = graph__part(name, 1);
+    return ms_str_is(api, "send") || ms_str_is(api, "isend") ? rank_at(g, op, "input.dst") : -1;
+}
+
 /* ---- meeting ------------------------------------------------------------------- */
 
 /* The call of `rank` that meets this one, or GRAPH_NO. */

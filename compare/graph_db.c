@@ -62,6 +62,11 @@ void graph__put_graph_id(struct ms_buf *out, struct graph__place place)
 static void put_children(struct ms_buf *out, const struct graph__tree *g, uint32_t node)
 {
     uint32_t n = g->nodes.p[node].first_child;
+    struct ms_str other = graph__about(g, node).children;
+    if (other.n != 0) {
+        ms_buf_str(out, other);
+        return;
+    }
     if (n == GRAPH_NO)
         return;
     ms_buf_putc(out, '[');
@@ -190,17 +195,12 @@ static enum ms_rc add_stack(struct graph__db *db, struct ms_str list, uint32_t *
     return ms_stmt_run(db->stack, err);
 }
 
-/* The stack of a backward node whose forward node is nowhere. */
-static const char lost[] = "[\"The dump has no forward node that this backward node belongs to.\"]";
-static const char lost_official[] = "[\"This backward node cannot find the forward node and cannot "
-                                    "retrieve stack information.\"]";
-
 static enum ms_rc stack_row(struct graph__db *db, uint32_t stack, uint32_t *row, struct ms_err *err)
 {
     if (stack == GRAPH_STACK_EMPTY)
         return add_stack(db, MS_STR("[]"), row, err);
     if (stack == GRAPH_STACK_NO_FORWARD)
-        return add_stack(db, ms_str_of(db->conf->strict ? lost_official : lost), row, err);
+        return add_stack(db, graph__lost_stack(db->conf->strict), row, err);
     if (db->stack_known.p[stack] == GRAPH_NO)
         MS_TRY(add_stack(db, db->g->stacks.frames.p[stack], &db->stack_known.p[stack], err));
     *row = db->stack_known.p[stack];
@@ -234,7 +234,6 @@ static void bind_texts(struct graph__db *db, const struct chunk *c, uint32_t i)
 {
     ms_stmt_str(db->node, 7, column(c, i, COL_SUBS));
     ms_stmt_str(db->node, 11, column(c, i, COL_LINK));
-    ms_stmt_str(db->node, 13, MS_STR(""));
     ms_stmt_str(db->node, 14, column(c, i, COL_IN));
     ms_stmt_str(db->node, 15, column(c, i, COL_OUT));
 }
@@ -280,6 +279,7 @@ static enum ms_rc store_node(struct graph__db *db, const struct chunk *c, uint32
     ms_stmt_str(db->node, 16, db->place.golden ? MS_STR("Bench") : MS_STR("NPU"));
     ms_stmt_str(db->node, 17, db->g->data_dir != NULL ? ms_str_of(db->g->data_dir) : MS_STR_NONE);
     ms_stmt_i64(db->node, 20, ms_str_starts(name, MS_STR("Distributed")));
+    ms_stmt_str(db->node, 13, graph__about(db->g, node).info);
     bind_texts(db, c, i);
     bind_numbers(db, c->first + i, n);
     return ms_stmt_run(db->node, err);

@@ -37,6 +37,11 @@ struct graph__node {
     bool in_tree; /* has a parent, or is the root */
 };
 
+struct graph__about {       /* JSON lists or empty */
+    struct ms_str info;     /* how its figures came about */
+    struct ms_str children; /* sub_nodes, when they are not the node's children */
+};
+
 struct graph__tree {
     char *dir; /* where its files lie */
     bool strict;
@@ -49,11 +54,16 @@ struct graph__tree {
     MS_VEC(uint32_t) order;     /* children before parents, the root last */
     char *data_dir;             /* where its tensor files are; NULL when it has none */
     uint32_t detached, dropped; /* subtrees without a way to the root; gradients without a place */
+    MS_VEC(struct graph__about) about; /* of a merged tree, by node */
 };
 
 static inline struct ms_str graph__name(const struct graph__tree *g, uint32_t node)
 {
     return ms_map_key(&g->built.names, node);
+}
+static inline struct graph__about graph__about(const struct graph__tree *g, uint32_t node)
+{
+    return node < g->about.n ? g->about.p[node] : (struct graph__about){{"", 0}, {"", 0}};
 }
 /* A node of that name which lies in the tree, or GRAPH_NO. */
 uint32_t graph__find(const struct graph__tree *g, struct ms_str name);
@@ -165,6 +175,13 @@ enum ms_rc graph__put_stored(struct ms_buf *out, const struct cmp *c, struct cmp
 void graph__put_tips(struct ms_buf *out, enum probe_mode mode, bool strict);
 void graph__put_colours(struct ms_buf *out, enum probe_mode mode, bool strict);
 
+/* The official words that strict mode reproduces, or ours. */
+enum graph__word { GRAPH_WORD_RANKS = PROBE_STATS, GRAPH_WORD_OUTPUT };
+/* word: one of the above or a statistic, then of an item. */
+void graph__put_merge_word(struct ms_buf *out, unsigned word, struct ms_str item, bool strict);
+/* The stack of a backward node whose forward node is nowhere, a JSON list. */
+struct ms_str graph__lost_stack(bool strict);
+
 /* ---- the database --------------------------------------------------------- */
 
 struct graph__place { /* of a tree among ranks and steps */
@@ -209,5 +226,9 @@ enum ms_rc graph__comm_note(struct graph__comm *c, const struct graph__tree *g,
                             struct graph__place place, struct ms_err *err);
 enum ms_rc graph__comm_write(struct graph__comm *c, struct graph__db *db, struct ms_err *err);
 void graph__comm_free(struct graph__comm *c);
+/* The ranks of the group that a node talks to, a JSON list; empty when it does not say. */
+struct ms_str graph__comm_group(const struct graph__tree *g, uint32_t node);
+/* The rank other than `self` that the node sends to, or -1. */
+int64_t graph__comm_sends_to(const struct graph__tree *g, uint32_t node, int64_t self);
 
 #endif

@@ -8,6 +8,7 @@
  * two single ranks go together whatever their numbers are.
  */
 #include "compare/graph_int.h"
+#include "compare/graph_merge.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/trace.h"
@@ -32,7 +33,7 @@ struct run {
     struct graph__comm *comm;
     enum probe_mode mode;
     uint32_t micro_steps; /* of the graph written first */
-    size_t done;
+    size_t done, total;   /* couples, or steps whose ranks are merged */
     int shown;            /* per cent that have been told */
     double from, to;      /* share of the couple that the current stage covers */
     uint32_t repaired[2]; /* detached subtrees, gradients without a place */
@@ -49,7 +50,7 @@ static void tell(void *ctx, double share)
 {
     struct run *r = ctx;
     double couple = r->from + (r->to - r->from) * share;
-    int percent = (int)(98 * ((double)r->done + couple) / (double)r->couples.n);
+    int percent = (int)(98 * ((double)r->done + couple) / (double)r->total);
     if (percent <= r->shown || r->conf->progress == NULL)
         return;
     r->shown = percent;
@@ -122,7 +123,7 @@ static const char *golden_for(const struct run *r, const struct couple *c)
     const struct probe_places *g = &r->places[1];
     for (size_t i = 0; i < g->list.n; i++) {
         struct couple other = numbers_of(&g->list.p[i], r->conf->golden);
-        if ((other.step == c->step && other.rank == c->rank) ||
+        if ((other.step == c->step && (other.rank == c->rank || r->conf->merge != NULL)) ||
             (g->list.n == 1 && r->couples.n == 1))
             return g->list.p[i].dir;
     }
@@ -143,7 +144,7 @@ static enum ms_rc meet_golden(struct run *r, struct ms_err *err)
             r->couples.p[kept++] = c;
     }
     size_t alone = r->places[1].list.n - kept;
-    if (alone != 0)
+    if (alone != 0 && r->conf->merge == NULL)
         note(r, "%zu ranks of the golden side have no counterpart in the target", alone);
     r->couples.n = kept;
     if (kept != 0)
@@ -215,8 +216,8 @@ static enum ms_rc match(struct run *r, struct graph__pair *p, struct ms_err *err
 {
     struct cmp__pairs names;
     if (!r->conf->map_layers)
-        return r->conf->fuzzy ? graph__match_fuzzy(&p->t, &p->b, err)
-                              : graph__match_same(&p->t, &p->b, err);
+        return r->conf->fuzzy || r->conf->merge != NULL ? graph__match_fuzzy(&p->t, &p->b, err)
+                                                        : graph__match_same(&p->t, &p->b, err);
     enum ms_rc rc = graph__map_layers(p, &names, err);
     if (rc == MS_OK)
         rc = graph__match_mapped(&p->t, &p->b, &names, err);
@@ -290,7 +291,8 @@ static enum ms_rc put_side(struct run *r, struct graph__pair *p, struct graph__p
     r->made->nodes[place.golden] += g->order.n;
     r->repaired[0] += g->detached;
     r->repaired[1] += g->dropped;
-    return r->couples.n > 1 ? graph__comm_note(r->comm, g, place, err) : MS_OK;
+    bool together = r->couples.n > 1 && r->conf->merge == NULL;
+    return together ? graph__comm_note(r->comm, g, place, err) : MS_OK;
 }
 
 static enum ms_rc write_couple(struct run *r, const struct couple *c, struct graph__pair *p,
@@ -298,6 +300,10 @@ static enum ms_rc write_couple(struct run *r, const struct couple *c, struct gra
 {
     struct ms_span span = ms_span_begin("write");
     struct graph__place place = {c->step, c->rank, false};
+    if (r->made->nodes[0] == 0) { /* the first tells what all of them are */
+        r->mode = p->cmp.mode;
+        r->micro_steps = p->t.micro_steps;
+    }
     stage(r, 0.3, p->dual ? 0.7 : 1);
     MS_TRY(put_side(r, p, place, err));
     for (size_t i = 0; i < p->t.order.n; i++) {
@@ -328,14 +334,162 @@ static enum ms_rc make_couple(struct run *r, const struct couple *c, struct ms_e
     struct graph__pair p = {.dual = is_dual(r->conf)};
     p.t.built.file.p = p.t.stacks.file.p = p.b.built.file.p = p.b.stacks.file.p = "";
     enum ms_rc rc = open_couple(r, c, &p, err);
-    if (rc == MS_OK && r->done == 0) {
-        r->mode = p.cmp.mode;
-        r->micro_steps = p.t.micro_steps;
-    }
     if (rc == MS_OK)
         rc = write_couple(r, c, &p, err);
     close_pair(&p);
     r->done++;
+    return rc;
+}
+
+/* ---- merged ranks ------------------------------------------------------------------- */
+
+/* Rank directories of one step and side, in order. */
+static enum ms_rc list_dumps(const struct run *r, bool golden, int64_t step, struct graph__dumps *d,
+                             const char **dirs, int64_t *ranks, struct ms_err *err)
+{
+    const struct probe_places *places = &r->places[golden];
+    const char *top = golden ? r->conf->golden : r->conf->target;
+    *d = (struct graph__dumps){
+        .dirs = dirs, .ranks = ranks, .what = golden ? "golden side" : "target"};
+    for (size_t i = 0; i < places->list.n; i++) {
+        const struct probe_place *p = &places->list.p[i];
+        struct couple c = numbers_of(p, top);
+        if (c.step != step)
+            continue;
+        if (below(p, top)[0] == '\0') {
+            ms_fail(err, MS_E_ARG, "%s: is one rank, there is nothing to merge", p->dir);
+            ms_err_hint(err, "give the directory that holds rank0, rank1 and so on");
+            return MS_E_ARG;
+        }
+        uint32_t at = d->n++;
+        for (; at > 0 && ranks[at - 1] > c.rank; at--) {
+            ranks[at] = ranks[at - 1];
+            dirs[at] = dirs[at - 1];
+        }
+        ranks[at] = c.rank;
+        dirs[at] = p->dir;
+    }
+    return MS_OK;
+}
+
+static enum ms_rc merge_side(struct run *r, bool golden, int64_t step, struct graph__merges *out,
+                             struct ms_err *err)
+{
+    struct graph__dumps d;
+    size_t n = r->places[golden].list.n;
+    const char **dirs = ms_calloc(n, sizeof *dirs);
+    int64_t *ranks = ms_calloc(n, sizeof *ranks);
+    enum ms_rc rc = dirs != NULL && ranks != NULL
+                        ? list_dumps(r, golden, step, &d, dirs, ranks, err)
+                        : ms_no_memory(err);
+    struct ms_span span = ms_span_begin("merge");
+    if (rc == MS_OK)
+        rc = graph__merge(&d, &r->conf->merge[golden], r->conf->strict, r->pool, out, err);
+    ms_span_end(&span);
+    ms_free(dirs);
+    ms_free(ranks);
+    return rc;
+}
+
+/* STEP/RANK below the output directory. */
+static enum ms_rc write_dump(struct run *r, const struct couple *c, const struct graph__merged *m,
+                             struct ms_err *err)
+{
+    int n = snprintf(r->made->path, sizeof r->made->path, "%s/step%lld/rank%lld", r->conf->out_dir,
+                     (long long)c->step, (long long)c->rank);
+    if (n < 0 || n >= (int)sizeof r->made->path)
+        return ms_fail(err, MS_E_LIMIT, "%.100s...: the path is too long", r->conf->out_dir);
+    MS_TRY(graph__write_merged(m, r->made->path, err));
+    r->made->nodes[0] += m->notes.n + 1;
+    snprintf(r->made->path, sizeof r->made->path, "%s", r->conf->out_dir);
+    return MS_OK;
+}
+
+static enum ms_rc open_merged_pair(struct run *r, const struct graph__merged *t,
+                                   const struct graph__merged *b, struct graph__pair *p,
+                                   struct ms_err *err)
+{
+    MS_TRY(graph__open_merged(&p->t, t, r->conf->strict, err));
+    if (b == NULL) {
+        set_rules(r, p);
+        return MS_OK;
+    }
+    MS_TRY(graph__open_merged(&p->b, b, r->conf->strict, err));
+    set_rules(r, p);
+    p->cmp.merged = true;
+    graph__number_micro_steps(&p->t);
+    return compare(r, p, err);
+}
+
+static enum ms_rc make_merged(struct run *r, struct couple *c, int64_t step,
+                              const struct graph__merged *t, const struct graph__merged *b,
+                              struct ms_err *err)
+{
+    struct graph__pair p = {.dual = b != NULL};
+    struct couple *slot = ms_vec_push(&r->couples);
+    p.t.built.file.p = p.t.stacks.file.p = p.b.built.file.p = p.b.stacks.file.p = "";
+    if (slot == NULL)
+        return ms_no_memory(err);
+    c->rank = t->rank;
+    *slot = (struct couple){.step = step, .rank = t->rank};
+    if (r->conf->json)
+        return write_dump(r, c, t, err);
+    enum ms_rc rc = open_merged_pair(r, t, b, &p, err);
+    if (rc == MS_OK)
+        rc = write_couple(r, c, &p, err);
+    close_pair(&p);
+    return rc;
+}
+
+static enum ms_rc make_all_merged(struct run *r, int64_t step, const struct graph__merges *t,
+                                  const struct graph__merges *b, struct ms_err *err)
+{
+    struct couple c = {.step = step};
+    /* The official tool takes the step from the directory's name, but only here. */
+    if (!is_dual(r->conf) && (r->conf->strict || r->conf->json) &&
+        r->places[0].list.p[0].step > 0 && step == 0)
+        c.step = r->places[0].list.p[0].step;
+    if (is_dual(r->conf) && t->list.n != b->list.n)
+        return ms_fail(err, MS_E_ARG,
+                       "the target merges into %zu graphs, the golden side into %zu: their "
+                       "data parallelism differs",
+                       t->list.n, b->list.n);
+    for (size_t i = 0; i < t->list.n; i++)
+        MS_TRY(
+            make_merged(r, &c, step, &t->list.p[i], is_dual(r->conf) ? &b->list.p[i] : NULL, err));
+    return MS_OK;
+}
+
+static enum ms_rc make_step(struct run *r, int64_t step, struct ms_err *err)
+{
+    struct graph__merges t = {.list = {0}}, b = {.list = {0}};
+    stage(r, 0, 0.4);
+    enum ms_rc rc = merge_side(r, false, step, &t, err);
+    if (rc == MS_OK && is_dual(r->conf))
+        rc = merge_side(r, true, step, &b, err);
+    if (rc == MS_OK)
+        rc = make_all_merged(r, step, &t, &b, err);
+    graph__merges_free(&t);
+    graph__merges_free(&b);
+    r->done++;
+    return rc;
+}
+
+static enum ms_rc make_steps(struct run *r, struct ms_err *err)
+{
+    struct couple *steps = r->couples.p;
+    size_t n = r->couples.n;
+    r->couples.p = NULL;
+    r->couples.n = r->couples.cap = 0;
+    enum ms_rc rc = MS_OK;
+    r->total = 0;
+    for (size_t i = 0; i < n; i++)
+        r->total += i == 0 || steps[i].step != steps[i - 1].step;
+    for (size_t i = 0; i < n && rc == MS_OK; i++) {
+        if (i == 0 || steps[i].step != steps[i - 1].step)
+            rc = make_step(r, steps[i].step, err);
+    }
+    ms_free(steps);
     return rc;
 }
 
@@ -409,8 +563,13 @@ static enum ms_rc put_meta(struct run *r, struct ms_err *err)
 
 static enum ms_rc fill(struct run *r, struct ms_err *err)
 {
-    for (size_t i = 0; i < r->couples.n; i++)
+    r->total = r->couples.n;
+    if (r->conf->merge != NULL)
+        MS_TRY(make_steps(r, err));
+    for (size_t i = 0; i < r->couples.n && r->conf->merge == NULL; i++)
         MS_TRY(make_couple(r, &r->couples.p[i], err));
+    if (r->conf->json)
+        return MS_OK;
     MS_TRY(put_config(r, err));
     MS_TRY(put_meta(r, err));
     if (r->repaired[0] != 0)
@@ -458,6 +617,8 @@ static enum ms_rc make(struct run *r, struct ms_err *err)
     MS_TRY(make_dir(r->conf, err));
     MS_TRY(name_file(r, err));
     MS_TRY(graph__comm_new(&r->comm, r->conf, err));
+    if (r->conf->json)
+        return fill(r, err);
     MS_TRY(graph__db_new(&r->db, r->conf, r->made->path, err));
     MS_TRY(fill(r, err));
     if (chmod(r->made->path, 0640) != 0)

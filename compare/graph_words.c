@@ -107,3 +107,35 @@ void graph__put_colours(struct ms_buf *out, enum probe_mode mode, bool strict)
     put_band(out, "#C7C7C7", "", text_of(&unmatched, strict), "unmatched node");
     ms_buf_putc(out, '}');
 }
+
+/* ---- merged ranks ------------------------------------------------------------- */
+
+/* The stack of a backward node whose forward node is nowhere. */
+struct ms_str graph__lost_stack(bool strict)
+{
+    return strict
+               ? MS_STR("[\"This backward node cannot find the forward node and cannot retrieve "
+                        "stack information.\"]")
+               : MS_STR("[\"The dump has no forward node that this backward node belongs to.\"]");
+}
+
+/* How a merged figure came about: what stands before the numbers. */
+void graph__put_merge_word(struct ms_buf *out, unsigned word, struct ms_str item, bool strict)
+{
+    if (word == GRAPH_WORD_RANKS) {
+        ms_buf_puts(out, strict ? "This data is the merged data after tensor parallelism(TP), and "
+                                  "the data is merged from rank "
+                                : "Figures of tensor-parallel ranks ");
+        return;
+    }
+    if (word == GRAPH_WORD_OUTPUT) {
+        ms_buf_puts(out, strict ? "The output of this data is merged from "
+                                : "The output is what the reduction makes of it, ");
+        return;
+    }
+    if (strict)
+        ms_buf_printf(out, "The %s value merging method for %.*s is: ", probe_stat_names[word],
+                      MS_STR_ARG(item));
+    else
+        ms_buf_printf(out, "%s of %.*s: ", probe_stat_names[word], MS_STR_ARG(item));
+}

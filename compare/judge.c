@@ -4,11 +4,13 @@
  *
  * The rules and their order are the official ones.  The repaired mode differs in
  * what the man page lists: a row without partner is "unmatched", an unreadable
- * file is an error, dtypes of two frameworks are compared by what they mean, a
+ * file is an error, dtypes of two frameworks are compared by what they mean, shapes of
+ * aligned rows may be laid out differently, a
  * scalar argument has no say in how exact the inputs are, and the output limit of
  * the one-thousandth rule is the 0.6 that its message names.
  */
 #include "compare/cmp_int.h"
+#include "probe/base/scan.h"
 
 #include <math.h>
 
@@ -35,6 +37,17 @@ static struct ms_str second_component(struct ms_str name)
     if (!ms_str_split(&name, '.', &part) || !ms_str_split(&name, '.', &part))
         return MS_STR_NONE;
     return part;
+}
+
+/* Merged operators of other ranks: add_rank1. */
+static struct ms_str without_rank(const struct cmp *c, struct ms_str api)
+{
+    uint32_t n = api.n;
+    while (c->merged && n > 0 && ms_is_digit(api.p[n - 1]))
+        n--;
+    struct ms_str head = ms_str_sub(api, 0, n);
+    bool ranked = n < api.n && ms_str_ends(head, MS_STR("_rank"));
+    return ranked ? ms_str_sub(api, 0, n - 5) : api;
 }
 
 /* Their outputs are memory that nobody has written yet, or a copy that may change precision. */
@@ -111,6 +124,31 @@ static bool value_differs(const struct cmp_row *row)
     return n->kind != b->kind || !ms_str_eq(n->text, b->text);
 }
 
+/* Elements of a shape as it is written, "[2, 3]" or "(2, 3)"; wrapping does no harm. */
+static uint64_t count_of(struct ms_str shape)
+{
+    uint64_t all = 1, one = 0;
+    bool digits = false;
+    for (uint32_t i = 0; i <= shape.n; i++) {
+        bool digit = i < shape.n && shape.p[i] >= '0' && shape.p[i] <= '9';
+        if (digit)
+            one = 10 * one + (uint64_t)(shape.p[i] - '0');
+        else if (digits)
+            all *= one, one = 0;
+        digits = digit;
+    }
+    return all;
+}
+
+/* Two frameworks lay the same numbers out differently; statistics do not see that. */
+static bool shape_differs(const struct cmp *c, const struct cmp_row *row)
+{
+    if (ms_str_eq(row->t.shape, row->b.shape))
+        return false;
+    return c->al == NULL || c->mode == PROBE_MODE_TENSOR ||
+           count_of(row->t.shape) != count_of(row->b.shape);
+}
+
 static void judge_attributes(const struct cmp *c, struct cmp_row *row)
 {
     if (grad_differs(c, row))
@@ -120,7 +158,7 @@ static void judge_attributes(const struct cmp *c, struct cmp_row *row)
         mark(row, CMP_NOTE_PARAM);
     if (dtype_differs(c, row))
         mark(row, CMP_NOTE_DTYPE);
-    if (!ms_str_eq(row->t.shape, row->b.shape))
+    if (!c->merged && shape_differs(c, row))
         mark(row, CMP_NOTE_SHAPE);
 }
 
@@ -243,7 +281,7 @@ static bool judge_unmatched(const struct cmp *c, struct cmp_row *row)
 
 void cmp__judge(const struct cmp *c, struct cmp_view *v)
 {
-    struct ms_str api = second_component(v->op);
+    struct ms_str api = without_rank(c, second_component(v->op));
     bool outputs_only = has_output_only(api);
     bool free_of_rules = c->mode != PROBE_MODE_MD5 && has_no_rules(api);
     for (size_t i = 0; i < v->rows.n; i++) {

@@ -88,7 +88,7 @@ static uint32_t chunks_of(const struct cmp *c, const struct cmp__pair *p)
 
 /* ---- one chunk ------------------------------------------------------------------ */
 
-static enum ms_rc open_file(const struct cmp__side *s, const char *dir, struct ms_str name,
+enum ms_rc cmp__open_tensor(const struct probe_dump *d, const char *dir, struct ms_str name,
                             struct probe_tensor *t, struct ms_err *err)
 {
     char path[PATH_BYTES];
@@ -96,7 +96,7 @@ static enum ms_rc open_file(const struct cmp__side *s, const char *dir, struct m
         return ms_fail(err, MS_E_ARG, "%.*s: not a name in the dump's own folder",
                        MS_STR_ARG(name));
     int n = snprintf(path, sizeof path, "%s/%.*s", dir, MS_STR_ARG(name));
-    struct ms_str said = s->dump->data_dir; /* where it was written; it may have been moved since */
+    struct ms_str said = d->data_dir; /* where it was written; it may have been moved since */
     if (n > 0 && (size_t)n < sizeof path && ms_path_kind(path) == MS_KIND_NONE && said.n != 0)
         n = snprintf(path, sizeof path, "%.*s/%.*s", MS_STR_ARG(said), MS_STR_ARG(name));
     if (n < 0 || (size_t)n >= sizeof path)
@@ -105,7 +105,7 @@ static enum ms_rc open_file(const struct cmp__side *s, const char *dir, struct m
 }
 
 /* Shapes are equal but for axes of length 1. */
-static bool same_shape(const struct probe_tensor *a, const struct probe_tensor *b)
+bool cmp__same_shape(const struct probe_tensor *a, const struct probe_tensor *b)
 {
     uint32_t i = 0, k = 0;
     for (;;) {
@@ -182,7 +182,7 @@ static enum ms_rc measure_open(struct cmp *c, struct chunk *ch, uint32_t last,
         ch->fig.state = n->count == 0 ? CMP_STATE_EMPTY : CMP_STATE_SHAPE;
         return MS_OK;
     }
-    if (!same_shape(n, b)) {
+    if (!cmp__same_shape(n, b)) {
         ch->fig.state = CMP_STATE_SHAPE;
         return MS_OK;
     }
@@ -212,8 +212,8 @@ static enum ms_rc measure_chunk(void *ctx, size_t item, unsigned worker, struct 
     if ((batch->before + item) % batch->parts != batch->part)
         return MS_OK;
     ch->done = true;
-    if (open_file(&c->t, c->t_dir, data_name(&c->t, p->t), &n, &why) != MS_OK ||
-        open_file(&c->b, c->b_dir, data_name(&c->b, p->b), &b, &why) != MS_OK) {
+    if (cmp__open_tensor(c->t.dump, c->t_dir, data_name(&c->t, p->t), &n, &why) != MS_OK ||
+        cmp__open_tensor(c->b.dump, c->b_dir, data_name(&c->b, p->b), &b, &why) != MS_OK) {
         probe_tensor_close(&n);
         if (why.rc == MS_E_NOMEM)
             return ms_fail(err, MS_E_NOMEM, "%s", why.msg);

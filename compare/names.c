@@ -4,8 +4,6 @@
  */
 #include "compare/names.h"
 
-#include "probe/base/nearest.h"
-
 enum { NAME_BYTES = 1 << 20 };
 
 static enum ms_rc put(struct cmp__names *n, struct ms_str name, struct cmp__named what,
@@ -63,10 +61,15 @@ const struct cmp__named *cmp__names_find(const struct cmp__names *n, struct ms_s
     return at != MS_MAP_NONE ? &n->list.p[at] : NULL;
 }
 
+void cmp__names_offer(const struct cmp__names *n, struct ms_near *near)
+{
+    for (uint32_t i = 0; i < n->map.keys.n; i++) /* copies of the arena end with a NUL */
+        ms_near_offer(near, n->map.keys.p[i].p);
+}
+
 const char *cmp__names_near(const struct cmp__names *n, const char *word)
 {
     struct ms_near near = {.word = word};
-    for (uint32_t i = 0; i < n->map.keys.n; i++) /* copies of the arena end with a NUL */
-        ms_near_offer(&near, n->map.keys.p[i].p);
+    cmp__names_offer(n, &near);
     return near.best;
 }

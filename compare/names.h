@@ -6,6 +6,7 @@
 #define COMPARE_NAMES_H
 
 #include "compare/cmp_int.h"
+#include "probe/base/nearest.h"
 
 struct cmp__named {
     uint32_t node, row; /* row: MS_MAP_NONE where the name is a node's */
@@ -23,6 +24,7 @@ enum ms_rc cmp__names_list(struct cmp__names *n, const struct probe_dump *d, boo
 void cmp__names_free(struct cmp__names *n);
 /* NULL when there is no such name. */
 const struct cmp__named *cmp__names_find(const struct cmp__names *n, struct ms_str name);
+void cmp__names_offer(const struct cmp__names *n, struct ms_near *near);
 /* The name nearest in spelling, NULL when none is near; it ends with a NUL. */
 const char *cmp__names_near(const struct cmp__names *n, const char *word);
 

@@ -4,8 +4,9 @@
  */
 #include "compare/report.h"
 
+#include "compare/cmp_int.h"
+
 #include "probe/base/human.h"
-#include "probe/base/jwrite.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -79,6 +80,7 @@ static void take_size(struct cmp_result *r, const struct cmp *c)
 {
     r->json_bytes = cmp_dump(c, false)->file.n + cmp_dump(c, true)->file.n;
     r->tensor_bytes = cmp_bytes_read(c);
+    r->partners = cmp_partners_count(c);
     r->done = true;
 }
 
@@ -88,6 +90,8 @@ enum ms_rc cmp_report_take(struct cmp_result *r, const struct cmp *c, struct ms_
     MS_TRY(cmp_view_init(&v, err));
     enum ms_rc rc = tell_all(r, c, &v, err);
     cmp_view_free(&v);
+    if (rc == MS_OK && c->conf.ext)
+        rc = cmp_pair_list_take(&r->pairs, c, err);
     take_size(r, c);
     return rc;
 }
@@ -159,6 +163,7 @@ void cmp_report_free(struct cmp_report *r)
         ms_vec_free(&res->problems);
         ms_vec_free(&res->trail.steps);
         cmp_files_free(&res->files);
+        cmp_pair_list_free(&res->pairs);
         ms_free(res);
     }
     ms_vec_free(&r->list);
@@ -185,6 +190,15 @@ static void print_rows(const struct cmp_summary *s)
     putchar('\n');
 }
 
+static void print_partners(const struct cmp_partners *p)
+{
+    struct ms_buf text = {.max = 1 << 12};
+    cmp_partners_text(p, &text);
+    if (text.n != 0)
+        puts(ms_buf_z(&text));
+    ms_buf_free(&text);
+}
+
 static void print_score(double score)
 {
     if (isinf(score))
@@ -205,6 +219,7 @@ static void print_result(const struct cmp_result *r, bool several)
     if (several)
         printf("%s%s%s:\n", r->couple->folder, r->couple->folder[0] != 0 ? "/" : "",
                r->couple->suffix + (r->couple->suffix[0] == '_'));
+    print_partners(&r->partners);
     print_rows(&r->sum);
     if (r->sum.has_first)
         print_first(&r->first);
@@ -232,6 +247,8 @@ static void print_speed(const struct cmp_report *r)
 
 void cmp_report_text(const struct cmp_report *r)
 {
+    if (r->source != NULL)
+        cmp_report_suspects_text(r->source, r->list.n > 1);
     for (size_t i = 0; i < r->list.n; i++) {
         if (r->list.p[i]->done)
             print_result(r->list.p[i], r->list.n > 1);
@@ -288,6 +305,7 @@ static void put_first(struct ms_jwrite *w, const struct cmp_report *r)
             continue;
         ms_jwrite_obj(w);
         ms_jwrite_kstr(w, "target", res->first.op);
+        ms_jwrite_kstr(w, "golden", res->first.golden_op);
         ms_jwrite_kstr(w, "row", res->first.row);
         put_number(w, "rank", res->couple->t->rank);
         put_number(w, "step", res->couple->t->step);
@@ -296,6 +314,36 @@ static void put_first(struct ms_jwrite *w, const struct cmp_report *r)
         return;
     }
     ms_jwrite_null(w);
+}
+
+/* Over all ranks; null where rows were joined by name. */
+static void put_partners(struct ms_jwrite *w, const struct cmp_report *r)
+{
+    struct cmp_partners all = {0};
+    for (size_t i = 0; i < r->list.n; i++) {
+        const struct cmp_partners *p = &r->list.p[i]->partners;
+        all.aligned |= p->aligned;
+        all.by_value |= p->by_value;
+        all.nodes += p->nodes;
+        all.paired += p->paired;
+        all.unsure += p->unsure;
+    }
+    ms_jwrite_key(w, MS_STR("alignment"));
+    if (!all.aligned) {
+        ms_jwrite_null(w);
+        return;
+    }
+    ms_jwrite_obj(w);
+    ms_jwrite_kstr(w, "by", all.by_value ? "values" : "structure");
+    ms_jwrite_ki64(w, "nodes", (int64_t)all.nodes);
+    ms_jwrite_ki64(w, "paired", (int64_t)all.paired);
+    ms_jwrite_ki64(w, "unsure", (int64_t)all.unsure);
+    ms_jwrite_key(w, MS_STR("pairs"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < r->list.n; i++)
+        cmp_pair_list_json(&r->list.p[i]->pairs, w);
+    ms_jwrite_arr_end(w);
+    ms_jwrite_obj_end(w);
 }
 
 static void put_files(struct ms_jwrite *w, const struct cmp_report *r)
@@ -316,10 +364,9 @@ void cmp_report_json(const struct cmp_report *r)
     w.drain = to_stdout;
     ms_jwrite_obj(&w);
     put_summary(&w, r);
-    ms_jwrite_key(&w, MS_STR("suspects"));
-    ms_jwrite_arr(&w);
-    ms_jwrite_arr_end(&w);
+    cmp_report_suspects_json(&w, r->source);
     put_first(&w, r);
+    put_partners(&w, r);
     put_files(&w, r);
     ms_jwrite_obj_end(&w);
     if (ms_jwrite_finish(&w, NULL) == MS_OK)

@@ -7,7 +7,10 @@
 
 #include "compare/diff.h"
 #include "compare/out.h"
+#include "compare/partners.h"
 #include "compare/ranks.h"
+#include "compare/source.h"
+#include "probe/base/jwrite.h"
 
 /* One row as it is told about. */
 struct cmp_told {
@@ -22,6 +25,8 @@ struct cmp_result {
     struct cmp_trail trail; /* of -da */
     struct cmp_summary sum;
     struct cmp_files files;
+    struct cmp_partners partners;
+    struct cmp_pair_list pairs; /* with --ext */
     struct cmp_told first;
     unsigned nworst;
     struct cmp_told worst[CMP_WORST];
@@ -32,6 +37,7 @@ struct cmp_result {
 
 struct cmp_report {
     MS_VEC(struct cmp_result *) list;
+    const struct cmp_source *source; /* who introduces what differs; NULL: nobody asked */
     int64_t took_ns;
 };
 
@@ -52,5 +58,9 @@ void cmp_report_json(const struct cmp_report *r);
 /* Is any row anything but pass? */
 bool cmp_report_differs(const struct cmp_report *r);
 void cmp_report_free(struct cmp_report *r);
+
+/* The suspects alone; several: say of which rank they are. */
+void cmp_report_suspects_text(const struct cmp_source *source, bool several);
+void cmp_report_suspects_json(struct ms_jwrite *w, const struct cmp_source *source);
 
 #endif

@@ -103,12 +103,11 @@ static enum ms_rc list_ops(struct cmp__side *s, const struct cmp_conf *conf, str
     return MS_OK;
 }
 
-enum ms_rc cmp__side_init(struct cmp__side *s, const struct cmp_conf *conf, const char *path,
-                          struct ms_pool *pool, struct ms_err *err)
+enum ms_rc cmp__side_of(struct cmp__side *s, const struct cmp_conf *conf, struct probe_dump *dump,
+                        struct ms_err *err)
 {
     struct ms_map bases = {0};
-    *s = (struct cmp__side){0};
-    MS_TRY(probe_dump_open(&s->dump, path, 0, pool, err));
+    *s = (struct cmp__side){.dump = dump};
     size_t nodes = s->dump->nodes.n;
     s->is_debug = ms_str_is(s->dump->level, "debug");
     uint32_t *seen = ms_calloc(nodes + 1, sizeof *seen);
@@ -123,6 +122,15 @@ enum ms_rc cmp__side_init(struct cmp__side *s, const struct cmp_conf *conf, cons
     if (rc != MS_OK)
         cmp__side_free(s);
     return rc;
+}
+
+enum ms_rc cmp__side_init(struct cmp__side *s, const struct cmp_conf *conf, const char *path,
+                          struct ms_pool *pool, struct ms_err *err)
+{
+    struct probe_dump *dump;
+    *s = (struct cmp__side){0};
+    MS_TRY(probe_dump_open(&dump, path, 0, pool, err));
+    return cmp__side_of(s, conf, dump, err);
 }
 
 void cmp__side_free(struct cmp__side *s)

@@ -41,16 +41,18 @@ static uint64_t size_of(const char *path)
     return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-/* In the order of couples, each to the process that has least so far. */
+/* In the order of couples, each to the process that has least so far.  Tensors are joined in process
+ * 0, which finds the suspects and wants to have measured them. */
 static void hand_out(struct cmp_spread *s, const struct cmp_ranks *ranks, uint64_t *load)
 {
     for (size_t i = 0; i < s->n; i++) {
         unsigned least = 0;
         for (unsigned k = 1; k < ms_par_size(s->par); k++)
             least = load[k] < load[least] ? k : least;
-        s->owner[i] = least;
         s->shared[i] = holds_tensors(ranks->list.p[i].t->json);
-        load[least] += size_of(ranks->list.p[i].t->json) + size_of(ranks->list.p[i].b->json) + 1;
+        s->owner[i] = s->shared[i] ? 0 : least;
+        load[s->owner[i]] +=
+            size_of(ranks->list.p[i].t->json) + size_of(ranks->list.p[i].b->json) + 1;
     }
 }
 

@@ -4,7 +4,7 @@
  *
  *     statistics, md5   a couple of dumps is compared by the one process that owns it
  *     tensors           all processes open each couple and measure a part of its tensors;
- *                       the owner joins the parts and writes the table
+ *                       the owner, process 0, joins the parts and writes the table
  *
  * What comes out does not depend on how many processes there are.  All of them make
  * the same calls for the same couples in the same order, whatever fails on the way: a

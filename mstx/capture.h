@@ -47,7 +47,7 @@
  *
  *   Records of one ring are in program order; their ticks rise, except that a record
  *   written by a signal handler may stand behind the one it interrupted with smaller
- *   ticks.  Different rings are merged by ticks.
+ *   ticks, and that DEVICE has those of another record.  Different rings are merged by ticks.
  *
  *   part 0: a file that was prepared and is not in use yet; skip it.  tid and first_ticks are
  *   written when a segment is taken into use, before part.
@@ -59,6 +59,8 @@
  *   head and records, loads part again and keeps the copy when part was the same and not 0.
  *   A reader of a flight capture shows what is younger than (newest ticks of the process -
  *   flight_ns); older records are there because files are reused whole.
+ *   On a full disk any ring goes on so in its last two files: it gets FLIGHT in both then,
+ *   while flight_ns stays 0, and counts what was written over as dropped.
  *
  * 3. A record
  *
@@ -73,12 +75,16 @@
  *   END       range id        text of BEGIN    ticks of BEGIN       PAYLOAD+DATA, COMM_PART
  *   PUSH      depth from 0    text             0                    ATTR, PAYLOAD+DATA
  *   POP       depth of PUSH   text of PUSH     ticks of PUSH        PAYLOAD+DATA
+ *   DEVICE    of MARK, BEGIN  0 start, 1 end   ns, CLOCK_MONOTONIC  -
+ *   STREAM    stream key      text             number<<32 | device  -
  *   COUNTER   0               text             value: i64 or f64    -
  *   HEAP      heap handle     device number    0                    MEMORY
- *   HEAP_END  heap handle     0                0                    -
+ *   HEAP_END  heap handle     0                1: it stays, empty   -
  *   REGION    region handle   device number    heap handle or 0     MEMORY
+ *   REGION    0               device number    0                    MEMORY by pointer: new size
  *   REGION_END region handle  0                0                    MEMORY when by pointer
  *   PERMIT    region handle   0                0                    MEMORY
+ *   BLOCK_NAME heap or region text             0                    MEMORY when by pointer
  *   CALIB     CLOCK_MONOTONIC width in ticks   CLOCK_REALTIME       -     (ring 0)
  *   STATE     enum mstx_why   text or 0        1 recording, 0 not   -     (ring 0)
  *   THREAD    tid             0                0                    -
@@ -89,8 +95,13 @@
  *   ids alone are reused.  END may stand in another ring than BEGIN: MSTX_F_OTHER_THREAD; the
  *   starting thread is the one of the ring that holds BEGIN.  A BEGIN or PUSH without its end
  *   is an unfinished range.  A stream key is opaque and valid only with MSTX_F_STREAM.
+ *   DEVICE is when the device reached a MARK, or the BEGIN (name 0) or END (name 1) of a range
+ *   with a stream; its ticks are those of the MARK or BEGIN, so they lie behind those around it.
+ *   With MSTX_F_NO_DEVICE the time was lost, and so it is when the flag stands at the MARK, BEGIN
+ *   or END itself.  STREAM tells of a stream before its first DEVICE; the newest one counts.
  *   HEAP with a handle or base that is already registered replaces it (size changes).
- *   HEAP_END ends all regions of the heap.  THREAD: from here on the ring belongs to that
+ *   HEAP_END ends all regions of the heap; handle 0 with arg 1: of those in no heap.
+ *   THREAD: from here on the ring belongs to that
  *   thread (rings of ended threads are given to new ones); before the first THREAD record of a
  *   segment the thread is the header's tid.
  *
@@ -272,8 +283,8 @@ enum mstx_rec_type {
     MSTX_REC_END = 3,
     MSTX_REC_PUSH = 4,
     MSTX_REC_POP = 5,
-    MSTX_REC_DEVICE = 7, /* id of a MARK, BEGIN or END with a stream; arg: device time in ns */
-    MSTX_REC_STREAM = 8, /* id: stream key, name: its name, arg: device number */
+    MSTX_REC_DEVICE = 7,
+    MSTX_REC_STREAM = 8,
     MSTX_REC_COUNTER = 9,
     MSTX_REC_CALIB = 10,
     MSTX_REC_DROP = 11,
@@ -282,6 +293,7 @@ enum mstx_rec_type {
     MSTX_REC_REGION = 18,
     MSTX_REC_REGION_END = 19,
     MSTX_REC_PERMIT = 20,
+    MSTX_REC_BLOCK_NAME = 21,
     MSTX_REC_STATE = 24,
     MSTX_REC_THREAD = 25,
 
@@ -302,7 +314,8 @@ enum {
     MSTX_F_REAL = 8,         /* COUNTER: arg holds a double, else an int64_t */
     MSTX_F_NVTX = 16,        /* came through NVTX; else mstx */
     MSTX_F_CUT = 32,         /* text or payload was longer than the limit */
-    MSTX_F_CAPTURED = 64     /* the stream was being captured into a graph */
+    MSTX_F_CAPTURED = 64,    /* the stream was being captured into a graph */
+    MSTX_F_NO_DEVICE = 128   /* no device time could be had; DEVICE: it was lost */
 };
 
 /* Why recording stopped, started or lost records. */

@@ -5,6 +5,7 @@
  */
 #include "mstx/control.h"
 #include "probe/base/io.h"
+#include "probe/base/jwrite.h"
 #include "probe/base/opt.h"
 
 #include <limits.h>
@@ -17,7 +18,10 @@ struct args {
     struct ms_opt_list words;
     const char *include, *exclude, *output;
     int64_t rank;
+    int format;
 };
+
+static const char *const formats[] = {"text", "json", NULL};
 
 static const struct ms_opt opts[] = {
     {"DIR ACTION", NULL, MS_OPT_REST, offsetof(struct args, words), .max = 2,
@@ -30,6 +34,8 @@ static const struct ms_opt opts[] = {
      .help = "with start: do not record these domains from now on"},
     {"rank", NULL, MS_OPT_INT, offsetof(struct args, rank), "N", .max = INT32_MAX,
      .help = "ask this rank alone", .dflt = "all"},
+    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .dflt = "text",
+     .choices = formats, .help = "text for people, json for programs"},
     {0}};
 
 static const char *const actions[] = {"start", "stop", "snapshot", "status", NULL};
@@ -42,7 +48,48 @@ struct job {
     char snapshot[1024];
     size_t asked, ended;
     uint64_t dropped;
+    struct ms_jwrite json;
 };
+
+static void text_process(const char *path, const struct mstx_control *c)
+{
+    printf("%-40s %-9s %12llu records %8.1f MB %6u threads %6llu open %8llu dropped\n",
+           ms_path_base(path).p, c->recording ? "recording" : "stopped",
+           (unsigned long long)c->records, (double)c->bytes / 1e6, c->rings,
+           (unsigned long long)c->open_ranges, (unsigned long long)c->dropped);
+}
+
+/* RUN/rank_R/HOST.PID.TAG; -1: the process has no rank. */
+static int64_t rank_of(const char *path)
+{
+    struct ms_str dir = ms_path_dir(path), prefix = MS_STR(MSTX_RANK_PREFIX);
+    const char *slash = memrchr(dir.p, '/', dir.n);
+    struct ms_str name =
+        slash != NULL ? ms_str_sub(dir, (uint32_t)(slash + 1 - dir.p), dir.n) : dir;
+    uint64_t rank;
+    bool has = ms_str_starts(name, prefix) &&
+               ms_str_u64(ms_str_sub(name, prefix.n, name.n), &rank) && rank <= INT32_MAX;
+    return has ? (int64_t)rank : -1;
+}
+
+static void json_process(struct ms_jwrite *w, const char *path, const struct mstx_control *c)
+{
+    ms_jwrite_obj(w);
+    ms_jwrite_kstr(w, "directory", path);
+    ms_jwrite_ki64(w, "rank", rank_of(path));
+    ms_jwrite_ki64(w, "pid", c->pid);
+    ms_jwrite_kbool(w, "recording", c->recording != 0);
+    ms_jwrite_ki64(w, "records", (int64_t)c->records);
+    ms_jwrite_ki64(w, "bytes", (int64_t)c->bytes);
+    ms_jwrite_ki64(w, "dropped", (int64_t)c->dropped);
+    ms_jwrite_ki64(w, "open_ranges", (int64_t)c->open_ranges);
+    ms_jwrite_ki64(w, "threads", c->rings);
+    ms_jwrite_ki64(w, "domains", c->domains);
+    ms_jwrite_ki64(w, "texts", (int64_t)c->strings);
+    ms_jwrite_ki64(w, "segments", c->segments);
+    ms_jwrite_ki64(w, "page_faults", (int64_t)c->faults);
+    ms_jwrite_obj_end(w);
+}
 
 static enum ms_rc ask(struct job *j, struct mstx_link *l, const char *path, struct ms_err *err)
 {
@@ -55,10 +102,10 @@ static enum ms_rc ask(struct job *j, struct mstx_link *l, const char *path, stru
     MS_TRY(mstx_link_ask(l, j->command, j->snapshot, &c, err));
     j->asked++;
     j->dropped += c.dropped;
-    printf("%-40s %-9s %12llu records %8.1f MB %6u threads %6llu open %8llu dropped\n",
-           ms_path_base(path).p, c.recording ? "recording" : "stopped",
-           (unsigned long long)c.records, (double)c.bytes / 1e6, c.rings,
-           (unsigned long long)c.open_ranges, (unsigned long long)c.dropped);
+    if (a->format == 0)
+        text_process(path, &c);
+    else
+        json_process(&j->json, path, &c);
     return MS_OK;
 }
 
@@ -102,11 +149,44 @@ static enum ms_rc name_snapshot(struct job *j, const char *run, struct ms_err *e
     return MS_OK;
 }
 
+static enum ms_rc to_stdout(void *ctx, const char *p, size_t n, struct ms_err *err)
+{
+    (void)ctx;
+    return fwrite(p, 1, n, stdout) == n ? MS_OK : ms_fail_sys(err, "standard output");
+}
+
+/* One object: what was asked, and a list of those that answered. */
+static enum ms_rc ask_for_json(struct job *j, const char *run, struct ms_err *err)
+{
+    struct ms_jwrite *w = &j->json;
+    ms_jwrite_init(w, 1, 1 << 20);
+    ms_jwrite_obj(w);
+    ms_jwrite_kstr(w, "action", j->args->words.items[1]);
+    ms_jwrite_key(w, MS_STR("processes"));
+    ms_jwrite_arr(w);
+    enum ms_rc rc = mstx_each_process(run, (int)j->args->rank, visit, j, err);
+    ms_jwrite_arr_end(w);
+    ms_jwrite_ki64(w, "ended", (int64_t)j->ended);
+    if (j->command == MSTX_CMD_SNAPSHOT)
+        ms_jwrite_kstr(w, "snapshot", j->snapshot);
+    ms_jwrite_obj_end(w);
+    if (rc == MS_OK && j->asked != 0) {
+        rc = ms_jwrite_finish(w, err);
+        if (rc == MS_OK)
+            rc = to_stdout(NULL, w->buf.p, w->buf.n, err);
+        putchar('\n');
+    }
+    ms_jwrite_free(w);
+    return rc;
+}
+
 static enum ms_rc work(struct job *j, const char *run, struct ms_err *err)
 {
+    bool json = j->args->format != 0;
     if (j->command == MSTX_CMD_SNAPSHOT)
         MS_TRY(name_snapshot(j, run, err));
-    MS_TRY(mstx_each_process(run, (int)j->args->rank, visit, j, err));
+    MS_TRY(json ? ask_for_json(j, run, err)
+                : mstx_each_process(run, (int)j->args->rank, visit, j, err));
     if (j->asked == 0 && j->ended > 0)
         return ms_fail(err, MS_E_NOTFOUND,
                        "%s: the program has ended; 'msprobe report %s' reads it", run, run);
@@ -114,7 +194,7 @@ static enum ms_rc work(struct job *j, const char *run, struct ms_err *err)
         return ms_fail(err, MS_E_NOTFOUND,
                        "%s: no process records here (yet); a process begins at its first mark",
                        run);
-    if (j->command == MSTX_CMD_SNAPSHOT)
+    if (j->command == MSTX_CMD_SNAPSHOT && !json)
         printf("snapshot in %s; next: msprobe report %s\n", j->snapshot, j->snapshot);
     return MS_OK;
 }

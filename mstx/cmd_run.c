@@ -7,6 +7,7 @@
  */
 #include "mstx/capture.h"
 #include "mstx/control.h"
+#include "mstx/elf_needs.h"
 #include "mstx/stage.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
@@ -25,12 +26,14 @@ extern const struct ms_cmd mstx_cmd_run;
 struct args {
     const char *output, *include, *exclude, *max_size, *stage;
     double flight;
-    int policy;
+    int policy, comm;
     bool nvtx, wait, no_torch;
     struct ms_opt_list program;
 };
 
 static const char *const policies[] = {"block", "drop", NULL};
+enum comm { COMM_AUTO, COMM_NONE, COMM_OPENMPI, COMM_MPICH };
+static const char *const comms[] = {"auto", "none", "openmpi", "mpich", NULL};
 
 static const struct ms_opt opts[] = {
     {"PROG ARGS", NULL, MS_OPT_REST, offsetof(struct args, program),
@@ -41,6 +44,10 @@ static const struct ms_opt opts[] = {
      .help = "record these domains alone, comma separated; 'default' is one"},
     {"domain_exclude", NULL, MS_OPT_TEXT, offsetof(struct args, exclude), "NAMES",
      .help = "do not record these domains"},
+    {"comm", NULL, MS_OPT_CHOICE, offsetof(struct args, comm), "WHAT", .choices = comms,
+     .help = "record communication calls: of the MPI that the launcher or the program speaks for, "
+             "of none, or of this one",
+     .dflt = "auto"},
     {"nvtx", NULL, MS_OPT_FLAG, offsetof(struct args, nvtx), .help = "record NVTX calls too"},
     {"no_torch", NULL, MS_OPT_FLAG, offsetof(struct args, no_torch),
      .help = "Python: do not mark batches, optimizer steps and checkpoints of PyTorch"},
@@ -151,6 +158,49 @@ static void preload(const char *library)
     setenv("LD_PRELOAD", list, 1);
 }
 
+/* ---- communication hooks ---------------------------------------------------------------------- */
+
+static bool has_any(const char *const *names)
+{
+    for (; *names != NULL; names++) {
+        if (getenv(*names) != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* The launcher knows best; a program that was started alone says by what it is linked to. */
+static enum comm which_mpi(const char *program)
+{
+    static const char *const openmpi[] = {"OMPI_COMM_WORLD_RANK", "OMPI_UNIVERSE_SIZE", NULL};
+    static const char *const mpich[] = {"PMI_RANK", "PMI_FD", NULL};
+    if (has_any(openmpi))
+        return COMM_OPENMPI;
+    if (mstx_elf_needs(program, "libmpi.so.40"))
+        return COMM_OPENMPI;
+    if (mstx_elf_needs(program, "libmpich.so.12") || mstx_elf_needs(program, "libmpi.so.12"))
+        return COMM_MPICH;
+    return has_any(mpich) ? COMM_MPICH : COMM_NONE;
+}
+
+/* Asked for by name it must be there; found out by ourselves it need not. */
+static enum ms_rc preload_hooks(int comm, const char *program, struct ms_err *err)
+{
+    static const char *const places[][2] = {
+        [COMM_OPENMPI] = {"libmstx_mpi_openmpi.so", "../lib/msprobe/libmstx_mpi_openmpi.so"},
+        [COMM_MPICH] = {"libmstx_mpi_mpich.so", "../lib/msprobe/libmstx_mpi_mpich.so"}};
+    char path[PATH_MAX];
+    struct ms_err ignored = {0};
+    const int mpi = comm == COMM_AUTO ? (int)which_mpi(program) : comm;
+    if (mpi == COMM_NONE)
+        return MS_OK;
+    enum ms_rc rc =
+        find_library(places[mpi], path, sizeof path, comm == COMM_AUTO ? &ignored : err);
+    if (rc == MS_OK)
+        preload(path);
+    return comm == COMM_AUTO ? MS_OK : rc;
+}
+
 /* The next tool: whoever was named before us is told of every mark after us. */
 static void keep_next(const char *variable, const char *next, const char *ours)
 {
@@ -160,7 +210,8 @@ static void keep_next(const char *variable, const char *next, const char *ours)
     setenv(variable, ours, 1);
 }
 
-static enum ms_rc set_environment(const struct args *a, const char *out, struct ms_err *err)
+static enum ms_rc set_environment(const struct args *a, const char *out, const char *program,
+                                  struct ms_err *err)
 {
     static const char *const recorder[2] = {"libmstx.so", "../lib/libmstx.so"};
     static const char *const door[2] = {"dropin/libmspti.so", "../lib/msprobe/dropin/libmspti.so"};
@@ -169,8 +220,9 @@ static enum ms_rc set_environment(const struct args *a, const char *out, struct 
     MS_TRY(find_library(door, drop, sizeof drop, err));
     keep_next("MSTX_INJECTION_PATH", "MSTX_NEXT_PATH", lib);
     if (a->nvtx)
-        put("NVTX_INJECTION64_PATH", lib);
+        keep_next("NVTX_INJECTION64_PATH", "MSTX_NEXT_NVTX_PATH", lib);
     preload(drop);
+    MS_TRY(preload_hooks(a->comm, program, err));
     offer_python(!a->no_torch);
     put("MSTX_TORCH", a->no_torch ? "0" : NULL);
     put("MSTX_OUT", out);
@@ -336,7 +388,7 @@ static enum ms_rc record(const struct args *a, char **program, int *status, stru
     MS_TRY(ms_mkdirs(wanted, err)); /* now: a program that changes its directory still finds it */
     if (realpath(wanted, out) == NULL)
         return ms_fail_sys(err, "%s", wanted);
-    MS_TRY(set_environment(a, out, err));
+    MS_TRY(set_environment(a, out, program[0], err));
     enum ms_rc rc = run_program(program, status, err);
     if (rc != MS_OK)
         rmdir(out); /* unless somebody else records there */

@@ -73,7 +73,8 @@ struct rt_domain {
     _Atomic uint32_t epoch; /* of the capture whose strings define this domain */
     const char *name;
     void *next; /* the same domain in the chained tool */
-    uint8_t pad[32];
+    void *next_nvtx;
+    uint8_t pad[24];
 };
 extern struct rt_domain rt_domains[RT_DOMAINS];
 
@@ -131,8 +132,9 @@ struct rt_ring {
     uint64_t lost;       /* records dropped since the last one written */
     uint32_t lost_why;
     uint64_t part;
-    struct rt_file files[RT_FILES]; /* flight recorder: all; else files[0] is the current one */
-    uint32_t nfiles, file_at;
+    struct rt_file files[RT_FILES]; /* flight recorder: all; else the current one and the last */
+    uint32_t nfiles, file_at;       /* file_at: the current one, the oldest is behind it */
+    bool disk_full;                 /* why the next file failed */
     /* Handed over between writer and helper. */
     _Atomic int next_state;
     struct rt_file next;
@@ -288,6 +290,7 @@ struct rt_config {
     bool no_nvtx;
     int quiet; /* 1: no word about where the capture is; 2: none at all */
     uint64_t tool_id;
+    char device[16]; /* what all stream handles are */
     char next_mstx[RT_PATH];
 };
 
@@ -306,11 +309,12 @@ struct rt {
     struct mstx_seg proto;    /* header of every segment of this process; under proto_lock */
     _Atomic uint64_t tick_hz; /* 0: not known yet */
     struct mstx_control *control;
-    _Atomic uint64_t bytes; /* of all segment files made */
+    struct mstx_control *parents; /* in a forked child until its capture begins, else NULL */
+    _Atomic uint64_t bytes;       /* of all segment files made */
     _Atomic uint64_t lost_no_ring;
     _Atomic uint32_t said; /* one bit per enum rt_say */
     struct rt_lock start_lock, text_lock, ring_lock, domain_lock, process_lock;
-    struct rt_lock keep_lock, proto_lock, schema_lock, comm_lock;
+    struct rt_lock keep_lock, proto_lock, schema_lock, comm_lock, stream_lock;
 };
 extern struct rt rt;
 
@@ -339,6 +343,8 @@ enum rt_say {
     RT_SAY_NEXT,
     RT_SAY_OTHER_DOMAIN,
     RT_SAY_PUSH,
+    RT_SAY_BATCH,
+    RT_SAY_DEVICE,
 };
 /* One line on stderr and a NOTE in the capture, the first time. */
 void rt_say(enum rt_say what, enum mstx_why why, const char *fmt, ...)
@@ -368,6 +374,10 @@ int rt_file_snapshot(const char *to);
 /* Stage: move finished segments (all: whatever is there) to the target. */
 void rt_file_unstage(bool all);
 void rt_file_close(void);
+/* In a forked child: the same, but the parent's control page stays in sight. */
+void rt_file_forget(void);
+/* Does the parent record now? Lets go of its page; `otherwise` without one. */
+bool rt_file_ask_parent(bool otherwise);
 
 /* ---- helper ----------------------------------------------------------------- */
 
@@ -406,7 +416,11 @@ void rt_range_end(struct rt_domain *d, uint64_t id);
 /* The same with everything an NVTX event may carry. */
 void rt_mark_event(struct rt_domain *d, const struct rt_event *e);
 uint32_t rt_range_start_event(struct rt_domain *d, const struct rt_event *e);
-void rt_range_end_event(struct rt_domain *d, uint64_t id, const struct rt_event *e);
+/* The tap's word of the range that ended; 0 when there was none. */
+uint64_t rt_range_end_event(struct rt_domain *d, uint64_t id, const struct rt_event *e);
+/* A range that is not recorded but has an id and a tap's word; 0: no room. */
+uint32_t rt_range_ghost(void);
+void rt_range_set_other(uint32_t id, uint64_t other);
 /* Depth of the range opened or closed, from 0; negative: none. */
 int rt_push(struct rt_domain *d, const struct rt_event *e);
 int rt_pop(struct rt_domain *d, const struct rt_event *e);

@@ -100,7 +100,7 @@ static struct mstx_group *take(void)
     return (struct mstx_group *)(void *)rt_keep(&nothing, sizeof nothing);
 }
 
-static void prepare(void)
+RT_COLD static void prepare(void)
 {
     if (rt_comm_domain == NULL)
         rt_comm_domain = rt_domain_create(MSTX_COMM_DOMAIN);
@@ -153,6 +153,11 @@ API uint64_t mstx_group_uid(const struct mstx_group *g)
     return g != NULL ? g->uid : 0;
 }
 
+API const char *mstx_group_name(const struct mstx_group *g)
+{
+    return g != NULL ? g->name : "";
+}
+
 /* Write the definition into the capture at hand. */
 RT_COLD static void define(struct mstx_group *g)
 {
@@ -175,6 +180,8 @@ RT_COLD static void define(struct mstx_group *g)
 
 API bool mstx_comm_on(void)
 {
+    if (RT_UNLIKELY(rt_comm_domain == NULL))
+        prepare();
     const struct rt_domain *d = rt_comm_domain;
     return d != NULL && atomic_load_explicit(&d->live, memory_order_relaxed) != 0;
 }
@@ -189,9 +196,9 @@ static inline uint32_t next_in(struct mstx_group *g, enum mstx_comm_class class)
     return seq;
 }
 
-API void mstx_comm_pass(struct mstx_group *g, enum mstx_comm_class class)
+API void mstx_comm_pass(struct mstx_group *g, enum mstx_comm_op op)
 {
-    next_in(g, class);
+    next_in(g, mstx_comm_op_class(op));
 }
 
 static struct mstx_rec_comm describe(const struct mstx_comm_call *c)
@@ -254,9 +261,7 @@ RT_COLD static uint64_t begin_rare(const struct mstx_comm_call *c, const struct 
 API uint64_t mstx_comm_begin(const struct mstx_comm_call *c)
 {
     struct mstx_rec_comm rec = describe(c);
-    if (RT_UNLIKELY(rt_comm_domain == NULL)) /* before any group: MPI_Init itself */
-        prepare();
-    if (RT_UNLIKELY(rt_comm_domain == NULL))
+    if (RT_UNLIKELY(!mstx_comm_on()))
         return 0;
     uint8_t live = atomic_load_explicit(&rt_comm_domain->live, memory_order_relaxed);
     if (RT_LIKELY(live == RT_RECORD))

@@ -34,6 +34,7 @@ void mstx_group_end(struct mstx_group *g);
 /* A better name, or facts that were not known at first. */
 void mstx_group_update(struct mstx_group *g, const struct mstx_group_info *info);
 uint64_t mstx_group_uid(const struct mstx_group *g);
+const char *mstx_group_name(const struct mstx_group *g); /* "" without one */
 /* A hash for uids: chain it over what makes a communicator the one it is; seed 0 to begin. */
 uint64_t mstx_group_hash(uint64_t seed, const void *bytes, size_t n);
 
@@ -54,7 +55,7 @@ struct mstx_comm_call {
 /* Is anything recorded?  When not, calls need no description but mstx_comm_pass. */
 bool mstx_comm_on(void);
 /* A call that is not recorded still counts in the sequence of its communicator. */
-void mstx_comm_pass(struct mstx_group *g, enum mstx_comm_class class);
+void mstx_comm_pass(struct mstx_group *g, enum mstx_comm_op op);
 /* Id of the range, 0: not recorded.  It counts in the sequence either way. */
 uint64_t mstx_comm_begin(const struct mstx_comm_call *c);
 /* By any thread; 0 is ignored. */

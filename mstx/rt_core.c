@@ -9,7 +9,7 @@
  *
  * A process that never marks leaves no trace: no thread, no file.
  */
-#include "mstx/rt.h"
+#include "mstx/rt_device.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -114,6 +114,8 @@ void rt_set_recording(bool on, enum mstx_why why)
 {
     if (atomic_exchange(&rt.recording, on) == on)
         return;
+    if (rt.control != NULL) /* a child may look at any time */
+        __atomic_store_n(&rt.control->recording, on, __ATOMIC_RELEASE);
     rt_domain_refresh();
     say_state(why, on);
 }
@@ -125,10 +127,10 @@ static bool begin(void)
     rt.pid = (uint32_t)getpid();
     rt.epoch++;
     atomic_store(&rt.bytes, 0);
-    atomic_store(&rt.recording, !rt.conf.wait);
-    rt.conf.wait = false; /* a child of a started capture starts */
+    atomic_store(&rt.recording, rt_file_ask_parent(!rt.conf.wait));
     if (!rt_file_start())
         return false;
+    rt.control->recording = atomic_load(&rt.recording) != 0;
     if (!rt_text_start() || !rt_ring_start()) {
         rt_say(RT_SAY_DIR, MSTX_WHY_IO, "cannot record into %s: %s; nothing is recorded", rt.path,
                strerror(errno));
@@ -168,9 +170,9 @@ bool rt_start(bool by_default)
 
 /* ---- fork -------------------------------------------------------------------------------- */
 
-static struct rt_lock *const locks[] = {&rt.start_lock, &rt.comm_lock,    &rt.domain_lock,
-                                        &rt.ring_lock,  &rt.process_lock, &rt.text_lock,
-                                        &rt.keep_lock,  &rt.proto_lock,   &rt.schema_lock};
+static struct rt_lock *const locks[] = {
+    &rt.start_lock,   &rt.comm_lock, &rt.stream_lock, &rt.domain_lock, &rt.ring_lock,
+    &rt.process_lock, &rt.text_lock, &rt.keep_lock,   &rt.proto_lock,  &rt.schema_lock};
 enum { LOCKS = sizeof locks / sizeof *locks };
 
 /* All quiet while the process is copied; not when a signal handler forks in the middle of a
@@ -188,21 +190,27 @@ static void after_fork(void)
         rt_unlock(locks[i - 1]);
 }
 
-/* The parent's files are shared pages: unmap, touch nothing, begin anew at the next mark. */
+/* The parent's files are shared pages: unmap, touch nothing, begin anew at the next mark; that
+ * also when the parent is stopped, so that the child is there to be started, and then it records
+ * if the parent does. */
 static void in_child(void)
 {
     for (int i = 0; i < LOCKS; i++)
         atomic_store(&locks[i]->held, 0);
     int state = atomic_load(&rt.state);
     rt_helper_forget();
+    rt_dev_forget();
     rt_ring_forget();
     rt_slots_forget();
     rt_text_forget();
-    rt_file_close();
+    rt_file_forget();
     atomic_store(&rt.said, atomic_load(&rt.said) & 1u << RT_SAY_START); /* one line per job */
     atomic_store(&rt.lost_no_ring, 0);
-    if (state == RT_RUNNING)
-        atomic_store(&rt.state, RT_IDLE);
+    if (state != RT_RUNNING)
+        return;
+    atomic_store(&rt.state, RT_IDLE);
+    atomic_store(&rt.recording, 1);
+    rt_domain_refresh();
 }
 
 /* ---- load and exit ------------------------------------------------------------------------- */
@@ -214,6 +222,7 @@ __attribute__((constructor)) static void load(void)
     pthread_atfork(before_fork, after_fork, in_child);
     atomic_store(&rt.recording, rt.conf.out[0] != '\0'); /* the first mark opens the capture */
     rt_domain_filter(rt.conf.include, rt.conf.exclude);
+    rt_dev_trust(rt.conf.device);
 }
 
 __attribute__((destructor)) static void unload(void)

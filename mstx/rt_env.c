@@ -123,6 +123,7 @@ void rt_read_env(struct rt_config *c)
     copy(c->stage, sizeof c->stage, "MSTX_STAGE");
     copy(c->include, sizeof c->include, "MSTX_DOMAIN_INCLUDE");
     copy(c->exclude, sizeof c->exclude, "MSTX_DOMAIN_EXCLUDE");
+    copy(c->device, sizeof c->device, "MSTX_DEVICE");
     copy(c->next_mstx, sizeof c->next_mstx, "MSTX_NEXT_PATH");
     c->policy = is("MSTX_POLICY", "drop") ? RT_DROP : RT_BLOCK;
     c->flight_s = seconds_of(get("MSTX_FLIGHT"));

@@ -220,6 +220,26 @@ void rt_file_close(void)
     rt.dir = -1;
 }
 
+void rt_file_forget(void)
+{
+    if (rt.control != NULL) { /* else the parent never began: its own parent's stays */
+        rt_file_ask_parent(true);
+        rt.parents = rt.control;
+        rt.control = NULL;
+    }
+    rt_file_close();
+}
+
+bool rt_file_ask_parent(bool otherwise)
+{
+    if (rt.parents == NULL)
+        return otherwise;
+    bool records = __atomic_load_n(&rt.parents->recording, __ATOMIC_ACQUIRE) != 0;
+    munmap(rt.parents, sizeof *rt.parents);
+    rt.parents = NULL;
+    return records;
+}
+
 /* ---- segments ----------------------------------------------------------------- */
 
 static void make_present(void *p, size_t n)

@@ -13,6 +13,7 @@
  * size of 8 without a module MEM, and of DOMAIN all five are tried when the size allows.
  */
 #include "mstx/rt_abi.h"
+#include "mstx/rt_memory.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -37,8 +38,10 @@ static void fill(mstxFuncTable table, unsigned size, const mstxFuncPointer *ours
 /* Where the next tool writes its functions: a table like that of a header. */
 static struct {
     mstxFuncPointer core[MSTX_FUNC_CORE_SIZE], domain[MSTX_FUNC_DOMAIN_SIZE];
+    mstxFuncPointer mem[MSTX_FUNC_MEM_SIZE];
     mstxFuncPointer *core_slots[MSTX_FUNC_CORE_SIZE + 1];
     mstxFuncPointer *domain_slots[MSTX_FUNC_DOMAIN_SIZE + 1];
+    mstxFuncPointer *mem_slots[MSTX_FUNC_MEM_SIZE + 1];
 } next;
 
 static int next_table(mstxFuncModule module, mstxFuncTable *table, unsigned *size)
@@ -51,6 +54,9 @@ static int next_table(mstxFuncModule module, mstxFuncTable *table, unsigned *siz
     } else if (module == MSTX_API_MODULE_CORE_DOMAIN) {
         *table = next.domain_slots;
         *size = MSTX_FUNC_DOMAIN_SIZE;
+    } else if (module == MSTX_API_MODULE_CORE_MEM) {
+        *table = next.mem_slots;
+        *size = MSTX_FUNC_MEM_SIZE;
     } else
         return MSTX_FAIL;
     return MSTX_SUCCESS;
@@ -65,9 +71,11 @@ typedef void domain_mark_fn(mstxDomainHandle_t, const char *, aclrtStream);
 typedef mstxRangeId domain_start_fn(mstxDomainHandle_t, const char *, aclrtStream);
 typedef void domain_end_fn(mstxDomainHandle_t, mstxRangeId);
 
-/* Our domain in the next tool, made when it is first heard of. */
+/* Our domain in the next tool, made when it is first heard of; its default one is NULL. */
 static mstxDomainHandle_t next_domain(struct rt_domain *d)
 {
+    if (d->number == 0)
+        return NULL;
     void *h = __atomic_load_n(&d->next, __ATOMIC_ACQUIRE);
     if (h == NULL && next.domain[MSTX_FUNC_DOMAIN_CREATEA] != NULL) {
         h = CALL(create_fn *, next.domain[MSTX_FUNC_DOMAIN_CREATEA], d->name);
@@ -137,8 +145,12 @@ static void chain(void)
         next.core_slots[i] = &next.core[i];
     for (unsigned i = 1; i < MSTX_FUNC_DOMAIN_SIZE; i++)
         next.domain_slots[i] = &next.domain[i];
-    if (init(next_table) == MSTX_SUCCESS)
-        rt_set_tap(RT_TAP_NEXT, forward);
+    for (unsigned i = 1; i < MSTX_FUNC_MEM_SIZE; i++)
+        next.mem_slots[i] = &next.mem[i];
+    if (init(next_table) != MSTX_SUCCESS)
+        return;
+    rt_memory_chain(next.mem, next_domain);
+    rt_set_tap(RT_TAP_NEXT, forward);
 }
 
 /* ---- the entry point ------------------------------------------------------------------- */

@@ -13,15 +13,17 @@
  * one compare-and-swap on its slot by any thread: no map, no lock.  The slot keeps what END
  * repeats, so the end needs no look-up of the start.
  */
-#include "mstx/rt.h"
+#include "mstx/rt_device.h"
 
 enum {
     CHUNKS = 1 << (RT_SLOT_BITS - 6),
     USES = (1 << RT_GEN_BITS) - 1,
     GHOST = UINT16_MAX,
-    RECORDS_MAX = 192, /* of one event: a payload of MSTX_PAYLOAD_MAX and its heads */
+    ON_DEVICE = 0x4000, /* with the ring's number: slot_stream holds the stream */
+    RECORDS_MAX = 192,  /* of one event: a payload of MSTX_PAYLOAD_MAX and its heads */
 };
 static_assert(1 << 6 == RT_CHUNK, "chunk");
+static_assert((int)RT_RINGS <= (int)ON_DEVICE, "the flag is no part of a ring's number");
 static_assert(RECORDS_MAX > MSTX_PAYLOAD_MAX / MSTX_DATA_BYTES + 8, "one payload always fits");
 
 struct slot {
@@ -36,7 +38,8 @@ struct slot {
 static_assert(sizeof(struct slot) == 32, "two to a cache line");
 
 static struct slot slots[1 << RT_SLOT_BITS];
-static uint16_t chunk_next[CHUNKS]; /* the chunks of a ring form a circle */
+static uint16_t slot_stream[1 << RT_SLOT_BITS]; /* touched by ranges with a device side alone */
+static uint16_t chunk_next[CHUNKS];             /* the chunks of a ring form a circle */
 static _Atomic uint32_t chunks;
 
 /* ---- slots ------------------------------------------------------------------------ */
@@ -119,6 +122,7 @@ static uint32_t slot_open(struct slot *s, const struct rt_ring *r, const struct 
     s->name = rec->name;
     s->domain = rec->domain;
     s->ring = (uint16_t)r->number;
+    s->other = 0;
     uint32_t id = (uint32_t)(s - slots) << RT_GEN_BITS | s->use;
     atomic_store_explicit(&s->live, id, memory_order_release);
     return id;
@@ -264,6 +268,22 @@ static uint64_t mark_id(struct rt_ring *r)
     return UINT64_C(1) << 63 | (uint64_t)r->number << 40 | rt_bump(&r->mark_ids, 1);
 }
 
+static inline void put_stream(struct mstx_rec *rec, void *stream)
+{
+    rec->flags |= MSTX_F_STREAM;
+    rec->arg = (uint64_t)(uintptr_t)stream;
+}
+
+/* A MARK or BEGIN with a stream: the device is to tell when it comes there.  The stream that
+ * the end of a range belongs to, 0: none. */
+static uint16_t on_device(struct mstx_rec *rec)
+{
+    uint16_t stream = 0;
+    if (atomic_load_explicit(&rt_dev_any, memory_order_acquire))
+        rec->flags |= rt_dev_start((void *)(uintptr_t)rec->arg, rec->id, rec->ticks, &stream);
+    return stream;
+}
+
 static void record_mark(struct rt_domain *d, const char *message, void *stream)
 {
     struct rt_ring *r = rt_ring_of_thread();
@@ -275,12 +295,12 @@ static void record_mark(struct rt_domain *d, const char *message, void *stream)
         return;
     }
     struct mstx_rec rec = {.name = name, .domain = d->number, .type = MSTX_REC_MARK};
+    rec.ticks = rt_ticks();
     if (stream != NULL) {
         rec.id = mark_id(r);
-        rec.flags = MSTX_F_STREAM;
-        rec.arg = (uint64_t)(uintptr_t)stream;
+        put_stream(&rec, stream);
+        on_device(&rec);
     }
-    rec.ticks = rt_ticks();
     write1(r, &rec);
 }
 
@@ -339,6 +359,11 @@ static uint32_t begin(struct rt_ring *r, struct mstx_rec *rec, const struct rt_e
     rec->ticks = rt_ticks();
     uint32_t id = slot_open(s, r, rec);
     rec->id = id;
+    if ((rec->flags & MSTX_F_STREAM) != 0) {
+        uint16_t stream = on_device(rec);
+        slot_stream[s - slots] = stream;
+        s->ring |= (uint16_t)(stream != 0 ? ON_DEVICE : 0);
+    }
     write_event(r, rec, e);
     return id;
 }
@@ -352,10 +377,8 @@ static uint32_t record_start(struct rt_domain *d, const char *message, void *str
     if (RT_UNLIKELY(name == REFUSED))
         return refuse_message(message);
     struct mstx_rec rec = {.name = name, .domain = d->number};
-    if (stream != NULL) {
-        rec.flags = MSTX_F_STREAM;
-        rec.arg = (uint64_t)(uintptr_t)stream;
-    }
+    if (stream != NULL)
+        put_stream(&rec, stream);
     uint32_t id = begin(r, &rec, NULL);
     if (RT_UNLIKELY(d == rt_comm_domain))
         r->comm_range = id;
@@ -370,10 +393,8 @@ uint32_t rt_range_start_ready(struct rt_domain *d, uint32_t name, void *stream,
         return 0;
     struct mstx_rec rec = {.name = name == REFUSED ? 0 : name, .domain = d->number};
     const struct rt_event e = {.ready = more, .nready = n};
-    if (stream != NULL) {
-        rec.flags = MSTX_F_STREAM;
-        rec.arg = (uint64_t)(uintptr_t)stream;
-    }
+    if (stream != NULL)
+        put_stream(&rec, stream);
     return begin(r, &rec, &e);
 }
 
@@ -393,7 +414,7 @@ void rt_ranges_each(uint16_t domain, rt_range_fn *fn, void *arg)
 }
 
 /* A range that only a tap hears still needs an id. */
-static uint32_t ghost(void)
+uint32_t rt_range_ghost(void)
 {
     struct rt_ring *r = rt_ring_of_thread();
     struct slot *s = r == NULL ? NULL : slot_get(r);
@@ -404,10 +425,15 @@ static uint32_t ghost(void)
     return id;
 }
 
+void rt_range_set_other(uint32_t id, uint64_t other)
+{
+    slots[id >> RT_GEN_BITS].other = other;
+}
+
 RT_COLD uint32_t rt_range_tell_start(struct rt_domain *d, const char *message, void *stream,
                                      uint32_t id)
 {
-    id = id != 0 ? id : ghost();
+    id = id != 0 ? id : rt_range_ghost();
     if (id != 0)
         rt_tell(RT_TAP_START, d, message, stream, id, &slots[id >> RT_GEN_BITS].other);
     return id;
@@ -468,25 +494,32 @@ static bool finish(struct rt_domain *d, uint64_t id, const struct rt_event *e, u
     rec.domain = s->domain;
     rec.arg = s->ticks;
     *other = s->other;
-    uint16_t from = s->ring;
+    uint16_t from = s->ring, stream = from != GHOST && (from & ON_DEVICE) ? slot_stream[at] : 0;
     uint32_t open = (uint32_t)id; /* what was read above is the range's if the slot is still its */
     if (RT_UNLIKELY(!atomic_compare_exchange_strong(&s->live, &open, 0)))
         return false;
     struct rt_ring *r = from != GHOST && rt_is_running() ? rt_ring_of_thread() : NULL;
     if (RT_UNLIKELY(r == NULL))
         return true;
-    rec.flags = (uint8_t)((from != r->number ? MSTX_F_OTHER_THREAD : 0) | (e ? e->flags : 0));
+    rec.flags = (uint8_t)(e != NULL ? e->flags : 0);
+    if ((from & ~ON_DEVICE) != r->number)
+        rec.flags |= MSTX_F_OTHER_THREAD;
+    if (RT_UNLIKELY((from & ON_DEVICE) != 0))
+        rec.flags |= rt_dev_end(stream, id, rec.arg);
     write_event(r, &rec, e);
     if (RT_UNLIKELY(rec.domain != d->number))
         other_domain(d, rec.domain);
     return true;
 }
 
-void rt_range_end_event(struct rt_domain *d, uint64_t id, const struct rt_event *e)
+uint64_t rt_range_end_event(struct rt_domain *d, uint64_t id, const struct rt_event *e)
 {
-    uint64_t other;
-    if (id != 0 && !finish(d, id, e, &other))
+    uint64_t other = 0;
+    if (id != 0 && !finish(d, id, e, &other)) {
         unknown_range(id);
+        return 0;
+    }
+    return other;
 }
 
 /* A range that was started while recording is ended also after recording stopped. */

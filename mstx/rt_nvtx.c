@@ -7,6 +7,7 @@
  */
 #include "mstx/rt_nvtx.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <wchar.h>
 
@@ -64,12 +65,19 @@ static void *register_text(const char *text)
     return &strings[i];
 }
 
-static uint32_t registered_id(const void *handle)
+static struct string *registered(const void *handle)
 {
     uintptr_t off = (uintptr_t)handle - (uintptr_t)strings;
     if (off >= sizeof strings || off % sizeof strings[0] != 0)
+        return NULL;
+    return &strings[off / sizeof strings[0]];
+}
+
+static uint32_t registered_id(const void *handle)
+{
+    struct string *s = registered(handle);
+    if (RT_UNLIKELY(s == NULL))
         return 0;
-    struct string *s = &strings[off / sizeof strings[0]];
     if (RT_LIKELY(atomic_load_explicit(&s->epoch, memory_order_acquire) == rt.epoch))
         return atomic_load_explicit(&s->id, memory_order_relaxed);
     uint32_t id = nvtx_text(s->text);
@@ -78,7 +86,7 @@ static uint32_t registered_id(const void *handle)
     return id;
 }
 
-static uint32_t message_id(int32_t type, const void *message)
+uint32_t nvtx_message(int32_t type, const void *message)
 {
     char buf[WIDE_BYTES];
     if (type == NVTX_MESSAGE_ASCII)
@@ -86,6 +94,16 @@ static uint32_t message_id(int32_t type, const void *message)
     if (type == NVTX_MESSAGE_WIDE && message != NULL)
         return nvtx_text(nvtx_narrow(message, buf, sizeof buf));
     return type == NVTX_MESSAGE_REGISTERED ? registered_id(message) : 0;
+}
+
+const char *nvtx_message_text(int32_t type, const void *message, char *buf, size_t cap)
+{
+    if (type == NVTX_MESSAGE_ASCII)
+        return message;
+    if (type == NVTX_MESSAGE_WIDE && message != NULL)
+        return nvtx_narrow(message, buf, cap);
+    const struct string *s = type == NVTX_MESSAGE_REGISTERED ? registered(message) : NULL;
+    return s != NULL ? s->text : NULL;
 }
 
 /* ---- attributes ----------------------------------------------------------------------------- */
@@ -144,7 +162,7 @@ static void take_event(struct event *to, const struct nvtx_attr *from)
     }
     take_value(to, &a);
     to->e.attr = &to->attr;
-    to->e.name = message_id(a.message_type, a.message);
+    to->e.name = nvtx_message(a.message_type, a.message);
     if (to->e.name == 0 && to->e.npayloads > 0)
         to->e.name = nvtx_schema_name(to->payloads[0].schema);
 }
@@ -160,38 +178,47 @@ static void domain_mark(void *domain, const struct nvtx_attr *a)
 {
     struct rt_domain *d = rt_domain_of(domain);
     struct event e;
-    if (!nvtx_live(d))
-        return;
-    take_event(&e, a);
-    rt_mark_event(d, &e.e);
+    if (nvtx_live(d)) {
+        take_event(&e, a);
+        rt_mark_event(d, &e.e);
+    }
+    if (nvtx_tells_next(d))
+        nvtx_next_mark(d, a);
 }
 
 static uint64_t domain_start(void *domain, const struct nvtx_attr *a)
 {
     struct rt_domain *d = rt_domain_of(domain);
     struct event e;
-    if (!nvtx_live(d))
-        return 0;
-    take_event(&e, a);
-    return rt_range_start_event(d, &e.e);
+    uint32_t id = 0;
+    if (nvtx_live(d)) {
+        take_event(&e, a);
+        id = rt_range_start_event(d, &e.e);
+    }
+    return nvtx_tells_next(d) ? nvtx_next_start(d, a, id) : id;
 }
 
 static void domain_end(void *domain, uint64_t id)
 {
     struct rt_domain *d = rt_domain_of(domain);
     const struct rt_event e = plain(0);
-    if (d != NULL)
-        rt_range_end_event(d, id, &e);
+    uint64_t theirs = d != NULL ? rt_range_end_event(d, id, &e) : 0;
+    if (nvtx_tells_next(d))
+        nvtx_next_end(d, theirs);
 }
 
 static int domain_push(void *domain, const struct nvtx_attr *a)
 {
     struct rt_domain *d = rt_domain_of(domain);
     struct event e;
-    if (!nvtx_live(d))
-        return NVTX_NOT_TRACKED;
-    take_event(&e, a);
-    return rt_push(d, &e.e);
+    int depth = NVTX_NOT_TRACKED;
+    if (nvtx_live(d)) {
+        take_event(&e, a);
+        depth = rt_push(d, &e.e);
+    }
+    if (nvtx_tells_next(d))
+        nvtx_next_push(d, a);
+    return depth;
 }
 
 /* Also when recording has stopped since: what was pushed then is popped now. */
@@ -200,34 +227,60 @@ static int domain_pop(void *domain)
     struct rt_domain *d = rt_domain_of(domain);
     const struct rt_event e = plain(0);
     int depth = d == NULL ? -1 : rt_pop(d, &e);
+    if (nvtx_tells_next(d))
+        nvtx_next_pop(d);
     return depth < 0 && !nvtx_live(d) ? NVTX_NOT_TRACKED : depth;
+}
+
+/* Calls with a text alone: the next tool gets them in the long form. */
+static struct nvtx_attr attr_of(const char *text)
+{
+    return (struct nvtx_attr){.version = 3,
+                              .size = sizeof(struct nvtx_attr),
+                              .message_type = text != NULL ? NVTX_MESSAGE_ASCII : 0,
+                              .message = text};
 }
 
 static void mark_text(const char *text)
 {
     struct rt_domain *d = &rt_domains[0];
-    if (!nvtx_live(d))
-        return;
-    const struct rt_event e = plain(nvtx_text(text));
-    rt_mark_event(d, &e);
+    if (nvtx_live(d)) {
+        const struct rt_event e = plain(nvtx_text(text));
+        rt_mark_event(d, &e);
+    }
+    if (nvtx_tells_next(d)) {
+        const struct nvtx_attr a = attr_of(text);
+        nvtx_next_mark(d, &a);
+    }
 }
 
 static uint64_t start_text(const char *text)
 {
     struct rt_domain *d = &rt_domains[0];
-    if (!nvtx_live(d))
-        return 0;
-    const struct rt_event e = plain(nvtx_text(text));
-    return rt_range_start_event(d, &e);
+    uint32_t id = 0;
+    if (nvtx_live(d)) {
+        const struct rt_event e = plain(nvtx_text(text));
+        id = rt_range_start_event(d, &e);
+    }
+    if (!nvtx_tells_next(d))
+        return id;
+    const struct nvtx_attr a = attr_of(text);
+    return nvtx_next_start(d, &a, id);
 }
 
 static int push_text(const char *text)
 {
     struct rt_domain *d = &rt_domains[0];
-    if (!nvtx_live(d))
-        return NVTX_NOT_TRACKED;
-    const struct rt_event e = plain(nvtx_text(text));
-    return rt_push(d, &e);
+    int depth = NVTX_NOT_TRACKED;
+    if (nvtx_live(d)) {
+        const struct rt_event e = plain(nvtx_text(text));
+        depth = rt_push(d, &e);
+    }
+    if (nvtx_tells_next(d)) {
+        const struct nvtx_attr a = attr_of(text);
+        nvtx_next_push(d, &a);
+    }
+    return depth;
 }
 
 static void mark_attr(const struct nvtx_attr *a)
@@ -282,8 +335,10 @@ static void *domain_create_wide(const wchar_t *w)
 static void domain_destroy(void *domain)
 {
     struct rt_domain *d = rt_domain_of(domain);
-    if (d != NULL)
-        rt_domain_destroy(d);
+    if (d == NULL)
+        return;
+    rt_domain_destroy(d);
+    nvtx_next_domain_end(d);
 }
 static void *register_string(void *domain, const char *text)
 {
@@ -298,9 +353,13 @@ static void *register_string_wide(void *domain, const wchar_t *w)
 
 static void name_it(enum mstx_text_kind kind, const void *domain, uint64_t key, const char *name)
 {
-    const struct rt_domain *d = rt_domain_of(domain);
-    if (d != NULL && name != NULL && rt_is_running())
+    struct rt_domain *d = rt_domain_of(domain);
+    if (d == NULL || name == NULL)
+        return;
+    if (rt_is_running())
         rt_text_define(kind, d->number, key, name, strlen(name));
+    if (nvtx_tells_next(d))
+        nvtx_next_name(d, kind, key, name);
 }
 static void domain_name_category(void *domain, uint32_t category, const char *name)
 {
@@ -350,6 +409,11 @@ NAMER(name_device, int, "device")
 NAMER(name_context, void *, "context")
 NAMER(name_stream, void *, "stream")
 NAMER(name_event, void *, "event")
+NAMER(name_cl_device, void *, "device")
+NAMER(name_queue, void *, "queue")
+NAMER(name_buffer, void *, "buffer")
+NAMER(name_sampler, void *, "sampler")
+NAMER(name_program, void *, "program")
 
 struct nvtx_resource { /* 32 bytes */
     uint16_t version, size;
@@ -375,11 +439,15 @@ static void *resource_create(void *domain, const struct nvtx_resource *from)
         name_resource(domain, kind, a.identifier, a.message);
     else if (a.message_type == NVTX_MESSAGE_WIDE)
         name_resource(domain, kind, a.identifier, nvtx_narrow(a.message, buf, sizeof buf));
-    return (void *)(atomic_fetch_add(&count, 1) + 1); /* nothing is looked up by it */
+    struct rt_domain *d = rt_domain_of(domain);
+    void *theirs = d != NULL && from != NULL ? nvtx_next_resource(d, from) : NULL;
+    /* We look nothing up by it. */
+    return theirs != NULL ? theirs : (void *)(atomic_fetch_add(&count, 1) + 1);
 }
 static void resource_destroy(void *resource)
 {
-    (void)resource;
+    if (resource != NULL)
+        nvtx_next_resource_end(resource);
 }
 static void initialize(const void *reserved)
 {
@@ -388,63 +456,77 @@ static void initialize(const void *reserved)
 
 /* ---- the entry point ---------------------------------------------------------------------------------- */
 
-typedef void (*fn)(void);
-typedef fn **fn_table;
 struct callbacks {
     size_t struct_size;
-    int (*get_table)(int module, fn_table *table, unsigned *size);
+    int (*get_table)(int module, nvtx_table *table, unsigned *size);
 };
-enum { TABLE_CALLBACKS = 1, CORE = 1, CUDA = 2, CUDART = 4, CORE2 = 5 };
+enum { TABLE_CALLBACKS = 1, CORE = 1, CUDA, OPENCL, CUDART, CORE2, SYNC };
 
-#define F(f) (fn) f
-static const fn core[] = {NULL,
-                          F(mark_attr),
-                          F(mark_text),
-                          F(mark_wide),
-                          F(start_attr),
-                          F(start_text),
-                          F(start_wide),
-                          F(end_default),
-                          F(push_attr),
-                          F(push_text),
-                          F(push_wide),
-                          F(pop_default),
-                          F(name_category),
-                          F(name_category_wide),
-                          F(name_thread),
-                          F(name_thread_wide)};
-static const fn core2[] = {NULL,
-                           F(domain_mark),
-                           F(domain_start),
-                           F(domain_end),
-                           F(domain_push),
-                           F(domain_pop),
-                           F(resource_create),
-                           F(resource_destroy),
-                           F(domain_name_category),
-                           F(domain_name_category_wide),
-                           F(register_string),
-                           F(register_string_wide),
-                           F(domain_create),
-                           F(domain_create_wide),
-                           F(domain_destroy),
-                           F(initialize)};
-static const fn cuda[] = {NULL,
-                          F(name_device),
-                          F(name_device_wide),
-                          F(name_context),
-                          F(name_context_wide),
-                          F(name_stream),
-                          F(name_stream_wide),
-                          F(name_event),
-                          F(name_event_wide)};
-static const fn cudart[] = {
+#define F(f) (nvtx_fn) f
+static const nvtx_fn core[] = {NULL,
+                               F(mark_attr),
+                               F(mark_text),
+                               F(mark_wide),
+                               F(start_attr),
+                               F(start_text),
+                               F(start_wide),
+                               F(end_default),
+                               F(push_attr),
+                               F(push_text),
+                               F(push_wide),
+                               F(pop_default),
+                               F(name_category),
+                               F(name_category_wide),
+                               F(name_thread),
+                               F(name_thread_wide)};
+static const nvtx_fn core2[] = {NULL,
+                                F(domain_mark),
+                                F(domain_start),
+                                F(domain_end),
+                                F(domain_push),
+                                F(domain_pop),
+                                F(resource_create),
+                                F(resource_destroy),
+                                F(domain_name_category),
+                                F(domain_name_category_wide),
+                                F(register_string),
+                                F(register_string_wide),
+                                F(domain_create),
+                                F(domain_create_wide),
+                                F(domain_destroy),
+                                F(initialize)};
+static const nvtx_fn cuda[] = {NULL,
+                               F(name_device),
+                               F(name_device_wide),
+                               F(name_context),
+                               F(name_context_wide),
+                               F(name_stream),
+                               F(name_stream_wide),
+                               F(name_event),
+                               F(name_event_wide)};
+static const nvtx_fn cudart[] = {
     NULL,          F(name_device),    F(name_device_wide), F(name_stream), F(name_stream_wide),
     F(name_event), F(name_event_wide)};
 
-static void fill(const struct callbacks *c, int module, const fn *ours, unsigned n)
+static const nvtx_fn opencl[] = {NULL,
+                                 F(name_cl_device),
+                                 F(name_cl_device_wide),
+                                 F(name_context),
+                                 F(name_context_wide),
+                                 F(name_queue),
+                                 F(name_queue_wide),
+                                 F(name_buffer),
+                                 F(name_buffer_wide),
+                                 F(name_sampler),
+                                 F(name_sampler_wide),
+                                 F(name_program),
+                                 F(name_program_wide),
+                                 F(name_event),
+                                 F(name_event_wide)};
+
+static void fill(const struct callbacks *c, int module, const nvtx_fn *ours, unsigned n)
 {
-    fn_table table = NULL;
+    nvtx_table table = NULL;
     unsigned size = 0;
     if (c->get_table(module, &table, &size) == 0 || table == NULL)
         return;
@@ -458,14 +540,18 @@ static void fill(const struct callbacks *c, int module, const fn *ours, unsigned
 API int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id));
 int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id))
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     const struct callbacks *c = get_export_table != NULL ? get_export_table(TABLE_CALLBACKS) : NULL;
     if (c == NULL || c->struct_size < sizeof *c || c->get_table == NULL || rt.conf.no_nvtx)
         return 0;
     if (!rt_start(true))
         return 0;
+    pthread_once(&once, nvtx_next_find);
     FILL(c, CORE, core);
     FILL(c, CORE2, core2);
     FILL(c, CUDA, cuda);
     FILL(c, CUDART, cudart);
+    FILL(c, OPENCL, opencl);
+    FILL(c, SYNC, nvtx_sync_slots);
     return 1;
 }

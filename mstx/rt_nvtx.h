@@ -51,4 +51,55 @@ const char *nvtx_narrow(const wchar_t *wide, char *to, size_t cap);
 /* Text that names events which carry this schema, 0: none. */
 uint32_t nvtx_schema_name(uint64_t schema);
 
+/* A message in any of the forms it may come in: its text id, 0: none; its text, maybe in buf,
+ * NULL: none. */
+uint32_t nvtx_message(int32_t type, const void *message);
+const char *nvtx_message_text(int32_t type, const void *message, char *buf, size_t cap);
+
+/* ---- numbers in payloads, by NVTX's types ------------------------------------------------ */
+
+struct nvtx_field {
+    uint64_t type, offset;
+    const char *name; /* kept; NULL: none */
+};
+/* Bytes of a number of that type, 0: it is none. */
+size_t nvtx_number_size(uint64_t type);
+/* As the bits of an int64_t or, real, of a double; false: it is no number. */
+bool nvtx_number(uint64_t type, const void *at, uint64_t *bits, bool *real);
+/* The numbers of a schema that was registered, and how long what it describes is. */
+size_t nvtx_schema_fields(uint64_t schema, struct nvtx_field **fields, size_t *bytes);
+/* An id as we give them out, above those of programs. */
+uint64_t nvtx_own_id(void);
+
+/* ---- functions by slot --------------------------------------------------------------------- */
+
+typedef void (*nvtx_fn)(void);
+typedef nvtx_fn **nvtx_table;
+enum { NVTX_SYNC_SLOTS = 7, NVTX_MEMORY_SLOTS = 9, NVTX_COUNTER_SLOTS = 6 };
+extern const nvtx_fn nvtx_sync_slots[NVTX_SYNC_SLOTS];
+extern const intptr_t nvtx_memory_slots[NVTX_MEMORY_SLOTS];
+extern const intptr_t nvtx_counter_slots[NVTX_COUNTER_SLOTS];
+extern const intptr_t nvtx_counter_slots_old[NVTX_COUNTER_SLOTS];
+
+/* ---- the next tool ------------------------------------------------------------------------- */
+
+/* It hears what happens in every domain, recorded or not.  Its domains are its own, made by the
+ * names of ours. */
+extern _Atomic bool nvtx_has_next;
+static inline bool nvtx_tells_next(const struct rt_domain *d)
+{
+    return RT_UNLIKELY(atomic_load_explicit(&nvtx_has_next, memory_order_relaxed)) && d != NULL;
+}
+void nvtx_next_find(void);
+void nvtx_next_mark(struct rt_domain *d, const struct nvtx_attr *a);
+/* id: of the range here, 0: it is not recorded; the id that the program gets. */
+uint64_t nvtx_next_start(struct rt_domain *d, const struct nvtx_attr *a, uint32_t id);
+void nvtx_next_end(struct rt_domain *d, uint64_t id);
+void nvtx_next_push(struct rt_domain *d, const struct nvtx_attr *a);
+void nvtx_next_pop(struct rt_domain *d);
+void nvtx_next_name(struct rt_domain *d, enum mstx_text_kind kind, uint64_t key, const char *name);
+void *nvtx_next_resource(struct rt_domain *d, const void *attr);
+void nvtx_next_resource_end(void *resource);
+void nvtx_next_domain_end(struct rt_domain *d);
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_nvtx_ext: the payload extension of NVTX, through which NCCL tells sizes, roots and
+ * rt_nvtx_ext: the extensions of NVTX, and of them the one for payloads, through which NCCL tells sizes, roots and
  * communicators.  A layout ("schema") is registered once and written to strings.seg with its
  * offsets worked out; an event carries the bytes as they are.  Ids a program chooses lie below
  * 2^32; those we give out lie above.
@@ -56,6 +56,8 @@ static struct known {
     uint64_t size;
     uint32_t align, name;
     uint32_t epoch;
+    uint32_t count; /* of fields */
+    struct nvtx_field *fields;
 } known[SCHEMAS];
 static _Atomic uint64_t ids_given;
 
@@ -72,14 +74,21 @@ static struct known *find(uint64_t id)
     return NULL;
 }
 
-static void remember(uint64_t id, uint64_t size, uint32_t align, uint32_t name)
+/* Its place in the table, known or free; NULL: the table is full.  Under schema_lock. */
+static struct known *place_of(uint64_t id)
 {
-    rt_lock(&rt.schema_lock);
     struct known *k = find(id);
     for (uint64_t i = 0; k == NULL && i < SCHEMAS; i++) {
         struct known *at = &known[(id + i) % SCHEMAS];
         k = atomic_load(&at->id) == 0 ? at : NULL;
     }
+    return k;
+}
+
+static void remember(uint64_t id, uint64_t size, uint32_t align, uint32_t name)
+{
+    rt_lock(&rt.schema_lock);
+    struct known *k = place_of(id);
     if (k != NULL) {
         k->size = size;
         k->align = align;
@@ -94,6 +103,77 @@ uint32_t nvtx_schema_name(uint64_t schema)
 {
     const struct known *k = find(schema);
     return k != NULL && k->epoch == rt.epoch ? k->name : 0;
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+/* By NVTX's number of the type: how many bytes, and how they are to be read. */
+static const struct {
+    uint8_t bytes;
+    char kind; /* i signed, u unsigned, f real, b upper half of a float */
+} numbers[] = {[1] = {1, 'i'},  [2] = {1, 'u'},  [3] = {2, 'i'},  [4] = {2, 'u'},  [5] = {4, 'i'},
+               [6] = {4, 'u'},  [7] = {8, 'i'},  [8] = {8, 'u'},  [9] = {8, 'i'},  [10] = {8, 'u'},
+               [11] = {1, 'i'}, [12] = {1, 'u'}, [13] = {2, 'i'}, [14] = {2, 'u'}, [15] = {4, 'i'},
+               [16] = {4, 'u'}, [17] = {8, 'i'}, [18] = {8, 'u'}, [19] = {4, 'f'}, [20] = {8, 'f'},
+               [22] = {8, 'u'}, [23] = {8, 'u'}, [32] = {1, 'u'}, [43] = {4, 'f'}, [44] = {8, 'f'},
+               [50] = {2, 'b'}};
+
+size_t nvtx_number_size(uint64_t type)
+{
+    return type < sizeof numbers / sizeof *numbers ? numbers[type].bytes : 0;
+}
+
+static double real_of(const void *at, size_t bytes, char kind)
+{
+    float f;
+    double d;
+    if (kind == 'b') {
+        uint16_t half;
+        memcpy(&half, at, sizeof half);
+        const uint32_t whole = (uint32_t)half << 16;
+        memcpy(&f, &whole, sizeof f);
+        return (double)f;
+    }
+    if (bytes == sizeof f) {
+        memcpy(&f, at, sizeof f);
+        return (double)f;
+    }
+    memcpy(&d, at, sizeof d);
+    return d;
+}
+
+bool nvtx_number(uint64_t type, const void *at, uint64_t *bits, bool *real)
+{
+    size_t bytes = nvtx_number_size(type);
+    if (bytes == 0)
+        return false;
+    char kind = numbers[type].kind;
+    *real = kind == 'f' || kind == 'b';
+    *bits = 0;
+    if (*real) {
+        double v = real_of(at, bytes, kind);
+        memcpy(bits, &v, sizeof v);
+        return true;
+    }
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    memcpy(bits, at, bytes);
+#else
+    memcpy((char *)bits + sizeof *bits - bytes, at, bytes);
+#endif
+    unsigned unused = 64 - 8 * (unsigned)bytes;
+    if (kind == 'i')
+        *bits = (uint64_t)((int64_t)(*bits << unused) >> unused);
+    return true;
+}
+
+size_t nvtx_schema_fields(uint64_t schema, struct nvtx_field **fields, size_t *bytes)
+{
+    const struct known *k = find(schema);
+    if (k == NULL || k->fields == NULL)
+        return 0;
+    *fields = k->fields;
+    *bytes = k->size;
+    return k->count;
 }
 
 /* ---- sizes -------------------------------------------------------------------------------- */
@@ -146,7 +226,7 @@ static uint32_t name_of(const char *name)
     return e != NULL ? e->id : 0;
 }
 
-static uint64_t own_id(void)
+uint64_t nvtx_own_id(void)
 {
     return (UINT64_C(1) << 32) + atomic_fetch_add(&ids_given, 1);
 }
@@ -181,12 +261,36 @@ static void define(enum mstx_text_kind kind, void *domain, uint64_t id, const st
     rt_text_define(kind, d->number, id, l, sizeof l->head + l->head.count * sizeof l->items[0]);
 }
 
+/* Entries that are numbers, for counters laid out by this schema.  A schema that is registered
+ * again keeps those it had: they may be in use. */
+static void remember_fields(uint64_t id, const struct layout *l, const struct entry *e)
+{
+    struct nvtx_field found[ENTRIES_MAX];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->head.count; i++) {
+        bool plain = (e[i].flags & (IS_POINTER | ARRAY_MASK << ARRAY_SHIFT)) == 0;
+        if (!plain || nvtx_number_size(e[i].type) == 0)
+            continue;
+        const char *name = e[i].name;
+        found[n++] =
+            (struct nvtx_field){e[i].type, l->items[i].offset,
+                                name != NULL ? rt_keep(name, strnlen(name, NAME_BYTES_MAX)) : NULL};
+    }
+    rt_lock(&rt.schema_lock);
+    struct known *k = find(id);
+    if (n != 0 && k != NULL && k->fields == NULL) {
+        k->fields = (struct nvtx_field *)(void *)rt_keep(found, n * sizeof found[0]);
+        k->count = k->fields != NULL ? n : 0;
+    }
+    rt_unlock(&rt.schema_lock);
+}
+
 static uint64_t schema_register(void *domain, const struct attr *a)
 {
     struct layout l = {0};
     if (a == NULL || (a->fields & HAS_ENTRIES) == 0 || a->entries == NULL || a->count > ENTRIES_MAX)
         return 0;
-    uint64_t id = (a->fields & HAS_ID) != 0 && a->id != 0 ? a->id : own_id();
+    uint64_t id = (a->fields & HAS_ID) != 0 && a->id != 0 ? a->id : nvtx_own_id();
     l.head.type = (a->fields & HAS_TYPE) != 0 ? (uint32_t)a->type : 1;
     l.head.count = (a->fields & HAS_COUNT) != 0 ? (uint32_t)a->count : 0;
     l.head.name = (a->fields & HAS_NAME) != 0 ? name_of(a->name) : 0;
@@ -194,6 +298,7 @@ static uint64_t schema_register(void *domain, const struct attr *a)
     if ((a->fields & HAS_SIZE) != 0 && a->static_size != 0)
         l.head.size = a->static_size;
     remember(id, l.head.size, align, l.head.name);
+    remember_fields(id, &l, a->entries);
     define(MSTX_SCHEMA, domain, id, &l);
     return id;
 }
@@ -204,7 +309,7 @@ static uint64_t enum_register(void *domain, const struct enum_attr *a)
     if (a == NULL || (a->fields & ENUM_ENTRIES) == 0 || a->entries == NULL ||
         a->count > ENTRIES_MAX)
         return 0;
-    uint64_t id = (a->fields & ENUM_ID) != 0 && a->id != 0 ? a->id : own_id();
+    uint64_t id = (a->fields & ENUM_ID) != 0 && a->id != 0 ? a->id : nvtx_own_id();
     l.head.count = (a->fields & ENUM_COUNT) != 0 ? (uint32_t)a->count : 0;
     l.head.size = (a->fields & ENUM_SIZE) != 0 && a->size != 0 ? a->size : 4;
     l.head.name = (a->fields & ENUM_NAME) != 0 ? name_of(a->name) : 0;
@@ -221,7 +326,7 @@ static uint64_t scope_register(void *domain, const void *attr)
 {
     (void)domain;
     (void)attr;
-    return own_id();
+    return nvtx_own_id();
 }
 
 /* ---- events with payloads ---------------------------------------------------------------------- */
@@ -239,24 +344,33 @@ static void take(struct event *to, const struct nvtx_payload *p, size_t n, bool 
         to->e.name = nvtx_schema_name(to->payloads[0].schema);
 }
 
+/* What the next tool is told of such an event: that it is there. */
+static const struct nvtx_attr bare = {.version = 3, .size = sizeof bare};
+
 static void mark_payload(void *domain, const struct nvtx_payload *p, size_t n)
 {
     struct rt_domain *d = rt_domain_of(domain);
     struct event e;
-    if (!nvtx_live(d))
-        return;
-    take(&e, p, n, true);
-    rt_mark_event(d, &e.e);
+    if (nvtx_live(d)) {
+        take(&e, p, n, true);
+        rt_mark_event(d, &e.e);
+    }
+    if (nvtx_tells_next(d))
+        nvtx_next_mark(d, &bare);
 }
 
 static int push_payload(void *domain, const struct nvtx_payload *p, size_t n)
 {
     struct rt_domain *d = rt_domain_of(domain);
     struct event e;
-    if (!nvtx_live(d))
-        return NVTX_NOT_TRACKED;
-    take(&e, p, n, true);
-    return rt_push(d, &e.e);
+    int depth = NVTX_NOT_TRACKED;
+    if (nvtx_live(d)) {
+        take(&e, p, n, true);
+        depth = rt_push(d, &e.e);
+    }
+    if (nvtx_tells_next(d))
+        nvtx_next_push(d, &bare);
+    return depth;
 }
 
 /* NCCL pushes with the plain call and pops with this one: it is the same stack. */
@@ -266,6 +380,8 @@ static int pop_payload(void *domain, const struct nvtx_payload *p, size_t n)
     struct event e;
     take(&e, p, n, false);
     int depth = d == NULL ? -1 : rt_pop(d, &e.e);
+    if (nvtx_tells_next(d))
+        nvtx_next_pop(d);
     return depth < 0 && !nvtx_live(d) ? NVTX_NOT_TRACKED : depth;
 }
 
@@ -273,10 +389,12 @@ static uint64_t start_payload(void *domain, const struct nvtx_payload *p, size_t
 {
     struct rt_domain *d = rt_domain_of(domain);
     struct event e;
-    if (!nvtx_live(d))
-        return 0;
-    take(&e, p, n, true);
-    return rt_range_start_event(d, &e.e);
+    uint32_t id = 0;
+    if (nvtx_live(d)) {
+        take(&e, p, n, true);
+        id = rt_range_start_event(d, &e.e);
+    }
+    return nvtx_tells_next(d) ? nvtx_next_start(d, &bare, id) : id;
 }
 
 static void end_payload(void *domain, uint64_t id, const struct nvtx_payload *p, size_t n)
@@ -284,8 +402,9 @@ static void end_payload(void *domain, uint64_t id, const struct nvtx_payload *p,
     struct rt_domain *d = rt_domain_of(domain);
     struct event e;
     take(&e, p, n, false);
-    if (d != NULL)
-        rt_range_end_event(d, id, &e.e);
+    uint64_t theirs = d != NULL ? rt_range_end_event(d, id, &e.e) : 0;
+    if (nvtx_tells_next(d))
+        nvtx_next_end(d, theirs);
 }
 
 static uint8_t domain_is_enabled(void *domain)
@@ -306,29 +425,45 @@ struct module {
     const void *get_export, *info;
 };
 static_assert(sizeof(struct segment) == 24 && sizeof(struct module) == 40, "extension");
-enum { MODULE_PAYLOAD = 2, SCOPE_SLOT = 12 };
+enum { MODULE_MEMORY = 1, MODULE_PAYLOAD = 2, MODULE_COUNTERS = 4, SCOPE_SLOT = 12 };
+enum { COUNTERS_0102 = 0x0102 };
 
-static void fill(struct segment *s)
+static void fill(const struct segment *s, const intptr_t *ours, size_t n)
 {
-    const intptr_t ours[] = {(intptr_t)schema_register, (intptr_t)enum_register,
-                             (intptr_t)mark_payload,    (intptr_t)push_payload,
-                             (intptr_t)pop_payload,     (intptr_t)start_payload,
-                             (intptr_t)end_payload,     (intptr_t)domain_is_enabled};
-    for (size_t i = 0; i < sizeof ours / sizeof *ours && i < s->count; i++)
-        __atomic_store_n(&s->slots[i], ours[i], __ATOMIC_RELEASE);
-    if (s->count > SCOPE_SLOT)
-        __atomic_store_n(&s->slots[SCOPE_SLOT], (intptr_t)scope_register, __ATOMIC_RELEASE);
+    for (size_t i = 0; i < n && i < s->count; i++) {
+        if (ours[i] != 0)
+            __atomic_store_n(&s->slots[i], ours[i], __ATOMIC_RELEASE);
+    }
 }
 
-/* Other modules are let through unfilled, which switches them off in the program. */
+static void fill_module(const struct module *m, const struct segment *s)
+{
+    const intptr_t payload[SCOPE_SLOT + 1] = {(intptr_t)schema_register,
+                                              (intptr_t)enum_register,
+                                              (intptr_t)mark_payload,
+                                              (intptr_t)push_payload,
+                                              (intptr_t)pop_payload,
+                                              (intptr_t)start_payload,
+                                              (intptr_t)end_payload,
+                                              (intptr_t)domain_is_enabled,
+                                              [SCOPE_SLOT] = (intptr_t)scope_register};
+    bool old = m->compat < COUNTERS_0102;
+    if (m->id == MODULE_PAYLOAD)
+        fill(s, payload, SCOPE_SLOT + 1);
+    else if (m->id == MODULE_COUNTERS)
+        fill(s, old ? nvtx_counter_slots_old : nvtx_counter_slots, NVTX_COUNTER_SLOTS);
+    else if (m->id == MODULE_MEMORY)
+        fill(s, nvtx_memory_slots, NVTX_MEMORY_SLOTS);
+}
+
+/* Other modules are let through unfilled, which switches them off in the program.  A module has
+ * one segment, whose number is not the same in all of them. */
 API int InitializeInjectionNvtxExtension(struct module *m);
 int InitializeInjectionNvtxExtension(struct module *m)
 {
     if (m == NULL || m->struct_size < sizeof *m || rt.conf.no_nvtx || !rt_start(true))
         return 0;
-    for (size_t i = 0; m->id == MODULE_PAYLOAD && i < m->segments; i++) {
-        if (m->segment[i].id == 0 && m->segment[i].slots != NULL)
-            fill(&m->segment[i]);
-    }
+    if (m->segments == 1 && m->segment != NULL && m->segment->slots != NULL)
+        fill_module(m, m->segment);
     return 1;
 }

@@ -13,6 +13,10 @@
  * segment goes back to the helper, which unmaps it.  A flight recorder keeps all its files
  * and takes the oldest again once that is older than the window.
  *
+ * When the disk is full, a ring goes on in what it has: the segment before the current one is
+ * still mapped, and both are written over in turn, so that the newest records are there as well
+ * as the oldest.  What is written over counts as dropped.
+ *
  * The ring of an ended thread serves the next new thread, so a thousand short threads are
  * not a thousand files.
  */
@@ -47,7 +51,7 @@ static struct {
     struct rt_ring *free;
     struct mstx_seg *process;
     uint64_t process_part;
-    _Atomic uint64_t records; /* in segments that are full */
+    _Atomic uint64_t records; /* in segments that were left */
     _Atomic uint64_t dropped;
     _Atomic uint32_t segments;
     pthread_key_t key;
@@ -75,15 +79,23 @@ static struct mstx_seg *create(uint32_t ring, uint32_t number, uint32_t tid, siz
     return seg;
 }
 
+/* The disk, or a quota that is not our own limit. */
+static bool is_full(int why)
+{
+    return why == ENOSPC || (why == EDQUOT && rt.conf.max_bytes == 0);
+}
+
 static void say_no_file(int why)
 {
-    const char *kept = rt.conf.flight_s > 0 ? "the oldest records give way" : "records are dropped";
+    const char *kept = rt.conf.flight_s > 0 ? "the oldest records give way"
+                       : is_full(why)       ? "the newest records take turns in the last segments"
+                                            : "records are dropped";
     if (why == EDQUOT && rt.conf.max_bytes != 0)
         rt_say(RT_SAY_SPACE, MSTX_WHY_NO_SPACE, "the limit of %llu bytes is reached; %s",
                (unsigned long long)rt.conf.max_bytes, kept);
     else
-        rt_say(why == ENOSPC ? RT_SAY_SPACE : RT_SAY_IO,
-               why == ENOSPC ? MSTX_WHY_NO_SPACE : MSTX_WHY_IO,
+        rt_say(is_full(why) ? RT_SAY_SPACE : RT_SAY_IO,
+               is_full(why) ? MSTX_WHY_NO_SPACE : MSTX_WHY_IO,
                "cannot make a segment in %s: %s; %s", rt.path, strerror(why), kept);
 }
 
@@ -100,6 +112,7 @@ static void prepare(struct rt_ring *r)
                             : rt.conf.segment_bytes;
         r->next_bytes = r->next_bytes > most / 4 ? most : r->next_bytes * 4;
     }
+    r->disk_full = seg == NULL && is_full(why);
     atomic_store_explicit(&r->next_state, seg != NULL ? RT_NEXT_READY : RT_NEXT_FAILED,
                           memory_order_release);
     if (seg == NULL)
@@ -117,6 +130,7 @@ static void install(struct rt_ring *r, struct mstx_seg *seg)
 {
     r->limit = 0;
     atomic_signal_fence(memory_order_seq_cst);
+    atomic_fetch_add(&rings.records, r->pos); /* of the segment we leave; 0 at the first */
     seg->tid = r->tid;
     seg->first_ticks = rt_ticks();
     seg->tick_hz = atomic_load(&rt.tick_hz);
@@ -139,7 +153,6 @@ static void install(struct rt_ring *r, struct mstx_seg *seg)
 
 static void retire(struct rt_ring *r, struct rt_file f)
 {
-    atomic_fetch_add(&rings.records, f.map->head);
     __atomic_or_fetch(&f.map->state, MSTX_SEG_CLOSED, __ATOMIC_RELEASE);
     uint32_t full = atomic_load(&r->retired_full);
     for (uint32_t i = 0; i < RT_RETIRED; i++) {
@@ -205,12 +218,17 @@ static void insert_file(struct rt_ring *r, struct rt_file f)
 
 /* ---- the slow path ---------------------------------------------------------------- */
 
-static bool drop(struct rt_ring *r, uint32_t n, enum mstx_why why)
+static void drop_from(struct rt_ring *r, struct mstx_seg *seg, uint64_t n, enum mstx_why why)
 {
     r->lost += n;
     r->lost_why = why;
-    r->seg->dropped += n;
+    seg->dropped += n;
     atomic_fetch_add_explicit(&rings.dropped, n, memory_order_relaxed);
+}
+
+static bool drop(struct rt_ring *r, uint32_t n, enum mstx_why why)
+{
+    drop_from(r, r->seg, n, why);
     return false;
 }
 
@@ -239,21 +257,42 @@ static void wait_for_next(struct rt_ring *r)
     }
 }
 
+/* Without a flight recorder two files are kept: the current one and the one before. */
 static bool take_next(struct rt_ring *r)
 {
     if (atomic_load_explicit(&r->next_state, memory_order_acquire) != RT_NEXT_READY)
         return false;
-    struct rt_file old = r->files[r->file_at], f = r->next;
-    bool flight = rt.conf.flight_s > 0;
-    if (flight || r->nfiles == 0)
+    struct rt_file oldest = {0}, f = r->next;
+    if (rt.conf.flight_s > 0 || r->nfiles < 2)
         insert_file(r, f);
-    else
-        r->files[0] = f;
+    else {
+        r->file_at = after(r, r->file_at);
+        oldest = r->files[r->file_at];
+        r->files[r->file_at] = f;
+    }
     install(r, f.map);
     atomic_store_explicit(&r->next_state, RT_NEXT_NONE, memory_order_release);
-    if (!flight && old.map != NULL)
-        retire(r, old);
+    if (oldest.map != NULL)
+        retire(r, oldest);
     return true;
+}
+
+/* The disk is full: write over the segment before this one, or over this one if it is the only
+ * one, and count what was in it. */
+static void write_over(struct rt_ring *r)
+{
+    struct mstx_seg *seg = r->files[after(r, r->file_at)].map;
+    const struct mstx_rec *first =
+        (const struct mstx_rec *)(const void *)((const char *)seg + MSTX_SEG_HEADER);
+    uint64_t lost = seg->head;
+    if (lost > 0 && first->type == MSTX_REC_DROP)
+        lost--; /* ours, and what it tells of is counted */
+    /* To readers: files are reused from here on, parts have gaps. */
+    __atomic_or_fetch(&seg->state, MSTX_SEG_FLIGHT, __ATOMIC_RELEASE);
+    __atomic_or_fetch(&r->seg->state, MSTX_SEG_FLIGHT, __ATOMIC_RELEASE);
+    drop_from(r, seg, lost, MSTX_WHY_NO_SPACE);
+    atomic_fetch_sub(&rings.records, lost);
+    reuse_oldest(r);
 }
 
 static bool next_segment(struct rt_ring *r, uint32_t n)
@@ -276,6 +315,10 @@ static bool next_segment(struct rt_ring *r, uint32_t n)
                    "more marks than %d files hold: the flight recorder holds less than %.3g s",
                    RT_FILES, rt.conf.flight_s);
         reuse_oldest(r);
+        return true;
+    }
+    if (r->disk_full) {
+        write_over(r);
         return true;
     }
     bool failed = atomic_load(&r->next_state) == RT_NEXT_FAILED;

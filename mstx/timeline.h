@@ -108,7 +108,7 @@ struct mstx_track {
     uint32_t id;
     uint32_t process; /* index */
     enum mstx_track_kind kind;
-    uint32_t tid;         /* of a stream: the low half of its key */
+    uint32_t tid;         /* of a stream: its number, else the low half of its key */
     uint32_t device;      /* of a stream */
     struct ms_str domain; /* "default" for the default one */
     struct ms_str name;   /* of the thread, counter, heap or stream */

@@ -2,6 +2,10 @@
  *
  * tl_csv: the table msprof_tx.csv of Ascend's profiler.
  *
+ * An event has a row for each device that it has a side on, with the times there, and one row
+ * of device "host" when it has none.  The device sides are gathered first, as they are few and
+ * lie on tracks of their own.
+ *
  * Messages are quoted where CSV needs it.  One that a spreadsheet would take for a
  * formula gets an apostrophe in front, as spreadsheets themselves do it.
  */
@@ -10,6 +14,7 @@
 #include "probe/base/mem.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 enum { ROWS_PER_FILE = 1000000 };
 
@@ -17,13 +22,79 @@ static const char header[] =
     "Device_id,pid,tid,category,event_type,payload_type,payload_value,Start_time(us),End_time(us),"
     "message_type,message,domain,Device Start_time(us),Device End_time(us)\n";
 
+/* Host event and device side have one number within their process. */
+struct side {
+    uint32_t process, device;
+    uint64_t number;
+    int64_t start_ns, end_ns;
+};
+
 struct writer {
     struct mstx_tl *tl;
     const char *path;
     struct ms_out *out; /* NULL between files */
     uint64_t rows;
     unsigned files;
+    const struct mstx_track *stream; /* whose events are gathered */
+    MS_VEC(struct side) side;
 };
+
+/* ---- device sides ----------------------------------------------------------- */
+
+static int by_number(const void *pa, const void *pb)
+{
+    const struct side *a = pa, *b = pb;
+    if (a->process != b->process)
+        return a->process < b->process ? -1 : 1;
+    if (a->number != b->number)
+        return a->number < b->number ? -1 : 1;
+    return a->device < b->device ? -1 : a->device > b->device;
+}
+
+static enum ms_rc keep_side(void *ctx, const struct mstx_event *e, struct ms_err *err)
+{
+    struct writer *w = ctx;
+    struct side *s = ms_vec_push(&w->side);
+    if (s == NULL)
+        return ms_no_memory(err);
+    *s = (struct side){.process = w->stream->process,
+                       .device = w->stream->device,
+                       .number = e->size,
+                       .start_ns = e->start_ns,
+                       .end_ns = e->start_ns + e->dur_ns};
+    return MS_OK;
+}
+
+static enum ms_rc gather_sides(struct writer *w, struct ms_err *err)
+{
+    for (size_t i = 0; i < mstx_tl_track_count(w->tl); i++) {
+        w->stream = mstx_tl_track(w->tl, i);
+        if (w->stream->kind == MSTX_TRACK_STREAM)
+            MS_TRY(mstx_tl_walk(w->tl, i, NULL, keep_side, w, err));
+    }
+    if (w->side.n != 0)
+        qsort(w->side.p, w->side.n, sizeof *w->side.p, by_number);
+    return MS_OK;
+}
+
+/* The sides of an event stand together from the first on; w->side.n: none. */
+static size_t first_side(const struct writer *w, uint32_t process, uint64_t number)
+{
+    const struct side wanted = {.process = process, .number = number};
+    size_t lo = 0, hi = number != 0 ? w->side.n : 0;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (by_number(&w->side.p[mid], &wanted) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    bool found = number != 0 && lo < w->side.n && w->side.p[lo].process == process &&
+                 w->side.p[lo].number == number;
+    return found ? lo : w->side.n;
+}
+
+/* ---- rows ------------------------------------------------------------------- */
 
 /* "marks.csv" becomes "marks_1.csv". */
 static char *numbered(const char *path, unsigned number)
@@ -81,14 +152,18 @@ static void put_field(struct ms_out *o, struct ms_str s)
         ms_out_putc(o, '"');
 }
 
-static enum ms_rc put_row(void *ctx, size_t track, const struct mstx_event *e, struct ms_err *err)
+/* side NULL: the event is the host's alone. */
+static enum ms_rc put_line(struct writer *w, const struct mstx_track *t, const struct mstx_event *e,
+                           const struct side *side, struct ms_err *err)
 {
-    struct writer *w = ctx;
-    const struct mstx_track *t = mstx_tl_track(w->tl, track);
     if (w->rows != 0 && w->rows % ROWS_PER_FILE == 0)
         MS_TRY(next_file(w, err));
     w->rows++;
-    ms_out_printf(w->out, "host,%" PRIu32 ",%" PRIu32 ",N/A,%s,N/A,N/A,",
+    if (side != NULL)
+        ms_out_printf(w->out, "%" PRIu32, side->device);
+    else
+        ms_out_puts(w->out, "host");
+    ms_out_printf(w->out, ",%" PRIu32 ",%" PRIu32 ",N/A,%s,N/A,N/A,",
                   mstx_tl_process(w->tl, t->process)->pid, t->tid, mstx__event_type_text(e));
     mstx__put_us(w->out, e->start_ns);
     ms_out_putc(w->out, ',');
@@ -97,18 +172,42 @@ static enum ms_rc put_row(void *ctx, size_t track, const struct mstx_event *e, s
     put_field(w->out, mstx_tl_text(w->tl, e->name));
     ms_out_putc(w->out, ',');
     put_field(w->out, t->domain);
-    ms_out_puts(w->out, ",N/A,N/A\n");
+    if (side == NULL) {
+        ms_out_puts(w->out, ",N/A,N/A\n");
+        return MS_OK;
+    }
+    ms_out_putc(w->out, ',');
+    mstx__put_us(w->out, side->start_ns);
+    ms_out_putc(w->out, ',');
+    mstx__put_us(w->out, side->end_ns);
+    ms_out_putc(w->out, '\n');
+    return MS_OK;
+}
+
+static enum ms_rc put_row(void *ctx, size_t track, const struct mstx_event *e, struct ms_err *err)
+{
+    struct writer *w = ctx;
+    const struct mstx_track *t = mstx_tl_track(w->tl, track);
+    size_t i = first_side(w, t->process, e->kind <= MSTX_EV_PUSHPOP ? e->size : 0);
+    if (i == w->side.n)
+        return put_line(w, t, e, NULL, err);
+    for (; i < w->side.n && w->side.p[i].process == t->process && w->side.p[i].number == e->size;
+         i++)
+        MS_TRY(put_line(w, t, e, &w->side.p[i], err));
     return MS_OK;
 }
 
 enum ms_rc mstx_export_csv(struct mstx_tl *tl, const char *path, struct ms_err *err)
 {
     struct writer w = {.tl = tl, .path = path};
-    enum ms_rc rc = next_file(&w, err);
+    enum ms_rc rc = gather_sides(&w, err);
+    if (rc == MS_OK)
+        rc = next_file(&w, err);
     if (rc == MS_OK)
         rc = mstx__merge(tl, MSTX_ALL_RANKS, put_row, &w, err);
     if (rc == MS_OK)
         rc = mstx__tl_check(tl, err);
+    ms_vec_free(&w.side);
     if (rc == MS_OK)
         return ms_out_commit(w.out, err);
     ms_out_abort(w.out);

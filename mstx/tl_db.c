@@ -10,6 +10,7 @@
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -151,10 +152,9 @@ static enum ms_rc add_findings(const char *db, struct ms_err *err)
     return rc;
 }
 
-enum ms_rc mstx_import(const char *path, const char *db, struct mstx_import_result *result,
-                       struct ms_err *err)
+static enum ms_rc import_to(const char *path, const char *db, struct mstx_import_result *result,
+                            struct ms_err *err)
 {
-    struct stat st;
     switch (ms_path_kind(path)) {
     case MS_KIND_DIR:
         MS_TRY(mstx__import_capture(path, db, result, err));
@@ -165,13 +165,34 @@ enum ms_rc mstx_import(const char *path, const char *db, struct mstx_import_resu
     default:
         return ms_fail(err, MS_E_NOTFOUND, "%s: there is no such file or directory", path);
     }
-    enum ms_rc rc = add_findings(db, err);
-    if (rc != MS_OK) { /* without findings it would be taken for a complete one */
-        unlink(db);
-        return rc;
+    return add_findings(db, err);
+}
+
+static enum ms_rc publish(const char *whole, const char *db, struct ms_err *err)
+{
+    int fd = open(whole, O_RDWR | O_CLOEXEC);
+    return fd >= 0 ? ms_tmp_publish(fd, whole, db, err) : ms_fail_sys(err, "%s", whole);
+}
+
+/* Without findings a database would be taken for a complete one, so it has its name when they
+ * stand in it and not before, whatever happens to us meanwhile. */
+enum ms_rc mstx_import(const char *path, const char *db, struct mstx_import_result *result,
+                       struct ms_err *err)
+{
+    struct stat st;
+    char *whole;
+    MS_TRY(ms_tmp_new(&whole, db, err));
+    enum ms_rc rc = import_to(path, whole, result, err);
+    if (rc == MS_OK)
+        rc = publish(whole, db, err);
+    if (rc != MS_OK) {
+        unlink(whole);
+        ms_tmp_forget(whole);
     }
-    result->bytes = stat(db, &st) == 0 ? (uint64_t)st.st_size : 0;
-    return MS_OK;
+    ms_free(whole);
+    if (rc == MS_OK)
+        result->bytes = stat(db, &st) == 0 ? (uint64_t)st.st_size : 0;
+    return rc;
 }
 
 /* A name of its own for each source: the hash of its real path. */

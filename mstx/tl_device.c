@@ -2,9 +2,9 @@
  *
  * tl_device: when marks and ranges with a stream were reached on the device.
  *
- * A DEVICE record holds the id of a mark or range and a time of the steady clock; a
- * mark has one, a range two.  Ids are used again, so both sides of an id are put in
- * order of time and walked together: a stream works in the order of its calls.
+ * A DEVICE record holds the id of a mark or range, the ticks of its start on the host, which
+ * tell the uses of an id apart, and a time of the steady clock.  A mark has one, a range two,
+ * of which either may be lost.
  */
 #include "mstx/tl_lanes.h"
 
@@ -28,12 +28,18 @@ static int by_id_and_begin(const void *pa, const void *pb)
     return a->begin < b->begin ? -1 : a->begin > b->begin;
 }
 
-static int by_id_and_time(const void *pa, const void *pb)
+static int compare_times(const struct mstx_device_time *t, uint64_t id, uint64_t begin)
+{
+    if (t->id != id)
+        return t->id < id ? -1 : 1;
+    return t->begin < begin ? -1 : t->begin > begin;
+}
+
+static int by_event(const void *pa, const void *pb)
 {
     const struct mstx_device_time *a = pa, *b = pb;
-    if (a->id != b->id)
-        return a->id < b->id ? -1 : 1;
-    return a->ns < b->ns ? -1 : a->ns > b->ns;
+    int order = compare_times(a, b->id, b->begin);
+    return order != 0 ? order : (int)a->is_end - (int)b->is_end;
 }
 
 /* The lane that a stream has in a domain. */
@@ -95,8 +101,9 @@ static bool lane_of(struct device *d, uint64_t key, uint32_t domain, uint32_t *l
         }
     }
     const struct mstx_stream *s = stream_of(d->l, key);
-    struct mstx_lane *made = mstx__lane_add(d->l, MSTX_TRACK_STREAM, (uint32_t)key, domain,
-                                            stream_name(d->l, key, s), lane);
+    uint32_t number = s != NULL ? s->number : (uint32_t)key;
+    struct mstx_lane *made =
+        mstx__lane_add(d->l, MSTX_TRACK_STREAM, number, domain, stream_name(d->l, key, s), lane);
     struct stream_lane *slot = made != NULL ? ms_vec_push(&d->lane) : NULL;
     if (slot == NULL)
         return false;
@@ -106,9 +113,9 @@ static bool lane_of(struct device *d, uint64_t key, uint32_t domain, uint32_t *l
     return true;
 }
 
-/* One event on the device, from t[0] to t[n - 1]. */
-static bool add(struct device *d, const struct caller *c, const struct mstx_device_time *t,
-                size_t n)
+/* One event on the device; either end of a range may be missing. */
+static bool add(struct device *d, const struct caller *c, const struct mstx_device_time *start,
+                const struct mstx_device_time *end)
 {
     const struct mstx_raw host = d->l->lane.p[c->lane].ev.p[c->at];
     struct mstx_extra *mine = &d->l->extra.p[host.extra - 1];
@@ -116,33 +123,39 @@ static bool add(struct device *d, const struct caller *c, const struct mstx_devi
     mine->size = ++d->links;
     if (!lane_of(d, mine->arg, d->l->lane.p[c->lane].domain, &lane))
         return false;
-    struct mstx_raw *raw = mstx__lane_event(d->l, lane, t[0].ns);
+    struct mstx_raw *raw = mstx__lane_event(d->l, lane, start != NULL ? start->ns : end->ns);
     struct mstx_extra *x = raw != NULL ? mstx__extra(d->l, &extra) : NULL;
     if (x == NULL)
         return false;
     x->size = d->links;
-    raw->end = t[n - 1].ns;
+    raw->end = end != NULL ? end->ns : raw->begin;
     raw->id = host.id;
     raw->name = host.name;
     raw->kind = host.kind;
     raw->extra = extra;
+    if (host.kind != MSTX_EV_MARK && end == NULL)
+        raw->flags |= MSTX_EVF_UNFINISHED;
+    if (start == NULL)
+        raw->flags |= MSTX_EVF_START_LOST;
     return true;
 }
 
 static bool match(struct device *d)
 {
-    const struct mstx_device_time *t = d->l->device.p, *end = t + d->l->device.n;
+    const struct mstx_device_time *t = d->l->device.p, *last = t + d->l->device.n;
     for (size_t i = 0; i < d->caller.n; i++) {
         const struct caller *c = &d->caller.p[i];
-        bool is_mark = d->l->lane.p[c->lane].ev.p[c->at].kind == MSTX_EV_MARK;
-        size_t want = is_mark ? 1 : 2, n = 0;
-        while (t < end && t->id < c->id)
+        const struct mstx_device_time *start = NULL, *end = NULL;
+        while (t < last && compare_times(t, c->id, c->begin) < 0)
             t++;
-        while (t + n < end && n < want && t[n].id == c->id)
-            n++;
-        if (n != 0 && !add(d, c, t, n))
+        for (; t < last && compare_times(t, c->id, c->begin) == 0; t++) {
+            if (t->is_end)
+                end = t;
+            else
+                start = t;
+        }
+        if ((start != NULL || end != NULL) && !add(d, c, start, end))
             return false;
-        t += n;
     }
     return true;
 }
@@ -152,7 +165,7 @@ void mstx__device_lanes(struct mstx_lanes *l)
     struct device d = {.l = l};
     if (l->device.n == 0)
         return;
-    qsort(l->device.p, l->device.n, sizeof *l->device.p, by_id_and_time);
+    qsort(l->device.p, l->device.n, sizeof *l->device.p, by_event);
     bool ok = list_callers(&d);
     if (ok && d.caller.n != 0) {
         qsort(d.caller.p, d.caller.n, sizeof *d.caller.p, by_id_and_begin);

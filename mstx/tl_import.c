@@ -253,6 +253,12 @@ static void take_lanes(struct import *im, struct mstx_proc *p, struct mstx_texts
                  l->bad);
         mstx__writer_problem(im->w, p->dir, text);
     }
+    if (l->no_device != 0) {
+        char text[96];
+        snprintf(text, sizeof text, "%" PRIu64 " device time%s lost", l->no_device,
+                 l->no_device == 1 ? " was" : "s were");
+        mstx__writer_problem(im->w, p->dir, text);
+    }
     uint32_t id = mstx__writer_process_id(im->w);
     write_process(im, p, t, l, c, id);
     int64_t oldest = oldest_shown(p, c, l->newest);

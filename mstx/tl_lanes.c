@@ -316,6 +316,7 @@ static void take_counter(struct place *at)
 static void take_memory(struct place *at)
 {
     const struct mstx_rec *r = at->r;
+    bool is_name = r->type == MSTX_REC_BLOCK_NAME;
     struct mstx_mem_event *m = ms_vec_push(&at->l->memory);
     if (m == NULL) {
         at->l->no_memory = true;
@@ -324,7 +325,9 @@ static void take_memory(struct place *at)
     *m = (struct mstx_mem_event){.ticks = r->ticks,
                                  .id = r->id,
                                  .heap = r->type == MSTX_REC_REGION ? r->arg : 0,
-                                 .device = r->name,
+                                 .device = is_name ? 0 : r->name,
+                                 .name = is_name ? mstx__text_id(at->l->texts, r->name) : 0,
+                                 .stays = r->type == MSTX_REC_HEAP_END && r->arg == 1,
                                  .domain = mstx__domain_id(at->l->texts, r->domain),
                                  .tid = at->thread != NULL ? at->thread->tid : 0,
                                  .type = r->type};
@@ -339,26 +342,40 @@ static void take_memory(struct place *at)
 
 static void take_device_time(struct place *at)
 {
+    const struct mstx_rec *r = at->r;
+    if (r->flags & MSTX_F_NO_DEVICE)
+        return; /* counted by count_lost */
     struct mstx_device_time *d = ms_vec_push(&at->l->device);
     if (d == NULL)
         at->l->no_memory = true;
     else
-        *d = (struct mstx_device_time){at->r->id, at->r->arg};
+        *d = (struct mstx_device_time){
+            .id = r->id, .begin = r->ticks, .ns = r->arg, .is_end = r->name == 1};
 }
 
 static void take_stream(struct place *at)
 {
+    const struct mstx_rec *r = at->r;
     struct mstx_stream *s = ms_vec_push(&at->l->stream);
     if (s == NULL)
         at->l->no_memory = true;
     else
-        *s = (struct mstx_stream){at->r->id, mstx__text_id(at->l->texts, at->r->name),
-                                  (uint32_t)at->r->arg};
+        *s = (struct mstx_stream){.key = r->id,
+                                  .name = mstx__text_id(at->l->texts, r->name),
+                                  .device = (uint32_t)r->arg,
+                                  .number = (uint32_t)(r->arg >> 32)};
+}
+
+static void count_lost(struct mstx_lanes *l, const struct mstx_rec *r)
+{
+    if (r->type >= MSTX_REC_MARK && r->type <= MSTX_REC_DEVICE)
+        l->no_device += (r->flags & MSTX_F_NO_DEVICE) != 0;
 }
 
 static void take_record(struct place *at)
 {
     const struct mstx_rec *r = at->r;
+    count_lost(at->l, r);
     switch (r->type) {
     case MSTX_REC_MARK:
         take_mark(at);
@@ -382,6 +399,7 @@ static void take_record(struct place *at)
     case MSTX_REC_HEAP_END:
     case MSTX_REC_REGION:
     case MSTX_REC_REGION_END:
+    case MSTX_REC_BLOCK_NAME:
         take_memory(at);
         break;
     case MSTX_REC_DEVICE:

@@ -62,18 +62,19 @@ struct mstx_loose_end {
 /* Memory records of all rings, for tl_memory. */
 struct mstx_mem_event {
     uint64_t ticks, id, heap, address, size;
-    uint32_t device, domain, tid;
+    uint32_t device, domain, tid, name;
     uint8_t type;
-    bool by_pointer;
+    bool by_pointer, stays;
 };
 
 /* DEVICE and STREAM records of all rings, for tl_device. */
 struct mstx_device_time {
-    uint64_t id, ns;
+    uint64_t id, begin, ns; /* begin: ticks of the MARK or BEGIN */
+    bool is_end;
 };
 struct mstx_stream {
     uint64_t key;
-    uint32_t name, device;
+    uint32_t name, device, number;
 };
 
 struct mstx_thread {
@@ -96,7 +97,8 @@ struct mstx_lanes {
     struct mstx_open *table;
     uint64_t newest; /* ticks */
     uint64_t records, dropped, unfinished;
-    uint64_t bad; /* records whose type is not known */
+    uint64_t no_device; /* marks and ends of ranges whose device time was lost */
+    uint64_t bad;       /* records whose type is not known */
     bool no_memory;
 };
 

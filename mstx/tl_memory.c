@@ -78,8 +78,8 @@ struct pool {
 
 /* A heap or a region. */
 struct block {
-    uint64_t begin, end, address, size, heap;
-    uint32_t pool;
+    uint64_t begin, end, address, size, heap, id;
+    uint32_t pool, name; /* 0: none */
     bool is_heap;
 };
 
@@ -159,39 +159,68 @@ static void end_block(struct memory *m, size_t at, uint64_t ticks)
     account(m, b, ticks, false);
 }
 
-static void begin_block(struct memory *m, const struct mstx_mem_event *e, bool is_heap)
+/* The place of what an event is about, by its address or its handle. */
+static bool find_block(const struct memory *m, const struct mstx_mem_event *e, size_t *at)
 {
-    struct place_map *map = is_heap ? &m->heap : &m->region;
-    size_t before;
-    uint32_t pool;
-    if (map_get(map, e->id, &before))
-        end_block(m, before, e->ticks); /* registered again: another size */
-    if (pool_of(m, e, &pool) == NULL)
-        return;
+    if (e->by_pointer)
+        return map_get(&m->by_address, e->address, at);
+    return map_get(&m->region, e->id, at) || map_get(&m->heap, e->id, at);
+}
+
+static void add_block(struct memory *m, const struct block *from)
+{
     struct block *b = ms_vec_push(&m->block);
-    if (b == NULL || !map_put(map, e->id, m->block.n - 1) ||
-        (!is_heap && !map_put(&m->by_address, e->address, m->block.n - 1))) {
+    if (b == NULL || !map_put(from->is_heap ? &m->heap : &m->region, from->id, m->block.n - 1) ||
+        (!from->is_heap && !map_put(&m->by_address, from->address, m->block.n - 1))) {
         m->l->no_memory = true;
         return;
     }
-    *b = (struct block){.begin = e->ticks,
-                        .address = e->address,
-                        .size = e->size,
-                        .heap = e->heap,
-                        .pool = pool,
-                        .is_heap = is_heap};
-    account(m, b, e->ticks, true);
+    *b = *from;
+    account(m, b, b->begin, true);
+}
+
+/* The region at an address has another size from now on. */
+static void resize_block(struct memory *m, const struct mstx_mem_event *e)
+{
+    size_t at;
+    if (!find_block(m, e, &at) || m->block.p[at].end != 0)
+        return;
+    struct block b = m->block.p[at];
+    end_block(m, at, e->ticks);
+    b.begin = e->ticks;
+    b.size = e->size;
+    add_block(m, &b);
+}
+
+static void begin_block(struct memory *m, const struct mstx_mem_event *e, bool is_heap)
+{
+    size_t before;
+    uint32_t pool;
+    if (map_get(is_heap ? &m->heap : &m->region, e->id, &before))
+        end_block(m, before, e->ticks); /* registered again: another size */
+    if (pool_of(m, e, &pool) == NULL)
+        return;
+    add_block(m, &(struct block){.begin = e->ticks,
+                                 .address = e->address,
+                                 .size = e->size,
+                                 .heap = e->heap,
+                                 .id = e->id,
+                                 .pool = pool,
+                                 .is_heap = is_heap});
 }
 
 /* Ending a heap is rare, so looking at all blocks for its regions is fine. */
 static void end_heap(struct memory *m, const struct mstx_mem_event *e)
 {
     size_t at;
-    if (!map_get(&m->heap, e->id, &at) || m->block.p[at].end != 0)
+    bool in_none = e->id == 0;
+    if (!in_none && (!map_get(&m->heap, e->id, &at) || m->block.p[at].end != 0))
         return;
-    end_block(m, at, e->ticks);
+    if (!in_none && !e->stays)
+        end_block(m, at, e->ticks);
     for (size_t i = 0; i < m->block.n; i++) {
-        if (!m->block.p[i].is_heap && m->block.p[i].heap == e->id)
+        const struct block *b = &m->block.p[i];
+        if (!b->is_heap && b->heap == e->id && m->pool.p[b->pool].domain == e->domain)
             end_block(m, i, e->ticks);
     }
 }
@@ -199,9 +228,15 @@ static void end_heap(struct memory *m, const struct mstx_mem_event *e)
 static void end_region(struct memory *m, const struct mstx_mem_event *e)
 {
     size_t at;
-    if (map_get(e->by_pointer ? &m->by_address : &m->region, e->by_pointer ? e->address : e->id,
-                &at))
+    if (find_block(m, e, &at) && !m->block.p[at].is_heap)
         end_block(m, at, e->ticks);
+}
+
+static void name_block(struct memory *m, const struct mstx_mem_event *e)
+{
+    size_t at;
+    if (find_block(m, e, &at))
+        m->block.p[at].name = e->name;
 }
 
 static void show(struct memory *m, const struct block *b, uint32_t heap, uint32_t region)
@@ -214,7 +249,7 @@ static void show(struct memory *m, const struct block *b, uint32_t heap, uint32_
     *x = (struct mstx_extra){.arg = b->address, .size = b->size};
     raw->extra = extra;
     raw->end = b->end != 0 ? b->end : m->l->newest;
-    raw->name = b->is_heap ? heap : region;
+    raw->name = b->name != 0 ? b->name : b->is_heap ? heap : region;
     raw->kind = MSTX_EV_REGION;
     raw->flags = b->end != 0 ? 0 : MSTX_EVF_UNFINISHED;
 }
@@ -227,10 +262,14 @@ static int by_ticks(const void *pa, const void *pb)
 
 static void take(struct memory *m, const struct mstx_mem_event *e)
 {
-    if (e->type == MSTX_REC_HEAP || e->type == MSTX_REC_REGION)
+    if (e->type == MSTX_REC_REGION && e->by_pointer)
+        resize_block(m, e);
+    else if (e->type == MSTX_REC_HEAP || e->type == MSTX_REC_REGION)
         begin_block(m, e, e->type == MSTX_REC_HEAP);
     else if (e->type == MSTX_REC_HEAP_END)
         end_heap(m, e);
+    else if (e->type == MSTX_REC_BLOCK_NAME)
+        name_block(m, e);
     else
         end_region(m, e);
 }

@@ -43,23 +43,28 @@ static enum ms_rc fail_memory(struct ms_err *err)
     return ms_no_memory(err);
 }
 
-/* "rank 3" or "process 4242", as people look for it. */
-static void put_who(char out[48], int32_t rank, int64_t pid)
+enum { WHO_MAX = 96, NAME_SHOWN = 32 };
+
+/* "rank 3 (process 4242)", "train.py (process 4242)" or "process 4242", as people look for it. */
+static void put_who(char out[WHO_MAX], int32_t rank, int64_t pid, struct ms_str name)
 {
+    struct ms_str shown = ms_str_sub(name, 0, name.n < NAME_SHOWN ? name.n : NAME_SHOWN);
     if (rank >= 0)
-        snprintf(out, 48, "rank %" PRId32 " (process %" PRId64 ")", rank, pid);
+        snprintf(out, WHO_MAX, "rank %" PRId32 " (process %" PRId64 ")", rank, pid);
+    else if (name.n != 0)
+        snprintf(out, WHO_MAX, "%.*s (process %" PRId64 ")", MS_STR_ARG(shown), pid);
     else
-        snprintf(out, 48, "process %" PRId64, pid);
+        snprintf(out, WHO_MAX, "process %" PRId64, pid);
 }
 
 static enum ms_rc find_in_process(struct mstx_report *r, struct ms_stmt *st, struct ms_err *err)
 {
-    char who[48];
+    char who[WHO_MAX];
     int32_t rank = (int32_t)ms_stmt_get_i64(st, 0);
     int64_t dropped = ms_stmt_get_i64(st, 2), unfinished = ms_stmt_get_i64(st, 3);
     int64_t cost = ms_stmt_get_i64(st, 5), time = ms_stmt_get_i64(st, 6);
     struct mstx_finding *f = NULL;
-    put_who(who, rank, ms_stmt_get_i64(st, 1));
+    put_who(who, rank, ms_stmt_get_i64(st, 1), ms_stmt_get_str(st, 7));
     if (dropped > 0) {
         f = add(r, "drop", MSTX_WARNING_FINDING, rank, (double)dropped);
         if (f == NULL)
@@ -98,7 +103,7 @@ static enum ms_rc find_in_processes(struct mstx_tl *tl, struct mstx_report *r, s
     bool more;
     MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st,
                             "SELECT rank, pid, dropped, unfinished, state, cost_ns,"
-                            " end_ns - start_ns FROM processes ORDER BY id",
+                            " end_ns - start_ns, name FROM processes ORDER BY id",
                             err));
     enum ms_rc rc = ms_stmt_step(st, &more, err);
     while (rc == MS_OK && more) {
@@ -181,8 +186,8 @@ static enum ms_rc find_slow_steps(struct mstx_tl *tl, struct mstx_report *r, str
         struct mstx_finding *f = add(r, "slow_step", MSTX_WARNING_FINDING, p->rank, times);
         if (f == NULL)
             return fail_memory(err);
-        char who[48], time[MS_HUMAN_MAX];
-        put_who(who, p->rank, p->pid);
+        char who[WHO_MAX], time[MS_HUMAN_MAX];
+        put_who(who, p->rank, p->pid, p->name);
         f->first_step = f->last_step = s->number;
         snprintf(f->text, sizeof f->text,
                  "step %" PRIu32 " of %s took %s, %.1f times the median of all steps", s->number,

@@ -45,6 +45,29 @@ static void text_findings(const struct mstx_report *r, struct ms_buf *out)
         ms_buf_puts(out, "  none\n");
 }
 
+/* Names come from the program: what would move the cursor is shown as a dot, what is long is cut. */
+static void put_cell(struct ms_buf *out, struct ms_str s, unsigned width)
+{
+    unsigned cells = 0;
+    uint32_t at = 0;
+    while (at < s.n && cells < width) {
+        unsigned n = ms_utf8_len(s.p + at, s.n - at);
+        bool is_control =
+            n == 0 || (unsigned char)s.p[at] < 0x20 || s.p[at] == 0x7F ||
+            (n == 2 && (unsigned char)s.p[at] == 0xC2 && (unsigned char)s.p[at + 1] < 0xA0);
+        bool is_cut = cells + 3 == width && s.n - at > 3;
+        if (is_cut) {
+            ms_buf_puts(out, "...");
+            return;
+        }
+        ms_buf_put(out, is_control ? "." : s.p + at, is_control ? 1 : n);
+        at += n != 0 ? n : 1;
+        cells++;
+    }
+    for (; cells < width; cells++)
+        ms_buf_putc(out, ' ');
+}
+
 static int slower_first(const void *pa, const void *pb)
 {
     const struct mstx_step *a = pa, *b = pb;
@@ -62,8 +85,12 @@ static void text_step(struct mstx_tl *tl, const struct mstx_step *s, int64_t med
     const struct mstx_process *p = mstx_tl_process(tl, s->process);
     if (p->rank >= 0)
         ms_buf_printf(out, "  rank %3" PRId32, p->rank);
-    else
+    else if (p->host.n != 0)
         ms_buf_printf(out, "  %.*s:%" PRIu32, MS_STR_ARG(p->host), p->pid);
+    else {
+        ms_buf_puts(out, "  ");
+        put_cell(out, p->name, 16);
+    }
     ms_buf_printf(out, "  step %6" PRIu32 "  %12s  %6.2f x median\n", s->number,
                   ms_human_time(time, dur), median > 0 ? (double)dur / (double)median : 0);
 }
@@ -90,29 +117,6 @@ static void text_steps(struct mstx_tl *tl, const struct mstx_report *r, size_t m
     if (most != 0 && n > most)
         ms_buf_printf(out, "  ... %zu more; --most 0 shows all\n", n - most);
     ms_free(step);
-}
-
-/* Names come from the program: what would move the cursor is shown as a dot, what is long is cut. */
-static void put_cell(struct ms_buf *out, struct ms_str s, unsigned width)
-{
-    unsigned cells = 0;
-    uint32_t at = 0;
-    while (at < s.n && cells < width) {
-        unsigned n = ms_utf8_len(s.p + at, s.n - at);
-        bool is_control =
-            n == 0 || (unsigned char)s.p[at] < 0x20 || s.p[at] == 0x7F ||
-            (n == 2 && (unsigned char)s.p[at] == 0xC2 && (unsigned char)s.p[at + 1] < 0xA0);
-        bool is_cut = cells + 3 == width && s.n - at > 3;
-        if (is_cut) {
-            ms_buf_puts(out, "...");
-            return;
-        }
-        ms_buf_put(out, is_control ? "." : s.p + at, is_control ? 1 : n);
-        at += n != 0 ? n : 1;
-        cells++;
-    }
-    for (; cells < width; cells++)
-        ms_buf_putc(out, ' ');
 }
 
 static void text_name(const struct mstx_name_row *r, struct ms_buf *out)

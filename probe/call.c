@@ -28,6 +28,7 @@ struct probe_call {
     struct probe_call *all, *next; /* of the dumper; of the spare ones */
     struct probe_call *outer;      /* the module around this one */
     const void *tag;               /* whose call it is */
+    uint64_t uses;                 /* how often it has been given back */
     struct probe__thread *thread;  /* NULL: detached */
     enum probe__call_kind kind;
     enum probe_dir dir;
@@ -97,6 +98,7 @@ static void give_call_back(struct probe_call *c)
     struct probe__thread *t = probe__thread_of(c->d);
     free_held(c);
     probe__record_drop(&c->record);
+    c->uses++;
     if (t == NULL)
         return; /* it is freed with the dumper */
     c->next = t->spare;
@@ -160,6 +162,31 @@ static const char *put_owner(struct probe_dumper *d, struct ms_buf *b, struct pr
     return ms_buf_z(b);
 }
 
+/* A module comes into the file after the first operator in it, as the official tool has it: until
+ * then child and parent wait, each with a byte of 0 behind it. */
+static void postpone(struct probe_dumper *d, struct ms_str child, const char *parent)
+{
+    ms_buf_str(&d->modules, child);
+    ms_buf_putc(&d->modules, '\0');
+    ms_buf_puts(&d->modules, parent != NULL ? parent : "");
+    ms_buf_putc(&d->modules, '\0');
+}
+
+void probe__put_modules(struct probe_dumper *d)
+{
+    const char *p = d->modules.p;
+    const char *end = p + d->modules.n;
+    while (d->modules.bad == MS_OK && p < end) {
+        struct ms_str child = ms_str_of(p);
+        const char *parent = p + child.n + 1;
+        p = parent + strlen(parent) + 1;
+        if (d->files.is_open)
+            probe__files_parent(&d->files, child, *parent != '\0' ? parent : NULL);
+    }
+    d->modules.bad = MS_OK;
+    ms_buf_clear(&d->modules);
+}
+
 /* A backward that lies in no open module lies where its forward did. */
 static void put_parent(struct probe_call *c, const struct probe__thread *t, bool is_loose)
 {
@@ -175,7 +202,12 @@ static void put_parent(struct probe_call *c, const struct probe__thread *t, bool
     else if (c->dir == PROBE_BACKWARD && !is_loose && (uint64_t)c->number < called->owners.n &&
              called->owners.p[c->number].name != MS_MAP_NONE)
         parent = put_owner(d, &c->record.path, called->owners.p[c->number], PROBE_BACKWARD);
-    probe__files_parent(&d->files, ms_buf_slice(&c->name), parent);
+    if (c->kind == PROBE__MODULE)
+        postpone(d, ms_buf_slice(&c->name), parent);
+    else
+        probe__files_parent(&d->files, ms_buf_slice(&c->name), parent);
+    if (c->kind == PROBE__OP)
+        probe__put_modules(d);
 }
 
 /* Remember where a forward call lies, for its backward. */
@@ -453,6 +485,11 @@ struct probe_call *probe__open_module(struct probe_dumper *d, const void *tag)
     while (c != NULL && (c->tag != tag || c->epoch != d->epoch))
         c = c->outer;
     return c;
+}
+
+uint64_t probe__call_uses(const struct probe_call *c)
+{
+    return c != NULL ? c->uses : 0;
 }
 
 unsigned probe__epoch(const struct probe_dumper *d)
@@ -734,6 +771,8 @@ void probe_call_exit(struct probe_call *c)
     bool is_whole = c->is_wanted && finish_record(c, &text);
     pthread_mutex_lock(&d->lock);
     leave_filter(c);
+    if (c->kind == PROBE__MODULE)
+        probe__put_modules(d);
     if (is_whole && stays(c)) {
         release_held(c);
         probe__add_record(d, text, c->record.is_late);

@@ -38,6 +38,8 @@ struct probe_call *probe__enter(struct probe_dumper *d, const struct probe__entr
 bool probe__may_enter(struct probe_dumper *d, enum probe__call_kind kind);
 /* The innermost module of this thread that was entered with this tag, or NULL. */
 struct probe_call *probe__open_module(struct probe_dumper *d, const void *tag);
+/* A handle is used again after its exit: by how often it was, a stale one is told. */
+uint64_t probe__call_uses(const struct probe_call *c);
 /* How many steps have ended. */
 unsigned probe__epoch(const struct probe_dumper *d);
 /* Does anything of such a part come into the record? */

@@ -298,6 +298,7 @@ static void end_step(struct probe_dumper *d)
 {
     struct ms_err err = {0};
     release_late(d, NULL, 0);
+    probe__put_modules(d);
     if (!d->files.is_open)
         return;
     if (d->given_up) {
@@ -330,6 +331,7 @@ void probe_dumper_stop(struct probe_dumper *d)
     pthread_mutex_lock(&d->lock);
     atomic_store(&d->active, false);
     release_late(d, NULL, 0);
+    probe__put_modules(d);
     if (d->files.is_open && !d->given_up)
         flush(d);
     pthread_mutex_unlock(&d->lock);
@@ -451,6 +453,7 @@ static void set_style(struct probe_dumper *d)
 
 static enum ms_rc set_up(struct probe_dumper *d, const struct probe_settings *s, struct ms_err *err)
 {
+    d->modules.max = 1 << 24;
     d->arena = ms_arena_new(SIZE_MAX);
     if (d->arena == NULL)
         return ms_no_memory(err);
@@ -480,6 +483,7 @@ static void free_all(struct probe_dumper *d)
     ms_map_free(&d->names);
     probe__sites_free(&d->sites);
     probe__late_free(&d->late);
+    ms_buf_free(&d->modules);
     probe__files_free(&d->files);
     ms_free(d->dir);
     ms_arena_free(d->arena);

@@ -74,6 +74,7 @@ struct probe_dumper {
     struct probe__filter filter;
     struct probe__sites sites;
     struct probe__files files;
+    struct ms_buf modules;      /* modules with their parents, on their way to construct.json */
     struct probe__late late;    /* records that wait for figures, before all others */
     struct probe__spool *spool; /* NULL: no elements are kept */
     char *dir;                  /* of this step and rank */
@@ -106,6 +107,8 @@ uint32_t probe__called_index(struct probe_dumper *d, struct ms_str key, bool *ad
 
 /* ---- call.c ----------------------------------------------------------- */
 
+/* What waits in d->modules goes to construct.json; the lock is held. */
+void probe__put_modules(struct probe_dumper *d);
 void probe__calls_free(struct probe_call *all);
 
 #endif

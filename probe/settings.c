@@ -215,6 +215,7 @@ static const struct probe__key file_keys[] = {
     {"risk_level", probe__read_choice, offsetof(struct file, risk), risk_words},
     {"framework", probe__read_choice, offsetof(struct file, framework), framework_words},
     {"all_numbers", probe__read_bool, offsetof(struct file, s.all_numbers), NULL},
+    {"module_backward", probe__read_bool, offsetof(struct file, s.module_backward), NULL},
     {"memory_limit_mb", probe__read_int, offsetof(struct file, memory_mb), &megabytes},
     {"custom_op_namespaces", probe__ignore, 0, NULL},
     {"enable_dataloader", probe__unused, 0, no_framework},
@@ -280,10 +281,13 @@ static enum ms_rc translate(const struct file *f, struct probe_settings *s, stru
     return MS_OK;
 }
 
-static enum ms_rc parse(struct owned *o, const char *name, struct ms_str text, struct ms_err *err)
+static enum ms_rc parse(struct owned *o, const char *name, struct ms_str text, struct ms_str over,
+                        struct ms_err *err)
 {
     struct file f = {.level = PROBE_LEVEL_L1, .extra_info = true, .dump_enable = true};
     MS_TRY(probe__typed_read(name, text, o->arena, file_keys, &f, err));
+    if (over.n != 0)
+        MS_TRY(probe__typed_read("arguments", over, o->arena, file_keys, &f, err));
     enum ms_rc rc = translate(&f, &o->s, err);
     if (rc == MS_OK)
         rc = probe__settings_check(&o->s, err);
@@ -304,8 +308,8 @@ static struct owned *new_owned(struct ms_err *err)
     return NULL;
 }
 
-enum ms_rc probe_settings_parse(struct probe_settings **s, const char *name, const char *text,
-                                size_t n, struct ms_err *err)
+enum ms_rc probe__settings_parse_over(struct probe_settings **s, const char *name, const char *text,
+                                      size_t n, struct ms_str over, struct ms_err *err)
 {
     *s = NULL;
     if (n > FILE_MAX)
@@ -314,12 +318,18 @@ enum ms_rc probe_settings_parse(struct probe_settings **s, const char *name, con
     struct owned *o = new_owned(err);
     if (o == NULL)
         return MS_E_NOMEM;
-    enum ms_rc rc = parse(o, name, (struct ms_str){text, (uint32_t)n}, err);
+    enum ms_rc rc = parse(o, name, (struct ms_str){text, (uint32_t)n}, over, err);
     if (rc == MS_OK)
         *s = &o->s;
     else
         probe_settings_free(&o->s);
     return rc;
+}
+
+enum ms_rc probe_settings_parse(struct probe_settings **s, const char *name, const char *text,
+                                size_t n, struct ms_err *err)
+{
+    return probe__settings_parse_over(s, name, text, n, (struct ms_str){NULL, 0}, err);
 }
 
 enum ms_rc probe_settings_load(struct probe_settings **s, const char *path, struct ms_err *err)

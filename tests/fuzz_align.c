@@ -190,14 +190,16 @@ static void check_rows(const struct cmp_align *al, const struct side side[2])
     }
 }
 
-static void check_texts(const struct cmp_align *al, const struct side *target)
+static void check_texts(const struct cmp_align *al, const struct side side[2])
 {
     struct ms_buf text = {.max = 1 << 24};
     struct ms_err err = {0};
     require(cmp_align_write_layers(al, &text, &err) == MS_OK);
     require(cmp_align_write_rows(al, &text, &err) == MS_OK);
-    for (uint32_t i = 0; i < target->dump->nodes.n && i < 16; i++)
-        cmp_align_explain(al, i, &text);
+    for (int s = 0; s < 2; s++) {
+        for (uint32_t i = 0; i < side[s].dump->nodes.n && i < 16; i++)
+            cmp_align_explain(al, s == 0, i, &text);
+    }
     ms_buf_free(&text);
 }
 
@@ -223,7 +225,7 @@ static void align(struct side side[2])
     check_equal(al[0], al[1]);
     check_pairs(al[0], side);
     check_rows(al[0], side);
-    check_texts(al[0], &side[1]);
+    check_texts(al[0], side);
     cmp_align_free(al[0]);
     cmp_align_free(al[1]);
 }

@@ -18,6 +18,9 @@ libraries='libmsprobe libmstx'
 extras='dropin/libms_tools_ext.so dropin/libmspti.so'
 [ ! -e "$B/python/mstx.so" ] || extras="$extras python/mstx.so
     python/auto/sitecustomize.py python/auto/msprobe_torch.py"
+for hook in openmpi mpich; do
+    [ ! -e "$B/libmstx_mpi_$hook.so" ] || extras="$extras libmstx_mpi_$hook.so"
+done
 
 for f in openmpi mpich; do
     [ ! -e "$B/libmsprobe_mpi_$f.so" ] || extras="$extras libmsprobe_mpi_$f.so"

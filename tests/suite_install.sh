@@ -99,12 +99,12 @@ client() {
 }
 # shellcheck disable=SC2046
 builds_and_runs() { # compiler source
-    "$1" -Wall -Werror -Wno-address -o "$scratch/client" "$2" $(flags --cflags --libs) \
+    $1 -Wall -Werror -Wno-address -o "$scratch/client" "$2" $(flags --cflags --libs) \
         -Wl,-rpath,"$here/lib" && "$scratch/client"
 }
 # shellcheck disable=SC2046
 sample_builds_and_runs() {
-    "$CC" -std=c17 -o "$scratch/two_dumps" samples/two_dumps.c $(flags --cflags --libs) -lm \
+    $CC -std=c17 -o "$scratch/two_dumps" samples/two_dumps.c $(flags --cflags --libs) -lm \
         -Wl,-rpath,"$here/lib" &&
         "$scratch/two_dumps" "$scratch/dumps" && "$here/bin/msprobe" stat "$scratch/dumps/clean"
 }
@@ -139,7 +139,7 @@ check 'the library needs libc alone' needs_libc_alone
 check 'the library has its soname' soname_is_kept
 client >"$scratch/client.c"
 cp "$scratch/client.c" "$scratch/client.cpp"
-check 'a C program builds and runs' builds_and_runs "$CC" "$scratch/client.c"
+check 'a C program builds and runs' builds_and_runs $CC "$scratch/client.c"
 if command -v "$CXX" >/dev/null; then
     check 'a C++ program builds and runs' builds_and_runs "$CXX" "$scratch/client.cpp"
 else

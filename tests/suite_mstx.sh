@@ -145,6 +145,13 @@ control() {
     "$msprobe" ctl "$run" start --domain_exclude default >>"$said" || return 1
     sleep 0.3
     is "$(records)" "$stopped" || return 1
+    "$msprobe" ctl --format json "$run" status >"$scratch/json" &&
+        "$PYTHON" -c 'import json, sys
+s = json.load(open(sys.argv[1]))
+p, = s["processes"]
+assert s["action"] == "status" and s["ended"] == 0 and p["rank"] == -1 and p["recording"], s
+assert p["records"] == int(sys.argv[2]) and p["threads"] == 1 and p["directory"].startswith(sys.argv[3])' \
+            "$scratch/json" "$stopped" "$run" >>"$said" 2>&1 || return 1
     "$msprobe" ctl "$run" snapshot >>"$said" && [ -d "$run/snapshots/001/rank_none" ] || return 1
     kill "$pid"
     wait "$pid"
@@ -152,6 +159,28 @@ control() {
     ! "$msprobe" ctl "$run" status 2>>"$said" && says 'has ended'
 }
 check 'ctl starts, stops, filters and takes snapshots' control
+# The records of each process, one a line.
+each() { "$msprobe" ctl "$run" status | sed 's/.* \([0-9]*\) records.*/\1/'; }
+forked_while_stopped() {
+    rm -rf "$run"
+    "$msprobe" run -o "$run" --wait "$app" forked 3000 >"$scratch/out" 2>"$said" &
+    pid=$!
+    i=0
+    until [ "$(each 2>/dev/null | wc -l)" = 2 ]; do
+        i=$((i + 1))
+        [ $i -lt 100 ] || return 1
+        sleep 0.05
+    done
+    [ "$("$msprobe" ctl "$run" status | grep -c stopped)" = 2 ] || return 1
+    before=$(each | sort -n | tail -1)
+    "$msprobe" ctl "$run" start >>"$said" || return 1
+    sleep 0.4
+    for n in $(each); do
+        [ "$n" -gt $((before + 20)) ] || { echo "only $n records"; return 1; }
+    done
+    wait "$pid"
+}
+check 'a process forked while recording was stopped can be started' forked_while_stopped
 check 'ctl names its actions' sh -c "'$msprobe' ctl '$run' pause 2>&1 | grep 'start, stop, snapshot'"
 
 # ---- other doors ------------------------------------------------------------------------
@@ -166,6 +195,26 @@ chained() {
         'start never ended' | diff - "$scratch/heard"
 }
 check 'marks are passed on to the next tool' chained
+chained_memory() {
+    MSTX_INJECTION_PATH=$build/libmstx.so MSTX_NEXT_PATH=$build/tests/rt/chain.so \
+        "$app" memory >"$scratch/heard" 2>"$said"
+    printf 'next %s\n' 'mark memory' 'domain pool' heap 'regions 2 of heap 1' 'unregion 1 0x4712' \
+        'unregion 0 0x10040' 'unheap 1' 'domain ptaCaching' heap 'regions 2 of heap 1' \
+        'regions 2 of heap 0' | diff - "$scratch/heard"
+}
+check 'so are memory calls, with the handles it gave' chained_memory
+chained_nvtx() {
+    NVTX_INJECTION64_PATH=$build/libmstx.so MSTX_NEXT_NVTX_PATH=$build/tests/rt/nvtx_next.so \
+        "$build/tests/rt/nvtx_app" >"$scratch/heard" 2>"$said" &&
+        diff tests/rt/nvtx_next.txt "$scratch/heard"
+}
+check 'NVTX calls are passed on to the next NVTX tool' chained_nvtx
+keeps_nvtx() {
+    rm -rf "$run"
+    NVTX_INJECTION64_PATH=$build/tests/rt/nvtx_next.so "$msprobe" run -o "$run" --nvtx \
+        "$build/tests/rt/nvtx_app" 2>"$said" | diff tests/rt/nvtx_next.txt - && says 'records of 1 process'
+}
+check 'run --nvtx keeps the NVTX tool that was there' keeps_nvtx
 by_ctypes() {
     "$PYTHON" - "$build/dropin/libms_tools_ext.so" <<'END' 2>"$said"
 import ctypes, sys

@@ -175,3 +175,28 @@ check "a format is required" status 2 "$msprobe" export -o "$tmp/x" "$run"
 check "a truncated database is refused" sh -c "
     head -c 20000 '$run/run.db' >'$tmp/cut.db'; mkdir '$tmp/cut' && mv '$tmp/cut.db' '$tmp/cut/run.db'
     ! '$msprobe' report '$tmp/cut/run.db'"
+# A database has its name when all of it is there, whenever an import is killed.
+killed_import() {
+    "$PYTHON" - "$msprobe" "$run" "$tmp/killed.db" <<'PY'
+import os, signal, sqlite3, subprocess, sys, time
+msprobe, run, db = sys.argv[1:]
+t = time.monotonic()
+subprocess.run([msprobe, "import", run, "-o", db], check=True, stdout=subprocess.DEVNULL)
+whole = time.monotonic() - t
+want = sqlite3.connect(db).execute("SELECT count(*) FROM findings").fetchone()
+assert want[0] > 0
+seen = 0
+for i in range(40):
+    if os.path.exists(db):
+        os.unlink(db)
+    p = subprocess.Popen([msprobe, "import", run, "-o", db], stdout=subprocess.DEVNULL)
+    time.sleep(whole * i / 32)
+    p.send_signal(signal.SIGKILL)
+    p.wait()
+    if os.path.exists(db):
+        seen += 1
+        assert sqlite3.connect(db).execute("SELECT count(*) FROM findings").fetchone() == want
+print(seen, "of 40 were whole, the rest absent")
+PY
+}
+check "a killed import leaves no database without findings" killed_import

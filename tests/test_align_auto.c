@@ -696,6 +696,20 @@ START_TEST(a_pin_that_names_no_node_is_refused)
 }
 END_TEST
 
+static void explain(const struct pair_of_dumps *p, bool golden, const char *name,
+                    struct ms_buf *text)
+{
+    uint32_t node = probe_node_find(p->dump[golden ? 0 : 1], ms_str_of(name));
+    ck_assert_uint_ne(node, MS_MAP_NONE);
+    ms_buf_clear(text);
+    cmp_align_explain(p->al, golden, node, text);
+}
+
+static void says(struct ms_buf *text, const char *words)
+{
+    ck_assert_msg(strstr(ms_buf_z(text), words) != NULL, "no '%s' in\n%s", words, ms_buf_z(text));
+}
+
 START_TEST(an_explanation_names_the_pair_and_the_next_best)
 {
     struct pair_of_dumps p;
@@ -703,15 +717,32 @@ START_TEST(an_explanation_names_the_pair_and_the_next_best)
     start(&p);
     two_blocks(&p);
     finish(&p, NULL, 0);
-    cmp_align_explain(p.al, probe_node_find(p.dump[1], MS_STR("Functional.dense.0.forward")),
-                      &text);
-    ck_assert_ptr_nonnull(strstr(ms_buf_z(&text), "pair Functional.linear.3.forward"));
-    ck_assert_ptr_nonnull(strstr(ms_buf_z(&text), "next best: Functional.linear."));
-    ms_buf_clear(&text);
-    cmp_align_explain(p.al, probe_node_find(p.dump[1], MS_STR("Functional.dense.0.backward")),
-                      &text);
-    ck_assert_ptr_nonnull(
-        strstr(ms_buf_z(&text), "follows its forward, Functional.dense.0.forward"));
+    explain(&p, false, "Functional.dense.0.forward", &text);
+    says(&text, "Functional.dense.0.forward of the target is paired with "
+                "Functional.linear.3.forward of the golden side, confidence 0.9");
+    says(&text, "Both are of the family linear.");
+    says(&text, "Next for Functional.dense.0.forward on the golden side came Functional.linear.");
+    says(&text, "Next for Functional.linear.3.forward on the target came ");
+    says(&text, "this pair   next golden   next target");
+    explain(&p, true, "Functional.linear.3.forward", &text);
+    says(&text, "Functional.linear.3.forward of the golden side is paired with "
+                "Functional.dense.0.forward of the target");
+    explain(&p, false, "Functional.dense.0.backward", &text);
+    says(&text, "It goes with its forward, Functional.dense.0.forward, of which");
+    ms_buf_free(&text);
+    stop(&p);
+}
+END_TEST
+
+START_TEST(an_explanation_of_a_module_counts_the_pairs_inside)
+{
+    struct pair_of_dumps p;
+    struct ms_buf text = {.max = 1 << 16};
+    start(&p);
+    two_blocks(&p);
+    finish(&p, NULL, 0);
+    explain(&p, true, "Module.model.attn.Attention.forward.0", &text);
+    says(&text, "holds 3 of the 3 pairs inside it, and 0 others");
     ms_buf_free(&text);
     stop(&p);
 }
@@ -815,5 +846,6 @@ TEST_MAIN("align", names_of_one_operator_are_one_family, names_in_no_table_are_u
           a_row_without_partner_stays_alone,
           backward_of_a_recomputed_call_is_that_of_its_repetition, a_pin_overrides_what_was_found,
           a_pin_that_names_no_node_is_refused, an_explanation_names_the_pair_and_the_next_best,
-          mapping_files_say_what_differs, empty_dumps_have_no_pairs,
-          modules_alone_are_aligned_by_their_records, running_out_of_memory_anywhere_is_an_error)
+          an_explanation_of_a_module_counts_the_pairs_inside, mapping_files_say_what_differs,
+          empty_dumps_have_no_pairs, modules_alone_are_aligned_by_their_records,
+          running_out_of_memory_anywhere_is_an_error)

@@ -148,9 +148,9 @@ START_TEST(a_model_is_dumped_as_the_format_says)
                      " Module.net.fc.Linear.parameters_grad.0 Tensor.add_.0.forward");
     ck_assert_str_eq(text_of(STEP0 "construct.json"),
                      "{\n"
+                     " \"Functional.linear.0.forward\": \"Module.net.fc.Linear.forward.0\",\n"
                      " \"Module.net.Net.forward.0\": null,\n"
                      " \"Module.net.fc.Linear.forward.0\": \"Module.net.Net.forward.0\",\n"
-                     " \"Functional.linear.0.forward\": \"Module.net.fc.Linear.forward.0\",\n"
                      " \"Functional.linear.0.backward\": \"Module.net.fc.Linear.backward.0\",\n"
                      " \"optimizer\": null,\n"
                      " \"Tensor.add_.0.forward\": \"optimizer\"\n}");

@@ -486,21 +486,39 @@ START_TEST(a_place_that_cannot_be_written_records_nothing)
 }
 END_TEST
 
-START_TEST(a_full_disk_drops_and_counts)
+/* The oldest records stay, the newest are there too, and what is missing between is counted. */
+START_TEST(a_full_disk_keeps_both_ends_and_counts_the_rest)
 {
     struct cap c;
     rt_setup();
-    if (mkdir(rt_out, 0755) != 0 || mount("tmpfs", rt_out, "tmpfs", 0, "size=1500k") != 0) {
+    if (mkdir(rt_out, 0755) != 0 || mount("tmpfs", rt_out, "tmpfs", 0, "size=3000k") != 0) {
         printf("skip full disk: cannot mount a tmpfs (%s)\n", strerror(errno));
         rt_done();
         return;
     }
-    int status = app("marks", "200000", NULL);
+    int status = app("numbered", "200000", NULL);
     cap_load_one(&c, rt_out);
     umount(rt_out);
     ck_assert_int_eq(status, 0);
+    enum { MARKS = 200000 };
+    static bool there[MARKS + 2];
+    uint64_t told = 0, gaps = 0;
+    for (size_t i = 0; i < c.n; i++) {
+        const struct mstx_rec *r = &c.rec[i].r;
+        told += r->type == MSTX_REC_DROP ? r->arg : 0;
+        if (r->type != MSTX_REC_MARK)
+            continue;
+        ck_assert_uint_le(r->arg, MARKS);
+        ck_assert(!there[r->arg]); /* none twice */
+        there[r->arg] = true;
+    }
+    for (size_t i = 1; i < MARKS; i++)
+        gaps += there[i] && !there[i + 1];
+    ck_assert(there[1] && there[MARKS]); /* the oldest and the newest */
+    ck_assert_uint_eq(gaps, 1);
     ck_assert_uint_gt(c.dropped, 0);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, NULL, NULL) + c.dropped, 200000);
+    ck_assert_uint_le(told, c.dropped);
     ck_assert_uint_eq(cap_says(&c, MSTX_NOTE, "No space"), 1);
     cap_free(&c);
     rt_done();
@@ -662,7 +680,7 @@ TEST_MAIN(
     a_killed_process_loses_no_published_record, bad_input_is_refused_or_recorded_and_told_once,
     stale_ids_stay_known_and_open_ranges_are_no_burden,
     a_deleted_capture_directory_stops_recording_alone,
-    a_place_that_cannot_be_written_records_nothing, a_full_disk_drops_and_counts,
+    a_place_that_cannot_be_written_records_nothing, a_full_disk_keeps_both_ends_and_counts_the_rest,
     the_size_limit_drops_and_counts, the_drop_policy_never_waits_and_counts,
     the_flight_recorder_holds_the_last_seconds, staged_segments_arrive_complete,
     a_set_uid_program_records_nothing, equal_pids_on_one_host_name_do_not_meet)

@@ -81,7 +81,7 @@ START_TEST(a_payload_is_written_with_its_schema)
     memcpy(bytes + 16, d.more, 8);
     const struct mstx_text *def = NULL;
     for (size_t i = 1; i <= c.ntexts; i++)
-        def = c.text[i]->kind == MSTX_SCHEMA ? c.text[i] : def;
+        def = c.text[i]->kind == MSTX_SCHEMA && c.text[i]->key == p.schema ? c.text[i] : def;
     ck_assert_ptr_nonnull(def);
     struct mstx_schema s;
     struct mstx_schema_item item[3];
@@ -123,6 +123,85 @@ START_TEST(a_pop_of_the_extension_closes_a_plain_push)
 }
 END_TEST
 
+static double real_of(uint64_t bits)
+{
+    double v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+/* The i-th sample of a counter. */
+static const struct mstx_rec *counter(const struct cap *c, const char *name, size_t i)
+{
+    for (size_t k = 0; k < c->n; k++) {
+        const struct mstx_rec *r = &c->rec[k].r;
+        if (r->type == MSTX_REC_COUNTER && strcmp(cap_text(c, r->name), name) == 0 && i-- == 0)
+            return r;
+    }
+    ck_abort_msg("too few samples of '%s'", name);
+    return NULL;
+}
+
+START_TEST(counters_are_numbers_or_groups_of_them)
+{
+    struct cap c;
+    record_nvtx(&c);
+    ck_assert_int_eq((int64_t)counter(&c, "queue", 0)->arg, -5);
+    ck_assert_uint_eq(counter(&c, "queue", 1)->arg,
+                      0); /* "zero" is a value, "not to be had" none */
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_COUNTER, "gauges", "queue"), 2);
+    ck_assert_double_eq(real_of(counter(&c, "loss", 0)->arg), 0.25);
+    ck_assert(counter(&c, "loss", 0)->flags & MSTX_F_REAL);
+    ck_assert_uint_eq(counter(&c, "pool.used", 0)->arg, 7);
+    ck_assert_double_eq(real_of(counter(&c, "pool.share", 0)->arg), 0.5);
+    for (size_t i = 1; i <= 2; i++) { /* of a batch the newest, by both forms of the call */
+        ck_assert_uint_eq(counter(&c, "pool.used", i)->arg, 9);
+        ck_assert_double_eq(real_of(counter(&c, "pool.share", i)->arg), 1.5);
+    }
+    ck_assert_uint_eq(cap_says(&c, MSTX_COUNTER, "MB"), 1);
+    ck_assert_uint_eq(cap_says(&c, MSTX_NOTE, "newest sample"), 1);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+START_TEST(heaps_and_regions_are_recorded_with_their_changes)
+{
+    struct cap c;
+    record_nvtx(&c);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_HEAP, "arena", NULL), 1);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_REGION, "arena", NULL), 3); /* one is a new size */
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_REGION_END, "arena", NULL), 1);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_HEAP_END, "arena", NULL), 2); /* one is a reset */
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_BLOCK_NAME, "arena", "activations"), 1);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_BLOCK_NAME, "arena", "big block"), 1);
+    struct mstx_rec_mem m = {0};
+    for (size_t i = 0; i + 1 < c.n; i++) {
+        if (c.rec[i].r.type == MSTX_REC_PERMIT)
+            memcpy(&m, &c.rec[i + 1].r, sizeof m);
+    }
+    ck_assert_uint_eq(m.address, 0x10040);
+    ck_assert_uint_eq(m.permissions, 3); /* atomic is read and write */
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+START_TEST(waiting_for_and_holding_a_lock_are_ranges)
+{
+    struct cap c;
+    record_nvtx(&c);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, "locks", "wait spin"), 2);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_END, "locks", "wait spin"), 2);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_END, "locks", "hold spin"), 1);
+    const struct mstx_rec *wait = &cap_find(&c, MSTX_REC_END, "wait spin")->r;
+    const struct mstx_rec *hold = &cap_find(&c, MSTX_REC_BEGIN, "hold spin")->r;
+    ck_assert_uint_ge(hold->ticks, wait->ticks);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
 START_TEST(nvtx_can_be_switched_off)
 {
     rt_setup();
@@ -137,5 +216,7 @@ END_TEST
 
 TEST_MAIN("rt_nvtx", attributes_are_kept_and_short_structures_are_not_overread,
           stacks_are_kept_by_thread_and_domain_and_pops_carry_the_push,
-          a_payload_is_written_with_its_schema, a_pop_of_the_extension_closes_a_plain_push,
+          a_payload_is_written_with_its_schema, counters_are_numbers_or_groups_of_them,
+          heaps_and_regions_are_recorded_with_their_changes,
+          waiting_for_and_holding_a_lock_are_ranges, a_pop_of_the_extension_closes_a_plain_push,
           nvtx_can_be_switched_off)

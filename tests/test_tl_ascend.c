@@ -34,11 +34,11 @@ static void make_one_rank(struct maker *m)
     maker_push(m, 100, 0, ex);
     maker_pop(m, 200, 0, ex, 100);
     maker_mark(m, 300, ex, d);
-    maker_rec(m, MSTX_REC_STREAM, 350, 0x30, 0, 0, 2, 0);
+    maker_rec(m, MSTX_REC_STREAM, 350, 0x30, 0, 0, UINT64_C(0x3000000002), 0);
     maker_rec(m, MSTX_REC_BEGIN, 400, 2, ex, d, 0x30, MSTX_F_STREAM);
     maker_end_range(m, 500, 2, ex, d, 400, 0);
-    maker_rec(m, MSTX_REC_DEVICE, 600, 2, 0, 0, 5000000450, 0);
-    maker_rec(m, MSTX_REC_DEVICE, 601, 2, 0, 0, 5000000550, 0);
+    maker_rec(m, MSTX_REC_DEVICE, 400, 2, 0, 0, 5000000450, 0);
+    maker_rec(m, MSTX_REC_DEVICE, 400, 2, 1, 0, 5000000550, 0);
     maker_rec(m, MSTX_REC_COUNTER, 700, 0, step, 0, 1, 0);
     maker_end_range(m, 1000, 1, step, 0, 0, 0);
     maker_end_ring(m);

@@ -115,6 +115,30 @@ START_TEST(csv_has_a_row_for_every_mark_and_range)
 }
 END_TEST
 
+START_TEST(csv_tells_when_an_event_was_reached_on_its_device)
+{
+    struct maker m;
+    begin_run(&m, 0);
+    uint32_t ex = maker_text(&m, "ex"), tick = maker_text(&m, "tick");
+    maker_ring(&m, 1, 1, 4242);
+    maker_rec(&m, MSTX_REC_STREAM, 350, 0x30, 0, 0, 2, 0);
+    maker_rec(&m, MSTX_REC_BEGIN, 1000, 2, ex, 0, 0x30, MSTX_F_STREAM);
+    maker_end_range(&m, 2000, 2, ex, 0, 1000, 0);
+    maker_rec(&m, MSTX_REC_MARK, 3000, 9, tick, 0, 0x30, MSTX_F_STREAM);
+    maker_mark(&m, 4000, tick, 0);
+    maker_rec(&m, MSTX_REC_DEVICE, 1000, 2, 0, 0, 5000001500, 0);
+    maker_rec(&m, MSTX_REC_DEVICE, 1000, 2, 1, 0, 5000002750, 0);
+    maker_rec(&m, MSTX_REC_DEVICE, 3000, 9, 0, 0, 5000003250, 0);
+    finish_and_open(&m);
+    check_csv("2,4242,4242,N/A,start/end,N/A,N/A,1717575960000001.000,1717575960000002.000,N/A,ex,"
+              "default,1717575960000001.500,1717575960000002.750\n"
+              "2,4242,4242,N/A,marker,N/A,N/A,1717575960000003.000,1717575960000003.000,N/A,tick,"
+              "default,1717575960000003.250,1717575960000003.250\n" CSV(
+                  "4242", "marker", "04.000", "04.000", "tick", "default"));
+    end_run();
+}
+END_TEST
+
 START_TEST(csv_quotes_what_would_break_a_row_and_disarms_formulas)
 {
     make_odd();
@@ -432,6 +456,7 @@ START_TEST(perfetto_of_an_empty_run_has_its_process)
 END_TEST
 
 TEST_MAIN("tl_export", csv_has_a_row_for_every_mark_and_range,
+          csv_tells_when_an_event_was_reached_on_its_device,
           csv_quotes_what_would_break_a_row_and_disarms_formulas, csv_of_an_empty_run_is_a_header,
           csv_writes_times_before_1970_as_numbers, chrome_holds_slices_instants_and_counters,
           chrome_makes_async_pairs_of_what_overlaps, chrome_escapes_names,

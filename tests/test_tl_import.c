@@ -383,6 +383,20 @@ static void memory_rec(struct maker *m, uint8_t type, uint64_t t, uint64_t id, u
     maker_raw(m, &mem);
 }
 
+/* What is known of the blocks of a pool: address, size, begin and end. */
+static void expect_blocks(struct mstx_tl *tl, const int64_t (*want)[4], size_t n)
+{
+    mstx_events ev = all_of(tl, 0);
+    ck_assert_uint_eq(ev.n, n);
+    for (size_t i = 0; i < n; i++) {
+        ck_assert_uint_eq(ev.p[i].arg, (uint64_t)want[i][0]);
+        ck_assert_uint_eq(ev.p[i].size, (uint64_t)want[i][1]);
+        ck_assert_int_eq(ev.p[i].start_ns - EPOCH_NS, want[i][2]);
+        ck_assert_int_eq(ev.p[i].start_ns + ev.p[i].dur_ns - EPOCH_NS, want[i][3]);
+    }
+    ms_vec_free(&ev);
+}
+
 START_TEST(memory_becomes_ranges_and_two_counters)
 {
     struct maker m;
@@ -400,22 +414,52 @@ START_TEST(memory_becomes_ranges_and_two_counters)
     maker_end(&m);
     struct mstx_tl *tl = open_run(&r);
     ck_assert_uint_eq(mstx_tl_track_count(tl), 3);
-    mstx_events ev = all_of(tl, 0);
-    static const int64_t want[4][4] = {
-        {0x1000, 4096, 10, 60}, {0x1000, 100, 20, 40}, {0x1100, 50, 30, 50}, {0x1200, 7, 35, 60}};
-    ck_assert_uint_eq(ev.n, 4);
-    for (int i = 0; i < 4; i++) {
-        ck_assert_uint_eq(ev.p[i].arg, (uint64_t)want[i][0]);
-        ck_assert_uint_eq(ev.p[i].size, (uint64_t)want[i][1]);
-        ck_assert_int_eq(ev.p[i].start_ns - EPOCH_NS, want[i][2]);
-        ck_assert_int_eq(ev.p[i].start_ns + ev.p[i].dur_ns - EPOCH_NS, want[i][3]);
-    }
-    ms_vec_free(&ev);
+    expect_blocks(tl,
+                  (const int64_t[][4]){{0x1000, 4096, 10, 60},
+                                       {0x1000, 100, 20, 40},
+                                       {0x1100, 50, 30, 50},
+                                       {0x1200, 7, 35, 60}},
+                  4);
     static const double used[] = {100, 150, 157, 57, 7, 0};
-    ev = all_of(tl, 1);
+    mstx_events ev = all_of(tl, 1);
     ck_assert_uint_eq(ev.n, 6);
     for (int i = 0; i < 6; i++)
         ck_assert_double_eq(mstx_event_value(&ev.p[i]), used[i]);
+    ms_vec_free(&ev);
+    end(tl);
+}
+END_TEST
+
+START_TEST(regions_are_resized_named_and_swept)
+{
+    struct maker m;
+    struct mstx_import_result r;
+    begin(&m);
+    uint32_t name = maker_text(&m, "weights");
+    maker_ring(&m, 1, 1, 4242);
+    memory_rec(&m, MSTX_REC_HEAP, 10, 1, 0, 0x1000, 4096, 0);
+    memory_rec(&m, MSTX_REC_REGION, 20, 2, 1, 0x1000, 100, 0);
+    memory_rec(&m, MSTX_REC_REGION, 25, 0, 0, 0x1000, 300, 1); /* the same, larger */
+    memory_rec(&m, MSTX_REC_REGION, 26, 0, 0, 0x9999, 300, 1); /* nobody's */
+    maker_rec(&m, MSTX_REC_BLOCK_NAME, 27, 2, name, 0, 0, 0);
+    memory_rec(&m, MSTX_REC_REGION, 30, 3, 0, 0x5000, 50, 0); /* in no heap */
+    maker_rec(&m, MSTX_REC_HEAP_END, 40, 1, 0, 0, 1, 0);      /* the heap stays */
+    maker_rec(&m, MSTX_REC_HEAP_END, 45, 0, 0, 0, 1, 0);      /* what lies in none goes */
+    memory_rec(&m, MSTX_REC_REGION, 50, 4, 1, 0x1000, 9, 0);
+    maker_rec(&m, MSTX_REC_HEAP_END, 60, 1, 0, 0, 0, 0);
+    maker_end_ring(&m);
+    maker_end(&m);
+    struct mstx_tl *tl = open_run(&r);
+    expect_blocks(tl,
+                  (const int64_t[][4]){{0x1000, 4096, 10, 60},
+                                       {0x1000, 100, 20, 25},
+                                       {0x1000, 300, 25, 40},
+                                       {0x5000, 50, 30, 45},
+                                       {0x1000, 9, 50, 60}},
+                  5);
+    mstx_events ev = all_of(tl, 0);
+    ck_assert(ms_str_is(mstx_tl_text(tl, ev.p[2].name), "weights"));
+    ck_assert(ms_str_is(mstx_tl_text(tl, ev.p[4].name), "region"));
     ms_vec_free(&ev);
     end(tl);
 }
@@ -457,7 +501,7 @@ START_TEST(every_wrong_header_field_is_named_and_the_rest_goes_on)
     } cases[] = {
         {0, 1, 'X', "no segment file"},
         {8, 4, 0x04030201, "other byte order"},
-        {12, 2, 9, "version 9.0"},
+        {12, 2, 9, "version 9."},
         {16, 4, 64, "header size is 64"},
         {20, 4, 48, "record size is 48"},
         {24, 4, 3, "kind is 3"},
@@ -588,7 +632,7 @@ START_TEST(a_capture_of_damaged_files_alone_names_the_first_reason)
     patch(&m, "r0002.0001.seg", 12, &newer, sizeof newer);
     snprintf(db, sizeof db, "%s/run.db", run);
     ck_assert_int_eq(mstx_import(run, db, &r, &e), MS_E_NOTFOUND);
-    ck_says(e, "r0001.0001.seg: is of format version 9.0");
+    ck_says(e, "r0001.0001.seg: is of format version 9.");
     ck_assert_int_ne(access(db, F_OK), 0);
     scratch_remove(dir);
 }
@@ -649,6 +693,7 @@ TEST_MAIN("tl_import", marks_ranges_and_pushes_come_out_in_order,
           two_ranks_of_a_host_share_one_clock, a_missing_part_is_told,
           a_flight_recorder_shows_its_window, attributes_and_payloads_become_json,
           counters_keep_their_values_whole_and_real, memory_becomes_ranges_and_two_counters,
+          regions_are_resized_named_and_swept,
           every_wrong_header_field_is_named_and_the_rest_goes_on,
           a_host_name_without_end_is_refused, a_head_behind_the_capacity_is_cut,
           a_file_cut_anywhere_gives_what_is_left, damaged_texts_leave_numbers_for_names,

@@ -72,7 +72,7 @@ static void explain(const struct cmp_align *al, const struct side *side, const c
     if (node == MS_MAP_NONE)
         ms_buf_puts(&text, "no such node\n");
     else
-        cmp_align_explain(al, node, &text);
+        cmp_align_explain(al, false, node, &text);
     fputs(ms_buf_z(&text), stdout);
     ms_buf_free(&text);
 }

@@ -124,8 +124,9 @@ def main(run):
                      rec(COUNTER, 5700, 0, t('queue'), arg=12), rec(MARK, 6000, 0, t('last'))])
     expect(223, 1025, 'default', 'mark', 'last', 6000, 6000)
     # The device reached the two uses of range 4 later; the poller saw them out of order.
-    p.ring(3, 1026, [rec(STREAM_NAME, 3900, 0xBEEF, t('compute'), arg=3)] +
-           [rec(DEVICE, 5900, 4, 0, dom, MONO + ns) for ns in (4500, 4100, 5050, 5000)])
+    p.ring(3, 1026, [rec(STREAM_NAME, 3900, 0xBEEF, t('compute'), arg=0xBEEF << 32 | 3)] +
+           [rec(DEVICE, begin, 4, end, dom, MONO + ns)
+            for begin, end, ns in ((4000, 1, 4500), (4000, 0, 4100), (4700, 1, 5050), (4700, 0, 5000))])
     p.close()
 
     q = Process(run, 1, 224)

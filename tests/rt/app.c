@@ -43,6 +43,14 @@ static int do_marks(long n)
     return 0;
 }
 
+/* Marks whose streams are their numbers. */
+static int do_numbered(long n)
+{
+    for (long i = 1; i <= n; i++)
+        p_mark("numbered", (void *)(uintptr_t)i);
+    return 0;
+}
+
 static int do_ranges(void)
 {
     void *d = p_create("loader");
@@ -368,6 +376,19 @@ static int do_deleted(const char *dir)
     return 0;
 }
 
+/* A child is forked when the capture stands; then both mark for ms milliseconds. */
+static int do_forked(long ms)
+{
+    p_mark("before", NULL);
+    pid_t pid = fork();
+    do_paced(ms, 1);
+    int status = 0;
+    if (pid == 0)
+        exit(0);
+    waitpid(pid, &status, 0);
+    return status;
+}
+
 /* Two libraries with a context of their own, next to ours. */
 static int do_images(const char *lib)
 {
@@ -391,6 +412,7 @@ int main(int argc, char **argv)
     if (strcmp(what, word) == 0)                                                                   \
     return call
     IS("marks", do_marks(arg_of(argc, argv, 2, 10)));
+    IS("numbered", do_numbered(arg_of(argc, argv, 2, 10)));
     IS("ranges", do_ranges());
     IS("once", do_init_once());
     IS("other-thread", do_other_thread());
@@ -406,6 +428,7 @@ int main(int argc, char **argv)
     IS("stale", do_stale());
     IS("memory", do_memory());
     IS("paced", do_paced(arg_of(argc, argv, 2, 100), arg_of(argc, argv, 3, 1)));
+    IS("forked", do_forked(arg_of(argc, argv, 2, 100)));
     IS("deleted", do_deleted(argv[2]));
     IS("images", do_images(argv[2]));
     IS("exit", (p_mark("exit", NULL), (int)arg_of(argc, argv, 2, 0)));

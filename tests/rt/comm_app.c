@@ -64,7 +64,7 @@ static void paused(void)
     mstx_comm_end(mstx_comm_begin(&c));
     mstx_record_pause();
     printf("%d\n", mstx_comm_on());
-    mstx_comm_pass(g, MSTX_CLASS_COLL);
+    mstx_comm_pass(g, MSTX_COMM_ALLREDUCE);
     mstx_comm_end(mstx_comm_begin(&c));
     mstx_record_resume();
     printf("%d\n", mstx_comm_on());

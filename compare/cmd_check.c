@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_check: `msprobe check`.
+ */
+#include "compare/selfcheck.h"
+#include "probe/base/clock.h"
+#include "probe/base/human.h"
+#include "probe/base/jwrite.h"
+#include "probe/base/opt.h"
+
+extern const struct ms_cmd compare_cmd_check;
+
+enum { FORMAT_TEXT, FORMAT_JSON };
+
+struct args {
+    struct ms_opt_list paths;
+    int format;
+    int64_t limit;
+    bool exit_code;
+};
+
+static const char *const formats[] = {"text", "json", NULL};
+
+static const struct ms_opt opts[] = {
+    {"DUMP", NULL, MS_OPT_REST, offsetof(struct args, paths), .min = 1, .max = 1,
+     .help = "dump.json, or a rank, step or dump directory"},
+    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "WHICH", .choices = formats,
+     .dflt = "text", .help = "what the answer looks like"},
+    {"limit", "n", MS_OPT_INT, offsetof(struct args, limit), "N", .dflt = "20", .min = 0,
+     .max = 1000000, .help = "how many findings to print as text; 0: all"},
+    {"exit_code", NULL, MS_OPT_FLAG, offsetof(struct args, exit_code),
+     .help = "exit with 1 when something was found"},
+    {0}};
+
+/* ---- text ------------------------------------------------------------------- */
+
+static void print_where(const struct self_finding *f)
+{
+    if (f->rank >= 0)
+        printf("  rank %lld", (long long)f->rank);
+    if (f->step >= 0)
+        printf("%s step %lld", f->rank >= 0 ? "," : " ", (long long)f->step);
+}
+
+static void print_finding(const struct self_finding *f, size_t place)
+{
+    printf("%s %zu  %.*s  %s, %s", f->error ? "suspect" : "warning", place, MS_STR_ARG(f->node),
+           self_kind_names[f->kind], f->pattern);
+    print_where(f);
+    printf("\n    %.*s\n", MS_STR_ARG(f->text));
+    if (f->row.n != 0)
+        printf("    %.*s\n", MS_STR_ARG(f->row));
+}
+
+static void print_scope(const struct self_check *s, int64_t took_ns)
+{
+    static const char *const what[SELF_KINDS] = {
+        "records for numbers that are not finite", "parameters on several ranks",
+        "collectives on several ranks", "parameters seen again",
+        "outputs whose gradient can be told from others"};
+    char n[MS_HUMAN_MAX], took[MS_HUMAN_MAX];
+    const struct self_scope *c = &s->scope;
+    printf("checked %zu dump%s, %s tensors in %s\n", c->dumps, c->dumps == 1 ? "" : "s",
+           ms_human_count(n, c->tensors), ms_human_time(took, took_ns));
+    for (unsigned i = 0; i < SELF_KINDS; i++)
+        printf("  %-11s %s %s\n", self_kind_names[i],
+               c->looked[i] != 0 ? ms_human_count(n, c->looked[i]) : "no", what[i]);
+    if (c->unclear != 0)
+        printf("note: %zu collectives have other outputs on every rank; were they recorded before "
+               "they ended?\n",
+               c->unclear);
+}
+
+static void print_text(const struct self_check *s, const struct args *a, int64_t took_ns)
+{
+    size_t shown =
+        a->limit == 0 || s->findings.n < (size_t)a->limit ? s->findings.n : (size_t)a->limit;
+    for (size_t i = 0; i < shown; i++)
+        print_finding(&s->findings.p[i], i + 1);
+    if (shown < s->findings.n)
+        printf("%zu more; --limit 0 prints all\n", s->findings.n - shown);
+    if (s->findings.n == 0)
+        puts("nothing is wrong as far as one run can tell");
+    for (size_t i = 0; i < s->places.notes.n; i++)
+        printf("note: %s\n", s->places.notes.p[i]);
+    print_scope(s, took_ns);
+}
+
+/* ---- JSON -------------------------------------------------------------------- */
+
+static enum ms_rc to_stdout(void *ctx, const char *p, size_t n, struct ms_err *err)
+{
+    (void)ctx;
+    return fwrite(p, 1, n, stdout) == n ? MS_OK : ms_fail_sys(err, "standard output");
+}
+
+static void put_number(struct ms_jwrite *w, const char *key, int64_t n)
+{
+    ms_jwrite_key(w, ms_str_of(key));
+    if (n >= 0)
+        ms_jwrite_i64(w, n);
+    else
+        ms_jwrite_null(w);
+}
+
+static void put_text(struct ms_jwrite *w, const char *key, struct ms_str text)
+{
+    ms_jwrite_key(w, ms_str_of(key));
+    ms_jwrite_str(w, text);
+}
+
+static void put_summary(struct ms_jwrite *w, const struct self_check *s, int64_t took_ns)
+{
+    int64_t level[2] = {0, 0};
+    for (size_t i = 0; i < s->findings.n; i++)
+        level[s->findings.p[i].error]++;
+    ms_jwrite_key(w, MS_STR("summary"));
+    ms_jwrite_obj(w);
+    ms_jwrite_ki64(w, "rows", (int64_t)s->scope.tensors);
+    ms_jwrite_ki64(w, "pass", (int64_t)s->scope.tensors - level[0] - level[1]);
+    ms_jwrite_ki64(w, "warning", level[0]);
+    ms_jwrite_ki64(w, "error", level[1]);
+    ms_jwrite_ki64(w, "unmatched_target", 0);
+    ms_jwrite_ki64(w, "unmatched_golden", 0);
+    ms_jwrite_kf64(w, "seconds", (double)took_ns / 1e9);
+    ms_jwrite_obj_end(w);
+}
+
+static void put_finding(struct ms_jwrite *w, const struct self_finding *f, size_t place)
+{
+    ms_jwrite_obj(w);
+    ms_jwrite_ki64(w, "place", (int64_t)place);
+    put_text(w, "target", f->node);
+    ms_jwrite_key(w, MS_STR("golden"));
+    ms_jwrite_null(w);
+    put_number(w, "rank", f->rank);
+    put_number(w, "step", f->step);
+    ms_jwrite_kstr(w, "role", "introduces");
+    ms_jwrite_key(w, MS_STR("group"));
+    ms_jwrite_arr(w);
+    ms_jwrite_str(w, f->node);
+    ms_jwrite_arr_end(w);
+    ms_jwrite_kf64(w, "score", f->error ? 1 : 0.5);
+    ms_jwrite_kstr(w, "pattern", f->pattern);
+    put_text(w, "text", f->text);
+    ms_jwrite_kstr(w, "check", self_kind_names[f->kind]);
+    ms_jwrite_kstr(w, "severity", f->error ? "error" : "warning");
+    put_text(w, "row", f->row);
+    ms_jwrite_obj_end(w);
+}
+
+static void put_first(struct ms_jwrite *w, const struct self_check *s)
+{
+    ms_jwrite_key(w, MS_STR("first_difference"));
+    if (s->findings.n == 0) {
+        ms_jwrite_null(w);
+        return;
+    }
+    ms_jwrite_obj(w);
+    put_text(w, "target", s->findings.p[0].node);
+    put_text(w, "row", s->findings.p[0].row);
+    ms_jwrite_obj_end(w);
+}
+
+static void put_checked(struct ms_jwrite *w, const struct self_scope *c)
+{
+    ms_jwrite_key(w, MS_STR("checked"));
+    ms_jwrite_obj(w);
+    ms_jwrite_ki64(w, "dumps", (int64_t)c->dumps);
+    for (unsigned i = 0; i < SELF_KINDS; i++)
+        ms_jwrite_ki64(w, self_kind_names[i], (int64_t)c->looked[i]);
+    ms_jwrite_ki64(w, "unclear_collectives", (int64_t)c->unclear);
+    ms_jwrite_obj_end(w);
+}
+
+static void print_json(const struct self_check *s, int64_t took_ns)
+{
+    struct ms_jwrite w;
+    ms_jwrite_init(&w, 1, 1 << 20);
+    w.drain = to_stdout;
+    ms_jwrite_obj(&w);
+    put_summary(&w, s, took_ns);
+    ms_jwrite_key(&w, MS_STR("suspects"));
+    ms_jwrite_arr(&w);
+    for (size_t i = 0; i < s->findings.n; i++)
+        put_finding(&w, &s->findings.p[i], i + 1);
+    ms_jwrite_arr_end(&w);
+    put_first(&w, s);
+    put_checked(&w, &s->scope);
+    ms_jwrite_key(&w, MS_STR("files"));
+    ms_jwrite_arr(&w);
+    ms_jwrite_arr_end(&w);
+    ms_jwrite_obj_end(&w);
+    if (ms_jwrite_finish(&w, NULL) == MS_OK)
+        putchar('\n');
+    ms_jwrite_free(&w);
+}
+
+/* ---- the command ---------------------------------------------------------------- */
+
+static enum ms_rc check(const struct args *a, struct self_check *s, struct ms_err *err)
+{
+    struct ms_pool *pool;
+    MS_TRY(ms_pool_new(&pool, (unsigned)ms_globals.threads, err));
+    enum ms_rc rc = self_check_run(s, a->paths.items[0], pool, err);
+    ms_pool_free(pool);
+    return rc;
+}
+
+static int run(int argc, char **argv)
+{
+    struct args a = {.limit = 20};
+    struct ms_err err = {0};
+    struct self_check s;
+    bool done;
+    int64_t start = ms_clock_ns();
+    if (ms_opt_parse(&compare_cmd_check, argc, argv, &a, &done, &err) != MS_OK)
+        return ms_cmd_fail(&compare_cmd_check, &err);
+    if (done)
+        return MS_EXIT_OK;
+    if (check(&a, &s, &err) != MS_OK)
+        return ms_cmd_fail(&compare_cmd_check, &err);
+    for (size_t i = 0; i < s.failures.n; i++)
+        fprintf(stderr, "msprobe check: %.*s; left out\n", MS_STR_ARG(s.failures.p[i]));
+    if (a.format == FORMAT_JSON)
+        print_json(&s, ms_clock_ns() - start);
+    else
+        print_text(&s, &a, ms_clock_ns() - start);
+    int code = a.exit_code && s.findings.n != 0 ? MS_EXIT_FOUND : MS_EXIT_OK;
+    self_check_free(&s);
+    return code;
+}
+
+const struct ms_cmd compare_cmd_check = {
+    .name = "check",
+    .run = run,
+    .brief = "find what is wrong in one dump",
+    .opts = opts,
+    .usage = "DUMP [options]",
+    .about =
+        "Holds a dump against itself, where there is no other run to compare with: gradients are "
+        "finite, parameters that ranks share are equal on them and stay as they are within a "
+        "step, a collective hands every rank the same, and backward mirrors forward. What is "
+        "wrong is told in the order it happened.\n"
+        "\n"
+        "  msprobe check run\n"
+        "  msprobe check run/step0 --format json | jq .suspects[0]\n",
+};

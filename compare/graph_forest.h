@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * graph_forest: the trees of several ranks, taken apart so that nodes can move from
+ * one to another, be renamed, and take over what came in or went out of others.
+ *
+ *     rank ──names──► node ──in, out──► data: rows of a record, some with new figures
+ *
+ * Nodes and data of all ranks are numbered together.  A failed allocation is kept in
+ * `bad` and asked for once at the end.
+ */
+#ifndef COMPARE_GRAPH_FOREST_H
+#define COMPARE_GRAPH_FOREST_H
+
+#include "compare/graph_int.h"
+#include "compare/graph_merge.h"
+
+struct graph__patch { /* figures of a row in the place of those it had */
+    uint32_t row;
+    struct probe_num stat[PROBE_STATS];
+};
+
+struct graph__data { /* what came in, or what went out */
+    uint32_t rank;   /* whose dump holds the record */
+    uint32_t record; /* GRAPH_NO: there is none */
+    bool output;
+    MS_VEC(struct graph__patch) patches;
+};
+
+struct graph__fnode {
+    struct ms_str name;
+    uint32_t rank, parent;
+    uint32_t stack; /* of its rank's tree, as in struct graph__node */
+    uint32_t in, out;
+    uint32_t micro;
+    uint32_t position; /* when marked: among its siblings */
+    uint32_t layer;    /* when numbered: which layer of the merged model */
+    uint32_t plain;    /* when marked: length of the name without its mark */
+    uint8_t kind, over;
+    bool marked; /* comes from another rank and has not got its new name yet */
+    bool merged; /* the layer of other ranks stand beside it */
+    bool numbered, seen;
+    MS_VEC(uint32_t) children;
+    MS_VEC(struct ms_str) info; /* how its figures came about */
+};
+
+/* Nodes of a rank by name, in the order in which they got it. */
+struct graph__rank {
+    const struct graph__tree *g;
+    int64_t rank;
+    uint32_t root, collections;
+    struct ms_map keys;
+    MS_VEC(uint32_t) place; /* by key: its place in the list, or GRAPH_NO */
+    MS_VEC(uint32_t) list;  /* nodes, GRAPH_NO where one went away */
+};
+
+struct graph__forest {
+    const struct graph_param *param;
+    bool strict;
+    struct graph__rank *ranks;
+    uint32_t n;
+    MS_VEC(struct graph__fnode) nodes;
+    MS_VEC(struct graph__data) data;
+    struct ms_arena *arena;
+    struct ms_buf text;
+    enum ms_rc bad;
+};
+
+struct graph__item { /* of a node's data */
+    uint32_t row;
+    struct ms_str path;
+    enum ms_dtype dtype;
+    bool merges; /* of a type whose figures are merged */
+    struct probe_num stat[PROBE_STATS];
+};
+
+/* The trees are borrowed. */
+enum ms_rc graph__forest_init(struct graph__forest *f, const struct graph__tree *trees,
+                              const int64_t *ranks, uint32_t n, struct ms_err *err);
+void graph__forest_free(struct graph__forest *f);
+
+static inline struct graph__fnode *graph__fnode(struct graph__forest *f, uint32_t node)
+{
+    return &f->nodes.p[node];
+}
+
+uint32_t graph__rank_get(const struct graph__rank *r, struct ms_str name);
+void graph__rank_put(struct graph__forest *f, struct graph__rank *r, uint32_t node);
+void graph__rank_drop(struct graph__rank *r, struct ms_str name);
+/* The node's new name, of which a copy is made, also in the names of r. */
+void graph__rename(struct graph__forest *f, struct graph__rank *r, uint32_t node,
+                   struct ms_str name);
+/* A collection below the root of r. */
+uint32_t graph__new_collection(struct graph__forest *f, struct graph__rank *r, struct ms_str name);
+void graph__adopt(struct graph__forest *f, uint32_t parent, uint32_t child);
+struct ms_str graph__copy(struct graph__forest *f, struct ms_str s);
+void graph__tell_info(struct graph__forest *f, uint32_t node, struct ms_str line);
+/* Torch.mm.0.forward of rank 1: Torch.mm_rank1.0.forward */
+void graph__put_ranked(struct ms_buf *out, struct ms_str name, int64_t rank);
+/* The part between the first two dots becomes `number` if it is a number. */
+void graph__put_chunk(struct ms_buf *out, struct ms_str name, uint32_t number);
+bool graph__same_ancestors(struct graph__forest *f, uint32_t a, uint32_t b);
+
+/* ---- items ---------------------------------------------------------------- */
+
+/* The next item from *at on, which is 0 at first. */
+bool graph__next_item(struct graph__forest *f, uint32_t data, uint32_t *at, struct graph__item *it);
+bool graph__find_item(struct graph__forest *f, uint32_t data, struct ms_str path,
+                      struct graph__item *it);
+void graph__patch_item(struct graph__forest *f, uint32_t data, const struct graph__item *it);
+bool graph__is_same(const struct graph__item *a, const struct graph__item *b, bool exact);
+/* The item and its like in the data of others, as far as they have it: *count of them in `like`,
+ * which has room for n + 1.  True when one differs, or with `all` in any case. */
+bool graph__item_differs(struct graph__forest *f, const struct graph__item *it,
+                         const uint32_t *others, uint32_t n, bool all, struct graph__item *like,
+                         uint32_t *count);
+bool graph__data_differs(struct graph__forest *f, uint32_t data, const uint32_t *others,
+                         uint32_t n);
+
+/* ---- ways to merge ----------------------------------------------------------- */
+
+/* Lists of ranks, told by their numbers in the forest. */
+struct graph__groups {
+    MS_VEC(uint32_t) members;
+    MS_VEC(uint32_t) starts; /* one more than there are groups */
+};
+static inline uint32_t graph__group_count(const struct graph__groups *g)
+{
+    return g->starts.n > 0 ? (uint32_t)g->starts.n - 1 : 0;
+}
+static inline const uint32_t *graph__group(const struct graph__groups *g, uint32_t i, uint32_t *n)
+{
+    *n = g->starts.p[i + 1] - g->starts.p[i];
+    return &g->members.p[g->starts.p[i]];
+}
+void graph__groups_free(struct graph__groups *g);
+/* As the communication of the ranks tells, else as Megatron would lay them out. */
+enum ms_rc graph__tensor_groups(struct graph__forest *f, struct graph__groups *g,
+                                struct ms_err *err);
+enum ms_rc graph__pipeline_groups(struct graph__forest *f, struct graph__groups *g,
+                                  struct ms_err *err);
+
+/* All of them go into the first. */
+void graph__merge_collections(struct graph__forest *f, const uint32_t *ranks, uint32_t n);
+void graph__merge_pipeline(struct graph__forest *f, const uint32_t *ranks, uint32_t n);
+/* map: groups of all ranks, which tell the ranks in names apart; NULL: names hold none. */
+void graph__merge_tensor(struct graph__forest *f, const uint32_t *ranks, uint32_t n,
+                         const struct graph__groups *map);
+/* Chunks of the first rank go into its chunk 0. */
+void graph__merge_chunks(struct graph__forest *f, uint32_t rank);
+
+/* The merged tree of a rank as text. */
+enum ms_rc graph__put_merged(struct graph__forest *f, uint32_t rank, struct graph__merged *m,
+                             struct ms_err *err);
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * graph_merge: which ranks are merged how, and what comes out as text.
+ *
+ *     tp = pp = 1                      nothing but collections
+ *     tp = all ranks, or pp = 1        tensor groups
+ *     pp = all ranks, or tp = 1        pipelines
+ *     both                             pipelines first, then their tensor groups; one
+ *                                      graph for each of the data-parallel copies
+ */
+#include "compare/graph_forest.h"
+
+/* ---- sizes ------------------------------------------------------------------- */
+
+static bool is_order(const char *order)
+{
+    for (const char *p = order; *p != '\0'; p++) {
+        if (*p != '-' && (*p < 'a' || *p > 'z'))
+            return false;
+    }
+    return *order != '\0';
+}
+
+static enum ms_rc check_param(const struct graph_param *p, uint32_t ranks, const char *what,
+                              struct ms_err *err)
+{
+    if (p->rank_size == 0 || p->tp == 0 || p->pp == 0 || p->vpp == 0)
+        return ms_fail(err, MS_E_ARG, "%s: rank_size, tp, pp and vpp are 1 at least", what);
+    if (p->rank_size != ranks)
+        return ms_fail(err, MS_E_ARG, "%s: rank_size is %u, but there are %u rank directories",
+                       what, p->rank_size, ranks);
+    if (p->tp > p->rank_size || p->pp > p->rank_size || p->rank_size / p->tp < p->pp ||
+        p->rank_size % p->tp != 0 || p->rank_size % p->pp != 0 ||
+        p->rank_size % (p->tp * p->pp) != 0)
+        return ms_fail(err, MS_E_ARG, "%s: %u ranks cannot be tp %u times pp %u", what,
+                       p->rank_size, p->tp, p->pp);
+    if (p->vpp > 1 && p->pp < 2)
+        return ms_fail(err, MS_E_ARG, "%s: vpp is %u, which needs a pp of 2 at least", what,
+                       p->vpp);
+    if (!is_order(p->order))
+        return ms_fail(err, MS_E_ARG, "%s: order '%s': small letters and '-' only", what, p->order);
+    return MS_OK;
+}
+
+/* ---- collections ------------------------------------------------------------------ */
+
+#define ALL_RANKS "Apis_Between_Modules_All_Ranks"
+#define COLLECTED "Apis_Between_Modules"
+
+/* The number behind the last dot. */
+static struct ms_str number_of(struct ms_str name)
+{
+    return ms_str_sub(name, (uint32_t)(ms_str_rfind(name, '.') + 1), name.n);
+}
+
+static struct ms_str name_of_rank(struct graph__forest *f, struct ms_str collection, int64_t rank)
+{
+    ms_buf_clear(&f->text);
+    ms_buf_printf(&f->text, COLLECTED "_Rank%lld.%.*s", (long long)rank,
+                  MS_STR_ARG(number_of(collection)));
+    return graph__copy(f, ms_buf_slice(&f->text));
+}
+
+/* Operators of another rank get its number into their names. */
+static void take_operators(struct graph__forest *f, struct graph__rank *main, uint32_t collection)
+{
+    for (size_t i = 0; i < graph__fnode(f, collection)->children.n && f->bad == MS_OK; i++) {
+        uint32_t n = graph__fnode(f, collection)->children.p[i];
+        struct graph__fnode *node = graph__fnode(f, n);
+        ms_buf_clear(&f->text);
+        graph__put_ranked(&f->text, node->name, f->ranks[node->rank].rank);
+        node->name = graph__copy(f, ms_buf_slice(&f->text));
+        graph__rank_put(f, main, n);
+    }
+}
+
+/* A collection of the main rank becomes one of all ranks, which holds theirs. */
+static uint32_t wrap(struct graph__forest *f, struct graph__rank *main, uint32_t node,
+                     const uint32_t *ranks, uint32_t n)
+{
+    struct ms_str origin = graph__fnode(f, node)->name;
+    uint32_t all = graph__new_collection(f, main, MS_STR(ALL_RANKS));
+    if (f->bad != MS_OK)
+        return node;
+    if (!f->strict)
+        graph__fnode(f, all)->micro = graph__fnode(f, node)->micro;
+    graph__rename(f, main, node, name_of_rank(f, origin, main->rank));
+    graph__adopt(f, all, node);
+    for (uint32_t i = 1; i < n && f->bad == MS_OK; i++) {
+        struct graph__rank *r = &f->ranks[ranks[i]];
+        uint32_t other = graph__rank_get(r, origin);
+        if (other == GRAPH_NO)
+            continue;
+        graph__fnode(f, other)->name = name_of_rank(f, origin, r->rank);
+        graph__rank_put(f, main, other);
+        take_operators(f, main, other);
+        graph__adopt(f, all, other);
+    }
+    return all;
+}
+
+/* Operators of the other graph's main rank have no rank in their names: they get one, which the
+ * official tool forgets. */
+static void join_operators(struct graph__forest *f, struct graph__rank *main, uint32_t collection)
+{
+    for (size_t i = 0; i < graph__fnode(f, collection)->children.n && f->bad == MS_OK; i++) {
+        uint32_t n = graph__fnode(f, collection)->children.p[i];
+        struct graph__fnode *node = graph__fnode(f, n);
+        if (!f->strict && graph__rank_get(main, node->name) != GRAPH_NO) {
+            ms_buf_clear(&f->text);
+            graph__put_ranked(&f->text, node->name, f->ranks[node->rank].rank);
+            node->name = graph__copy(f, ms_buf_slice(&f->text));
+        }
+        graph__rank_put(f, main, n);
+    }
+}
+
+/* Collections of all ranks of other graphs go into the one of that name. */
+static void join(struct graph__forest *f, struct graph__rank *main, uint32_t node,
+                 const uint32_t *ranks, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        uint32_t other = graph__rank_get(&f->ranks[ranks[i]], graph__fnode(f, node)->name);
+        if (other == GRAPH_NO || other == node)
+            continue;
+        for (size_t k = 0; k < graph__fnode(f, other)->children.n && f->bad == MS_OK; k++) {
+            uint32_t child = graph__fnode(f, other)->children.p[k];
+            graph__adopt(f, node, child);
+            graph__rank_put(f, main, child);
+            join_operators(f, main, child);
+        }
+    }
+}
+
+void graph__merge_collections(struct graph__forest *f, const uint32_t *ranks, uint32_t n)
+{
+    struct graph__rank *main = &f->ranks[ranks[0]];
+    for (size_t i = 0; i < graph__fnode(f, main->root)->children.n && f->bad == MS_OK; i++) {
+        uint32_t node = graph__fnode(f, main->root)->children.p[i];
+        struct ms_str name = graph__fnode(f, node)->name;
+        if (ms_str_starts(name, MS_STR(ALL_RANKS)))
+            join(f, main, node, ranks, n);
+        else if (ms_str_starts(name, MS_STR(COLLECTED)))
+            graph__fnode(f, main->root)->children.p[i] = wrap(f, main, node, ranks, n);
+    }
+}
+
+/* Their members by rank: groups may have been joined in another order. */
+static void sort_collections(struct graph__forest *f, uint32_t rank)
+{
+    const struct graph__fnode *root = graph__fnode(f, f->ranks[rank].root);
+    for (size_t i = 0; i < root->children.n; i++) {
+        struct graph__fnode *all = graph__fnode(f, root->children.p[i]);
+        if (!ms_str_starts(all->name, MS_STR(ALL_RANKS)))
+            continue;
+        for (size_t k = 1; k < all->children.n; k++) {
+            for (size_t m = k; m > 0; m--) {
+                uint32_t *p = &all->children.p[m];
+                if (f->ranks[graph__fnode(f, p[-1])->rank].rank <=
+                    f->ranks[graph__fnode(f, p[0])->rank].rank)
+                    break;
+                uint32_t other = p[0];
+                p[0] = p[-1];
+                p[-1] = other;
+            }
+        }
+    }
+}
+
+/* ---- strategies ---------------------------------------------------------------------- */
+
+struct results {
+    MS_VEC(uint32_t) ranks; /* whose graphs come out */
+};
+
+static enum ms_rc add_result(struct results *r, uint32_t rank, struct ms_err *err)
+{
+    uint32_t *slot = ms_vec_push(&r->ranks);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    *slot = rank;
+    return MS_OK;
+}
+
+static void pipeline(struct graph__forest *f, const uint32_t *ranks, uint32_t n)
+{
+    graph__merge_pipeline(f, ranks, n);
+    if (f->param->vpp > 1 && n > 1 && f->bad == MS_OK)
+        graph__merge_chunks(f, ranks[0]);
+}
+
+static enum ms_rc merge_one_way(struct graph__forest *f, bool tensors, struct results *out,
+                                struct ms_err *err)
+{
+    struct graph__groups g = {.members = {0}};
+    enum ms_rc rc = tensors ? graph__tensor_groups(f, &g, err) : graph__pipeline_groups(f, &g, err);
+    for (uint32_t i = 0; rc == MS_OK && i < graph__group_count(&g); i++) {
+        uint32_t n;
+        const uint32_t *ranks = graph__group(&g, i, &n);
+        graph__merge_collections(f, ranks, n);
+        if (tensors)
+            graph__merge_tensor(f, ranks, n, NULL);
+        else
+            pipeline(f, ranks, n);
+        rc = add_result(out, ranks[0], err);
+    }
+    graph__groups_free(&g);
+    return rc;
+}
+
+/* The ranks of a tensor group that begin a pipeline, so that their graphs are whole. */
+static uint32_t pick_heads(const struct graph__groups *pp, const uint32_t *group, uint32_t n,
+                           uint32_t *heads)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t k = 0; k < graph__group_count(pp); k++) {
+            uint32_t m;
+            if (graph__group(pp, k, &m)[0] == group[i])
+                heads[count++] = group[i];
+        }
+    }
+    return count;
+}
+
+static enum ms_rc merge_heads(struct graph__forest *f, const struct graph__groups *pp,
+                              const struct graph__groups *tp, struct results *out,
+                              struct ms_err *err)
+{
+    bool whole = (uint64_t)f->param->tp * f->param->pp == f->param->rank_size;
+    uint32_t *heads = ms_calloc(f->n + 1, sizeof *heads);
+    enum ms_rc rc = heads != NULL ? MS_OK : ms_no_memory(err);
+    for (uint32_t i = 0; rc == MS_OK && i < graph__group_count(tp); i++) {
+        uint32_t n;
+        const uint32_t *group = graph__group(tp, i, &n);
+        uint32_t count = pick_heads(pp, group, n, heads);
+        if (count == 0)
+            continue;
+        if (!whole)
+            graph__merge_collections(f, heads, count);
+        graph__merge_tensor(f, heads, count, tp);
+        sort_collections(f, heads[0]);
+        rc = add_result(out, heads[0], err);
+    }
+    ms_free(heads);
+    return rc;
+}
+
+static enum ms_rc merge_both(struct graph__forest *f, struct results *out, struct ms_err *err)
+{
+    struct graph__groups pp = {.members = {0}}, tp = {.members = {0}};
+    bool whole = (uint64_t)f->param->tp * f->param->pp == f->param->rank_size;
+    uint32_t *all = ms_calloc(f->n + 1, sizeof *all);
+    enum ms_rc rc = all != NULL ? graph__pipeline_groups(f, &pp, err) : ms_no_memory(err);
+    if (rc == MS_OK)
+        rc = graph__tensor_groups(f, &tp, err);
+    for (uint32_t i = 0; all != NULL && i < f->n; i++)
+        all[i] = i;
+    if (rc == MS_OK && whole)
+        graph__merge_collections(f, all, f->n);
+    for (uint32_t i = 0; rc == MS_OK && i < graph__group_count(&pp); i++) {
+        uint32_t n;
+        const uint32_t *ranks = graph__group(&pp, i, &n);
+        if (!whole)
+            graph__merge_collections(f, ranks, n);
+        pipeline(f, ranks, n);
+    }
+    if (rc == MS_OK)
+        rc = merge_heads(f, &pp, &tp, out, err);
+    graph__groups_free(&pp);
+    graph__groups_free(&tp);
+    ms_free(all);
+    return rc;
+}
+
+static enum ms_rc merge_nothing(struct graph__forest *f, struct results *out, struct ms_err *err)
+{
+    uint32_t first = 0;
+    graph__merge_collections(f, &first, 1);
+    return add_result(out, first, err);
+}
+
+static enum ms_rc choose(struct graph__forest *f, struct results *out, struct ms_err *err)
+{
+    const struct graph_param *p = f->param;
+    if (p->tp == 1 && p->pp == 1 && p->rank_size == 1)
+        return merge_nothing(f, out, err);
+    if (p->tp == p->rank_size || (p->pp == 1 && p->pp != p->rank_size))
+        return merge_one_way(f, true, out, err);
+    if (p->pp == p->rank_size || p->tp == 1)
+        return merge_one_way(f, false, out, err);
+    return merge_both(f, out, err);
+}
+
+/* ---- from begin to end ---------------------------------------------------------------------- */
+
+static enum ms_rc put_results(struct graph__forest *f, const struct results *r,
+                              struct graph__merges *out, struct ms_err *err)
+{
+    if (f->bad != MS_OK || f->text.bad != MS_OK)
+        return ms_no_memory(err);
+    for (size_t i = 0; i < r->ranks.n; i++) {
+        struct graph__merged *m = ms_vec_push(&out->list);
+        if (m == NULL)
+            return ms_no_memory(err);
+        MS_TRY(graph__put_merged(f, r->ranks.p[i], m, err));
+    }
+    return f->bad == MS_OK ? MS_OK : ms_no_memory(err);
+}
+
+static enum ms_rc merge_trees(struct graph__forest *f, const struct graph__tree *trees,
+                              const struct graph__dumps *d, struct graph__merges *out,
+                              struct ms_err *err)
+{
+    struct results r = {.ranks = {0}};
+    enum ms_rc rc = graph__forest_init(f, trees, d->ranks, d->n, err);
+    if (rc == MS_OK)
+        rc = choose(f, &r, err);
+    if (rc == MS_OK)
+        rc = put_results(f, &r, out, err);
+    ms_vec_free(&r.ranks);
+    return rc;
+}
+
+struct opening {
+    const struct graph__dumps *d;
+    struct graph__tree *trees;
+    bool strict;
+};
+
+static enum ms_rc open_rank(void *ctx, size_t i, unsigned worker, struct ms_err *err)
+{
+    const struct opening *o = ctx;
+    (void)worker;
+    MS_TRY(graph__open(&o->trees[i], o->d->dirs[i], o->strict, NULL, err));
+    graph__find_overflows(&o->trees[i]);
+    if (o->trees[i].side.dump->mode != PROBE_MODE_TENSOR)
+        return MS_OK;
+    ms_fail(err, MS_E_ARG, "%s: holds tensors, which cannot be merged", o->d->dirs[i]);
+    ms_err_hint(err, "merge ranks of a statistics dump");
+    return MS_E_ARG;
+}
+
+enum ms_rc graph__merge(const struct graph__dumps *dumps, const struct graph_param *param,
+                        bool strict, struct ms_pool *pool, struct graph__merges *out,
+                        struct ms_err *err)
+{
+    struct graph__forest f = {.param = param, .strict = strict};
+    MS_TRY(check_param(param, dumps->n, dumps->what, err));
+    struct graph__tree *trees = ms_calloc(dumps->n, sizeof *trees);
+    if (trees == NULL)
+        return ms_no_memory(err);
+    for (uint32_t i = 0; i < dumps->n; i++)
+        trees[i].built.file.p = trees[i].stacks.file.p = "";
+    struct opening o = {dumps, trees, strict};
+    enum ms_rc rc = ms_pool_run(pool, dumps->n, open_rank, &o, err);
+    if (rc == MS_OK)
+        rc = merge_trees(&f, trees, dumps, out, err);
+    graph__forest_free(&f);
+    for (uint32_t i = 0; i < dumps->n; i++)
+        graph__close(&trees[i]);
+    ms_free(trees);
+    return rc;
+}
+
+void graph__merges_free(struct graph__merges *m)
+{
+    for (size_t i = 0; i < m->list.n; i++) {
+        struct graph__merged *g = &m->list.p[i];
+        ms_buf_free(&g->construct);
+        ms_buf_free(&g->dump);
+        ms_buf_free(&g->stack);
+        ms_vec_free(&g->notes);
+        ms_arena_free(g->arena);
+    }
+    ms_vec_free(&m->list);
+}

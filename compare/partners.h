@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * partners: what is told about how nodes found their partners, as sentences, figures
+ * and mapping files.
+ */
+#ifndef COMPARE_PARTNERS_H
+#define COMPARE_PARTNERS_H
+
+#include "compare/out.h"
+
+#include "probe/base/jwrite.h"
+
+/* How many nodes of the target have a partner. */
+struct cmp_partners {
+    bool aligned; /* else by name or mapping */
+    bool by_value;
+    size_t nodes, paired, unsure; /* target nodes with rows; unsure: confidence below 0.8 */
+};
+struct cmp_partners cmp_partners_count(const struct cmp *c);
+/* Remember every pair of an alignment past the life of the comparison; nothing else without one. */
+struct cmp_pair_told {
+    struct ms_str target, golden;
+    float confidence;
+    uint8_t how; /* enum cmp_align_how */
+};
+struct cmp_pair_list {
+    MS_VEC(struct cmp_pair_told) list;
+    struct ms_arena *arena;
+};
+enum ms_rc cmp_pair_list_take(struct cmp_pair_list *l, const struct cmp *c,
+                              struct ms_err *err) MS_MUST_USE;
+/* The members of a JSON list. */
+void cmp_pair_list_json(const struct cmp_pair_list *l, struct ms_jwrite *w);
+void cmp_pair_list_free(struct cmp_pair_list *l);
+/* A line for people, without its end; nothing when rows are joined by name. */
+void cmp_partners_text(const struct cmp_partners *p, struct ms_buf *out);
+
+/* Why a node of either side has the partner it has.  A name that is nowhere fails with the nearest
+ * one as its remedy. */
+enum ms_rc cmp_explain(const struct cmp *c, struct ms_str node, struct ms_buf *out,
+                       struct ms_err *err) MS_MUST_USE;
+/* Write the alignment as a layer mapping, or as a data mapping of rows. */
+enum ms_rc cmp_write_alignment(const struct cmp *c, bool layers, const char *path,
+                               struct cmp_files *files, struct ms_err *err) MS_MUST_USE;
+
+#endif

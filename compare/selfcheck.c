@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * selfcheck: dump after dump, then all of them together.
+ */
+#include "compare/selfcheck_int.h"
+
+#include <stdlib.h>
+
+enum { TEXT_MAX = 1 << 20 };
+
+const char *const self_kind_names[SELF_KINDS] = {"finite", "replica", "collective", "unchanged",
+                                                 "mirror"};
+
+enum ms_rc self__find(struct self__ctx *c, const struct self_finding *f, struct ms_err *err)
+{
+    struct ms_arena *a = c->s->arena;
+    struct self_finding *slot = ms_vec_push(&c->s->findings);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    *slot = *f;
+    slot->node = ms_arena_str(a, f->node);
+    slot->row = ms_arena_str(a, f->row.p != NULL ? f->row : MS_STR(""));
+    slot->text = ms_arena_str(a, ms_buf_slice(&c->text));
+    enum ms_rc rc = ms_buf_check(&c->text, err);
+    if (rc == MS_OK && (slot->node.p == NULL || slot->row.p == NULL || slot->text.p == NULL))
+        rc = ms_arena_fail(a, err);
+    if (rc != MS_OK)
+        c->s->findings.n--;
+    ms_buf_clear(&c->text);
+    return rc;
+}
+
+enum ms_rc self__name(struct self__ctx *c, struct ms_str name, uint32_t *id, struct ms_err *err)
+{
+    *id = ms_map_put_copy(&c->names, name, c->s->arena, NULL);
+    return *id != MS_MAP_NONE ? MS_OK : ms_no_memory(err);
+}
+
+static enum ms_rc note_failure(struct self_check *s, const struct ms_err *why, struct ms_err *err)
+{
+    struct ms_str *slot = ms_vec_push(&s->failures);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    *slot = ms_arena_str(s->arena, ms_str_of(why->msg));
+    return slot->p != NULL ? MS_OK : ms_arena_fail(s->arena, err);
+}
+
+static enum ms_rc check_place(struct self__ctx *c, uint32_t place, struct ms_pool *pool,
+                              struct ms_err *err)
+{
+    struct probe_dump *d;
+    struct ms_err why = {0};
+    enum ms_rc rc = probe_dump_open(&d, self__place(c, place)->json, 0, pool, &why);
+    if (rc == MS_E_NOMEM || rc == MS_E_INTERRUPTED) {
+        *err = why;
+        return rc;
+    }
+    if (rc != MS_OK)
+        return note_failure(c->s, &why, err);
+    c->s->scope.dumps++;
+    rc = self__scan(c, d, place, err);
+    if (rc == MS_OK)
+        rc = self__mirror(c, d, place, err);
+    probe_dump_close(d);
+    return rc;
+}
+
+/* What is certain before what may have a reason, the first before what follows from it. */
+static int by_weight(const void *p, const void *q)
+{
+    const struct self_finding *x = p, *y = q;
+    if (x->error != y->error)
+        return x->error ? -1 : 1;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    if (x->order != y->order)
+        return x->order < y->order ? -1 : 1;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return (x->kind > y->kind) - (x->kind < y->kind);
+}
+
+static enum ms_rc run(struct self__ctx *c, const char *path, struct ms_pool *pool,
+                      struct ms_err *err)
+{
+    struct self_check *s = c->s;
+    s->arena = ms_arena_new(SIZE_MAX);
+    if (s->arena == NULL)
+        return ms_no_memory(err);
+    MS_TRY(probe_find(&s->places, path, err));
+    for (uint32_t i = 0; i < s->places.list.n; i++)
+        MS_TRY(check_place(c, i, pool, err));
+    if (s->scope.dumps == 0)
+        return ms_fail(err, MS_E_FORMAT, "%.*s", MS_STR_ARG(s->failures.p[0]));
+    MS_TRY(self__ranks(c, err));
+    MS_TRY(self__steps(c, err));
+    if (s->findings.n != 0)
+        qsort(s->findings.p, s->findings.n, sizeof *s->findings.p, by_weight);
+    return MS_OK;
+}
+
+enum ms_rc self_check_run(struct self_check *s, const char *path, struct ms_pool *pool,
+                          struct ms_err *err)
+{
+    *s = (struct self_check){.arena = NULL};
+    struct self__ctx c = {.s = s, .text = {.max = TEXT_MAX}};
+    enum ms_rc rc = run(&c, path, pool, err);
+    ms_vec_free(&c.facts);
+    ms_map_free(&c.names);
+    ms_buf_free(&c.text);
+    if (rc != MS_OK)
+        self_check_free(s);
+    return rc;
+}
+
+void self_check_free(struct self_check *s)
+{
+    if (s->places.arena != NULL)
+        probe_places_free(&s->places);
+    ms_vec_free(&s->findings);
+    ms_vec_free(&s->failures);
+    ms_arena_free(s->arena);
+    *s = (struct self_check){.arena = NULL};
+}

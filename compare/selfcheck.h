@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * selfcheck: what a dump says against itself, without another run to hold it against.
+ *
+ *     finite       gradients and outputs are numbers where their inputs are
+ *     replica      parameters that ranks share are equal on them
+ *     collective   what a collective hands out is the same in its group
+ *     unchanged    parameters keep their values within a step, and change between steps
+ *     mirror       backward runs against forward, with the shapes of forward
+ *
+ * Which ranks share what is nowhere written down, so it is taken from the dump: a
+ * parameter is suspected when most ranks have one value and some another, or when
+ * the ranks are split otherwise than for the other parameters of its kind.
+ */
+#ifndef COMPARE_SELFCHECK_H
+#define COMPARE_SELFCHECK_H
+
+#include "probe/dump.h"
+#include "probe/find.h"
+
+enum self_kind {
+    SELF_FINITE,
+    SELF_REPLICA,
+    SELF_COLLECTIVE,
+    SELF_UNCHANGED,
+    SELF_MIRROR,
+    SELF_KINDS
+};
+/* "finite", ... */
+extern const char *const self_kind_names[SELF_KINDS];
+
+struct self_finding {
+    enum self_kind kind;
+    bool error;          /* else a warning: there can be a reason */
+    const char *pattern; /* "nan", "differs on one rank", ... */
+    struct ms_str node;  /* the record */
+    struct ms_str row;   /* of it; may be empty */
+    struct ms_str text;  /* a sentence */
+    int64_t rank, step;  /* -1: not known */
+    uint32_t order;      /* of the record in its dump */
+    uint32_t more;       /* records with the same fault that are not listed */
+};
+
+/* What was looked at, so that silence means something. */
+struct self_scope {
+    size_t dumps, tensors, bad_tensors;
+    size_t looked[SELF_KINDS]; /* things that were checked */
+    size_t unclear;            /* collectives whose outputs differ on all ranks */
+};
+
+struct self_check {
+    struct probe_places places;
+    MS_VEC(struct self_finding) findings; /* errors first, then in order of execution */
+    MS_VEC(struct ms_str) failures;       /* dumps that could not be read */
+    struct self_scope scope;
+    struct ms_arena *arena;
+};
+
+/* Check all dumps under a path.  One that cannot be read is listed; an error means that none was.
+ * pool may be NULL. */
+enum ms_rc self_check_run(struct self_check *s, const char *path, struct ms_pool *pool,
+                          struct ms_err *err) MS_MUST_USE;
+void self_check_free(struct self_check *s);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * source: parts are observed as they are added, and judged together: what a rank
+ * receives is explained by what the others sent, and what a step starts with by what
+ * an earlier step did.
+ */
+#include "compare/source_int.h"
+
+#include "probe/base/trace.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define TEXT_MAX ((size_t)1 << 30)
+
+const char *const cmp_role_names[CMP_ROLES] = {"clean", "introduces", "amplifies", "propagates",
+                                               "absorbs"};
+const char *const cmp_why_names[CMP_WHYS] = {
+    "flag",    "differs", "value", "norm",  "precedent", "parameter",     "input", "wiring",
+    "missing", "extra",   "moved", "shape", "dtype",     "requires_grad", "scalar"};
+
+enum ms_rc cmp_source_new(struct cmp_source **out, struct ms_err *err)
+{
+    struct cmp_source *s = ms_calloc(1, sizeof *s);
+    *out = s;
+    if (s == NULL)
+        return ms_no_memory(err);
+    s->arena = ms_arena_new(TEXT_MAX);
+    if (s->arena != NULL)
+        return MS_OK;
+    cmp_source_free(s);
+    *out = NULL;
+    return ms_no_memory(err);
+}
+
+void cmp_source_free(struct cmp_source *s)
+{
+    if (s == NULL)
+        return;
+    for (size_t i = 0; i < s->parts.n; i++)
+        source__part_free(s->parts.p[i]);
+    ms_vec_free(&s->parts);
+    ms_vec_free(&s->raws);
+    ms_vec_free(&s->list);
+    ms_vec_free(&s->notes);
+    ms_arena_free(s->arena);
+    ms_free(s);
+}
+
+enum ms_rc cmp_source_add(struct cmp_source *s, const struct cmp *c, int rank, int step,
+                          struct ms_pool *pool, struct ms_err *err)
+{
+    struct source__part *p = ms_calloc(1, sizeof *p);
+    struct source__part **slot = p != NULL ? ms_vec_push(&s->parts) : NULL;
+    if (slot == NULL) {
+        ms_free(p);
+        return ms_no_memory(err);
+    }
+    *slot = p;
+    p->rank = rank;
+    p->step = step;
+    p->number = (uint32_t)(s->parts.n - 1);
+    enum ms_rc rc = source__observe(p, c, pool, err);
+    if (rc != MS_OK) { /* half a part says nothing */
+        source__part_free(p);
+        s->parts.n--;
+    }
+    return rc;
+}
+
+/* ---- judging ------------------------------------------------------------------------ */
+
+/* Steps in their order, ranks within them. */
+static int by_time(const void *a, const void *b)
+{
+    const struct source__part *x = *(struct source__part *const *)a;
+    const struct source__part *y = *(struct source__part *const *)b;
+    if (x->step != y->step)
+        return (x->step > y->step) - (x->step < y->step);
+    if (x->rank != y->rank)
+        return (x->rank > y->rank) - (x->rank < y->rank);
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static bool went_wrong(const struct cmp_source *s)
+{
+    for (size_t i = 0; i < s->raws.n; i++) {
+        if (s->raws.p[i].cls == SOURCE__NUM)
+            return true;
+    }
+    return false;
+}
+
+static enum ms_rc judge_all(struct cmp_source *s, const struct source__comms *comms,
+                            struct ms_err *err)
+{
+    bool explained = false;
+    for (uint32_t i = 0; i < s->parts.n; i++) {
+        if (i != 0 && s->parts.p[i]->step != s->parts.p[i - 1]->step)
+            explained |= went_wrong(s);
+        MS_TRY(source__judge(s, i, comms, explained, err));
+    }
+    return MS_OK;
+}
+
+enum ms_rc cmp_source_find(struct cmp_source *s, struct ms_err *err)
+{
+    struct source__comms comms;
+    struct ms_span span = ms_span_begin("explain: judge");
+    if (s->parts.n > 1)
+        qsort(s->parts.p, s->parts.n, sizeof *s->parts.p, by_time);
+    enum ms_rc rc = source__gather_comms(s, &comms, err);
+    if (rc == MS_OK)
+        rc = judge_all(s, &comms, err);
+    source__comms_free(&comms);
+    if (rc == MS_OK)
+        rc = source__rank(s, err);
+    ms_span_end(&span);
+    return rc;
+}
+
+/* ---- asking ------------------------------------------------------------------------- */
+
+size_t cmp_source_suspects(const struct cmp_source *s, const struct cmp_suspect **list)
+{
+    *list = s->list.p;
+    return s->list.n;
+}
+
+size_t cmp_source_notes(const struct cmp_source *s, const struct ms_str **list)
+{
+    *list = s->notes.p;
+    return s->notes.n;
+}
+
+static const struct source__part *part_of(const struct cmp_source *s, uint32_t number)
+{
+    for (size_t i = 0; i < s->parts.n; i++) {
+        if (s->parts.p[i]->number == number)
+            return s->parts.p[i];
+    }
+    return NULL;
+}
+
+struct cmp_verdict cmp_source_node(const struct cmp_source *s, uint32_t part, uint32_t target_node)
+{
+    struct cmp_verdict v = {CMP_ROLE_CLEAN, NAN, NAN, NAN, 0};
+    const struct source__part *p = part_of(s, part);
+    if (p == NULL || target_node >= p->by_target.n || p->by_target.p[target_node] == SOURCE__NONE)
+        return v;
+    const struct source__node *n = &p->nodes.p[p->by_target.p[target_node]];
+    v.role = (enum cmp_role)n->role;
+    v.suspect = n->suspect;
+    if (n->flags & SOURCE__OUT_MEASURED) {
+        v.in = n->in;
+        v.out = n->out;
+        v.floor = n->floor;
+    }
+    return v;
+}

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * source_observe: a pair of dumps as a list of node pairs in order of execution,
+ * each with its pairs of leaves.  The dumps are not needed after this.
+ */
+#include "compare/source_int.h"
+
+#include "probe/base/trace.h"
+
+#include <math.h>
+
+#define PART_MAX ((size_t)1 << 34)
+
+struct observer {
+    struct source__part *p;
+    struct source__pairing q;
+    struct source__side side[2];
+    const struct cmp *c;
+    struct ms_pool *pool;
+    uint32_t *figure;      /* by target row: pair of c with its figures; NULL: none are measured */
+    float *noise;          /* by golden row; NULL: no second run */
+    uint32_t *by_golden;   /* node of the part by node of the golden side */
+    MS_VEC(uint32_t) look; /* leaves whose tensor files have to be read */
+};
+
+/* ---- operators -------------------------------------------------------------------- */
+
+static enum ms_rc put_op(struct source__part *p, struct ms_str name, uint32_t *id,
+                         struct ms_err *err)
+{
+    bool added;
+    *id = ms_map_put_copy(&p->ops_by_name, name, p->arena, &added);
+    struct source__op *op = *id != MS_MAP_NONE && added ? ms_vec_push(&p->ops) : NULL;
+    if (*id == MS_MAP_NONE || (added && op == NULL))
+        return ms_no_memory(err);
+    if (added)
+        *op = (struct source__op){ms_map_key(&p->ops_by_name, *id), source__op_flags(name)};
+    return MS_OK;
+}
+
+/* Modules are told apart by their class: Module.layers.0.fc.Linear is a Linear. */
+static enum ms_rc number_ops(struct observer *o, unsigned side, struct ms_err *err)
+{
+    const struct probe_dump *d = o->side[side].dump;
+    for (uint32_t i = 0; i < d->nodes.n; i++) {
+        struct ms_str name = probe_node_name(d, i);
+        struct probe_name n = probe_name_parse(name);
+        struct ms_str op = ms_str_sub(name, 0, n.prefix.n + 1 + n.path.n);
+        if (n.kind == PROBE_NODE_MODULE || n.kind == PROBE_NODE_PGRAD)
+            op = ms_str_sub(n.path, (uint32_t)(ms_str_rfind(n.path, '.') + 1), n.path.n);
+        MS_TRY(put_op(o->p, op, &o->side[side].op[i], err));
+        o->p->has_apis |= n.kind == PROBE_NODE_API;
+    }
+    return MS_OK;
+}
+
+/* ---- names -------------------------------------------------------------------------- */
+
+static enum ms_rc keep_names(struct observer *o, unsigned side, struct ms_err *err)
+{
+    const struct probe_dump *d = o->side[side].dump;
+    if (!ms_vec_reserve(&o->p->names[side], d->nodes.n + 1))
+        return ms_no_memory(err);
+    for (uint32_t i = 0; i < d->nodes.n; i++) {
+        struct ms_str name = probe_node_name(d, i);
+        uint32_t mate = side == 1 ? o->q.mate[1][i] : SOURCE__NONE;
+        bool twin = mate != SOURCE__NONE && ms_str_eq(name, o->p->names[0].p[mate]);
+        struct ms_str kept = twin ? o->p->names[0].p[mate] : ms_arena_str(o->p->arena, name);
+        if (kept.p == NULL)
+            return ms_arena_fail(o->p->arena, err);
+        o->p->names[side].p[o->p->names[side].n++] = kept;
+    }
+    return MS_OK;
+}
+
+/* ---- the order of nodes --------------------------------------------------------------- */
+
+static enum ms_rc put_node(struct observer *o, uint32_t golden, uint32_t target, struct ms_err *err)
+{
+    unsigned side = target != SOURCE__NONE;
+    uint32_t id = side ? target : golden;
+    const struct probe_node *from = &o->side[side].dump->nodes.p[id];
+    struct source__node *n = ms_vec_push(&o->p->nodes);
+    if (n == NULL)
+        return ms_no_memory(err);
+    *n = (struct source__node){.id = {golden, target},
+                               .forward = SOURCE__NONE,
+                               .op = o->side[side].op[id],
+                               .kind = from->kind,
+                               .dir = from->dir};
+    uint32_t number = (uint32_t)(o->p->nodes.n - 1);
+    if (golden != SOURCE__NONE)
+        o->by_golden[golden] = number;
+    if (target != SOURCE__NONE)
+        o->p->by_target.p[target] = number;
+    n->moved = target != SOURCE__NONE && o->q.moved[target];
+    return MS_OK;
+}
+
+/* Forward operators that the golden side alone has, from golden node *at up to the next mate. */
+static enum ms_rc put_missing(struct observer *o, uint32_t *at, struct ms_err *err)
+{
+    const struct probe_dump *g = o->side[0].dump;
+    for (; *at < g->nodes.n && o->q.mate[0][*at] == SOURCE__NONE; ++*at) {
+        const struct probe_node *n = &g->nodes.p[*at];
+        bool counts = o->p->has_apis ? n->kind == PROBE_NODE_API : n->kind == PROBE_NODE_MODULE;
+        if (counts && n->dir == PROBE_FORWARD && !o->p->cross)
+            MS_TRY(put_node(o, *at, SOURCE__NONE, err));
+    }
+    return MS_OK;
+}
+
+static enum ms_rc list_nodes(struct observer *o, struct ms_err *err)
+{
+    size_t n[2] = {o->side[0].dump->nodes.n, o->side[1].dump->nodes.n};
+    o->by_golden = ms_alloc((n[0] + 1) * sizeof *o->by_golden);
+    if (o->by_golden == NULL || !ms_vec_reserve(&o->p->by_target, n[1] + 1) ||
+        !ms_vec_reserve(&o->p->nodes, n[1] + 1))
+        return ms_no_memory(err);
+    memset(o->by_golden, 0xff, (n[0] + 1) * sizeof *o->by_golden);
+    o->p->by_target.n = n[1];
+    uint32_t at = 0;
+    MS_TRY(put_missing(o, &at, err));
+    for (uint32_t i = 0; i < n[1]; i++) {
+        uint32_t mate = o->q.mate[1][i];
+        MS_TRY(put_node(o, mate, i, err));
+        if (mate == SOURCE__NONE || mate < at)
+            continue;
+        at = mate + 1;
+        MS_TRY(put_missing(o, &at, err));
+    }
+    return MS_OK;
+}
+
+/* The forward node with the name of a backward one. */
+static enum ms_rc find_forward(struct observer *o, struct ms_err *err)
+{
+    const struct probe_dump *t = o->side[1].dump;
+    struct ms_buf text = {.max = 1 << 20};
+    for (size_t i = 0; i < o->p->nodes.n; i++) {
+        struct source__node *n = &o->p->nodes.p[i];
+        if (n->dir != PROBE_BACKWARD || n->kind == PROBE_NODE_PGRAD || n->id[1] == SOURCE__NONE)
+            continue;
+        struct ms_str name = probe_node_name(t, n->id[1]), word = MS_STR("backward");
+        int64_t last = ms_str_rfind(name, '.');
+        bool module = n->kind == PROBE_NODE_MODULE;
+        uint32_t from = module ? (uint32_t)last - word.n : (uint32_t)last + 1;
+        ms_buf_clear(&text);
+        ms_buf_str(&text, ms_str_sub(name, 0, from));
+        ms_buf_puts(&text, "forward");
+        ms_buf_str(&text, ms_str_sub(name, from + word.n, name.n));
+        uint32_t at = text.bad == MS_OK ? probe_node_find(t, ms_buf_slice(&text)) : MS_MAP_NONE;
+        n->forward = at != MS_MAP_NONE ? o->p->by_target.p[at] : SOURCE__NONE;
+    }
+    enum ms_rc rc = ms_buf_check(&text, err);
+    ms_buf_free(&text);
+    return rc;
+}
+
+/* ---- leaves -------------------------------------------------------------------------------- */
+
+static unsigned role_of(const struct observer *o, const struct source__node *n, unsigned side,
+                        uint32_t row)
+{
+    const struct probe_row *r = &o->side[side].dump->rows.p[row];
+    unsigned flags = source__is_output(r) ? SOURCE__IS_OUT : 0;
+    if (r->section == PROBE_SEC_PARAMETERS)
+        return SOURCE__IS_PARAM;
+    unsigned op = o->p->ops.p[n->op].flags;
+    if (flags != 0 || n->dir != PROBE_FORWARD || (op & (SOURCE__WEIGHED | SOURCE__LOOKUP)) == 0)
+        return flags;
+    struct ms_str path = probe_row_path(o->side[side].dump, r);
+    bool word = ms_str_ends(path, MS_STR("weight")) || ms_str_ends(path, MS_STR("bias"));
+    bool place =
+        op & SOURCE__LOOKUP ? ms_str_ends(path, MS_STR(".1")) : !ms_str_ends(path, MS_STR(".0"));
+    return word || (place && r->section == PROBE_SEC_INPUT_ARGS) ? SOURCE__IS_PARAM : 0;
+}
+
+static uint32_t maker_of(const struct observer *o, unsigned side, uint32_t row)
+{
+    uint32_t node = row != SOURCE__NONE ? o->side[side].maker[row] : SOURCE__NONE;
+    if (node == SOURCE__NONE)
+        return SOURCE__NONE;
+    return side == 0 ? o->by_golden[node] : o->p->by_target.p[node];
+}
+
+/* Tensor files say more than statistics: what was measured, or has to be looked at. */
+static bool take_figures(const struct observer *o, struct source__leaf *l)
+{
+    if (o->figure == NULL || l->row[0] == SOURCE__NONE || l->row[1] == SOURCE__NONE)
+        return false;
+    uint32_t pair = o->figure[l->row[1]];
+    bool real = (l->flags & SOURCE__REAL) != 0;
+    bool known =
+        pair != SOURCE__NONE && o->c->b.order.p[o->c->pairs.p[pair].b] == l->row[0] && real;
+    const struct cmp_figures *f = known ? &o->c->figures.p[pair] : NULL;
+    if (f != NULL && f->state == CMP_STATE_OK) {
+        double e = fmin(f->ext.rel_l2, 1e30);
+        bool laid_out = o->p->cross && (l->flags & SOURCE__MEASURED) && l->e < e;
+        l->e = laid_out ? l->e : (float)e; /* two frameworks order axes differently */
+        l->flags |= SOURCE__MEASURED;
+        if (l->e > 0 && l->scale != l->scale && fabs(f->ext.scale - 1) > 1e-6) {
+            double rest = f->ext.rel_l2 * f->ext.rel_l2 - (f->ext.scale - 1) * (f->ext.scale - 1);
+            if (rest < 1e-4 * (f->ext.scale - 1) * (f->ext.scale - 1))
+                l->scale = (float)f->ext.scale;
+        }
+        if (l->e > 1e-4F && l->en < 1e-6F * l->e && isnan(l->scale))
+            l->flags |= SOURCE__SAME_SET;
+        return false;
+    }
+    return f == NULL || f->state == CMP_STATE_MASKS || f->state == CMP_STATE_SCALAR;
+}
+
+/* Paths of both sides, the target's first. */
+static enum ms_rc keep_paths(struct observer *o, struct ms_err *err)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        const struct ms_map *m = &o->side[1 - i].dump->paths;
+        if (i == 1)
+            o->p->golden_paths = (uint32_t)o->p->paths.n;
+        for (uint32_t k = 0; k < m->keys.n; k++) {
+            struct ms_str *slot = ms_vec_push(&o->p->paths);
+            if (slot == NULL)
+                return ms_no_memory(err);
+            *slot = ms_arena_str(o->p->arena, ms_map_key(m, k));
+            if (slot->p == NULL)
+                return ms_arena_fail(o->p->arena, err);
+        }
+    }
+    return MS_OK;
+}
+
+static struct ms_str said_by(const struct observer *o, unsigned side, uint32_t row, unsigned attrs)
+{
+    struct probe_leaf leaf;
+    if (row == SOURCE__NONE)
+        return MS_STR_NONE;
+    probe_row_leaf(o->side[side].dump, &o->side[side].dump->rows.p[row], &leaf);
+    if (attrs & SOURCE__SCALAR)
+        return leaf.value_json.p != NULL ? leaf.value_json : MS_STR("null");
+    if (attrs & SOURCE__SHAPE)
+        return leaf.shape_json;
+    if (attrs & SOURCE__DTYPE)
+        return leaf.dtype_text;
+    return leaf.requires_grad == 1 ? MS_STR("true") : MS_STR("false");
+}
+
+/* Text on one line, and not too much of it. */
+static struct ms_str keep_line(struct ms_arena *a, struct ms_str s)
+{
+    enum { LINE = 60 };
+    char *out = s.p != NULL ? ms_arena_text(a, LINE + 1) : NULL;
+    uint32_t n = 0;
+    for (uint32_t i = 0; out != NULL && i < s.n && n < LINE; i++) {
+        bool space = s.p[i] == ' ' || s.p[i] == '\n' || s.p[i] == '\t' || s.p[i] == '\r';
+        if (!space)
+            out[n++] = s.p[i];
+    }
+    return out != NULL ? (struct ms_str){out, n} : MS_STR_NONE;
+}
+
+/* Remember how an argument or attribute that differs is written; not all of a flood of them. */
+static enum ms_rc keep_said(struct observer *o, struct source__leaf *l, struct ms_err *err)
+{
+    enum { SAID_MAX = 10000 };
+    l->said = SOURCE__NONE;
+    if (l->attrs == 0 || o->p->said.n == SAID_MAX)
+        return MS_OK;
+    struct source__said *slot = ms_vec_push(&o->p->said);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    for (unsigned s = 0; s < 2; s++)
+        slot->text[s] = keep_line(o->p->arena, said_by(o, s, l->row[s], l->attrs));
+    l->said = (uint32_t)(o->p->said.n - 1);
+    return MS_OK;
+}
+
+static enum ms_rc put_leaf(struct observer *o, const struct source__node *n, uint32_t golden,
+                           uint32_t target, struct ms_err *err)
+{
+    struct source__leaf *l = ms_vec_push(&o->p->leaves);
+    if (l == NULL)
+        return ms_no_memory(err);
+    *l = (struct source__leaf){.row = {golden, target}};
+    const struct source__value *g = golden != SOURCE__NONE ? &o->side[0].value[golden] : NULL;
+    const struct source__value *t = target != SOURCE__NONE ? &o->side[1].value[target] : NULL;
+    source__compare(g, t, o->p->mode, o->p->cross, l);
+    l->flags |= (uint16_t)(t != NULL ? role_of(o, n, 1, target) : role_of(o, n, 0, golden));
+    l->path = t != NULL ? o->side[1].dump->rows.p[target].path
+                        : o->p->golden_paths + o->side[0].dump->rows.p[golden].path;
+    MS_TRY(keep_said(o, l, err));
+    l->maker[0] = maker_of(o, 0, golden);
+    l->maker[1] = maker_of(o, 1, target);
+    bool made = (golden != SOURCE__NONE && o->side[0].maker[golden] != SOURCE__NONE) ||
+                (target != SOURCE__NONE && o->side[1].maker[target] != SOURCE__NONE);
+    if (!made && (l->flags & SOURCE__IS_OUT) == 0)
+        l->flags |= SOURCE__ROOT;
+    if (o->noise != NULL && golden != SOURCE__NONE && o->noise[golden] > 0)
+        l->noise = o->noise[golden];
+    if (!take_figures(o, l))
+        return MS_OK;
+    uint32_t *slot = ms_vec_push(&o->look);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    *slot = (uint32_t)(o->p->leaves.n - 1);
+    return MS_OK;
+}
+
+/* The row of the golden node with the target row's path: mostly at the same place. */
+static uint32_t row_mate(const struct observer *o, const struct probe_node *g, uint32_t place,
+                         uint32_t target)
+{
+    if (o->q.row_mate != NULL)
+        return o->q.row_mate[target];
+    uint32_t path = o->q.golden_path[o->side[1].dump->rows.p[target].path];
+    const struct probe_row *rows = &o->side[0].dump->rows.p[g->first_row];
+    if (path == MS_MAP_NONE)
+        return SOURCE__NONE;
+    if (place < g->nrows && rows[place].path == path)
+        return g->first_row + place;
+    for (uint32_t i = 0; i < g->nrows; i++) {
+        if (rows[i].path == path)
+            return g->first_row + i;
+    }
+    return SOURCE__NONE;
+}
+
+/* Plain arguments that the golden side alone has: a node of the target gets what it does not say. */
+static enum ms_rc put_unsaid(struct observer *o, const struct source__node *n,
+                             const struct probe_node *g, uint32_t from, struct ms_err *err)
+{
+    size_t end = o->p->leaves.n;
+    for (uint32_t i = g->first_row; i < g->first_row + g->nrows; i++) {
+        bool met = o->side[0].value[i].kind != SOURCE__PLAIN ||
+                   !source__is_input(&o->side[0].dump->rows.p[i]);
+        for (size_t k = from; k < end && !met; k++)
+            met = o->p->leaves.p[k].row[0] == i;
+        if (!met)
+            MS_TRY(put_leaf(o, n, i, SOURCE__NONE, err));
+    }
+    return MS_OK;
+}
+
+static enum ms_rc put_aligned(struct observer *o, const struct source__node *n, struct ms_err *err)
+{
+    const struct cmp_align_pair *pairs;
+    const struct probe_node *g = &o->side[0].dump->nodes.p[n->id[0]];
+    const struct probe_node *t = &o->side[1].dump->nodes.p[n->id[1]];
+    struct cmp_align_row *rows = ms_alloc((g->nrows + t->nrows + 1) * sizeof *rows);
+    if (rows == NULL)
+        return ms_no_memory(err);
+    enum ms_rc rc = MS_OK;
+    size_t many = cmp_align_of(o->q.al, n->id[1], &pairs), count = 0;
+    for (size_t i = 0; i < many && count == 0; i++) {
+        if (pairs[i].golden == n->id[0])
+            count = cmp_align_rows(o->q.al, &pairs[i], rows);
+    }
+    for (size_t i = 0; i < count && rc == MS_OK; i++) {
+        if (rows[i].target != CMP_ALIGN_NONE)
+            rc = put_leaf(o, n, rows[i].golden, rows[i].target, err);
+    }
+    ms_free(rows);
+    return rc;
+}
+
+static enum ms_rc put_leaves(struct observer *o, struct source__node *n, struct ms_err *err)
+{
+    uint32_t golden = n->id[0];
+    n->leaf = (uint32_t)o->p->leaves.n;
+    if (n->id[1] == SOURCE__NONE)
+        return MS_OK;
+    if (o->q.al != NULL && golden != SOURCE__NONE) {
+        MS_TRY(put_aligned(o, n, err));
+    } else {
+        const struct probe_node *t = &o->side[1].dump->nodes.p[n->id[1]];
+        const struct probe_node *g =
+            golden != SOURCE__NONE ? &o->side[0].dump->nodes.p[golden] : NULL;
+        for (uint32_t i = 0; i < t->nrows; i++) {
+            uint32_t row = t->first_row + i;
+            uint32_t mate = g != NULL ? row_mate(o, g, i, row) : SOURCE__NONE;
+            MS_TRY(put_leaf(o, n, mate, row, err));
+        }
+        if (g != NULL && !o->p->cross && o->q.row_mate == NULL)
+            MS_TRY(put_unsaid(o, n, g, n->leaf, err));
+    }
+    n->nleaf = (uint32_t)o->p->leaves.n - n->leaf;
+    return MS_OK;
+}
+
+/* ---- tensor files ------------------------------------------------------------------------- */
+
+static enum ms_rc look(void *ctx, size_t item, unsigned worker, struct ms_err *err)
+{
+    struct observer *o = ctx;
+    struct source__leaf *l = &o->p->leaves.p[o->look.p[item]];
+    struct source__facts f;
+    (void)worker;
+    MS_TRY(source__look(o->c, l->row[0], l->row[1], &f, err));
+    if (!f.measured)
+        return MS_OK;
+    l->flags |= SOURCE__MEASURED;
+    if (f.flagged)
+        l->flags |= SOURCE__FLAGGED;
+    if (!o->p->cross || l->e > f.e)
+        l->e = (float)fmin(f.e, 1e30);
+    return MS_OK;
+}
+
+/* What a mask made of other activations zeroed on one side alone is no difference of its own. */
+static enum ms_rc look_past_masks(struct observer *o, struct ms_err *err)
+{
+    for (size_t i = 0; i < o->p->nodes.n; i++) {
+        const struct source__node *n = &o->p->nodes.p[i];
+        bool switches = n->dir == PROBE_BACKWARD && n->kind == PROBE_NODE_API &&
+                        (o->p->ops.p[n->op].flags & SOURCE__SWITCH);
+        for (uint32_t k = n->leaf; switches && k < n->leaf + n->nleaf; k++) {
+            struct source__leaf *l = &o->p->leaves.p[k];
+            struct source__facts f;
+            if ((l->flags & SOURCE__IS_OUT) == 0 || !(l->e > 1e-5F) || l->row[0] == SOURCE__NONE)
+                continue;
+            MS_TRY(source__look(o->c, l->row[0], l->row[1], &f, err));
+            if (f.measured)
+                l->e = (float)fmin(f.e_nz, 1e30);
+        }
+    }
+    return MS_OK;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+static enum ms_rc index_figures(struct observer *o, struct ms_err *err)
+{
+    const struct cmp *c = o->c;
+    size_t rows = c->t.dump->rows.n;
+    if (c->figures.n == 0)
+        return MS_OK;
+    o->figure = ms_alloc((rows + 1) * sizeof *o->figure);
+    if (o->figure == NULL)
+        return ms_no_memory(err);
+    memset(o->figure, 0xff, (rows + 1) * sizeof *o->figure);
+    for (uint32_t i = 0; i < c->pairs.n; i++) {
+        if (c->pairs.p[i].t != MS_MAP_NONE && c->pairs.p[i].b != MS_MAP_NONE)
+            o->figure[c->t.order.p[c->pairs.p[i].t]] = i;
+    }
+    return MS_OK;
+}
+
+static enum ms_rc index_noise(struct observer *o, struct ms_err *err)
+{
+    const struct cmp *c = o->c;
+    if (c->noise.n == 0)
+        return MS_OK;
+    o->noise = ms_calloc(c->b.dump->rows.n + 1, sizeof *o->noise);
+    if (o->noise == NULL)
+        return ms_no_memory(err);
+    for (size_t i = 0; i < c->b.order.n && i < c->noise.n; i++) {
+        double e = c->noise.p[i];
+        o->noise[c->b.order.p[i]] = (float)(e > 0 ? e : 0);
+    }
+    return MS_OK;
+}
+
+static enum ms_rc trace_side(void *ctx, size_t item, unsigned worker, struct ms_err *err)
+{
+    struct observer *o = ctx;
+    (void)worker;
+    return source__trace(&o->side[item], err);
+}
+
+static enum ms_rc read_sides(struct observer *o, struct ms_err *err)
+{
+    for (unsigned s = 0; s < 2; s++)
+        MS_TRY(source__read(&o->side[s], o->pool, err));
+    MS_TRY(ms_pool_run(o->pool, 2, trace_side, o, err));
+    for (unsigned s = 0; s < 2; s++)
+        MS_TRY(number_ops(o, s, err));
+    return MS_OK;
+}
+
+/* Fused operators: who else runs in place of the golden one. */
+static enum ms_rc keep_members(struct observer *o, struct ms_err *err)
+{
+    const struct cmp_align_pair *pairs;
+    for (size_t i = 0; o->q.al != NULL && i < o->p->nodes.n; i++) {
+        const struct source__node *n = &o->p->nodes.p[i];
+        const uint32_t *list;
+        if (n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE ||
+            cmp_align_of(o->q.al, n->id[1], &pairs) == 0)
+            continue;
+        size_t many = cmp_align_members(o->q.al, pairs, false, &list);
+        if (many == 0)
+            continue;
+        if (!ms_vec_reserve(&o->p->members, o->p->members.n + many + 2))
+            return ms_no_memory(err);
+        uint32_t *out = o->p->members.p + o->p->members.n;
+        out[0] = n->id[1];
+        out[1] = (uint32_t)many;
+        memcpy(out + 2, list, many * sizeof *list);
+        o->p->members.n += many + 2;
+    }
+    return MS_OK;
+}
+
+static enum ms_rc observe(struct observer *o, struct ms_err *err)
+{
+    struct source__part *p = o->p;
+    MS_TRY(read_sides(o, err));
+    MS_TRY(source__pair(&o->q, o->c, p->cross, err));
+    MS_TRY(keep_names(o, 0, err));
+    MS_TRY(keep_names(o, 1, err));
+    MS_TRY(keep_paths(o, err));
+    MS_TRY(list_nodes(o, err));
+    MS_TRY(find_forward(o, err));
+    MS_TRY(index_figures(o, err));
+    MS_TRY(index_noise(o, err));
+    if (!ms_vec_reserve(&p->leaves, o->side[1].dump->rows.n + 1))
+        return ms_no_memory(err);
+    for (size_t i = 0; i < p->nodes.n; i++)
+        MS_TRY(put_leaves(o, &p->nodes.p[i], err));
+    MS_TRY(ms_pool_run(o->pool, o->look.n, look, o, err));
+    if (p->mode == PROBE_MODE_TENSOR)
+        MS_TRY(look_past_masks(o, err));
+    if (p->cross)
+        MS_TRY(source__settle_cross(p, err));
+    return keep_members(o, err);
+}
+
+enum ms_rc source__observe(struct source__part *p, const struct cmp *c, struct ms_pool *pool,
+                           struct ms_err *err)
+{
+    struct observer o = {
+        .p = p, .c = c, .pool = pool, .side = {{.dump = c->b.dump}, {.dump = c->t.dump}}};
+    struct ms_span span = ms_span_begin("explain: observe");
+    p->mode = c->mode;
+    p->cross = c->cross || cmp_align_wanted(c->t.dump, c->b.dump);
+    p->arena = ms_arena_new(PART_MAX);
+    p->path[0] = ms_str_dup(ms_str_of(c->b.dump->path));
+    p->path[1] = ms_str_dup(ms_str_of(c->t.dump->path));
+    enum ms_rc rc = p->arena != NULL && p->path[0] != NULL && p->path[1] != NULL
+                        ? observe(&o, err)
+                        : ms_no_memory(err);
+    for (unsigned s = 0; s < 2; s++)
+        source__side_free(&o.side[s]);
+    source__pairing_free(&o.q);
+    ms_free(o.figure);
+    ms_free(o.noise);
+    ms_free(o.by_golden);
+    ms_vec_free(&o.look);
+    ms_span_end(&span);
+    return rc;
+}
+
+void source__part_free(struct source__part *p)
+{
+    ms_map_free(&p->ops_by_name);
+    ms_vec_free(&p->ops);
+    ms_vec_free(&p->nodes);
+    ms_vec_free(&p->leaves);
+    for (unsigned s = 0; s < 2; s++) {
+        ms_vec_free(&p->names[s]);
+        ms_free(p->path[s]);
+    }
+    ms_vec_free(&p->by_target);
+    ms_vec_free(&p->members);
+    ms_vec_free(&p->paths);
+    ms_vec_free(&p->said);
+    ms_arena_free(p->arena);
+    ms_free(p);
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * source_rank: the list of suspects, the one to look at first on top.
+ *
+ * The first strong one in order of execution, not the largest: a late large jump is
+ * beaten by an early small one, but an early tiny one not by much beats nothing.
+ */
+#include "compare/source_int.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { SUSPECTS_MAX = 100 };
+static const double strong_share = 0.4;
+
+struct order {
+    const struct cmp_source *s;
+    const struct source__raw *raw;
+    int step;
+    unsigned tier; /* see below */
+    bool backward;
+    uint32_t node;
+    int rank;
+    uint32_t index;
+};
+
+static const struct source__part *part_of(const struct cmp_source *s, const struct source__raw *r)
+{
+    return s->parts.p[r->part];
+}
+
+/* 0: strong, and hard attributes; then weak figures, soft attributes, structure without effect. */
+static unsigned tier_of(const struct source__raw *r, double strongest, bool figures_forward)
+{
+    if (r->why == CMP_WHY_SHAPE || r->why == CMP_WHY_DTYPE)
+        return 0;
+    switch ((enum source__class)r->cls) {
+    case SOURCE__NUM:
+        if (!r->forward && !figures_forward)
+            return 5; /* behind anything that the forward pass shows */
+        return r->s >= strong_share * strongest ? 0 : 1;
+    case SOURCE__HARD:
+        return 0;
+    case SOURCE__SOFT:
+        return 2;
+    default:
+        return 3;
+    }
+}
+
+static int compare_order(const void *a, const void *b)
+{
+    const struct order *x = a, *y = b;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    if (x->tier != y->tier)
+        return x->tier < y->tier ? -1 : 1;
+    if (x->backward != y->backward)
+        return x->backward ? 1 : -1;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return x->index < y->index ? -1 : 1;
+}
+
+/* Of one step. */
+static void find_strongest(const struct cmp_source *s, int step, double *strongest, bool *forward)
+{
+    *strongest = 0;
+    *forward = false;
+    for (size_t i = 0; i < s->raws.n; i++) {
+        const struct source__raw *r = &s->raws.p[i];
+        if (r->cls != SOURCE__NUM || part_of(s, r)->step != step)
+            continue;
+        *strongest = fmax(*strongest, r->s);
+        *forward |= r->forward;
+    }
+}
+
+static void sort_raws(const struct cmp_source *s, struct order *o)
+{
+    double strongest = 0;
+    bool forward = false;
+    for (uint32_t i = 0; i < s->raws.n; i++) {
+        const struct source__raw *r = &s->raws.p[i];
+        const struct source__part *p = part_of(s, r);
+        if (i == 0 || o[i - 1].step != p->step)
+            find_strongest(s, p->step, &strongest, &forward);
+        o[i] = (struct order){.s = s,
+                              .raw = r,
+                              .step = p->step,
+                              .tier = tier_of(r, strongest, forward),
+                              .backward = !r->forward,
+                              .node = r->node,
+                              .rank = p->rank,
+                              .index = i};
+    }
+    if (s->raws.n > 1)
+        qsort(o, s->raws.n, sizeof *o, compare_order);
+}
+
+/* ---- roles --------------------------------------------------------------------------- */
+
+static enum cmp_role role_of(const struct source__node *n)
+{
+    const float noise = 3 * n->floor;
+    bool dirty_in = n->in > noise || (n->flags & SOURCE__IN_FLAGGED);
+    bool dirty_out = n->out > noise || (n->flags & SOURCE__OUT_FLAGGED);
+    if (!dirty_in && !dirty_out)
+        return CMP_ROLE_CLEAN;
+    if (!dirty_out)
+        return CMP_ROLE_ABSORBS;
+    if (!(n->flags & SOURCE__OUT_FLAGGED) && n->in > 0 && n->out < n->in / 10)
+        return CMP_ROLE_ABSORBS;
+    return n->out > 2 * n->in ? CMP_ROLE_AMPLIFIES : CMP_ROLE_PROPAGATES;
+}
+
+static void settle_roles(struct cmp_source *s)
+{
+    for (size_t i = 0; i < s->parts.n; i++) {
+        for (size_t k = 0; k < s->parts.p[i]->nodes.n; k++) {
+            struct source__node *n = &s->parts.p[i]->nodes.p[k];
+            if (n->flags & SOURCE__OUT_MEASURED)
+                n->role = (uint8_t)role_of(n);
+            else
+                n->role = n->flags & SOURCE__OUT_FLAGGED ? CMP_ROLE_PROPAGATES : CMP_ROLE_CLEAN;
+        }
+    }
+    for (size_t i = 0; i < s->raws.n; i++) {
+        const struct source__raw *r = &s->raws.p[i];
+        if (r->cls == SOURCE__NUM || r->cls == SOURCE__HARD)
+            s->parts.p[r->part]->nodes.p[r->node].role = CMP_ROLE_INTRODUCES;
+    }
+}
+
+static size_t count_later(const struct cmp_source *s, const struct source__raw *r)
+{
+    const struct source__part *p = part_of(s, r);
+    size_t n = 0;
+    for (size_t i = r->node + 1; i < p->nodes.n; i++) {
+        unsigned role = p->nodes.p[i].role;
+        n += role == CMP_ROLE_PROPAGATES || role == CMP_ROLE_AMPLIFIES;
+    }
+    return n;
+}
+
+/* ---- the list ----------------------------------------------------------------------------- */
+
+static struct ms_str name_of(const struct cmp_source *s, const struct source__raw *r)
+{
+    const struct source__part *p = part_of(s, r);
+    const struct source__node *n = &p->nodes.p[r->node];
+    struct ms_str target = source__name(p, 1, n->id[1]);
+    return target.p != NULL ? target : source__name(p, 0, n->id[0]);
+}
+
+static enum ms_rc add_group(struct cmp_source *s, const struct source__raw *r,
+                            struct cmp_suspect *out, struct ms_err *err)
+{
+    const struct source__part *p = part_of(s, r);
+    const uint32_t *list = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < p->members.n; i += 2 + p->members.p[i + 1]) {
+        if (p->members.p[i] == out->target_node) {
+            n = p->members.p[i + 1];
+            list = p->members.p + i + 2;
+        }
+    }
+    struct ms_str *group = ms_arena_calloc(s->arena, n + 1, sizeof *group);
+    if (group == NULL)
+        return ms_arena_fail(s->arena, err);
+    for (size_t i = 0; i < n; i++)
+        group[i] = source__name(p, 1, list[i]);
+    group[n] = out->target;
+    out->group = group;
+    out->ngroup = out->target.p != NULL ? n + 1 : 0;
+    return MS_OK;
+}
+
+static enum ms_rc fill(struct cmp_source *s, const struct source__raw *r, struct cmp_suspect *out,
+                       struct ms_err *err)
+{
+    const struct source__part *p = part_of(s, r);
+    struct source__node *n = &s->parts.p[r->part]->nodes.p[r->node];
+    bool figures = n->flags & SOURCE__OUT_MEASURED && p->mode != PROBE_MODE_MD5;
+    *out = (struct cmp_suspect){.place = (uint32_t)s->list.n,
+                                .part = p->number,
+                                .target_node = n->id[1],
+                                .golden_node = n->id[0],
+                                .target = source__name(p, 1, n->id[1]),
+                                .golden = source__name(p, 0, n->id[0]),
+                                .module = MS_STR(""),
+                                .rank = p->rank,
+                                .step = p->step,
+                                .why = (enum cmp_why)r->why,
+                                .role = CMP_ROLE_INTRODUCES,
+                                .in = figures ? r->in : NAN,
+                                .out = figures ? r->out : NAN,
+                                .floor = figures ? r->floor : NAN,
+                                .factor = figures ? fmax(r->factor, 1) : NAN,
+                                .score = r->s,
+                                .later = count_later(s, r)};
+    n->suspect = out->place;
+    MS_TRY(add_group(s, r, out, err));
+    return source__tell(s, r, out, err);
+}
+
+static enum ms_rc add_rank(struct cmp_source *s, struct cmp_suspect *out, int rank,
+                           struct ms_err *err)
+{
+    for (size_t i = 0; i < out->nranks; i++) {
+        if (out->ranks[i] == rank)
+            return MS_OK;
+    }
+    int *ranks = ms_arena_calloc(s->arena, out->nranks + 1, sizeof *ranks);
+    if (ranks == NULL)
+        return ms_arena_fail(s->arena, err);
+    size_t at = 0;
+    while (at < out->nranks && out->ranks[at] < rank)
+        at++;
+    if (at != 0)
+        memcpy(ranks, out->ranks, at * sizeof *ranks);
+    ranks[at] = rank;
+    if (at < out->nranks)
+        memcpy(ranks + at + 1, out->ranks + at, (out->nranks - at) * sizeof *ranks);
+    out->ranks = ranks;
+    out->nranks++;
+    return MS_OK;
+}
+
+static enum ms_rc list_all(struct cmp_source *s, const struct order *o, struct ms_err *err)
+{
+    struct ms_map names = {0}; /* of suspects, in the order of the list */
+    enum ms_rc rc = MS_OK;
+    if (!ms_vec_reserve(&s->list, SUSPECTS_MAX))
+        return ms_no_memory(err);
+    for (size_t i = 0; i < s->raws.n && rc == MS_OK; i++) {
+        bool added;
+        uint32_t id = ms_map_get(&names, name_of(s, o[i].raw));
+        if (id == MS_MAP_NONE && s->list.n == SUSPECTS_MAX)
+            continue;
+        id = ms_map_put(&names, name_of(s, o[i].raw), &added);
+        if (id == MS_MAP_NONE) {
+            rc = ms_no_memory(err);
+        } else {
+            if (added) {
+                s->list.n++;
+                rc = fill(s, o[i].raw, &s->list.p[id], err);
+            }
+            if (rc == MS_OK && o[i].step == s->list.p[id].step)
+                rc = add_rank(s, &s->list.p[id], o[i].rank, err);
+        }
+    }
+    ms_map_free(&names);
+    return rc;
+}
+
+enum ms_rc source__rank(struct cmp_source *s, struct ms_err *err)
+{
+    struct order *o = ms_alloc((s->raws.n + 1) * sizeof *o);
+    if (o == NULL)
+        return ms_no_memory(err);
+    settle_roles(s);
+    sort_raws(s, o);
+    enum ms_rc rc = list_all(s, o, err);
+    ms_free(o);
+    return rc;
+}

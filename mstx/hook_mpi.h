@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hook_mpi: what the files of an MPI hook share.  They are compiled once for each flavour of MPI,
+ * as handles are pointers in one and numbers in the other, into libmstx_mpi_FLAVOUR.so.
+ *
+ *     program ──MPI_X──► hook_mpi_calls, _p2p, _comm (made from hook_mpi_table.h) ──► next MPI_X
+ *     Fortran ──mpi_x_──► hook_mpi_fortran ──► next mpi_x_       (Open MPI only)
+ *                                │
+ *                                ▼
+ *                   hook_mpi.c: communicators, types, requests ──► rt_comm
+ *
+ * The rule that everything here follows: a handle that the program gives is looked up in our own
+ * tables and never handed to MPI, because a query with a bad handle would raise an error that the
+ * program's own call would not.
+ *
+ * mpi_have.h is made at build time: "#define HAVE_MPI_X ," for each prototype of this mpi.h.
+ */
+#ifndef MSTX_HOOK_MPI_H
+#define MSTX_HOOK_MPI_H
+
+#include "mstx/hook_find.h"
+#include "mstx/rt_comm.h"
+
+#include <mpi.h>
+#if defined(OPEN_MPI)
+#include <mpi-ext.h>
+#endif
+
+#include <mpi_have.h>
+
+/* Emit the rest only where the header of this MPI has the function. */
+#define HOOK_SECOND(a, b, ...) b
+#define HOOK_PICK(...)         HOOK_SECOND(__VA_ARGS__)
+#define HOOK_KEEP(...)         __VA_ARGS__
+#define HOOK_DROP(...)
+#define HOOK_IF(name, ...)  HOOK_IF_(HAVE_##name, __VA_ARGS__)
+#define HOOK_IF_(have, ...) HOOK_PICK(have HOOK_KEEP, HOOK_DROP, )(__VA_ARGS__)
+#define HOOK_BARE(...)      __VA_ARGS__
+
+typedef uint64_t hook_handle;
+#define HOOK_HANDLE(h) ((hook_handle)(uintptr_t)(h))
+#define HOOK_NO_COMM   ((MPI_Comm)0)
+
+extern const char *const hook_mpi_owners[];
+
+/* ---- tables --------------------------------------------------------------------------------- */
+
+/* From a handle to a number, read without a lock. 0 is "not there", so values are not 0. */
+enum { HOOK_TABLE = 1 << 14 };
+struct hook_table {
+    struct hook_lock lock;
+    struct {
+        _Atomic uint64_t key, value;
+    } slot[HOOK_TABLE];
+};
+uint64_t hook_table_get(const struct hook_table *t, hook_handle h);
+/* false: full. A second value for a handle replaces the first. */
+bool hook_table_put(struct hook_table *t, hook_handle h, uint64_t value);
+/* The value it had. */
+uint64_t hook_table_take(struct hook_table *t, hook_handle h);
+
+/* ---- communicators and windows ----------------------------------------------------------- */
+
+struct hook_comm {
+    struct mstx_group *group;
+    int size;  /* of the local group */
+    int peers; /* length of arrays in vector collectives: remote size of an intercommunicator */
+    int rank;
+    int in, out; /* neighbours */
+    bool is_inter;
+    struct hook_comm *next;
+};
+
+enum hook_kind { HOOK_COMM, HOOK_WINDOW };
+/* MPI is up: the predefined ones. */
+void hook_comm_start(void);
+/* NULL: not introduced. No lock. */
+const struct hook_comm *hook_comm_find(hook_handle h, enum hook_kind kind);
+static inline const struct hook_comm *hook_comm_of(MPI_Comm c)
+{
+    return hook_comm_find(HOOK_HANDLE(c), HOOK_COMM);
+}
+/* After a call that made a communicator: find its identity without communication. like: members
+ * are those of this one, which is asked instead while the new one is not ready. */
+void hook_comm_made(MPI_Comm made, MPI_Comm parent, const char *how, int salt, MPI_Comm like);
+/* A window speaks of its communicator. */
+void hook_window_made(MPI_Win w, MPI_Comm c);
+/* Before a free: handles are reused at once. The entry comes back when the free fails. */
+struct hook_comm *hook_comm_take(hook_handle h, enum hook_kind kind);
+void hook_comm_put_back(hook_handle h, enum hook_kind kind, struct hook_comm *k);
+void hook_comm_drop(struct hook_comm *k, enum hook_kind kind);
+void hook_comm_named(MPI_Comm c, const char *name);
+
+/* ---- types and reductions ----------------------------------------------------------------- */
+
+/* Size and kind of a type that is predefined or was committed; others are unknown, size 0. */
+void hook_type_find(MPI_Datatype t, uint32_t *bytes, uint8_t *dtype);
+uint32_t hook_type_bytes(MPI_Datatype t);
+void hook_type_made(MPI_Datatype t);
+void hook_type_gone(hook_handle t);
+uint8_t hook_op_find(MPI_Op op);
+
+/* ---- requests ------------------------------------------------------------------------------- */
+
+enum { HOOK_REQ_RECV = 1 };
+/* An operation was begun: its range ends when the request completes. */
+void hook_req_add(MPI_Request r, uint64_t id, unsigned flags);
+/* An operation was prepared: each start begins a range as described. */
+void hook_req_prepare(MPI_Request r, const struct mstx_comm_call *c, unsigned flags);
+void hook_req_start(hook_handle r);
+/* The request completed; status may be NULL. */
+void hook_req_done(hook_handle r, const MPI_Status *status);
+/* It was freed: the program does not wait for it any more. */
+void hook_req_gone(hook_handle r);
+bool hook_req_is_null(MPI_Request r);
+
+/* ---- life --------------------------------------------------------------------------------------- */
+
+/* MPI is up: introduce what is predefined. More than once is harmless. */
+void hook_mpi_start(void);
+/* Bytes that arrived, whatever their type; 0 when it cannot be told. */
+uint64_t hook_status_bytes(const MPI_Status *s);
+
+/* A function of MPI that this library needs for itself; NULL: this MPI has none. */
+#define HOOK_MPI(name)                                                                             \
+    ({                                                                                             \
+        static hook_slot own_slot;                                                                 \
+        (__typeof__(&name))hook_real(&own_slot, #name, hook_mpi_owners);                           \
+    })
+
+/* ---- one call ----------------------------------------------------------------------------------- */
+
+struct hook_call {
+    struct mstx_comm_call c;
+    const struct hook_comm *k;
+    uint64_t id;
+    bool on; /* a description is wanted */
+};
+
+static inline void hook_open(struct hook_call *x, const char *name, unsigned op,
+                             const struct hook_comm *k)
+{
+    x->id = 0;
+    x->k = k;
+    x->on = mstx_comm_on();
+    if (HOOK_LIKELY(x->on))
+        x->c = (struct mstx_comm_call){.name = name,
+                                       .group = k != NULL ? k->group : NULL,
+                                       .peer = -1,
+                                       .op = (uint8_t)op,
+                                       .dtype = MSTX_TYPE_NA,
+                                       .reduce = MSTX_REDUCE_NONE,
+                                       .lib = MSTX_LIB_MPI};
+    else if (k != NULL)
+        mstx_comm_pass(k->group, (enum mstx_comm_op)op);
+}
+static inline void hook_begin(struct hook_call *x)
+{
+    if (HOOK_LIKELY(x->on))
+        x->id = mstx_comm_begin(&x->c);
+}
+static inline void hook_end(const struct hook_call *x)
+{
+    mstx_comm_end(x->id);
+}
+
+/* The body of a wrapper: CALL uses `real`; DESC fills x.c; AFTER may look at rc. */
+#define HOOK_BODY(NAME, OP, K, DESC, CALL, AFTER)                                                  \
+    static hook_slot slot;                                                                         \
+    __typeof__(&NAME) real = (__typeof__(&NAME))hook_real(&slot, #NAME, hook_mpi_owners);          \
+    if (real == NULL)                                                                              \
+        return MPI_ERR_INTERN;                                                                     \
+    if (hook_depth != 0)                                                                           \
+        return CALL;                                                                               \
+    hook_depth++;                                                                                  \
+    struct hook_call x;                                                                            \
+    hook_open(&x, #NAME, MSTX_COMM_##OP, K);                                                       \
+    if (HOOK_LIKELY(x.on)) {                                                                       \
+        DESC;                                                                                      \
+    }                                                                                              \
+    hook_begin(&x);                                                                                \
+    int rc = CALL;                                                                                 \
+    AFTER;                                                                                         \
+    hook_depth--;                                                                                  \
+    return rc
+
+/* After a call that only began something: its range ends with the request. */
+static inline void hook_begun(const struct hook_call *x, int rc, const MPI_Request *r,
+                              unsigned flags)
+{
+    if (rc == MPI_SUCCESS && !hook_req_is_null(*r))
+        hook_req_add(*r, x->id, flags);
+    else
+        hook_end(x);
+}
+
+/* A call that prepares is a range of its own kind; what a start will begin is described now. */
+static inline void hook_prepare(struct hook_call *x, struct mstx_comm_call *later, unsigned op,
+                                const char *name)
+{
+    *later = x->c;
+    later->op = (uint8_t)op;
+    later->name = name;
+    later->flags |= MSTX_CF_ASYNC | MSTX_CF_PERSISTENT;
+    x->c.has_part = false;
+}
+static inline void hook_prepared(const struct hook_call *x, int rc, const MPI_Request *r,
+                                 const struct mstx_comm_call *later, unsigned flags)
+{
+    if (rc == MPI_SUCCESS && x->on)
+        hook_req_prepare(*r, later, flags);
+    hook_end(x);
+}
+
+/* ---- descriptions ------------------------------------------------------------------------------- */
+
+static inline void hook_one(struct hook_call *x, int64_t n, MPI_Datatype t)
+{
+    x->c.count = n > 0 ? (uint64_t)n : 0;
+    hook_type_find(t, &x->c.elem, &x->c.dtype);
+}
+/* What is given away, unless it lies where the result will be. */
+static inline void hook_pair(struct hook_call *x, bool in_place, int64_t n, MPI_Datatype t,
+                             int64_t other_n, MPI_Datatype other_t)
+{
+    if (in_place)
+        x->c.flags |= MSTX_CF_IN_PLACE;
+    hook_one(x, in_place ? other_n : n, in_place ? other_t : t);
+}
+static inline void hook_reduced(struct hook_call *x, MPI_Op op, bool in_place)
+{
+    x->c.reduce = hook_op_find(op);
+    if (in_place)
+        x->c.flags |= MSTX_CF_IN_PLACE;
+}
+static inline int64_t hook_nth(const void *counts, size_t width, int i)
+{
+    if (width == sizeof(int))
+        return ((const int *)counts)[i];
+    return (int64_t)((const MPI_Count *)counts)[i];
+}
+static inline uint64_t hook_sum(const void *counts, size_t width, int n)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += (uint64_t)hook_nth(counts, width, i);
+    return sum;
+}
+static inline void hook_moved(struct hook_call *x, uint64_t sent, uint64_t received)
+{
+    x->c.has_part = true;
+    x->c.sent = sent;
+    x->c.received = received;
+    x->c.peer2 = -1;
+    x->c.tag = -1;
+}
+static inline void hook_p2p(struct hook_call *x, int peer, int tag, bool is_send)
+{
+    uint64_t bytes = x->c.count * x->c.elem;
+    hook_moved(x, is_send ? bytes : 0, is_send ? 0 : bytes);
+    x->c.peer = peer;
+    x->c.tag = tag;
+    if (!is_send && peer == MPI_ANY_SOURCE) {
+        x->c.peer = -1;
+        x->c.flags |= MSTX_CF_ANY;
+    }
+}
+static inline bool hook_is_root(const struct hook_call *x, int root)
+{
+    return x->k != NULL && (x->k->is_inter ? root == MPI_ROOT : x->k->rank == root);
+}
+static inline int hook_peers(const struct hook_call *x)
+{
+    return x->k != NULL ? x->k->peers : 0;
+}
+
+#endif

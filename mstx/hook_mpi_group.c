@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hook_mpi_group: who a communicator is.
+ *
+ * Its identity is computed, never communicated: from its parent's identity, the ranks it has in
+ * the world, how it was made, and how often the same was made before.  Every rank of the new
+ * communicator has taken part in every earlier one of the same parent and members, so all of them
+ * count alike.
+ */
+#include "mstx/hook_mpi.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct hook_table comms, windows;
+
+static struct {
+    struct hook_lock lock; /* of everything below */
+    struct hook_comm *free;
+    hook_handle world; /* the handle MPI_COMM_WORLD; 0: MPI is not up */
+    MPI_Group world_group;
+    bool has_world;
+    int32_t *ranks, *local; /* room for the members of one communicator, twice */
+    int room;
+} own;
+
+/* How often was a communicator of this identity made before? */
+struct count {
+    uint64_t hash;
+    uint32_t n;
+    struct count *next;
+};
+enum { COUNTS = 1024 };
+static struct count *counts[COUNTS];
+
+static uint32_t count_up(uint64_t hash)
+{
+    struct count **at = &counts[hash % COUNTS];
+    for (struct count *c = *at; c != NULL; c = c->next) {
+        if (c->hash == hash)
+            return c->n++;
+    }
+    struct count *c = hook_keep(sizeof *c);
+    if (c != NULL) {
+        *c = (struct count){hash, 1, *at};
+        *at = c;
+    }
+    return 0;
+}
+
+const struct hook_comm *hook_comm_find(hook_handle h, enum hook_kind kind)
+{
+    const uint64_t v = hook_table_get(kind == HOOK_COMM ? &comms : &windows, h);
+    return (const struct hook_comm *)(uintptr_t)v;
+}
+
+/* ---- members --------------------------------------------------------------------------------------- */
+
+static bool make_room(int n)
+{
+    if (n <= own.room)
+        return true;
+    own.ranks = hook_keep((size_t)n * 2 * sizeof *own.ranks);
+    own.local = hook_keep((size_t)n * 2 * sizeof *own.local);
+    own.room = own.ranks != NULL && own.local != NULL ? n * 2 : 0;
+    return own.room != 0;
+}
+
+/* World ranks of a group into own.ranks; how many, or -1. The group is freed. */
+static int world_ranks(MPI_Group *g)
+{
+    int n = -1;
+    int (*size)(MPI_Group, int *) = HOOK_MPI(PMPI_Group_size);
+    int (*translate)(MPI_Group, int, const int *, MPI_Group, int *) =
+        HOOK_MPI(PMPI_Group_translate_ranks);
+    int (*group_free)(MPI_Group *) = HOOK_MPI(PMPI_Group_free);
+    if (size(*g, &n) != MPI_SUCCESS || !make_room(n))
+        n = -1;
+    for (int i = 0; i < n; i++)
+        own.local[i] = i;
+    if (n > 0 &&
+        (!own.has_world || translate(*g, n, own.local, own.world_group, own.ranks) != MPI_SUCCESS))
+        memcpy(own.ranks, own.local, (size_t)n * sizeof *own.ranks);
+    for (int i = 0; i < n; i++)
+        own.ranks[i] = own.ranks[i] == MPI_UNDEFINED ? -1 : own.ranks[i];
+    group_free(g);
+    return n;
+}
+
+static uint64_t hash_ranks(int n)
+{
+    return mstx_group_hash((uint64_t)n, own.ranks, (size_t)(n > 0 ? n : 0) * sizeof *own.ranks);
+}
+
+struct members {
+    uint64_t hash;
+    int size, peers, rank, first;
+    bool is_inter;
+};
+
+/* The local side is left in own.ranks. An intercommunicator has the same hash on both sides. */
+static bool ask_members(MPI_Comm c, struct members *m)
+{
+    MPI_Group g;
+    int inter = 0;
+    int (*test_inter)(MPI_Comm, int *) = HOOK_MPI(PMPI_Comm_test_inter);
+    int (*rank)(MPI_Comm, int *) = HOOK_MPI(PMPI_Comm_rank);
+    int (*group)(MPI_Comm, MPI_Group *) = HOOK_MPI(PMPI_Comm_group);
+    int (*remote)(MPI_Comm, MPI_Group *) = HOOK_MPI(PMPI_Comm_remote_group);
+    uint64_t other = 0;
+    *m = (struct members){.rank = -1};
+    if (test_inter(c, &inter) != MPI_SUCCESS || rank(c, &m->rank) != MPI_SUCCESS)
+        return false;
+    if (inter && remote(c, &g) == MPI_SUCCESS) {
+        m->peers = world_ranks(&g);
+        other = hash_ranks(m->peers);
+    }
+    if (group(c, &g) != MPI_SUCCESS)
+        return false;
+    m->size = world_ranks(&g);
+    m->is_inter = inter != 0;
+    if (m->size < 0 || m->peers < 0)
+        return false;
+    m->first = m->size > 0 ? own.ranks[0] : -1;
+    const uint64_t mine = hash_ranks(m->size);
+    m->hash = !inter ? mine : mine < other ? mine ^ other * 31 : other ^ mine * 31;
+    m->peers = inter ? m->peers : m->size;
+    return true;
+}
+
+static void ask_neighbours(MPI_Comm c, struct hook_comm *k)
+{
+    int kind = MPI_UNDEFINED, n = 0, weighted;
+    int (*topo)(MPI_Comm, int *) = HOOK_MPI(PMPI_Topo_test);
+    int (*cart)(MPI_Comm, int *) = HOOK_MPI(PMPI_Cartdim_get);
+    int (*graph)(MPI_Comm, int, int *) = HOOK_MPI(PMPI_Graph_neighbors_count);
+    int (*dist)(MPI_Comm, int *, int *, int *) = HOOK_MPI(PMPI_Dist_graph_neighbors_count);
+    if (k->is_inter || topo(c, &kind) != MPI_SUCCESS)
+        return;
+    if (kind == MPI_CART && cart(c, &n) == MPI_SUCCESS)
+        k->in = k->out = 2 * n;
+    else if (kind == MPI_GRAPH && graph(c, k->rank, &n) == MPI_SUCCESS)
+        k->in = k->out = n;
+    else if (kind == MPI_DIST_GRAPH && dist(c, &k->in, &k->out, &weighted) != MPI_SUCCESS)
+        k->in = k->out = 0;
+}
+
+/* ---- introducing --------------------------------------------------------------------------------------- */
+
+/* Caller holds own.lock. */
+static struct hook_comm *take_free(void)
+{
+    struct hook_comm *k = own.free;
+    if (k == NULL)
+        return hook_keep(sizeof *k);
+    own.free = k->next;
+    return k;
+}
+
+/* Caller holds own.lock and has asked for the members. */
+static void introduce(MPI_Comm c, MPI_Comm like, const struct members *m, uint64_t uid,
+                      const char *name)
+{
+    struct hook_comm *k = take_free();
+    if (k == NULL)
+        return;
+    *k = (struct hook_comm){
+        .size = m->size, .peers = m->peers, .rank = m->rank, .is_inter = m->is_inter};
+    ask_neighbours(like, k);
+    k->group = mstx_group_new(&(struct mstx_group_info){
+        .uid = uid, .name = name, .size = m->size, .rank = m->rank, .world = own.ranks});
+    if (!hook_table_put(&comms, HOOK_HANDLE(c), (uint64_t)(uintptr_t)k))
+        mstx_comm_note("more communicators than can be told apart; further ones have no name");
+}
+
+#if defined(OPEN_MPI)
+static MPI_Comm predefined_comm(const char *variable)
+{
+    return (MPI_Comm)hook_find_variable(variable, hook_mpi_owners);
+}
+#define WORLD predefined_comm("ompi_mpi_comm_world")
+#define SELF  predefined_comm("ompi_mpi_comm_self")
+#define NONE  predefined_comm("ompi_mpi_comm_null")
+#else
+#define WORLD MPI_COMM_WORLD
+#define SELF  MPI_COMM_SELF
+#define NONE  MPI_COMM_NULL
+#endif
+
+void hook_comm_start(void)
+{
+    static const char world[] = "MPI_COMM_WORLD", self[] = "MPI_COMM_SELF";
+    int up = 0;
+    struct members m;
+    int (*initialized)(int *) = HOOK_MPI(PMPI_Initialized);
+    int (*group)(MPI_Comm, MPI_Group *) = HOOK_MPI(PMPI_Comm_group);
+    if (initialized == NULL || initialized(&up) != MPI_SUCCESS || !up)
+        return;
+    hook_lock(&own.lock);
+    own.has_world = group(WORLD, &own.world_group) == MPI_SUCCESS;
+    if (ask_members(WORLD, &m))
+        introduce(WORLD, WORLD, &m, mstx_group_hash(m.hash, world, sizeof world), world);
+    if (ask_members(SELF, &m))
+        introduce(SELF, SELF, &m, mstx_group_hash(m.hash, self, sizeof self), self);
+    hook_unlock(&own.lock);
+}
+
+static void name_it(char *out, size_t cap, MPI_Comm parent, const char *how, uint32_t n, int first)
+{
+    const struct hook_comm *k = hook_comm_of(parent);
+    const char *from = k != NULL ? mstx_group_name(k->group) : "";
+    const size_t len = strlen(from);
+    /* what is deep in a tree shows its own end */
+    snprintf(out, cap, "%s%s%s%s.%u@%d", len > 80 ? "..." : "", len > 80 ? from + len - 77 : from,
+             len != 0 ? "/" : "", how, n, first);
+}
+
+void hook_comm_made(MPI_Comm made, MPI_Comm parent, const char *how, int salt, MPI_Comm like)
+{
+    struct members m;
+    char name[128];
+    if (made == NONE || hook_comm_of(made) != NULL)
+        return;
+    hook_lock(&own.lock);
+    if (ask_members(like, &m)) {
+        const struct hook_comm *k = hook_comm_of(parent);
+        uint64_t uid = k != NULL ? mstx_group_uid(k->group) : 0;
+        uid = mstx_group_hash(uid ^ m.hash, how, strlen(how));
+        uid = mstx_group_hash(uid, &salt, sizeof salt);
+        const uint32_t n = count_up(uid);
+        uid = mstx_group_hash(uid, &n, sizeof n);
+        name_it(name, sizeof name, parent, how, n, m.first);
+        introduce(made, like, &m, uid, name);
+    }
+    hook_unlock(&own.lock);
+}
+
+void hook_comm_named(MPI_Comm c, const char *name)
+{
+    const struct hook_comm *k = hook_comm_of(c);
+    struct members m;
+    if (k == NULL || name == NULL || *name == '\0')
+        return;
+    hook_lock(&own.lock);
+    if (ask_members(c, &m))
+        mstx_group_update(k->group, &(struct mstx_group_info){.uid = mstx_group_uid(k->group),
+                                                              .name = name,
+                                                              .size = m.size,
+                                                              .rank = m.rank,
+                                                              .world = own.ranks});
+    hook_unlock(&own.lock);
+}
+
+void hook_window_made(MPI_Win w, MPI_Comm c)
+{
+    const struct hook_comm *from = hook_comm_of(c);
+    hook_lock(&own.lock);
+    struct hook_comm *k = from != NULL ? take_free() : NULL;
+    if (k != NULL) {
+        *k = *from;
+        k->next = NULL;
+        hook_table_put(&windows, HOOK_HANDLE(w), (uint64_t)(uintptr_t)k);
+    }
+    hook_unlock(&own.lock);
+}
+
+/* ---- going -------------------------------------------------------------------------------------------------- */
+
+struct hook_comm *hook_comm_take(hook_handle h, enum hook_kind kind)
+{
+    struct hook_table *t = kind == HOOK_COMM ? &comms : &windows;
+    hook_depth++;
+    const uint64_t v = hook_table_take(t, h);
+    hook_depth--;
+    return (struct hook_comm *)(uintptr_t)v;
+}
+
+void hook_comm_put_back(hook_handle h, enum hook_kind kind, struct hook_comm *k)
+{
+    if (k != NULL)
+        hook_table_put(kind == HOOK_COMM ? &comms : &windows, h, (uint64_t)(uintptr_t)k);
+}
+
+/* The group of a window is its communicator's, which may live on. */
+void hook_comm_drop(struct hook_comm *k, enum hook_kind kind)
+{
+    if (k == NULL)
+        return;
+    if (kind == HOOK_COMM)
+        mstx_group_end(k->group);
+    hook_lock(&own.lock);
+    k->next = own.free;
+    own.free = k;
+    hook_unlock(&own.lock);
+}

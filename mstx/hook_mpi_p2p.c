@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hook_mpi_p2p: sends and receives, probes, the completion of requests, and one-sided calls.
+ */
+#include "mstx/hook_mpi.h"
+
+/* ---- sends ------------------------------------------------------------------------------------ */
+
+#define SEND_DESC                                                                                  \
+    hook_one(&x, n, t);                                                                            \
+    hook_p2p(&x, peer, tag, true)
+#define RECV_DESC                                                                                  \
+    hook_one(&x, n, t);                                                                            \
+    hook_p2p(&x, peer, tag, false)
+
+#define SEND(NAME, COUNT)                                                                          \
+    HOOK_IF(                                                                                       \
+        NAME,                                                                                      \
+        HOOK_API int NAME(const void *b, COUNT n, MPI_Datatype t, int peer, int tag, MPI_Comm c) { \
+            HOOK_BODY(NAME, SEND, hook_comm_of(c), SEND_DESC, real(b, n, t, peer, tag, c),         \
+                      hook_end(&x));                                                               \
+        })
+#define ISEND(NAME, COUNT)                                                                         \
+    HOOK_IF(                                                                                       \
+        NAME, HOOK_API int NAME(const void *b, COUNT n, MPI_Datatype t, int peer, int tag,         \
+                                MPI_Comm c, MPI_Request *r) {                                      \
+            HOOK_BODY(NAME, SEND, hook_comm_of(c), SEND_DESC; x.c.flags |= MSTX_CF_ASYNC,          \
+                                                              real(b, n, t, peer, tag, c, r),      \
+                                                              hook_begun(&x, rc, r, 0));           \
+        })
+
+#define PREPARED(NAME, OP, CONST, COUNT, DESC, FLAGS)                                              \
+    HOOK_IF(                                                                                       \
+        NAME, HOOK_API int NAME(CONST void *b, COUNT n, MPI_Datatype t, int peer, int tag,         \
+                                MPI_Comm c, MPI_Request *r) {                                      \
+            struct mstx_comm_call later;                                                           \
+            HOOK_BODY(NAME, REQUEST, hook_comm_of(c), DESC;                                        \
+                      hook_prepare(&x, &later, MSTX_COMM_##OP, #NAME " started"),                  \
+                      real(b, n, t, peer, tag, c, r), hook_prepared(&x, rc, r, &later, FLAGS));    \
+        })
+#define SEND_INIT(NAME, COUNT) PREPARED(NAME, SEND, const, COUNT, SEND_DESC, 0)
+
+#define SENDS(FORM) FORM(Send, Isend) FORM(Bsend, Ibsend) FORM(Ssend, Issend) FORM(Rsend, Irsend)
+#define SEND_FORMS(Name, Iname)                                                                    \
+    SEND(MPI_##Name, int)                                                                          \
+    SEND(MPI_##Name##_c, MPI_Count)                                                                \
+    ISEND(MPI_##Iname, int)                                                                        \
+    ISEND(MPI_##Iname##_c, MPI_Count)                                                              \
+    SEND_INIT(MPI_##Name##_init, int)                                                              \
+    SEND_INIT(MPI_##Name##_init_c, MPI_Count)
+SENDS(SEND_FORMS)
+
+/* ---- receives ----------------------------------------------------------------------------------- */
+
+/* Who sent and how much is asked when the caller lets us see, or when it is known no other way. */
+static void received(const struct hook_call *x, int rc, const MPI_Status *status)
+{
+    if (x->id == 0 || rc != MPI_SUCCESS || status == MPI_STATUS_IGNORE)
+        hook_end(x);
+    else
+        mstx_comm_end_received(x->id, hook_status_bytes(status), status->MPI_SOURCE,
+                               status->MPI_TAG);
+}
+
+#define RECV(NAME, COUNT)                                                                          \
+    HOOK_IF(                                                                                       \
+        NAME, HOOK_API int NAME(void *b, COUNT n, MPI_Datatype t, int peer, int tag, MPI_Comm c,   \
+                                MPI_Status *s) {                                                   \
+            MPI_Status own;                                                                        \
+            if (s == MPI_STATUS_IGNORE && hook_depth == 0 && mstx_comm_on())                       \
+                s = &own;                                                                          \
+            HOOK_BODY(NAME, RECV, hook_comm_of(c), RECV_DESC, real(b, n, t, peer, tag, c, s),      \
+                      received(&x, rc, s));                                                        \
+        })
+#define IRECV(NAME, COUNT)                                                                         \
+    HOOK_IF(                                                                                       \
+        NAME, HOOK_API int NAME(void *b, COUNT n, MPI_Datatype t, int peer, int tag, MPI_Comm c,   \
+                                MPI_Request *r) {                                                  \
+            HOOK_BODY(NAME, RECV, hook_comm_of(c), RECV_DESC;                                      \
+                      x.c.flags |= MSTX_CF_ASYNC, real(b, n, t, peer, tag, c, r),                  \
+                      hook_begun(&x, rc, r, HOOK_REQ_RECV));                                       \
+        })
+RECV(MPI_Recv, int)
+RECV(MPI_Recv_c, MPI_Count)
+IRECV(MPI_Irecv, int)
+IRECV(MPI_Irecv_c, MPI_Count)
+PREPARED(MPI_Recv_init, RECV, , int, RECV_DESC, HOOK_REQ_RECV)
+PREPARED(MPI_Recv_init_c, RECV, , MPI_Count, RECV_DESC, HOOK_REQ_RECV)
+
+#define MATCHED(FORM)                                                                              \
+    FORM(MPI_Mrecv, int, MPI_Status *s, s, received(&x, rc, s), 0)                                 \
+    FORM(MPI_Mrecv_c, MPI_Count, MPI_Status *s, s, received(&x, rc, s), 0)                         \
+    FORM(MPI_Imrecv, int, MPI_Request *s, s, hook_begun(&x, rc, s, HOOK_REQ_RECV), MSTX_CF_ASYNC)  \
+    FORM(MPI_Imrecv_c, MPI_Count, MPI_Request *s, s, hook_begun(&x, rc, s, HOOK_REQ_RECV),         \
+         MSTX_CF_ASYNC)
+#define MRECV(NAME, COUNT, LAST, last, AFTER, FLAGS)                                               \
+    HOOK_IF(                                                                                       \
+        NAME, HOOK_API int NAME(void *b, COUNT n, MPI_Datatype t, MPI_Message *m, LAST) {          \
+            HOOK_BODY(NAME, RECV, NULL, hook_one(&x, n, t);                                        \
+                      hook_p2p(&x, MPI_ANY_SOURCE, -1, false);                                     \
+                      x.c.flags |= FLAGS, real(b, n, t, m, last), AFTER);                          \
+        })
+MATCHED(MRECV)
+
+/* ---- both at once ------------------------------------------------------------------------------- */
+
+#define EXCHANGE_DESC                                                                              \
+    hook_one(&x, n, t);                                                                            \
+    hook_p2p(&x, peer, tag, true);                                                                 \
+    x.c.received = (uint64_t)(rn > 0 ? rn : 0) * hook_type_bytes(rt);                              \
+    x.c.peer2 = from;                                                                              \
+    x.c.flags |= from == MPI_ANY_SOURCE ? MSTX_CF_ANY : 0
+#define SENDRECV(NAME, COUNT, LAST, AFTER, FLAGS)                                                  \
+    HOOK_IF(                                                                                       \
+        NAME,                                                                                      \
+        HOOK_API int NAME(const void *b, COUNT n, MPI_Datatype t, int peer, int tag, void *rb,     \
+                          COUNT rn, MPI_Datatype rt, int from, int rtag, MPI_Comm c, LAST *last) { \
+            HOOK_BODY(NAME, SENDRECV, hook_comm_of(c), EXCHANGE_DESC;                              \
+                      x.c.flags |= FLAGS,                                                          \
+                      real(b, n, t, peer, tag, rb, rn, rt, from, rtag, c, last), AFTER);           \
+        })
+#define REPLACE(NAME, COUNT, LAST, AFTER, FLAGS)                                                   \
+    HOOK_IF(                                                                                       \
+        NAME, HOOK_API int NAME(void *b, COUNT n, MPI_Datatype t, int peer, int tag, int from,     \
+                                int rtag, MPI_Comm c, LAST *last) {                                \
+            const COUNT rn = n;                                                                    \
+            const MPI_Datatype rt = t;                                                             \
+            HOOK_BODY(NAME, SENDRECV, hook_comm_of(c), EXCHANGE_DESC;                              \
+                      x.c.flags |= MSTX_CF_IN_PLACE | FLAGS,                                       \
+                      real(b, n, t, peer, tag, from, rtag, c, last), AFTER);                       \
+        })
+SENDRECV(MPI_Sendrecv, int, MPI_Status, received(&x, rc, last), 0)
+SENDRECV(MPI_Sendrecv_c, MPI_Count, MPI_Status, received(&x, rc, last), 0)
+SENDRECV(MPI_Isendrecv, int, MPI_Request, hook_begun(&x, rc, last, HOOK_REQ_RECV), MSTX_CF_ASYNC)
+SENDRECV(MPI_Isendrecv_c, MPI_Count, MPI_Request, hook_begun(&x, rc, last, HOOK_REQ_RECV),
+         MSTX_CF_ASYNC)
+REPLACE(MPI_Sendrecv_replace, int, MPI_Status, received(&x, rc, last), 0)
+REPLACE(MPI_Sendrecv_replace_c, MPI_Count, MPI_Status, received(&x, rc, last), 0)
+REPLACE(MPI_Isendrecv_replace, int, MPI_Request, hook_begun(&x, rc, last, HOOK_REQ_RECV),
+        MSTX_CF_ASYNC)
+REPLACE(MPI_Isendrecv_replace_c, MPI_Count, MPI_Request, hook_begun(&x, rc, last, HOOK_REQ_RECV),
+        MSTX_CF_ASYNC)
+
+/* ---- partitioned -------------------------------------------------------------------------------- */
+
+#define PARTITIONED(NAME, OP, CONST, IS_SEND, FLAGS)                                               \
+    HOOK_IF(                                                                                       \
+        NAME, HOOK_API int NAME(CONST void *b, int parts, MPI_Count n, MPI_Datatype t, int peer,   \
+                                int tag, MPI_Comm c, MPI_Info info, MPI_Request *r) {              \
+            struct mstx_comm_call later;                                                           \
+            HOOK_BODY(NAME, REQUEST, hook_comm_of(c), hook_one(&x, (int64_t)n *parts, t);          \
+                      hook_p2p(&x, peer, tag, IS_SEND);                                            \
+                      hook_prepare(&x, &later, MSTX_COMM_##OP, #NAME " started"),                  \
+                      real(b, parts, n, t, peer, tag, c, info, r),                                 \
+                      hook_prepared(&x, rc, r, &later, FLAGS));                                    \
+        })
+PARTITIONED(MPI_Psend_init, SEND, const, true, 0)
+PARTITIONED(MPI_Precv_init, RECV, , false, HOOK_REQ_RECV)
+
+/* Calls without anything to describe but themselves. */
+#define PLAIN(NAME, OP, PARAMS, ARGS)                                                              \
+    HOOK_IF(                                                                                       \
+        NAME,                                                                                      \
+        HOOK_API int NAME PARAMS { HOOK_BODY(NAME, OP, NULL, (void)0, real ARGS, hook_end(&x)); })
+PLAIN(MPI_Pready, REQUEST, (int part, MPI_Request r), (part, r))
+PLAIN(MPI_Pready_range, REQUEST, (int low, int high, MPI_Request r), (low, high, r))
+PLAIN(MPI_Parrived, TEST, (MPI_Request r, int part, int *flag), (r, part, flag))
+#if defined(MPICH)
+PLAIN(MPI_Pready_list, REQUEST, (int n, int list[], MPI_Request r), (n, list, r))
+#else
+PLAIN(MPI_Pready_list, REQUEST, (int n, const int list[], MPI_Request r), (n, list, r))
+#endif
+
+/* ---- probes ---------------------------------------------------------------------------------------- */
+
+#define PROBE(NAME, PARAMS, ARGS)                                                                  \
+    HOOK_IF(                                                                                       \
+        NAME, HOOK_API int NAME PARAMS {                                                           \
+            HOOK_BODY(NAME, PROBE, hook_comm_of(c), hook_p2p(&x, peer, tag, false), real ARGS,     \
+                      hook_end(&x));                                                               \
+        })
+PROBE(MPI_Probe, (int peer, int tag, MPI_Comm c, MPI_Status *s), (peer, tag, c, s))
+PROBE(MPI_Iprobe, (int peer, int tag, MPI_Comm c, int *flag, MPI_Status *s),
+      (peer, tag, c, flag, s))
+PROBE(MPI_Mprobe, (int peer, int tag, MPI_Comm c, MPI_Message *m, MPI_Status *s),
+      (peer, tag, c, m, s))
+PROBE(MPI_Improbe, (int peer, int tag, MPI_Comm c, int *flag, MPI_Message *m, MPI_Status *s),
+      (peer, tag, c, flag, m, s))
+
+/* ---- completion -------------------------------------------------------------------------------------- */
+
+/* Handles as they were before the call: MPI overwrites them. The first few need no memory. */
+enum { FEW = 64 };
+struct before {
+    int n;
+    hook_handle *h;
+    hook_handle few[FEW];
+};
+static __thread struct {
+    hook_handle *p;
+    int room;
+} many __attribute__((tls_model("initial-exec")));
+
+static void remember(struct before *b, int n, const MPI_Request *r)
+{
+    b->n = n > 0 && r != NULL && hook_depth == 0 ? n : 0;
+    b->h = b->few;
+    if (b->n > FEW && b->n > many.room) {
+        hook_handle *p = hook_keep((size_t)b->n * 2 * sizeof *p);
+        many.room = p != NULL ? b->n * 2 : 0;
+        many.p = p;
+    }
+    if (b->n > FEW)
+        b->h = many.p;
+    if (b->h == NULL) /* no memory: their ranges stay open */
+        b->n = 0;
+    for (int i = 0; i < b->n; i++)
+        b->h[i] = HOOK_HANDLE(r[i]);
+}
+
+static void complete(const struct before *b, int i, const MPI_Status *s, size_t at)
+{
+    if (i >= 0 && i < b->n)
+        hook_req_done(b->h[i], s == MPI_STATUSES_IGNORE || s == MPI_STATUS_IGNORE ? NULL : s + at);
+}
+
+/* When one of many failed, those that are gone are done. */
+static void complete_all(const struct before *b, int rc, const MPI_Request *r, const MPI_Status *s)
+{
+    for (int i = 0; i < b->n; i++) {
+        if (rc == MPI_SUCCESS || hook_req_is_null(r[i]))
+            complete(b, i, rc == MPI_SUCCESS ? s : MPI_STATUSES_IGNORE, (size_t)i);
+    }
+}
+
+static void complete_some(const struct before *b, int n, const int *index, const MPI_Status *s)
+{
+    for (int i = 0; n != MPI_UNDEFINED && i < n; i++)
+        complete(b, index[i], s, (size_t)i);
+}
+
+/* DONE runs only when MPI has something to tell. */
+#define COMPLETION(NAME, OP, PARAMS, ARGS, COUNT, REQUESTS, DONE)                                  \
+    HOOK_API int NAME PARAMS                                                                       \
+    {                                                                                              \
+        struct before was;                                                                         \
+        remember(&was, COUNT, REQUESTS);                                                           \
+        HOOK_BODY(NAME, OP, NULL, x.c.count = (uint64_t)was.n, real ARGS, DONE; hook_end(&x));     \
+    }
+#define GOOD (rc == MPI_SUCCESS)
+
+/* clang-format off */
+COMPLETION(MPI_Wait, WAIT, (MPI_Request *r, MPI_Status *s), (r, s), 1, r,
+           if (GOOD || hook_req_is_null(*r)) complete(&was, 0, GOOD ? s : MPI_STATUS_IGNORE, 0))
+COMPLETION(MPI_Test, TEST, (MPI_Request *r, int *flag, MPI_Status *s), (r, flag, s), 1, r,
+           if (GOOD && *flag != 0) complete(&was, 0, s, 0))
+COMPLETION(MPI_Waitall, WAIT, (int n, MPI_Request r[], MPI_Status s[]), (n, r, s), n, r,
+           complete_all(&was, rc, r, s))
+COMPLETION(MPI_Testall, TEST, (int n, MPI_Request r[], int *flag, MPI_Status s[]), (n, r, flag, s), n, r,
+           if (!GOOD || *flag != 0) complete_all(&was, rc, r, s))
+COMPLETION(MPI_Waitany, WAIT, (int n, MPI_Request r[], int *at, MPI_Status *s), (n, r, at, s), n, r,
+           if (GOOD && *at != MPI_UNDEFINED) complete(&was, *at, s, 0))
+COMPLETION(MPI_Testany, TEST, (int n, MPI_Request r[], int *at, int *flag, MPI_Status *s),
+           (n, r, at, flag, s), n, r,
+           if (GOOD && *flag != 0 && *at != MPI_UNDEFINED) complete(&was, *at, s, 0))
+COMPLETION(MPI_Waitsome, WAIT, (int n, MPI_Request r[], int *done, int at[], MPI_Status s[]),
+           (n, r, done, at, s), n, r, if (GOOD) complete_some(&was, *done, at, s))
+COMPLETION(MPI_Testsome, TEST, (int n, MPI_Request r[], int *done, int at[], MPI_Status s[]),
+           (n, r, done, at, s), n, r, if (GOOD) complete_some(&was, *done, at, s))
+COMPLETION(MPI_Request_free, REQUEST, (MPI_Request *r), (r), 1, r,
+           if (GOOD && was.n != 0) hook_req_gone(was.h[0]))
+COMPLETION(MPI_Start, REQUEST, (MPI_Request *r), (r), 1, r, if (GOOD && was.n != 0) hook_req_start(was.h[0]))
+COMPLETION(MPI_Startall, REQUEST, (int n, MPI_Request r[]), (n, r), n, r,
+           for (int i = 0; GOOD && i < was.n; i++) hook_req_start(was.h[i]))
+/* clang-format on */
+PLAIN(MPI_Cancel, REQUEST, (MPI_Request * r), (r))
+PLAIN(MPI_Request_get_status, TEST, (MPI_Request r, int *flag, MPI_Status *s), (r, flag, s))
+
+/* ---- one-sided --------------------------------------------------------------------------------------- */
+
+static inline const struct hook_comm *window(MPI_Win w)
+{
+    return hook_comm_find(HOOK_HANDLE(w), HOOK_WINDOW);
+}
+static inline void at_target(struct hook_call *x, int rank, bool gives)
+{
+    uint64_t bytes = x->c.count * x->c.elem;
+    x->c.peer = rank;
+    hook_moved(x, gives ? bytes : 0, gives ? 0 : bytes);
+}
+
+#define PUT_PARAMS(CONST, COUNT)                                                                   \
+    CONST void *b, COUNT n, MPI_Datatype t, int rank, MPI_Aint disp, COUNT tn, MPI_Datatype tt
+#define PUT_ARGS b, n, t, rank, disp, tn, tt
+#define PUT(NAME, RNAME, OP, CONST, COUNT, GIVES)                                                  \
+    HOOK_IF(                                                                                       \
+        NAME, HOOK_API int NAME(PUT_PARAMS(CONST, COUNT), MPI_Win w) {                             \
+            HOOK_BODY(NAME, OP, window(w), hook_one(&x, n, t);                                     \
+                      at_target(&x, rank, GIVES), real(PUT_ARGS, w), hook_end(&x));                \
+        })                                                                                         \
+    HOOK_IF(                                                                                       \
+        RNAME, HOOK_API int RNAME(PUT_PARAMS(CONST, COUNT), MPI_Win w, MPI_Request *r) {           \
+            HOOK_BODY(RNAME, OP, window(w), hook_one(&x, n, t); at_target(&x, rank, GIVES);        \
+                      x.c.flags |= MSTX_CF_ASYNC, real(PUT_ARGS, w, r), hook_begun(&x, rc, r, 0)); \
+        })
+PUT(MPI_Put, MPI_Rput, PUT, const, int, true)
+PUT(MPI_Put_c, MPI_Rput_c, PUT, const, MPI_Count, true)
+PUT(MPI_Get, MPI_Rget, GET, , int, false)
+PUT(MPI_Get_c, MPI_Rget_c, GET, , MPI_Count, false)
+
+#define ACC_DESC                                                                                   \
+    hook_one(&x, n, t);                                                                            \
+    at_target(&x, rank, true);                                                                     \
+    x.c.reduce = hook_op_find(op)
+#define ACCUMULATE(NAME, RNAME, COUNT)                                                             \
+    HOOK_IF(                                                                                       \
+        NAME, HOOK_API int NAME(PUT_PARAMS(const, COUNT), MPI_Op op, MPI_Win w) {                  \
+            HOOK_BODY(NAME, ACCUMULATE, window(w), ACC_DESC, real(PUT_ARGS, op, w), hook_end(&x)); \
+        })                                                                                         \
+    HOOK_IF(                                                                                       \
+        RNAME,                                                                                     \
+        HOOK_API int RNAME(PUT_PARAMS(const, COUNT), MPI_Op op, MPI_Win w, MPI_Request *r) {       \
+            HOOK_BODY(RNAME, ACCUMULATE, window(w), ACC_DESC; x.c.flags |= MSTX_CF_ASYNC,          \
+                                                              real(PUT_ARGS, op, w, r),            \
+                                                              hook_begun(&x, rc, r, 0));           \
+        })
+ACCUMULATE(MPI_Accumulate, MPI_Raccumulate, int)
+ACCUMULATE(MPI_Accumulate_c, MPI_Raccumulate_c, MPI_Count)
+
+#define GET_ACC_PARAMS(COUNT)                                                                      \
+    const void *b, COUNT n, MPI_Datatype t, void *res, COUNT resn, MPI_Datatype rest, int rank,    \
+        MPI_Aint disp, COUNT tn, MPI_Datatype tt, MPI_Op op, MPI_Win w
+#define GET_ACC_ARGS b, n, t, res, resn, rest, rank, disp, tn, tt, op, w
+#define GET_ACCUMULATE(NAME, RNAME, COUNT)                                                         \
+    HOOK_IF(                                                                                       \
+        NAME, HOOK_API int NAME(GET_ACC_PARAMS(COUNT)) {                                           \
+            HOOK_BODY(NAME, ACCUMULATE, window(w), ACC_DESC;                                       \
+                      x.c.received = (uint64_t)resn * hook_type_bytes(rest), real(GET_ACC_ARGS),   \
+                      hook_end(&x));                                                               \
+        })                                                                                         \
+    HOOK_IF(                                                                                       \
+        RNAME, HOOK_API int RNAME(GET_ACC_PARAMS(COUNT), MPI_Request *r) {                         \
+            HOOK_BODY(RNAME, ACCUMULATE, window(w), ACC_DESC;                                      \
+                      x.c.received = (uint64_t)resn * hook_type_bytes(rest);                       \
+                      x.c.flags |= MSTX_CF_ASYNC, real(GET_ACC_ARGS, r),                           \
+                      hook_begun(&x, rc, r, 0));                                                   \
+        })
+GET_ACCUMULATE(MPI_Get_accumulate, MPI_Rget_accumulate, int)
+GET_ACCUMULATE(MPI_Get_accumulate_c, MPI_Rget_accumulate_c, MPI_Count)
+
+HOOK_API int MPI_Fetch_and_op(const void *b, void *res, MPI_Datatype t, int rank, MPI_Aint disp,
+                              MPI_Op op, MPI_Win w)
+{
+    HOOK_BODY(MPI_Fetch_and_op, ACCUMULATE, window(w), hook_one(&x, 1, t);
+              at_target(&x, rank, true); x.c.received = x.c.elem;
+              x.c.reduce = hook_op_find(op), real(b, res, t, rank, disp, op, w), hook_end(&x));
+}
+
+HOOK_API int MPI_Compare_and_swap(const void *b, const void *cmp, void *res, MPI_Datatype t,
+                                  int rank, MPI_Aint disp, MPI_Win w)
+{
+    HOOK_BODY(MPI_Compare_and_swap, ACCUMULATE, window(w), hook_one(&x, 1, t);
+              at_target(&x, rank, true);
+              x.c.received = x.c.elem, real(b, cmp, res, t, rank, disp, w), hook_end(&x));
+}
+
+#define WINDOW(NAME, PARAMS, ARGS, DESC)                                                           \
+    HOOK_IF(                                                                                       \
+        NAME, HOOK_API int NAME PARAMS {                                                           \
+            HOOK_BODY(NAME, WINDOW, window(w), DESC, real ARGS, hook_end(&x));                     \
+        })
+WINDOW(MPI_Win_fence, (int a, MPI_Win w), (a, w), (void)0)
+WINDOW(MPI_Win_lock, (int type, int rank, int a, MPI_Win w), (type, rank, a, w), x.c.peer = rank)
+WINDOW(MPI_Win_lock_all, (int a, MPI_Win w), (a, w), (void)0)
+WINDOW(MPI_Win_unlock, (int rank, MPI_Win w), (rank, w), x.c.peer = rank)
+WINDOW(MPI_Win_unlock_all, (MPI_Win w), (w), (void)0)
+WINDOW(MPI_Win_flush, (int rank, MPI_Win w), (rank, w), x.c.peer = rank)
+WINDOW(MPI_Win_flush_all, (MPI_Win w), (w), (void)0)
+WINDOW(MPI_Win_flush_local, (int rank, MPI_Win w), (rank, w), x.c.peer = rank)
+WINDOW(MPI_Win_flush_local_all, (MPI_Win w), (w), (void)0)
+WINDOW(MPI_Win_sync, (MPI_Win w), (w), (void)0)
+WINDOW(MPI_Win_post, (MPI_Group g, int a, MPI_Win w), (g, a, w), (void)0)
+WINDOW(MPI_Win_start, (MPI_Group g, int a, MPI_Win w), (g, a, w), (void)0)
+WINDOW(MPI_Win_complete, (MPI_Win w), (w), (void)0)
+WINDOW(MPI_Win_wait, (MPI_Win w), (w), (void)0)
+WINDOW(MPI_Win_test, (MPI_Win w, int *flag), (w, flag), (void)0)

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hook_mpi_req: from a request to the range that ends with it.
+ *
+ * Requests are found by the value of their handle.  Open MPI gives one and the same handle to all
+ * operations that were complete at once, so a handle may stand for several: the oldest goes first.
+ */
+#include "mstx/hook_mpi.h"
+
+struct request {
+    hook_handle handle;
+    uint64_t id;                     /* of the range that is open; 0: none */
+    struct mstx_comm_call *prepared; /* what a start begins; NULL: an ordinary request */
+    struct request *next;
+    unsigned flags;
+};
+
+enum { BUCKETS = 1 << 13 };
+static struct bucket {
+    struct hook_lock lock;
+    struct request *first;
+} buckets[BUCKETS];
+static _Atomic uint32_t tracked;
+
+static struct {
+    struct hook_lock lock;
+    struct request *free;
+    struct request *free_prepared;
+} pool;
+
+static struct bucket *bucket_of(hook_handle h)
+{
+    return &buckets[h * 0x9E3779B97F4A7C15u >> 51];
+}
+static_assert(BUCKETS == 1 << 13, "the hash gives 13 bits");
+
+/* ---- entries ----------------------------------------------------------------------------------- */
+
+static struct request *entry_new(bool is_prepared)
+{
+    struct request **list = is_prepared ? &pool.free_prepared : &pool.free;
+    hook_lock(&pool.lock);
+    struct request *r = *list;
+    if (r != NULL)
+        *list = r->next;
+    hook_unlock(&pool.lock);
+    if (r != NULL)
+        return r;
+    r = hook_keep(sizeof *r);
+    if (r != NULL && is_prepared) {
+        r->prepared = hook_keep(sizeof *r->prepared);
+        r = r->prepared != NULL ? r : NULL;
+    }
+    return r;
+}
+
+static void entry_free(struct request *r)
+{
+    struct request **list = r->prepared != NULL ? &pool.free_prepared : &pool.free;
+    hook_lock(&pool.lock);
+    r->next = *list;
+    *list = r;
+    hook_unlock(&pool.lock);
+}
+
+static void append(struct request *r)
+{
+    struct bucket *b = bucket_of(r->handle);
+    hook_lock(&b->lock);
+    struct request **at = &b->first;
+    while (*at != NULL)
+        at = &(*at)->next;
+    r->next = NULL;
+    *at = r;
+    hook_unlock(&b->lock);
+    atomic_fetch_add_explicit(&tracked, 1, memory_order_relaxed);
+}
+
+/* Caller holds the lock of the bucket. */
+static struct request **look_up(struct bucket *b, hook_handle h)
+{
+    struct request **at = &b->first;
+    while (*at != NULL && (*at)->handle != h)
+        at = &(*at)->next;
+    return at;
+}
+
+static struct request *unlink_it(struct request **at)
+{
+    struct request *r = *at;
+    *at = r->next;
+    atomic_fetch_sub_explicit(&tracked, 1, memory_order_relaxed);
+    return r;
+}
+
+/* ---- life of a request -------------------------------------------------------------------------- */
+
+void hook_req_add(MPI_Request request, uint64_t id, unsigned flags)
+{
+    if (id == 0)
+        return;
+    struct request *r = entry_new(false);
+    if (r == NULL) {
+        mstx_comm_end(id);
+        return;
+    }
+    r->handle = HOOK_HANDLE(request);
+    r->id = id;
+    r->flags = flags;
+    append(r);
+}
+
+void hook_req_prepare(MPI_Request request, const struct mstx_comm_call *c, unsigned flags)
+{
+    struct request *r = entry_new(true);
+    if (r == NULL)
+        return;
+    r->handle = HOOK_HANDLE(request);
+    r->id = 0;
+    r->flags = flags;
+    *r->prepared = *c;
+    append(r);
+}
+
+void hook_req_start(hook_handle h)
+{
+    struct bucket *b = bucket_of(h);
+    hook_lock(&b->lock);
+    struct request *r = *look_up(b, h);
+    if (r != NULL && r->prepared != NULL && r->id == 0)
+        r->id = mstx_comm_begin(r->prepared);
+    hook_unlock(&b->lock);
+}
+
+void hook_req_done(hook_handle h, const MPI_Status *status)
+{
+    if (atomic_load_explicit(&tracked, memory_order_relaxed) == 0)
+        return;
+    struct bucket *b = bucket_of(h);
+    uint64_t id = 0;
+    unsigned flags = 0;
+    struct request *gone = NULL;
+    hook_lock(&b->lock);
+    struct request **at = look_up(b, h);
+    if (*at != NULL) {
+        id = (*at)->id;
+        flags = (*at)->flags;
+        (*at)->id = 0; /* a prepared one only becomes inactive */
+        gone = (*at)->prepared == NULL ? unlink_it(at) : NULL;
+    }
+    hook_unlock(&b->lock);
+    if (gone != NULL)
+        entry_free(gone);
+    if (id != 0 && status != NULL && (flags & HOOK_REQ_RECV) != 0)
+        mstx_comm_end_received(id, hook_status_bytes(status), status->MPI_SOURCE, status->MPI_TAG);
+    else
+        mstx_comm_end(id);
+}
+
+void hook_req_gone(hook_handle h)
+{
+    struct bucket *b = bucket_of(h);
+    struct request *gone = NULL;
+    hook_lock(&b->lock);
+    struct request **at = look_up(b, h);
+    if (*at != NULL)
+        gone = unlink_it(at);
+    hook_unlock(&b->lock);
+    if (gone == NULL)
+        return;
+    mstx_comm_end(gone->id);
+    entry_free(gone);
+}
+
+bool hook_req_is_null(MPI_Request r)
+{
+#if defined(OPEN_MPI)
+    static hook_slot null;
+    void *p = atomic_load_explicit(&null, memory_order_relaxed);
+    if (p == NULL) {
+        p = hook_find_variable("ompi_request_null", hook_mpi_owners);
+        atomic_store_explicit(&null, p, memory_order_relaxed);
+    }
+    return HOOK_HANDLE(r) == HOOK_HANDLE(p);
+#else
+    return r == MPI_REQUEST_NULL;
+#endif
+}

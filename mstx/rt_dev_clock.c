@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rt_dev_clock: a device's clock against the host's.  One reading tells the offset to half its
+ * width; the rate comes from a reading that lies up to a minute back, so that the noise of both
+ * is divided by a long time.
+ */
+#include "mstx/rt_device.h"
+
+#include <dlfcn.h>
+
+enum { SECOND = 1000000000 };
+static const double RATE_MOST = 200e-6; /* clocks that differ by more are read wrongly */
+
+bool rt_dev_clock_is_due(const struct rt_dev_clock *c, int64_t now_ns)
+{
+    static const int64_t pause[] = {0, SECOND / 50, SECOND / 20, SECOND / 5, SECOND / 2};
+    size_t n = sizeof pause / sizeof *pause;
+    size_t at = (size_t)c->readings < n ? (size_t)c->readings : n;
+    return now_ns - c->host_ns >= (at < n ? pause[at] : SECOND);
+}
+
+int64_t rt_dev_clock_host(const struct rt_dev_clock *c, int64_t device_ns)
+{
+    double since = (double)(device_ns - c->device_ns);
+    return c->host_ns + (device_ns - c->device_ns) + (int64_t)(since * (c->rate - 1));
+}
+
+static void set_rate(struct rt_dev_clock *c)
+{
+    double device = (double)(c->device_ns - c->base_device_ns);
+    double host = (double)(c->host_ns - c->base_host_ns);
+    double rate = device > SECOND / 100 ? host / device : 1;
+    c->rate = rate > 1 + RATE_MOST || rate < 1 - RATE_MOST ? 1 : rate;
+}
+
+/* Half a minute and more: the middle becomes the base of the next. */
+static void move_base(struct rt_dev_clock *c)
+{
+    if (c->host_ns - c->mid_host_ns < (int64_t)30 * SECOND)
+        return;
+    c->base_device_ns = c->mid_device_ns;
+    c->base_host_ns = c->mid_host_ns;
+    c->mid_device_ns = c->device_ns;
+    c->mid_host_ns = c->host_ns;
+}
+
+/* A reading that was interrupted says little: keep the old line, unless it is old. */
+static bool is_poor(const struct rt_dev_clock *c, const struct rt_dev_reading *r)
+{
+    int64_t width = r->after_ns - r->before_ns;
+    return c->readings > 0 && width > 4 * c->width_ns + 1000 &&
+           r->after_ns - c->host_ns < (int64_t)10 * SECOND;
+}
+
+void rt_dev_clock_add(struct rt_dev_clock *c, const struct rt_dev_reading *r)
+{
+    if (is_poor(c, r))
+        return;
+    c->host_ns = r->before_ns + (r->after_ns - r->before_ns) / 2;
+    c->device_ns = r->device_ns;
+    c->width_ns = r->after_ns - r->before_ns;
+    if (c->readings++ == 0) {
+        c->rate = 1;
+        c->base_device_ns = c->mid_device_ns = c->device_ns;
+        c->base_host_ns = c->mid_host_ns = c->host_ns;
+        return;
+    }
+    move_base(c);
+    set_rate(c);
+}
+
+/* A loaded library is preferred by whatever name it has. */
+void *rt_dev_library(const char *const names[], bool may_load)
+{
+    for (size_t i = 0; names[i] != NULL; i++) {
+        void *lib = dlopen(names[i], RTLD_LAZY | RTLD_NOLOAD);
+        if (lib != NULL)
+            return lib;
+    }
+    for (size_t i = 0; may_load && names[i] != NULL; i++) {
+        void *lib = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
+        if (lib != NULL)
+            return lib;
+    }
+    return NULL;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rt_device: device times of marks and ranges with a stream; what the back ends (cpu, opencl,
+ * cuda, acl) and their common part share.
+ *
+ *      mark with a stream                     device                    poller thread
+ *   ┌──────────────────────┐  event     ┌──────────────────┐        ┌──────────────────────┐
+ *   │ ticks, host record   │──────────► │ .. work, event,  │        │ asks the oldest event│
+ *   │ token into the       │            │ work ..          │◄───────│ of every stream      │
+ *   │ stream's queue       │──────────────────────────────────────► │ DEVICE record        │
+ *   └──────────────────────┘            └──────────────────┘        └──────────────────────┘
+ *
+ * A mark never waits for the device and never asks it anything: it queues an event behind the
+ * work that is there and leaves a token.  Whatever cannot be had (no event left, a full queue,
+ * an error, a capture into a graph) leaves the host record alone, with a flag.
+ *
+ * A stream handle is opaque until somebody who knows said what it is: then it is in the table
+ * of streams, and only then its back end touches it.
+ */
+#ifndef MSTX_RT_DEVICE_H
+#define MSTX_RT_DEVICE_H
+
+#include "mstx/mstx_device.h"
+#include "mstx/rt.h"
+
+enum {
+    RT_STREAMS = 4096,       /* that may be known at once */
+    RT_STREAM_SLOTS = 16384, /* of the table that finds them */
+    RT_TOKENS = 1 << 17,     /* marks of one stream that wait for the device */
+    RT_STREAM_NAME = 64,
+};
+#define RT_DEV_END (UINT64_C(1) << 62) /* in the id of a token: the end of a range */
+
+/* ---- clocks ----------------------------------------------------------------- */
+
+/* One reading of a device's clock between two of the host's steady clock. */
+struct rt_dev_reading {
+    int64_t before_ns, device_ns, after_ns;
+};
+/* How a device's clock runs against the host's: a line through an old reading and the newest. */
+struct rt_dev_clock {
+    int64_t device_ns, host_ns; /* newest */
+    int64_t base_device_ns, base_host_ns;
+    int64_t mid_device_ns, mid_host_ns; /* the next base */
+    double rate;                        /* host ns per device ns */
+    int64_t width_ns;                   /* of the newest reading: twice the uncertainty */
+    int readings;
+};
+void rt_dev_clock_add(struct rt_dev_clock *c, const struct rt_dev_reading *r);
+/* Is it time for the next reading?  Soon in the beginning, then once a second. */
+bool rt_dev_clock_is_due(const struct rt_dev_clock *c, int64_t now_ns);
+int64_t rt_dev_clock_host(const struct rt_dev_clock *c, int64_t device_ns);
+/* Nanoseconds of a clock of the host. */
+int64_t rt_dev_now(clockid_t id);
+
+/* ---- back ends -------------------------------------------------------------- */
+
+/* A token that waits in the queue of a stream. */
+struct rt_token {
+    _Atomic uint64_t turn; /* whose turn this place of the queue is */
+    uint64_t id;           /* of the mark or range; RT_DEV_END; 0: the event could not be had */
+    uint64_t ticks;        /* of the MARK or BEGIN record: with id it names the event */
+    void *_Atomic event;   /* the back end's */
+};
+static_assert(sizeof(struct rt_token) == 32, "two to a cache line");
+
+enum rt_stream_state {
+    RT_STREAM_LIVE,
+    RT_STREAM_GONE, /* destroyed: its tokens are still waited for */
+    RT_STREAM_LOST  /* the device was reset: its tokens must not be touched */
+};
+
+struct rt_stream {
+    void *handle;
+    const struct rt_dev_ops *ops;
+    _Atomic int state; /* enum rt_stream_state */
+    uint16_t index;    /* in the list of all streams */
+    uint32_t device, number;
+    char name[RT_STREAM_NAME];
+    void *own;              /* the back end's */
+    _Atomic uint32_t epoch; /* of the capture that has its STREAM record */
+    /* the queue: any thread puts, the poller takes */
+    struct rt_token *token;
+    _Atomic uint64_t put;
+    uint64_t taken;
+    int64_t last_ns;     /* device times of a stream do not step back */
+    uint64_t waiting_at; /* place of the oldest token, and since when it is the oldest */
+    int64_t waiting_ns;
+    bool said_hang;
+};
+
+enum rt_dev_answer { RT_DEV_DONE, RT_DEV_NOT_YET, RT_DEV_LOST };
+
+struct rt_dev_ops {
+    enum mstx_device_kind kind;
+    const char *name;
+    /* Find out about a new stream (device, number, name when it has none) and make what its
+     * tokens need.  On the thread that told of it or marked first; false: it cannot be used. */
+    bool (*open)(struct rt_stream *s);
+    /* Is the stream captured into a graph just now?  NULL: never. */
+    bool (*is_capturing)(struct rt_stream *s);
+    /* Queue an event and keep it in t->event; false: there is none to be had.  Never blocks. */
+    bool (*mark)(struct rt_stream *s, struct rt_token *t);
+    /* Was it reached?  *host_ns: when, by CLOCK_MONOTONIC. */
+    enum rt_dev_answer (*poll)(struct rt_stream *s, struct rt_token *t, int64_t *host_ns);
+    /* Give the event of a token back. */
+    void (*release)(struct rt_stream *s, struct rt_token *t);
+    /* Before and after a run of polls of one stream: compare clocks when it is time, make the
+     * stream's context that of this thread, and put back what was.  false: not now. */
+    bool (*enter)(struct rt_stream *s, int64_t now_ns);
+    void (*leave)(struct rt_stream *s);
+    /* The device is about to be reset: nothing of the stream may be touched by close. The poller may
+     * still be at it. */
+    void (*lose)(struct rt_stream *s);
+    /* The last token was taken and the stream is gone, or lost. */
+    void (*close)(struct rt_stream *s);
+};
+extern const struct rt_dev_ops rt_dev_cpu, rt_dev_opencl, rt_dev_cuda, rt_dev_acl;
+
+/* The library when the process has loaded it, else (may_load) loaded by name; NULL: none. */
+void *rt_dev_library(const char *const names[], bool may_load);
+/* Memory that is never given back one by one. NULL: none left. */
+void *rt_dev_map(size_t bytes);
+
+/* ---- marks ------------------------------------------------------------------ */
+
+extern _Atomic bool rt_dev_any; /* a stream was ever told of, or all handles are trusted */
+
+/* Queue an event for a MARK or BEGIN; returns flags for the host record.  *stream: where the
+ * end of a range belongs to, 0 when there is no device time. */
+uint8_t rt_dev_start(void *handle, uint64_t id, uint64_t ticks, uint16_t *stream);
+uint8_t rt_dev_end(uint16_t stream, uint64_t id, uint64_t ticks);
+
+/* ---- the rest of the recorder ------------------------------------------------ */
+
+/* The kind of all handles that nobody told of: MSTX_DEVICE=cuda or another.  NULL: none. */
+void rt_dev_trust(const char *kind);
+/* In a forked child: devices stay with the parent. */
+void rt_dev_forget(void);
+
+/* ---- poller ------------------------------------------------------------------ */
+
+/* Streams ever told of, from 1; NULL: that place is free. */
+struct rt_stream *rt_dev_stream(uint32_t index);
+uint32_t rt_dev_streams(void);
+/* The poller has closed it: its place is free. */
+void rt_dev_retire(struct rt_stream *s);
+/* A thread from the first device mark on; at exit it takes what the devices have reached. */
+void rt_dev_poller_start(void);
+void rt_dev_poller_forget(void);
+/* Wait until the poller does not touch s: what it points to may go. */
+void rt_dev_wait_unused(const struct rt_stream *s);
+
+#endif

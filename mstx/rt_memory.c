@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rt_memory: see rt_memory.h.
+ *
+ * Handles are numbers that carry their domain, so that garbage is recognised:
+ *
+ *     63     48 47    32 31       0
+ *     ┌────────┬────────┬──────────┐   kind: heap or region
+ *     │ kind   │ domain │ count    │   never dereferenced
+ *     └────────┴────────┴──────────┘
+ *
+ * With a next tool behind us its handles are given out where it gives some, as it must find
+ * them again; they are remembered in a set, for the same reason.
+ */
+#include "mstx/rt_memory.h"
+
+enum { HEAP = 0x4D48, REGION = 0x4D52, NEXT_HEAPS = 1 << 14, BATCH = 64 };
+static _Atomic uint32_t handles_given;
+
+static struct {
+    const mstxFuncPointer *fn;
+    mstxDomainHandle_t (*domain_of)(struct rt_domain *);
+    _Atomic uint64_t heaps[NEXT_HEAPS]; /* open addressing, 0: free */
+    _Atomic uint32_t used;
+} next;
+
+static uint64_t new_handle(unsigned kind, const struct rt_domain *d)
+{
+    return (uint64_t)kind << 48 | (uint64_t)d->number << 32 |
+           (atomic_fetch_add(&handles_given, 1) + 1);
+}
+
+static bool is_handle(uint64_t h, unsigned kind, const struct rt_domain *d)
+{
+    return h >> 48 == kind && (h >> 32 & 0xffff) == d->number && (uint32_t)h != 0 &&
+           (uint32_t)h <= atomic_load(&handles_given);
+}
+
+static bool is_recorded(const struct rt_domain *d)
+{
+    return (atomic_load_explicit(&d->live, memory_order_relaxed) & RT_RECORD) != 0;
+}
+
+/* ---- records ---------------------------------------------------------------------------- */
+
+static struct mstx_rec_mem memory_of(const struct rt_domain *d, const struct rt_block *b)
+{
+    return (struct mstx_rec_mem){.address = b->address,
+                                 .size = b->size,
+                                 .domain = d->number,
+                                 .type = MSTX_REC_MEMORY,
+                                 .device = b->device};
+}
+
+static void record_block(struct rt_domain *d, uint8_t type, uint64_t handle, uint64_t heap,
+                         const struct rt_block *b, bool by_address)
+{
+    struct mstx_rec_mem m = memory_of(d, b);
+    m.by_pointer = by_address;
+    if (is_recorded(d))
+        rt_memory(d, type, handle, b->device, heap, &m);
+}
+
+uint64_t rt_heap_open(struct rt_domain *d, const struct rt_block *b)
+{
+    uint64_t handle = new_handle(HEAP, d);
+    record_block(d, MSTX_REC_HEAP, handle, 0, b, false);
+    return handle;
+}
+
+void rt_heap_close(struct rt_domain *d, uint64_t heap, bool stays)
+{
+    if (is_recorded(d))
+        rt_memory(d, MSTX_REC_HEAP_END, heap, 0, stays, NULL);
+}
+
+uint64_t rt_region_open(struct rt_domain *d, uint64_t heap, const struct rt_block *b)
+{
+    uint64_t handle = new_handle(REGION, d);
+    record_block(d, MSTX_REC_REGION, handle, heap, b, false);
+    return handle;
+}
+
+void rt_region_resize(struct rt_domain *d, const struct rt_block *b)
+{
+    record_block(d, MSTX_REC_REGION, 0, 0, b, true);
+}
+
+static void record_ref(struct rt_domain *d, uint8_t type, struct rt_block_ref ref, uint32_t name,
+                       uint32_t permissions)
+{
+    struct mstx_rec_mem m = {.permissions = permissions,
+                             .domain = d->number,
+                             .type = MSTX_REC_MEMORY,
+                             .by_pointer = ref.by_address,
+                             .address = ref.by_address ? ref.what : 0};
+    if (is_recorded(d))
+        rt_memory(d, type, ref.by_address ? 0 : ref.what, name, 0, &m);
+}
+
+void rt_region_close(struct rt_domain *d, struct rt_block_ref region)
+{
+    record_ref(d, MSTX_REC_REGION_END, region, 0, 0);
+}
+
+void rt_region_permit(struct rt_domain *d, struct rt_block_ref region, uint32_t permissions)
+{
+    record_ref(d, MSTX_REC_PERMIT, region, 0, permissions);
+}
+
+void rt_block_name(struct rt_domain *d, struct rt_block_ref block, uint32_t name)
+{
+    record_ref(d, MSTX_REC_BLOCK_NAME, block, name, 0);
+}
+
+/* ---- the next tool ------------------------------------------------------------------------ */
+
+void rt_memory_chain(const mstxFuncPointer *fn, mstxDomainHandle_t (*domain_of)(struct rt_domain *))
+{
+    next.domain_of = domain_of;
+    next.fn = fn;
+}
+
+#define NEXT(slot, type) (next.fn != NULL ? (type)next.fn[slot] : NULL)
+typedef mstxMemHeapHandle_t heap_fn(mstxDomainHandle_t, mstxMemHeapDesc_t const *);
+typedef void unheap_fn(mstxDomainHandle_t, mstxMemHeapHandle_t);
+typedef void regions_fn(mstxDomainHandle_t, mstxMemRegionsRegisterBatch_t const *);
+typedef void unregions_fn(mstxDomainHandle_t, mstxMemRegionsUnregisterBatch_t const *);
+typedef void permit_fn(mstxDomainHandle_t, mstxMemPermissionsAssignBatch_t const *);
+
+static void remember_heap(uint64_t h)
+{
+    if (h == 0 || atomic_load(&next.used) >= NEXT_HEAPS / 2)
+        return; /* full: regions in it get no handles, which is safe */
+    for (size_t i = (size_t)(h * 0x9E3779B97F4A7C15u >> 50);; i++) {
+        uint64_t at = 0;
+        if (atomic_compare_exchange_strong(&next.heaps[i % NEXT_HEAPS], &at, h)) {
+            atomic_fetch_add(&next.used, 1);
+            return;
+        }
+        if (at == h)
+            return;
+    }
+}
+
+bool rt_heap_is_ours(const struct rt_domain *d, uint64_t heap)
+{
+    if (is_handle(heap, HEAP, d))
+        return true;
+    for (size_t i = (size_t)(heap * 0x9E3779B97F4A7C15u >> 50); next.fn != NULL; i++) {
+        uint64_t at = atomic_load(&next.heaps[i % NEXT_HEAPS]);
+        if (at == heap || at == 0)
+            return at != 0;
+    }
+    return false;
+}
+
+/* ---- mstx ----------------------------------------------------------------------------------- */
+
+static struct rt_domain *domain_of(mstxDomainHandle_t domain)
+{
+    struct rt_domain *d = rt_domain_of(domain);
+    if (d == NULL)
+        rt_say(RT_SAY_DOMAIN, 0, "a domain handle that was never given out was used; ignored");
+    return d;
+}
+
+static struct rt_block block_of(const mstxMemVirtualRangeDesc_t *v)
+{
+    return (struct rt_block){(uint64_t)(uintptr_t)v->ptr, v->size, v->deviceId};
+}
+
+/* usage and type are not looked at: there is one of each, and PyTorch leaves them unset. */
+mstxMemHeapHandle_t rt_mstx_heap(mstxDomainHandle_t domain, mstxMemHeapDesc_t const *desc)
+{
+    struct rt_domain *d = rt_domain_of(domain);
+    if (d == NULL || desc == NULL || desc->typeSpecificDesc == NULL)
+        return NULL;
+    heap_fn *fn = NEXT(MSTX_FUNC_MEM_HEAP_REGISTER, heap_fn *);
+    uint64_t theirs = fn != NULL ? (uint64_t)(uintptr_t)fn(next.domain_of(d), desc) : 0;
+    struct rt_block b = block_of(desc->typeSpecificDesc);
+    uint64_t handle = theirs != 0 ? theirs : new_handle(HEAP, d);
+    remember_heap(theirs);
+    record_block(d, MSTX_REC_HEAP, handle, 0, &b, false);
+    return (mstxMemHeapHandle_t)(uintptr_t)handle;
+}
+
+void rt_mstx_unheap(mstxDomainHandle_t domain, mstxMemHeapHandle_t heap)
+{
+    struct rt_domain *d = domain_of(domain);
+    if (d == NULL || heap == NULL)
+        return;
+    unheap_fn *fn = NEXT(MSTX_FUNC_MEM_HEAP_UNREGISTER, unheap_fn *);
+    if (fn != NULL && !is_handle((uint64_t)(uintptr_t)heap, HEAP, d))
+        fn(next.domain_of(d), heap);
+    rt_heap_close(d, (uint64_t)(uintptr_t)heap, false);
+}
+
+/* A part of a batch that the handles of the next tool find room for. */
+static void regions_part(struct rt_domain *d, const mstxMemRegionsRegisterBatch_t *b, bool known,
+                         size_t from, size_t n)
+{
+    mstxMemRegionHandle_t theirs[BATCH] = {NULL};
+    const mstxMemVirtualRangeDesc_t *v =
+        (const mstxMemVirtualRangeDesc_t *)b->regionDescArray + from;
+    regions_fn *fn = NEXT(MSTX_FUNC_MEM_REGIONS_REGISTER, regions_fn *);
+    if (fn != NULL) {
+        mstxMemRegionsRegisterBatch_t part = *b;
+        part.regionCount = n;
+        part.regionDescArray = v;
+        part.regionHandleArrayOut = theirs;
+        if (is_handle((uint64_t)(uintptr_t)b->heap, HEAP, d))
+            part.heap = NULL; /* it gave none */
+        fn(next.domain_of(d), &part);
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint64_t given = (uint64_t)(uintptr_t)theirs[i];
+        uint64_t handle = given != 0 ? given : new_handle(REGION, d);
+        struct rt_block block = block_of(&v[i]);
+        record_block(d, MSTX_REC_REGION, handle, known ? (uint64_t)(uintptr_t)b->heap : 0, &block,
+                     false);
+        /* Written only for a heap of ours: callers that set neither leave garbage here. */
+        if (known && b->regionHandleArrayOut != NULL)
+            b->regionHandleArrayOut[from + i] = (mstxMemRegionHandle_t)(uintptr_t)handle;
+    }
+}
+
+void rt_mstx_regions(mstxDomainHandle_t domain, mstxMemRegionsRegisterBatch_t const *b)
+{
+    struct rt_domain *d = domain_of(domain);
+    if (d == NULL || b == NULL || b->regionDescArray == NULL ||
+        (!is_recorded(d) && next.fn == NULL))
+        return;
+    bool known = !d->foreign_memory && rt_heap_is_ours(d, (uint64_t)(uintptr_t)b->heap);
+    for (size_t i = 0; i < b->regionCount; i += BATCH)
+        regions_part(d, b, known, i, b->regionCount - i < BATCH ? b->regionCount - i : BATCH);
+}
+
+static struct rt_block_ref ref_of(const mstxMemRegionRef_t *r)
+{
+    bool by_address = r->refType == MSTX_MEM_REGION_REF_TYPE_POINTER;
+    return (struct rt_block_ref){
+        by_address, (uint64_t)(uintptr_t)(by_address ? r->pointer : (const void *)r->handle)};
+}
+
+/* May the next tool know it? It is not asked about handles that it did not give. */
+static bool is_theirs(const struct rt_domain *d, struct rt_block_ref ref)
+{
+    return ref.by_address || !is_handle(ref.what, REGION, d);
+}
+
+void rt_mstx_unregions(mstxDomainHandle_t domain, mstxMemRegionsUnregisterBatch_t const *b)
+{
+    struct rt_domain *d = domain_of(domain);
+    if (d == NULL || b == NULL || b->refArray == NULL)
+        return;
+    unregions_fn *fn = NEXT(MSTX_FUNC_MEM_REGIONS_UNREGISTER, unregions_fn *);
+    for (size_t i = 0; i < b->refCount; i++) {
+        struct rt_block_ref ref = ref_of(&b->refArray[i]);
+        if (fn != NULL && is_theirs(d, ref))
+            fn(next.domain_of(d), &(mstxMemRegionsUnregisterBatch_t){1, &b->refArray[i]});
+        rt_region_close(d, ref);
+    }
+}
+
+void rt_mstx_permit(mstxDomainHandle_t domain, mstxMemPermissionsAssignBatch_t const *b)
+{
+    struct rt_domain *d = domain_of(domain);
+    if (d == NULL || b == NULL || b->regionDescArray == NULL)
+        return;
+    permit_fn *fn = NEXT(MSTX_FUNC_MEM_PERMISSIONS_ASSIGN, permit_fn *);
+    for (size_t i = 0; i < b->regionCount; i++) {
+        const mstxMemPermissionsAssignRegionsDesc_t *one = &b->regionDescArray[i];
+        struct rt_block_ref ref = ref_of(&one->region);
+        if (fn != NULL && is_theirs(d, ref))
+            fn(next.domain_of(d), &(mstxMemPermissionsAssignBatch_t){1, one});
+        rt_region_permit(d, ref, one->flags);
+    }
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rt_nvtx_counter: the counter module of NVTX's extension.  A counter is a number, or a group of
+ * them laid out by a schema: each number is a counter of its own here, named "group.number".
+ * Names outlive captures and forks; their text ids do not, so each is looked up once a capture.
+ */
+#include "mstx/rt_nvtx.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { COUNTERS = 4096, NUMBERS_MAX = 64, TEXT_MAX = 512, SEMANTICS_MAX = 8, COUNTER_SEMANTIC = 5 };
+
+struct semantic { /* of a list; a counter's begins with it */
+    uint32_t struct_size;
+    uint16_t id, version;
+    const struct semantic *next;
+};
+struct counter_semantic {
+    struct semantic head;
+    uint64_t flags;
+    const char *unit;
+};
+struct attr { /* 56 bytes */
+    size_t struct_size;
+    uint64_t schema;
+    const char *name, *description;
+    uint64_t scope;
+    const struct semantic *semantics;
+    uint64_t id;
+};
+static_assert(sizeof(struct attr) == 56 && offsetof(struct counter_semantic, unit) == 24, "attr");
+
+struct batch { /* 48 bytes */
+    uint64_t id;
+    const void *samples;
+    size_t bytes;
+    uint64_t flags;
+    const int64_t *times;
+    size_t times_bytes;
+};
+
+struct number {
+    struct nvtx_field field; /* its name is the whole one */
+    _Atomic uint32_t epoch, text;
+};
+static struct counter {
+    _Atomic uint64_t id; /* written last; 0: free */
+    uint16_t domain;
+    uint16_t count;
+    size_t bytes; /* of one sample */
+    const char *unit;
+    struct number *numbers;
+} counters[COUNTERS];
+
+/* ---- the table ------------------------------------------------------------------------- */
+
+static size_t place_of(uint64_t id, uint16_t domain)
+{
+    return (size_t)((id ^ (uint64_t)domain << 40) * 0x9E3779B97F4A7C15u >> 52) % COUNTERS;
+}
+
+/* The counter, or the free place where it belongs; NULL: the table is full. */
+static struct counter *find(uint64_t id, uint16_t domain)
+{
+    for (size_t i = 0; i < COUNTERS; i++) {
+        struct counter *c = &counters[(place_of(id, domain) + i) % COUNTERS];
+        uint64_t here = atomic_load_explicit(&c->id, memory_order_acquire);
+        if (here == 0 || (here == id && c->domain == domain))
+            return c;
+    }
+    return NULL;
+}
+
+/* ---- registering ----------------------------------------------------------------------- */
+
+static const char *unit_of(const struct semantic *s)
+{
+    for (int i = 0; s != NULL && i < SEMANTICS_MAX; i++, s = s->next) {
+        if (s->id == COUNTER_SEMANTIC && s->struct_size >= sizeof(struct counter_semantic)) {
+            const char *unit = ((const struct counter_semantic *)(const void *)s)->unit;
+            return unit != NULL ? rt_keep(unit, strnlen(unit, TEXT_MAX)) : NULL;
+        }
+    }
+    return NULL;
+}
+
+static const char *whole_name(const char *group, const char *number)
+{
+    char text[TEXT_MAX];
+    int n = snprintf(text, sizeof text, "%s%s%s", group != NULL ? group : "counter",
+                     number != NULL ? "." : "", number != NULL ? number : "");
+    return rt_keep(text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
+}
+
+/* Fields of the sample: those of its schema, or the one number it is. */
+static bool lay_out(struct counter *c, const struct attr *a)
+{
+    struct nvtx_field plain = {.type = a->schema}, *fields = &plain;
+    size_t n = nvtx_schema_fields(a->schema, &fields, &c->bytes);
+    if (n == 0) {
+        fields = &plain;
+        n = nvtx_number_size(a->schema) != 0;
+        c->bytes = nvtx_number_size(a->schema);
+    }
+    n = n < NUMBERS_MAX ? n : NUMBERS_MAX;
+    static const struct number zero[NUMBERS_MAX];
+    c->numbers = (struct number *)(void *)rt_keep(zero, n * sizeof *c->numbers);
+    for (size_t i = 0; c->numbers != NULL && i < n; i++) {
+        c->numbers[i].field = fields[i];
+        c->numbers[i].field.name =
+            whole_name(a->name, n > 1 || fields[i].name ? fields[i].name : NULL);
+    }
+    c->count = c->numbers != NULL ? (uint16_t)n : 0;
+    return c->numbers != NULL;
+}
+
+/* Registered again, a counter stays what it was. */
+static uint64_t counter_register(void *domain, const struct attr *given)
+{
+    struct rt_domain *d = rt_domain_of(domain);
+    struct attr a = {0};
+    if (d == NULL || given == NULL || given->struct_size < offsetof(struct attr, description))
+        return 0;
+    memcpy(&a, given, given->struct_size < sizeof a ? given->struct_size : sizeof a);
+    uint64_t id = a.id != 0 ? a.id : nvtx_own_id();
+    rt_lock(&rt.schema_lock);
+    struct counter *c = find(id, d->number);
+    if (c != NULL && atomic_load(&c->id) == 0) {
+        c->domain = d->number;
+        c->unit = unit_of(a.semantics);
+        if (lay_out(c, &a))
+            atomic_store_explicit(&c->id, id, memory_order_release);
+    }
+    rt_unlock(&rt.schema_lock);
+    if (c == NULL)
+        rt_say(RT_SAY_NVTX, 0, "more than %d NVTX counters; the rest is not recorded", COUNTERS);
+    return id;
+}
+
+/* ---- samples ---------------------------------------------------------------------------- */
+
+static struct counter *recorded(void *domain, uint64_t id, struct rt_domain **d)
+{
+    *d = rt_domain_of(domain);
+    if (!nvtx_live(*d) || id == 0)
+        return NULL;
+    struct counter *c = find(id, (*d)->number);
+    return c != NULL && atomic_load_explicit(&c->id, memory_order_acquire) == id ? c : NULL;
+}
+
+static uint32_t text_of(const struct counter *c, struct number *n)
+{
+    if (RT_LIKELY(atomic_load_explicit(&n->epoch, memory_order_acquire) == rt.epoch))
+        return atomic_load_explicit(&n->text, memory_order_relaxed);
+    uint32_t id = nvtx_text(n->field.name);
+    uint32_t epoch = rt.epoch; /* of the capture that nvtx_text may have begun */
+    if (c->unit != NULL && id != 0)
+        rt_text_define(MSTX_COUNTER, c->domain, id, c->unit, strlen(c->unit));
+    atomic_store_explicit(&n->text, id, memory_order_relaxed);
+    atomic_store_explicit(&n->epoch, epoch, memory_order_release);
+    return id;
+}
+
+static void put(struct rt_domain *d, const struct counter *c, size_t i, uint64_t bits, bool real)
+{
+    uint32_t name = i < c->count ? text_of(c, &c->numbers[i]) : 0;
+    if (name != 0)
+        rt_counter(d, name, bits, real);
+}
+
+static void sample_int(void *domain, uint64_t id, int64_t value)
+{
+    struct rt_domain *d;
+    const struct counter *c = recorded(domain, id, &d);
+    if (c != NULL)
+        put(d, c, 0, (uint64_t)value, false);
+}
+
+static void sample_real(void *domain, uint64_t id, double value)
+{
+    struct rt_domain *d;
+    uint64_t bits;
+    const struct counter *c = recorded(domain, id, &d);
+    memcpy(&bits, &value, sizeof bits);
+    if (c != NULL)
+        put(d, c, 0, bits, true);
+}
+
+static void sample_bytes(struct rt_domain *d, const struct counter *c, const char *p, size_t bytes)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        const struct nvtx_field *f = &c->numbers[i].field;
+        uint64_t bits;
+        bool real;
+        size_t size = nvtx_number_size(f->type);
+        if (f->offset > bytes || size > bytes - f->offset)
+            continue;
+        if (nvtx_number(f->type, p + f->offset, &bits, &real))
+            put(d, c, i, bits, real);
+    }
+}
+
+static void sample(void *domain, uint64_t id, const void *values, size_t bytes)
+{
+    struct rt_domain *d;
+    const struct counter *c = recorded(domain, id, &d);
+    if (c != NULL && values != NULL)
+        sample_bytes(d, c, values, bytes);
+}
+
+/* Zero is a value; "as before" and "not to be had" leave the counter as it is. */
+static void sample_nothing(void *domain, uint64_t id, uint8_t reason)
+{
+    struct rt_domain *d;
+    const struct counter *c = recorded(domain, id, &d);
+    for (size_t i = 0; c != NULL && reason == 0 && i < c->count; i++)
+        put(d, c, i, 0, false);
+}
+
+/* Their times are of a clock of the program's; the newest sample holds now. */
+static void newest_of(void *domain, uint64_t id, const char *samples, size_t bytes)
+{
+    struct rt_domain *d;
+    const struct counter *c = recorded(domain, id, &d);
+    if (c == NULL || samples == NULL || c->bytes == 0 || bytes < c->bytes)
+        return;
+    if (bytes >= 2 * c->bytes)
+        rt_say(RT_SAY_BATCH, 0, "of batches of NVTX counters the newest sample alone is recorded");
+    sample_bytes(d, c, samples + (bytes / c->bytes - 1) * c->bytes, c->bytes);
+}
+
+static void submit_old(void *domain, uint64_t id, const void *samples, size_t bytes)
+{
+    newest_of(domain, id, samples, bytes);
+}
+
+static void submit(void *domain, const struct batch *b)
+{
+    if (b != NULL)
+        newest_of(domain, b->id, b->samples, b->bytes);
+}
+
+const intptr_t nvtx_counter_slots[NVTX_COUNTER_SLOTS] = {
+    (intptr_t)counter_register, (intptr_t)sample_int,     (intptr_t)sample_real,
+    (intptr_t)sample,           (intptr_t)sample_nothing, (intptr_t)submit};
+
+/* Before 0x0102 batches came as four arguments, and a seventh function with times. */
+const intptr_t nvtx_counter_slots_old[NVTX_COUNTER_SLOTS] = {
+    (intptr_t)counter_register, (intptr_t)sample_int,     (intptr_t)sample_real,
+    (intptr_t)sample,           (intptr_t)sample_nothing, (intptr_t)submit_old};

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rt_nvtx_mem: the memory module of NVTX's extension: heaps and regions of allocators, recorded
+ * like those of mstx.  The structures are the protocol's; an array comes with the size of its
+ * elements, which may be larger than the part known here.
+ */
+#include "mstx/rt_memory.h"
+#include "mstx/rt_nvtx.h"
+
+#include <string.h>
+
+struct range {
+    size_t size;
+    const void *at;
+};
+struct heap_desc { /* 48 bytes */
+    uint16_t compat, struct_size;
+    uint32_t reserved, usage, type;
+    size_t range_size;
+    const struct range *range;
+    uint32_t category;
+    int32_t message_type;
+    const void *message;
+};
+struct register_batch { /* 48 bytes */
+    uint16_t compat, struct_size;
+    uint32_t type;
+    const void *heap;
+    size_t count, element;
+    const char *ranges;
+    void **handles;
+};
+struct resize_batch { /* 32 bytes */
+    uint16_t compat, struct_size;
+    uint32_t type;
+    size_t count, element;
+    const char *ranges;
+};
+struct ref_batch { /* 32 bytes */
+    uint16_t compat, struct_size;
+    uint32_t ref_type;
+    size_t count, element;
+    const char *refs;
+};
+struct name_desc { /* 32 bytes */
+    uint32_t ref_type;
+    int32_t message_type;
+    uint64_t region;
+    const void *message;
+    uint32_t category, reserved;
+};
+struct name_batch { /* 40 bytes */
+    uint16_t compat, struct_size;
+    uint32_t reserved;
+    size_t count, element;
+    const char *names;
+    size_t reserved2;
+};
+struct permit_desc { /* 16 bytes */
+    uint32_t flags, ref_type;
+    uint64_t region;
+};
+struct permit_batch { /* 48 bytes */
+    uint16_t compat, struct_size;
+    uint32_t reserved;
+    const void *permissions;
+    size_t count, element;
+    const char *regions;
+    size_t reserved2;
+};
+static_assert(sizeof(struct heap_desc) == 48 && sizeof(struct register_batch) == 48, "memory");
+static_assert(sizeof(struct resize_batch) == 32 && sizeof(struct ref_batch) == 32, "memory");
+static_assert(sizeof(struct name_desc) == 32 && sizeof(struct name_batch) == 40, "memory");
+static_assert(sizeof(struct permit_desc) == 16 && sizeof(struct permit_batch) == 48, "memory");
+
+enum { TYPE_VIRTUAL = 1, REF_POINTER = 1, ATOMIC = 4, READ_WRITE = 3 };
+
+/* The domain, when the caller's structure is as long as ours. */
+static struct rt_domain *usable(void *domain, const void *desc, size_t size)
+{
+    uint16_t given[2] = {0, 0};
+    if (desc != NULL)
+        memcpy(given, desc, sizeof given);
+    return given[1] >= size ? rt_domain_of(domain) : NULL;
+}
+
+/* Element i of an array of theirs; false: it holds no such elements. */
+static bool element(void *to, size_t size, const char *array, size_t stride, size_t i)
+{
+    if (array == NULL || stride < size)
+        return false;
+    memcpy(to, array + i * stride, size);
+    return true;
+}
+
+static struct rt_block block_of(const struct range *r)
+{
+    return (struct rt_block){(uint64_t)(uintptr_t)r->at, r->size, 0};
+}
+
+static struct rt_block_ref ref_of(uint32_t type, uint64_t what)
+{
+    return (struct rt_block_ref){type == REF_POINTER, what};
+}
+
+static void *heap_register(void *domain, const struct heap_desc *h)
+{
+    struct rt_domain *d = usable(domain, h, sizeof *h);
+    if (d == NULL || h->type != TYPE_VIRTUAL || h->range == NULL ||
+        h->range_size < sizeof *h->range)
+        return NULL;
+    struct rt_block b = block_of(h->range);
+    uint64_t heap = rt_heap_open(d, &b);
+    uint32_t name = nvtx_live(d) ? nvtx_message(h->message_type, h->message) : 0;
+    if (name != 0)
+        rt_block_name(d, (struct rt_block_ref){false, heap}, name);
+    return (void *)(uintptr_t)heap;
+}
+
+static void heap_unregister(void *domain, const void *heap)
+{
+    struct rt_domain *d = rt_domain_of(domain);
+    if (d != NULL && heap != NULL)
+        rt_heap_close(d, (uint64_t)(uintptr_t)heap, false);
+}
+
+/* NULL is the whole process: the regions that lie in no heap. */
+static void heap_reset(void *domain, const void *heap)
+{
+    struct rt_domain *d = rt_domain_of(domain);
+    if (d != NULL)
+        rt_heap_close(d, (uint64_t)(uintptr_t)heap, true);
+}
+
+static void regions_register(void *domain, const struct register_batch *b)
+{
+    struct rt_domain *d = usable(domain, b, sizeof *b);
+    struct range r;
+    if (d == NULL || b->type != TYPE_VIRTUAL)
+        return;
+    uint64_t heap = (uint64_t)(uintptr_t)b->heap;
+    bool known = rt_heap_is_ours(d, heap);
+    for (size_t i = 0; i < b->count && element(&r, sizeof r, b->ranges, b->element, i); i++) {
+        struct rt_block block = block_of(&r);
+        uint64_t handle = rt_region_open(d, known ? heap : 0, &block);
+        if (b->handles != NULL && (known || heap == 0))
+            b->handles[i] = (void *)(uintptr_t)handle;
+    }
+}
+
+static void regions_resize(void *domain, const struct resize_batch *b)
+{
+    struct rt_domain *d = usable(domain, b, sizeof *b);
+    struct range r;
+    for (size_t i = 0; d != NULL && b->type == TYPE_VIRTUAL && i < b->count; i++) {
+        if (!element(&r, sizeof r, b->ranges, b->element, i))
+            return;
+        struct rt_block block = block_of(&r);
+        rt_region_resize(d, &block);
+    }
+}
+
+static void regions_unregister(void *domain, const struct ref_batch *b)
+{
+    struct rt_domain *d = usable(domain, b, sizeof *b);
+    uint64_t what;
+    for (size_t i = 0; d != NULL && i < b->count; i++) {
+        if (!element(&what, sizeof what, b->refs, b->element, i))
+            return;
+        rt_region_close(d, ref_of(b->ref_type, what));
+    }
+}
+
+static void regions_name(void *domain, const struct name_batch *b)
+{
+    struct rt_domain *d = usable(domain, b, sizeof *b);
+    struct name_desc n;
+    for (size_t i = 0; nvtx_live(d) && i < b->count; i++) {
+        if (!element(&n, sizeof n, b->names, b->element, i))
+            return;
+        uint32_t name = nvtx_message(n.message_type, n.message);
+        if (name != 0)
+            rt_block_name(d, ref_of(n.ref_type, n.region), name);
+    }
+}
+
+static void permissions_assign(void *domain, const struct permit_batch *b)
+{
+    struct rt_domain *d = usable(domain, b, sizeof *b);
+    struct permit_desc p;
+    for (size_t i = 0; d != NULL && i < b->count; i++) {
+        if (!element(&p, sizeof p, b->regions, b->element, i))
+            return;
+        uint32_t allowed = (p.flags & ATOMIC) != 0 ? READ_WRITE : p.flags & READ_WRITE;
+        rt_region_permit(d, ref_of(p.ref_type, p.region), allowed);
+    }
+}
+
+const intptr_t nvtx_memory_slots[NVTX_MEMORY_SLOTS] = {
+    0,
+    (intptr_t)heap_register,
+    (intptr_t)heap_unregister,
+    (intptr_t)heap_reset,
+    (intptr_t)regions_register,
+    (intptr_t)regions_resize,
+    (intptr_t)regions_unregister,
+    (intptr_t)regions_name,
+    (intptr_t)permissions_assign,
+};

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rt_nvtx_next: another NVTX tool behind us, named by MSTX_NEXT_NVTX_PATH.  It gets a table like
+ * that of a program and is called with what the program said, after it was recorded.  Handles
+ * are translated: domains by their name, registered strings to their text, ranges by a word that
+ * is kept with ours.  What is told through the extension is passed without its payload; counters and memory are not.
+ */
+#include "mstx/rt_nvtx.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+enum { CORE = 1, CORE2 = 5, SLOTS = 16, EXPORT_CALLBACKS = 1 };
+enum { C_MARK = 1, C_START = 4, C_END = 7, C_PUSH = 8, C_POP = 11, C_CATEGORY = 12, C_THREAD = 14 };
+enum {
+    D_MARK = 1,
+    D_START,
+    D_END,
+    D_PUSH,
+    D_POP,
+    D_RESOURCE,
+    D_RESOURCE_END,
+    D_CATEGORY,
+    D_CREATE = 12,
+    D_DESTROY = 14
+};
+
+_Atomic bool nvtx_has_next;
+static struct {
+    nvtx_fn core[SLOTS], core2[SLOTS];
+    nvtx_fn *core_slots[SLOTS + 1], *core2_slots[SLOTS + 1];
+} next;
+
+static int get_table(int module, nvtx_table *table, unsigned *size)
+{
+    if (table == NULL || size == NULL || (module != CORE && module != CORE2))
+        return 0;
+    *table = module == CORE ? next.core_slots : next.core2_slots;
+    *size = SLOTS;
+    return 1;
+}
+
+static const void *get_export(uint32_t id)
+{
+    static const struct {
+        size_t struct_size;
+        int (*get_table)(int, nvtx_table *, unsigned *);
+    } callbacks = {sizeof callbacks, get_table};
+    return id == EXPORT_CALLBACKS ? &callbacks : NULL;
+}
+
+typedef int init_fn(const void *(*)(uint32_t));
+int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id));
+
+void nvtx_next_find(void)
+{
+    const char *path = secure_getenv("MSTX_NEXT_NVTX_PATH");
+    if (path == NULL || *path == '\0')
+        return;
+    void *lib = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    void *found = lib != NULL ? dlsym(lib, "InitializeInjectionNvtx2") : NULL;
+    init_fn *init;
+    memcpy(&init, &found, sizeof init);
+    if (init == InitializeInjectionNvtx2)
+        return; /* ourselves */
+    for (int i = 1; i < SLOTS; i++) {
+        next.core_slots[i] = &next.core[i];
+        next.core2_slots[i] = &next.core2[i];
+    }
+    if (init != NULL && init(get_export) != 0)
+        atomic_store(&nvtx_has_next, true);
+    else
+        rt_say(RT_SAY_NEXT, 0, "the next NVTX tool %s: %s", path,
+               lib == NULL ? dlerror() : "refuses or is none");
+}
+
+#define CALL(type, slot, ...) ((type)(slot))(__VA_ARGS__)
+typedef void mark_fn(const struct nvtx_attr *);
+typedef uint64_t start_fn(const struct nvtx_attr *);
+typedef void end_fn(uint64_t);
+typedef int push_fn(const struct nvtx_attr *);
+typedef int pop_fn(void);
+typedef void name_fn(uint32_t, const char *);
+typedef void domain_mark_fn(void *, const struct nvtx_attr *);
+typedef uint64_t domain_start_fn(void *, const struct nvtx_attr *);
+typedef void domain_end_fn(void *, uint64_t);
+typedef int domain_push_fn(void *, const struct nvtx_attr *);
+typedef int domain_pop_fn(void *);
+typedef void *create_fn(const char *);
+typedef void destroy_fn(void *);
+typedef void domain_name_fn(void *, uint32_t, const char *);
+typedef void *resource_fn(void *, const void *);
+
+static void *domain_of(struct rt_domain *d)
+{
+    if (d->number == 0)
+        return NULL;
+    void *h = __atomic_load_n(&d->next_nvtx, __ATOMIC_ACQUIRE);
+    if (h == NULL && next.core2[D_CREATE] != NULL) {
+        h = CALL(create_fn *, next.core2[D_CREATE], d->name);
+        __atomic_store_n(&d->next_nvtx, h, __ATOMIC_RELEASE);
+    }
+    return h;
+}
+
+/* What the caller gave, with a text in place of a string that was registered with us. */
+static const struct nvtx_attr *translated(const struct nvtx_attr *from, struct nvtx_attr *to)
+{
+    *to = (struct nvtx_attr){.version = 3};
+    if (from != NULL)
+        memcpy(to, from, from->size < sizeof *to ? from->size : sizeof *to);
+    to->size = sizeof *to;
+    if (to->message_type == NVTX_MESSAGE_REGISTERED) {
+        to->message = nvtx_message_text(to->message_type, to->message, NULL, 0);
+        to->message_type = to->message != NULL ? NVTX_MESSAGE_ASCII : 0;
+    }
+    if (to->message == NULL)
+        to->message_type = 0;
+    if (to->payload_type == NVTX_PAYLOAD_EXTENDED)
+        to->payload_type = MSTX_PAYLOAD_NONE; /* its schemas are not known there */
+    return to;
+}
+
+/* In the default domain a tool may know the short functions alone. */
+static bool is_plain(const struct rt_domain *d, int slot)
+{
+    return d->number == 0 && next.core[slot] != NULL;
+}
+
+void nvtx_next_mark(struct rt_domain *d, const struct nvtx_attr *a)
+{
+    struct nvtx_attr t;
+    if (is_plain(d, C_MARK))
+        CALL(mark_fn *, next.core[C_MARK], translated(a, &t));
+    else if (next.core2[D_MARK] != NULL)
+        CALL(domain_mark_fn *, next.core2[D_MARK], domain_of(d), translated(a, &t));
+}
+
+static uint64_t start(struct rt_domain *d, const struct nvtx_attr *a)
+{
+    struct nvtx_attr t;
+    if (is_plain(d, C_START))
+        return CALL(start_fn *, next.core[C_START], translated(a, &t));
+    if (next.core2[D_START] != NULL)
+        return CALL(domain_start_fn *, next.core2[D_START], domain_of(d), translated(a, &t));
+    return 0;
+}
+
+/* The id under which the next tool knows a range stays with it. */
+uint64_t nvtx_next_start(struct rt_domain *d, const struct nvtx_attr *a, uint32_t id)
+{
+    uint64_t theirs = start(d, a);
+    if (theirs != 0 && id == 0)
+        id = rt_range_ghost();
+    if (theirs != 0 && id != 0)
+        rt_range_set_other(id, theirs);
+    return id;
+}
+
+void nvtx_next_end(struct rt_domain *d, uint64_t id)
+{
+    if (id == 0)
+        return;
+    if (is_plain(d, C_END))
+        CALL(end_fn *, next.core[C_END], id);
+    else if (next.core2[D_END] != NULL)
+        CALL(domain_end_fn *, next.core2[D_END], domain_of(d), id);
+}
+
+void nvtx_next_push(struct rt_domain *d, const struct nvtx_attr *a)
+{
+    struct nvtx_attr t;
+    if (is_plain(d, C_PUSH))
+        CALL(push_fn *, next.core[C_PUSH], translated(a, &t));
+    else if (next.core2[D_PUSH] != NULL)
+        CALL(domain_push_fn *, next.core2[D_PUSH], domain_of(d), translated(a, &t));
+}
+
+void nvtx_next_pop(struct rt_domain *d)
+{
+    if (is_plain(d, C_POP))
+        CALL(pop_fn *, next.core[C_POP]);
+    else if (next.core2[D_POP] != NULL)
+        CALL(domain_pop_fn *, next.core2[D_POP], domain_of(d));
+}
+
+void nvtx_next_name(struct rt_domain *d, enum mstx_text_kind kind, uint64_t key, const char *name)
+{
+    if (kind == MSTX_CATEGORY && is_plain(d, C_CATEGORY))
+        CALL(name_fn *, next.core[C_CATEGORY], (uint32_t)key, name);
+    else if (kind == MSTX_CATEGORY && next.core2[D_CATEGORY] != NULL)
+        CALL(domain_name_fn *, next.core2[D_CATEGORY], domain_of(d), (uint32_t)key, name);
+    else if (kind == MSTX_THREAD && next.core[C_THREAD] != NULL)
+        CALL(name_fn *, next.core[C_THREAD], (uint32_t)key, name);
+}
+
+void *nvtx_next_resource(struct rt_domain *d, const void *attr)
+{
+    if (!atomic_load(&nvtx_has_next) || next.core2[D_RESOURCE] == NULL)
+        return NULL;
+    return CALL(resource_fn *, next.core2[D_RESOURCE], domain_of(d), attr);
+}
+
+void nvtx_next_resource_end(void *resource)
+{
+    if (atomic_load(&nvtx_has_next) && next.core2[D_RESOURCE_END] != NULL)
+        CALL(destroy_fn *, next.core2[D_RESOURCE_END], resource);
+}
+
+void nvtx_next_domain_end(struct rt_domain *d)
+{
+    void *h = __atomic_exchange_n(&d->next_nvtx, NULL, __ATOMIC_ACQ_REL);
+    if (h != NULL && next.core2[D_DESTROY] != NULL)
+        CALL(destroy_fn *, next.core2[D_DESTROY], h);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ext_call: calls that Python enters and leaves itself: communication, whose
+ * results come later, backward of modules, roots such as the optimizer, and
+ * values saved by hand.
+ */
+#include "probe/python/ext.h"
+
+#include <structmember.h>
+
+struct call {
+    PyObject_HEAD struct probe_call *call;
+    uint64_t uses;
+    unsigned generation; /* of the dumper */
+    long long number;
+};
+
+unsigned ext_generation;
+
+static PyObject *wrap(struct probe_call *call)
+{
+    if (call == NULL)
+        Py_RETURN_NONE;
+    struct call *c = PyObject_New(struct call, &ext_call_type);
+    if (c == NULL) {
+        probe_call_drop(call);
+        return NULL;
+    }
+    *c = (struct call){.ob_base = c->ob_base,
+                       .call = call,
+                       .uses = probe__call_uses(call),
+                       .generation = ext_generation,
+                       .number = probe_call_number(call)};
+    return (PyObject *)c;
+}
+
+/* The call while it is open, else NULL. */
+static struct probe_call *open_call(PyObject *self)
+{
+    const struct call *c = (struct call *)self;
+    bool is_open = ext_dumper != NULL && c->generation == ext_generation &&
+                   probe__call_uses(c->call) == c->uses;
+    return is_open ? c->call : NULL;
+}
+
+/* ---- entering --------------------------------------------------------- */
+
+static PyObject *call_enter(PyObject *module, PyObject *args)
+{
+    const char *prefix, *name;
+    PyObject *positional, *named;
+    unsigned mask = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "ssO!O!|I", &prefix, &name, &PyTuple_Type, &positional,
+                          &PyDict_Type, &named, &mask))
+        return NULL;
+    if (!probe__may_enter(ext_dumper, PROBE__OP))
+        Py_RETURN_NONE;
+    struct probe_call *c = probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__OP,
+                                                                           .dir = PROBE_FORWARD,
+                                                                           .prefix = prefix,
+                                                                           .name = name,
+                                                                           .place = ext_place()});
+    if (probe__call_has(c, PROBE_SEC_INPUT_ARGS)) {
+        ext_put_tuple(c, PROBE_SEC_INPUT_ARGS, positional, mask);
+        ext_put_dict(c, PROBE_SEC_INPUT_KWARGS, named);
+    }
+    if (PyErr_Occurred())
+        ext_swallow("the inputs of a function");
+    return wrap(c);
+}
+
+static PyObject *enter_root(PyObject *module, PyObject *args)
+{
+    const char *name;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "s", &name))
+        return NULL;
+    return wrap(probe__enter(
+        ext_dumper,
+        &(struct probe__entry){.kind = PROBE__ROOT, .dir = PROBE_DIR_NONE, .name = name}));
+}
+
+static PyObject *enter_module_backward(PyObject *module, PyObject *args)
+{
+    const char *path, *class_name;
+    long long number;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "ssL", &path, &class_name, &number))
+        return NULL;
+    return wrap(probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__MODULE,
+                                                                .dir = PROBE_BACKWARD,
+                                                                .prefix = "Module",
+                                                                .name = path,
+                                                                .class_name = class_name,
+                                                                .number = number,
+                                                                .is_loose = true}));
+}
+
+/* save(name, value, is_grad, number) -> number, or None where it is not wanted */
+static PyObject *save(PyObject *module, PyObject *args)
+{
+    const char *name;
+    PyObject *value;
+    int is_grad = 0;
+    long long number = -1;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "sO|pL", &name, &value, &is_grad, &number))
+        return NULL;
+    int64_t n = number;
+    struct probe_call *c = probe__begin_saved(ext_dumper, name, is_grad != 0, &n);
+    if (c == NULL)
+        Py_RETURN_NONE;
+    ext_put_value(c, probe__call_record(c), NULL, value);
+    if (PyErr_Occurred())
+        ext_swallow("a saved value");
+    probe_call_exit(c);
+    ext_settle_if_many();
+    return PyLong_FromLongLong(n);
+}
+
+PyMethodDef ext_call_functions[] = {
+    {"enter", call_enter, METH_VARARGS,
+     "enter(prefix, name, args, kwargs, mask=0) -> Call or None"},
+    {"enter_root", enter_root, METH_VARARGS, "enter_root(name) -> Call or None"},
+    {"enter_module_backward", enter_module_backward, METH_VARARGS,
+     "enter_module_backward(path, class_name, number) -> Call or None"},
+    {"save", save, METH_VARARGS, "save(name, value, is_grad=False, number=-1) -> number or None"},
+    {0}};
+
+/* ---- the object ------------------------------------------------------- */
+
+static PyObject *put(PyObject *self, PyObject *args, enum probe_section section)
+{
+    struct probe_call *c = open_call(self);
+    PyObject *values;
+    unsigned mask = 0;
+    if (!PyArg_ParseTuple(args, "O!|I", &PyTuple_Type, &values, &mask))
+        return NULL;
+    if (probe__call_has(c, section))
+        ext_put_tuple(c, section, values, mask);
+    if (PyErr_Occurred())
+        ext_swallow("values of a call");
+    Py_RETURN_NONE;
+}
+
+static PyObject *put_input(PyObject *self, PyObject *args)
+{
+    return put(self, args, PROBE_SEC_INPUT);
+}
+
+static PyObject *put_output(PyObject *self, PyObject *args)
+{
+    return put(self, args, PROBE_SEC_OUTPUT);
+}
+
+static PyObject *detach(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    probe_call_detach(open_call(self));
+    Py_RETURN_NONE;
+}
+
+static PyObject *done(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    probe_call_exit(open_call(self));
+    ext_settle_if_many();
+    Py_RETURN_NONE;
+}
+
+static PyObject *drop(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    probe_call_drop(open_call(self));
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"input", put_input, METH_VARARGS, "input(tuple, mask=0): inputs of a backward"},
+    {"output", put_output, METH_VARARGS, "output(tuple, mask=0)"},
+    {"detach", detach, METH_NOARGS, "the rest comes later; others may be entered"},
+    {"done", done, METH_NOARGS, "the call is over"},
+    {"drop", drop, METH_NOARGS, "the call has failed; nothing of it is dumped"},
+    {0}};
+static PyMemberDef members[] = {
+    {"number", T_LONGLONG, offsetof(struct call, number), READONLY, NULL}, {0}};
+
+PyTypeObject ext_call_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "msprobe._probe.Call",
+                              .tp_doc = "A call that is open.",
+                              .tp_basicsize = sizeof(struct call),
+                              .tp_flags = Py_TPFLAGS_DEFAULT,
+                              .tp_dealloc = (destructor)PyObject_Free,
+                              .tp_methods = methods,
+                              .tp_members = members};

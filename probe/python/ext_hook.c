@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ext_hook: what runs before and after a module of a model.
+ *
+ * The one before enters the call, tagged with the hook, and the one after finds
+ * it by the tag.  So a module may call itself, run on several threads, or never
+ * come to its end.
+ */
+#include "probe/python/ext.h"
+
+#include "probe/base/mem.h"
+
+#include <structmember.h>
+
+/* before: hook(module, args[, kwargs]) */
+struct hook {
+    PyObject_HEAD vectorcallfunc call;
+    PyObject *backward; /* None, or what watches the gradients: see msprobe/pytorch/_modules.py */
+    char *path, *class_name;
+    char takes_kwargs; /* they are among the arguments of both */
+};
+
+/* after(module, args[, kwargs], result) */
+struct after {
+    PyObject_HEAD vectorcallfunc call;
+    PyObject *hook;
+};
+
+static PyObject *parameters_name;
+
+/* ---- before ----------------------------------------------------------- */
+
+/* The gradients' watcher may put other tensors, of equal elements, in the place of the inputs. */
+static PyObject *watch_inputs(struct hook *h, struct probe_call *c, PyObject *const *args,
+                              Py_ssize_t n)
+{
+    PyObject *inputs = PyObject_CallMethod(h->backward, "before", "OOOL", (PyObject *)h, args[0],
+                                           args[1], (long long)probe_call_number(c));
+    if (inputs == NULL) {
+        ext_swallow("the inputs of a module");
+        Py_RETURN_NONE;
+    }
+    if (inputs == Py_None || !h->takes_kwargs || n < 3)
+        return inputs;
+    PyObject *both = PyTuple_Pack(2, inputs, args[2]);
+    Py_DECREF(inputs);
+    return both;
+}
+
+static PyObject *hook_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    struct hook *h = (struct hook *)self;
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    (void)kwnames;
+    if (n < 2 || !probe__may_enter(ext_dumper, PROBE__MODULE))
+        Py_RETURN_NONE;
+    struct probe_call *c =
+        probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__MODULE,
+                                                        .dir = PROBE_FORWARD,
+                                                        .prefix = "Module",
+                                                        .name = h->path,
+                                                        .class_name = h->class_name,
+                                                        .tag = h,
+                                                        .place = ext_place()});
+    if (c == NULL)
+        Py_RETURN_NONE;
+    if (probe__call_has(c, PROBE_SEC_INPUT_ARGS)) {
+        if (PyTuple_Check(args[1]))
+            ext_put_tuple(c, PROBE_SEC_INPUT_ARGS, args[1], 0);
+        else
+            ext_put_list(c, PROBE_SEC_INPUT_ARGS, &args[1], 1, 0);
+        if (h->takes_kwargs && n >= 3 && PyDict_Check(args[2]))
+            ext_put_dict(c, PROBE_SEC_INPUT_KWARGS, args[2]);
+    }
+    if (PyErr_Occurred())
+        ext_swallow("the inputs of a module");
+    if (h->backward != NULL && h->backward != Py_None)
+        return watch_inputs(h, c, args, n);
+    Py_RETURN_NONE;
+}
+
+/* ---- after ------------------------------------------------------------ */
+
+static void put_parameters(struct probe_call *c, PyObject *module)
+{
+    PyObject *name, *value, *params;
+    Py_ssize_t at = 0;
+    if (!probe__call_has(c, PROBE_SEC_PARAMETERS))
+        return;
+    if (parameters_name == NULL)
+        parameters_name = PyUnicode_InternFromString("_parameters");
+    params = PyObject_GetAttr(module, parameters_name);
+    struct probe__record *r = params != NULL && PyDict_Check(params) && PyDict_GET_SIZE(params) != 0
+                                  ? probe__call_part(c, PROBE_SEC_PARAMETERS)
+                                  : NULL;
+    while (r != NULL && PyDict_Next(params, &at, &name, &value)) {
+        const char *key = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+        if (value != Py_None && key != NULL)
+            ext_put_value(c, r, key, value);
+    }
+    PyErr_Clear();
+    Py_XDECREF(params);
+}
+
+static PyObject *watch_result(struct hook *h, PyObject *module, PyObject *result, long long number)
+{
+    PyObject *other =
+        PyObject_CallMethod(h->backward, "after", "OOOL", (PyObject *)h, module, result, number);
+    if (other != NULL)
+        return other;
+    ext_swallow("the result of a module");
+    Py_RETURN_NONE;
+}
+
+static PyObject *after_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    struct hook *h = (struct hook *)((struct after *)self)->hook;
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    struct probe_call *c = n >= 3 ? probe__open_module(ext_dumper, h) : NULL;
+    (void)kwnames;
+    if (c == NULL)
+        Py_RETURN_NONE;
+    PyObject *result = args[n - 1];
+    if (probe__call_has(c, PROBE_SEC_OUTPUT))
+        ext_put_result(c, result, 0);
+    put_parameters(c, args[0]);
+    if (PyErr_Occurred())
+        ext_swallow("the result of a module");
+    long long number = probe_call_number(c);
+    probe_call_exit(c);
+    ext_settle_if_many();
+    if (h->backward != NULL && h->backward != Py_None)
+        return watch_result(h, args[0], result, number);
+    Py_RETURN_NONE;
+}
+
+/* ---- the objects ------------------------------------------------------ */
+
+static PyObject *hook_new(PyTypeObject *type, PyObject *args, PyObject *kw)
+{
+    const char *path, *class_name;
+    int takes_kwargs = 0;
+    (void)kw;
+    if (!PyArg_ParseTuple(args, "ss|p", &path, &class_name, &takes_kwargs))
+        return NULL;
+    struct hook *h = (struct hook *)type->tp_alloc(type, 0);
+    if (h == NULL)
+        return NULL;
+    h->call = hook_call;
+    h->takes_kwargs = (char)takes_kwargs;
+    h->path = ms_str_dup(ms_str_of(path));
+    h->class_name = ms_str_dup(ms_str_of(class_name));
+    if (h->path != NULL && h->class_name != NULL)
+        return (PyObject *)h;
+    Py_DECREF(h);
+    return PyErr_NoMemory();
+}
+
+static void hook_dealloc(PyObject *self)
+{
+    struct hook *h = (struct hook *)self;
+    Py_XDECREF(h->backward);
+    ms_free(h->path);
+    ms_free(h->class_name);
+    Py_TYPE(self)->tp_free(self);
+}
+
+/* A copy of a model keeps its hooks. */
+static PyObject *hook_copy(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return Py_NewRef(self);
+}
+
+static PyObject *hook_reduce(PyObject *self, PyObject *unused)
+{
+    const struct hook *h = (struct hook *)self;
+    (void)unused;
+    return Py_BuildValue("O(ssi)", (PyObject *)Py_TYPE(self), h->path, h->class_name,
+                         (int)h->takes_kwargs);
+}
+
+static PyObject *hook_after(PyObject *self, void *unused)
+{
+    struct after *after = PyObject_New(struct after, &ext_after_type);
+    (void)unused;
+    if (after == NULL)
+        return NULL;
+    after->call = after_call;
+    after->hook = Py_NewRef(self);
+    return (PyObject *)after;
+}
+
+static PyGetSetDef hook_getset[] = {{"after", hook_after, NULL, NULL, NULL}, {0}};
+static PyMemberDef hook_members[] = {
+    {"backward", T_OBJECT, offsetof(struct hook, backward), 0, NULL},
+    {"path", T_STRING, offsetof(struct hook, path), READONLY, NULL},
+    {"class_name", T_STRING, offsetof(struct hook, class_name), READONLY, NULL},
+    {0}};
+static PyMethodDef hook_methods[] = {
+    {"__deepcopy__", hook_copy, METH_O, NULL}, {"__reduce__", hook_reduce, METH_NOARGS, NULL}, {0}};
+
+PyTypeObject ext_hook_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "msprobe._probe.Hook",
+                              .tp_doc = "Runs before a module; its .after runs after it.",
+                              .tp_basicsize = sizeof(struct hook),
+                              .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
+                              .tp_vectorcall_offset = offsetof(struct hook, call),
+                              .tp_call = PyVectorcall_Call,
+                              .tp_new = hook_new,
+                              .tp_dealloc = hook_dealloc,
+                              .tp_members = hook_members,
+                              .tp_getset = hook_getset,
+                              .tp_methods = hook_methods};
+
+static PyObject *after_reduce(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return Py_BuildValue("N(Os)", PyObject_GetAttrString(PyImport_AddModule("builtins"), "getattr"),
+                         ((struct after *)self)->hook, "after");
+}
+
+static void after_dealloc(PyObject *self)
+{
+    Py_DECREF(((struct after *)self)->hook);
+    PyObject_Free(self);
+}
+
+static PyMethodDef after_methods[] = {{"__deepcopy__", hook_copy, METH_O, NULL},
+                                      {"__reduce__", after_reduce, METH_NOARGS, NULL},
+                                      {0}};
+
+PyTypeObject ext_after_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "msprobe._probe.After",
+                               .tp_basicsize = sizeof(struct after),
+                               .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
+                               .tp_vectorcall_offset = offsetof(struct after, call),
+                               .tp_call = PyVectorcall_Call,
+                               .tp_dealloc = after_dealloc,
+                               .tp_methods = after_methods};

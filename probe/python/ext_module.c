@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ext_module: the module msprobe._probe: what it is told of a framework, and
+ * the one dumper.
+ */
+#include "probe/python/ext.h"
+
+#include "probe/base/mem.h"
+#include "probe/dumper_int.h"
+#include "probe/settings.h"
+
+/* Figures that come later are fetched when there are so many: each holds a few numbers on a
+ * device. */
+enum { LATE_MAX = 4096 };
+
+struct probe_dumper *ext_dumper;
+bool ext_host_only;
+uint32_t ext_late;
+extern unsigned ext_generation;
+
+/* ---- trouble ---------------------------------------------------------- */
+
+void ext_swallow(const char *where)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    if (type == NULL)
+        return;
+    PyErr_NormalizeException(&type, &value, &trace);
+    bool is_interrupt = PyErr_GivenExceptionMatches(type, PyExc_KeyboardInterrupt) != 0;
+    PyObject *text = value != NULL ? PyObject_Str(value) : NULL;
+    const char *p = text != NULL ? PyUnicode_AsUTF8(text) : NULL;
+    PyErr_Clear();
+    if (ext_dumper != NULL && !is_interrupt)
+        probe__note(ext_dumper, PROBE__BAD_VALUE, "%s is left out: %s", where, p != NULL ? p : "?");
+    Py_XDECREF(text);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    if (is_interrupt)
+        PyErr_SetInterrupt(); /* it was meant for the program */
+}
+
+static PyObject *raise(const struct ms_err *err)
+{
+    PyErr_SetString(err->rc == MS_E_NOMEM ? PyExc_MemoryError : PyExc_ValueError, err->msg);
+    return NULL;
+}
+
+/* ---- figures that come later ------------------------------------------ */
+
+static struct probe__figure figure_of(PyObject *v)
+{
+    if (PyBool_Check(v))
+        return (struct probe__figure){.kind = PROBE_NUM_BOOL, .v = v == Py_True};
+    if (PyFloat_Check(v))
+        return (struct probe__figure){.kind = PROBE_NUM_FLOAT, .v = PyFloat_AS_DOUBLE(v)};
+    if (PyLong_Check(v))
+        return (struct probe__figure){.kind = PROBE_NUM_INT, .i = PyLong_AsLongLong(v)};
+    return (struct probe__figure){.kind = PROBE_NUM_NULL};
+}
+
+void ext_settle(void)
+{
+    if (ext_late == 0)
+        return;
+    ext_late = 0;
+    PyObject *list = PyObject_CallNoArgs(ext_fw.figures);
+    size_t n = list != NULL && PyList_Check(list) ? (size_t)PyList_GET_SIZE(list) : 0;
+    struct probe__figure *f = n != 0 ? ms_calloc(n, sizeof *f) : NULL;
+    for (size_t i = 0; f != NULL && i < n; i++)
+        f[i] = figure_of(PyList_GET_ITEM(list, (Py_ssize_t)i));
+    if (PyErr_Occurred())
+        ext_swallow("figures of a device");
+    probe__dumper_figures(ext_dumper, f, f != NULL ? n : 0);
+    ms_free(f);
+    Py_XDECREF(list);
+}
+
+void ext_settle_if_many(void)
+{
+    if (ext_late >= LATE_MAX)
+        ext_settle();
+}
+
+/* ---- the framework ---------------------------------------------------- */
+
+static PyObject *member(PyObject *dict, const char *key)
+{
+    PyObject *v = PyDict_GetItemString(dict, key);
+    return v != NULL && v != Py_None ? Py_NewRef(v) : NULL;
+}
+
+static const char *const getters[EXT_GETTERS] = {
+    [EXT_DTYPE] = "dtype",      [EXT_SHAPE] = "shape",
+    [EXT_IS_HOST] = "is_host",  [EXT_REQUIRES_GRAD] = "requires_grad",
+    [EXT_LAYOUT] = "layout",    [EXT_IS_STRANGE] = "is_strange",
+    [EXT_STRIDE] = "stride",    [EXT_GRAD_FN] = "grad_fn",
+    [EXT_DATA_PTR] = "data_ptr"};
+
+/* What a framework is, told once; all references are kept for good. */
+static PyObject *setup(PyObject *module, PyObject *told)
+{
+    static const char *const required[] = {"tensor",   "plain",   "dtypes",
+                                           "describe", "to_host", "figures"};
+    (void)module;
+    for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
+        if (!PyDict_Check(told) || PyDict_GetItemString(told, required[i]) == NULL)
+            return PyErr_Format(PyExc_ValueError, "setup: no %s", required[i]);
+    }
+    for (unsigned i = 0; i < EXT_GETTERS; i++)
+        ext_fw.get[i] = member(told, getters[i]);
+    PyObject *plain = PyDict_GetItemString(told, "plain");
+    for (Py_ssize_t i = 0; i < 2 && i < PyTuple_GET_SIZE(plain); i++)
+        ext_fw.plain[i] = (PyTypeObject *)Py_NewRef(PyTuple_GET_ITEM(plain, i));
+    ext_fw.tensor = (PyTypeObject *)member(told, "tensor");
+    ext_fw.strided = member(told, "strided");
+    ext_fw.dtypes = member(told, "dtypes");
+    ext_fw.describe = member(told, "describe");
+    ext_fw.to_host = member(told, "to_host");
+    ext_fw.figures = member(told, "figures");
+    ext_fw.grad_mode = member(told, "grad_mode");
+    PyObject *path = member(told, "skip_path");
+    ext_fw.skip_path = path != NULL ? PyUnicode_AsUTF8(path) : NULL;
+    Py_RETURN_NONE;
+}
+
+/* ---- the dumper ------------------------------------------------------- */
+
+static bool needs_elements(const struct probe_settings *s)
+{
+    return s->task != PROBE_TASK_STATISTICS || s->summary != PROBE_SUMMARY_STATISTICS ||
+           s->tensor_list[0] != NULL;
+}
+
+static PyObject *info_of(const struct probe_dumper *d)
+{
+    static const char *const levels[] = {"mix", "L0", "L1", "debug"};
+    static const char *const tasks[] = {"statistics", "tensor", "structure", "nan_check",
+                                        "overflow_check"};
+    return Py_BuildValue("{s:s,s:s,s:s,s:O,s:O,s:O,s:I}", "level", levels[d->s.level], "task",
+                         tasks[d->s.task], "dump_path", d->s.dump_path, "forward_only",
+                         probe__has_data(&d->s, PROBE_BACKWARD, PROBE_DATA_INPUT) ||
+                                 probe__has_data(&d->s, PROBE_BACKWARD, PROBE_DATA_OUTPUT)
+                             ? Py_False
+                             : Py_True,
+                         "module_backward", d->s.module_backward ? Py_True : Py_False, "enabled",
+                         d->s.disabled ? Py_False : Py_True, "step", d->step);
+}
+
+/* open(name, text, over): the config.json of this name and text, and settings that go before its
+ * own, as JSON. */
+static PyObject *open_dumper(PyObject *module, PyObject *args)
+{
+    const char *name, *text, *over;
+    Py_ssize_t n, nover;
+    struct probe_settings *s;
+    struct ms_err err = {0};
+    (void)module;
+    if (!PyArg_ParseTuple(args, "ss#s#", &name, &text, &n, &over, &nover))
+        return NULL;
+    if (ext_dumper != NULL)
+        return PyErr_Format(PyExc_ValueError, "a dumper is open");
+    if (probe__settings_parse_over(&s, name, text, (size_t)n,
+                                   (struct ms_str){over, (uint32_t)nover}, &err) != MS_OK)
+        return raise(&err);
+    enum ms_rc rc = probe_dumper_open(&ext_dumper, s, &err);
+    probe_settings_free(s);
+    if (rc != MS_OK)
+        return raise(&err);
+    ext_forget_places();
+    ext_generation++;
+    ext_host_only = needs_elements(&ext_dumper->s);
+    return info_of(ext_dumper);
+}
+
+static PyObject *py_info(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    if (ext_dumper == NULL)
+        Py_RETURN_NONE;
+    return info_of(ext_dumper);
+}
+
+static void settle_all(void)
+{
+    ext_finish_grads();
+    ext_settle();
+}
+
+static PyObject *py_start(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    probe_dumper_start(ext_dumper);
+    return PyBool_FromLong(probe_dumper_active(ext_dumper));
+}
+
+static PyObject *py_stop(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    settle_all();
+    Py_BEGIN_ALLOW_THREADS;
+    probe_dumper_stop(ext_dumper);
+    Py_END_ALLOW_THREADS;
+    Py_RETURN_NONE;
+}
+
+static PyObject *py_step(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    settle_all();
+    Py_BEGIN_ALLOW_THREADS;
+    probe_dumper_step(ext_dumper);
+    Py_END_ALLOW_THREADS;
+    Py_RETURN_NONE;
+}
+
+static PyObject *py_close(PyObject *module, PyObject *unused)
+{
+    struct ms_err err = {0};
+    struct probe_dumper *d = ext_dumper;
+    (void)module, (void)unused;
+    settle_all();
+    ext_dumper = NULL;
+    enum ms_rc rc = probe_dumper_close(d, &err);
+    return rc == MS_OK ? Py_NewRef(Py_None) : raise(&err);
+}
+
+static PyObject *py_active(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyBool_FromLong(probe_dumper_active(ext_dumper));
+}
+
+static PyObject *py_set_step(PyObject *module, PyObject *arg)
+{
+    unsigned long v = PyLong_AsUnsignedLong(arg);
+    (void)module;
+    if (PyErr_Occurred())
+        return NULL;
+    probe_dumper_set_step(ext_dumper, (uint32_t)v);
+    Py_RETURN_NONE;
+}
+
+static PyObject *py_set_rank(PyObject *module, PyObject *arg)
+{
+    unsigned long v = PyLong_AsUnsignedLong(arg);
+    (void)module;
+    if (PyErr_Occurred())
+        return NULL;
+    probe_dumper_set_rank(ext_dumper, (uint32_t)v);
+    Py_RETURN_NONE;
+}
+
+static PyObject *py_note(PyObject *module, PyObject *arg)
+{
+    const char *text = PyUnicode_AsUTF8(arg);
+    (void)module;
+    if (text == NULL)
+        return NULL;
+    if (ext_dumper != NULL)
+        probe__note(ext_dumper, PROBE__BAD_VALUE, "%s", text);
+    Py_RETURN_NONE;
+}
+
+/* The program's last words: what waits goes to the disk. */
+static void at_exit(void)
+{
+    if (ext_dumper == NULL)
+        return;
+    settle_all();
+}
+
+static PyObject *py_settle(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    at_exit();
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"setup", setup, METH_O, "setup(dict): what a framework's tensors are"},
+    {"open", open_dumper, METH_VARARGS, "open(name, text, over) -> info"},
+    {"info", py_info, METH_NOARGS, "what the open dumper does"},
+    {"start", py_start, METH_NOARGS, "begin to collect -> bool"},
+    {"stop", py_stop, METH_NOARGS, "collect no more"},
+    {"step", py_step, METH_NOARGS, "the step is over"},
+    {"close", py_close, METH_NOARGS, "finish the files"},
+    {"active", py_active, METH_NOARGS, "is anything collected now?"},
+    {"set_step", py_set_step, METH_O, "the number of the step"},
+    {"set_rank", py_set_rank, METH_O, "the rank of this process"},
+    {"note", py_note, METH_O, "a line of dump_error_info.log"},
+    {"settle", py_settle, METH_NOARGS, "finish records that wait for something"},
+    {0}};
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "msprobe._probe",
+                                        .m_doc = "The C half of msprobe's Python adapters.",
+                                        .m_size = -1, .m_methods = functions};
+
+PyMODINIT_FUNC PyInit__probe(void); /* called by name */
+
+PyMODINIT_FUNC PyInit__probe(void)
+{
+    static const struct {
+        const char *name;
+        PyTypeObject *type;
+    } types[] = {{"Op", &ext_op_type},       {"Fn", &ext_fn_type},     {"Hook", &ext_hook_type},
+                 {"Grads", &ext_grads_type}, {"Grad", &ext_grad_type}, {"Call", &ext_call_type},
+                 {NULL, &ext_after_type},    {NULL, &ext_back_type}};
+    PyObject *m = PyModule_Create(&definition);
+    if (m == NULL || PyModule_AddFunctions(m, ext_call_functions) != 0)
+        return NULL;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (PyType_Ready(types[i].type) != 0)
+            return NULL;
+        if (types[i].name != NULL &&
+            PyModule_AddObjectRef(m, types[i].name, (PyObject *)types[i].type) != 0)
+            return NULL;
+    }
+    return m;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ext_op: a function of the framework with a dump around it, and the gradients
+ * of what it returned.
+ *
+ * It stands where the function stood, bound like a function where that was a
+ * method.  While nothing is collected it only passes the call on.
+ */
+#include "probe/python/ext.h"
+
+#include "probe/base/mem.h"
+
+#include <structmember.h>
+
+struct op {
+    PyObject_HEAD vectorcallfunc call;
+    PyObject *func;
+    PyObject *dict;
+    PyObject *probability; /* keyword that, when 0, makes the function do nothing: no backward */
+    char *prefix, *name;
+    uint32_t mask_in, mask_out; /* values that are not read: buffers before they are filled */
+};
+
+/* ---- the gradients ---------------------------------------------------- */
+
+/* Called by the framework's engine when the node that made the result has run. */
+struct back {
+    PyObject_HEAD vectorcallfunc call;
+    PyObject *op;
+    int64_t number;
+    unsigned epoch;
+};
+
+static PyObject *back_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    const struct back *b = (struct back *)self;
+    const struct op *op = (struct op *)b->op;
+    (void)kwnames;
+    if (PyVectorcall_NARGS(nargsf) < 2 || !probe__may_enter(ext_dumper, PROBE__OP) ||
+        b->epoch != probe__epoch(ext_dumper))
+        Py_RETURN_NONE;
+    struct probe_call *c = probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__OP,
+                                                                           .dir = PROBE_BACKWARD,
+                                                                           .prefix = op->prefix,
+                                                                           .name = op->name,
+                                                                           .number = b->number,
+                                                                           .is_loose = true});
+    if (probe__call_has(c, PROBE_SEC_INPUT) && PyTuple_Check(args[1]))
+        ext_put_tuple(c, PROBE_SEC_INPUT, args[1], 0);
+    if (probe__call_has(c, PROBE_SEC_OUTPUT) && PyTuple_Check(args[0]))
+        ext_put_tuple(c, PROBE_SEC_OUTPUT, args[0], 0);
+    probe_call_exit(c);
+    ext_settle_if_many();
+    Py_RETURN_NONE;
+}
+
+static void back_dealloc(PyObject *self)
+{
+    Py_XDECREF(((struct back *)self)->op);
+    Py_TYPE(self)->tp_free(self);
+}
+
+PyTypeObject ext_back_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "msprobe._probe.Backward",
+                              .tp_basicsize = sizeof(struct back),
+                              .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
+                              .tp_vectorcall_offset = offsetof(struct back, call),
+                              .tp_call = PyVectorcall_Call,
+                              .tp_dealloc = back_dealloc};
+
+/* The first tensor in a result; borrowed. */
+static PyObject *first_tensor(PyObject *v)
+{
+    while (!ext_is_tensor(v)) {
+        if (PyTuple_Check(v) && PyTuple_GET_SIZE(v) != 0) {
+            v = PyTuple_GET_ITEM(v, 0);
+        } else if (PyList_Check(v) && PyList_GET_SIZE(v) != 0) {
+            v = PyList_GET_ITEM(v, 0);
+        } else {
+            return NULL;
+        }
+    }
+    return v;
+}
+
+static bool is_zero(PyObject *v)
+{
+    bool zero = (PyFloat_Check(v) && PyFloat_AS_DOUBLE(v) == 0) ||
+                (PyLong_Check(v) && PyObject_IsTrue(v) == 0);
+    PyErr_Clear();
+    return zero;
+}
+
+/* A dropout with probability 0 does nothing to go back through. */
+static bool does_nothing(const struct op *op, PyObject *const *args, Py_ssize_t n,
+                         PyObject *kwnames)
+{
+    if (op->probability == NULL)
+        return false;
+    if (n >= 2)
+        return is_zero(args[1]);
+    for (Py_ssize_t i = 0; kwnames != NULL && i < PyTuple_GET_SIZE(kwnames); i++) {
+        if (PyUnicode_Compare(PyTuple_GET_ITEM(kwnames, i), op->probability) == 0)
+            return is_zero(args[n + i]);
+    }
+    return false;
+}
+
+static PyObject *new_back(PyObject *op, int64_t number)
+{
+    struct back *b = PyObject_New(struct back, &ext_back_type);
+    if (b == NULL)
+        return NULL;
+    b->call = back_call;
+    b->op = Py_NewRef(op);
+    b->number = number;
+    b->epoch = probe__epoch(ext_dumper);
+    return (PyObject *)b;
+}
+
+static bool grad_enabled(void)
+{
+    PyObject *v = ext_fw.grad_mode != NULL ? PyObject_CallNoArgs(ext_fw.grad_mode) : NULL;
+    bool is_on = v == Py_True;
+    Py_XDECREF(v);
+    return is_on;
+}
+
+static void watch_gradient(PyObject *op, PyObject *result, int64_t number)
+{
+    PyObject *t = ext_fw.get[EXT_GRAD_FN] != NULL ? first_tensor(result) : NULL;
+    if (t == NULL || !ext_get_bool(EXT_REQUIRES_GRAD, t) || !grad_enabled())
+        return;
+    PyObject *node = ext_get(EXT_GRAD_FN, t);
+    PyObject *back = node != NULL && node != Py_None ? new_back(op, number) : NULL;
+    if (back != NULL)
+        Py_XDECREF(PyObject_CallMethod(node, "register_hook", "O", back));
+    if (PyErr_Occurred())
+        ext_swallow("the gradient of a function");
+    Py_XDECREF(back);
+    Py_XDECREF(node);
+}
+
+/* ---- the call --------------------------------------------------------- */
+
+static void put_inputs(const struct op *op, struct probe_call *c, PyObject *const *args,
+                       Py_ssize_t n, PyObject *kwnames)
+{
+    if (!probe__call_has(c, PROBE_SEC_INPUT_ARGS))
+        return;
+    ext_put_list(c, PROBE_SEC_INPUT_ARGS, args, n, op->mask_in);
+    if (kwnames == NULL || PyTuple_GET_SIZE(kwnames) == 0)
+        return;
+    struct probe__record *r = probe__call_part(c, PROBE_SEC_INPUT_KWARGS);
+    for (Py_ssize_t i = 0; r != NULL && i < PyTuple_GET_SIZE(kwnames); i++)
+        ext_put_value(c, r, PyUnicode_AsUTF8(PyTuple_GET_ITEM(kwnames, i)), args[n + i]);
+}
+
+static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    const struct op *op = (struct op *)self;
+    if (!probe__may_enter(ext_dumper, PROBE__OP))
+        return PyObject_Vectorcall(op->func, args, nargsf, kwnames);
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    struct probe_call *c = probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__OP,
+                                                                           .dir = PROBE_FORWARD,
+                                                                           .prefix = op->prefix,
+                                                                           .name = op->name,
+                                                                           .place = ext_place()});
+    put_inputs(op, c, args, n, kwnames);
+    if (PyErr_Occurred())
+        ext_swallow("the inputs of a function");
+    PyObject *result = PyObject_Vectorcall(op->func, args, nargsf, kwnames);
+    if (result == NULL) {
+        probe_call_drop(c);
+        return NULL;
+    }
+    if (probe__call_has(c, PROBE_SEC_OUTPUT))
+        ext_put_result(c, result, op->mask_out);
+    if (PyErr_Occurred())
+        ext_swallow("the result of a function");
+    int64_t number = probe_call_number(c);
+    probe_call_exit(c);
+    if (number >= 0 && !does_nothing(op, args, n, kwnames))
+        watch_gradient(self, result, number);
+    ext_settle_if_many();
+    return result;
+}
+
+/* ---- the object ------------------------------------------------------- */
+
+static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kw)
+{
+    static char names[][12] = {"func", "prefix", "name", "mask_in", "mask_out", "probability"};
+    char *list[] = {names[0], names[1], names[2], names[3], names[4], names[5], NULL};
+    PyObject *func, *probability = NULL;
+    const char *prefix, *name;
+    unsigned in = 0, out = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "Oss|IIO", list, &func, &prefix, &name, &in, &out,
+                                     &probability))
+        return NULL;
+    struct op *op = (struct op *)type->tp_alloc(type, 0);
+    if (op == NULL)
+        return NULL;
+    op->call = op_call;
+    op->func = Py_NewRef(func);
+    op->prefix = ms_str_dup(ms_str_of(prefix));
+    op->name = ms_str_dup(ms_str_of(name));
+    op->mask_in = in;
+    op->mask_out = out;
+    op->probability = probability != Py_None ? Py_XNewRef(probability) : NULL;
+    if (op->prefix != NULL && op->name != NULL)
+        return (PyObject *)op;
+    Py_DECREF(op);
+    return PyErr_NoMemory();
+}
+
+static int op_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    const struct op *op = (struct op *)self;
+    Py_VISIT(op->func);
+    Py_VISIT(op->dict);
+    Py_VISIT(op->probability);
+    return 0;
+}
+
+static int op_clear(PyObject *self)
+{
+    struct op *op = (struct op *)self;
+    Py_CLEAR(op->func);
+    Py_CLEAR(op->dict);
+    Py_CLEAR(op->probability);
+    return 0;
+}
+
+static void op_dealloc(PyObject *self)
+{
+    struct op *op = (struct op *)self;
+    PyObject_GC_UnTrack(self);
+    op_clear(self);
+    ms_free(op->prefix);
+    ms_free(op->name);
+    Py_TYPE(self)->tp_free(self);
+}
+
+/* As a function of a class it is bound to the object it is taken from. */
+static PyObject *op_bind(PyObject *self, PyObject *object, PyObject *type)
+{
+    (void)type;
+    return object == NULL || object == Py_None ? Py_NewRef(self) : PyMethod_New(self, object);
+}
+
+/* Everything else it is asked is asked of the function. */
+static PyObject *op_getattr(PyObject *self, PyObject *name)
+{
+    PyObject *v = PyObject_GenericGetAttr(self, name);
+    if (v != NULL || !PyErr_ExceptionMatches(PyExc_AttributeError))
+        return v;
+    PyErr_Clear();
+    return PyObject_GetAttr(((struct op *)self)->func, name);
+}
+
+/* Copies and pickles are of the name, as for a function. */
+static PyObject *op_reduce(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return PyObject_GetAttrString(((struct op *)self)->func, "__name__");
+}
+
+static PyObject *op_doc(PyObject *self, void *unused)
+{
+    (void)unused;
+    PyObject *doc = PyObject_GetAttrString(((struct op *)self)->func, "__doc__");
+    if (doc != NULL)
+        return doc;
+    PyErr_Clear();
+    Py_RETURN_NONE;
+}
+
+static PyObject *op_module(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyObject_GetAttrString(((struct op *)self)->func, "__module__");
+}
+
+static PyObject *op_repr(PyObject *self)
+{
+    return PyObject_Repr(((struct op *)self)->func);
+}
+
+static PyMemberDef op_members[] = {
+    {"__wrapped__", T_OBJECT, offsetof(struct op, func), READONLY, NULL}, {0}};
+static PyMethodDef op_methods[] = {{"__reduce__", op_reduce, METH_NOARGS, NULL}, {0}};
+static PyGetSetDef op_getset[] = {
+    {"__doc__", op_doc, NULL, NULL, NULL}, {"__module__", op_module, NULL, NULL, NULL}, {0}};
+
+/* Functions of Python are bound, those of C are not, and what stands for one does the same. */
+/* clang-format off */
+#define OP_TYPE(title, flags, bind)                                                                \
+    {                                                                                              \
+        PyVarObject_HEAD_INIT(NULL, 0).tp_name = title,                                            \
+        .tp_doc = "A function with a dump around it.",                                             \
+        .tp_basicsize = sizeof(struct op),                                                         \
+        .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | (flags), \
+        .tp_vectorcall_offset = offsetof(struct op, call),                                         \
+        .tp_call = PyVectorcall_Call,                                                              \
+        .tp_new = op_new,                                                                          \
+        .tp_dealloc = op_dealloc,                                                                  \
+        .tp_traverse = op_traverse,                                                                \
+        .tp_clear = op_clear,                                                                      \
+        .tp_descr_get = (bind),                                                                    \
+        .tp_getattro = op_getattr,                                                                 \
+        .tp_setattro = PyObject_GenericSetAttr,                                                    \
+        .tp_dictoffset = offsetof(struct op, dict),                                                \
+        .tp_repr = op_repr,                                                                        \
+        .tp_members = op_members,                                                                  \
+        .tp_methods = op_methods,                                                                  \
+        .tp_getset = op_getset                                                                     \
+    }
+/* clang-format on */
+PyTypeObject ext_op_type = OP_TYPE("msprobe._probe.Op", Py_TPFLAGS_METHOD_DESCRIPTOR, op_bind);
+PyTypeObject ext_fn_type = OP_TYPE("msprobe._probe.Fn", 0, NULL);

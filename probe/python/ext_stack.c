@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ext_stack: the Python frames of a call.
+ *
+ * A place is known by the code objects on the way to it and how far each has
+ * come; that is some pointers to read.  Text is made of it once.  The code
+ * objects of known places are kept, so that no other one gets their address.
+ */
+#include "probe/python/ext.h"
+
+#include "probe/base/map.h"
+#include "probe/base/mem.h"
+
+#include <frameobject.h>
+
+enum { FRAMES_MAX = 128 };
+
+struct step {
+    PyCodeObject *code;
+    intptr_t at;
+};
+
+struct known {
+    struct probe__place place;
+    char **text; /* one block */
+};
+
+static struct ms_arena *arena;
+static struct ms_map places; /* bytes of the steps -> index */
+static MS_VEC(struct known *) known;
+static PyObject *getline_fn;
+
+/* ---- walking ---------------------------------------------------------- */
+
+static intptr_t how_far(PyFrameObject *f)
+{
+#if PY_VERSION_HEX >= 0x030B0000
+    return PyFrame_GetLasti(f);
+#else
+    return PyFrame_GetLineNumber(f);
+#endif
+}
+
+/* Frames that are walked live at least as long as the call that is made from them, and a frame that
+ * runs holds its code, so borrowed pointers will do. */
+static unsigned walk(struct step *steps)
+{
+    unsigned n = 0;
+    PyFrameObject *f = PyThreadState_GetFrame(PyThreadState_Get());
+    while (f != NULL && n < FRAMES_MAX) {
+        PyCodeObject *code = PyFrame_GetCode(f);
+        steps[n++] = (struct step){code, how_far(f)};
+        Py_DECREF(code);
+        PyFrameObject *back = PyFrame_GetBack(f);
+        Py_DECREF(f);
+        f = back;
+    }
+    Py_XDECREF(f);
+    return n;
+}
+
+/* ---- text ------------------------------------------------------------- */
+
+static PyObject *source_line(PyObject *path, int line)
+{
+    if (getline_fn == NULL) {
+        PyObject *linecache = PyImport_ImportModule("linecache");
+        getline_fn = linecache != NULL ? PyObject_GetAttrString(linecache, "getline") : NULL;
+        Py_XDECREF(linecache);
+    }
+    PyObject *text =
+        getline_fn != NULL ? PyObject_CallFunction(getline_fn, "Oi", path, line) : NULL;
+    PyObject *bare = text != NULL ? PyObject_CallMethod(text, "strip", NULL) : NULL;
+    Py_XDECREF(text);
+    return bare;
+}
+
+static bool is_ours(PyObject *path)
+{
+    const char *p = PyUnicode_AsUTF8(path);
+    return p != NULL && ext_fw.skip_path != NULL &&
+           strncmp(p, ext_fw.skip_path, strlen(ext_fw.skip_path)) == 0;
+}
+
+/* "File /w/net.py, line 10, in forward, \n return f(x)"; NULL: the frame is not told. */
+static PyObject *frame_text(PyFrameObject *f, PyCodeObject *code)
+{
+    int line = PyFrame_GetLineNumber(f);
+    PyObject *source = is_ours(code->co_filename) ? NULL : source_line(code->co_filename, line);
+    PyObject *text = NULL;
+    if (source != NULL && PyUnicode_GET_LENGTH(source) != 0)
+        text = PyUnicode_FromFormat("File %U, line %d, in %U, \n %U", code->co_filename, line,
+                                    code->co_name, source);
+    PyErr_Clear();
+    Py_XDECREF(source);
+    return text;
+}
+
+static PyObject *all_text(void)
+{
+    PyObject *list = PyList_New(0);
+    PyFrameObject *f = PyThreadState_GetFrame(PyThreadState_Get());
+    while (f != NULL) {
+        PyCodeObject *code = PyFrame_GetCode(f);
+        PyObject *text = frame_text(f, code);
+        if (text != NULL && list != NULL)
+            PyList_Append(list, text);
+        Py_XDECREF(text);
+        Py_DECREF(code);
+        PyFrameObject *back = PyFrame_GetBack(f);
+        Py_DECREF(f);
+        f = back;
+    }
+    PyErr_Clear();
+    return list;
+}
+
+/* Texts as one block, freed with ms_free. */
+static char **copy_texts(PyObject *list, unsigned *n)
+{
+    size_t bytes = 0;
+    *n = 0;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
+        const char *p = PyUnicode_AsUTF8(PyList_GET_ITEM(list, i));
+        bytes += sizeof(char *) + (p != NULL ? strlen(p) + 1 : 0);
+    }
+    PyErr_Clear();
+    char **text = ms_alloc(bytes + sizeof(char *));
+    char *at = text != NULL ? (char *)(text + PyList_GET_SIZE(list)) : NULL;
+    for (Py_ssize_t i = 0; text != NULL && i < PyList_GET_SIZE(list); i++) {
+        const char *p = PyUnicode_AsUTF8(PyList_GET_ITEM(list, i));
+        if (p == NULL)
+            continue; /* a path that is no text */
+        text[(*n)++] = memcpy(at, p, strlen(p) + 1);
+        at += strlen(p) + 1;
+    }
+    PyErr_Clear();
+    return text;
+}
+
+/* ---- places ----------------------------------------------------------- */
+
+static struct known *new_known(void)
+{
+    PyObject *list = all_text();
+    struct known *k = list != NULL ? ms_calloc(1, sizeof *k) : NULL;
+    if (k != NULL) {
+        k->text = copy_texts(list, &k->place.n);
+        k->place.frames = (const char *const *)k->text;
+        k->place.group = MS_MAP_NONE;
+    }
+    Py_XDECREF(list);
+    return k;
+}
+
+static struct known *add_place(const struct step *steps, unsigned n, uint32_t at)
+{
+    struct known *k = new_known();
+    known.p[at] = k;
+    for (unsigned i = 0; i < n; i++)
+        Py_INCREF(steps[i].code);
+    return k;
+}
+
+struct probe__place *ext_place(void)
+{
+    struct step steps[FRAMES_MAX];
+    bool added;
+    unsigned n = walk(steps);
+    if (arena == NULL)
+        arena = ms_arena_new(SIZE_MAX);
+    if (arena == NULL || !ms_vec_reserve(&known, known.n + 1))
+        return NULL;
+    uint32_t at = ms_map_put_copy(
+        &places, (struct ms_str){(const char *)steps, n * (uint32_t)sizeof *steps}, arena, &added);
+    if (at == MS_MAP_NONE)
+        return NULL;
+    if (added)
+        known.p[known.n++] = NULL;
+    struct known *k = added ? add_place(steps, n, at) : known.p[at];
+    return k != NULL ? &k->place : NULL;
+}
+
+void ext_forget_places(void)
+{
+    for (size_t i = 0; i < known.n; i++) {
+        if (known.p[i] != NULL)
+            known.p[i]->place.group = MS_MAP_NONE;
+    }
+}

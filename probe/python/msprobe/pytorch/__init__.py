@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+"""Dumps of a PyTorch training run: the names of the official tool.
+
+    from msprobe.pytorch import PrecisionDebugger, seed_all
+
+    seed_all()
+    debugger = PrecisionDebugger(config_path="config.json")
+    debugger.start(model)
+    loss = model(batch); loss.backward()
+    debugger.stop()
+    debugger.step()
+"""
+from msprobe.pytorch._debugger import PrecisionDebugger, module_dump, module_dump_end
+from msprobe.pytorch._seed import seed_all
+
+__all__ = ["PrecisionDebugger", "module_dump", "module_dump_end", "seed_all"]

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: MIT
+"""Hooks of the modules of a model, and of their parameters' gradients."""
+import torch
+from torch.utils.hooks import BackwardHook
+
+from msprobe import _probe
+
+_VERSION = tuple(int(n) for n in torch.__version__.split("+")[0].split(".")[:2])
+_TAKES_KWARGS = _VERSION >= (2, 0)
+_ALWAYS_CALLED = _VERSION >= (2, 1)
+_SKIPPED = {"FullyShardedDataParallel"}
+
+
+# ---- gradients of modules ---------------------------------------------------
+
+
+def _is_watched(value):
+    return isinstance(value, torch.Tensor) and value.requires_grad
+
+
+def _tensors_of(value):
+    """Tensors with a gradient in nested lists and dicts, in their order."""
+    if _is_watched(value):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [t for item in value for t in _tensors_of(item)]
+    if isinstance(value, dict):
+        return [t for item in value.values() for t in _tensors_of(item)]
+    return []
+
+
+def _with(value, tensors):
+    """The same nested value with other tensors, taken from an iterator."""
+    if _is_watched(value):
+        return next(tensors)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(_with(item, tensors) for item in value))
+    if isinstance(value, (list, tuple)):
+        return type(value)(_with(item, tensors) for item in value)
+    if type(value) is dict:
+        return {key: _with(item, tensors) for key, item in value.items()}
+    return value
+
+
+def _allow_in_place(tensors):
+    """The tensors that stand for others are views; the program may write to them as before."""
+    for t in tensors:
+        if t._base is not None:
+            plain = torch._C._autograd.CreationMeta(0)
+            if torch._C._autograd._get_creation_meta(t) != plain:
+                torch._C._autograd._set_creation_meta(t, plain)
+    return tensors
+
+
+class _Backward:
+    """Watches the gradients that go into and out of a module, call by call."""
+
+    def __init__(self):
+        self._open = {}  # (hook, number) -> torch's own watcher
+
+    def _through(self, setup, value):
+        tensors = tuple(_tensors_of(value)) if torch.is_grad_enabled() else ()
+        if not tensors:
+            return value
+        others = setup(tensors)
+        return _with(value, iter(_allow_in_place(others)))
+
+    def before(self, hook, module, args, number):
+        if getattr(module, "_is_full_backward_hook", None) is False and module._backward_hooks:
+            return None  # hooks of the old kind and these exclude each other
+        self._open.clear() if number == 0 and len(self._open) > 4096 else None
+        calls = []
+
+        def enter(_module, grad_output):
+            calls.append(_probe.enter_module_backward(hook.path, hook.class_name, number))
+
+        def leave(_module, grad_input, grad_output):
+            call = calls.pop() if calls else \
+                _probe.enter_module_backward(hook.path, hook.class_name, number)
+            if call is not None:
+                call.input(_as_tuple(grad_output))
+                call.output(_as_tuple(grad_input))
+                call.done()
+
+        watcher = BackwardHook(module, [leave], [enter]) if _VERSION >= (2, 0) \
+            else BackwardHook(module, [leave])
+        self._open[hook, number] = watcher
+        return self._through(watcher.setup_input_hook, args)
+
+    def after(self, hook, module, result, number):
+        watcher = self._open.pop((hook, number), None)
+        return None if watcher is None else self._through(watcher.setup_output_hook, result)
+
+
+def _as_tuple(value):
+    return value if isinstance(value, tuple) else (value,)
+
+
+# ---- gradients of parameters ------------------------------------------------
+
+_watched = {}  # id of a parameter and the record -> (accumulator, handle, parameter)
+
+
+def _accumulator(parameter):
+    """The node that adds to a parameter's gradient."""
+    with torch.enable_grad():
+        node = _expand_as(parameter, parameter).grad_fn
+    return node.next_functions[0][0] if node is not None else None
+
+
+_expand_as = torch.Tensor.__mro__[1].expand_as
+
+
+def _watch_parameters(path, module, class_name):
+    params = [(n, p) for n, p in module._parameters.items() if p is not None and p.requires_grad]
+    grads = _probe.Grads(path, class_name, len(params))
+    for index, (name, parameter) in enumerate(params):
+        node = _accumulator(parameter)
+        known = _watched.get((path, name))
+        if node is None or (known is not None and known[0] is node):
+            continue
+        if known is not None:
+            known[1].remove()
+        attribute = "main_grad" if hasattr(parameter, "main_grad") else "grad"
+        watcher = _probe.Grad(grads, index, name, parameter, attribute)
+        _watched[path, name] = (node, node.register_hook(watcher), grads)
+
+
+# ---- models -----------------------------------------------------------------
+
+_hooked = []  # (model, its modules by name)
+
+
+def _hook_module(module, path, backward):
+    class_name = type(module).__name__
+    hook = _probe.Hook(path, class_name, _TAKES_KWARGS)
+    hook.backward = backward
+    if _TAKES_KWARGS:
+        module.register_forward_pre_hook(hook, with_kwargs=True)
+        more = {"always_call": True} if _ALWAYS_CALLED else {}
+        module.register_forward_hook(hook.after, with_kwargs=True, prepend=True, **more)
+    else:
+        module.register_forward_pre_hook(hook)
+        handle = module.register_forward_hook(hook.after)
+        module._forward_hooks.move_to_end(handle.id, last=False)
+
+
+def _named(models):
+    """(path, module) of all modules below the models; chunks of a list by their number."""
+    if isinstance(models, torch.nn.Module):
+        chunks = [("", models)]
+    else:
+        chunks = [(f"{i}.", model) for i, model in enumerate(models)]
+    for prefix, model in chunks:
+        for name, module in model.named_modules():
+            if module is not model and type(module).__name__ not in _SKIPPED:
+                yield prefix + name, module
+
+
+def check(model):
+    models = model if isinstance(model, (list, tuple)) else [model]
+    if not models or not all(isinstance(m, torch.nn.Module) for m in models):
+        raise ValueError("model: expected a torch.nn.Module or a list of them, as the levels L0 "
+                         f"and mix need; found {type(model).__name__}")
+
+
+def hook_model(model, with_backward, with_gradients):
+    """Once for each model; parameters are looked at each time, since they may be others."""
+    known = next((modules for m, modules in _hooked if m is model), None)
+    if known is None:
+        known = list(_named(model))
+        _hooked.append((model, known))
+        backward = _Backward() if with_backward else None
+        for path, module in known:
+            _hook_module(module, path, backward)
+    if with_gradients:
+        for path, module in known:
+            if module._parameters:
+                _watch_parameters(path, module, type(module).__name__)
+
+
+def hook_one(module, name, with_backward):
+    """A module by a name of the program's own."""
+    if not any(m is module for m, _ in _hooked):
+        _hooked.append((module, [(name, module)]))
+        _hook_module(module, name, _Backward() if with_backward else None)
+        _watch_parameters(name, module, type(module).__name__)
+
+
+def has_backward(forced):
+    """Before version 2 the official tool has no records of modules' backward, so this has them
+    only when it is asked."""
+    return _VERSION >= (2, 0) or bool(forced)

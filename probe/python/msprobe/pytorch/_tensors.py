@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: MIT
+"""What a tensor of PyTorch is, told to the C half once.
+
+Plain tensors in host memory are read by C, through the descriptors of the base
+class.  All others come here: other classes, other layouts, other devices.
+Functions are taken now, before any of them is wrapped.
+"""
+import os
+import sys
+
+import torch
+
+from msprobe import _probe, _values
+
+_Base = torch.Tensor.__mro__[1]
+_Plain = torch.Tensor
+_max, _min, _any, _all = torch.max, torch.min, torch.any, torch.all
+_mean, _norm, _stack, _no_grad = torch.mean, torch.norm, torch.stack, torch.no_grad
+_detach, _as_subclass, _cpu = _Base.detach, _Base.as_subclass, _Base.cpu
+_clone, _to = _Base.clone, _Base.to
+
+_WORDS = {torch.contiguous_format: "contiguous_format", torch.channels_last: "channels_last",
+          torch.channels_last_3d: "channels_last_3d", torch.preserve_format: "preserve_format"}
+
+# Tensors of these numbers of a device are reduced where they are; their figures are fetched at once.
+_pending = []
+_simulated = False
+
+
+def simulate_device(on):
+    """For tests without a device: treat tensors in host memory as if they were on one."""
+    global _simulated
+    _simulated = on
+    _probe.setup(_told())
+
+
+# ---- classes of tensors -----------------------------------------------------
+
+
+def _find(path):
+    """A class that newer versions have; None where it is not loaded."""
+    module, _, name = path.rpartition(".")
+    return getattr(sys.modules.get(module), name, None)
+
+
+_CLASSES = ("torch.distributed.tensor.DTensor", "torch._subclasses.fake_tensor.FakeTensor",
+            "torch.distributed._functional_collectives.AsyncCollectiveTensor",
+            "torch.nested._internal.nested_tensor.NestedTensor")
+
+
+def _class_of(t):
+    for path in _CLASSES:
+        cls = _find(path)
+        if cls is not None and isinstance(t, cls):
+            return path
+    functorch = getattr(torch._C, "_functorch", None)
+    for test, name in (("is_batchedtensor", "BatchedTensor"),
+                       ("is_gradtrackingtensor", "GradTrackingTensor")):
+        ask = getattr(functorch, test, None)
+        if ask is not None and ask(t):
+            return f"torch._C._functorch.{name}"
+    return "torch.Tensor"
+
+
+def _placement(p):
+    if p.is_shard():
+        return {"Shard": {"dim": p.dim}}
+    if p.is_replicate():
+        return {"Replicate": {}}
+    return {"Partial": {"reduce_op": str(getattr(p, "reduce_op", "sum"))}}
+
+
+def _mesh_members(t):
+    return {"device_mesh": t.device_mesh.mesh.tolist(),
+            "placements": [_placement(p) for p in t.placements]}
+
+
+def _unwrap(t, cls):
+    """The tensor whose elements are described, or None."""
+    if cls.endswith("DTensor"):
+        return t.to_local()
+    if cls.endswith("NestedTensor"):
+        return t.values()
+    if cls.endswith("GradTrackingTensor"):
+        return torch._C._functorch.get_unwrapped(t)
+    if cls == "torch.Tensor":
+        return t if type(t) is _Plain else _as_subclass(t, _Plain)
+    return None
+
+
+# ---- elements ---------------------------------------------------------------
+
+
+def _why_blank(t):
+    """What keeps the elements of a tensor from being read; '' for what is expected."""
+    if t.is_meta:
+        return ""
+    if t.layout is not torch.strided:
+        return f"a tensor of layout {t.layout}"
+    if t.is_quantized:
+        return "a quantised tensor"
+    return None
+
+
+def _figures_of(t):
+    """Max, Min, Mean and Norm as tensors of no dimension, by the official rules."""
+    if t.dtype is torch.bool:
+        return _any(t), _all(t), None, None
+    if t.dim() == 0:
+        same = _clone(t)
+        return same, same, same, same
+    if not t.is_floating_point() or t.dtype is torch.float64:
+        return _max(t), _min(t), None, None
+    return _max(t), _min(t), _mean(t), _norm(t)
+
+
+def _later(t):
+    _pending.append(_figures_of(t))
+    return len(_pending)
+
+
+def _to_host(t):
+    if t.is_complex():
+        t = t.resolve_conj()
+    t = t.resolve_neg()
+    return t if t.is_cpu else _cpu(t)
+
+
+def _look(t, host_only):
+    """(plain tensor in host memory or None, number of figures to come)."""
+    why = _why_blank(t)
+    if why is not None:
+        if why:
+            _probe.note(f"{why} has no figures")
+        return None, 0
+    t = _detach(t)
+    elsewhere = not t.is_cpu or _simulated
+    if elsewhere and not host_only and t.numel() and not t.is_complex() and t.element_size() > 1 \
+            or elsewhere and not host_only and t.numel() and t.dtype in (torch.bool, torch.uint8, torch.int8):
+        return None, _later(t)
+    return _to_host(t), 0
+
+
+def to_host(t, host_only):
+    """A tensor that is not plain: see ask() in ext_tensor.c."""
+    with torch._C.DisableTorchFunction(), _no_grad():
+        cls = _class_of(t)
+        inner = _unwrap(t, cls)
+        plain, later = (None, 0) if inner is None else _look(inner, host_only)
+        members = _mesh_members(t) if cls.endswith("DTensor") else None
+        shown = t if inner is None else inner
+        return (plain, tuple(int(n) for n in shown.shape), str(t.dtype), cls,
+                bool(t.requires_grad), members, later)
+
+
+def figures():
+    """Everything that has been numbered, brought over in one go for each device and type."""
+    waiting, groups = list(_pending), {}
+    _pending.clear()
+    flat = [value for four in waiting for value in four]
+    for at, value in enumerate(flat):
+        if value is not None:
+            groups.setdefault((value.device, value.dtype), []).append(at)
+    with torch._C.DisableTorchFunction(), _no_grad():
+        for places in groups.values():
+            together = _cpu(_stack([flat[at] for at in places]))
+            for at, value in zip(places, together.tolist()):
+                flat[at] = value
+    return flat
+
+
+# ---- other values -----------------------------------------------------------
+
+
+def _device(value):
+    if isinstance(value, (int, str)):
+        return {"type": "torch.device", "value": value}
+    if isinstance(value, torch.device):
+        return {"type": "torch.device", "value": f"{value.type}:{value.index}"}
+    return {"type": "torch.device"}
+
+
+def _by_key(value, key):
+    special = isinstance(value, (bool, int, float, str, torch.device, torch.dtype))
+    if key == "device" and special:
+        return _device(value)
+    if key in ("dtype", "output_dtype") and special:
+        return {"type": "torch.dtype", "value": str(value)}
+    return None
+
+
+def describe(value, key):
+    """The leaf of a value that is no tensor, number, text or plain container."""
+    leaf = _by_key(value, key)
+    if leaf is not None:
+        return leaf
+    if isinstance(value, torch.Size):
+        return {"type": "torch.Size", "value": [int(n) for n in value]}
+    if isinstance(value, torch.memory_format):
+        return {"type": "torch.memory_format", "format": _WORDS.get(value)}
+    if isinstance(value, (torch.device, torch.dtype)):
+        return {}
+    if type(value).__module__.startswith("torch"):
+        from msprobe.pytorch import _distributed
+        leaf = _distributed.describe(value)
+        if leaf is not None:
+            return leaf
+    return _values.describe(value, key)
+
+
+# ---- told to C --------------------------------------------------------------
+
+
+def _dtypes():
+    every = {v for v in vars(torch).values() if isinstance(v, torch.dtype)}
+    return {v: str(v).rpartition(".")[2] for v in every if "q" not in str(v).rpartition(".")[2][:1]}
+
+
+def _told():
+    get = _Base.__dict__
+    return {
+        "tensor": _Plain,
+        "plain": (_Plain, torch.nn.Parameter),
+        "dtypes": _dtypes(),
+        "strided": torch.strided,
+        "dtype": get["dtype"], "shape": get["shape"], "requires_grad": get["requires_grad"],
+        "is_host": (lambda t: False) if _simulated else get["is_cpu"],
+        "is_strange": get.get("is_neg"), "layout": get["layout"], "grad_fn": get["grad_fn"],
+        "stride": get["stride"], "data_ptr": get["data_ptr"],
+        "describe": describe, "to_host": to_host, "figures": figures,
+        "grad_mode": torch.is_grad_enabled,
+        "skip_path": os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,
+    }
+
+
+_probe.setup(_told())

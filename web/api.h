@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * api: what the page asks the server, one function per question.
+ *
+ * A call has its query, a reader of its own for as long as it runs, and a reply to
+ * fill.  Nothing is kept between two calls: the state of a view travels with the
+ * request.  Failures become {"error": "..."} and a status.
+ */
+#ifndef WEB_API_H
+#define WEB_API_H
+
+#include "viz/model/session.h"
+#include "web/query.h"
+
+#include "probe/base/jwrite.h"
+
+/* Replies are bounded; what is longer comes in pages. */
+enum { WEB_REPLY_MAX = 64 << 20, WEB_BODY_MAX = 64 << 10 };
+
+struct web_call {
+    const struct web_query *query;
+    const struct viz_session *session;
+    struct viz_reader *reader;
+    struct ms_jwrite *json; /* where an answer in JSON goes */
+    struct ms_buf *bytes;   /* where one in bytes goes */
+};
+
+typedef enum ms_rc (*web_api_fn)(struct web_call *c, struct ms_err *err);
+
+struct web_route {
+    const char *path;
+    web_api_fn fn;
+    bool writes;          /* POST with a token; all others are GET */
+    bool binary;          /* the answer is in bytes */
+    bool graph, timeline; /* what must be open */
+};
+
+/* The route of a path, or NULL. */
+const struct web_route *web_route_find(struct ms_str path);
+/* Answer a call: checks that what is asked about is open. */
+enum ms_rc web_route_run(const struct web_route *r, struct web_call *c,
+                         struct ms_err *err) MS_MUST_USE;
+/* The HTTP status for a failure. */
+unsigned web_status_of(enum ms_rc rc);
+
+/* ---- the answers ----------------------------------------------------------------- */
+
+enum ms_rc web_api_about(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_findings(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_steps(struct web_call *c, struct ms_err *err);
+
+enum ms_rc web_api_lanes(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_slices(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_busy(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_strings(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_sum(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_find(struct web_call *c, struct ms_err *err);
+
+enum ms_rc web_api_children(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_path(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_node(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_search(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_next(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_matrix(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_match(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_unmatch(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_undo(struct web_call *c, struct ms_err *err);
+
+#endif

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * api_graph: nodes, both sides, and changes of their matching.
+ */
+#include "viz/model/pairs.h"
+#include "viz/model/terms.h"
+#include "web/api.h"
+
+enum { ROWS_MAX = 2000, ROWS_USUAL = 200 };
+
+static const char *const states[GRAPH_STATES] = {"none", "pass", "warning", "error"};
+
+/* ---- what a request asks for ------------------------------------------------------- */
+
+static enum ms_rc read_spot(const struct web_call *c, struct graph_spot *at, struct ms_err *err)
+{
+    const struct graph_about *a = graph_view_about(c->reader->graph);
+    *at = (struct graph_spot){.step = a->steps.n != 0 ? a->steps.p[0] : 0,
+                              .rank = a->ranks.n != 0 ? a->ranks.p[0] : 0};
+    MS_TRY(web_query_int(c->query, "step", -1, INT64_MAX, &at->step, err));
+    MS_TRY(web_query_int(c->query, "rank", -1, INT64_MAX, &at->rank, err));
+    return web_query_flag(c->query, "golden", &at->golden, err);
+}
+
+static enum ms_rc read_limit(const struct web_call *c, uint32_t *limit, struct ms_err *err)
+{
+    int64_t v = ROWS_USUAL;
+    MS_TRY(web_query_int(c->query, "limit", 1, ROWS_MAX, &v, err));
+    *limit = (uint32_t)v;
+    return MS_OK;
+}
+
+static enum ms_rc read_name(const struct web_call *c, const char *key, struct ms_str *name,
+                            struct ms_err *err)
+{
+    *name = web_query_text(c->query, key);
+    return name->n != 0 ? MS_OK : ms_fail(err, MS_E_ARG, "%s is missing", key);
+}
+
+/* ---- rows ------------------------------------------------------------------------- */
+
+static void put_text(struct ms_jwrite *w, const char *key, struct ms_str s)
+{
+    ms_jwrite_key(w, ms_str_of(key));
+    ms_jwrite_str(w, s);
+}
+
+static void put_row(struct ms_jwrite *w, const struct graph_row *r)
+{
+    ms_jwrite_obj(w);
+    put_text(w, "name", r->name);
+    ms_jwrite_ki64(w, "order", r->order);
+    ms_jwrite_ki64(w, "kind", r->kind);
+    ms_jwrite_ki64(w, "micro", r->micro);
+    ms_jwrite_kstr(w, "state", r->unmatched ? "unmatched" : states[r->state]);
+    if (r->partner.n != 0)
+        put_text(w, "partner", r->partner);
+    if (r->overflow.n != 0)
+        put_text(w, "overflow", r->overflow);
+    if (r->has_children)
+        ms_jwrite_kbool(w, "children", true);
+    if (r->modified)
+        ms_jwrite_kbool(w, "modified", true);
+    ms_jwrite_ki64(w, "step", r->step);
+    ms_jwrite_ki64(w, "rank", r->rank);
+    ms_jwrite_obj_end(w);
+}
+
+static void put_page(struct ms_jwrite *w, const struct graph_page *p)
+{
+    ms_jwrite_obj(w);
+    ms_jwrite_key(w, MS_STR("rows"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < p->rows.n; i++)
+        put_row(w, &p->rows.p[i]);
+    ms_jwrite_arr_end(w);
+    ms_jwrite_kbool(w, "more", p->more);
+}
+
+static void put_below(struct ms_jwrite *w, const struct graph_rollup *r)
+{
+    ms_jwrite_key(w, MS_STR("below"));
+    ms_jwrite_arr(w);
+    ms_jwrite_i64(w, r->error);
+    ms_jwrite_i64(w, r->warning);
+    ms_jwrite_i64(w, r->unmatched);
+    ms_jwrite_i64(w, r->overflow);
+    ms_jwrite_arr_end(w);
+}
+
+static void put_pair(struct ms_jwrite *w, const struct viz_pairs *p, size_t i)
+{
+    static const char *const where[] = {"both", "target", "golden", "moved"};
+    const struct viz_pair *row = &p->rows.p[i];
+    ms_jwrite_obj(w);
+    ms_jwrite_kstr(w, "where", where[row->where]);
+    ms_jwrite_ki64(w, "run", (int64_t)viz_pairs_run(p, i));
+    put_below(w, &row->below);
+    if (row->target.name.n != 0) {
+        ms_jwrite_key(w, MS_STR("target"));
+        put_row(w, &row->target);
+    }
+    if (row->golden.name.n != 0) {
+        ms_jwrite_key(w, MS_STR("golden"));
+        put_row(w, &row->golden);
+    }
+    ms_jwrite_obj_end(w);
+}
+
+/* ---- children ---------------------------------------------------------------------- */
+
+/* A side that is not named is left out, but neither side named means the root of both. */
+static struct viz_pairs_of read_parents(const struct web_call *c, struct graph_spot at)
+{
+    struct viz_pairs_of of = {.step = at.step, .rank = at.rank, .micro = -1};
+    of.target = web_query_text(c->query, "target");
+    of.golden = web_query_text(c->query, "partner");
+    if (of.target.p == NULL && of.golden.p == NULL)
+        of.target = of.golden = MS_STR("");
+    return of;
+}
+
+enum ms_rc web_api_children(struct web_call *c, struct ms_err *err)
+{
+    struct viz_pairs page = {.more = false};
+    struct viz_pair_cursor after = VIZ_PAIRS_FIRST;
+    struct graph_spot at;
+    uint32_t limit;
+    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(read_limit(c, &limit, err));
+    struct viz_pairs_of of = read_parents(c, at);
+    MS_TRY(web_query_int(c->query, "micro", -1, INT64_MAX, &of.micro, err));
+    MS_TRY(web_query_int(c->query, "after", -1, INT64_MAX, &after.target, err));
+    MS_TRY(web_query_int(c->query, "after_golden", -1, INT64_MAX, &after.golden, err));
+    enum ms_rc rc = viz_pairs_read(&page, c->reader->graph, &of, after, limit, err);
+    if (rc == MS_OK) {
+        ms_jwrite_obj(c->json);
+        ms_jwrite_key(c->json, MS_STR("rows"));
+        ms_jwrite_arr(c->json);
+        for (size_t i = 0; i < page.rows.n; i++)
+            put_pair(c->json, &page, i);
+        ms_jwrite_arr_end(c->json);
+        ms_jwrite_kbool(c->json, "more", page.more);
+        ms_jwrite_ki64(c->json, "after", page.next.target);
+        ms_jwrite_ki64(c->json, "after_golden", page.next.golden);
+        ms_jwrite_obj_end(c->json);
+    }
+    viz_pairs_free(&page);
+    return rc;
+}
+
+/* ---- one node ----------------------------------------------------------------------- */
+
+enum ms_rc web_api_path(struct web_call *c, struct ms_err *err)
+{
+    struct graph_page page = {.more = false};
+    struct graph_spot at;
+    struct ms_str name;
+    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(read_name(c, "name", &name, err));
+    enum ms_rc rc = graph_view_path(c->reader->graph, at, name, &page, err);
+    if (rc == MS_OK) {
+        put_page(c->json, &page);
+        ms_jwrite_obj_end(c->json);
+    }
+    graph_page_free(&page);
+    return rc;
+}
+
+/* Parts that the database keeps as JSON; null where there is none. */
+static void put_stored(struct ms_jwrite *w, const char *key, struct ms_str json)
+{
+    ms_jwrite_key(w, ms_str_of(key));
+    ms_jwrite_str(w, json);
+}
+
+enum ms_rc web_api_node(struct web_call *c, struct ms_err *err)
+{
+    struct graph_page page = {.more = false};
+    struct graph_detail d;
+    struct graph_rollup below = {0};
+    struct graph_spot at;
+    struct ms_str name;
+    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(read_name(c, "name", &name, err));
+    enum ms_rc rc = graph_view_node(c->reader->graph, at, name, &page, &d, err);
+    if (rc == MS_OK)
+        rc = graph_view_rollup(c->reader->graph, at, name, &below, err);
+    if (rc == MS_OK) {
+        struct ms_jwrite *w = c->json;
+        ms_jwrite_obj(w);
+        ms_jwrite_key(w, MS_STR("row"));
+        put_row(w, &d.row);
+        put_below(w, &below);
+        put_stored(w, "input", d.input);
+        put_stored(w, "output", d.output);
+        put_stored(w, "stack", d.stack);
+        put_stored(w, "links", d.links);
+        put_stored(w, "merged", d.merged);
+        ms_jwrite_obj_end(w);
+    }
+    graph_page_free(&page);
+    return rc;
+}
+
+enum ms_rc web_api_matrix(struct web_call *c, struct ms_err *err)
+{
+    struct graph_page page = {.more = false};
+    struct graph_spot at;
+    struct ms_str name;
+    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(read_name(c, "name", &name, err));
+    enum ms_rc rc = graph_view_matrix(c->reader->graph, at.golden, name, &page, err);
+    if (rc == MS_OK) {
+        put_page(c->json, &page);
+        ms_jwrite_obj_end(c->json);
+    }
+    graph_page_free(&page);
+    return rc;
+}
+
+/* ---- searching ----------------------------------------------------------------------- */
+
+enum ms_rc web_api_search(struct web_call *c, struct ms_err *err)
+{
+    struct graph_page page = {.more = false};
+    struct viz_terms *terms;
+    struct graph_spot at;
+    int64_t after = -1, reached = -1;
+    uint32_t limit;
+    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(read_limit(c, &limit, err));
+    MS_TRY(web_query_int(c->query, "after", -1, INT64_MAX, &after, err));
+    MS_TRY(viz_terms_new(&terms, web_query_text(c->query, "q"), err));
+    enum ms_rc rc =
+        viz_terms_search(terms, c->reader->graph, at, after, limit, &page, &reached, err);
+    if (rc == MS_OK) {
+        put_page(c->json, &page);
+        ms_jwrite_ki64(c->json, "after", reached);
+        ms_jwrite_obj_end(c->json);
+    }
+    viz_terms_free(terms);
+    graph_page_free(&page);
+    return rc;
+}
+
+static enum ms_rc read_want(const struct web_call *c, unsigned *want, struct ms_err *err)
+{
+    static const struct {
+        const char *name;
+        unsigned bit;
+    } wants[] = {{"pass", GRAPH_WANT_PASS},
+                 {"warning", GRAPH_WANT_WARNING},
+                 {"error", GRAPH_WANT_ERROR},
+                 {"unmatched", GRAPH_WANT_UNMATCHED},
+                 {"overflow", GRAPH_WANT_OVERFLOW}};
+    struct ms_str rest = web_query_text(c->query, "state"), part;
+    *want = 0;
+    while (rest.p != NULL && ms_str_split(&rest, ',', &part)) {
+        unsigned bit = 0;
+        for (size_t i = 0; i < sizeof wants / sizeof *wants; i++)
+            bit |= ms_str_is(part, wants[i].name) ? wants[i].bit : 0;
+        if (bit == 0)
+            return ms_fail(err, MS_E_ARG,
+                           "state must be pass, warning, error, unmatched, overflow");
+        *want |= bit;
+    }
+    *want = *want != 0 ? *want : (unsigned)GRAPH_WANT_ERROR;
+    return MS_OK;
+}
+
+/* The next (back=1: previous) node in a state, from an order on; no row when there is none. */
+enum ms_rc web_api_next(struct web_call *c, struct ms_err *err)
+{
+    struct graph_page page = {.more = false};
+    struct graph_spot at;
+    int64_t from = -1;
+    unsigned want;
+    bool back;
+    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(read_want(c, &want, err));
+    MS_TRY(web_query_int(c->query, "from", -1, INT64_MAX, &from, err));
+    MS_TRY(web_query_flag(c->query, "back", &back, err));
+    enum ms_rc rc = graph_view_next(c->reader->graph, at, want, from, back, &page, err);
+    if (rc == MS_OK) {
+        put_page(c->json, &page);
+        ms_jwrite_obj_end(c->json);
+    }
+    graph_page_free(&page);
+    return rc;
+}
+
+/* ---- changes ------------------------------------------------------------------------- */
+
+static void put_done(struct ms_jwrite *w, uint64_t matched)
+{
+    ms_jwrite_obj(w);
+    ms_jwrite_ki64(w, "matched", (int64_t)matched);
+    ms_jwrite_obj_end(w);
+}
+
+enum ms_rc web_api_match(struct web_call *c, struct ms_err *err)
+{
+    struct graph_spot at;
+    struct ms_str target, golden;
+    uint64_t matched = 1;
+    bool below;
+    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(read_name(c, "target", &target, err));
+    MS_TRY(read_name(c, "partner", &golden, err));
+    MS_TRY(web_query_flag(c->query, "below", &below, err));
+    const char *path = c->reader->graph_path;
+    MS_TRY(below ? graph_match_below(path, at, target, golden, &matched, err)
+                 : graph_match(path, at, target, golden, err));
+    put_done(c->json, matched);
+    return MS_OK;
+}
+
+enum ms_rc web_api_unmatch(struct web_call *c, struct ms_err *err)
+{
+    struct graph_spot at;
+    struct ms_str target;
+    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(read_name(c, "target", &target, err));
+    MS_TRY(graph_unmatch(c->reader->graph_path, at, target, err));
+    put_done(c->json, 1);
+    return MS_OK;
+}
+
+enum ms_rc web_api_undo(struct web_call *c, struct ms_err *err)
+{
+    MS_TRY(graph_undo(c->reader->graph_path, err));
+    put_done(c->json, 0);
+    return MS_OK;
+}

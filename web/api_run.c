@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * api_run: what is open, what is wrong with it, and its steps.
+ */
+#include "viz/model/finding.h"
+#include "web/api.h"
+
+#include "mstx/tl_report.h"
+#include "probe/base/store.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* A number of nanoseconds since 1970 does not fit into a number of JavaScript. */
+static void put_big(struct ms_jwrite *w, const char *key, int64_t v)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRId64, v);
+    ms_jwrite_kstr(w, key, text);
+}
+
+static void put_text(struct ms_jwrite *w, const char *key, struct ms_str s)
+{
+    ms_jwrite_key(w, ms_str_of(key));
+    ms_jwrite_str(w, s);
+}
+
+static void put_numbers(struct ms_jwrite *w, const char *key, const int64_t *p, size_t n)
+{
+    ms_jwrite_key(w, ms_str_of(key));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < n; i++)
+        ms_jwrite_i64(w, p[i]);
+    ms_jwrite_arr_end(w);
+}
+
+static void put_timeline(struct ms_jwrite *w, struct mstx_tl *tl)
+{
+    int64_t first, last;
+    uint64_t events = 0, dropped = 0;
+    mstx_tl_span(tl, &first, &last);
+    for (size_t i = 0; i < mstx_tl_track_count(tl); i++)
+        events += mstx_tl_track(tl, i)->events;
+    for (size_t i = 0; i < mstx_tl_process_count(tl); i++)
+        dropped += mstx_tl_process(tl, i)->dropped;
+    ms_jwrite_key(w, MS_STR("timeline"));
+    ms_jwrite_obj(w);
+    put_big(w, "first", first);
+    ms_jwrite_ki64(w, "length", last - first);
+    ms_jwrite_ki64(w, "processes", (int64_t)mstx_tl_process_count(tl));
+    ms_jwrite_ki64(w, "tracks", (int64_t)mstx_tl_track_count(tl));
+    ms_jwrite_ki64(w, "events", (int64_t)events);
+    ms_jwrite_ki64(w, "dropped", (int64_t)dropped);
+    ms_jwrite_obj_end(w);
+}
+
+static void put_graph(struct ms_jwrite *w, const struct graph_view *v)
+{
+    const struct graph_about *a = graph_view_about(v);
+    ms_jwrite_key(w, MS_STR("graph"));
+    ms_jwrite_obj(w);
+    ms_jwrite_kbool(w, "dual", a->dual);
+    ms_jwrite_kbool(w, "overflow", a->overflow);
+    put_text(w, "task", a->task);
+    ms_jwrite_ki64(w, "micro_steps", a->micro_steps);
+    put_numbers(w, "ranks", a->ranks.p, a->ranks.n);
+    put_numbers(w, "steps", a->steps.p, a->steps.n);
+    ms_jwrite_obj_end(w);
+}
+
+enum ms_rc web_api_about(struct web_call *c, struct ms_err *err)
+{
+    struct ms_jwrite *w = c->json;
+    (void)err;
+    ms_jwrite_obj(w);
+    put_text(w, "title", viz_session_title(c->session));
+    ms_jwrite_kstr(w, "path", c->session->path);
+    if (c->session->golden != NULL)
+        ms_jwrite_kstr(w, "golden", c->session->golden);
+    ms_jwrite_ki64(w, "version", (int64_t)c->reader->version);
+    if (c->reader->tl != NULL)
+        put_timeline(w, c->reader->tl);
+    if (c->reader->graph != NULL)
+        put_graph(w, c->reader->graph);
+    ms_jwrite_obj_end(w);
+    return MS_OK;
+}
+
+/* ---- findings -------------------------------------------------------------------- */
+
+static enum ms_rc put_finding(struct ms_jwrite *w, const struct viz_finding *f, struct ms_err *err)
+{
+    struct ms_buf place = {.max = WEB_BODY_MAX};
+    viz_place_write(&f->place, &place);
+    ms_jwrite_obj(w);
+    ms_jwrite_kstr(w, "severity", viz_severity_name(f->severity));
+    put_text(w, "kind", f->kind);
+    put_text(w, "text", f->text);
+    put_text(w, "ranks", f->ranks);
+    ms_jwrite_ki64(w, "first_step", f->first_step);
+    ms_jwrite_ki64(w, "last_step", f->last_step);
+    ms_jwrite_kf64(w, "value", f->value);
+    put_text(w, "place", ms_buf_slice(&place));
+    ms_jwrite_obj_end(w);
+    enum ms_rc rc = ms_buf_check(&place, err);
+    ms_buf_free(&place);
+    return rc;
+}
+
+enum ms_rc web_api_findings(struct web_call *c, struct ms_err *err)
+{
+    struct viz_findings f;
+    MS_TRY(viz_findings_read(&f, c->reader, err));
+    enum ms_rc rc = MS_OK;
+    ms_jwrite_arr(c->json);
+    for (size_t i = 0; i < f.list.n && rc == MS_OK; i++)
+        rc = put_finding(c->json, &f.list.p[i], err);
+    ms_jwrite_arr_end(c->json);
+    viz_findings_free(&f);
+    return rc;
+}
+
+/* ---- steps ----------------------------------------------------------------------- */
+
+/* Columns, as there may be many: process, number, start from the first event, duration. */
+enum ms_rc web_api_steps(struct web_call *c, struct ms_err *err)
+{
+    int64_t first, last;
+    struct ms_stmt *st;
+    bool more = true;
+    mstx_tl_span(c->reader->tl, &first, &last);
+    MS_TRY(ms_store_prepare(mstx_tl_store(c->reader->tl), &st,
+                            "SELECT process - 1, number, start_ns, end_ns FROM steps"
+                            " ORDER BY process, start_ns",
+                            err));
+    ms_jwrite_arr(c->json);
+    enum ms_rc rc;
+    while ((rc = ms_stmt_step(st, &more, err)) == MS_OK && more) {
+        ms_jwrite_arr(c->json);
+        ms_jwrite_i64(c->json, ms_stmt_get_i64(st, 0));
+        ms_jwrite_i64(c->json, ms_stmt_get_i64(st, 1));
+        ms_jwrite_i64(c->json, ms_stmt_get_i64(st, 2) - first);
+        ms_jwrite_i64(c->json, ms_stmt_get_i64(st, 3) - ms_stmt_get_i64(st, 2));
+        ms_jwrite_arr_end(c->json);
+    }
+    ms_jwrite_arr_end(c->json);
+    ms_stmt_free(st);
+    return rc;
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * api_timeline: lanes, slices and selections.
+ *
+ * Times in requests and answers are nanoseconds from the first event of the run.
+ * Slices travel as columns of numbers, little-endian, so that the page has nothing
+ * to parse:
+ *
+ *     u32 version = 1, u32 tracks; for each track, at a multiple of 8 bytes:
+ *     u32 track, u32 n, f64 start[n], f64 duration[n] (counters: value),
+ *     f64 link[n] (0: none), u32 name[n], u32 count[n], u16 depth[n], u8 kind[n], u8 flags[n]
+ */
+#include "mstx/tl_report.h"
+#include "viz/model/tracks.h"
+#include "web/api.h"
+
+#include "probe/base/mem.h"
+
+#include <math.h>
+
+enum { TRACKS_MAX = 4096, PARTS_MAX = 16384, SUMS_MAX = 1000, VERSION = 1 };
+
+/* ---- lanes ----------------------------------------------------------------------- */
+
+static void put_lane(struct ms_jwrite *w, struct mstx_tl *tl, const struct viz_lane *l,
+                     int64_t first)
+{
+    static const char *const kinds[MSTX_TRACK_KINDS] = {"thread", "counter", "memory", "stream"};
+    const struct mstx_process *p = mstx_tl_process(tl, l->process);
+    ms_jwrite_obj(w);
+    ms_jwrite_key(w, MS_STR("label"));
+    ms_jwrite_str(w, l->label);
+    ms_jwrite_ki64(w, "process", l->process);
+    ms_jwrite_ki64(w, "rank", p->rank);
+    if (l->kind == VIZ_LANE_TRACK) {
+        const struct mstx_track *t = mstx_tl_track(tl, l->track);
+        ms_jwrite_ki64(w, "track", l->track);
+        ms_jwrite_kstr(w, "kind", kinds[t->kind]);
+        ms_jwrite_key(w, MS_STR("domain"));
+        ms_jwrite_str(w, t->domain);
+        ms_jwrite_ki64(w, "events", (int64_t)t->events);
+        ms_jwrite_ki64(w, "rows", t->rows);
+        ms_jwrite_ki64(w, "start", t->start_ns - first);
+        ms_jwrite_ki64(w, "end", t->end_ns - first);
+    }
+    ms_jwrite_obj_end(w);
+}
+
+enum ms_rc web_api_lanes(struct web_call *c, struct ms_err *err)
+{
+    struct viz_tracks t;
+    int64_t first, last;
+    mstx_tl_span(c->reader->tl, &first, &last);
+    MS_TRY(viz_tracks_make(&t, c->reader->tl, err));
+    ms_jwrite_arr(c->json);
+    for (size_t i = 0; i < t.lanes.n; i++)
+        put_lane(c->json, c->reader->tl, &t.lanes.p[i], first);
+    ms_jwrite_arr_end(c->json);
+    viz_tracks_free(&t);
+    return MS_OK;
+}
+
+/* ---- what a request asks for ------------------------------------------------------- */
+
+struct window {
+    int64_t first;    /* of the run */
+    int64_t from, to; /* Unix time */
+    int64_t px;
+    uint32_t *track;
+    size_t n;
+};
+
+static enum ms_rc read_window(struct web_call *c, struct window *w, struct ms_err *err)
+{
+    static const int64_t far = INT64_C(1) << 53;
+    int64_t last, from = 0, to;
+    mstx_tl_span(c->reader->tl, &w->first, &last);
+    to = last - w->first;
+    w->px = 1000;
+    MS_TRY(web_query_int(c->query, "from", -far, far, &from, err));
+    MS_TRY(web_query_int(c->query, "to", -far, far, &to, err));
+    MS_TRY(web_query_int(c->query, "px", 1, PARTS_MAX, &w->px, err));
+    if (to < from)
+        return ms_fail(err, MS_E_ARG, "from must not be later than to");
+    w->from = w->first + from;
+    w->to = w->first + to;
+    return MS_OK;
+}
+
+/* The tracks of a request, on the heap. */
+static enum ms_rc read_tracks(struct web_call *c, struct window *w, struct ms_err *err)
+{
+    size_t n = mstx_tl_track_count(c->reader->tl);
+    w->track = ms_alloc(TRACKS_MAX * sizeof *w->track);
+    if (w->track == NULL)
+        return ms_no_memory(err);
+    enum ms_rc rc = n != 0 ? web_query_list(c->query, "tracks", (uint32_t)n - 1, TRACKS_MAX,
+                                            w->track, &w->n, err)
+                           : ms_fail(err, MS_E_NOTFOUND, "the run has no tracks");
+    if (rc != MS_OK) {
+        ms_free(w->track);
+        w->track = NULL;
+    }
+    return rc;
+}
+
+/* ---- slices ----------------------------------------------------------------------- */
+
+static void put_u32(struct ms_buf *b, uint32_t v)
+{
+    ms_buf_put(b, &v, sizeof v);
+}
+
+static void put_f64(struct ms_buf *b, double v)
+{
+    ms_buf_put(b, &v, sizeof v);
+}
+
+static void put_padding(struct ms_buf *b)
+{
+    while (b->n % 8 != 0 && b->bad == MS_OK)
+        ms_buf_putc(b, '\0');
+}
+
+static void put_columns(struct ms_buf *b, const mstx_events *e, int64_t first, bool counter)
+{
+    for (size_t i = 0; i < e->n; i++)
+        put_f64(b, (double)(e->p[i].start_ns - first));
+    for (size_t i = 0; i < e->n; i++)
+        put_f64(b, counter ? mstx_event_value(&e->p[i]) : (double)e->p[i].dur_ns);
+    for (size_t i = 0; i < e->n; i++)
+        put_f64(b, e->p[i].count == 1 ? (double)e->p[i].size : 0);
+    for (size_t i = 0; i < e->n; i++)
+        put_u32(b, e->p[i].name);
+    for (size_t i = 0; i < e->n; i++)
+        put_u32(b, e->p[i].count);
+    for (size_t i = 0; i < e->n; i++)
+        ms_buf_put(b, &e->p[i].depth, sizeof e->p[i].depth);
+    for (size_t i = 0; i < e->n; i++)
+        ms_buf_putc(b, (char)e->p[i].kind);
+    for (size_t i = 0; i < e->n; i++)
+        ms_buf_putc(b, (char)e->p[i].flags);
+}
+
+static enum ms_rc put_slices(struct web_call *c, const struct window *w, mstx_events *events,
+                             struct ms_err *err)
+{
+    put_u32(c->bytes, VERSION);
+    put_u32(c->bytes, (uint32_t)w->n);
+    for (size_t i = 0; i < w->n; i++) {
+        const struct mstx_track *t = mstx_tl_track(c->reader->tl, w->track[i]);
+        events->n = 0;
+        MS_TRY(mstx_tl_view(c->reader->tl, w->track[i], w->from, w->to, (w->to - w->from) / w->px,
+                            events, err));
+        put_u32(c->bytes, w->track[i]);
+        put_u32(c->bytes, (uint32_t)events->n);
+        put_columns(c->bytes, events, w->first, t->kind == MSTX_TRACK_COUNTER);
+        put_padding(c->bytes);
+    }
+    return ms_buf_check(c->bytes, err);
+}
+
+enum ms_rc web_api_slices(struct web_call *c, struct ms_err *err)
+{
+    struct window w = {0};
+    mstx_events events = {0};
+    MS_TRY(read_window(c, &w, err));
+    MS_TRY(read_tracks(c, &w, err));
+    enum ms_rc rc = put_slices(c, &w, &events, err);
+    ms_vec_free(&events);
+    ms_free(w.track);
+    return rc;
+}
+
+/* ---- how busy ---------------------------------------------------------------------- */
+
+static size_t lane_of(const struct viz_tracks *t, int64_t process)
+{
+    size_t i = 0;
+    while (i < t->lanes.n &&
+           (t->lanes.p[i].kind != VIZ_LANE_PROCESS || t->lanes.p[i].process != process))
+        i++;
+    return i;
+}
+
+/* f32 share[px], then u32 name[px], for a process. */
+enum ms_rc web_api_busy(struct web_call *c, struct ms_err *err)
+{
+    struct window w = {0};
+    struct viz_tracks t;
+    int64_t process = 0;
+    MS_TRY(read_window(c, &w, err));
+    MS_TRY(web_query_int(c->query, "process", 0, (int64_t)mstx_tl_process_count(c->reader->tl) - 1,
+                         &process, err));
+    struct viz_busy *part = ms_calloc((size_t)w.px, sizeof *part);
+    if (part == NULL)
+        return ms_no_memory(err);
+    enum ms_rc rc = viz_tracks_make(&t, c->reader->tl, err);
+    if (rc == MS_OK) {
+        size_t lane = lane_of(&t, process);
+        if (lane < t.lanes.n)
+            rc = viz_tracks_busy(&t, c->reader->tl, lane, w.from, w.to, part, (size_t)w.px, err);
+        viz_tracks_free(&t);
+    }
+    for (int64_t i = 0; i < w.px; i++)
+        ms_buf_put(c->bytes, &part[i].share, sizeof part[i].share);
+    for (int64_t i = 0; i < w.px; i++)
+        put_u32(c->bytes, part[i].name);
+    ms_free(part);
+    return rc == MS_OK ? ms_buf_check(c->bytes, err) : rc;
+}
+
+/* ---- texts ------------------------------------------------------------------------- */
+
+enum ms_rc web_api_strings(struct web_call *c, struct ms_err *err)
+{
+    uint32_t *id = ms_alloc(TRACKS_MAX * sizeof *id);
+    size_t n;
+    if (id == NULL)
+        return ms_no_memory(err);
+    enum ms_rc rc = web_query_list(c->query, "ids", UINT32_MAX - 1, TRACKS_MAX, id, &n, err);
+    if (rc == MS_OK) {
+        ms_jwrite_arr(c->json);
+        for (size_t i = 0; i < n; i++)
+            ms_jwrite_str(c->json, mstx_tl_text(c->reader->tl, id[i]));
+        ms_jwrite_arr_end(c->json);
+    }
+    ms_free(id);
+    return rc;
+}
+
+/* ---- selections -------------------------------------------------------------------- */
+
+static void put_sum(struct ms_jwrite *w, const struct mstx_name_row *r)
+{
+    ms_jwrite_obj(w);
+    ms_jwrite_key(w, MS_STR("domain"));
+    ms_jwrite_str(w, r->domain);
+    ms_jwrite_key(w, MS_STR("name"));
+    ms_jwrite_str(w, r->name);
+    ms_jwrite_ki64(w, "events", (int64_t)r->events);
+    ms_jwrite_ki64(w, "total", r->total_ns);
+    ms_jwrite_ki64(w, "mean", r->mean_ns);
+    ms_jwrite_ki64(w, "p50", r->p50_ns);
+    ms_jwrite_ki64(w, "p99", r->p99_ns);
+    ms_jwrite_ki64(w, "max", r->max_ns);
+    ms_jwrite_kf64(w, "share", r->share);
+    ms_jwrite_obj_end(w);
+}
+
+enum ms_rc web_api_sum(struct web_call *c, struct ms_err *err)
+{
+    struct window w = {0};
+    mstx_name_rows rows = {0};
+    MS_TRY(read_window(c, &w, err));
+    MS_TRY(read_tracks(c, &w, err));
+    struct mstx_part part = {w.track, w.n, w.from, w.to};
+    enum ms_rc rc = mstx_names_measure_part(c->reader->tl, &part, &rows, err);
+    if (rc == MS_OK) {
+        ms_jwrite_arr(c->json);
+        for (size_t i = 0; i < rows.n && i < SUMS_MAX; i++)
+            put_sum(c->json, &rows.p[i]);
+        ms_jwrite_arr_end(c->json);
+    }
+    ms_vec_free(&rows);
+    ms_free(w.track);
+    return rc;
+}
+
+/* ---- finding events ------------------------------------------------------------------ */
+
+static void put_event(struct web_call *c, uint32_t track, const struct mstx_event *ev,
+                      int64_t first)
+{
+    struct ms_jwrite *w = c->json;
+    ms_jwrite_obj(w);
+    ms_jwrite_ki64(w, "track", track);
+    ms_jwrite_ki64(w, "start", ev->start_ns - first);
+    ms_jwrite_ki64(w, "duration", ev->dur_ns);
+    ms_jwrite_ki64(w, "depth", ev->depth);
+    ms_jwrite_ki64(w, "kind", ev->kind);
+    ms_jwrite_ki64(w, "flags", ev->flags);
+    ms_jwrite_kf64(w, "link", (double)ev->size);
+    ms_jwrite_key(w, MS_STR("name"));
+    ms_jwrite_str(w, mstx_tl_text(c->reader->tl, ev->name));
+    if (ev->args != 0) {
+        ms_jwrite_key(w, MS_STR("args"));
+        ms_jwrite_raw(w, mstx_tl_text(c->reader->tl, ev->args));
+    }
+    ms_jwrite_obj_end(w);
+}
+
+/* Of the tracks the nearest event with one of the names, later or earlier than t. */
+static enum ms_rc nearest(struct web_call *c, const struct window *w, int64_t t, bool back,
+                          const struct mstx_names *names, struct ms_err *err)
+{
+    struct mstx_event best = {0}, ev;
+    uint32_t track = 0;
+    bool any = false, found;
+    for (size_t i = 0; i < w->n; i++) {
+        MS_TRY(back ? mstx_tl_prev(c->reader->tl, w->track[i], t, names, &ev, &found, err)
+                    : mstx_tl_next(c->reader->tl, w->track[i], t, names, &ev, &found, err));
+        if (found && (!any || (back ? ev.start_ns > best.start_ns : ev.start_ns < best.start_ns))) {
+            best = ev;
+            track = w->track[i];
+            any = true;
+        }
+    }
+    if (any)
+        put_event(c, track, &best, w->first);
+    else
+        ms_jwrite_null(c->json);
+    return MS_OK;
+}
+
+/* The next (back=1: previous) event after t on the tracks whose name holds q; null when there is none. */
+enum ms_rc web_api_find(struct web_call *c, struct ms_err *err)
+{
+    struct window w = {0};
+    struct mstx_names *names = NULL;
+    struct ms_str q = web_query_text(c->query, "q");
+    int64_t t = -1;
+    bool back;
+    MS_TRY(read_window(c, &w, err));
+    MS_TRY(web_query_int(c->query, "t", INT64_MIN / 2, INT64_MAX / 2, &t, err));
+    MS_TRY(web_query_flag(c->query, "back", &back, err));
+    MS_TRY(read_tracks(c, &w, err));
+    char *text = q.n != 0 ? ms_str_dup(q) : NULL;
+    enum ms_rc rc = q.n == 0 || text != NULL ? MS_OK : ms_no_memory(err);
+    if (rc == MS_OK && text != NULL)
+        rc = mstx_tl_find(c->reader->tl, text, &names, err);
+    if (rc == MS_OK)
+        rc = nearest(c, &w, w.first + t, back, names, err);
+    mstx_names_free(names);
+    ms_free(text);
+    ms_free(w.track);
+    return rc;
+}

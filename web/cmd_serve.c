@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * serve: the browser visualizer.
+ */
+#include "web/server.h"
+
+#include "probe/base/opt.h"
+
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern const struct ms_cmd web_cmd_serve;
+extern char **environ;
+
+struct args {
+    struct ms_opt_list path;
+    const char *golden, *host;
+    int64_t port;
+    bool open;
+};
+
+static const struct ms_opt opts[] = {
+    {"PATH", NULL, MS_OPT_REST, offsetof(struct args, path), .min = 1, .max = 1,
+     .help = "a run directory, a dump, a .vis.db, a Chrome trace or a database of Ascend's "
+             "profilers"},
+    {"golden", "gp", MS_OPT_PATH, offsetof(struct args, golden), "PATH",
+     .help = "a second dump to compare the first with"},
+    {"port", "p", MS_OPT_INT, offsetof(struct args, port), "N", .dflt = "8421", .max = 65535,
+     .help = "port to listen on; 0 takes any that is free"},
+    {"host", NULL, MS_OPT_TEXT, offsetof(struct args, host), "ADDRESS", .dflt = "127.0.0.1",
+     .help = "address to listen on; anything but this machine's own asks every visitor for the "
+             "token"},
+    {"open", NULL, MS_OPT_FLAG, offsetof(struct args, open),
+     .help = "open the page in the browser of this desktop"},
+    {0}};
+
+static void on_progress(void *ctx, int percent)
+{
+    (void)ctx;
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\rreading the dump: %d %%%s", percent, percent >= 100 ? "\n" : "");
+}
+
+static void on_note(void *ctx, const char *line)
+{
+    (void)ctx;
+    fprintf(stderr, "msprobe serve: %s\n", line);
+}
+
+/* The desktop's way to open an address; nothing is lost when there is none. */
+static void open_browser(char *address)
+{
+    char *const argv[] = {(char[]){"xdg-open"}, address, NULL};
+    pid_t pid;
+    if (posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ) != 0)
+        fprintf(stderr, "msprobe serve: no xdg-open here; open the address yourself\n");
+}
+
+static void say(const struct web_guard *g, bool open)
+{
+    char address[512];
+    bool v6 = strchr(g->host, ':') != NULL;
+    snprintf(address, sizeof address, "http://%s%s%s:%u/#token=%s", v6 ? "[" : "", g->host,
+             v6 ? "]" : "", g->port, g->token);
+    printf("%s\n  Ctrl-C ends\n", address);
+    fflush(stdout);
+    if (open)
+        open_browser(address);
+}
+
+static void wait_for_end(const sigset_t *ends)
+{
+    int signal_number;
+    do
+        sigwait(ends, &signal_number);
+    while (signal_number == SIGCHLD);
+}
+
+static enum ms_rc serve(const struct args *a, struct viz_session *session, struct ms_err *err)
+{
+    struct web_server *server;
+    struct web_server_conf conf = {a->host, (uint16_t)a->port, session};
+    sigset_t ends;
+    /* Threads of the server inherit the mask: the signal comes to this one. */
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &ends, NULL);
+    enum ms_rc rc = web_server_start(&server, &conf, err);
+    if (rc != MS_OK)
+        return rc;
+    say(web_server_guard(server), a->open);
+    wait_for_end(&ends);
+    web_server_stop(server);
+    return MS_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    struct args a = {.port = 8421, .host = "127.0.0.1"};
+    struct viz_session session;
+    struct ms_err err = {0};
+    bool done;
+    if (ms_opt_parse(&web_cmd_serve, argc, argv, &a, &done, &err) != MS_OK)
+        return ms_cmd_fail(&web_cmd_serve, &err);
+    if (done)
+        return MS_EXIT_OK;
+    struct viz_conf conf = {
+        .path = a.path.items[0], .golden = a.golden, .progress = on_progress, .note = on_note};
+    enum ms_rc rc = viz_session_open(&session, &conf, &err);
+    if (rc != MS_OK)
+        return ms_cmd_fail(&web_cmd_serve, &err);
+    rc = serve(&a, &session, &err);
+    viz_session_close(&session);
+    return rc == MS_OK ? MS_EXIT_OK : ms_cmd_fail(&web_cmd_serve, &err);
+}
+
+const struct ms_cmd web_cmd_serve = {
+    .name = "serve",
+    .run = run,
+    .brief = "show a run, a dump or a comparison in the browser",
+    .opts = opts,
+    .usage = "[options] PATH",
+    .about = "Opens PATH and answers a browser on this machine: findings first, then the "
+             "timeline, the graph of modules, the table of figures and the cluster.  Nothing is "
+             "changed but the matching of nodes that you change by hand.\n\n"
+             "  msprobe serve run1\n"
+             "  msprobe serve dump_npu --golden dump_gpu --open\n"
+             "  ssh -L 8421:localhost:8421 node     for a run on another machine",
+};

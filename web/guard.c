@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * guard: checks of Host, Origin and token.
+ */
+#include "web/guard.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+enum ms_rc web_guard_token(struct web_guard *g, struct ms_err *err)
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned char raw[WEB_TOKEN / 2];
+    if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
+        return ms_fail_sys(err, "no random token");
+    for (size_t i = 0; i < sizeof raw; i++) {
+        g->token[2 * i] = digits[raw[i] >> 4];
+        g->token[2 * i + 1] = digits[raw[i] & 15];
+    }
+    g->token[WEB_TOKEN] = '\0';
+    return MS_OK;
+}
+
+bool web_is_loopback(const char *host)
+{
+    return strcmp(host, "localhost") == 0 || strcmp(host, "::1") == 0 ||
+           strncmp(host, "127.", 4) == 0;
+}
+
+/* The name of a Host header without its port, which must be ours when there is one. */
+static bool split_host(struct ms_str header, uint16_t port, struct ms_str *name)
+{
+    int64_t colon = ms_str_rfind(header, ':');
+    bool bracket = header.n != 0 && header.p[0] == '[';
+    if (bracket && colon < ms_str_rfind(header, ']'))
+        colon = -1;
+    uint64_t v = 80;
+    if (colon >= 0 && !ms_str_u64(ms_str_sub(header, (uint32_t)colon + 1, header.n), &v))
+        return false;
+    *name = colon >= 0 ? ms_str_sub(header, 0, (uint32_t)colon) : header;
+    if (bracket && name->n > 2)
+        *name = ms_str_sub(*name, 1, name->n - 1);
+    return v == port;
+}
+
+static bool is_our_host(const struct web_guard *g, struct ms_str header)
+{
+    struct ms_str name;
+    char z[256];
+    if (!split_host(header, g->port, &name) || name.n >= sizeof z)
+        return false;
+    memcpy(z, name.p, name.n);
+    z[name.n] = '\0';
+    /* Bound to every address of the machine no name can be told from another: the token is asked. */
+    bool any = strcmp(g->host, "0.0.0.0") == 0 || strcmp(g->host, "::") == 0;
+    return any || strcmp(z, g->host) == 0 || (g->only_this_machine && web_is_loopback(z));
+}
+
+static bool is_our_origin(const struct web_guard *g, struct ms_str origin)
+{
+    if (!ms_str_starts(origin, MS_STR("http://")))
+        return false;
+    return is_our_host(g, ms_str_sub(origin, (uint32_t)strlen("http://"), origin.n));
+}
+
+/* Takes the same time wherever the first difference is. */
+static bool is_token(const struct web_guard *g, struct ms_str t)
+{
+    unsigned differs = t.n != WEB_TOKEN;
+    for (uint32_t i = 0; i < t.n && i < WEB_TOKEN; i++)
+        differs |= (unsigned char)t.p[i] ^ (unsigned char)g->token[i];
+    return differs == 0;
+}
+
+const char *web_guard_refuses(const struct web_guard *g, const struct web_asked *a)
+{
+    if (a->host.p == NULL || !is_our_host(g, a->host))
+        return "the Host header does not name this server";
+    if (a->origin.p != NULL && !is_our_origin(g, a->origin))
+        return "pages of other sites may not ask this server";
+    if (a->writes && !is_token(g, a->token))
+        return "a change needs the token that the server printed when it started";
+    if (!g->only_this_machine && !a->page && !is_token(g, a->token))
+        return "this server is open to the network: the address must carry its token";
+    return NULL;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * guard: who may ask what.
+ *
+ * A page of another site must not be able to read a run through the visitor's
+ * browser, nor change it: the Host of every request must be one of ours (which
+ * defeats rebinding of names), an Origin must be our own, and a change needs the
+ * token that only our page and the terminal that started the server know.  Bound
+ * to more than this machine, reading needs the token as well.
+ */
+#ifndef WEB_GUARD_H
+#define WEB_GUARD_H
+
+#include "probe/base/str.h"
+
+enum { WEB_TOKEN = 32 };
+
+struct web_guard {
+    uint16_t port;
+    char host[256];         /* the name or address that was bound to */
+    bool only_this_machine; /* bound to a loopback address */
+    char token[WEB_TOKEN + 1];
+};
+
+struct web_asked {
+    struct ms_str host, origin; /* headers; p is NULL when absent */
+    struct ms_str token;        /* from the header or the address */
+    bool writes;
+    bool page; /* a file of the page, which is no secret */
+};
+
+/* A new random token.  MS_E_IO when the system has no randomness. */
+enum ms_rc web_guard_token(struct web_guard *g, struct ms_err *err) MS_MUST_USE;
+/* Is an address one of this machine alone? */
+bool web_is_loopback(const char *host);
+/* NULL: let it pass; else why not, in words. */
+const char *web_guard_refuses(const struct web_guard *g, const struct web_asked *a);
+
+#endif

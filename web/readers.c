@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * readers: a list of idle handles under a lock.
+ */
+#define MS_LOG_DOMAIN "serve"
+#include "web/readers.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/log.h"
+#include "probe/base/mem.h"
+#include "probe/base/vec.h"
+
+#include <pthread.h>
+
+static const int64_t REFRESH_NS = 1000000000;
+
+struct web_readers {
+    struct viz_session *session;
+    pthread_mutex_t lock;    /* of the list and of the session's version */
+    pthread_mutex_t refresh; /* held by who refreshes */
+    int64_t refreshed_ns;
+    MS_VEC(struct viz_reader *) idle;
+};
+
+enum ms_rc web_readers_new(struct web_readers **out, struct viz_session *session,
+                           struct ms_err *err)
+{
+    struct web_readers *r = ms_calloc(1, sizeof *r);
+    *out = r;
+    if (r == NULL)
+        return ms_no_memory(err);
+    r->session = session;
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_mutex_init(&r->refresh, NULL);
+    return MS_OK;
+}
+
+static void close_reader(struct viz_reader *reader)
+{
+    viz_reader_close(reader);
+    ms_free(reader);
+}
+
+void web_readers_free(struct web_readers *r)
+{
+    if (r == NULL)
+        return;
+    for (size_t i = 0; i < r->idle.n; i++)
+        close_reader(r->idle.p[i]);
+    ms_vec_free(&r->idle);
+    pthread_mutex_destroy(&r->lock);
+    pthread_mutex_destroy(&r->refresh);
+    ms_free(r);
+}
+
+enum ms_rc web_readers_take(struct web_readers *r, struct viz_reader **reader, struct ms_err *err)
+{
+    pthread_mutex_lock(&r->lock);
+    *reader = r->idle.n != 0 ? r->idle.p[--r->idle.n] : NULL;
+    pthread_mutex_unlock(&r->lock);
+    if (*reader != NULL)
+        return MS_OK;
+    *reader = ms_calloc(1, sizeof **reader);
+    if (*reader == NULL)
+        return ms_no_memory(err);
+    enum ms_rc rc = viz_reader_open(*reader, r->session, err);
+    if (rc != MS_OK) {
+        ms_free(*reader);
+        *reader = NULL;
+    }
+    return rc;
+}
+
+void web_readers_give(struct web_readers *r, struct viz_reader *reader)
+{
+    pthread_mutex_lock(&r->lock);
+    struct viz_reader **slot =
+        reader->version == r->session->version ? ms_vec_push(&r->idle) : NULL;
+    if (slot != NULL)
+        *slot = reader;
+    pthread_mutex_unlock(&r->lock);
+    if (slot == NULL)
+        close_reader(reader);
+}
+
+/* What waits in the list is of the old state. */
+static void drop_idle(struct web_readers *r)
+{
+    pthread_mutex_lock(&r->lock);
+    for (size_t i = 0; i < r->idle.n; i++)
+        close_reader(r->idle.p[i]);
+    r->idle.n = 0;
+    pthread_mutex_unlock(&r->lock);
+}
+
+void web_readers_refresh(struct web_readers *r)
+{
+    struct ms_err err = {0};
+    if (pthread_mutex_trylock(&r->refresh) != 0)
+        return;
+    int64_t now = ms_clock_ns();
+    if (now - r->refreshed_ns >= REFRESH_NS) {
+        uint64_t before = r->session->version;
+        if (viz_session_refresh(r->session, &err) != MS_OK)
+            ms_warn("cannot read what the run has written since: %s", err.msg);
+        if (r->session->version != before)
+            drop_idle(r);
+        r->refreshed_ns = ms_clock_ns();
+    }
+    pthread_mutex_unlock(&r->refresh);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * readers: database handles for requests, kept between them.
+ *
+ * A handle serves one request at a time.  When the run has grown, handles on the
+ * older state are closed as they come back.
+ */
+#ifndef WEB_READERS_H
+#define WEB_READERS_H
+
+#include "viz/model/session.h"
+
+struct web_readers;
+
+/* The session must outlive the readers; they alone refresh it from then on. */
+enum ms_rc web_readers_new(struct web_readers **r, struct viz_session *session,
+                           struct ms_err *err) MS_MUST_USE;
+void web_readers_free(struct web_readers *r);
+
+/* A reader of the newest known state. */
+enum ms_rc web_readers_take(struct web_readers *r, struct viz_reader **reader,
+                            struct ms_err *err) MS_MUST_USE;
+void web_readers_give(struct web_readers *r, struct viz_reader *reader);
+/* Look whether the run has grown, at most once a second whoever asks. */
+void web_readers_refresh(struct web_readers *r);
+
+#endif
