@@ -21,6 +21,7 @@
 extern const struct ms_cmd compare_cmd_compare;
 
 enum { FORMAT_TEXT, FORMAT_JSON };
+enum { NOT_SAID = -1 };
 enum { MODE_AUTO, MODE_OFFLINE_DATA, MODE_TORCHAIR, MODE_OFFLINE_MODEL, MODE_ATB };
 
 struct args {
@@ -30,7 +31,7 @@ struct args {
     const char *pins, *explain;
     int mode, compat, format, align;
     bool fuzzy, xlsx, ext, exit_code, tensor_log, diff, stack_mode, compare_only;
-    bool consistent, write_mapping;
+    bool consistent, write_mapping, highlight;
     const char *ranks, *steps, *backend;
 };
 
@@ -82,6 +83,8 @@ static const struct ms_opt opts[] = {
      .help = "of msprobe 1: a stack.json beside the dump is always shown"},
     {"compare_only", "c", MS_OPT_FLAG, offsetof(struct args, compare_only),
      .help = "with --compat old: leave out the advice"},
+    {"highlight", "hl", MS_OPT_FLAG, offsetof(struct args, highlight),
+     .help = "with --compat old: a workbook whose rows are red and yellow as msprobe 1 has them"},
     {"rank", NULL, MS_OPT_TEXT, offsetof(struct args, ranks), "LIST", .hidden = true,
      .help = "of graph kernels"},
     {"step", NULL, MS_OPT_TEXT, offsetof(struct args, steps), "LIST", .hidden = true,
@@ -181,6 +184,7 @@ static void configure(struct job *j)
                                                                       : CMP_MATCH_AUTO,
                                 .pins = a->pins,
                                 .ext = a->ext,
+                                .highlight = a->highlight,
                                 .data_mapping = a->data};
     if (isatty(STDERR_FILENO) && ms_par_rank(j->par) == 0) {
         j->conf.progress = show_bar;
@@ -530,6 +534,10 @@ static enum ms_rc check_args(const struct args *a, struct ms_err *err)
         return ms_fail(err, MS_E_ARG,
                        "the official tool has no alignment; leave out --compat %s beside %s",
                        compats[a->compat], a->pins != NULL ? "--pins" : "--align");
+    if (a->highlight && a->compat != CMP_OLD)
+        return ms_fail(err, MS_E_ARG,
+                       "-hl gives the colours of msprobe 1: add --compat old, or --xlsx alone for "
+                       "those of the verdicts");
     if (a->noise != NULL && !a->ext)
         return ms_fail(err, MS_E_ARG, "--noise-floor fills columns of --ext; add it");
     if (a->data != NULL && (a->layer != NULL || a->cell != NULL || a->api != NULL))
@@ -619,15 +627,26 @@ static int run_here(struct job *j)
     return ms_par_rank(j->par) == 0 ? tell(j, start) : MS_EXIT_OK;
 }
 
+/* "msprobe -f pytorch compare ..." is how msprobe 1 is called, and what it wrote are workbooks. */
+static void choose_version(struct args *a)
+{
+    bool called_so = ms_globals.framework != NULL;
+    if (a->compat == NOT_SAID)
+        a->compat = called_so ? CMP_OLD : CMP_CUR;
+    a->xlsx = a->xlsx || a->highlight || called_so;
+}
+
 static int run(int argc, char **argv)
 {
     struct job j = {0};
     struct ms_err err = {0};
     bool done;
+    j.args.compat = NOT_SAID;
     if (ms_opt_parse(&compare_cmd_compare, argc, argv, &j.args, &done, &err) != MS_OK)
         return ms_cmd_fail(&compare_cmd_compare, &err);
     if (done)
         return MS_EXIT_OK;
+    choose_version(&j.args);
     int code = run_here(&j);
     cmp_report_free(&j.report);
     cmp_source_free(j.source);

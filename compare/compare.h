@@ -54,6 +54,7 @@ struct cmp_conf {
     void *progress_ctx;
     bool fuzzy;
     bool ext;       /* measure what the extended columns need */
+    bool highlight; /* with CMP_OLD: colours, and their reasons among the messages */
     bool summarise; /* compare tensor dumps by their statistics */
     struct cmp_mapping api, cell, layer;
     const char *data_mapping;
