@@ -5,6 +5,7 @@
 #include "compare/advisor.h"
 #include "compare/compare.h"
 #include "compare/diff.h"
+#include "compare/kernels.h"
 #include "compare/old_input.h"
 #include "compare/out.h"
 #include "compare/partners.h"
@@ -85,10 +86,10 @@ static const struct ms_opt opts[] = {
      .help = "with --compat old: leave out the advice"},
     {"highlight", "hl", MS_OPT_FLAG, offsetof(struct args, highlight),
      .help = "with --compat old: a workbook whose rows are red and yellow as msprobe 1 has them"},
-    {"rank", NULL, MS_OPT_TEXT, offsetof(struct args, ranks), "LIST", .hidden = true,
-     .help = "of graph kernels"},
-    {"step", NULL, MS_OPT_TEXT, offsetof(struct args, steps), "LIST", .hidden = true,
-     .help = "of graph kernels"},
+    {"rank", NULL, MS_OPT_TEXT, offsetof(struct args, ranks), "LIST",
+     .help = "compare kernels of MindSpore's static graphs, of these ranks: 0,1"},
+    {"step", NULL, MS_OPT_TEXT, offsetof(struct args, steps), "LIST",
+     .help = "of graph kernels: these steps"},
     {"consistent_check", NULL, MS_OPT_FLAG, offsetof(struct args, consistent), .hidden = true,
      .help = "training against inference"},
     {"backend", NULL, MS_OPT_TEXT, offsetof(struct args, backend), "NAME", .hidden = true,
@@ -515,11 +516,6 @@ static enum ms_rc check_args(const struct args *a, struct ms_err *err)
     if (a->mode != MODE_AUTO)
         return ms_fail(err, MS_E_UNSUPPORTED, "--mode %s is not supported here; use %s",
                        modes[a->mode], instead[a->mode]);
-    if (a->ranks != NULL || a->steps != NULL)
-        return ms_fail(
-            err, MS_E_UNSUPPORTED,
-            "--rank and --step compare kernels of a static graph, which is not supported "
-            "here; use the official tool");
     if (a->consistent || a->backend != NULL)
         return ms_fail(err, MS_E_UNSUPPORTED,
                        "--consistent_check is not supported here; use the official tool");
@@ -600,6 +596,41 @@ static enum ms_rc run_job(struct job *j, struct ms_err *err)
     return diff ? analyze(j, err) : compare_all(j, err);
 }
 
+/* --rank, --step: dumps of graph kernels have neither dump.json nor verdicts of rows. */
+static enum ms_rc compare_kernels(struct job *j, struct cmp_files *files,
+                                  struct cmp_kernel_sum *sum, struct ms_err *err)
+{
+    MS_TRY(check_args(&j->args, err));
+    MS_TRY(take_paths(j, err));
+    configure(j);
+    const struct cmp_kernel_conf conf = {
+        .ranks = j->args.ranks, .steps = j->args.steps, .xlsx = j->args.xlsx, .stamp = j->stamp};
+    return cmp_compare_kernels(j->args.target, j->args.golden, output_of(j), &conf, sum, files,
+                               err);
+}
+
+static int run_kernels(struct job *j)
+{
+    struct cmp_files files = {0};
+    struct cmp_kernel_sum sum = {0};
+    struct ms_err err = {0};
+    enum ms_rc rc = compare_kernels(j, &files, &sum, &err);
+    for (size_t i = 0; i < sum.notes.n; i++)
+        fprintf(stderr, "msprobe compare: %s\n", sum.notes.p[i]);
+    if (rc == MS_OK)
+        printf("%llu rows: %llu accurate, %llu not, %llu could not be compared\n",
+               (unsigned long long)sum.rows, (unsigned long long)sum.yes,
+               (unsigned long long)sum.no, (unsigned long long)sum.rest);
+    for (size_t i = 0; i < files.list.n && rc == MS_OK; i++)
+        puts(files.list.p[i]);
+    bool differs = sum.no + sum.rest != 0;
+    cmp_kernel_sum_free(&sum);
+    cmp_files_free(&files);
+    if (rc != MS_OK)
+        return ms_cmd_fail(&compare_cmd_compare, &err);
+    return j->args.exit_code && differs ? MS_EXIT_FOUND : MS_EXIT_OK;
+}
+
 static int tell(struct job *j, int64_t start)
 {
     j->report.took_ns = ms_clock_ns() - start;
@@ -619,6 +650,8 @@ static int run_here(struct job *j)
     int64_t start = ms_clock_ns();
     if (ms_par_open(&j->par, &err) != MS_OK)
         return ms_cmd_fail(&compare_cmd_compare, &err);
+    if (j->args.ranks != NULL || j->args.steps != NULL)
+        return ms_par_rank(j->par) == 0 ? run_kernels(j) : MS_EXIT_OK;
     enum ms_rc rc = run_job(j, &err);
     if (j->spread.quiet)
         return MS_EXIT_OK;

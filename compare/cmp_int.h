@@ -164,6 +164,11 @@ enum ms_rc cmp__measure_stats(struct cmp_view *v, bool strict, struct cmp_row *r
                               struct ms_err *err);
 /* The same in the words of 1.x. */
 enum ms_rc cmp__measure_stats_old(struct cmp_view *v, struct cmp_row *row, struct ms_err *err);
+/* Two tensors that belong to no comparison; of conf, compat and ext count. */
+struct probe_tensor;
+enum ms_rc cmp__measure_two(const struct cmp_conf *conf, const struct probe_tensor *n,
+                            const struct probe_tensor *b, struct cmp_figures *fig,
+                            struct ms_err *err);
 enum ms_rc cmp__measure_tensors(struct cmp *c, struct ms_pool *pool, struct ms_err *err);
 void cmp__judge(const struct cmp *c, struct cmp_view *v);
 /* A data file of the dump: in dir, or where the dump says that it was written. */

@@ -412,6 +412,25 @@ enum ms_rc cmp__measure_tensors(struct cmp *c, struct ms_pool *pool, struct ms_e
     return rc;
 }
 
+enum ms_rc cmp__measure_two(const struct cmp_conf *conf, const struct probe_tensor *n,
+                            const struct probe_tensor *b, struct cmp_figures *fig,
+                            struct ms_err *err)
+{
+    struct cmp c = {.conf = *conf};
+    struct batch batch = {.c = &c};
+    enum ms_rc rc =
+        ms_vec_reserve(&c.figures, 1) ? add_chunks(&batch, 0, 1, err) : ms_no_memory(err);
+    if (rc == MS_OK)
+        rc = measure_open(&c, &batch.chunks.p[0], 0, n, b, err);
+    if (rc == MS_OK) {
+        conclude_batch(&batch);
+        *fig = c.figures.p[0];
+    }
+    ms_vec_free(&batch.chunks);
+    ms_vec_free(&c.figures);
+    return rc;
+}
+
 /* ---- by several processes ------------------------------------------------------------- */
 
 enum ms_rc cmp_measure_part(struct cmp *c, struct ms_pool *pool, unsigned part, unsigned parts,
