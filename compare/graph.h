@@ -54,6 +54,8 @@ struct graph_conf {
     const char *layer_file; /* NULL: its built-in part only */
     bool md5_index; /* digests: mark ops that make empty tensors red, as files of old were read */
     enum graph_batch batch;
+    bool suspects; /* name the nodes that introduce differences; not of merged ranks, nor strictly */
+    bool log_items; /* a note for every item whose tensors were compared */
     const struct graph_param *merge; /* of the target and the golden side; NULL: ranks stay apart */
     bool json;                       /* write merged ranks as dumps, no database */
     graph_progress_fn progress;      /* may be NULL, as may note */
@@ -67,6 +69,8 @@ struct graph_made {
     uint64_t states[GRAPH_STATES]; /* of the target's nodes */
     uint64_t matched;
     uint32_t ranks, steps;
+    size_t suspects;
+    char suspect[512]; /* what there is to say of the first */
 };
 
 /* Build, compare and write a database into conf->out_dir. */

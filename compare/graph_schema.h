@@ -51,7 +51,11 @@
     "CREATE TABLE x_names (graph_id TEXT, first_order INTEGER, names BLOB,"                        \
     " PRIMARY KEY (graph_id, first_order)) WITHOUT ROWID;"                                         \
     "CREATE TABLE x_align (graph_id TEXT, node_order INTEGER, kind TEXT, partner TEXT,"            \
-    " how TEXT, confidence REAL, PRIMARY KEY (graph_id, node_order)) WITHOUT ROWID"
+    " how TEXT, confidence REAL, PRIMARY KEY (graph_id, node_order)) WITHOUT ROWID;"               \
+    "CREATE TABLE x_edge (graph_id TEXT, dst INTEGER, slot TEXT, src INTEGER,"                     \
+    " PRIMARY KEY (graph_id, dst, slot)) WITHOUT ROWID;"                                           \
+    "CREATE TABLE x_findings (place INTEGER PRIMARY KEY, step INTEGER, rank INTEGER,"              \
+    " node_name TEXT, golden_name TEXT, role TEXT, why TEXT, score REAL, text TEXT)"
 
 #define GRAPH_SQL_SLIM_INDEXES                                                                     \
     "CREATE INDEX index1 ON x_slim (step, rank, data_source, up_node, node_order);"                \
