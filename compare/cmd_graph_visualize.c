@@ -29,7 +29,9 @@ static const char *const batches[] = {"list", "first", "none", NULL};
 
 static const struct ms_opt opts[] = {
     {"target_path", "tp", MS_OPT_PATH, offsetof(struct args, target), "PATH", .required = true,
-     .help = "the run to look into: a rank's directory, one of ranks, or one of steps"},
+     .help =
+         "the run to look into: a rank's directory, one of ranks, or one of steps; or a .vis file "
+         "of an earlier version, which becomes a database"},
     {"golden_path", "gp", MS_OPT_PATH, offsetof(struct args, golden), "PATH",
      .help = "the run to compare with; without it the graph of one run is made"},
     {"output_path", "o", MS_OPT_PATH, offsetof(struct args, out), "DIR", .required = true,
@@ -204,6 +206,8 @@ static enum ms_rc take_merge(struct args *a, struct ms_err *err)
 static enum ms_rc make(struct args *a, struct graph_made *made, struct ms_err *err)
 {
     struct ms_pool *pool = NULL;
+    if (ms_str_ends(ms_str_of(a->target), MS_STR(".vis")))
+        return graph_convert(a->target, a->out, made, err);
     struct graph_conf conf = {.target = a->target,
                               .golden = a->golden,
                               .out_dir = a->out,

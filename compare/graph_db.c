@@ -763,7 +763,7 @@ static enum ms_rc make_indexes(struct graph__db *db, struct ms_err *err)
     /* Sorting in parts, which need files, lets other threads sort while this one reads. */
     MS_TRY(ms_store_exec(db->store,
                          "COMMIT; PRAGMA temp_store=FILE; PRAGMA cache_size=-8192; BEGIN", err));
-    MS_TRY(ms_store_exec(db->store, GRAPH_SQL_SLIM_INDEXES, err));
+    MS_TRY(ms_store_exec(db->store, GRAPH_SQL_INDEXES("x_slim"), err));
     if (!db->conf->strict)
         MS_TRY(ms_store_exec(db->store, GRAPH_SQL_INDEX6, err));
     MS_TRY(ms_store_exec(db->store, GRAPH_SQL_HAND_OVER, err));
