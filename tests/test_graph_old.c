@@ -62,8 +62,17 @@ START_TEST(a_comparison_of_old_opens)
                                                                                             "\": "
                                                                                             "\"summ"
                                                                                             "ary\","
-                                                                                            " " COLOURS("[0, 0.2]",
-                                                                                                        "[0.8, 1]") "}"),
+                                                                                            " " COLOURS(
+                                                                                                "[0"
+                                                                                                ", "
+                                                                                                "0."
+                                                                                                "2"
+                                                                                                "]",
+                                                                                                "[0"
+                                                                                                ".8"
+                                                                                                ", "
+                                                                                                "1"
+                                                                                                "]") "}"),
         err);
     ck_assert_uint_eq(made.nodes[0], 2);
     ck_assert_uint_eq(made.nodes[1], 2);
