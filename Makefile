@@ -141,7 +141,7 @@ $(B)/libmstx.so: $(call obj,$(SO_MSTX)) mstx/exports.map
 $(call obj,$(SO_HOOK) mstx/hook_dlsym.c): ALL_CFLAGS += -ftls-model=initial-exec
 $(B)/libmstx_hook.so: $(call obj,$(SO_HOOK)) $(B)/libmstx.so
 	$(say) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,-rpath,'$$ORIGIN' -o $@ $(filter %.o,$^) -L$(B) -lmstx
+	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..' -o $@ $(filter %.o,$^) -L$(B) -lmstx
 	$(Q)ln -sf $(@F) $@.0
 $(B)/libmstx_dlsym.so: $(B)/mstx/hook_dlsym.o
 	$(say) LD $@

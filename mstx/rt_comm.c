@@ -301,8 +301,12 @@ static void tell_open(void *arg, uint32_t id, uint64_t ticks)
         return;
     struct mstx_comm_open open = {
         .id = id, .ticks = ticks, .rec = o.rec, .name = o.name, .tid = o.tid};
-    if (o.group != NULL)
+    open.size = -1;
+    if (o.group != NULL) {
+        open.uid = o.group->uid;
+        open.size = o.group->size;
         snprintf(open.group, sizeof open.group, "%.95s", o.group->name);
+    }
     w->fn(w->arg, &open);
 }
 

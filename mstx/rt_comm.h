@@ -69,6 +69,8 @@ struct mstx_comm_open {
     struct mstx_rec_comm rec;
     const char *name;
     uint32_t tid;
+    uint64_t uid; /* of the group; 0: not known */
+    int32_t size;
     char group[96];
 };
 typedef void mstx_comm_open_fn(void *arg, const struct mstx_comm_open *open);
