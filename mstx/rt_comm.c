@@ -196,6 +196,13 @@ static inline uint32_t next_in(struct mstx_group *g, enum mstx_comm_class class)
     return seq;
 }
 
+API const _Atomic uint8_t *mstx_comm_live(void)
+{
+    if (rt_comm_domain == NULL)
+        prepare();
+    return rt_comm_domain != NULL ? &rt_comm_domain->live : NULL;
+}
+
 API void mstx_comm_pass(struct mstx_group *g, enum mstx_comm_op op)
 {
     next_in(g, mstx_comm_op_class(op));
