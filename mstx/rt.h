@@ -284,7 +284,7 @@ struct rt_config {
     char include[1024], exclude[1024];
     enum rt_policy policy;
     double flight_s;
-    double hang_s; /* a communication call that takes longer hangs; 0: do not look */
+    double hang_s;      /* a communication call that takes longer hangs; 0: do not look */
     uint64_t max_bytes; /* 0: no limit */
     uint32_t segment_bytes;
     int32_t rank, world_size, local_rank;

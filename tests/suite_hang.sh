@@ -7,7 +7,8 @@ B=${B:-build}
 build=$(cd "$B" && pwd) || exit 1
 msprobe=$build/msprobe
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-hang-XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
+meeting=0
+trap 'rm -rf "$scratch" /dev/shm/suite-$$-*' EXIT
 trap 'exit 130' INT TERM
 run=$scratch/run
 said=$scratch/said
@@ -87,11 +88,12 @@ check 'run --comm none leaves them alone' without
 ranks() { # how many, calls, then options of run
     n=$1 calls=$2
     shift 2
+    meeting=$((meeting + 1)) # a new communicator
     fresh
     i=0
     while [ $i -lt "$n" ]; do
         RANK=$i WORLD_SIZE=$n timeout -k 1 "${limit:-20}" "$msprobe" run -o "$run" "$@" \
-            "$build/tests/rt/ccl_app" rank "suite-$$" "$n" "$calls" 2>"$scratch/err.$i" &
+            "$build/tests/rt/ccl_app" rank "suite-$$-$meeting" "$n" "$calls" 2>"$scratch/err.$i" &
         i=$((i + 1))
     done
 }

@@ -128,6 +128,7 @@ static int do_capture(void)
     good(ncclAllReduce(a, a, 8, FLOAT, SUM, c, s));
     good(cuStreamEndCapture(s, &graph));
     good(cuStreamSynchronize(s));
+    good(ncclCommDestroy(c));
     return wrong;
 }
 
@@ -137,6 +138,8 @@ static int do_reset(void)
     void *s = stream_new(), *c = comm_new("reset", 1, 0);
     good(ncclAllReduce(a, a, 8, FLOAT, SUM, c, s));
     good(cuDevicePrimaryCtxReset_v2(0));
+    good(cuStreamSynchronize(s));
+    good(ncclCommDestroy(c));
     return wrong;
 }
 
@@ -149,6 +152,7 @@ static int do_rank(const char *id, int rank, int n, long times)
         good(ncclAllReduce(a, a, 8, FLOAT, SUM, c, s));
         good(cuStreamSynchronize(s));
     }
+    good(ncclCommDestroy(c));
     return wrong;
 }
 
@@ -175,6 +179,7 @@ static int do_cost(long n)
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t1);
     printf("%.1f\n",
            (double)((t1.tv_sec - t0.tv_sec) * 1000000000 + (t1.tv_nsec - t0.tv_nsec)) / (double)n);
+    good(ncclCommDestroy(c));
     return wrong;
 }
 
