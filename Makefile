@@ -152,7 +152,7 @@ $(B)/libmstx.so: $(call obj,$(SO_MSTX)) mstx/exports.map
 $(call obj,$(SO_HOOK) mstx/hook_dlsym.c): ALL_CFLAGS += -ftls-model=initial-exec
 $(B)/libmstx_hook.so: $(call obj,$(SO_HOOK)) $(B)/libmstx.so
 	$(say) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,-rpath,'$$ORIGIN' -o $@ $(filter %.o,$^) -L$(B) -lmstx
+	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..' -o $@ $(filter %.o,$^) -L$(B) -lmstx
 	$(Q)ln -sf $(@F) $@.0
 $(B)/libmstx_dlsym.so: $(B)/mstx/hook_dlsym.o
 	$(say) LD $@
@@ -215,7 +215,7 @@ $(B)/tests/test_dump $(B)/tests/test_out: $(B)/tests/gen/big_dump.o
 
 # Programs and libraries that the tests of the recorder run; built from one file each, so that
 # they hold nothing but what the test is about.
-$(B)/tests/test_rt $(B)/tests/test_rt_nvtx $(B)/tests/test_rt_comm $(B)/tests/test_device $(B)/tests/test_ccl $(B)/tests/bench_mstx: | $(RT_APPS) $(STANDIN) $(MSTX_LIBS)
+$(B)/tests/test_rt $(B)/tests/test_rt_nvtx $(B)/tests/test_rt_comm $(B)/tests/test_device $(B)/tests/test_ccl $(B)/tests/test_plugin $(B)/tests/bench_mstx $(B)/tests/bench_hook: | $(RT_APPS) $(STANDIN) $(MSTX_LIBS)
 RT_CC = mkdir -p $(@D) && $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -MMD -MP -MF $@.d
 $(B)/tests/rt/app_old: RT_DEFS := -DPROTO_OLD
 $(B)/tests/rt/app_router: RT_DEFS := -DPROTO_ROUTER
