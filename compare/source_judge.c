@@ -209,8 +209,8 @@ static enum ms_rc find_root_floor(struct judge *j, struct ms_err *err)
         e[p->leaves.n + m++] = s[i].en;
     }
     if (m >= PARAMETERS_FEW) {
-        p->root_floor = source__quantile(e, m, 0.75);
-        p->root_floor_norm = source__quantile(e + p->leaves.n, m, 0.75);
+        p->root_floor = source__lower(e, m, 0.75);
+        p->root_floor_norm = source__lower(e + p->leaves.n, m, 0.75);
     }
     bool fine = s != NULL && e != NULL;
     ms_free(s);
