@@ -225,7 +225,7 @@ class Faulty:
         if phase == "args" and op == "linear":
             stale, self.before = self.before, value[0]
             if name == self.victim and self.kind == "stale_input":
-                if stale is not None and stale.shape == value[0].shape:
+                if stale is not None and stale.shape == value[0].shape and not torch.equal(stale, value[0]):
                     self.names.add(name + ".forward")
                     return (stale.detach(),) + value[1:]
             if name == self.victim and self.kind == "transposed_weight" and value[1].shape[0] == value[1].shape[1]:
@@ -476,7 +476,7 @@ def jobs_of(which, cases, modes):
     kinds = list(OUT) + list(GRAD) + list(WEIGHT) + sorted(set(GPT_MODEL) | set(CNN_MODEL)) + OTHER
     grounds = list(BACKGROUNDS)
     for i in range(cases):
-        yield FIRST_SEED[which] + i, kinds[i % len(kinds)], grounds[(i // len(kinds) + i) % len(grounds)], modes
+        yield FIRST_SEED[which] + i, kinds[i % len(kinds)], grounds[(i % len(kinds) + 3 * (i // len(kinds))) % len(grounds)], modes
         yield FIRST_SEED[which] + 50_000 + i, "none", grounds[i % len(grounds)], modes
 
 
