@@ -95,7 +95,7 @@ MAN     := $(wildcard */*.1 */*.3 */*.5)
 
 # ---- build ------------------------------------------------------------------
 
-.PHONY: all test check asan tsan valgrind fuzz bench bench-align analyze layers docs format install uninstall \
+.PHONY: all test check asan tsan valgrind fuzz bench bench-align bench-source analyze layers docs format install uninstall \
         dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -311,6 +311,9 @@ bench: all $(BENCH) ## measure the figures of the README
 bench-align: all $(B)/tests/tool_align ## how often the alignment of two frameworks is right
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/align_accuracy.py --speed
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/align_csv.py
+bench-source: $(B)/msprobe ## how often the operator that introduces an error is named
+	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/source_accuracy.py
+	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/torch_faults.py
 analyze: ## static analysis: gcc -fanalyzer, cppcheck, clang-tidy
 	@PKG_CONFIG=$(PKG_CONFIG) sh tests/analyze.sh
 layers: ## check who includes whom
