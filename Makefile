@@ -35,7 +35,7 @@ src   = $(filter-out $(wildcard $(1)/cmd_*.c),$(wildcard $(1)/*.c))
 obj   = $(patsubst %.c,$(B)/%.o,$(1))
 LAYERS := base probe mstx compare viz web
 SRC_base    := $(wildcard probe/base/*.c)
-SRC_probe   := $(call src,probe)
+SRC_probe   := $(filter-out probe/par_mpi.c,$(call src,probe))
 SRC_mstx    := $(filter-out $(wildcard mstx/dropin_*.c mstx/py_*.c mstx/hook_*.c),$(call src,mstx))
 SRC_compare := $(call src,compare)
 SRC_viz     := $(strip $(call src,viz) $(wildcard viz/model/*.c))
@@ -43,7 +43,7 @@ SRC_web     := $(call src,web)
 PROG := $(wildcard probe/cli/*.c) $(wildcard probe/cmd_*.c mstx/cmd_*.c compare/cmd_*.c viz/cmd_*.c web/cmd_*.c)
 
 # What enters someone else's process: libc and pthread alone.
-BASE_CLI   := $(addprefix probe/base/,conf.c store.c store_vtab.c opt.c complete.c)
+BASE_CLI   := $(addprefix probe/base/,conf.c store.c store_vtab.c opt.c complete.c par.c)
 BASE_RT    := $(filter-out $(BASE_CLI),$(SRC_base))
 PROBE_CLI  := $(wildcard probe/trend*.c)
 SO_MSPROBE := $(BASE_RT) $(filter-out $(PROBE_CLI),$(SRC_probe))
@@ -70,6 +70,11 @@ PY_SRC := $(patsubst probe/python/%,$(B)/python/%,$(wildcard probe/python/msprob
 PY_PROBE := $(B)/python/msprobe/_probe$(PY_EXT)
 PY_LIB := $(if $(wildcard $(PY_INC)/Python.h),$(B)/python/mstx.so $(PY_PROBE)) $(PY_SRC) $(PY_AUTO)
 
+# For `mpirun msprobe`: a plugin for every flavour of MPI that is here.
+PAR_LIBS := $(MPI_FLAVOURS:%=$(B)/libmsprobe_mpi_%.so)
+MPI_LD_openmpi := $(call pkg,--libs,ompi-c)
+MPI_LD_mpich   := $(call pkg,--libs,mpich)
+
 # Linked top-down; a folder without sources yet makes no archive.
 LIBS := $(foreach l,web viz compare mstx probe base,$(if $(SRC_$(l)),$(B)/lib$(l).a))
 
@@ -95,7 +100,7 @@ MAN     := $(wildcard */*.1 */*.3 */*.5)
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(B)/msprobe $(B)/libmsprobe.so $(MSTX_LIBS) $(MPI_LIBS) $(PY_LIB) ## build the program and the libraries
+all: $(B)/msprobe $(B)/libmsprobe.so $(MSTX_LIBS) $(MPI_LIBS) $(PAR_LIBS) $(PY_LIB) ## build the program and the libraries
 
 $(B)/%.o: %.c Makefile
 	$(say) CC $<
@@ -130,6 +135,12 @@ $(B)/libmsprobe.so: $(call obj,$(SO_MSPROBE))
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -o $@ $^ -lm
 	$(Q)ln -sf $(@F) $@.0
+
+$(B)/libmsprobe_mpi_%.so: probe/par_mpi.c probe/base/par_plugin.h
+	$(say) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(CPPFLAGS) $(MPI_CFLAGS_$*) $(ALL_CFLAGS) -DMS_FLAVOUR='"$*"' $(ALL_LDFLAGS) \
+	  -shared -o $@ $< $(MPI_LD_$*)
 
 # Thread-local storage that a preloaded library has room for; names by mstx/exports.map alone.
 $(call obj,$(SO_MSTX)): ALL_CFLAGS += -ftls-model=initial-exec
@@ -287,8 +298,9 @@ fuzz-run: $(FUZZ)
 	@B=$(B) SECONDS_EACH=$(FUZZ_SECONDS) sh tests/fuzz.sh
 bench: all $(BENCH) ## measure the figures of the README
 	@B=$(B) PYTHON=$(PYTHON) sh tests/bench.sh
-bench-align: $(B)/tests/tool_align ## how often the alignment of two frameworks is right
+bench-align: all $(B)/tests/tool_align ## how often the alignment of two frameworks is right
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/align_accuracy.py --speed
+	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/align_csv.py
 analyze: ## static analysis: gcc -fanalyzer, cppcheck, clang-tidy
 	@PKG_CONFIG=$(PKG_CONFIG) sh tests/analyze.sh
 layers: ## check who includes whom

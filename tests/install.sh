@@ -25,6 +25,10 @@ for hook in openmpi mpich; do
     [ ! -e "$B/libmstx_mpi_$hook.so" ] || extras="$extras libmstx_mpi_$hook.so"
 done
 
+for f in openmpi mpich; do
+    [ ! -e "$B/libmsprobe_mpi_$f.so" ] || extras="$extras libmsprobe_mpi_$f.so"
+done
+
 # A pattern without a match stands for itself.
 existing() {
     for f; do
