@@ -95,8 +95,9 @@ MAN     := $(wildcard */*.1 */*.3 */*.5)
 
 # ---- build ------------------------------------------------------------------
 
-.PHONY: all test check asan tsan valgrind fuzz bench bench-align bench-source analyze layers docs format install uninstall \
-        dist deps demo clean help
+.PHONY: all test check asan tsan valgrind fuzz \
+        bench bench-align bench-source bench-torch \
+        analyze layers docs format install uninstall dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -308,6 +309,8 @@ fuzz-run: $(FUZZ)
 	@B=$(B) SECONDS_EACH=$(FUZZ_SECONDS) sh tests/fuzz.sh
 bench: all $(BENCH) ## measure the figures of the README
 	@B=$(B) PYTHON=$(PYTHON) sh tests/bench.sh
+bench-torch: all ## CPU time that dumps add to PyTorch; OFFICIAL=DIR: beside the official tool
+	@$(PYTHON) tests/bench_torch.py $(B) $(OFFICIAL)
 bench-align: all $(B)/tests/tool_align ## how often the alignment of two frameworks is right
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/align_accuracy.py --speed
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/align_csv.py
