@@ -102,7 +102,8 @@ static const struct ms_opt opts[] = {
     {"ext", NULL, MS_OPT_FLAG, offsetof(struct args, ext),
      .help = "add columns: relative L2 error, SQNR, ULP, pattern and more"},
     {"noise_floor", NULL, MS_OPT_PATH, offsetof(struct args, noise), "PATH",
-     .help = "a second run of the golden side; with --ext the measure of what is expected"},
+     .help = "a second run of the golden side, or what calibrate made of several; with --ext the "
+             "measure of what is expected"},
     {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "WHICH", .choices = formats,
      .dflt = "text", .help = "what the summary on standard output looks like"},
     {"exit_code", NULL, MS_OPT_FLAG, offsetof(struct args, exit_code),
@@ -122,6 +123,7 @@ struct job {
     struct cmp_old_input input;
     struct cmp_ranks ranks;
     struct probe_places noise;
+    bool calibrated; /* the noise is a calibration, not a run */
     struct ms_pool *pool;
     struct ms_par *par;
     struct cmp_spread spread;
@@ -186,6 +188,7 @@ static void configure(struct job *j)
                                 .pins = a->pins,
                                 .ext = a->ext,
                                 .highlight = a->highlight,
+                                .explain = true,
                                 .data_mapping = a->data};
     if (isatty(STDERR_FILENO) && ms_par_rank(j->par) == 0) {
         j->conf.progress = show_bar;
@@ -271,7 +274,9 @@ static enum ms_rc write_files(struct job *j, const struct cmp *c, const struct c
 /* The second run's dump of the couple's rank. */
 static enum ms_rc choose_noise(struct job *j, const struct cmp_couple *couple, struct ms_err *err)
 {
-    j->conf.noise_floor = NULL;
+    j->conf.noise_step = couple->b->step;
+    j->conf.noise_rank = couple->b->rank;
+    j->conf.noise_floor = j->calibrated ? j->args.noise : NULL;
     for (size_t i = 0; i < j->noise.list.n; i++) {
         const struct probe_place *p = &j->noise.list.p[i];
         bool same = p->rank == couple->b->rank && strcmp(p->part, couple->b->part) == 0 &&
@@ -568,7 +573,9 @@ static enum ms_rc prepare(struct job *j, struct ms_err *err)
     MS_TRY(ms_pool_new(&j->pool, (unsigned)ms_globals.threads, err));
     MS_TRY(
         cmp_ranks_pair(&j->ranks, j->args.target, j->args.golden, j->conf.compat != CMP_CUR, err));
-    return j->args.noise != NULL ? probe_find(&j->noise, j->args.noise, err) : MS_OK;
+    j->calibrated = j->args.noise != NULL && cmp_is_calibration(j->args.noise);
+    bool second = j->args.noise != NULL && !j->calibrated;
+    return second ? probe_find(&j->noise, j->args.noise, err) : MS_OK;
 }
 
 /* With the other processes, of which each says what it has found. */

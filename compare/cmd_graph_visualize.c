@@ -17,12 +17,13 @@
 struct args {
     const char *target, *golden, *out, *layers;
     bool fuzzy, overflow, progress, md5_index;
-    int compat, batch, file_type;
+    int compat, batch, file_type, align;
     struct ms_opt_list rank_size, tp, pp, vpp, order;
     struct graph_param merge[2];
 };
 
 static const char *const compats[] = {"none", "strict", NULL};
+static const char *const aligns[] = {"auto", "always", "exact", NULL};
 static const char *const file_types[] = {"db", "json", NULL};
 static const char *const batches[] = {"list", "first", "none", NULL};
 
@@ -38,6 +39,10 @@ static const struct ms_opt opts[] = {
              "names alone"},
     {"fuzzy_match", "fm", MS_OPT_FLAG, offsetof(struct args, fuzzy),
      .help = "match modules by name wherever they are, and their operators by name and order"},
+    {"align", NULL, MS_OPT_CHOICE, offsetof(struct args, align), "WHICH", .dflt = "auto",
+     .choices = aligns,
+     .help = "how nodes find their partners: by name where both sides have the same names and by "
+             "alignment else, always by alignment, or by name and place alone"},
     {"overflow_check", "oc", MS_OPT_FLAG, offsetof(struct args, overflow),
      .help = "say for every node where NaN, infinity or an exploding norm comes from"},
     {"is_print_progress_log", "progress_log", MS_OPT_FLAG, offsetof(struct args, progress),
@@ -199,6 +204,9 @@ static enum ms_rc make(struct args *a, struct graph_made *made, struct ms_err *e
                               .strict = a->compat == 1,
                               .fuzzy = a->fuzzy,
                               .overflow = a->overflow,
+                              .matching = a->align == 1   ? CMP_MATCH_ALWAYS
+                                          : a->align == 2 ? CMP_MATCH_EXACT
+                                                          : CMP_MATCH_AUTO,
                               .map_layers = a->layers != NULL,
                               .layer_file =
                                   a->layers != NULL && a->layers[0] != '\0' ? a->layers : NULL,

@@ -24,6 +24,7 @@ struct cmp__side {
     MS_VEC(uint32_t) op_of;     /* table row -> op */
     bool as_float[PROBE_STATS]; /* print whole numbers of this column as floats */
     bool is_debug;
+    struct source__value *seen; /* by row of the dump: what views of it have read; NULL: forgotten */
 };
 
 enum ms_rc cmp__side_init(struct cmp__side *s, const struct cmp_conf *conf, const char *path,
@@ -152,6 +153,12 @@ enum ms_rc cmp__align(struct cmp *c, struct ms_err *err);
 enum ms_rc cmp__layer_pairs(struct cmp *c, struct cmp__pairs *out, struct ms_err *err);
 /* List names of a -dm file that neither dump has. */
 enum ms_rc cmp__check_names(struct cmp *c, struct ms_err *err);
+/* How far the sides of a row are apart: what a second run would call noise; NaN: not known. */
+double cmp__row_noise(const struct cmp *c, const struct cmp_row *row);
+/* Fill c->noise from a calibration; of another file's text. */
+enum ms_rc cmp__read_noise(struct cmp *c, struct ms_err *err);
+enum ms_rc cmp__parse_noise(struct cmp *c, const char *name, struct ms_str text,
+                            struct ms_err *err);
 /* Fill c->noise from the second run. */
 enum ms_rc cmp__take_noise(struct cmp *c, struct ms_pool *pool, struct ms_err *err);
 /* A line for cmp_problems. */

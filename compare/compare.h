@@ -55,12 +55,16 @@ struct cmp_conf {
     bool fuzzy;
     bool ext;       /* measure what the extended columns need */
     bool highlight; /* with CMP_OLD: colours, and their reasons among the messages */
+    bool explain;   /* the error source will be asked: keep what views read of leaves */
     bool summarise; /* compare tensor dumps by their statistics */
     struct cmp_mapping api, cell, layer;
     const char *data_mapping;
     enum cmp_matching matching;
-    const char *pins;        /* a file of pairs that the alignment has to respect, or NULL */
-    const char *noise_floor; /* dump.json of a second run of the golden side, or NULL */
+    const char *pins; /* a file of pairs that the alignment has to respect, or NULL */
+    /* dump.json of a second run of the golden side, or a calibration, of which the place with this
+     * step and rank counts (-1: not known); or NULL */
+    const char *noise_floor;
+    int64_t noise_step, noise_rank;
 };
 
 enum cmp_level { CMP_PASS, CMP_WARNING, CMP_ERROR, CMP_UNMATCHED, CMP_LEVELS };
@@ -198,6 +202,8 @@ enum ms_rc cmp_measure_part(struct cmp *c, struct ms_pool *pool, unsigned part, 
                             struct ms_buf *packed, struct ms_err *err) MS_MUST_USE;
 enum ms_rc cmp_measure_join(struct cmp *c, const struct ms_str *packed, unsigned parts,
                             struct ms_err *err) MS_MUST_USE;
+/* Is the file a calibration rather than a dump? */
+bool cmp_is_calibration(const char *path);
 
 enum probe_mode cmp_mode(const struct cmp *c);
 enum cmp_compat cmp_compat(const struct cmp *c);

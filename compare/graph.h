@@ -13,6 +13,7 @@
 #ifndef COMPARE_GRAPH_H
 #define COMPARE_GRAPH_H
 
+#include "compare/compare.h"
 #include "probe/base/pool.h"
 #include "probe/base/str.h"
 
@@ -48,6 +49,7 @@ struct graph_conf {
     bool strict;         /* reproduce the official tool, defects included */
     bool fuzzy;
     bool overflow;
+    enum cmp_matching matching; /* where neither fuzzy nor layers say how; strict: by name */
     bool map_layers;        /* match by the rules of layer_mapping */
     const char *layer_file; /* NULL: its built-in part only */
     bool md5_index; /* digests: mark ops that make empty tensors red, as files of old were read */

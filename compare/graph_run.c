@@ -198,7 +198,8 @@ static enum ms_rc check_together(const struct run *r, const struct graph__pair *
 {
     const struct probe_dump *t = p->t.side.dump, *b = p->b.side.dump;
     bool t_ms = t->framework == PROBE_FW_MINDSPORE, b_ms = b->framework == PROBE_FW_MINDSPORE;
-    if (t_ms != b_ms && !r->conf->map_layers) {
+    bool aligned = !r->conf->strict && !r->conf->fuzzy && r->conf->matching != CMP_MATCH_EXACT;
+    if (t_ms != b_ms && !r->conf->map_layers && !aligned) {
         ms_fail(err, MS_E_ARG, "the target is of %s, the golden side of %s",
                 probe_framework_text(t->framework), probe_framework_text(b->framework));
         ms_err_hint(err, "say how names correspond with --layer_mapping");
@@ -212,18 +213,33 @@ static enum ms_rc check_together(const struct run *r, const struct graph__pair *
     return MS_E_ARG;
 }
 
-static enum ms_rc match(struct run *r, struct graph__pair *p, struct ms_err *err)
+static enum ms_rc match_layers(struct graph__pair *p, struct ms_err *err)
 {
     struct cmp__pairs names;
-    if (!r->conf->map_layers)
-        return r->conf->fuzzy || r->conf->merge != NULL ? graph__match_fuzzy(&p->t, &p->b, err)
-                                                        : graph__match_same(&p->t, &p->b, err);
     enum ms_rc rc = graph__map_layers(p, &names, err);
     if (rc == MS_OK)
         rc = graph__match_mapped(&p->t, &p->b, &names, err);
     ms_map_free(&names.keys);
     ms_vec_free(&names.values);
     return rc;
+}
+
+static enum ms_rc match(struct run *r, struct graph__pair *p, struct ms_err *err)
+{
+    const struct graph_conf *c = r->conf;
+    if (c->map_layers && c->merge == NULL && !(c->strict && c->fuzzy))
+        return match_layers(p, err);
+    if (c->fuzzy || c->merge != NULL)
+        return graph__match_fuzzy(&p->t, &p->b, err);
+    bool align =
+        c->matching == CMP_MATCH_ALWAYS ||
+        (c->matching == CMP_MATCH_AUTO && cmp_align_wanted(p->t.side.dump, p->b.side.dump));
+    if (align && !c->strict)
+        return graph__match_aligned(p, err);
+    MS_TRY(graph__match_same(&p->t, &p->b, err));
+    if (!c->strict && c->matching == CMP_MATCH_AUTO)
+        graph__match_moved(&p->t, &p->b);
+    return MS_OK;
 }
 
 static void set_rules(struct run *r, struct graph__pair *p)
@@ -287,12 +303,13 @@ static enum ms_rc put_side(struct run *r, struct graph__pair *p, struct graph__p
                            struct ms_err *err)
 {
     const struct graph__tree *g = place.golden ? &p->b : &p->t;
+    int64_t first_row = graph__db_rows(r->db);
     MS_TRY(graph__db_put(r->db, p, place, r->pool, tell, r, err));
     r->made->nodes[place.golden] += g->order.n;
     r->repaired[0] += g->detached;
     r->repaired[1] += g->dropped;
     bool together = r->couples.n > 1 && r->conf->merge == NULL;
-    return together ? graph__comm_note(r->comm, g, place, err) : MS_OK;
+    return together ? graph__comm_note(r->comm, g, place, first_row, err) : MS_OK;
 }
 
 static enum ms_rc write_couple(struct run *r, const struct couple *c, struct graph__pair *p,
@@ -324,6 +341,9 @@ static void close_pair(struct graph__pair *p)
     ms_vec_free(&p->cmp.figures);
     ms_vec_free(&p->cmp.problems);
     ms_arena_free(p->cmp.arena);
+    cmp_align_free(p->cmp.al);
+    ms_free(p->part_of[0]);
+    ms_free(p->part_of[1]);
     ms_vec_free(&p->first_pair);
     graph__close(&p->t);
     graph__close(&p->b);

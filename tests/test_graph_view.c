@@ -33,7 +33,8 @@ static void set_up(void)
     snprintf(golden, sizeof golden, "%s/g", dir);
     snprintf(out, sizeof out, "%s/o", dir);
     live_before = ms_mem_live();
-    conf = (struct graph_conf){.target = target, .golden = golden, .out_dir = out};
+    conf = (struct graph_conf){
+        .target = target, .golden = golden, .out_dir = out, .matching = CMP_MATCH_EXACT};
     put_rank(
         target, ".",
         TREE(",\"Module.new.N.forward.0\":null,\"Torch.n.0.forward\":\"Module.new.N.forward.0\""),
