@@ -187,8 +187,8 @@ static void configure(struct job *j)
                                                                       : CMP_MATCH_AUTO,
                                 .pins = a->pins,
                                 .ext = a->ext,
-                                .highlight = a->highlight,
                                 .explain = true,
+                                .highlight = a->highlight,
                                 .data_mapping = a->data};
     if (isatty(STDERR_FILENO) && ms_par_rank(j->par) == 0) {
         j->conf.progress = show_bar;
@@ -574,8 +574,8 @@ static enum ms_rc prepare(struct job *j, struct ms_err *err)
     MS_TRY(
         cmp_ranks_pair(&j->ranks, j->args.target, j->args.golden, j->conf.compat != CMP_CUR, err));
     j->calibrated = j->args.noise != NULL && cmp_is_calibration(j->args.noise);
-    bool second = j->args.noise != NULL && !j->calibrated;
-    return second ? probe_find(&j->noise, j->args.noise, err) : MS_OK;
+    return j->args.noise != NULL && !j->calibrated ? probe_find(&j->noise, j->args.noise, err)
+                                                   : MS_OK;
 }
 
 /* With the other processes, of which each says what it has found. */

@@ -54,8 +54,8 @@ struct cmp_conf {
     void *progress_ctx;
     bool fuzzy;
     bool ext;       /* measure what the extended columns need */
-    bool highlight; /* with CMP_OLD: colours, and their reasons among the messages */
     bool explain;   /* the error source will be asked: keep what views read of leaves */
+    bool highlight; /* with CMP_OLD: colours, and their reasons among the messages */
     bool summarise; /* compare tensor dumps by their statistics */
     struct cmp_mapping api, cell, layer;
     const char *data_mapping;
@@ -196,14 +196,14 @@ void cmp_close(struct cmp *c);
 /* Read all tensor files; needed once before views, in tensor mode only. */
 enum ms_rc cmp_measure(struct cmp *c, struct ms_pool *pool, struct ms_err *err) MS_MUST_USE;
 
+/* Is the file a calibration rather than a dump? */
+bool cmp_is_calibration(const char *path);
 /* The same by several processes, each of which has opened the pair: measure one of `parts` parts and
  * pack what was found; then one of them joins all that was packed. */
 enum ms_rc cmp_measure_part(struct cmp *c, struct ms_pool *pool, unsigned part, unsigned parts,
                             struct ms_buf *packed, struct ms_err *err) MS_MUST_USE;
 enum ms_rc cmp_measure_join(struct cmp *c, const struct ms_str *packed, unsigned parts,
                             struct ms_err *err) MS_MUST_USE;
-/* Is the file a calibration rather than a dump? */
-bool cmp_is_calibration(const char *path);
 
 enum probe_mode cmp_mode(const struct cmp *c);
 enum cmp_compat cmp_compat(const struct cmp *c);
