@@ -69,9 +69,11 @@ fault_is_found() { # FAULT WHAT: the first suspect is an operator of the layer
     cat "$scratch/told"
     sed -n 's/^suspect 1  *//p' "$scratch/told" | grep -q "$2"
 }
+# Half precision is too small to show in the loss of one step: it shows in the dump, below.
 every_fault_changes_the_loss() {
     launch 1 "$train" --steps 1 >"$scratch/good.loss"
     for f in $("$train" --list-faults | awk '{sub(/layerN\./, ""); print $1}'); do
+        [ "$f" = half ] && continue
         launch 1 "$train" --steps 1 --fault "layer1.$f" >"$scratch/bad.loss" || return 1
         cmp -s "$scratch/good.loss" "$scratch/bad.loss" && { echo "fault $f changes nothing"; return 1; }
     done
@@ -105,6 +107,7 @@ launch 1 "$train" --steps 1 --dump "$scratch/good" >/dev/null
 check dumps-are-equal sh -c "cd '$scratch' && timeout 60 $mpirun -n 1 '$train' --steps 1 --dump again >/dev/null && cmp good/step0/rank0/dump.json again/step0/rank0/dump.json"
 check fault-in-attention-is-found fault_is_found layer2.scale 'scaled_dot_product_attention.2.forward'
 check fault-in-mlp-is-found fault_is_found layer1.bias 'linear.6.forward'
+check fault-of-half-precision-is-found fault_is_found layer1.half 'half'
 check every-fault-changes-the-loss every_fault_changes_the_loss
 check slow-rank-is-slow slow_rank_is_slow
 check wrong-options-are-refused wrong_options_are_refused
