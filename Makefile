@@ -35,7 +35,7 @@ src   = $(filter-out $(wildcard $(1)/cmd_*.c),$(wildcard $(1)/*.c))
 obj   = $(patsubst %.c,$(B)/%.o,$(1))
 LAYERS := base probe mstx compare viz web
 SRC_base    := $(wildcard probe/base/*.c)
-SRC_probe   := $(call src,probe)
+SRC_probe   := $(filter-out probe/par_mpi.c,$(call src,probe))
 SRC_mstx    := $(filter-out $(wildcard mstx/dropin_*.c mstx/py_*.c mstx/hook_*.c),$(call src,mstx))
 SRC_compare := $(call src,compare)
 SRC_viz     := $(strip $(call src,viz) $(wildcard viz/model/*.c))
@@ -43,13 +43,16 @@ SRC_web     := $(call src,web)
 PROG := $(wildcard probe/cli/*.c) $(wildcard probe/cmd_*.c mstx/cmd_*.c compare/cmd_*.c viz/cmd_*.c web/cmd_*.c)
 
 # What enters someone else's process: libc and pthread alone.
-BASE_CLI   := $(addprefix probe/base/,conf.c store.c store_vtab.c opt.c complete.c)
+BASE_CLI   := $(addprefix probe/base/,conf.c store.c store_vtab.c opt.c complete.c par.c)
 BASE_RT    := $(filter-out $(BASE_CLI),$(SRC_base))
 PROBE_CLI  := $(wildcard probe/trend*.c)
 SO_MSPROBE := $(BASE_RT) $(filter-out $(PROBE_CLI),$(SRC_probe))
 # The recorder needs not even base: it allocates nothing and calls little.
 SO_MSTX    := $(wildcard mstx/rt_*.c)
-MSTX_LIBS  := $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so $(B)/dropin/libmspti.so
+# Preloaded before communication libraries and device runtimes; thin, over the recorder.
+SO_HOOK    := $(addprefix mstx/,hook_find.c hook_ccl.c hook_nccl.c hook_hccl.c hook_stream.c hook_plugin.c rt_comm_text.c)
+HOOK_LIBS  := $(B)/libmstx_hook.so $(B)/libmstx_dlsym.so
+MSTX_LIBS  := $(HOOK_LIBS) $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so $(B)/dropin/libmspti.so
 
 # A hook library for each flavour of MPI whose headers are there; the same sources, compiled once each.
 MPI_FLAVOURS := $(foreach f,openmpi:ompi-c mpich:mpich,$(if $(call pkg,--cflags,$(lastword $(subst :, ,$(f)))),$(firstword $(subst :, ,$(f)))))
@@ -67,6 +70,11 @@ PY_SRC := $(patsubst probe/python/%,$(B)/python/%,$(wildcard probe/python/msprob
 PY_PROBE := $(B)/python/msprobe/_probe$(PY_EXT)
 PY_LIB := $(if $(wildcard $(PY_INC)/Python.h),$(B)/python/mstx.so $(PY_PROBE)) $(PY_SRC) $(PY_AUTO)
 
+# For `mpirun msprobe`: a plugin for every flavour of MPI that is here.
+PAR_LIBS := $(MPI_FLAVOURS:%=$(B)/libmsprobe_mpi_%.so)
+MPI_LD_openmpi := $(call pkg,--libs,ompi-c)
+MPI_LD_mpich   := $(call pkg,--libs,mpich)
+
 # Linked top-down; a folder without sources yet makes no archive.
 LIBS := $(foreach l,web viz compare mstx probe base,$(if $(SRC_$(l)),$(B)/lib$(l).a))
 
@@ -80,7 +88,8 @@ RT_APPS := $(addprefix $(B)/tests/rt/, \
            nvtx_app nvtx_next.so \
            mspti_app chain.so image.so \
            comm_app \
-           device_app)
+           device_app ccl_app ccl_mod.so loader)
+STANDIN := $(addprefix $(B)/tests/standin/,libcuda.so.1 libascendcl.so libnccl.so.2 libhccl.so)
 SAMPLES := $(patsubst %.c,$(B)/%,$(wildcard samples/*.c)) $(if $(MPI_FLAVOURS),$(B)/samples/train_mpi)
 MAN     := $(wildcard */*.1 */*.3 */*.5)
 
@@ -91,7 +100,7 @@ MAN     := $(wildcard */*.1 */*.3 */*.5)
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(B)/msprobe $(B)/libmsprobe.so $(MSTX_LIBS) $(MPI_LIBS) $(PY_LIB) ## build the program and the libraries
+all: $(B)/msprobe $(B)/libmsprobe.so $(MSTX_LIBS) $(MPI_LIBS) $(PAR_LIBS) $(PY_LIB) ## build the program and the libraries
 
 $(B)/%.o: %.c Makefile
 	$(say) CC $<
@@ -127,6 +136,12 @@ $(B)/libmsprobe.so: $(call obj,$(SO_MSPROBE))
 	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -o $@ $^ -lm
 	$(Q)ln -sf $(@F) $@.0
 
+$(B)/libmsprobe_mpi_%.so: probe/par_mpi.c probe/base/par_plugin.h
+	$(say) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(CPPFLAGS) $(MPI_CFLAGS_$*) $(ALL_CFLAGS) -DMS_FLAVOUR='"$*"' $(ALL_LDFLAGS) \
+	  -shared -o $@ $< $(MPI_LD_$*)
+
 # Thread-local storage that a preloaded library has room for; names by mstx/exports.map alone.
 $(call obj,$(SO_MSTX)): ALL_CFLAGS += -ftls-model=initial-exec
 $(B)/libmstx.so: $(call obj,$(SO_MSTX)) mstx/exports.map
@@ -134,6 +149,15 @@ $(B)/libmstx.so: $(call obj,$(SO_MSTX)) mstx/exports.map
 	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,--version-script=mstx/exports.map -o $@ $(filter %.o,$^)
 	$(Q)ln -sf $(@F) $@.0
 
+$(call obj,$(SO_HOOK) mstx/hook_dlsym.c): ALL_CFLAGS += -ftls-model=initial-exec
+$(B)/libmstx_hook.so: $(call obj,$(SO_HOOK)) $(B)/libmstx.so
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,-rpath,'$$ORIGIN' -o $@ $(filter %.o,$^) -L$(B) -lmstx
+	$(Q)ln -sf $(@F) $@.0
+$(B)/libmstx_dlsym.so: $(B)/mstx/hook_dlsym.o
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -o $@ $^
+	$(Q)ln -sf $(@F) $@.0
 # What this mpi.h has: a line for each function that it declares.
 define mpi_library
 $(B)/mpi_$(1)/mpi_have.h: Makefile
@@ -191,7 +215,7 @@ $(B)/tests/test_dump $(B)/tests/test_out: $(B)/tests/gen/big_dump.o
 
 # Programs and libraries that the tests of the recorder run; built from one file each, so that
 # they hold nothing but what the test is about.
-$(B)/tests/test_rt $(B)/tests/test_rt_nvtx $(B)/tests/test_rt_comm $(B)/tests/test_device $(B)/tests/bench_mstx: | $(RT_APPS) $(MSTX_LIBS)
+$(B)/tests/test_rt $(B)/tests/test_rt_nvtx $(B)/tests/test_rt_comm $(B)/tests/test_device $(B)/tests/test_ccl $(B)/tests/bench_mstx: | $(RT_APPS) $(STANDIN) $(MSTX_LIBS)
 RT_CC = mkdir -p $(@D) && $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -MMD -MP -MF $@.d
 $(B)/tests/rt/app_old: RT_DEFS := -DPROTO_OLD
 $(B)/tests/rt/app_router: RT_DEFS := -DPROTO_ROUTER
@@ -201,12 +225,24 @@ $(B)/tests/rt/app $(B)/tests/rt/app_old $(B)/tests/rt/app_router: tests/rt/app.c
 $(B)/tests/rt/chain.so $(B)/tests/rt/nvtx_next.so: $(B)/tests/rt/%.so: tests/rt/%.c
 	$(say) LD $@
 	$(Q)$(RT_CC) -shared -o $@ $<
-$(B)/tests/rt/nvtx_app $(B)/tests/rt/mspti_app: $(B)/tests/rt/%: tests/rt/%.c
+$(B)/tests/rt/nvtx_app $(B)/tests/rt/mspti_app $(B)/tests/rt/loader: $(B)/tests/rt/%: tests/rt/%.c
 	$(say) LD $@
 	$(Q)$(RT_CC) -o $@ $<
 $(B)/tests/rt/comm_app $(B)/tests/rt/device_app: $(B)/tests/rt/%: tests/rt/%.c $(B)/libmstx.so
 	$(say) LD $@
 	$(Q)$(RT_CC) -o $@ $< -L$(B) -lmstx -Wl,-rpath,'$$ORIGIN/../..'
+# Libraries of accelerators for machines without one: real names and prototypes.
+$(B)/tests/standin/libcuda.so.1: tests/standin/cuda.c
+$(B)/tests/standin/libascendcl.so: tests/standin/acl.c
+$(B)/tests/standin/libnccl.so.2: tests/standin/nccl.c
+$(B)/tests/standin/libhccl.so: tests/standin/hccl.c
+$(STANDIN): $(B)/libmstx.so
+	$(say) LD $@
+	$(Q)$(RT_CC) -shared -Wl,-soname,$(@F) -o $@ $(filter %.c,$^) -L$(B) -lmstx -Wl,-rpath,'$$ORIGIN/../..'
+$(B)/tests/rt/ccl_mod.so: RT_DEFS := -DMODULE -shared
+$(B)/tests/rt/ccl_app $(B)/tests/rt/ccl_mod.so: tests/rt/ccl_app.c $(STANDIN)
+	$(say) LD $@
+	$(Q)$(RT_CC) $(RT_DEFS) -o $@ $< $(filter %/libcuda.so.1 %/libnccl.so.2,$(STANDIN)) -Wl,-rpath,'$$ORIGIN/../standin'
 $(B)/tests/rt/image3.o: tests/rt/image3.cpp
 	$(say) CXX $<
 	$(Q)mkdir -p $(@D) && $(CXX) -std=c++11 -I. -fPIC -fvisibility=hidden -Wall -Wextra -O2 -MMD -MP -c -o $@ $<
@@ -230,14 +266,12 @@ $(B)/tests/fuzz_%: $(B)/tests/fuzz_%.o $(FUZZ_MAIN) $(LIBS)
 
 # The sample trainer is built with the first MPI that is there.
 MPI_FIRST := $(firstword $(MPI_FLAVOURS))
-MPI_LINK_openmpi = $(call pkg,--libs,ompi-c)
-MPI_LINK_mpich   = $(call pkg,--libs,mpich)
 $(call obj,$(wildcard samples/train/*.c)): ALL_CPPFLAGS += $(MPI_CFLAGS_$(MPI_FIRST))
 $(B)/samples/train_mpi: $(call obj,$(wildcard samples/train/*.c)) $(B)/libmsprobe.so
 	$(say) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -L$(B) -lmsprobe -Wl,-rpath,'$$ORIGIN/..' \
-	  $(MPI_LINK_$(MPI_FIRST)) -lm
+	  $(MPI_LD_$(MPI_FIRST)) -lm
 $(B)/samples/%: $(B)/samples/%.o $(B)/libmsprobe.so
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $< -L$(B) -lmsprobe -Wl,-rpath,'$$ORIGIN/..' -lm
@@ -250,7 +284,7 @@ deps: ## install the packages that are missing (Debian, Ubuntu)
 # pkg-config is asked when make starts, so what needs packages starts a second make.
 test: deps ## install what is missing, build, run every test
 	@$(MAKE) --no-print-directory check
-check: all $(RT_APPS) $(TESTS) $(TOOLS) $(FUZZ) $(SAMPLES) layers ## run every test with what is installed
+check: all $(RT_APPS) $(STANDIN) $(TESTS) $(TOOLS) $(FUZZ) $(SAMPLES) layers ## run every test with what is installed
 	@B=$(B) PYTHON=$(PYTHON) sh tests/run.sh
 
 demo: deps ## install what is missing, build, run the samples and show what msprobe says of them
@@ -272,8 +306,9 @@ fuzz-run: $(FUZZ)
 	@B=$(B) SECONDS_EACH=$(FUZZ_SECONDS) sh tests/fuzz.sh
 bench: all $(BENCH) ## measure the figures of the README
 	@B=$(B) PYTHON=$(PYTHON) sh tests/bench.sh
-bench-align: $(B)/tests/tool_align ## how often the alignment of two frameworks is right
+bench-align: all $(B)/tests/tool_align ## how often the alignment of two frameworks is right
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/align_accuracy.py --speed
+	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/align_csv.py
 analyze: ## static analysis: gcc -fanalyzer, cppcheck, clang-tidy
 	@PKG_CONFIG=$(PKG_CONFIG) sh tests/analyze.sh
 layers: ## check who includes whom

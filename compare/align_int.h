@@ -141,6 +141,9 @@ struct align__side {
 };
 
 struct align__ctx;
+/* Which nodes of a dump are recomputations; the list is in the context's arena. */
+enum ms_rc align__repeats(struct align__ctx *c, const struct cmp_align_input *in, bool **again,
+                          struct ms_err *err);
 enum ms_rc align__side_read(struct align__ctx *c, struct align__side *s,
                             const struct cmp_align_input *in, struct ms_err *err);
 void align__side_free(struct align__side *s);

@@ -26,6 +26,7 @@ struct reader {
     MS_VEC(struct align__tensor) ins, outs;
     MS_VEC(uint32_t) tree_module; /* module by node of the tree, or ALIGN__NONE */
     struct ms_buf text;
+    bool *again; /* by node: it is a recomputation */
 };
 
 /* ---- values -------------------------------------------------------------- */
@@ -245,7 +246,7 @@ static enum ms_rc list_modules(struct reader *rd, struct ms_err *err)
             continue;
         MS_TRY(put_module(rd->s, probe_node_name(d, i), &id, err));
         rd->s->modules.p[id].node = i;
-        rd->s->modules.p[id].again = (d->nodes.p[i].flags & PROBE_NODE_RECOMPUTE) != 0;
+        rd->s->modules.p[id].again = rd->again[i];
     }
     for (uint32_t i = 0; rd->tree != NULL && i < rd->tree->nodes.n; i++) {
         struct probe_name name = probe_name_parse(probe_tree_name(rd->tree, i));
@@ -379,12 +380,11 @@ static enum ms_rc read_op(struct reader *rd, uint32_t node, struct ms_err *err)
 {
     struct align__side *s = rd->s;
     struct ms_str name = probe_node_name(s->dump, node);
-    bool again = (s->dump->nodes.p[node].flags & PROBE_NODE_RECOMPUTE) != 0;
     struct align__op op = {.node = node, .parent = parent_of(rd, name), .twin = ALIGN__NONE};
     MS_TRY(backward_of(rd, name, &op.back, err));
     MS_TRY(align__names_put(&rd->c->names, probe_name_parse(name).path, &op.api, err));
     op.family = rd->c->names.family.p[op.api];
-    if (again) {
+    if (rd->again[node]) {
         struct align__op *slot = ms_vec_push(&s->again);
         if (slot == NULL)
             return align__no_memory(err);
@@ -597,6 +597,8 @@ enum ms_rc align__side_read(struct align__ctx *c, struct align__side *s,
     s->dump = in->dump;
     /* One more than needed, so that an empty list has an address. */
     enum ms_rc rc = ms_vec_reserve(&s->tensors, 1) ? MS_OK : align__no_memory(err);
+    if (rc == MS_OK)
+        rc = align__repeats(c, in, &rd.again, err);
     if (rc == MS_OK)
         rc = list_modules(&rd, err);
     if (rc == MS_OK)

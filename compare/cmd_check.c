@@ -63,8 +63,7 @@ static void print_scope(const struct self_check *s, int64_t took_ns)
     printf("checked %zu dump%s, %s tensors in %s\n", c->dumps, c->dumps == 1 ? "" : "s",
            ms_human_count(n, c->tensors), ms_human_time(took, took_ns));
     for (unsigned i = 0; i < SELF_KINDS; i++)
-        printf("  %-11s %s %s\n", self_kind_names[i],
-               c->looked[i] != 0 ? ms_human_count(n, c->looked[i]) : "no", what[i]);
+        printf("  %-11s %s %s\n", self_kind_names[i], ms_human_count(n, c->looked[i]), what[i]);
     if (c->unclear != 0)
         printf("note: %zu collectives have other outputs on every rank; were they recorded before "
                "they ended?\n",

@@ -5,11 +5,13 @@
 #include "compare/advisor.h"
 #include "compare/compare.h"
 #include "compare/diff.h"
+#include "compare/kernels.h"
 #include "compare/old_input.h"
 #include "compare/out.h"
 #include "compare/partners.h"
 #include "compare/ranks.h"
 #include "compare/report.h"
+#include "compare/spread.h"
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
 #include "probe/base/opt.h"
@@ -20,6 +22,7 @@
 extern const struct ms_cmd compare_cmd_compare;
 
 enum { FORMAT_TEXT, FORMAT_JSON };
+enum { NOT_SAID = -1 };
 enum { MODE_AUTO, MODE_OFFLINE_DATA, MODE_TORCHAIR, MODE_OFFLINE_MODEL, MODE_ATB };
 
 struct args {
@@ -29,7 +32,7 @@ struct args {
     const char *pins, *explain;
     int mode, compat, format, align;
     bool fuzzy, xlsx, ext, exit_code, tensor_log, diff, stack_mode, compare_only;
-    bool consistent, write_mapping;
+    bool consistent, write_mapping, highlight;
     const char *ranks, *steps, *backend;
 };
 
@@ -81,10 +84,12 @@ static const struct ms_opt opts[] = {
      .help = "of msprobe 1: a stack.json beside the dump is always shown"},
     {"compare_only", "c", MS_OPT_FLAG, offsetof(struct args, compare_only),
      .help = "with --compat old: leave out the advice"},
-    {"rank", NULL, MS_OPT_TEXT, offsetof(struct args, ranks), "LIST", .hidden = true,
-     .help = "of graph kernels"},
-    {"step", NULL, MS_OPT_TEXT, offsetof(struct args, steps), "LIST", .hidden = true,
-     .help = "of graph kernels"},
+    {"highlight", "hl", MS_OPT_FLAG, offsetof(struct args, highlight),
+     .help = "with --compat old: a workbook whose rows are red and yellow as msprobe 1 has them"},
+    {"rank", NULL, MS_OPT_TEXT, offsetof(struct args, ranks), "LIST",
+     .help = "compare kernels of MindSpore's static graphs, of these ranks: 0,1"},
+    {"step", NULL, MS_OPT_TEXT, offsetof(struct args, steps), "LIST",
+     .help = "of graph kernels: these steps"},
     {"consistent_check", NULL, MS_OPT_FLAG, offsetof(struct args, consistent), .hidden = true,
      .help = "training against inference"},
     {"backend", NULL, MS_OPT_TEXT, offsetof(struct args, backend), "NAME", .hidden = true,
@@ -97,7 +102,8 @@ static const struct ms_opt opts[] = {
     {"ext", NULL, MS_OPT_FLAG, offsetof(struct args, ext),
      .help = "add columns: relative L2 error, SQNR, ULP, pattern and more"},
     {"noise_floor", NULL, MS_OPT_PATH, offsetof(struct args, noise), "PATH",
-     .help = "a second run of the golden side; with --ext the measure of what is expected"},
+     .help = "a second run of the golden side, or what calibrate made of several; with --ext the "
+             "measure of what is expected"},
     {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "WHICH", .choices = formats,
      .dflt = "text", .help = "what the summary on standard output looks like"},
     {"exit_code", NULL, MS_OPT_FLAG, offsetof(struct args, exit_code),
@@ -117,7 +123,10 @@ struct job {
     struct cmp_old_input input;
     struct cmp_ranks ranks;
     struct probe_places noise;
+    bool calibrated; /* the noise is a calibration, not a run */
     struct ms_pool *pool;
+    struct ms_par *par;
+    struct cmp_spread spread;
     struct cmp_source *source;
     struct cmp_report report;
     char stamp[16];
@@ -129,28 +138,42 @@ static void take_mapping(struct cmp_mapping *m, const char *arg)
     m->file = arg != NULL && arg[0] != 0 ? arg : NULL;
 }
 
-static void show_bar(void *ctx, const char *what, double share)
+/* "1.2 GB/s, 3 s left" */
+static void print_pace(const struct cmp_progress *p, int64_t took_ns)
+{
+    char left[MS_HUMAN_MAX], rate[MS_HUMAN_MAX];
+    double seconds = (double)took_ns / 1e9;
+    uint64_t pace = (uint64_t)((double)p->amount / seconds);
+    if (p->is_bytes)
+        fprintf(stderr, "%s/s, ", ms_human_bytes(rate, pace));
+    else if (p->amount != 0)
+        fprintf(stderr, "%s rows/s, ", ms_human_count(rate, pace));
+    double rest = (double)took_ns * (1 - p->share) / p->share;
+    fprintf(stderr, "%s left", ms_human_time(left, (int64_t)rest));
+}
+
+static void show_bar(void *ctx, const struct cmp_progress *p)
 {
     enum { WIDTH = 30, SECOND = 1000000000 };
     static const char marks[] = "##############################";
     struct bar *b = ctx;
     int64_t now = ms_clock_ns();
-    char left[MS_HUMAN_MAX];
-    if (b->what != what) {
-        b->what = what;
+    if (b->what != p->what) {
+        b->what = p->what;
         b->start_ns = now;
     }
-    bool end = share >= 1;
-    if (now - b->start_ns < SECOND || (now - b->shown_ns < SECOND / 10 && !end) || share <= 0)
+    bool end = p->share >= 1;
+    if (now - b->start_ns < SECOND || (now - b->shown_ns < SECOND / 10 && !end) || p->share <= 0)
         return;
     b->shown_ns = now;
-    double rest = (double)(now - b->start_ns) * (1 - share) / share;
-    int done = (int)(share * WIDTH);
-    if (end)
-        fputs("\r\033[K", stderr);
-    else
-        fprintf(stderr, "\r%s [%.*s%*s] %3.0f%%, %s left\033[K", what, done, marks, WIDTH - done,
-                "", share * 100, ms_human_time(left, (int64_t)rest));
+    int done = (int)(p->share * WIDTH);
+    fputs("\r", stderr);
+    if (!end) {
+        fprintf(stderr, "%s [%.*s%*s] %3.0f%%, ", p->what, done, marks, WIDTH - done, "",
+                p->share * 100);
+        print_pace(p, now - b->start_ns);
+    }
+    fputs("\033[K", stderr);
     fflush(stderr);
 }
 
@@ -164,8 +187,10 @@ static void configure(struct job *j)
                                                                       : CMP_MATCH_AUTO,
                                 .pins = a->pins,
                                 .ext = a->ext,
+                                .explain = true,
+                                .highlight = a->highlight,
                                 .data_mapping = a->data};
-    if (isatty(STDERR_FILENO)) {
+    if (isatty(STDERR_FILENO) && ms_par_rank(j->par) == 0) {
         j->conf.progress = show_bar;
         j->conf.progress_ctx = &j->bar;
     }
@@ -249,7 +274,9 @@ static enum ms_rc write_files(struct job *j, const struct cmp *c, const struct c
 /* The second run's dump of the couple's rank. */
 static enum ms_rc choose_noise(struct job *j, const struct cmp_couple *couple, struct ms_err *err)
 {
-    j->conf.noise_floor = NULL;
+    j->conf.noise_step = couple->b->step;
+    j->conf.noise_rank = couple->b->rank;
+    j->conf.noise_floor = j->calibrated ? j->args.noise : NULL;
     for (size_t i = 0; i < j->noise.list.n; i++) {
         const struct probe_place *p = &j->noise.list.p[i];
         bool same = p->rank == couple->b->rank && strcmp(p->part, couple->b->part) == 0 &&
@@ -263,23 +290,80 @@ static enum ms_rc choose_noise(struct job *j, const struct cmp_couple *couple, s
                    couple->b->json);
 }
 
-static enum ms_rc compare_one(struct job *j, const struct cmp_couple *couple, struct ms_err *err)
+/* The dumps of a couple, with what else belongs to it. */
+static enum ms_rc open_couple(struct job *j, const struct cmp_couple *couple, struct cmp **c,
+                              struct ms_err *err)
 {
-    struct cmp *c;
-    struct cmp_result *r = cmp_report_add(&j->report, couple);
-    if (r == NULL)
-        return ms_fail(err, MS_E_NOMEM, "out of memory");
+    *c = NULL;
     MS_TRY(choose_noise(j, couple, err));
-    MS_TRY(cmp_open(&c, &j->conf, couple->t->json, couple->b->json, j->pool, err));
-    enum ms_rc rc = cmp_measure(c, j->pool, err);
-    if (rc == MS_OK)
+    return cmp_open(c, &j->conf, couple->t->json, couple->b->json, j->pool, err);
+}
+
+static enum ms_rc compare_one(struct job *j, size_t i, struct ms_err *err)
+{
+    const struct cmp_couple *couple = &j->ranks.list.p[i];
+    struct cmp_result *r = j->report.list.p[i];
+    struct ms_err opened = {0};
+    struct cmp *c;
+    if (!cmp_spread_joins(&j->spread, i))
+        return MS_OK;
+    (void)open_couple(j, couple, &c, &opened);
+    enum ms_rc rc = cmp_spread_measure(&j->spread, i, c, &opened, j->pool, err);
+    if (rc == MS_OK && cmp_spread_owns(&j->spread, i)) {
         rc = write_files(j, c, couple, r, err);
-    if (rc == MS_OK)
-        rc = cmp_report_take(r, c, err);
-    if (rc == MS_OK)
-        rc = cmp_source_add(j->source, c, couple->t->rank, couple->t->step, j->pool, err);
+        if (rc == MS_OK)
+            rc = cmp_report_take(r, c, err);
+        if (rc == MS_OK && ms_par_rank(j->par) == 0)
+            rc = cmp_source_add(j->source, c, couple->t->rank, couple->t->step, j->pool, err);
+    }
     cmp_close(c);
     return rc;
+}
+
+typedef enum ms_rc (*couple_fn)(struct job *j, size_t i, struct ms_err *err);
+
+/* What went wrong with single ranks; an error when nothing went right. */
+static enum ms_rc tell_failures(const struct job *j, struct ms_err *err)
+{
+    size_t failed = 0;
+    for (size_t i = 0; i < j->report.list.n; i++) {
+        const struct ms_err *e = &j->report.list.p[i]->err;
+        if (e->rc == MS_OK)
+            continue;
+        failed++;
+        if (j->report.list.n == 1)
+            *err = *e;
+        else
+            ms_cmd_fail(&compare_cmd_compare, e);
+    }
+    if (failed == 1 && j->report.list.n == 1)
+        return err->rc;
+    return failed < j->report.list.n
+               ? MS_OK
+               : ms_fail(err, MS_E_FORMAT, "none of the %zu ranks could be compared", failed);
+}
+
+/* Do the couples, of which this process may do a part, and bring what came out to process 0.  A rank
+ * that cannot be compared does not stop the others. */
+static enum ms_rc do_couples(struct job *j, couple_fn fn, struct ms_err *err)
+{
+    bool alone = ms_par_size(j->par) == 1;
+    for (size_t i = 0; i < j->ranks.list.n; i++) {
+        if (cmp_report_add(&j->report, &j->ranks.list.p[i]) == NULL)
+            return ms_fail(err, MS_E_NOMEM, "out of memory");
+    }
+    for (size_t i = 0; i < j->ranks.list.n; i++) {
+        struct ms_err e = {0};
+        enum ms_rc rc = fn(j, i, &e);
+        if (alone && (rc == MS_E_INTERRUPTED || rc == MS_E_NOMEM)) {
+            *err = e;
+            return rc;
+        }
+        if (rc != MS_OK)
+            j->report.list.p[i]->err = e;
+    }
+    MS_TRY(cmp_spread_gather(&j->spread, &j->report, err));
+    return ms_par_rank(j->par) == 0 ? tell_failures(j, err) : MS_OK;
 }
 
 /* --explain: sentences instead of a table; a rank without the node is passed over. */
@@ -320,41 +404,43 @@ static enum ms_rc explain_all(struct job *j, struct ms_err *err)
     return MS_OK;
 }
 
-/* A rank that cannot be compared does not stop the others. */
+/* What another process has compared is observed here, where the suspects of all ranks are found. */
+static enum ms_rc observe(struct job *j, size_t i, struct ms_err *err)
+{
+    const struct cmp_couple *couple = &j->ranks.list.p[i];
+    struct cmp *c;
+    MS_TRY(open_couple(j, couple, &c, err));
+    enum ms_rc rc = cmp_source_add(j->source, c, couple->t->rank, couple->t->step, j->pool, err);
+    cmp_close(c);
+    return rc;
+}
+
 static enum ms_rc compare_all(struct job *j, struct ms_err *err)
 {
-    size_t failed = 0;
     MS_TRY(cmp_source_new(&j->source, err));
-    for (size_t i = 0; i < j->ranks.list.n; i++) {
-        struct ms_err e = {0};
-        enum ms_rc rc = compare_one(j, &j->ranks.list.p[i], &e);
-        if (rc == MS_OK)
-            continue;
-        if (j->ranks.list.n == 1 || rc == MS_E_INTERRUPTED || rc == MS_E_NOMEM) {
-            *err = e;
-            return rc;
-        }
-        ms_cmd_fail(&compare_cmd_compare, &e);
-        failed++;
+    MS_TRY(do_couples(j, compare_one, err));
+    if (ms_par_rank(j->par) != 0)
+        return MS_OK;
+    for (size_t i = 0; i < j->report.list.n; i++) {
+        if (!cmp_spread_owns(&j->spread, i) && j->report.list.p[i]->err.rc == MS_OK)
+            MS_TRY(observe(j, i, err));
     }
-    if (failed == j->ranks.list.n)
-        return ms_fail(err, MS_E_FORMAT, "none of the %zu ranks could be compared", failed);
     j->report.source = j->source;
     return cmp_source_find(j->source, err);
 }
 
 /* ---- -da -------------------------------------------------------------- */
 
-static enum ms_rc trace_one(struct job *j, const struct cmp_couple *couple, struct cmp_trail *trail,
-                            struct ms_err *err)
+static enum ms_rc trace_one(struct job *j, size_t i, struct ms_err *err)
 {
+    const struct cmp_couple *couple = &j->ranks.list.p[i];
+    struct cmp_result *r = j->report.list.p[i];
     struct cmp *c;
-    struct cmp_result *r = cmp_report_add(&j->report, couple);
-    if (r == NULL)
-        return ms_fail(err, MS_E_NOMEM, "out of memory");
+    if (!cmp_spread_owns(&j->spread, i))
+        return MS_OK;
     MS_TRY(cmp_open(&c, &j->conf, couple->t->json, couple->b->json, j->pool, err));
     char *stem = stem_of(j, c, couple);
-    enum ms_rc rc = stem != NULL ? cmp_write_diff(c, stem, trail, &r->files, err)
+    enum ms_rc rc = stem != NULL ? cmp_write_diff(c, stem, &r->trail, &r->files, err)
                                  : ms_fail(err, MS_E_NOMEM, "out of memory");
     ms_free(stem);
     if (rc == MS_OK)
@@ -399,29 +485,29 @@ static enum ms_rc name_all(struct job *j, const uint32_t *blamed, struct ms_err 
     return rc != MS_OK ? rc : end;
 }
 
-static enum ms_rc find_first(struct job *j, struct cmp_trail *trails, uint32_t *blamed,
-                             struct ms_err *err)
+/* Over the trails of all ranks, which are here now. */
+static enum ms_rc name_first(struct job *j, struct ms_err *err)
 {
-    size_t n = j->ranks.list.n;
+    size_t n = j->report.list.n;
+    struct cmp_trail *trails = ms_calloc(n, sizeof *trails);
+    uint32_t *blamed = ms_calloc(n, sizeof *blamed);
+    enum ms_rc rc = MS_OK;
     if (trails == NULL || blamed == NULL)
-        return ms_fail(err, MS_E_NOMEM, "out of memory");
-    j->conf.summarise = true;
-    for (size_t i = 0; i < n; i++)
-        MS_TRY(trace_one(j, &j->ranks.list.p[i], &trails[i], err));
-    return cmp_diff_blame(trails, n, blamed) != 0 ? name_all(j, blamed, err) : MS_OK;
+        rc = ms_fail(err, MS_E_NOMEM, "out of memory");
+    for (size_t i = 0; rc == MS_OK && i < n; i++)
+        trails[i] = j->report.list.p[i]->trail;
+    if (rc == MS_OK && cmp_diff_blame(trails, n, blamed) != 0)
+        rc = name_all(j, blamed, err);
+    ms_free(trails);
+    ms_free(blamed);
+    return rc;
 }
 
 static enum ms_rc analyze(struct job *j, struct ms_err *err)
 {
-    size_t n = j->ranks.list.n;
-    struct cmp_trail *trails = ms_calloc(n, sizeof *trails);
-    uint32_t *blamed = ms_calloc(n, sizeof *blamed);
-    enum ms_rc rc = find_first(j, trails, blamed, err);
-    for (size_t i = 0; trails != NULL && i < n; i++)
-        ms_vec_free(&trails[i].steps);
-    ms_free(trails);
-    ms_free(blamed);
-    return rc;
+    j->conf.summarise = true;
+    MS_TRY(do_couples(j, trace_one, err));
+    return ms_par_rank(j->par) == 0 ? name_first(j, err) : MS_OK;
 }
 
 /* ---- the command ---------------------------------------------------------- */
@@ -435,11 +521,6 @@ static enum ms_rc check_args(const struct args *a, struct ms_err *err)
     if (a->mode != MODE_AUTO)
         return ms_fail(err, MS_E_UNSUPPORTED, "--mode %s is not supported here; use %s",
                        modes[a->mode], instead[a->mode]);
-    if (a->ranks != NULL || a->steps != NULL)
-        return ms_fail(
-            err, MS_E_UNSUPPORTED,
-            "--rank and --step compare kernels of a static graph, which is not supported "
-            "here; use the official tool");
     if (a->consistent || a->backend != NULL)
         return ms_fail(err, MS_E_UNSUPPORTED,
                        "--consistent_check is not supported here; use the official tool");
@@ -454,6 +535,10 @@ static enum ms_rc check_args(const struct args *a, struct ms_err *err)
         return ms_fail(err, MS_E_ARG,
                        "the official tool has no alignment; leave out --compat %s beside %s",
                        compats[a->compat], a->pins != NULL ? "--pins" : "--align");
+    if (a->highlight && a->compat != CMP_OLD)
+        return ms_fail(err, MS_E_ARG,
+                       "-hl gives the colours of msprobe 1: add --compat old, or --xlsx alone for "
+                       "those of the verdicts");
     if (a->noise != NULL && !a->ext)
         return ms_fail(err, MS_E_ARG, "--noise-floor fills columns of --ext; add it");
     if (a->data != NULL && (a->layer != NULL || a->cell != NULL || a->api != NULL))
@@ -479,7 +564,8 @@ static enum ms_rc take_paths(struct job *j, struct ms_err *err)
     return MS_OK;
 }
 
-static enum ms_rc run_job(struct job *j, struct ms_err *err)
+/* What is to be done, as far as this process can find it out alone. */
+static enum ms_rc prepare(struct job *j, struct ms_err *err)
 {
     MS_TRY(check_args(&j->args, err));
     MS_TRY(take_paths(j, err));
@@ -487,15 +573,107 @@ static enum ms_rc run_job(struct job *j, struct ms_err *err)
     MS_TRY(ms_pool_new(&j->pool, (unsigned)ms_globals.threads, err));
     MS_TRY(
         cmp_ranks_pair(&j->ranks, j->args.target, j->args.golden, j->conf.compat != CMP_CUR, err));
-    if (j->args.noise != NULL)
-        MS_TRY(probe_find(&j->noise, j->args.noise, err));
-    for (size_t i = 0; i < j->ranks.notes.n; i++)
+    j->calibrated = j->args.noise != NULL && cmp_is_calibration(j->args.noise);
+    return j->args.noise != NULL && !j->calibrated ? probe_find(&j->noise, j->args.noise, err)
+                                                   : MS_OK;
+}
+
+/* With the other processes, of which each says what it has found. */
+static enum ms_rc meet(struct job *j, struct ms_err *err)
+{
+    struct ms_err together = {0};
+    enum ms_rc rc = prepare(j, err);
+    enum ms_rc met = cmp_spread_init(&j->spread, j->par, rc == MS_OK, &j->ranks, &together);
+    if (rc != MS_OK)
+        return rc;
+    if (met != MS_OK)
+        *err = together;
+    return met == MS_OK ? ms_par_share(j->par, j->stamp, sizeof j->stamp, err) : met;
+}
+
+static enum ms_rc run_job(struct job *j, struct ms_err *err)
+{
+    MS_TRY(meet(j, err));
+    for (size_t i = 0; i < j->ranks.notes.n && ms_par_rank(j->par) == 0; i++)
         fprintf(stderr, "msprobe compare: %s\n", j->ranks.notes.p[i]);
     bool files = ms_path_kind(j->args.target) == MS_KIND_FILE;
     if (j->args.explain != NULL)
-        return explain_all(j, err);
+        return ms_par_rank(j->par) == 0 ? explain_all(j, err) : MS_OK;
     bool diff = j->args.diff && !(files && j->conf.compat != CMP_CUR);
     return diff ? analyze(j, err) : compare_all(j, err);
+}
+
+/* --rank, --step: dumps of graph kernels have neither dump.json nor verdicts of rows. */
+static enum ms_rc compare_kernels(struct job *j, struct cmp_files *files,
+                                  struct cmp_kernel_sum *sum, struct ms_err *err)
+{
+    MS_TRY(check_args(&j->args, err));
+    MS_TRY(take_paths(j, err));
+    configure(j);
+    const struct cmp_kernel_conf conf = {
+        .ranks = j->args.ranks, .steps = j->args.steps, .xlsx = j->args.xlsx, .stamp = j->stamp};
+    return cmp_compare_kernels(j->args.target, j->args.golden, output_of(j), &conf, sum, files,
+                               err);
+}
+
+static int run_kernels(struct job *j)
+{
+    struct cmp_files files = {0};
+    struct cmp_kernel_sum sum = {0};
+    struct ms_err err = {0};
+    enum ms_rc rc = compare_kernels(j, &files, &sum, &err);
+    for (size_t i = 0; i < sum.notes.n; i++)
+        fprintf(stderr, "msprobe compare: %s\n", sum.notes.p[i]);
+    if (rc == MS_OK)
+        printf("%llu rows: %llu accurate, %llu not, %llu could not be compared\n",
+               (unsigned long long)sum.rows, (unsigned long long)sum.yes,
+               (unsigned long long)sum.no, (unsigned long long)sum.rest);
+    for (size_t i = 0; i < files.list.n && rc == MS_OK; i++)
+        puts(files.list.p[i]);
+    bool differs = sum.no + sum.rest != 0;
+    cmp_kernel_sum_free(&sum);
+    cmp_files_free(&files);
+    if (rc != MS_OK)
+        return ms_cmd_fail(&compare_cmd_compare, &err);
+    return j->args.exit_code && differs ? MS_EXIT_FOUND : MS_EXIT_OK;
+}
+
+static int tell(struct job *j, int64_t start)
+{
+    j->report.took_ns = ms_clock_ns() - start;
+    if (j->args.explain != NULL)
+        ; /* it has been told */
+    else if (j->args.format == FORMAT_JSON)
+        cmp_report_json(&j->report);
+    else
+        cmp_report_text(&j->report);
+    return j->args.exit_code && cmp_report_differs(&j->report) ? MS_EXIT_FOUND : MS_EXIT_OK;
+}
+
+/* Process 0 speaks for all, as long as it can. */
+static int run_here(struct job *j)
+{
+    struct ms_err err = {0};
+    int64_t start = ms_clock_ns();
+    if (ms_par_open(&j->par, &err) != MS_OK)
+        return ms_cmd_fail(&compare_cmd_compare, &err);
+    if (j->args.ranks != NULL || j->args.steps != NULL)
+        return ms_par_rank(j->par) == 0 ? run_kernels(j) : MS_EXIT_OK;
+    enum ms_rc rc = run_job(j, &err);
+    if (j->spread.quiet)
+        return MS_EXIT_OK;
+    if (rc != MS_OK)
+        return ms_cmd_fail(&compare_cmd_compare, &err);
+    return ms_par_rank(j->par) == 0 ? tell(j, start) : MS_EXIT_OK;
+}
+
+/* "msprobe -f pytorch compare ..." is how msprobe 1 is called, and what it wrote are workbooks. */
+static void choose_version(struct args *a)
+{
+    bool called_so = ms_globals.framework != NULL;
+    if (a->compat == NOT_SAID)
+        a->compat = called_so ? CMP_OLD : CMP_CUR;
+    a->xlsx = a->xlsx || a->highlight || called_so;
 }
 
 static int run(int argc, char **argv)
@@ -503,31 +681,22 @@ static int run(int argc, char **argv)
     struct job j = {0};
     struct ms_err err = {0};
     bool done;
-    int64_t start = ms_clock_ns();
+    j.args.compat = NOT_SAID;
     if (ms_opt_parse(&compare_cmd_compare, argc, argv, &j.args, &done, &err) != MS_OK)
         return ms_cmd_fail(&compare_cmd_compare, &err);
     if (done)
         return MS_EXIT_OK;
-    int code = MS_EXIT_OK;
-    if (run_job(&j, &err) != MS_OK) {
-        code = ms_cmd_fail(&compare_cmd_compare, &err);
-    } else {
-        j.report.took_ns = ms_clock_ns() - start;
-        if (j.args.explain != NULL)
-            ; /* it has been told */
-        else if (j.args.format == FORMAT_JSON)
-            cmp_report_json(&j.report);
-        else
-            cmp_report_text(&j.report);
-        code = j.args.exit_code && cmp_report_differs(&j.report) ? MS_EXIT_FOUND : MS_EXIT_OK;
-    }
+    choose_version(&j.args);
+    int code = run_here(&j);
     cmp_report_free(&j.report);
     cmp_source_free(j.source);
+    cmp_spread_free(&j.spread);
     cmp_ranks_free(&j.ranks);
     if (j.noise.arena != NULL)
         probe_places_free(&j.noise);
     cmp_old_input_free(&j.input);
     ms_pool_free(j.pool);
+    ms_par_close(j.par);
     return code;
 }
 

@@ -5,7 +5,7 @@
  */
 #include "probe/cli/cmds.h"
 
-#define COMMANDS(X) X(compare) X(check) X(merge_result) X(graph_visualize)
+#define COMMANDS(X) X(compare) X(check) X(calibrate) X(merge_result) X(graph_visualize)
 
 #define DECLARE(name) extern const struct ms_cmd compare_cmd_##name;
 COMMANDS(DECLARE)

@@ -24,6 +24,7 @@ struct cmp__side {
     MS_VEC(uint32_t) op_of;     /* table row -> op */
     bool as_float[PROBE_STATS]; /* print whole numbers of this column as floats */
     bool is_debug;
+    struct source__value *seen; /* by row of the dump: what views of it have read; NULL: forgotten */
 };
 
 enum ms_rc cmp__side_init(struct cmp__side *s, const struct cmp_conf *conf, const char *path,
@@ -132,10 +133,19 @@ static inline bool cmp__strict(const struct cmp *c)
     return c->conf.compat != CMP_CUR;
 }
 
-static inline void cmp__progress(const struct cmp *c, const char *what, double share)
+static inline void cmp__progress(const struct cmp *c, const struct cmp_progress *p)
 {
     if (c->conf.progress != NULL)
-        c->conf.progress(c->conf.progress_ctx, what, share);
+        c->conf.progress(c->conf.progress_ctx, p);
+}
+/* `groups` of c have been written. */
+static inline void cmp__wrote(const struct cmp *c, size_t groups)
+{
+    size_t all = cmp_groups(c);
+    const struct cmp_progress p = {.what = "writing",
+                                   .share = all != 0 ? (double)groups / (double)all : 1,
+                                   .amount = c->groups.p[groups].first};
+    cmp__progress(c, &p);
 }
 
 enum ms_rc cmp__align(struct cmp *c, struct ms_err *err);
@@ -143,6 +153,12 @@ enum ms_rc cmp__align(struct cmp *c, struct ms_err *err);
 enum ms_rc cmp__layer_pairs(struct cmp *c, struct cmp__pairs *out, struct ms_err *err);
 /* List names of a -dm file that neither dump has. */
 enum ms_rc cmp__check_names(struct cmp *c, struct ms_err *err);
+/* How far the sides of a row are apart: what a second run would call noise; NaN: not known. */
+double cmp__row_noise(const struct cmp *c, const struct cmp_row *row);
+/* Fill c->noise from a calibration; of another file's text. */
+enum ms_rc cmp__read_noise(struct cmp *c, struct ms_err *err);
+enum ms_rc cmp__parse_noise(struct cmp *c, const char *name, struct ms_str text,
+                            struct ms_err *err);
 /* Fill c->noise from the second run. */
 enum ms_rc cmp__take_noise(struct cmp *c, struct ms_pool *pool, struct ms_err *err);
 /* A line for cmp_problems. */
@@ -155,6 +171,11 @@ enum ms_rc cmp__measure_stats(struct cmp_view *v, bool strict, struct cmp_row *r
                               struct ms_err *err);
 /* The same in the words of 1.x. */
 enum ms_rc cmp__measure_stats_old(struct cmp_view *v, struct cmp_row *row, struct ms_err *err);
+/* Two tensors that belong to no comparison; of conf, compat and ext count. */
+struct probe_tensor;
+enum ms_rc cmp__measure_two(const struct cmp_conf *conf, const struct probe_tensor *n,
+                            const struct probe_tensor *b, struct cmp_figures *fig,
+                            struct ms_err *err);
 enum ms_rc cmp__measure_tensors(struct cmp *c, struct ms_pool *pool, struct ms_err *err);
 void cmp__judge(const struct cmp *c, struct cmp_view *v);
 /* A data file of the dump: in dir, or where the dump says that it was written. */

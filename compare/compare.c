@@ -4,6 +4,7 @@
  */
 #include "compare/cmp_int.h"
 #include "compare/match.h"
+#include "compare/source_value.h"
 
 #include "probe/base/trace.h"
 
@@ -90,6 +91,18 @@ static enum ms_rc open_sides(struct cmp *c, const char *target, const char *gold
     return MS_OK;
 }
 
+/* Each row is looked at once where names paired them, so views may leave behind what they read. */
+static enum ms_rc keep_seen(struct cmp *c, struct ms_err *err)
+{
+    const struct cmp_conf *conf = &c->conf;
+    bool mapped = conf->data_mapping != NULL || conf->api.on || conf->cell.on || conf->layer.on;
+    if (!conf->explain || c->al != NULL || mapped || conf->fuzzy || cmp__strict(c))
+        return MS_OK;
+    c->t.seen = ms_calloc(c->t.dump->rows.n + 1, sizeof *c->t.seen);
+    c->b.seen = ms_calloc(c->b.dump->rows.n + 1, sizeof *c->b.seen);
+    return c->t.seen != NULL && c->b.seen != NULL ? MS_OK : ms_no_memory(err);
+}
+
 static enum ms_rc fill(struct cmp *c, const char *target, const char *golden, struct ms_pool *pool,
                        struct ms_err *err)
 {
@@ -107,6 +120,8 @@ static enum ms_rc fill(struct cmp *c, const char *target, const char *golden, st
     ms_span_end(&span);
     if (rc == MS_OK && c->conf.data_mapping != NULL)
         rc = cmp__check_names(c, err);
+    if (rc == MS_OK)
+        rc = keep_seen(c, err);
     if (rc == MS_OK && c->conf.noise_floor != NULL)
         rc = cmp__take_noise(c, pool, err);
     return rc;

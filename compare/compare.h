@@ -38,8 +38,15 @@ enum cmp_matching {
     CMP_MATCH_EXACT,  /* by name */
 };
 
-/* Called now and then by whoever does the work: `share` of it, 0 to 1, is done. */
-typedef void (*cmp_progress_fn)(void *ctx, const char *what, double share);
+/* How far a long part of the work is. */
+struct cmp_progress {
+    const char *what;
+    double share;    /* 0 to 1 */
+    uint64_t amount; /* done so far: rows, or bytes */
+    bool is_bytes;
+};
+/* Called now and then by whoever does the work. */
+typedef void (*cmp_progress_fn)(void *ctx, const struct cmp_progress *p);
 
 struct cmp_conf {
     enum cmp_compat compat;
@@ -47,12 +54,17 @@ struct cmp_conf {
     void *progress_ctx;
     bool fuzzy;
     bool ext;       /* measure what the extended columns need */
+    bool explain;   /* the error source will be asked: keep what views read of leaves */
+    bool highlight; /* with CMP_OLD: colours, and their reasons among the messages */
     bool summarise; /* compare tensor dumps by their statistics */
     struct cmp_mapping api, cell, layer;
     const char *data_mapping;
     enum cmp_matching matching;
-    const char *pins;        /* a file of pairs that the alignment has to respect, or NULL */
-    const char *noise_floor; /* dump.json of a second run of the golden side, or NULL */
+    const char *pins; /* a file of pairs that the alignment has to respect, or NULL */
+    /* dump.json of a second run of the golden side, or a calibration, of which the place with this
+     * step and rank counts (-1: not known); or NULL */
+    const char *noise_floor;
+    int64_t noise_step, noise_rank;
 };
 
 enum cmp_level { CMP_PASS, CMP_WARNING, CMP_ERROR, CMP_UNMATCHED, CMP_LEVELS };
@@ -183,6 +195,15 @@ enum ms_rc cmp_open(struct cmp **c, const struct cmp_conf *conf, const char *tar
 void cmp_close(struct cmp *c);
 /* Read all tensor files; needed once before views, in tensor mode only. */
 enum ms_rc cmp_measure(struct cmp *c, struct ms_pool *pool, struct ms_err *err) MS_MUST_USE;
+
+/* Is the file a calibration rather than a dump? */
+bool cmp_is_calibration(const char *path);
+/* The same by several processes, each of which has opened the pair: measure one of `parts` parts and
+ * pack what was found; then one of them joins all that was packed. */
+enum ms_rc cmp_measure_part(struct cmp *c, struct ms_pool *pool, unsigned part, unsigned parts,
+                            struct ms_buf *packed, struct ms_err *err) MS_MUST_USE;
+enum ms_rc cmp_measure_join(struct cmp *c, const struct ms_str *packed, unsigned parts,
+                            struct ms_err *err) MS_MUST_USE;
 
 enum probe_mode cmp_mode(const struct cmp *c);
 enum cmp_compat cmp_compat(const struct cmp *c);

@@ -41,6 +41,7 @@ struct call {
     struct ms_str group; /* group_id */
     struct ms_str ranks; /* group_ranks as JSON */
     struct graph__place place;
+    int64_t row; /* of its node in the database */
     const struct api *api;
     int64_t peer; /* -1: not said */
     uint32_t number;
@@ -238,7 +239,7 @@ static enum ms_rc note_batch(struct graph__comm *c, const struct graph__tree *g,
 }
 
 static enum ms_rc note_node(struct graph__comm *c, const struct graph__tree *g, uint32_t node,
-                            struct graph__place place, struct ms_err *err)
+                            struct graph__place place, int64_t row, struct ms_err *err)
 {
     const struct graph__node *n = &g->nodes.p[node];
     const struct cmp__op *op = &g->side.ops.p[n->op];
@@ -247,6 +248,7 @@ static enum ms_rc note_node(struct graph__comm *c, const struct graph__tree *g, 
                         .group = {"", 0},
                         .ranks = {"", 0},
                         .place = place,
+                        .row = row,
                         .peer = -1,
                         .node = c->nodes++,
                         .over = n->over,
@@ -263,13 +265,13 @@ static enum ms_rc note_node(struct graph__comm *c, const struct graph__tree *g, 
 }
 
 enum ms_rc graph__comm_note(struct graph__comm *c, const struct graph__tree *g,
-                            struct graph__place place, struct ms_err *err)
+                            struct graph__place place, int64_t first_row, struct ms_err *err)
 {
     for (size_t i = 0; i < g->order.n; i++) {
         uint32_t node = g->order.p[i];
         if (g->nodes.p[node].op != GRAPH_NO &&
             ms_str_starts(graph__name(g, node), MS_STR("Distributed")))
-            MS_TRY(note_node(c, g, node, place, err));
+            MS_TRY(note_node(c, g, node, place, first_row + (int64_t)i + 1, err));
     }
     return MS_OK;
 }
@@ -430,15 +432,9 @@ static enum ms_rc write_node(struct graph__comm *c, struct graph__db *db, size_t
 {
     const struct call *call = &c->calls.p[c->links.p[from].call];
     ms_buf_clear(&c->text);
-    graph__put_graph_id(&c->text, call->place);
-    ms_buf_putc(&c->text, '_');
-    ms_buf_str(&c->text, call->name);
-    size_t id = c->text.n;
     put_node(c, &c->text, from, end);
     MS_TRY(ms_buf_check(&c->text, err));
-    struct ms_str both = ms_buf_slice(&c->text);
-    return graph__db_link(db, ms_str_sub(both, 0, (uint32_t)id),
-                          ms_str_sub(both, (uint32_t)id, both.n), err);
+    return graph__db_link(db, call->row, ms_buf_slice(&c->text), err);
 }
 
 static int by_call(const void *a, const void *b)

@@ -19,7 +19,13 @@
 
 #include <stdio.h>
 
-enum { CHUNK = 256, CHUNKS_PER_THREAD = 2, MAX_CHUNKS = 128, TEXT_MAX = 1 << 30 };
+enum {
+    CHUNK = 256,
+    CHUNKS_PER_THREAD = 2,
+    MAX_CHUNKS = 128,
+    TEXT_MAX = 1 << 30,
+    RELEASE_EVERY = 16
+};
 enum column { COL_SUBS, COL_LINK, COL_IN, COL_OUT, COLS };
 
 /* Columns of CHUNK nodes: column c of node i is text[end of the one before it .. end[i][c]). */
@@ -37,7 +43,7 @@ struct batch {
 
 struct graph__db {
     struct ms_store *store;
-    struct ms_stmt *node, *stack, *link, *rollup, *state, *names;
+    struct ms_stmt *node, *slim, *stack, *link, *rollup, *state, *names, *align, *edge;
     const struct graph_conf *conf;
     /* Of the tree being written: */
     struct graph__pair *pair;
@@ -49,6 +55,7 @@ struct graph__db {
     struct graph__items *items;   /* by worker */
     struct batch making, storing;
     uint32_t next; /* first of the order that is in no batch yet */
+    int64_t rows;  /* of tb_nodes so far, which is the last rowid */
 };
 
 /* ---- texts ------------------------------------------------------------------ */
@@ -250,6 +257,22 @@ static void bind_numbers(struct graph__db *db, uint32_t order, const struct grap
     ms_stmt_i64(db->node, 19, db->place.rank);
 }
 
+/* What indexes are made of. */
+static enum ms_rc store_slim(struct graph__db *db, uint32_t order, const struct graph__node *n,
+                             struct ms_str name, struct ms_err *err)
+{
+    db->rows++;
+    ms_stmt_i64(db->slim, 1, db->place.step);
+    ms_stmt_i64(db->slim, 2, db->place.rank);
+    ms_stmt_str(db->slim, 3, db->place.golden ? MS_STR("Bench") : MS_STR("NPU"));
+    ms_stmt_str(db->slim, 4, n->parent != GRAPH_NO ? graph__name(db->g, n->parent) : MS_STR(""));
+    ms_stmt_i64(db->slim, 5, order);
+    ms_stmt_str(db->slim, 6, name);
+    ms_stmt_i64(db->slim, 7, n->micro);
+    ms_stmt_i64(db->slim, 8, ms_str_starts(name, MS_STR("Distributed")));
+    return ms_stmt_run(db->slim, err);
+}
+
 static enum ms_rc store_node(struct graph__db *db, const struct chunk *c, uint32_t i,
                              struct ms_err *err)
 {
@@ -282,7 +305,8 @@ static enum ms_rc store_node(struct graph__db *db, const struct chunk *c, uint32
     ms_stmt_str(db->node, 13, graph__about(db->g, node).info);
     bind_texts(db, c, i);
     bind_numbers(db, c->first + i, n);
-    return ms_stmt_run(db->node, err);
+    MS_TRY(ms_stmt_run(db->node, err));
+    return store_slim(db, c->first + i, n, name, err);
 }
 
 static enum ms_rc store_batch(struct graph__db *db, struct ms_err *err)
@@ -306,11 +330,21 @@ static enum ms_rc work(void *ctx, size_t item, unsigned worker, struct ms_err *e
     return make_chunk(db, &db->making.chunks[item - 1], &db->items[worker], err);
 }
 
+/* Nodes are written about in the order of the dump, so what was read of it is not needed again. */
+static void release_dumps(const struct graph__db *db)
+{
+    const struct probe_dump *t = db->pair->t.side.dump, *b = db->pair->b.side.dump;
+    if (t != NULL && !t->borrowed)
+        ms_file_release(&t->file);
+    if (b != NULL && !b->borrowed)
+        ms_file_release(&b->file);
+}
+
 static enum ms_rc put_all(struct graph__db *db, struct ms_pool *pool, graph__tell_fn tell,
                           void *ctx, struct ms_err *err)
 {
     size_t threads = pool != NULL ? ms_pool_threads(pool) : 1;
-    size_t chunks = threads * CHUNKS_PER_THREAD;
+    size_t chunks = threads * CHUNKS_PER_THREAD, batches = 0;
     db->storing.n = 0;
     do {
         plan_batch(db, chunks < MAX_CHUNKS ? chunks : MAX_CHUNKS);
@@ -318,6 +352,8 @@ static enum ms_rc put_all(struct graph__db *db, struct ms_pool *pool, graph__tel
         struct batch made = db->making;
         db->making = db->storing;
         db->storing = made;
+        if (batches++ % RELEASE_EVERY == 0)
+            release_dumps(db);
         tell(ctx, (double)db->next / (double)db->g->order.n);
     } while (db->storing.n != 0);
     return MS_OK;
@@ -384,6 +420,46 @@ static enum ms_rc store_rollups(struct graph__db *db, struct tally *t, struct ms
     return MS_OK;
 }
 
+static enum ms_rc store_fate(struct graph__db *db, uint32_t i, const struct graph__fate *f,
+                             struct ms_err *err)
+{
+    static const char *const kinds[] = {"matched", "moved", "extra", "missing", "part"};
+    ms_stmt_i64(db->align, 2, i);
+    ms_stmt_str(db->align, 3, ms_str_of(kinds[f->kind]));
+    ms_stmt_str(db->align, 4,
+                f->partner != GRAPH_NO ? graph__name(other_side(db), f->partner) : MS_STR_NONE);
+    ms_stmt_str(db->align, 5, f->how);
+    ms_stmt_f64(db->align, 6, f->confidence);
+    return ms_stmt_run(db->align, err);
+}
+
+static enum ms_rc store_fates(struct graph__db *db, struct ms_err *err)
+{
+    ms_stmt_str(db->align, 1, ms_buf_slice(&db->prefix));
+    for (uint32_t i = 0; db->pair->dual && i < db->g->order.n; i++) {
+        struct graph__fate f = graph__fate_of(db->pair, db->place.golden, db->g->order.p[i]);
+        if (!f.plain)
+            MS_TRY(store_fate(db, i, &f, err));
+    }
+    return MS_OK;
+}
+
+static enum ms_rc store_edge(void *ctx, uint32_t src, uint32_t dst, struct ms_str slot,
+                             struct ms_err *err)
+{
+    struct graph__db *db = ctx;
+    ms_stmt_i64(db->edge, 2, dst);
+    ms_stmt_str(db->edge, 3, slot);
+    ms_stmt_i64(db->edge, 4, src);
+    return ms_stmt_run(db->edge, err);
+}
+
+static enum ms_rc store_edges(struct graph__db *db, struct ms_err *err)
+{
+    ms_stmt_str(db->edge, 1, ms_buf_slice(&db->prefix));
+    return graph__find_edges(db->g, store_edge, db, err);
+}
+
 static enum ms_rc store_states(struct graph__db *db, struct ms_err *err)
 {
     ms_stmt_str(db->state, 1, ms_buf_slice(&db->prefix));
@@ -442,6 +518,9 @@ static enum ms_rc store_extra(struct graph__db *db, struct ms_err *err)
     ms_free(t);
     MS_TRY(rc);
     MS_TRY(store_states(db, err));
+    MS_TRY(store_fates(db, err));
+    if (!db->place.golden) /* what its partners read and write is their partners' */
+        MS_TRY(store_edges(db, err));
     return store_names(db, err);
 }
 
@@ -517,11 +596,15 @@ enum ms_rc graph__db_put(struct graph__db *db, struct graph__pair *p, struct gra
     return rc;
 }
 
-enum ms_rc graph__db_link(struct graph__db *db, struct ms_str id, struct ms_str json,
-                          struct ms_err *err)
+int64_t graph__db_rows(const struct graph__db *db)
+{
+    return db->rows;
+}
+
+enum ms_rc graph__db_link(struct graph__db *db, int64_t row, struct ms_str json, struct ms_err *err)
 {
     ms_stmt_str(db->link, 1, json);
-    ms_stmt_str(db->link, 2, id);
+    ms_stmt_i64(db->link, 2, row);
     return ms_stmt_run(db->link, err);
 }
 
@@ -580,6 +663,35 @@ enum ms_rc graph__db_meta(struct graph__db *db, const char *key, const char *val
     return rc;
 }
 
+static enum ms_rc store_suspect(struct ms_stmt *st, const struct cmp_suspect *s, struct ms_err *err)
+{
+    ms_stmt_i64(st, 1, s->place);
+    ms_stmt_i64(st, 2, s->step < 0 ? 0 : s->step);
+    ms_stmt_i64(st, 3, s->rank < 0 ? 0 : s->rank);
+    ms_stmt_str(st, 4, s->target);
+    ms_stmt_str(st, 5, s->golden);
+    ms_stmt_str(st, 6, ms_str_of(cmp_role_names[s->role]));
+    ms_stmt_str(st, 7, ms_str_of(cmp_why_names[s->why]));
+    ms_stmt_f64(st, 8, s->score);
+    ms_stmt_str(st, 9, s->text);
+    return ms_stmt_run(st, err);
+}
+
+enum ms_rc graph__db_findings(struct graph__db *db, const struct cmp_source *source,
+                              struct ms_err *err)
+{
+    const struct cmp_suspect *list;
+    struct ms_stmt *st;
+    size_t n = cmp_source_suspects(source, &list);
+    MS_TRY(ms_store_prepare(db->store, &st,
+                            "INSERT INTO x_findings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", err));
+    enum ms_rc rc = MS_OK;
+    for (size_t i = 0; i < n && rc == MS_OK; i++)
+        rc = store_suspect(st, &list[i], err);
+    ms_stmt_free(st);
+    return rc;
+}
+
 /* ---- the file -------------------------------------------------------------------- */
 
 static enum ms_rc prepare(struct graph__db *db, struct ms_err *err)
@@ -590,12 +702,15 @@ static enum ms_rc prepare(struct graph__db *db, struct ms_err *err)
     MS_TRY(ms_store_prepare(s, &db->node, GRAPH_SQL_INSERT, err));
     MS_TRY(ms_store_prepare(s, &db->stack, "INSERT INTO tb_stack VALUES (?, ?)", err));
     MS_TRY(ms_store_prepare(s, &db->link,
-                            "UPDATE tb_nodes SET matched_distributed = ? WHERE id = ?", err));
+                            "UPDATE tb_nodes SET matched_distributed = ? WHERE rowid = ?", err));
+    MS_TRY(ms_store_prepare(s, &db->slim, GRAPH_SQL_INSERT_SLIM, err));
     if (db->conf->strict)
         return MS_OK;
     MS_TRY(ms_store_exec(s, GRAPH_SQL_EXTRA, err));
     MS_TRY(ms_store_prepare(s, &db->rollup, "INSERT INTO x_rollup VALUES (?, ?, ?, ?, ?, ?)", err));
     MS_TRY(ms_store_prepare(s, &db->state, "INSERT INTO x_state VALUES (?, ?, ?)", err));
+    MS_TRY(ms_store_prepare(s, &db->align, "INSERT INTO x_align VALUES (?, ?, ?, ?, ?, ?)", err));
+    MS_TRY(ms_store_prepare(s, &db->edge, "INSERT OR IGNORE INTO x_edge VALUES (?, ?, ?, ?)", err));
     return ms_store_prepare(s, &db->names, "INSERT INTO x_names VALUES (?, ?, ?)", err);
 }
 
@@ -620,8 +735,8 @@ enum ms_rc graph__db_new(struct graph__db **out, const struct graph_conf *conf, 
 
 static void free_statements(struct graph__db *db)
 {
-    struct ms_stmt **all[] = {&db->node,   &db->stack, &db->link,
-                              &db->rollup, &db->state, &db->names};
+    struct ms_stmt **all[] = {&db->node,  &db->slim,  &db->stack, &db->link, &db->rollup,
+                              &db->state, &db->names, &db->align, &db->edge};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         ms_stmt_free(*all[i]);
         *all[i] = NULL;
@@ -643,31 +758,17 @@ void graph__db_free(struct graph__db *db)
     ms_free(db);
 }
 
-/* Every index reads the whole table.  Half of it through a mapping saves half of the copies, and is
- * memory that the dumps, closed by now, no longer take. */
-static enum ms_rc map_half(struct graph__db *db, struct ms_err *err)
-{
-    struct ms_stmt *st;
-    bool more;
-    char sql[64];
-    int64_t bytes = 0;
-    MS_TRY(ms_store_prepare(
-        db->store, &st, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
-        err));
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    if (rc == MS_OK && more)
-        bytes = ms_stmt_get_i64(st, 0);
-    ms_stmt_free(st);
-    snprintf(sql, sizeof sql, "PRAGMA mmap_size=%lld", (long long)(bytes / 2));
-    return rc == MS_OK ? ms_store_exec(db->store, sql, err) : rc;
-}
-
 static enum ms_rc make_indexes(struct graph__db *db, struct ms_err *err)
 {
-    MS_TRY(map_half(db, err));
-    MS_TRY(ms_store_exec(db->store, GRAPH_SQL_INDEXES, err));
-    return ms_store_exec(db->store, db->conf->strict ? GRAPH_SQL_INDEX6_STRICT : GRAPH_SQL_INDEX6,
-                         err);
+    /* Sorting in parts, which need files, lets other threads sort while this one reads. */
+    MS_TRY(ms_store_exec(db->store,
+                         "COMMIT; PRAGMA temp_store=FILE; PRAGMA cache_size=-8192; BEGIN", err));
+    MS_TRY(ms_store_exec(db->store, GRAPH_SQL_INDEXES("x_slim"), err));
+    if (!db->conf->strict)
+        MS_TRY(ms_store_exec(db->store, GRAPH_SQL_INDEX6, err));
+    MS_TRY(ms_store_exec(db->store, GRAPH_SQL_HAND_OVER, err));
+    MS_TRY(ms_store_exec(db->store, GRAPH_SQL_PRIMARY_KEY, err));
+    return db->conf->strict ? ms_store_exec(db->store, GRAPH_SQL_INDEX6_STRICT, err) : MS_OK;
 }
 
 enum ms_rc graph__db_commit(struct graph__db *db, struct ms_err *err)

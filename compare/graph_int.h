@@ -11,6 +11,7 @@
 
 #include "compare/cmp_int.h"
 #include "compare/graph.h"
+#include "compare/source.h"
 #include "probe/base/jwrite.h"
 #include "probe/base/store.h"
 #include "probe/stack.h"
@@ -110,11 +111,17 @@ struct graph__pair {
     bool
         red_empty; /* digests of ops that make empty memory are shown red, as the official tool does */
     struct cmp cmp; /* rows in pairs and their figures; its sides are lent by t and b */
+    /* Of each side, by node: what it is a part of on the other side, or GRAPH_NO.  NULL: not known. */
+    uint32_t *part_of[2];
     MS_VEC(uint32_t) first_pair; /* of a target node's rows, by node; one more than there are */
 };
 
 enum ms_rc graph__match_same(struct graph__tree *t, struct graph__tree *b, struct ms_err *err);
 enum ms_rc graph__match_fuzzy(struct graph__tree *t, struct graph__tree *b, struct ms_err *err);
+/* What has no partner goes to one of its name, wherever that lies. */
+void graph__match_moved(struct graph__tree *t, struct graph__tree *b);
+/* By the alignment, which is kept in p->cmp. */
+enum ms_rc graph__match_aligned(struct graph__pair *p, struct ms_err *err);
 /* names: target name -> golden name where they differ. */
 enum ms_rc graph__match_mapped(struct graph__tree *t, struct graph__tree *b,
                                const struct cmp__pairs *names, struct ms_err *err);
@@ -132,6 +139,37 @@ enum ms_rc graph__measure_row(const struct cmp *c, struct cmp_view *v, struct cm
 uint8_t graph__judge_rows(const struct cmp *c, bool red_empty, struct cmp_view *v);
 /* Micro steps of the golden side follow the target's. */
 void graph__share_micro_steps(const struct graph__tree *t, struct graph__tree *b);
+
+/* How a node fared in the comparison. */
+enum graph__fate_kind {
+    GRAPH_FATE_MATCHED,
+    GRAPH_FATE_MOVED,   /* its partner does not lie in its parent's partner */
+    GRAPH_FATE_EXTRA,   /* the golden side has nothing like it */
+    GRAPH_FATE_MISSING, /* of a golden node: the target has nothing like it */
+    GRAPH_FATE_PART,    /* with others it does what one node of the other side does */
+};
+struct graph__fate {
+    enum graph__fate_kind kind;
+    uint32_t partner;  /* or GRAPH_NO */
+    struct ms_str how; /* "name", "mapping", "children", or of cmp_align_how_names */
+    double confidence;
+    bool plain; /* under its own name at its own place: nothing to tell */
+};
+struct graph__fate graph__fate_of(const struct graph__pair *p, bool golden, uint32_t node);
+
+/* Rows that the alignment puts together. */
+struct graph__row_pairs {
+    const struct graph__pair *p;
+    uint32_t *place;   /* of a golden row in the order of its side, by row of the dump */
+    uint32_t *partner; /* of a target row: a place as above, by row of the dump */
+    MS_VEC(struct cmp_align_row) rows;
+};
+enum ms_rc graph__row_pairs_init(struct graph__row_pairs *r, const struct graph__pair *p,
+                                 struct ms_err *err);
+void graph__row_pairs_free(struct graph__row_pairs *r);
+/* Fill r->partner for the rows of t; *known is false when they are no pair of the alignment. */
+enum ms_rc graph__row_pairs_of(struct graph__row_pairs *r, const struct cmp__op *t,
+                               const struct cmp__op *b, bool *known, struct ms_err *err);
 
 /* ---- items -------------------------------------------------------------- */
 
@@ -182,6 +220,14 @@ void graph__put_merge_word(struct ms_buf *out, unsigned word, struct ms_str item
 /* The stack of a backward node whose forward node is nowhere, a JSON list. */
 struct ms_str graph__lost_stack(bool strict);
 
+/* ---- data flow --------------------------------------------------------------- */
+
+/* Called for each input whose maker is known; src and dst are places in the order of the tree. */
+typedef enum ms_rc (*graph__edge_fn)(void *ctx, uint32_t src, uint32_t dst, struct ms_str slot,
+                                     struct ms_err *err);
+enum ms_rc graph__find_edges(const struct graph__tree *g, graph__edge_fn put, void *ctx,
+                             struct ms_err *err);
+
 /* ---- the database --------------------------------------------------------- */
 
 struct graph__place { /* of a tree among ranks and steps */
@@ -196,8 +242,10 @@ enum ms_rc graph__db_new(struct graph__db **db, const struct graph_conf *conf, c
 typedef void (*graph__tell_fn)(void *ctx, double share);
 enum ms_rc graph__db_put(struct graph__db *db, struct graph__pair *p, struct graph__place place,
                          struct ms_pool *pool, graph__tell_fn tell, void *ctx, struct ms_err *err);
+/* Rows of tb_nodes so far; a tree that is put next begins behind them, in its order. */
+int64_t graph__db_rows(const struct graph__db *db);
 /* A row of tb_nodes gets its links to other ranks. */
-enum ms_rc graph__db_link(struct graph__db *db, struct ms_str id, struct ms_str json,
+enum ms_rc graph__db_link(struct graph__db *db, int64_t row, struct ms_str json,
                           struct ms_err *err);
 struct graph__config {
     bool dual, overflow, strict;
@@ -210,6 +258,9 @@ enum ms_rc graph__db_config(struct graph__db *db, const struct graph__config *c,
 /* A row of x_meta; nothing in strict mode. */
 enum ms_rc graph__db_meta(struct graph__db *db, const char *key, const char *value,
                           struct ms_err *err);
+/* Suspects of all trees, in their order; they name no node of strict files. */
+enum ms_rc graph__db_findings(struct graph__db *db, const struct cmp_source *source,
+                              struct ms_err *err);
 /* Indexes, then the file appears at its path; frees db in any case. */
 enum ms_rc graph__db_commit(struct graph__db *db, struct ms_err *err);
 void graph__db_free(struct graph__db *db);
@@ -221,9 +272,9 @@ void graph__put_graph_id(struct ms_buf *out, struct graph__place place);
 struct graph__comm;
 enum ms_rc graph__comm_new(struct graph__comm **c, const struct graph_conf *conf,
                            struct ms_err *err);
-/* Note the communication of a tree, after its states are known. */
+/* Note the communication of a tree, after its states are known; its rows stand behind first_row. */
 enum ms_rc graph__comm_note(struct graph__comm *c, const struct graph__tree *g,
-                            struct graph__place place, struct ms_err *err);
+                            struct graph__place place, int64_t first_row, struct ms_err *err);
 enum ms_rc graph__comm_write(struct graph__comm *c, struct graph__db *db, struct ms_err *err);
 void graph__comm_free(struct graph__comm *c);
 /* The ranks of the group that a node talks to, a JSON list; empty when it does not say. */

@@ -39,16 +39,20 @@ static uint32_t skip_to(const struct cmp__side *s, const struct cmp__op *op, uin
     return row;
 }
 
-static enum ms_rc pair_rows(struct graph__pair *p, const struct cmp__op *t, const struct cmp__op *b,
-                            struct ms_err *err)
+static enum ms_rc pair_rows(struct graph__pair *p, struct graph__row_pairs *known,
+                            const struct cmp__op *t, const struct cmp__op *b, struct ms_err *err)
 {
     uint32_t other = b != NULL ? b->first : 0;
+    bool aligned;
+    MS_TRY(graph__row_pairs_of(known, t, b, &aligned, err));
     if (!ms_vec_reserve(&p->cmp.pairs, p->cmp.pairs.n + t->n))
         return ms_no_memory(err);
     for (uint32_t row = t->first; row < t->first + t->n; row++) {
         struct cmp__pair *pair = &p->cmp.pairs.p[p->cmp.pairs.n++];
         *pair = (struct cmp__pair){row, GRAPH_NO};
-        if (b == NULL)
+        if (aligned)
+            pair->b = known->partner[p->t.side.order.p[row]];
+        if (b == NULL || aligned)
             continue;
         enum place place = place_of(&p->t.side, row);
         other = skip_to(&p->b.side, b, other, place);
@@ -64,7 +68,8 @@ static const struct cmp__op *op_of(const struct graph__tree *g, uint32_t node)
     return op != GRAPH_NO ? &g->side.ops.p[op] : NULL;
 }
 
-static enum ms_rc pair_all(struct graph__pair *p, struct ms_err *err)
+static enum ms_rc pair_all(struct graph__pair *p, struct graph__row_pairs *known,
+                           struct ms_err *err)
 {
     size_t n = p->t.nodes.n;
     if (!ms_vec_reserve(&p->first_pair, n + 1))
@@ -73,7 +78,7 @@ static enum ms_rc pair_all(struct graph__pair *p, struct ms_err *err)
         const struct cmp__op *t = op_of(&p->t, i);
         p->first_pair.p[i] = (uint32_t)p->cmp.pairs.n;
         if (t != NULL && p->t.nodes.p[i].match != GRAPH_NO)
-            MS_TRY(pair_rows(p, t, op_of(&p->b, p->t.nodes.p[i].match), err));
+            MS_TRY(pair_rows(p, known, t, op_of(&p->b, p->t.nodes.p[i].match), err));
     }
     p->first_pair.p[n] = (uint32_t)p->cmp.pairs.n;
     return MS_OK;
@@ -87,7 +92,12 @@ enum ms_rc graph__measure(struct graph__pair *p, struct ms_pool *pool, struct ms
     c->t_dir = p->t.data_dir;
     c->b_dir = p->b.data_dir;
     c->cross = p->t.side.dump->framework != p->b.side.dump->framework;
-    MS_TRY(pair_all(p, err));
+    struct graph__row_pairs known;
+    enum ms_rc rc = graph__row_pairs_init(&known, p, err);
+    if (rc == MS_OK)
+        rc = pair_all(p, &known, err);
+    graph__row_pairs_free(&known);
+    MS_TRY(rc);
     return c->mode == PROBE_MODE_TENSOR ? cmp__measure_tensors(c, pool, err) : MS_OK;
 }
 

@@ -32,6 +32,20 @@ enum ms_rc graph__match_same(struct graph__tree *t, struct graph__tree *b, struc
     return MS_OK;
 }
 
+/* An inserted module leaves all below it at another place than on the other side. */
+void graph__match_moved(struct graph__tree *t, struct graph__tree *b)
+{
+    for (size_t i = t->order.n; i-- > 0;) {
+        uint32_t n = t->order.p[i];
+        if (t->nodes.p[n].match != GRAPH_NO)
+            continue;
+        uint32_t m = graph__find(b, graph__name(t, n));
+        if (m != GRAPH_NO && b->nodes.p[m].match == GRAPH_NO &&
+            b->nodes.p[m].kind == t->nodes.p[n].kind)
+            pair_up(t, n, b, m);
+    }
+}
+
 /* ---- fuzzy ------------------------------------------------------------------ */
 
 /* Digits between dots go, with one of the dots, and "_rank<digits>" goes. */

@@ -31,6 +31,7 @@ struct run {
     MS_VEC(struct couple) couples;
     struct graph__db *db;
     struct graph__comm *comm;
+    struct cmp_source *source; /* NULL: nobody asked */
     enum probe_mode mode;
     uint32_t micro_steps; /* of the graph written first */
     size_t done, total;   /* couples, or steps whose ranks are merged */
@@ -198,7 +199,8 @@ static enum ms_rc check_together(const struct run *r, const struct graph__pair *
 {
     const struct probe_dump *t = p->t.side.dump, *b = p->b.side.dump;
     bool t_ms = t->framework == PROBE_FW_MINDSPORE, b_ms = b->framework == PROBE_FW_MINDSPORE;
-    if (t_ms != b_ms && !r->conf->map_layers) {
+    bool aligned = !r->conf->strict && !r->conf->fuzzy && r->conf->matching != CMP_MATCH_EXACT;
+    if (t_ms != b_ms && !r->conf->map_layers && !aligned) {
         ms_fail(err, MS_E_ARG, "the target is of %s, the golden side of %s",
                 probe_framework_text(t->framework), probe_framework_text(b->framework));
         ms_err_hint(err, "say how names correspond with --layer_mapping");
@@ -212,18 +214,33 @@ static enum ms_rc check_together(const struct run *r, const struct graph__pair *
     return MS_E_ARG;
 }
 
-static enum ms_rc match(struct run *r, struct graph__pair *p, struct ms_err *err)
+static enum ms_rc match_layers(struct graph__pair *p, struct ms_err *err)
 {
     struct cmp__pairs names;
-    if (!r->conf->map_layers)
-        return r->conf->fuzzy || r->conf->merge != NULL ? graph__match_fuzzy(&p->t, &p->b, err)
-                                                        : graph__match_same(&p->t, &p->b, err);
     enum ms_rc rc = graph__map_layers(p, &names, err);
     if (rc == MS_OK)
         rc = graph__match_mapped(&p->t, &p->b, &names, err);
     ms_map_free(&names.keys);
     ms_vec_free(&names.values);
     return rc;
+}
+
+static enum ms_rc match(struct run *r, struct graph__pair *p, struct ms_err *err)
+{
+    const struct graph_conf *c = r->conf;
+    if (c->map_layers && c->merge == NULL && !(c->strict && c->fuzzy))
+        return match_layers(p, err);
+    if (c->fuzzy || c->merge != NULL)
+        return graph__match_fuzzy(&p->t, &p->b, err);
+    bool align =
+        c->matching == CMP_MATCH_ALWAYS ||
+        (c->matching == CMP_MATCH_AUTO && cmp_align_wanted(p->t.side.dump, p->b.side.dump));
+    if (align && !c->strict)
+        return graph__match_aligned(p, err);
+    MS_TRY(graph__match_same(&p->t, &p->b, err));
+    if (!c->strict && c->matching == CMP_MATCH_AUTO)
+        graph__match_moved(&p->t, &p->b);
+    return MS_OK;
 }
 
 static void set_rules(struct run *r, struct graph__pair *p)
@@ -287,12 +304,13 @@ static enum ms_rc put_side(struct run *r, struct graph__pair *p, struct graph__p
                            struct ms_err *err)
 {
     const struct graph__tree *g = place.golden ? &p->b : &p->t;
+    int64_t first_row = graph__db_rows(r->db);
     MS_TRY(graph__db_put(r->db, p, place, r->pool, tell, r, err));
     r->made->nodes[place.golden] += g->order.n;
     r->repaired[0] += g->detached;
     r->repaired[1] += g->dropped;
     bool together = r->couples.n > 1 && r->conf->merge == NULL;
-    return together ? graph__comm_note(r->comm, g, place, err) : MS_OK;
+    return together ? graph__comm_note(r->comm, g, place, first_row, err) : MS_OK;
 }
 
 static enum ms_rc write_couple(struct run *r, const struct couple *c, struct graph__pair *p,
@@ -324,9 +342,62 @@ static void close_pair(struct graph__pair *p)
     ms_vec_free(&p->cmp.figures);
     ms_vec_free(&p->cmp.problems);
     ms_arena_free(p->cmp.arena);
+    cmp_align_free(p->cmp.al);
+    ms_free(p->part_of[0]);
+    ms_free(p->part_of[1]);
     ms_vec_free(&p->first_pair);
     graph__close(&p->t);
     graph__close(&p->b);
+}
+
+/* Suspects are found in the dumps themselves, tensors by their statistics. */
+static enum ms_rc observe(struct run *r, const struct couple *c, struct ms_err *err)
+{
+    struct cmp_conf conf = {.summarise = true, .matching = r->conf->matching};
+    struct cmp *cmp = NULL;
+    char *t = ms_path_join(c->dir[0], "dump.json"), *b = ms_path_join(c->dir[1], "dump.json");
+    struct ms_span span = ms_span_begin("suspects");
+    enum ms_rc rc =
+        t != NULL && b != NULL ? cmp_open(&cmp, &conf, t, b, r->pool, err) : ms_no_memory(err);
+    if (rc == MS_OK)
+        rc = cmp_source_add(r->source, cmp, (int)c->rank, (int)c->step, r->pool, err);
+    ms_span_end(&span);
+    cmp_close(cmp);
+    ms_free(t);
+    ms_free(b);
+    return rc;
+}
+
+static enum ms_rc put_findings(struct run *r, struct ms_err *err)
+{
+    const struct cmp_suspect *list;
+    if (r->source == NULL)
+        return MS_OK;
+    MS_TRY(cmp_source_find(r->source, err));
+    r->made->suspects = cmp_source_suspects(r->source, &list);
+    if (r->made->suspects != 0)
+        snprintf(r->made->suspect, sizeof r->made->suspect, "%.*s: %.*s",
+                 MS_STR_ARG(list[0].target.p != NULL ? list[0].target : list[0].golden),
+                 MS_STR_ARG(list[0].text));
+    return graph__db_findings(r->db, r->source, err);
+}
+
+/* One line for every row whose tensors were compared. */
+static void log_items(struct run *r, const struct graph__pair *p)
+{
+    struct ms_buf line = {.max = 1 << 20};
+    for (size_t i = 0; p->cmp.mode == PROBE_MODE_TENSOR && i < p->cmp.pairs.n; i++) {
+        const struct cmp__pair *pair = &p->cmp.pairs.p[i];
+        if (pair->b == GRAPH_NO)
+            continue;
+        ms_buf_clear(&line);
+        ms_buf_puts(&line, "compared ");
+        cmp__side_name(&p->t.side, pair->t, false, &line);
+        ms_buf_puts(&line, " with ");
+        cmp__side_name(&p->b.side, pair->b, false, &line);
+        note(r, "%s", ms_buf_z(&line));
+    }
+    ms_buf_free(&line);
 }
 
 static enum ms_rc make_couple(struct run *r, const struct couple *c, struct ms_err *err)
@@ -334,9 +405,13 @@ static enum ms_rc make_couple(struct run *r, const struct couple *c, struct ms_e
     struct graph__pair p = {.dual = is_dual(r->conf)};
     p.t.built.file.p = p.t.stacks.file.p = p.b.built.file.p = p.b.stacks.file.p = "";
     enum ms_rc rc = open_couple(r, c, &p, err);
+    if (rc == MS_OK && r->conf->log_items)
+        log_items(r, &p);
     if (rc == MS_OK)
         rc = write_couple(r, c, &p, err);
     close_pair(&p);
+    if (rc == MS_OK && r->source != NULL)
+        rc = observe(r, c, err);
     r->done++;
     return rc;
 }
@@ -572,6 +647,7 @@ static enum ms_rc fill(struct run *r, struct ms_err *err)
         return MS_OK;
     MS_TRY(put_config(r, err));
     MS_TRY(put_meta(r, err));
+    MS_TRY(put_findings(r, err));
     if (r->repaired[0] != 0)
         note(r, "parents without an entry of their own in construct.json: %u; %s", r->repaired[0],
              r->conf->strict ? "what lies below is left out" : "they hang below the root");
@@ -617,6 +693,8 @@ static enum ms_rc make(struct run *r, struct ms_err *err)
     MS_TRY(make_dir(r->conf, err));
     MS_TRY(name_file(r, err));
     MS_TRY(graph__comm_new(&r->comm, r->conf, err));
+    if (r->conf->suspects && is_dual(r->conf) && !r->conf->strict && r->conf->merge == NULL)
+        MS_TRY(cmp_source_new(&r->source, err));
     if (r->conf->json)
         return fill(r, err);
     MS_TRY(graph__db_new(&r->db, r->conf, r->made->path, err));
@@ -644,6 +722,7 @@ enum ms_rc graph_make(const struct graph_conf *conf, struct ms_pool *pool, struc
     made->steps = count_steps(&r);
     graph__db_free(r.db);
     graph__comm_free(r.comm);
+    cmp_source_free(r.source);
     ms_vec_free(&r.couples);
     for (unsigned i = 0; i < 2; i++) {
         if (r.places[i].arena != NULL)

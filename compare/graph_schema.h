@@ -7,22 +7,41 @@
  *     x_rollup  for every node with children, how many nodes below it are in which state
  *     x_state   where nodes in a state worth a visit are, in their order
  *     x_names   names in lower case, in pages, for the search
+ *     x_align   nodes of both sides but those that have a partner of their own name at
+ *               their own place: what became of them, their partner, why, how sure
  */
 #ifndef COMPARE_GRAPH_SCHEMA_H
 #define COMPARE_GRAPH_SCHEMA_H
 
-#define GRAPH_SQL_TABLES                                                                           \
-    "CREATE TABLE tb_nodes (id TEXT PRIMARY KEY, graph_id TEXT NOT NULL,"                          \
+#define GRAPH_SQL_NODES(id)                                                                        \
+    "CREATE TABLE tb_nodes (" id ", graph_id TEXT NOT NULL,"                                       \
     " node_order INTEGER NOT NULL, node_name TEXT NOT NULL, node_type TEXT NOT NULL,"              \
     " up_node TEXT, sub_nodes TEXT, precision_index INTEGER, overflow_level TEXT,"                 \
     " micro_step_id INTEGER NOT NULL, matched_node_link TEXT, stack_id TEXT,"                      \
     " parallel_merge_info TEXT, matched_distributed TEXT, modified INTEGER NOT NULL,"              \
     " input_data TEXT, output_data TEXT, data_source TEXT, dump_data_dir TEXT,"                    \
-    " step INTEGER NOT NULL, rank INTEGER NOT NULL, is_distributed INTEGER);"                      \
+    " step INTEGER NOT NULL, rank INTEGER NOT NULL, is_distributed INTEGER)"
+
+/* Rows of tb_nodes are large, and an index is made by reading all of them.  So while the table is
+ * filled, the columns of indexes stand in a second, slim one with the same rowids; indexes are made
+ * for that one and then handed over, which is a matter of names: their entries are values and
+ * rowids.  The index of the primary key is handed over likewise. */
+#define GRAPH_SQL_SLIM                                                                             \
+    "CREATE TABLE x_slim (step INTEGER, rank INTEGER, data_source TEXT, up_node TEXT,"             \
+    " node_order INTEGER, node_name TEXT, micro_step_id INTEGER, is_distributed INTEGER,"          \
+    " modified INTEGER, matched_node_link TEXT)"
+#define GRAPH_SQL_INSERT_SLIM "INSERT INTO x_slim VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, NULL)"
+#define GRAPH_ID_WHILE_FILLED "id TEXT"
+#define GRAPH_ID              "id TEXT PRIMARY KEY"
+
+#define GRAPH_SQL_OTHERS                                                                           \
     "CREATE TABLE tb_stack (id TEXT PRIMARY KEY, stack_info TEXT);"                                \
     "CREATE TABLE tb_config (id TEXT PRIMARY KEY, graph_type TEXT NOT NULL, task TEXT,"            \
     " tool_tip TEXT, micro_steps INTEGER, overflow_check INTEGER, node_colors TEXT NOT NULL,"      \
     " rank_list TEXT NOT NULL, step_list TEXT NOT NULL)"
+
+#define GRAPH_SQL_TABLES                                                                           \
+    GRAPH_SQL_NODES(GRAPH_ID_WHILE_FILLED) ";" GRAPH_SQL_SLIM ";" GRAPH_SQL_OTHERS
 
 #define GRAPH_SQL_EXTRA                                                                            \
     "CREATE TABLE x_meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;"                        \
@@ -31,19 +50,42 @@
     "CREATE TABLE x_state (graph_id TEXT, state INTEGER, node_order INTEGER,"                      \
     " PRIMARY KEY (graph_id, state, node_order)) WITHOUT ROWID;"                                   \
     "CREATE TABLE x_names (graph_id TEXT, first_order INTEGER, names BLOB,"                        \
-    " PRIMARY KEY (graph_id, first_order)) WITHOUT ROWID"
+    " PRIMARY KEY (graph_id, first_order)) WITHOUT ROWID;"                                         \
+    "CREATE TABLE x_align (graph_id TEXT, node_order INTEGER, kind TEXT, partner TEXT,"            \
+    " how TEXT, confidence REAL, PRIMARY KEY (graph_id, node_order)) WITHOUT ROWID;"               \
+    "CREATE TABLE x_edge (graph_id TEXT, dst INTEGER, slot TEXT, src INTEGER,"                     \
+    " PRIMARY KEY (graph_id, dst, slot)) WITHOUT ROWID;"                                           \
+    "CREATE TABLE x_findings (place INTEGER PRIMARY KEY, step INTEGER, rank INTEGER,"              \
+    " node_name TEXT, golden_name TEXT, role TEXT, why TEXT, score REAL, text TEXT)"
 
-#define GRAPH_SQL_INDEXES                                                                          \
-    "CREATE INDEX index1 ON tb_nodes (step, rank, data_source, up_node, node_order);"              \
-    "CREATE INDEX index2 ON tb_nodes (step, rank, data_source, node_name);"                        \
-    "CREATE INDEX index3 ON tb_nodes (step, rank, data_source, node_order);"                       \
-    "CREATE INDEX index4 ON tb_nodes (step, rank, node_order);"                                    \
-    "CREATE INDEX index5 ON tb_nodes (step, rank, micro_step_id, node_order);"                     \
-    "CREATE INDEX index7 ON tb_nodes (is_distributed);"
+#define GRAPH_SQL_INDEXES(table)                                                                   \
+    "CREATE INDEX index1 ON " table " (step, rank, data_source, up_node, node_order);"             \
+    "CREATE INDEX index2 ON " table " (step, rank, data_source, node_name);"                       \
+    "CREATE INDEX index3 ON " table " (step, rank, data_source, node_order);"                      \
+    "CREATE INDEX index4 ON " table " (step, rank, node_order);"                                   \
+    "CREATE INDEX index5 ON " table " (step, rank, micro_step_id, node_order);"                    \
+    "CREATE INDEX index7 ON " table " (is_distributed)"
+
+/* The texts say of themselves whose they are. */
+#define GRAPH_SQL_HAND_OVER                                                                        \
+    "PRAGMA writable_schema = ON;"                                                                 \
+    "UPDATE sqlite_master SET tbl_name = 'tb_nodes',"                                              \
+    " sql = replace(sql, ' ON x_slim ', ' ON tb_nodes ') WHERE tbl_name = 'x_slim'"                \
+    " AND type = 'index';"                                                                         \
+    "PRAGMA writable_schema = RESET;"                                                              \
+    "DROP TABLE x_slim;"
+
+#define GRAPH_SQL_PRIMARY_KEY                                                                      \
+    "CREATE UNIQUE INDEX x_id ON tb_nodes (id);"                                                   \
+    "PRAGMA writable_schema = ON;"                                                                 \
+    "UPDATE sqlite_master SET name = 'sqlite_autoindex_tb_nodes_1', sql = NULL"                    \
+    " WHERE name = 'x_id';"                                                                        \
+    "UPDATE sqlite_master SET sql = '" GRAPH_SQL_NODES(GRAPH_ID) "' WHERE name = 'tb_nodes';"      \
+                                                                 "PRAGMA writable_schema = RESET"
 
 /* The plugin asks for modified = 1 alone, so the rest of the index would be dead weight. */
 #define GRAPH_SQL_INDEX6                                                                           \
-    "CREATE INDEX index6 ON tb_nodes (step, rank, modified, matched_node_link) WHERE modified = 1"
+    "CREATE INDEX index6 ON x_slim (step, rank, modified, matched_node_link) WHERE modified = 1"
 #define GRAPH_SQL_INDEX6_STRICT                                                                    \
     "CREATE INDEX index6 ON tb_nodes (step, rank, modified, matched_node_link)"
 

@@ -8,6 +8,7 @@
  *     plain value  <class 'int'>, [], the value as maximum, minimum, mean and norm
  */
 #include "compare/cmp_int.h"
+#include "compare/source_value.h"
 #include "probe/base/crc.h"
 #include "probe/base/num.h"
 
@@ -326,6 +327,8 @@ enum ms_rc cmp__item_make(const struct cmp__side *s, uint32_t row, enum probe_mo
     const struct probe_row *r = cmp__side_row(s, row);
     struct probe_leaf leaf;
     probe_row_leaf(s->dump, r, &leaf);
+    if (s->seen != NULL)
+        source__take(&leaf, &s->seen[s->order.p[row]]);
     *item = (struct cmp_item){.present = true, .section = r->section, .json = leaf.json};
     if (leaf.kind == PROBE_LEAF_P2P)
         look_into_p2p(&leaf);

@@ -51,6 +51,19 @@ static const char *result_of(const struct cmp *c, const struct cmp_row *row)
     return needs_check(row) ? "Warning" : "";
 }
 
+/* Why the row has a colour, on lines behind what else is said of it. */
+static enum ms_rc add_reasons(const struct cmp *c, struct cmp_view *v, const struct cmp_row *row,
+                              struct cmp_old_verdict *out, struct ms_err *err)
+{
+    struct ms_buf reasons = {.max = 1 << 24};
+    out->colour = cmp__highlight(c, v, row, &reasons);
+    if (reasons.n != 0 && v->scratch.n != 0)
+        ms_buf_putc(&v->scratch, '\n');
+    ms_buf_str(&v->scratch, ms_buf_slice(&reasons));
+    ms_buf_free(&reasons);
+    return cmp__keep(v, &out->message, err);
+}
+
 enum ms_rc cmp__judge_old(const struct cmp *c, struct cmp_view *v, const struct cmp_row *row,
                           struct cmp_old_verdict *out, struct ms_err *err)
 {
@@ -64,5 +77,5 @@ enum ms_rc cmp__judge_old(const struct cmp *c, struct cmp_view *v, const struct 
         ms_buf_puts(&v->scratch, "Requires_grad inconsistent. ");
     if (c->mode == PROBE_MODE_SUMMARY && strcmp(result, "Warning") == 0)
         ms_buf_puts(&v->scratch, "Need double check api accuracy. ");
-    return cmp__keep(v, &out->message, err);
+    return c->conf.highlight ? add_reasons(c, v, row, out, err) : cmp__keep(v, &out->message, err);
 }

@@ -14,6 +14,9 @@ struct cmp__pins {
 };
 /* Read c->conf.pins.  Names that neither dump has become problems of the comparison. */
 enum ms_rc cmp__pins_read(struct cmp *c, struct cmp__pins *pins, struct ms_err *err);
+/* The same of text. */
+enum ms_rc cmp__pins_parse(struct cmp *c, const char *name, struct ms_str text,
+                           struct cmp__pins *pins, struct ms_err *err);
 void cmp__pins_free(struct cmp__pins *pins);
 
 /* Are rows to be paired by the alignment rather than by name? */

@@ -23,9 +23,10 @@ enum { BATCH = 4096, PATH_BYTES = 4096 };
 /* A batch of large tensors is shorter, so that there is some progress to show. */
 #define BATCH_ELEMENTS (CHUNK * 64)
 
-/* A stretch of one pair, and what was found in it. */
+/* A stretch of one pair, and what was found in it.  Processes hand chunks to each other as bytes. */
 struct chunk {
     uint32_t pair, index;
+    bool done; /* measured here, or by another process */
     uint64_t bytes;
     struct cmp_figures fig; /* final already when state is not OK */
     enum ms_dtype tn, tb;
@@ -36,6 +37,11 @@ struct batch {
     struct cmp *c;
     MS_VEC(struct chunk) chunks;
     uint64_t elements; /* about */
+    /* of several processes: every parts-th chunk is this one's */
+    unsigned part, parts;
+    size_t before; /* chunks of earlier batches */
+    uint64_t bytes;
+    struct ms_buf *packed;
 };
 
 /* ---- what to read ----------------------------------------------------------- */
@@ -203,6 +209,9 @@ static enum ms_rc measure_chunk(void *ctx, size_t item, unsigned worker, struct 
     struct ms_err why = {0};
     bool more = item + 1 < batch->chunks.n && batch->chunks.p[item + 1].pair == ch->pair;
     (void)worker;
+    if ((batch->before + item) % batch->parts != batch->part)
+        return MS_OK;
+    ch->done = true;
     if (cmp__open_tensor(c->t.dump, c->t_dir, data_name(&c->t, p->t), &n, &why) != MS_OK ||
         cmp__open_tensor(c->b.dump, c->b_dir, data_name(&c->b, p->b), &b, &why) != MS_OK) {
         probe_tensor_close(&n);
@@ -318,15 +327,30 @@ static void conclude_batch(struct batch *batch)
 
 /* ---- all pairs ------------------------------------------------------------------------ */
 
+static void pack_batch(struct batch *batch)
+{
+    for (size_t i = 0; i < batch->chunks.n; i++) {
+        const struct chunk *ch = &batch->chunks.p[i];
+        if (!ch->done)
+            continue;
+        batch->bytes += ch->bytes;
+        ms_buf_put(batch->packed, ch, sizeof *ch);
+    }
+}
+
 static enum ms_rc run_batch(struct batch *batch, struct ms_pool *pool, struct ms_err *err)
 {
     if (batch->chunks.n == 0)
         return MS_OK;
     MS_TRY(ms_pool_run(pool, batch->chunks.n, measure_chunk, batch, err));
-    conclude_batch(batch);
+    if (batch->packed != NULL)
+        pack_batch(batch);
+    else
+        conclude_batch(batch);
+    batch->before += batch->chunks.n;
     batch->chunks.n = 0;
     batch->elements = 0;
-    return MS_OK;
+    return batch->packed != NULL ? ms_buf_check(batch->packed, err) : MS_OK;
 }
 
 /* A batch holds whole pairs. */
@@ -337,6 +361,17 @@ static enum ms_rc add_chunks(struct batch *batch, uint32_t pair, uint32_t n, str
     for (uint32_t i = 0; i < n; i++)
         batch->chunks.p[batch->chunks.n++] = (struct chunk){.pair = pair, .index = i};
     return MS_OK;
+}
+
+static void tell_progress(const struct batch *batch, size_t pairs)
+{
+    const struct cmp *c = batch->c;
+    const struct cmp_progress p = {.what = "measuring",
+                                   .share =
+                                       c->pairs.n != 0 ? (double)pairs / (double)c->pairs.n : 1,
+                                   .amount = c->bytes_read + batch->bytes,
+                                   .is_bytes = true};
+    cmp__progress(c, &p);
 }
 
 static enum ms_rc run_all(struct batch *batch, struct ms_pool *pool, struct ms_err *err)
@@ -353,20 +388,110 @@ static enum ms_rc run_all(struct batch *batch, struct ms_pool *pool, struct ms_e
         if (batch->chunks.n < BATCH && batch->elements < BATCH_ELEMENTS)
             continue;
         MS_TRY(run_batch(batch, pool, err));
-        cmp__progress(c, "measuring", (double)i / (double)c->pairs.n);
+        tell_progress(batch, i);
     }
     enum ms_rc rc = run_batch(batch, pool, err);
-    cmp__progress(c, "measuring", 1);
+    tell_progress(batch, c->pairs.n);
     return rc;
+}
+
+static enum ms_rc figures_begin(struct cmp *c, struct ms_err *err)
+{
+    if (!ms_vec_reserve(&c->figures, c->pairs.n + 1))
+        return ms_no_memory(err);
+    c->figures.n = c->pairs.n;
+    return MS_OK;
 }
 
 enum ms_rc cmp__measure_tensors(struct cmp *c, struct ms_pool *pool, struct ms_err *err)
 {
-    struct batch batch = {.c = c};
-    if (!ms_vec_reserve(&c->figures, c->pairs.n + 1))
-        return ms_no_memory(err);
-    c->figures.n = c->pairs.n;
+    struct batch batch = {.c = c, .parts = 1};
+    MS_TRY(figures_begin(c, err));
     enum ms_rc rc = run_all(&batch, pool, err);
     ms_vec_free(&batch.chunks);
+    return rc;
+}
+
+enum ms_rc cmp__measure_two(const struct cmp_conf *conf, const struct probe_tensor *n,
+                            const struct probe_tensor *b, struct cmp_figures *fig,
+                            struct ms_err *err)
+{
+    struct cmp c = {.conf = *conf};
+    struct batch batch = {.c = &c};
+    enum ms_rc rc =
+        ms_vec_reserve(&c.figures, 1) ? add_chunks(&batch, 0, 1, err) : ms_no_memory(err);
+    if (rc == MS_OK)
+        rc = measure_open(&c, &batch.chunks.p[0], 0, n, b, err);
+    if (rc == MS_OK) {
+        conclude_batch(&batch);
+        *fig = c.figures.p[0];
+    }
+    ms_vec_free(&batch.chunks);
+    ms_vec_free(&c.figures);
+    return rc;
+}
+
+/* ---- by several processes ------------------------------------------------------------- */
+
+enum ms_rc cmp_measure_part(struct cmp *c, struct ms_pool *pool, unsigned part, unsigned parts,
+                            struct ms_buf *packed, struct ms_err *err)
+{
+    struct batch batch = {.c = c, .part = part, .parts = parts, .packed = packed};
+    MS_TRY(figures_begin(c, err));
+    enum ms_rc rc = run_all(&batch, pool, err);
+    ms_vec_free(&batch.chunks);
+    return rc;
+}
+
+/* All chunks there are, in order; first[pair] is the number of the pair's first. */
+static enum ms_rc list_chunks(struct batch *batch, size_t *first, struct ms_err *err)
+{
+    struct cmp *c = batch->c;
+    for (uint32_t i = 0; i < c->pairs.n; i++) {
+        first[i] = batch->chunks.n;
+        MS_TRY(add_chunks(batch, i, chunks_of(c, &c->pairs.p[i]), err));
+    }
+    first[c->pairs.n] = batch->chunks.n;
+    return MS_OK;
+}
+
+static enum ms_rc unpack(struct batch *batch, const size_t *first, struct ms_str packed,
+                         struct ms_err *err)
+{
+    struct chunk ch;
+    for (uint32_t at = 0; at < packed.n; at += (uint32_t)sizeof ch) {
+        if (packed.n - at < sizeof ch)
+            return ms_fail(err, MS_E_FORMAT, "half a chunk from another process");
+        memcpy(&ch, packed.p + at, sizeof ch);
+        if (ch.pair >= batch->c->pairs.n || ch.index >= first[ch.pair + 1] - first[ch.pair])
+            return ms_fail(err, MS_E_FORMAT, "another process has found other tensors");
+        batch->chunks.p[first[ch.pair] + ch.index] = ch;
+    }
+    return MS_OK;
+}
+
+static enum ms_rc join_all(struct batch *batch, size_t *first, const struct ms_str *packed,
+                           unsigned parts, struct ms_err *err)
+{
+    MS_TRY(list_chunks(batch, first, err));
+    for (unsigned i = 0; i < parts; i++)
+        MS_TRY(unpack(batch, first, packed[i], err));
+    for (size_t i = 0; i < batch->chunks.n; i++) {
+        if (!batch->chunks.p[i].done)
+            return ms_fail(err, MS_E_FORMAT, "no process has measured tensor pair %u",
+                           batch->chunks.p[i].pair);
+    }
+    conclude_batch(batch);
+    return MS_OK;
+}
+
+enum ms_rc cmp_measure_join(struct cmp *c, const struct ms_str *packed, unsigned parts,
+                            struct ms_err *err)
+{
+    struct batch batch = {.c = c};
+    size_t *first = ms_calloc(c->pairs.n + 1, sizeof *first);
+    enum ms_rc rc = first != NULL ? join_all(&batch, first, packed, parts, err) : ms_no_memory(err);
+    ms_vec_free(&batch.chunks);
+    ms_free(first);
     return rc;
 }

@@ -10,13 +10,18 @@
 
 enum { RENEW_GROUPS = 256 };
 
+double cmp__row_noise(const struct cmp *c, const struct cmp_row *row)
+{
+    struct cmp_pattern p = cmp__pattern(c, row);
+    return c->mode == PROBE_MODE_TENSOR ? p.ext.rel_l2 : p.ext.rel_l2_bound;
+}
+
 static void take_row(struct cmp *c, const struct cmp *second, const struct cmp_row *row)
 {
     uint32_t golden = second->pairs.p[row->pair].b;
     if (!row->t.present || golden == MS_MAP_NONE)
         return;
-    struct cmp_pattern p = cmp__pattern(second, row);
-    c->noise.p[golden] = c->mode == PROBE_MODE_TENSOR ? p.ext.rel_l2 : p.ext.rel_l2_bound;
+    c->noise.p[golden] = cmp__row_noise(second, row);
 }
 
 static enum ms_rc take_rows(struct cmp *c, const struct cmp *second, struct ms_err *err)
@@ -53,6 +58,8 @@ enum ms_rc cmp__take_noise(struct cmp *c, struct ms_pool *pool, struct ms_err *e
         return ms_no_memory(err);
     for (c->noise.n = 0; c->noise.n < rows; c->noise.n++)
         c->noise.p[c->noise.n] = NAN;
+    if (cmp_is_calibration(c->conf.noise_floor))
+        return cmp__read_noise(c, err);
     enum ms_rc rc = cmp_open(&second, &conf, c->conf.noise_floor, c->b.dump->path, pool, err);
     if (rc != MS_OK)
         return ms_err_wrap(err, "--noise-floor"), rc;

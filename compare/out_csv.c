@@ -59,7 +59,7 @@ static void put_quoted(struct ms_buf *b, struct ms_str s)
     ms_buf_putc(b, '"');
 }
 
-static void put_cell(struct ms_buf *b, const struct cmp_cell *cell)
+void cmp_csv_cell(struct ms_buf *b, const struct cmp_cell *cell)
 {
     struct ms_str s = cell->text;
     if (cell->infinite)
@@ -90,7 +90,7 @@ static enum ms_rc put_group(const struct csv *csv, size_t group, struct cmp_view
         for (unsigned k = 0; k < csv->columns; k++) {
             if (k != 0)
                 ms_buf_putc(&b->text, ',');
-            put_cell(&b->text, &cells[k]);
+            cmp_csv_cell(&b->text, &cells[k]);
         }
         ms_buf_putc(&b->text, '\n');
         size_t *end = ms_vec_push(&b->row_ends);
@@ -222,8 +222,7 @@ static enum ms_rc write_blocks(const struct csv *csv, struct parts *p, struct ms
         MS_TRY(ms_pool_run(pool, s.nfresh + 1, step_item, &s, err));
         for (size_t i = 0; i < s.nfresh; i++)
             cmp_summary_join(sum, &s.fresh[i].sum);
-        if (cmp_groups(csv->c) != 0)
-            cmp__progress(csv->c, "writing", (double)group / (double)cmp_groups(csv->c));
+        cmp__wrote(csv->c, group);
         struct block *done = s.ready;
         s.ready = s.fresh;
         s.nready = s.nfresh;

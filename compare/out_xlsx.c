@@ -5,6 +5,7 @@
  * Rows are coloured by their verdict, the header stays in view and has filters.
  */
 #include "compare/cmp_int.h"
+#include "compare/highlight.h"
 #include "compare/out.h"
 #include "compare/table.h"
 #include "compare/workbook.h"
@@ -20,7 +21,7 @@ struct book {
     unsigned columns;
     lxw_workbook *workbook;
     lxw_worksheet *sheet;
-    lxw_format *bold, *fill[CMP_LEVELS];
+    lxw_format *bold, *fill[CMP_LEVELS], *colour[CMP_RED + 1];
     size_t sheets, sheet_rows; /* how many, and rows in each */
     lxw_row_t row;
     size_t sheet_no;
@@ -35,11 +36,26 @@ static lxw_format *filled(lxw_workbook *w, lxw_color_t colour)
     return f;
 }
 
+/* By the verdict; msprobe 1.x colours by rules of its own, and only when asked to. */
+static lxw_format *fill_of(const struct book *b, const struct cmp_view *v,
+                           const struct cmp_row *row)
+{
+    if (cmp_compat(b->c) != CMP_OLD)
+        return b->fill[row->level];
+    return b->c->conf.highlight ? b->colour[cmp__highlight(b->c, v, row, NULL)] : NULL;
+}
+
+/* Of a workbook that has colours msprobe 1.x calls the sheet so. */
+static const char *only_sheet(const struct book *b)
+{
+    return b->c->conf.highlight ? "Sheet" : "Sheet1";
+}
+
 static void new_sheet(struct book *b)
 {
     char name[32];
     snprintf(name, sizeof name, "part_%zu", b->sheet_no++);
-    b->sheet = workbook_add_worksheet(b->workbook, b->sheets > 1 ? name : "Sheet1");
+    b->sheet = workbook_add_worksheet(b->workbook, b->sheets > 1 ? name : only_sheet(b));
     b->row = 0;
     if (b->sheet == NULL)
         return;
@@ -74,7 +90,7 @@ static enum ms_rc put_group(struct book *b, struct cmp_view *v, struct ms_err *e
     struct cmp_cell cells[CMP_COLUMNS];
     for (size_t i = 0; i < v->rows.n; i++) {
         MS_TRY(cmp_table_cells(b->c, v, i, cells, err));
-        MS_TRY(put_row(b, cells, b->fill[v->rows.p[i].level], err));
+        MS_TRY(put_row(b, cells, fill_of(b, v, &v->rows.p[i]), err));
     }
     return MS_OK;
 }
@@ -90,7 +106,7 @@ static enum ms_rc put_all(struct book *b, struct cmp_summary *sum, struct ms_err
         if ((since += cmp_group_rows(b->c, g)) > RENEW_ROWS) {
             rc = cmp_view_renew(&v, err);
             since = 0;
-            cmp__progress(b->c, "writing", (double)g / (double)cmp_groups(b->c));
+            cmp__wrote(b->c, g);
         }
         if (rc == MS_OK)
             rc = cmp_view_group(b->c, g, &v, err);
@@ -99,7 +115,7 @@ static enum ms_rc put_all(struct book *b, struct cmp_summary *sum, struct ms_err
             rc = put_group(b, &v, err);
         }
     }
-    cmp__progress(b->c, "writing", 1);
+    cmp__wrote(b->c, cmp_groups(b->c));
     cmp_view_free(&v);
     return rc;
 }
@@ -113,6 +129,8 @@ static void take_formats(struct book *b)
     b->fill[CMP_WARNING] = filled(w, 0xfff2b3);
     b->fill[CMP_ERROR] = filled(w, 0xf8c4c0);
     b->fill[CMP_UNMATCHED] = filled(w, 0xe0e0e0);
+    b->colour[CMP_YELLOW] = filled(w, 0xffff00);
+    b->colour[CMP_RED] = filled(w, 0xff0000);
 }
 
 static enum ms_rc write_book(struct book *b, const char *path, struct cmp_summary *sum,

@@ -18,6 +18,7 @@ enum { SHOWN = 10 };
 
 struct reader {
     struct cmp *c;
+    const char *path;
     struct cmp__pins *out;
     struct cmp__pairs file;
     struct cmp__names names[2]; /* golden, target */
@@ -27,7 +28,7 @@ struct reader {
 
 static enum ms_rc report(struct reader *r, bool target, struct ms_str name, struct ms_err *err)
 {
-    const char *file = r->c->conf.pins, *whose = target ? "target" : "golden side";
+    const char *file = r->path, *whose = target ? "target" : "golden side";
     char *z = ms_str_dup(name);
     if (z == NULL)
         return ms_no_memory(err);
@@ -88,7 +89,7 @@ static enum ms_rc take_pin(struct reader *r, struct ms_str target, struct ms_str
         return MS_OK;
     if (g != NULL && (t->row == MS_MAP_NONE) != (g->row == MS_MAP_NONE))
         return cmp__problem(r->c, err, "%s: '%.*s': one is a node and the other a row of one",
-                            r->c->conf.pins, MS_STR_ARG(target));
+                            r->path, MS_STR_ARG(target));
     if (t->row == MS_MAP_NONE)
         return pin_node(r, t->node, g != NULL ? g->node : MS_MAP_NONE, err);
     if (g != NULL)
@@ -96,10 +97,9 @@ static enum ms_rc take_pin(struct reader *r, struct ms_str target, struct ms_str
     return pin_row(r, t->row, g != NULL ? g->row : CMP_ALIGN_NONE, err);
 }
 
-static enum ms_rc read_pins(struct reader *r, struct ms_err *err)
+static enum ms_rc take_pins(struct reader *r, struct ms_err *err)
 {
     const struct cmp *c = r->c;
-    MS_TRY(cmp__pairs_read(&r->file, c->conf.pins, err));
     MS_TRY(cmp__names_list(&r->names[0], c->b.dump, true, err));
     MS_TRY(cmp__names_list(&r->names[1], c->t.dump, true, err));
     r->pinned = ms_calloc(c->t.dump->nodes.n + 1, sizeof *r->pinned);
@@ -108,19 +108,37 @@ static enum ms_rc read_pins(struct reader *r, struct ms_err *err)
     for (uint32_t i = 0; i < r->file.keys.keys.n; i++)
         MS_TRY(take_pin(r, ms_map_key(&r->file.keys, i), r->file.values.p[i], err));
     if (r->unknown > SHOWN)
-        return cmp__problem(r->c, err, "%s: %zu more names that no dump has", c->conf.pins,
+        return cmp__problem(r->c, err, "%s: %zu more names that no dump has", r->path,
                             r->unknown - SHOWN);
     return MS_OK;
 }
 
+static void free_reader(struct reader *r)
+{
+    cmp__pairs_free(&r->file);
+    cmp__names_free(&r->names[0]);
+    cmp__names_free(&r->names[1]);
+    ms_free(r->pinned);
+}
+
+enum ms_rc cmp__pins_parse(struct cmp *c, const char *name, struct ms_str text,
+                           struct cmp__pins *pins, struct ms_err *err)
+{
+    struct reader r = {.c = c, .path = name, .out = pins};
+    enum ms_rc rc = cmp__pairs_parse(&r.file, name, text, err);
+    if (rc == MS_OK)
+        rc = take_pins(&r, err);
+    free_reader(&r);
+    return rc;
+}
+
 enum ms_rc cmp__pins_read(struct cmp *c, struct cmp__pins *pins, struct ms_err *err)
 {
-    struct reader r = {.c = c, .out = pins};
-    enum ms_rc rc = read_pins(&r, err);
-    cmp__pairs_free(&r.file);
-    cmp__names_free(&r.names[0]);
-    cmp__names_free(&r.names[1]);
-    ms_free(r.pinned);
+    struct reader r = {.c = c, .path = c->conf.pins, .out = pins};
+    enum ms_rc rc = cmp__pairs_read(&r.file, r.path, err);
+    if (rc == MS_OK)
+        rc = take_pins(&r, err);
+    free_reader(&r);
     return rc;
 }
 

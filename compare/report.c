@@ -161,6 +161,7 @@ void cmp_report_free(struct cmp_report *r)
         for (size_t k = 0; k < res->problems.n; k++)
             ms_free(res->problems.p[k]);
         ms_vec_free(&res->problems);
+        ms_vec_free(&res->trail.steps);
         cmp_files_free(&res->files);
         cmp_pair_list_free(&res->pairs);
         ms_free(res);

@@ -5,6 +5,7 @@
 #ifndef COMPARE_REPORT_H
 #define COMPARE_REPORT_H
 
+#include "compare/diff.h"
 #include "compare/out.h"
 #include "compare/partners.h"
 #include "compare/ranks.h"
@@ -17,9 +18,11 @@ struct cmp_told {
     double score;
 };
 
-/* Of one pair of dumps. */
+/* Of one pair of dumps.  What is added here has to travel too: report_pack.c. */
 struct cmp_result {
     const struct cmp_couple *couple;
+    struct ms_err err;      /* why the pair could not be compared */
+    struct cmp_trail trail; /* of -da */
     struct cmp_summary sum;
     struct cmp_files files;
     struct cmp_partners partners;
@@ -46,6 +49,10 @@ enum ms_rc cmp_report_take(struct cmp_result *r, const struct cmp *c, struct ms_
 enum ms_rc cmp_report_count(struct cmp_result *r, const struct cmp *c, struct ms_err *err);
 enum ms_rc cmp_report_blame(struct cmp_result *r, const struct cmp *c, size_t group,
                             struct ms_err *err);
+/* A result as bytes, without its couple; unpack fills a new one. */
+void cmp_report_pack(const struct cmp_result *r, struct ms_buf *packed);
+enum ms_rc cmp_report_unpack(struct cmp_result *r, struct ms_str packed,
+                             struct ms_err *err) MS_MUST_USE;
 void cmp_report_text(const struct cmp_report *r);
 void cmp_report_json(const struct cmp_report *r);
 /* Is any row anything but pass? */

@@ -121,11 +121,12 @@ static struct flow flow_of(struct scan *s, uint32_t node)
     return f;
 }
 
-/* A module comes behind what lies inside of it, and gradients of parameters last of all: they are
- * told only when nothing before them was bad. */
+/* A module comes behind what lies inside of it, gradients behind the forward whose numbers they are
+ * made of, and gradients of parameters last of all: they are told only when nothing before them was
+ * bad. */
 static enum ms_rc check_finite(struct scan *s, struct ms_err *err)
 {
-    bool bad_before = false;
+    bool bad_before = false, bad_forward = false;
     for (int pgrad = 0; pgrad < 2; pgrad++) {
         for (uint32_t i = 0; i < s->d->nodes.n; i++) {
             const struct probe_node *n = &s->d->nodes.p[i];
@@ -133,9 +134,12 @@ static enum ms_rc check_finite(struct scan *s, struct ms_err *err)
                 continue;
             s->c->s->scope.looked[SELF_FINITE]++;
             struct flow f = flow_of(s, i);
-            if (f.out != 0 && f.in == 0 && (n->kind == PROBE_NODE_API || !bad_before))
+            bool follows =
+                n->kind == PROBE_NODE_API ? n->dir == PROBE_BACKWARD && bad_forward : bad_before;
+            if (f.out != 0 && f.in == 0 && !follows)
                 MS_TRY(report_bad(s, i, f.first, f.out, err));
             bad_before |= f.out != 0;
+            bad_forward |= f.out != 0 && n->dir == PROBE_FORWARD;
         }
     }
     return MS_OK;

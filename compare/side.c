@@ -138,6 +138,7 @@ void cmp__side_free(struct cmp__side *s)
     ms_vec_free(&s->order);
     ms_vec_free(&s->op_of);
     ms_vec_free(&s->ops);
+    ms_free(s->seen);
     probe_dump_close(s->dump);
     *s = (struct cmp__side){0};
 }

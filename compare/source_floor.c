@@ -1,60 +1,61 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_floor: a sorted window; adding to it moves at most 200 numbers.
+ * source_floor: a sliding percentile that remembers where it was.
  */
 #include "compare/source_floor.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+enum { SHIFT = 18 }; /* of a float's bits: sign, exponent and five bits are left */
 static const double share = 0.95;
 
-/* The first place whose number is not below e. */
-static size_t place_of(const struct source__floor *f, float e)
+static uint16_t bin_of(float e)
 {
-    size_t lo = 0, hi = f->n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (f->sorted[mid] < e)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    uint32_t bits;
+    memcpy(&bits, &e, sizeof bits);
+    return e > 0 ? (uint16_t)(bits >> SHIFT) : 0;
 }
 
-static void forget(struct source__floor *f, float e)
+/* The middle of a bin. */
+static float value_of(size_t bin)
 {
-    size_t at = place_of(f, e);
-    f->n--;
-    memmove(&f->sorted[at], &f->sorted[at + 1], (f->n - at) * sizeof *f->sorted);
+    uint32_t bits = (uint32_t)bin << SHIFT | 1U << (SHIFT - 1);
+    float e;
+    memcpy(&e, &bits, sizeof e);
+    return bin != 0 ? e : 0;
+}
+
+static void count(struct source__floor *f, uint16_t bin, int by)
+{
+    f->count[bin] = (uint16_t)(f->count[bin] + by);
+    if (bin < f->bin)
+        f->before = (size_t)((long)f->before + by);
 }
 
 void source__floor_add(struct source__floor *f, float e)
 {
+    uint16_t bin = bin_of(e);
     if (f->n == SOURCE_FLOOR_WINDOW)
-        forget(f, f->ring[f->next]);
-    size_t at = place_of(f, e);
-    memmove(&f->sorted[at + 1], &f->sorted[at], (f->n - at) * sizeof *f->sorted);
-    f->sorted[at] = e;
-    f->n++;
+        count(f, f->ring[f->next], -1);
+    else
+        f->n++;
+    count(f, bin, 1);
     f->seen++;
-    f->ring[f->next] = e;
+    f->ring[f->next] = bin;
     f->next = (f->next + 1) % SOURCE_FLOOR_WINDOW;
 }
 
-static float between(const float *sorted, size_t n, double q)
+float source__floor_now(struct source__floor *f)
 {
-    if (n == 0)
+    if (f->n == 0)
         return 0;
-    double at = q * (double)(n - 1);
-    size_t lo = (size_t)at, hi = lo + 1 < n ? lo + 1 : lo;
-    return sorted[lo] + (float)(at - (double)lo) * (sorted[hi] - sorted[lo]);
-}
-
-float source__floor_now(const struct source__floor *f)
-{
-    return between(f->sorted, f->n, share);
+    size_t rank = (size_t)(share * (double)(f->n - 1) + 0.5);
+    while (f->before > rank)
+        f->before -= f->count[--f->bin];
+    while (f->before + f->count[f->bin] <= rank)
+        f->before += f->count[f->bin++];
+    return value_of(f->bin);
 }
 
 static int by_size(const void *a, const void *b)
@@ -65,7 +66,10 @@ static int by_size(const void *a, const void *b)
 
 float source__quantile(float *x, size_t n, double q)
 {
-    if (n != 0)
-        qsort(x, n, sizeof *x, by_size);
-    return between(x, n, q);
+    if (n == 0)
+        return 0;
+    qsort(x, n, sizeof *x, by_size);
+    double at = q * (double)(n - 1);
+    size_t lo = (size_t)at, hi = lo + 1 < n ? lo + 1 : lo;
+    return x[lo] + (float)(at - (double)lo) * (x[hi] - x[lo]);
 }

@@ -14,40 +14,22 @@
 #include "compare/align.h"
 #include "compare/cmp_int.h"
 #include "compare/source.h"
+#include "compare/source_value.h"
 
 #define SOURCE__NONE UINT32_MAX
 
-/* ---- value: one leaf as numbers ------------------------------------------- */
-
-enum source__kind { SOURCE__NOTHING, SOURCE__PLAIN, SOURCE__FLOAT, SOURCE__WHOLE, SOURCE__BOOL };
-
-struct source__value {
-    double stat[PROBE_STATS];
-    uint64_t n;      /* elements; of a plain value what it is, as a hash */
-    uint64_t digest; /* of md5; 0: none */
-    uint32_t shape;  /* hash of the dimensions */
-    uint8_t kind, dtype;
-    uint8_t known; /* bits: statistics that are there */
-    int8_t grad;   /* -1: not said */
-};
+/* ---- side: one dump as values and who made them ------------------------------- */
 
 struct source__side {
     const struct probe_dump *dump;
     struct source__value *value; /* by row */
+    bool borrowed;               /* value is the comparison's */
     uint32_t *maker;             /* by row: the node that wrote what is read there */
-    uint32_t *op;                /* by node: the operator's number in part->ops */
 };
 
-/* Read all rows; the arrays are freed by source__side_free. */
+/* Read all rows that have not been read; the arrays are freed by source__side_free. */
 enum ms_rc source__read(struct source__side *s, struct ms_pool *pool, struct ms_err *err);
 void source__side_free(struct source__side *s);
-/* Is it one value and no other: can it be followed from writer to reader? */
-bool source__is_traceable(const struct source__value *v);
-bool source__is_finite(const struct source__value *v);
-static inline bool source__is_tensor(const struct source__value *v)
-{
-    return v->kind >= SOURCE__FLOAT;
-}
 static inline bool source__is_input(const struct probe_row *r)
 {
     return r->section <= PROBE_SEC_INPUT;
@@ -74,6 +56,7 @@ enum source__op_flags {
     SOURCE__NORMS = 1 << 7,   /* layer_norm and its like, which have an eps */
     SOURCE__DROPS = 1 << 8,
     SOURCE__MASKS = 1 << 9,
+    SOURCE__ADDS = 1 << 10,
 };
 unsigned source__op_flags(struct ms_str api);
 
@@ -97,6 +80,8 @@ enum source__leaf_flags {
     SOURCE__PLAINLY = 1 << 8,     /* a plain value */
     SOURCE__FINE_GOLDEN = 1 << 9, /* holds numbers that its type cannot hold */
     SOURCE__FINE_TARGET = 1 << 10,
+    SOURCE__CLIPPED = 1 << 11, /* the target's maximum is lower, its minimum the same */
+    SOURCE__SHIFTED = 1 << 12, /* maximum, minimum and mean moved alike */
 };
 
 /* A row of the target and its partner. */
@@ -118,6 +103,7 @@ enum source__node_flags {
     SOURCE__IN_FLAGGED = 1 << 0,
     SOURCE__OUT_FLAGGED = 1 << 1,
     SOURCE__OUT_MEASURED = 1 << 2,
+    SOURCE__TURNED = 1 << 3, /* what comes out has the other sign, nothing that goes in has */
 };
 
 struct source__node {
@@ -132,6 +118,8 @@ struct source__node {
     uint8_t flags, role;
     uint8_t attrs_in, attrs_out;
     float in, in_norm, out, out_norm, floor, floor_norm, rho, rho_norm;
+    float tiny;       /* the part of the floor that types explain */
+    uint8_t coarse;   /* the coarsest low type, MS_DT_NONE */
     uint32_t suspect; /* place in the list */
 };
 
@@ -189,11 +177,12 @@ enum ms_rc source__look(const struct cmp *c, uint32_t golden_row, uint32_t targe
 struct source__pairing {
     const struct cmp *c;
     const struct probe_dump *dump[2];
-    uint32_t *mate[2];     /* by node, SOURCE__NONE */
-    bool *moved;           /* by node of the target: it runs at another place */
-    uint32_t *row_mate;    /* by target row; NULL: rows meet by their paths */
-    struct cmp_align *al;  /* of two frameworks; NULL: none was needed */
-    uint32_t *golden_path; /* by path of the target */
+    uint32_t *mate[2];          /* by node, SOURCE__NONE */
+    bool *moved;                /* by node of the target: it runs at another place */
+    uint32_t *row_mate;         /* by target row; NULL: rows meet by their paths */
+    const struct cmp_align *al; /* of two frameworks; NULL: rows meet by their paths */
+    struct cmp_align *own;      /* what was made here for lack of another */
+    uint32_t *golden_path;      /* by path of the target */
 };
 enum ms_rc source__pair(struct source__pairing *q, const struct cmp *c, bool cross,
                         struct ms_err *err);
@@ -253,6 +242,12 @@ enum ms_rc source__rank(struct cmp_source *s, struct ms_err *err);
 /* The sentence and the pattern of a suspect. */
 enum ms_rc source__tell(struct cmp_source *s, const struct source__raw *raw,
                         struct cmp_suspect *out, struct ms_err *err);
+/* What the difference looks like, where that is known; place: of the suspect in the list. */
+bool source__find_pattern(const struct source__part *p, const struct source__raw *r, uint32_t place,
+                          struct ms_buf *b);
+/* Path of the module around a node; empty where it is not known. */
+enum ms_rc source__find_module(const struct source__part *p, unsigned side, struct ms_str node,
+                               struct ms_arena *arena, struct ms_str *out, struct ms_err *err);
 /* How coarse a leaf's types are; *differ: the sides have different ones. */
 double source__roundoff(const struct source__leaf *l, bool *differ);
 

@@ -95,13 +95,17 @@ double source__roundoff(const struct source__leaf *l, bool *differ)
 struct grain {
     double unit;
     bool differ;
+    uint8_t coarse;
 };
 
 static void look_at(struct grain *g, const struct source__part *p, const struct source__node *n)
 {
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
         bool differ;
-        double u = source__roundoff(&p->leaves.p[i], &differ);
+        const struct source__leaf *l = &p->leaves.p[i];
+        double u = source__roundoff(l, &differ);
+        if (u > g->unit)
+            g->coarse = l->dtype[unit_of(l->dtype[1]) >= unit_of(l->dtype[0])];
         g->unit = fmax(g->unit, u);
         g->differ |= differ;
     }
@@ -227,7 +231,7 @@ static void see(struct source__context *c, float e, float en, unsigned flagged, 
 /* What has no partner is as wrong as who made it, or as what that one read. */
 static void see_leaf(const struct judge *j, const struct source__leaf *l, struct source__context *c)
 {
-    see(c, l->e, l->en, l->flags & SOURCE__FLAGGED, attrs_of(j, l));
+    see(c, l->e, l->en, l->flags & (SOURCE__FLAGGED | SOURCE__OPPOSITE), attrs_of(j, l));
     if ((l->flags & SOURCE__MEASURED) || l->maker[1] == SOURCE__NONE)
         return;
     const struct source__node *from = &j->p->nodes.p[l->maker[1]];
@@ -271,7 +275,8 @@ static struct source__context context_of(const struct judge *j, const struct sou
     return c;
 }
 
-static void set_outputs(const struct judge *j, struct source__node *n, struct grain *g)
+static void set_outputs(const struct judge *j, struct source__node *n, const struct grain *g,
+                        bool turned_before)
 {
     double rho = 0;
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
@@ -281,19 +286,23 @@ static void set_outputs(const struct judge *j, struct source__node *n, struct gr
         n->attrs_out |= attrs_of(j, l);
         if (l->flags & SOURCE__FLAGGED)
             n->flags |= SOURCE__OUT_FLAGGED;
+        if ((l->flags & SOURCE__OPPOSITE) && !turned_before)
+            n->flags |= SOURCE__TURNED;
         if ((l->flags & SOURCE__MEASURED) == 0)
             continue;
         n->flags |= SOURCE__OUT_MEASURED;
         n->out = fmaxf(n->out, l->e);
         n->out_norm = fmaxf(n->out_norm, l->en);
         n->floor = fmaxf(n->floor, l->noise);
-        double past = fmax(n->in_norm, n->floor_norm);
+        /* noise of single elements moves the norm by its root mean */
+        double past =
+            fmax(fmax(n->in_norm, n->floor_norm), fmax(n->in, n->floor) / sqrt(fmax(l->count, 1)));
         rho = fmax(rho, l->en / fmax(past, tiny_norm(g, l->count)));
     }
     n->rho_norm = (float)rho;
 }
 
-static float floor_now(const struct source__floor *f, float root)
+static float floor_now(struct source__floor *f, float root)
 {
     float now = source__floor_now(f);
     return f->n < SOURCE_FLOOR_FEW && root > now ? root : now;
@@ -308,9 +317,11 @@ static void weigh(struct judge *j, struct source__node *n)
     n->attrs_in = c.attrs;
     n->flags = c.flags & SOURCE__FLAGGED ? SOURCE__IN_FLAGGED : 0;
     n->floor_norm = floor_now(&j->floor_norm, j->p->root_floor_norm);
-    n->floor = fmaxf((float)tiny_of(j, &g), floor_now(&j->floor, j->p->root_floor));
+    n->tiny = (float)tiny_of(j, &g);
+    n->coarse = g.coarse;
+    n->floor = fmaxf(n->tiny, floor_now(&j->floor, j->p->root_floor));
     n->young = j->floor.seen < rule.start_few && isnan(j->p->root_floor);
-    set_outputs(j, n, &g);
+    set_outputs(j, n, &g, (c.flags & SOURCE__OPPOSITE) != 0);
     n->rho = n->out / fmaxf(n->in, n->floor);
 }
 
@@ -488,6 +499,8 @@ static enum ms_rc ask_output(struct judge *j, uint32_t i, struct ms_err *err)
         raw.factor = n->rho_norm;
         return accuse(j, i, raw, err);
     }
+    if ((n->flags & SOURCE__TURNED) && n->rho > 2)
+        return accuse(j, i, raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
     if (exact_so_far && known && n->out > 0)
         return accuse(j, i, raw_of(n, CMP_WHY_PRECEDENT, SOURCE__NUM, 1), err);
     return MS_OK;

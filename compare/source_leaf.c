@@ -88,12 +88,20 @@ static void look_for_patterns(const struct source__value *g, const struct source
         return;
     double factor = norm_of(t) / norm_of(g);
     double slack = fmin(1e-2, fmax(1e-5, 0.05 * fabs(factor - 1)));
-    if (fits(g, t, factor, slack) && fabs(factor - 1) > 1e-6)
+    double shift = t->stat[PROBE_STAT_MEAN] - g->stat[PROBE_STAT_MEAN], peak = peak_of(g);
+    double up = t->stat[PROBE_STAT_MAX] - g->stat[PROBE_STAT_MAX];
+    double down = t->stat[PROBE_STAT_MIN] - g->stat[PROBE_STAT_MIN];
+    if (fits(g, t, factor, slack) && fabs(factor - 1) > 1e-6) {
         l->scale = (float)factor;
-    else if (fits(g, t, -factor, fmax(slack, 1e-3)))
+    } else if (l->e > 0.05F && fits(g, t, -factor, fmax(slack, 2e-2))) {
         l->scale = (float)-factor;
-    if (l->scale < 0 && fabs(factor - 1) < 1e-2)
         l->flags |= SOURCE__OPPOSITE;
+    } else if (fabs(down) < 1e-4 * peak && up < -0.02 * peak) {
+        l->flags |= SOURCE__CLIPPED;
+    } else if (t->n > 1 && close_to(up, shift, 0.02 * fabs(shift)) &&
+               close_to(down, shift, 0.02 * fabs(shift))) {
+        l->flags |= SOURCE__SHIFTED;
+    }
 }
 
 /* ---- one pair -------------------------------------------------------------------- */
@@ -123,12 +131,14 @@ static void compare_tensors(const struct source__value *g, const struct source__
     l->count = (float)t->n;
     if (g->kind == SOURCE__FLOAT && t->kind == SOURCE__FLOAT)
         l->flags |= SOURCE__REAL;
-    l->flags |= is_finer(g) ? SOURCE__FINE_GOLDEN : 0;
-    l->flags |= is_finer(t) ? SOURCE__FINE_TARGET : 0;
     if (mode == PROBE_MODE_MD5) {
         l->e = g->digest != t->digest;
         l->flags |= SOURCE__MEASURED;
         return;
+    }
+    if (mode == PROBE_MODE_SUMMARY) { /* a file holds no more than its type */
+        l->flags |= is_finer(g) ? SOURCE__FINE_GOLDEN : 0;
+        l->flags |= is_finer(t) ? SOURCE__FINE_TARGET : 0;
     }
     if (source__is_finite(g) != source__is_finite(t))
         l->flags |= SOURCE__FLAGGED;

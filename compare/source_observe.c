@@ -39,19 +39,15 @@ static enum ms_rc put_op(struct source__part *p, struct ms_str name, uint32_t *i
 }
 
 /* Modules are told apart by their class: Module.layers.0.fc.Linear is a Linear. */
-static enum ms_rc number_ops(struct observer *o, unsigned side, struct ms_err *err)
+static enum ms_rc number_op(struct observer *o, unsigned side, uint32_t node, uint32_t *id,
+                            struct ms_err *err)
 {
-    const struct probe_dump *d = o->side[side].dump;
-    for (uint32_t i = 0; i < d->nodes.n; i++) {
-        struct ms_str name = probe_node_name(d, i);
-        struct probe_name n = probe_name_parse(name);
-        struct ms_str op = ms_str_sub(name, 0, n.prefix.n + 1 + n.path.n);
-        if (n.kind == PROBE_NODE_MODULE || n.kind == PROBE_NODE_PGRAD)
-            op = ms_str_sub(n.path, (uint32_t)(ms_str_rfind(n.path, '.') + 1), n.path.n);
-        MS_TRY(put_op(o->p, op, &o->side[side].op[i], err));
-        o->p->has_apis |= n.kind == PROBE_NODE_API;
-    }
-    return MS_OK;
+    struct ms_str name = probe_node_name(o->side[side].dump, node);
+    struct probe_name n = probe_name_parse(name);
+    struct ms_str op = ms_str_sub(name, 0, n.prefix.n + 1 + n.path.n);
+    if (n.kind == PROBE_NODE_MODULE || n.kind == PROBE_NODE_PGRAD)
+        op = ms_str_sub(n.path, (uint32_t)(ms_str_rfind(n.path, '.') + 1), n.path.n);
+    return put_op(o->p, op, id, err);
 }
 
 /* ---- names -------------------------------------------------------------------------- */
@@ -83,18 +79,15 @@ static enum ms_rc put_node(struct observer *o, uint32_t golden, uint32_t target,
     struct source__node *n = ms_vec_push(&o->p->nodes);
     if (n == NULL)
         return ms_no_memory(err);
-    *n = (struct source__node){.id = {golden, target},
-                               .forward = SOURCE__NONE,
-                               .op = o->side[side].op[id],
-                               .kind = from->kind,
-                               .dir = from->dir};
+    *n = (struct source__node){
+        .id = {golden, target}, .forward = SOURCE__NONE, .kind = from->kind, .dir = from->dir};
     uint32_t number = (uint32_t)(o->p->nodes.n - 1);
     if (golden != SOURCE__NONE)
         o->by_golden[golden] = number;
     if (target != SOURCE__NONE)
         o->p->by_target.p[target] = number;
     n->moved = target != SOURCE__NONE && o->q.moved[target];
-    return MS_OK;
+    return number_op(o, side, id, &n->op, err);
 }
 
 /* Forward operators that the golden side alone has, from golden node *at up to the next mate. */
@@ -471,10 +464,10 @@ static enum ms_rc read_sides(struct observer *o, struct ms_err *err)
 {
     for (unsigned s = 0; s < 2; s++)
         MS_TRY(source__read(&o->side[s], o->pool, err));
-    MS_TRY(ms_pool_run(o->pool, 2, trace_side, o, err));
-    for (unsigned s = 0; s < 2; s++)
-        MS_TRY(number_ops(o, s, err));
-    return MS_OK;
+    const struct probe_dump *t = o->side[1].dump;
+    for (uint32_t i = 0; i < t->nodes.n; i++)
+        o->p->has_apis |= t->nodes.p[i].kind == PROBE_NODE_API;
+    return ms_pool_run(o->pool, 2, trace_side, o, err);
 }
 
 /* Fused operators: who else runs in place of the golden one. */
@@ -525,14 +518,23 @@ static enum ms_rc observe(struct observer *o, struct ms_err *err)
     return keep_members(o, err);
 }
 
+static struct source__side side_of(const struct cmp__side *s)
+{
+    return (struct source__side){.dump = s->dump, .value = s->seen, .borrowed = s->seen != NULL};
+}
+
+static bool is_mindspore(const struct probe_dump *d)
+{
+    return d->framework == PROBE_FW_MINDSPORE;
+}
+
 enum ms_rc source__observe(struct source__part *p, const struct cmp *c, struct ms_pool *pool,
                            struct ms_err *err)
 {
-    struct observer o = {
-        .p = p, .c = c, .pool = pool, .side = {{.dump = c->b.dump}, {.dump = c->t.dump}}};
+    struct observer o = {.p = p, .c = c, .pool = pool, .side = {side_of(&c->b), side_of(&c->t)}};
     struct ms_span span = ms_span_begin("explain: observe");
     p->mode = c->mode;
-    p->cross = c->cross || cmp_align_wanted(c->t.dump, c->b.dump);
+    p->cross = is_mindspore(c->t.dump) != is_mindspore(c->b.dump);
     p->arena = ms_arena_new(PART_MAX);
     p->path[0] = ms_str_dup(ms_str_of(c->b.dump->path));
     p->path[1] = ms_str_dup(ms_str_of(c->t.dump->path));

@@ -45,6 +45,8 @@ static const struct entry families[] = {
     {"embedding", SOURCE__LOOKUP},
     {"dropout", SOURCE__DROPS},
     {"mask", SOURCE__MASKS},
+    {"add", SOURCE__ADDS},
+    {"biasadd", SOURCE__ADDS},
 };
 
 /* Other collectives of torch.distributed, in no family of the alignment. */

@@ -120,8 +120,12 @@ static enum ms_rc open_tree(struct probe_tree *tree, bool *there, const char *du
     return rc == MS_E_NOMEM ? rc : MS_OK;
 }
 
+/* The alignment that paired the rows already, or one of our own. */
 static enum ms_rc align(struct source__pairing *q, struct ms_err *err)
 {
+    q->al = q->c->al;
+    if (q->al != NULL)
+        return MS_OK;
     struct probe_tree tree[2];
     bool there[2] = {false, false};
     enum ms_rc rc = MS_OK;
@@ -130,7 +134,8 @@ static enum ms_rc align(struct source__pairing *q, struct ms_err *err)
     struct cmp_align_input g = {q->dump[0], there[0] ? &tree[0] : NULL};
     struct cmp_align_input t = {q->dump[1], there[1] ? &tree[1] : NULL};
     if (rc == MS_OK)
-        rc = cmp_align_new(&q->al, &t, &g, NULL, 0, err);
+        rc = cmp_align_new(&q->own, &t, &g, NULL, 0, err);
+    q->al = q->own;
     for (unsigned s = 0; s < 2; s++) {
         if (there[s])
             probe_tree_close(&tree[s]);
@@ -313,10 +318,10 @@ static enum ms_rc pair_one_framework(struct source__pairing *q, struct ms_err *e
         }
         MS_TRY(align(q, err));
         take_alignment(q, true);
-        cmp_align_free(q->al);
-        q->al = NULL;
         pair_moved(q);
         MS_TRY(follow_forward(q, err));
+        take_alignment(q, false);
+        q->al = NULL; /* rows meet by their paths all the same */
     }
     return pair_gradients(q, err);
 }
@@ -342,6 +347,6 @@ void source__pairing_free(struct source__pairing *q)
     ms_free(q->moved);
     ms_free(q->row_mate);
     ms_free(q->golden_path);
-    cmp_align_free(q->al);
+    cmp_align_free(q->own);
     *q = (struct source__pairing){0};
 }

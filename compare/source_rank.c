@@ -102,9 +102,11 @@ static void sort_raws(const struct cmp_source *s, struct order *o)
 
 /* ---- roles --------------------------------------------------------------------------- */
 
-static enum cmp_role role_of(const struct source__node *n)
+/* before: the noise that was known before the first suspect; what was learned after it may hold its
+ * consequences. */
+static enum cmp_role role_of(const struct source__node *n, float before)
 {
-    const float noise = 3 * n->floor;
+    const float noise = 3 * fminf(n->floor, fmaxf(n->tiny, before));
     bool dirty_in = n->in > noise || (n->flags & SOURCE__IN_FLAGGED);
     bool dirty_out = n->out > noise || (n->flags & SOURCE__OUT_FLAGGED);
     if (!dirty_in && !dirty_out)
@@ -116,13 +118,25 @@ static enum cmp_role role_of(const struct source__node *n)
     return n->out > 2 * n->in ? CMP_ROLE_AMPLIFIES : CMP_ROLE_PROPAGATES;
 }
 
+static float first_floor(const struct cmp_source *s, uint32_t part)
+{
+    uint32_t first = SOURCE__NONE;
+    for (size_t i = 0; i < s->raws.n; i++) {
+        const struct source__raw *r = &s->raws.p[i];
+        if (r->part == part && r->cls == SOURCE__NUM && r->node < first)
+            first = r->node;
+    }
+    return first != SOURCE__NONE ? s->parts.p[part]->nodes.p[first].floor : HUGE_VALF;
+}
+
 static void settle_roles(struct cmp_source *s)
 {
     for (size_t i = 0; i < s->parts.n; i++) {
+        float before = first_floor(s, (uint32_t)i);
         for (size_t k = 0; k < s->parts.p[i]->nodes.n; k++) {
             struct source__node *n = &s->parts.p[i]->nodes.p[k];
             if (n->flags & SOURCE__OUT_MEASURED)
-                n->role = (uint8_t)role_of(n);
+                n->role = (uint8_t)role_of(n, before);
             else
                 n->role = n->flags & SOURCE__OUT_FLAGGED ? CMP_ROLE_PROPAGATES : CMP_ROLE_CLEAN;
         }

@@ -9,6 +9,8 @@
 
 #include <math.h>
 
+enum { SHOWN_MODULES = 5 };
+
 static void put_e(struct ms_buf *b, double e)
 {
     if (e == 0)
@@ -33,7 +35,7 @@ static void put_factor(struct ms_buf *b, double f)
 
 static void put_inputs(struct ms_buf *b, double in)
 {
-    ms_buf_puts(b, "its inputs ");
+    ms_buf_puts(b, "inputs ");
     if (in == 0) {
         ms_buf_puts(b, "agree exactly");
         return;
@@ -42,16 +44,36 @@ static void put_inputs(struct ms_buf *b, double in)
     put_e(b, in);
 }
 
-static void tell_value(struct ms_buf *b, const struct cmp_suspect *s)
+/* What explains as much of the difference as is explained. */
+static const char *excuse_of(const struct source__node *n)
 {
-    ms_buf_puts(b, "introduces a relative difference of ");
+    if (n->in > n->floor)
+        return "its inputs explain";
+    if (n->floor > n->tiny)
+        return "the noise of this pair explains";
+    switch ((enum ms_dtype)n->coarse) {
+    case MS_DT_BF16:
+        return "bf16 rounding explains";
+    case MS_DT_F16:
+        return "fp16 rounding explains";
+    case MS_DT_NONE:
+        return "fp32 rounding explains";
+    default:
+        return "fp8 rounding explains";
+    }
+}
+
+static void tell_value(struct ms_buf *b, const struct source__part *p, const struct source__node *n,
+                       const struct cmp_suspect *s)
+{
+    bool measured = p->mode == PROBE_MODE_TENSOR;
+    ms_buf_puts(b, measured ? "introduces relL2 " : "introduces a relative difference of ");
     put_e(b, s->out);
     ms_buf_puts(b, ", ");
     put_factor(b, s->factor);
-    ms_buf_puts(b, s->in > s->floor ? " times what its inputs explain; "
-                                    : " times what noise explains; ");
+    ms_buf_printf(b, " × what %s; ", excuse_of(n));
     put_inputs(b, s->in);
-    ms_buf_puts(b, ", noise before it is ");
+    ms_buf_puts(b, ", the floor is ");
     put_e(b, s->floor);
 }
 
@@ -61,7 +83,7 @@ static void tell_norm(struct ms_buf *b, const struct cmp_suspect *s, const struc
     put_e(b, n->out_norm);
     ms_buf_puts(b, ", ");
     put_factor(b, s->factor);
-    ms_buf_puts(b, " times what this pair shows elsewhere; single elements differ by ");
+    ms_buf_puts(b, " × what this pair shows elsewhere; single elements differ by ");
     put_e(b, s->out);
     ms_buf_puts(b, ", which hides it; ");
     put_inputs(b, s->in);
@@ -90,7 +112,7 @@ static void tell_root(struct ms_buf *b, const struct source__part *p, const stru
         put_e(b, s->in);
         ms_buf_puts(b, ", ");
         put_factor(b, s->factor);
-        ms_buf_puts(b, parameter ? " times what other parameters do" : " times the noise");
+        ms_buf_puts(b, parameter ? " × what other parameters do" : " × the noise");
     }
     if (!parameter)
         ms_buf_puts(b, "; nothing before it differs");
@@ -208,7 +230,7 @@ static void tell(struct ms_buf *b, const struct source__part *p, const struct so
     case CMP_WHY_DIFFERS:
         return ms_buf_puts(b, "differs first: its inputs have equal checksums, its output has not");
     case CMP_WHY_VALUE:
-        return tell_value(b, s);
+        return tell_value(b, p, n, s);
     case CMP_WHY_NORM:
         return tell_norm(b, s, n);
     case CMP_WHY_PRECEDENT:
@@ -227,6 +249,56 @@ static void tell(struct ms_buf *b, const struct source__part *p, const struct so
     }
 }
 
+/* ---- the module around it --------------------------------------------------------- */
+
+/* The parent of a node in construct.json, found as text: "NODE": "PARENT". */
+static struct ms_str parent_in(struct ms_str json, struct ms_str node, struct ms_buf *key)
+{
+    ms_buf_clear(key);
+    ms_buf_printf(key, "\"%.*s\": \"", MS_STR_ARG(node));
+    int64_t at = key->bad == MS_OK ? ms_str_find_str(json, ms_buf_slice(key)) : -1;
+    if (at < 0)
+        return MS_STR("");
+    struct ms_str rest = ms_str_sub(json, (uint32_t)at + (uint32_t)key->n, json.n);
+    int64_t end = ms_str_find(rest, '"');
+    return end > 0 ? ms_str_sub(rest, 0, (uint32_t)end) : MS_STR("");
+}
+
+/* Module.layers.0.attn.SelfAttention.forward.0: layers.0.attn */
+static struct ms_str path_of_module(struct ms_str name)
+{
+    struct ms_str path = probe_name_parse(name).path;
+    int64_t dot = ms_str_rfind(path, '.');
+    return dot > 0 ? ms_str_sub(path, 0, (uint32_t)dot) : path;
+}
+
+enum ms_rc source__find_module(const struct source__part *p, unsigned side, struct ms_str node,
+                               struct ms_arena *arena, struct ms_str *out, struct ms_err *err)
+{
+    struct ms_buf b = {.max = 1 << 20};
+    struct ms_file file;
+    ms_buf_str(&b, ms_path_dir(p->path[side]));
+    ms_buf_puts(&b, "/construct.json");
+    *out = MS_STR("");
+    enum ms_rc rc = ms_buf_check(&b, err);
+    if (rc == MS_OK && ms_file_map(&file, ms_buf_z(&b), UINT32_MAX, NULL) == MS_OK) {
+        struct ms_str json = {file.p, (uint32_t)file.n};
+        *out = ms_arena_str(arena, path_of_module(parent_in(json, node, &b)));
+        rc = out->p != NULL ? MS_OK : ms_arena_fail(arena, err);
+        ms_file_unmap(&file);
+    }
+    ms_buf_free(&b);
+    return rc;
+}
+
+static enum ms_rc keep_text(struct cmp_source *s, const struct ms_buf *b, struct ms_str *out,
+                            struct ms_err *err)
+{
+    MS_TRY(ms_buf_check(b, err));
+    *out = ms_arena_str(s->arena, ms_buf_slice(b));
+    return out->p != NULL ? MS_OK : ms_arena_fail(s->arena, err);
+}
+
 enum ms_rc source__tell(struct cmp_source *s, const struct source__raw *raw,
                         struct cmp_suspect *out, struct ms_err *err)
 {
@@ -234,11 +306,17 @@ enum ms_rc source__tell(struct cmp_source *s, const struct source__raw *raw,
     struct ms_buf b = {.max = 1 << 16};
     tell(&b, p, raw, out);
     put_later(&b, out->later);
-    enum ms_rc rc = ms_buf_check(&b, err);
-    if (rc == MS_OK) {
-        out->text = ms_arena_str(s->arena, ms_buf_slice(&b));
-        rc = out->text.p != NULL ? MS_OK : ms_arena_fail(s->arena, err);
+    enum ms_rc rc = keep_text(s, &b, &out->text, err);
+    ms_buf_clear(&b);
+    struct ms_str pattern;
+    if (rc == MS_OK && source__find_pattern(p, raw, out->place, &b)) {
+        rc = keep_text(s, &b, &pattern, err);
+        out->pattern = rc == MS_OK ? pattern.p : NULL;
     }
     ms_buf_free(&b);
+    bool shown = out->place <= SHOWN_MODULES;
+    struct ms_str name = out->target.p != NULL ? out->target : out->golden;
+    if (rc == MS_OK && shown && p->nodes.p[raw->node].kind == PROBE_NODE_API)
+        rc = source__find_module(p, out->target.p != NULL, name, s->arena, &out->module, err);
     return rc;
 }

@@ -85,9 +85,9 @@ static void take_plain(const struct probe_leaf *leaf, struct source__value *v)
     }
 }
 
-static void take(const struct probe_leaf *leaf, struct source__value *v)
+void source__take(const struct probe_leaf *leaf, struct source__value *v)
 {
-    *v = (struct source__value){.grad = -1};
+    *v = (struct source__value){.kind = SOURCE__NOTHING, .grad = -1};
     if (leaf->kind == PROBE_LEAF_TENSOR)
         take_tensor(leaf, v);
     else if (leaf->kind == PROBE_LEAF_VALUE)
@@ -102,28 +102,30 @@ static enum ms_rc read_chunk(void *ctx, size_t item, unsigned worker, struct ms_
     (void)err;
     for (size_t i = from; i < to && i < s->dump->rows.n; i++) {
         struct probe_leaf leaf;
+        if (s->value[i].kind != SOURCE__UNREAD)
+            continue;
         probe_row_leaf(s->dump, &s->dump->rows.p[i], &leaf);
-        take(&leaf, &s->value[i]);
+        source__take(&leaf, &s->value[i]);
     }
     return MS_OK;
 }
 
 enum ms_rc source__read(struct source__side *s, struct ms_pool *pool, struct ms_err *err)
 {
-    size_t rows = s->dump->rows.n, nodes = s->dump->nodes.n;
-    s->value = ms_alloc((rows + 1) * sizeof *s->value);
+    size_t rows = s->dump->rows.n;
+    if (!s->borrowed)
+        s->value = ms_calloc(rows + 1, sizeof *s->value);
     s->maker = ms_alloc((rows + 1) * sizeof *s->maker);
-    s->op = ms_alloc((nodes + 1) * sizeof *s->op);
-    if (s->value == NULL || s->maker == NULL || s->op == NULL)
+    if (s->value == NULL || s->maker == NULL)
         return ms_no_memory(err);
     return ms_pool_run(pool, (rows + CHUNK_ROWS - 1) / CHUNK_ROWS, read_chunk, s, err);
 }
 
 void source__side_free(struct source__side *s)
 {
-    ms_free(s->value);
+    if (!s->borrowed)
+        ms_free(s->value);
     ms_free(s->maker);
-    ms_free(s->op);
     *s = (struct source__side){0};
 }
 

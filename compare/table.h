@@ -25,6 +25,8 @@ enum ms_rc cmp_table_cells(const struct cmp *c, struct cmp_view *v, size_t row,
 /* The notes of a row as the JSON list of Err_message. */
 enum ms_rc cmp_table_notes(const struct cmp *c, struct cmp_view *v, const struct cmp_row *row,
                            struct ms_str *out, struct ms_err *err) MS_MUST_USE;
+/* A cell as csv has it, quoted where it must be. */
+void cmp_csv_cell(struct ms_buf *out, const struct cmp_cell *cell);
 /* Would a spreadsheet take the text for a formula? */
 bool cmp_is_formula(struct ms_str text);
 

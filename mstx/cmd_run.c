@@ -24,7 +24,7 @@
 extern const struct ms_cmd mstx_cmd_run;
 
 struct args {
-    const char *output, *include, *exclude, *max_size, *stage;
+    const char *output, *include, *exclude, *max_size, *stage, *dump;
     double flight;
     int policy, comm;
     bool nvtx, wait, no_torch;
@@ -51,6 +51,8 @@ static const struct ms_opt opts[] = {
     {"nvtx", NULL, MS_OPT_FLAG, offsetof(struct args, nvtx), .help = "record NVTX calls too"},
     {"no_torch", NULL, MS_OPT_FLAG, offsetof(struct args, no_torch),
      .help = "Python: do not mark batches, optimizer steps and checkpoints of PyTorch"},
+    {"dump", NULL, MS_OPT_PATH, offsetof(struct args, dump), "FILE",
+     .help = "dump a PyTorch program as this config.json says; into DIR if it names no dump_path"},
     {"flight", NULL, MS_OPT_REAL, offsetof(struct args, flight), "SECONDS",
      .help = "flight recorder: keep the last seconds only, for 'msprobe ctl DIR snapshot'"},
     {"max_size", NULL, MS_OPT_TEXT, offsetof(struct args, max_size), "BYTES",
@@ -201,6 +203,19 @@ static enum ms_rc preload_hooks(int comm, const char *program, struct ms_err *er
     return comm == COMM_AUTO ? MS_OK : rc;
 }
 
+/* The program may change its directory before it imports torch. */
+static enum ms_rc ask_for_dump(const char *config, const char *out, struct ms_err *err)
+{
+    char path[PATH_MAX];
+    if (config == NULL)
+        return MS_OK;
+    if (realpath(config, path) == NULL || access(path, R_OK) != 0)
+        return ms_fail_sys(err, "--dump %s", config);
+    put("MSPROBE_DUMP", path);
+    put("MSPROBE_DUMP_PATH", realpath(out, path) != NULL ? path : out);
+    return MS_OK;
+}
+
 /* The next tool: whoever was named before us is told of every mark after us. */
 static void keep_next(const char *variable, const char *next, const char *ours)
 {
@@ -223,7 +238,8 @@ static enum ms_rc set_environment(const struct args *a, const char *out, const c
         keep_next("NVTX_INJECTION64_PATH", "MSTX_NEXT_NVTX_PATH", lib);
     preload(drop);
     MS_TRY(preload_hooks(a->comm, program, err));
-    offer_python(!a->no_torch);
+    offer_python(!a->no_torch || a->dump != NULL);
+    MS_TRY(ask_for_dump(a->dump, out, err));
     put("MSTX_TORCH", a->no_torch ? "0" : NULL);
     put("MSTX_OUT", out);
     put("MSTX_DOMAIN_INCLUDE", a->include);

@@ -441,6 +441,9 @@ void rt_range_end_ready(struct rt_domain *d, uint64_t id, const struct mstx_rec 
 /* Tell the taps of a start; id 0: not recorded, then one is made. The id to end it with. */
 uint32_t rt_range_tell_start(struct rt_domain *d, const char *message, void *stream, uint32_t id);
 bool rt_range_is_open(uint32_t id);
+/* Of an open range. */
+uint64_t rt_range_ticks(uint32_t id);
+uint16_t rt_range_domain(uint32_t id);
 /* All open ranges of a domain; one that ends meanwhile may still be told. */
 typedef void rt_range_fn(void *arg, uint32_t id, uint64_t ticks);
 void rt_ranges_each(uint16_t domain, rt_range_fn *fn, void *arg);

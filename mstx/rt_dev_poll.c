@@ -9,6 +9,7 @@
  * loaded earlier, are taken down; the rest is asked for a moment longer and then counted lost.
  */
 #include "mstx/rt_device.h"
+#include "mstx/rt_hook.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -36,23 +37,6 @@ int64_t rt_dev_now(clockid_t id)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* ---- records -------------------------------------------------------------------------- */
-
-static void record(const struct rt_token *t, int64_t ns, bool is_lost)
-{
-    struct rt_ring *r = rt_ring_of_thread();
-    struct mstx_rec *to = r == NULL ? NULL : rt_reserve(r, 1);
-    if (to == NULL)
-        return;
-    *to = (struct mstx_rec){.ticks = t->ticks,
-                            .id = t->id & ~RT_DEV_END,
-                            .name = (t->id & RT_DEV_END) != 0,
-                            .type = MSTX_REC_DEVICE,
-                            .flags = is_lost ? MSTX_F_NO_DEVICE : 0,
-                            .arg = (uint64_t)ns};
-    rt_publish(r);
-}
-
 /* ---- one stream ------------------------------------------------------------------------ */
 
 /* The oldest token, NULL when none is complete. */
@@ -75,7 +59,7 @@ static void done(struct rt_stream *s, struct rt_token *t, int64_t ns, bool is_lo
         ns = s->last_ns; /* the comparison of clocks moved by less than its uncertainty */
     if (!is_lost)
         s->last_ns = ns;
-    record(t, ns, is_lost);
+    mstx_device_time(t->id & ~RT_DEV_END, t->ticks, (t->id & RT_DEV_END) != 0, is_lost ? 0 : ns);
     let_go(s, t);
 }
 

@@ -6,6 +6,7 @@
  * free and one more while it is full.  Any thread may put, the poller alone takes.
  */
 #include "mstx/rt_device.h"
+#include "mstx/rt_hook.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -229,18 +230,10 @@ void rt_dev_forget(void)
 
 /* ---- marks ------------------------------------------------------------------------------ */
 
-/* A STREAM record, once in a capture; in the ring of the process, which a flight recorder keeps. */
+/* A STREAM record, once in a capture. */
 RT_COLD static void announce(struct rt_stream *s)
 {
-    const struct mstx_text *name = rt_text_intern(s->name, strlen(s->name));
-    struct mstx_rec rec = {.ticks = rt_ticks(),
-                           .id = (uint64_t)(uintptr_t)s->handle,
-                           .name = name != NULL ? name->id : 0,
-                           .type = MSTX_REC_STREAM,
-                           .arg = (uint64_t)s->number << 32 | s->device};
-    rt_lock(&rt.process_lock);
-    rt_ring_process(&rec);
-    rt_unlock(&rt.process_lock);
+    mstx_device_stream(s->handle, s->name, s->device, s->number);
     rt_dev_poller_start();
 }
 

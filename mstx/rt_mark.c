@@ -403,6 +403,16 @@ bool rt_range_is_open(uint32_t id)
     return atomic_load_explicit(&slots[id >> RT_GEN_BITS].live, memory_order_relaxed) == id;
 }
 
+uint64_t rt_range_ticks(uint32_t id)
+{
+    return slots[id >> RT_GEN_BITS].ticks;
+}
+
+uint16_t rt_range_domain(uint32_t id)
+{
+    return slots[id >> RT_GEN_BITS].domain;
+}
+
 void rt_ranges_each(uint16_t domain, rt_range_fn *fn, void *arg)
 {
     uint32_t end = atomic_load(&chunks) * RT_CHUNK;

@@ -152,7 +152,7 @@ static void take_event(struct event *to, const struct nvtx_attr *from)
     to->attr = (struct rt_attr){0};
     if (from == NULL)
         return;
-    memcpy(&a, from, from->size < sizeof a ? from->size : sizeof a);
+    nvtx_copy_attr(&a, from);
     if (a.category != 0)
         to->attr.fields |= MSTX_ATTR_CATEGORY;
     to->attr.category = a.category;
@@ -433,6 +433,8 @@ static void *resource_create(void *domain, const struct nvtx_resource *from)
     struct nvtx_resource a = {0};
     if (from != NULL)
         memcpy(&a, from, from->size < sizeof a ? from->size : sizeof a);
+    if (from == NULL || from->size < sizeof a)
+        a.message_type = 0; /* a part of a pointer is none */
     unsigned class = (unsigned)a.identifier_type >> 16;
     const char *kind = class < sizeof kinds / sizeof *kinds ? kinds[class] : "resource";
     if (a.message_type == NVTX_MESSAGE_ASCII)

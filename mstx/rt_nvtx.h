@@ -41,6 +41,16 @@ static inline bool nvtx_live(const struct rt_domain *d)
 {
     return d != NULL && (atomic_load_explicit(&d->live, memory_order_relaxed) & RT_RECORD) != 0;
 }
+/* A caller's structure, of which only `size` bytes are there: what is not whole is not set. */
+static inline void nvtx_copy_attr(struct nvtx_attr *to, const struct nvtx_attr *from)
+{
+    size_t size = from->size < sizeof *to ? from->size : sizeof *to;
+    memcpy(to, from, size);
+    if (size < offsetof(struct nvtx_attr, message_type))
+        to->payload_type = MSTX_PAYLOAD_NONE;
+    if (size < sizeof *to)
+        to->message_type = 0;
+}
 /* Id of a text of any kind; NULL has none. */
 uint32_t nvtx_text(const char *text);
 /* The program's array as ours; how many there are room for. */

@@ -122,7 +122,12 @@ static uint64_t counter_register(void *domain, const struct attr *given)
     struct attr a = {0};
     if (d == NULL || given == NULL || given->struct_size < offsetof(struct attr, description))
         return 0;
-    memcpy(&a, given, given->struct_size < sizeof a ? given->struct_size : sizeof a);
+    size_t size = given->struct_size < sizeof a ? given->struct_size : sizeof a;
+    memcpy(&a, given, size);
+    if (size < offsetof(struct attr, id)) /* a part of a pointer is none */
+        a.semantics = NULL;
+    if (size < sizeof a)
+        a.id = 0;
     uint64_t id = a.id != 0 ? a.id : nvtx_own_id();
     rt_lock(&rt.schema_lock);
     struct counter *c = find(id, d->number);

@@ -108,7 +108,7 @@ static const struct nvtx_attr *translated(const struct nvtx_attr *from, struct n
 {
     *to = (struct nvtx_attr){.version = 3};
     if (from != NULL)
-        memcpy(to, from, from->size < sizeof *to ? from->size : sizeof *to);
+        nvtx_copy_attr(to, from);
     to->size = sizeof *to;
     if (to->message_type == NVTX_MESSAGE_REGISTERED) {
         to->message = nvtx_message_text(to->message_type, to->message, NULL, 0);

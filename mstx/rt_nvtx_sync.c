@@ -65,6 +65,8 @@ static void *lock_create(void *domain, const struct attr *given)
         return NULL;
     if (given != NULL)
         memcpy(&a, given, given->size < sizeof a ? given->size : sizeof a);
+    if (given == NULL || given->size < sizeof a)
+        a.message_type = 0; /* a part of a pointer is none */
     const char *name = nvtx_message_text(a.message_type, a.message, buf, sizeof buf);
     name = name != NULL ? name : "lock";
     for (size_t i = 0; i < LOCKS; i++) {

@@ -129,17 +129,27 @@ static void put_time(struct ms_buf *b)
     ms_buf_put(b, text, n);
 }
 
-static void put_trail(struct ms_buf *b, const void *frame)
+static void put_frames(struct ms_buf *b, const char *const *text, unsigned n)
 {
-    struct probe__trail trail;
-    probe__trail_unwind(&trail, frame);
-    char **text = probe__trail_text(&trail);
     ms_buf_puts(b, "Call stack (most recent call last):\n");
-    for (unsigned i = text != NULL ? trail.n : 0; i-- > 0;) {
+    for (unsigned i = n; i-- > 0;) {
         ms_buf_puts(b, text[i]);
         ms_buf_putc(b, '\n');
     }
     ms_buf_putc(b, '\n');
+}
+
+/* Frames of the program, as it knows them itself or as they are found. */
+static void put_trail(struct ms_buf *b, const struct probe__place *place, const void *frame)
+{
+    struct probe__trail trail;
+    if (place != NULL) {
+        put_frames(b, place->frames, place->n);
+        return;
+    }
+    probe__trail_unwind(&trail, frame);
+    char **text = probe__trail_text(&trail);
+    put_frames(b, (const char *const *)text, text != NULL ? trail.n : 0);
     ms_free(text);
 }
 
@@ -155,27 +165,35 @@ static void write_note(const struct probe_dumper *d, bool is_first, const struct
     fclose(f);
 }
 
-void probe__note(struct probe_dumper *d, enum probe__trouble kind, const char *fmt, ...)
+void probe__note_at(struct probe_dumper *d, enum probe__trouble kind,
+                    const struct probe__place *place, const char *text)
 {
     enum { NOTE_MAX = 1 << 16 };
     struct ms_buf b = {.max = NOTE_MAX};
-    va_list ap;
     pthread_mutex_lock(&d->lock);
     bool is_new = (d->troubles & kind) == 0 && d->dir != NULL;
     bool is_first = d->troubles == 0;
     d->troubles |= kind;
     if (is_new) {
         put_time(&b);
-        va_start(ap, fmt);
-        ms_buf_vprintf(&b, fmt, ap);
-        va_end(ap);
+        ms_buf_puts(&b, text);
         ms_buf_putc(&b, '\n');
-        put_trail(&b, __builtin_frame_address(0));
+        put_trail(&b, place, __builtin_frame_address(0));
         if (b.bad == MS_OK)
             write_note(d, is_first, &b);
     }
     pthread_mutex_unlock(&d->lock);
     ms_buf_free(&b);
+}
+
+void probe__note(struct probe_dumper *d, enum probe__trouble kind, const char *fmt, ...)
+{
+    char text[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    probe__note_at(d, kind, NULL, text);
 }
 
 static void give_up(struct probe_dumper *d, const struct ms_err *err)

@@ -13,6 +13,7 @@
 #ifndef PROBE_DUMPER_INT_H
 #define PROBE_DUMPER_INT_H
 
+#include "probe/call_int.h"
 #include "probe/callsite.h"
 #include "probe/dumper.h"
 #include "probe/files.h"
@@ -100,6 +101,9 @@ void probe__dumper_figures(struct probe_dumper *d, const struct probe__figure *f
 /* Write a line about something that was left out; the lock is not held. */
 void probe__note(struct probe_dumper *d, enum probe__trouble kind, const char *fmt, ...)
     MS_PRINTF(3, 4);
+/* The same about a place that the caller knows. */
+void probe__note_at(struct probe_dumper *d, enum probe__trouble kind,
+                    const struct probe__place *place, const char *text);
 /* What belongs to the calling thread; NULL without memory. */
 struct probe__thread *probe__thread_of(struct probe_dumper *d);
 /* Text of the record's name without call and direction -> index into d->called; the lock is held. */

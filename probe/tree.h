@@ -41,7 +41,8 @@ static inline struct ms_str probe_tree_name(const struct probe_tree *t, uint32_t
 }
 static inline uint32_t probe_tree_find(const struct probe_tree *t, struct ms_str name)
 {
-    return ms_map_get(&t->names, name);
+    uint32_t node = ms_map_get(&t->names, name); /* others may have added names of their own */
+    return node < t->nodes.n ? node : MS_MAP_NONE;
 }
 
 #endif

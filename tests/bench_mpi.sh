@@ -19,7 +19,7 @@ best_of() { # NAME LINES: column by column the least
 for flavour in openmpi mpich; do
     command -v "mpicc.$flavour" >/dev/null && [ -e "$build/libmstx_mpi_$flavour.so" ] || continue
     "mpicc.$flavour" -w -O2 -o "$scratch/cost" tests/rt/mpi_cost.c || continue
-    for i in 1 2 3 4 5; do
+    for i in $(seq "${RUNS:-5}"); do
         "mpirun.$flavour" -n 1 "$scratch/cost" >>"$scratch/bare"
         "mpirun.$flavour" -n 1 "$msprobe" run -o "$scratch/run" -- "$scratch/cost" >>"$scratch/on"
         "mpirun.$flavour" -n 1 "$msprobe" run -o "$scratch/run" --domain_exclude communication -- "$scratch/cost" >>"$scratch/off"

@@ -265,6 +265,29 @@ static void lttng(double ours)
         printf("skip LTTng-UST: liblttng-ust-dev and lttng-tools are not installed\n");
 }
 
+/* The recorder is in our environment and so in Python's. */
+static void python(const char *build)
+{
+    char cmd[1200], line[96] = "";
+    const char *py = getenv("PYTHON");
+    double mark_ns = 0, range_ns = 0, domain_ns = 0;
+    snprintf(cmd, sizeof cmd, "PYTHONPATH='%.1000s/python' %s tests/rt/py_cost.py 2>/dev/null",
+             build, py != NULL ? py : "/usr/bin/python3");
+    FILE *p = popen(cmd, "r");
+    if (p != NULL) {
+        if (fgets(line, sizeof line, p) == NULL)
+            line[0] = '\0';
+        pclose(p);
+    }
+    if (sscanf(line, "%lf %lf %lf", &mark_ns, &range_ns, &domain_ns) == 3)
+        printf(
+            "  Python, ns over an empty call: mark %.1f, range of two calls %.1f, mark in a domain "
+            "%.1f   (<= 150 a call)\n",
+            mark_ns, range_ns, domain_ns);
+    else
+        printf("skip Python: the module is not built\n");
+}
+
 int main(int argc, char **argv)
 {
     int runs = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 31;
@@ -299,6 +322,7 @@ int main(int argc, char **argv)
     tail();
     threads();
     lttng(m.median);
+    python(build);
     snprintf(cmd, sizeof cmd, "rm -rf %s", out);
     return system(cmd) != 0;
 }

@@ -18,8 +18,15 @@ libraries='libmsprobe libmstx'
 extras='dropin/libms_tools_ext.so dropin/libmspti.so'
 [ ! -e "$B/python/mstx.so" ] || extras="$extras python/mstx.so
     python/auto/sitecustomize.py python/auto/msprobe_torch.py"
+for m in $(cd "$B" && find python/msprobe -name '*.py' -o -name '_probe*.so' 2>/dev/null); do
+    extras="$extras $m"
+done
 for hook in openmpi mpich; do
     [ ! -e "$B/libmstx_mpi_$hook.so" ] || extras="$extras libmstx_mpi_$hook.so"
+done
+
+for f in openmpi mpich; do
+    [ ! -e "$B/libmsprobe_mpi_$f.so" ] || extras="$extras libmsprobe_mpi_$f.so"
 done
 
 # A pattern without a match stands for itself.
@@ -94,12 +101,14 @@ install_all() {
 own_folders() {
     files | sed -n 's|^\(include/msprobe/.*\)/[^/]*$|\1|p' | sort -ru
     echo include/msprobe/probe
-    printf '%s\n' lib/msprobe/dropin lib/msprobe/python/auto lib/msprobe/python lib/msprobe
+    printf '%s\n' lib/msprobe/dropin lib/msprobe/python/auto lib/msprobe/python/msprobe/pytorch lib/msprobe/python/msprobe \
+        lib/msprobe/python lib/msprobe
     echo include/msprobe
     echo share/doc/msprobe
 }
 
 uninstall_all() {
+    find "$root/lib/msprobe/python" -name __pycache__ -exec rm -rf {} + 2>/dev/null || true
     files | while IFS= read -r f; do rm -f "$root/$f"; done
     own_folders | while IFS= read -r d; do
         [ ! -d "$root/$d" ] || rmdir "$root/$d" 2>/dev/null || true

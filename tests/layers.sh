@@ -28,6 +28,7 @@ home microhttpd.h 'web/'
 home 'n?curses.h' 'viz/tui_'
 home yaml.h 'compare/'
 home xlsxwriter.h 'compare/'
+home mpi.h '(probe/par_mpi\.c|mstx/hook_mpi)'
 home expat.h 'compare/'
 home zlib.h '(compare/xlsx_read|web/asset)\.c'
 

@@ -97,7 +97,7 @@ client() {
     echo '    return e.rc == MS_OK ? 0 : 1;'
     echo '}'
 }
-# shellcheck disable=SC2046
+# shellcheck disable=SC2046,SC2086
 builds_and_runs() { # compiler source
     $1 -Wall -Werror -Wno-address -o "$scratch/client" "$2" $(flags --cflags --libs) \
         -Wl,-rpath,"$here/lib" && "$scratch/client"
@@ -139,7 +139,7 @@ check 'the library needs libc alone' needs_libc_alone
 check 'the library has its soname' soname_is_kept
 client >"$scratch/client.c"
 cp "$scratch/client.c" "$scratch/client.cpp"
-check 'a C program builds and runs' builds_and_runs $CC "$scratch/client.c"
+check 'a C program builds and runs' builds_and_runs "$CC" "$scratch/client.c"
 if command -v "$CXX" >/dev/null; then
     check 'a C++ program builds and runs' builds_and_runs "$CXX" "$scratch/client.cpp"
 else

@@ -207,16 +207,71 @@ static void make_two(const char *t_construct, const char *t_dump, const char *b_
     ck_ok(graph_make(&conf, NULL, &made, &err), err);
 }
 
-START_TEST(an_inserted_module_unmatches_what_lies_below_it)
+#define WRAPPED                                                                                    \
+    "{\"Module.m.M.forward.0\":null,\"Module.w.W.forward.0\":\"Module.m.M.forward.0\","            \
+    "\"Torch.f.0.forward\":\"Module.w.W.forward.0\"}"
+
+START_TEST(by_name_and_place_an_inserted_module_unmatches_what_lies_below_it)
+{
+    for (int strict = 0; strict < 2; strict++) {
+        set_up();
+        conf.strict = strict != 0;
+        conf.matching = strict ? CMP_MATCH_AUTO : CMP_MATCH_EXACT;
+        make_two(WRAPPED, DUMP(""), ONE, DUMP(""));
+        ck_assert_str_eq(ask_of("matched_node_link", "NPU_0_0_Module.m.M.forward.0"),
+                         "[\"DefaultModel\", \"Module.m.M.forward.0\"]");
+        ck_assert_str_eq(ask_of("matched_node_link", "NPU_0_0_Torch.f.0.forward"), "[]");
+        ck_assert_uint_eq(made.matched, 2);
+        tear_down();
+    }
+}
+END_TEST
+
+START_TEST(what_moved_is_matched_and_said_to_have_moved)
 {
     set_up();
-    make_two("{\"Module.m.M.forward.0\":null,\"Module.w.W.forward.0\":\"Module.m.M.forward.0\","
-             "\"Torch.f.0.forward\":\"Module.w.W.forward.0\"}",
-             DUMP(""), ONE, DUMP(""));
-    ck_assert_str_eq(ask_of("matched_node_link", "NPU_0_0_Module.m.M.forward.0"),
-                     "[\"DefaultModel\", \"Module.m.M.forward.0\"]");
-    ck_assert_str_eq(ask_of("matched_node_link", "NPU_0_0_Torch.f.0.forward"), "[]");
-    ck_assert_uint_eq(made.matched, 2);
+    make_two(WRAPPED, DUMP(""), ONE, DUMP(""));
+    ck_assert_str_eq(ask_of("matched_node_link", "NPU_0_0_Torch.f.0.forward"),
+                     "[\"DefaultModel\", \"Module.m.M.forward.0\", \"Torch.f.0.forward\"]");
+    expect("SELECT group_concat(kind || ' ' || how, ', ') FROM x_align WHERE graph_id = 'NPU_0_0'",
+           "moved name, extra ");
+    expect("SELECT group_concat(kind) FROM x_align WHERE graph_id = 'Bench_0_0'", "moved");
+    tear_down();
+}
+END_TEST
+
+#define MS_DUMP                                                                                    \
+    "{\"task\":\"statistics\",\"level\":\"mix\",\"framework\":\"mindspore\","                      \
+    "\"dump_data_dir\":null,\"data\":{" RECORD(                                                    \
+        "Mint.add.0.forward", LEAF("1.5", "-2.0", "0.25", "3.0"),                                  \
+        LEAF("2.5", "-1.0", "1.25", "4.0")) "," RECORD("Mint.matmul.0.forward",                    \
+                                                       LEAF("2.5", "-1.0", "1.25", "4.0"),         \
+                                                       LEAF("7.5", "-6.0", "0.75", "9.0")) "}}"
+
+START_TEST(two_frameworks_are_aligned_by_themselves)
+{
+    set_up();
+    make_two("{\"Cell.net.Net.forward.0\":null,\"Mint.add.0.forward\":\"Cell.net.Net.forward.0\","
+             "\"Mint.matmul.0.forward\":\"Cell.net.Net.forward.0\"}",
+             MS_DUMP,
+             "{\"Module.net.Net.forward.0\":null,"
+             "\"Torch.add.0.forward\":\"Module.net.Net.forward.0\","
+             "\"Torch.matmul.0.forward\":\"Module.net.Net.forward.0\"}",
+             DUMP(RECORD("Torch.add.0.forward", LEAF("1.5", "-2.0", "0.25", "3.0"),
+                         LEAF("2.5", "-1.0", "1.25",
+                              "4.0")) "," RECORD("Torch.matmul.0.forward",
+                                                 LEAF("2.5", "-1.0", "1.25", "4.0"),
+                                                 LEAF("7.5", "-6.0", "0.75", "9.0"))));
+    ck_assert_str_eq(
+        ask_of("json_extract(matched_node_link, '$[#-1]')", "NPU_0_0_Mint.matmul.0.forward"),
+        "Torch.matmul.0.forward");
+    ck_assert_str_eq(
+        ask_of("json_extract(matched_node_link, '$[#-1]')", "NPU_0_0_Cell.net.Net.forward.0"),
+        "Module.net.Net.forward.0");
+    ck_assert_str_eq(ask_of("precision_index", "NPU_0_0_Mint.matmul.0.forward"), "0");
+    expect("SELECT partner FROM x_align WHERE graph_id = 'Bench_0_0' AND kind = 'matched'"
+           " AND partner LIKE 'Mint.add%'",
+           "Mint.add.0.forward");
     tear_down();
 }
 END_TEST
@@ -318,6 +373,7 @@ START_TEST(sides_that_do_not_go_together_are_refused)
         set_up();
         put_rank(target, ".", ONE, DUMP(""), NULL);
         put_rank(golden, ".", ONE, cases[i].dump, NULL);
+        conf.strict = i == 1; /* the official tool does not align */
         ck_assert_int_eq(graph_make(&conf, NULL, &made, &err), MS_E_ARG);
         ck_says(err, cases[i].why);
         ck_assert_int_eq(ms_path_kind(made.path), MS_KIND_NONE);
@@ -523,13 +579,56 @@ START_TEST(no_memory_leaves_no_file_and_no_leak)
 }
 END_TEST
 
+START_TEST(edges_lead_from_the_last_writer_to_its_readers)
+{
+    set_up();
+    conf.golden = NULL;
+    put_rank(target, ".",
+             "{\"Torch.f.0.forward\":null,\"Torch.g.0.forward\":null,\"Torch.h.0.forward\":null}",
+             DUMP(RECORD(
+                 "Torch.f.0.forward", LEAF("9.0", "1.0", "2.0", "3.0"),
+                 LEAF("2.0", "1.0", "1.5",
+                      "4.0")) "," RECORD("Torch.g.0.forward", LEAF("2.0", "1.0", "1.5", "4.0"),
+                                         FLAT("0.0")) "," RECORD("Torch.h.0.forward", FLAT("0.0"),
+                                                                 LEAF("2.0", "1.0", "1.5", "5.0"))),
+             NULL);
+    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    /* All zeros say nothing of where they come from. */
+    expect("SELECT group_concat(src || ' ' || dst || ' ' || slot) FROM x_edge", "0 1 input.0");
+    tear_down();
+}
+END_TEST
+
+START_TEST(suspects_are_listed_when_asked_for)
+{
+#define CHAIN "{\"Torch.f.0.forward\":null,\"Torch.g.0.forward\":null,\"Torch.h.0.forward\":null}"
+#define RUN(x)                                                                                     \
+    DUMP(RECORD("Torch.f.0.forward", LEAF("9.0", "1.0", "2.0", "3.0"),                             \
+                LEAF("2.0", "1.0", "1.5",                                                          \
+                     "4.0")) "," RECORD("Torch.g.0.forward", LEAF("2.0", "1.0", "1.5", "4.0"),     \
+                                        x) "," RECORD("Torch.h.0.forward", x, x))
+    set_up();
+    conf.suspects = true;
+    make_two(CHAIN, RUN(LEAF("8.0", "1.0", "4.5", "9.0")), CHAIN,
+             RUN(LEAF("5.0", "1.0", "2.5", "6.0")));
+    expect("SELECT node_name || ' ' || role FROM x_findings WHERE place = 1",
+           "Torch.g.0.forward introduces");
+    ck_assert_uint_ge(made.suspects, 1);
+    ck_assert_ptr_nonnull(strstr(made.suspect, "Torch.g.0.forward: "));
+    tear_down();
+}
+END_TEST
+
 TEST_MAIN("graph_make", leaves_become_text, a_file_name_names_the_item_and_decides_the_side,
           the_schema_is_the_official_one, the_file_is_the_owners_alone,
-          strict_writes_no_table_of_ours, an_inserted_module_unmatches_what_lies_below_it,
+          strict_writes_no_table_of_ours,
+          by_name_and_place_an_inserted_module_unmatches_what_lies_below_it,
+          what_moved_is_matched_and_said_to_have_moved, two_frameworks_are_aligned_by_themselves,
           fuzzy_pairs_operators_by_name_and_order, states_follow_the_rules,
           a_collection_is_as_bad_as_its_worst_member,
           rows_meet_by_position_and_zero_has_no_relative_error,
           sides_that_do_not_go_together_are_refused, a_dump_without_values_gives_a_structure,
           overflow_levels_say_where_it_is_made, calls_of_two_ranks_meet,
           members_of_a_batch_meet_each_by_itself, ranks_of_both_sides_are_intersected,
+          edges_lead_from_the_last_writer_to_its_readers, suspects_are_listed_when_asked_for,
           no_memory_leaves_no_file_and_no_leak)

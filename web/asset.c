@@ -15,9 +15,23 @@
 /* symbol, path, type, file */
 #define ASSETS(X)                                                                                  \
     X(index, "/", "text/html; charset=utf-8", "index.html")                                        \
+    X(icon, "/icon.svg", "image/svg+xml", "icon.svg")                                              \
     X(style, "/style.css", CSS, "style.css")                                                       \
+    X(node, "/node.js", JS, "node.js")                                                             \
     X(main, "/main.js", JS, "main.js")                                                             \
-    X(icon, "/icon.svg", "image/svg+xml", "icon.svg")
+    X(api, "/api.js", JS, "api.js")                                                                \
+    X(cluster, "/cluster.js", JS, "cluster.js")                                                    \
+    X(graph, "/graph.js", JS, "graph.js")                                                          \
+    X(keys, "/keys.js", JS, "keys.js")                                                             \
+    X(overview, "/overview.js", JS, "overview.js")                                                 \
+    X(palette, "/palette.js", JS, "palette.js")                                                    \
+    X(place, "/place.js", JS, "place.js")                                                          \
+    X(table, "/table.js", JS, "table.js")                                                          \
+    X(timeline, "/timeline.js", JS, "timeline.js")                                                 \
+    X(tl_data, "/tl_data.js", JS, "tl_data.js")                                                    \
+    X(tl_draw, "/tl_draw.js", JS, "tl_draw.js")                                                    \
+    X(util, "/util.js", JS, "util.js")                                                             \
+    X(words, "/words.js", JS, "words.js")
 
 #define EMBED(symbol, path, type, file)                                                            \
     __asm__(".pushsection .rodata\n"                                                               \

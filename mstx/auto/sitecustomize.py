@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Python runs this file when it starts under `msprobe run`, which puts its folder in front of
-PYTHONPATH.  It waits for `import torch`, has torch marked then (see msprobe_torch), and runs the
-sitecustomize that the program would have had without us.
+PYTHONPATH.  It waits for `import torch`, has torch marked then (see msprobe_torch) and, when it is
+asked, dumped (see msprobe/pytorch/_auto), and runs the sitecustomize that the program would have
+had without us.
 
-Nothing here may fail: what cannot be marked is not marked.  MSTX_TORCH=0 switches it off.
+Nothing here may fail: what cannot be marked is not marked.  MSTX_TORCH=0 switches marks off,
+MSPROBE_DUMP names the config.json of a dump.
 """
 import os
 import sys
@@ -40,11 +42,22 @@ class TorchWatch:
     def _loaded(self, torch):
         try:
             sys.meta_path.remove(self)
-            import msprobe_torch
+            if has_marks:
+                import msprobe_torch
 
-            msprobe_torch.attach(torch)
+                msprobe_torch.attach(torch)
         except Exception:
             pass
+        if config:
+            self._dump()
+
+    def _dump(self):
+        try:
+            from msprobe.pytorch import _auto
+        except ImportError as why:
+            print(f"msprobe: no dump: {why}", file=sys.stderr)
+            return
+        _auto.attach(config)
 
 
 def run_the_other():
@@ -62,6 +75,8 @@ def run_the_other():
     spec.loader.exec_module(module)
 
 
-if os.environ.get("MSTX_TORCH") != "0":
+has_marks = os.environ.get("MSTX_TORCH") != "0"
+config = os.environ.get("MSPROBE_DUMP")
+if has_marks or config:
     sys.meta_path.insert(0, TorchWatch())
 run_the_other()

@@ -68,6 +68,12 @@ void ms_file_sequential(const struct ms_file *f)
         madvise((void *)(uintptr_t)f->p, f->n, MADV_SEQUENTIAL);
 }
 
+void ms_file_release(const struct ms_file *f)
+{
+    if (f->n != 0)
+        (void)madvise((void *)(uintptr_t)f->p, f->n, MADV_DONTNEED);
+}
+
 void ms_file_unmap(struct ms_file *f)
 {
     if (f->n != 0)

@@ -24,6 +24,8 @@ enum ms_rc ms_file_map(struct ms_file *f, const char *path, size_t max,
                        struct ms_err *err) MS_MUST_USE;
 /* Tell the kernel how the bytes will be used. */
 void ms_file_sequential(const struct ms_file *f);
+/* Give back the memory that pages of the file take; they are read again when they are needed. */
+void ms_file_release(const struct ms_file *f);
 void ms_file_unmap(struct ms_file *f);
 
 /* A buffered writer with a kept first failure: writes after it do nothing, and

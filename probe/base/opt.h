@@ -89,7 +89,8 @@ extern const struct ms_opt ms_global_opts[];
 struct ms_globals {
     bool help, verbose, stats, no_color;
     const char *debug, *trace_self;
-    int64_t threads; /* 0: as many as processors */
+    const char *framework; /* "msprobe -f FRAMEWORK COMMAND": called as msprobe 1 is, else NULL */
+    int64_t threads;       /* 0: as many as processors */
 };
 extern struct ms_globals ms_globals;
 

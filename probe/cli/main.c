@@ -104,6 +104,24 @@ static enum ms_rc find_command(const char *arg, const struct ms_cmd **cmd, struc
     return cli_find(name, cmd, err);
 }
 
+/* "msprobe -f pytorch COMMAND ..." is how msprobe 1 was called: forget the two words, but not that
+ * they were there.  The dumps say themselves which framework they are of. */
+static enum ms_rc take_framework(int *argc, char ***argv, struct ms_err *err)
+{
+    char **words = *argv;
+    if (*argc < 3 || (strcmp(words[1], "-f") != 0 && strcmp(words[1], "--framework") != 0))
+        return MS_OK;
+    if (strcmp(words[2], "pytorch") != 0 && strcmp(words[2], "mindspore") != 0)
+        return ms_fail(err, MS_E_ARG, "-f %s: the framework is pytorch or mindspore", words[2]);
+    if (*argc < 4)
+        return ms_fail(err, MS_E_ARG, "no command behind -f %s", words[2]);
+    ms_globals.framework = words[2];
+    words[2] = words[0];
+    *argc -= 2;
+    *argv += 2;
+    return MS_OK;
+}
+
 /* A failure here outranks what the command found, but not why it failed itself. */
 static int finish(const struct ms_cmd *cmd, int code)
 {
@@ -138,6 +156,8 @@ int main(int argc, char **argv)
         cli_overview(stderr);
         return MS_EXIT_USAGE;
     }
+    if (take_framework(&argc, &argv, &err) != MS_OK)
+        return ms_cmd_fail(NULL, &err);
     if (find_command(argv[1], &cmd, &err) != MS_OK)
         return ms_cmd_fail(NULL, &err);
     return run(cmd, argc - 1, argv + 1);

@@ -58,7 +58,8 @@ struct ext_framework {
 
 extern struct ext_framework ext_fw;
 extern struct probe_dumper *ext_dumper;
-extern bool ext_host_only; /* figures cannot come later: the records need the elements */
+extern bool ext_has_module_backward; /* backward of functions lies in that of modules */
+extern bool ext_host_only;           /* figures cannot come later: the records need the elements */
 
 /* ---- ext_tensor ------------------------------------------------------- */
 
@@ -86,7 +87,7 @@ void ext_put_json(struct ms_jwrite *json, PyObject *v);
 
 /* ---- ext_stack -------------------------------------------------------- */
 
-/* Where the program is; NULL when nobody wants to know.  Good until the next call. */
+/* Where the program is; never NULL. */
 struct probe__place *ext_place(void);
 /* The dumper, and with it all groups, is gone. */
 void ext_forget_places(void);

@@ -93,8 +93,7 @@ static PyObject *enter_module_backward(PyObject *module, PyObject *args)
                                                                 .prefix = "Module",
                                                                 .name = path,
                                                                 .class_name = class_name,
-                                                                .number = number,
-                                                                .is_loose = true}));
+                                                                .number = number}));
 }
 
 /* save(name, value, is_grad, number) -> number, or None where it is not wanted */

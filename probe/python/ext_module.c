@@ -14,11 +14,19 @@
 enum { LATE_MAX = 4096 };
 
 struct probe_dumper *ext_dumper;
-bool ext_host_only;
+bool ext_host_only, ext_has_module_backward;
 uint32_t ext_late;
 extern unsigned ext_generation;
 
 /* ---- trouble ---------------------------------------------------------- */
+
+static void note(const char *where, const char *why)
+{
+    char text[1024];
+    snprintf(text, sizeof text, "%s%s%s", where, *where != '\0' ? " is left out: " : "", why);
+    if (ext_dumper != NULL)
+        probe__note_at(ext_dumper, PROBE__BAD_VALUE, ext_place(), text);
+}
 
 void ext_swallow(const char *where)
 {
@@ -31,8 +39,8 @@ void ext_swallow(const char *where)
     PyObject *text = value != NULL ? PyObject_Str(value) : NULL;
     const char *p = text != NULL ? PyUnicode_AsUTF8(text) : NULL;
     PyErr_Clear();
-    if (ext_dumper != NULL && !is_interrupt)
-        probe__note(ext_dumper, PROBE__BAD_VALUE, "%s is left out: %s", where, p != NULL ? p : "?");
+    if (!is_interrupt)
+        note(where, p != NULL ? p : "?");
     Py_XDECREF(text);
     Py_XDECREF(type);
     Py_XDECREF(value);
@@ -170,6 +178,7 @@ static PyObject *open_dumper(PyObject *module, PyObject *args)
         return raise(&err);
     ext_forget_places();
     ext_generation++;
+    ext_has_module_backward = ext_dumper->s.module_backward;
     ext_host_only = needs_elements(&ext_dumper->s);
     return info_of(ext_dumper);
 }
@@ -258,8 +267,7 @@ static PyObject *py_note(PyObject *module, PyObject *arg)
     (void)module;
     if (text == NULL)
         return NULL;
-    if (ext_dumper != NULL)
-        probe__note(ext_dumper, PROBE__BAD_VALUE, "%s", text);
+    note("", text);
     Py_RETURN_NONE;
 }
 
@@ -306,7 +314,7 @@ PyMODINIT_FUNC PyInit__probe(void)
         PyTypeObject *type;
     } types[] = {{"Op", &ext_op_type},       {"Fn", &ext_fn_type},     {"Hook", &ext_hook_type},
                  {"Grads", &ext_grads_type}, {"Grad", &ext_grad_type}, {"Call", &ext_call_type},
-                 {NULL, &ext_after_type},    {NULL, &ext_back_type}};
+                 {"After", &ext_after_type}, {NULL, &ext_back_type}};
     PyObject *m = PyModule_Create(&definition);
     if (m == NULL || PyModule_AddFunctions(m, ext_call_functions) != 0)
         return NULL;

@@ -39,12 +39,13 @@ static PyObject *back_call(PyObject *self, PyObject *const *args, size_t nargsf,
     if (PyVectorcall_NARGS(nargsf) < 2 || !probe__may_enter(ext_dumper, PROBE__OP) ||
         b->epoch != probe__epoch(ext_dumper))
         Py_RETURN_NONE;
-    struct probe_call *c = probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__OP,
-                                                                           .dir = PROBE_BACKWARD,
-                                                                           .prefix = op->prefix,
-                                                                           .name = op->name,
-                                                                           .number = b->number,
-                                                                           .is_loose = true});
+    struct probe_call *c =
+        probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__OP,
+                                                        .dir = PROBE_BACKWARD,
+                                                        .prefix = op->prefix,
+                                                        .name = op->name,
+                                                        .number = b->number,
+                                                        .is_loose = !ext_has_module_backward});
     if (probe__call_has(c, PROBE_SEC_INPUT) && PyTuple_Check(args[1]))
         ext_put_tuple(c, PROBE_SEC_INPUT, args[1], 0);
     if (probe__call_has(c, PROBE_SEC_OUTPUT) && PyTuple_Check(args[0]))

@@ -30,6 +30,10 @@ static struct ms_map places; /* bytes of the steps -> index */
 static MS_VEC(struct known *) known;
 static PyObject *getline_fn;
 
+/* While another thread is still at the text of a place, or there is no memory for it. */
+static const char *const failed[] = {"The call stack retrieval failed."};
+static struct probe__place unknown = {failed, 1, MS_MAP_NONE};
+
 /* ---- walking ---------------------------------------------------------- */
 
 static intptr_t how_far(PyFrameObject *f)
@@ -170,19 +174,20 @@ struct probe__place *ext_place(void)
     if (arena == NULL)
         arena = ms_arena_new(SIZE_MAX);
     if (arena == NULL || !ms_vec_reserve(&known, known.n + 1))
-        return NULL;
+        return &unknown;
     uint32_t at = ms_map_put_copy(
         &places, (struct ms_str){(const char *)steps, n * (uint32_t)sizeof *steps}, arena, &added);
     if (at == MS_MAP_NONE)
-        return NULL;
+        return &unknown;
     if (added)
         known.p[known.n++] = NULL;
     struct known *k = added ? add_place(steps, n, at) : known.p[at];
-    return k != NULL ? &k->place : NULL;
+    return k != NULL ? &k->place : &unknown;
 }
 
 void ext_forget_places(void)
 {
+    unknown.group = MS_MAP_NONE;
     for (size_t i = 0; i < known.n; i++) {
         if (known.p[i] != NULL)
             known.p[i]->place.group = MS_MAP_NONE;

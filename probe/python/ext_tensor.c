@@ -192,6 +192,8 @@ static void put_told(struct probe_call *c, struct probe__record *r, const char *
         shape_from(told->shape, &t);
         as.is_blank = true;
     }
+    if (told->later > ext_late)
+        ext_late = (uint32_t)told->later;
     if (told->members != Py_None)
         as.extra = members_text(&json, told->members, r->json.depth + 1);
     probe__call_tensor(c, key, &t, &as);

@@ -19,6 +19,7 @@ A case takes something away or cuts the model differently:
     deleted     5 % of the target's ops were not recorded
     unknown     operators have names that no table knows
     recompute   the target computes every layer again for backward
+    unsaid      the same, and the dump does not say which calls are repetitions
     shards      the target is one of four tensor-parallel ranks
     layers      the target has fewer layers
     stages      the target is the second of two pipeline stages, counted from 0
@@ -33,7 +34,7 @@ import math
 import os
 import random
 
-CASES = ("plain", "bf16", "names", "values", "deleted", "unknown", "recompute", "shards", "layers",
+CASES = ("plain", "bf16", "names", "values", "deleted", "unknown", "recompute", "unsaid", "shards", "layers",
          "stages", "offset", "fault", "transposed")
 
 # What each framework calls an operator: class of the call, name.
@@ -172,13 +173,16 @@ class Run:
         name = f"{base}.{self.next(base)}"
         self.data[name + ".forward"] = {
             "input_args": [self.tensor(v) for v in ins], "input_kwargs": {}, "output": [self.tensor(v) for v in outs],
-            "is_recompute": self.again}
+            **self.said()}
         self.tree[name + ".forward"] = self.inside[-1] if self.inside else None
         self.group.setdefault((group, "forward"), []).append(name + ".forward")
         if outs[0].key in [v.key for v in ins]:
             self.group.setdefault((f"idle/{outs[0].key}", "forward"), []).append(name + ".forward")
         self.tape.append((name, group, ins, outs, self.tree[name + ".forward"], self.again))
         return outs
+
+    def said(self):
+        return {} if self.o.case == "unsaid" else {"is_recompute": self.again}
 
     def one(self, what, group, ins, out):
         return self.call(what, group, ins, [out])[0]
@@ -227,8 +231,7 @@ class Scope:
     def __exit__(self, *exc):
         r = self.r
         r.inside.pop()
-        r.data[self.name] = {"input_args": [], "input_kwargs": {}, "output": [r.tensor(self.result)],
-                             "is_recompute": r.again}
+        r.data[self.name] = {"input_args": [], "input_kwargs": {}, "output": [r.tensor(self.result)], **r.said()}
         if self.params:
             r.data[self.name]["parameters"] = {k: r.tensor(v) for k, v in self.params.items()}
         r.module.setdefault(self.part, []).append(self.name)
@@ -480,7 +483,7 @@ def make(opts):
         if r.target and opts.case in ("stages", "offset"):
             first, whole = (8 if opts.case == "offset" else opts.layers // 2), False
         entries = model.forward(first, last, whole)
-        if r.target and opts.case == "recompute":
+        if r.target and opts.case in ("recompute", "unsaid"):
             model.recompute(entries, first, whole)
         if opts.backward:
             backward(r)

@@ -141,7 +141,7 @@ class Cnn:
                 torch.randint(0, 10, (self.batch,), generator=g))
 
     def norm(self, x, w, b, wrong):
-        mean, var = torch.zeros(self.c, dtype=x.dtype), torch.ones(self.c, dtype=x.dtype)
+        mean, var = torch.zeros(self.c, dtype=w.dtype), torch.ones(self.c, dtype=w.dtype)
         return F.batch_norm(x, mean, var, w, b, wrong != "eval_norm", 0.1, 1e-2 if wrong == "eps" else 1e-5)
 
     def forward(self, m, data):
@@ -304,6 +304,7 @@ def run(seed, make, how, wrong=None, fault=None, edit=None):
     with rec, auto:
         loss = net.forward(model, data)
     loss.backward()
+    rec.loss = loss.item()
     rec.add_gradients(model)
     return rec
 
@@ -454,7 +455,7 @@ def one(job):
     golden, clean, rec, names = made
     if kind != "none" and (not names or rec.digest() == clean.digest()):
         return []
-    unseen_forward = kind not in GRAD and rec.digest(True) == clean.digest(True)
+    unseen_forward = kind not in GRAD and rec.values() == clean.values()
     results = []
     for mode in modes:
         if mode == "md5" and background not in EXACT:

@@ -1,1 +1,186 @@
 // SPDX-License-Identifier: MIT
+// The frame of the page: title bar, rail of views, the view, details, status line.
+import {get, takeToken} from './api.js';
+import {Keys} from './keys.js';
+import * as place from './place.js';
+import {openPalette} from './palette.js';
+import {count, fill, h, svg} from './util.js';
+import {language, switchLanguage, w} from './words.js';
+
+const views = {
+  overview: () => import('./overview.js'),
+  timeline: () => import('./timeline.js'),
+  graph: () => import('./graph.js'),
+  table: () => import('./table.js'),
+  cluster: () => import('./cluster.js'),
+};
+const icons = {
+  overview: 'M2 2h5v5H2zM9 2h5v3H9zM9 7h5v7H9zM2 9h5v5H2z',
+  timeline: 'M1 4h6M5 8h8M3 12h5M10 12h4',
+  graph: 'M2 2h5v4H2zM9 10h5v4H9zM4 6v6h5',
+  table: 'M2 3h12v10H2zM2 6.5h12M6 3v10',
+  cluster: 'M8 2l5 3v6l-5 3-5-3V5zM8 2v12M3 5l10 6M13 5L3 11',
+};
+const POLL_MS = 2000;
+
+const app = {about: {}, view: null, keys: new Keys()};
+
+// ---- frame ------------------------------------------------------------------------
+
+const top = h('header.top'), rail = h('nav.rail'), view = h('main.view', {tabIndex: -1});
+const drawer = h('aside.drawer', {hidden: true}), status = h('footer.status');
+const find = h('input.find', {type: 'search', 'aria-label': 'search'});
+
+function selector(label, values, now, choose) {
+  if (values.length < 2) return null;
+  return h('label.dim', {}, `${label} `, h('select', {onchange: (e) => choose(e.target.value)},
+      values.map((v) => h('option', {value: v, selected: String(v) === String(now)}, v))));
+}
+
+function drawTop() {
+  const at = place.read(), g = app.about.graph;
+  fill(top, h('span.title', {}, 'msprobe'), h('span.dim', {title: app.about.path}, app.about.title),
+      g && selector(w('step'), g.steps, at.step ?? g.steps[0], (v) => place.go({...place.read(), step: v})),
+      g && selector(w('rank'), g.ranks, at.rank ?? g.ranks[0], (v) => place.go({...place.read(), rank: v})),
+      find,
+      h('button', {title: w('theme'), onclick: switchTheme}, '◐'),
+      h('button', {title: w('language'), onclick: otherLanguage}, language() === 'zh' ? 'EN' : '中'),
+      h('button', {title: w('help'), onclick: () => app.keys.show()}, '?'));
+  find.placeholder = w('search');
+}
+
+function drawRail() {
+  const now = place.read().screen;
+  fill(rail, place.SCREENS.map((s) => h('button', {
+    'aria-current': s === now ? 'page' : null, title: w(s), onclick: () => place.go({screen: s}),
+  }, svg('svg', {viewBox: '0 0 16 16'}, svg('path', {d: icons[s]})), h('span', {}, w(s)))));
+}
+
+function drawStatus() {
+  const {timeline: t, graph: g} = app.about;
+  fill(status, t && h('span', {}, `${count(t.events)} ${w('events')}`),
+      t && t.dropped > 0 && h('span.W', {}, `${count(t.dropped)} dropped`),
+      g && h('span', {}, `${g.ranks.length} × ${w('rank')}, ${g.steps.length} × ${w('step')}`),
+      h('span.grow'), h('span', {}, app.view?.hint?.() ?? ''));
+}
+
+// ---- theme and language -------------------------------------------------------------
+
+function switchTheme() {
+  const root = document.documentElement;
+  root.dataset.theme = root.dataset.theme === 'dark' ? 'light' : 'dark';
+  localStorage.setItem('msprobe-theme', root.dataset.theme);
+  app.view?.restyle?.();
+}
+
+function otherLanguage() {
+  switchLanguage();
+  drawFrame();
+  show(place.read(), true);
+}
+
+function firstTheme() {
+  const dark = matchMedia('(prefers-color-scheme: dark)').matches;
+  document.documentElement.dataset.theme =
+      localStorage.getItem('msprobe-theme') ?? (dark ? 'dark' : 'light');
+  document.documentElement.lang = language();
+}
+
+// ---- views ------------------------------------------------------------------------
+
+function showFailure(e) {
+  const lost = e instanceof TypeError;
+  fill(view, h('div.failure', {}, lost ? w('lost') : e.message));
+}
+
+async function show(at, anew = false) {
+  drawTop();
+  drawRail();
+  if (app.view && app.view.screen === at.screen && !anew) {
+    app.view.go(at);
+    return;
+  }
+  try {
+    const {open} = await views[at.screen]();
+    app.view?.close?.();
+    drawer.hidden = true;
+    app.keys.clear('view');
+    fill(view);
+    app.view = await open({...app, root: view, showDrawer, place: at, status: drawStatus});
+    app.view.screen = at.screen;
+    drawStatus();
+  } catch (e) {
+    app.view = null;
+    showFailure(e);
+  }
+}
+
+// Details at the right; nothing closes them.
+function showDrawer(...content) {
+  drawer.hidden = content.length === 0;
+  fill(drawer, ...content);
+}
+
+function drawFrame() {
+  drawTop();
+  drawRail();
+  drawStatus();
+}
+
+// A run that is still written grows: views are told when there is more.
+async function poll() {
+  try {
+    const about = await get('about');
+    const grown = about.version !== app.about.version;
+    app.about = about;
+    if (grown) {
+      drawFrame();
+      app.view?.refresh?.(about);
+    }
+  } catch { /* the next question of a view will say so */ }
+  setTimeout(poll, POLL_MS);
+}
+
+function globalKeys() {
+  const k = app.keys;
+  k.add('app', '/', w('search'), () => find.focus());
+  k.add('app', 'ctrl+f', w('search'), () => find.focus());
+  k.add('app', '>', 'commands', () => openPalette(app.keys));
+  k.add('app', 'ctrl+shift+p', 'commands', () => openPalette(app.keys));
+  k.add('app', '?', w('help'), () => k.show());
+  k.add('app', 'ctrl+b', 'icons alone at the left', () => rail.classList.toggle('small'));
+  k.add('app', 'q', w('details'), () => { drawer.hidden = !drawer.hidden; });
+  place.SCREENS.forEach((s) => k.add('app', `alt+${s[0]}`, w(s), () => place.go({screen: s})));
+  find.addEventListener('input', () => app.view?.search?.(find.value, 0));
+  find.addEventListener('keydown', (e) => {
+    if (e.key === 'Enter') app.view?.search?.(find.value, e.shiftKey ? -1 : 1);
+    else if (e.key === '>' && find.value === '') {
+      e.preventDefault();
+      openPalette(k);
+    } else if (e.key === 'Escape') {
+      find.value = '';
+      app.view?.search?.('', 0);
+      view.focus();
+    } else return;
+    e.stopPropagation();
+  });
+}
+
+async function start() {
+  takeToken();
+  firstTheme();
+  document.body.append(top, rail, view, drawer, status);
+  globalKeys();
+  place.listen((at) => show(at));
+  try {
+    app.about = await get('about');
+    document.title = `${app.about.title} · msprobe`;
+    await show(place.read());
+    setTimeout(poll, POLL_MS);
+  } catch (e) {
+    drawFrame();
+    showFailure(e);
+  }
+}
+
+start();

@@ -112,8 +112,11 @@ class BaseDebugger:
     def _setup(self):
         """Hooks that are there from the beginning."""
 
-    def _hook_model(self, model):
-        """Hooks of the modules of a model, or of a list of models."""
+    def _check_model(self, model):
+        """Remember the model, or the list of its chunks."""
+
+    def _hook_model(self):
+        """Hooks of its modules."""
 
     def _rank(self):
         """The rank of this process, None while it is not known."""
@@ -162,17 +165,22 @@ class BaseDebugger:
         self = cls._get()
         with BaseDebugger._lock:
             self._reload()
-            if self._info["level"] in ("L0", "mix"):
-                self._hook_model(model)
+            with_modules = self._info["level"] in ("L0", "mix")
+            if with_modules:
+                self._check_model(model)
             if rank_id is not None:
                 self._known_rank = rank_id
                 _probe.set_rank(rank_id)
             else:
                 self._find_rank()
+            if self._info["level"] == "debug":
+                return
+            collects = _probe.start()
+            if collects and with_modules:
+                self._hook_model()
             if token_range is not None:
+                _probe.stop()
                 self._watch_tokens(model, token_range)
-            elif self._info["level"] != "debug":
-                _probe.start()
 
     @classmethod
     def stop(cls):

@@ -74,12 +74,14 @@ class PrecisionDebugger(BaseDebugger):
         if level == "mix":
             _optimizer.watch()
 
-    def _hook_model(self, model):
+    def _check_model(self, model):
         if model is not None:
             _modules.check(model)
             self._model = model
         elif getattr(self, "_model", None) is None:
             raise ValueError("start(model): the levels L0 and mix need the model")
+
+    def _hook_model(self):
         backward = not self._info["forward_only"]
         with_modules = backward and _modules.has_backward(self._info["module_backward"])
         _modules.hook_model(self._model, with_modules, backward)
@@ -99,7 +101,7 @@ class PrecisionDebugger(BaseDebugger):
         count = iter(range(last + 2))
 
         def watch(_module, _args):
-            number = next(count, last + 1)
+            number = next(count, last + 2)
             if number == first:
                 _probe.start()
             elif number == last + 1:

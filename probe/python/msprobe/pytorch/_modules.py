@@ -43,10 +43,13 @@ def _with(value, tensors):
 
 
 def _allow_in_place(tensors):
-    """The tensors that stand for others are views; the program may write to them as before."""
-    for t in tensors:
+    """The tensors that stand for others are views; the program may write to them as before.
+
+    Versions before 2 do not let it: there, modules are only watched when that is asked for."""
+    kinds = getattr(torch._C._autograd, "CreationMeta", None)
+    for t in tensors if kinds is not None else ():
         if t._base is not None:
-            plain = torch._C._autograd.CreationMeta(0)
+            plain = kinds(0)
             if torch._C._autograd._get_creation_meta(t) != plain:
                 torch._C._autograd._set_creation_meta(t, plain)
     return tensors
@@ -131,8 +134,19 @@ def _watch_parameters(path, module, class_name):
 _hooked = []  # (model, its modules by name)
 
 
+def _forget_hooks(module):
+    """Those that a copy of a model has from the one it was copied from."""
+    for hooks in (module._forward_pre_hooks, module._forward_hooks):
+        for key in [k for k, hook in hooks.items() if type(hook) in (_probe.Hook, _probe.After)]:
+            del hooks[key]
+            getattr(module, "_forward_pre_hooks_with_kwargs", {}).pop(key, None)
+            getattr(module, "_forward_hooks_with_kwargs", {}).pop(key, None)
+            getattr(module, "_forward_hooks_always_called", {}).pop(key, None)
+
+
 def _hook_module(module, path, backward):
     class_name = type(module).__name__
+    _forget_hooks(module)
     hook = _probe.Hook(path, class_name, _TAKES_KWARGS)
     hook.backward = backward
     if _TAKES_KWARGS:
@@ -145,10 +159,10 @@ def _hook_module(module, path, backward):
         module._forward_hooks.move_to_end(handle.id, last=False)
 
 
-def _named(models):
+def _named(models, prefix):
     """(path, module) of all modules below the models; chunks of a list by their number."""
     if isinstance(models, torch.nn.Module):
-        chunks = [("", models)]
+        chunks = [(prefix, models)]
     else:
         chunks = [(f"{i}.", model) for i, model in enumerate(models)]
     for prefix, model in chunks:
@@ -164,11 +178,11 @@ def check(model):
                          f"and mix need; found {type(model).__name__}")
 
 
-def hook_model(model, with_backward, with_gradients):
+def hook_model(model, with_backward, with_gradients, prefix=""):
     """Once for each model; parameters are looked at each time, since they may be others."""
     known = next((modules for m, modules in _hooked if m is model), None)
     if known is None:
-        known = list(_named(model))
+        known = list(_named(model, prefix))
         _hooked.append((model, known))
         backward = _Backward() if with_backward else None
         for path, module in known:

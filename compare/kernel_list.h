@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * kernel_list: which kernels a side has, by rank and step.
+ */
+#ifndef COMPARE_KERNEL_LIST_H
+#define COMPARE_KERNEL_LIST_H
+
+#include "probe/base/arena.h"
+#include "probe/base/vec.h"
+#include "probe/dump.h"
+
+/* A tensor of a kernel: a file, or a line of statistic.csv. */
+struct cmp__kernel {
+    struct ms_str key;
+    uint64_t time;
+    uint32_t nth;     /* of its key, in order of time */
+    const char *path; /* of the .npy, or of the statistic.csv */
+    bool is_file;
+    struct ms_str dtype, shape;
+    double stat[PROBE_STATS];
+};
+struct cmp__kernel_place {
+    int64_t rank, step;
+    MS_VEC(struct cmp__kernel) list; /* by key and nth */
+};
+struct cmp__kernel_side {
+    struct ms_arena *arena;
+    MS_VEC(struct cmp__kernel_place) places; /* by rank and step */
+};
+
+/* ranks and steps: lists of numbers, NULL for all. */
+enum ms_rc cmp__kernels_find(struct cmp__kernel_side *s, const char *root, const char *ranks,
+                             const char *steps, struct ms_err *err);
+void cmp__kernels_free(struct cmp__kernel_side *s);
+
+/* "Add.Default_Add-op1.0.0.1715.output.0.DEFAULT.NCHW.npy": key and time; false when it is none. */
+bool cmp__kernel_name(struct ms_str name, struct ms_buf *key, uint64_t *time);
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * noise_file: a calibration (compare/calibrate.h) read back as the noise of golden rows.
+ */
+#include "compare/cmp_int.h"
+#include "compare/names.h"
+
+#include <math.h>
+
+#define CALIBRATION_MAX ((size_t)1 << 30)
+
+/* A calibration begins with its mark; a dump, however large, is not read to tell. */
+bool cmp_is_calibration(const char *path)
+{
+    struct ms_file f;
+    struct ms_err why = {0};
+    if (ms_path_kind(path) != MS_KIND_FILE || ms_file_map(&f, path, MS_JSON_MAX, &why) != MS_OK)
+        return false;
+    struct ms_jread r;
+    ms_jread_init(&r, f.p, f.n, 0);
+    bool is = ms_jread_next(&r) == MS_J_OBJ && ms_jread_next(&r) == MS_J_KEY &&
+              ms_str_is(r.text, "noise_floor");
+    ms_file_unmap(&f);
+    return is;
+}
+
+struct reader {
+    struct cmp *c;
+    struct ms_jread r;
+    struct cmp__names names; /* of the golden side */
+    struct ms_buf text;
+    size_t places, taken; /* places in the file, rows found */
+};
+
+static enum ms_rc expect(struct reader *rd, enum ms_jtok tok, enum ms_jtok wanted, const char *what,
+                         struct ms_err *err)
+{
+    if (tok == MS_J_ERR)
+        return ms_jread_fail(&rd->r, err);
+    return tok == wanted ? MS_OK : ms_jread_reject(&rd->r, err, "expected %s", what);
+}
+
+/* A whole number or null, which is -1. */
+static enum ms_rc read_number(struct reader *rd, int64_t *n, struct ms_err *err)
+{
+    enum ms_jtok tok = ms_jread_next(&rd->r);
+    *n = -1;
+    if (tok == MS_J_NULL)
+        return MS_OK;
+    MS_TRY(expect(rd, tok, MS_J_NUM, "a number or null", err));
+    return ms_jread_i64(&rd->r, n) ? MS_OK
+                                   : ms_jread_reject(&rd->r, err, "expected a whole number");
+}
+
+/* One "row name": noise; counted, and taken over when it is of our place. */
+static enum ms_rc read_row(struct reader *rd, bool ours, struct ms_err *err)
+{
+    struct ms_str name;
+    double v;
+    MS_TRY(ms_jread_text(&rd->r, &rd->text, &name, err));
+    const struct cmp__named *found = ours ? cmp__names_find(&rd->names, name) : NULL;
+    MS_TRY(expect(rd, ms_jread_next(&rd->r), MS_J_NUM, "a number", err));
+    if (!ms_jread_f64(&rd->r, &v) || !isfinite(v) || v < 0)
+        return ms_jread_reject(&rd->r, err, "a noise is a number that is not below 0");
+    if (found == NULL)
+        return MS_OK;
+    rd->c->noise.p[found->row] = v;
+    rd->taken++;
+    return MS_OK;
+}
+
+static enum ms_rc read_rows(struct reader *rd, bool ours, struct ms_err *err)
+{
+    enum ms_jtok tok;
+    MS_TRY(expect(rd, ms_jread_next(&rd->r), MS_J_OBJ, "an object of rows", err));
+    while ((tok = ms_jread_next(&rd->r)) == MS_J_KEY)
+        MS_TRY(read_row(rd, ours, err));
+    return expect(rd, tok, MS_J_OBJ_END, "a row", err);
+}
+
+static bool is_ours(const struct reader *rd, int64_t step, int64_t rank)
+{
+    const struct cmp_conf *conf = &rd->c->conf;
+    return (step == conf->noise_step || step < 0 || conf->noise_step < 0) &&
+           (rank == conf->noise_rank || rank < 0 || conf->noise_rank < 0);
+}
+
+static enum ms_rc read_place(struct reader *rd, struct ms_err *err)
+{
+    int64_t step = -1, rank = -1;
+    enum ms_jtok tok;
+    rd->places++;
+    while ((tok = ms_jread_next(&rd->r)) == MS_J_KEY) {
+        if (ms_str_is(rd->r.text, "step"))
+            MS_TRY(read_number(rd, &step, err));
+        else if (ms_str_is(rd->r.text, "rank"))
+            MS_TRY(read_number(rd, &rank, err));
+        else if (ms_str_is(rd->r.text, "rows"))
+            MS_TRY(read_rows(rd, is_ours(rd, step, rank), err));
+        else if (ms_jread_skip(&rd->r, tok) == MS_J_ERR)
+            return ms_jread_fail(&rd->r, err);
+    }
+    return expect(rd, tok, MS_J_OBJ_END, "the end of a place", err);
+}
+
+static enum ms_rc read_places(struct reader *rd, struct ms_err *err)
+{
+    enum ms_jtok tok;
+    MS_TRY(expect(rd, ms_jread_next(&rd->r), MS_J_ARR, "a list of places", err));
+    while ((tok = ms_jread_next(&rd->r)) == MS_J_OBJ)
+        MS_TRY(read_place(rd, err));
+    return expect(rd, tok, MS_J_ARR_END, "a place", err);
+}
+
+static enum ms_rc check_mode(struct reader *rd, struct ms_err *err)
+{
+    MS_TRY(expect(rd, ms_jread_next(&rd->r), MS_J_STR, "a kind of dump", err));
+    const char *mode = probe_mode_text(rd->c->mode);
+    if (ms_str_is(rd->r.text, mode))
+        return MS_OK;
+    return ms_fail(err, MS_E_ARG, "measured on dumps of %.*s, which says nothing about %s",
+                   MS_STR_ARG(rd->r.text), mode);
+}
+
+static enum ms_rc read_file(struct reader *rd, struct ms_err *err)
+{
+    enum ms_jtok tok;
+    MS_TRY(expect(rd, ms_jread_next(&rd->r), MS_J_OBJ, "an object", err));
+    while ((tok = ms_jread_next(&rd->r)) == MS_J_KEY) {
+        if (ms_str_is(rd->r.text, "mode"))
+            MS_TRY(check_mode(rd, err));
+        else if (ms_str_is(rd->r.text, "places"))
+            MS_TRY(read_places(rd, err));
+        else if (ms_jread_skip(&rd->r, tok) == MS_J_ERR)
+            return ms_jread_fail(&rd->r, err);
+    }
+    return expect(rd, tok, MS_J_OBJ_END, "the end of the calibration", err);
+}
+
+/* Numbers are kept by row of the table, names by row of the dump. */
+static enum ms_rc reorder(struct cmp *c, struct ms_err *err)
+{
+    size_t n = c->b.order.n;
+    double *by_row = ms_calloc(n + 1, sizeof *by_row);
+    if (by_row == NULL)
+        return ms_no_memory(err);
+    for (size_t i = 0; i < n; i++)
+        by_row[i] = c->noise.p[c->b.order.p[i]];
+    memcpy(c->noise.p, by_row, n * sizeof *by_row);
+    c->noise.n = n;
+    ms_free(by_row);
+    return MS_OK;
+}
+
+static enum ms_rc read_all(struct reader *rd, const char *name, struct ms_str text,
+                           struct ms_err *err)
+{
+    size_t rows = rd->c->b.dump->rows.n;
+    if (!ms_vec_reserve(&rd->c->noise, rows + 1))
+        return ms_no_memory(err);
+    for (rd->c->noise.n = 0; rd->c->noise.n < rows; rd->c->noise.n++)
+        rd->c->noise.p[rd->c->noise.n] = NAN;
+    MS_TRY(cmp__names_list(&rd->names, rd->c->b.dump, false, err));
+    ms_jread_init(&rd->r, text.p, text.n, 0);
+    enum ms_rc rc = read_file(rd, err);
+    if (rc != MS_OK)
+        return ms_err_wrap(err, "%s", name), rc;
+    if (rd->taken == 0)
+        MS_TRY(cmp__problem(rd->c, err, "%s: none of its rows is one of the golden side", name));
+    return reorder(rd->c, err);
+}
+
+enum ms_rc cmp__parse_noise(struct cmp *c, const char *name, struct ms_str text, struct ms_err *err)
+{
+    struct reader rd = {.c = c, .text = {.max = 1 << 20}};
+    enum ms_rc rc = read_all(&rd, name, text, err);
+    cmp__names_free(&rd.names);
+    ms_buf_free(&rd.text);
+    return rc;
+}
+
+enum ms_rc cmp__read_noise(struct cmp *c, struct ms_err *err)
+{
+    struct ms_file f;
+    const char *path = c->conf.noise_floor;
+    MS_TRY(ms_file_map(&f, path, CALIBRATION_MAX, err));
+    enum ms_rc rc = cmp__parse_noise(c, path, (struct ms_str){f.p, (uint32_t)f.n}, err);
+    ms_file_unmap(&f);
+    return rc;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hook_dlsym: a library of its own, libmstx_dlsym.so, for programs that look communication
+ * functions up with dlsym(handle, name), where no preload comes in between.  It is preloaded
+ * only when asked for, because it stands before every dlsym of the process.
+ *
+ * glibc takes from the return address what RTLD_NEXT and RTLD_DEFAULT mean, so those, and every
+ * name that is not a hook's, leave by a jump that keeps the caller's return address.
+ */
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef void *dlsym_fn(void *, const char *);
+
+/* Where to jump; called by the code below with the caller's return address. */
+dlsym_fn *mstx_dlsym_target(void *handle, const char *name, const void *caller);
+
+static _Atomic(dlsym_fn *) real_dlsym;
+static _Atomic(void *) hooks;
+
+static dlsym_fn *find_real(void)
+{
+    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
+    dlsym_fn *f = atomic_load(&real_dlsym);
+    for (size_t i = 0; f == NULL && i < sizeof versions / sizeof *versions; i++)
+        *(void **)(void *)&f = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+    atomic_store(&real_dlsym, f);
+    return f;
+}
+
+/* Names that the hook library may define. */
+static int may_be_ours(const char *name)
+{
+    static const char *const begins[] = {"nccl",       "Hccl",         "aclrt",
+                                         "cuStream",   "cuCtxDestroy", "cuDevicePrimary",
+                                         "cudaStream", "cudaDevice"};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* The hook stands for a function that is really there, in a library that was really asked. */
+static void *hook_of(void *handle, const char *name)
+{
+    void *lib = atomic_load(&hooks);
+    if (lib == NULL) {
+        lib = dlopen("libmstx_hook.so.0", RTLD_NOLOAD | RTLD_LAZY);
+        if (lib == NULL)
+            return NULL;
+        atomic_store(&hooks, lib);
+    }
+    dlsym_fn *real = find_real();
+    if (handle == lib || real(handle, name) == NULL)
+        return NULL;
+    return real(lib, name);
+}
+
+/* Our libraries ask for the real ones. */
+static int is_of_ours(const void *caller)
+{
+    Dl_info info;
+    const char *slash;
+    if (dladdr(caller, &info) == 0 || info.dli_fname == NULL)
+        return 0;
+    slash = strrchr(info.dli_fname, '/');
+    return strncmp(slash != NULL ? slash + 1 : info.dli_fname, "libmstx", 7) == 0;
+}
+
+/* Set by mstx_dlsym_target when it returns give_hook. */
+static __thread void *found __attribute__((tls_model("initial-exec")));
+static void *give_hook(void *handle, const char *name)
+{
+    (void)handle;
+    (void)name;
+    return found;
+}
+
+dlsym_fn *mstx_dlsym_target(void *handle, const char *name, const void *caller)
+{
+    static __thread int is_inside __attribute__((tls_model("initial-exec")));
+    dlsym_fn *real = find_real();
+    if (is_inside || handle == RTLD_NEXT || handle == RTLD_DEFAULT || name == NULL ||
+        !may_be_ours(name) || is_of_ours(caller))
+        return real;
+    is_inside = 1;
+    found = hook_of(handle, name);
+    is_inside = 0;
+    return found != NULL ? give_hook : real;
+}
+
+#if defined(__x86_64__)
+__asm__(".text\n.globl dlsym\n.type dlsym,@function\ndlsym:\n"
+        "  endbr64\n  push %rbp\n  mov %rsp,%rbp\n  push %rdi\n  push %rsi\n"
+        "  mov 8(%rbp),%rdx\n  call mstx_dlsym_target\n"
+        "  pop %rsi\n  pop %rdi\n  pop %rbp\n  jmp *%rax\n.size dlsym,.-dlsym");
+#elif defined(__aarch64__)
+__asm__(".text\n.globl dlsym\n.type dlsym,%function\ndlsym:\n"
+        "  stp x29,x30,[sp,#-32]!\n  mov x29,sp\n  stp x0,x1,[sp,#16]\n"
+        "  mov x2,x30\n  bl mstx_dlsym_target\n  mov x16,x0\n"
+        "  ldp x0,x1,[sp,#16]\n  ldp x29,x30,[sp],#32\n  br x16\n.size dlsym,.-dlsym");
+#else
+#error "a jump that keeps the return address is needed for this processor"
+#endif

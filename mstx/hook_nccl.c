@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hook_nccl: the public functions of NCCL, which are those of RCCL as well.
+ *
+ * A communicator has no public name.  All of its ranks hold the same unique id, so its hash is
+ * the identity; children are the parent's identity with the number of the child, which all ranks
+ * count alike.
+ */
+#include "mstx/hook_ccl.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+enum { IN_PROGRESS = 7, SYSTEM_ERROR = 2, NO_COLOR = -1 };
+
+/* As it is passed by value. */
+typedef struct {
+    char bytes[128];
+} nccl_id;
+
+static const char *const owners[] = {"libnccl.so", "librccl.so", "libtorch_cuda.so",
+                                     "libtorch_hip.so", NULL};
+
+static int missing(void)
+{
+    return SYSTEM_ERROR;
+}
+
+/* ---- words ------------------------------------------------------------------------------- */
+
+static const uint8_t types[] = {MSTX_TYPE_INT8,   MSTX_TYPE_UINT8,   MSTX_TYPE_INT32,
+                                MSTX_TYPE_UINT32, MSTX_TYPE_INT64,   MSTX_TYPE_UINT64,
+                                MSTX_TYPE_FP16,   MSTX_TYPE_FP32,    MSTX_TYPE_FP64,
+                                MSTX_TYPE_BFP16,  MSTX_TYPE_FP8E4M3, MSTX_TYPE_FP8E5M2};
+static uint8_t type_of(int type)
+{
+    return (size_t)type < sizeof types ? types[type] : MSTX_TYPE_NA;
+}
+
+static uint8_t reduce_of(int op)
+{
+    static const uint8_t ops[] = {MSTX_REDUCE_SUM, MSTX_REDUCE_PROD, MSTX_REDUCE_MAX,
+                                  MSTX_REDUCE_MIN, MSTX_REDUCE_AVG};
+    return (size_t)op < sizeof ops ? ops[op] : op < 0 ? MSTX_REDUCE_NONE : MSTX_REDUCE_USER;
+}
+
+/* ---- communicators ------------------------------------------------------------------------- */
+
+#define REAL(name, args)                                                                           \
+    ({                                                                                             \
+        static hook_slot own_slot;                                                                 \
+        int(*f) args;                                                                              \
+        *(void **)(void *)&f = hook_real(&own_slot, #name, owners);                                \
+        f;                                                                                         \
+    })
+
+/* While a communicator that does not block is being made, these fail; asked again at the next. */
+static bool learn_ranks(void *comm, int32_t *size, int32_t *rank)
+{
+    int (*count)(void *, int *) = REAL(ncclCommCount, (void *, int *));
+    int (*user)(void *, int *) = REAL(ncclCommUserRank, (void *, int *));
+    int n = -1, r = -1;
+    if (count == NULL || user == NULL || count(comm, &n) != 0 || user(comm, &r) != 0)
+        return false;
+    *size = n;
+    *rank = r;
+    return true;
+}
+
+static void name_group(char name[128], uint64_t uid)
+{
+    snprintf(name, 128, "nccl-%016llx", (unsigned long long)uid);
+}
+
+/* One whose making was not seen: its identity over the ranks is not known. */
+static bool learn(void *comm, struct mstx_group_info *info, char name[128])
+{
+    if (!learn_ranks(comm, &info->size, &info->rank))
+        return false;
+    const uint64_t what[] = {(uint64_t)(uintptr_t)comm, (uint64_t)getpid()};
+    info->uid = mstx_group_hash(0, what, sizeof what);
+    name_group(name, info->uid);
+    return true;
+}
+
+static const struct hook_ccl_lib nccl = {
+    .lib = MSTX_LIB_NCCL, .device = MSTX_DEVICE_CUDA, .learn = learn};
+
+static void made(int rc, void *const *comm, uint64_t uid, int size, int rank)
+{
+    char name[128];
+    if ((rc != 0 && rc != IN_PROGRESS) || comm == NULL || *comm == NULL)
+        return;
+    name_group(name, uid);
+    hook_ccl_made(*comm,
+                  &(struct mstx_group_info){.uid = uid, .name = name, .size = size, .rank = rank});
+}
+
+static uint64_t id_hash(const nccl_id *id)
+{
+    return id != NULL ? mstx_group_hash(0, id->bytes, sizeof id->bytes) : 0;
+}
+
+/* All communicators of one process: no other rank needs to find the same identity. */
+static void made_all(int rc, void *const *comms, int n)
+{
+    static _Atomic uint32_t times;
+    const uint32_t what[] = {(uint32_t)getpid(), atomic_fetch_add(&times, 1)};
+    uint64_t uid = mstx_group_hash(0, what, sizeof what);
+    for (int i = 0; i < n && comms != NULL; i++)
+        made(rc, comms + i, uid, n, i);
+}
+
+static uint64_t child_of(void *parent, int kind)
+{
+    struct hook_ccl_comm *p = hook_ccl_of(&nccl, parent);
+    if (p == NULL)
+        return 0;
+    uint64_t uid = mstx_group_uid(p->group);
+    const uint32_t what[] = {atomic_fetch_add(&p->children, 1), (uint32_t)kind};
+    return mstx_group_hash(uid, what, sizeof what);
+}
+
+static void made_child(int rc, void *const *comm, uint64_t uid)
+{
+    int32_t size = -1, rank = -1;
+    if ((rc == 0 || rc == IN_PROGRESS) && comm != NULL && *comm != NULL && uid != 0) {
+        learn_ranks(*comm, &size, &rank);
+        made(rc, comm, uid, size, rank);
+    }
+}
+
+/* ---- operations: name, op, parameters, arguments, facts ------------------------------------- */
+
+#define C_FRONT  const void *send, void *recv, size_t count, int type
+#define C_ARGS   send, recv, count, type
+#define C_TAIL   void *comm, void *stream
+#define C_TYPED  c.count = count, c.dtype = type_of(type), c.stream = stream
+#define C_REDUCE c.reduce = reduce_of(op)
+
+#define OPERATIONS(X)                                                                              \
+    X(ncclAllReduce, ALLREDUCE, (C_FRONT, int op, C_TAIL), (C_ARGS, op, comm, stream),             \
+      (C_TYPED, C_REDUCE))                                                                         \
+    X(ncclReduce, REDUCE, (C_FRONT, int op, int root, C_TAIL), (C_ARGS, op, root, comm, stream),   \
+      (C_TYPED, C_REDUCE, c.peer = root))                                                          \
+    X(ncclBroadcast, BROADCAST, (C_FRONT, int root, C_TAIL), (C_ARGS, root, comm, stream),         \
+      (C_TYPED, c.peer = root))                                                                    \
+    X(ncclBcast, BROADCAST, (void *recv, size_t count, int type, int root, C_TAIL),                \
+      (recv, count, type, root, comm, stream),                                                     \
+      (C_TYPED, c.peer = root, c.flags = MSTX_CF_IN_PLACE))                                        \
+    X(ncclAllGather, ALLGATHER, (C_FRONT, C_TAIL), (C_ARGS, comm, stream), (C_TYPED))              \
+    X(ncclReduceScatter, REDUCE_SCATTER, (C_FRONT, int op, C_TAIL), (C_ARGS, op, comm, stream),    \
+      (C_TYPED, C_REDUCE))                                                                         \
+    X(ncclAlltoAll, ALLTOALL, (C_FRONT, C_TAIL), (C_ARGS, comm, stream), (C_TYPED))                \
+    X(ncclAllToAll, ALLTOALL, (C_FRONT, C_TAIL), (C_ARGS, comm, stream), (C_TYPED))                \
+    X(ncclGather, GATHER, (C_FRONT, int root, C_TAIL), (C_ARGS, root, comm, stream),               \
+      (C_TYPED, c.peer = root))                                                                    \
+    X(ncclScatter, SCATTER, (C_FRONT, int root, C_TAIL), (C_ARGS, root, comm, stream),             \
+      (C_TYPED, c.peer = root))                                                                    \
+    X(ncclSend, SEND, (const void *send, size_t count, int type, int peer, C_TAIL),                \
+      (send, count, type, peer, comm, stream), (C_TYPED, c.peer = peer))                           \
+    X(ncclRecv, RECV, (void *recv, size_t count, int type, int peer, C_TAIL),                      \
+      (recv, count, type, peer, comm, stream), (C_TYPED, c.peer = peer))
+
+#define X(fn, kind, params, args, facts)                                                           \
+    HOOK_CALL(&nccl, owners, SYSTEM_ERROR, fn, kind, comm, params, args, facts)
+OPERATIONS(X)
+#undef X
+
+/* ---- communicators and groups --------------------------------------------------------------- */
+
+/* name, op, communicator, parameters, arguments, what is done before and after the call */
+#define MANAGEMENT(X)                                                                              \
+    X(ncclCommInitRank, COMMUNICATOR, NULL, (void **comm, int n, nccl_id id, int rank),            \
+      (comm, n, id, rank), , made(rc, comm, id_hash(&id), n, rank))                                \
+    X(ncclCommInitRankConfig, COMMUNICATOR, NULL,                                                  \
+      (void **comm, int n, nccl_id id, int rank, void *config), (comm, n, id, rank, config), ,     \
+      made(rc, comm, id_hash(&id), n, rank))                                                       \
+    X(ncclCommInitRankScalable, COMMUNICATOR, NULL,                                                \
+      (void **comm, int n, int rank, int ids, nccl_id *id, void *config),                          \
+      (comm, n, rank, ids, id, config), , made(rc, comm, id_hash(id), n, rank))                    \
+    X(ncclCommInitAll, COMMUNICATOR, NULL, (void **comm, int n, const int *devices),               \
+      (comm, n, devices), , made_all(rc, comm, n))                                                 \
+    X(ncclCommSplit, COMMUNICATOR, comm,                                                           \
+      (void *comm, int color, int key, void **newcomm, void *config),                              \
+      (comm, color, key, newcomm, config), uint64_t uid = child_of(comm, color),                   \
+      made_child(color == NO_COLOR ? -1 : rc, newcomm, uid))                                       \
+    X(ncclCommShrink, COMMUNICATOR, comm,                                                          \
+      (void *comm, int *without, int n, void **newcomm, void *config, int flags),                  \
+      (comm, without, n, newcomm, config, flags), uint64_t uid = child_of(comm, NO_COLOR),         \
+      made_child(rc, newcomm, uid))                                                                \
+    X(ncclCommFinalize, COMMUNICATOR, comm, (void *comm), (comm), , )                              \
+    X(ncclCommDestroy, COMMUNICATOR, comm, (void *comm), (comm), hook_ccl_gone(comm), )            \
+    X(ncclCommAbort, COMMUNICATOR, comm, (void *comm), (comm), hook_ccl_gone(comm), )              \
+    X(ncclGroupStart, GROUP_CALL, NULL, (void), (), , hook_ccl_group_start())                      \
+    X(ncclGroupEnd, GROUP_CALL, NULL, (void), (), , hook_ccl_group_end())
+
+#define X(fn, kind, handle, params, args, before, after)                                           \
+    HOOK_MANAGE(&nccl, owners, SYSTEM_ERROR, fn, kind, handle, params, args, before, after)
+MANAGEMENT(X)
+#undef X
+
+/* Asked often, or without a meaning for time: passed on as they are. */
+#define PASSED(X)                                                                                  \
+    X(ncclGetVersion)                                                                              \
+    X(ncclGetUniqueId)                                                                             \
+    X(ncclGroupSimulateEnd)                                                                        \
+    X(ncclPutSignal)                                                                               \
+    X(ncclSignal)                                                                                  \
+    X(ncclWaitSignal)                                                                              \
+    X(ncclCommGrow)                                                                                \
+    X(ncclCommRevoke)                                                                              \
+    X(ncclCommCount)                                                                               \
+    X(ncclCommUserRank)                                                                            \
+    X(ncclCommCuDevice)                                                                            \
+    X(ncclCommGetAsyncError)                                                                       \
+    X(ncclCommRegister)                                                                            \
+    X(ncclCommDeregister)                                                                          \
+    X(ncclCommWindowRegister)                                                                      \
+    X(ncclCommWindowDeregister)                                                                    \
+    X(ncclMemAlloc)                                                                                \
+    X(ncclMemFree)                                                                                 \
+    X(ncclRedOpCreatePreMulSum)                                                                    \
+    X(ncclRedOpDestroy)                                                                            \
+    X(ncclAllToAllv)
+
+#define X(name) HOOK_PASS(name, owners, missing)
+PASSED(X)
+#undef X

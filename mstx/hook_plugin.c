@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hook_plugin: the profiler of NCCL, for the times at which a collective's kernel ran on the
+ * device, and for programs that carry NCCL within themselves, where no preload comes between.
+ *
+ * An operation becomes a range of the domain "nccl" on a stream of the communicator; from
+ * version 4 on the kernel tells its start and stop by the device's global timer, first channel
+ * to last, which become the device times of the range.  An operation that the hooks did not see
+ * is recorded as a communication call as well.
+ *
+ * Stopping an operation means that it was queued; kernels of it stop later, on another thread,
+ * in any order.  So an event is counted: itself and each channel.
+ *
+ * How the timer runs against the host's clock is not told.  Between the queueing of an operation
+ * and the report of its end lies its kernel, which bounds the difference from both sides; the
+ * upper bound, the shortest report, is taken.
+ */
+#include "mstx/hook_plugin.h"
+#include "mstx/hook_ccl.h"
+#include "mstx/rt_hook.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+enum { EVENTS = 8192, CONTEXTS = 256, NONE = 0 };
+
+struct context {
+    char name[96];
+    struct mstx_group *group;
+    bool is_used, has_kernels;
+};
+
+struct event {
+    _Atomic uint32_t users; /* itself and its channels; 0: free */
+    uint8_t version, type;
+    struct context *context;
+    struct event *parent; /* of a channel */
+    uint64_t range, ticks, call;
+    _Atomic uint64_t first, last; /* of the device's timer */
+};
+
+static struct context contexts[CONTEXTS];
+static struct event events[EVENTS];
+static _Atomic uint32_t next_event;
+static struct hook_lock plugin_lock;
+static struct {
+    _Atomic int64_t shift_ns; /* host time minus the timer: the least seen */
+    _Atomic bool is_known;
+} timer;
+
+static int64_t host_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* ---- events ------------------------------------------------------------------------------- */
+
+/* NULL when all are in use: the operation goes unseen. */
+static struct event *event_new(uint8_t version, uint8_t type)
+{
+    for (int i = 0; i < 64; i++) {
+        struct event *e = &events[atomic_fetch_add(&next_event, 1) % EVENTS];
+        uint32_t none = 0;
+        if (!atomic_compare_exchange_strong(&e->users, &none, 1))
+            continue;
+        e->version = version;
+        e->type = type;
+        e->context = NULL;
+        e->parent = NULL;
+        e->range = e->ticks = e->call = 0;
+        atomic_store(&e->first, UINT64_MAX);
+        atomic_store(&e->last, 0);
+        return e;
+    }
+    return NULL;
+}
+
+/* The shortest way from the end of a kernel to its report bounds the difference best. */
+static void learn_shift(uint64_t stamp)
+{
+    int64_t shift = host_ns() - (int64_t)stamp, least = atomic_load(&timer.shift_ns);
+    if (!atomic_exchange(&timer.is_known, true))
+        atomic_store(&timer.shift_ns, shift);
+    else
+        while (shift < least && !atomic_compare_exchange_weak(&timer.shift_ns, &least, shift))
+            continue;
+}
+
+/* The last user is gone: the kernel's times are known as far as they ever will. */
+static void event_let_go(struct event *e)
+{
+    if (atomic_fetch_sub(&e->users, 1) != 1)
+        return;
+    uint64_t first = atomic_load(&e->first), last = atomic_load(&e->last);
+    int64_t shift = atomic_load(&timer.shift_ns);
+    if (e->parent != NULL) {
+        event_let_go(e->parent);
+        return;
+    }
+    if (e->range == 0 || !e->context->has_kernels)
+        return;
+    bool is_whole = first != UINT64_MAX && last >= first;
+    mstx_device_time(e->range, e->ticks, 0, is_whole ? (int64_t)first + shift : 0);
+    mstx_device_time(e->range, e->ticks, 1, is_whole ? (int64_t)last + shift : 0);
+}
+
+/* A parent may be an address of another process: only ours are taken. */
+static struct event *ours(void *p)
+{
+    uintptr_t off = (uintptr_t)p - (uintptr_t)events;
+    return off < sizeof events && off % sizeof events[0] == 0 ? p : NULL;
+}
+
+/* ---- operations ----------------------------------------------------------------------------- */
+
+struct operation {
+    const char *func, *datatype;
+    size_t count;
+    int peer;
+};
+
+static uint8_t op_of(const char *func)
+{
+    static const struct {
+        const char *name;
+        uint8_t op;
+    } all[] = {{"AllReduce", MSTX_COMM_ALLREDUCE},
+               {"Broadcast", MSTX_COMM_BROADCAST},
+               {"Reduce", MSTX_COMM_REDUCE},
+               {"AllGather", MSTX_COMM_ALLGATHER},
+               {"ReduceScatter", MSTX_COMM_REDUCE_SCATTER},
+               {"AlltoAll", MSTX_COMM_ALLTOALL},
+               {"Gather", MSTX_COMM_GATHER},
+               {"Scatter", MSTX_COMM_SCATTER},
+               {"Send", MSTX_COMM_SEND},
+               {"Recv", MSTX_COMM_RECV},
+               {"SendRecv", MSTX_COMM_SENDRECV}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (strcasecmp(all[i].name, func) == 0)
+            return all[i].op;
+    }
+    return MSTX_COMM_NONE;
+}
+
+static uint8_t type_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        uint8_t type;
+    } all[] = {{"ncclInt8", MSTX_TYPE_INT8},          {"ncclUint8", MSTX_TYPE_UINT8},
+               {"ncclInt32", MSTX_TYPE_INT32},        {"ncclUint32", MSTX_TYPE_UINT32},
+               {"ncclInt64", MSTX_TYPE_INT64},        {"ncclUint64", MSTX_TYPE_UINT64},
+               {"ncclFloat16", MSTX_TYPE_FP16},       {"ncclFloat32", MSTX_TYPE_FP32},
+               {"ncclFloat64", MSTX_TYPE_FP64},       {"ncclBfloat16", MSTX_TYPE_BFP16},
+               {"ncclFloat8e4m3", MSTX_TYPE_FP8E4M3}, {"ncclFloat8e5m2", MSTX_TYPE_FP8E5M2}};
+    for (size_t i = 0; name != NULL && i < sizeof all / sizeof *all; i++) {
+        if (strcasecmp(all[i].name, name) == 0)
+            return all[i].type;
+    }
+    return MSTX_TYPE_NA;
+}
+
+/* The names of an operation must outlive it. */
+static const char *name_of(uint8_t op)
+{
+    return op != MSTX_COMM_NONE ? mstx_comm_op_text(op) : "Operation";
+}
+
+static void begin_operation(struct event *e, const struct operation *o)
+{
+    uint8_t op = op_of(o->func != NULL ? o->func : "");
+    e->range = mstx_device_range("nccl", name_of(op), e->context, &e->ticks);
+    if (hook_ccl_running(name_of(op)) != 0)
+        return;
+    const struct mstx_comm_call call = {.name = name_of(op),
+                                        .group = e->context->group,
+                                        .count = o->count,
+                                        .peer = o->peer,
+                                        .op = op,
+                                        .dtype = type_of(o->datatype),
+                                        .reduce = MSTX_REDUCE_NONE,
+                                        .lib = MSTX_LIB_NCCL,
+                                        .flags = MSTX_CF_ASYNC};
+    e->call = mstx_comm_begin(&call);
+}
+
+/* What the description of this version says of a collective or transfer. */
+static struct operation read_operation(int version, bool is_coll, const void *descr)
+{
+    const struct plugin_descr_v1 *d = descr;
+    const struct plugin_descr_v5 *five = descr;
+    static const char *const funcs[] = {"Broadcast", "Reduce",   "AllGather", "ReduceScatter",
+                                        "AllReduce", "SendRecv", "Send",      "Recv"};
+    const size_t n = sizeof funcs / sizeof *funcs;
+    switch (version) {
+    case 1:
+        return is_coll ? (struct operation){d->coll1.func < n ? funcs[d->coll1.func] : NULL, NULL,
+                                            d->coll1.count, d->coll1.root}
+                       : (struct operation){d->p2p1.func < n ? funcs[d->p2p1.func] : NULL, NULL,
+                                            d->p2p1.count, d->p2p1.peer};
+    case 2:
+    case 3:
+        return is_coll ? (struct operation){d->coll2.func, d->coll2.datatype, d->coll2.count,
+                                            d->coll2.root}
+                       : (struct operation){d->p2p2.func, d->p2p2.datatype, d->p2p2.count,
+                                            d->p2p2.peer};
+    case 4:
+        return is_coll ? (struct operation){d->coll4.func, d->coll4.datatype, d->coll4.count,
+                                            d->coll4.root}
+                       : (struct operation){d->p2p4.func, d->p2p4.datatype, d->p2p4.count,
+                                            d->p2p4.peer};
+    default:
+        return is_coll ? (struct operation){five->coll4.func, five->coll4.datatype,
+                                            five->coll4.count, five->coll4.root}
+                       : (struct operation){five->p2p4.func, five->p2p4.datatype, five->p2p4.count,
+                                            five->p2p4.peer};
+    }
+}
+
+static struct event *start_channel(int version, struct event *parent, uint64_t stamp)
+{
+    if (parent == NULL || version < 4)
+        return NULL;
+    struct event *e = event_new((uint8_t)version, PLUGIN_KERNEL);
+    if (e == NULL)
+        return NULL;
+    atomic_fetch_add(&parent->users, 1);
+    e->parent = parent;
+    uint64_t first = atomic_load(&parent->first);
+    while (stamp != 0 && stamp < first &&
+           !atomic_compare_exchange_weak(&parent->first, &first, stamp))
+        continue;
+    return e;
+}
+
+/* ---- the functions of the interface ------------------------------------------------------------ */
+
+/* Its functions are called by NCCL from several threads; all return success: a profiler must
+ * not end a training. */
+static int start_event(int version, void *context, void **out, const void *descr)
+{
+    const struct plugin_descr_v1 *d = descr;
+    const struct plugin_descr_v5 *five = descr;
+    *out = NULL;
+    if (context == NULL || descr == NULL)
+        return 0;
+    uint64_t type = version >= 5 ? five->type : d->type;
+    void *parent = version >= 5 ? five->parent : d->parent;
+    if (type == PLUGIN_KERNEL) {
+        uint64_t stamp = version >= 5 ? five->kernel4.timer : d->kernel4.timer;
+        *out = start_channel(version, ours(parent), version >= 4 ? stamp : 0);
+    } else if (type == PLUGIN_COLL || type == PLUGIN_P2P) {
+        struct event *e = event_new((uint8_t)version, (uint8_t)type);
+        if (e == NULL)
+            return 0;
+        struct operation o = read_operation(version, type == PLUGIN_COLL, descr);
+        e->context = context;
+        begin_operation(e, &o);
+        *out = e;
+    }
+    return 0;
+}
+
+static int stop_event(void *event)
+{
+    struct event *e = ours(event);
+    if (e == NULL)
+        return 0;
+    if (e->type != PLUGIN_KERNEL) {
+        mstx_comm_end(e->call);
+        mstx_device_range_end(e->range);
+    }
+    event_let_go(e);
+    return 0;
+}
+
+static int record_state(void *event, int state, void *args)
+{
+    struct event *e = ours(event);
+    const union plugin_state_v4 *a = args;
+    if (e == NULL || a == NULL || state != PLUGIN_KERNEL_STOP || e->version < 4 ||
+        e->parent == NULL)
+        return 0;
+    uint64_t last = atomic_load(&e->parent->last);
+    while (a->timer > last && !atomic_compare_exchange_weak(&e->parent->last, &last, a->timer))
+        continue;
+    if (a->timer != 0)
+        learn_shift(a->timer);
+    return 0;
+}
+
+static int finalize(void *context)
+{
+    struct context *c = context;
+    if (c != NULL) {
+        hook_lock(&plugin_lock);
+        mstx_group_end(c->group);
+        c->is_used = false;
+        hook_unlock(&plugin_lock);
+    }
+    return 0;
+}
+
+static int init(void **context, int *mask, bool has_kernels, const char *name, uint64_t id,
+                int ranks, int rank)
+{
+    struct context *c = NULL;
+    hook_lock(&plugin_lock);
+    for (int i = 0; i < CONTEXTS && c == NULL; i++) {
+        if (!contexts[i].is_used)
+            c = &contexts[i];
+    }
+    if (c != NULL) {
+        c->is_used = true;
+        c->has_kernels = has_kernels;
+    }
+    hook_unlock(&plugin_lock);
+    *context = c;
+    if (c == NULL)
+        return 0;
+    snprintf(c->name, sizeof c->name, "%s", name != NULL && *name != '\0' ? name : "nccl");
+    c->group = mstx_group_new(
+        &(struct mstx_group_info){.uid = id, .name = c->name, .size = ranks, .rank = rank});
+    mstx_device_stream(c, c->name, 0, (uint32_t)(c - contexts));
+    *mask = PLUGIN_COLL | PLUGIN_P2P | (has_kernels ? PLUGIN_KERNEL : 0);
+    return 0;
+}
+
+/* ---- versions ------------------------------------------------------------------------------------ */
+
+static int init_old(void **context, int *mask)
+{
+    return init(context, mask, false, NULL, 0, -1, -1);
+}
+static int init_v4(void **context, int *mask, const char *name, uint64_t hash, int nodes, int ranks,
+                   int rank, plugin_log *log)
+{
+    (void)nodes;
+    (void)log;
+    return init(context, mask, true, name, hash, ranks, rank);
+}
+static int init_v5(void **context, uint64_t id, int *mask, const char *name, int nodes, int ranks,
+                   int rank, plugin_log *log)
+{
+    (void)nodes;
+    (void)log;
+    return init(context, mask, true, name, id, ranks, rank);
+}
+
+#define VERSION(n, table, init_fn)                                                                 \
+    static int start_v##n(void *context, void **event, void *descr)                                \
+    {                                                                                              \
+        return start_event(n, context, event, descr);                                              \
+    }                                                                                              \
+    extern const struct plugin_v##table ncclProfiler_v##n;                                         \
+    HOOK_API const struct plugin_v##table ncclProfiler_v##n = {                                    \
+        "msprobe", init_fn, start_v##n, stop_event, record_state, finalize}
+VERSION(1, 1, init_old);
+VERSION(2, 1, init_old);
+VERSION(3, 1, init_old);
+VERSION(4, 4, init_v4);
+VERSION(5, 5, init_v5);
+VERSION(6, 5, init_v5);

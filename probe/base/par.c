@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * par: finding the plugin, and messages of any length out of pieces.
+ *
+ *     8 bytes length, then pieces of MS_PAR_PIECE
+ */
+#include "probe/base/par.h"
+
+#include "probe/base/mem.h"
+#include "probe/base/par_plugin.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct ms_par {
+    const struct ms_par_plugin *mpi; /* NULL: alone */
+    unsigned rank, size;
+};
+
+/* ---- who has started us ---------------------------------------------------- */
+
+struct flavour {
+    const char *name;
+    const char *size; /* variable that its mpirun sets */
+};
+static const struct flavour flavours[] = {
+    {"openmpi", "OMPI_COMM_WORLD_SIZE"}, {"mpich", "PMI_SIZE"}, /* and what descends from it */
+};
+
+/* The flavour, or NULL for a process alone. */
+static const struct flavour *find_flavour(uint64_t *size)
+{
+    for (size_t i = 0; i < sizeof flavours / sizeof *flavours; i++) {
+        const char *text = getenv(flavours[i].size);
+        if (text != NULL && ms_str_u64(ms_str_of(text), size) && *size > 1)
+            return &flavours[i];
+    }
+    return NULL;
+}
+
+/* ---- the plugin -------------------------------------------------------------- */
+
+/* The directory of the program, with a slash behind it; "" when it is not known. */
+static void own_dir(char dir[PATH_MAX])
+{
+    ssize_t n = readlink("/proc/self/exe", dir, PATH_MAX - 1);
+    while (n > 0 && dir[n - 1] != '/')
+        n--;
+    dir[n > 0 ? n : 0] = 0;
+}
+
+static void *open_in(const char *dir, const char *below, const char *flavour)
+{
+    char path[2 * PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s%slibmsprobe_mpi_%s.so", dir, below, flavour);
+    bool usable = n > 0 && (size_t)n < sizeof path && access(path, R_OK) == 0;
+    /* Open MPI opens parts of itself, which look for its symbols among the global ones */
+    return usable ? dlopen(path, RTLD_NOW | RTLD_GLOBAL) : NULL;
+}
+
+/* Beside the program as built, or where `make install` puts it. */
+static void *open_library(const char *flavour)
+{
+    char dir[PATH_MAX];
+    const char *said = getenv("MSPROBE_PLUGINS");
+    if (said != NULL && said[0] != 0)
+        return open_in(said, "/", flavour);
+    own_dir(dir);
+    void *library = open_in(dir, "", flavour);
+    return library != NULL ? library : open_in(dir, "../lib/msprobe/", flavour);
+}
+
+static enum ms_rc find_plugin(struct ms_par *par, const struct flavour *f, uint64_t size,
+                              struct ms_err *err)
+{
+    void *library = open_library(f->name);
+    const char *why = library == NULL ? dlerror() : NULL;
+    par->mpi = library != NULL ? dlsym(library, "ms_par_plugin") : NULL;
+    if (par->mpi != NULL && par->mpi->version == MS_PAR_PLUGIN_VERSION)
+        return MS_OK;
+    ms_fail(err, MS_E_NOTFOUND, "mpirun has started %llu processes, but libmsprobe_mpi_%s.so %s%s",
+            (unsigned long long)size, f->name,
+            par->mpi != NULL ? "is of another version"
+            : why != NULL    ? "cannot be used: "
+                             : "is not beside the program",
+            why != NULL && par->mpi == NULL ? why : "");
+    ms_err_hint(err, "build msprobe where mpicc.%s is, or run it without mpirun", f->name);
+    par->mpi = NULL;
+    return MS_E_NOTFOUND;
+}
+
+static enum ms_rc failed(const struct ms_par *par, int code, const char *doing, struct ms_err *err)
+{
+    char text[128] = "";
+    par->mpi->explain(code, text, sizeof text);
+    return ms_fail(err, MS_E_IO, "%s: %s: %s", par->mpi->name, doing, text);
+}
+
+enum ms_rc ms_par_open(struct ms_par **out, struct ms_err *err)
+{
+    uint64_t size = 1;
+    const struct flavour *f = find_flavour(&size);
+    struct ms_par *par = ms_calloc(1, sizeof *par);
+    *out = NULL;
+    if (par == NULL)
+        return ms_no_memory(err);
+    par->size = 1;
+    enum ms_rc rc = f != NULL ? find_plugin(par, f, size, err) : MS_OK;
+    if (rc == MS_OK && par->mpi != NULL) {
+        int code = par->mpi->begin(&par->rank, &par->size);
+        if (code != 0)
+            rc = failed(par, code, "starting", err);
+    }
+    if (rc != MS_OK) {
+        ms_free(par);
+        return rc;
+    }
+    *out = par;
+    return MS_OK;
+}
+
+void ms_par_close(struct ms_par *par)
+{
+    if (par != NULL && par->mpi != NULL)
+        par->mpi->end();
+    ms_free(par);
+}
+
+unsigned ms_par_rank(const struct ms_par *par)
+{
+    return par != NULL ? par->rank : 0;
+}
+unsigned ms_par_size(const struct ms_par *par)
+{
+    return par != NULL ? par->size : 1;
+}
+
+/* ---- messages ------------------------------------------------------------------ */
+
+enum ms_rc ms_par_send(struct ms_par *par, unsigned to, const void *p, size_t n, struct ms_err *err)
+{
+    uint64_t length = n;
+    if (to >= par->size || to == par->rank)
+        return ms_fail(err, MS_E_ARG, "no process %u to send to", to);
+    int code = par->mpi->send(to, &length, sizeof length);
+    for (size_t at = 0; at < n && code == 0; at += MS_PAR_PIECE) {
+        size_t piece = n - at < MS_PAR_PIECE ? n - at : MS_PAR_PIECE;
+        code = par->mpi->send(to, (const char *)p + at, piece);
+    }
+    return code == 0 ? MS_OK : failed(par, code, "sending", err);
+}
+
+enum ms_rc ms_par_recv(struct ms_par *par, int from, struct ms_buf *into, unsigned *who,
+                       struct ms_err *err)
+{
+    uint64_t length = 0;
+    ms_buf_clear(into);
+    if (par->mpi == NULL || from >= (int)par->size)
+        return ms_fail(err, MS_E_ARG, "no process %d to hear from", from);
+    int code = par->mpi->recv(from, &length, sizeof length, who);
+    if (code != 0)
+        return failed(par, code, "receiving", err);
+    char *room = length != 0 ? ms_buf_room(into, (size_t)length) : NULL;
+    if (length != 0 && room == NULL)
+        return ms_buf_check(into, err);
+    for (size_t at = 0; at < length && code == 0; at += MS_PAR_PIECE) {
+        size_t piece = length - at < MS_PAR_PIECE ? (size_t)length - at : MS_PAR_PIECE;
+        code = par->mpi->recv((int)*who, room + at, piece, who);
+    }
+    into->n = (size_t)length;
+    return code == 0 ? MS_OK : failed(par, code, "receiving", err);
+}
+
+enum ms_rc ms_par_share(struct ms_par *par, void *p, size_t n, struct ms_err *err)
+{
+    unsigned who;
+    if (ms_par_size(par) == 1)
+        return MS_OK;
+    for (unsigned i = 1; par->rank == 0 && i < par->size; i++)
+        MS_TRY(ms_par_send(par, i, p, n, err));
+    if (par->rank == 0)
+        return MS_OK;
+    struct ms_buf got = {.max = n + 1};
+    enum ms_rc rc = ms_par_recv(par, 0, &got, &who, err);
+    if (rc == MS_OK && got.n != n)
+        rc = ms_fail(err, MS_E_FORMAT, "%zu bytes from process 0 instead of %zu", got.n, n);
+    if (rc == MS_OK && n != 0)
+        memcpy(p, got.p, n);
+    ms_buf_free(&got);
+    return rc;
+}
+
+enum ms_rc ms_par_agree(struct ms_par *par, bool mine, bool *all, struct ms_err *err)
+{
+    struct ms_buf got = {.max = 16};
+    enum ms_rc rc = MS_OK;
+    unsigned who;
+    *all = mine;
+    if (ms_par_rank(par) != 0)
+        rc = ms_par_send(par, 0, &mine, sizeof mine, err);
+    for (unsigned i = 1; rc == MS_OK && ms_par_rank(par) == 0 && i < ms_par_size(par); i++) {
+        rc = ms_par_recv(par, (int)i, &got, &who, err);
+        *all = *all && rc == MS_OK && got.n == sizeof mine && got.p[0] != 0;
+    }
+    ms_buf_free(&got);
+    return rc == MS_OK ? ms_par_share(par, all, sizeof *all, err) : rc;
+}
+
+enum ms_rc ms_par_barrier(struct ms_par *par, struct ms_err *err)
+{
+    if (ms_par_size(par) == 1)
+        return MS_OK;
+    int code = par->mpi->barrier();
+    return code == 0 ? MS_OK : failed(par, code, "waiting", err);
+}

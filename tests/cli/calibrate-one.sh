@@ -1,0 +1,2 @@
+# It takes two.
+$MSPROBE calibrate a

@@ -1,0 +1,3 @@
+# A folder without dumps.
+mkdir empty
+$MSPROBE check empty

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tests of the hooks of NCCL and HCCL: a program that uses the stand-in libraries is run with
+ * the hook library preloaded, and its capture is read afterwards.
+ */
+#include "mstx/comm.h"
+#include "tests/rt/run.h"
+
+#include <dlfcn.h>
+
+/* Run it with the hooks in front; its exit status. */
+static int hooked(const char *app, const char *a, const char *b, const char *c)
+{
+    char libs[2500];
+    snprintf(libs, sizeof libs, "%s%s%s", rt_built("libmstx_hook.so"),
+             strcmp(a, "hccl") == 0 ? ":" : "",
+             strcmp(a, "hccl") == 0 ? rt_built("libmstx_dlsym.so") : "");
+    unsetenv("MSTX_INJECTION_PATH");
+    setenv("LD_PRELOAD", libs, 1);
+    setenv("LD_LIBRARY_PATH", rt_built("tests/standin"), 1);
+    pid_t pid = rt_spawn(app, a, b, c);
+    unsetenv("LD_PRELOAD");
+    unsetenv("LD_LIBRARY_PATH");
+    return rt_wait(pid);
+}
+
+/* A sanitizer must come first in a process, which a preload prevents. */
+static bool can_preload(void)
+{
+    if (RT_SANITIZED)
+        printf("skip preload: a sanitizer must be first in a process\n");
+    return !RT_SANITIZED;
+}
+
+static const struct mstx_rec_comm *comm_of(const struct cap *c, const char *name, size_t nth)
+{
+    for (size_t i = 0; i + 1 < c->n; i++) {
+        const struct mstx_rec *r = &c->rec[i].r;
+        if (r->type == MSTX_REC_BEGIN && strcmp(cap_text(c, r->name), name) == 0 && nth-- == 0) {
+            ck_assert_int_eq(c->rec[i + 1].r.type, MSTX_REC_COMM);
+            return (const struct mstx_rec_comm *)(const void *)&c->rec[i + 1].r;
+        }
+    }
+    ck_abort_msg("no call of %s", name);
+    return NULL;
+}
+
+static const struct mstx_rec_comm_part *part_of(const struct cap *c, const char *name)
+{
+    const struct mstx_rec_comm *r = comm_of(c, name, 0);
+    ck_assert(r->flags & MSTX_F_MORE);
+    const struct cap_rec *next = (const struct cap_rec *)(const void *)r + 1;
+    ck_assert_int_eq(next->r.type, MSTX_REC_COMM_PART);
+    return (const struct mstx_rec_comm_part *)(const void *)&next->r;
+}
+
+static int64_t length_of(const struct cap *c, const char *name)
+{
+    const struct mstx_rec *b = &cap_find(c, MSTX_REC_BEGIN, name)->r;
+    const struct mstx_rec *e = &cap_find(c, MSTX_REC_END, name)->r;
+    ck_assert_uint_eq(b->id, e->id);
+    return (int64_t)(e->ticks - b->ticks);
+}
+
+/* ---- coverage --------------------------------------------------------------------------- */
+
+/* Every prototype of the interfaces, written from their description. */
+static const char *const prototypes[] = {"ncclAllReduce",
+                                         "ncclReduce",
+                                         "ncclBroadcast",
+                                         "ncclBcast",
+                                         "ncclAllGather",
+                                         "ncclReduceScatter",
+                                         "ncclAlltoAll",
+                                         "ncclGather",
+                                         "ncclScatter",
+                                         "ncclSend",
+                                         "ncclRecv",
+                                         "ncclGroupStart",
+                                         "ncclGroupEnd",
+                                         "ncclGroupSimulateEnd",
+                                         "ncclPutSignal",
+                                         "ncclSignal",
+                                         "ncclWaitSignal",
+                                         "ncclGetVersion",
+                                         "ncclGetUniqueId",
+                                         "ncclCommInitRank",
+                                         "ncclCommInitRankConfig",
+                                         "ncclCommInitRankScalable",
+                                         "ncclCommInitAll",
+                                         "ncclCommSplit",
+                                         "ncclCommShrink",
+                                         "ncclCommGrow",
+                                         "ncclCommRevoke",
+                                         "ncclCommFinalize",
+                                         "ncclCommDestroy",
+                                         "ncclCommAbort",
+                                         "ncclCommCount",
+                                         "ncclCommUserRank",
+                                         "ncclCommCuDevice",
+                                         "ncclCommGetAsyncError",
+                                         "ncclCommRegister",
+                                         "ncclCommDeregister",
+                                         "ncclCommWindowRegister",
+                                         "ncclMemAlloc",
+                                         "ncclMemFree",
+                                         "ncclRedOpCreatePreMulSum",
+                                         "ncclRedOpDestroy",
+                                         "ncclAllToAll",
+                                         "ncclAllToAllv", /* RCCL */
+                                         "HcclAllReduce",
+                                         "HcclBroadcast",
+                                         "HcclReduceScatter",
+                                         "HcclReduceScatterV",
+                                         "HcclScatter",
+                                         "HcclAllGather",
+                                         "HcclAllGatherV",
+                                         "HcclReduce",
+                                         "HcclAlltoAll",
+                                         "HcclAlltoAllV",
+                                         "HcclAlltoAllVC",
+                                         "HcclSend",
+                                         "HcclRecv",
+                                         "HcclBatchSendRecv",
+                                         "HcclBarrier",
+                                         "HcclGroupStart",
+                                         "HcclGroupEnd",
+                                         "HcclGetRootInfo",
+                                         "HcclCommInitRootInfo",
+                                         "HcclCommInitRootInfoConfig",
+                                         "HcclCommInitClusterInfo",
+                                         "HcclCommInitClusterInfoConfig",
+                                         "HcclCommInitAll",
+                                         "HcclCreateSubCommConfig",
+                                         "HcclCommDestroy",
+                                         "HcclCommSuspend",
+                                         "HcclCommResume",
+                                         "HcclGetRankSize",
+                                         "HcclGetRankId",
+                                         "HcclGetCommName",
+                                         "HcclGetCommAsyncError",
+                                         "HcclGetErrorString",
+                                         "HcclSetConfig",
+                                         "HcclGetConfig",
+                                         "ncclProfiler_v1",
+                                         "ncclProfiler_v2",
+                                         "ncclProfiler_v3",
+                                         "ncclProfiler_v4",
+                                         "ncclProfiler_v5",
+                                         "ncclProfiler_v6"};
+
+START_TEST(every_prototype_has_its_hook)
+{
+    if (!can_preload())
+        return;
+    void *lib = dlopen(rt_built("libmstx_hook.so"), RTLD_NOW | RTLD_LOCAL);
+    ck_assert_msg(lib != NULL, "%s", dlerror());
+    for (size_t i = 0; i < sizeof prototypes / sizeof *prototypes; i++)
+        ck_assert_msg(dlsym(lib, prototypes[i]) != NULL, "no hook of %s", prototypes[i]);
+}
+END_TEST
+
+START_TEST(without_the_library_a_call_returns_its_own_error)
+{
+    if (!can_preload())
+        return;
+    void *lib = dlopen(rt_built("libmstx_hook.so"), RTLD_NOW | RTLD_LOCAL);
+    ck_assert_msg(lib != NULL, "%s", dlerror());
+    int (*group)(void) = (int (*)(void))(uintptr_t)dlsym(lib, "ncclGroupStart");
+    int (*barrier)(void *, void *) = (int (*)(void *, void *))(uintptr_t)dlsym(lib, "HcclBarrier");
+    int (*passed)(int *) = (int (*)(int *))(uintptr_t)dlsym(lib, "ncclGetVersion");
+    ck_assert_int_eq(group(), 2);
+    ck_assert_int_eq(barrier(NULL, NULL), 4);
+    ck_assert_int_eq(passed(NULL), 2);
+}
+END_TEST
+
+/* ---- NCCL --------------------------------------------------------------------------------- */
+
+static void is_all_of_the_program(const struct cap *c)
+{
+    ck_assert_uint_eq(cap_count(c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "ncclAllReduce"), 4);
+    ck_assert_uint_eq(cap_count(c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "ncclBcast"), 1);
+    /* ncclBcast calls ncclBroadcast by its public name: that is no call of the program */
+    ck_assert_uint_eq(cap_count(c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "ncclBroadcast"), 1);
+    ck_assert_uint_eq(cap_count(c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "ncclCommInitRank"), 1);
+    ck_assert_uint_eq(cap_count(c, MSTX_REC_BEGIN, NULL, NULL), 12);
+    ck_assert_uint_eq(cap_count(c, MSTX_REC_END, NULL, NULL), 12);
+    ck_assert_uint_eq(cap_count(c, MSTX_REC_DEVICE, NULL, NULL), 16);
+}
+
+START_TEST(a_linked_program_is_seen_whole)
+{
+    struct cap c;
+    if (!can_preload())
+        return;
+    rt_setup();
+    ck_assert_int_eq(hooked("tests/rt/ccl_app", "all", "3", NULL), 0);
+    cap_load_one(&c, rt_out);
+    is_all_of_the_program(&c);
+    const struct mstx_rec_comm *r = comm_of(&c, "ncclAllReduce", 2);
+    ck_assert_uint_eq(r->count, 8);
+    ck_assert_uint_eq(r->elem, 4);
+    ck_assert_uint_eq(r->seq, 2);
+    ck_assert_int_eq(r->dtype, MSTX_TYPE_FP32);
+    ck_assert_int_eq(r->reduce, MSTX_REDUCE_SUM);
+    ck_assert_int_eq(r->lib, MSTX_LIB_NCCL);
+    ck_assert_int_eq(comm_of(&c, "ncclBroadcast", 0)->peer, 0);
+    /* a reduction of the user's, a type of the future, another communicator */
+    ck_assert_int_eq(comm_of(&c, "ncclReduceScatter", 0)->reduce, MSTX_REDUCE_USER);
+    ck_assert_uint_eq(comm_of(&c, "ncclReduceScatter", 0)->seq, 0);
+    ck_assert_uint_ne(comm_of(&c, "ncclReduceScatter", 0)->group, r->group);
+    ck_assert_int_eq(comm_of(&c, "ncclAllReduce", 3)->dtype, MSTX_TYPE_NA);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+START_TEST(a_library_opened_locally_is_seen_as_well)
+{
+    struct cap c;
+    if (!can_preload())
+        return;
+    rt_setup();
+    ck_assert_int_eq(hooked("tests/rt/loader", rt_built("tests/rt/ccl_mod.so"), "all", "3"), 0);
+    cap_load_one(&c, rt_out);
+    is_all_of_the_program(&c);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+START_TEST(a_group_ends_its_operations)
+{
+    struct cap c;
+    if (!can_preload())
+        return;
+    rt_setup();
+    setenv("MSTX_CLOCK", "monotonic", 1);
+    ck_assert_int_eq(hooked("tests/rt/ccl_app", "group", NULL, NULL), 0);
+    unsetenv("MSTX_CLOCK");
+    cap_load_one(&c, rt_out);
+    ck_assert_int_ge(length_of(&c, "ncclSend"), 20000000);
+    ck_assert_int_ge(length_of(&c, "ncclRecv"), 20000000);
+    ck_assert(comm_of(&c, "ncclSend", 0)->flags & MSTX_CF_GROUPED);
+    ck_assert_uint_eq(comm_of(&c, "ncclRecv", 0)->seq, 1);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_DEVICE, NULL, NULL), 4);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+START_TEST(errors_and_arguments_pass_untouched_and_handles_come_back)
+{
+    struct cap c;
+    if (!can_preload())
+        return;
+    rt_setup();
+    ck_assert_int_eq(hooked("tests/rt/ccl_app", "errors", NULL, NULL), 0);
+    cap_load_one(&c, rt_out);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, NULL, "ncclAllReduce"), 51);
+    for (size_t i = 1; i < 51; i++) /* each is the first of a communicator of its own */
+        ck_assert_uint_eq(comm_of(&c, "ncclAllReduce", i)->seq, 0);
+    ck_assert_uint_ne(comm_of(&c, "ncclAllReduce", 1)->group,
+                      comm_of(&c, "ncclAllReduce", 2)->group);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+START_TEST(a_captured_call_says_so_and_has_no_device_time)
+{
+    struct cap c;
+    if (!can_preload())
+        return;
+    rt_setup();
+    ck_assert_int_eq(hooked("tests/rt/ccl_app", "capture", NULL, NULL), 0);
+    cap_load_one(&c, rt_out);
+    ck_assert(cap_find(&c, MSTX_REC_BEGIN, "ncclAllReduce")->r.flags & MSTX_F_CAPTURED);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_DEVICE, NULL, NULL), 0);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+START_TEST(a_device_reset_loses_times_and_nothing_else)
+{
+    struct cap c;
+    if (!can_preload())
+        return;
+    rt_setup();
+    setenv("STANDIN_DELAY_US", "300000", 1);
+    ck_assert_int_eq(hooked("tests/rt/ccl_app", "reset", NULL, NULL), 0);
+    unsetenv("STANDIN_DELAY_US");
+    cap_load_one(&c, rt_out);
+    size_t lost = 0;
+    for (size_t i = 0; i < c.n; i++)
+        lost += c.rec[i].r.type == MSTX_REC_DEVICE && (c.rec[i].r.flags & MSTX_F_NO_DEVICE) != 0;
+    ck_assert_uint_ge(lost, 1);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_DEVICE, NULL, NULL), 2);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+/* ---- HCCL ------------------------------------------------------------------------------------ */
+
+START_TEST(a_program_that_looks_hccl_up_is_seen_with_the_dlsym_library)
+{
+    struct cap c;
+    if (!can_preload())
+        return;
+    rt_setup();
+    ck_assert_int_eq(hooked("tests/rt/ccl_app", "hccl", NULL, NULL), 0);
+    cap_load_one(&c, rt_out);
+    for (size_t i = 0; i < sizeof prototypes / sizeof *prototypes; i++) {
+        static const char *const operators =
+            " HcclAllReduce HcclBroadcast HcclReduceScatter HcclReduceScatterV HcclScatter"
+            " HcclAllGather HcclAllGatherV HcclReduce HcclAlltoAll HcclAlltoAllV HcclAlltoAllVC"
+            " HcclSend HcclRecv HcclBatchSendRecv HcclBarrier ";
+        char word[64];
+        snprintf(word, sizeof word, " %s ", prototypes[i]);
+        if (strstr(operators, word) != NULL)
+            ck_assert_uint_ge(cap_count(&c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, prototypes[i]), 1);
+    }
+    ck_assert_uint_eq(comm_of(&c, "HcclAllReduce", 0)->count, 1048576);
+    ck_assert_int_eq(comm_of(&c, "HcclReduceScatter", 0)->reduce, MSTX_REDUCE_MAX);
+    ck_assert_int_eq(comm_of(&c, "HcclAllReduce", 1)->dtype, MSTX_TYPE_NA);
+    ck_assert_uint_eq(part_of(&c, "HcclAlltoAllV")->sent, 32);
+    ck_assert_uint_eq(part_of(&c, "HcclAlltoAllVC")->received, 32);
+    ck_assert_uint_eq(part_of(&c, "HcclBatchSendRecv")->received, 32);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_DEVICE, NULL, NULL), 2 * 16);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_STREAM, NULL, NULL), 1);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+TEST_MAIN("ccl", every_prototype_has_its_hook, without_the_library_a_call_returns_its_own_error,
+          a_linked_program_is_seen_whole, a_library_opened_locally_is_seen_as_well,
+          a_group_ends_its_operations, errors_and_arguments_pass_untouched_and_handles_come_back,
+          a_captured_call_says_so_and_has_no_device_time,
+          a_device_reset_loses_times_and_nothing_else,
+          a_program_that_looks_hccl_up_is_seen_with_the_dlsym_library)

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * highlight: each rule of the colours of msprobe 1, where it holds and where it just
+ * does not.
+ */
+#include "tests/cmp_fixture.h"
+
+#include "compare/highlight.h"
+
+#define LEAF(max, grad)                                                                            \
+    "{\"type\":\"torch.Tensor\",\"dtype\":\"torch.float32\",\"shape\":[2],\"Max\":" max            \
+    ",\"Min\":0.0,\"Mean\":0.0,\"Norm\":1.0,\"requires_grad\":" grad "}"
+
+static const struct {
+    const char *in_t, *in_b, *out_t, *out_b; /* maxima of an input and of the output */
+    enum cmp_colour colour;
+    const char *reasons;
+} cases[] = {
+    {"1.0", "1.0", "1.0", "1.0", CMP_PLAIN, ""},
+    {"1.0", "1.0", "NaN", "1.0", CMP_RED, "maximum or minimum is nan, -inf, or inf"},
+    {"1.0", "1.0", "Infinity", "1.0", CMP_RED, "maximum or minimum is nan, -inf, or inf"},
+    {"1.0", "1.0", "1.0", "NaN", CMP_PLAIN, ""},
+    {"2e12", "1e12", "2.1e10", "1e12", CMP_RED,
+     "maximum absolute error exceeds 1e+10\nmaximum relative error exceeds 0.5"},
+    /* errors 2 and 20, of much larger numbers */
+    {"1002.0", "1000.0", "100020.0", "100000.0", CMP_YELLOW,
+     "maximum absolute error of both input/parameters and output exceed 1, with the output larger "
+     "by an order of magnitude"},
+    {"1002.0", "1000.0", "100019.0", "100000.0", CMP_PLAIN, ""},
+    {"1001.0", "1000.0", "100020.0", "100000.0", CMP_PLAIN,
+     ""}, /* the input's error is not above 1 */
+    {"1.0", "1.0", "1.6", "1.0", CMP_RED, "maximum relative error exceeds 0.5"},
+    {"1.0", "1.0", "1.5", "1.0", CMP_YELLOW,
+     "The output's maximum relative error exceeds 0.1, while the input/parameter's is below 0.01"},
+    {"1.0", "1.0", "1.05", "1.0", CMP_PLAIN, ""},
+    {"1.02", "1.0", "1.5", "1.0", CMP_PLAIN, ""},
+};
+
+static void open_case(struct fixture *f, size_t i)
+{
+    char t[900], b[900];
+    static const char leaf[] =
+        "{\"type\":\"torch.Tensor\",\"dtype\":\"torch.float32\",\"shape\":[2],"
+        "\"Min\":0.0,\"Mean\":0.0,\"Norm\":1.0,\"requires_grad\":false,"
+        "\"Max\":";
+    snprintf(t, sizeof t, "\"Torch.a.0.forward\": {\"input_args\": [%s%s}], \"output\": [%s%s}]}",
+             leaf, cases[i].in_t, leaf, cases[i].out_t);
+    snprintf(b, sizeof b, "\"Torch.a.0.forward\": {\"input_args\": [%s%s}], \"output\": [%s%s}]}",
+             leaf, cases[i].in_b, leaf, cases[i].out_b);
+    fixture_pair(f, t, b);
+    f->conf.compat = CMP_OLD;
+    fixture_open(f);
+}
+
+START_TEST(an_output_is_coloured_for_itself_and_against_its_input)
+{
+    struct fixture f;
+    fixture_init(&f);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ms_buf why = {.max = 1 << 12};
+        open_case(&f, i);
+        const struct cmp_row *row = fixture_row(&f, "Torch.a.0.forward.output.0");
+        enum cmp_colour colour = cmp__highlight(f.c, &f.v, row, &why);
+        ck_assert_msg(colour == cases[i].colour && strcmp(ms_buf_z(&why), cases[i].reasons) == 0,
+                      "case %zu: colour %d, '%s'", i, colour, ms_buf_z(&why));
+        ms_buf_free(&why);
+    }
+    fixture_free(&f);
+}
+END_TEST
+
+/* As the official tool, which joins the reasons of all pairs. */
+START_TEST(a_reason_is_given_once_for_every_input_that_it_holds_for)
+{
+    struct fixture f;
+    struct ms_buf why = {.max = 1 << 12};
+    fixture_init(&f);
+    f.conf.compat = CMP_OLD;
+    fixture_pair(&f,
+                 "\"Torch.a.0.forward\": {\"input_args\": [" LEAF("1.0", "true") "," LEAF(
+                     "1.0", "true") "], \"output\": [" LEAF("1.6", "true") "]}",
+                 "\"Torch.a.0.forward\": {\"input_args\": [" LEAF("1.0", "true") "," LEAF(
+                     "1.0", "true") "], \"output\": [" LEAF("1.0", "false") "]}");
+    fixture_open(&f);
+    const struct cmp_row *row = fixture_row(&f, "Torch.a.0.forward.output.0");
+    ck_assert_int_eq(cmp__highlight(f.c, &f.v, row, &why), CMP_RED);
+    ck_assert_str_eq(ms_buf_z(&why), "maximum relative error exceeds 0.5\n"
+                                     "maximum relative error exceeds 0.5");
+    ms_buf_free(&why);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(another_requires_grad_is_yellow_on_any_row)
+{
+    struct fixture f;
+    struct ms_buf why = {.max = 1 << 12};
+    fixture_init(&f);
+    f.conf.compat = CMP_OLD;
+    fixture_pair(&f, "\"Torch.a.0.forward\": {\"input_args\": [" LEAF("1.0", "true") "]}",
+                 "\"Torch.a.0.forward\": {\"input_args\": [" LEAF("1.0", "false") "]}");
+    fixture_open(&f);
+    const struct cmp_row *row = fixture_row(&f, "Torch.a.0.forward.input.0");
+    ck_assert_int_eq(cmp__highlight(f.c, &f.v, row, &why), CMP_YELLOW);
+    ck_assert_str_eq(ms_buf_z(&why), "requires_grad is inconsistent");
+    ms_buf_free(&why);
+    fixture_free(&f);
+}
+END_TEST
+
+TEST_MAIN("highlight", an_output_is_coloured_for_itself_and_against_its_input,
+          a_reason_is_given_once_for_every_input_that_it_holds_for,
+          another_requires_grad_is_yellow_on_any_row)

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Questions to the server.  A thin bar on top shows when an answer takes long.
+import {h} from './util.js';
+
+const SLOW_MS = 300;
+let token = sessionStorage.getItem('msprobe-token') ?? '';
+let waiting = 0;
+let bar;
+
+// The address that the server printed carries the token; it does not stay in the address bar.
+export function takeToken() {
+  const m = /(?:^#|[#&?])token=([0-9a-f]+)/.exec(location.hash);
+  if (!m) return;
+  token = m[1];
+  sessionStorage.setItem('msprobe-token', token);
+  history.replaceState(null, '', location.pathname + location.hash.replace(m[0], '') || '#');
+}
+
+export const canWrite = () => token !== '';
+
+function showBar(on) {
+  bar ??= document.body.appendChild(h('div.busy'));
+  bar.hidden = !on;
+}
+
+async function ask(path, params, options) {
+  const query = new URLSearchParams();
+  for (const [k, v] of Object.entries(params ?? {})) {
+    if (v !== undefined && v !== null) query.set(k, v);
+  }
+  const timer = setTimeout(() => showBar(true), SLOW_MS);
+  waiting++;
+  try {
+    const text = query.toString();
+    const r = await fetch(`/api/${path}${text ? `?${text}` : ''}`,
+        {...options, headers: token ? {'X-Msprobe-Token': token} : {}});
+    if (!r.ok) throw new Error((await r.json().catch(() => null))?.error ?? `${r.status} ${r.statusText}`);
+    return r;
+  } finally {
+    clearTimeout(timer);
+    if (--waiting === 0 && bar) showBar(false);
+  }
+}
+
+export const get = async (path, params, signal) => (await ask(path, params, {signal})).json();
+export const bytes = async (path, params, signal) => (await ask(path, params, {signal})).arrayBuffer();
+export const post = async (path, params) => (await ask(path, params, {method: 'POST'})).json();
+
+// Texts of a run by their number, fetched once, many at a time.
+const texts = new Map([[0, '']]);
+let wanted = new Set();
+let fetching = false;
+
+export function textOf(id) {
+  const t = texts.get(id);
+  if (t === undefined) wanted.add(id);
+  return t;
+}
+
+export async function fetchTexts(then) {
+  if (fetching || wanted.size === 0) return;
+  fetching = true;
+  const ids = [...wanted].slice(0, 1000);
+  for (const id of ids) wanted.delete(id);
+  try {
+    const got = await get('strings', {ids: ids.join(',')});
+    ids.forEach((id, i) => texts.set(id, got[i]));
+  } finally {
+    fetching = false;
+  }
+  then();
+  if (wanted.size) await fetchTexts(then);
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Keys: one table drives what they do, the help and the palette.
+import {fill, h} from './util.js';
+import {w} from './words.js';
+
+export class Keys {
+  constructor() {
+    this.list = [];
+    addEventListener('keydown', (e) => this.press(e));
+  }
+
+  // group 'view' goes away with its view; a view's key wins over the app's.
+  add(group, key, text, run) {
+    this.list.unshift({group, key, text, run});
+  }
+
+  clear(group) {
+    this.list = this.list.filter((k) => k.group !== group);
+  }
+
+  static nameOf(e) {
+    const named = e.key === ' ' ? 'space' : e.key.toLowerCase();
+    const single = e.key.length === 1 && e.key !== ' ';
+    const key = single ? e.key : named;
+    return (e.ctrlKey || e.metaKey ? 'ctrl+' : '') + (e.altKey ? 'alt+' : '') +
+        (e.shiftKey && (!single || e.ctrlKey) ? 'shift+' : '') + (e.ctrlKey || e.altKey ? key.toLowerCase() : key);
+  }
+
+  press(e) {
+    if (e.target.matches?.('input, textarea, select') || e.defaultPrevented) return;
+    const name = Keys.nameOf(e);
+    const found = this.list.find((k) => k.key === name);
+    if (!found) return;
+    e.preventDefault();
+    found.run(e);
+  }
+
+  show() {
+    const list = h('div.keylist'), filter = h('input', {type: 'search', placeholder: w('filterKeys')});
+    const draw = () => fill(list, this.list.filter((k) =>
+      `${k.key} ${k.text}`.toLowerCase().includes(filter.value.toLowerCase())).reverse().map((k) =>
+      h('div', {}, h('kbd', {}, k.key), h('span', {}, k.text))));
+    filter.addEventListener('input', draw);
+    openDialog(w('keysOf'), filter, list);
+    draw();
+    filter.focus();
+  }
+}
+
+// Something in front of the page that Escape closes; returns a function that does.
+export function openDialog(title, ...content) {
+  const before = document.activeElement;
+  const cover = h('div.cover'), box = h('div.floating.dialog', {role: 'dialog', 'aria-label': title}, content);
+  const close = () => {
+    cover.remove();
+    box.remove();
+    before?.focus?.();
+  };
+  cover.addEventListener('click', close);
+  box.addEventListener('keydown', (e) => {
+    if (e.key === 'Escape') close();
+    e.stopPropagation();
+  });
+  document.body.append(cover, box);
+  return close;
+}

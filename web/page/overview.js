@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// The first screen: what is wrong with this run, each finding a link to its evidence.
+import {get} from './api.js';
+import * as place from './place.js';
+import {count, fill, h, svg, time} from './util.js';
+import {w} from './words.js';
+
+const SHOWN = 10;
+const LETTER = {error: 'E', warning: 'W', info: 'i'};
+const CLASS = {error: 'E', warning: 'W', info: 'I'};
+
+function finding(f) {
+  const screen = place.read(f.place).screen;
+  return h(`div.finding.${CLASS[f.severity]}`, {},
+      h('span.letter', {title: f.severity}, LETTER[f.severity]), h('span.text', {}, f.text),
+      h('a', {href: `#${f.place}`}, w(screen)));
+}
+
+function findingList(list, about) {
+  const box = h('div.findings');
+  const draw = (n) => fill(box, list.slice(0, n).map(finding),
+      list.length > n && h('button', {onclick: () => draw(list.length)}, `${w('showAll')} (${list.length})`));
+  if (list.length) draw(SHOWN);
+  else fill(box, h('div.finding.P', {}, h('span.letter', {}, '.'), h('span.text', {}, w('nothingWrong'), ' ', checked(about))));
+  return box;
+}
+
+function checked({timeline: t, graph: g}) {
+  const parts = [];
+  if (t) parts.push(`${count(t.events)} ${w('events')} (${w('step')}, ${w('rank')}, dropped)`);
+  if (g) parts.push(`${g.ranks.length} × ${w('rank')}, ${g.steps.length} × ${w('step')}${g.dual ? `, ${w('target')} – ${w('golden')}` : ''}`);
+  return parts.join('; ');
+}
+
+// Bars of all steps of a process; a click goes to the time of one.
+function stepPlot(steps) {
+  const width = 900, height = 80, most = Math.max(...steps.map((s) => s[3]));
+  const each = width / steps.length;
+  const plot = svg('svg', {viewBox: `0 0 ${width} ${height}`, class: 'steps', role: 'img'});
+  steps.forEach((s, i) => {
+    const tall = Math.max(1, (s[3] / most) * (height - 4));
+    const bar = svg('rect', {x: i * each, y: height - tall, width: Math.max(1, each - 1), height: tall});
+    bar.append(svg('title', {}, `${w('step')} ${s[1]}: ${time(s[3])}`));
+    bar.addEventListener('click', () => place.go({screen: 'timeline', t0: s[2], t1: s[2] + s[3]}));
+    plot.append(bar);
+  });
+  return plot;
+}
+
+function busiest(steps) {
+  const byProcess = Map.groupBy?.(steps, (s) => s[0]) ?? groups(steps);
+  return [...byProcess.values()].sort((a, b) => b.length - a.length)[0] ?? [];
+}
+
+function groups(steps) {
+  const m = new Map();
+  for (const s of steps) m.set(s[0], [...(m.get(s[0]) ?? []), s]);
+  return m;
+}
+
+function facts({timeline: t, graph: g, path, golden}) {
+  const rows = [['path', path]];
+  if (golden) rows.push([w('golden'), golden]);
+  if (t) {
+    rows.push([w('events'), count(t.events)], [w('duration'), time(t.length)],
+        ['processes', count(t.processes)], ['tracks', count(t.tracks)]);
+  }
+  if (g) {
+    rows.push(['task', g.task || '–'], [w('rank'), g.ranks.join(', ')], [w('step'), g.steps.join(', ')]);
+  }
+  return h('div.facts', {}, rows.map(([k, v]) => [h('span.dim', {}, k), h('span.mono', {}, v)]));
+}
+
+export async function open({root, about}) {
+  const draw = async () => {
+    const [list, steps] = await Promise.all([get('findings'), about.timeline ? get('steps') : []]);
+    const some = busiest(steps);
+    fill(root, h('div.page', {}, h('h2', {}, w('wrong')), findingList(list, about),
+        some.length > 1 && [h('h2', {}, w('stepTime')), stepPlot(some)],
+        h('h2', {}, w('facts')), facts(about)));
+  };
+  await draw();
+  return {
+    go() {},
+    refresh(now) {
+      about = now;
+      return draw();
+    },
+    hint: () => '/ search   ? keys',
+  };
+}
+

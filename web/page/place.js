@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// The address is the state: "#graph?step=0&rank=1&node=NAME".  Findings use the same form, so a link
+// out of a report opens what it speaks of.
+const listeners = [];
+
+export const SCREENS = ['overview', 'timeline', 'graph', 'table', 'cluster'];
+
+export function read(text = location.hash.replace(/^#/, '')) {
+  const [screen, query] = text.split('?');
+  const place = {screen: SCREENS.includes(screen) ? screen : 'overview'};
+  for (const [k, v] of new URLSearchParams(query ?? '')) place[k] = v;
+  return place;
+}
+
+export function write(place) {
+  const query = new URLSearchParams();
+  for (const [k, v] of Object.entries(place)) {
+    if (k !== 'screen' && v !== undefined && v !== null && v !== '') query.set(k, v);
+  }
+  const text = query.toString();
+  return place.screen + (text ? `?${text}` : '');
+}
+
+function tell() {
+  for (const fn of listeners) fn(read());
+}
+
+// Go there, so that "back" returns.
+export function go(place) {
+  const text = typeof place === 'string' ? place : write(place);
+  if (`#${text}` === location.hash) return;
+  history.pushState(null, '', `#${text}`);
+  tell();
+}
+
+// The same view has moved a little: zoom, selection.  No new entry for "back".
+export function note(change) {
+  const place = {...read(), ...change};
+  history.replaceState(null, '', `#${write(place)}`);
+}
+
+export function listen(fn) {
+  listeners.push(fn);
+}
+
+addEventListener('popstate', tell);
+addEventListener('hashchange', tell);

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// Small helpers that every view uses: elements, numbers, times.
+
+// h('div.row.dim', {title: 'x', onclick: f}, child, 'text', [more]) makes an element.  Text is always
+// text: names come from programs and may hold anything.
+export function h(tag, props, ...children) {
+  const [name, ...classes] = tag.split('.');
+  const e = document.createElement(name || 'div');
+  if (classes.length) e.className = classes.join(' ');
+  for (const [k, v] of Object.entries(props ?? {})) {
+    if (v === undefined || v === null || v === false) continue;
+    if (k.startsWith('on')) e.addEventListener(k.slice(2), v);
+    else if (k in e && typeof v !== 'string') e[k] = v;
+    else e.setAttribute(k, v === true ? '' : v);
+  }
+  add(e, children);
+  return e;
+}
+
+function add(e, children) {
+  for (const c of children.flat(Infinity)) {
+    if (c !== null && c !== undefined && c !== false) e.append(c);
+  }
+}
+
+export function fill(e, ...children) {
+  e.replaceChildren();
+  add(e, children);
+  return e;
+}
+
+const SVG = 'http://www.w3.org/2000/svg';
+export function svg(tag, props, ...children) {
+  const e = document.createElementNS(SVG, tag);
+  for (const [k, v] of Object.entries(props ?? {})) e.setAttribute(k, v);
+  add(e, children);
+  return e;
+}
+
+export const count = (n) => Math.round(n).toLocaleString('en-US');
+
+// Nanoseconds as people read them, with as many digits as they can use.
+export function time(ns) {
+  const a = Math.abs(ns);
+  const [f, unit] = a < 1e3 ? [1, 'ns'] : a < 1e6 ? [1e3, 'µs'] : a < 1e9 ? [1e6, 'ms'] : [1e9, 's'];
+  if (a >= 60e9) return `${Math.trunc(ns / 60e9)} min ${(a / 1e9 % 60).toFixed(0)} s`;
+  return `${digits(ns / f, 3)} ${unit}`;
+}
+
+// A number with n significant digits, without exponent where that is short.
+export function digits(v, n = 4) {
+  if (!Number.isFinite(v)) return Number.isNaN(v) ? 'NaN' : v > 0 ? 'inf' : '-inf';
+  if (v === 0 || Number.isInteger(v) && Math.abs(v) < 1e6) return String(v);
+  const a = Math.abs(v);
+  return a >= 1e-3 && a < 1e6 ? String(Number(v.toPrecision(n))) : v.toExponential(n - 1);
+}
+
+export const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
+
+// A call that waits until there have been none for a while, and the next frame.
+export function debounce(fn, ms) {
+  let timer;
+  return (...args) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => fn(...args), ms);
+  };
+}
+
+export function onFrame(fn) {
+  let asked = false;
+  return () => {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => {
+      asked = false;
+      fn();
+    });
+  };
+}
+
+export async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch { // not on a secure origin: the old way
+    const area = h('textarea', {}, text);
+    document.body.append(area);
+    area.select();
+    document.execCommand('copy');
+    area.remove();
+  }
+}
+
+// Short name of a node: what tells it apart from its neighbours.
+export function shortName(name) {
+  const parts = name.split('.');
+  if (parts.length < 4) return name;
+  if (parts[0] === 'Module' || parts[0] === 'Cell') {
+    const dir = parts.findIndex((p) => p === 'forward' || p === 'backward' || p === 'parameters_grad');
+    return parts.slice(1, Math.max(dir - 1, 2)).join('.');
+  }
+  return parts.slice(1, 3).join('.');
+}
+
+// A list of rows of equal height of which only those in sight are elements.
+export class VirtualList {
+  constructor(root, rowHeight, makeRow) {
+    this.root = root;
+    this.rowHeight = rowHeight;
+    this.makeRow = makeRow;
+    this.n = 0;
+    this.space = h('div.vspace');
+    this.rows = new Map();
+    root.classList.add('vlist');
+    root.append(this.space);
+    this.update = onFrame(() => this.draw());
+    root.addEventListener('scroll', this.update, {passive: true});
+    new ResizeObserver(this.update).observe(root);
+  }
+
+  // Content has changed: every row is made anew.
+  reset(n) {
+    this.n = n;
+    this.space.replaceChildren();
+    this.rows.clear();
+    this.space.style.height = `${n * this.rowHeight}px`;
+    this.update();
+  }
+
+  range() {
+    const first = Math.max(0, Math.floor(this.root.scrollTop / this.rowHeight) - 4);
+    const seen = Math.ceil(this.root.clientHeight / this.rowHeight) + 8;
+    return [first, Math.min(this.n, first + seen)];
+  }
+
+  draw() {
+    const [first, end] = this.range();
+    for (const [i, row] of this.rows) {
+      if (i >= first && i < end) continue;
+      row.remove();
+      this.rows.delete(i);
+    }
+    for (let i = first; i < end; i++) {
+      if (this.rows.has(i)) continue;
+      const row = this.makeRow(i);
+      row.style.transform = `translateY(${i * this.rowHeight}px)`;
+      this.rows.set(i, row);
+      this.space.append(row);
+    }
+  }
+
+  reveal(i) {
+    const top = i * this.rowHeight, h = this.root.clientHeight;
+    if (top < this.root.scrollTop || top + this.rowHeight > this.root.scrollTop + h) {
+      this.root.scrollTop = Math.max(0, top - h / 2);
+    }
+    this.update();
+  }
+}
