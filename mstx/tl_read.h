@@ -94,7 +94,7 @@ struct mstx_host_clock {
     MS_VEC(struct mstx_knot) knot;
     MS_VEC(struct mstx_apart) apart; /* from the clock of rank 0's host; none: not measured */
     int64_t reference_ns;            /* of wall clock over steady clock, on that host */
-    size_t at; /* the knot used last */
+    size_t at;                       /* the knot used last */
 };
 struct mstx_clocks {
     MS_VEC(struct mstx_host_clock) host;
