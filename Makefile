@@ -90,7 +90,7 @@ RT_APPS := $(addprefix $(B)/tests/rt/, \
            comm_app \
            device_app ccl_app ccl_mod.so loader)
 STANDIN := $(addprefix $(B)/tests/standin/,libcuda.so.1 libascendcl.so libnccl.so.2 libhccl.so)
-SAMPLES := $(patsubst %.c,$(B)/%,$(wildcard samples/*.c))
+SAMPLES := $(patsubst %.c,$(B)/%,$(wildcard samples/*.c)) $(if $(MPI_FLAVOURS),$(B)/samples/train_mpi)
 MAN     := $(wildcard */*.1 */*.3 */*.5)
 
 # ---- build ------------------------------------------------------------------
@@ -264,6 +264,16 @@ $(B)/tests/fuzz_%: $(B)/tests/fuzz_%.o $(FUZZ_MAIN) $(LIBS)
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS)
 
+# The sample trainer is built with the first MPI that is there.
+MPI_FIRST := $(firstword $(MPI_FLAVOURS))
+MPI_LINK_openmpi = $(call pkg,--libs,ompi-c)
+MPI_LINK_mpich   = $(call pkg,--libs,mpich)
+$(call obj,$(wildcard samples/train/*.c)): ALL_CPPFLAGS += $(MPI_CFLAGS_$(MPI_FIRST))
+$(B)/samples/train_mpi: $(call obj,$(wildcard samples/train/*.c)) $(B)/libmsprobe.so
+	$(say) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -L$(B) -lmsprobe -Wl,-rpath,'$$ORIGIN/..' \
+	  $(MPI_LINK_$(MPI_FIRST)) -lm
 $(B)/samples/%: $(B)/samples/%.o $(B)/libmsprobe.so
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $< -L$(B) -lmsprobe -Wl,-rpath,'$$ORIGIN/..' -lm
@@ -280,7 +290,7 @@ check: all $(RT_APPS) $(STANDIN) $(TESTS) $(TOOLS) $(FUZZ) $(SAMPLES) layers ## 
 	@B=$(B) PYTHON=$(PYTHON) sh tests/run.sh
 
 demo: deps ## install what is missing, build, run the samples and show what msprobe says of them
-	@$(MAKE) --no-print-directory all $(B)/samples/two_dumps $(B)/samples/mstx_c
+	@$(MAKE) --no-print-directory all $(B)/samples/two_dumps $(B)/samples/mstx_c $(filter %train_mpi,$(SAMPLES))
 	@B=$(B) sh samples/demo.sh
 
 asan: ## tests under AddressSanitizer and UndefinedBehaviorSanitizer

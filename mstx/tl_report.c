@@ -231,6 +231,8 @@ enum ms_rc mstx_report_make(struct mstx_tl *tl, bool with_names, struct mstx_rep
         rc = find_slow_steps(tl, r, err);
     if (rc == MS_OK && with_names)
         rc = mstx_names_measure(tl, &r->names, err);
+    if (rc == MS_OK && with_names)
+        rc = mstx_comm_measure(tl, &r->comms, err);
     if (rc == MS_OK) /* names of steps are texts */
         rc = mstx__tl_check(tl, err);
     if (r->findings.n != 0)
@@ -245,6 +247,7 @@ void mstx_report_free(struct mstx_report *r)
     mstx_steps_free(&r->steps);
     ms_vec_free(&r->findings);
     ms_vec_free(&r->names);
+    mstx_comm_rows_free(&r->comms);
 }
 
 /* ---- keeping ---------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #define MSTX_TL_REPORT_H
 
 #include "mstx/timeline.h"
+#include "mstx/tl_comm.h"
 
 #include "probe/base/jwrite.h"
 
@@ -78,6 +79,7 @@ struct mstx_report {
     struct mstx_steps steps;
     MS_VEC(struct mstx_finding) findings; /* the worst first */
     mstx_name_rows names;                 /* empty unless measured */
+    mstx_comm_rows comms;                 /* the same */
     int64_t step_median_ns;
 };
 
