@@ -342,9 +342,9 @@ static void take_lanes(struct import *im, struct mstx_proc *p, struct mstx_texts
     }
     uint32_t id = mstx__writer_process_id(im->w);
     write_process(im, p, t, l, c, id);
+    mstx__hangs_write(im->w, id, p->seg.p[0].head.rank, t);
     mstx__comm_writer_process(im->comm, id, p->seg.p[0].head.rank);
     write_groups(im, p, t);
-    mstx__hangs_write(im->w, id, p->seg.p[0].head.rank, t);
     int64_t oldest = oldest_shown(p, c, l->newest);
     for (size_t i = 0; i < l->lane.n; i++)
         write_lane(im, l, c, &l->lane.p[i], id, oldest);
