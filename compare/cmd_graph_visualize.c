@@ -16,7 +16,7 @@
 
 struct args {
     const char *target, *golden, *out, *layers;
-    bool fuzzy, overflow, progress, md5_index;
+    bool fuzzy, overflow, progress, md5_index, log_items, suspects;
     int compat, batch, file_type, align;
     struct ms_opt_list rank_size, tp, pp, vpp, order;
     struct graph_param merge[2];
@@ -29,7 +29,9 @@ static const char *const batches[] = {"list", "first", "none", NULL};
 
 static const struct ms_opt opts[] = {
     {"target_path", "tp", MS_OPT_PATH, offsetof(struct args, target), "PATH", .required = true,
-     .help = "the run to look into: a rank's directory, one of ranks, or one of steps"},
+     .help =
+         "the run to look into: a rank's directory, one of ranks, or one of steps; or a .vis file "
+         "of an earlier version, which becomes a database"},
     {"golden_path", "gp", MS_OPT_PATH, offsetof(struct args, golden), "PATH",
      .help = "the run to compare with; without it the graph of one run is made"},
     {"output_path", "o", MS_OPT_PATH, offsetof(struct args, out), "DIR", .required = true,
@@ -45,6 +47,10 @@ static const struct ms_opt opts[] = {
              "alignment else, always by alignment, or by name and place alone"},
     {"overflow_check", "oc", MS_OPT_FLAG, offsetof(struct args, overflow),
      .help = "say for every node where NaN, infinity or an exploding norm comes from"},
+    {"suspects", NULL, MS_OPT_FLAG, offsetof(struct args, suspects),
+     .help = "find the nodes that introduce the difference, into the table x_findings"},
+    {"is_print_compare_log", "tensor_log", MS_OPT_FLAG, offsetof(struct args, log_items),
+     .help = "say on standard error which items' tensors were compared"},
     {"is_print_progress_log", "progress_log", MS_OPT_FLAG, offsetof(struct args, progress),
      .help = "print progress on standard output, line by line, as the plugin reads it"},
     {"compat", NULL, MS_OPT_CHOICE, offsetof(struct args, compat), "WHICH", .dflt = "none",
@@ -129,6 +135,8 @@ static void show(const struct graph_made *m, bool dual, bool a_dump, int64_t too
                ms_human_count(a, m->states[GRAPH_ERROR]),
                ms_human_count(b, m->states[GRAPH_WARNING]),
                ms_human_count(c, m->states[GRAPH_PASS]));
+    if (m->suspects != 0)
+        printf("  suspects    %zu, the first %s\n", m->suspects, m->suspect);
     if (a_dump)
         return;
     uint64_t bytes = stat(m->path, &st) == 0 ? (uint64_t)st.st_size : 0;
@@ -198,6 +206,8 @@ static enum ms_rc take_merge(struct args *a, struct ms_err *err)
 static enum ms_rc make(struct args *a, struct graph_made *made, struct ms_err *err)
 {
     struct ms_pool *pool = NULL;
+    if (ms_str_ends(ms_str_of(a->target), MS_STR(".vis")))
+        return graph_convert(a->target, a->out, made, err);
     struct graph_conf conf = {.target = a->target,
                               .golden = a->golden,
                               .out_dir = a->out,
@@ -210,6 +220,8 @@ static enum ms_rc make(struct args *a, struct graph_made *made, struct ms_err *e
                               .map_layers = a->layers != NULL,
                               .layer_file =
                                   a->layers != NULL && a->layers[0] != '\0' ? a->layers : NULL,
+                              .suspects = a->suspects,
+                              .log_items = a->log_items,
                               .md5_index = a->md5_index,
                               .batch = (enum graph_batch)a->batch,
                               .merge = a->rank_size.n != 0 ? a->merge : NULL,

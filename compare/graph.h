@@ -50,10 +50,13 @@ struct graph_conf {
     bool fuzzy;
     bool overflow;
     enum cmp_matching matching; /* where neither fuzzy nor layers say how; strict: by name */
-    bool map_layers;        /* match by the rules of layer_mapping */
-    const char *layer_file; /* NULL: its built-in part only */
+    bool map_layers;            /* match by the rules of layer_mapping */
+    const char *layer_file;     /* NULL: its built-in part only */
     bool md5_index; /* digests: mark ops that make empty tensors red, as files of old were read */
     enum graph_batch batch;
+    bool
+        suspects; /* name the nodes that introduce differences; not of merged ranks, nor strictly */
+    bool log_items;                  /* a note for every item whose tensors were compared */
     const struct graph_param *merge; /* of the target and the golden side; NULL: ranks stay apart */
     bool json;                       /* write merged ranks as dumps, no database */
     graph_progress_fn progress;      /* may be NULL, as may note */
@@ -67,10 +70,16 @@ struct graph_made {
     uint64_t states[GRAPH_STATES]; /* of the target's nodes */
     uint64_t matched;
     uint32_t ranks, steps;
+    size_t suspects;
+    char suspect[512]; /* what there is to say of the first */
 };
 
 /* Build, compare and write a database into conf->out_dir. */
 enum ms_rc graph_make(const struct graph_conf *conf, struct ms_pool *pool, struct graph_made *made,
                       struct ms_err *err) MS_MUST_USE;
+
+/* A .vis file of an earlier version as a database NAME.vis.db in out_dir. */
+enum ms_rc graph_convert(const char *vis, const char *out_dir, struct graph_made *made,
+                         struct ms_err *err) MS_MUST_USE;
 
 #endif

@@ -43,7 +43,7 @@ struct batch {
 
 struct graph__db {
     struct ms_store *store;
-    struct ms_stmt *node, *slim, *stack, *link, *rollup, *state, *names, *align;
+    struct ms_stmt *node, *slim, *stack, *link, *rollup, *state, *names, *align, *edge;
     const struct graph_conf *conf;
     /* Of the tree being written: */
     struct graph__pair *pair;
@@ -444,6 +444,22 @@ static enum ms_rc store_fates(struct graph__db *db, struct ms_err *err)
     return MS_OK;
 }
 
+static enum ms_rc store_edge(void *ctx, uint32_t src, uint32_t dst, struct ms_str slot,
+                             struct ms_err *err)
+{
+    struct graph__db *db = ctx;
+    ms_stmt_i64(db->edge, 2, dst);
+    ms_stmt_str(db->edge, 3, slot);
+    ms_stmt_i64(db->edge, 4, src);
+    return ms_stmt_run(db->edge, err);
+}
+
+static enum ms_rc store_edges(struct graph__db *db, struct ms_err *err)
+{
+    ms_stmt_str(db->edge, 1, ms_buf_slice(&db->prefix));
+    return graph__find_edges(db->g, store_edge, db, err);
+}
+
 static enum ms_rc store_states(struct graph__db *db, struct ms_err *err)
 {
     ms_stmt_str(db->state, 1, ms_buf_slice(&db->prefix));
@@ -503,6 +519,8 @@ static enum ms_rc store_extra(struct graph__db *db, struct ms_err *err)
     MS_TRY(rc);
     MS_TRY(store_states(db, err));
     MS_TRY(store_fates(db, err));
+    if (!db->place.golden) /* what its partners read and write is their partners' */
+        MS_TRY(store_edges(db, err));
     return store_names(db, err);
 }
 
@@ -645,6 +663,35 @@ enum ms_rc graph__db_meta(struct graph__db *db, const char *key, const char *val
     return rc;
 }
 
+static enum ms_rc store_suspect(struct ms_stmt *st, const struct cmp_suspect *s, struct ms_err *err)
+{
+    ms_stmt_i64(st, 1, s->place);
+    ms_stmt_i64(st, 2, s->step < 0 ? 0 : s->step);
+    ms_stmt_i64(st, 3, s->rank < 0 ? 0 : s->rank);
+    ms_stmt_str(st, 4, s->target);
+    ms_stmt_str(st, 5, s->golden);
+    ms_stmt_str(st, 6, ms_str_of(cmp_role_names[s->role]));
+    ms_stmt_str(st, 7, ms_str_of(cmp_why_names[s->why]));
+    ms_stmt_f64(st, 8, s->score);
+    ms_stmt_str(st, 9, s->text);
+    return ms_stmt_run(st, err);
+}
+
+enum ms_rc graph__db_findings(struct graph__db *db, const struct cmp_source *source,
+                              struct ms_err *err)
+{
+    const struct cmp_suspect *list;
+    struct ms_stmt *st;
+    size_t n = cmp_source_suspects(source, &list);
+    MS_TRY(ms_store_prepare(db->store, &st,
+                            "INSERT INTO x_findings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", err));
+    enum ms_rc rc = MS_OK;
+    for (size_t i = 0; i < n && rc == MS_OK; i++)
+        rc = store_suspect(st, &list[i], err);
+    ms_stmt_free(st);
+    return rc;
+}
+
 /* ---- the file -------------------------------------------------------------------- */
 
 static enum ms_rc prepare(struct graph__db *db, struct ms_err *err)
@@ -663,6 +710,7 @@ static enum ms_rc prepare(struct graph__db *db, struct ms_err *err)
     MS_TRY(ms_store_prepare(s, &db->rollup, "INSERT INTO x_rollup VALUES (?, ?, ?, ?, ?, ?)", err));
     MS_TRY(ms_store_prepare(s, &db->state, "INSERT INTO x_state VALUES (?, ?, ?)", err));
     MS_TRY(ms_store_prepare(s, &db->align, "INSERT INTO x_align VALUES (?, ?, ?, ?, ?, ?)", err));
+    MS_TRY(ms_store_prepare(s, &db->edge, "INSERT OR IGNORE INTO x_edge VALUES (?, ?, ?, ?)", err));
     return ms_store_prepare(s, &db->names, "INSERT INTO x_names VALUES (?, ?, ?)", err);
 }
 
@@ -687,8 +735,8 @@ enum ms_rc graph__db_new(struct graph__db **out, const struct graph_conf *conf, 
 
 static void free_statements(struct graph__db *db)
 {
-    struct ms_stmt **all[] = {&db->node,   &db->slim,  &db->stack, &db->link,
-                              &db->rollup, &db->state, &db->names, &db->align};
+    struct ms_stmt **all[] = {&db->node,  &db->slim,  &db->stack, &db->link, &db->rollup,
+                              &db->state, &db->names, &db->align, &db->edge};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         ms_stmt_free(*all[i]);
         *all[i] = NULL;
@@ -715,7 +763,7 @@ static enum ms_rc make_indexes(struct graph__db *db, struct ms_err *err)
     /* Sorting in parts, which need files, lets other threads sort while this one reads. */
     MS_TRY(ms_store_exec(db->store,
                          "COMMIT; PRAGMA temp_store=FILE; PRAGMA cache_size=-8192; BEGIN", err));
-    MS_TRY(ms_store_exec(db->store, GRAPH_SQL_SLIM_INDEXES, err));
+    MS_TRY(ms_store_exec(db->store, GRAPH_SQL_INDEXES("x_slim"), err));
     if (!db->conf->strict)
         MS_TRY(ms_store_exec(db->store, GRAPH_SQL_INDEX6, err));
     MS_TRY(ms_store_exec(db->store, GRAPH_SQL_HAND_OVER, err));

@@ -11,6 +11,7 @@
 
 #include "compare/cmp_int.h"
 #include "compare/graph.h"
+#include "compare/source.h"
 #include "probe/base/jwrite.h"
 #include "probe/base/store.h"
 #include "probe/stack.h"
@@ -219,6 +220,14 @@ void graph__put_merge_word(struct ms_buf *out, unsigned word, struct ms_str item
 /* The stack of a backward node whose forward node is nowhere, a JSON list. */
 struct ms_str graph__lost_stack(bool strict);
 
+/* ---- data flow --------------------------------------------------------------- */
+
+/* Called for each input whose maker is known; src and dst are places in the order of the tree. */
+typedef enum ms_rc (*graph__edge_fn)(void *ctx, uint32_t src, uint32_t dst, struct ms_str slot,
+                                     struct ms_err *err);
+enum ms_rc graph__find_edges(const struct graph__tree *g, graph__edge_fn put, void *ctx,
+                             struct ms_err *err);
+
 /* ---- the database --------------------------------------------------------- */
 
 struct graph__place { /* of a tree among ranks and steps */
@@ -249,6 +258,9 @@ enum ms_rc graph__db_config(struct graph__db *db, const struct graph__config *c,
 /* A row of x_meta; nothing in strict mode. */
 enum ms_rc graph__db_meta(struct graph__db *db, const char *key, const char *value,
                           struct ms_err *err);
+/* Suspects of all trees, in their order; they name no node of strict files. */
+enum ms_rc graph__db_findings(struct graph__db *db, const struct cmp_source *source,
+                              struct ms_err *err);
 /* Indexes, then the file appears at its path; frees db in any case. */
 enum ms_rc graph__db_commit(struct graph__db *db, struct ms_err *err);
 void graph__db_free(struct graph__db *db);

@@ -31,6 +31,7 @@ struct run {
     MS_VEC(struct couple) couples;
     struct graph__db *db;
     struct graph__comm *comm;
+    struct cmp_source *source; /* NULL: nobody asked */
     enum probe_mode mode;
     uint32_t micro_steps; /* of the graph written first */
     size_t done, total;   /* couples, or steps whose ranks are merged */
@@ -349,14 +350,68 @@ static void close_pair(struct graph__pair *p)
     graph__close(&p->b);
 }
 
+/* Suspects are found in the dumps themselves, tensors by their statistics. */
+static enum ms_rc observe(struct run *r, const struct couple *c, struct ms_err *err)
+{
+    struct cmp_conf conf = {.summarise = true, .matching = r->conf->matching};
+    struct cmp *cmp = NULL;
+    char *t = ms_path_join(c->dir[0], "dump.json"), *b = ms_path_join(c->dir[1], "dump.json");
+    struct ms_span span = ms_span_begin("suspects");
+    enum ms_rc rc =
+        t != NULL && b != NULL ? cmp_open(&cmp, &conf, t, b, r->pool, err) : ms_no_memory(err);
+    if (rc == MS_OK)
+        rc = cmp_source_add(r->source, cmp, (int)c->rank, (int)c->step, r->pool, err);
+    ms_span_end(&span);
+    cmp_close(cmp);
+    ms_free(t);
+    ms_free(b);
+    return rc;
+}
+
+static enum ms_rc put_findings(struct run *r, struct ms_err *err)
+{
+    const struct cmp_suspect *list;
+    if (r->source == NULL)
+        return MS_OK;
+    MS_TRY(cmp_source_find(r->source, err));
+    r->made->suspects = cmp_source_suspects(r->source, &list);
+    if (r->made->suspects != 0)
+        snprintf(r->made->suspect, sizeof r->made->suspect, "%.*s: %.*s",
+                 MS_STR_ARG(list[0].target.p != NULL ? list[0].target : list[0].golden),
+                 MS_STR_ARG(list[0].text));
+    return graph__db_findings(r->db, r->source, err);
+}
+
+/* One line for every row whose tensors were compared. */
+static void log_items(struct run *r, const struct graph__pair *p)
+{
+    struct ms_buf line = {.max = 1 << 20};
+    for (size_t i = 0; p->cmp.mode == PROBE_MODE_TENSOR && i < p->cmp.pairs.n; i++) {
+        const struct cmp__pair *pair = &p->cmp.pairs.p[i];
+        if (pair->b == GRAPH_NO)
+            continue;
+        ms_buf_clear(&line);
+        ms_buf_puts(&line, "compared ");
+        cmp__side_name(&p->t.side, pair->t, false, &line);
+        ms_buf_puts(&line, " with ");
+        cmp__side_name(&p->b.side, pair->b, false, &line);
+        note(r, "%s", ms_buf_z(&line));
+    }
+    ms_buf_free(&line);
+}
+
 static enum ms_rc make_couple(struct run *r, const struct couple *c, struct ms_err *err)
 {
     struct graph__pair p = {.dual = is_dual(r->conf)};
     p.t.built.file.p = p.t.stacks.file.p = p.b.built.file.p = p.b.stacks.file.p = "";
     enum ms_rc rc = open_couple(r, c, &p, err);
+    if (rc == MS_OK && r->conf->log_items)
+        log_items(r, &p);
     if (rc == MS_OK)
         rc = write_couple(r, c, &p, err);
     close_pair(&p);
+    if (rc == MS_OK && r->source != NULL)
+        rc = observe(r, c, err);
     r->done++;
     return rc;
 }
@@ -592,6 +647,7 @@ static enum ms_rc fill(struct run *r, struct ms_err *err)
         return MS_OK;
     MS_TRY(put_config(r, err));
     MS_TRY(put_meta(r, err));
+    MS_TRY(put_findings(r, err));
     if (r->repaired[0] != 0)
         note(r, "parents without an entry of their own in construct.json: %u; %s", r->repaired[0],
              r->conf->strict ? "what lies below is left out" : "they hang below the root");
@@ -637,6 +693,8 @@ static enum ms_rc make(struct run *r, struct ms_err *err)
     MS_TRY(make_dir(r->conf, err));
     MS_TRY(name_file(r, err));
     MS_TRY(graph__comm_new(&r->comm, r->conf, err));
+    if (r->conf->suspects && is_dual(r->conf) && !r->conf->strict && r->conf->merge == NULL)
+        MS_TRY(cmp_source_new(&r->source, err));
     if (r->conf->json)
         return fill(r, err);
     MS_TRY(graph__db_new(&r->db, r->conf, r->made->path, err));
@@ -664,6 +722,7 @@ enum ms_rc graph_make(const struct graph_conf *conf, struct ms_pool *pool, struc
     made->steps = count_steps(&r);
     graph__db_free(r.db);
     graph__comm_free(r.comm);
+    cmp_source_free(r.source);
     ms_vec_free(&r.couples);
     for (unsigned i = 0; i < 2; i++) {
         if (r.places[i].arena != NULL)

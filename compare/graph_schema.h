@@ -34,13 +34,14 @@
 #define GRAPH_ID_WHILE_FILLED "id TEXT"
 #define GRAPH_ID              "id TEXT PRIMARY KEY"
 
-#define GRAPH_SQL_TABLES                                                                           \
-    GRAPH_SQL_NODES(GRAPH_ID_WHILE_FILLED)                                                         \
-    ";" GRAPH_SQL_SLIM ";"                                                                         \
+#define GRAPH_SQL_OTHERS                                                                           \
     "CREATE TABLE tb_stack (id TEXT PRIMARY KEY, stack_info TEXT);"                                \
     "CREATE TABLE tb_config (id TEXT PRIMARY KEY, graph_type TEXT NOT NULL, task TEXT,"            \
     " tool_tip TEXT, micro_steps INTEGER, overflow_check INTEGER, node_colors TEXT NOT NULL,"      \
     " rank_list TEXT NOT NULL, step_list TEXT NOT NULL)"
+
+#define GRAPH_SQL_TABLES                                                                           \
+    GRAPH_SQL_NODES(GRAPH_ID_WHILE_FILLED) ";" GRAPH_SQL_SLIM ";" GRAPH_SQL_OTHERS
 
 #define GRAPH_SQL_EXTRA                                                                            \
     "CREATE TABLE x_meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;"                        \
@@ -51,15 +52,19 @@
     "CREATE TABLE x_names (graph_id TEXT, first_order INTEGER, names BLOB,"                        \
     " PRIMARY KEY (graph_id, first_order)) WITHOUT ROWID;"                                         \
     "CREATE TABLE x_align (graph_id TEXT, node_order INTEGER, kind TEXT, partner TEXT,"            \
-    " how TEXT, confidence REAL, PRIMARY KEY (graph_id, node_order)) WITHOUT ROWID"
+    " how TEXT, confidence REAL, PRIMARY KEY (graph_id, node_order)) WITHOUT ROWID;"               \
+    "CREATE TABLE x_edge (graph_id TEXT, dst INTEGER, slot TEXT, src INTEGER,"                     \
+    " PRIMARY KEY (graph_id, dst, slot)) WITHOUT ROWID;"                                           \
+    "CREATE TABLE x_findings (place INTEGER PRIMARY KEY, step INTEGER, rank INTEGER,"              \
+    " node_name TEXT, golden_name TEXT, role TEXT, why TEXT, score REAL, text TEXT)"
 
-#define GRAPH_SQL_SLIM_INDEXES                                                                     \
-    "CREATE INDEX index1 ON x_slim (step, rank, data_source, up_node, node_order);"                \
-    "CREATE INDEX index2 ON x_slim (step, rank, data_source, node_name);"                          \
-    "CREATE INDEX index3 ON x_slim (step, rank, data_source, node_order);"                         \
-    "CREATE INDEX index4 ON x_slim (step, rank, node_order);"                                      \
-    "CREATE INDEX index5 ON x_slim (step, rank, micro_step_id, node_order);"                       \
-    "CREATE INDEX index7 ON x_slim (is_distributed)"
+#define GRAPH_SQL_INDEXES(table)                                                                   \
+    "CREATE INDEX index1 ON " table " (step, rank, data_source, up_node, node_order);"             \
+    "CREATE INDEX index2 ON " table " (step, rank, data_source, node_name);"                       \
+    "CREATE INDEX index3 ON " table " (step, rank, data_source, node_order);"                      \
+    "CREATE INDEX index4 ON " table " (step, rank, node_order);"                                   \
+    "CREATE INDEX index5 ON " table " (step, rank, micro_step_id, node_order);"                    \
+    "CREATE INDEX index7 ON " table " (is_distributed)"
 
 /* The texts say of themselves whose they are. */
 #define GRAPH_SQL_HAND_OVER                                                                        \

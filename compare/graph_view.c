@@ -38,6 +38,10 @@ enum query {
     Q_MATRIX,
     Q_ROLLUP,
     Q_ROLLUP_SLOW,
+    Q_FATE,
+    Q_WRITERS,
+    Q_READERS,
+    Q_FINDINGS,
     QUERIES
 };
 
@@ -68,6 +72,16 @@ static const char *const sql[QUERIES] = {
                      " n.data_source = ?1 AND n.node_name = ?2 ORDER BY n.step, n.rank",
     [Q_ROLLUP] =
         "SELECT n_error, n_warn, n_unmatched, n_overflow, worst FROM x_rollup WHERE id = ?1",
+    [Q_FATE] = "SELECT kind, partner, how, confidence FROM x_align"
+               " WHERE graph_id = ?1 AND node_order = ?2",
+    [Q_WRITERS] = ROW " FROM x_edge e JOIN tb_nodes n ON" AT "AND n.node_order = e.src"
+                      " WHERE e.graph_id = ?4 AND e.dst = ?5 GROUP BY n.node_order"
+                      " ORDER BY n.node_order",
+    [Q_READERS] = ROW " FROM x_edge e JOIN tb_nodes n ON" AT "AND n.node_order = e.dst"
+                      " WHERE e.graph_id = ?4 AND e.src = ?5 GROUP BY n.node_order"
+                      " ORDER BY n.node_order",
+    [Q_FINDINGS] = "SELECT place, step, rank, node_name, golden_name, role, why, text, score"
+                   " FROM x_findings ORDER BY place",
     [Q_ROLLUP_SLOW] =
         "WITH RECURSIVE below(name) AS (SELECT ?4 UNION ALL SELECT m.node_name FROM"
         " below JOIN tb_nodes m ON m.step = ?1 AND m.rank = ?2 AND"
@@ -80,7 +94,8 @@ struct graph_view {
     struct ms_stmt *st[QUERIES];
     struct graph_about about;
     struct graph_bands bands;
-    bool quick; /* x_ tables are there and tell the truth */
+    bool quick;  /* x_ tables are there and tell the truth */
+    bool traced; /* x_align, x_edge and x_findings are there */
     struct ms_arena *arena;
     struct ms_buf text;
 };
@@ -283,6 +298,21 @@ static bool knows_all_changes(struct graph_view *v)
     return same;
 }
 
+static bool has_traces(struct graph_view *v)
+{
+    struct ms_stmt *st;
+    bool more, all = false;
+    if (ms_store_prepare(v->store, &st,
+                         "SELECT count(*) = 3 FROM sqlite_master WHERE type = 'table' AND"
+                         " name IN ('x_align', 'x_edge', 'x_findings')",
+                         NULL) != MS_OK)
+        return false;
+    if (ms_stmt_step(st, &more, NULL) == MS_OK && more)
+        all = ms_stmt_get_i64(st, 0) != 0;
+    ms_stmt_free(st);
+    return all;
+}
+
 static enum ms_rc open_view(struct graph_view *v, const char *path, struct ms_err *err)
 {
     v->text.max = NAME_MAX_BYTES;
@@ -293,6 +323,7 @@ static enum ms_rc open_view(struct graph_view *v, const char *path, struct ms_er
     if (read_config(v, err) != MS_OK)
         return ms_err_wrap(err, "%s", path);
     v->quick = v->bands.usual && knows_all_changes(v);
+    v->traced = has_traces(v);
     return MS_OK;
 }
 
@@ -659,4 +690,115 @@ enum ms_rc graph_view_rollup(struct graph_view *v, struct graph_spot at, struct 
     r->worst = (enum graph_state)ms_stmt_get_i64(st, 4);
     ms_stmt_reset(st);
     return MS_OK;
+}
+
+/* ---- traces ---------------------------------------------------------------------- */
+
+/* The row of one node, first of the page. */
+static enum ms_rc one_node(struct graph_view *v, struct graph_spot at, struct ms_str name,
+                           struct graph_page *page, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    MS_TRY(start_page(page, err));
+    MS_TRY(statement_at(v, Q_BY_NAME, at, &st, err));
+    ms_stmt_str(st, 4, name);
+    MS_TRY(list_rows(v, st, 1, page, err));
+    return page->rows.n != 0 ? MS_OK : not_there(at, name, err);
+}
+
+static enum ms_rc take_fate(struct ms_stmt *st, struct graph_page *page, struct graph_fate *fate,
+                            struct ms_err *err)
+{
+    MS_TRY(keep(page, ms_stmt_get_str(st, 0), &fate->kind, err));
+    MS_TRY(keep(page, ms_stmt_get_str(st, 1), &fate->partner, err));
+    MS_TRY(keep(page, ms_stmt_get_str(st, 2), &fate->how, err));
+    fate->confidence = ms_stmt_get_f64(st, 3);
+    return MS_OK;
+}
+
+enum ms_rc graph_view_fate(struct graph_view *v, struct graph_spot at, struct ms_str name,
+                           struct graph_page *page, struct graph_fate *fate, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more = false;
+    MS_TRY(one_node(v, at, name, page, err));
+    const struct graph_row row = page->rows.p[0];
+    *fate = (struct graph_fate){.kind = row.partner.n != 0 ? MS_STR("matched")
+                                        : at.golden        ? MS_STR("missing")
+                                                           : MS_STR("extra"),
+                                .partner = row.partner,
+                                .how = row.modified ? MS_STR("by hand") : MS_STR("name"),
+                                .confidence = row.partner.n != 0};
+    if (!v->traced || row.modified)
+        return MS_OK;
+    MS_TRY(statement(v, Q_FATE, &st, err));
+    ms_stmt_str(st, 1, graph_id(v, at, MS_STR("")));
+    ms_stmt_i64(st, 2, row.order);
+    MS_TRY(ms_stmt_step(st, &more, err));
+    enum ms_rc rc = more ? take_fate(st, page, fate, err) : MS_OK;
+    ms_stmt_reset(st);
+    return rc;
+}
+
+enum ms_rc graph_view_flow(struct graph_view *v, struct graph_spot at, struct ms_str name,
+                           bool readers, struct graph_page *page, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    MS_TRY(one_node(v, at, name, page, err));
+    int64_t order = page->rows.p[0].order;
+    MS_TRY(start_page(page, err));
+    if (!v->traced)
+        return MS_OK;
+    MS_TRY(statement_at(v, readers ? Q_READERS : Q_WRITERS, at, &st, err));
+    ms_stmt_str(st, 4, graph_id(v, at, MS_STR("")));
+    ms_stmt_i64(st, 5, order);
+    return list_rows(v, st, UINT32_MAX, page, err);
+}
+
+void graph_findings_free(struct graph_findings *f)
+{
+    ms_vec_free(&f->list);
+    ms_arena_free(f->arena);
+    *f = (struct graph_findings){.arena = NULL};
+}
+
+static enum ms_rc take_finding(struct ms_stmt *st, struct graph_findings *f, struct ms_err *err)
+{
+    struct graph_finding *slot = ms_vec_push(&f->list);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    *slot = (struct graph_finding){.place = ms_stmt_get_i64(st, 0),
+                                   .step = ms_stmt_get_i64(st, 1),
+                                   .rank = ms_stmt_get_i64(st, 2),
+                                   .score = ms_stmt_get_f64(st, 8)};
+    struct ms_str *const texts[] = {&slot->target, &slot->golden, &slot->role, &slot->why,
+                                    &slot->text};
+    for (int i = 0; i < 5; i++) {
+        struct ms_str s = ms_stmt_get_str(st, 3 + i);
+        *texts[i] = ms_arena_str(f->arena, s.p != NULL ? s : MS_STR(""));
+        if (texts[i]->p == NULL)
+            return ms_arena_fail(f->arena, err);
+    }
+    return MS_OK;
+}
+
+enum ms_rc graph_view_findings(struct graph_view *v, struct graph_findings *f, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more;
+    enum ms_rc rc;
+    graph_findings_free(f);
+    f->arena = ms_arena_new(ARENA_LIMIT);
+    if (f->arena == NULL)
+        return ms_no_memory(err);
+    if (!v->traced)
+        return MS_OK;
+    MS_TRY(statement(v, Q_FINDINGS, &st, err));
+    while ((rc = ms_stmt_step(st, &more, err)) == MS_OK && more) {
+        rc = take_finding(st, f, err);
+        if (rc != MS_OK)
+            break;
+    }
+    ms_stmt_reset(st);
+    return rc;
 }

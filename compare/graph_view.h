@@ -100,6 +100,36 @@ enum ms_rc graph_view_rollup(struct graph_view *v, struct graph_spot at, struct 
 enum ms_rc graph_view_matrix(struct graph_view *v, bool golden, struct ms_str name,
                              struct graph_page *page, struct ms_err *err) MS_MUST_USE;
 
+/* What became of a node in the comparison. */
+struct graph_fate {
+    struct ms_str kind;    /* "matched", "moved", "part", "extra", "missing" */
+    struct ms_str partner; /* or what it is a part of; empty when there is none */
+    struct ms_str how;     /* why they belong together: "name", "value", ... */
+    double confidence;
+};
+/* The page holds the text.  Files of others tell no more than matched, extra or missing. */
+enum ms_rc graph_view_fate(struct graph_view *v, struct graph_spot at, struct ms_str name,
+                           struct graph_page *page, struct graph_fate *fate,
+                           struct ms_err *err) MS_MUST_USE;
+/* Which nodes wrote what a node of the target reads, or with `readers` which read what it wrote.
+ * Inferred from values; an empty page when nothing is known. */
+enum ms_rc graph_view_flow(struct graph_view *v, struct graph_spot at, struct ms_str name,
+                           bool readers, struct graph_page *page, struct ms_err *err) MS_MUST_USE;
+
+struct graph_finding { /* a suspect */
+    int64_t place, step, rank;
+    struct ms_str target, golden, role, why, text;
+    double score;
+};
+struct graph_findings {
+    MS_VEC(struct graph_finding) list;
+    struct ms_arena *arena;
+};
+/* Zero it before; empty when nobody asked for suspects. */
+enum ms_rc graph_view_findings(struct graph_view *v, struct graph_findings *f,
+                               struct ms_err *err) MS_MUST_USE;
+void graph_findings_free(struct graph_findings *f);
+
 /* ---- changes ------------------------------------------------------------- */
 
 /* Written as the official plugin writes them: the pair and its opposites in direction get links,

@@ -296,18 +296,26 @@ uint64_t hook_status_bytes(const MPI_Status *s)
 
 /* ---- begin and end --------------------------------------------------------------------------------- */
 
-static struct {
-    struct hook_lock lock;
-    bool started;
-} life;
+_Atomic bool hook_mpi_started;
+static struct hook_lock starting;
 
 void hook_mpi_start(void)
 {
-    hook_lock(&life.lock);
-    if (!life.started) {
-        life.started = true;
+    hook_lock(&starting);
+    if (!atomic_load(&hook_mpi_started)) {
         know_predefined();
         hook_comm_start();
+        atomic_store(&hook_mpi_started, true);
     }
-    hook_unlock(&life.lock);
+    hook_unlock(&starting);
+}
+
+void hook_mpi_catch_up(void)
+{
+    int up = 0, down = 0;
+    int (*initialized)(int *) = HOOK_MPI(PMPI_Initialized);
+    int (*finalized)(int *) = HOOK_MPI(PMPI_Finalized);
+    if (initialized != NULL && finalized != NULL && initialized(&up) == MPI_SUCCESS && up &&
+        finalized(&down) == MPI_SUCCESS && !down)
+        hook_mpi_start();
 }

@@ -7,6 +7,7 @@
  * one process at a time, so memory is bounded by the largest process.
  */
 #include "mstx/tl_import.h"
+#include "mstx/tl_hang.h"
 
 #include "mstx/tl_lanes.h"
 #include "mstx/tl_schema.h"
@@ -24,6 +25,7 @@
 
 struct import {
     struct mstx_writer *w;
+    struct mstx_comm_writer *comm;
     struct mstx_clocks clocks;
     struct mstx_procs procs;
     struct mstx_problems problems;
@@ -162,6 +164,36 @@ static struct mstx_event event_of(const struct mstx_lanes *l, const struct mstx_
     return e;
 }
 
+/* One row for an event that is a communication call. */
+static void write_call(struct import *im, const struct mstx_lanes *l, const struct mstx_lane *lane,
+                       const struct mstx_raw *raw, const struct mstx_event *e)
+{
+    const uint32_t at = l->extra.p[raw->extra - 1].comm;
+    struct ms_err err = {0};
+    if (at == 0 || lane->kind != MSTX_TRACK_THREAD || l->comm.p[at - 1].rec.type == 0)
+        return;
+    if (mstx__comm_writer_call(im->comm, &l->comm.p[at - 1], e, lane->tid,
+                               mstx__writer_text_of(im->w, e->name), &err) != MS_OK)
+        mstx__writer_fail(im->w, &err);
+}
+
+/* Of a communicator that was named later the newest name counts. */
+static void write_groups(struct import *im, const struct mstx_proc *p, const struct mstx_texts *t)
+{
+    struct ms_err err = {0};
+    for (size_t i = 0; i < t->keyed.n; i++) {
+        const struct mstx_keyed *k = &t->keyed.p[i];
+        const bool is_newest = i + 1 == t->keyed.n || k[1].kind != k->kind || k[1].key != k->key;
+        struct mstx_comm_known g;
+        if (k->kind != MSTX_GROUP || !is_newest)
+            continue;
+        if (!mstx__comm_group_parse(k->text, &g))
+            mstx__writer_problem(im->w, p->dir, "the description of a communicator is damaged");
+        else if (mstx__comm_writer_group(im->comm, (uint32_t)k->key, &g, &err) != MS_OK)
+            mstx__writer_fail(im->w, &err);
+    }
+}
+
 static void write_lane(struct import *im, const struct mstx_lanes *l, struct mstx_host_clock *c,
                        struct mstx_lane *lane, uint32_t process, int64_t oldest)
 {
@@ -177,8 +209,11 @@ static void write_lane(struct import *im, const struct mstx_lanes *l, struct mst
     mstx__writer_track_begin(im->w, &row);
     for (size_t i = 0; i < lane->ev.n; i++) {
         struct mstx_event e = event_of(l, lane, c, &lane->ev.p[i]);
-        if (e.start_ns + e.dur_ns >= oldest)
-            mstx__writer_event(im->w, &e);
+        if (e.start_ns + e.dur_ns < oldest)
+            continue;
+        mstx__writer_event(im->w, &e);
+        if (lane->ev.p[i].extra != 0)
+            write_call(im, l, lane, &lane->ev.p[i], &e);
     }
     mstx__writer_track_end(im->w);
     ms_vec_free(&lane->ev);
@@ -261,6 +296,9 @@ static void take_lanes(struct import *im, struct mstx_proc *p, struct mstx_texts
     }
     uint32_t id = mstx__writer_process_id(im->w);
     write_process(im, p, t, l, c, id);
+    mstx__comm_writer_process(im->comm, id, p->seg.p[0].head.rank);
+    write_groups(im, p, t);
+    mstx__hangs_write(im->w, id, p->seg.p[0].head.rank, t);
     int64_t oldest = oldest_shown(p, c, l->newest);
     for (size_t i = 0; i < l->lane.n; i++)
         write_lane(im, l, c, &l->lane.p[i], id, oldest);
@@ -311,6 +349,9 @@ static enum ms_rc take_process(struct import *im, struct mstx_proc *p, struct ms
 
 static enum ms_rc import_all(struct import *im, struct ms_err *err)
 {
+    if (mstx__writer_bad(im->w)) /* commit will say why */
+        return MS_OK;
+    MS_TRY(mstx__comm_writer_new(&im->comm, mstx__writer_store(im->w), err));
     for (size_t i = 0; i < im->procs.list.n; i++)
         MS_TRY(learn_clock(im, &im->procs.list.p[i], err));
     fit_clocks(im);
@@ -352,6 +393,7 @@ enum ms_rc mstx__import_capture(const char *dir, const char *db, struct mstx_imp
     if (rc == MS_OK) {
         mstx__writer_meta(im.w, "path", dir);
         rc = import_all(&im, err);
+        mstx__comm_writer_free(im.comm);
         struct mstx_import_result totals = {0};
         finish_result(&im, &totals);
         if (rc == MS_OK && result->processes == 0 && !mstx__writer_bad(im.w))

@@ -579,6 +579,46 @@ START_TEST(no_memory_leaves_no_file_and_no_leak)
 }
 END_TEST
 
+START_TEST(edges_lead_from_the_last_writer_to_its_readers)
+{
+    set_up();
+    conf.golden = NULL;
+    put_rank(target, ".",
+             "{\"Torch.f.0.forward\":null,\"Torch.g.0.forward\":null,\"Torch.h.0.forward\":null}",
+             DUMP(RECORD(
+                 "Torch.f.0.forward", LEAF("9.0", "1.0", "2.0", "3.0"),
+                 LEAF("2.0", "1.0", "1.5",
+                      "4.0")) "," RECORD("Torch.g.0.forward", LEAF("2.0", "1.0", "1.5", "4.0"),
+                                         FLAT("0.0")) "," RECORD("Torch.h.0.forward", FLAT("0.0"),
+                                                                 LEAF("2.0", "1.0", "1.5", "5.0"))),
+             NULL);
+    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    /* All zeros say nothing of where they come from. */
+    expect("SELECT group_concat(src || ' ' || dst || ' ' || slot) FROM x_edge", "0 1 input.0");
+    tear_down();
+}
+END_TEST
+
+START_TEST(suspects_are_listed_when_asked_for)
+{
+#define CHAIN "{\"Torch.f.0.forward\":null,\"Torch.g.0.forward\":null,\"Torch.h.0.forward\":null}"
+#define RUN(x)                                                                                     \
+    DUMP(RECORD("Torch.f.0.forward", LEAF("9.0", "1.0", "2.0", "3.0"),                             \
+                LEAF("2.0", "1.0", "1.5",                                                          \
+                     "4.0")) "," RECORD("Torch.g.0.forward", LEAF("2.0", "1.0", "1.5", "4.0"),     \
+                                        x) "," RECORD("Torch.h.0.forward", x, x))
+    set_up();
+    conf.suspects = true;
+    make_two(CHAIN, RUN(LEAF("8.0", "1.0", "4.5", "9.0")), CHAIN,
+             RUN(LEAF("5.0", "1.0", "2.5", "6.0")));
+    expect("SELECT node_name || ' ' || role FROM x_findings WHERE place = 1",
+           "Torch.g.0.forward introduces");
+    ck_assert_uint_ge(made.suspects, 1);
+    ck_assert_ptr_nonnull(strstr(made.suspect, "Torch.g.0.forward: "));
+    tear_down();
+}
+END_TEST
+
 TEST_MAIN("graph_make", leaves_become_text, a_file_name_names_the_item_and_decides_the_side,
           the_schema_is_the_official_one, the_file_is_the_owners_alone,
           strict_writes_no_table_of_ours,
@@ -590,4 +630,5 @@ TEST_MAIN("graph_make", leaves_become_text, a_file_name_names_the_item_and_decid
           sides_that_do_not_go_together_are_refused, a_dump_without_values_gives_a_structure,
           overflow_levels_say_where_it_is_made, calls_of_two_ranks_meet,
           members_of_a_batch_meet_each_by_itself, ranks_of_both_sides_are_intersected,
+          edges_lead_from_the_last_writer_to_its_readers, suspects_are_listed_when_asked_for,
           no_memory_leaves_no_file_and_no_leak)

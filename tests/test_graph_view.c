@@ -442,6 +442,52 @@ START_TEST(changes_of_the_plugin_show)
 }
 END_TEST
 
+START_TEST(the_fate_of_a_node_is_told)
+{
+    struct graph_fate f;
+    set_up();
+    ck_ok(graph_view_fate(view, npu, MS_STR("Torch.f.1.forward"), &page, &f, &err), err);
+    ck_assert(ms_str_is(f.kind, "matched") && ms_str_is(f.partner, "Torch.f.1.forward"));
+    ck_ok(graph_view_fate(view, npu, MS_STR("Torch.n.0.forward"), &page, &f, &err), err);
+    ck_assert(ms_str_is(f.kind, "extra") && f.partner.n == 0);
+    ck_ok(graph_view_fate(view, bench, MS_STR("Torch.n.5.forward"), &page, &f, &err), err);
+    ck_assert(ms_str_is(f.kind, "missing"));
+    ck_assert_int_eq(graph_view_fate(view, npu, MS_STR("Torch.q.0"), &page, &f, &err),
+                     MS_E_NOTFOUND);
+    tear_down();
+}
+END_TEST
+
+START_TEST(data_flow_is_followed_both_ways)
+{
+    struct graph_findings found = {.arena = NULL};
+    set_up();
+    graph_view_close(view);
+    view = NULL;
+    put_rank(
+        target, ".",
+        "{\"Torch.f.0.forward\":null,\"Torch.g.0.forward\":null,\"Torch.h.0.forward\":null}",
+        DUMP(RECORD("Torch.f.0.forward", FLAT("0.0"), LEAF("2.0", "1.0", "1.5", "4.0")) "," RECORD(
+            "Torch.g.0.forward", LEAF("2.0", "1.0", "1.5", "4.0"),
+            FLAT("0.0")) "," RECORD("Torch.h.0.forward", LEAF("2.0", "1.0", "1.5", "4.0"),
+                                    FLAT("0.0"))),
+        NULL);
+    conf.golden = NULL;
+    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_view_open(&view, made.path, &err), err);
+    ck_ok(graph_view_flow(view, npu, MS_STR("Torch.f.0.forward"), true, &page, &err), err);
+    ck_assert_uint_eq(page.rows.n, 2);
+    ck_assert(ms_str_is(page.rows.p[1].name, "Torch.h.0.forward"));
+    ck_ok(graph_view_flow(view, npu, MS_STR("Torch.h.0.forward"), false, &page, &err), err);
+    ck_assert_uint_eq(page.rows.n, 1);
+    ck_assert(ms_str_is(page.rows.p[0].name, "Torch.f.0.forward"));
+    ck_ok(graph_view_findings(view, &found, &err), err);
+    ck_assert_uint_eq(found.list.n, 0);
+    graph_findings_free(&found);
+    tear_down();
+}
+END_TEST
+
 TEST_MAIN("graph_view", the_configuration_is_told, children_come_page_by_page,
           a_path_leads_from_the_root, a_node_is_told_in_full,
           search_finds_parts_of_names_in_any_case, states_are_filtered_and_stepped_through,
@@ -450,4 +496,5 @@ TEST_MAIN("graph_view", the_configuration_is_told, children_come_page_by_page,
           a_match_by_hand_writes_what_the_plugin_would,
           unmatching_takes_figures_away_and_undo_brings_all_back,
           a_match_again_gives_the_figures_of_the_file, descendants_are_matched_by_their_names,
-          impossible_changes_are_refused_and_leave_nothing, changes_of_the_plugin_show)
+          impossible_changes_are_refused_and_leave_nothing, changes_of_the_plugin_show,
+          the_fate_of_a_node_is_told, data_flow_is_followed_both_ways)

@@ -132,6 +132,94 @@ START_TEST(only_events_with_a_device_side_have_a_task)
 }
 END_TEST
 
+/* ---- what msprof-analyze makes of it ---------------------------------------- */
+
+#define MESSAGE(op, group, stream)                                                                 \
+    "{\\\"count\\\": \\\"25701386\\\",\\\"dataType\\\": \\\"fp16\\\",\\\"groupName\\\": "          \
+    "\\\"" group "\\\",\\\"opName\\\": \\\"" op "\\\",\\\"streamId\\\": \\\"" stream "\\\"}"
+
+/* Its hash of names. */
+static uint64_t hash_of(const char *s)
+{
+    uint32_t h0 = 0, h1 = 0;
+    for (; *s != '\0'; s++) {
+        h0 = h0 * 29 + (uint32_t)(signed char)*s;
+        h1 = h1 * 131 + (uint32_t)(signed char)*s;
+    }
+    return (uint64_t)h0 << 32 | h1;
+}
+
+/* As recipe mstx2commop names an operation: the n-th of its type in its group. */
+static void name_operation(char to[96], struct ms_str op, struct ms_str group, unsigned n)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", MS_STR_ARG(group));
+    snprintf(to, 96, "%.*s__%03u_%u_1", MS_STR_ARG(op), (unsigned)(hash_of(name) % 1000), n);
+}
+
+static void make_communication(void)
+{
+    struct maker m;
+    begin_run(&m, 0);
+    const uint32_t text[] = {maker_text(&m, MESSAGE("HcclAllReduce", "group_name_43", "32")),
+                             maker_text(&m, MESSAGE("HcclBroadcast", "group_name_43", "32")),
+                             maker_text(&m, "not of a collective")};
+    uint16_t d = maker_domain(&m, "communication");
+    maker_ring(&m, 1, 1, 1024);
+    maker_rec(&m, MSTX_REC_STREAM, 5, 0x20, 0, 0, UINT64_C(0x2000000000), 0);
+    for (uint64_t i = 0; i < 4; i++) { /* AllReduce, Broadcast, AllReduce, and a mark of others */
+        uint64_t t = 100 * i + 100;
+        uint32_t name = text[i == 3 ? 2 : i & 1];
+        maker_rec(&m, MSTX_REC_BEGIN, t, i + 1, name, d, 0x20, MSTX_F_STREAM);
+        maker_end_range(&m, t + 50, i + 1, name, d, t, 0);
+        maker_rec(&m, MSTX_REC_DEVICE, t, i + 1, 0, 0, 5000000020 + t, 0);
+        maker_rec(&m, MSTX_REC_DEVICE, t, i + 1, 1, 0, 5000000070 + t, 0);
+    }
+    finish_and_open(&m);
+}
+
+START_TEST(collectives_are_named_as_by_the_recipe_of_msprof_analyze)
+{
+    static const char *const expected[] = {"HcclAllReduce__491_0_1", "HcclBroadcast__491_0_1",
+                                           "HcclAllReduce__491_1_1"};
+    ck_assert_uint_eq(hash_of("default"), 6438267842827357177u);
+    ck_assert_uint_eq(hash_of("group_name_43"), 3985310753366107491u);
+    make_communication();
+    export_db("comm.db");
+    struct ms_stmt *st;
+    struct ms_err e = {0};
+    bool more;
+    unsigned seen[2] = {0, 0}, n = 0;
+    ck_ok(ms_store_prepare(
+              out, &st,
+              "SELECT json_extract(j, '$.opName'), json_extract(j, '$.groupName'), t.startNs,"
+              " t.endNs, json_extract(j, '$.count'), t.streamId FROM (SELECT connectionId c,"
+              " replace(m.value, '\\\"', '\"') j FROM MSTX_EVENTS JOIN STRING_IDS m ON m.id = "
+              "message)"
+              " JOIN TASK t ON t.connectionId = c WHERE j LIKE '%\"streamId\":%' AND j LIKE"
+              " '%\"opName\":%' ORDER BY t.startNs",
+              &e),
+          e);
+    ck_ok(ms_stmt_step(st, &more, &e), e);
+    while (more) {
+        char name[96];
+        struct ms_str op = ms_stmt_get_str(st, 0);
+        ck_assert_uint_lt(n, 3);
+        name_operation(name, op, ms_stmt_get_str(st, 1), seen[ms_str_is(op, "HcclBroadcast")]++);
+        ck_assert_str_eq(name, expected[n]);
+        ck_assert_int_eq(ms_stmt_get_i64(st, 2) - EPOCH_NS, 120 + 100 * (int64_t)n);
+        ck_assert_int_eq(ms_stmt_get_i64(st, 3) - ms_stmt_get_i64(st, 2), 50);
+        ck_assert(ms_str_is(ms_stmt_get_str(st, 4), "25701386"));
+        ck_assert_int_eq(ms_stmt_get_i64(st, 5), 32);
+        n++;
+        ck_ok(ms_stmt_step(st, &more, &e), e);
+    }
+    ms_stmt_free(st);
+    ck_assert_uint_eq(n, 3);
+    end_export();
+}
+END_TEST
+
 START_TEST(ranks_are_mapped_to_the_device_of_their_streams)
 {
     make_two_ranks();
@@ -233,6 +321,31 @@ START_TEST(a_database_with_events_alone_is_read)
 }
 END_TEST
 
+START_TEST(an_event_on_two_devices_has_two_rows_of_csv)
+{
+    char path[96];
+    struct ms_err e = {0};
+    size_t n;
+    import_made(
+        STRINGS EVENTS
+        "INSERT INTO MSTX_EVENTS VALUES(1000,2000,2,0,0,1,(7<<32)|8,(7<<32)|8,2,4000000002),"
+        "(3000,3000,0,0,0,1,(7<<32)|8,(7<<32)|8,2,4000000003);"
+        "CREATE TABLE TASK(startNs, endNs, deviceId, connectionId, globalTaskId, globalPid,"
+        " taskType, contextId, streamId, taskId, modelId);"
+        "INSERT INTO TASK VALUES(1500,1750,1,4000000002,2,7,1,0,3,0,0),"
+        "(1100,1200,0,4000000002,1,7,1,0,3,0,0);");
+    snprintf(path, sizeof path, "%s/out.csv", dir);
+    ck_ok(mstx_export_csv(tl, path, &e), e);
+    char *text = slurp(path, &n);
+    ck_assert_ptr_nonnull(strstr(text,
+                                 "\n0,7,8,N/A,start/end,N/A,N/A,1.000,2.000,N/A,a,dom,1.100,1.200\n"
+                                 "1,7,8,N/A,start/end,N/A,N/A,1.000,2.000,N/A,a,dom,1.500,1.750\n"
+                                 "host,7,8,N/A,marker,N/A,N/A,3.000,3.000,N/A,a,dom,N/A,N/A\n"));
+    free(text);
+    end_run();
+}
+END_TEST
+
 START_TEST(a_table_without_its_columns_is_told_and_the_others_are_read)
 {
     import_made(STRINGS EVENTS "INSERT INTO MSTX_EVENTS VALUES(1,2,2,0,0,1,1,1,2,0);"
@@ -282,9 +395,11 @@ END_TEST
 
 TEST_MAIN("tl_ascend", every_table_has_the_columns_that_readers_name,
           events_follow_the_rules_of_their_rows, only_events_with_a_device_side_have_a_task,
+          collectives_are_named_as_by_the_recipe_of_msprof_analyze,
           ranks_are_mapped_to_the_device_of_their_streams,
           a_directory_gets_a_database_for_each_rank, a_range_ended_elsewhere_tells_both_threads,
           a_run_without_events_has_a_session_without_length, a_database_with_events_alone_is_read,
+          an_event_on_two_devices_has_two_rows_of_csv,
           a_table_without_its_columns_is_told_and_the_others_are_read,
           rows_without_sensible_times_are_counted_and_left_out,
           a_database_of_something_else_is_refused)

@@ -17,6 +17,7 @@
     X(index, "/", "text/html; charset=utf-8", "index.html")                                        \
     X(icon, "/icon.svg", "image/svg+xml", "icon.svg")                                              \
     X(style, "/style.css", CSS, "style.css")                                                       \
+    X(node, "/node.js", JS, "node.js")                                                             \
     X(main, "/main.js", JS, "main.js")                                                             \
     X(api, "/api.js", JS, "api.js")                                                                \
     X(cluster, "/cluster.js", JS, "cluster.js")                                                    \
