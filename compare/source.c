@@ -115,6 +115,8 @@ enum ms_rc cmp_source_find(struct cmp_source *s, struct ms_err *err)
     source__comms_free(&comms);
     if (rc == MS_OK)
         rc = source__rank(s, err);
+    if (rc == MS_OK)
+        rc = source__note(s, err);
     ms_span_end(&span);
     return rc;
 }

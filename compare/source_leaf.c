@@ -79,6 +79,19 @@ static bool fits(const struct source__value *g, const struct source__value *t, d
            close_to(t->stat[PROBE_STAT_NORM], fabs(factor) * g->stat[PROBE_STAT_NORM], norm);
 }
 
+/* Noise may hide that the signs are turned from a close look, but not that t is much nearer to the
+ * negative of g. */
+static bool is_nearer_negative(const struct source__value *g, const struct source__value *t,
+                               double e)
+{
+    enum { COUNT_MIN = 16 };
+    struct source__value minus = *g;
+    minus.stat[PROBE_STAT_MAX] = -g->stat[PROBE_STAT_MIN];
+    minus.stat[PROBE_STAT_MIN] = -g->stat[PROBE_STAT_MAX];
+    minus.stat[PROBE_STAT_MEAN] = -g->stat[PROBE_STAT_MEAN];
+    return t->n >= COUNT_MIN && e > 0.05 && 3 * distance(&minus, t) < e;
+}
+
 static void look_for_patterns(const struct source__value *g, const struct source__value *t,
                               struct source__leaf *l)
 {
@@ -93,7 +106,8 @@ static void look_for_patterns(const struct source__value *g, const struct source
     double down = t->stat[PROBE_STAT_MIN] - g->stat[PROBE_STAT_MIN];
     if (fits(g, t, factor, slack) && fabs(factor - 1) > 1e-6) {
         l->scale = (float)factor;
-    } else if (l->e > 0.2F && fits(g, t, -factor, fmax(slack, 2e-2))) {
+    } else if ((l->e > 0.2F && fits(g, t, -factor, fmax(slack, 2e-2))) ||
+               is_nearer_negative(g, t, l->e)) {
         l->scale = (float)-factor;
         l->flags |= SOURCE__OPPOSITE;
     } else if (fabs(down) < 1e-4 * peak && up < -0.02 * peak) {

@@ -145,6 +145,10 @@ static void tell_structure(struct ms_buf *b, const struct source__part *p,
                                         "is there in the target alone",
                                         "runs at another place than on the golden side"};
     ms_buf_puts(b, words[r->why - CMP_WHY_MISSING]);
+    if (r->why == CMP_WHY_EXTRA && r->cls == SOURCE__HARD) {
+        ms_buf_puts(b, "; the cast behind it takes it back, so all it does is to drop digits");
+        return;
+    }
     if (r->leaf == SOURCE__NONE) {
         ms_buf_puts(b, ", without effect on values");
         return;
