@@ -24,7 +24,8 @@ struct cmp__side {
     MS_VEC(uint32_t) op_of;     /* table row -> op */
     bool as_float[PROBE_STATS]; /* print whole numbers of this column as floats */
     bool is_debug;
-    struct source__value *seen; /* by row of the dump: what views of it have read; NULL: forgotten */
+    struct source__value
+        *seen; /* by row of the dump: what views of it have read; NULL: forgotten */
 };
 
 enum ms_rc cmp__side_init(struct cmp__side *s, const struct cmp_conf *conf, const char *path,

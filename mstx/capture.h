@@ -431,6 +431,7 @@ enum mstx_text_kind {
     MSTX_NOTE = 9, /* something the recorder has to say: shown by reports; key: enum mstx_why */
     MSTX_COUNTER = 10, /* unit of the counter whose MSTX_TEXT has id `key` */
     MSTX_GROUP = 11,   /* communicator number `key`: struct mstx_comm_group of comm.h */
+    MSTX_HANG = 12,    /* a call that does not return: struct mstx_hang of comm.h; key: range id */
 };
 
 struct mstx_text {

@@ -228,6 +228,8 @@ const struct mstx_text *rt_text_intern(const char *text, size_t n);
 /* Append a definition; its id, or 0. */
 uint32_t rt_text_define(enum mstx_text_kind kind, uint16_t domain, uint64_t key, const void *bytes,
                         size_t n);
+/* Copy a text of this capture by its id; false, and "", when there is none. */
+bool rt_text_copy(uint32_t id, char *out, size_t cap);
 bool rt_text_start(void);
 void rt_text_close(void);
 void rt_text_forget(void);
@@ -285,6 +287,7 @@ struct rt_config {
     char include[1024], exclude[1024];
     enum rt_policy policy;
     double flight_s;
+    double hang_s;      /* a communication call that takes longer hangs; 0: do not look */
     uint64_t max_bytes; /* 0: no limit */
     uint32_t segment_bytes;
     int32_t rank, world_size, local_rank;
@@ -390,6 +393,24 @@ bool rt_helper_start(void);
 void rt_helper_stop(void);
 void rt_helper_wake(void);
 void rt_helper_forget(void);
+
+/* ---- hangs ------------------------------------------------------------------ */
+
+/* Helper, once a second: tell of communication calls that do not return. */
+void rt_hang_look(void);
+/* A mark on a stream that the device does not come to; from the poller. */
+struct rt_hang_mark {
+    uint64_t id, ticks; /* of the mark or range */
+    uint32_t name;      /* its text */
+    const char *stream;
+};
+void rt_hang_on_device(const struct rt_hang_mark *m);
+/* Is that many ticks longer than a call may take? */
+bool rt_hang_is_long(uint64_t ticks);
+/* Stack pointer and place of a thread that runs; false: not to be had. */
+bool rt_thread_sample(uint32_t tid, uint64_t *sp, uint64_t *pc);
+/* The stacks of all threads but the helper's as text; returns its length. */
+size_t rt_stacks(char *out, size_t cap);
 
 /* ---- marks ------------------------------------------------------------------ */
 

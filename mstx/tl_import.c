@@ -7,6 +7,7 @@
  * one process at a time, so memory is bounded by the largest process.
  */
 #include "mstx/tl_import.h"
+#include "mstx/tl_hang.h"
 
 #include "mstx/tl_lanes.h"
 #include "mstx/tl_schema.h"
@@ -343,6 +344,7 @@ static void take_lanes(struct import *im, struct mstx_proc *p, struct mstx_texts
     write_process(im, p, t, l, c, id);
     mstx__comm_writer_process(im->comm, id, p->seg.p[0].head.rank);
     write_groups(im, p, t);
+    mstx__hangs_write(im->w, id, p->seg.p[0].head.rank, t);
     int64_t oldest = oldest_shown(p, c, l->newest);
     for (size_t i = 0; i < l->lane.n; i++)
         write_lane(im, l, c, &l->lane.p[i], id, oldest);

@@ -45,6 +45,9 @@ static const char mstx_db_schema[] =
     " end_ns INTEGER, PRIMARY KEY(process, number)) WITHOUT ROWID;"
     "CREATE TABLE findings(id INTEGER PRIMARY KEY, kind TEXT, severity TEXT, ranks TEXT,"
     " first_step INTEGER, last_step INTEGER, value REAL, text TEXT, place TEXT);"
+    "CREATE TABLE hangs(process INTEGER, rank INTEGER, name TEXT, comm TEXT, uid INTEGER,"
+    " seq INTEGER, size INTEGER, on_device INTEGER, waited_ns INTEGER, tid INTEGER, op INTEGER,"
+    " stacks TEXT);"
     "CREATE TABLE problems(file TEXT, text TEXT);";
 
 #endif

@@ -57,8 +57,8 @@ static void take_info(struct mstx_texts *t, struct ms_str text)
 static bool take_entry(struct mstx_texts *t, const struct mstx_entry *e)
 {
     uint32_t name = 0;
-    const bool is_text =
-        e->head.kind != MSTX_SCHEMA && e->head.kind != MSTX_ENUM && e->head.kind != MSTX_GROUP;
+    const bool is_text = e->head.kind != MSTX_SCHEMA && e->head.kind != MSTX_ENUM &&
+                         e->head.kind != MSTX_GROUP && e->head.kind != MSTX_HANG;
     if (is_text)
         name = mstx__writer_text(t->w, e->text);
     if (!put_id(&t->id, e->head.id, name))
@@ -73,6 +73,8 @@ static bool take_entry(struct mstx_texts *t, const struct mstx_entry *e)
         return true;
     case MSTX_NOTE:
         return keep(&t->notes, e, name);
+    case MSTX_HANG:
+        return keep(&t->hangs, e, 0);
     default:
         return keep(&t->keyed, e, name);
     }
@@ -132,6 +134,7 @@ void mstx__texts_free(struct mstx_texts *t)
     ms_vec_free(&t->domain);
     ms_vec_free(&t->keyed);
     ms_vec_free(&t->notes);
+    ms_vec_free(&t->hangs);
 }
 
 /* ---- asking ----------------------------------------------------------------- */
