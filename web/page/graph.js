@@ -389,7 +389,7 @@ class Graph {
     this.hitBox.hidden = !this.traced;
     if (this.traced) {
       const names = [...this.marks].filter(([, kind]) => kind !== 'here');
-      fill(this.hitBox, names.length ? null : h('div.dim', {}, w('noFlow')), [['up', 'reads'], ['down', 'readBy']].map(([kind, title]) => {
+      fill(this.hitBox, names.length ? null : h('div.dim', {}, w('noFlow')), [['up', 'reads'], ['down', 'usedBy']].map(([kind, title]) => {
         const list = names.filter(([, k]) => k === kind);
         return list.length > 0 && [h('div.dim', {}, w(title)), list.map(([n]) => h('button.hit', {onclick: () => this.showNode(n, false)}, kind === 'up' ? '← ' : '→ ', n))];
       }));

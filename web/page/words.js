@@ -82,7 +82,7 @@ const words = {
   confidence: ['confidence', '置信度'],
   fate: ['fate', '结果'],
   reads: ['written by (inferred)', '数据来自（推断）'],
-  readBy: ['read by (inferred)', '数据去往（推断）'],
+  usedBy: ['read by (inferred)', '数据去往（推断）'],
   noFlow: ['no data flow is known here', '此处没有已知的数据流'],
   waitsFor: ['now choose the node of the other side and press M again', '请选择另一侧的节点并再次按 M'],
   noDivergence: ['Nothing differs here.', '此处没有差异。'],
