@@ -267,14 +267,12 @@ $(B)/tests/fuzz_%: $(B)/tests/fuzz_%.o $(FUZZ_MAIN) $(LIBS)
 
 # The sample trainer is built with the first MPI that is there.
 MPI_FIRST := $(firstword $(MPI_FLAVOURS))
-MPI_LINK_openmpi = $(call pkg,--libs,ompi-c)
-MPI_LINK_mpich   = $(call pkg,--libs,mpich)
 $(call obj,$(wildcard samples/train/*.c)): ALL_CPPFLAGS += $(MPI_CFLAGS_$(MPI_FIRST))
 $(B)/samples/train_mpi: $(call obj,$(wildcard samples/train/*.c)) $(B)/libmsprobe.so
 	$(say) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -L$(B) -lmsprobe -Wl,-rpath,'$$ORIGIN/..' \
-	  $(MPI_LINK_$(MPI_FIRST)) -lm
+	  $(MPI_LD_$(MPI_FIRST)) -lm
 $(B)/samples/%: $(B)/samples/%.o $(B)/libmsprobe.so
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $< -L$(B) -lmsprobe -Wl,-rpath,'$$ORIGIN/..' -lm

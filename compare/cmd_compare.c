@@ -410,8 +410,22 @@ static enum ms_rc observe(struct job *j, size_t i, struct ms_err *err)
     const struct cmp_couple *couple = &j->ranks.list.p[i];
     struct cmp *c;
     MS_TRY(open_couple(j, couple, &c, err));
-    enum ms_rc rc = cmp_source_add(j->source, c, couple->t->rank, couple->t->step, j->pool, err);
+    enum ms_rc rc = cmp_measure(c, j->pool, err);
+    if (rc == MS_OK)
+        rc = cmp_source_add(j->source, c, couple->t->rank, couple->t->step, j->pool, err);
     cmp_close(c);
+    return rc;
+}
+
+/* DIR/suspects_20260814102107.csv */
+static enum ms_rc write_suspects(struct job *j, struct ms_err *err)
+{
+    struct ms_buf path = {.max = 1 << 16};
+    ms_buf_printf(&path, "%s/suspects_%s.csv", output_of(j), j->stamp);
+    enum ms_rc rc = ms_buf_check(&path, err);
+    if (rc == MS_OK)
+        rc = cmp_write_suspects(j->source, ms_buf_z(&path), &j->report.list.p[0]->files, err);
+    ms_buf_free(&path);
     return rc;
 }
 
@@ -426,7 +440,8 @@ static enum ms_rc compare_all(struct job *j, struct ms_err *err)
             MS_TRY(observe(j, i, err));
     }
     j->report.source = j->source;
-    return cmp_source_find(j->source, err);
+    MS_TRY(cmp_source_find(j->source, err));
+    return j->args.ext ? write_suspects(j, err) : MS_OK;
 }
 
 /* ---- -da -------------------------------------------------------------- */

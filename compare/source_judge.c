@@ -299,6 +299,7 @@ static void set_outputs(const struct judge *j, struct source__node *n, const str
         /* noise of single elements moves the norm by its root mean */
         double past =
             fmax(fmax(n->in_norm, n->floor_norm), fmax(n->in, n->floor) / sqrt(fmax(l->count, 1)));
+        past = fmax(past, l->noise);
         rho = fmax(rho, l->en / fmax(past, tiny_norm(g, l->count)));
     }
     n->rho_norm = (float)rho;

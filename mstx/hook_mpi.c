@@ -279,17 +279,21 @@ uint8_t hook_op_find(MPI_Op op)
     return v != 0 ? (uint8_t)(v >> 8) : MSTX_REDUCE_USER;
 }
 
-uint64_t hook_status_bytes(const MPI_Status *s)
+MPI_Datatype hook_byte_type(void)
 {
-    MPI_Count n = 0;
-    int (*elements)(const MPI_Status *, MPI_Datatype, MPI_Count *) = HOOK_MPI(PMPI_Get_elements_x);
     static _Atomic hook_handle byte;
     if (atomic_load(&byte) == 0) {
         static const struct known one[] = {KNOWN(MPI_BYTE, "mpi_byte", TYPE_UINT8)};
         atomic_store(&byte, handle_of(one));
     }
-    if (elements == NULL || atomic_load(&byte) == 0 ||
-        elements(s, type_of(atomic_load(&byte)), &n) != MPI_SUCCESS || n < 0)
+    return type_of(atomic_load(&byte));
+}
+
+uint64_t hook_status_bytes(const MPI_Status *s)
+{
+    MPI_Count n = 0;
+    int (*elements)(const MPI_Status *, MPI_Datatype, MPI_Count *) = HOOK_MPI(PMPI_Get_elements_x);
+    if (elements == NULL || elements(s, hook_byte_type(), &n) != MPI_SUCCESS || n < 0)
         return 0;
     return (uint64_t)n;
 }

@@ -138,6 +138,11 @@ static inline void hook_mpi_here(void)
 }
 /* Bytes that arrived, whatever their type; 0 when it cannot be told. */
 uint64_t hook_status_bytes(const MPI_Status *s);
+MPI_Datatype hook_byte_type(void);
+MPI_Comm hook_world(void);
+/* Clocks of hosts: in MPI_Init and MPI_Finalize, where all ranks are. */
+void hook_clock_start(MPI_Comm world);
+void hook_clock_stop(void);
 
 /* A function of MPI that this library needs for itself; NULL: this MPI has none. */
 #define HOOK_MPI(name)                                                                             \

@@ -260,13 +260,14 @@ enum ms_rc mstx__comm_writer_call(struct mstx_comm_writer *w, const struct mstx_
 
 /* ---- asking ----------------------------------------------------------------- */
 
-static bool has_table(struct mstx_tl *tl, bool *yes, struct ms_err *err)
+static bool has_table(struct mstx_tl *tl, const char *name, bool *yes, struct ms_err *err)
 {
     struct ms_stmt *st;
     *yes = false;
-    if (ms_store_prepare(mstx_tl_store(tl), &st,
-                         "SELECT 1 FROM sqlite_master WHERE name = 'comm_ops'", err) != MS_OK)
+    if (ms_store_prepare(mstx_tl_store(tl), &st, "SELECT 1 FROM sqlite_master WHERE name = ?",
+                         err) != MS_OK)
         return false;
+    ms_stmt_str(st, 1, ms_str_of(name));
     enum ms_rc rc = ms_stmt_step(st, yes, err);
     ms_stmt_free(st);
     return rc == MS_OK;
@@ -303,7 +304,7 @@ enum ms_rc mstx_comm_measure(struct mstx_tl *tl, mstx_comm_rows *rows, struct ms
     struct ms_stmt *st;
     bool more;
     *rows = (mstx_comm_rows){0};
-    if (!has_table(tl, &more, err))
+    if (!has_table(tl, "comm_ops", &more, err))
         return err != NULL ? err->rc : MS_E_IO;
     if (!more) /* made by an older version */
         return MS_OK;
@@ -327,4 +328,24 @@ void mstx_comm_rows_free(mstx_comm_rows *rows)
         ms_free(rows->p[i].op);
     }
     ms_vec_free(rows);
+}
+
+enum ms_rc mstx_clocks_measure(struct mstx_tl *tl, struct mstx_clock_summary *s, struct ms_err *err)
+{
+    static const char sql[] =
+        "SELECT count(*), coalesce(max(best), 0) FROM"
+        " (SELECT max(uncertainty_ns) AS best FROM clock_offsets GROUP BY host)";
+    struct ms_stmt *st;
+    bool there;
+    *s = (struct mstx_clock_summary){0};
+    if (!has_table(tl, "clock_offsets", &there, err))
+        return err != NULL ? err->rc : MS_E_IO;
+    if (!there)
+        return MS_OK;
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, sql, err));
+    enum ms_rc rc = ms_stmt_step(st, &there, err);
+    if (rc == MS_OK && there)
+        *s = (struct mstx_clock_summary){ms_stmt_get_i64(st, 0), ms_stmt_get_i64(st, 1)};
+    ms_stmt_free(st);
+    return rc;
 }

@@ -66,4 +66,12 @@ enum ms_rc mstx_comm_measure(struct mstx_tl *tl, mstx_comm_rows *rows,
                              struct ms_err *err) MS_MUST_USE;
 void mstx_comm_rows_free(mstx_comm_rows *rows);
 
+/* How sure the times of different hosts are of each other: hosts whose clock was measured, and the
+ * greatest uncertainty of a measure. hosts 0: nothing was measured. */
+struct mstx_clock_summary {
+    int64_t hosts, uncertainty_ns;
+};
+enum ms_rc mstx_clocks_measure(struct mstx_tl *tl, struct mstx_clock_summary *s,
+                               struct ms_err *err) MS_MUST_USE;
+
 #endif

@@ -32,6 +32,7 @@ struct import {
     struct ms_err first; /* problem */
     bool is_quiet;       /* opening files again finds the same problems */
     int32_t world_size;
+    size_t reference; /* the clock of rank 0's host */
     struct mstx_import_result *result;
 };
 
@@ -75,6 +76,9 @@ static enum ms_rc learn_clock(struct import *im, struct mstx_proc *p, struct ms_
     enum ms_rc rc = MS_OK;
     for (size_t i = 0; i < p->seg.n && rc == MS_OK; i++) {
         rc = mstx__clock_add(&im->clocks, &p->seg.p[i], err);
+        if (rc == MS_OK && p->seg.p[i].head.rank == 0)
+            im->reference =
+                (size_t)(mstx__clock_of(&im->clocks, &p->seg.p[i].head) - im->clocks.host.p);
         mstx__import_source(im->w, p->seg.p[i].path);
         im->result->files++;
     }
@@ -102,6 +106,46 @@ static void write_knots(struct import *im, const struct mstx_host_clock *c, stru
     }
 }
 
+static void write_apart(struct import *im, const struct mstx_host_clock *c, struct ms_stmt *add,
+                        struct ms_err *err)
+{
+    char host[40];
+    for (int i = 0; i < 16; i++)
+        snprintf(host + 2 * i, 3, "%02x", c->boot_id[i]);
+    for (size_t i = 0; i < c->apart.n; i++) {
+        const struct mstx_apart *a = &c->apart.p[i], *last = &c->apart.p[c->apart.n - 1];
+        const double run = (double)(last->at_ns - c->apart.p[0].at_ns);
+        ms_stmt_str(add, 1, ms_str_of(host));
+        ms_stmt_i64(add, 2, a->at_ns);
+        ms_stmt_i64(add, 3, a->offset_ns);
+        ms_stmt_i64(add, 4, a->uncertainty_ns);
+        ms_stmt_f64(add, 5,
+                    run > 0 ? 1e6 * (double)(last->offset_ns - c->apart.p[0].offset_ns) / run : 0);
+        if (ms_stmt_run(add, err) != MS_OK)
+            mstx__writer_fail(im->w, err);
+    }
+}
+
+/* The clock of rank 0's host is the one that all others follow. */
+static void align_clocks(struct import *im)
+{
+    struct ms_err err = {0};
+    struct ms_stmt *add = NULL;
+    const struct mstx_host_clock *reference =
+        im->reference < im->clocks.host.n ? &im->clocks.host.p[im->reference] : NULL;
+    if (reference == NULL || mstx__writer_bad(im->w))
+        return;
+    mstx__clocks_align(&im->clocks, reference);
+    if (ms_store_prepare(mstx__writer_store(im->w), &add,
+                         "INSERT INTO clock_offsets VALUES(?,?,?,?,?)", &err) != MS_OK) {
+        mstx__writer_fail(im->w, &err);
+        return;
+    }
+    for (size_t i = 0; i < im->clocks.host.n; i++)
+        write_apart(im, &im->clocks.host.p[i], add, &err);
+    ms_stmt_free(add);
+}
+
 static void fit_clocks(struct import *im)
 {
     struct ms_err err = {0};
@@ -117,6 +161,7 @@ static void fit_clocks(struct import *im)
         write_knots(im, &im->clocks.host.p[i], add, &err);
     }
     ms_stmt_free(add);
+    align_clocks(im);
 }
 
 /* ---- second pass: events ---------------------------------------------------- */
@@ -140,7 +185,8 @@ static int64_t time_of(const struct mstx_lane *lane, struct mstx_host_clock *c, 
     const uint64_t most = (uint64_t)1 << 60; /* decades; with the offset still below 2^62 */
     if (!lane->is_mono_ns)
         return mstx__clock_ns(c, t);
-    return (int64_t)(t < most ? t : most) + c->offset_ns;
+    const int64_t mono = (int64_t)(t < most ? t : most);
+    return mono + mstx__clock_shift(c, mono);
 }
 
 static struct mstx_event event_of(const struct mstx_lanes *l, const struct mstx_lane *lane,
@@ -296,9 +342,9 @@ static void take_lanes(struct import *im, struct mstx_proc *p, struct mstx_texts
     }
     uint32_t id = mstx__writer_process_id(im->w);
     write_process(im, p, t, l, c, id);
+    mstx__hangs_write(im->w, id, p->seg.p[0].head.rank, t);
     mstx__comm_writer_process(im->comm, id, p->seg.p[0].head.rank);
     write_groups(im, p, t);
-    mstx__hangs_write(im->w, id, p->seg.p[0].head.rank, t);
     int64_t oldest = oldest_shown(p, c, l->newest);
     for (size_t i = 0; i < l->lane.n; i++)
         write_lane(im, l, c, &l->lane.p[i], id, oldest);
@@ -379,7 +425,7 @@ enum ms_rc mstx__import_capture(const char *dir, const char *db, struct mstx_imp
                                 struct ms_err *err)
 {
     struct ms_span span = ms_span_begin("import");
-    struct import im = {.result = result};
+    struct import im = {.result = result, .reference = SIZE_MAX};
     im.problems = (struct mstx_problems){note_problem, &im};
     *result = (struct mstx_import_result){0};
     MS_TRY(mstx__procs_find(&im.procs, dir, err));

@@ -446,6 +446,7 @@ static void take_record(struct place *at)
         break;
     case MSTX_REC_DROP:
     case MSTX_REC_CALIB:
+    case MSTX_REC_SYNC:
     case MSTX_REC_STATE:
     case MSTX_REC_PERMIT:
         break;

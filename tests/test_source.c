@@ -399,6 +399,29 @@ START_TEST(another_precision_everywhere_is_nobodys_fault)
 }
 END_TEST
 
+START_TEST(noise_of_a_second_run_explains_as_much)
+{
+    struct fixture f;
+    struct cmp_source *s;
+    struct run g = model(), t = model(), n = model();
+    char noise[128];
+    t.err[7] = 0.02;
+    n.err[7] = 0.01;
+    fixture_init(&f);
+    snprintf(noise, sizeof noise, "%s/n/dump.json", f.dir);
+    write_run(&f, 'n', &n);
+    f.conf.noise_floor = noise;
+    f.conf.noise_step = f.conf.noise_rank = -1;
+    ck_ok(cmp_source_new(&s, &f.err), f.err);
+    add_pair(&f, s, &g, &t, 0, 0);
+    ck_ok(cmp_source_find(s, &f.err), f.err);
+    ck_assert_uint_eq(answer_of(s).n, 0);
+    cmp_source_free(s);
+    fixture_free(&f);
+    ck_assert_str_eq(ask(&g, &t).name[0], "Functional.softmax.0.forward");
+}
+END_TEST
+
 /* ---- md5 -------------------------------------------------------------------------- */
 
 START_TEST(checksums_name_the_first_that_differs)
@@ -573,8 +596,8 @@ TEST_MAIN("source", equal_runs_have_no_suspect, the_first_operator_that_differs_
           a_missing_operator_with_effect_is_named, an_operator_more_without_effect_comes_last,
           another_type_shape_or_argument_is_named, another_argument_is_told_with_both_values,
           an_argument_of_one_side_alone_counts, another_precision_everywhere_is_nobodys_fault,
-          checksums_name_the_first_that_differs, a_collective_is_explained_by_another_rank,
-          one_fault_on_all_ranks_is_one_suspect,
+          noise_of_a_second_run_explains_as_much, checksums_name_the_first_that_differs,
+          a_collective_is_explained_by_another_rank, one_fault_on_all_ranks_is_one_suspect,
           an_earlier_step_explains_the_parameters_of_a_later_one,
           other_prefixes_and_scales_do_not_move_the_suspect, swapped_sides_name_the_same_operator,
           empty_and_halved_dumps_are_judged_for_what_they_have, roles_are_told_of_every_node)

@@ -174,6 +174,23 @@ static void put_stored(struct ms_jwrite *w, const char *key, struct ms_str json)
     ms_jwrite_str(w, json);
 }
 
+/* Why a node belongs to its partner. */
+static enum ms_rc put_fate(struct web_call *c, struct graph_spot at, struct ms_str name,
+                           struct ms_err *err)
+{
+    struct graph_page page = {.more = false};
+    struct graph_fate fate;
+    enum ms_rc rc = graph_view_fate(c->reader->graph, at, name, &page, &fate, err);
+    if (rc == MS_OK) {
+        put_text(c->json, "fate", fate.kind);
+        put_text(c->json, "how", fate.how);
+        put_text(c->json, "kin", fate.partner);
+        ms_jwrite_kf64(c->json, "confidence", fate.confidence);
+    }
+    graph_page_free(&page);
+    return rc;
+}
+
 enum ms_rc web_api_node(struct web_call *c, struct ms_err *err)
 {
     struct graph_page page = {.more = false};
@@ -197,6 +214,7 @@ enum ms_rc web_api_node(struct web_call *c, struct ms_err *err)
         put_stored(w, "stack", d.stack);
         put_stored(w, "links", d.links);
         put_stored(w, "merged", d.merged);
+        rc = put_fate(c, at, name, err);
         ms_jwrite_obj_end(w);
     }
     graph_page_free(&page);
@@ -211,6 +229,25 @@ enum ms_rc web_api_matrix(struct web_call *c, struct ms_err *err)
     MS_TRY(read_spot(c, &at, err));
     MS_TRY(read_name(c, "name", &name, err));
     enum ms_rc rc = graph_view_matrix(c->reader->graph, at.golden, name, &page, err);
+    if (rc == MS_OK) {
+        put_page(c->json, &page);
+        ms_jwrite_obj_end(c->json);
+    }
+    graph_page_free(&page);
+    return rc;
+}
+
+/* Nodes that wrote what a node reads, or (readers=1) read what it wrote. */
+enum ms_rc web_api_flow(struct web_call *c, struct ms_err *err)
+{
+    struct graph_page page = {.more = false};
+    struct graph_spot at;
+    struct ms_str name;
+    bool readers;
+    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(read_name(c, "name", &name, err));
+    MS_TRY(web_query_flag(c->query, "readers", &readers, err));
+    enum ms_rc rc = graph_view_flow(c->reader->graph, at, name, readers, &page, err);
     if (rc == MS_OK) {
         put_page(c->json, &page);
         ms_jwrite_obj_end(c->json);

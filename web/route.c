@@ -20,6 +20,8 @@ static const struct web_route routes[] = {
     {"/api/search", web_api_search, .graph = true},
     {"/api/next", web_api_next, .graph = true},
     {"/api/matrix", web_api_matrix, .graph = true},
+    {"/api/flow", web_api_flow, .graph = true},
+    {"/api/table", web_api_table, .graph = true},
     {"/api/match", web_api_match, .graph = true, .writes = true},
     {"/api/unmatch", web_api_unmatch, .graph = true, .writes = true},
     {"/api/undo", web_api_undo, .graph = true, .writes = true},
