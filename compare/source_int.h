@@ -82,6 +82,8 @@ enum source__leaf_flags {
     SOURCE__FINE_TARGET = 1 << 10,
     SOURCE__CLIPPED = 1 << 11, /* the target's maximum is lower, its minimum the same */
     SOURCE__SHIFTED = 1 << 12, /* maximum, minimum and mean moved alike */
+    SOURCE__COARSE = 1 << 13, /* the target's extremes fit into a lower type than the golden ones */
+    SOURCE__FINE = 1 << 14,   /* ... do not fit into any */
 };
 
 /* A row of the target and its partner. */

@@ -516,6 +516,24 @@ static enum ms_rc ask_order(struct judge *j, uint32_t i, struct ms_err *err)
     return accuse(j, from, raw, err);
 }
 
+/* The output has few digits, and all that it is made of has more. */
+static bool drops_digits(const struct judge *j, const struct source__node *n)
+{
+    bool coarse = false, fine = false;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        if ((l->flags & SOURCE__REAL) == 0)
+            continue;
+        if (l->flags & SOURCE__IS_OUT)
+            coarse |= (l->flags & SOURCE__COARSE) != 0;
+        else if ((l->flags & SOURCE__FINE) == 0)
+            return false;
+        else
+            fine = true;
+    }
+    return coarse && fine && n->kind == PROBE_NODE_API && n->dir == PROBE_FORWARD;
+}
+
 static enum ms_rc ask_output(struct judge *j, uint32_t i, struct ms_err *err)
 {
     struct source__node *n = &j->p->nodes.p[i];
@@ -541,6 +559,8 @@ static enum ms_rc ask_output(struct judge *j, uint32_t i, struct ms_err *err)
         raw.factor = n->rho_norm;
         return accuse(j, i, raw, err);
     }
+    if (drops_digits(j, n))
+        return accuse(j, i, raw_of(n, CMP_WHY_ROUNDED, SOURCE__NUM, 2), err);
     if ((n->flags & SOURCE__TURNED) && n->rho > 2)
         return accuse(j, i, raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
     if (exact_so_far && known && n->out > 0)

@@ -131,6 +131,38 @@ static bool is_finer(const struct source__value *v)
     return false;
 }
 
+static bool is_wide(uint8_t dtype)
+{
+    return dtype == MS_DT_F32 || dtype == MS_DT_F64;
+}
+
+static enum ms_dtype held_by(double max, double min)
+{
+    static const enum ms_dtype low[] = {MS_DT_BF16, MS_DT_F16};
+    for (unsigned i = 0; i < 2; i++) {
+        if (ms_dtype_round(low[i], max) == max && ms_dtype_round(low[i], min) == min)
+            return low[i];
+    }
+    return MS_DT_NONE;
+}
+
+/* Numbers that went through a lower type have only its digits; that the two extremes have no more
+ * by chance happens once in 2^26 tensors. */
+static void look_at_digits(const struct source__value *g, const struct source__value *t,
+                           struct source__leaf *l)
+{
+    enum { COUNT_MIN = 16 };
+    bool whole = both_known(g, t, PROBE_STAT_MAX) && both_known(g, t, PROBE_STAT_MIN);
+    if (!whole || !is_wide(g->dtype) || !is_wide(t->dtype) || t->n < COUNT_MIN)
+        return;
+    double max = g->stat[PROBE_STAT_MAX], min = g->stat[PROBE_STAT_MIN];
+    enum ms_dtype low = held_by(t->stat[PROBE_STAT_MAX], t->stat[PROBE_STAT_MIN]);
+    if (low == MS_DT_NONE)
+        l->flags |= SOURCE__FINE;
+    else if (max != min && ms_dtype_round(low, max) != max && ms_dtype_round(low, min) != min)
+        l->flags |= SOURCE__COARSE;
+}
+
 static void compare_tensors(const struct source__value *g, const struct source__value *t,
                             enum probe_mode mode, bool cross, struct source__leaf *l)
 {
@@ -164,6 +196,7 @@ static void compare_tensors(const struct source__value *g, const struct source__
     if (t->n >= NORM_COUNT_MIN && (l->flags & SOURCE__REAL))
         l->en = (float)norm_gap(g, t);
     look_for_patterns(g, t, l);
+    look_at_digits(g, t, l);
 }
 
 static uint32_t fold(uint64_t h)

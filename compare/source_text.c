@@ -208,6 +208,15 @@ static void tell_flag(struct ms_buf *b, const struct source__part *p, const stru
         ms_buf_puts(b, "; its inputs agree exactly");
 }
 
+static void tell_rounded(struct ms_buf *b, const struct cmp_suspect *s)
+{
+    ms_buf_puts(b, "drops digits: what it reads and the golden output have more of them than its "
+                   "output; that differs by ");
+    put_e(b, s->out);
+    ms_buf_puts(b, ", ");
+    put_inputs(b, s->in);
+}
+
 static void tell_precedent(struct ms_buf *b, const struct cmp_suspect *s)
 {
     ms_buf_puts(b, "introduces the first difference at all, ");
@@ -239,6 +248,8 @@ static void tell(struct ms_buf *b, const struct source__part *p, const struct so
         return tell_norm(b, s, n);
     case CMP_WHY_PRECEDENT:
         return tell_precedent(b, s);
+    case CMP_WHY_ROUNDED:
+        return tell_rounded(b, s);
     case CMP_WHY_PARAMETER:
     case CMP_WHY_INPUT:
         return tell_root(b, p, r, s);

@@ -40,17 +40,20 @@ static void put_tensor(struct ms_buf *b, const struct fixture *f, char side, con
     ck_ok(probe_npy_write(path, MS_DT_F32, shape, 2, x, &err), err);
     ms_buf_printf(b,
                   "{\"type\": \"torch.Tensor\", \"dtype\": \"torch.float32\", \"shape\": [%d, %d],"
-                  " \"Max\": %.9g, \"Min\": %.9g, \"Mean\": %.9g, \"Norm\": %.9g,"
+                  " \"Max\": %.17g, \"Min\": %.17g, \"Mean\": %.17g, \"Norm\": %.17g,"
                   " \"requires_grad\": false, \"data_name\": \"%s.npy\"}",
                   ROWS, COLUMNS, max, min, sum / N, sqrt(squares), name);
 }
 
-static void write_side(const struct fixture *f, char side, const char *task, fault_fn fault)
+static void write_side(const struct fixture *f, char side, const char *task, fault_fn before,
+                       fault_fn fault)
 {
     float x[N], y[N];
     struct ms_buf b = {.max = 1 << 16};
     make(x, 7);
     make(y, 2024);
+    if (before != NULL)
+        before(x);
     if (fault != NULL)
         fault(y);
     ms_buf_puts(&b, "\"Functional.gelu.0.forward\": {\"input_args\": [");
@@ -62,29 +65,38 @@ static void write_side(const struct fixture *f, char side, const char *task, fau
     ms_buf_free(&b);
 }
 
-/* The pattern of the first suspect; "" where it has none. */
-static const char *pattern_of(const char *task, fault_fn fault)
+struct answer {
+    char pattern[128]; /* of the first suspect; "" where it has none */
+    bool found;
+    enum cmp_why why;
+};
+
+/* before: what happens to x of the target. */
+static struct answer ask(const char *task, fault_fn before, fault_fn fault)
 {
-    static char text[128];
+    struct answer a = {0};
     struct fixture f;
     struct cmp_source *s;
     const struct cmp_suspect *list;
     fixture_init(&f);
-    write_side(&f, 'b', task, NULL);
-    write_side(&f, 't', task, fault);
+    write_side(&f, 'b', task, NULL, NULL);
+    write_side(&f, 't', task, before, fault);
     ck_ok(cmp_open(&f.c, &f.conf, f.t, f.b, NULL, &f.err), f.err);
     ck_ok(cmp_measure(f.c, NULL, &f.err), f.err);
     ck_ok(cmp_source_new(&s, &f.err), f.err);
     ck_ok(cmp_source_add(s, f.c, 0, 0, NULL, &f.err), f.err);
     ck_ok(cmp_source_find(s, &f.err), f.err);
     size_t n = cmp_source_suspects(s, &list);
-    ck_assert_uint_ge(n, 1);
-    snprintf(text, sizeof text, "%s", list[0].pattern != NULL ? list[0].pattern : "");
+    a.found = n != 0;
+    if (a.found) {
+        a.why = list[0].why;
+        snprintf(a.pattern, sizeof a.pattern, "%s", list[0].pattern != NULL ? list[0].pattern : "");
+    }
     cmp_source_free(s);
     cmp_close(f.c);
     f.c = NULL;
     fixture_free(&f);
-    return text;
+    return a;
 }
 
 /* ---- faults -------------------------------------------------------------------- */
@@ -177,8 +189,8 @@ static const struct {
     {clip, "saturated: ", "saturated: clipped at its maximum"},
     {spoil_shard, "one shard: 6 to 11 of axis 1", NULL},
     {turn, "transposed or permuted: the same values at other places", NULL},
-    {round_low, "hidden down-cast to bfloat16", NULL},
-    {round_half, "hidden down-cast to float16", NULL},
+    {round_low, "hidden down-cast to bfloat16", "hidden down-cast"},
+    {round_half, "hidden down-cast to float16", "hidden down-cast"},
     {drop, "dropout active: ", NULL},
     {spike, "one element: number 100 of 384", NULL},
     {add_noise, "", ""},
@@ -186,9 +198,9 @@ static const struct {
 
 static void expect(const char *task, fault_fn fault, const char *want)
 {
-    const char *got = pattern_of(task, fault);
-    bool fine = *want != 0 ? strncmp(got, want, strlen(want)) == 0 : *got == 0;
-    ck_assert_msg(fine, "%s: wanted '%s', got '%s'", task, want, got);
+    struct answer a = ask(task, NULL, fault);
+    bool fine = *want != 0 ? strncmp(a.pattern, want, strlen(want)) == 0 : *a.pattern == 0;
+    ck_assert_msg(a.found && fine, "%s: wanted '%s', got '%s'", task, want, a.pattern);
 }
 
 START_TEST(elements_tell_the_pattern)
@@ -207,4 +219,33 @@ START_TEST(statistics_tell_some_of_them)
 }
 END_TEST
 
-TEST_MAIN("source_pattern", elements_tell_the_pattern, statistics_tell_some_of_them)
+static void rescale(float *y)
+{
+    for (unsigned i = 0; i < N; i++)
+        y[i] *= 1.004F + 1e-4F * (float)(i % 5);
+}
+
+static void rescale_and_round(float *y)
+{
+    rescale(y);
+    round_to(MS_DT_BF16, y);
+}
+
+START_TEST(lost_digits_are_seen_below_the_noise)
+{
+    static const char *const tasks[] = {"tensor", "statistics"};
+    for (unsigned i = 0; i < 2; i++) {
+        struct answer a = ask(tasks[i], rescale, rescale_and_round);
+        ck_assert(a.found);
+        ck_assert_int_eq(a.why, CMP_WHY_ROUNDED);
+        ck_assert_ptr_nonnull(strstr(a.pattern, "hidden down-cast"));
+        a = ask(tasks[i], rescale, rescale);
+        ck_assert(!a.found);
+        a = ask(tasks[i], rescale_and_round, rescale_and_round); /* it came in like that */
+        ck_assert(!a.found);
+    }
+}
+END_TEST
+
+TEST_MAIN("source_pattern", elements_tell_the_pattern, statistics_tell_some_of_them,
+          lost_digits_are_seen_below_the_noise)
