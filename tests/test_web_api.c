@@ -155,6 +155,8 @@ START_TEST(a_trace_tells_its_lanes_steps_and_findings)
     says("/api/find", "tracks=0&t=-1&q=WORK", "<b>work</b>");
     says("/api/find", "tracks=0&t=5000&back=1", "<b>work</b>");
     says("/api/find", "tracks=0&t=-1&q=nothing", "null");
+    says("/api/cluster", "", "\"ranks\": []");
+    says("/api/collective", "process=0&start=0", "null");
     says("/api/sum", "tracks=0&from=0&to=10000", "\"total\": 10000");
 }
 END_TEST
@@ -211,6 +213,9 @@ START_TEST(a_pair_tells_its_nodes)
     says("/api/search", "q=state:E", G);
     says("/api/next", "state=error&from=-1", "\"state\": \"error\"");
     says("/api/next", "state=error&from=100", "\"rows\": []");
+    says("/api/first", "", G);
+    says("/api/flow", "name=" G, "\"rows\": [");
+    says("/api/findings", "", "the first to differ is " G);
 }
 END_TEST
 
