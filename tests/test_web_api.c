@@ -151,6 +151,10 @@ START_TEST(a_trace_tells_its_lanes_steps_and_findings)
     says("/api/about", "", "\"events\": 3");
     says("/api/lanes", "", "\"kind\": \"thread\"");
     says("/api/steps", "", "[0, 1, 10000, 20000]");
+    says("/api/steps", "most=1", "[[0, 1, 10000, 20000]]");
+    says("/api/step", "process=0&t=6000", "[0, 1, 10000, 20000]");
+    says("/api/step", "process=0&t=6000&back=1", "[0, 0, 0, 10000]");
+    says("/api/step", "process=0&t=26000", "null");
     says("/api/findings", "", "[");
     says("/api/find", "tracks=0&t=-1&q=WORK", "<b>work</b>");
     says("/api/find", "tracks=0&t=5000&back=1", "<b>work</b>");
