@@ -309,6 +309,8 @@ bench: all $(BENCH) ## measure the figures of the README
 	@B=$(B) PYTHON=$(PYTHON) sh tests/bench.sh
 bench-torch: all ## CPU time that dumps add to PyTorch; OFFICIAL=DIR: beside the official tool
 	@$(PYTHON) tests/bench_torch.py $(B) $(OFFICIAL)
+bench-web: all $(B)/tests/tool_big_run ## measure the page in a browser, with a large run and a large graph
+	@B=$(B) PYTHON=$(PYTHON) sh tests/web/bench.sh
 bench-align: all $(B)/tests/tool_align ## how often the alignment of two frameworks is right
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/align_accuracy.py --speed
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/align_csv.py
