@@ -103,6 +103,40 @@ static enum ms_rc read_timeline(struct viz_findings *f, struct mstx_tl *tl, stru
     return rc;
 }
 
+/* ---- the comparison's ------------------------------------------------------------ */
+
+/* A place says one side: that of the target where it has the node. */
+static enum ms_rc take_suspect(struct viz_findings *f, const struct graph_finding *g,
+                               struct ms_err *err)
+{
+    struct viz_finding *to = ms_vec_push(&f->list);
+    if (to == NULL)
+        return ms_no_memory(err);
+    *to =
+        (struct viz_finding){.severity = ms_str_is(g->role, "introduces") ? VIZ_ERROR : VIZ_WARNING,
+                             .ranks = MS_STR(""),
+                             .first_step = g->step,
+                             .last_step = g->step,
+                             .value = g->score,
+                             .place = viz_place_of(VIZ_GRAPH)};
+    to->place.step = g->step;
+    to->place.rank = g->rank;
+    to->place.golden = g->target.n == 0;
+    MS_TRY(keep(f, g->role, &to->kind, err));
+    MS_TRY(keep(f, g->text, &to->text, err));
+    return keep(f, to->place.golden ? g->golden : g->target, &to->place.node, err);
+}
+
+static enum ms_rc read_graph(struct viz_findings *f, struct graph_view *v, struct ms_err *err)
+{
+    struct graph_findings list = {.arena = NULL};
+    enum ms_rc rc = graph_view_findings(v, &list, err);
+    for (size_t i = 0; rc == MS_OK && i < list.list.n; i++)
+        rc = take_suspect(f, &list.list.p[i], err);
+    graph_findings_free(&list);
+    return rc;
+}
+
 /* ---- both ------------------------------------------------------------------------ */
 
 /* Stable: within a severity the order of the database, which is the order of weight. */
@@ -122,7 +156,9 @@ enum ms_rc viz_findings_read(struct viz_findings *f, const struct viz_reader *r,
     *f = (struct viz_findings){.arena = ms_arena_new(TEXT_MAX)};
     if (f->arena == NULL)
         return ms_no_memory(err);
-    enum ms_rc rc = r->tl != NULL ? read_timeline(f, r->tl, err) : MS_OK;
+    enum ms_rc rc = r->graph != NULL ? read_graph(f, r->graph, err) : MS_OK;
+    if (rc == MS_OK && r->tl != NULL)
+        rc = read_timeline(f, r->tl, err);
     if (rc != MS_OK)
         viz_findings_free(f);
     else
