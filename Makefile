@@ -90,13 +90,14 @@ RT_APPS := $(addprefix $(B)/tests/rt/, \
            comm_app \
            device_app ccl_app ccl_mod.so loader)
 STANDIN := $(addprefix $(B)/tests/standin/,libcuda.so.1 libascendcl.so libnccl.so.2 libhccl.so)
-SAMPLES := $(patsubst %.c,$(B)/%,$(wildcard samples/*.c))
+SAMPLES := $(patsubst %.c,$(B)/%,$(wildcard samples/*.c)) $(if $(MPI_FLAVOURS),$(B)/samples/train_mpi)
 MAN     := $(wildcard */*.1 */*.3 */*.5)
 
 # ---- build ------------------------------------------------------------------
 
-.PHONY: all test check asan tsan valgrind fuzz bench bench-align analyze layers docs format install uninstall \
-        dist deps demo clean help
+.PHONY: all test check asan tsan valgrind fuzz \
+        bench bench-align bench-source bench-torch \
+        analyze layers docs format install uninstall dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -152,7 +153,7 @@ $(B)/libmstx.so: $(call obj,$(SO_MSTX)) mstx/exports.map
 $(call obj,$(SO_HOOK) mstx/hook_dlsym.c): ALL_CFLAGS += -ftls-model=initial-exec
 $(B)/libmstx_hook.so: $(call obj,$(SO_HOOK)) $(B)/libmstx.so
 	$(say) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,-rpath,'$$ORIGIN' -o $@ $(filter %.o,$^) -L$(B) -lmstx
+	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..' -o $@ $(filter %.o,$^) -L$(B) -lmstx
 	$(Q)ln -sf $(@F) $@.0
 $(B)/libmstx_dlsym.so: $(B)/mstx/hook_dlsym.o
 	$(say) LD $@
@@ -215,7 +216,7 @@ $(B)/tests/test_dump $(B)/tests/test_out: $(B)/tests/gen/big_dump.o
 
 # Programs and libraries that the tests of the recorder run; built from one file each, so that
 # they hold nothing but what the test is about.
-$(B)/tests/test_rt $(B)/tests/test_rt_nvtx $(B)/tests/test_rt_comm $(B)/tests/test_device $(B)/tests/test_ccl $(B)/tests/bench_mstx: | $(RT_APPS) $(STANDIN) $(MSTX_LIBS)
+$(B)/tests/test_rt $(B)/tests/test_rt_nvtx $(B)/tests/test_rt_comm $(B)/tests/test_device $(B)/tests/test_ccl $(B)/tests/test_plugin $(B)/tests/bench_mstx $(B)/tests/bench_hook: | $(RT_APPS) $(STANDIN) $(MSTX_LIBS)
 RT_CC = mkdir -p $(@D) && $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -MMD -MP -MF $@.d
 $(B)/tests/rt/app_old: RT_DEFS := -DPROTO_OLD
 $(B)/tests/rt/app_router: RT_DEFS := -DPROTO_ROUTER
@@ -264,6 +265,14 @@ $(B)/tests/fuzz_%: $(B)/tests/fuzz_%.o $(FUZZ_MAIN) $(LIBS)
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS)
 
+# The sample trainer is built with the first MPI that is there.
+MPI_FIRST := $(firstword $(MPI_FLAVOURS))
+$(call obj,$(wildcard samples/train/*.c)): ALL_CPPFLAGS += $(MPI_CFLAGS_$(MPI_FIRST))
+$(B)/samples/train_mpi: $(call obj,$(wildcard samples/train/*.c)) $(B)/libmsprobe.so
+	$(say) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -L$(B) -lmsprobe -Wl,-rpath,'$$ORIGIN/..' \
+	  $(MPI_LD_$(MPI_FIRST)) -lm
 $(B)/samples/%: $(B)/samples/%.o $(B)/libmsprobe.so
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $< -L$(B) -lmsprobe -Wl,-rpath,'$$ORIGIN/..' -lm
@@ -280,7 +289,7 @@ check: all $(RT_APPS) $(STANDIN) $(TESTS) $(TOOLS) $(FUZZ) $(SAMPLES) layers ## 
 	@B=$(B) PYTHON=$(PYTHON) sh tests/run.sh
 
 demo: deps ## install what is missing, build, run the samples and show what msprobe says of them
-	@$(MAKE) --no-print-directory all $(B)/samples/two_dumps $(B)/samples/mstx_c
+	@$(MAKE) --no-print-directory all $(B)/samples/two_dumps $(B)/samples/mstx_c $(filter %train_mpi,$(SAMPLES))
 	@B=$(B) sh samples/demo.sh
 
 asan: ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -298,9 +307,14 @@ fuzz-run: $(FUZZ)
 	@B=$(B) SECONDS_EACH=$(FUZZ_SECONDS) sh tests/fuzz.sh
 bench: all $(BENCH) ## measure the figures of the README
 	@B=$(B) PYTHON=$(PYTHON) sh tests/bench.sh
+bench-torch: all ## CPU time that dumps add to PyTorch; OFFICIAL=DIR: beside the official tool
+	@$(PYTHON) tests/bench_torch.py $(B) $(OFFICIAL)
 bench-align: all $(B)/tests/tool_align ## how often the alignment of two frameworks is right
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/align_accuracy.py --speed
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/align_csv.py
+bench-source: $(B)/msprobe ## how often the operator that introduces an error is named
+	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/source_accuracy.py
+	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/torch_faults.py
 analyze: ## static analysis: gcc -fanalyzer, cppcheck, clang-tidy
 	@PKG_CONFIG=$(PKG_CONFIG) sh tests/analyze.sh
 layers: ## check who includes whom

@@ -143,6 +143,30 @@ static uint32_t first_reader(const struct crew *w, uint32_t value)
     return ALIGN__NONE;
 }
 
+/* The value of crew b that is u where neither was made by an op that is known: a table of angles, a
+ * mask.  Equal numbers are all there is to go by. */
+static uint32_t outer_twin(const struct align__ctx *c, const struct crew *a, uint32_t u,
+                           const struct crew *b)
+{
+    const struct align__value *x = &a->s->values.p[u];
+    uint32_t best = ALIGN__NONE;
+    float most = c->strict;
+    for (uint32_t i = 0; c->by_value && x->producer == ALIGN__NONE && i <= b->n; i++) {
+        const struct align__op *o = &b->s->ops.p[crew_op(b, i)];
+        for (unsigned k = 0; k < o->nin; k++) {
+            uint32_t v = align__ins(b->s, o)[k].value;
+            const struct align__value *y = &b->s->values.p[v];
+            float like =
+                y->known && y->producer == ALIGN__NONE ? align__likeness(align__distance(x, y)) : 0;
+            if (like > most || (like == most && best == ALIGN__NONE)) {
+                most = like;
+                best = v;
+            }
+        }
+    }
+    return best;
+}
+
 static enum ms_rc put_entries_of(struct emit *e, const struct crew *a, const struct crew *b,
                                  struct ms_err *err)
 {
@@ -152,6 +176,8 @@ static enum ms_rc put_entries_of(struct emit *e, const struct crew *a, const str
         for (unsigned k = 0; k < op->nin; k++) {
             uint32_t u = align__ins(a->s, op)[k].value;
             uint32_t v = e->c->vmap[u];
+            if (v == ALIGN__NONE)
+                v = outer_twin(e->c, a, u, b);
             /* Who reads a value without a name is a guess. */
             if (v == ALIGN__NONE || !a->s->values.p[u].known || !b->s->values.p[v].known ||
                 first_reader(a, u) != ra)
@@ -176,6 +202,25 @@ static enum ms_rc put_entries(struct emit *e, struct ms_err *err)
         struct crew b = crew_of(e->al, 1, e->c->op[0][i]);
         if (a.n <= CREW_MAX && b.n <= CREW_MAX)
             MS_TRY(put_entries_of(e, &a, &b, err));
+    }
+    return MS_OK;
+}
+
+/* Several small modules read one value, as the large one does: the backward of the first of them
+ * comes last and finishes its gradient. */
+static enum ms_rc put_part_entries(struct emit *e, struct ms_err *err)
+{
+    const struct align__link *l = e->c->parts.p;
+    const struct align__side *g = &e->c->side[0];
+    const struct align__side *t = &e->c->side[1];
+    for (size_t i = 0; i < e->c->parts.n; i++) {
+        bool goes_on = i != 0 && (l[i].a == l[i - 1].a || l[i].b == l[i - 1].b);
+        uint32_t a = g->modules.p[l[i].a].direct;
+        uint32_t b = t->modules.p[l[i].b].direct;
+        if (goes_on || a == ALIGN__NONE || b == ALIGN__NONE)
+            continue;
+        MS_TRY(put(e, backward_of(g, &g->ops.p[a]), backward_of(t, &t->ops.p[b]), 0.85F,
+                   CMP_ALIGN_ENTRY, err));
     }
     return MS_OK;
 }
@@ -388,6 +433,7 @@ enum ms_rc align__emit(struct cmp_align *al, const struct cmp_align_pin *pins, s
     MS_TRY(put_all_ops(&e, err));
     MS_TRY(put_parts(&e, err));
     MS_TRY(put_entries(&e, err));
+    MS_TRY(put_part_entries(&e, err));
     MS_TRY(put_modules(&e, err));
     MS_TRY(put_gradients(&e, err));
     if (npins != 0)

@@ -287,6 +287,7 @@ struct cmp_align {
     struct align__members *members[2]; /* by op */
     MS_VEC(uint32_t) list;             /* members: nodes */
     uint32_t *op_of[2];                /* by node: forward op, or ALIGN__NONE */
+    uint32_t *back_of[2];              /* by node: the op whose backward it is, or ALIGN__NONE */
     uint32_t *module_of[2];            /* by node: forward module, or ALIGN__NONE */
     size_t anchors;
 };

@@ -28,9 +28,17 @@ static enum ms_rc make_room(struct cmp_align *al, struct ms_err *err)
         MS_TRY(new_index(c, c->side[s].modules.n, &c->mod_pair[s], err));
         MS_TRY(new_index(c, c->side[s].modules.n, &c->mod_dp[s], err));
         MS_TRY(new_index(c, c->side[s].dump->nodes.n, &al->op_of[s], err));
+        MS_TRY(new_index(c, c->side[s].dump->nodes.n, &al->back_of[s], err));
         MS_TRY(new_index(c, c->side[s].dump->nodes.n, &al->module_of[s], err));
-        for (uint32_t i = 0; i < c->side[s].ops.n; i++)
-            al->op_of[s][c->side[s].ops.p[i].node] = i;
+        for (uint32_t i = 0; i < c->side[s].ops.n; i++) {
+            const struct align__op *op = &c->side[s].ops.p[i];
+            uint32_t back = op->back;
+            if (back == ALIGN__NONE && op->twin != ALIGN__NONE)
+                back = c->side[s].again.p[op->twin].back;
+            al->op_of[s][op->node] = i;
+            if (back != ALIGN__NONE)
+                al->back_of[s][back] = i;
+        }
         for (uint32_t i = 0; i < c->side[s].modules.n; i++) {
             if (c->side[s].modules.p[i].node != ALIGN__NONE)
                 al->module_of[s][c->side[s].modules.p[i].node] = i;

@@ -26,21 +26,21 @@ struct row_list {
     uint32_t n;
 };
 
-/* Inputs, parameters, outputs, gradients. */
+enum { INPUTS, PARAMETERS, OUTPUTS, GRADIENTS, KINDS };
+
 static unsigned kind_of(const struct probe_row *r)
 {
     switch (r->section) {
     case PROBE_SEC_PARAMETERS:
-        return 1;
+        return PARAMETERS;
     case PROBE_SEC_OUTPUT:
-        return 2;
+        return OUTPUTS;
     case PROBE_SEC_PGRAD:
-        return 3;
+        return GRADIENTS;
     default:
-        return 0;
+        return INPUTS;
     }
 }
-enum { KINDS = 4 };
 
 static void view_row(const struct probe_dump *d, uint32_t row, uint32_t place, struct row_view *v)
 {
@@ -176,14 +176,26 @@ static size_t zip_rows(const struct probe_dump *const dump[2], const uint32_t no
     return n;
 }
 
-/* Are the two ops of a pair different operators?  Then their inputs need not correspond. */
-static bool is_fused_pair(const struct cmp_align *al, const struct cmp_align_pair *pair)
+/* Are these two ops different operators, so that what one reads is not what the other does? */
+static bool is_unlike(const struct cmp_align *al, uint32_t golden, uint32_t target)
 {
-    uint32_t g = al->op_of[0][pair->golden];
-    uint32_t t = al->op_of[1][pair->target];
-    if (g == ALIGN__NONE || t == ALIGN__NONE)
+    if (golden == ALIGN__NONE || target == ALIGN__NONE)
         return false;
-    return align__op_likeness(&al->c, &al->c.side[0].ops.p[g], &al->c.side[1].ops.p[t]) < 1;
+    return align__op_likeness(&al->c, &al->c.side[0].ops.p[golden], &al->c.side[1].ops.p[target]) <
+           1;
+}
+
+/* Kinds of rows that go together by value alone: what unlike operators read, and the gradients of
+ * that.  Backwards that merely begin at one value share the gradient of it and nothing else. */
+static unsigned kinds_by_value(const struct cmp_align *al, const struct cmp_align_pair *pair)
+{
+    if (pair->how == CMP_ALIGN_ENTRY)
+        return 1U << INPUTS;
+    if (is_unlike(al, al->op_of[0][pair->golden], al->op_of[1][pair->target]))
+        return 1U << INPUTS;
+    if (is_unlike(al, al->back_of[0][pair->golden], al->back_of[1][pair->target]))
+        return 1U << OUTPUTS;
+    return 0;
 }
 
 /* Do the modules around both ops meet as a part and the whole? */
@@ -228,11 +240,11 @@ size_t cmp_align_rows(const struct cmp_align *al, const struct cmp_align_pair *p
 {
     const struct probe_dump *const dump[2] = {al->c.side[0].dump, al->c.side[1].dump};
     const uint32_t node[2] = {pair->golden, pair->target};
-    bool fused = is_fused_pair(al, pair);
+    unsigned by_value = kinds_by_value(al, pair);
     struct relation rel = {.al = al, .is_part = is_part_pair(al, pair)};
     size_t n = 0;
     for (unsigned kind = 0; kind < KINDS; kind++) {
-        rel.by_value = fused && kind == 0;
+        rel.by_value = (by_value >> kind & 1) != 0;
         n += pair_kind(&rel, dump, node, kind, out + n);
     }
     return n;

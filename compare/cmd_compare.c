@@ -410,8 +410,22 @@ static enum ms_rc observe(struct job *j, size_t i, struct ms_err *err)
     const struct cmp_couple *couple = &j->ranks.list.p[i];
     struct cmp *c;
     MS_TRY(open_couple(j, couple, &c, err));
-    enum ms_rc rc = cmp_source_add(j->source, c, couple->t->rank, couple->t->step, j->pool, err);
+    enum ms_rc rc = cmp_measure(c, j->pool, err);
+    if (rc == MS_OK)
+        rc = cmp_source_add(j->source, c, couple->t->rank, couple->t->step, j->pool, err);
     cmp_close(c);
+    return rc;
+}
+
+/* DIR/suspects_20260814102107.csv */
+static enum ms_rc write_suspects(struct job *j, struct ms_err *err)
+{
+    struct ms_buf path = {.max = 1 << 16};
+    ms_buf_printf(&path, "%s/suspects_%s.csv", output_of(j), j->stamp);
+    enum ms_rc rc = ms_buf_check(&path, err);
+    if (rc == MS_OK)
+        rc = cmp_write_suspects(j->source, ms_buf_z(&path), &j->report.list.p[0]->files, err);
+    ms_buf_free(&path);
     return rc;
 }
 
@@ -426,7 +440,8 @@ static enum ms_rc compare_all(struct job *j, struct ms_err *err)
             MS_TRY(observe(j, i, err));
     }
     j->report.source = j->source;
-    return cmp_source_find(j->source, err);
+    MS_TRY(cmp_source_find(j->source, err));
+    return j->args.ext ? write_suspects(j, err) : MS_OK;
 }
 
 /* ---- -da -------------------------------------------------------------- */
@@ -605,7 +620,7 @@ static enum ms_rc run_job(struct job *j, struct ms_err *err)
 
 /* --rank, --step: dumps of graph kernels have neither dump.json nor verdicts of rows. */
 static enum ms_rc compare_kernels(struct job *j, struct cmp_files *files,
-                                  struct cmp_kernel_sum *sum, struct ms_err *err)
+                                  struct cmp_sheet_sum *sum, struct ms_err *err)
 {
     MS_TRY(check_args(&j->args, err));
     MS_TRY(take_paths(j, err));
@@ -619,7 +634,7 @@ static enum ms_rc compare_kernels(struct job *j, struct cmp_files *files,
 static int run_kernels(struct job *j)
 {
     struct cmp_files files = {0};
-    struct cmp_kernel_sum sum = {0};
+    struct cmp_sheet_sum sum = {0};
     struct ms_err err = {0};
     enum ms_rc rc = compare_kernels(j, &files, &sum, &err);
     for (size_t i = 0; i < sum.notes.n; i++)
@@ -631,7 +646,7 @@ static int run_kernels(struct job *j)
     for (size_t i = 0; i < files.list.n && rc == MS_OK; i++)
         puts(files.list.p[i]);
     bool differs = sum.no + sum.rest != 0;
-    cmp_kernel_sum_free(&sum);
+    cmp_sheet_sum_free(&sum);
     cmp_files_free(&files);
     if (rc != MS_OK)
         return ms_cmd_fail(&compare_cmd_compare, &err);

@@ -24,7 +24,8 @@ struct cmp__side {
     MS_VEC(uint32_t) op_of;     /* table row -> op */
     bool as_float[PROBE_STATS]; /* print whole numbers of this column as floats */
     bool is_debug;
-    struct source__value *seen; /* by row of the dump: what views of it have read; NULL: forgotten */
+    struct source__value
+        *seen; /* by row of the dump: what views of it have read; NULL: forgotten */
 };
 
 enum ms_rc cmp__side_init(struct cmp__side *s, const struct cmp_conf *conf, const char *path,
@@ -148,7 +149,7 @@ static inline void cmp__wrote(const struct cmp *c, size_t groups)
     cmp__progress(c, &p);
 }
 
-enum ms_rc cmp__align(struct cmp *c, struct ms_err *err);
+enum ms_rc cmp__align(struct cmp *c, struct ms_pool *pool, struct ms_err *err);
 /* Expand a layer mapping into pairs of row names. */
 enum ms_rc cmp__layer_pairs(struct cmp *c, struct cmp__pairs *out, struct ms_err *err);
 /* List names of a -dm file that neither dump has. */

@@ -31,6 +31,7 @@ enum query {
     Q_BY_ORDER,
     Q_SEARCH,
     Q_NAMES,
+    Q_WALK,
     Q_SCAN_UP,
     Q_SCAN_DOWN,
     Q_STATE_UP,
@@ -60,6 +61,7 @@ static const char *const sql[QUERIES] = {
     [Q_NAMES] = "SELECT first_order, names FROM x_names WHERE graph_id = ?1 AND first_order >="
                 " (SELECT max(first_order) FROM x_names WHERE graph_id = ?1 AND first_order <= ?2)"
                 " ORDER BY first_order",
+    [Q_WALK] = ROW ", n.input_data, n.output_data FROM tb_nodes n WHERE" AT "ORDER BY n.node_order",
     [Q_SCAN_UP] = ROW " FROM tb_nodes n WHERE" AT "AND n.node_order > ?4 ORDER BY n.node_order",
     [Q_SCAN_DOWN] =
         ROW " FROM tb_nodes n WHERE" AT "AND n.node_order < ?4 ORDER BY n.node_order DESC",
@@ -429,6 +431,28 @@ enum ms_rc graph_view_node(struct graph_view *v, struct graph_spot at, struct ms
         return not_there(at, name, err);
     enum ms_rc rc = take_detail(v, st, page, d, err);
     ms_stmt_reset(st);
+    return rc;
+}
+
+enum ms_rc graph_view_walk(struct graph_view *v, struct graph_spot at, graph_walk_fn fn, void *ctx,
+                           struct ms_err *err)
+{
+    struct ms_stmt *st;
+    struct graph_page text = {.more = false};
+    struct graph_row row;
+    bool more;
+    MS_TRY(statement_at(v, Q_WALK, at, &st, err));
+    enum ms_rc rc = MS_OK;
+    while (rc == MS_OK && (rc = ms_stmt_step(st, &more, err)) == MS_OK && more) {
+        rc = start_page(&text, err);
+        if (rc == MS_OK)
+            rc = take_row(v, st, &text, &row, err);
+        if (rc == MS_OK)
+            rc = fn(ctx, &row, ms_stmt_get_str(st, ROW_COLUMNS),
+                    ms_stmt_get_str(st, ROW_COLUMNS + 1), err);
+    }
+    ms_stmt_reset(st);
+    graph_page_free(&text);
     return rc;
 }
 

@@ -94,6 +94,12 @@ enum ms_rc graph_view_filter(struct graph_view *v, struct graph_spot at, unsigne
 /* The next such node behind node_order `from`, or before it; an empty page when there is none. */
 enum ms_rc graph_view_next(struct graph_view *v, struct graph_spot at, unsigned want, int64_t from,
                            bool backwards, struct graph_page *page, struct ms_err *err) MS_MUST_USE;
+/* Every node of a tree in order, with its items as stored, for what needs them all.  The row's text
+ * and the items are borrowed until fn returns; what it returns other than MS_OK ends the walk. */
+typedef enum ms_rc (*graph_walk_fn)(void *ctx, const struct graph_row *row, struct ms_str input,
+                                    struct ms_str output, struct ms_err *err);
+enum ms_rc graph_view_walk(struct graph_view *v, struct graph_spot at, graph_walk_fn fn, void *ctx,
+                           struct ms_err *err) MS_MUST_USE;
 enum ms_rc graph_view_rollup(struct graph_view *v, struct graph_spot at, struct ms_str name,
                              struct graph_rollup *r, struct ms_err *err) MS_MUST_USE;
 /* The node on every rank and step that has it. */

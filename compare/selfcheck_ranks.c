@@ -333,7 +333,7 @@ static enum ms_rc check_updates(struct self__ctx *c, const struct self__fact *co
         changed += p.now->value != p.next->value;
     }
     c->s->scope.looked[SELF_UNCHANGED] += due;
-    for (size_t i = 0; i < n && changed >= USUAL * due && due >= FEW; i++) {
+    for (size_t i = 0; i < n && (double)changed >= USUAL * (double)due && due >= FEW; i++) {
         struct pair_of_steps p = next_step(c, list, n, i);
         if (p.next != NULL && p.now->has_gradient && p.now->value == p.next->value)
             MS_TRY(report_frozen(c, p.now, step_of(c, p.next), err));

@@ -73,3 +73,11 @@ float source__quantile(float *x, size_t n, double q)
     size_t lo = (size_t)at, hi = lo + 1 < n ? lo + 1 : lo;
     return x[lo] + (float)(at - (double)lo) * (x[hi] - x[lo]);
 }
+
+float source__lower(float *x, size_t n, double q)
+{
+    if (n == 0)
+        return 0;
+    qsort(x, n, sizeof *x, by_size);
+    return x[(size_t)(q * (double)(n - 1))];
+}

@@ -31,5 +31,7 @@ void source__floor_add(struct source__floor *f, float e);
 float source__floor_now(struct source__floor *f);
 /* Quantile q of n numbers, which are sorted in place; 0 of none. */
 float source__quantile(float *x, size_t n, double q);
+/* The number at or below it, so that of four numbers one does not speak for the others. */
+float source__lower(float *x, size_t n, double q);
 
 #endif

@@ -177,6 +177,7 @@ enum ms_rc source__look(const struct cmp *c, uint32_t golden_row, uint32_t targe
 struct source__pairing {
     const struct cmp *c;
     const struct probe_dump *dump[2];
+    const struct source__side *side[2];
     uint32_t *mate[2];          /* by node, SOURCE__NONE */
     bool *moved;                /* by node of the target: it runs at another place */
     uint32_t *row_mate;         /* by target row; NULL: rows meet by their paths */
@@ -184,8 +185,10 @@ struct source__pairing {
     struct cmp_align *own;      /* what was made here for lack of another */
     uint32_t *golden_path;      /* by path of the target */
 };
-enum ms_rc source__pair(struct source__pairing *q, const struct cmp *c, bool cross,
-                        struct ms_err *err);
+enum ms_rc source__pair(struct source__pairing *q, const struct cmp *c,
+                        const struct source__side side[2], bool cross, struct ms_err *err);
+/* Mates of forward operators of one framework; *done: false when the runs are too far apart. */
+enum ms_rc source__align(struct source__pairing *q, bool *done, struct ms_err *err);
 void source__pairing_free(struct source__pairing *q);
 
 /* Of two frameworks: forget differences of values that have nothing to do with each other. */

@@ -53,12 +53,14 @@ struct judge {
     unsigned tensor; /* index of the constants */
     struct source__floor floor, floor_norm;
     bool low;                            /* some values are of low precision */
+    bool mixed;                          /* one side computes in another precision */
     bool systemic[MS_DT_MAX][MS_DT_MAX]; /* golden type, target type */
     double backward_factor;
     float *class_gain;           /* by op: how much more comes out of its backward than goes in */
     struct source__context seen; /* everything so far */
     float dirtiest;              /* the largest difference of all nodes so far */
     bool all_exact, attr_seen;
+    uint32_t first_inexact, inexact; /* nodes with exact inputs and another output; how many */
     struct ms_map exact, scalars;
     struct ms_arena *arena;
 };
@@ -158,7 +160,7 @@ static void find_systemic(struct judge *j)
         for (unsigned t = 0; t < MS_DT_MAX; t++) {
             if (g == t || count[g][t] < SYSTEMIC_LEAVES || count[g][t] < rule.systemic_share * all)
                 continue;
-            j->systemic[g][t] = true;
+            j->systemic[g][t] = j->mixed = true;
             low[g] |= unit_of((uint8_t)g) > 0 || t == MS_DT_F64;
             low[t] |= unit_of((uint8_t)t) > 0 || g == MS_DT_F64;
         }
@@ -209,8 +211,8 @@ static enum ms_rc find_root_floor(struct judge *j, struct ms_err *err)
         e[p->leaves.n + m++] = s[i].en;
     }
     if (m >= PARAMETERS_FEW) {
-        p->root_floor = source__quantile(e, m, 0.75);
-        p->root_floor_norm = source__quantile(e + p->leaves.n, m, 0.75);
+        p->root_floor = source__lower(e, m, 0.75);
+        p->root_floor_norm = source__lower(e + p->leaves.n, m, 0.75);
     }
     bool fine = s != NULL && e != NULL;
     ms_free(s);
@@ -297,6 +299,7 @@ static void set_outputs(const struct judge *j, struct source__node *n, const str
         /* noise of single elements moves the norm by its root mean */
         double past =
             fmax(fmax(n->in_norm, n->floor_norm), fmax(n->in, n->floor) / sqrt(fmax(l->count, 1)));
+        past = fmax(past, l->noise);
         rho = fmax(rho, l->en / fmax(past, tiny_norm(g, l->count)));
     }
     n->rho_norm = (float)rho;
@@ -476,6 +479,20 @@ static enum ms_rc remember_exact(struct judge *j, const struct source__node *n, 
     return MS_OK;
 }
 
+/* An operator that gives its values another order leaves the statistics as they are but for the
+ * order of summation: in runs that were exact so far that much is seen, and how large it is where
+ * the next operator mixes the elements. */
+static enum ms_rc ask_order(struct judge *j, uint32_t i, struct ms_err *err)
+{
+    const struct source__node *n = &j->p->nodes.p[i];
+    uint32_t from = j->first_inexact;
+    if (j->inexact != 1 || i == from || n->in > n->tiny || j->dirtiest > n->tiny)
+        return MS_OK;
+    struct source__raw raw =
+        raw_of(&j->p->nodes.p[from], CMP_WHY_PRECEDENT, SOURCE__NUM, log10(n->rho));
+    return accuse(j, from, raw, err);
+}
+
 static enum ms_rc ask_output(struct judge *j, uint32_t i, struct ms_err *err)
 {
     struct source__node *n = &j->p->nodes.p[i];
@@ -490,8 +507,10 @@ static enum ms_rc ask_output(struct judge *j, uint32_t i, struct ms_err *err)
         bool differs = n->out > 0 && n->in == 0 && (n->flags & SOURCE__OUT_MEASURED);
         return differs ? accuse(j, i, raw_of(n, CMP_WHY_DIFFERS, SOURCE__NUM, 3), err) : MS_OK;
     }
-    if (n->rho > limit_of(j, n) && (!is_backward(n) || n->out > rule.backward_least))
+    if (n->rho > limit_of(j, n) && (!is_backward(n) || n->out > rule.backward_least)) {
+        MS_TRY(ask_order(j, i, err));
         return accuse(j, i, raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
+    }
     double norm =
         is_backward(n) || n->kind == PROBE_NODE_PGRAD ? rule.norm_backward : rule.norm_forward;
     if (n->rho_norm > norm && n->out_norm > rule.norm_least && !n->young) {
@@ -693,7 +712,7 @@ static enum ms_rc ask_structure(struct judge *j, uint32_t i, struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
     bool extra = n->id[0] == SOURCE__NONE, missing = n->id[1] == SOURCE__NONE;
-    bool cast = (j->p->ops.p[n->op].flags & SOURCE__CAST) && j->low;
+    bool cast = (j->p->ops.p[n->op].flags & SOURCE__CAST) && j->mixed;
     if (n->moved)
         return accuse(j, i, raw_of(n, CMP_WHY_MOVED, SOURCE__STRUCTURE, 0), err);
     if ((!extra && !missing) || n->dir != PROBE_FORWARD || j->p->cross || cast ||
@@ -720,10 +739,14 @@ static enum ms_rc ask(struct judge *j, uint32_t i, struct ms_err *err)
 static enum ms_rc ask_all(struct judge *j, struct ms_err *err)
 {
     j->all_exact = true;
+    j->first_inexact = SOURCE__NONE;
     for (uint32_t i = 0; i < j->p->nodes.n; i++) {
         const struct source__node *n = &j->p->nodes.p[i];
         MS_TRY(ask(j, i, err));
         j->dirtiest = fmaxf(j->dirtiest, fmaxf(n->in, n->out));
+        /* how many operators were the first to be inexact: where one is, the runs are exact */
+        if (is_judged(j, n) && n->in == 0 && n->out > 0 && j->inexact++ == 0)
+            j->first_inexact = i;
         j->all_exact &= n->in == 0 && n->out == 0;
     }
     return MS_OK;

@@ -93,7 +93,7 @@ static void look_for_patterns(const struct source__value *g, const struct source
     double down = t->stat[PROBE_STAT_MIN] - g->stat[PROBE_STAT_MIN];
     if (fits(g, t, factor, slack) && fabs(factor - 1) > 1e-6) {
         l->scale = (float)factor;
-    } else if (l->e > 0.05F && fits(g, t, -factor, fmax(slack, 2e-2))) {
+    } else if (l->e > 0.2F && fits(g, t, -factor, fmax(slack, 2e-2))) {
         l->scale = (float)-factor;
         l->flags |= SOURCE__OPPOSITE;
     } else if (fabs(down) < 1e-4 * peak && up < -0.02 * peak) {

@@ -306,9 +306,9 @@ static uint32_t row_mate(const struct observer *o, const struct probe_node *g, u
     if (o->q.row_mate != NULL)
         return o->q.row_mate[target];
     uint32_t path = o->q.golden_path[o->side[1].dump->rows.p[target].path];
-    const struct probe_row *rows = &o->side[0].dump->rows.p[g->first_row];
-    if (path == MS_MAP_NONE)
+    if (path == MS_MAP_NONE || g->nrows == 0)
         return SOURCE__NONE;
+    const struct probe_row *rows = &o->side[0].dump->rows.p[g->first_row];
     if (place < g->nrows && rows[place].path == path)
         return g->first_row + place;
     for (uint32_t i = 0; i < g->nrows; i++) {
@@ -498,7 +498,7 @@ static enum ms_rc observe(struct observer *o, struct ms_err *err)
 {
     struct source__part *p = o->p;
     MS_TRY(read_sides(o, err));
-    MS_TRY(source__pair(&o->q, o->c, p->cross, err));
+    MS_TRY(source__pair(&o->q, o->c, o->side, p->cross, err));
     MS_TRY(keep_names(o, 0, err));
     MS_TRY(keep_names(o, 1, err));
     MS_TRY(keep_paths(o, err));

@@ -308,6 +308,19 @@ static enum ms_rc make_room(struct source__pairing *q, struct ms_err *err)
     return MS_OK;
 }
 
+/* Pins of the user go before; programs that have little in common are for the other alignment. */
+static enum ms_rc align_calls(struct source__pairing *q, struct ms_err *err)
+{
+    bool done = false;
+    if (q->c->conf.pins == NULL)
+        MS_TRY(source__align(q, &done, err));
+    if (done)
+        return MS_OK;
+    MS_TRY(align(q, err));
+    take_alignment(q, true);
+    return MS_OK;
+}
+
 static enum ms_rc pair_one_framework(struct source__pairing *q, struct ms_err *err)
 {
     pair_by_name(q);
@@ -316,20 +329,21 @@ static enum ms_rc pair_one_framework(struct source__pairing *q, struct ms_err *e
             if (is_api(&q->dump[1]->nodes.p[i], PROBE_FORWARD))
                 separate(q, i);
         }
-        MS_TRY(align(q, err));
-        take_alignment(q, true);
+        MS_TRY(align_calls(q, err));
         pair_moved(q);
         MS_TRY(follow_forward(q, err));
-        take_alignment(q, false);
+        if (q->al != NULL)
+            take_alignment(q, false);
         q->al = NULL; /* rows meet by their paths all the same */
     }
     return pair_gradients(q, err);
 }
 
-enum ms_rc source__pair(struct source__pairing *q, const struct cmp *c, bool cross,
-                        struct ms_err *err)
+enum ms_rc source__pair(struct source__pairing *q, const struct cmp *c,
+                        const struct source__side side[2], bool cross, struct ms_err *err)
 {
-    *q = (struct source__pairing){.c = c, .dump = {c->b.dump, c->t.dump}};
+    *q = (struct source__pairing){
+        .c = c, .dump = {c->b.dump, c->t.dump}, .side = {&side[0], &side[1]}};
     MS_TRY(make_room(q, err));
     if (is_mapped(&c->conf))
         return take_groups(q, err);

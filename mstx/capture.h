@@ -288,6 +288,8 @@ enum mstx_rec_type {
     MSTX_REC_COUNTER = 9,
     MSTX_REC_CALIB = 10,
     MSTX_REC_DROP = 11,
+    MSTX_REC_SYNC = 12, /* id: steady clock of rank 0's host less ours, name: uncertainty, both ns;
+                           arg: when, by our steady clock (ring 0) */
     MSTX_REC_HEAP = 16,
     MSTX_REC_HEAP_END = 17,
     MSTX_REC_REGION = 18,
@@ -429,6 +431,7 @@ enum mstx_text_kind {
     MSTX_NOTE = 9, /* something the recorder has to say: shown by reports; key: enum mstx_why */
     MSTX_COUNTER = 10, /* unit of the counter whose MSTX_TEXT has id `key` */
     MSTX_GROUP = 11,   /* communicator number `key`: struct mstx_comm_group of comm.h */
+    MSTX_HANG = 12,    /* a call that does not return: struct mstx_hang of comm.h; key: range id */
 };
 
 struct mstx_text {

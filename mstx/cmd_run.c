@@ -25,15 +25,17 @@ extern const struct ms_cmd mstx_cmd_run;
 
 struct args {
     const char *output, *include, *exclude, *max_size, *stage, *dump;
-    double flight;
-    int policy, comm;
-    bool nvtx, wait, no_torch;
+    double flight, hang_timeout;
+    int policy, comm, device;
+    bool nvtx, wait, no_torch, hook_dlsym;
     struct ms_opt_list program;
 };
 
 static const char *const policies[] = {"block", "drop", NULL};
 enum comm { COMM_AUTO, COMM_NONE, COMM_OPENMPI, COMM_MPICH };
 static const char *const comms[] = {"auto", "none", "openmpi", "mpich", NULL};
+
+static const char *const devices[] = {"auto", "opencl", "cuda", "acl", NULL};
 
 static const struct ms_opt opts[] = {
     {"PROG ARGS", NULL, MS_OPT_REST, offsetof(struct args, program),
@@ -48,6 +50,15 @@ static const struct ms_opt opts[] = {
      .help = "record communication calls: of the MPI that the launcher or the program speaks for, "
              "of none, or of this one",
      .dflt = "auto"},
+    {"hook_dlsym", NULL, MS_OPT_FLAG, offsetof(struct args, hook_dlsym),
+     .help = "also stand before dlsym, for programs that look NCCL or HCCL up by name"},
+    {"device", NULL, MS_OPT_CHOICE, offsetof(struct args, device), "KIND", .choices = devices,
+     .help = "what the streams of marks are: those seen being made, or all of this kind",
+     .dflt = "auto"},
+    {"hang_timeout", NULL, MS_OPT_REAL, offsetof(struct args, hang_timeout), "SECONDS",
+     .help = "a communication call that takes longer hangs: the capture tells which, and every "
+             "thread's stack; the program goes on. 0: do not look",
+     .dflt = "300"},
     {"nvtx", NULL, MS_OPT_FLAG, offsetof(struct args, nvtx), .help = "record NVTX calls too"},
     {"no_torch", NULL, MS_OPT_FLAG, offsetof(struct args, no_torch),
      .help = "Python: do not mark batches, optimizer steps and checkpoints of PyTorch"},
@@ -150,6 +161,15 @@ static void put(const char *name, const char *value)
         setenv(name, value, 1);
 }
 
+/* Without the decimal point of a locale. */
+static void put_seconds(const char *name, double seconds)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%lld.%03lld", (long long)seconds,
+             (long long)(seconds * 1000) % 1000);
+    put(name, text);
+}
+
 /* In front of what is preloaded already. */
 static void preload(const char *library)
 {
@@ -185,6 +205,26 @@ static enum comm which_mpi(const char *program)
     return has_any(mpich) ? COMM_MPICH : COMM_NONE;
 }
 
+/* Hooks of NCCL, HCCL and of device streams cost nothing in a program without these. */
+static enum ms_rc preload_ccl(struct ms_err *err)
+{
+    static const char *const places[2] = {"libmstx_hook.so", "../lib/msprobe/libmstx_hook.so"};
+    char path[PATH_MAX];
+    MS_TRY(find_library(places, path, sizeof path, err));
+    preload(path);
+    setenv("NCCL_PROFILER_PLUGIN", path, 0); /* another's stays */
+    return MS_OK;
+}
+
+static enum ms_rc preload_dlsym(struct ms_err *err)
+{
+    static const char *const places[2] = {"libmstx_dlsym.so", "../lib/msprobe/libmstx_dlsym.so"};
+    char path[PATH_MAX];
+    MS_TRY(find_library(places, path, sizeof path, err));
+    preload(path);
+    return MS_OK;
+}
+
 /* Asked for by name it must be there; found out by ourselves it need not. */
 static enum ms_rc preload_hooks(int comm, const char *program, struct ms_err *err)
 {
@@ -193,6 +233,8 @@ static enum ms_rc preload_hooks(int comm, const char *program, struct ms_err *er
         [COMM_MPICH] = {"libmstx_mpi_mpich.so", "../lib/msprobe/libmstx_mpi_mpich.so"}};
     char path[PATH_MAX];
     struct ms_err ignored = {0};
+    if (comm != COMM_NONE)
+        MS_TRY(preload_ccl(err));
     const int mpi = comm == COMM_AUTO ? (int)which_mpi(program) : comm;
     if (mpi == COMM_NONE)
         return MS_OK;
@@ -230,7 +272,7 @@ static enum ms_rc set_environment(const struct args *a, const char *out, const c
 {
     static const char *const recorder[2] = {"libmstx.so", "../lib/libmstx.so"};
     static const char *const door[2] = {"dropin/libmspti.so", "../lib/msprobe/dropin/libmspti.so"};
-    char lib[PATH_MAX], drop[PATH_MAX], text[32];
+    char lib[PATH_MAX], drop[PATH_MAX];
     MS_TRY(find_library(recorder, lib, sizeof lib, err));
     MS_TRY(find_library(door, drop, sizeof drop, err));
     keep_next("MSTX_INJECTION_PATH", "MSTX_NEXT_PATH", lib);
@@ -238,6 +280,8 @@ static enum ms_rc set_environment(const struct args *a, const char *out, const c
         keep_next("NVTX_INJECTION64_PATH", "MSTX_NEXT_NVTX_PATH", lib);
     preload(drop);
     MS_TRY(preload_hooks(a->comm, program, err));
+    if (a->hook_dlsym)
+        MS_TRY(preload_dlsym(err));
     offer_python(!a->no_torch || a->dump != NULL);
     MS_TRY(ask_for_dump(a->dump, out, err));
     put("MSTX_TORCH", a->no_torch ? "0" : NULL);
@@ -249,11 +293,10 @@ static enum ms_rc set_environment(const struct args *a, const char *out, const c
     put("MSTX_POLICY", policies[a->policy]);
     put("MSTX_START", a->wait ? "off" : NULL);
     put("MSTX_QUIET", "1"); /* we say where the capture is */
-    if (a->flight > 0) {
-        snprintf(text, sizeof text, "%lld.%03lld", (long long)a->flight,
-                 (long long)(a->flight * 1000) % 1000);
-        put("MSTX_FLIGHT", text);
-    }
+    put("MSTX_DEVICE", a->device != 0 ? devices[a->device] : NULL);
+    put_seconds("MSTX_HANG_TIMEOUT", a->hang_timeout);
+    if (a->flight > 0)
+        put_seconds("MSTX_FLIGHT", a->flight);
     return MS_OK;
 }
 
@@ -399,6 +442,8 @@ static enum ms_rc record(const struct args *a, char **program, int *status, stru
     const char *wanted = a->output != NULL ? a->output : "msprobe-run";
     if (a->include != NULL && a->exclude != NULL)
         return ms_fail(err, MS_E_ARG, "give --domain_include or --domain_exclude, not both");
+    if (a->hang_timeout < 0)
+        return ms_fail(err, MS_E_ARG, "--hang_timeout takes a number of seconds");
     if (a->flight < 0)
         return ms_fail(err, MS_E_ARG, "--flight takes a number of seconds");
     MS_TRY(ms_mkdirs(wanted, err)); /* now: a program that changes its directory still finds it */
@@ -414,7 +459,7 @@ static enum ms_rc record(const struct args *a, char **program, int *status, stru
 
 static int run(int argc, char **argv)
 {
-    struct args args = {0};
+    struct args args = {.hang_timeout = 300};
     struct ms_err err = {0};
     bool done;
     int status = 0, at = find_program(argc, argv);

@@ -181,6 +181,19 @@ struct mstx_comm_group {
 };
 static_assert(sizeof(struct mstx_comm_group) == 24, "group");
 
+/* A HANG text: this, then the names of the function and of the communicator (on_device: of the
+ * stream), then, in the first of several that hang together, the stacks of all threads as text. */
+struct mstx_hang {
+    uint64_t uid;      /* of the communicator; 0: not known */
+    int64_t waited_ns; /* when it was noticed */
+    uint32_t seq, tid;
+    int32_t size;          /* ranks of the communicator, -1: not known */
+    uint8_t op, on_device; /* enum mstx_comm_op; 1: the device does not come to it */
+    uint16_t name_len, group_len;
+    uint8_t zero[6];
+};
+static_assert(sizeof(struct mstx_hang) == 40, "hang");
+
 /* ---- words ------------------------------------------------------------------------------ */
 
 /* Numbers from a capture may be anything; what is not known is "na". */

@@ -15,7 +15,7 @@ enum {
 };
 static void *const GONE = (void *)(uintptr_t)1;
 
-bool hook_ccl_is_ready;
+const _Atomic uint8_t *hook_ccl_live;
 static struct hook_ccl_comm comms[COMMS];
 static struct hook_lock comms_lock;
 
@@ -144,7 +144,8 @@ uint64_t hook_ccl_begin(const struct hook_ccl_lib *lib, void *comm, struct mstx_
         mstx_stream_made(lib->device, c->stream, NULL);
     }
     uint64_t id = mstx_comm_begin(c);
-    hook_ccl_is_ready = true;
+    if (hook_ccl_live == NULL)
+        hook_ccl_live = mstx_comm_live();
     mine.id = id;
     mine.name = c->name;
     if (!in_group || open_group->n == GROUP_MAX || c->op == MSTX_COMM_GROUP_CALL || id == 0)

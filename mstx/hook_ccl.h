@@ -61,10 +61,11 @@ void hook_ccl_group_end(void);
 uint64_t hook_ccl_running(const char *name);
 
 /* Is a description wanted?  The first call is described in any case: it makes the recorder ready. */
-extern bool hook_ccl_is_ready;
+extern const _Atomic uint8_t *hook_ccl_live;
 static inline bool hook_ccl_on(void)
 {
-    return mstx_comm_on() || !hook_ccl_is_ready;
+    const _Atomic uint8_t *live = hook_ccl_live;
+    return live == NULL || atomic_load_explicit(live, memory_order_relaxed) != 0;
 }
 /* Of a call that says nothing more. */
 static inline struct mstx_comm_call hook_ccl_plain(const char *name, uint8_t op)

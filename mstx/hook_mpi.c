@@ -279,35 +279,47 @@ uint8_t hook_op_find(MPI_Op op)
     return v != 0 ? (uint8_t)(v >> 8) : MSTX_REDUCE_USER;
 }
 
-uint64_t hook_status_bytes(const MPI_Status *s)
+MPI_Datatype hook_byte_type(void)
 {
-    MPI_Count n = 0;
-    int (*elements)(const MPI_Status *, MPI_Datatype, MPI_Count *) = HOOK_MPI(PMPI_Get_elements_x);
     static _Atomic hook_handle byte;
     if (atomic_load(&byte) == 0) {
         static const struct known one[] = {KNOWN(MPI_BYTE, "mpi_byte", TYPE_UINT8)};
         atomic_store(&byte, handle_of(one));
     }
-    if (elements == NULL || atomic_load(&byte) == 0 ||
-        elements(s, type_of(atomic_load(&byte)), &n) != MPI_SUCCESS || n < 0)
+    return type_of(atomic_load(&byte));
+}
+
+uint64_t hook_status_bytes(const MPI_Status *s)
+{
+    MPI_Count n = 0;
+    int (*elements)(const MPI_Status *, MPI_Datatype, MPI_Count *) = HOOK_MPI(PMPI_Get_elements_x);
+    if (elements == NULL || elements(s, hook_byte_type(), &n) != MPI_SUCCESS || n < 0)
         return 0;
     return (uint64_t)n;
 }
 
 /* ---- begin and end --------------------------------------------------------------------------------- */
 
-static struct {
-    struct hook_lock lock;
-    bool started;
-} life;
+_Atomic bool hook_mpi_started;
+static struct hook_lock starting;
 
 void hook_mpi_start(void)
 {
-    hook_lock(&life.lock);
-    if (!life.started) {
-        life.started = true;
+    hook_lock(&starting);
+    if (!atomic_load(&hook_mpi_started)) {
         know_predefined();
         hook_comm_start();
+        atomic_store(&hook_mpi_started, true);
     }
-    hook_unlock(&life.lock);
+    hook_unlock(&starting);
+}
+
+void hook_mpi_catch_up(void)
+{
+    int up = 0, down = 0;
+    int (*initialized)(int *) = HOOK_MPI(PMPI_Initialized);
+    int (*finalized)(int *) = HOOK_MPI(PMPI_Finalized);
+    if (initialized != NULL && finalized != NULL && initialized(&up) == MPI_SUCCESS && up &&
+        finalized(&down) == MPI_SUCCESS && !down)
+        hook_mpi_start();
 }

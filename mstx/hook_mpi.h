@@ -114,12 +114,35 @@ void hook_req_done(hook_handle r, const MPI_Status *status);
 void hook_req_gone(hook_handle r);
 bool hook_req_is_null(MPI_Request r);
 
+/* Handles as they were before a call: MPI overwrites them. The first few need no memory. */
+enum { HOOK_FEW = 64 };
+struct hook_before {
+    int n;
+    hook_handle *h;
+    hook_handle few[HOOK_FEW];
+};
+/* Room for n in h; none without memory: their ranges stay open. */
+void hook_before_room(struct hook_before *b, int n);
+
 /* ---- life --------------------------------------------------------------------------------------- */
 
 /* MPI is up: introduce what is predefined. More than once is harmless. */
 void hook_mpi_start(void);
+/* Some bindings start MPI past its functions, and a hook may come late: look whether MPI is up. */
+extern _Atomic bool hook_mpi_started;
+void hook_mpi_catch_up(void);
+static inline void hook_mpi_here(void)
+{
+    if (!HOOK_LIKELY(atomic_load_explicit(&hook_mpi_started, memory_order_relaxed)))
+        hook_mpi_catch_up();
+}
 /* Bytes that arrived, whatever their type; 0 when it cannot be told. */
 uint64_t hook_status_bytes(const MPI_Status *s);
+MPI_Datatype hook_byte_type(void);
+MPI_Comm hook_world(void);
+/* Clocks of hosts: in MPI_Init and MPI_Finalize, where all ranks are. */
+void hook_clock_start(MPI_Comm world);
+void hook_clock_stop(void);
 
 /* A function of MPI that this library needs for itself; NULL: this MPI has none. */
 #define HOOK_MPI(name)                                                                             \
@@ -173,6 +196,7 @@ static inline void hook_end(const struct hook_call *x)
     if (hook_depth != 0)                                                                           \
         return CALL;                                                                               \
     hook_depth++;                                                                                  \
+    hook_mpi_here();                                                                               \
     struct hook_call x;                                                                            \
     hook_open(&x, #NAME, MSTX_COMM_##OP, K);                                                       \
     if (HOOK_LIKELY(x.on)) {                                                                       \

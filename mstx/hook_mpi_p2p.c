@@ -189,43 +189,22 @@ PROBE(MPI_Improbe, (int peer, int tag, MPI_Comm c, int *flag, MPI_Message *m, MP
 
 /* ---- completion -------------------------------------------------------------------------------------- */
 
-/* Handles as they were before the call: MPI overwrites them. The first few need no memory. */
-enum { FEW = 64 };
-struct before {
-    int n;
-    hook_handle *h;
-    hook_handle few[FEW];
-};
-static __thread struct {
-    hook_handle *p;
-    int room;
-} many __attribute__((tls_model("initial-exec")));
-
-static void remember(struct before *b, int n, const MPI_Request *r)
+static void remember(struct hook_before *b, int n, const MPI_Request *r)
 {
-    b->n = n > 0 && r != NULL && hook_depth == 0 ? n : 0;
-    b->h = b->few;
-    if (b->n > FEW && b->n > many.room) {
-        hook_handle *p = hook_keep((size_t)b->n * 2 * sizeof *p);
-        many.room = p != NULL ? b->n * 2 : 0;
-        many.p = p;
-    }
-    if (b->n > FEW)
-        b->h = many.p;
-    if (b->h == NULL) /* no memory: their ranges stay open */
-        b->n = 0;
+    hook_before_room(b, r != NULL && hook_depth == 0 ? n : 0);
     for (int i = 0; i < b->n; i++)
         b->h[i] = HOOK_HANDLE(r[i]);
 }
 
-static void complete(const struct before *b, int i, const MPI_Status *s, size_t at)
+static void complete(const struct hook_before *b, int i, const MPI_Status *s, size_t at)
 {
     if (i >= 0 && i < b->n)
         hook_req_done(b->h[i], s == MPI_STATUSES_IGNORE || s == MPI_STATUS_IGNORE ? NULL : s + at);
 }
 
 /* When one of many failed, those that are gone are done. */
-static void complete_all(const struct before *b, int rc, const MPI_Request *r, const MPI_Status *s)
+static void complete_all(const struct hook_before *b, int rc, const MPI_Request *r,
+                         const MPI_Status *s)
 {
     for (int i = 0; i < b->n; i++) {
         if (rc == MPI_SUCCESS || hook_req_is_null(r[i]))
@@ -233,7 +212,7 @@ static void complete_all(const struct before *b, int rc, const MPI_Request *r, c
     }
 }
 
-static void complete_some(const struct before *b, int n, const int *index, const MPI_Status *s)
+static void complete_some(const struct hook_before *b, int n, const int *index, const MPI_Status *s)
 {
     for (int i = 0; n != MPI_UNDEFINED && i < n; i++)
         complete(b, index[i], s, (size_t)i);
@@ -243,7 +222,7 @@ static void complete_some(const struct before *b, int n, const int *index, const
 #define COMPLETION(NAME, OP, PARAMS, ARGS, COUNT, REQUESTS, DONE)                                  \
     HOOK_API int NAME PARAMS                                                                       \
     {                                                                                              \
-        struct before was;                                                                         \
+        struct hook_before was;                                                                    \
         remember(&was, COUNT, REQUESTS);                                                           \
         HOOK_BODY(NAME, OP, NULL, x.c.count = (uint64_t)was.n, real ARGS, DONE; hook_end(&x));     \
     }

@@ -172,6 +172,25 @@ void hook_req_gone(hook_handle h)
     entry_free(gone);
 }
 
+static __thread struct {
+    hook_handle *p;
+    int room;
+} many __attribute__((tls_model("initial-exec")));
+
+void hook_before_room(struct hook_before *b, int n)
+{
+    b->n = n > 0 ? n : 0;
+    b->h = b->few;
+    if (b->n <= HOOK_FEW)
+        return;
+    if (b->n > many.room) {
+        many.p = hook_keep((size_t)b->n * 2 * sizeof *many.p);
+        many.room = many.p != NULL ? b->n * 2 : 0;
+    }
+    b->h = many.p;
+    b->n = many.p != NULL ? b->n : 0;
+}
+
 bool hook_req_is_null(MPI_Request r)
 {
 #if defined(OPEN_MPI)

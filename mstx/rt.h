@@ -228,6 +228,8 @@ const struct mstx_text *rt_text_intern(const char *text, size_t n);
 /* Append a definition; its id, or 0. */
 uint32_t rt_text_define(enum mstx_text_kind kind, uint16_t domain, uint64_t key, const void *bytes,
                         size_t n);
+/* Copy a text of this capture by its id; false, and "", when there is none. */
+bool rt_text_copy(uint32_t id, char *out, size_t cap);
 bool rt_text_start(void);
 void rt_text_close(void);
 void rt_text_forget(void);
@@ -252,6 +254,9 @@ static inline uint32_t rt_text_id(struct rt_ring *r, const char *text)
 
 void rt_clock_choose(const char *wanted);
 uint64_t rt_clock_slow(void);
+/* CLOCK_MONOTONIC in nanoseconds, as the rest of the recorder sees it. */
+int64_t rt_clock_steady(void);
+extern unsigned rt_clock_fake_host; /* 0: none, see rt_clock_sync.h */
 void rt_clock_calibrate(struct mstx_calib *c);
 /* Read the clocks, write a CALIB record and the newest calibration of every header. */
 void rt_clock_tick(void);
@@ -282,6 +287,7 @@ struct rt_config {
     char include[1024], exclude[1024];
     enum rt_policy policy;
     double flight_s;
+    double hang_s;      /* a communication call that takes longer hangs; 0: do not look */
     uint64_t max_bytes; /* 0: no limit */
     uint32_t segment_bytes;
     int32_t rank, world_size, local_rank;
@@ -357,6 +363,8 @@ void rt_note(const char *text);
 
 /* Make the process directory and its control file; false (and said why) when it cannot be. */
 bool rt_file_start(void);
+/* What hosts that share a counter have in common. */
+void rt_file_boot_id(uint8_t id[16]);
 /* A new file of that many bytes, blocks allocated and pages present, header written from
  * rt.proto; NULL with errno. It gets its name when it is complete: a kill leaves a valid file
  * or one that readers ignore. */
@@ -385,6 +393,24 @@ bool rt_helper_start(void);
 void rt_helper_stop(void);
 void rt_helper_wake(void);
 void rt_helper_forget(void);
+
+/* ---- hangs ------------------------------------------------------------------ */
+
+/* Helper, once a second: tell of communication calls that do not return. */
+void rt_hang_look(void);
+/* A mark on a stream that the device does not come to; from the poller. */
+struct rt_hang_mark {
+    uint64_t id, ticks; /* of the mark or range */
+    uint32_t name;      /* its text */
+    const char *stream;
+};
+void rt_hang_on_device(const struct rt_hang_mark *m);
+/* Is that many ticks longer than a call may take? */
+bool rt_hang_is_long(uint64_t ticks);
+/* Stack pointer and place of a thread that runs; false: not to be had. */
+bool rt_thread_sample(uint32_t tid, uint64_t *sp, uint64_t *pc);
+/* The stacks of all threads but the helper's as text; returns its length. */
+size_t rt_stacks(char *out, size_t cap);
 
 /* ---- marks ------------------------------------------------------------------ */
 

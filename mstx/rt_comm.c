@@ -196,6 +196,13 @@ static inline uint32_t next_in(struct mstx_group *g, enum mstx_comm_class class)
     return seq;
 }
 
+API const _Atomic uint8_t *mstx_comm_live(void)
+{
+    if (rt_comm_domain == NULL)
+        prepare();
+    return rt_comm_domain != NULL ? &rt_comm_domain->live : NULL;
+}
+
 API void mstx_comm_pass(struct mstx_group *g, enum mstx_comm_op op)
 {
     next_in(g, mstx_comm_op_class(op));
@@ -301,8 +308,12 @@ static void tell_open(void *arg, uint32_t id, uint64_t ticks)
         return;
     struct mstx_comm_open open = {
         .id = id, .ticks = ticks, .rec = o.rec, .name = o.name, .tid = o.tid};
-    if (o.group != NULL)
+    open.size = -1;
+    if (o.group != NULL) {
+        open.uid = o.group->uid;
+        open.size = o.group->size;
         snprintf(open.group, sizeof open.group, "%.95s", o.group->name);
+    }
     w->fn(w->arg, &open);
 }
 

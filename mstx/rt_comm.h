@@ -54,6 +54,8 @@ struct mstx_comm_call {
 
 /* Is anything recorded?  When not, calls need no description but mstx_comm_pass. */
 bool mstx_comm_on(void);
+/* Not 0 while mstx_comm_on; for hooks that look without a call. NULL: no memory. */
+const _Atomic uint8_t *mstx_comm_live(void);
 /* A call that is not recorded still counts in the sequence of its communicator. */
 void mstx_comm_pass(struct mstx_group *g, enum mstx_comm_op op);
 /* Id of the range, 0: not recorded.  It counts in the sequence either way. */
@@ -69,6 +71,8 @@ struct mstx_comm_open {
     struct mstx_rec_comm rec;
     const char *name;
     uint32_t tid;
+    uint64_t uid; /* of the group; 0: not known */
+    int32_t size;
     char group[96];
 };
 typedef void mstx_comm_open_fn(void *arg, const struct mstx_comm_open *open);

@@ -94,7 +94,25 @@ static size_t waiting(const struct rt_stream *s)
     return (size_t)(atomic_load_explicit(&s->put, memory_order_relaxed) - s->taken);
 }
 
-static size_t poll_stream(struct rt_stream *s, int64_t now_ns)
+/* The same token is the oldest for too long. */
+static void look_for_hang(struct rt_stream *s)
+{
+    const struct rt_token *t = oldest(s);
+    if (t == NULL || s->waiting_at != s->taken || s->waiting_since == 0) {
+        s->waiting_at = s->taken;
+        s->waiting_since = t != NULL ? rt_ticks() : 0;
+        s->said_hang = false;
+        return;
+    }
+    if (s->said_hang || !rt_hang_is_long(rt_ticks() - s->waiting_since))
+        return;
+    s->said_hang = true;
+    rt_hang_on_device(&(struct rt_hang_mark){
+        .id = t->id & ~RT_DEV_END, .ticks = s->waiting_since, .name = t->name, .stream = s->name});
+}
+
+/* How many tokens it took; adds to *left how many still wait.  A retired stream is not touched. */
+static size_t poll_stream(struct rt_stream *s, int64_t now_ns, size_t *left)
 {
     size_t taken = 0;
     int state = atomic_load(&s->state);
@@ -107,7 +125,9 @@ static size_t poll_stream(struct rt_stream *s, int64_t now_ns)
             t = oldest(s);
         }
         s->ops->leave(s);
+        look_for_hang(s);
     }
+    *left += waiting(s);
     if (waiting(s) == 0 && state != RT_STREAM_LIVE) {
         s->ops->close(s);
         rt_dev_retire(s);
@@ -126,8 +146,7 @@ static size_t poll_all(size_t *left)
         if (s == NULL)
             continue;
         atomic_store(&poller.at, s);
-        taken += poll_stream(s, rt_dev_now(CLOCK_MONOTONIC));
-        *left += waiting(s);
+        taken += poll_stream(s, rt_dev_now(CLOCK_MONOTONIC), left);
         atomic_store(&poller.at, NULL);
     }
     return taken;

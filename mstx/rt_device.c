@@ -255,7 +255,7 @@ static struct rt_token *claim(struct rt_stream *s, uint64_t *lap)
 }
 
 /* false: no device time will come. */
-static bool queue_point(struct rt_stream *s, uint64_t id, uint64_t ticks)
+static bool queue_point(struct rt_stream *s, uint64_t id, uint64_t ticks, uint32_t name)
 {
     uint64_t lap;
     struct rt_token *t = claim(s, &lap);
@@ -263,6 +263,7 @@ static bool queue_point(struct rt_stream *s, uint64_t id, uint64_t ticks)
         return false;
     t->id = id;
     t->ticks = ticks;
+    t->name = name;
     atomic_store_explicit(&t->event, NULL, memory_order_relaxed);
     bool ok = s->ops->mark(s, t);
     if (!ok)
@@ -272,7 +273,7 @@ static bool queue_point(struct rt_stream *s, uint64_t id, uint64_t ticks)
 }
 
 /* Flags for the host record. */
-static uint8_t point(struct rt_stream *s, uint64_t id, uint64_t ticks)
+static uint8_t point(struct rt_stream *s, uint64_t id, uint64_t ticks, uint32_t name)
 {
     uint8_t flags = 0;
     if (is_inside)
@@ -283,29 +284,30 @@ static uint8_t point(struct rt_stream *s, uint64_t id, uint64_t ticks)
         announce(s);
     if (s->ops->is_capturing != NULL && s->ops->is_capturing(s))
         flags = MSTX_F_CAPTURED;
-    else if (!queue_point(s, id, ticks))
+    else if (!queue_point(s, id, ticks, name))
         flags = MSTX_F_NO_DEVICE;
     is_inside = false;
     return flags;
 }
 
-uint8_t rt_dev_start(void *handle, uint64_t id, uint64_t ticks, uint16_t *stream)
+uint8_t rt_dev_start(const struct mstx_rec *rec, uint16_t *stream)
 {
+    void *handle = (void *)(uintptr_t)rec->arg;
     struct rt_stream *s = find(handle);
     *stream = 0;
     if (RT_UNLIKELY(s == NULL))
         s = find_trusted(handle);
     if (s == NULL)
         return 0;
-    uint8_t flags = point(s, id, ticks);
+    uint8_t flags = point(s, rec->id, rec->ticks, rec->name);
     *stream = flags == 0 ? s->index : 0;
     return flags;
 }
 
-uint8_t rt_dev_end(uint16_t stream, uint64_t id, uint64_t ticks)
+uint8_t rt_dev_end(uint16_t stream, const struct mstx_rec *rec)
 {
     struct rt_stream *s = rt_dev_stream(stream);
     if (s == NULL || !is_live(s))
         return MSTX_F_NO_DEVICE;
-    return point(s, id | RT_DEV_END, ticks);
+    return point(s, rec->id | RT_DEV_END, rec->arg, rec->name);
 }

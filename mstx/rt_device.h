@@ -61,8 +61,10 @@ struct rt_token {
     uint64_t id;           /* of the mark or range; RT_DEV_END; 0: the event could not be had */
     uint64_t ticks;        /* of the MARK or BEGIN record: with id it names the event */
     void *_Atomic event;   /* the back end's */
+    uint32_t name;         /* text of the record, for hangs */
+    uint32_t pad[3];
 };
-static_assert(sizeof(struct rt_token) == 32, "two to a cache line");
+static_assert(sizeof(struct rt_token) == 48, "token");
 
 enum rt_stream_state {
     RT_STREAM_LIVE,
@@ -84,8 +86,8 @@ struct rt_stream {
     _Atomic uint64_t put;
     uint64_t taken;
     int64_t last_ns;     /* device times of a stream do not step back */
-    uint64_t waiting_at; /* place of the oldest token, and since when it is the oldest */
-    int64_t waiting_ns;
+    uint64_t waiting_at; /* place of the oldest token, and since when it is that */
+    uint64_t waiting_since;
     bool said_hang;
 };
 
@@ -126,10 +128,10 @@ void *rt_dev_map(size_t bytes);
 
 extern _Atomic bool rt_dev_any; /* a stream was ever told of, or all handles are trusted */
 
-/* Queue an event for a MARK or BEGIN; returns flags for the host record.  *stream: where the
+/* Queue an event for a MARK or BEGIN with a stream, or for an END; returns flags for the host record.  *stream: where the
  * end of a range belongs to, 0 when there is no device time. */
-uint8_t rt_dev_start(void *handle, uint64_t id, uint64_t ticks, uint16_t *stream);
-uint8_t rt_dev_end(uint16_t stream, uint64_t id, uint64_t ticks);
+uint8_t rt_dev_start(const struct mstx_rec *rec, uint16_t *stream);
+uint8_t rt_dev_end(uint16_t stream, const struct mstx_rec *rec);
 
 /* ---- the rest of the recorder ------------------------------------------------ */
 

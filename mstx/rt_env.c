@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { HANG_S = 300 /* a communication call that takes longer hangs */ };
+
 static const char *get(const char *name)
 {
     const char *v = secure_getenv(name);
@@ -127,6 +129,7 @@ void rt_read_env(struct rt_config *c)
     copy(c->next_mstx, sizeof c->next_mstx, "MSTX_NEXT_PATH");
     c->policy = is("MSTX_POLICY", "drop") ? RT_DROP : RT_BLOCK;
     c->flight_s = seconds_of(get("MSTX_FLIGHT"));
+    c->hang_s = get("MSTX_HANG_TIMEOUT") != NULL ? seconds_of(get("MSTX_HANG_TIMEOUT")) : HANG_S;
     c->max_bytes = bytes_of(get("MSTX_MAX_SIZE"));
     uint64_t seg = bytes_of(get("MSTX_SEGMENT"));
     c->segment_bytes = seg == 0 ? 4u << 20 : seg > 64u << 20 ? 64u << 20 : (uint32_t)seg;

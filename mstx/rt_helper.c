@@ -117,6 +117,7 @@ static void each_second(void)
     rt_clock_tick();
     rt_ring_retry();
     rt_file_unstage(false);
+    rt_hang_look();
     fill_status(rt.control);
 }
 

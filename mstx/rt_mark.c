@@ -280,7 +280,7 @@ static uint16_t on_device(struct mstx_rec *rec)
 {
     uint16_t stream = 0;
     if (atomic_load_explicit(&rt_dev_any, memory_order_acquire))
-        rec->flags |= rt_dev_start((void *)(uintptr_t)rec->arg, rec->id, rec->ticks, &stream);
+        rec->flags |= rt_dev_start(rec, &stream);
     return stream;
 }
 
@@ -515,7 +515,7 @@ static bool finish(struct rt_domain *d, uint64_t id, const struct rt_event *e, u
     if ((from & ~ON_DEVICE) != r->number)
         rec.flags |= MSTX_F_OTHER_THREAD;
     if (RT_UNLIKELY((from & ON_DEVICE) != 0))
-        rec.flags |= rt_dev_end(stream, id, rec.arg);
+        rec.flags |= rt_dev_end(stream, &rec);
     write_event(r, &rec, e);
     if (RT_UNLIKELY(rec.domain != d->number))
         other_domain(d, rec.domain);

@@ -207,6 +207,26 @@ static bool map_file(void)
     return false;
 }
 
+/* Seldom: from the beginning, as ids are in the order of the file. */
+bool rt_text_copy(uint32_t id, char *out, size_t cap)
+{
+    const struct mstx_seg *seg = tx.seg;
+    const uint64_t head = seg != NULL ? __atomic_load_n(&seg->head, __ATOMIC_ACQUIRE) : 0;
+    out[0] = '\0';
+    for (uint64_t at = 0; at < head;) {
+        const struct mstx_text *e =
+            (const struct mstx_text *)(const void *)((const char *)seg + MSTX_SEG_HEADER + at);
+        if (e->id == id) {
+            size_t n = e->len < cap - 1 ? e->len : cap - 1;
+            memcpy(out, e + 1, n);
+            out[n] = '\0';
+            return true;
+        }
+        at += e->size;
+    }
+    return false;
+}
+
 bool rt_text_start(void)
 {
     tx.fd = rt_file_begin(MSTX_STRINGS, FIRST);

@@ -7,6 +7,8 @@
  */
 #include "mstx/tl_args.h"
 
+#include "mstx/tl_comm.h"
+
 #include "probe/base/jwrite.h"
 #include "probe/base/num.h"
 
@@ -323,6 +325,16 @@ static size_t gather(const struct mstx_rec *cont, size_t n, uint64_t want, uint8
     return i;
 }
 
+static void put_comm(struct args *a, const struct mstx_rec_comm *c)
+{
+    struct mstx_comm_known g = {0};
+    const struct mstx_keyed *k = mstx__texts_find(a->t, MSTX_GROUP, 0, c->group);
+    if (k == NULL || !mstx__comm_group_parse(k->text, &g))
+        g.name = MS_STR("");
+    mstx__comm_members(&a->w, c, g.name);
+    a->any = true;
+}
+
 static void put_records(struct args *a, const struct mstx_rec *cont, size_t n)
 {
     uint8_t bytes[MSTX_PAYLOAD_MAX];
@@ -331,6 +343,10 @@ static void put_records(struct args *a, const struct mstx_rec *cont, size_t n)
             struct mstx_rec_attr r;
             memcpy(&r, &cont[i], sizeof r);
             put_attr(a, &r);
+        } else if (cont[i].type == MSTX_REC_COMM) {
+            struct mstx_rec_comm r;
+            memcpy(&r, &cont[i], sizeof r);
+            put_comm(a, &r);
         } else if (cont[i].type == MSTX_REC_PAYLOAD) {
             struct mstx_rec_payload r;
             memcpy(&r, &cont[i], sizeof r);
@@ -360,9 +376,31 @@ static uint32_t make(struct mstx_texts *t, const struct mstx_rec *cont, size_t n
     return id;
 }
 
+/* A program says the same of thousands of calls: all but the sequence number. */
+static uint32_t args_of_comm(struct mstx_texts *t, struct mstx_args_cache *cache,
+                             const struct mstx_rec *cont, uint16_t domain)
+{
+    struct mstx_rec_comm r;
+    memcpy(&r, cont, sizeof r);
+    r.seq = 0;
+    r.flags &= (uint8_t)~MSTX_F_MORE;
+    uint64_t mix = r.count ^ (uint64_t)r.group << 40 ^ (uint64_t)(uint32_t)r.peer << 20 ^
+                   (uint64_t)r.op << 8 ^ r.dtype;
+    size_t slot = mix * 0x9E3779B97F4A7C15u >> 56;
+    if (cache->comm[slot].id == 0 || memcmp(&cache->comm[slot].rec, &r, sizeof r) != 0) {
+        cache->comm[slot].rec = r;
+        cache->comm[slot].id = make(t, cont, 1, domain);
+    }
+    return cache->comm[slot].id;
+}
+
 uint32_t mstx__args(struct mstx_texts *t, struct mstx_args_cache *cache,
                     const struct mstx_rec *cont, size_t n, uint16_t domain)
 {
+    if (cont->type == MSTX_REC_COMM_PART)
+        return 0;
+    if (cont->type == MSTX_REC_COMM)
+        return args_of_comm(t, cache, cont, domain);
     if (n != 1 || cont->type != MSTX_REC_ATTR)
         return make(t, cont, n, domain);
     struct mstx_rec_attr r;

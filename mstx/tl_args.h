@@ -9,6 +9,7 @@
 #ifndef MSTX_TL_ARGS_H
 #define MSTX_TL_ARGS_H
 
+#include "mstx/comm.h"
 #include "mstx/tl_texts.h"
 
 /* Attributes repeat: the last ones are remembered. */
@@ -16,6 +17,10 @@ struct mstx_args_cache {
     struct mstx_rec_attr attr[64];
     uint16_t domain[64];
     uint32_t id[64];
+    struct {
+        struct mstx_rec_comm rec; /* without its sequence number */
+        uint32_t id;
+    } comm[256];
 };
 
 /* Id in run.db of the object for n continuation records of an event in that domain; 0 when they

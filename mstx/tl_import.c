@@ -7,6 +7,7 @@
  * one process at a time, so memory is bounded by the largest process.
  */
 #include "mstx/tl_import.h"
+#include "mstx/tl_hang.h"
 
 #include "mstx/tl_lanes.h"
 #include "mstx/tl_schema.h"
@@ -24,12 +25,14 @@
 
 struct import {
     struct mstx_writer *w;
+    struct mstx_comm_writer *comm;
     struct mstx_clocks clocks;
     struct mstx_procs procs;
     struct mstx_problems problems;
     struct ms_err first; /* problem */
     bool is_quiet;       /* opening files again finds the same problems */
     int32_t world_size;
+    size_t reference; /* the clock of rank 0's host */
     struct mstx_import_result *result;
 };
 
@@ -73,6 +76,9 @@ static enum ms_rc learn_clock(struct import *im, struct mstx_proc *p, struct ms_
     enum ms_rc rc = MS_OK;
     for (size_t i = 0; i < p->seg.n && rc == MS_OK; i++) {
         rc = mstx__clock_add(&im->clocks, &p->seg.p[i], err);
+        if (rc == MS_OK && p->seg.p[i].head.rank == 0)
+            im->reference =
+                (size_t)(mstx__clock_of(&im->clocks, &p->seg.p[i].head) - im->clocks.host.p);
         mstx__import_source(im->w, p->seg.p[i].path);
         im->result->files++;
     }
@@ -100,6 +106,46 @@ static void write_knots(struct import *im, const struct mstx_host_clock *c, stru
     }
 }
 
+static void write_apart(struct import *im, const struct mstx_host_clock *c, struct ms_stmt *add,
+                        struct ms_err *err)
+{
+    char host[40];
+    for (int i = 0; i < 16; i++)
+        snprintf(host + 2 * i, 3, "%02x", c->boot_id[i]);
+    for (size_t i = 0; i < c->apart.n; i++) {
+        const struct mstx_apart *a = &c->apart.p[i], *last = &c->apart.p[c->apart.n - 1];
+        const double run = (double)(last->at_ns - c->apart.p[0].at_ns);
+        ms_stmt_str(add, 1, ms_str_of(host));
+        ms_stmt_i64(add, 2, a->at_ns);
+        ms_stmt_i64(add, 3, a->offset_ns);
+        ms_stmt_i64(add, 4, a->uncertainty_ns);
+        ms_stmt_f64(add, 5,
+                    run > 0 ? 1e6 * (double)(last->offset_ns - c->apart.p[0].offset_ns) / run : 0);
+        if (ms_stmt_run(add, err) != MS_OK)
+            mstx__writer_fail(im->w, err);
+    }
+}
+
+/* The clock of rank 0's host is the one that all others follow. */
+static void align_clocks(struct import *im)
+{
+    struct ms_err err = {0};
+    struct ms_stmt *add = NULL;
+    const struct mstx_host_clock *reference =
+        im->reference < im->clocks.host.n ? &im->clocks.host.p[im->reference] : NULL;
+    if (reference == NULL || mstx__writer_bad(im->w))
+        return;
+    mstx__clocks_align(&im->clocks, reference);
+    if (ms_store_prepare(mstx__writer_store(im->w), &add,
+                         "INSERT INTO clock_offsets VALUES(?,?,?,?,?)", &err) != MS_OK) {
+        mstx__writer_fail(im->w, &err);
+        return;
+    }
+    for (size_t i = 0; i < im->clocks.host.n; i++)
+        write_apart(im, &im->clocks.host.p[i], add, &err);
+    ms_stmt_free(add);
+}
+
 static void fit_clocks(struct import *im)
 {
     struct ms_err err = {0};
@@ -115,6 +161,7 @@ static void fit_clocks(struct import *im)
         write_knots(im, &im->clocks.host.p[i], add, &err);
     }
     ms_stmt_free(add);
+    align_clocks(im);
 }
 
 /* ---- second pass: events ---------------------------------------------------- */
@@ -138,7 +185,8 @@ static int64_t time_of(const struct mstx_lane *lane, struct mstx_host_clock *c, 
     const uint64_t most = (uint64_t)1 << 60; /* decades; with the offset still below 2^62 */
     if (!lane->is_mono_ns)
         return mstx__clock_ns(c, t);
-    return (int64_t)(t < most ? t : most) + c->offset_ns;
+    const int64_t mono = (int64_t)(t < most ? t : most);
+    return mono + mstx__clock_shift(c, mono);
 }
 
 static struct mstx_event event_of(const struct mstx_lanes *l, const struct mstx_lane *lane,
@@ -162,6 +210,36 @@ static struct mstx_event event_of(const struct mstx_lanes *l, const struct mstx_
     return e;
 }
 
+/* One row for an event that is a communication call. */
+static void write_call(struct import *im, const struct mstx_lanes *l, const struct mstx_lane *lane,
+                       const struct mstx_raw *raw, const struct mstx_event *e)
+{
+    const uint32_t at = l->extra.p[raw->extra - 1].comm;
+    struct ms_err err = {0};
+    if (at == 0 || lane->kind != MSTX_TRACK_THREAD || l->comm.p[at - 1].rec.type == 0)
+        return;
+    if (mstx__comm_writer_call(im->comm, &l->comm.p[at - 1], e, lane->tid,
+                               mstx__writer_text_of(im->w, e->name), &err) != MS_OK)
+        mstx__writer_fail(im->w, &err);
+}
+
+/* Of a communicator that was named later the newest name counts. */
+static void write_groups(struct import *im, const struct mstx_proc *p, const struct mstx_texts *t)
+{
+    struct ms_err err = {0};
+    for (size_t i = 0; i < t->keyed.n; i++) {
+        const struct mstx_keyed *k = &t->keyed.p[i];
+        const bool is_newest = i + 1 == t->keyed.n || k[1].kind != k->kind || k[1].key != k->key;
+        struct mstx_comm_known g;
+        if (k->kind != MSTX_GROUP || !is_newest)
+            continue;
+        if (!mstx__comm_group_parse(k->text, &g))
+            mstx__writer_problem(im->w, p->dir, "the description of a communicator is damaged");
+        else if (mstx__comm_writer_group(im->comm, (uint32_t)k->key, &g, &err) != MS_OK)
+            mstx__writer_fail(im->w, &err);
+    }
+}
+
 static void write_lane(struct import *im, const struct mstx_lanes *l, struct mstx_host_clock *c,
                        struct mstx_lane *lane, uint32_t process, int64_t oldest)
 {
@@ -177,8 +255,11 @@ static void write_lane(struct import *im, const struct mstx_lanes *l, struct mst
     mstx__writer_track_begin(im->w, &row);
     for (size_t i = 0; i < lane->ev.n; i++) {
         struct mstx_event e = event_of(l, lane, c, &lane->ev.p[i]);
-        if (e.start_ns + e.dur_ns >= oldest)
-            mstx__writer_event(im->w, &e);
+        if (e.start_ns + e.dur_ns < oldest)
+            continue;
+        mstx__writer_event(im->w, &e);
+        if (lane->ev.p[i].extra != 0)
+            write_call(im, l, lane, &lane->ev.p[i], &e);
     }
     mstx__writer_track_end(im->w);
     ms_vec_free(&lane->ev);
@@ -261,6 +342,9 @@ static void take_lanes(struct import *im, struct mstx_proc *p, struct mstx_texts
     }
     uint32_t id = mstx__writer_process_id(im->w);
     write_process(im, p, t, l, c, id);
+    mstx__hangs_write(im->w, id, p->seg.p[0].head.rank, t);
+    mstx__comm_writer_process(im->comm, id, p->seg.p[0].head.rank);
+    write_groups(im, p, t);
     int64_t oldest = oldest_shown(p, c, l->newest);
     for (size_t i = 0; i < l->lane.n; i++)
         write_lane(im, l, c, &l->lane.p[i], id, oldest);
@@ -311,6 +395,9 @@ static enum ms_rc take_process(struct import *im, struct mstx_proc *p, struct ms
 
 static enum ms_rc import_all(struct import *im, struct ms_err *err)
 {
+    if (mstx__writer_bad(im->w)) /* commit will say why */
+        return MS_OK;
+    MS_TRY(mstx__comm_writer_new(&im->comm, mstx__writer_store(im->w), err));
     for (size_t i = 0; i < im->procs.list.n; i++)
         MS_TRY(learn_clock(im, &im->procs.list.p[i], err));
     fit_clocks(im);
@@ -338,7 +425,7 @@ enum ms_rc mstx__import_capture(const char *dir, const char *db, struct mstx_imp
                                 struct ms_err *err)
 {
     struct ms_span span = ms_span_begin("import");
-    struct import im = {.result = result};
+    struct import im = {.result = result, .reference = SIZE_MAX};
     im.problems = (struct mstx_problems){note_problem, &im};
     *result = (struct mstx_import_result){0};
     MS_TRY(mstx__procs_find(&im.procs, dir, err));
@@ -352,6 +439,7 @@ enum ms_rc mstx__import_capture(const char *dir, const char *db, struct mstx_imp
     if (rc == MS_OK) {
         mstx__writer_meta(im.w, "path", dir);
         rc = import_all(&im, err);
+        mstx__comm_writer_free(im.comm);
         struct mstx_import_result totals = {0};
         finish_result(&im, &totals);
         if (rc == MS_OK && result->processes == 0 && !mstx__writer_bad(im.w))

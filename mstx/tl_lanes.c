@@ -32,6 +32,7 @@ void mstx__lanes_free(struct mstx_lanes *l)
     ms_vec_free(&l->thread);
     ms_vec_free(&l->counter_of);
     ms_vec_free(&l->extra);
+    ms_vec_free(&l->comm);
     ms_vec_free(&l->open);
     ms_vec_free(&l->ends);
     ms_vec_free(&l->memory);
@@ -179,6 +180,25 @@ static bool set_lane(struct place *at)
     return at->has_lane;
 }
 
+/* Keep what a communication call says of itself; 0: it is none. */
+static uint32_t keep_comm(struct mstx_lanes *l, const struct mstx_comm_fact *f)
+{
+    struct mstx_comm_fact *kept = ms_vec_push(&l->comm);
+    if (kept == NULL) {
+        l->no_memory = true;
+        return 0;
+    }
+    *kept = *f;
+    return (uint32_t)l->comm.n;
+}
+
+/* The same of an end: what arrived. */
+static uint32_t keep_end_comm(struct mstx_lanes *l, const struct mstx_comm_fact *f)
+{
+    const struct mstx_comm_fact end = {.end = f->part};
+    return f->part.type != 0 ? keep_comm(l, &end) : 0;
+}
+
 /* Streams, attributes and payloads are rare: most events need no extra. */
 static uint32_t extra_of(struct place *at)
 {
@@ -186,14 +206,20 @@ static uint32_t extra_of(struct place *at)
     bool has_stream = r->flags & MSTX_F_STREAM && r->type != MSTX_REC_END;
     if (!has_stream && at->more == 0)
         return 0;
-    uint32_t args = 0, extra = 0;
-    if (at->more != 0)
+    uint32_t args = 0, extra = 0, comm = 0;
+    struct mstx_comm_fact f;
+    if (at->more != 0) {
         args = mstx__args(at->l->texts, at->l->cache, r + 1, at->more, r->domain);
-    if (!has_stream && args == 0)
+        if (mstx__comm_take(r + 1, at->more, &f))
+            comm = keep_comm(at->l, &f);
+        else if (r->type == MSTX_REC_END)
+            comm = keep_end_comm(at->l, &f);
+    }
+    if (!has_stream && args == 0 && comm == 0)
         return 0;
     struct mstx_extra *x = mstx__extra(at->l, &extra);
     if (x != NULL)
-        *x = (struct mstx_extra){.arg = has_stream ? r->arg : 0, .args = args};
+        *x = (struct mstx_extra){.arg = has_stream ? r->arg : 0, .args = args, .comm = comm};
     return extra;
 }
 
@@ -250,10 +276,16 @@ static void add_end_args(struct mstx_lanes *l, struct mstx_raw *raw, uint32_t ex
 {
     if (extra == 0)
         return;
-    if (raw->extra == 0)
+    if (raw->extra == 0) {
         raw->extra = extra;
-    else if (l->extra.p[raw->extra - 1].args == 0)
-        l->extra.p[raw->extra - 1].args = l->extra.p[extra - 1].args;
+        return;
+    }
+    struct mstx_extra *begun = &l->extra.p[raw->extra - 1];
+    const struct mstx_extra *ended = &l->extra.p[extra - 1];
+    if (begun->args == 0)
+        begun->args = ended->args;
+    if (begun->comm != 0 && ended->comm != 0)
+        l->comm.p[begun->comm - 1].end = l->comm.p[ended->comm - 1].end;
 }
 
 static void keep_end(struct place *at, uint8_t kind)
@@ -414,6 +446,7 @@ static void take_record(struct place *at)
         break;
     case MSTX_REC_DROP:
     case MSTX_REC_CALIB:
+    case MSTX_REC_SYNC:
     case MSTX_REC_STATE:
     case MSTX_REC_PERMIT:
         break;

@@ -19,6 +19,7 @@
 #define MSTX_TL_LANES_H
 
 #include "mstx/tl_args.h"
+#include "mstx/tl_comm.h"
 #include "mstx/tl_read.h"
 #include "mstx/tl_texts.h"
 
@@ -33,6 +34,7 @@ struct mstx_raw {
 struct mstx_extra {
     uint64_t arg, size;
     uint32_t args, end_tid;
+    uint32_t comm; /* 1 + place in comms, 0: no communication call */
 };
 
 /* What becomes a track. */
@@ -87,6 +89,7 @@ struct mstx_lanes {
     struct mstx_args_cache *cache;
     MS_VEC(struct mstx_lane) lane;
     MS_VEC(struct mstx_extra) extra;
+    MS_VEC(struct mstx_comm_fact) comm;
     MS_VEC(struct mstx_thread) thread;
     mstx_text_ids counter_of;      /* by local text id: 1 + lane */
     MS_VEC(struct mstx_open) open; /* pushed out of the table, or left in it */

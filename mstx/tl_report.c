@@ -24,8 +24,8 @@ const char *mstx_severity_text(enum mstx_severity s)
 
 /* ---- findings --------------------------------------------------------------- */
 
-static struct mstx_finding *add(struct mstx_report *r, const char *kind,
-                                enum mstx_severity severity, int32_t rank, double value)
+struct mstx_finding *mstx__finding_add(struct mstx_report *r, const char *kind,
+                                       enum mstx_severity severity, int32_t rank, double value)
 {
     struct mstx_finding *f = ms_vec_push(&r->findings);
     if (f != NULL)
@@ -43,30 +43,29 @@ static enum ms_rc fail_memory(struct ms_err *err)
     return ms_no_memory(err);
 }
 
-enum { WHO_MAX = 96, NAME_SHOWN = 32 };
+enum { NAME_SHOWN = 32 };
 
-/* "rank 3 (process 4242)", "train.py (process 4242)" or "process 4242", as people look for it. */
-static void put_who(char out[WHO_MAX], int32_t rank, int64_t pid, struct ms_str name)
+void mstx__put_who(char out[MSTX_WHO_MAX], int32_t rank, int64_t pid, struct ms_str name)
 {
     struct ms_str shown = ms_str_sub(name, 0, name.n < NAME_SHOWN ? name.n : NAME_SHOWN);
     if (rank >= 0)
-        snprintf(out, WHO_MAX, "rank %" PRId32 " (process %" PRId64 ")", rank, pid);
+        snprintf(out, MSTX_WHO_MAX, "rank %" PRId32 " (process %" PRId64 ")", rank, pid);
     else if (name.n != 0)
-        snprintf(out, WHO_MAX, "%.*s (process %" PRId64 ")", MS_STR_ARG(shown), pid);
+        snprintf(out, MSTX_WHO_MAX, "%.*s (process %" PRId64 ")", MS_STR_ARG(shown), pid);
     else
-        snprintf(out, WHO_MAX, "process %" PRId64, pid);
+        snprintf(out, MSTX_WHO_MAX, "process %" PRId64, pid);
 }
 
 static enum ms_rc find_in_process(struct mstx_report *r, struct ms_stmt *st, struct ms_err *err)
 {
-    char who[WHO_MAX];
+    char who[MSTX_WHO_MAX];
     int32_t rank = (int32_t)ms_stmt_get_i64(st, 0);
     int64_t dropped = ms_stmt_get_i64(st, 2), unfinished = ms_stmt_get_i64(st, 3);
     int64_t cost = ms_stmt_get_i64(st, 5), time = ms_stmt_get_i64(st, 6);
     struct mstx_finding *f = NULL;
-    put_who(who, rank, ms_stmt_get_i64(st, 1), ms_stmt_get_str(st, 7));
+    mstx__put_who(who, rank, ms_stmt_get_i64(st, 1), ms_stmt_get_str(st, 7));
     if (dropped > 0) {
-        f = add(r, "drop", MSTX_WARNING_FINDING, rank, (double)dropped);
+        f = mstx__finding_add(r, "drop", MSTX_WARNING_FINDING, rank, (double)dropped);
         if (f == NULL)
             return fail_memory(err);
         snprintf(f->text, sizeof f->text,
@@ -74,20 +73,21 @@ static enum ms_rc find_in_process(struct mstx_report *r, struct ms_stmt *st, str
                  dropped, dropped == 1 ? "" : "s");
     }
     if (unfinished > 0) {
-        f = add(r, "unfinished", MSTX_INFO_FINDING, rank, (double)unfinished);
+        f = mstx__finding_add(r, "unfinished", MSTX_INFO_FINDING, rank, (double)unfinished);
         if (f == NULL)
             return fail_memory(err);
         snprintf(f->text, sizeof f->text, "%s has %" PRId64 " range%s that never ended", who,
                  unfinished, unfinished == 1 ? "" : "s");
     }
     if (ms_str_is(ms_stmt_get_str(st, 4), "killed")) {
-        f = add(r, "killed", MSTX_WARNING_FINDING, rank, 1);
+        f = mstx__finding_add(r, "killed", MSTX_WARNING_FINDING, rank, 1);
         if (f == NULL)
             return fail_memory(err);
         snprintf(f->text, sizeof f->text, "%s was killed or crashed while recording", who);
     }
     if (time > 0 && (double)cost > 0.01 * (double)time) {
-        f = add(r, "overhead", MSTX_WARNING_FINDING, rank, (double)cost / (double)time);
+        f = mstx__finding_add(r, "overhead", MSTX_WARNING_FINDING, rank,
+                              (double)cost / (double)time);
         if (f == NULL)
             return fail_memory(err);
         snprintf(f->text, sizeof f->text,
@@ -125,8 +125,8 @@ static enum ms_rc find_problems(struct mstx_tl *tl, struct mstx_report *r, struc
                             err));
     enum ms_rc rc = ms_stmt_step(st, &more, err);
     while (rc == MS_OK && more) {
-        struct mstx_finding *f =
-            add(r, "problem", MSTX_WARNING_FINDING, -1, (double)ms_stmt_get_i64(st, 2));
+        struct mstx_finding *f = mstx__finding_add(r, "problem", MSTX_WARNING_FINDING, -1,
+                                                   (double)ms_stmt_get_i64(st, 2));
         if (f == NULL) {
             rc = fail_memory(err);
             break;
@@ -183,11 +183,12 @@ static enum ms_rc find_slow_steps(struct mstx_tl *tl, struct mstx_report *r, str
             continue;
         const struct mstx_process *p = mstx_tl_process(tl, s->process);
         double times = (double)dur / (double)r->step_median_ns;
-        struct mstx_finding *f = add(r, "slow_step", MSTX_WARNING_FINDING, p->rank, times);
+        struct mstx_finding *f =
+            mstx__finding_add(r, "slow_step", MSTX_WARNING_FINDING, p->rank, times);
         if (f == NULL)
             return fail_memory(err);
-        char who[WHO_MAX], time[MS_HUMAN_MAX];
-        put_who(who, p->rank, p->pid, p->name);
+        char who[MSTX_WHO_MAX], time[MS_HUMAN_MAX];
+        mstx__put_who(who, p->rank, p->pid, p->name);
         f->first_step = f->last_step = s->number;
         snprintf(f->text, sizeof f->text,
                  "step %" PRIu32 " of %s took %s, %.1f times the median of all steps", s->number,
@@ -223,11 +224,17 @@ enum ms_rc mstx_report_make(struct mstx_tl *tl, bool with_names, struct mstx_rep
     if (rc == MS_OK)
         rc = find_in_processes(tl, r, err);
     if (rc == MS_OK)
+        rc = mstx__find_hangs(tl, r, err);
+    if (rc == MS_OK)
         rc = find_problems(tl, r, err);
     if (rc == MS_OK)
         rc = find_slow_steps(tl, r, err);
     if (rc == MS_OK && with_names)
         rc = mstx_names_measure(tl, &r->names, err);
+    if (rc == MS_OK && with_names)
+        rc = mstx_comm_measure(tl, &r->comms, err);
+    if (rc == MS_OK)
+        rc = mstx_clocks_measure(tl, &r->clocks, err);
     if (rc == MS_OK) /* names of steps are texts */
         rc = mstx__tl_check(tl, err);
     if (r->findings.n != 0)
@@ -242,6 +249,7 @@ void mstx_report_free(struct mstx_report *r)
     mstx_steps_free(&r->steps);
     ms_vec_free(&r->findings);
     ms_vec_free(&r->names);
+    mstx_comm_rows_free(&r->comms);
 }
 
 /* ---- keeping ---------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #define MSTX_TL_REPORT_H
 
 #include "mstx/timeline.h"
+#include "mstx/tl_comm.h"
 
 #include "probe/base/jwrite.h"
 
@@ -78,8 +79,20 @@ struct mstx_report {
     struct mstx_steps steps;
     MS_VEC(struct mstx_finding) findings; /* the worst first */
     mstx_name_rows names;                 /* empty unless measured */
+    mstx_comm_rows comms;                 /* the same */
+    struct mstx_clock_summary clocks;
     int64_t step_median_ns;
 };
+
+/* A new finding without text; NULL: no memory. */
+struct mstx_finding *mstx__finding_add(struct mstx_report *r, const char *kind,
+                                       enum mstx_severity severity, int32_t rank, double value);
+/* "rank 3 (process 4242)", "train.py (process 4242)" or "process 4242", as people look for it. */
+enum { MSTX_WHO_MAX = 96 };
+void mstx__put_who(char out[MSTX_WHO_MAX], int32_t rank, int64_t pid, struct ms_str name);
+/* Communication calls that do not return, and who has not come to them. */
+enum ms_rc mstx__find_hangs(struct mstx_tl *tl, struct mstx_report *r,
+                            struct ms_err *err) MS_MUST_USE;
 
 const char *mstx_severity_text(enum mstx_severity s);
 /* Find steps and findings; with_names measures names too. */

@@ -35,6 +35,14 @@ static void text_head(struct mstx_tl *tl, const char *path, struct ms_buf *out)
                   events == 1 ? "" : "s", ms_human_time(time, end - start));
 }
 
+static void text_clocks(const struct mstx_report *r, struct ms_buf *out)
+{
+    char time[MS_HUMAN_MAX];
+    if (r->clocks.hosts > 1)
+        ms_buf_printf(out, "clocks of %" PRId64 " hosts brought together, sure to %s\n",
+                      r->clocks.hosts, ms_human_time(time, r->clocks.uncertainty_ns));
+}
+
 static void text_findings(const struct mstx_report *r, struct ms_buf *out)
 {
     ms_buf_puts(out, "\nfindings\n");
@@ -149,12 +157,42 @@ static void text_names(const struct mstx_report *r, size_t most, struct ms_buf *
         ms_buf_printf(out, "  ... %zu more names; --most 0 shows all\n", r->names.n - most);
 }
 
+static void text_comm(const struct mstx_comm_row *r, struct ms_buf *out)
+{
+    char bytes[MS_HUMAN_MAX], total[MS_HUMAN_MAX], mean[MS_HUMAN_MAX], max[MS_HUMAN_MAX];
+    ms_buf_puts(out, "  ");
+    put_cell(out, ms_str_of(r->group), 28);
+    if (r->size >= 0)
+        ms_buf_printf(out, " %5" PRId64 "  ", r->size);
+    else
+        ms_buf_puts(out, "     ?  ");
+    put_cell(out, ms_str_of(r->op), 18);
+    ms_buf_printf(out, " %9" PRId64 " %10s %11s %11s %11s\n", r->calls,
+                  ms_human_bytes(bytes, (uint64_t)r->bytes), ms_human_time(total, r->total_ns),
+                  ms_human_time(mean, r->mean_ns), ms_human_time(max, r->max_ns));
+}
+
+/* Communication by communicator; names of functions stand in the table behind it. */
+static void text_comms(const struct mstx_report *r, size_t most, struct ms_buf *out)
+{
+    if (r->comms.n == 0)
+        return;
+    ms_buf_printf(out, "\n  %-28s %5s  %-18s %9s %10s %11s %11s %11s\n", "communicator", "ranks",
+                  "operation", "calls", "bytes", "total", "mean", "max");
+    for (size_t i = 0; i < r->comms.n && (most == 0 || i < most); i++)
+        text_comm(&r->comms.p[i], out);
+    if (most != 0 && r->comms.n > most)
+        ms_buf_printf(out, "  ... %zu more; --most 0 shows all\n", r->comms.n - most);
+}
+
 void mstx_report_text(struct mstx_tl *tl, const struct mstx_report *r, const char *path,
                       size_t most, struct ms_buf *out)
 {
     text_head(tl, path, out);
+    text_clocks(r, out);
     text_findings(r, out);
     text_steps(tl, r, most, out);
+    text_comms(r, most, out);
     text_names(r, most, out);
 }
 
@@ -182,6 +220,10 @@ static void json_run(struct mstx_tl *tl, const struct mstx_report *r, const char
     ms_jwrite_ki64(w, "events", (int64_t)events);
     ms_jwrite_kstr(w, "steps_by", source_text(r->steps.source));
     ms_jwrite_ki64(w, "step_median_ns", r->step_median_ns);
+    if (r->clocks.hosts > 1) {
+        ms_jwrite_ki64(w, "clock_hosts", r->clocks.hosts);
+        ms_jwrite_ki64(w, "clock_uncertainty_ns", r->clocks.uncertainty_ns);
+    }
     ms_jwrite_obj_end(w);
 }
 
@@ -271,6 +313,21 @@ static void json_name(const struct mstx_name_row *r, struct ms_jwrite *w)
     ms_jwrite_obj_end(w);
 }
 
+static void json_comm(const struct mstx_comm_row *r, struct ms_jwrite *w)
+{
+    ms_jwrite_obj(w);
+    ms_jwrite_kstr(w, "communicator", r->group);
+    ms_jwrite_ki64(w, "size", r->size);
+    ms_jwrite_kstr(w, "op", r->op);
+    ms_jwrite_ki64(w, "ranks", r->ranks);
+    ms_jwrite_ki64(w, "calls", r->calls);
+    ms_jwrite_ki64(w, "bytes", r->bytes);
+    ms_jwrite_ki64(w, "total_ns", r->total_ns);
+    ms_jwrite_ki64(w, "mean_ns", r->mean_ns);
+    ms_jwrite_ki64(w, "max_ns", r->max_ns);
+    ms_jwrite_obj_end(w);
+}
+
 void mstx_report_json(struct mstx_tl *tl, const struct mstx_report *r, const char *path,
                       struct ms_jwrite *w)
 {
@@ -290,6 +347,11 @@ void mstx_report_json(struct mstx_tl *tl, const struct mstx_report *r, const cha
     ms_jwrite_arr(w);
     for (size_t i = 0; i < r->names.n; i++)
         json_name(&r->names.p[i], w);
+    ms_jwrite_arr_end(w);
+    key(w, "communication");
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < r->comms.n; i++)
+        json_comm(&r->comms.p[i], w);
     ms_jwrite_arr_end(w);
     ms_jwrite_obj_end(w);
 }

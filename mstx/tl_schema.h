@@ -32,11 +32,22 @@ static const char mstx_db_schema[] =
     " PRIMARY KEY(track, name)) WITHOUT ROWID;"
     "CREATE TABLE clock_sync(host TEXT, clock INTEGER, ticks INTEGER, monotonic_ns INTEGER,"
     " realtime_ns INTEGER, width_ticks INTEGER);"
-    "CREATE TABLE comm_groups(id INTEGER PRIMARY KEY, name TEXT, key INTEGER, ranks TEXT);"
+    "CREATE TABLE clock_offsets(host TEXT, at_ns INTEGER, offset_ns INTEGER,"
+    " uncertainty_ns INTEGER, drift_ppm REAL);"
+    "CREATE TABLE comm_groups(id INTEGER PRIMARY KEY, name TEXT, key INTEGER, size INTEGER,"
+    " ranks TEXT);"
+    "CREATE TABLE comm_ops(id INTEGER PRIMARY KEY, process INTEGER, rank INTEGER, tid INTEGER,"
+    " comm_group INTEGER, seq INTEGER, name TEXT, op TEXT, class INTEGER, lib TEXT, type TEXT,"
+    " reduce TEXT, count INTEGER, elem_bytes INTEGER, bytes INTEGER, sent INTEGER,"
+    " received INTEGER, peer INTEGER, tag INTEGER, flags INTEGER, stream INTEGER,"
+    " start_ns INTEGER, end_ns INTEGER, device INTEGER);"
     "CREATE TABLE steps(process INTEGER, number INTEGER, name TEXT, start_ns INTEGER,"
     " end_ns INTEGER, PRIMARY KEY(process, number)) WITHOUT ROWID;"
     "CREATE TABLE findings(id INTEGER PRIMARY KEY, kind TEXT, severity TEXT, ranks TEXT,"
     " first_step INTEGER, last_step INTEGER, value REAL, text TEXT, place TEXT);"
+    "CREATE TABLE hangs(process INTEGER, rank INTEGER, name TEXT, comm TEXT, uid INTEGER,"
+    " seq INTEGER, size INTEGER, on_device INTEGER, waited_ns INTEGER, tid INTEGER, op INTEGER,"
+    " stacks TEXT);"
     "CREATE TABLE problems(file TEXT, text TEXT);";
 
 #endif

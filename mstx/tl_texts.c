@@ -57,7 +57,10 @@ static void take_info(struct mstx_texts *t, struct ms_str text)
 static bool take_entry(struct mstx_texts *t, const struct mstx_entry *e)
 {
     uint32_t name = 0;
-    if (e->head.kind != MSTX_SCHEMA && e->head.kind != MSTX_ENUM)
+    const uint16_t kind = e->head.kind;
+    const bool is_text =
+        kind != MSTX_SCHEMA && kind != MSTX_ENUM && kind != MSTX_GROUP && kind != MSTX_HANG;
+    if (is_text)
         name = mstx__writer_text(t->w, e->text);
     if (!put_id(&t->id, e->head.id, name))
         return false;
@@ -71,6 +74,8 @@ static bool take_entry(struct mstx_texts *t, const struct mstx_entry *e)
         return true;
     case MSTX_NOTE:
         return keep(&t->notes, e, name);
+    case MSTX_HANG:
+        return keep(&t->hangs, e, 0);
     default:
         return keep(&t->keyed, e, name);
     }
@@ -130,6 +135,7 @@ void mstx__texts_free(struct mstx_texts *t)
     ms_vec_free(&t->domain);
     ms_vec_free(&t->keyed);
     ms_vec_free(&t->notes);
+    ms_vec_free(&t->hangs);
 }
 
 /* ---- asking ----------------------------------------------------------------- */

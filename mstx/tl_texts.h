@@ -26,7 +26,7 @@ struct mstx_texts {
     mstx_text_ids id;       /* local id to id in run.db */
     mstx_text_ids domain;   /* domain number to id in run.db */
     mstx_keyed_texts keyed; /* sorted by kind, domain, key */
-    mstx_keyed_texts notes;
+    mstx_keyed_texts notes, hangs;
     uint32_t process_name; /* id in run.db, 0: not said */
     uint64_t clock_cost;   /* ticks that one reading of the clock took there, 0: not said */
 };

@@ -27,6 +27,26 @@ say "msprobe run -o $out/run -- $B/samples/mstx_c"
 "$B/msprobe" run -o "$out/run" -- "$B/samples/mstx_c"
 say "msprobe report $out/run"
 "$B/msprobe" report "$out/run"
+# Data-parallel training, when there is an MPI to build and launch it with.
+mpirun=
+if [ -x "$B/samples/train_mpi" ]; then
+    ldd "$B/samples/train_mpi" | grep -q libmpich && flavour=mpich || flavour=openmpi
+    mpirun=$(command -v "mpirun.$flavour" || command -v mpirun || true)
+fi
+if [ -n "$mpirun" ]; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+    train=$B/samples/train_mpi
+    say "mpirun -n 2 $train --steps 1 --dump $out/good"
+    "$mpirun" -n 2 "$train" --steps 1 --dump "$out/good"
+    say "mpirun -n 2 $train --steps 1 --dump $out/bad --fault layer2.scale"
+    "$mpirun" -n 2 "$train" --steps 1 --dump "$out/bad" --fault layer2.scale
+    say "msprobe compare -tp $out/bad/step0/rank0/dump.json -gp $out/good/step0/rank0/dump.json -o $out/compared"
+    "$B/msprobe" compare -tp "$out/bad/step0/rank0/dump.json" -gp "$out/good/step0/rank0/dump.json" -o "$out/compared"
+    say "mpirun -n 3 msprobe run -o $out/ranks -- $train --steps 5 --slow-rank 2"
+    "$mpirun" -n 3 "$B/msprobe" run -o "$out/ranks" -- "$train" --steps 5 --slow-rank 2
+    say "msprobe report $out/ranks"
+    "$B/msprobe" report "$out/ranks"
+fi
 
 cat <<EOF
 

@@ -5,6 +5,7 @@
  * all rows can be made, and a dump against itself has nothing to remark.
  */
 #include "compare/cmp_int.h"
+#include "compare/source.h"
 #include "compare/table.h"
 
 #include <stdio.h>
@@ -61,12 +62,32 @@ static void look(const struct cmp *c, bool same)
     cmp_view_free(&v);
 }
 
+/* A suspect is a node of one of the sides; a dump against itself has none. */
+static void explain(const struct cmp *c, bool same)
+{
+    struct cmp_source *s;
+    const struct cmp_suspect *list;
+    if (cmp_source_new(&s, NULL) != MS_OK)
+        return;
+    check(cmp_source_add(s, c, 0, 0, NULL, NULL) == MS_OK);
+    check(cmp_source_find(s, NULL) == MS_OK);
+    size_t n = cmp_source_suspects(s, &list);
+    check(n == 0 || !same || c->conf.fuzzy);
+    for (size_t i = 0; i < n; i++) {
+        check(list[i].place == i + 1 && list[i].text.n != 0);
+        check(list[i].target.p != NULL || list[i].golden.p != NULL);
+        check(!(list[i].factor < 1));
+    }
+    cmp_source_free(s);
+}
+
 static void compare(const char *t, const char *b, const struct cmp_conf *conf, bool same)
 {
     struct cmp *c;
     if (cmp_open(&c, conf, t, b, NULL, NULL) != MS_OK)
         return;
     look(c, same);
+    explain(c, same);
     cmp_close(c);
 }
 

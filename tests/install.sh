@@ -11,13 +11,14 @@ root=${DESTDIR:-}$PREFIX
 # Public headers; each keeps its folder, so '#include "probe/base/err.h"' works with
 # -I$PREFIX/include/msprobe.
 headers='probe/base/err.h probe/probe.h probe/dumper.h
-         mstx/ms_tools_ext.h mstx/ms_tools_ext_mem.h mstx/mstx.h mstx/mstx.hpp'
+         mstx/ms_tools_ext.h mstx/ms_tools_ext_mem.h mstx/mstx.h mstx/mstx.hpp mstx/mstx_device.h'
 # Shared libraries; the soname is NAME.so.0.
 libraries='libmsprobe libmstx'
 # Under names that others look for, in a folder that is nobody's search path.
-extras='dropin/libms_tools_ext.so dropin/libmspti.so'
+extras='dropin/libms_tools_ext.so dropin/libmspti.so libmstx_hook.so libmstx_dlsym.so'
 [ ! -e "$B/python/mstx.so" ] || extras="$extras python/mstx.so
-    python/auto/sitecustomize.py python/auto/msprobe_torch.py"
+    python/auto/sitecustomize.py python/auto/msprobe_torch.py
+    python/auto/msprobe_distributed.py"
 for m in $(cd "$B" && find python/msprobe -name '*.py' -o -name '_probe*.so' 2>/dev/null); do
     extras="$extras $m"
 done

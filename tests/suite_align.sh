@@ -15,6 +15,9 @@ else
     echo "not ok align family table: run tests/gen/align_families.py > compare/align_family_table.h"
 fi
 
+# The table that a user gets, generated and scored by tools that are not ours.
+PYTHONDONTWRITEBYTECODE=1 "$PYTHON" tests/gen/align_csv.py --pairs 6 --first 1 --jobs 1 --check
+
 for case in cross_a cross_b cross_tensor; do
     if [ -f "$golden/$case/truth.json" ]; then
         PYTHONDONTWRITEBYTECODE=1 "$PYTHON" tests/gen/align_accuracy.py --tool "$tool" \

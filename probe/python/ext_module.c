@@ -156,6 +156,13 @@ static PyObject *info_of(const struct probe_dumper *d)
                          d->s.disabled ? Py_False : Py_True, "step", d->step);
 }
 
+/* The file they come from may have changed. */
+static void follow_settings(void)
+{
+    ext_has_module_backward = ext_dumper->s.module_backward;
+    ext_host_only = needs_elements(&ext_dumper->s);
+}
+
 /* open(name, text, over): the config.json of this name and text, and settings that go before its
  * own, as JSON. */
 static PyObject *open_dumper(PyObject *module, PyObject *args)
@@ -173,13 +180,14 @@ static PyObject *open_dumper(PyObject *module, PyObject *args)
                                    (struct ms_str){over, (uint32_t)nover}, &err) != MS_OK)
         return raise(&err);
     enum ms_rc rc = probe_dumper_open(&ext_dumper, s, &err);
+    if (rc == MS_OK && s->is_watched)
+        probe__source_set(ext_dumper, name, ms_str_of(over));
     probe_settings_free(s);
     if (rc != MS_OK)
         return raise(&err);
     ext_forget_places();
     ext_generation++;
-    ext_has_module_backward = ext_dumper->s.module_backward;
-    ext_host_only = needs_elements(&ext_dumper->s);
+    follow_settings();
     return info_of(ext_dumper);
 }
 
@@ -201,6 +209,8 @@ static PyObject *py_start(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
     probe_dumper_start(ext_dumper);
+    if (ext_dumper != NULL)
+        follow_settings();
     return PyBool_FromLong(probe_dumper_active(ext_dumper));
 }
 

@@ -19,6 +19,9 @@ import subprocess
 import sys
 import tempfile
 
+# Means and worst pair that the table is held to.
+LIMITS = {"pair_precision": (0.99, 0.97), "group_recall": (0.99, 0.97), "anchor_recall": (0.93, 0),
+          "module_precision": (0.99, 0.97), "module_recall": (0.99, 0.97)}
 KEYS = ("pair_precision", "group_recall", "anchor_recall", "module_precision", "module_recall")
 FAULTS = ("", "scale@{}:0.05", "scale@{}:0.1", "scale@{}:0.3", "scale@{}:0.5", "nan@{}")
 # A random op ("?"), or one of a layer that every style has.
@@ -52,11 +55,17 @@ def run(args, seed):
         return seed, what, json.loads(score.stdout)
 
 
+def fair(key, values):
+    mean, worst = LIMITS[key]
+    return sum(values) / len(values) >= mean and min(values) >= worst
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--pairs", type=int, default=100)
     p.add_argument("--first", type=int, default=1000)
     p.add_argument("--show", type=float, default=0, help="print pairs with a figure below this")
+    p.add_argument("--check", action="store_true", help="print ok or not ok")
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--program", default=os.path.join(os.environ.get("B", "build"), "msprobe"))
     p.add_argument("--tools", default="../shared/tools")
@@ -70,6 +79,10 @@ def main():
     for seed, what, s in rows:
         if min(s[k] for k in KEYS if s[k] is not None and k != "anchor_recall") < args.show:
             print(seed, what, s)
+    if args.check:
+        good = all(fair(k, [s[k] for _, _, s in rows if s[k] is not None]) for k in KEYS)
+        print(f"{'ok' if good else 'not ok'} align table of compare, {args.pairs} pairs")
+        return
     print(f"compare csv, seeds {args.first}..{args.first + args.pairs - 1}: mean (worst)")
     for k in KEYS:
         values = [s[k] for _, _, s in rows if s[k] is not None]

@@ -78,10 +78,12 @@ class PrecisionDebugger(BaseDebugger):
         if model is not None:
             _modules.check(model)
             self._model = model
-        elif getattr(self, "_model", None) is None:
+        elif getattr(self, "_model", None) is None and self._info["level"] in ("L0", "mix"):
             raise ValueError("start(model): the levels L0 and mix need the model")
 
     def _hook_model(self):
+        if getattr(self, "_model", None) is None:
+            return  # the level has become one that needs it
         backward = not self._info["forward_only"]
         with_modules = backward and _modules.has_backward(self._info["module_backward"])
         _modules.hook_model(self._model, with_modules, backward)

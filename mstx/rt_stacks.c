@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rt_stacks: what the threads of this process are doing, without stopping or signalling them,
+ * and without a lock that a hanging thread may hold.
+ *
+ * /proc/self/task/TID/syscall tells of a thread that sleeps in the kernel its stack pointer and
+ * its place in the program.  From there its stack is read through the kernel, which cannot
+ * fault, and every word that points behind a call instruction is taken for a return address.
+ * Some of these are left over from calls that have returned: it is a list of candidates, the
+ * innermost first, in which the true ones are all present.  A thread that runs is sampled once
+ * by the kernel's counters (rt_sample.c), and only named where that is forbidden.
+ *
+ * Places are given as file and offset, with the name of the function where the symbol table of
+ * the file has one.
+ */
+#include "mstx/rt.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum {
+    MAPS = 512,   /* executable mappings */
+    WORDS = 4096, /* of a stack that are looked at */
+    FRAMES = 32,  /* of a thread that are told */
+    THREADS = 512,
+    PATH_LEN = 200,
+};
+
+struct mapping {
+    uint64_t start, end, offset;
+    char path[PATH_LEN];
+};
+struct out {
+    char *p;
+    size_t n, cap;
+};
+static struct { /* under the lock of rt_hang.c: one at a time */
+    struct mapping map[MAPS];
+    size_t n;
+    uint64_t word[WORDS];
+} st;
+
+__attribute__((format(printf, 2, 3))) static void put(struct out *o, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(o->p + o->n, o->cap - o->n, fmt, ap);
+    va_end(ap);
+    if (n > 0)
+        o->n = (size_t)n < o->cap - o->n ? o->n + (size_t)n : o->cap - 1;
+}
+
+/* ---- mappings ------------------------------------------------------------------------- */
+
+static void read_maps(void)
+{
+    char line[512], mode[8];
+    FILE *f = fopen("/proc/self/maps", "re");
+    st.n = 0;
+    while (f != NULL && st.n < MAPS && fgets(line, sizeof line, f) != NULL) {
+        struct mapping *m = &st.map[st.n];
+        int at = 0;
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %n", &m->start, &m->end,
+                   mode, &m->offset, &at) < 4 ||
+            mode[2] != 'x')
+            continue;
+        snprintf(m->path, sizeof m->path, "%.*s", (int)strcspn(line + at, "\n"), line + at);
+        st.n++;
+    }
+    if (f != NULL)
+        fclose(f);
+}
+
+static const struct mapping *mapping_of(uint64_t address)
+{
+    for (size_t i = 0; i < st.n; i++) {
+        if (address >= st.map[i].start && address < st.map[i].end)
+            return &st.map[i];
+    }
+    return NULL;
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+struct image {
+    const uint8_t *p;
+    size_t n;
+};
+
+static const void *within(const struct image *im, uint64_t at, uint64_t n)
+{
+    return at <= im->n && n <= im->n - at ? im->p + at : NULL;
+}
+
+/* The address that the file's own tables use for a place in it. */
+static bool own_address(const struct image *im, const Elf64_Ehdr *eh, uint64_t offset,
+                        uint64_t *out)
+{
+    const Elf64_Phdr *ph = within(im, eh->e_phoff, (uint64_t)eh->e_phnum * sizeof *ph);
+    for (int i = 0; ph != NULL && i < eh->e_phnum; i++) {
+        if (ph[i].p_type == PT_LOAD && offset >= ph[i].p_offset &&
+            offset < ph[i].p_offset + ph[i].p_filesz) {
+            *out = offset - ph[i].p_offset + ph[i].p_vaddr;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The function of one symbol table that holds the address; best: the nearest so far. */
+static const char *search_table(const struct image *im, const Elf64_Shdr *table,
+                                const Elf64_Shdr *strings, uint64_t address, uint64_t *best)
+{
+    const char *found = NULL;
+    size_t n = table->sh_size / sizeof(Elf64_Sym);
+    const Elf64_Sym *sym = within(im, table->sh_offset, n * sizeof *sym);
+    for (size_t i = 0; sym != NULL && i < n; i++) {
+        if (ELF64_ST_TYPE(sym[i].st_info) != STT_FUNC || sym[i].st_value > address ||
+            sym[i].st_value < *best || address >= sym[i].st_value + sym[i].st_size)
+            continue;
+        const char *name = within(im, strings->sh_offset + sym[i].st_name, 1);
+        uint64_t left = name != NULL ? im->n - (strings->sh_offset + sym[i].st_name) : 0;
+        if (name != NULL && strnlen(name, left) < left) {
+            *best = sym[i].st_value;
+            found = name;
+        }
+    }
+    return found;
+}
+
+static const char *function_at(const struct image *im, uint64_t offset)
+{
+    const Elf64_Ehdr *eh = within(im, 0, sizeof *eh);
+    uint64_t address, best = 0;
+    const char *found = NULL;
+    if (eh == NULL || memcmp(eh->e_ident, ELFMAG, SELFMAG) != 0 ||
+        eh->e_ident[EI_CLASS] != ELFCLASS64 || !own_address(im, eh, offset, &address))
+        return NULL;
+    const Elf64_Shdr *sh = within(im, eh->e_shoff, (uint64_t)eh->e_shnum * sizeof *sh);
+    for (int i = 0; sh != NULL && i < eh->e_shnum; i++) {
+        if ((sh[i].sh_type != SHT_SYMTAB && sh[i].sh_type != SHT_DYNSYM) ||
+            sh[i].sh_link >= eh->e_shnum)
+            continue;
+        const char *name = search_table(im, &sh[i], &sh[sh[i].sh_link], address, &best);
+        found = name != NULL ? name : found;
+    }
+    return found;
+}
+
+static void put_place(struct out *o, uint64_t address, const struct mapping *m)
+{
+    const char *slash = strrchr(m->path, '/');
+    uint64_t offset = address - m->start + m->offset;
+    struct stat info;
+    int fd = m->path[0] == '/' ? open(m->path, O_RDONLY | O_CLOEXEC) : -1;
+    struct image im = {NULL, 0};
+    if (fd >= 0 && fstat(fd, &info) == 0 && info.st_size > 0) {
+        void *p = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        im = (struct image){p == MAP_FAILED ? NULL : p, p == MAP_FAILED ? 0 : (size_t)info.st_size};
+    }
+    if (fd >= 0)
+        close(fd);
+    const char *function = im.p != NULL ? function_at(&im, offset) : NULL;
+    put(o, "  %s %s+%#" PRIx64 "\n", function != NULL ? function : "?",
+        slash != NULL ? slash + 1 : m->path, offset);
+    if (im.p != NULL) {
+        void *p = NULL;
+        memcpy(&p, &im.p, sizeof p);
+        munmap(p, im.n);
+    }
+}
+
+/* ---- one stack --------------------------------------------------------------------------------- */
+
+static size_t read_self(uint64_t address, void *to, size_t n)
+{
+    struct iovec mine = {to, n}, theirs = {(void *)(uintptr_t)address, n};
+    ssize_t got = process_vm_readv(getpid(), &mine, 1, &theirs, 1, 0);
+    return got > 0 ? (size_t)got : 0;
+}
+
+/* Does the address stand behind an instruction that calls? */
+static bool is_return(uint64_t address)
+{
+#if defined(__x86_64__)
+    uint8_t b[7];
+    if (read_self(address - sizeof b, b, sizeof b) != sizeof b)
+        return false;
+    if (b[2] == 0xE8) /* call with a distance of four bytes */
+        return true;
+    /* call through a register or memory: FF /2, with nothing, one byte, four bytes behind */
+    return (b[5] == 0xFF && (b[6] & 0x38) == 0x10) || (b[4] == 0xFF && (b[5] & 0x38) == 0x10) ||
+           (b[3] == 0xFF && (b[4] & 0x38) == 0x10) || (b[1] == 0xFF && (b[2] & 0x38) == 0x10) ||
+           (b[0] == 0xFF && (b[1] & 0x38) == 0x10);
+#elif defined(__aarch64__)
+    uint32_t i;
+    if (address % 4 != 0 || read_self(address - 4, &i, sizeof i) != sizeof i)
+        return false;
+    return (i & 0xFC000000u) == 0x94000000u || (i & 0xFFFFFC1Fu) == 0xD63F0000u;
+#else
+    (void)address;
+    return false;
+#endif
+}
+
+static void put_stack(struct out *o, uint64_t sp, uint64_t pc)
+{
+    const struct mapping *m = mapping_of(pc);
+    int frames = 0;
+    size_t n = 0;
+    if (m != NULL)
+        put_place(o, pc, m);
+    for (size_t part = WORDS; n == 0 && part >= 64; part /= 2) /* the stack may end before */
+        n = read_self(sp, st.word, part * sizeof st.word[0]) / sizeof st.word[0];
+    for (size_t i = 0; i < n && frames < FRAMES; i++) {
+        m = mapping_of(st.word[i]);
+        if (m == NULL || !is_return(st.word[i]))
+            continue;
+        put_place(o, st.word[i], m);
+        frames++;
+    }
+}
+
+/* ---- all threads -------------------------------------------------------------------------------- */
+
+static size_t read_text(const char *tid, const char *file, char *out, size_t cap)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%.20s/%.20s", tid, file);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, out, cap - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    n = n > 0 ? n : 0;
+    out[n] = '\0';
+    out[strcspn(out, "\n")] = '\0';
+    return strlen(out);
+}
+
+/* "NR a b c d e f SP PC" of one that sleeps; "running". */
+static void put_thread(struct out *o, const char *tid)
+{
+    char name[32], call[256];
+    long number = 0;
+    uint64_t sp = 0, pc = 0;
+    read_text(tid, "comm", name, sizeof name);
+    read_text(tid, "syscall", call, sizeof call);
+    if (sscanf(call, "%ld %*s %*s %*s %*s %*s %*s %" SCNx64 " %" SCNx64, &number, &sp, &pc) == 3) {
+        put(o, "thread %s %s, in system call %ld\n", tid, name, number);
+        put_stack(o, sp, pc);
+    } else {
+        put(o, "thread %s %s, %s\n", tid, name, call[0] != '\0' ? call : "unknown");
+        if (rt_thread_sample((uint32_t)strtoul(tid, NULL, 10), &sp, &pc))
+            put_stack(o, sp, pc);
+    }
+}
+
+size_t rt_stacks(char *out, size_t cap)
+{
+    struct out o = {.p = out, .cap = cap};
+    struct dirent *e;
+    uint32_t self = (uint32_t)gettid();
+    int threads = 0;
+    read_maps();
+    DIR *d = opendir("/proc/self/task");
+    while (d != NULL && (e = readdir(d)) != NULL && threads < THREADS) {
+        if (e->d_name[0] == '.' || strtoul(e->d_name, NULL, 10) == self)
+            continue;
+        put_thread(&o, e->d_name);
+        threads++;
+    }
+    if (d != NULL)
+        closedir(d);
+    return o.n;
+}

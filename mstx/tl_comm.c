@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_comm: the tables comm_ops and comm_groups.
+ *
+ * A communicator has one row for all its ranks: processes know it by numbers of their own, its uid
+ * is the same everywhere.  Calls on one that nobody introduced have no group.
+ */
+#include "mstx/tl_comm.h"
+
+#include "probe/base/mem.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- records ---------------------------------------------------------------- */
+
+bool mstx__comm_group_parse(struct ms_str text, struct mstx_comm_known *g)
+{
+    struct mstx_comm_group h;
+    if (text.n < sizeof h)
+        return false;
+    memcpy(&h, text.p, sizeof h);
+    if (h.listed > (text.n - sizeof h) / sizeof(int32_t))
+        return false;
+    const uint32_t name = (uint32_t)(sizeof h + h.listed * sizeof(int32_t));
+    *g = (struct mstx_comm_known){.uid = h.uid,
+                                  .size = h.size,
+                                  .rank = h.rank,
+                                  .listed = h.listed,
+                                  .world = text.p + sizeof h,
+                                  .name = ms_str_sub(text, name, text.n)};
+    return true;
+}
+
+bool mstx__comm_take(const struct mstx_rec *cont, size_t n, struct mstx_comm_fact *f)
+{
+    bool found = false;
+    *f = (struct mstx_comm_fact){0};
+    for (size_t i = 0; i < n; i++) {
+        if (cont[i].type == MSTX_REC_COMM) {
+            memcpy(&f->rec, &cont[i], sizeof f->rec);
+            found = true;
+        } else if (cont[i].type == MSTX_REC_COMM_PART) {
+            memcpy(&f->part, &cont[i], sizeof f->part);
+        }
+    }
+    return found;
+}
+
+void mstx__comm_members(struct ms_jwrite *w, const struct mstx_rec_comm *c, struct ms_str group)
+{
+    const enum mstx_comm_class class = mstx_comm_op_class(c->op);
+    ms_jwrite_kstr(w, "op", mstx_comm_op_text(c->op));
+    if (group.n != 0) {
+        ms_jwrite_key(w, MS_STR("communicator"));
+        ms_jwrite_str(w, group);
+    }
+    if (class == MSTX_CLASS_WAIT || class == MSTX_CLASS_ADMIN)
+        return;
+    ms_jwrite_kstr(w, "type", mstx_comm_type_text(c->dtype));
+    ms_jwrite_key(w, MS_STR("count"));
+    ms_jwrite_u64(w, c->count);
+    ms_jwrite_key(w, MS_STR("bytes"));
+    ms_jwrite_u64(w, c->count * c->elem);
+    if (c->reduce != MSTX_REDUCE_NONE)
+        ms_jwrite_kstr(w, "reduce", mstx_comm_reduce_text(c->reduce));
+    if (c->peer >= 0)
+        ms_jwrite_ki64(w, class == MSTX_CLASS_COLL ? "root" : "peer", c->peer);
+}
+
+/* ---- rows ------------------------------------------------------------------- */
+
+/* Two of one uid are one communicator. */
+struct group_row {
+    uint64_t uid;
+    int64_t id;
+};
+
+struct mstx_comm_writer {
+    struct ms_stmt *add_call, *add_group;
+    MS_VEC(struct group_row) known; /* in order of appearance; its place + 1 is the id */
+    MS_VEC(uint32_t) id_of;         /* by the number that the process uses */
+    MS_VEC(uint32_t) slot;          /* hash of uid to place + 1, a power of two */
+    uint32_t process;
+    int32_t rank;
+    int64_t calls;
+};
+
+enum ms_rc mstx__comm_writer_new(struct mstx_comm_writer **out, struct ms_store *s,
+                                 struct ms_err *err)
+{
+    struct mstx_comm_writer *w = ms_calloc(1, sizeof *w);
+    *out = NULL;
+    if (w == NULL)
+        return ms_no_memory(err);
+    enum ms_rc rc = ms_store_prepare(
+        s, &w->add_call,
+        "INSERT INTO comm_ops VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
+    if (rc == MS_OK)
+        rc = ms_store_prepare(s, &w->add_group, "INSERT INTO comm_groups VALUES(?,?,?,?,?)", err);
+    if (rc == MS_OK)
+        *out = w;
+    else
+        mstx__comm_writer_free(w);
+    return rc;
+}
+
+void mstx__comm_writer_free(struct mstx_comm_writer *w)
+{
+    if (w == NULL)
+        return;
+    ms_stmt_free(w->add_call);
+    ms_stmt_free(w->add_group);
+    ms_vec_free(&w->known);
+    ms_vec_free(&w->id_of);
+    ms_vec_free(&w->slot);
+    ms_free(w);
+}
+
+void mstx__comm_writer_process(struct mstx_comm_writer *w, uint32_t process, int32_t rank)
+{
+    w->process = process;
+    w->rank = rank;
+    w->id_of.n = 0;
+}
+
+static bool grow_slots(struct mstx_comm_writer *w)
+{
+    size_t want = w->slot.n == 0 ? 64 : w->slot.n * 2;
+    if (w->known.n * 2 < w->slot.n)
+        return true;
+    if (!ms_vec_reserve(&w->slot, want))
+        return false;
+    memset(w->slot.p, 0, want * sizeof *w->slot.p);
+    w->slot.n = want;
+    for (size_t i = 0; i < w->known.n; i++) {
+        size_t at = (size_t)(w->known.p[i].uid * 0x9E3779B97F4A7C15u >> 32) & (want - 1);
+        while (w->slot.p[at] != 0)
+            at = (at + 1) & (want - 1);
+        w->slot.p[at] = (uint32_t)i + 1;
+    }
+    return true;
+}
+
+/* The place of a uid; *is_new when it was added.  SIZE_MAX: no memory. */
+static size_t place_of(struct mstx_comm_writer *w, uint64_t uid, bool *is_new)
+{
+    *is_new = false;
+    if (!grow_slots(w))
+        return SIZE_MAX;
+    size_t mask = w->slot.n - 1, at = (size_t)(uid * 0x9E3779B97F4A7C15u >> 32) & mask;
+    for (; w->slot.p[at] != 0; at = (at + 1) & mask) {
+        if (w->known.p[w->slot.p[at] - 1].uid == uid)
+            return w->slot.p[at] - 1;
+    }
+    struct group_row *g = ms_vec_push(&w->known);
+    if (g == NULL)
+        return SIZE_MAX;
+    *g = (struct group_row){uid, (int64_t)w->known.n};
+    w->slot.p[at] = (uint32_t)w->known.n;
+    *is_new = true;
+    return w->known.n - 1;
+}
+
+static enum ms_rc write_group(struct mstx_comm_writer *w, int64_t id,
+                              const struct mstx_comm_known *g, struct ms_err *err)
+{
+    struct ms_buf ranks = {.max = (size_t)1 << 24};
+    for (uint32_t i = 0; i < g->listed; i++) {
+        int32_t r;
+        memcpy(&r, g->world + i * sizeof r, sizeof r);
+        ms_buf_printf(&ranks, i != 0 ? ",%" PRId32 : "%" PRId32, r);
+    }
+    if (ranks.bad != MS_OK) {
+        ms_buf_free(&ranks);
+        return ms_no_memory(err);
+    }
+    ms_stmt_i64(w->add_group, 1, id);
+    ms_stmt_str(w->add_group, 2, g->name);
+    ms_stmt_i64(w->add_group, 3, (int64_t)g->uid);
+    ms_stmt_i64(w->add_group, 4, g->size);
+    ms_stmt_str(w->add_group, 5, ranks.n != 0 ? ms_buf_slice(&ranks) : MS_STR(""));
+    enum ms_rc rc = ms_stmt_run(w->add_group, err);
+    ms_buf_free(&ranks);
+    return rc;
+}
+
+enum ms_rc mstx__comm_writer_group(struct mstx_comm_writer *w, uint32_t number,
+                                   const struct mstx_comm_known *g, struct ms_err *err)
+{
+    const uint32_t most = 1 << 24; /* a number from damage must not ask for memory without end */
+    bool is_new;
+    if (number > most)
+        return MS_OK;
+    size_t place = place_of(w, g->uid, &is_new);
+    if (place == SIZE_MAX)
+        return ms_no_memory(err);
+    if (number >= w->id_of.n) {
+        size_t want = (size_t)number + number / 2 + 16;
+        if (!ms_vec_reserve(&w->id_of, want))
+            return ms_no_memory(err);
+        memset(w->id_of.p + w->id_of.n, 0, (want - w->id_of.n) * sizeof *w->id_of.p);
+        w->id_of.n = want;
+    }
+    w->id_of.p[number] = (uint32_t)place + 1;
+    return is_new ? write_group(w, w->known.p[place].id, g, err) : MS_OK;
+}
+
+static void bind_if(struct ms_stmt *st, int i, bool known, int64_t v)
+{
+    if (known)
+        ms_stmt_i64(st, i, v);
+    else
+        ms_stmt_null(st, i);
+}
+
+static void bind_moved(struct ms_stmt *st, const struct mstx_comm_fact *f)
+{
+    const bool has_part = f->part.type != 0, has_end = f->end.type != 0;
+    const uint64_t received = has_end ? f->end.received : f->part.received;
+    bind_if(st, 16, has_part, (int64_t)f->part.sent);
+    bind_if(st, 17, has_part || has_end, (int64_t)received);
+    const int32_t source = has_end ? f->end.peer : f->rec.peer;
+    bind_if(st, 18, source >= 0, source);
+    bind_if(st, 19, has_part && f->part.tag >= 0, f->part.tag);
+}
+
+enum ms_rc mstx__comm_writer_call(struct mstx_comm_writer *w, const struct mstx_comm_fact *f,
+                                  const struct mstx_event *ev, uint32_t tid, struct ms_str name,
+                                  struct ms_err *err)
+{
+    struct ms_stmt *st = w->add_call;
+    const struct mstx_rec_comm *c = &f->rec;
+    const uint32_t group = c->group < w->id_of.n ? w->id_of.p[c->group] : 0;
+    const enum mstx_comm_class class = mstx_comm_op_class(c->op);
+    ms_stmt_i64(st, 1, ++w->calls);
+    ms_stmt_i64(st, 2, w->process);
+    bind_if(st, 3, w->rank >= 0, w->rank);
+    ms_stmt_i64(st, 4, tid);
+    bind_if(st, 5, group != 0, group);
+    bind_if(st, 6, class < MSTX_SEQUENCES && group != 0, c->seq);
+    ms_stmt_str(st, 7, name);
+    ms_stmt_str(st, 8, ms_str_of(mstx_comm_op_text(c->op)));
+    ms_stmt_i64(st, 9, class);
+    ms_stmt_str(st, 10, ms_str_of(mstx_comm_lib_text(c->lib)));
+    ms_stmt_str(st, 11, ms_str_of(mstx_comm_type_text(c->dtype)));
+    ms_stmt_str(st, 12, ms_str_of(mstx_comm_reduce_text(c->reduce)));
+    ms_stmt_i64(st, 13, (int64_t)c->count);
+    ms_stmt_i64(st, 14, c->elem);
+    ms_stmt_i64(st, 15, (int64_t)(c->count * c->elem));
+    bind_moved(st, f);
+    ms_stmt_i64(st, 20, c->flags & ~MSTX_F_MORE);
+    bind_if(st, 21, (ev->flags & MSTX_EVF_STREAM) != 0, (int64_t)ev->arg);
+    ms_stmt_i64(st, 22, ev->start_ns);
+    ms_stmt_i64(st, 23, ev->start_ns + ev->dur_ns);
+    ms_stmt_i64(st, 24, (int64_t)ev->size); /* of the event and its device side, 0: none */
+    return ms_stmt_run(st, err);
+}
+
+/* ---- asking ----------------------------------------------------------------- */
+
+static bool has_table(struct mstx_tl *tl, const char *name, bool *yes, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    *yes = false;
+    if (ms_store_prepare(mstx_tl_store(tl), &st, "SELECT 1 FROM sqlite_master WHERE name = ?",
+                         err) != MS_OK)
+        return false;
+    ms_stmt_str(st, 1, ms_str_of(name));
+    enum ms_rc rc = ms_stmt_step(st, yes, err);
+    ms_stmt_free(st);
+    return rc == MS_OK;
+}
+
+static enum ms_rc take_row(mstx_comm_rows *rows, struct ms_stmt *st, struct ms_err *err)
+{
+    struct mstx_comm_row *r = ms_vec_push(rows);
+    if (r == NULL)
+        return ms_no_memory(err);
+    *r = (struct mstx_comm_row){.group = ms_str_dup(ms_stmt_get_str(st, 0)),
+                                .op = ms_str_dup(ms_stmt_get_str(st, 1)),
+                                .size = ms_stmt_get_i64(st, 2),
+                                .calls = ms_stmt_get_i64(st, 3),
+                                .bytes = ms_stmt_get_i64(st, 4),
+                                .total_ns = ms_stmt_get_i64(st, 5),
+                                .max_ns = ms_stmt_get_i64(st, 6),
+                                .ranks = ms_stmt_get_i64(st, 7)};
+    r->mean_ns = r->calls != 0 ? r->total_ns / r->calls : 0;
+    return r->group != NULL && r->op != NULL ? MS_OK : ms_no_memory(err);
+}
+
+enum ms_rc mstx_comm_measure(struct mstx_tl *tl, mstx_comm_rows *rows, struct ms_err *err)
+{
+    /* Collectives and transfers; what waits, begins and ends has its place among the names. */
+    static const char sql[] =
+        "SELECT coalesce(g.name, '(not known)'), o.op, coalesce(g.size, -1), count(*),"
+        " sum(o.bytes), sum(o.end_ns - o.start_ns), max(o.end_ns - o.start_ns),"
+        " count(DISTINCT o.process)"
+        " FROM comm_ops o LEFT JOIN comm_groups g ON g.id = o.comm_group"
+        " WHERE o.class IN (0, 1, 4) GROUP BY o.comm_group, o.op"
+        " ORDER BY o.comm_group IS NULL, sum(sum(o.end_ns - o.start_ns))"
+        " OVER (PARTITION BY o.comm_group) DESC, o.comm_group, 6 DESC, 2";
+    struct ms_stmt *st;
+    bool more;
+    *rows = (mstx_comm_rows){0};
+    if (!has_table(tl, "comm_ops", &more, err))
+        return err != NULL ? err->rc : MS_E_IO;
+    if (!more) /* made by an older version */
+        return MS_OK;
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, sql, err));
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    while (rc == MS_OK && more) {
+        rc = take_row(rows, st, err);
+        if (rc == MS_OK)
+            rc = ms_stmt_step(st, &more, err);
+    }
+    ms_stmt_free(st);
+    if (rc != MS_OK)
+        mstx_comm_rows_free(rows);
+    return rc;
+}
+
+void mstx_comm_rows_free(mstx_comm_rows *rows)
+{
+    for (size_t i = 0; i < rows->n; i++) {
+        ms_free(rows->p[i].group);
+        ms_free(rows->p[i].op);
+    }
+    ms_vec_free(rows);
+}
+
+enum ms_rc mstx_clocks_measure(struct mstx_tl *tl, struct mstx_clock_summary *s, struct ms_err *err)
+{
+    static const char sql[] =
+        "SELECT count(*), coalesce(max(best), 0) FROM"
+        " (SELECT max(uncertainty_ns) AS best FROM clock_offsets GROUP BY host)";
+    struct ms_stmt *st;
+    bool there;
+    *s = (struct mstx_clock_summary){0};
+    if (!has_table(tl, "clock_offsets", &there, err))
+        return err != NULL ? err->rc : MS_E_IO;
+    if (!there)
+        return MS_OK;
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, sql, err));
+    enum ms_rc rc = ms_stmt_step(st, &there, err);
+    if (rc == MS_OK && there)
+        *s = (struct mstx_clock_summary){ms_stmt_get_i64(st, 0), ms_stmt_get_i64(st, 1)};
+    ms_stmt_free(st);
+    return rc;
+}

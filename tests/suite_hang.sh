@@ -1,0 +1,194 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Devices and communication libraries as users of msprobe run meet them: queues of OpenCL, NCCL on
+# several ranks, programs that look functions up, and ranks that do not come back.
+#   B=build        what to test
+B=${B:-build}
+build=$(cd "$B" && pwd) || exit 1
+msprobe=$build/msprobe
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-hang-XXXXXX") || exit 1
+meeting=0
+trap 'rm -rf "$scratch" /dev/shm/suite-$$-*' EXIT
+trap 'exit 130' INT TERM
+run=$scratch/run
+said=$scratch/said
+rc=0
+unset RANK WORLD_SIZE LOCAL_RANK MSTX_OUT MSTX_INJECTION_PATH LD_PRELOAD LD_LIBRARY_PATH
+
+if nm -D "$build/libmstx.so" | grep -q '__asan_init\|__tsan_init'; then
+    echo "skip hangs: a sanitizer must be first in a process"
+    exit 0
+fi
+check() {
+    name=$1
+    shift
+    if "$@" >>"$said" 2>&1; then
+        echo "ok $name"
+    else
+        echo "not ok $name"
+        sed 's/^/    /' "$said" | tail -25
+        rc=1
+    fi
+    : >"$said"
+}
+fresh() { rm -rf "$run"; }
+sql() { "$msprobe" sql "$run" "$1" | tail -n +2; }
+is() { [ "$1" = "$2" ] || { echo "expected '$2', found '$1'"; return 1; }; }
+
+symbols_of() { nm -D --defined-only "$1" | awk '{print $3}' | grep -v '^__\(asan\|ubsan\|odr\)' | sort; }
+same_symbols() { symbols_of "$build/$1.so" | diff "tests/data/$1.symbols" -; }
+check 'libmstx_hook.so shows the names it stands for' same_symbols libmstx_hook
+check 'libmstx_dlsym.so shows dlsym' same_symbols libmstx_dlsym
+needs() {
+    for n in $(readelf -d "$build/$1.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p'); do
+        case " libc.so.6 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1 libmstx.so.0 " in
+        *" $n "*) ;;
+        *) echo "$1 needs $n"; return 1 ;;
+        esac
+    done
+}
+check 'libmstx_hook.so needs libc and the recorder' needs libmstx_hook
+check 'libmstx_dlsym.so needs libc' needs libmstx_dlsym
+
+# Every name that the description of the interfaces gives has its hook.
+spec=../shared/spec/comm-and-device.md
+covered() {
+    grep -oE '\b(nccl|Hccl)[A-Z][A-Za-z]*\(' "$spec" | tr -d '(' | sort -u >"$scratch/names"
+    [ "$(wc -l <"$scratch/names")" -gt 50 ] || return 1
+    symbols_of "$build/libmstx_hook.so" | comm -23 "$scratch/names" - | grep . && return 1
+    return 0
+}
+if [ -e "$spec" ]; then
+    check 'every prototype of the description has its hook' covered
+else
+    echo "skip prototypes: no $spec here"
+fi
+
+# ---- devices --------------------------------------------------------------------------------
+
+opencl() {
+    fresh
+    "$msprobe" run -o "$run" "$build/tests/rt/device_app" opencl-hooked 50 >"$scratch/out" 2>>"$said"
+    status=$?
+    [ $status -eq 77 ] && return 0
+    [ $status -eq 0 ] && is "$(sql "SELECT sum(events) FROM tracks WHERE kind = 3")" 50
+}
+check 'queues of OpenCL are known without a word of the program' opencl
+without() {
+    fresh
+    "$msprobe" run -o "$run" --comm none "$build/tests/rt/device_app" opencl-hooked 5 >"$scratch/out" 2>>"$said"
+    status=$?
+    [ $status -eq 77 ] && return 0
+    [ $status -eq 0 ] && is "$(sql "SELECT count(*) FROM tracks WHERE kind = 3")" 0
+}
+check 'run --comm none leaves them alone' without
+
+# ---- ranks ------------------------------------------------------------------------------------
+
+ranks() { # how many, calls, then options of run
+    n=$1 calls=$2
+    shift 2
+    meeting=$((meeting + 1)) # a new communicator
+    fresh
+    i=0
+    while [ $i -lt "$n" ]; do
+        RANK=$i WORLD_SIZE=$n timeout -k 1 "${limit:-20}" "$msprobe" run -o "$run" "$@" \
+            "$build/tests/rt/ccl_app" rank "suite-$$-$meeting" "$n" "$calls" 2>"$scratch/err.$i" &
+        i=$((i + 1))
+    done
+}
+together() {
+    ranks 3 20
+    wait
+    is "$(sql "SELECT count(DISTINCT rank) FROM processes")" 3 &&
+        is "$(sql "SELECT count(*) FROM events WHERE name = 'ncclAllReduce' AND domain = 'communication'")" 120 &&
+        is "$(sql "SELECT count(*) FROM hangs")" 0
+}
+check 'NCCL on three ranks, host and device, every call' together
+slow() {
+    STANDIN_SLOW_RANK=1:20000
+    export STANDIN_SLOW_RANK
+    ranks 3 5
+    wait
+    unset STANDIN_SLOW_RANK
+    # the others wait on the device for the slow one
+    [ "$(sql "SELECT count(*) FROM events e JOIN tracks t ON e.track = t.id
+              WHERE t.kind = 3 AND e.name = 'ncclAllReduce' AND e.rank = 0 AND dur_ns > 15e6")" -ge 4 ]
+}
+check 'a slow rank makes the others wait on the device' slow
+looked_up() {
+    fresh
+    LD_LIBRARY_PATH=$build/tests/standin "$msprobe" run -o "$run" --hook_dlsym \
+        "$build/tests/rt/ccl_app" hccl 2>>"$said" &&
+        [ "$(sql "SELECT count(*) FROM events WHERE name LIKE 'Hccl%'")" -ge 30 ]
+}
+check 'run --hook_dlsym sees functions that are looked up' looked_up
+
+# ---- hangs --------------------------------------------------------------------------------------
+
+# Rank 1 does not come back from its fourth call.  While it hangs, within two seconds of the limit
+# and what starting takes, the report names it and the call.
+deadlock() {
+    limit=12
+    STANDIN_DEADLOCK=1:3
+    export STANDIN_DEADLOCK
+    ranks 3 10 --hang_timeout 1
+    unset STANDIN_DEADLOCK limit
+    i=0
+    until [ "$(cat "$scratch"/err.[012] | grep -c 'waits in\|has not come')" -ge 3 ] || [ $i -gt 80 ]; do
+        i=$((i + 1))
+        sleep 0.1
+    done
+    "$msprobe" report "$run" --format json >"$scratch/report"
+    "$msprobe" report "$run" >>"$said"
+    wait
+    grep -q 'rank 1 waits in ncclAllReduce (call 3)' "$scratch/err.1" &&
+        grep -q '"text": "rank 1 .*waited in ncclAllReduce (call 3)' "$scratch/report" &&
+        ! grep -q '"text": "rank . did not come' "$scratch/report" &&
+        waited=$(sql "SELECT CAST(max(waited_ns) / 1e9 AS INTEGER) FROM hangs WHERE on_device = 0") &&
+        [ "$waited" -le 2 ] &&
+        sql "SELECT stacks FROM hangs WHERE rank = 1" | grep -q pause
+}
+check 'a rank that does not come back is named with its call, and its stack kept' deadlock
+patient() {
+    STANDIN_DEADLOCK=0:0
+    export STANDIN_DEADLOCK
+    limit=4
+    ranks 1 3 --hang_timeout 0
+    unset STANDIN_DEADLOCK limit
+    wait
+    ! grep -q waits "$scratch/err.0" && is "$(sql 'SELECT count(*) FROM hangs')" 0
+}
+check 'run --hang_timeout 0 does not look' patient
+
+mpi() {
+    cat >"$scratch/dead.c" <<'END'
+#include <mpi.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    int rank, x = 1, y;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 2)
+        sleep(4);
+    MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    return MPI_Finalize();
+}
+END
+    fresh
+    mpicc.openmpi -o "$scratch/dead" "$scratch/dead.c" || return 1
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 40 mpirun.openmpi --oversubscribe \
+        -n 3 "$msprobe" run -o "$run" --hang_timeout 1 "$scratch/dead" 2>>"$said" || return 1
+    "$msprobe" report "$run" >"$scratch/report"
+    cat "$scratch/report" >>"$said"
+    grep -q 'error .*rank 2 did not come to MPI_Allreduce (call 1) of MPI_COMM_WORLD, in which 2 ranks waited' \
+        "$scratch/report"
+}
+if command -v mpicc.openmpi >/dev/null && [ -e "$build/libmstx_mpi_openmpi.so" ]; then
+    check 'a rank that does not come to a collective of MPI is named' mpi
+else
+    echo "skip MPI: no Open MPI here"
+fi
+exit $rc

@@ -1,0 +1,213 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The MPI hooks, once for each flavour that is installed: programs run with and without them and
+# must do and say the same; every call must be in the capture.
+#   B=build        what to test
+B=${B:-build}
+build=$(cd "$B" && pwd) || exit 1
+here=$(pwd)
+msprobe=$build/msprobe
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-mpi-XXXXXX") || exit 1
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM
+said=$scratch/said
+rc=0
+unset RANK WORLD_SIZE LOCAL_RANK MSTX_OUT MSTX_INJECTION_PATH LD_PRELOAD
+export MSTX_QUIET=2 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_base_warn_component_unused=0
+
+check() { # NAME COMMAND...
+    name=$1
+    shift
+    if "$@" >>"$said" 2>&1; then
+        echo "ok $name"
+    else
+        echo "not ok $name"
+        sed 's/^/    /' "$said" | tail -12
+        rc=1
+    fi
+    : >"$said"
+}
+sql() { "$msprobe" sql "$1" "$2" | tail -n +2 | tr '\t' ','; }
+is() { [ "$1" = "$2" ] || { echo "expected '$2', found '$1'"; return 1; }; }
+
+if nm -D "$build/libmstx.so" | grep -q '__asan_init\|__tsan_init'; then
+    echo "skip mpi: a sanitizer must come first in a process"
+    exit 0
+fi
+
+# ---- coverage: every prototype that the spec of the hooks speaks of is in the library ------------
+
+# What communicates, completes, makes or frees; not files, attributes, errors, types and queries.
+communicates='^MPIX?_(I?(barrier|bcast|gatherv?|scatterv?|allgatherv?|alltoall[vw]?|reduce|allreduce|reduce_scatter(_block)?|scan|exscan|neighbor_(allgatherv?|alltoall[vw]?))(_init)?|(I?[bsr]?send|[bsr]?send_init|I?recv|recv_init|I?sendrecv(_replace)?|I?m?probe|I?mrecv|psend_init|precv_init|pready(_range|_list)?|parrived)|(wait|test)(all|any|some)?|request_(free|get_status)|cancel|start|startall|init|init_thread|finalize|abort|pcontrol|session_(init|finalize)|comm_(i?dup(_with_info)?|split|split_type|create|create_group|create_from_group|free|disconnect|set_name|spawn|spawn_multiple|accept|connect|join|get_parent|shrink)|intercomm_(create|create_from_groups|merge)|cart_(create|sub)|graph_create|dist_graph_create(_adjacent)?|r?(put|get|accumulate|get_accumulate)|fetch_and_op|compare_and_swap|win_(create|allocate|allocate_shared|create_dynamic|free|fence|lock|lock_all|unlock|unlock_all|flush|flush_all|flush_local|flush_local_all|sync|post|start|complete|wait|test))(_c)?$'
+
+covers() { # FLAVOUR
+    sed -n 's/^#define HAVE_\([A-Za-z0-9_]*\) ,$/\1/p' "$build/mpi_$1/mpi_have.h" |
+        grep -iE "$communicates" | grep -vE '^MPI_[A-Z]+$' | sort >"$scratch/wanted"
+    nm -D --defined-only "$build/libmstx_mpi_$1.so" | awk '{print $3}' | sort >"$scratch/there"
+    n=$(wc -l <"$scratch/wanted")
+    missing=$(comm -23 "$scratch/wanted" "$scratch/there")
+    [ "$n" -gt 100 ] || { echo "only $n prototypes found"; return 1; }
+    [ -z "$missing" ] || { echo "of $n prototypes these are not hooked: $missing"; return 1; }
+}
+# ... and nothing else is interposed but types and what MPI has.
+adds_nothing() { # FLAVOUR
+    nm -D --defined-only "$build/libmstx_mpi_$1.so" | awk '{print $3}' | grep '^MPIX\?_[A-Z][a-z]' |
+        sort >"$scratch/there"
+    sed -n 's/^#define HAVE_\([A-Za-z0-9_]*\) ,$/\1/p' "$build/mpi_$1/mpi_have.h" | sort >"$scratch/has"
+    is "$(comm -23 "$scratch/there" "$scratch/has")" ''
+}
+
+# ---- programs ---------------------------------------------------------------------------------------
+
+launch() { # RANKS COMMAND...: with the launcher of the flavour at hand, for a minute at most
+    n=$1
+    shift
+    timeout 100 "mpirun.$flavour" -n "$n" "$@"
+}
+same_with_and_without() { # MODE RANKS
+    launch "$2" "$scratch/app" "$1" >"$scratch/bare" 2>/dev/null
+    bare=$?
+    rm -rf "$scratch/run"
+    launch "$2" "$msprobe" run -o "$scratch/run" -- "$scratch/app" "$1" >"$scratch/hooked" 2>"$scratch/err"
+    hooked=$?
+    cat "$scratch/err"
+    is "$hooked" "$bare" && diff "$scratch/bare" "$scratch/hooked"
+}
+fails_alike() { # MODE: both end it, whatever the status
+    launch 1 "$scratch/app" "$1" >/dev/null 2>&1
+    bare=$?
+    launch 1 "$msprobe" run -o "$scratch/run" -- "$scratch/app" "$1" >/dev/null 2>&1
+    hooked=$?
+    is $((hooked != 0)) $((bare != 0))
+}
+counts_are_those_of() { # COUNTER-LIBRARY RANKS COMMAND...
+    counter=$1
+    ranks=$2
+    shift 2
+    rm -rf "$scratch/run"
+    export MPI_COUNT="$scratch/count"
+    launch "$ranks" env LD_PRELOAD="$counter" "$msprobe" run -o "$scratch/run" -- "$@" >"$scratch/out" 2>&1 ||
+        { tail -5 "$scratch/out"; return 1; }
+    for r in $(seq 0 $((ranks - 1))); do
+        names=$(awk '{printf "%s\047%s\047", n++ ? "," : "", $1}' "$scratch/count.$r")
+        sql "$scratch/run" "SELECT name, count(*) FROM comm_ops WHERE rank = $r AND name IN ($names)
+            GROUP BY name ORDER BY name" | tr ',' ' ' >"$scratch/recorded"
+        LC_ALL=C sort "$scratch/count.$r" | diff - "$scratch/recorded" || return 1
+    done
+}
+
+records_nothing() {
+    rm -rf "$scratch/run"
+    launch 2 "$msprobe" run --comm none -o "$scratch/run" -- "$scratch/app" all && [ ! -e "$scratch/run" ]
+}
+
+test_flavour() {
+    mpicc=mpicc.$flavour
+    if ! command -v "$mpicc" >/dev/null || ! command -v "mpirun.$flavour" >/dev/null ||
+        [ ! -e "$build/libmstx_mpi_$flavour.so" ]; then
+        echo "skip $flavour: it is not installed"
+        return
+    fi
+    # mpi.h of some versions stumbles over warnings of newer compilers in its own macros
+    "$mpicc" -w -O1 -o "$scratch/app" "$here/tests/rt/mpi_app.c" -lpthread &&
+        "$mpicc" -w -O1 -shared -fPIC -o "$scratch/count.so" "$here/tests/rt/mpi_count.c" || {
+        echo "not ok $flavour-compiler"
+        rc=1
+        return
+    }
+    check "$flavour-covers-every-prototype" covers "$flavour"
+    check "$flavour-interposes-nothing-else" adds_nothing "$flavour"
+    check "$flavour-results-are-the-same" same_with_and_without all 4
+    check "$flavour-nothing-is-left-open" is "$(sql "$scratch/run" 'SELECT sum(unfinished), sum(dropped) FROM processes')" 0,0
+    check "$flavour-communicators-meet" is "$(sql "$scratch/run" "SELECT count(*) FROM (SELECT comm_group, seq
+        FROM comm_ops o JOIN comm_groups g ON g.id = comm_group WHERE class = 0 AND o.name <> 'MPI_Barrier'
+        AND g.name NOT LIKE '%intercomm%' GROUP BY comm_group, seq HAVING count(*) <> g.size OR count(DISTINCT op) > 1)")" 0
+    check "$flavour-names-of-communicators" is "$(sql "$scratch/run" "SELECT count(*) FROM comm_groups WHERE name = 'a name' AND size = 4")" 1
+    check "$flavour-source-and-bytes-of-a-receive" is "$(sql "$scratch/run" "SELECT received, peer, tag FROM comm_ops
+        WHERE rank = 1 AND name = 'MPI_Irecv' ORDER BY id LIMIT 1")" 24,0,5
+    check "$flavour-counts-are-right" counts_are_those_of "$scratch/count.so" 2 "$scratch/app" all
+    check "$flavour-many-threads" same_with_and_without threads 2
+    check "$flavour-threads-lose-nothing" is "$(sql "$scratch/run" "SELECT count(*) FROM comm_ops WHERE name IN ('MPI_Isend', 'MPI_Irecv')")" 8000
+    check "$flavour-errors-pass-through" same_with_and_without bad 2
+    check "$flavour-signal-handlers" same_with_and_without handler 2
+    check "$flavour-before-init" fails_alike early
+    check "$flavour-after-finalize" fails_alike late
+    check "$flavour-never-finalized" fails_alike unfinished
+    check "$flavour-none-is-none" records_nothing
+    test_fortran
+    test_clocks
+}
+
+test_fortran() {
+    fortran=mpif90.$flavour
+    if ! command -v "$fortran" >/dev/null; then
+        echo "skip $flavour-fortran: no Fortran compiler"
+        return
+    fi
+    for form in mpif f08; do
+        if ! (cd "$scratch" && "$fortran" -w -o "fortran_$form" "$here/tests/rt/mpi_$form.f90") >>"$said" 2>&1; then
+            echo "skip $flavour-fortran-$form: the compiler does not build it"
+            : >"$said"
+            continue
+        fi
+        rm -rf "$scratch/run"
+        check "$flavour-fortran-$form-runs" launch 2 "$msprobe" run -o "$scratch/run" -- "$scratch/fortran_$form"
+        check "$flavour-fortran-$form-is-recorded" is "$(sql "$scratch/run" "SELECT name, count, type, reduce, count(*) FROM comm_ops
+            WHERE op IN ('AllReduce', 'Broadcast', 'Send', 'Recv') GROUP BY name, count ORDER BY name" | tr '\n' ' ')" \
+            "MPI_Allreduce,3,fp64,sum,2 MPI_Bcast,2,int32,na,2 MPI_Irecv,4,fp64,na,2 MPI_Isend,4,fp64,na,2 "
+    done
+}
+
+# ---- clocks --------------------------------------------------------------------------------------------
+
+# Two ranks play two hosts, one second and 50 ppm apart.  Each writes the true clock as a counter; how
+# far the times of the run are from it must be the same on both, window by window.
+clocks_meet() { # LIMIT-NS OFFSET PPM
+    rm -rf "$scratch/run"
+    MSTX_CLOCK_SYNC=1 timeout 100 "mpirun.$flavour" \
+        -n 1 env MSTX_CLOCK_FAKE=1:0:0 "$msprobe" run -o "$scratch/run" -- "$scratch/clock" 120 : \
+        -n 1 env MSTX_CLOCK_FAKE="2:$2:$3" "$msprobe" run -o "$scratch/run" -- "$scratch/clock" 120 || return 1
+    apart=$(sql "$scratch/run" "SELECT CAST(max(abs(a.late - b.late)) AS INTEGER) FROM
+        (SELECT CAST(value AS INTEGER) / 200000000 AS w, min(start_ns - CAST(value AS INTEGER)) AS late FROM events
+         WHERE name = 'true' AND rank = 0 GROUP BY w) a JOIN
+        (SELECT CAST(value AS INTEGER) / 200000000 AS w, min(start_ns - CAST(value AS INTEGER)) AS late FROM events
+         WHERE name = 'true' AND rank = 1 GROUP BY w) b USING (w)")
+    unsure=$(sql "$scratch/run" 'SELECT max(uncertainty_ns) FROM clock_offsets')
+    echo "clocks are $apart ns apart, uncertainty $unsure ns"
+    [ -n "$apart" ] && [ "$apart" -le "$1" ] && [ -n "$unsure" ] && [ "$unsure" -ge "$((apart / 3))" ]
+}
+test_clocks() {
+    "$mpicc" -w -O1 -o "$scratch/clock" "$here/tests/rt/mpi_clock.c" -ldl || return
+    # an idle machine stays within a microsecond; a busy one must not fail the suite
+    check "$flavour-clock-a-second-ahead" clocks_meet 20000 1000000000 50
+    check "$flavour-clock-a-second-behind" clocks_meet 20000 -1000000000 -50
+}
+
+# ---- a real program ------------------------------------------------------------------------------------
+
+test_lammps() {
+    lmp=$(command -v lmp)
+    flavour=openmpi
+    if [ -z "$lmp" ] || [ ! -e "$build/libmstx_mpi_openmpi.so" ] || ! command -v mpicc.openmpi >/dev/null; then
+        echo "skip lammps: it is not installed"
+        return
+    fi
+    mpicc.openmpi -w -O1 -shared -fPIC -o "$scratch/count.so" "$here/tests/rt/mpi_count.c"
+    cd "$scratch" || exit 1
+    for n in 2 4; do
+        launch "$n" "$lmp" -log none -in "$here/tests/data/melt.lmp" >bare 2>&1
+        check "lammps-$n-runs" counts_are_those_of "$scratch/count.so" "$n" "$lmp" -log none -in "$here/tests/data/melt.lmp"
+        # thermodynamic output, without times that differ from run to run
+        grep -E '^ +[0-9]+ ' bare >numbers
+        grep -E '^ +[0-9]+ ' out | diff numbers - >>"$said" 2>&1
+        check "lammps-$n-same-numbers" test $? -eq 0 -a -s numbers
+    done
+    cd "$here" || exit 1
+}
+
+for flavour in openmpi mpich; do
+    test_flavour
+done
+test_lammps
+exit $rc

@@ -1,0 +1,121 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The sample trainer: deterministic, right by the word of PyTorch, slow and wrong where it is told to
+# be, dumped in the official layout.
+#   B=build        what to test
+B=${B:-build}
+PYTHON=${PYTHON:-/usr/bin/python3}
+build=$(cd "$B" && pwd) || exit 1
+msprobe=$build/msprobe
+train=$build/samples/train_mpi
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-train-XXXXXX") || exit 1
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM
+said=$scratch/said
+rc=0
+unset RANK WORLD_SIZE LOCAL_RANK MSTX_OUT MSTX_INJECTION_PATH LD_PRELOAD
+export MSTX_QUIET=2 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1
+check() { # NAME COMMAND...
+    name=$1
+    shift
+    if "$@" >>"$said" 2>&1; then
+        echo "ok $name"
+    else
+        echo "not ok $name"
+        sed 's/^/    /' "$said" | tail -12
+        rc=1
+    fi
+    : >"$said"
+}
+if [ ! -x "$train" ]; then
+    echo "skip train: no MPI to build it with"
+    exit 0
+fi
+if ldd "$train" | grep -q libmpich; then
+    mpirun=mpirun.mpich
+else
+    mpirun=mpirun.openmpi
+fi
+command -v "$mpirun" >/dev/null || mpirun=mpirun
+launch() { # RANKS ARGUMENTS...
+    n=$1
+    shift
+    timeout 120 "$mpirun" -n "$n" "$@"
+}
+same_losses_twice() {
+    launch 2 "$train" --steps 5 >"$scratch/a" && launch 2 "$train" --steps 5 >"$scratch/b" &&
+        [ -s "$scratch/a" ] && cmp "$scratch/a" "$scratch/b"
+}
+weights_go_round() { # saved weights are those it started from, so training goes on from them
+    launch 1 "$train" --steps 1 --rate 0 --save "$scratch/w" &&
+        launch 2 "$train" --steps 3 >"$scratch/a" &&
+        launch 2 "$train" --steps 3 --seed 1 --weights "$scratch/w" >"$scratch/b" && cmp "$scratch/a" "$scratch/b"
+}
+torch_agrees() {
+    launch 2 "$train" --steps 20 | sed 's/\(\....\).*/\1/' >"$scratch/a" &&
+        "$PYTHON" tests/train_twin.py "$scratch/w" 20 2 | sed 's/\(\....\).*/\1/' >"$scratch/b" || return 1
+    awk 'NR == FNR {a[$2] = $4; next} {d = a[$2] - $4; if (d > 0.0021 || d < -0.0021) {print; bad = 1}; n++}
+        END {exit bad || n != 20}' "$scratch/a" "$scratch/b"
+}
+it_learns() { # the loss of the guess is ln 64 = 4.16
+    launch 1 "$train" --steps 400 --quiet | awk '{exit !($4 < 3)}'
+}
+fault_is_found() { # FAULT WHAT: the first suspect is an operator of the layer
+    rm -rf "$scratch/bad" "$scratch/out"
+    launch 1 "$train" --steps 1 --dump "$scratch/bad" --fault "$1" &&
+        "$msprobe" compare -tp "$scratch/bad/step0/rank0/dump.json" -gp "$scratch/good/step0/rank0/dump.json" \
+            -o "$scratch/out" >"$scratch/told"
+    cat "$scratch/told"
+    sed -n 's/^suspect 1  *//p' "$scratch/told" | grep -q "$2"
+}
+# Half precision is too small to show in the loss of one step: it shows in the dump, below.
+every_fault_changes_the_loss() {
+    launch 1 "$train" --steps 1 >"$scratch/good.loss"
+    for f in $("$train" --list-faults | awk '{sub(/layerN\./, ""); print $1}'); do
+        [ "$f" = half ] && continue
+        launch 1 "$train" --steps 1 --fault "layer1.$f" >"$scratch/bad.loss" || return 1
+        cmp -s "$scratch/good.loss" "$scratch/bad.loss" && { echo "fault $f changes nothing"; return 1; }
+    done
+    true
+}
+half_shows() { # the cast is an operator of its own, and what comes behind it differs
+    rm -rf "$scratch/bad"
+    launch 1 "$train" --steps 1 --dump "$scratch/bad" --fault layer1.half || return 1
+    grep -q '"Tensor.half.0.forward"' "$scratch/bad/step0/rank0/dump.json" || return 1
+    grep -q '"Tensor.half.0.forward"' "$scratch/good/step0/rank0/dump.json" && return 1
+    ! cmp -s "$scratch/good/step0/rank0/dump.json" "$scratch/bad/step0/rank0/dump.json"
+}
+slow_rank_is_slow() { # its own step part before the gradients are shared is the longest
+    rm -rf "$scratch/run"
+    launch 3 "$msprobe" run -o "$scratch/run" -- "$train" --steps 8 --slow-rank 1 --slow-factor 6 >/dev/null &&
+        "$msprobe" report "$scratch/run" >/dev/null &&
+        "$msprobe" sql "$scratch/run" "SELECT p.rank FROM names n JOIN tracks t ON t.id = n.track
+            JOIN processes p ON p.id = t.process JOIN strings s ON s.id = n.name
+            WHERE s.value = 'backward' ORDER BY n.total_ns DESC LIMIT 1" | tail -1 | grep -qx 1
+}
+wrong_options_are_refused() {
+    "$train" --layers 99 && return 1
+    "$train" --nonsense && return 1
+    launch 1 "$train" --fault layer9.scale && return 1
+    launch 1 "$train" --fault layer1.nonsense && return 1
+    launch 1 "$train" --weights "$scratch/nothing" && return 1
+    true
+}
+check same-losses-twice same_losses_twice
+check weights-go-round weights_go_round
+check it-learns it_learns
+if "$PYTHON" -c 'import torch, numpy' 2>/dev/null; then
+    check torch-has-the-same-losses torch_agrees
+else
+    echo "skip torch-has-the-same-losses: no PyTorch"
+fi
+launch 1 "$train" --steps 1 --dump "$scratch/good" >/dev/null
+check dumps-are-equal sh -c "cd '$scratch' && timeout 60 $mpirun -n 1 '$train' --steps 1 --dump again >/dev/null && cmp good/step0/rank0/dump.json again/step0/rank0/dump.json"
+check fault-in-attention-is-found fault_is_found layer2.scale 'scaled_dot_product_attention.2.forward'
+check fault-in-mlp-is-found fault_is_found layer1.bias 'linear.6.forward'
+check half-precision-shows-in-the-dump half_shows
+check every-fault-changes-the-loss every_fault_changes_the_loss
+check slow-rank-is-slow slow_rank_is_slow
+check wrong-options-are-refused wrong_options_are_refused
+exit $rc

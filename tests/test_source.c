@@ -1,0 +1,603 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_source: each rule of the error source on the smallest pair of runs that shows it.
+ *
+ * A run is a list of calls that read and write numbered values.  Statistics follow
+ * from the number alone, times 1 + err[number] in the target.
+ */
+#include "compare/source.h"
+#include "tests/cmp_fixture.h"
+
+#include <math.h>
+
+enum { VALUES = 64, CALLS = 64, NOTHING = -1 };
+
+/* A call; values are numbers, NOTHING for none. */
+struct call {
+    const char *name;
+    int in[3], out;
+    const char *scalar; /* JSON of a plain argument; NULL: there is none */
+    const char *dtype;  /* of the output; NULL: float32 */
+};
+
+struct run {
+    struct call call[CALLS];
+    double err[VALUES]; /* relative difference of each value; NaN: the value is NaN */
+    double scale;       /* of all values */
+    bool md5;
+    const char *shape, *grad;
+    int odd; /* the value that has that shape or requires_grad */
+};
+
+static struct run plain(void)
+{
+    return (struct run){.scale = 1, .odd = NOTHING};
+}
+
+static void put_stats(struct ms_buf *b, const struct run *r, int v)
+{
+    double f = r->scale * (1 + r->err[v]);
+    if (isnan(f)) {
+        ms_buf_puts(b, "\"Max\": NaN, \"Min\": NaN, \"Mean\": NaN, \"Norm\": NaN");
+        return;
+    }
+    double high = 1 + 0.37 * v, low = -(0.8 + 0.21 * v);
+    ms_buf_printf(b, "\"Max\": %.17g, \"Min\": %.17g, \"Mean\": %.17g, \"Norm\": %.17g",
+                  f * (f < 0 ? low : high), f * (f < 0 ? high : low), f * 0.01 * (v + 1),
+                  fabs(f) * (10.0 + v));
+}
+
+static void put_tensor(struct ms_buf *b, const struct run *r, int v, const char *dtype)
+{
+    bool odd = v == r->odd;
+    ms_buf_printf(b, "{\"type\": \"torch.Tensor\", \"dtype\": \"torch.%s\", \"shape\": %s, ", dtype,
+                  odd && r->shape != NULL ? r->shape : "[8, 16]");
+    put_stats(b, r, v);
+    ms_buf_printf(b, ", \"requires_grad\": %s", odd && r->grad != NULL ? r->grad : "true");
+    if (r->md5)
+        ms_buf_printf(b, ", \"md5\": \"%08x\"", (unsigned)(v * 77 + 1 + (r->err[v] != 0) * 1000));
+    ms_buf_puts(b, "}");
+}
+
+static void put_inputs(struct ms_buf *b, const struct run *r, const struct call *c)
+{
+    bool any = false;
+    for (unsigned i = 0; i < 3; i++) {
+        if (c->in[i] == NOTHING)
+            continue;
+        ms_buf_puts(b, any ? ", " : "");
+        put_tensor(b, r, c->in[i], "float32");
+        any = true;
+    }
+    if (c->scalar != NULL)
+        ms_buf_printf(b, "%s{\"type\": \"float\", \"value\": %s}", any ? ", " : "", c->scalar);
+}
+
+static void put_call(struct ms_buf *b, const struct run *r, const struct call *c)
+{
+    bool backward = strstr(c->name, ".backward") != NULL;
+    ms_buf_printf(b, "\"%s\": {\"%s\": [", c->name, backward ? "input" : "input_args");
+    put_inputs(b, r, c);
+    ms_buf_puts(b, backward ? "], \"output\": [" : "], \"input_kwargs\": {}, \"output\": [");
+    if (c->out != NOTHING)
+        put_tensor(b, r, c->out, c->dtype != NULL ? c->dtype : "float32");
+    ms_buf_puts(b, "]}");
+}
+
+static void write_run(struct fixture *f, char side, const struct run *r)
+{
+    struct ms_buf b = {.max = 1 << 20};
+    for (unsigned i = 0; i < CALLS && r->call[i].name != NULL; i++) {
+        ms_buf_puts(&b, i != 0 ? ",\n" : "");
+        put_call(&b, r, &r->call[i]);
+    }
+    fixture_dump(f, side, "statistics", "pytorch", ms_buf_z(&b));
+    ms_buf_free(&b);
+}
+
+static void add_pair(struct fixture *f, struct cmp_source *s, const struct run *golden,
+                     const struct run *target, int rank, int step)
+{
+    write_run(f, 'b', golden);
+    write_run(f, 't', target);
+    ck_ok(cmp_open(&f->c, &f->conf, f->t, f->b, NULL, &f->err), f->err);
+    ck_ok(cmp_source_add(s, f->c, rank, step, NULL, &f->err), f->err);
+    cmp_close(f->c);
+    f->c = NULL;
+}
+
+/* The first suspect of a pair. */
+struct answer {
+    size_t n;
+    char name[3][64];
+    enum cmp_why why;
+    char pattern[64], text[512];
+    int rank, step;
+    size_t nranks;
+};
+
+static struct answer answer_of(const struct cmp_source *s)
+{
+    const struct cmp_suspect *list;
+    struct answer a = {.n = cmp_source_suspects(s, &list)};
+    for (size_t i = 0; i < a.n && i < 3; i++) {
+        struct ms_str name = list[i].target.p != NULL ? list[i].target : list[i].golden;
+        snprintf(a.name[i], sizeof a.name[i], "%.*s", MS_STR_ARG(name));
+    }
+    if (a.n == 0)
+        return a;
+    a.why = list[0].why;
+    a.rank = list[0].rank;
+    a.step = list[0].step;
+    a.nranks = list[0].nranks;
+    snprintf(a.pattern, sizeof a.pattern, "%s", list[0].pattern != NULL ? list[0].pattern : "");
+    snprintf(a.text, sizeof a.text, "%.*s", MS_STR_ARG(list[0].text));
+    return a;
+}
+
+static struct answer ask(const struct run *golden, const struct run *target)
+{
+    struct fixture f;
+    struct cmp_source *s;
+    fixture_init(&f);
+    ck_ok(cmp_source_new(&s, &f.err), f.err);
+    add_pair(&f, s, golden, target, 0, 0);
+    ck_ok(cmp_source_find(s, &f.err), f.err);
+    struct answer a = answer_of(s);
+    cmp_source_free(s);
+    fixture_free(&f);
+    return a;
+}
+
+/* x0 -> linear(w1) -> 2 -> gelu -> 3 -> linear(w4) -> 5 -> relu -> 6 -> softmax -> 7, then back. */
+static struct run model(void)
+{
+    struct run r = plain();
+    const struct call calls[] = {
+        {"Functional.linear.0.forward", {0, 1, NOTHING}, 2, NULL, NULL},
+        {"Functional.gelu.0.forward", {2, NOTHING, NOTHING}, 3, NULL, NULL},
+        {"Functional.linear.1.forward", {3, 4, NOTHING}, 5, NULL, NULL},
+        {"Functional.relu.0.forward", {5, NOTHING, NOTHING}, 6, NULL, NULL},
+        {"Functional.softmax.0.forward", {6, NOTHING, NOTHING}, 7, "-1.0", NULL},
+        {"Functional.linear.2.forward", {7, 8, NOTHING}, 9, NULL, NULL},
+        {"Functional.layer_norm.0.forward", {9, 10, NOTHING}, 11, "1e-05", NULL},
+        {"Tensor.mul.0.forward", {11, NOTHING, NOTHING}, 12, "2.0", NULL},
+        {"Tensor.mul.0.backward", {20, NOTHING, NOTHING}, 21, NULL, NULL},
+        {"Functional.layer_norm.0.backward", {21, NOTHING, NOTHING}, 22, NULL, NULL},
+        {"Functional.linear.2.backward", {22, NOTHING, NOTHING}, 23, NULL, NULL},
+        {"Functional.softmax.0.backward", {23, NOTHING, NOTHING}, 24, NULL, NULL},
+        {"Functional.relu.0.backward", {24, NOTHING, NOTHING}, 25, NULL, NULL},
+    };
+    memcpy(r.call, calls, sizeof calls);
+    return r;
+}
+
+static void spoil(struct run *r, int from, int to, double e)
+{
+    for (int i = from; i <= to; i++)
+        r->err[i] = e;
+}
+
+START_TEST(equal_runs_have_no_suspect)
+{
+    struct run g = model(), t = model();
+    ck_assert_uint_eq(ask(&g, &t).n, 0);
+}
+END_TEST
+
+START_TEST(the_first_operator_that_differs_is_named)
+{
+    struct run g = model(), t = model();
+    spoil(&t, 3, 3, 0.05);
+    spoil(&t, 5, 7, 0.05);
+    t.err[9] = t.err[11] = t.err[12] = 0.05;
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.gelu.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_VALUE);
+    ck_assert_uint_eq(a.n, 1);
+    ck_assert_ptr_nonnull(strstr(a.text, "inputs agree exactly"));
+    ck_assert_ptr_nonnull(strstr(a.text, "later nodes only propagate it"));
+    ck_assert_str_eq(a.pattern, "scaled by 1.05");
+}
+END_TEST
+
+START_TEST(a_small_difference_early_beats_a_larger_one_late)
+{
+    struct run g = model(), t = model();
+    t.err[3] = 0.01;
+    t.err[5] = t.err[6] = 0.01;
+    t.err[7] = 0.3;
+    t.err[9] = t.err[11] = t.err[12] = 0.3;
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.gelu.0.forward");
+    ck_assert_str_eq(a.name[1], "Functional.softmax.0.forward");
+}
+END_TEST
+
+START_TEST(noise_on_everything_is_no_suspect_and_hides_no_fault)
+{
+    struct run g = model(), t = model();
+    for (int i = 0; i < VALUES; i++)
+        t.err[i] = 1e-5 * (1 + (i * 7) % 5);
+    ck_assert_uint_eq(ask(&g, &t).n, 0);
+    t.err[7] = t.err[9] = t.err[11] = t.err[12] = 0.01;
+    ck_assert_str_eq(ask(&g, &t).name[0], "Functional.softmax.0.forward");
+}
+END_TEST
+
+START_TEST(a_parameter_that_differs_is_named_by_its_reader)
+{
+    struct run g = model(), t = model();
+    t.err[4] = 0.02;
+    t.err[5] = t.err[6] = t.err[7] = t.err[9] = t.err[11] = t.err[12] = 0.02;
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.linear.1.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_PARAMETER);
+    ck_assert_ptr_nonnull(strstr(a.text, "input.1 is a parameter"));
+}
+END_TEST
+
+START_TEST(other_data_is_named_where_it_comes_in)
+{
+    struct run g = model(), t = model();
+    t.err[0] = 0.1;
+    t.err[2] = t.err[3] = t.err[5] = t.err[6] = t.err[7] = 0.1;
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.linear.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_INPUT);
+}
+END_TEST
+
+START_TEST(the_first_nan_is_named)
+{
+    struct run g = model(), t = model();
+    spoil(&t, 5, 7, NAN);
+    t.err[9] = t.err[11] = t.err[12] = NAN;
+    spoil(&t, 20, 25, NAN);
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.linear.1.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_FLAG);
+}
+END_TEST
+
+START_TEST(nan_on_both_sides_is_no_difference)
+{
+    struct run g = model(), t = model();
+    g.err[6] = t.err[6] = NAN;
+    ck_assert_uint_eq(ask(&g, &t).n, 0);
+}
+END_TEST
+
+START_TEST(a_forward_difference_explains_the_backward_pass)
+{
+    struct run g = model(), t = model();
+    t.err[7] = t.err[9] = t.err[11] = t.err[12] = 0.02;
+    spoil(&t, 20, 25, 0.06);
+    t.err[20] = 0;
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.softmax.0.forward");
+}
+END_TEST
+
+START_TEST(a_gradient_that_alone_differs_is_named)
+{
+    struct run g = model(), t = model();
+    spoil(&t, 23, 25, 0.1);
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.linear.2.backward");
+}
+END_TEST
+
+START_TEST(a_turned_sign_is_told)
+{
+    struct run g = model(), t = model();
+    t.err[7] = -2;
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.softmax.0.forward");
+    ck_assert_str_eq(a.pattern, "sign flipped");
+    t.err[7] = 1;
+    ck_assert_str_eq(ask(&g, &t).pattern, "scaled by 2");
+}
+END_TEST
+
+/* ---- wiring and structure ------------------------------------------------------ */
+
+START_TEST(an_input_from_another_operator_is_named)
+{
+    struct run g = model(), t = model();
+    t.call[5].in[0] = 6; /* linear.2 reads what relu wrote, not softmax */
+    t.err[9] = t.err[11] = t.err[12] = 0.4;
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.linear.2.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_WIRING);
+    ck_assert_ptr_nonnull(strstr(a.text, "comes from Functional.relu.0.forward here"));
+}
+END_TEST
+
+static void remove_call(struct run *r, unsigned at)
+{
+    memmove(&r->call[at], &r->call[at + 1], (CALLS - at - 1) * sizeof r->call[0]);
+}
+
+START_TEST(a_missing_operator_with_effect_is_named)
+{
+    struct run g = model(), t = model();
+    t.call[5].in[0] = 6;
+    remove_call(&t, 4); /* softmax */
+    t.err[9] = t.err[11] = t.err[12] = 0.4;
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.softmax.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_MISSING);
+    ck_assert_ptr_nonnull(strstr(a.text, "not there in the target"));
+}
+END_TEST
+
+START_TEST(an_operator_more_without_effect_comes_last)
+{
+    struct run g = model(), t = model();
+    memmove(&t.call[3], &t.call[2], (CALLS - 3) * sizeof t.call[0]);
+    t.call[2] = (struct call){"Tensor.clone.0.forward", {3, NOTHING, NOTHING}, 3, NULL, NULL};
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Tensor.clone.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_EXTRA);
+    t.err[7] = t.err[9] = 0.2;
+    a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.softmax.0.forward");
+    ck_assert_str_eq(a.name[1], "Tensor.clone.0.forward");
+}
+END_TEST
+
+/* ---- attributes ------------------------------------------------------------------ */
+
+START_TEST(another_type_shape_or_argument_is_named)
+{
+    struct run g = model(), t = model();
+    t.call[3].dtype = "bfloat16";
+    ck_assert_int_eq(ask(&g, &t).why, CMP_WHY_DTYPE);
+    ck_assert_str_eq(ask(&g, &t).name[0], "Functional.relu.0.forward");
+    t = model();
+    t.odd = 7;
+    t.shape = "[16, 8]";
+    ck_assert_int_eq(ask(&g, &t).why, CMP_WHY_SHAPE);
+    ck_assert_str_eq(ask(&g, &t).name[0], "Functional.softmax.0.forward");
+    t.shape = NULL;
+    t.grad = "false";
+    ck_assert_int_eq(ask(&g, &t).why, CMP_WHY_GRAD);
+}
+END_TEST
+
+START_TEST(another_argument_is_told_with_both_values)
+{
+    struct run g = model(), t = model();
+    t.call[6].scalar = "0.001";
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.layer_norm.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_SCALAR);
+    ck_assert_str_eq(a.pattern, "eps differs");
+    ck_assert_ptr_nonnull(strstr(a.text, "0.001 here and 1e-05 on the golden side"));
+    t.call[6].scalar = "0.00001";
+    ck_assert_uint_eq(ask(&g, &t).n, 0);
+}
+END_TEST
+
+START_TEST(an_argument_of_one_side_alone_counts)
+{
+    struct run g = model(), t = model();
+    t.call[1].scalar = "1.0";
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.gelu.0.forward");
+    ck_assert_ptr_nonnull(strstr(a.text, "absent on the golden side"));
+}
+END_TEST
+
+START_TEST(another_precision_everywhere_is_nobodys_fault)
+{
+    struct run g = model(), t = model();
+    for (unsigned i = 0; t.call[i].name != NULL; i++)
+        t.call[i].dtype = "bfloat16";
+    ck_assert_uint_eq(ask(&g, &t).n, 0);
+}
+END_TEST
+
+START_TEST(noise_of_a_second_run_explains_as_much)
+{
+    struct fixture f;
+    struct cmp_source *s;
+    struct run g = model(), t = model(), n = model();
+    char noise[128];
+    t.err[7] = 0.02;
+    n.err[7] = 0.01;
+    fixture_init(&f);
+    snprintf(noise, sizeof noise, "%s/n/dump.json", f.dir);
+    write_run(&f, 'n', &n);
+    f.conf.noise_floor = noise;
+    f.conf.noise_step = f.conf.noise_rank = -1;
+    ck_ok(cmp_source_new(&s, &f.err), f.err);
+    add_pair(&f, s, &g, &t, 0, 0);
+    ck_ok(cmp_source_find(s, &f.err), f.err);
+    ck_assert_uint_eq(answer_of(s).n, 0);
+    cmp_source_free(s);
+    fixture_free(&f);
+    ck_assert_str_eq(ask(&g, &t).name[0], "Functional.softmax.0.forward");
+}
+END_TEST
+
+/* ---- md5 -------------------------------------------------------------------------- */
+
+START_TEST(checksums_name_the_first_that_differs)
+{
+    struct run g = model(), t = model();
+    g.md5 = t.md5 = true;
+    spoil(&t, 6, 7, 1e-9);
+    t.err[9] = t.err[11] = t.err[12] = 1e-9;
+    spoil(&t, 21, 25, 1e-9);
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.relu.0.forward");
+    ck_assert_uint_eq(a.n, 1);
+}
+END_TEST
+
+/* ---- ranks and steps ------------------------------------------------------------------ */
+
+/* linear, then a sum over ranks, then gelu. */
+static struct run rank_model(void)
+{
+    struct run r = plain();
+    const struct call calls[] = {
+        {"Functional.linear.0.forward", {0, 1, NOTHING}, 2, NULL, NULL},
+        {"Distributed.all_reduce.0.forward", {2, NOTHING, NOTHING}, 3, NULL, NULL},
+        {"Functional.gelu.0.forward", {3, NOTHING, NOTHING}, 4, NULL, NULL},
+    };
+    memcpy(r.call, calls, sizeof calls);
+    return r;
+}
+
+START_TEST(a_collective_is_explained_by_another_rank)
+{
+    struct fixture f;
+    struct cmp_source *s;
+    struct run g = rank_model(), sound = rank_model(), faulty = rank_model();
+    sound.err[3] = sound.err[4] = 0.1;
+    faulty.err[2] = faulty.err[3] = faulty.err[4] = 0.1;
+    fixture_init(&f);
+    ck_ok(cmp_source_new(&s, &f.err), f.err);
+    add_pair(&f, s, &g, &sound, 0, 0);
+    add_pair(&f, s, &g, &faulty, 1, 0);
+    ck_ok(cmp_source_find(s, &f.err), f.err);
+    struct answer a = answer_of(s);
+    ck_assert_uint_eq(a.n, 1);
+    ck_assert_str_eq(a.name[0], "Functional.linear.0.forward");
+    ck_assert_int_eq(a.rank, 1);
+    cmp_source_free(s);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(one_fault_on_all_ranks_is_one_suspect)
+{
+    struct fixture f;
+    struct cmp_source *s;
+    struct run g = rank_model(), t = rank_model();
+    t.err[2] = t.err[3] = t.err[4] = 0.1;
+    fixture_init(&f);
+    ck_ok(cmp_source_new(&s, &f.err), f.err);
+    for (int rank = 3; rank >= 0; rank--)
+        add_pair(&f, s, &g, &t, rank, 0);
+    ck_ok(cmp_source_find(s, &f.err), f.err);
+    struct answer a = answer_of(s);
+    ck_assert_uint_eq(a.n, 1);
+    ck_assert_uint_eq(a.nranks, 4);
+    ck_assert_int_eq(a.rank, 0);
+    cmp_source_free(s);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(an_earlier_step_explains_the_parameters_of_a_later_one)
+{
+    struct fixture f;
+    struct cmp_source *s;
+    struct run g = rank_model(), first = rank_model(), second = rank_model();
+    first.err[4] = 0.2;
+    second.err[1] = second.err[2] = second.err[3] = second.err[4] = 0.1;
+    fixture_init(&f);
+    ck_ok(cmp_source_new(&s, &f.err), f.err);
+    add_pair(&f, s, &g, &second, 0, 1);
+    add_pair(&f, s, &g, &first, 0, 0);
+    ck_ok(cmp_source_find(s, &f.err), f.err);
+    struct answer a = answer_of(s);
+    ck_assert_uint_eq(a.n, 1);
+    ck_assert_str_eq(a.name[0], "Functional.gelu.0.forward");
+    ck_assert_int_eq(a.step, 0);
+    cmp_source_free(s);
+    fixture_free(&f);
+}
+END_TEST
+
+/* ---- metamorphic -------------------------------------------------------------------------- */
+
+static void rename_calls(struct run *r)
+{
+    static char names[CALLS][64];
+    for (unsigned i = 0; r->call[i].name != NULL; i++) {
+        const char *dot = strchr(r->call[i].name, '.');
+        snprintf(names[i], sizeof names[i], "Custom%s", dot);
+        r->call[i].name = names[i];
+    }
+}
+
+START_TEST(other_prefixes_and_scales_do_not_move_the_suspect)
+{
+    struct run g = model(), t = model();
+    t.err[7] = t.err[9] = t.err[11] = t.err[12] = 0.03;
+    ck_assert_str_eq(ask(&g, &t).name[0], "Functional.softmax.0.forward");
+    g.scale = t.scale = 1e12;
+    ck_assert_str_eq(ask(&g, &t).name[0], "Functional.softmax.0.forward");
+    g.scale = t.scale = 1e-12;
+    ck_assert_str_eq(ask(&g, &t).name[0], "Functional.softmax.0.forward");
+    rename_calls(&g);
+    rename_calls(&t);
+    ck_assert_str_eq(ask(&g, &t).name[0], "Custom.softmax.0.forward");
+}
+END_TEST
+
+START_TEST(swapped_sides_name_the_same_operator)
+{
+    struct run g = model(), t = model();
+    t.err[7] = t.err[9] = t.err[11] = t.err[12] = 0.03;
+    ck_assert_str_eq(ask(&t, &g).name[0], "Functional.softmax.0.forward");
+}
+END_TEST
+
+/* ---- odd input ------------------------------------------------------------------------------- */
+
+START_TEST(empty_and_halved_dumps_are_judged_for_what_they_have)
+{
+    struct run none = plain(), g = model(), t = model();
+    ck_assert_uint_eq(ask(&none, &none).n, 0);
+    t.call[4].name = NULL; /* the target ended early */
+    struct answer a = ask(&g, &t);
+    for (size_t i = 0; i < a.n && i < 3; i++)
+        ck_assert_ptr_nonnull(strstr(a.name[i], ".forward"));
+    ck_assert_uint_eq(ask(&none, &g).n > 0, 1);
+}
+END_TEST
+
+START_TEST(roles_are_told_of_every_node)
+{
+    struct fixture f;
+    struct cmp_source *s;
+    struct run g = model(), t = model();
+    t.err[3] = t.err[5] = t.err[6] = 0.05;
+    t.err[7] = 1e-9;
+    fixture_init(&f);
+    ck_ok(cmp_source_new(&s, &f.err), f.err);
+    add_pair(&f, s, &g, &t, 0, 0);
+    ck_ok(cmp_source_find(s, &f.err), f.err);
+    ck_assert_int_eq(cmp_source_node(s, 0, 0).role, CMP_ROLE_CLEAN);
+    ck_assert_int_eq(cmp_source_node(s, 0, 1).role, CMP_ROLE_INTRODUCES);
+    ck_assert_uint_eq(cmp_source_node(s, 0, 1).suspect, 1);
+    ck_assert_int_eq(cmp_source_node(s, 0, 2).role, CMP_ROLE_PROPAGATES);
+    ck_assert_int_eq(cmp_source_node(s, 0, 4).role, CMP_ROLE_ABSORBS);
+    ck_assert_int_eq(cmp_source_node(s, 0, 1000).role, CMP_ROLE_CLEAN);
+    ck_assert_int_eq(cmp_source_node(s, 7, 0).role, CMP_ROLE_CLEAN);
+    cmp_source_free(s);
+    fixture_free(&f);
+}
+END_TEST
+
+TEST_MAIN("source", equal_runs_have_no_suspect, the_first_operator_that_differs_is_named,
+          a_small_difference_early_beats_a_larger_one_late,
+          noise_on_everything_is_no_suspect_and_hides_no_fault,
+          a_parameter_that_differs_is_named_by_its_reader, other_data_is_named_where_it_comes_in,
+          the_first_nan_is_named, nan_on_both_sides_is_no_difference,
+          a_forward_difference_explains_the_backward_pass, a_gradient_that_alone_differs_is_named,
+          a_turned_sign_is_told, an_input_from_another_operator_is_named,
+          a_missing_operator_with_effect_is_named, an_operator_more_without_effect_comes_last,
+          another_type_shape_or_argument_is_named, another_argument_is_told_with_both_values,
+          an_argument_of_one_side_alone_counts, another_precision_everywhere_is_nobodys_fault,
+          noise_of_a_second_run_explains_as_much, checksums_name_the_first_that_differs,
+          a_collective_is_explained_by_another_rank, one_fault_on_all_ranks_is_one_suspect,
+          an_earlier_step_explains_the_parameters_of_a_later_one,
+          other_prefixes_and_scales_do_not_move_the_suspect, swapped_sides_name_the_same_operator,
+          empty_and_halved_dumps_are_judged_for_what_they_have, roles_are_told_of_every_node)
