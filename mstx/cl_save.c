@@ -99,17 +99,20 @@ static enum ms_rc save_notes(const struct mstx_cluster *c, struct ms_stmt *st, s
 
 enum ms_rc mstx__cluster_save(const struct mstx_cluster *c, struct ms_store *s, struct ms_err *err)
 {
-    static const struct {
+    const struct {
+        size_t rows;
         const char *sql;
         enum ms_rc (*save)(const struct mstx_cluster *c, struct ms_stmt *st, struct ms_err *err);
     } tables[] = {
-        {"INSERT INTO rank_steps VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", save_steps},
-        {"INSERT INTO joins VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", save_joins},
-        {"INSERT INTO links VALUES(?,?,?,?,?,?,?,?,?,?,?)", save_links},
-        {"INSERT INTO conclusions VALUES(?,?,?,?,?,?,?,?)", save_notes},
+        {c->step.n, "INSERT INTO rank_steps VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", save_steps},
+        {c->join.n, "INSERT INTO joins VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", save_joins},
+        {c->link.n, "INSERT INTO links VALUES(?,?,?,?,?,?,?,?,?,?,?)", save_links},
+        {c->note.n, "INSERT INTO conclusions VALUES(?,?,?,?,?,?,?,?)", save_notes},
     };
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         struct ms_stmt *st;
+        if (tables[i].rows == 0)
+            continue;
         MS_TRY(ms_store_prepare(s, &st, tables[i].sql, err));
         enum ms_rc rc = tables[i].save(c, st, err);
         ms_stmt_free(st);
