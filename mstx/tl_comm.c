@@ -207,6 +207,11 @@ enum ms_rc mstx__comm_writer_group(struct mstx_comm_writer *w, uint32_t number,
     return is_new ? write_group(w, w->known.p[place].id, g, err) : MS_OK;
 }
 
+uint32_t mstx__comm_writer_id(const struct mstx_comm_writer *w, uint32_t number)
+{
+    return number < w->id_of.n ? w->id_of.p[number] : 0;
+}
+
 static void bind_if(struct ms_stmt *st, int i, bool known, int64_t v)
 {
     if (known)
@@ -232,7 +237,7 @@ enum ms_rc mstx__comm_writer_call(struct mstx_comm_writer *w, const struct mstx_
 {
     struct ms_stmt *st = w->add_call;
     const struct mstx_rec_comm *c = &f->rec;
-    const uint32_t group = c->group < w->id_of.n ? w->id_of.p[c->group] : 0;
+    const uint32_t group = mstx__comm_writer_id(w, c->group);
     const enum mstx_comm_class class = mstx_comm_op_class(c->op);
     ms_stmt_i64(st, 1, ++w->calls);
     ms_stmt_i64(st, 2, w->process);
