@@ -7,6 +7,8 @@
  * one process at a time, so memory is bounded by the largest process.
  */
 #include "mstx/tl_import.h"
+
+#include "mstx/tl_comm_said.h"
 #include "mstx/tl_hang.h"
 
 #include "mstx/tl_lanes.h"
@@ -23,9 +25,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A call that the program marked with a text. */
+struct said_call {
+    struct mstx_event event;
+    uint32_t tid;
+};
+
 struct import {
     struct mstx_writer *w;
     struct mstx_comm_writer *comm;
+    MS_VEC(struct said_call) said; /* of the process at hand */
     struct mstx_clocks clocks;
     struct mstx_procs procs;
     struct mstx_problems problems;
@@ -223,6 +232,41 @@ static void write_call(struct import *im, const struct mstx_lanes *l, const stru
         mstx__writer_fail(im->w, &err);
 }
 
+/* Frameworks mark calls themselves where there is no hook for them: kept until all threads are
+ * through, as their order tells their number. */
+static void keep_said(struct import *im, const struct mstx_lane *lane, const struct mstx_event *e)
+{
+    if (e->kind > MSTX_EV_PUSHPOP || e->kind == MSTX_EV_MARK ||
+        !mstx__comm_is_said(mstx__writer_text_of(im->w, e->name)))
+        return;
+    struct said_call *slot = ms_vec_push(&im->said);
+    struct ms_err err = {0};
+    if (slot != NULL)
+        *slot = (struct said_call){*e, lane->tid};
+    else if (ms_no_memory(&err) != MS_OK)
+        mstx__writer_fail(im->w, &err);
+}
+
+static int by_start(const void *pa, const void *pb)
+{
+    const struct said_call *a = pa, *b = pb;
+    return a->event.start_ns < b->event.start_ns ? -1 : a->event.start_ns > b->event.start_ns;
+}
+
+static void write_said(struct import *im)
+{
+    struct ms_err err = {0};
+    if (im->said.n != 0)
+        qsort(im->said.p, im->said.n, sizeof *im->said.p, by_start);
+    for (size_t i = 0; i < im->said.n && !mstx__writer_bad(im->w); i++) {
+        const struct said_call *c = &im->said.p[i];
+        if (mstx__comm_writer_said(im->comm, mstx__writer_text_of(im->w, c->event.name), &c->event,
+                                   c->tid, &err) != MS_OK)
+            mstx__writer_fail(im->w, &err);
+    }
+    im->said.n = 0;
+}
+
 /* Of a communicator that was named later the newest name counts. */
 static void write_groups(struct import *im, const struct mstx_proc *p, const struct mstx_texts *t)
 {
@@ -252,14 +296,19 @@ static void write_lane(struct import *im, const struct mstx_lanes *l, struct mst
         .name = mstx__writer_text_of(im->w, lane->name),
         .unit = mstx__writer_text_of(im->w, lane->unit),
     };
+    const bool is_comm =
+        lane->kind == MSTX_TRACK_THREAD && ms_str_eq(row.domain, MS_STR(MSTX_COMM_DOMAIN));
     mstx__writer_track_begin(im->w, &row);
     for (size_t i = 0; i < lane->ev.n; i++) {
         struct mstx_event e = event_of(l, lane, c, &lane->ev.p[i]);
         if (e.start_ns + e.dur_ns < oldest)
             continue;
         mstx__writer_event(im->w, &e);
-        if (lane->ev.p[i].extra != 0)
+        const uint32_t extra = lane->ev.p[i].extra;
+        if (extra != 0 && l->extra.p[extra - 1].comm != 0)
             write_call(im, l, lane, &lane->ev.p[i], &e);
+        else if (is_comm)
+            keep_said(im, lane, &e);
     }
     mstx__writer_track_end(im->w);
     ms_vec_free(&lane->ev);
@@ -348,6 +397,7 @@ static void take_lanes(struct import *im, struct mstx_proc *p, struct mstx_texts
     int64_t oldest = oldest_shown(p, c, l->newest);
     for (size_t i = 0; i < l->lane.n; i++)
         write_lane(im, l, c, &l->lane.p[i], id, oldest);
+    write_said(im);
     im->result->records += l->records;
     im->result->unfinished += l->unfinished;
     im->result->dropped += l->dropped;
@@ -450,6 +500,7 @@ enum ms_rc mstx__import_capture(const char *dir, const char *db, struct mstx_imp
         else
             mstx__writer_abort(im.w);
     }
+    ms_vec_free(&im.said);
     mstx__clocks_free(&im.clocks);
     mstx__procs_free(&im.procs);
     ms_span_end(&span);
