@@ -10,6 +10,7 @@
 
 #include "mstx/tl_comm_said.h"
 #include "mstx/tl_hang.h"
+#include "mstx/tl_meet.h"
 
 #include "mstx/tl_lanes.h"
 #include "mstx/tl_schema.h"
@@ -36,6 +37,7 @@ struct import {
     struct mstx_comm_writer *comm;
     MS_VEC(struct said_call) said; /* of the process at hand */
     struct mstx_clocks clocks;
+    struct mstx_meetings meetings; /* only when there are several hosts */
     struct mstx_procs procs;
     struct mstx_problems problems;
     struct ms_err first; /* problem */
@@ -118,6 +120,11 @@ static void write_knots(struct import *im, const struct mstx_host_clock *c, stru
 static void write_apart(struct import *im, const struct mstx_host_clock *c, struct ms_stmt *add,
                         struct ms_err *err)
 {
+    static const char *const method[] = {
+        [MSTX_APART_PINGS] = "pings",
+        [MSTX_APART_MEETINGS] = "collectives",
+        [MSTX_APART_CORRECTED] = "pings, corrected by collectives",
+    };
     char host[40];
     for (int i = 0; i < 16; i++)
         snprintf(host + 2 * i, 3, "%02x", c->boot_id[i]);
@@ -130,9 +137,90 @@ static void write_apart(struct import *im, const struct mstx_host_clock *c, stru
         ms_stmt_i64(add, 4, a->uncertainty_ns);
         ms_stmt_f64(add, 5,
                     run > 0 ? 1e6 * (double)(last->offset_ns - c->apart.p[0].offset_ns) / run : 0);
+        ms_stmt_str(add, 6, ms_str_of(method[a->method]));
         if (ms_stmt_run(add, err) != MS_OK)
             mstx__writer_fail(im->w, err);
     }
+}
+
+/* Calls of one process that all ranks of a communicator leave together. */
+static bool list_meetings(struct import *im, const struct mstx_lanes *l, struct mstx_texts *t,
+                          uint32_t host)
+{
+    struct mstx_host_clock *c = &im->clocks.host.p[host];
+    for (size_t i = 0; i < l->lane.n; i++) {
+        const struct mstx_lane *lane = &l->lane.p[i];
+        for (size_t k = 0; lane->kind == MSTX_TRACK_THREAD && k < lane->ev.n; k++) {
+            const struct mstx_raw *raw = &lane->ev.p[k];
+            const uint32_t at = raw->extra != 0 ? l->extra.p[raw->extra - 1].comm : 0;
+            const struct mstx_rec_comm *r = at != 0 ? &l->comm.p[at - 1].rec : NULL;
+            struct mstx_comm_known g;
+            if (r == NULL || raw->end == 0 || !mstx__meeting_counts(r))
+                continue;
+            const struct mstx_keyed *key = mstx__texts_find(t, MSTX_GROUP, 0, r->group);
+            if (key == NULL || !mstx__comm_group_parse(key->text, &g))
+                continue;
+            const struct mstx_meeting m = {.uid = g.uid,
+                                           .seq = r->seq,
+                                           .host = host,
+                                           .start = mstx__clock_steady(c, raw->begin),
+                                           .end = mstx__clock_steady(c, raw->end),
+                                           .op = r->op};
+            if (!mstx__meeting_add(&im->meetings, &m))
+                return false;
+        }
+    }
+    return true;
+}
+
+static enum ms_rc read_lanes(struct mstx_proc *p, struct mstx_texts *t, struct mstx_lanes *l,
+                             struct ms_err *err)
+{
+    MS_TRY(mstx__lanes_new(l, t, err));
+    for (size_t i = 0; i < p->seg.n; i++) {
+        bool is_first = i == 0 || p->seg.p[i - 1].head.ring != p->seg.p[i].head.ring;
+        mstx__lanes_read(l, &p->seg.p[i], is_first);
+    }
+    mstx__lanes_finish(l);
+    return MS_OK;
+}
+
+static enum ms_rc meetings_of(struct import *im, struct mstx_proc *p, struct ms_err *err)
+{
+    struct mstx_texts texts;
+    struct mstx_lanes lanes;
+    MS_TRY(mstx__proc_open(p, &im->problems, err));
+    enum ms_rc rc = MS_OK;
+    if (p->seg.n != 0)
+        rc = mstx__texts_read(&texts, p, im->w, &im->problems, err);
+    if (p->seg.n != 0 && rc == MS_OK) {
+        rc = read_lanes(p, &texts, &lanes, err);
+        if (rc == MS_OK) {
+            const struct mstx_host_clock *c = mstx__clock_of(&im->clocks, &p->seg.p[0].head);
+            if (lanes.no_memory ||
+                !list_meetings(im, &lanes, &texts, (uint32_t)(c - im->clocks.host.p)))
+                rc = ms_no_memory(err);
+            mstx__lanes_free(&lanes);
+        }
+        mstx__texts_free(&texts);
+    }
+    mstx__proc_close(p);
+    return rc;
+}
+
+/* Of several hosts the collectives tell how their clocks stand, or whether what was measured is
+ * true. The events must be read once more for that. */
+static enum ms_rc meet(struct import *im, struct ms_err *err)
+{
+    enum ms_rc rc = MS_OK;
+    im->is_quiet = true;
+    for (size_t i = 0; rc == MS_OK && i < im->procs.list.n; i++)
+        rc = meetings_of(im, &im->procs.list.p[i], err);
+    im->is_quiet = false;
+    if (rc == MS_OK)
+        rc = mstx__meetings_align(&im->meetings, &im->clocks, im->reference, err);
+    ms_vec_free(&im->meetings.list);
+    return rc;
 }
 
 /* The clock of rank 0's host is the one that all others follow. */
@@ -140,13 +228,12 @@ static void align_clocks(struct import *im)
 {
     struct ms_err err = {0};
     struct ms_stmt *add = NULL;
-    const struct mstx_host_clock *reference =
-        im->reference < im->clocks.host.n ? &im->clocks.host.p[im->reference] : NULL;
-    if (reference == NULL || mstx__writer_bad(im->w))
+    if (im->reference >= im->clocks.host.n || mstx__writer_bad(im->w))
         return;
-    mstx__clocks_align(&im->clocks, reference);
-    if (ms_store_prepare(mstx__writer_store(im->w), &add,
-                         "INSERT INTO clock_offsets VALUES(?,?,?,?,?)", &err) != MS_OK) {
+    mstx__clocks_align(&im->clocks, &im->clocks.host.p[im->reference]);
+    if ((im->clocks.host.n > 1 && meet(im, &err) != MS_OK) ||
+        ms_store_prepare(mstx__writer_store(im->w), &add,
+                         "INSERT INTO clock_offsets VALUES(?,?,?,?,?,?)", &err) != MS_OK) {
         mstx__writer_fail(im->w, &err);
         return;
     }
@@ -372,11 +459,6 @@ static void take_lanes(struct import *im, struct mstx_proc *p, struct mstx_texts
                        struct mstx_lanes *l)
 {
     struct mstx_host_clock *c = mstx__clock_of(&im->clocks, &p->seg.p[0].head);
-    for (size_t i = 0; i < p->seg.n; i++) {
-        bool is_first = i == 0 || p->seg.p[i - 1].head.ring != p->seg.p[i].head.ring;
-        mstx__lanes_read(l, &p->seg.p[i], is_first);
-    }
-    mstx__lanes_finish(l);
     if (l->bad != 0) {
         char text[96];
         snprintf(text, sizeof text, "%" PRIu64 " records are of a type this program does not know",
@@ -428,7 +510,7 @@ static enum ms_rc take_process(struct import *im, struct mstx_proc *p, struct ms
     rc = mstx__texts_read(&texts, p, im->w, &im->problems, err);
     if (rc == MS_OK) {
         write_notes(im, p, &texts);
-        rc = mstx__lanes_new(&lanes, &texts, err);
+        rc = read_lanes(p, &texts, &lanes, err);
         if (rc == MS_OK) {
             take_lanes(im, p, &texts, &lanes);
             if (lanes.no_memory)
