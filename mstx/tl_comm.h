@@ -52,6 +52,11 @@ uint32_t mstx__comm_writer_id(const struct mstx_comm_writer *w, uint32_t number)
 enum ms_rc mstx__comm_writer_call(struct mstx_comm_writer *w, const struct mstx_comm_fact *f,
                                   const struct mstx_event *ev, uint32_t tid, struct ms_str name,
                                   struct ms_err *err) MS_MUST_USE;
+/* A call that a framework marked itself: its name tells what it is. Those of a process come in order
+ * of their start, so that each gets its number on the communicator. Another text is passed over. */
+enum ms_rc mstx__comm_writer_said(struct mstx_comm_writer *w, struct ms_str text,
+                                  const struct mstx_event *ev, uint32_t tid,
+                                  struct ms_err *err) MS_MUST_USE;
 
 /* ---- asking ----------------------------------------------------------------- */
 
