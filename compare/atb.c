@@ -282,12 +282,14 @@ static void put_stats(struct cmp__sheet *s, struct cmp_sheet_sum *sum, const str
     cmp__sheet_count(sum, verdict_of(p));
 }
 
-static void put_or_none(struct cmp__sheet *s, bool there, double v)
+static void put_or_none(struct cmp__sheet *s, const struct probe_tensor *t, bool there, double v)
 {
-    if (there && !isnan(v))
-        cmp__sheet_number(s, v);
-    else
+    if (!there || isnan(v))
         cmp__sheet_word(s, "N/A");
+    else if (t->dtype == MS_DT_BOOL)
+        cmp__sheet_word(s, v != 0 ? "True" : "False");
+    else
+        cmp__sheet_number(s, v);
 }
 
 /* Scalars and empty tensors have no statistics here. */
@@ -304,14 +306,14 @@ static void put_both(struct cmp__sheet *s, const struct cmp__file_pair *p)
     struct ms_stats t = {0}, b = {0};
     bool has_t = has_stats(&p->n, p->has_n, &t), has_b = has_stats(&p->b, p->has_b, &b);
     bool sums_t = has_t && p->n.dtype != MS_DT_BOOL, sums_b = has_b && p->b.dtype != MS_DT_BOOL;
-    put_or_none(s, has_t, t.max);
-    put_or_none(s, has_b, b.max);
-    put_or_none(s, has_t, t.min);
-    put_or_none(s, has_b, b.min);
-    put_or_none(s, sums_t, sums_t ? ms_stats_mean(&t) : NAN);
-    put_or_none(s, sums_b, sums_b ? ms_stats_mean(&b) : NAN);
-    put_or_none(s, sums_t, sums_t ? ms_stats_norm(&t) : NAN);
-    put_or_none(s, sums_b, sums_b ? ms_stats_norm(&b) : NAN);
+    put_or_none(s, &p->n, has_t, t.max);
+    put_or_none(s, &p->b, has_b, b.max);
+    put_or_none(s, &p->n, has_t, t.min);
+    put_or_none(s, &p->b, has_b, b.min);
+    put_or_none(s, &p->n, sums_t, sums_t ? ms_stats_mean(&t) : NAN);
+    put_or_none(s, &p->b, sums_b, sums_b ? ms_stats_mean(&b) : NAN);
+    put_or_none(s, &p->n, sums_t, sums_t ? ms_stats_norm(&t) : NAN);
+    put_or_none(s, &p->b, sums_b, sums_b ? ms_stats_norm(&b) : NAN);
 }
 
 static enum ms_rc put_files(struct cmp__sheet *s, struct cmp_sheet_sum *sum, const struct pair *p)

@@ -164,8 +164,8 @@ static enum ms_rc put_pair(struct walker *w, struct cmp__sheet *s, struct ms_str
     MS_TRY(cmp__file_pair_open(&p, n, b, false, w->err));
     const char *verdict = cmp__file_pair_verdict(&p);
     cmp__sheet_text(s, name);
-    cmp__sheet_word(s, p.has_n ? ms_dtype_numpy(p.n.dtype) : "N/A");
-    cmp__sheet_word(s, p.has_b ? ms_dtype_numpy(p.b.dtype) : "N/A");
+    cmp__sheet_word(s, p.has_n ? ms_dtype_torch(p.n.dtype) : "N/A");
+    cmp__sheet_word(s, p.has_b ? ms_dtype_torch(p.b.dtype) : "N/A");
     cmp__sheet_word(s, p.has_n ? cmp__file_shape(s, &p.n, '(', ')').p : "N/A");
     cmp__sheet_word(s, p.has_b ? cmp__file_shape(s, &p.b, '(', ')').p : "N/A");
     cmp__file_figures(s, &p, p.fig.state == CMP_STATE_SHAPE ? "shape unmatched" : "N/A");
@@ -199,7 +199,7 @@ static enum ms_rc put_all(struct walker *w, struct cmp__sheet *s, const struct l
     cmp__sheet_names(s, columns);
     cmp__sheet_end_row(s);
     for (size_t i = 0; i < t->files.n; i++) {
-        const struct file *f = &t->files.p[i];
+        const struct file *f = &t->files.p[t->order[i]];
         struct ms_str key = ms_map_key(&t->keys, f->key);
         const struct file *g = find_file(b, golden_key(w, b, key), f->nth);
         if (g != NULL)
@@ -242,6 +242,8 @@ static enum ms_rc compare_files(struct walker *w, const char *target, const char
         rc = list_files(&t, target, 0, w->err);
     if (rc == MS_OK)
         rc = list_files(&b, golden, 0, w->err);
+    if (rc == MS_OK)
+        rc = order_files(&t, w->err);
     if (rc == MS_OK)
         rc = order_files(&b, w->err);
     if (rc == MS_OK && t.files.n + b.files.n != 0)
