@@ -620,7 +620,7 @@ static enum ms_rc run_job(struct job *j, struct ms_err *err)
 
 /* --rank, --step: dumps of graph kernels have neither dump.json nor verdicts of rows. */
 static enum ms_rc compare_kernels(struct job *j, struct cmp_files *files,
-                                  struct cmp_kernel_sum *sum, struct ms_err *err)
+                                  struct cmp_sheet_sum *sum, struct ms_err *err)
 {
     MS_TRY(check_args(&j->args, err));
     MS_TRY(take_paths(j, err));
@@ -634,7 +634,7 @@ static enum ms_rc compare_kernels(struct job *j, struct cmp_files *files,
 static int run_kernels(struct job *j)
 {
     struct cmp_files files = {0};
-    struct cmp_kernel_sum sum = {0};
+    struct cmp_sheet_sum sum = {0};
     struct ms_err err = {0};
     enum ms_rc rc = compare_kernels(j, &files, &sum, &err);
     for (size_t i = 0; i < sum.notes.n; i++)
@@ -646,7 +646,7 @@ static int run_kernels(struct job *j)
     for (size_t i = 0; i < files.list.n && rc == MS_OK; i++)
         puts(files.list.p[i]);
     bool differs = sum.no + sum.rest != 0;
-    cmp_kernel_sum_free(&sum);
+    cmp_sheet_sum_free(&sum);
     cmp_files_free(&files);
     if (rc != MS_OK)
         return ms_cmd_fail(&compare_cmd_compare, &err);

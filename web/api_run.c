@@ -34,6 +34,23 @@ static void put_numbers(struct ms_jwrite *w, const char *key, const int64_t *p, 
     ms_jwrite_arr_end(w);
 }
 
+/* How far apart two hosts' clocks may be taken for equal: half of the longest reading of both. */
+static void put_clock(struct ms_jwrite *w, struct mstx_tl *tl)
+{
+    struct ms_stmt *st;
+    bool more;
+    if (ms_store_prepare(mstx_tl_store(tl), &st,
+                         "SELECT max(width * scale) / 2 FROM (SELECT max(width_ticks) width,"
+                         " CAST(max(monotonic_ns) - min(monotonic_ns) AS REAL) /"
+                         " nullif(max(ticks) - min(ticks), 0) scale FROM clock_sync"
+                         " GROUP BY host, clock)",
+                         NULL) != MS_OK)
+        return;
+    if (ms_stmt_step(st, &more, NULL) == MS_OK && more && !ms_stmt_is_null(st, 0))
+        ms_jwrite_kf64(w, "clock", ms_stmt_get_f64(st, 0));
+    ms_stmt_free(st);
+}
+
 static void put_timeline(struct ms_jwrite *w, struct mstx_tl *tl)
 {
     int64_t first, last;
@@ -51,6 +68,7 @@ static void put_timeline(struct ms_jwrite *w, struct mstx_tl *tl)
     ms_jwrite_ki64(w, "tracks", (int64_t)mstx_tl_track_count(tl));
     ms_jwrite_ki64(w, "events", (int64_t)events);
     ms_jwrite_ki64(w, "dropped", (int64_t)dropped);
+    put_clock(w, tl);
     ms_jwrite_obj_end(w);
 }
 

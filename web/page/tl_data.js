@@ -74,8 +74,9 @@ export class Slices {
     }
   }
 
-  forget() {
-    this.tracks.clear();
+  // What we have is of an older state: it is shown until the new one is here.
+  renew() {
+    for (const t of this.tracks.values()) t.resolution = Infinity;
   }
 }
 

@@ -105,6 +105,32 @@ export class Painter {
     }
   }
 
+  hatch(x, y, wide, tall) {
+    const g = this.g;
+    g.save();
+    g.beginPath();
+    g.rect(x, y, wide, tall);
+    g.clip();
+    g.fillStyle = this.c.idle;
+    g.fillRect(x, y, wide, tall);
+    g.strokeStyle = this.c.dim;
+    g.lineWidth = 1;
+    g.beginPath();
+    for (let k = x - tall; k < Math.min(x + wide, this.width); k += 6) {
+      g.moveTo(k, y + tall);
+      g.lineTo(k + tall, y);
+    }
+    g.stroke();
+    g.restore();
+  }
+
+  dot(x, y) {
+    this.g.fillStyle = this.c.text;
+    this.g.beginPath();
+    this.g.arc(x, y, 3, 0, 7);
+    this.g.fill();
+  }
+
   // The end of a range that never ended.
   torn(x, y, restore) {
     this.g.fillStyle = this.c.error;
