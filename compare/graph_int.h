@@ -225,8 +225,15 @@ struct ms_str graph__lost_stack(bool strict);
 /* Called for each input whose maker is known; src and dst are places in the order of the tree. */
 typedef enum ms_rc (*graph__edge_fn)(void *ctx, uint32_t src, uint32_t dst, struct ms_str slot,
                                      struct ms_err *err);
-enum ms_rc graph__find_edges(const struct graph__tree *g, graph__edge_fn put, void *ctx,
-                             struct ms_err *err);
+struct graph__flow;
+enum ms_rc graph__flow_new(struct graph__flow **f, const struct graph__tree *g, struct ms_err *err);
+/* Take in what a node read and wrote; for different nodes from any thread, each with its key. */
+enum ms_rc graph__flow_note(struct graph__flow *f, uint32_t node, struct ms_buf *key,
+                            struct ms_err *err);
+/* After all nodes have been noted. */
+enum ms_rc graph__flow_find(struct graph__flow *f, graph__edge_fn put, void *ctx,
+                            struct ms_err *err);
+void graph__flow_free(struct graph__flow *f);
 
 /* ---- the database --------------------------------------------------------- */
 
