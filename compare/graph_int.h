@@ -196,11 +196,13 @@ bool graph__is_figure(const struct cmp *c, struct ms_str key);
 /* JSON text with quotes. */
 void graph__put_json(struct ms_buf *out, struct ms_str s);
 
-/* input_data and output_data as a database holds them. */
+/* input_data and output_data as a database holds them, and where their tensor files are. */
 struct graph__stored {
     struct ms_str in, out;
+    const char *dir;
 };
-/* Items of both sides as rows of the view, measured; their text is the caller's. */
+/* Items of both sides as rows of the view, measured, tensors by their files; their text is the
+ * caller's. */
 enum ms_rc graph__read_stored(const struct cmp *c, struct cmp_view *v,
                               const struct graph__stored *target,
                               const struct graph__stored *golden, struct ms_err *err);
@@ -208,6 +210,22 @@ enum ms_rc graph__read_stored(const struct cmp *c, struct cmp_view *v,
  * those they had; without figures when *row is -1.  MS_E_FORMAT when the text is no object. */
 enum ms_rc graph__put_stored(struct ms_buf *out, const struct cmp *c, struct cmp_view *v,
                              struct ms_str json, int64_t *row, struct ms_err *err);
+
+/* Pairs of names, as a file of them says. */
+struct graph__two_names {
+    struct ms_str target, golden;
+};
+struct graph__names {
+    MS_VEC(struct graph__two_names) list;
+    struct ms_arena *arena;
+};
+enum ms_rc graph__names_parse(struct graph__names *names, struct ms_str text, struct ms_err *err);
+void graph__names_free(struct graph__names *names);
+/* Match those of them that are nodes without a partner, as one change. */
+struct graph_spot;
+enum ms_rc graph__match_all(const char *path, struct graph_spot at,
+                            const struct graph__names *names, uint64_t *matched,
+                            struct ms_err *err);
 
 /* Explanations of figures and of the colours of states, as JSON objects. */
 void graph__put_tips(struct ms_buf *out, enum probe_mode mode, bool strict);
