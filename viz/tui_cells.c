@@ -254,7 +254,7 @@ static void put_utf8(struct ms_buf *out, uint32_t ch)
 /* Reverse shows as a capital letter. */
 static char look_letter(const struct tui_cell *c)
 {
-    char letter = "tdaewpuiokmyx"[c->token];
+    char letter = "tdaewpuiokmyxs"[c->token];
     if ((c->flags & TUI_REVERSE) != 0)
         return (char)(letter - 'a' + 'A');
     return c->token == TUI_TEXT || c->ch == ' ' ? ' ' : letter;

@@ -30,6 +30,7 @@ enum tui_token {
     TUI_COMM,
     TUI_COPY,
     TUI_IDLE,
+    TUI_USER,
     TUI_TOKENS
 };
 enum {

@@ -102,9 +102,13 @@ static void draw_row(struct tui_app *a, int y, size_t i, bool at)
     struct tui_cells *g = &a->cells;
     tui_char(g, y, 1, severity_token(f->severity),
              (uint32_t)(unsigned char)viz_severity_letter(f->severity));
-    tui_put(g, y, 4, g->w - 5, TUI_TEXT, f->text);
+    int x = 4;
+    if (f->place.screen == VIZ_GRAPH && f->place.node.n != 0 &&
+        !ms_str_is(f->kind, "divergence")) /* which names its ranks */
+        x = tui_put_name(g, y, 4, g->w / 2, TUI_TEXT, f->place.node) + 1;
+    tui_put(g, y, x, g->w - x - 1, TUI_TEXT, f->text);
     if (at)
-        tui_mark(g, y, 0, g->w, TUI_REVERSE, severity_token(f->severity));
+        tui_mark(g, y, 0, g->w, TUI_REVERSE, TUI_TEXT);
 }
 
 static int draw_place(struct tui_app *a, int y, const struct viz_finding *f)

@@ -16,7 +16,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { RECENT = 10, TURN_MS = 1000 };
+enum { RECENT = 10, SLOW_NS = 500000000 };
 
 struct rank_row {
     int64_t rank, step, steps;
@@ -203,10 +203,12 @@ static enum ms_rc draw_live(struct tui_app *a, void *self, struct ms_err *err)
         size_t row = l->top + (size_t)i;
         draw_rank(a, &l->rows.p[row], 3 + i, row == late);
         if (row == l->at)
-            tui_mark(g, 3 + i, 0, g->w, TUI_REVERSE, TUI_TOKENS);
+            tui_mark(g, 3 + i, 0, g->w, TUI_REVERSE, TUI_TEXT);
     }
-    tui_printf(g, g->h - 2, 1, g->w - 2, TUI_DIM, "%s; reading takes %s",
-               l->stopped ? "stopped, Space goes on" : "live", ms_human_time(took, l->took_ns));
+    x = tui_puts(g, g->h - 2, 1, g->w - 2, TUI_DIM, l->stopped ? "stopped, Space goes on" : "live");
+    if (l->took_ns > SLOW_NS)
+        tui_printf(g, g->h - 2, x, g->w - x, TUI_DIM, "; reading takes %s",
+                   ms_human_time(took, l->took_ns));
     return MS_OK;
 }
 

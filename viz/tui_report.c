@@ -16,14 +16,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { ROWS_MOST = 2000, PARTS = 512, TEXT_MOST = 1 << 28, BAR_W = 24 };
+enum { ROWS_MOST = 2000, PARTS = 128, TEXT_MOST = 1 << 28, BAR_W = 24 };
 enum view { RANGES, COLLECTIVES, RANKS, BREAKDOWN, VIEWS };
 static const char *const view_names[VIEWS] = {"Ranges", "Collectives", "Ranks", "Breakdown"};
 
 struct entry {
     struct ms_str name, domain;
-    int64_t rank, count, total, most, least, dropped;
-    double share[4]; /* compute, communication, copy, nothing */
+    int64_t rank, count, total, most, least, dropped; /* breakdown: count 1 once measured, most the
+                                                         index of its lane */
+    double share[4];                                  /* compute, communication, copy, nothing */
 };
 
 struct report {
@@ -31,6 +32,7 @@ struct report {
     bool read[VIEWS];
     MS_VEC(struct entry) rows[VIEWS];
     struct ms_arena *arena;
+    struct viz_tracks tracks; /* of the breakdown */
     size_t at[VIEWS], top[VIEWS];
 };
 
@@ -39,6 +41,7 @@ static void close_report(void *self)
     struct report *r = self;
     for (int i = 0; i < VIEWS; i++)
         ms_vec_free(&r->rows[i]);
+    viz_tracks_free(&r->tracks);
     ms_arena_free(r->arena);
     ms_free(r);
 }
@@ -68,10 +71,11 @@ static void *open_report(struct tui_app *a, struct ms_err *err)
 static const char *const sql[VIEWS] = {
     [RANGES] = NAMES_SQL(""),
     [COLLECTIVES] = NAMES_SQL(" AND t.domain = 'communication'"),
-    [RANKS] = "SELECT p.name, p.host, ifnull(p.rank, -1), count(s.number),"
-              " ifnull(sum(s.end_ns - s.start_ns), 0), ifnull(max(s.end_ns - s.start_ns), 0),"
-              " ifnull(min(s.end_ns - s.start_ns), 0), p.dropped FROM processes p"
-              " LEFT JOIN steps s ON s.process = p.id GROUP BY p.id ORDER BY 3",
+    [RANKS] = "SELECT p.name, p.host, ifnull(p.rank, -1), ifnull(s.n, 0), ifnull(s.total, 0),"
+              " ifnull(s.most, 0), ifnull(s.least, 0), p.dropped FROM processes p"
+              " LEFT JOIN (SELECT process, count(*) AS n, sum(end_ns - start_ns) AS total,"
+              " max(end_ns - start_ns) AS most, min(end_ns - start_ns) AS least"
+              " FROM steps GROUP BY process) s ON s.process = p.id ORDER BY 3",
 };
 
 static enum ms_rc take_row(struct report *r, enum view v, struct ms_stmt *st, struct ms_err *err)
@@ -123,43 +127,42 @@ static void sort_ranks(struct report *r)
 }
 
 /* Each part of the run counts for the kind of what runs longest in it. */
-static enum ms_rc add_breakdown(struct report *r, struct mstx_tl *tl, const struct viz_tracks *t,
-                                size_t lane, struct viz_busy *busy, struct ms_err *err)
+static enum ms_rc fill_breakdown(struct entry *e, struct mstx_tl *tl, const struct viz_tracks *t,
+                                 struct ms_err *err)
 {
+    struct viz_busy busy[PARTS];
     int64_t first, last;
+    if (e->count != 0)
+        return MS_OK;
     mstx_tl_span(tl, &first, &last);
-    MS_TRY(viz_tracks_busy(t, tl, lane, first, last, busy, PARTS, err));
-    struct entry *e = ms_vec_push(&r->rows[BREAKDOWN]);
-    if (e == NULL)
-        return ms_no_memory(err);
-    *e = (struct entry){.name = ms_arena_str(r->arena, t->lanes.p[lane].label),
-                        .domain = MS_STR(""),
-                        .rank = mstx_tl_process(tl, t->lanes.p[lane].process)->rank};
+    MS_TRY(viz_tracks_busy(t, tl, (size_t)e->most, first, last, busy, PARTS, err));
     for (int i = 0; i < PARTS; i++) {
         enum tui_token k = tui_time_token(MS_STR(""), mstx_tl_text(tl, busy[i].name), true);
         int part = k == TUI_COMM ? 1 : k == TUI_COPY ? 2 : 0;
         e->share[part] += (double)busy[i].share / PARTS;
     }
     e->share[3] = 1 - e->share[0] - e->share[1] - e->share[2];
-    return e->name.p != NULL ? MS_OK : ms_arena_fail(r->arena, err);
+    e->count = 1;
+    return MS_OK;
 }
 
+/* Rows are measured when they are first seen: there may be thousands of ranks. */
 static enum ms_rc read_breakdown(struct report *r, struct mstx_tl *tl, struct ms_err *err)
 {
-    struct viz_tracks t;
-    struct viz_busy *busy = ms_calloc(PARTS, sizeof *busy);
-    if (busy == NULL)
-        return ms_no_memory(err);
-    enum ms_rc rc = viz_tracks_make(&t, tl, err);
-    if (rc == MS_OK) {
-        for (size_t i = 0; rc == MS_OK && i < t.lanes.n; i++) {
-            if (t.lanes.p[i].kind == VIZ_LANE_PROCESS)
-                rc = add_breakdown(r, tl, &t, i, busy, err);
-        }
-        viz_tracks_free(&t);
+    MS_TRY(viz_tracks_make(&r->tracks, tl, err));
+    for (size_t i = 0; i < r->tracks.lanes.n; i++) {
+        const struct viz_lane *l = &r->tracks.lanes.p[i];
+        if (l->kind != VIZ_LANE_PROCESS)
+            continue;
+        struct entry *e = ms_vec_push(&r->rows[BREAKDOWN]);
+        if (e == NULL)
+            return ms_no_memory(err);
+        *e = (struct entry){.name = l->label,
+                            .domain = MS_STR(""),
+                            .rank = mstx_tl_process(tl, l->process)->rank,
+                            .most = (int64_t)i};
     }
-    ms_free(busy);
-    return rc;
+    return MS_OK;
 }
 
 static enum ms_rc need_view(struct tui_app *a, struct report *r, struct ms_err *err)
@@ -266,7 +269,9 @@ static enum ms_rc draw_report(struct tui_app *a, void *self, struct ms_err *err)
         draw_empty(a, r);
     *top = tui_scroll(*top, *at, (size_t)(rows > 0 ? rows : 1));
     for (int i = 0; i < rows && *top + (size_t)i < n; i++) {
-        const struct entry *e = &r->rows[r->view].p[*top + (size_t)i];
+        struct entry *e = &r->rows[r->view].p[*top + (size_t)i];
+        if (r->view == BREAKDOWN && rc == MS_OK)
+            rc = fill_breakdown(e, a->reader.tl, &r->tracks, err);
         if (r->view == RANKS)
             draw_rank(a, r, 3 + i, e);
         else if (r->view == BREAKDOWN)
@@ -274,7 +279,7 @@ static enum ms_rc draw_report(struct tui_app *a, void *self, struct ms_err *err)
         else
             draw_name(a, r, 3 + i, e);
         if (*top + (size_t)i == *at)
-            tui_mark(&a->cells, 3 + i, 0, a->cells.w, TUI_REVERSE, TUI_TOKENS);
+            tui_mark(&a->cells, 3 + i, 0, a->cells.w, TUI_REVERSE, TUI_TEXT);
     }
     tui_printf(&a->cells, a->cells.h - 2, 1, a->cells.w - 2, TUI_DIM, "%zu of %zu",
                n > 0 ? *at + 1 : 0, n);
@@ -332,7 +337,9 @@ static enum ms_rc export_report(struct tui_app *a, void *self, struct ms_buf *ou
     ms_buf_puts(out, r->view == BREAKDOWN ? "name,rank,compute,communication,copy,idle\n"
                                           : "name,domain,rank,count,total_ns,max_ns,dropped\n");
     for (size_t i = 0; i < r->rows[r->view].n; i++) {
-        const struct entry *e = &r->rows[r->view].p[i];
+        struct entry *e = &r->rows[r->view].p[i];
+        if (r->view == BREAKDOWN)
+            MS_TRY(fill_breakdown(e, a->reader.tl, &r->tracks, err));
         tui_csv_text(out, e->name);
         if (r->view == BREAKDOWN) {
             ms_buf_printf(out, ",%" PRId64 ",%.6g,%.6g,%.6g,%.6g\n", e->rank, e->share[0],

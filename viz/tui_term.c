@@ -143,9 +143,11 @@ static const struct {
     [TUI_UNMATCHED] = {141, COLOR_MAGENTA, 0},
     [TUI_INFO] = {245, COLOR_WHITE, 0},
     [TUI_OVERFLOW] = {203, COLOR_RED, A_REVERSE},
-    [TUI_COMPUTE] = {67, COLOR_BLUE, 0},
-    [TUI_COMM] = {37, COLOR_CYAN, A_BOLD},
-    [TUI_COPY] = {136, COLOR_YELLOW, 0},
+    /* Of slices there are many: numbers below 16 are half as long to send. */
+    [TUI_COMPUTE] = {4, COLOR_BLUE, 0},
+    [TUI_COMM] = {6, COLOR_CYAN, A_BOLD},
+    [TUI_COPY] = {3, COLOR_YELLOW, 0},
+    [TUI_USER] = {12, COLOR_BLUE, 0},
     [TUI_IDLE] = {240, -1, 0},
 };
 

@@ -16,14 +16,22 @@ static const double ZOOM = 0.5, PAN = 0.25;
 
 /* ---- opening ----------------------------------------------------------------------- */
 
-static enum ms_rc read_steps(struct tui_time *t, struct ms_err *err)
+/* Those of the process under the cursor; kept until that is another one. */
+enum ms_rc tui_time_steps(struct tui_time *t, struct ms_err *err)
 {
+    const struct viz_lane *l = tui_time_lane(t);
+    int64_t process = l != NULL ? (int64_t)l->process + 1 : 0;
     struct ms_stmt *st;
     bool more = true;
+    if (process == t->steps_of)
+        return MS_OK;
+    t->steps_of = process;
+    t->steps.n = 0;
     MS_TRY(ms_store_prepare(mstx_tl_store(t->tl), &st,
                             "SELECT process, number, start_ns, end_ns FROM steps "
-                            "ORDER BY start_ns",
+                            "WHERE process = ?1 ORDER BY number",
                             err));
+    ms_stmt_i64(st, 1, process);
     enum ms_rc rc = ms_stmt_step(st, &more, err);
     while (rc == MS_OK && more) {
         struct mstx_step *s = ms_vec_push(&t->steps);
@@ -67,8 +75,6 @@ static void *open_time(struct tui_app *a, struct ms_err *err)
     enum ms_rc rc = viz_tracks_make(&t->tracks, t->tl, err);
     if (rc == MS_OK)
         rc = viz_tracks_seen(&t->tracks, &t->seen, err);
-    if (rc == MS_OK)
-        rc = read_steps(t, err);
     if (rc == MS_OK)
         return t;
     close_time(t);
@@ -246,7 +252,7 @@ static enum ms_rc go_partner(struct tui_app *a, struct tui_time *t, struct ms_er
 static enum ms_rc go_step(struct tui_app *a, struct tui_time *t, bool back, struct ms_err *err)
 {
     const struct mstx_step *to = NULL;
-    (void)err;
+    MS_TRY(tui_time_steps(t, err));
     for (size_t i = 0; i < t->steps.n; i++) {
         const struct mstx_step *s = &t->steps.p[i];
         if (back ? s->start_ns < t->time : s->start_ns > t->time && to == NULL)
@@ -544,6 +550,7 @@ static enum ms_rc go(struct tui_app *a, void *self, const struct viz_place *p, s
         show(t, p->from - room, p->to + room);
         t->time = p->from;
     } else if (p->step >= 0) {
+        MS_TRY(tui_time_steps(t, err));
         for (size_t k = 0; k < t->steps.n; k++) {
             if (t->steps.p[k].number != p->step)
                 continue;

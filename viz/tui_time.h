@@ -29,17 +29,19 @@ struct tui_time {
     int64_t mark;   /* where the selection began */
     bool marked;
     bool has_slice;
-    size_t slice_lane;        /* lane of the slice that was gone to last */
-    struct mstx_event slice;  /* that slice */
-    struct mstx_names *names; /* that were searched; NULL: none */
-    MS_VEC(struct mstx_step) steps;
-    int label_w, width; /* as drawn last */
+    size_t slice_lane;              /* lane of the slice that was gone to last */
+    struct mstx_event slice;        /* that slice */
+    struct mstx_names *names;       /* that were searched; NULL: none */
+    MS_VEC(struct mstx_step) steps; /* of the process under the cursor */
+    int64_t steps_of;               /* its id in run.db; 0: none yet */
+    int label_w, width;             /* as drawn last */
 };
 
 /* First and last column of a time on the screen may lie outside of it. */
 int tui_time_column(const struct tui_time *t, int64_t ns);
 /* Time of the left edge of a column. */
 int64_t tui_time_at(const struct tui_time *t, int column);
+enum ms_rc tui_time_steps(struct tui_time *t, struct ms_err *err);
 int tui_time_rows(const struct tui_time *t, size_t lane);
 const struct viz_lane *tui_time_lane(const struct tui_time *t);
 enum tui_token tui_time_token(struct ms_str domain, struct ms_str name, bool stream);

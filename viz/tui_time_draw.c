@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-enum { NAME_LEAST = 6, RULER_W = 14 };
+enum { NAME_LEAST = 6, RULER_W = 14, STEP_LEAST = 4 };
 
 /* ---- places ------------------------------------------------------------------------- */
 
@@ -75,7 +75,7 @@ enum tui_token tui_time_token(struct ms_str domain, struct ms_str name, bool str
         if (holds(name, copy[i]))
             return TUI_COPY;
     }
-    return stream ? TUI_COMPUTE : TUI_ACCENT;
+    return stream ? TUI_COMPUTE : TUI_USER;
 }
 
 /* ---- one row of slices ------------------------------------------------------------------ */
@@ -154,9 +154,6 @@ static void put_part(struct row *r, int i)
         tui_mark(r->g, r->y, x, 1, TUI_REVERSE, TUI_TOKENS);
     } else if (p->longest > 0.9F * p->share && p->from <= 0.01F && eighths < 8 && eighths > 0) {
         tui_char(r->g, r->y, x, token, (uint32_t)(0x2590 - eighths));
-    } else if (p->longest > 0.9F * p->share && p->to >= 0.99F && eighths < 8 && eighths > 0) {
-        tui_char(r->g, r->y, x, token, (uint32_t)(0x2590 - (8 - eighths)));
-        tui_mark(r->g, r->y, x, 1, TUI_REVERSE, TUI_TOKENS);
     } else {
         tui_char(r->g, r->y, x, token, (uint32_t)(0x2580 + (eighths > 0 ? eighths : 1)));
     }
@@ -322,10 +319,27 @@ static void draw_ruler(struct tui_app *a, struct tui_time *t)
     }
 }
 
-/* Lines of steps where nothing runs. */
+/* The first step that begins at or behind a time. */
+static size_t step_from(const struct tui_time *t, int64_t ns)
+{
+    size_t a = 0, b = t->steps.n;
+    while (a < b) {
+        size_t middle = a + (b - a) / 2;
+        if (t->steps.p[middle].start_ns < ns)
+            a = middle + 1;
+        else
+            b = middle;
+    }
+    return a;
+}
+
+/* Lines of steps where nothing runs, unless they would be all there is. */
 static void draw_steps(struct tui_app *a, struct tui_time *t, int y, int last)
 {
-    for (size_t i = 0; i < t->steps.n; i++) {
+    size_t first = step_from(t, t->w.from), end = step_from(t, t->w.to);
+    if (end - first > (size_t)t->width / STEP_LEAST)
+        return;
+    for (size_t i = first; i < end; i++) {
         int x = tui_time_column(t, t->steps.p[i].start_ns);
         for (int row = y; x >= 0 && x < t->width && row < last; row++) {
             struct tui_cell *c = tui_at(&a->cells, row, t->label_w + x);
@@ -335,7 +349,7 @@ static void draw_steps(struct tui_app *a, struct tui_time *t, int y, int last)
     }
 }
 
-static void draw_cursor(struct tui_app *a, struct tui_time *t, int y, int last)
+static void draw_cursor(struct tui_app *a, struct tui_time *t)
 {
     int x = tui_time_column(t, t->time);
     if (t->marked) {
@@ -349,14 +363,8 @@ static void draw_cursor(struct tui_app *a, struct tui_time *t, int y, int last)
         to = to >= t->width ? t->width - 1 : to;
         tui_fill(&a->cells, 2, t->label_w + from, to - from + 1, TUI_ACCENT, 0x2588);
     }
-    if (x >= 0 && x < t->width) {
+    if (x >= 0 && x < t->width)
         tui_char(&a->cells, 2, t->label_w + x, TUI_ACCENT, 0x25be);
-        for (int row = y; row < last; row++) {
-            struct tui_cell *c = tui_at(&a->cells, row, t->label_w + x);
-            if (c != NULL && (c->ch == ' ' || c->ch == 0x250a) && c->flags == 0)
-                tui_char(&a->cells, row, t->label_w + x, TUI_ACCENT, 0x2502);
-        }
-    }
 }
 
 /* Slices that are the host and the device side of one mark carry the same number. */
@@ -409,8 +417,10 @@ enum ms_rc tui_time_draw(struct tui_app *a, void *self, struct ms_err *err)
     scroll(t, last - first);
     draw_ruler(a, t);
     enum ms_rc rc = draw_lanes(a, t, first, last, err);
+    if (rc == MS_OK)
+        rc = tui_time_steps(t, err);
     draw_steps(a, t, first, last);
-    draw_cursor(a, t, first, last);
+    draw_cursor(a, t);
     draw_state(a, t);
     return rc;
 }

@@ -140,12 +140,42 @@ static enum ms_rc next_in(struct tui_app *a, struct tui_tree *t, unsigned want, 
     return rc;
 }
 
+/* A module ends behind all that is in it, but stands before it: from there the first node within
+ * comes next. */
+enum ms_rc tui_tree_before(struct tui_tree *t, bool golden, int64_t *order, struct ms_err *err)
+{
+    struct graph_page page = {.more = false};
+    const struct viz_row *r = tui_tree_row(t);
+    const struct graph_row *n = r == NULL ? NULL : golden ? &r->pair.golden : &r->pair.target;
+    enum ms_rc rc = MS_OK;
+    *order = n != NULL && n->name.n != 0 ? n->order : -1;
+    bool within = *order >= 0 && n->has_children;
+    struct ms_str name = within ? n->name : MS_STR_NONE;
+    struct ms_buf parent = {.max = 1 << 20};
+    while (rc == MS_OK && within) {
+        ms_buf_clear(&parent);
+        ms_buf_str(&parent, name);
+        rc = graph_view_children(t->v, tui_tree_spot(t, golden), ms_buf_slice(&parent), -1, -1, 1,
+                                 &page, err);
+        if (rc != MS_OK || page.rows.n == 0)
+            break;
+        name = page.rows.p[0].name;
+        within = page.rows.p[0].has_children;
+        *order = page.rows.p[0].order - 1;
+    }
+    ms_buf_free(&parent);
+    graph_page_free(&page);
+    return rc;
+}
+
 static enum ms_rc next_error(struct tui_app *a, struct tui_tree *t, bool back, struct ms_err *err)
 {
-    const struct viz_row *r = tui_tree_row(t);
-    int64_t from = r != NULL && r->pair.target.name.n != 0 ? r->pair.target.order : -1;
+    int64_t from;
     unsigned want = GRAPH_WANT_ERROR | GRAPH_WANT_OVERFLOW;
-    return next_in(a, t, want, back && from < 0 ? INT64_MAX : from, back, "error", err);
+    MS_TRY(tui_tree_before(t, false, &from, err));
+    if (back)
+        from = from < 0 ? INT64_MAX : from + (tui_tree_row(t)->pair.target.has_children ? 1 : 0);
+    return next_in(a, t, want, from, back, "error", err);
 }
 
 /* The node that a suspect names comes first; without suspects the first error in order of calls. */

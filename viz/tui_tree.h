@@ -57,6 +57,8 @@ const struct viz_row *tui_tree_row(const struct tui_tree *t);
 const struct graph_row *tui_tree_node(const struct tui_tree *t);
 enum ms_rc tui_tree_show(struct tui_tree *t, int64_t step, int64_t rank, struct ms_err *err);
 enum ms_rc tui_tree_reveal(struct tui_tree *t, bool golden, struct ms_str name, struct ms_err *err);
+/* Where a search forward from the cursor begins in node_order. */
+enum ms_rc tui_tree_before(struct tui_tree *t, bool golden, int64_t *order, struct ms_err *err);
 enum ms_rc tui_tree_draw(struct tui_app *a, void *self, struct ms_err *err);
 
 /* Terms: as typed, and n or N afterwards; and the list of what was found. */

@@ -137,9 +137,7 @@ static void mark_cursor(const struct tui_tree *t, struct tui_cells *g, int y)
 {
     int w = is_split(t, g) ? g->w * 11 / 20 : g->w;
     bool right = w < g->w && t->golden;
-    tui_mark(g, y, right ? w + 1 : 0, right ? g->w - w - 1 : w, TUI_REVERSE, TUI_TOKENS);
-    if (w < g->w)
-        tui_mark(g, y, right ? 0 : w + 1, right ? w : g->w - w - 1, TUI_BOLD, TUI_TOKENS);
+    tui_mark(g, y, right ? w + 1 : 0, right ? g->w - w - 1 : w, TUI_REVERSE, TUI_TEXT);
 }
 
 static int detail_rows(const struct tui_tree *t, const struct tui_cells *g)
@@ -192,7 +190,7 @@ static void draw_list(struct tui_tree *t, struct tui_cells *g, int rows)
         tui_char(g, 2 + i, 1, tui_state_token(r), (uint32_t)(unsigned char)tui_state_letter(r));
         tui_put_name(g, 2 + i, 3, g->w - 4, TUI_TEXT, r->name);
         if (at == t->list_at)
-            tui_mark(g, 2 + i, 0, g->w, TUI_REVERSE, TUI_TOKENS);
+            tui_mark(g, 2 + i, 0, g->w, TUI_REVERSE, TUI_TEXT);
     }
 }
 
@@ -221,7 +219,7 @@ static void draw_matrix_row(const struct tui_tree *t, struct tui_cells *g, int y
                  : letter == ' ' ? 'o'
                                  : (uint32_t)(unsigned char)letter);
         if (step == t->step && rank == t->rank)
-            tui_mark(g, y, x + 1, 3, TUI_REVERSE, TUI_TOKENS);
+            tui_mark(g, y, x + 1, 3, TUI_REVERSE, TUI_TEXT);
     }
 }
 
@@ -257,7 +255,7 @@ static enum ms_rc draw_fate(struct tui_tree *t, struct tui_cells *g, int y,
     struct graph_fate f;
     enum ms_rc rc = graph_view_fate(t->v, tui_tree_spot(t, t->golden), n->name, &page, &f, err);
     if (rc == MS_OK && f.partner.n != 0)
-        tui_printf(g, y, 1, g->w - 2, TUI_DIM, "%.*s with %.*s by %.*s, %.0f %% sure",
+        tui_printf(g, y, 1, g->w - 2, TUI_DIM, "%.*s with %.*s (%.*s, %.0f %% sure)",
                    MS_STR_ARG(f.kind), MS_STR_ARG(f.partner), MS_STR_ARG(f.how),
                    f.confidence * 100);
     else if (rc == MS_OK)

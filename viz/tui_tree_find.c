@@ -57,13 +57,6 @@ enum ms_rc tui_tree_fill(struct tui_tree *t, size_t rows, struct ms_err *err)
     return rc;
 }
 
-/* Where the cursor stands in node_order. */
-static int64_t here(const struct tui_tree *t)
-{
-    const struct graph_row *r = tui_tree_node(t);
-    return r != NULL ? r->order : -1;
-}
-
 /* The hit behind (or before) an order; NULL when there is none. */
 static enum ms_rc hit_from(struct tui_tree *t, int64_t order, bool back,
                            const struct graph_row **hit, struct ms_err *err)
@@ -88,9 +81,11 @@ static enum ms_rc hit_from(struct tui_tree *t, int64_t order, bool back,
 enum ms_rc tui_tree_hit(struct tui_app *a, struct tui_tree *t, bool back, struct ms_err *err)
 {
     const struct graph_row *hit;
+    int64_t from;
     if (t->terms == NULL)
         return ms_fail(err, MS_E_NOTFOUND, "nothing was searched yet; / begins");
-    MS_TRY(hit_from(t, here(t), back, &hit, err));
+    MS_TRY(tui_tree_before(t, t->golden, &from, err));
+    MS_TRY(hit_from(t, from, back, &hit, err));
     if (hit == NULL) {
         MS_TRY(hit_from(t, back ? INT64_MAX : -1, back, &hit, err));
         if (hit != NULL)
