@@ -5,6 +5,8 @@
  */
 #include "tests/cmp_fixture.h"
 
+#include "compare/judge_old.h"
+
 #define ROW "Torch.a.0.forward.output.0"
 
 struct formula {
@@ -207,7 +209,42 @@ START_TEST(calls_are_counted_again_whatever_their_numbers)
 }
 END_TEST
 
+/* Figures of tensors say in the first version why there are none. */
+START_TEST(the_first_version_says_why_figures_are_missing)
+{
+    static const struct {
+        enum cmp_state state;
+        const char *shape, *message;
+    } list[] = {
+        {CMP_STATE_OK, "[2]", ""},
+        {CMP_STATE_SCALAR, "[1]", ""},
+        {CMP_STATE_SCALAR, "[]",
+         "This is type of 0-d tensor, can not calculate 'Cosine', 'EucDist', 'One Thousandth Err "
+         "Ratio' and 'Five Thousandths Err Ratio'. "},
+        {CMP_STATE_EMPTY, "[0]", "This is empty data, can not compare."},
+        {CMP_STATE_MASKS, "[2]",
+         "The position of inf or nan in NPU and bench Tensor do not match."},
+        {CMP_STATE_UNREADABLE, "[2]", "Data is unreadable."},
+    };
+    struct cmp c = {.mode = PROBE_MODE_TENSOR, .conf.compat = CMP_OLD};
+    struct cmp_view v;
+    struct ms_err err = {0};
+    ck_ok(cmp_view_init(&v, &err), err);
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        struct cmp_row row = {.grad_same = true, .fig.state = list[i].state};
+        struct cmp_old_verdict verdict;
+        row.t.present = row.b.present = true;
+        row.t.shape = ms_str_of(list[i].shape);
+        row.t.dtype = row.b.dtype = MS_STR("torch.float32");
+        ck_ok(cmp__judge_old(&c, &v, &row, &verdict, &err), err);
+        ck_str_is(verdict.message, list[i].message);
+    }
+    cmp_view_free(&v);
+}
+END_TEST
+
 TEST_MAIN("formulas", differences_follow_the_classes_of_both_values,
           the_first_version_subtracts_numbers_alone, texts_are_equal_devices_or_different,
           a_value_against_itself_is_no_difference, swapping_the_sides_mirrors_differences,
-          swapping_the_sides_mirrors_who_is_alone, calls_are_counted_again_whatever_their_numbers)
+          swapping_the_sides_mirrors_who_is_alone, calls_are_counted_again_whatever_their_numbers,
+          the_first_version_says_why_figures_are_missing)
