@@ -58,6 +58,8 @@ await Promise.all(Array.from({length: 64}, async (_, client) => {
 line('64 clients, errors', errors, '', 0);
 line('64 clients with 0.2 to 0.6 s between requests, p99', quantile(crowd, 0.99), 'ms', 100);
 
+const parts = new Set((process.env.PARTS ?? 'run draw graph').split(' '));
+
 // ---- the page ----------------------------------------------------------------------
 
 const browser = await launch();
@@ -76,7 +78,7 @@ async function rendererBytes() {
   return Math.max(...sizes);
 }
 
-{
+if (parts.has('run')) {
   const page = await openPage(browser, run);
   await page.waitForTimeout(1500);
   const got = await page.evaluate(() => performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation'))
@@ -91,7 +93,7 @@ async function rendererBytes() {
   line('first contentful paint, median', quantile(paints, 0.5), 'ms', 300);
   await page.context().close();
 }
-{
+if (parts.has('run')) {
   const firsts = [];
   for (let i = 0; i < 5; i++) {
     const page = await openPage(browser, `${base(run)}/#timeline`);
@@ -109,7 +111,7 @@ async function rendererBytes() {
   }
   line('first picture of the timeline, median', quantile(firsts, 0.5), 'ms', 1000);
 }
-{
+if (parts.has('draw')) {
   const page = await openPage(browser, `${base(run)}/#timeline`, {viewport: {width: 2560, height: 1440}});
   const frames = await page.evaluate(async () => {
     const {Painter} = await import('/tl_draw.js');
@@ -134,15 +136,14 @@ async function rendererBytes() {
   line('a frame of 50,000 rectangles at 2560 × 1440, p95', quantile(frames, 0.95), 'ms', 16);
   await page.context().close();
 }
-{
+if (parts.has('graph')) {
   const opened = [], unfolded = [], found = [];
   for (let i = 0; i < 3; i++) {
     const page = await openPage(browser, `${base(graph)}/#graph`);
     await page.waitForFunction(() => document.querySelectorAll('.line').length > 1);
     opened.push(await page.evaluate(() => performance.now()));
-    await page.focus('.outline');
-    await page.keyboard.press('Home');
-    await page.keyboard.press('ArrowDown');
+    await page.evaluate(() => { location.hash = 'graph?node=Module.blocks.5.Block.forward.0'; });
+    await page.waitForFunction(() => document.querySelector('.line.now')?.getAttribute('aria-level') === '2', null, {timeout: 10000});
     await page.waitForTimeout(300);
     unfolded.push(await page.evaluate(async () => {
       const before = document.querySelectorAll('.line').length, line = document.querySelector('.line.now'), start = performance.now();

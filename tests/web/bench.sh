@@ -26,10 +26,11 @@ if [ ! -d "$scratch/g" ]; then
 fi
 
 start() { # path name
+    rm -f "$scratch/$2.said"
     "$B/msprobe" serve --port 0 "$1" >"$scratch/$2.said" 2>"$scratch/$2.log" &
     pids="$pids $!"
     for _ in $(seq 1200); do
-        grep -q '^http' "$scratch/$2.said" && return
+        grep -qs "^http" "$scratch/$2.said" && return
         kill -0 "${pids##* }" 2>/dev/null || break
         sleep 0.1
     done
