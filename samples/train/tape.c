@@ -108,13 +108,32 @@ static void put(const struct tape *t, struct probe_call *c, put_fn *to, const st
     to(c, &(struct probe_value){.kind = PROBE_TENSOR, .tensor = &d, .key = key});
 }
 
-static void put_tokens(const struct node *n, int rows, struct probe_call *c)
+/* Inputs are a matrix of tokens, targets a list of them. */
+static void put_tokens(const struct tape *t, const struct node *n, struct probe_call *c)
 {
-    const uint64_t shape[1] = {(uint64_t)rows};
+    const bool is_list = n->op == OP_LOSS;
+    const uint64_t rows = (uint64_t)(is_list ? n->a->rows : n->out->rows);
+    const uint64_t length = (uint64_t)t->seq;
+    const uint64_t shape[2] = {is_list ? rows : rows / length, length};
     const struct probe_tensor_desc d = {
-        .data = n->tokens, .dtype = "int32", .shape = shape, .ndim = 1};
+        .data = n->tokens, .dtype = "int32", .shape = shape, .ndim = is_list ? 1 : 2};
     if (n->tokens != NULL)
         probe_call_input(c, &(struct probe_value){.kind = PROBE_TENSOR, .tensor = &d});
+}
+
+/* The shape over which layer norm takes its mean: the argument behind what it works on. */
+static void put_normalised(const struct node *n, struct probe_call *c)
+{
+    if (n->op != OP_NORM)
+        return;
+    const struct probe_value width = {.kind = PROBE_INT, .i = n->a->cols};
+    probe_call_input(c, &(struct probe_value){.kind = PROBE_LIST, .items = &width, .n = 1});
+}
+
+static void put_epsilon(const struct node *n, struct probe_call *c)
+{
+    if (n->op == OP_NORM)
+        probe_call_input(c, &(struct probe_value){.kind = PROBE_FLOAT, .f = n->k});
 }
 
 static struct probe_call *dump_enter(struct tape *t, const struct node *n)
@@ -124,13 +143,15 @@ static struct probe_call *dump_enter(struct tape *t, const struct node *n)
         return NULL;
     if (n->a != NULL)
         put(t, c, probe_call_input, n->a, n->a->v, NULL);
-    put_tokens(n, n->op == OP_LOSS ? n->a->rows : n->out->rows, c);
+    put_tokens(t, n, c);
+    put_normalised(n, c);
     if (n->b != NULL)
         put(t, c, probe_call_input, n->b, n->b->v, NULL);
     if (n->w != NULL)
         put(t, c, probe_call_input, n->w, n->w->v, NULL);
     if (n->bias != NULL)
         put(t, c, probe_call_input, n->bias, n->bias->v, NULL);
+    put_epsilon(n, c);
     return c;
 }
 
