@@ -164,16 +164,37 @@ static void dump_exit(struct tape *t, struct node *n, struct probe_call *c)
     probe_call_exit(c);
 }
 
-static void dump_backward(struct tape *t, const struct node *n)
+/* Gradients of a tensor add up over those who use it; a dump has what one of them adds. */
+static float *gradient_before(const struct tape *t, const struct node *n)
+{
+    if (t->dump == NULL || n->call < 0 || n->a == NULL)
+        return NULL;
+    const size_t bytes = (size_t)n->a->rows * (size_t)n->a->cols * sizeof(float);
+    float *before = malloc(bytes);
+    return before != NULL ? memcpy(before, n->a->g, bytes) : NULL;
+}
+
+static float *added_gradient(const struct node *n, float *before)
+{
+    const size_t numbers = (size_t)n->a->rows * (size_t)n->a->cols;
+    for (size_t i = 0; i < numbers; i++)
+        before[i] = n->a->g[i] - before[i];
+    return before;
+}
+
+static void dump_backward(struct tape *t, const struct node *n, float *before)
 {
     if (t->dump == NULL || n->call < 0)
         return;
     struct probe_call *c =
         probe_op_enter_backward(t->dump, prefix_of(n->op), names[n->op], n->call);
-    const struct tensor *in[] = {n->a, n->b, n->w, n->bias};
+    const struct tensor *in[] = {n->b, n->w, n->bias};
     if (c == NULL)
         return;
     put(t, c, probe_call_input, n->out, n->out->g, NULL);
+    if (n->a != NULL)
+        put(t, c, probe_call_output, n->a, before != NULL ? added_gradient(n, before) : n->a->g,
+            NULL);
     for (size_t i = 0; i < sizeof in / sizeof *in; i++) {
         if (in[i] != NULL)
             put(t, c, probe_call_output, in[i], in[i]->g, NULL);
@@ -614,8 +635,10 @@ void tape_backward(struct tape *t)
         } else if (n->op == MODULE_ENTER) {
             module_back_exit(t, n);
         } else {
+            float *before = gradient_before(t, n);
             back(t, n);
-            dump_backward(t, n);
+            dump_backward(t, n, before);
+            free(before);
         }
     }
 }
