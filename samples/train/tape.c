@@ -116,7 +116,7 @@ static void put_tokens(const struct tape *t, const struct node *n, struct probe_
     const uint64_t length = (uint64_t)t->seq;
     const uint64_t shape[2] = {is_list ? rows : rows / length, length};
     const struct probe_tensor_desc d = {
-        .data = n->tokens, .dtype = "int32", .shape = shape, .ndim = is_list ? 1 : 2};
+        .data = n->tokens, .dtype = "int64", .shape = shape, .ndim = is_list ? 1 : 2};
     if (n->tokens != NULL)
         probe_call_input(c, &(struct probe_value){.kind = PROBE_TENSOR, .tensor = &d});
 }
@@ -482,7 +482,7 @@ static struct tensor *run(struct tape *t, struct node *n, size_t saved)
     return n->out;
 }
 
-struct tensor *tape_embed(struct tape *t, struct tensor *table, const int *tokens, int rows)
+struct tensor *tape_embed(struct tape *t, struct tensor *table, const int64_t *tokens, int rows)
 {
     struct node *n = push(t, OP_EMBED, NULL, result(t, rows, table->cols));
     n->w = table;
@@ -529,7 +529,7 @@ struct tensor *tape_round(struct tape *t, struct tensor *a)
 {
     return run(t, push(t, OP_ROUND, a, result(t, a->rows, a->cols)), 0);
 }
-float tape_loss(struct tape *t, struct tensor *logits, const int *targets)
+float tape_loss(struct tape *t, struct tensor *logits, const int64_t *targets)
 {
     struct node *n = push(t, OP_LOSS, logits, result(t, 1, 1));
     n->tokens = targets;
