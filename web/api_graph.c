@@ -2,6 +2,7 @@
  *
  * api_graph: nodes, both sides, and changes of their matching.
  */
+#include "viz/model/divergence.h"
 #include "viz/model/pairs.h"
 #include "viz/model/terms.h"
 #include "web/api.h"
@@ -317,6 +318,21 @@ enum ms_rc web_api_next(struct web_call *c, struct ms_err *err)
     MS_TRY(web_query_int(c->query, "from", -1, INT64_MAX, &from, err));
     MS_TRY(web_query_flag(c->query, "back", &back, err));
     enum ms_rc rc = graph_view_next(c->reader->graph, at, want, from, back, &page, err);
+    if (rc == MS_OK) {
+        put_page(c->json, &page);
+        ms_jwrite_obj_end(c->json);
+    }
+    graph_page_free(&page);
+    return rc;
+}
+
+/* Where the comparison first goes wrong; no row when nothing does. */
+enum ms_rc web_api_first(struct web_call *c, struct ms_err *err)
+{
+    struct graph_page page = {.more = false};
+    struct graph_spot at;
+    MS_TRY(read_spot(c, &at, err));
+    enum ms_rc rc = viz_first_divergence(c->reader->graph, at, &page, err);
     if (rc == MS_OK) {
         put_page(c->json, &page);
         ms_jwrite_obj_end(c->json);
