@@ -125,7 +125,7 @@ class Rank:
         if p == 0 and chunk == 0:
             self.module(prefix + ".embedding.Emb.forward.0", top, [v("tokens", chunk)],
                         [v("emb", d, self.t)], {"weight": [v("we", d, self.t)]})
-        self.module(block, top, [v("blockin", d)], [v("blockout", d, p, chunk)])
+        self.module(block, top, [v("block in", d)], [v("block out", d, p, chunk)])
         if p > 0:
             self.neighbour("Distributed.irecv", "src", -self.tp * self.dp, top, [])
         for layer in range(self.layers):
@@ -141,7 +141,7 @@ class Rank:
         top = self.prefix(chunk) + ".GPT.backward.0"
         block = self.prefix(chunk) + ".decoder.TransformerBlock.backward.0"
         self.module(top, None, [v("gtop", d, p, chunk)], [v("gtopin", d)])
-        self.module(block, top, [v("gblock", d, p, chunk)], [v("gblockin", d)])
+        self.module(block, top, [v("gblock", d, p, chunk)], [v("gblock in", d)])
         for layer in reversed(range(self.layers)):
             self.backward_layer(chunk, layer, block)
 
