@@ -420,16 +420,11 @@ static enum ms_rc observe(struct job *j, size_t i, struct ms_err *err)
     return rc;
 }
 
-/* DIR/suspects_20260814102107.csv */
+/* DIR/suspects_20260814102107.csv and so on */
 static enum ms_rc write_suspects(struct job *j, struct ms_err *err)
 {
-    struct ms_buf path = {.max = 1 << 16};
-    ms_buf_printf(&path, "%s/suspects_%s.csv", output_of(j), j->stamp);
-    enum ms_rc rc = ms_buf_check(&path, err);
-    if (rc == MS_OK)
-        rc = cmp_write_suspects(j->source, ms_buf_z(&path), &j->report.list.p[0]->files, err);
-    ms_buf_free(&path);
-    return rc;
+    return cmp_write_suspects(j->source, output_of(j), j->stamp, j->args.xlsx,
+                              &j->report.list.p[0]->files, err);
 }
 
 static enum ms_rc compare_all(struct job *j, struct ms_err *err)
