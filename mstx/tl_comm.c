@@ -212,6 +212,11 @@ enum ms_rc mstx__comm_writer_group(struct mstx_comm_writer *w, uint32_t number,
     return is_new ? write_group(w, w->known.p[place].id, g, err) : MS_OK;
 }
 
+uint32_t mstx__comm_writer_id(const struct mstx_comm_writer *w, uint32_t number)
+{
+    return number < w->id_of.n ? w->id_of.p[number] : 0;
+}
+
 static void bind_if(struct ms_stmt *st, int i, bool known, int64_t v)
 {
     if (known)
@@ -267,8 +272,7 @@ enum ms_rc mstx__comm_writer_call(struct mstx_comm_writer *w, const struct mstx_
                                   const struct mstx_event *ev, uint32_t tid, struct ms_str name,
                                   struct ms_err *err)
 {
-    const uint32_t group = f->rec.group < w->id_of.n ? w->id_of.p[f->rec.group] : 0;
-    return write_call(w, f, group, ev, tid, name, err);
+    return write_call(w, f, mstx__comm_writer_id(w, f->rec.group), ev, tid, name, err);
 }
 
 enum ms_rc mstx__comm_writer_said(struct mstx_comm_writer *w, struct ms_str text,

@@ -8,6 +8,7 @@
  */
 #include "mstx/tl_import.h"
 
+#include "mstx/cl_lanes.h"
 #include "mstx/tl_comm_said.h"
 #include "mstx/tl_hang.h"
 #include "mstx/tl_meet.h"
@@ -35,6 +36,9 @@ struct said_call {
 struct import {
     struct mstx_writer *w;
     struct mstx_comm_writer *comm;
+    struct mstx_cluster cluster;
+    struct mstx_cl_names names;
+    bool is_summary; /* no timeline */
     MS_VEC(struct said_call) said; /* of the process at hand */
     struct mstx_clocks clocks;
     struct mstx_meetings meetings; /* only when there are several hosts */
@@ -275,27 +279,17 @@ static int64_t oldest_shown(const struct mstx_proc *p, struct mstx_host_clock *c
     return mstx__clock_ns(c, newest) - (int64_t)flight_ns;
 }
 
-/* The time of a lane's event, which is given in ticks or by the steady clock. */
-static int64_t time_of(const struct mstx_lane *lane, struct mstx_host_clock *c, uint64_t t)
-{
-    const uint64_t most = (uint64_t)1 << 60; /* decades; with the offset still below 2^62 */
-    if (!lane->is_mono_ns)
-        return mstx__clock_ns(c, t);
-    const int64_t mono = (int64_t)(t < most ? t : most);
-    return mono + mstx__clock_shift(c, mono);
-}
-
 static struct mstx_event event_of(const struct mstx_lanes *l, const struct mstx_lane *lane,
                                   struct mstx_host_clock *c, const struct mstx_raw *raw)
 {
-    struct mstx_event e = {.start_ns = time_of(lane, c, raw->begin),
+    struct mstx_event e = {.start_ns = mstx__lane_ns(lane, c, raw->begin),
                            .id = raw->id,
                            .name = raw->name,
                            .count = 1,
                            .kind = raw->kind,
                            .flags = raw->flags};
     if (raw->end > raw->begin)
-        e.dur_ns = time_of(lane, c, raw->end) - e.start_ns;
+        e.dur_ns = mstx__lane_ns(lane, c, raw->end) - e.start_ns;
     if (raw->extra != 0) {
         const struct mstx_extra *x = &l->extra.p[raw->extra - 1];
         e.arg = x->arg;
@@ -368,6 +362,9 @@ static void write_groups(struct import *im, const struct mstx_proc *p, const str
             mstx__writer_problem(im->w, p->dir, "the description of a communicator is damaged");
         else if (mstx__comm_writer_group(im->comm, (uint32_t)k->key, &g, &err) != MS_OK)
             mstx__writer_fail(im->w, &err);
+        else
+            mstx__cluster_group(&im->cluster, mstx__comm_writer_id(im->comm, (uint32_t)k->key),
+                                g.name, g.size, g.world, g.listed);
     }
 }
 
@@ -476,8 +473,11 @@ static void take_lanes(struct import *im, struct mstx_proc *p, struct mstx_texts
     mstx__hangs_write(im->w, id, p->seg.p[0].head.rank, t);
     mstx__comm_writer_process(im->comm, id, p->seg.p[0].head.rank);
     write_groups(im, p, t);
+    const struct mstx_cl_source part = {
+        l, c, im->w, im->comm, &im->names, p->seg.p[0].head.rank, ms_str_of(p->seg.p[0].head.host)};
+    mstx__cluster_lanes(&im->cluster, &part);
     int64_t oldest = oldest_shown(p, c, l->newest);
-    for (size_t i = 0; i < l->lane.n; i++)
+    for (size_t i = 0; i < l->lane.n && !im->is_summary; i++)
         write_lane(im, l, c, &l->lane.p[i], id, oldest);
     write_said(im);
     im->result->records += l->records;
@@ -523,6 +523,27 @@ static enum ms_rc take_process(struct import *im, struct mstx_proc *p, struct ms
     return rc;
 }
 
+/* ---- all ranks together ------------------------------------------------------ */
+
+static enum ms_rc judge(struct import *im, struct ms_err *err)
+{
+    struct ms_span span = ms_span_begin("cluster");
+    mstx__cluster_judge(&im->cluster);
+    enum ms_rc rc = MS_OK;
+    if (im->cluster.no_memory)
+        rc = ms_no_memory(err);
+    else if (!mstx__writer_bad(im->w))
+        rc = mstx__cluster_save(&im->cluster, mstx__writer_store(im->w), err);
+    if (im->cluster.strange != 0) {
+        char text[96];
+        snprintf(text, sizeof text, "%" PRIu64 " calls have numbers that make no sense",
+                 im->cluster.strange);
+        mstx__writer_problem(im->w, "", text);
+    }
+    ms_span_end(&span);
+    return rc;
+}
+
 /* ---- the whole -------------------------------------------------------------- */
 
 static enum ms_rc import_all(struct import *im, struct ms_err *err)
@@ -535,6 +556,7 @@ static enum ms_rc import_all(struct import *im, struct ms_err *err)
     fit_clocks(im);
     for (size_t i = 0; i < im->procs.list.n && !mstx__writer_bad(im->w); i++)
         MS_TRY(take_process(im, &im->procs.list.p[i], err));
+    MS_TRY(judge(im, err));
     char size[16];
     snprintf(size, sizeof size, "%" PRId32, im->world_size);
     if (im->world_size > 0)
@@ -553,11 +575,12 @@ static void finish_result(const struct import *im, struct mstx_import_result *r)
     *out = *r;
 }
 
-enum ms_rc mstx__import_capture(const char *dir, const char *db, struct mstx_import_result *result,
-                                struct ms_err *err)
+enum ms_rc mstx__import_capture(const char *dir, const char *db, const struct mstx_import_how *how,
+                                struct mstx_import_result *result, struct ms_err *err)
 {
     struct ms_span span = ms_span_begin("import");
-    struct import im = {.result = result, .reference = SIZE_MAX};
+    struct import im = {
+        .result = result, .is_summary = how->summary, .reference = SIZE_MAX};
     im.problems = (struct mstx_problems){note_problem, &im};
     *result = (struct mstx_import_result){0};
     MS_TRY(mstx__procs_find(&im.procs, dir, err));
@@ -582,6 +605,8 @@ enum ms_rc mstx__import_capture(const char *dir, const char *db, struct mstx_imp
         else
             mstx__writer_abort(im.w);
     }
+    mstx__cluster_free(&im.cluster);
+    ms_vec_free(&im.names);
     ms_vec_free(&im.said);
     mstx__clocks_free(&im.clocks);
     mstx__procs_free(&im.procs);

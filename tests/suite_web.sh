@@ -7,10 +7,11 @@ PYTHON=${PYTHON:-/usr/bin/python3}
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-web-XXXXXX") || exit 1
 server=
 stop() {
-    [ -z "$server" ] || kill "$server" 2>/dev/null
+    for p in $server $other; do kill "$p" 2>/dev/null; done
     [ -z "$server" ] || wait "$server" 2>/dev/null
     server=
 }
+other=
 trap 'stop; rm -rf "$scratch"' EXIT
 trap 'exit 130' INT TERM
 rc=0
@@ -47,4 +48,24 @@ if start "$scratch/t" --golden "$scratch/g"; then
         bad "the server ends by a signal"
     fi
 fi
+# Every page in a browser; two servers, one with a comparison and one with a trace.
+pages() {
+    if ! command -v node >/dev/null; then
+        echo "skip pages in a browser: no node here"
+        return
+    fi
+    if [ ! -d tests/web/node_modules/playwright-core ] && [ -n "${CI:-}" ] && command -v npm >/dev/null; then
+        (cd tests/web && npm ci --silent --no-audit --no-fund --ignore-scripts) >&2
+    fi
+    start "$scratch/run.json" || return
+    trace=$address
+    other=$server
+    server=
+    if start "$scratch/t" --golden "$scratch/g"; then
+        timeout 300 node tests/web/pages.mjs "$address" "$trace" || rc=1
+    fi
+    kill "$other" 2>/dev/null
+    wait "$other" 2>/dev/null
+}
+pages
 exit $rc

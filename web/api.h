@@ -50,6 +50,7 @@ unsigned web_status_of(enum ms_rc rc);
 
 enum ms_rc web_api_about(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_findings(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_step(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_steps(struct web_call *c, struct ms_err *err);
 
 enum ms_rc web_api_lanes(struct web_call *c, struct ms_err *err);
@@ -57,6 +58,8 @@ enum ms_rc web_api_slices(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_busy(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_strings(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_sum(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_cluster(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_collective(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_find(struct web_call *c, struct ms_err *err);
 
 enum ms_rc web_api_children(struct web_call *c, struct ms_err *err);
@@ -65,6 +68,7 @@ enum ms_rc web_api_node(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_search(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_next(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_matrix(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_first(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_flow(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_match(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_unmatch(struct web_call *c, struct ms_err *err);

@@ -10,7 +10,7 @@
 #ifndef WEB_TABLES_H
 #define WEB_TABLES_H
 
-#include "viz/model/table.h"
+#include "viz/model/item_table.h"
 
 struct web_tables;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * api_table: rows of a comparison, a page at a time.
+ * api_rows: rows of a comparison, a page at a time.
  */
 #include "web/api.h"
 #include "web/tables.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * table: figures in columns, texts on demand.
+ * item_table: figures in columns, texts on demand.
  */
-#include "viz/model/table.h"
+#include "viz/model/item_table.h"
 
 #include "probe/base/jread.h"
 #include "probe/base/mem.h"

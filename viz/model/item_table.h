@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * table: the rows of a comparison, one for each input and output of every node.
+ * item_table: the rows of a comparison, one for each input and output of every node.
  *
  *     nodes   order, name                         ─┐ read once for a step and rank
  *     rows    node, item within it, state          │ (some 80 bytes a row)
@@ -9,8 +9,8 @@
  *
  * Texts stay in the database and are fetched for the rows that are looked at.
  */
-#ifndef VIZ_MODEL_TABLE_H
-#define VIZ_MODEL_TABLE_H
+#ifndef VIZ_MODEL_ITEM_TABLE_H
+#define VIZ_MODEL_ITEM_TABLE_H
 
 #include "viz/model/terms.h"
 
