@@ -23,7 +23,7 @@ ALL_CFLAGS = -std=c17 -fPIC -fvisibility=hidden -fno-omit-frame-pointer -pthread
 ALL_LDFLAGS = -pthread -Wl,-z,relro,-z,now $(SAN:%=-fsanitize=%) $(LDFLAGS)
 
 pkg = $(shell $(PKG_CONFIG) $(1) $(2) 2>/dev/null)
-DEP_PKGS   := sqlite3 libcjson yaml-0.1 xlsxwriter expat zlib libmicrohttpd
+DEP_PKGS   := sqlite3 libcjson yaml-0.1 xlsxwriter expat zlib libmicrohttpd ncursesw
 DEP_CFLAGS := $(call pkg,--cflags,$(DEP_PKGS))
 DEP_LIBS   := $(call pkg,--libs,$(DEP_PKGS)) -lm
 CHECK_LIBS := $(call pkg,--libs,check)
@@ -95,8 +95,9 @@ MAN     := $(wildcard */*.1 */*.3 */*.5)
 
 # ---- build ------------------------------------------------------------------
 
-.PHONY: all test check asan tsan valgrind fuzz bench bench-align bench-cluster bench-source analyze layers docs format install uninstall \
-        dist deps demo clean help
+.PHONY: all test check asan tsan valgrind fuzz \
+        bench bench-align bench-source bench-torch bench-cluster \
+        analyze layers docs format install uninstall dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -267,14 +268,12 @@ $(B)/tests/fuzz_%: $(B)/tests/fuzz_%.o $(FUZZ_MAIN) $(LIBS)
 
 # The sample trainer is built with the first MPI that is there.
 MPI_FIRST := $(firstword $(MPI_FLAVOURS))
-MPI_LINK_openmpi = $(call pkg,--libs,ompi-c)
-MPI_LINK_mpich   = $(call pkg,--libs,mpich)
 $(call obj,$(wildcard samples/train/*.c)): ALL_CPPFLAGS += $(MPI_CFLAGS_$(MPI_FIRST))
 $(B)/samples/train_mpi: $(call obj,$(wildcard samples/train/*.c)) $(B)/libmsprobe.so
 	$(say) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -L$(B) -lmsprobe -Wl,-rpath,'$$ORIGIN/..' \
-	  $(MPI_LINK_$(MPI_FIRST)) -lm
+	  $(MPI_LD_$(MPI_FIRST)) -lm
 $(B)/samples/%: $(B)/samples/%.o $(B)/libmsprobe.so
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $< -L$(B) -lmsprobe -Wl,-rpath,'$$ORIGIN/..' -lm
@@ -309,6 +308,10 @@ fuzz-run: $(FUZZ)
 	@B=$(B) SECONDS_EACH=$(FUZZ_SECONDS) sh tests/fuzz.sh
 bench: all $(BENCH) ## measure the figures of the README
 	@B=$(B) PYTHON=$(PYTHON) sh tests/bench.sh
+bench-torch: all ## CPU time that dumps add to PyTorch; OFFICIAL=DIR: beside the official tool
+	@$(PYTHON) tests/bench_torch.py $(B) $(OFFICIAL)
+bench-web: all $(B)/tests/tool_big_run ## measure the page in a browser, with a large run and a large graph
+	@B=$(B) PYTHON=$(PYTHON) sh tests/web/bench.sh
 bench-align: all $(B)/tests/tool_align ## how often the alignment of two frameworks is right
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/align_accuracy.py --speed
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/align_csv.py

@@ -3,7 +3,8 @@
  * align: which target row belongs to which row of the golden side.
  *
  * Both sides give each row a key; a row's partners are the golden rows with the
- * same key, in file order.  Mappings change the target's keys.  Fuzzy matching
+ * same key, in file order.  Keys are made by all threads and kept as hashes only;
+ * texts are held against each other once the pairs are there.  Fuzzy matching
  * walks both sides at once instead and pairs equal keys without ever going back:
  * an index from key to waiting row keeps that linear.
  *
@@ -12,90 +13,18 @@
  * before them.
  */
 #include "compare/match.h"
-#include "compare/rename.h"
+#include "compare/row_key.h"
 
-enum { NAME_MAX_BYTES = 1 << 20 };
+#include <stdatomic.h>
+
+enum { CHUNK_ROWS = 1 << 13 };
 
 struct aligner {
     struct cmp *c;
-    struct cmp__pairs cells; /* -cm FILE */
-    struct cmp__api_rules rules;
-    struct ms_map keys; /* of the golden side */
-    struct ms_arena *arena;
-    MS_VEC(uint32_t) first, next; /* rows with a key: the first of each, then the chain */
-    MS_VEC(uint32_t) partner_op;  /* golden row -> target op that got it */
-    bool renumber_t, renumber_b;
-    struct ms_buf name, scratch, original;
+    struct ms_pool *pool;
+    struct cmp__keys keys;
+    MS_VEC(uint32_t) partner_op; /* golden row -> target op that got it */
 };
-
-/* ---- keys ------------------------------------------------------------- */
-
-static bool has_row_map(const struct aligner *a)
-{
-    return a->c->row_map.arena != NULL;
-}
-
-static void put_shape(const struct cmp__side *s, uint32_t row, struct ms_buf *out)
-{
-    struct probe_leaf leaf;
-    probe_row_leaf(s->dump, cmp__side_row(s, row), &leaf);
-    ms_buf_putc(out, '\n');
-    for (uint32_t i = 0; i < leaf.shape_json.n; i++) {
-        if (leaf.shape_json.p[i] > ' ')
-            ms_buf_putc(out, leaf.shape_json.p[i]);
-    }
-}
-
-/* In 1.x a different shape is a different row. */
-static void finish_key(struct aligner *a, const struct cmp__side *s, uint32_t row)
-{
-    if (a->c->conf.fuzzy)
-        cmp__rename_fuzzy(&a->name, &a->scratch);
-    if (a->c->conf.compat == CMP_OLD)
-        put_shape(s, row, &a->name);
-}
-
-static bool rename_by_mapping(struct aligner *a)
-{
-    const struct cmp_conf *conf = &a->c->conf;
-    ms_buf_clear(&a->original);
-    ms_buf_str(&a->original, ms_buf_slice(&a->name));
-    if (conf->api.on) {
-        cmp__rename_builtin(&a->name, &a->scratch);
-        if (a->rules.arena != NULL &&
-            !cmp__rename_by_rules(&a->rules, ms_buf_slice(&a->original), &a->name, &a->scratch))
-            return false;
-    }
-    if (conf->cell.on && !cmp__rename_cell(a->cells.arena != NULL ? &a->cells : NULL,
-                                           conf->compat == CMP_OLD, &a->name, &a->scratch))
-        return false;
-    return true;
-}
-
-/* The key of a target row in a->name; false when no golden row can have it. */
-static bool target_key(struct aligner *a, uint32_t row)
-{
-    ms_buf_clear(&a->name);
-    cmp__side_name(&a->c->t, row, a->renumber_t, &a->name);
-    if (has_row_map(a)) {
-        uint32_t id = ms_map_get(&a->c->row_map.keys, ms_buf_slice(&a->name));
-        if (id != MS_MAP_NONE) {
-            ms_buf_clear(&a->name);
-            ms_buf_str(&a->name, a->c->row_map.values.p[id]);
-        }
-    } else if (!rename_by_mapping(a)) {
-        return false;
-    }
-    finish_key(a, &a->c->t, row);
-    return true;
-}
-
-static void golden_key(struct aligner *a, uint32_t row)
-{
-    ms_buf_clear(&a->name);
-    cmp__side_name(&a->c->b, row, a->renumber_b, &a->name);
-    finish_key(a, &a->c->b, row);
-}
 
 /* ---- pairs ------------------------------------------------------------ */
 
@@ -110,36 +39,144 @@ static enum ms_rc add_pair(struct aligner *a, uint32_t t, uint32_t b, struct ms_
     return MS_OK;
 }
 
-static enum ms_rc index_golden(struct aligner *a, struct ms_err *err)
+/* ---- equal keys -------------------------------------------------------- */
+
+/* Golden rows by the hashes of their keys; rows of one hash hang together in file order. */
+struct join {
+    struct aligner *a;
+    uint64_t *hash[2]; /* by row of the table: golden, target; 0: no golden row can have its key */
+    uint32_t *slots;   /* first row + 1 */
+    uint32_t *next;
+    uint32_t mask;
+    unsigned salt;       /* what else is hashed with a key */
+    atomic_bool collide; /* two keys have one hash */
+};
+
+static size_t chunks_of(size_t rows)
 {
-    uint32_t n = (uint32_t)a->c->b.order.n;
-    if (!ms_map_reserve(&a->keys, n) || !ms_vec_reserve(&a->first, n + 1U) ||
-        !ms_vec_reserve(&a->next, n + 1U))
-        return ms_no_memory(err);
-    for (uint32_t row = n; row-- > 0;) { /* backwards, so that chains run forwards */
-        bool added;
-        golden_key(a, row);
-        uint32_t id = ms_map_put_copy(&a->keys, ms_buf_slice(&a->name), a->arena, &added);
-        if (id == MS_MAP_NONE)
-            return ms_no_memory(err);
-        a->next.p[row] = added ? MS_MAP_NONE : a->first.p[id];
-        a->first.p[id] = row;
+    return (rows + CHUNK_ROWS - 1) / CHUNK_ROWS;
+}
+
+static uint64_t hash_of(struct cmp__keyer *k, unsigned salt)
+{
+    if (salt != 0) {
+        ms_buf_clear(&k->scratch);
+        ms_buf_printf(&k->scratch, "%u", salt);
+        ms_buf_str(&k->scratch, ms_buf_slice(&k->name));
     }
-    return ms_buf_check(&a->name, err);
+    return ms_str_hash(ms_buf_slice(salt != 0 ? &k->scratch : &k->name)) | 1;
+}
+
+static enum ms_rc hash_chunk(void *ctx, size_t item, unsigned worker, struct ms_err *err)
+{
+    struct join *j = ctx;
+    const struct cmp *c = j->a->c;
+    size_t of_golden = chunks_of(c->b.order.n);
+    bool golden = item < of_golden;
+    size_t rows = golden ? c->b.order.n : c->t.order.n;
+    size_t from = (golden ? item : item - of_golden) * CHUNK_ROWS;
+    struct cmp__keyer k;
+    (void)worker;
+    cmp__keyer_init(&k, &j->a->keys);
+    for (size_t i = from; i < rows && i < from + CHUNK_ROWS; i++) {
+        bool has_key = golden ? cmp__key_golden(&k, (uint32_t)i) : cmp__key_target(&k, (uint32_t)i);
+        j->hash[!golden][i] = has_key ? hash_of(&k, j->salt) : 0;
+    }
+    return cmp__keyer_end(&k, err);
+}
+
+static void index_golden(struct join *j)
+{
+    memset(j->slots, 0, ((size_t)j->mask + 1) * sizeof *j->slots);
+    for (uint32_t row = (uint32_t)j->a->c->b.order.n; row-- > 0;) {
+        uint64_t h = j->hash[0][row];
+        uint32_t s = (uint32_t)(h >> 32) & j->mask;
+        while (j->slots[s] != 0 && j->hash[0][j->slots[s] - 1] != h)
+            s = (s + 1) & j->mask;
+        j->next[row] = j->slots[s]; /* backwards, so that chains run forwards */
+        j->slots[s] = row + 1;
+    }
+}
+
+static uint32_t first_golden(const struct join *j, uint64_t h)
+{
+    uint32_t s = (uint32_t)(h >> 32) & j->mask;
+    while (h != 0 && j->slots[s] != 0 && j->hash[0][j->slots[s] - 1] != h)
+        s = (s + 1) & j->mask;
+    return h != 0 ? j->slots[s] : 0;
+}
+
+static enum ms_rc pair_hashes(struct join *j, struct ms_err *err)
+{
+    struct aligner *a = j->a;
+    a->c->pairs.n = 0;
+    for (uint32_t t = 0; t < a->c->t.order.n; t++) {
+        uint32_t b = first_golden(j, j->hash[1][t]);
+        if (b == 0)
+            MS_TRY(add_pair(a, t, MS_MAP_NONE, err));
+        for (; b != 0; b = j->next[b - 1])
+            MS_TRY(add_pair(a, t, b - 1, err));
+    }
+    return MS_OK;
+}
+
+static enum ms_rc check_chunk(void *ctx, size_t item, unsigned worker, struct ms_err *err)
+{
+    struct join *j = ctx;
+    const struct cmp *c = j->a->c;
+    struct cmp__keyer t, b;
+    (void)worker;
+    cmp__keyer_init(&t, &j->a->keys);
+    cmp__keyer_init(&b, &j->a->keys);
+    for (size_t i = item * CHUNK_ROWS; i < c->pairs.n && i < (item + 1) * CHUNK_ROWS; i++) {
+        const struct cmp__pair *p = &c->pairs.p[i];
+        if (p->b == MS_MAP_NONE)
+            continue;
+        cmp__key_target(&t, p->t);
+        cmp__key_golden(&b, p->b);
+        if (!ms_str_eq(ms_buf_slice(&t.name), ms_buf_slice(&b.name)))
+            atomic_store_explicit(&j->collide, true, memory_order_relaxed);
+    }
+    enum ms_rc rc = cmp__keyer_end(&t, err), other = cmp__keyer_end(&b, err);
+    return rc != MS_OK ? rc : other;
+}
+
+static enum ms_rc join_once(struct join *j, struct ms_err *err)
+{
+    struct aligner *a = j->a;
+    size_t chunks = chunks_of(a->c->b.order.n) + chunks_of(a->c->t.order.n);
+    for (size_t i = 0; i < a->c->b.order.n; i++)
+        a->partner_op.p[i] = MS_MAP_NONE;
+    atomic_store_explicit(&j->collide, false, memory_order_relaxed);
+    MS_TRY(ms_pool_run(a->pool, chunks, hash_chunk, j, err));
+    index_golden(j);
+    MS_TRY(pair_hashes(j, err));
+    return ms_pool_run(a->pool, chunks_of(a->c->pairs.n), check_chunk, j, err);
 }
 
 static enum ms_rc pair_exact(struct aligner *a, struct ms_err *err)
 {
-    MS_TRY(index_golden(a, err));
-    for (uint32_t t = 0; t < a->c->t.order.n; t++) {
-        uint32_t id = target_key(a, t) ? ms_map_get(&a->keys, ms_buf_slice(&a->name)) : MS_MAP_NONE;
-        uint32_t b = id != MS_MAP_NONE ? a->first.p[id] : MS_MAP_NONE;
-        do {
-            MS_TRY(add_pair(a, t, b, err));
-            b = b != MS_MAP_NONE ? a->next.p[b] : MS_MAP_NONE;
-        } while (b != MS_MAP_NONE);
-    }
-    return ms_buf_check(&a->name, err);
+    enum { SALTS = 16 };
+    size_t nb = a->c->b.order.n, nt = a->c->t.order.n;
+    struct join j = {.a = a, .mask = 15};
+    while (j.mask < nb + nb / 2)
+        j.mask = 2 * j.mask + 1;
+    j.hash[0] = ms_alloc((nb + 1) * sizeof *j.hash[0]);
+    j.hash[1] = ms_alloc((nt + 1) * sizeof *j.hash[1]);
+    j.slots = ms_alloc(((size_t)j.mask + 1) * sizeof *j.slots);
+    j.next = ms_alloc((nb + 1) * sizeof *j.next);
+    bool room = j.hash[0] != NULL && j.hash[1] != NULL && j.slots != NULL && j.next != NULL;
+    enum ms_rc rc = room ? MS_OK : ms_no_memory(err);
+    do {
+        rc = rc == MS_OK ? join_once(&j, err) : rc;
+    } while (rc == MS_OK && j.collide && ++j.salt < SALTS);
+    if (rc == MS_OK && j.collide)
+        rc = ms_fail(err, MS_E_FORMAT, "names of rows that no hash tells apart");
+    for (unsigned s = 0; s < 2; s++)
+        ms_free(j.hash[s]);
+    ms_free(j.slots);
+    ms_free(j.next);
+    return rc;
 }
 
 /* ---- fuzzy ------------------------------------------------------------- */
@@ -234,24 +271,37 @@ static enum ms_rc walk(struct aligner *a, struct queue *t, struct queue *b, stru
     return skip_target(a, t->head, t->tail, err);
 }
 
-static enum ms_rc fill_keys(struct aligner *a, struct queue *t, struct queue *b, struct ms_err *err)
+static enum ms_rc fill_keys(struct aligner *a, struct ms_map *keys, bool golden, struct queue *q,
+                            struct ms_arena *arena, struct ms_err *err)
 {
-    for (uint32_t i = 0; i < a->c->b.order.n; i++) {
-        golden_key(a, i);
-        b->key_of.p[i] = ms_map_put_copy(&a->keys, ms_buf_slice(&a->name), a->arena, NULL);
-        if (b->key_of.p[i] == MS_MAP_NONE)
-            return ms_no_memory(err);
+    struct cmp__keyer k;
+    size_t n = golden ? a->c->b.order.n : a->c->t.order.n;
+    enum ms_rc rc = MS_OK;
+    cmp__keyer_init(&k, &a->keys);
+    for (uint32_t i = 0; i < n && rc == MS_OK; i++) {
+        bool has_key = golden ? cmp__key_golden(&k, i) : cmp__key_target(&k, i);
+        struct ms_str key = has_key ? ms_buf_slice(&k.name) : MS_STR("\n"); /* no row's name */
+        q->key_of.p[i] = ms_map_put_copy(keys, key, arena, NULL);
+        if (q->key_of.p[i] == MS_MAP_NONE)
+            rc = ms_no_memory(err);
     }
-    for (uint32_t i = 0; i < a->c->t.order.n; i++) {
-        if (!target_key(a, i)) {
-            ms_buf_clear(&a->name);
-            ms_buf_putc(&a->name, '\n'); /* no golden row has such a name */
-        }
-        t->key_of.p[i] = ms_map_put_copy(&a->keys, ms_buf_slice(&a->name), a->arena, NULL);
-        if (t->key_of.p[i] == MS_MAP_NONE)
-            return ms_no_memory(err);
-    }
-    return ms_buf_check(&a->name, err);
+    enum ms_rc end = cmp__keyer_end(&k, err);
+    return rc != MS_OK ? rc : end;
+}
+
+static enum ms_rc fill_queues(struct aligner *a, struct queue *t, struct queue *b,
+                              struct ms_err *err)
+{
+    struct ms_map keys = {0};
+    struct ms_arena *arena = ms_arena_new((size_t)16 << 30);
+    enum ms_rc rc = arena != NULL ? MS_OK : ms_no_memory(err);
+    if (rc == MS_OK)
+        rc = fill_keys(a, &keys, true, b, arena, err);
+    if (rc == MS_OK)
+        rc = fill_keys(a, &keys, false, t, arena, err);
+    ms_map_free(&keys);
+    ms_arena_free(arena);
+    return rc;
 }
 
 static enum ms_rc pair_fuzzy(struct aligner *a, struct ms_err *err)
@@ -262,7 +312,7 @@ static enum ms_rc pair_fuzzy(struct aligner *a, struct ms_err *err)
     if (rc == MS_OK)
         rc = queue_init(&b, nb, nt + nb, err);
     if (rc == MS_OK)
-        rc = fill_keys(a, &t, &b, err);
+        rc = fill_queues(a, &t, &b, err);
     if (rc == MS_OK)
         rc = walk(a, &t, &b, err);
     queue_free(&t);
@@ -391,47 +441,13 @@ static enum ms_rc group(struct cmp *c, struct ms_err *err)
     return MS_OK;
 }
 
-/* ---- mapping files -------------------------------------------------------- */
-
-static enum ms_rc read_mappings(struct aligner *a, struct ms_err *err)
-{
-    const struct cmp_conf *conf = &a->c->conf;
-    if (conf->data_mapping != NULL)
-        return cmp__pairs_read(&a->c->row_map, conf->data_mapping, err);
-    /* The official tool looks at -lm only where the target comes from MindSpore. */
-    bool layers =
-        conf->layer.on && (!cmp__strict(a->c) || a->c->t.dump->framework == PROBE_FW_MINDSPORE ||
-                           a->c->t.dump->framework == PROBE_FW_MINDTORCH);
-    if (layers)
-        return cmp__layer_pairs(a->c, &a->c->row_map, err);
-    if (conf->api.on && conf->api.file != NULL)
-        MS_TRY(cmp__api_rules_read(&a->rules, conf->api.file, err));
-    if (conf->cell.on && conf->cell.file != NULL)
-        MS_TRY(cmp__pairs_read(&a->cells, conf->cell.file, err));
-    return MS_OK;
-}
-
-static void choose_numbers(struct aligner *a)
-{
-    const struct cmp_conf *conf = &a->c->conf;
-    if (conf->fuzzy || a->c->t.is_debug || conf->compat == CMP_OLD)
-        return;
-    bool mapped = has_row_map(a) || conf->api.on || conf->cell.on;
-    if (cmp__strict(a->c)) { /* its defect: a mapping makes it forget one side */
-        a->renumber_t = !mapped;
-        a->renumber_b = true;
-    } else {
-        a->renumber_t = a->renumber_b = !has_row_map(a);
-    }
-}
+/* ---- the whole ------------------------------------------------------------ */
 
 static enum ms_rc align(struct aligner *a, struct ms_err *err)
 {
     size_t nb = a->c->b.order.n;
-    MS_TRY(read_mappings(a, err));
-    choose_numbers(a);
-    a->arena = ms_arena_new((size_t)16 << 30);
-    if (a->arena == NULL || !ms_vec_reserve(&a->partner_op, nb + 1))
+    MS_TRY(cmp__keys_read(&a->keys, a->c, err));
+    if (!ms_vec_reserve(&a->partner_op, nb + 1))
         return ms_no_memory(err);
     for (size_t i = 0; i < nb; i++)
         a->partner_op.p[i] = MS_MAP_NONE;
@@ -444,22 +460,11 @@ static enum ms_rc align(struct aligner *a, struct ms_err *err)
     return group(a->c, err);
 }
 
-enum ms_rc cmp__align(struct cmp *c, struct ms_err *err)
+enum ms_rc cmp__align(struct cmp *c, struct ms_pool *pool, struct ms_err *err)
 {
-    struct aligner a = {.c = c,
-                        .name.max = NAME_MAX_BYTES,
-                        .scratch.max = NAME_MAX_BYTES,
-                        .original.max = NAME_MAX_BYTES};
+    struct aligner a = {.c = c, .pool = pool};
     enum ms_rc rc = align(&a, err);
-    cmp__pairs_free(&a.cells);
-    cmp__api_rules_free(&a.rules);
-    ms_map_free(&a.keys);
-    ms_arena_free(a.arena);
-    ms_vec_free(&a.first);
-    ms_vec_free(&a.next);
+    cmp__keys_free(&a.keys);
     ms_vec_free(&a.partner_op);
-    ms_buf_free(&a.name);
-    ms_buf_free(&a.scratch);
-    ms_buf_free(&a.original);
     return rc;
 }

@@ -5,7 +5,8 @@
  *     golden   matmul ─ div ─ mask ─ softmax ─ matmul        the last matmul is the pair,
  *     target   flash_attention                               the four before it are members
  *
- * A member lies between the pair before and this one, and its result reaches the
+ * What no evidence tells about, as what is written is what was read, keeps the partner
+ * of its own name.  A member lies between the pair before and this one, and its result reaches the
  * pair's op through ops without a partner.  What leads nowhere is no member, and a
  * split belongs to the projection before it.
  */
@@ -24,6 +25,33 @@ void align__prune(struct align__ctx *c)
         c->op[0][a] = ALIGN__NONE;
         c->op[1][b] = ALIGN__NONE;
     }
+}
+
+enum ms_rc align__same_names(struct cmp_align *al, struct ms_err *err)
+{
+    struct align__ctx *c = &al->c;
+    const struct align__side *t = &c->side[1], *g = &c->side[0];
+    uint32_t before = ALIGN__NONE;
+    uint32_t *behind = ms_arena_alloc(c->arena, (t->ops.n + 1) * sizeof *behind);
+    if (behind == NULL)
+        return ms_arena_fail(c->arena, err);
+    behind[t->ops.n] = ALIGN__NONE;
+    for (size_t b = t->ops.n; b-- > 0;)
+        behind[b] = c->op[1][b] < behind[b + 1] ? c->op[1][b] : behind[b + 1];
+    for (uint32_t b = 0; b < t->ops.n; b++) {
+        if (c->op[1][b] == ALIGN__NONE) {
+            uint32_t node = probe_node_find(g->dump, probe_node_name(t->dump, t->ops.p[b].node));
+            uint32_t a = node != MS_MAP_NONE ? al->op_of[0][node] : ALIGN__NONE;
+            bool in_order = a < behind[b] && (before == ALIGN__NONE || a > before);
+            if (a == ALIGN__NONE || c->op[0][a] != ALIGN__NONE || !in_order)
+                continue;
+            c->op[1][b] = a;
+            c->op[0][a] = b;
+        }
+        if (before == ALIGN__NONE || c->op[1][b] > before)
+            before = c->op[1][b];
+    }
+    return MS_OK;
 }
 
 struct walk {

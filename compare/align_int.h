@@ -294,6 +294,9 @@ struct cmp_align {
 
 /* Drop pairs that are too weak to be shown. */
 void align__prune(struct align__ctx *c);
+/* Pair what is left by name, where that keeps the order of the pairs around it: runs of one framework
+ * alone. */
+enum ms_rc align__same_names(struct cmp_align *al, struct ms_err *err);
 /* Find the members of every pair. */
 enum ms_rc align__find_members(struct cmp_align *al, struct ms_err *err);
 /* Write down all pairs, of ops, modules, backward and parameter gradients. */

@@ -67,6 +67,12 @@ static enum ms_rc pin_anchors(struct cmp_align *al, const struct cmp_align_pin *
     return MS_OK;
 }
 
+/* A dump that does not say is one of PyTorch, as it is to the official tool. */
+static enum probe_framework framework_of(const struct probe_dump *d)
+{
+    return d->framework == PROBE_FW_UNKNOWN ? PROBE_FW_PYTORCH : d->framework;
+}
+
 static enum ms_rc search(struct cmp_align *al, const struct cmp_align_pin *pins, size_t npins,
                          struct ms_err *err)
 {
@@ -81,6 +87,8 @@ static enum ms_rc search(struct cmp_align *al, const struct cmp_align_pin *pins,
         MS_TRY(align__vote(c, err));
     }
     align__prune(c);
+    if (framework_of(c->side[0].dump) == framework_of(c->side[1].dump))
+        MS_TRY(align__same_names(al, err));
     MS_TRY(align__vote(c, err));
     MS_TRY(align__loose_modules(c, err));
     MS_TRY(align__find_members(al, err));
@@ -170,12 +178,6 @@ struct cmp_align_stats cmp_align_stats(const struct cmp_align *al)
     for (size_t i = 0; i < al->c.names.family.n; i++)
         s.unknown_names += al->c.names.family.p[i] == ALIGN__FAM_UNKNOWN;
     return s;
-}
-
-/* A dump that does not say is one of PyTorch, as it is to the official tool. */
-static enum probe_framework framework_of(const struct probe_dump *d)
-{
-    return d->framework == PROBE_FW_UNKNOWN ? PROBE_FW_PYTORCH : d->framework;
 }
 
 size_t cmp_align_unknown(const struct cmp_align *al, struct ms_str *names, size_t room)

@@ -149,7 +149,7 @@ static inline void cmp__wrote(const struct cmp *c, size_t groups)
     cmp__progress(c, &p);
 }
 
-enum ms_rc cmp__align(struct cmp *c, struct ms_err *err);
+enum ms_rc cmp__align(struct cmp *c, struct ms_pool *pool, struct ms_err *err);
 /* Expand a layer mapping into pairs of row names. */
 enum ms_rc cmp__layer_pairs(struct cmp *c, struct cmp__pairs *out, struct ms_err *err);
 /* List names of a -dm file that neither dump has. */

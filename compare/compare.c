@@ -116,7 +116,7 @@ static enum ms_rc fill(struct cmp *c, const char *target, const char *golden, st
     struct ms_span span = ms_span_begin("align");
     cmp__side_columns(&c->t);
     cmp__side_columns(&c->b);
-    enum ms_rc rc = cmp__align(c, err);
+    enum ms_rc rc = cmp__align(c, pool, err);
     ms_span_end(&span);
     if (rc == MS_OK && c->conf.data_mapping != NULL)
         rc = cmp__check_names(c, err);

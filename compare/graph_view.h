@@ -63,6 +63,7 @@ enum graph_want {
     GRAPH_WANT_ERROR = 1 << GRAPH_ERROR,
     GRAPH_WANT_UNMATCHED = 1 << 4,
     GRAPH_WANT_OVERFLOW = 1 << 5, /* any level */
+    GRAPH_WANT_MOVED = 1 << 6,    /* its partner lies elsewhere; our files alone tell */
 };
 
 /* Open for reading, also in a directory that may not be written. */
@@ -94,6 +95,12 @@ enum ms_rc graph_view_filter(struct graph_view *v, struct graph_spot at, unsigne
 /* The next such node behind node_order `from`, or before it; an empty page when there is none. */
 enum ms_rc graph_view_next(struct graph_view *v, struct graph_spot at, unsigned want, int64_t from,
                            bool backwards, struct graph_page *page, struct ms_err *err) MS_MUST_USE;
+/* Every node of a tree in order, with its items as stored, for what needs them all.  The row's text
+ * and the items are borrowed until fn returns; what it returns other than MS_OK ends the walk. */
+typedef enum ms_rc (*graph_walk_fn)(void *ctx, const struct graph_row *row, struct ms_str input,
+                                    struct ms_str output, struct ms_err *err);
+enum ms_rc graph_view_walk(struct graph_view *v, struct graph_spot at, graph_walk_fn fn, void *ctx,
+                           struct ms_err *err) MS_MUST_USE;
 enum ms_rc graph_view_rollup(struct graph_view *v, struct graph_spot at, struct ms_str name,
                              struct graph_rollup *r, struct ms_err *err) MS_MUST_USE;
 /* The node on every rank and step that has it. */
@@ -133,13 +140,21 @@ void graph_findings_free(struct graph_findings *f);
 /* ---- changes ------------------------------------------------------------- */
 
 /* Written as the official plugin writes them: the pair and its opposites in direction get links,
- * states and figures, and are marked as modified.  Statistics, digests and structure only. */
+ * states and figures, and are marked as modified.  Tensors are measured by their files; without
+ * those they have no figures. */
 enum ms_rc graph_match(const char *path, struct graph_spot at, struct ms_str target,
                        struct ms_str golden, struct ms_err *err) MS_MUST_USE;
 /* The same for pairs of children with equal types and names, and for theirs; *matched counts pairs. */
 enum ms_rc graph_match_below(const char *path, struct graph_spot at, struct ms_str target,
                              struct ms_str golden, uint64_t *matched,
                              struct ms_err *err) MS_MUST_USE;
+/* Write the pairs that were matched by hand beside the database, as the official plugin does, and
+ * tell where; *path has its max set. */
+enum ms_rc graph_save_matches(const char *db, struct graph_spot at, struct ms_buf *path,
+                              uint64_t *pairs, struct ms_err *err) MS_MUST_USE;
+/* Match the pairs of such a file; those that are matched already or not there are passed over. */
+enum ms_rc graph_match_saved(const char *db, struct graph_spot at, const char *config,
+                             uint64_t *matched, struct ms_err *err) MS_MUST_USE;
 enum ms_rc graph_unmatch(const char *path, struct graph_spot at, struct ms_str target,
                          struct ms_err *err) MS_MUST_USE;
 /* Take the last change back that was made through these functions. MS_E_NOTFOUND: there is none. */

@@ -270,12 +270,15 @@ static void judge_digest(const struct cmp *c, struct cmp_row *row)
 
 /* ---- all of them -------------------------------------------------------------- */
 
-/* Rows without a partner are judged by nothing else in the repaired mode. */
-static bool judge_unmatched(const struct cmp *c, struct cmp_row *row)
+/* Rows without a partner are unmatched in the repaired mode, whatever else is wrong with them; NaN
+ * and infinity are worth a word all the same. */
+static bool judge_unmatched(const struct cmp *c, struct cmp_row *row, bool free_of_rules)
 {
     if (cmp__strict(c) || (row->t.present && row->b.present))
         return false;
     mark(row, row->t.present ? CMP_NOTE_NO_BENCH : CMP_NOTE_NO_TARGET);
+    if (c->mode != PROBE_MODE_MD5 && !free_of_rules && has_special(&row->t))
+        mark(row, CMP_NOTE_INF_NAN);
     return true;
 }
 
@@ -286,7 +289,7 @@ void cmp__judge(const struct cmp *c, struct cmp_view *v)
     bool free_of_rules = c->mode != PROBE_MODE_MD5 && has_no_rules(api);
     for (size_t i = 0; i < v->rows.n; i++) {
         struct cmp_row *row = &v->rows.p[i];
-        if (judge_unmatched(c, row) || free_of_rules || !row->t.present)
+        if (judge_unmatched(c, row, free_of_rules) || free_of_rules || !row->t.present)
             continue;
         if (c->mode == PROBE_MODE_MD5)
             judge_digest(c, row);

@@ -13,22 +13,17 @@
 #define COMPARE_KERNELS_H
 
 #include "compare/out.h"
+#include "compare/sheet.h"
 
 struct cmp_kernel_conf {
     const char *ranks, *steps; /* "0,1"; NULL or empty: all */
     bool xlsx;
     const char *stamp; /* of the names of files */
 };
-struct cmp_kernel_sum {
-    uint64_t rows, yes, no, rest; /* rest: without a verdict */
-    size_t tables;
-    MS_VEC(char *) notes;
-};
 
 /* Write DIR/compare_result_RANK_STEP_STAMP.csv for each rank and step that both sides have. */
 enum ms_rc cmp_compare_kernels(const char *target, const char *golden, const char *dir,
-                               const struct cmp_kernel_conf *conf, struct cmp_kernel_sum *sum,
+                               const struct cmp_kernel_conf *conf, struct cmp_sheet_sum *sum,
                                struct cmp_files *files, struct ms_err *err) MS_MUST_USE;
-void cmp_kernel_sum_free(struct cmp_kernel_sum *sum);
 
 #endif

@@ -197,18 +197,19 @@ void cmp__side_columns(struct cmp__side *s)
 
 /* ---- names ------------------------------------------------------------ */
 
-static void put_renumbered(struct ms_buf *out, struct ms_str name, int32_t call)
+/* Put `call` in the place of n digits at `at`. */
+static void put_call(struct ms_buf *out, size_t at, size_t n, int32_t call)
 {
-    struct ms_str base, digits;
     char text[MS_NUM_MAX];
-    if (!split_name(name, &base, &digits)) {
-        ms_buf_str(out, name);
+    size_t digits = ms_num_i64(text, call), rest = at + n;
+    if (digits > n)
+        ms_buf_put(out, text, digits - n); /* room */
+    if (out->bad != MS_OK)
         return;
-    }
-    ms_buf_put(out, name.p, (size_t)(digits.p - name.p));
-    ms_buf_put(out, text, ms_num_i64(text, call));
-    const char *rest = digits.p + digits.n;
-    ms_buf_put(out, rest, (size_t)(name.p + name.n - rest));
+    size_t old = digits > n ? out->n - (digits - n) : out->n;
+    memmove(out->p + at + digits, out->p + rest, old - rest);
+    memcpy(out->p + at, text, digits);
+    out->n = old - n + digits;
 }
 
 void cmp__side_name(const struct cmp__side *s, uint32_t row, bool renumber, struct ms_buf *out)
@@ -219,15 +220,9 @@ void cmp__side_name(const struct cmp__side *s, uint32_t row, bool renumber, stru
     probe_row_name(s->dump, cmp__side_row(s, row), out);
     if (!renumber || op->call < 0 || out->bad != MS_OK)
         return;
-    struct ms_str whole = {out->p + from, (uint32_t)(out->n - from)};
+    struct ms_str whole = {out->p + from, (uint32_t)(out->n - from)}, base, digits;
     if (!ms_str_starts(whole, node)) /* a data file with a name of its own */
         return;
-    char *tail = ms_str_dup(ms_str_sub(whole, node.n, whole.n));
-    out->n = from;
-    put_renumbered(out, node, op->call);
-    if (tail == NULL)
-        out->bad = MS_E_NOMEM;
-    else
-        ms_buf_puts(out, tail);
-    ms_free(tail);
+    if (split_name(node, &base, &digits))
+        put_call(out, from + (size_t)(digits.p - node.p), digits.n, op->call);
 }

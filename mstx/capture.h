@@ -288,6 +288,8 @@ enum mstx_rec_type {
     MSTX_REC_COUNTER = 9,
     MSTX_REC_CALIB = 10,
     MSTX_REC_DROP = 11,
+    MSTX_REC_SYNC = 12, /* id: steady clock of rank 0's host less ours, name: uncertainty, both ns;
+                           arg: when, by our steady clock (ring 0) */
     MSTX_REC_HEAP = 16,
     MSTX_REC_HEAP_END = 17,
     MSTX_REC_REGION = 18,

@@ -6,7 +6,7 @@
  * counting and without a sort.  The last to come waits for nobody, so the shortest call is the
  * transfer and what the others took longer is their waiting: no clock is compared.
  */
-#include "mstx/cluster.h"
+#include "mstx/tl_cluster.h"
 
 #include "probe/base/mem.h"
 

@@ -7,7 +7,7 @@
  * noise; noise is how much cost changes from one step to the next.  The limit of it rises with the
  * number of stretches that were looked at, so chance alone names nobody.
  */
-#include "mstx/cluster.h"
+#include "mstx/tl_cluster.h"
 
 #include "probe/base/human.h"
 #include "probe/base/mem.h"

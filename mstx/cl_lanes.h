@@ -5,7 +5,7 @@
 #ifndef MSTX_CL_LANES_H
 #define MSTX_CL_LANES_H
 
-#include "mstx/cluster.h"
+#include "mstx/tl_cluster.h"
 #include "mstx/tl_lanes.h"
 
 /* What is known of names, by their ids in run.db; one for a whole import. */

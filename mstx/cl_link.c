@@ -5,7 +5,7 @@
  * A path is a pair of ranks for transfers, all ranks of a communicator for collectives; alike are
  * those with the same operation, bytes and number of ranks, within a host or between hosts.
  */
-#include "mstx/cluster.h"
+#include "mstx/tl_cluster.h"
 
 #include "probe/base/human.h"
 #include "probe/base/mem.h"

@@ -3,7 +3,7 @@
  * cl_part: what one process brings to the analysis of all: its steps, divided into computing,
  * communication and the rest, and its calls with the steps they lie in.
  */
-#include "mstx/cluster.h"
+#include "mstx/tl_cluster.h"
 
 #include "probe/base/mem.h"
 

@@ -2,7 +2,7 @@
  *
  * cl_save: the tables rank_steps, joins, links and conclusions of run.db.
  */
-#include "mstx/cluster.h"
+#include "mstx/tl_cluster.h"
 
 enum { NULL_HERE = -1 };
 

@@ -11,22 +11,31 @@
 
 /* ---- begin and end ----------------------------------------------------------------------------- */
 
+static void begun_all(int rc)
+{
+    if (rc != MPI_SUCCESS)
+        return;
+    hook_mpi_start();
+    hook_clock_start(hook_world());
+}
+
 HOOK_API int MPI_Init(int *argc, char ***argv)
 {
-    HOOK_BODY(MPI_Init, LIFE, NULL, (void)0, real(argc, argv),
-              if (rc == MPI_SUCCESS) hook_mpi_start();
-              hook_end(&x));
+    HOOK_BODY(MPI_Init, LIFE, NULL, (void)0, real(argc, argv), begun_all(rc); hook_end(&x));
 }
 
 HOOK_API int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     HOOK_BODY(MPI_Init_thread, LIFE, NULL, (void)0, real(argc, argv, required, provided),
-              if (rc == MPI_SUCCESS) hook_mpi_start();
+              begun_all(rc);
               hook_end(&x));
 }
 
 HOOK_API int MPI_Finalize(void)
 {
+    if (hook_depth++ == 0)
+        hook_clock_stop();
+    hook_depth--;
     HOOK_BODY(MPI_Finalize, LIFE, NULL, (void)0, real(), hook_end(&x));
 }
 

@@ -281,8 +281,10 @@ WRAPPER(mpi, MPI, comm_disconnect, COMM_DISCONNECT, "MPI_Comm_disconnect", COMMU
 
 static void up(int rc)
 {
-    if (rc == MPI_SUCCESS)
-        hook_mpi_start();
+    if (rc != MPI_SUCCESS)
+        return;
+    hook_mpi_start();
+    hook_clock_start(hook_world());
 }
 WRAPPER(mpi, MPI, init_thread, INIT_THREAD, "MPI_Init_thread", LIFE, NULL,
         (F * required, F *provided), (required, provided), (void)0, up(rc);
@@ -302,7 +304,7 @@ WRAPPER(mpi, MPI, type_dup, TYPE_DUP, "MPI_Type_dup", NONE, NULL, (F * t, F *mad
 
 /* ---- calls without an argument but the error ----------------------------------------------------- */
 
-#define BARE(lower, UPPER, NAME, AFTER)                                                            \
+#define BARE(lower, UPPER, NAME, BEFORE, AFTER)                                                    \
     HOOK_API void ompi_##lower##_f(F *ierr);                                                       \
     HOOK_API void ompi_##lower##_f(F *ierr)                                                        \
     {                                                                                              \
@@ -315,6 +317,7 @@ WRAPPER(mpi, MPI, type_dup, TYPE_DUP, "MPI_Type_dup", NONE, NULL, (F * t, F *mad
         if (real == NULL)                                                                          \
             return;                                                                                \
         hook_depth++;                                                                              \
+        BEFORE;                                                                                    \
         struct hook_call x;                                                                        \
         hook_open(&x, NAME, MSTX_COMM_LIFE, NULL);                                                 \
         hook_begin(&x);                                                                            \
@@ -324,8 +327,8 @@ WRAPPER(mpi, MPI, type_dup, TYPE_DUP, "MPI_Type_dup", NONE, NULL, (F * t, F *mad
         hook_depth--;                                                                              \
     }                                                                                              \
     NAMES(mpi, MPI, lower, UPPER)
-BARE(init, INIT, "MPI_Init", up(*ierr))
-BARE(finalize, FINALIZE, "MPI_Finalize", (void)0)
+BARE(init, INIT, "MPI_Init", (void)0, up(*ierr))
+BARE(finalize, FINALIZE, "MPI_Finalize", hook_clock_stop(), (void)0)
 
 #else
 

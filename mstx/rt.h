@@ -254,6 +254,9 @@ static inline uint32_t rt_text_id(struct rt_ring *r, const char *text)
 
 void rt_clock_choose(const char *wanted);
 uint64_t rt_clock_slow(void);
+/* CLOCK_MONOTONIC in nanoseconds, as the rest of the recorder sees it. */
+int64_t rt_clock_steady(void);
+extern unsigned rt_clock_fake_host; /* 0: none, see rt_clock_sync.h */
 void rt_clock_calibrate(struct mstx_calib *c);
 /* Read the clocks, write a CALIB record and the newest calibration of every header. */
 void rt_clock_tick(void);
@@ -360,6 +363,8 @@ void rt_note(const char *text);
 
 /* Make the process directory and its control file; false (and said why) when it cannot be. */
 bool rt_file_start(void);
+/* What hosts that share a counter have in common. */
+void rt_file_boot_id(uint8_t id[16]);
 /* A new file of that many bytes, blocks allocated and pages present, header written from
  * rt.proto; NULL with errno. It gets its name when it is complete: a kill leaves a valid file
  * or one that readers ignore. */

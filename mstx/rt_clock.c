@@ -15,11 +15,40 @@
 
 uint32_t rt_clock_kind = MSTX_CLOCK_MONOTONIC;
 
+/* For tests: this process plays a host whose clocks are off by so much and drift. */
+unsigned rt_clock_fake_host;
+static struct {
+    int64_t offset_ns;
+    double rate; /* ns per ns */
+} fake;
+
+/* "HOST:OFFSET_NS:PPM", HOST from 1. */
+static void read_fake(const char *text)
+{
+    char *end;
+    if (text == NULL)
+        return;
+    rt_clock_fake_host = (unsigned)strtoul(text, &end, 10);
+    fake.offset_ns = *end == ':' ? strtoll(end + 1, &end, 10) : 0;
+    fake.rate = *end == ':' ? (double)strtoll(end + 1, &end, 10) * 1e-6 : 0;
+}
+
 static int64_t read_ns(clockid_t id)
 {
     struct timespec t;
     clock_gettime(id, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    const int64_t ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    if (RT_LIKELY(rt_clock_fake_host == 0))
+        return ns;
+    /* the drift counts from the boot, also for the wall clock */
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return ns + fake.offset_ns +
+           (int64_t)(fake.rate * ((double)t.tv_sec * 1e9 + (double)t.tv_nsec));
+}
+
+int64_t rt_clock_steady(void)
+{
+    return read_ns(CLOCK_MONOTONIC);
 }
 
 uint64_t rt_clock_slow(void)
@@ -66,6 +95,7 @@ enum { COUNTER = MSTX_CLOCK_MONOTONIC };
 void rt_clock_choose(const char *wanted)
 {
     bool fallback = wanted != NULL && strcmp(wanted, "monotonic") == 0;
+    read_fake(secure_getenv("MSTX_CLOCK_FAKE"));
     rt_clock_kind = !fallback && counter_is_steady() ? COUNTER : MSTX_CLOCK_MONOTONIC;
 }
 

@@ -111,7 +111,8 @@ static void look_for_hang(struct rt_stream *s)
         .id = t->id & ~RT_DEV_END, .ticks = s->waiting_since, .name = t->name, .stream = s->name});
 }
 
-static size_t poll_stream(struct rt_stream *s, int64_t now_ns)
+/* How many tokens it took; adds to *left how many still wait.  A retired stream is not touched. */
+static size_t poll_stream(struct rt_stream *s, int64_t now_ns, size_t *left)
 {
     size_t taken = 0;
     int state = atomic_load(&s->state);
@@ -126,6 +127,7 @@ static size_t poll_stream(struct rt_stream *s, int64_t now_ns)
         s->ops->leave(s);
         look_for_hang(s);
     }
+    *left += waiting(s);
     if (waiting(s) == 0 && state != RT_STREAM_LIVE) {
         s->ops->close(s);
         rt_dev_retire(s);
@@ -144,8 +146,7 @@ static size_t poll_all(size_t *left)
         if (s == NULL)
             continue;
         atomic_store(&poller.at, s);
-        taken += poll_stream(s, rt_dev_now(CLOCK_MONOTONIC));
-        *left += waiting(s);
+        taken += poll_stream(s, rt_dev_now(CLOCK_MONOTONIC), left);
         atomic_store(&poller.at, NULL);
     }
     return taken;

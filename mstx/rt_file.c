@@ -47,10 +47,11 @@ static uint64_t start_jiffies(void)
     return p == NULL ? 0 : strtoull(p, NULL, 10);
 }
 
-static void read_boot_id(uint8_t id[16])
+void rt_file_boot_id(uint8_t id[16])
 {
     char text[64];
     unsigned n = 0;
+    memset(id, 0, 16);
     slurp("/proc/sys/kernel/random/boot_id", text, sizeof text);
     for (const char *p = text; *p != '\0' && n < 32; p++) {
         int v = *p >= '0' && *p <= '9' ? *p - '0' : *p >= 'a' && *p <= 'f' ? *p - 'a' + 10 : -1;
@@ -59,6 +60,7 @@ static void read_boot_id(uint8_t id[16])
         id[n / 2] = (uint8_t)(id[n / 2] << 4 | v);
         n++;
     }
+    id[0] ^= (uint8_t)rt_clock_fake_host; /* a test that plays several hosts */
 }
 
 static void fill_header(struct mstx_seg *h)
@@ -81,7 +83,7 @@ static void fill_header(struct mstx_seg *h)
     h->clock = rt_clock_kind;
     h->tick_hz = rt_clock_kind == MSTX_CLOCK_MONOTONIC ? 1000000000 : 0;
     h->start_jiffies = start_jiffies();
-    read_boot_id(h->boot_id);
+    rt_file_boot_id(h->boot_id);
     h->pid_ns = stat("/proc/self/ns/pid", &ns) == 0 ? (uint64_t)ns.st_ino : 0;
     h->flight_ns = (uint64_t)(rt.conf.flight_s * 1e9);
     rt_clock_calibrate(&h->first_calib);

@@ -59,6 +59,18 @@ static bool add_calib(struct mstx_host_clock *c, const struct mstx_calib *k)
     return add_knot(c, (struct mstx_knot){k->ticks, k->monotonic_ns, k->realtime_ns, k->width, 0});
 }
 
+static bool add_apart(struct mstx_host_clock *c, const struct mstx_rec *r)
+{
+    const int64_t years_36 = (int64_t)1 << 60;
+    const struct mstx_apart a = {(int64_t)r->arg, (int64_t)r->id, r->name, MSTX_APART_PINGS};
+    if (a.at_ns <= 0 || a.at_ns > years_36 || a.offset_ns > years_36 || a.offset_ns < -years_36)
+        return true; /* damage */
+    struct mstx_apart *slot = ms_vec_push(&c->apart);
+    if (slot != NULL)
+        *slot = a;
+    return slot != NULL;
+}
+
 enum ms_rc mstx__clock_add(struct mstx_clocks *c, const struct mstx_segment *s, struct ms_err *err)
 {
     struct mstx_host_clock *k = mstx__clock_of(c, &s->head);
@@ -68,6 +80,10 @@ enum ms_rc mstx__clock_add(struct mstx_clocks *c, const struct mstx_segment *s, 
         if (r->type == MSTX_REC_CALIB)
             ok = add_knot(
                 k, (struct mstx_knot){r->ticks, (int64_t)r->id, (int64_t)r->arg, r->name, 0});
+    }
+    for (uint64_t i = 0; ok && s->head.ring == 0 && i < s->n; i++) {
+        if (s->rec[i].type == MSTX_REC_SYNC)
+            ok = add_apart(k, &s->rec[i]);
     }
     return ok ? MS_OK : ms_no_memory(err);
 }
@@ -121,6 +137,62 @@ bool mstx__clock_fit(struct mstx_host_clock *c)
     return known;
 }
 
+static int by_time(const void *pa, const void *pb)
+{
+    const struct mstx_apart *a = pa, *b = pb;
+    return a->at_ns < b->at_ns ? -1 : a->at_ns > b->at_ns;
+}
+
+/* ns per ns between two points; no clock is off by more than 200 ppm. */
+static double drift(const struct mstx_apart *a, const struct mstx_apart *b)
+{
+    const double most = 200e-6;
+    double d = (double)(b->offset_ns - a->offset_ns) / (double)(b->at_ns - a->at_ns);
+    return d > most ? most : d < -most ? -most : d;
+}
+
+/* A point that would need a greater slope than a clock has is wrong: it goes. */
+static void thin_apart(struct mstx_host_clock *c)
+{
+    size_t out = 0;
+    for (size_t i = 0; i < c->apart.n; i++) {
+        const struct mstx_apart *p = &c->apart.p[i], *last = out != 0 ? &c->apart.p[out - 1] : NULL;
+        const double most = 200e-6;
+        const int64_t moved = last != NULL ? p->offset_ns - last->offset_ns : 0;
+        const int64_t unsure = last != NULL ? p->uncertainty_ns + last->uncertainty_ns : 0;
+        if (last == NULL ||
+            (p->at_ns > last->at_ns &&
+             llabs(moved) - unsure <= (int64_t)(most * (double)(p->at_ns - last->at_ns))))
+            c->apart.p[out++] = *p;
+    }
+    c->apart.n = out;
+}
+
+void mstx__clocks_align(struct mstx_clocks *c, const struct mstx_host_clock *reference)
+{
+    for (size_t i = 0; i < c->host.n; i++) {
+        struct mstx_host_clock *k = &c->host.p[i];
+        if (k->apart.n == 0)
+            continue;
+        qsort(k->apart.p, k->apart.n, sizeof *k->apart.p, by_time);
+        thin_apart(k);
+        k->reference_ns = reference->offset_ns;
+    }
+}
+
+int64_t mstx__clock_shift(const struct mstx_host_clock *c, int64_t mono_ns)
+{
+    const size_t n = c->apart.n;
+    if (n == 0)
+        return c->offset_ns;
+    size_t i = 0;
+    while (i + 2 < n && c->apart.p[i + 1].at_ns <= mono_ns)
+        i++;
+    const struct mstx_apart *a = &c->apart.p[i];
+    const double slope = n > 1 ? drift(a, a + 1) : 0;
+    return c->reference_ns + a->offset_ns + (int64_t)(slope * (double)(mono_ns - a->at_ns));
+}
+
 /* ---- converting ------------------------------------------------------------- */
 
 static size_t find_knot(const struct mstx_host_clock *c, uint64_t ticks)
@@ -144,7 +216,7 @@ static int64_t along(double slope, uint64_t from, uint64_t to)
     return (int64_t)(ns > most ? most : ns < -most ? -most : ns);
 }
 
-int64_t mstx__clock_ns(struct mstx_host_clock *c, uint64_t ticks)
+int64_t mstx__clock_steady(struct mstx_host_clock *c, uint64_t ticks)
 {
     if (c->knot.n == 0)
         return along(c->slope, 0, ticks);
@@ -155,8 +227,16 @@ int64_t mstx__clock_ns(struct mstx_host_clock *c, uint64_t ticks)
         c->at = find_knot(c, ticks);
         k = &c->knot.p[c->at];
     }
+    return k->mono_ns + along(k->slope, k->ticks, ticks);
+}
+
+int64_t mstx__clock_ns(struct mstx_host_clock *c, uint64_t ticks)
+{
     const int64_t most = ((int64_t)1 << 62) - 1; /* what a chunk can hold */
-    int64_t ns = k->mono_ns + c->offset_ns + along(k->slope, k->ticks, ticks);
+    int64_t ns = mstx__clock_steady(c, ticks);
+    if (c->knot.n == 0)
+        return ns;
+    ns += mstx__clock_shift(c, ns);
     return ns > most ? most : ns < -most ? -most : ns;
 }
 
@@ -164,5 +244,7 @@ void mstx__clocks_free(struct mstx_clocks *c)
 {
     for (size_t i = 0; i < c->host.n; i++)
         ms_vec_free(&c->host.p[i].knot);
+    for (size_t i = 0; i < c->host.n; i++)
+        ms_vec_free(&c->host.p[i].apart);
     ms_vec_free(&c->host);
 }

@@ -52,6 +52,11 @@ uint32_t mstx__comm_writer_id(const struct mstx_comm_writer *w, uint32_t number)
 enum ms_rc mstx__comm_writer_call(struct mstx_comm_writer *w, const struct mstx_comm_fact *f,
                                   const struct mstx_event *ev, uint32_t tid, struct ms_str name,
                                   struct ms_err *err) MS_MUST_USE;
+/* A call that a framework marked itself: its name tells what it is. Those of a process come in order
+ * of their start, so that each gets its number on the communicator. Another text is passed over. */
+enum ms_rc mstx__comm_writer_said(struct mstx_comm_writer *w, struct ms_str text,
+                                  const struct mstx_event *ev, uint32_t tid,
+                                  struct ms_err *err) MS_MUST_USE;
 
 /* ---- asking ----------------------------------------------------------------- */
 
@@ -67,5 +72,13 @@ typedef MS_VEC(struct mstx_comm_row) mstx_comm_rows;
 enum ms_rc mstx_comm_measure(struct mstx_tl *tl, mstx_comm_rows *rows,
                              struct ms_err *err) MS_MUST_USE;
 void mstx_comm_rows_free(mstx_comm_rows *rows);
+
+/* How sure the times of different hosts are of each other: hosts whose clock was measured, and the
+ * greatest uncertainty of a measure. hosts 0: nothing was measured. */
+struct mstx_clock_summary {
+    int64_t hosts, uncertainty_ns;
+};
+enum ms_rc mstx_clocks_measure(struct mstx_tl *tl, struct mstx_clock_summary *s,
+                               struct ms_err *err) MS_MUST_USE;
 
 #endif

@@ -9,7 +9,9 @@
 #include "mstx/tl_import.h"
 
 #include "mstx/cl_lanes.h"
+#include "mstx/tl_comm_said.h"
 #include "mstx/tl_hang.h"
+#include "mstx/tl_meet.h"
 
 #include "mstx/tl_lanes.h"
 #include "mstx/tl_schema.h"
@@ -25,18 +27,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A call that the program marked with a text. */
+struct said_call {
+    struct mstx_event event;
+    uint32_t tid;
+};
+
 struct import {
     struct mstx_writer *w;
     struct mstx_comm_writer *comm;
     struct mstx_cluster cluster;
     struct mstx_cl_names names;
     bool is_summary; /* no timeline */
+    MS_VEC(struct said_call) said; /* of the process at hand */
     struct mstx_clocks clocks;
+    struct mstx_meetings meetings; /* only when there are several hosts */
     struct mstx_procs procs;
     struct mstx_problems problems;
     struct ms_err first; /* problem */
     bool is_quiet;       /* opening files again finds the same problems */
     int32_t world_size;
+    size_t reference; /* the clock of rank 0's host */
     struct mstx_import_result *result;
 };
 
@@ -80,6 +91,9 @@ static enum ms_rc learn_clock(struct import *im, struct mstx_proc *p, struct ms_
     enum ms_rc rc = MS_OK;
     for (size_t i = 0; i < p->seg.n && rc == MS_OK; i++) {
         rc = mstx__clock_add(&im->clocks, &p->seg.p[i], err);
+        if (rc == MS_OK && p->seg.p[i].head.rank == 0)
+            im->reference =
+                (size_t)(mstx__clock_of(&im->clocks, &p->seg.p[i].head) - im->clocks.host.p);
         mstx__import_source(im->w, p->seg.p[i].path);
         im->result->files++;
     }
@@ -107,6 +121,131 @@ static void write_knots(struct import *im, const struct mstx_host_clock *c, stru
     }
 }
 
+static void write_apart(struct import *im, const struct mstx_host_clock *c, struct ms_stmt *add,
+                        struct ms_err *err)
+{
+    static const char *const method[] = {
+        [MSTX_APART_PINGS] = "pings",
+        [MSTX_APART_MEETINGS] = "collectives",
+        [MSTX_APART_CORRECTED] = "pings, corrected by collectives",
+    };
+    char host[40];
+    for (int i = 0; i < 16; i++)
+        snprintf(host + 2 * i, 3, "%02x", c->boot_id[i]);
+    for (size_t i = 0; i < c->apart.n; i++) {
+        const struct mstx_apart *a = &c->apart.p[i], *last = &c->apart.p[c->apart.n - 1];
+        const double run = (double)(last->at_ns - c->apart.p[0].at_ns);
+        ms_stmt_str(add, 1, ms_str_of(host));
+        ms_stmt_i64(add, 2, a->at_ns);
+        ms_stmt_i64(add, 3, a->offset_ns);
+        ms_stmt_i64(add, 4, a->uncertainty_ns);
+        ms_stmt_f64(add, 5,
+                    run > 0 ? 1e6 * (double)(last->offset_ns - c->apart.p[0].offset_ns) / run : 0);
+        ms_stmt_str(add, 6, ms_str_of(method[a->method]));
+        if (ms_stmt_run(add, err) != MS_OK)
+            mstx__writer_fail(im->w, err);
+    }
+}
+
+/* Calls of one process that all ranks of a communicator leave together. */
+static bool list_meetings(struct import *im, const struct mstx_lanes *l, struct mstx_texts *t,
+                          uint32_t host)
+{
+    struct mstx_host_clock *c = &im->clocks.host.p[host];
+    for (size_t i = 0; i < l->lane.n; i++) {
+        const struct mstx_lane *lane = &l->lane.p[i];
+        for (size_t k = 0; lane->kind == MSTX_TRACK_THREAD && k < lane->ev.n; k++) {
+            const struct mstx_raw *raw = &lane->ev.p[k];
+            const uint32_t at = raw->extra != 0 ? l->extra.p[raw->extra - 1].comm : 0;
+            const struct mstx_rec_comm *r = at != 0 ? &l->comm.p[at - 1].rec : NULL;
+            struct mstx_comm_known g;
+            if (r == NULL || raw->end == 0 || !mstx__meeting_counts(r))
+                continue;
+            const struct mstx_keyed *key = mstx__texts_find(t, MSTX_GROUP, 0, r->group);
+            if (key == NULL || !mstx__comm_group_parse(key->text, &g))
+                continue;
+            const struct mstx_meeting m = {.uid = g.uid,
+                                           .seq = r->seq,
+                                           .host = host,
+                                           .start = mstx__clock_steady(c, raw->begin),
+                                           .end = mstx__clock_steady(c, raw->end),
+                                           .op = r->op};
+            if (!mstx__meeting_add(&im->meetings, &m))
+                return false;
+        }
+    }
+    return true;
+}
+
+static enum ms_rc read_lanes(struct mstx_proc *p, struct mstx_texts *t, struct mstx_lanes *l,
+                             struct ms_err *err)
+{
+    MS_TRY(mstx__lanes_new(l, t, err));
+    for (size_t i = 0; i < p->seg.n; i++) {
+        bool is_first = i == 0 || p->seg.p[i - 1].head.ring != p->seg.p[i].head.ring;
+        mstx__lanes_read(l, &p->seg.p[i], is_first);
+    }
+    mstx__lanes_finish(l);
+    return MS_OK;
+}
+
+static enum ms_rc meetings_of(struct import *im, struct mstx_proc *p, struct ms_err *err)
+{
+    struct mstx_texts texts;
+    struct mstx_lanes lanes;
+    MS_TRY(mstx__proc_open(p, &im->problems, err));
+    enum ms_rc rc = MS_OK;
+    if (p->seg.n != 0)
+        rc = mstx__texts_read(&texts, p, im->w, &im->problems, err);
+    if (p->seg.n != 0 && rc == MS_OK) {
+        rc = read_lanes(p, &texts, &lanes, err);
+        if (rc == MS_OK) {
+            const struct mstx_host_clock *c = mstx__clock_of(&im->clocks, &p->seg.p[0].head);
+            if (lanes.no_memory ||
+                !list_meetings(im, &lanes, &texts, (uint32_t)(c - im->clocks.host.p)))
+                rc = ms_no_memory(err);
+            mstx__lanes_free(&lanes);
+        }
+        mstx__texts_free(&texts);
+    }
+    mstx__proc_close(p);
+    return rc;
+}
+
+/* Of several hosts the collectives tell how their clocks stand, or whether what was measured is
+ * true. The events must be read once more for that. */
+static enum ms_rc meet(struct import *im, struct ms_err *err)
+{
+    enum ms_rc rc = MS_OK;
+    im->is_quiet = true;
+    for (size_t i = 0; rc == MS_OK && i < im->procs.list.n; i++)
+        rc = meetings_of(im, &im->procs.list.p[i], err);
+    im->is_quiet = false;
+    if (rc == MS_OK)
+        rc = mstx__meetings_align(&im->meetings, &im->clocks, im->reference, err);
+    ms_vec_free(&im->meetings.list);
+    return rc;
+}
+
+/* The clock of rank 0's host is the one that all others follow. */
+static void align_clocks(struct import *im)
+{
+    struct ms_err err = {0};
+    struct ms_stmt *add = NULL;
+    if (im->reference >= im->clocks.host.n || mstx__writer_bad(im->w))
+        return;
+    mstx__clocks_align(&im->clocks, &im->clocks.host.p[im->reference]);
+    if ((im->clocks.host.n > 1 && meet(im, &err) != MS_OK) ||
+        ms_store_prepare(mstx__writer_store(im->w), &add,
+                         "INSERT INTO clock_offsets VALUES(?,?,?,?,?,?)", &err) != MS_OK) {
+        mstx__writer_fail(im->w, &err);
+        return;
+    }
+    for (size_t i = 0; i < im->clocks.host.n; i++)
+        write_apart(im, &im->clocks.host.p[i], add, &err);
+    ms_stmt_free(add);
+}
+
 static void fit_clocks(struct import *im)
 {
     struct ms_err err = {0};
@@ -122,6 +261,7 @@ static void fit_clocks(struct import *im)
         write_knots(im, &im->clocks.host.p[i], add, &err);
     }
     ms_stmt_free(add);
+    align_clocks(im);
 }
 
 /* ---- second pass: events ---------------------------------------------------- */
@@ -173,6 +313,41 @@ static void write_call(struct import *im, const struct mstx_lanes *l, const stru
         mstx__writer_fail(im->w, &err);
 }
 
+/* Frameworks mark calls themselves where there is no hook for them: kept until all threads are
+ * through, as their order tells their number. */
+static void keep_said(struct import *im, const struct mstx_lane *lane, const struct mstx_event *e)
+{
+    if (e->kind > MSTX_EV_PUSHPOP || e->kind == MSTX_EV_MARK ||
+        !mstx__comm_is_said(mstx__writer_text_of(im->w, e->name)))
+        return;
+    struct said_call *slot = ms_vec_push(&im->said);
+    struct ms_err err = {0};
+    if (slot != NULL)
+        *slot = (struct said_call){*e, lane->tid};
+    else if (ms_no_memory(&err) != MS_OK)
+        mstx__writer_fail(im->w, &err);
+}
+
+static int by_start(const void *pa, const void *pb)
+{
+    const struct said_call *a = pa, *b = pb;
+    return a->event.start_ns < b->event.start_ns ? -1 : a->event.start_ns > b->event.start_ns;
+}
+
+static void write_said(struct import *im)
+{
+    struct ms_err err = {0};
+    if (im->said.n != 0)
+        qsort(im->said.p, im->said.n, sizeof *im->said.p, by_start);
+    for (size_t i = 0; i < im->said.n && !mstx__writer_bad(im->w); i++) {
+        const struct said_call *c = &im->said.p[i];
+        if (mstx__comm_writer_said(im->comm, mstx__writer_text_of(im->w, c->event.name), &c->event,
+                                   c->tid, &err) != MS_OK)
+            mstx__writer_fail(im->w, &err);
+    }
+    im->said.n = 0;
+}
+
 /* Of a communicator that was named later the newest name counts. */
 static void write_groups(struct import *im, const struct mstx_proc *p, const struct mstx_texts *t)
 {
@@ -205,14 +380,19 @@ static void write_lane(struct import *im, const struct mstx_lanes *l, struct mst
         .name = mstx__writer_text_of(im->w, lane->name),
         .unit = mstx__writer_text_of(im->w, lane->unit),
     };
+    const bool is_comm =
+        lane->kind == MSTX_TRACK_THREAD && ms_str_eq(row.domain, MS_STR(MSTX_COMM_DOMAIN));
     mstx__writer_track_begin(im->w, &row);
     for (size_t i = 0; i < lane->ev.n; i++) {
         struct mstx_event e = event_of(l, lane, c, &lane->ev.p[i]);
         if (e.start_ns + e.dur_ns < oldest)
             continue;
         mstx__writer_event(im->w, &e);
-        if (lane->ev.p[i].extra != 0)
+        const uint32_t extra = lane->ev.p[i].extra;
+        if (extra != 0 && l->extra.p[extra - 1].comm != 0)
             write_call(im, l, lane, &lane->ev.p[i], &e);
+        else if (is_comm)
+            keep_said(im, lane, &e);
     }
     mstx__writer_track_end(im->w);
     ms_vec_free(&lane->ev);
@@ -276,11 +456,6 @@ static void take_lanes(struct import *im, struct mstx_proc *p, struct mstx_texts
                        struct mstx_lanes *l)
 {
     struct mstx_host_clock *c = mstx__clock_of(&im->clocks, &p->seg.p[0].head);
-    for (size_t i = 0; i < p->seg.n; i++) {
-        bool is_first = i == 0 || p->seg.p[i - 1].head.ring != p->seg.p[i].head.ring;
-        mstx__lanes_read(l, &p->seg.p[i], is_first);
-    }
-    mstx__lanes_finish(l);
     if (l->bad != 0) {
         char text[96];
         snprintf(text, sizeof text, "%" PRIu64 " records are of a type this program does not know",
@@ -295,15 +470,16 @@ static void take_lanes(struct import *im, struct mstx_proc *p, struct mstx_texts
     }
     uint32_t id = mstx__writer_process_id(im->w);
     write_process(im, p, t, l, c, id);
+    mstx__hangs_write(im->w, id, p->seg.p[0].head.rank, t);
     mstx__comm_writer_process(im->comm, id, p->seg.p[0].head.rank);
     write_groups(im, p, t);
-    mstx__hangs_write(im->w, id, p->seg.p[0].head.rank, t);
     const struct mstx_cl_source part = {
         l, c, im->w, im->comm, &im->names, p->seg.p[0].head.rank, ms_str_of(p->seg.p[0].head.host)};
     mstx__cluster_lanes(&im->cluster, &part);
     int64_t oldest = oldest_shown(p, c, l->newest);
     for (size_t i = 0; i < l->lane.n && !im->is_summary; i++)
         write_lane(im, l, c, &l->lane.p[i], id, oldest);
+    write_said(im);
     im->result->records += l->records;
     im->result->unfinished += l->unfinished;
     im->result->dropped += l->dropped;
@@ -334,7 +510,7 @@ static enum ms_rc take_process(struct import *im, struct mstx_proc *p, struct ms
     rc = mstx__texts_read(&texts, p, im->w, &im->problems, err);
     if (rc == MS_OK) {
         write_notes(im, p, &texts);
-        rc = mstx__lanes_new(&lanes, &texts, err);
+        rc = read_lanes(p, &texts, &lanes, err);
         if (rc == MS_OK) {
             take_lanes(im, p, &texts, &lanes);
             if (lanes.no_memory)
@@ -403,7 +579,8 @@ enum ms_rc mstx__import_capture(const char *dir, const char *db, const struct ms
                                 struct mstx_import_result *result, struct ms_err *err)
 {
     struct ms_span span = ms_span_begin("import");
-    struct import im = {.result = result, .is_summary = how->summary};
+    struct import im = {
+        .result = result, .is_summary = how->summary, .reference = SIZE_MAX};
     im.problems = (struct mstx_problems){note_problem, &im};
     *result = (struct mstx_import_result){0};
     MS_TRY(mstx__procs_find(&im.procs, dir, err));
@@ -430,6 +607,7 @@ enum ms_rc mstx__import_capture(const char *dir, const char *db, const struct ms
     }
     mstx__cluster_free(&im.cluster);
     ms_vec_free(&im.names);
+    ms_vec_free(&im.said);
     mstx__clocks_free(&im.clocks);
     mstx__procs_free(&im.procs);
     ms_span_end(&span);

@@ -14,7 +14,8 @@ int64_t mstx__lane_ns(const struct mstx_lane *lane, struct mstx_host_clock *c, u
     const uint64_t most = (uint64_t)1 << 60; /* decades; with the offset still below 2^62 */
     if (!lane->is_mono_ns)
         return mstx__clock_ns(c, t);
-    return (int64_t)(t < most ? t : most) + c->offset_ns;
+    const int64_t mono = (int64_t)(t < most ? t : most);
+    return mono + mstx__clock_shift(c, mono);
 }
 
 /* ---- life ------------------------------------------------------------------- */
@@ -454,6 +455,7 @@ static void take_record(struct place *at)
         break;
     case MSTX_REC_DROP:
     case MSTX_REC_CALIB:
+    case MSTX_REC_SYNC:
     case MSTX_REC_STATE:
     case MSTX_REC_PERMIT:
         break;

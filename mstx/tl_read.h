@@ -82,13 +82,25 @@ struct mstx_knot {
     uint64_t width;
     double slope; /* ns per tick up to the next knot */
 };
+/* What the steady clock of rank 0's host is ahead of this one, at a time of this one. */
+enum mstx_apart_method {
+    MSTX_APART_PINGS,     /* messages there and back */
+    MSTX_APART_MEETINGS,  /* what ranks did together: see tl_meet.h */
+    MSTX_APART_CORRECTED, /* pings, moved where that showed them to be wrong */
+};
+struct mstx_apart {
+    int64_t at_ns, offset_ns, uncertainty_ns;
+    enum mstx_apart_method method;
+};
 struct mstx_host_clock {
     uint8_t boot_id[16];
     uint32_t clock;    /* enum mstx_clock */
     double slope;      /* from the recorder's estimate; 0: none */
     int64_t offset_ns; /* of wall clock over steady clock */
     MS_VEC(struct mstx_knot) knot;
-    size_t at; /* the knot used last */
+    MS_VEC(struct mstx_apart) apart; /* from the clock of rank 0's host; none: not measured */
+    int64_t reference_ns;            /* of wall clock over steady clock, on that host */
+    size_t at;                       /* the knot used last */
 };
 struct mstx_clocks {
     MS_VEC(struct mstx_host_clock) host;
@@ -101,6 +113,12 @@ enum ms_rc mstx__clock_add(struct mstx_clocks *c, const struct mstx_segment *s,
                            struct ms_err *err) MS_MUST_USE;
 /* After the last point. false: the host has no usable point, its times are guessed. */
 bool mstx__clock_fit(struct mstx_host_clock *c);
+/* What makes wall-clock time of a time of the steady clock. */
+int64_t mstx__clock_shift(const struct mstx_host_clock *c, int64_t mono_ns);
+/* After all are fitted: hosts that were measured follow the clock of this one. */
+void mstx__clocks_align(struct mstx_clocks *c, const struct mstx_host_clock *reference);
+/* Ticks by the steady clock of the host, and by the wall clock of the reference. */
+int64_t mstx__clock_steady(struct mstx_host_clock *c, uint64_t ticks);
 int64_t mstx__clock_ns(struct mstx_host_clock *c, uint64_t ticks);
 void mstx__clocks_free(struct mstx_clocks *c);
 

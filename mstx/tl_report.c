@@ -298,6 +298,8 @@ enum ms_rc mstx_report_make(struct mstx_tl *tl, bool with_names, struct mstx_rep
         rc = mstx_names_measure(tl, &r->names, err);
     if (rc == MS_OK && with_names)
         rc = mstx_comm_measure(tl, &r->comms, err);
+    if (rc == MS_OK)
+        rc = mstx_clocks_measure(tl, &r->clocks, err);
     if (rc == MS_OK) /* names of steps are texts */
         rc = mstx__tl_check(tl, err);
     if (r->findings.n != 0)

@@ -80,6 +80,7 @@ struct mstx_report {
     MS_VEC(struct mstx_finding) findings; /* the worst first */
     mstx_name_rows names;                 /* empty unless measured */
     mstx_comm_rows comms;                 /* the same */
+    struct mstx_clock_summary clocks;
     int64_t step_median_ns;
 };
 

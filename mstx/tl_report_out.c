@@ -35,6 +35,14 @@ static void text_head(struct mstx_tl *tl, const char *path, struct ms_buf *out)
                   events == 1 ? "" : "s", ms_human_time(time, end - start));
 }
 
+static void text_clocks(const struct mstx_report *r, struct ms_buf *out)
+{
+    char time[MS_HUMAN_MAX];
+    if (r->clocks.hosts > 1)
+        ms_buf_printf(out, "clocks of %" PRId64 " hosts brought together, sure to %s\n",
+                      r->clocks.hosts, ms_human_time(time, r->clocks.uncertainty_ns));
+}
+
 static void text_findings(const struct mstx_report *r, struct ms_buf *out)
 {
     ms_buf_puts(out, "\nfindings\n");
@@ -184,6 +192,7 @@ void mstx_report_text(struct mstx_tl *tl, const struct mstx_report *r, const cha
     if (head != NULL)
         ms_buf_printf(out, "%s\n\n", head->text);
     text_head(tl, path, out);
+    text_clocks(r, out);
     text_findings(r, out);
     text_steps(tl, r, most, out);
     text_comms(r, most, out);
@@ -214,6 +223,10 @@ static void json_run(struct mstx_tl *tl, const struct mstx_report *r, const char
     ms_jwrite_ki64(w, "events", (int64_t)events);
     ms_jwrite_kstr(w, "steps_by", source_text(r->steps.source));
     ms_jwrite_ki64(w, "step_median_ns", r->step_median_ns);
+    if (r->clocks.hosts > 1) {
+        ms_jwrite_ki64(w, "clock_hosts", r->clocks.hosts);
+        ms_jwrite_ki64(w, "clock_uncertainty_ns", r->clocks.uncertainty_ns);
+    }
     ms_jwrite_obj_end(w);
 }
 

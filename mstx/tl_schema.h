@@ -32,6 +32,8 @@ static const char mstx_db_schema[] =
     " PRIMARY KEY(track, name)) WITHOUT ROWID;"
     "CREATE TABLE clock_sync(host TEXT, clock INTEGER, ticks INTEGER, monotonic_ns INTEGER,"
     " realtime_ns INTEGER, width_ticks INTEGER);"
+    "CREATE TABLE clock_offsets(host TEXT, at_ns INTEGER, offset_ns INTEGER,"
+    " uncertainty_ns INTEGER, drift_ppm REAL, method TEXT);"
     "CREATE TABLE comm_groups(id INTEGER PRIMARY KEY, name TEXT, key INTEGER, size INTEGER,"
     " ranks TEXT);"
     "CREATE TABLE comm_ops(id INTEGER PRIMARY KEY, process INTEGER, rank INTEGER, tid INTEGER,"

@@ -57,8 +57,9 @@ static void take_info(struct mstx_texts *t, struct ms_str text)
 static bool take_entry(struct mstx_texts *t, const struct mstx_entry *e)
 {
     uint32_t name = 0;
-    const bool is_text = e->head.kind != MSTX_SCHEMA && e->head.kind != MSTX_ENUM &&
-                         e->head.kind != MSTX_GROUP && e->head.kind != MSTX_HANG;
+    const uint16_t kind = e->head.kind;
+    const bool is_text =
+        kind != MSTX_SCHEMA && kind != MSTX_ENUM && kind != MSTX_GROUP && kind != MSTX_HANG;
     if (is_text)
         name = mstx__writer_text(t->w, e->text);
     if (!put_id(&t->id, e->head.id, name))

@@ -2,10 +2,15 @@
  *
  * dump: opening a dump.json.
  *
- * The header is read first; `data` is then read in one go, or, when there are
- * threads to use, cut at record boundaries and read in parts that are joined
- * in order.  Whatever goes wrong in a part, the file is read again from the
- * start in one go, so that errors are the same with any number of threads.
+ * The header is read first; `data` is then read in one go, or, when it is large,
+ * cut at record boundaries and read in parts that are joined in order:
+ *
+ *     one thread   join wave 0   join wave 1   ...
+ *     others       read wave 1   read wave 2   ...
+ *
+ * Names are copied while joining, so that the pages of a part can go: a file may
+ * be larger than the memory there is.  Whatever goes wrong in a part, the file is
+ * read again from the start in one go, so that errors are always the same.
  */
 #include "probe/dump_int.h"
 
@@ -16,7 +21,7 @@
 
 #include <assert.h>
 
-enum { MAX_PARTS = 64, SMALL_DATA = 4 << 20, PART_BYTES = 2 << 20 };
+enum { MAX_PARTS = 1024, SMALL_DATA = 4 << 20, PART_BYTES = 2 << 20, PARTS_PER_THREAD = 2 };
 
 const char *probe_framework_text(enum probe_framework f)
 {
@@ -69,18 +74,12 @@ static enum ms_rc join_twice(struct probe_dump *d, const struct probe__named_nod
                        MS_STR_ARG(at.text));
 }
 
-static bool in_file(const struct probe_dump *d, struct ms_str s)
-{
-    return s.p >= d->file.p && s.p < d->file.p + d->file.n;
-}
-
 static enum ms_rc join_node(struct probe_dump *d, struct probe__named_node *n, uint32_t row_base,
                             unsigned flags, uint32_t *id, struct ms_err *err)
 {
     bool added;
     n->node.first_row += row_base;
-    *id = in_file(d, n->name) ? ms_map_put(&d->names, n->name, &added)
-                              : ms_map_put_copy(&d->names, n->name, d->arena, &added);
+    *id = ms_map_put_copy(&d->names, n->name, d->arena, &added);
     if (*id == MS_MAP_NONE)
         return ms_no_memory(err);
     if (!added)
@@ -197,17 +196,15 @@ static const char *data_end(const struct ms_jread *r)
 }
 
 struct parts {
-    const struct probe_dump *dump;
+    struct probe_dump *dump;
     const char *data;
     size_t cut[MAX_PARTS + 1];
-    unsigned n;
+    unsigned n, joined, read; /* parts in all, those that are joined, and those that are read */
     struct probe__flat flat[MAX_PARTS];
 };
 
-static enum ms_rc read_part(void *ctx, size_t i, unsigned worker, struct ms_err *err)
+static enum ms_rc read_part(struct parts *ps, unsigned i, struct ms_err *err)
 {
-    (void)worker;
-    struct parts *ps = ctx;
     struct ms_jread r;
     enum ms_jtok stop;
     ms_jread_init_part(&r, ps->dump->file.p, ps->data + ps->cut[i], ps->cut[i + 1] - ps->cut[i],
@@ -217,40 +214,65 @@ static enum ms_rc read_part(void *ctx, size_t i, unsigned worker, struct ms_err 
     return probe__flat_read(&ps->flat[i], &r, &stop, err);
 }
 
-static enum ms_rc run_parts(struct probe_dump *d, struct parts *ps, struct ms_pool *pool,
-                            unsigned flags, struct ms_err *err)
+/* Join what the wave before has read. */
+static enum ms_rc join_wave(struct parts *ps, struct ms_err *err)
 {
-    enum ms_rc rc = ms_pool_run(pool, ps->n, read_part, ps, err);
-    for (unsigned i = 0; i < ps->n; i++) {
-        if (rc == MS_OK)
-            rc = join_part(d, &ps->flat[i], flags, err);
+    struct probe_dump *d = ps->dump;
+    for (; ps->joined < ps->read; ps->joined++) {
+        unsigned i = ps->joined;
+        MS_TRY(join_part(d, &ps->flat[i], 0, err));
         probe__flat_free(&ps->flat[i]);
+        memset(&ps->flat[i], 0, sizeof ps->flat[i]);
+        if (!d->borrowed)
+            ms_file_release_part(&d->file, (size_t)(ps->data - d->file.p) + ps->cut[i],
+                                 ps->cut[i + 1] - ps->cut[i]);
     }
+    return MS_OK;
+}
+
+static enum ms_rc work_on_wave(void *ctx, size_t item, unsigned worker, struct ms_err *err)
+{
+    struct parts *ps = ctx;
+    (void)worker;
+    return item == 0 ? join_wave(ps, err) : read_part(ps, ps->read + (unsigned)item - 1, err);
+}
+
+static enum ms_rc run_parts(struct parts *ps, struct ms_pool *pool, struct ms_err *err)
+{
+    unsigned wave = pool != NULL ? ms_pool_threads(pool) * PARTS_PER_THREAD : 1;
+    enum ms_rc rc = MS_OK;
+    while (rc == MS_OK && ps->joined < ps->n) {
+        unsigned left = ps->n - ps->read, reading = left < wave ? left : wave;
+        rc = ms_pool_run(pool, 1 + (size_t)reading, work_on_wave, ps, err);
+        ps->read += reading;
+    }
+    for (unsigned i = 0; i < ps->n; i++)
+        probe__flat_free(&ps->flat[i]);
     return rc;
 }
 
 /* Read `data`, whose opening brace was the last token, in parts.  *done: it worked and r stands
  * before its closing brace; otherwise nothing has changed and it is to be read in one go. */
-static enum ms_rc read_parallel(struct probe_dump *d, struct ms_jread *r, struct ms_pool *pool,
+static enum ms_rc read_in_parts(struct probe_dump *d, struct ms_jread *r, struct ms_pool *pool,
                                 bool *done, struct ms_err *err)
 {
     int indent = indent_of(r);
     const char *end = data_end(r);
     *done = false;
-    if (pool == NULL || ms_pool_threads(pool) < 2 || indent < 0 || end == NULL ||
-        end - r->at < SMALL_DATA)
+    if (indent < 0 || end == NULL || end - r->at < SMALL_DATA)
         return MS_OK;
     struct parts *ps = ms_calloc(1, sizeof *ps);
     if (ps == NULL)
         return ms_no_memory(err);
-    /* Many small parts: what is copied at once while joining stays small as well. */
+    /* Many small parts: what is copied at once while joining stays small as well, and so does what
+     * is in memory of the file. */
     size_t want = (size_t)(end - r->at) / PART_BYTES;
     ps->dump = d;
     ps->data = r->at;
     ps->n = ms_jread_split(r->at, (size_t)(end - r->at), (unsigned)indent,
                            want < MAX_PARTS ? (unsigned)want : MAX_PARTS, ps->cut);
     struct ms_err ignored = {0};
-    enum ms_rc rc = run_parts(d, ps, pool, 0, &ignored);
+    enum ms_rc rc = run_parts(ps, pool, &ignored);
     ms_free(ps);
     if (rc == MS_E_NOMEM)
         return ms_no_memory(err);
@@ -288,7 +310,7 @@ static enum ms_rc read_data(struct probe_dump *d, struct ms_jread *r, struct ms_
                             unsigned flags, struct ms_err *err)
 {
     bool done;
-    MS_TRY(read_parallel(d, r, pool, &done, err));
+    MS_TRY(read_in_parts(d, r, pool, &done, err));
     if (!done)
         return read_in_one(d, r, flags, err);
     enum ms_jtok end = ms_jread_next(r); /* the closing brace: parts saw all before it */

@@ -8,8 +8,10 @@
  *                        rows[]   one per leaf, depth first: (path, offset, length)
  *
  * The file stays mapped and a leaf stays text until it is asked for, so a dump
- * of any size costs about 24 bytes a row.  Record names point into the map.
- * Large files are read in parts by several threads; the result is the same.
+ * of any size costs about 24 bytes a row, its records' names, and what pages of
+ * the file are in use.  Large files are read in parts, by several threads where
+ * there are some, and the pages of a part are given back once it has been read;
+ * the result is the same.
  */
 #ifndef PROBE_DUMP_H
 #define PROBE_DUMP_H

@@ -337,6 +337,8 @@ void probe_dumper_start(struct probe_dumper *d)
     if (d == NULL || !probe__is_own_process(d))
         return;
     pthread_mutex_lock(&d->lock);
+    if (!d->files.is_open)
+        probe__source_look(d);
     if (probe__begin_step(d))
         atomic_store(&d->active, true);
     pthread_mutex_unlock(&d->lock);
@@ -469,23 +471,35 @@ static void set_style(struct probe_dumper *d)
                                                              : 1;
 }
 
+enum ms_rc probe__adopt(struct probe_dumper *d, const struct probe_settings *s, struct ms_err *err)
+{
+    struct probe_settings next;
+    MS_TRY(probe__settings_copy(&next, s, d->arena, err));
+    if (!next.rank_known) {
+        next.rank_known = d->s.rank_known;
+        next.my_rank = d->s.my_rank;
+    }
+    if (next.memory_max == 0)
+        next.memory_max = MEMORY_DEFAULT;
+    if (keeps_tensors(&next) && d->spool == NULL)
+        MS_TRY(probe__spool_new(
+            &d->spool, next.memory_max,
+            next.framework == PROBE_FW_MINDSPORE ? PROBE_FILE_NPY : PROBE_FILE_PT, err));
+    d->s = next;
+    set_style(d);
+    probe__filter_init(&d->filter, &d->s);
+    return MS_OK;
+}
+
 static enum ms_rc set_up(struct probe_dumper *d, const struct probe_settings *s, struct ms_err *err)
 {
     d->modules.max = 1 << 24;
     d->arena = ms_arena_new(SIZE_MAX);
     if (d->arena == NULL)
         return ms_no_memory(err);
-    MS_TRY(probe__settings_copy(&d->s, s, d->arena, err));
-    if (!d->s.rank_known)
+    if (!s->rank_known)
         d->s.rank_known = rank_of_environment(&d->s.my_rank);
-    set_style(d);
-    probe__filter_init(&d->filter, &d->s);
-    if (!d->layout.tensors)
-        return MS_OK;
-    if (d->s.memory_max == 0)
-        d->s.memory_max = MEMORY_DEFAULT;
-    return probe__spool_new(&d->spool, d->s.memory_max,
-                            d->style.mindspore ? PROBE_FILE_NPY : PROBE_FILE_PT, err);
+    return probe__adopt(d, s, err);
 }
 
 static void free_all(struct probe_dumper *d)
@@ -504,6 +518,8 @@ static void free_all(struct probe_dumper *d)
     ms_buf_free(&d->modules);
     probe__files_free(&d->files);
     ms_free(d->dir);
+    ms_free(d->source.path);
+    ms_free(d->source.over);
     ms_arena_free(d->arena);
     ms_free(d);
 }
@@ -537,6 +553,8 @@ enum ms_rc probe_dumper_load(struct probe_dumper **d, const char *path, struct m
     *d = NULL;
     MS_TRY(probe_settings_load(&s, path, err));
     enum ms_rc rc = probe_dumper_open(d, s, err);
+    if (rc == MS_OK && s->is_watched)
+        probe__source_set(*d, path, MS_STR(""));
     probe_settings_free(s);
     return rc;
 }

@@ -86,6 +86,7 @@ struct probe_settings {
     size_t nslices;
     int64_t overflow_nums; /* overflow_check: records before it ends; 0: one, -1: no end */
     bool disabled;         /* dump_enable: false */
+    bool is_watched;       /* dump_enable is there: the file is read again when it has changed */
     bool no_extra;         /* neither construct.json nor stack.json */
     bool high_precision;   /* Mean and Norm of narrow types as float32 */
     bool all_numbers;      /* Mean and Norm also of integers and float64 */

@@ -57,9 +57,18 @@ enum probe__trouble {
     PROBE__OUT_OF_ORDER = 1 << 4
 };
 
+/* The file that the settings came from, and when it was looked at. */
+struct probe__source {
+    char *path; /* NULL: none, or nobody wants to know */
+    char *over; /* settings that go before those of the file, as JSON */
+    int64_t looked_ns, changed_ns;
+    uint64_t size;
+};
+
 struct probe_dumper {
     struct probe_dumper *next; /* in the list of all that are open */
     struct probe_settings s;
+    struct probe__source source;
     struct probe__style style;
     struct probe__layout layout;
     struct ms_arena *arena; /* settings and names */
@@ -104,6 +113,13 @@ void probe__note(struct probe_dumper *d, enum probe__trouble kind, const char *f
 /* The same about a place that the caller knows. */
 void probe__note_at(struct probe_dumper *d, enum probe__trouble kind,
                     const struct probe__place *place, const char *text);
+/* Work by these settings from now on; the lock is held and no step is open. */
+enum ms_rc probe__adopt(struct probe_dumper *d, const struct probe_settings *s,
+                        struct ms_err *err) MS_MUST_USE;
+/* Remember where the settings come from, and read them again when that has changed: every half
+ * second at most, every three while it says not to dump.  The lock is held for the latter. */
+void probe__source_set(struct probe_dumper *d, const char *path, struct ms_str over);
+void probe__source_look(struct probe_dumper *d);
 /* What belongs to the calling thread; NULL without memory. */
 struct probe__thread *probe__thread_of(struct probe_dumper *d);
 /* Text of the record's name without call and direction -> index into d->called; the lock is held. */

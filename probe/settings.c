@@ -170,6 +170,16 @@ static const char *const risk_words[] = {"FOCUS", "CORE", "ALL", NULL};
 static const char *const precision_words[] = {"low", "high", NULL};
 static const char *const data_words[] = {"all", "forward", "backward", "input", "output", NULL};
 
+/* A switch that is there may be turned while the program runs. */
+static PROBE__READER(read_switch)
+{
+    struct file *f = (struct file *)(void *)((char *)at - offsetof(struct file, dump_enable));
+    if (tok == MS_J_NULL)
+        return MS_OK;
+    f->s.is_watched = true;
+    return probe__read_bool(t, tok, at, with, err);
+}
+
 static const struct probe__bounds overflows = {-1, INT32_MAX}, megabytes = {1, 1 << 20};
 static const size_t steps_n =
     offsetof(struct probe_settings, nsteps) - offsetof(struct probe_settings, step);
@@ -208,7 +218,7 @@ static const struct probe__key file_keys[] = {
     {"rank", read_ranges, offsetof(struct file, s.rank), &ranks_n},
     {"step", read_ranges, offsetof(struct file, s.step), &steps_n},
     {"level", probe__read_choice, offsetof(struct file, level), level_words},
-    {"dump_enable", probe__read_bool, offsetof(struct file, dump_enable), NULL},
+    {"dump_enable", read_switch, offsetof(struct file, dump_enable), NULL},
     {"extra_info", probe__read_bool, offsetof(struct file, extra_info), NULL},
     {"async_dump", probe__read_bool, offsetof(struct file, async_dump), NULL},
     {"precision", probe__read_choice, offsetof(struct file, precision), precision_words},

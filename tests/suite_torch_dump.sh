@@ -67,3 +67,19 @@ report a_mistake_in_its_config_ends_it_at_once $?
 dumped "{\"level\": \"L0\", \"dump_path\": \"$scratch/elsewhere\"}" >/dev/null 2>&1
 [ -e "$scratch"/elsewhere/step0 ]
 report the_path_in_the_config_goes_first $?
+
+# ---- the sample ---------------------------------------------------------------------------
+
+sample() { PYTHONPATH=$build/python "$PYTHON" samples/train_torch.py --steps 2 --layers 2 "$@"; }
+clean=$(sample --quiet --save "$scratch/weights")
+[ "$clean" = "$(sample --quiet --dump "$scratch/sample")" ]
+report the_sample_computes_the_same_with_a_dump $?
+loaded=$(sample --quiet --weights "$scratch/weights" --save "$scratch/again")
+[ -n "$loaded" ] && [ "$loaded" != "$clean" ] &&
+    [ "$loaded" = "$(sample --quiet --weights "$scratch/weights" --seed 1)" ] &&
+    [ "$(ls "$scratch/weights")" = "$(ls "$scratch/again")" ]
+report the_sample_starts_from_saved_weights $?
+for fault in $(sample --list-faults | sed -n 's/^layerN\.\([a-z]*\) .*/\1/p'); do
+    [ "$(sample --quiet --fault "layer1.$fault")" != "$clean" ]
+    report "fault_${fault}_changes_the_loss" $?
+done

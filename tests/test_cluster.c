@@ -2,7 +2,7 @@
  *
  * What ranks say together: formulas, and simulated runs whose truth is known.
  */
-#include "mstx/cluster.h"
+#include "mstx/tl_cluster.h"
 #include "mstx/tl_report.h"
 #include "tests/gen/sim.h"
 #include "tests/tl_run.h"

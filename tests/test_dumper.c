@@ -2,7 +2,7 @@
 #include "probe/base/log.h"
 #include "probe/base/mem.h"
 #include "probe/dump.h"
-#include "probe/dumper.h"
+#include "probe/dumper_int.h"
 #include "probe/stack.h"
 #include "probe/tensor.h"
 
@@ -956,6 +956,102 @@ START_TEST(a_program_that_does_not_close_keeps_its_dump)
 }
 END_TEST
 
+/* ---- a file that is looked at again ----------------------------------- */
+
+/* Another file under the name, looked at whatever the hour. */
+static void rewrite_config(struct probe_dumper *d, const char *path, const char *switch_text)
+{
+    FILE *f = fopen(path, "we");
+    ck_assert_ptr_nonnull(f);
+    fprintf(f, "{\"dump_path\": \"%s\", \"level\": \"L1\", \"risk_level\": \"ALL\"%s}", dir,
+            switch_text);
+    fclose(f);
+    if (d != NULL)
+        d->source.looked_ns = INT64_MIN / 2;
+}
+
+static void one_step(struct probe_dumper *d)
+{
+    probe_dumper_start(d);
+    op(d, "relu");
+    probe_dumper_stop(d);
+    probe_dumper_step(d);
+}
+
+START_TEST(a_switch_in_the_file_turns_a_running_dump_on_and_off)
+{
+    begin();
+    char path[100];
+    struct probe_dumper *d;
+    snprintf(path, sizeof path, "%s/config.json", dir);
+    rewrite_config(NULL, path, ", \"dump_enable\": false");
+    ck_ok(probe_dumper_load(&d, path, &err), err);
+    probe_dumper_set_rank(d, 0);
+    one_step(d);
+    rewrite_config(d, path, ", \"dump_enable\": true");
+    one_step(d);
+    rewrite_config(d, path, ", \"dump_enable\": true, \"statistics\": {\"list\": [\"gelu\"]}");
+    one_step(d);
+    rewrite_config(d, path, ", \"dump_enable\": tru");
+    one_step(d);
+    rewrite_config(d, path, ""); /* it stays as it was: off */
+    one_step(d);
+    close_dumper(d);
+    ck_assert(!exists("step0"));
+    ck_assert_str_eq(records_of("step1/rank0/dump.json"), RELU);
+    ck_assert_str_eq(records_of("step2/rank0/dump.json"), "");
+    ck_assert(!exists("step3") && !exists("step4"));
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_file_without_the_switch_is_read_once)
+{
+    begin();
+    char path[100];
+    struct probe_dumper *d;
+    snprintf(path, sizeof path, "%s/config.json", dir);
+    rewrite_config(NULL, path, "");
+    ck_ok(probe_dumper_load(&d, path, &err), err);
+    probe_dumper_set_rank(d, 0);
+    rewrite_config(d, path, ", \"dump_enable\": false");
+    one_step(d);
+    close_dumper(d);
+    ck_assert_str_eq(records_of(STEP0 "dump.json"), RELU);
+    scratch_remove(dir);
+}
+END_TEST
+
+/* ---- figures that come later ------------------------------------------- */
+
+START_TEST(records_wait_in_their_order_for_figures_that_come_later)
+{
+    begin();
+    struct probe_dumper *d = open_with(everything());
+    struct probe_tensor t = {.dtype = MS_DT_F32, .ndim = 1, .shape = {2}, .count = 2};
+    probe_dumper_start(d);
+    struct probe_call *c = probe_op_enter(d, "Functional", "relu");
+    ck_assert_ptr_nonnull(probe__call_part(c, PROBE_SEC_INPUT_ARGS));
+    probe__call_tensor(c, NULL, &t, &(struct probe__leaf_as){.later = 2});
+    probe__call_tensor(c, NULL, &t, &(struct probe__leaf_as){.later = 1});
+    probe_call_exit(c);
+    op(d, "gelu");
+    const struct probe__figure figures[] = {{.kind = PROBE_NUM_FLOAT, .v = 1.5},
+                                            {.kind = PROBE_NUM_INT, .i = -7},
+                                            {.kind = PROBE_NUM_NULL},
+                                            {.kind = PROBE_NUM_BOOL, .v = 1}};
+    probe__dumper_figures(d, figures, 4); /* the second tensor gets none */
+    close_dumper(d);
+    ck_assert_str_eq(records_of(STEP0 "dump.json"),
+                     "Functional.relu.0.forward Functional.gelu.0.forward");
+    const char *text = text_of(STEP0 "dump.json");
+    const char *first = strstr(text, "\"Max\": null");
+    ck_assert_ptr_nonnull(first);
+    has(first, "\"Max\": 1.5,\n     \"Min\": -7,\n     \"Mean\": null,\n     \"Norm\": true,");
+    scratch_remove(dir);
+}
+END_TEST
+
 /* ---- threads ---------------------------------------------------------- */
 
 enum { THREADS = 4, ROUNDS = 200 };
@@ -1068,5 +1164,8 @@ TEST_MAIN("dumper", a_model_is_dumped_as_the_format_says,
           a_step_that_cannot_be_written_is_given_up, a_full_disk_stops_the_dump_and_not_the_program,
           a_killed_program_leaves_whole_documents, a_forked_child_leaves_the_dump_alone,
           a_program_that_does_not_close_keeps_its_dump,
+          a_switch_in_the_file_turns_a_running_dump_on_and_off,
+          a_file_without_the_switch_is_read_once,
+          records_wait_in_their_order_for_figures_that_come_later,
           threads_have_their_own_modules_and_one_count, two_dumpers_do_not_meet,
           every_allocation_that_fails_leaves_a_working_program)

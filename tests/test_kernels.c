@@ -34,7 +34,7 @@ static void put_npy(const char *name, float a, float b)
     put(name, bytes, sizeof bytes);
 }
 
-static char *compare(const char *ranks, struct cmp_kernel_sum *sum)
+static char *compare(const char *ranks, struct cmp_sheet_sum *sum)
 {
     static char text[8192];
     char t[96], b[96], o[96];
@@ -84,7 +84,7 @@ END_TEST
 
 START_TEST(calls_of_a_kernel_are_paired_in_the_order_they_ran)
 {
-    struct cmp_kernel_sum sum;
+    struct cmp_sheet_sum sum;
     scratch_dir(dir);
     put_npy("t/rank_0/net/0/3/Add.a.0.1.200.output.0.s.ND.npy", 1, 2);
     put_npy("t/rank_0/net/0/3/Add.a.0.1.100.output.0.s.ND.npy", 3, 4);
@@ -94,14 +94,14 @@ START_TEST(calls_of_a_kernel_are_paired_in_the_order_they_ran)
     ck_assert_uint_eq(sum.rows, 2);
     ck_assert_uint_eq(sum.yes, 2);
     ck_assert_ptr_nonnull(strstr(table, "float32,float32,\"[2,]\",\"[2,]\",4.0,3.0,3.5,5.0"));
-    cmp_kernel_sum_free(&sum);
+    cmp_sheet_sum_free(&sum);
     scratch_remove(dir);
 }
 END_TEST
 
 START_TEST(a_kernel_without_a_partner_is_listed)
 {
-    struct cmp_kernel_sum sum;
+    struct cmp_sheet_sum sum;
     scratch_dir(dir);
     put_npy("t/0/net/0/3/Add.a.0.1.1.output.0.s.ND.npy", 1, 2);
     put_npy("b/0/net/0/3/Add.a.0.1.1.output.0.s.ND.npy", 1, 9);
@@ -114,7 +114,7 @@ START_TEST(a_kernel_without_a_partner_is_listed)
     ck_assert_ptr_nonnull(strstr(table, "Dump file is not ndarray."));
     ck_assert_uint_eq(sum.notes.n, 1);
     ck_assert_str_eq(sum.notes.p[0], "rank 1 step 3 is on the golden side alone");
-    cmp_kernel_sum_free(&sum);
+    cmp_sheet_sum_free(&sum);
     scratch_remove(dir);
 }
 END_TEST
@@ -122,19 +122,37 @@ END_TEST
 START_TEST(shortened_names_are_looked_up)
 {
     static const char mapping[] = "short,long\n1.npy,Add.a.0.1.1.output.0.s.ND.npy\n";
-    struct cmp_kernel_sum sum;
+    struct cmp_sheet_sum sum;
     scratch_dir(dir);
     put("t/0/net/0/3/mapping.csv", mapping, sizeof mapping - 1);
     put_npy("t/0/net/0/3/1.npy", 1, 2);
     put_npy("b/0/net/0/3/Add.a.0.1.1.output.0.s.ND.npy", 1, 2);
     compare("0", &sum);
     ck_assert_uint_eq(sum.yes, 1);
-    cmp_kernel_sum_free(&sum);
+    cmp_sheet_sum_free(&sum);
     scratch_remove(dir);
 }
 END_TEST
 
 #define HEAD "Op Type,Op Name,Task,Stream,Time,IO,Slot,Size,Type,Shape,Max,Min,Avg,L2\n"
+
+START_TEST(columns_of_statistics_are_found_by_their_names)
+{
+    static const char t[] = "Timestamp,Op Name,Task ID,IO,Slot,Data Type,Shape,L2Norm Value,"
+                            "Max Value,Min Value\n"
+                            "7,op1,0,output,0,float32,\"(2,3)\",5,2,1\n";
+    struct cmp_sheet_sum sum;
+    scratch_dir(dir);
+    put("t/0/net/0/3/statistic.csv", t, sizeof t - 1);
+    put("b/0/net/0/3/statistic.csv", t, sizeof t - 1);
+    const char *table = compare("0", &sum);
+    ck_assert_ptr_nonnull(strstr(table, "op1.0.output.0,op1.0.output.0,float32,float32,\"[2,3]\","
+                                        "\"[2,3]\",2.0,1.0,nan,5.0,"));
+    ck_assert_uint_eq(sum.yes, 1);
+    cmp_sheet_sum_free(&sum);
+    scratch_remove(dir);
+}
+END_TEST
 
 START_TEST(lines_of_statistics_are_compared_as_well)
 {
@@ -144,7 +162,7 @@ START_TEST(lines_of_statistics_are_compared_as_well)
     static const char b[] = HEAD "Add,a,0,1,5,output,0,8,float32,\"(2,)\",1,0,1,2\n"
                                  "Add,b,0,1,5,output,0,8,float32,\"(2,)\",1,0,1,2\n"
                                  "Add,c,0,1,5,output,0,8,float16,\"(2,)\",0,0,1,2\n";
-    struct cmp_kernel_sum sum;
+    struct cmp_sheet_sum sum;
     scratch_dir(dir);
     put("t/0/net/1/3/statistic.csv", t, sizeof t - 1);
     put("b/0/net/1/3/statistic.csv", b, sizeof b - 1);
@@ -155,20 +173,20 @@ START_TEST(lines_of_statistics_are_compared_as_well)
     ck_assert_ptr_nonnull(strstr(table, "a.0.output.0,a.0.output.0,float32,float32"));
     ck_assert_ptr_nonnull(strstr(table, "Yes,,0.5,0.0,0.0,0.0,50.0%,N/A,0.0%,0.0%,"));
     ck_assert_ptr_nonnull(strstr(table, "Dtype of NPU and bench Tensor do not match."));
-    cmp_kernel_sum_free(&sum);
+    cmp_sheet_sum_free(&sum);
     scratch_remove(dir);
 }
 END_TEST
 
 START_TEST(what_cannot_be_compared_is_said)
 {
-    struct cmp_kernel_sum sum;
+    struct cmp_sheet_sum sum;
     static const char cut[] = HEAD "Add,a,0,1\n";
     scratch_dir(dir);
     put_npy("t/0/net/0/3/Add.a.0.1.1.output.0.s.ND.npy", 1, 2);
     put("b/0/net/0/3/statistic.csv", cut, sizeof cut - 1);
     compare("0", &sum);
-    ck_says(err, "expected 13 columns or more");
+    ck_says(err, "expected 14 columns or more");
     ms_err_clear(&err);
     compare("7", &sum);
     ck_says(err, "no kernels of a rank and step that are asked for");
@@ -179,4 +197,4 @@ END_TEST
 TEST_MAIN("kernels", names_of_files_say_what_belongs_together,
           calls_of_a_kernel_are_paired_in_the_order_they_ran, a_kernel_without_a_partner_is_listed,
           shortened_names_are_looked_up, lines_of_statistics_are_compared_as_well,
-          what_cannot_be_compared_is_said)
+          columns_of_statistics_are_found_by_their_names, what_cannot_be_compared_is_said)

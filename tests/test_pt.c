@@ -363,7 +363,11 @@ static const struct {
     {"constants", {{PKL}, {DATA}, MEMBER("x/constants.pkl", "1")}, 3, 3, "TorchScript"},
     {"fewer entries than promised", {{PKL}, {DATA}}, 2, 3, "a wrong directory entry"},
     {"more entries than promised", {{PKL}, {DATA}}, 2, 1, "something after the last"},
-    {"17 members", {{PKL}, {DATA}}, 2, 17, "17 members in the zip archive; at most 16 are expected"},
+    {"17 members",
+     {{PKL}, {DATA}},
+     2,
+     17,
+     "17 members in the zip archive; at most 16 are expected"},
     {"no members", {{PKL}, {DATA}}, 0, 0, "does not begin as"},
 };
 

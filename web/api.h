@@ -17,12 +17,15 @@
 /* Replies are bounded; what is longer comes in pages. */
 enum { WEB_REPLY_MAX = 64 << 20, WEB_BODY_MAX = 64 << 10 };
 
+struct web_tables;
+
 struct web_call {
     const struct web_query *query;
     const struct viz_session *session;
     struct viz_reader *reader;
-    struct ms_jwrite *json; /* where an answer in JSON goes */
-    struct ms_buf *bytes;   /* where one in bytes goes */
+    struct web_tables *tables; /* shared by all calls */
+    struct ms_jwrite *json;    /* where an answer in JSON goes */
+    struct ms_buf *bytes;      /* where one in bytes goes */
 };
 
 typedef enum ms_rc (*web_api_fn)(struct web_call *c, struct ms_err *err);
@@ -47,6 +50,7 @@ unsigned web_status_of(enum ms_rc rc);
 
 enum ms_rc web_api_about(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_findings(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_step(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_steps(struct web_call *c, struct ms_err *err);
 
 enum ms_rc web_api_lanes(struct web_call *c, struct ms_err *err);
@@ -54,6 +58,8 @@ enum ms_rc web_api_slices(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_busy(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_strings(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_sum(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_cluster(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_collective(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_find(struct web_call *c, struct ms_err *err);
 
 enum ms_rc web_api_children(struct web_call *c, struct ms_err *err);
@@ -62,8 +68,12 @@ enum ms_rc web_api_node(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_search(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_next(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_matrix(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_first(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_flow(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_match(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_unmatch(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_undo(struct web_call *c, struct ms_err *err);
+
+enum ms_rc web_api_table(struct web_call *c, struct ms_err *err);
 
 #endif

@@ -2,6 +2,7 @@
  *
  * api_graph: nodes, both sides, and changes of their matching.
  */
+#include "viz/model/divergence.h"
 #include "viz/model/pairs.h"
 #include "viz/model/terms.h"
 #include "web/api.h"
@@ -174,6 +175,23 @@ static void put_stored(struct ms_jwrite *w, const char *key, struct ms_str json)
     ms_jwrite_str(w, json);
 }
 
+/* Why a node belongs to its partner. */
+static enum ms_rc put_fate(struct web_call *c, struct graph_spot at, struct ms_str name,
+                           struct ms_err *err)
+{
+    struct graph_page page = {.more = false};
+    struct graph_fate fate;
+    enum ms_rc rc = graph_view_fate(c->reader->graph, at, name, &page, &fate, err);
+    if (rc == MS_OK) {
+        put_text(c->json, "fate", fate.kind);
+        put_text(c->json, "how", fate.how);
+        put_text(c->json, "kin", fate.partner);
+        ms_jwrite_kf64(c->json, "confidence", fate.confidence);
+    }
+    graph_page_free(&page);
+    return rc;
+}
+
 enum ms_rc web_api_node(struct web_call *c, struct ms_err *err)
 {
     struct graph_page page = {.more = false};
@@ -197,6 +215,7 @@ enum ms_rc web_api_node(struct web_call *c, struct ms_err *err)
         put_stored(w, "stack", d.stack);
         put_stored(w, "links", d.links);
         put_stored(w, "merged", d.merged);
+        rc = put_fate(c, at, name, err);
         ms_jwrite_obj_end(w);
     }
     graph_page_free(&page);
@@ -211,6 +230,25 @@ enum ms_rc web_api_matrix(struct web_call *c, struct ms_err *err)
     MS_TRY(read_spot(c, &at, err));
     MS_TRY(read_name(c, "name", &name, err));
     enum ms_rc rc = graph_view_matrix(c->reader->graph, at.golden, name, &page, err);
+    if (rc == MS_OK) {
+        put_page(c->json, &page);
+        ms_jwrite_obj_end(c->json);
+    }
+    graph_page_free(&page);
+    return rc;
+}
+
+/* Nodes that wrote what a node reads, or (readers=1) read what it wrote. */
+enum ms_rc web_api_flow(struct web_call *c, struct ms_err *err)
+{
+    struct graph_page page = {.more = false};
+    struct graph_spot at;
+    struct ms_str name;
+    bool readers;
+    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(read_name(c, "name", &name, err));
+    MS_TRY(web_query_flag(c->query, "readers", &readers, err));
+    enum ms_rc rc = graph_view_flow(c->reader->graph, at, name, readers, &page, err);
     if (rc == MS_OK) {
         put_page(c->json, &page);
         ms_jwrite_obj_end(c->json);
@@ -249,11 +287,9 @@ static enum ms_rc read_want(const struct web_call *c, unsigned *want, struct ms_
     static const struct {
         const char *name;
         unsigned bit;
-    } wants[] = {{"pass", GRAPH_WANT_PASS},
-                 {"warning", GRAPH_WANT_WARNING},
-                 {"error", GRAPH_WANT_ERROR},
-                 {"unmatched", GRAPH_WANT_UNMATCHED},
-                 {"overflow", GRAPH_WANT_OVERFLOW}};
+    } wants[] = {{"pass", GRAPH_WANT_PASS},         {"warning", GRAPH_WANT_WARNING},
+                 {"error", GRAPH_WANT_ERROR},       {"unmatched", GRAPH_WANT_UNMATCHED},
+                 {"overflow", GRAPH_WANT_OVERFLOW}, {"moved", GRAPH_WANT_MOVED}};
     struct ms_str rest = web_query_text(c->query, "state"), part;
     *want = 0;
     while (rest.p != NULL && ms_str_split(&rest, ',', &part)) {
@@ -262,7 +298,7 @@ static enum ms_rc read_want(const struct web_call *c, unsigned *want, struct ms_
             bit |= ms_str_is(part, wants[i].name) ? wants[i].bit : 0;
         if (bit == 0)
             return ms_fail(err, MS_E_ARG,
-                           "state must be pass, warning, error, unmatched, overflow");
+                           "state must be pass, warning, error, unmatched, overflow, moved");
         *want |= bit;
     }
     *want = *want != 0 ? *want : (unsigned)GRAPH_WANT_ERROR;
@@ -282,6 +318,21 @@ enum ms_rc web_api_next(struct web_call *c, struct ms_err *err)
     MS_TRY(web_query_int(c->query, "from", -1, INT64_MAX, &from, err));
     MS_TRY(web_query_flag(c->query, "back", &back, err));
     enum ms_rc rc = graph_view_next(c->reader->graph, at, want, from, back, &page, err);
+    if (rc == MS_OK) {
+        put_page(c->json, &page);
+        ms_jwrite_obj_end(c->json);
+    }
+    graph_page_free(&page);
+    return rc;
+}
+
+/* Where the comparison first goes wrong; no row when nothing does. */
+enum ms_rc web_api_first(struct web_call *c, struct ms_err *err)
+{
+    struct graph_page page = {.more = false};
+    struct graph_spot at;
+    MS_TRY(read_spot(c, &at, err));
+    enum ms_rc rc = viz_first_divergence(c->reader->graph, at, &page, err);
     if (rc == MS_OK) {
         put_page(c->json, &page);
         ms_jwrite_obj_end(c->json);

@@ -39,6 +39,7 @@ static void put_lane(struct ms_jwrite *w, struct mstx_tl *tl, const struct viz_l
         ms_jwrite_key(w, MS_STR("domain"));
         ms_jwrite_str(w, t->domain);
         ms_jwrite_ki64(w, "events", (int64_t)t->events);
+        ms_jwrite_ki64(w, "tid", t->tid);
         ms_jwrite_ki64(w, "rows", t->rows);
         ms_jwrite_ki64(w, "start", t->start_ns - first);
         ms_jwrite_ki64(w, "end", t->end_ns - first);

@@ -19,6 +19,7 @@
     X(style, "/style.css", CSS, "style.css")                                                       \
     X(node, "/node.js", JS, "node.js")                                                             \
     X(main, "/main.js", JS, "main.js")                                                             \
+    X(mark, "/mark.js", JS, "mark.js")                                                             \
     X(api, "/api.js", JS, "api.js")                                                                \
     X(cluster, "/cluster.js", JS, "cluster.js")                                                    \
     X(graph, "/graph.js", JS, "graph.js")                                                          \

@@ -4,6 +4,7 @@
  */
 #include "web/guard.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <sys/random.h>
@@ -24,8 +25,13 @@ enum ms_rc web_guard_token(struct web_guard *g, struct ms_err *err)
 
 bool web_is_loopback(const char *host)
 {
-    return strcmp(host, "localhost") == 0 || strcmp(host, "::1") == 0 ||
-           strncmp(host, "127.", 4) == 0;
+    struct in_addr v4;
+    struct in6_addr v6;
+    if (inet_pton(AF_INET, host, &v4) == 1) /* not a name that begins with "127." */
+        return ntohl(v4.s_addr) >> 24 == 127;
+    if (inet_pton(AF_INET6, host, &v6) == 1)
+        return IN6_IS_ADDR_LOOPBACK(&v6);
+    return strcmp(host, "localhost") == 0;
 }
 
 /* The name of a Host header without its port, which must be ours when there is one. */

@@ -12,6 +12,7 @@
 #include "web/asset.h"
 #include "web/metrics.h"
 #include "web/readers.h"
+#include "web/tables.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/cpu.h"
@@ -21,6 +22,7 @@
 #include <arpa/inet.h>
 #include <microhttpd.h>
 #include <netdb.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/resource.h>
 
@@ -30,6 +32,7 @@ enum {
     CONNECTIONS_MAX = 4096,
     IDLE_SECONDS = 15,
     HEADER_MEMORY = 64 << 10,
+    WARNINGS_A_SECOND = 5,
     URI_MAX = WEB_QUERY_MAX + 1024,
 };
 
@@ -38,7 +41,10 @@ struct web_server {
     struct web_guard guard;
     struct viz_session *session;
     struct web_readers *readers;
+    struct web_tables *tables;
     struct web_metrics metrics;
+    _Atomic int64_t warned_second;
+    _Atomic unsigned warned; /* in that second */
 };
 
 /* A request while it is read: its address as it came. */
@@ -149,9 +155,11 @@ static enum ms_rc answer(struct web_server *s, const struct web_route *route, st
     MS_TRY(web_query_parse(&query, text, err));
     enum ms_rc rc = web_readers_take(s->readers, &reader, err);
     if (rc == MS_OK) {
-        struct web_call call = {&query, s->session, reader, w, bytes};
+        struct web_call call = {&query, s->session, reader, s->tables, w, bytes};
         rc = web_route_run(route, &call, err);
         web_readers_give(s->readers, reader);
+        if (route->writes)
+            web_tables_forget(s->tables);
     }
     if (rc == MS_OK && !route->binary)
         rc = ms_jwrite_finish(w, err);
@@ -220,10 +228,25 @@ static enum MHD_Result dispatch(struct web_server *s, struct MHD_Connection *c, 
     return send_answer(s, c, route, query);
 }
 
+/* A flood of refusals must not fill the disk: some of each second are written, the rest is counted. */
+static void warn_some(struct web_server *s, const char *why)
+{
+    int64_t second = ms_clock_ns() / 1000000000;
+    if (atomic_exchange(&s->warned_second, second) != second) {
+        unsigned left = atomic_exchange(&s->warned, 0);
+        if (left > WARNINGS_A_SECOND)
+            ms_warn("%u more like these", left - WARNINGS_A_SECOND);
+    }
+    if (atomic_fetch_add(&s->warned, 1) < WARNINGS_A_SECOND)
+        ms_warn("%s", why);
+}
+
 static enum MHD_Result refuse(struct web_server *s, struct MHD_Connection *c, unsigned status,
                               const char *why)
 {
-    ms_info("refused: %s", why);
+    char line[160];
+    snprintf(line, sizeof line, "refused: %s", why);
+    warn_some(s, line);
     web_metrics_refused(&s->metrics);
     return send_error(c, status, why);
 }
@@ -314,12 +337,14 @@ static void on_done(void *ctx, struct MHD_Connection *c, void **state,
     *state = NULL;
 }
 
+/* What the HTTP library says: clients that go away are nothing, too many of them are. */
 static void on_log(void *ctx, const char *fmt, va_list ap)
 {
     char line[512];
-    (void)ctx;
     vsnprintf(line, sizeof line, fmt, ap);
     line[strcspn(line, "\n")] = '\0';
+    if (strstr(line, "limit") != NULL)
+        warn_some(ctx, line);
     ms_debug(1, "%s", line);
 }
 
@@ -358,7 +383,7 @@ static enum ms_rc listen_on(struct web_server *s, const struct addrinfo *ai, str
                      (ai->ai_family == AF_INET6 ? MHD_USE_IPv6 : 0);
     s->daemon = MHD_start_daemon(
         flags, s->guard.port, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR, ai->ai_addr,
-        MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_URI_LOG_CALLBACK, on_uri, NULL,
+        MHD_OPTION_EXTERNAL_LOGGER, on_log, s, MHD_OPTION_URI_LOG_CALLBACK, on_uri, NULL,
         MHD_OPTION_NOTIFY_COMPLETED, on_done, NULL, MHD_OPTION_THREAD_POOL_SIZE, threads(),
         MHD_OPTION_CONNECTION_LIMIT, connections(), MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MEMORY,
@@ -387,6 +412,9 @@ enum ms_rc web_server_start(struct web_server **out, const struct web_server_con
     enum ms_rc rc = web_guard_token(&s->guard, err);
     if (rc == MS_OK)
         rc = web_readers_new(&s->readers, conf->session, err);
+    s->tables = web_tables_new();
+    if (rc == MS_OK && s->tables == NULL)
+        rc = ms_no_memory(err);
     if (rc == MS_OK)
         rc = address_of(conf->host, conf->port, &ai, err);
     if (rc == MS_OK)
@@ -407,6 +435,7 @@ void web_server_stop(struct web_server *s)
     if (s->daemon != NULL)
         MHD_stop_daemon(s->daemon);
     web_readers_free(s->readers);
+    web_tables_free(s->tables);
     ms_free(s);
 }
 

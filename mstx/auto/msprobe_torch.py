@@ -14,6 +14,7 @@ import sys
 import threading
 import weakref
 
+import msprobe_distributed
 import mstx
 
 DOMAIN = "torch"
@@ -133,6 +134,7 @@ def attach(torch):
         lambda: attach_optimizers(torch, steps),
         lambda: attach_loaders(torch, steps),
         lambda: attach_saving(torch),
+        lambda: msprobe_distributed.attach(torch),
     ):
         try:
             part()

@@ -74,6 +74,14 @@ void ms_file_release(const struct ms_file *f)
         (void)madvise((void *)(uintptr_t)f->p, f->n, MADV_DONTNEED);
 }
 
+void ms_file_release_part(const struct ms_file *f, size_t from, size_t n)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t first = (from + page - 1) / page * page, end = (from + n) / page * page;
+    if (first < end && end <= f->n)
+        (void)madvise((void *)(uintptr_t)(f->p + first), end - first, MADV_DONTNEED);
+}
+
 void ms_file_unmap(struct ms_file *f)
 {
     if (f->n != 0)

@@ -26,6 +26,8 @@ enum ms_rc ms_file_map(struct ms_file *f, const char *path, size_t max,
 void ms_file_sequential(const struct ms_file *f);
 /* Give back the memory that pages of the file take; they are read again when they are needed. */
 void ms_file_release(const struct ms_file *f);
+/* The same for the whole pages among n bytes from `from` on. */
+void ms_file_release_part(const struct ms_file *f, size_t from, size_t n);
 void ms_file_unmap(struct ms_file *f);
 
 /* A buffered writer with a kept first failure: writes after it do nothing, and

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * mpi_app: an MPI program that suite_mpi.sh runs with and without the hook.  Every result is
+ * mpi_app: an MPI program that suite_mpi_hooks.sh runs with and without the hook.  Every result is
  * checked here, so that a hook that changes one shows; what it prints must be the same both times.
  */
 #include <mpi.h>

@@ -4,13 +4,16 @@
  */
 #include "viz/model/finding.h"
 
+#include "viz/model/divergence.h"
 #include "viz/model/session.h"
 
 #include "probe/base/store.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-enum { TEXT_MAX = 16 << 20 };
+enum { TEXT_MAX = 16 << 20, DIFFERENCES_MAX = 64 };
 
 static const char *const names[] = {"error", "warning", "info"};
 
@@ -103,6 +106,102 @@ static enum ms_rc read_timeline(struct viz_findings *f, struct mstx_tl *tl, stru
     return rc;
 }
 
+/* ---- the graph's ---------------------------------------------------------------- */
+
+static enum ms_rc add_node(struct viz_findings *f, const struct viz_finding *what,
+                           struct ms_str text, struct graph_spot at, struct ms_str node,
+                           struct ms_err *err)
+{
+    struct viz_finding *to = ms_vec_push(&f->list);
+    if (to == NULL)
+        return ms_no_memory(err);
+    char rank[24];
+    snprintf(rank, sizeof rank, "%" PRId64, at.rank);
+    *to = *what;
+    to->first_step = to->last_step = at.step;
+    to->place = viz_place_of(VIZ_GRAPH);
+    to->place.step = at.step;
+    to->place.rank = at.rank;
+    to->place.golden = at.golden;
+    MS_TRY(keep(f, what->kind, &to->kind, err));
+    MS_TRY(keep(f, text, &to->text, err));
+    MS_TRY(keep(f, ms_str_of(rank), &to->ranks, err));
+    return keep(f, node, &to->place.node, err);
+}
+
+/* The suspects, when somebody asked for them at the comparison. */
+static enum ms_rc add_suspects(struct viz_findings *f, struct graph_view *v, struct ms_err *err)
+{
+    struct graph_findings list = {.arena = NULL};
+    enum ms_rc rc = graph_view_findings(v, &list, err);
+    for (size_t i = 0; rc == MS_OK && i < list.list.n; i++) {
+        const struct graph_finding *s = &list.list.p[i];
+        struct viz_finding what = {.severity = VIZ_ERROR, .kind = s->role, .value = s->score};
+        struct graph_spot at = {s->step, s->rank, s->target.n == 0};
+        rc = add_node(f, &what, s->text, at, at.golden ? s->golden : s->target, err);
+    }
+    graph_findings_free(&list);
+    return rc;
+}
+
+/* Nodes of a step and rank by state, the root's own among them. */
+static enum ms_rc count_states(struct graph_view *v, struct graph_spot at, struct graph_rollup *n,
+                               struct ms_err *err)
+{
+    struct graph_page root = {.more = false};
+    enum ms_rc rc = graph_view_children(v, at, MS_STR(""), -1, -1, 1, &root, err);
+    *n = (struct graph_rollup){.worst = GRAPH_NONE};
+    if (rc == MS_OK && root.rows.n != 0)
+        rc = graph_view_rollup(v, at, root.rows.p[0].name, n, err);
+    graph_page_free(&root);
+    return rc;
+}
+
+/* One sentence for a step and rank that differs. */
+static enum ms_rc add_difference(struct viz_findings *f, struct graph_view *v, struct graph_spot at,
+                                 struct ms_err *err)
+{
+    struct graph_rollup n;
+    struct graph_page first = {.more = false};
+    MS_TRY(count_states(v, at, &n, err));
+    if (n.error + n.warning + n.overflow == 0)
+        return MS_OK;
+    enum ms_rc rc = viz_first_divergence(v, at, &first, err);
+    struct ms_buf b = {.max = TEXT_MAX};
+    struct ms_str node = first.rows.n != 0 ? first.rows.p[0].name : MS_STR("");
+    ms_buf_printf(&b,
+                  "step %" PRId64 " rank %" PRId64 ": %" PRId64 " nodes in error, %" PRId64
+                  " in warning, %" PRId64 " unmatched",
+                  at.step, at.rank, n.error, n.warning, n.unmatched);
+    if (n.overflow != 0)
+        ms_buf_printf(&b, ", %" PRId64 " with overflow", n.overflow);
+    if (node.n != 0)
+        ms_buf_printf(&b, "; the first to differ is %.*s", MS_STR_ARG(node));
+    struct viz_finding what = {.severity = n.error + n.overflow != 0 ? VIZ_ERROR : VIZ_WARNING,
+                               .kind = MS_STR("divergence"),
+                               .value = (double)n.error};
+    if (rc == MS_OK)
+        rc = ms_buf_check(&b, err);
+    if (rc == MS_OK)
+        rc = add_node(f, &what, ms_buf_slice(&b), at, node, err);
+    ms_buf_free(&b);
+    graph_page_free(&first);
+    return rc;
+}
+
+static enum ms_rc read_graph(struct viz_findings *f, struct graph_view *v, struct ms_err *err)
+{
+    const struct graph_about *a = graph_view_about(v);
+    MS_TRY(add_suspects(f, v, err));
+    size_t suspects = f->list.n;
+    for (size_t s = 0; s < a->steps.n && a->dual; s++) {
+        for (size_t r = 0; r < a->ranks.n && f->list.n - suspects < DIFFERENCES_MAX; r++)
+            MS_TRY(add_difference(f, v, (struct graph_spot){a->steps.p[s], a->ranks.p[r], false},
+                                  err));
+    }
+    return MS_OK;
+}
+
 /* ---- both ------------------------------------------------------------------------ */
 
 /* Stable: within a severity the order of the database, which is the order of weight. */
@@ -122,7 +221,9 @@ enum ms_rc viz_findings_read(struct viz_findings *f, const struct viz_reader *r,
     *f = (struct viz_findings){.arena = ms_arena_new(TEXT_MAX)};
     if (f->arena == NULL)
         return ms_no_memory(err);
-    enum ms_rc rc = r->tl != NULL ? read_timeline(f, r->tl, err) : MS_OK;
+    enum ms_rc rc = r->graph != NULL ? read_graph(f, r->graph, err) : MS_OK;
+    if (rc == MS_OK && r->tl != NULL)
+        rc = read_timeline(f, r->tl, err);
     if (rc != MS_OK)
         viz_findings_free(f);
     else

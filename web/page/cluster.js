@@ -1,8 +1,107 @@
 // SPDX-License-Identifier: MIT
-import {fill, h} from './util.js';
+// The cluster: where the time of each rank goes, who waits for whom, what was sent, how fast.
+import {get} from './api.js';
+import * as place from './place.js';
+import {count, digits, fill, h, percent, svg, time} from './util.js';
 import {w} from './words.js';
 
-export async function open({root}) {
-  fill(root, h('div.empty', {}, w('noGraph')));
-  return {go() {}};
+const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'];
+export function size(bytes) {
+  let i = 0, v = bytes;
+  while (v >= 1000 && i < UNITS.length - 1) {
+    v /= 1000;
+    i++;
+  }
+  return `${digits(v, 3)} ${UNITS[i]}`;
+}
+
+// Parts of one bar: what a rank does with its time.
+function parts(r) {
+  const wait = Math.min(r.wait, r.comm);
+  return [['rest', r.span - r.comm], ['transfer', r.comm - wait], ['waiting', wait]];
+}
+
+export function shareBars(ranks) {
+  return h('div.bars', {}, h('div.legend', {}, ['rest', 'transfer', 'waiting'].map((k) => h('span', {}, h(`i.part.${k}`), w(k)))),
+      ranks.map((r) => h('a.bar', {href: `#${place.write({screen: 'timeline', rank: r.rank})}`}, h('span.mono', {}, `${w('rank')} ${r.rank}`),
+          h('span.track', {}, parts(r).map(([k, ns]) => h(`i.part.${k}`, {style: `width:${100 * ns / Math.max(r.span, 1)}%`, title: `${w(k)}: ${time(ns)} (${percent(ns / r.span)})`}))),
+          h('span.mono.num', {}, `${percent(r.comm / Math.max(r.span, 1))} · ${percent(Math.min(r.wait, r.comm) / Math.max(r.span, 1))}`))));
+}
+
+// One hue: the more, the nearer to the accent.  Values on hover, and in the cells where they fit.
+function heatMap(title, rows, columns, value, show, corner) {
+  const all = rows.flatMap((r) => columns.map((c) => value(r, c))), most = Math.max(...all, 1), fits = columns.length <= 16;
+  const cell = (r, c) => {
+    const v = value(r, c), share = v / most;
+    return h('td.heat', {title: `${corner[0]} ${r} → ${corner[1]} ${c}: ${show(v)}`, style: `background:color-mix(in srgb, var(--accent) ${Math.round(share * 55)}%, var(--bg))`},
+        fits && v > 0 ? show(v) : '');
+  };
+  return [h('h2', {}, title), h('div.dim.legend', {}, `0 `, h('i.scale'), ` ${show(most)}`), h('div.scroll', {}, h('table.heatmap', {},
+      h('tr', {}, h('th', {}, `${corner[0]} \\ ${corner[1]}`), columns.map((c) => h('th', {}, c))),
+      rows.map((r) => h('tr', {}, h('th', {}, r), columns.map((c) => cell(r, c))))))];
+}
+
+function waitMap(c) {
+  const ranks = c.ranks.map((r) => r.rank), at = new Map(c.waits.map(([r, late, ns]) => [`${r} ${late}`, ns]));
+  if (!c.waits.length) return null;
+  return heatMap(w('whoWaits'), ranks, ranks, (r, l) => at.get(`${r} ${l}`) ?? 0, time, [w('waiting'), w('lastIs')]);
+}
+
+function transferMap(c) {
+  if (!c.transfers.length) return [h('h2', {}, w('matrix')), h('p.dim', {}, w('noTransfers'))];
+  const from = [...new Set(c.transfers.map((t) => t[0]))], to = [...new Set(c.transfers.map((t) => t[1]))].sort((a, b) => a - b);
+  const at = new Map(c.transfers.map((t) => [`${t[0]} ${t[1]}`, t[2]]));
+  return heatMap(w('matrix'), from, to, (a, b) => at.get(`${a} ${b}`) ?? 0, size, [w('from'), w('to')]);
+}
+
+function ranking(c) {
+  const list = c.ranks.filter((r) => r.collectives > 0).sort((a, b) => b.blamed - a.blamed);
+  if (!list.length) return null;
+  const head = [w('rank'), w('cameLast'), w('madeWait'), w('waited'), w('ofTime')];
+  return [h('h2', {}, w('ranking')), h('table.sums.narrow', {}, h('tr', {}, head.map((t) => h('th.num', {}, t))), list.map((r, i) => h('tr', {},
+      h('td.num', {}, i === 0 && r.last > r.collectives / 2 ? h('span.W', {}, '▲ ') : '', r.rank), h('td.num', {}, `${count(r.last)} / ${count(r.collectives)} (${percent(r.last / r.collectives)})`),
+      h('td.num', {}, time(r.blamed)), h('td.num', {}, time(r.wait)), h('td.num', {}, percent(r.wait / Math.max(r.span, 1))))))];
+}
+
+// Bytes against bytes per second, both by powers of ten; a dot for each operation and size.
+function bandwidth(c) {
+  const dots = c.sizes.filter((s) => s.bytes > 0 && s.ns > 0).map((s) => ({...s, rate: s.bytes * s.calls / s.ns * 1e9}));
+  if (!dots.length) return null;
+  const W = 900, H = 260, L = 80, B = 28;
+  const range = (v) => [Math.floor(Math.log10(Math.min(...v))), Math.max(Math.ceil(Math.log10(Math.max(...v))), Math.floor(Math.log10(Math.min(...v))) + 1)];
+  const [x0, x1] = range(dots.map((d) => d.bytes)), [y0, y1] = range(dots.map((d) => d.rate));
+  const x = (v) => L + (Math.log10(v) - x0) / (x1 - x0) * (W - L - 16), y = (v) => H - B - (Math.log10(v) - y0) / (y1 - y0) * (H - B - 12);
+  const plot = svg('svg', {viewBox: `0 0 ${W} ${H}`, class: 'plot', role: 'img', 'aria-label': w('bandwidth')});
+  for (let e = x0; e <= x1; e++) plot.append(svg('line', {x1: x(10 ** e), x2: x(10 ** e), y1: 8, y2: H - B}), svg('text', {x: x(10 ** e), y: H - 8, 'text-anchor': 'middle'}, size(10 ** e)));
+  for (let e = y0; e <= y1; e++) plot.append(svg('line', {x1: L, x2: W - 16, y1: y(10 ** e), y2: y(10 ** e)}), svg('text', {x: L - 6, y: y(10 ** e) + 4, 'text-anchor': 'end'}, `${size(10 ** e)}/s`));
+  for (const d of dots) {
+    const dot = svg('circle', {cx: x(d.bytes), cy: y(d.rate), r: 3});
+    dot.append(svg('title', {}, `${d.op} ${size(d.bytes)} × ${count(d.calls)}: ${size(d.rate)}/s`));
+    plot.append(dot);
+  }
+  return [h('h2', {}, w('bandwidth')), plot];
+}
+
+export async function open({root, about}) {
+  const draw = async () => {
+    if (!about.timeline) {
+      fill(root, h('div.empty', {}, w('noTimeline')));
+      return;
+    }
+    const c = await get('cluster');
+    if (!c.ranks.length) {
+      fill(root, h('div.empty', {}, w('noComm')));
+      return;
+    }
+    fill(root, h('div.page', {tabIndex: 0}, h('h2', {}, w('perRank')), shareBars(c.ranks), ranking(c), waitMap(c), transferMap(c), bandwidth(c)));
+  };
+  await draw();
+  return {
+    go() {},
+    refresh(now) {
+      about = now;
+      return draw();
+    },
+    hint: () => '? ',
+  };
 }

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The graph: nested modules of one side or two, folded until they are asked for.
 import {canWrite, get, post} from './api.js';
+import {mark} from './mark.js';
 import {openNode} from './node.js';
 import * as place from './place.js';
 import {copy, count, fill, h, shortName, VirtualList} from './util.js';
 import {w} from './words.js';
 
-const ROW = 22, PAGE = 500, RUN_LEAST = 3, SEARCH_MS = 60;
-const LETTERS = {error: ['E', 'E', '■'], warning: ['W', 'W', '▲'], pass: ['.', 'P', '●'],
-  unmatched: ['-', 'U', '□'], none: [' ', 'I', '·']};
-
-export function mark(state) {
-  const [letter, cls, shape] = LETTERS[state] ?? LETTERS.none;
-  return h(`span.letter.${cls}`, {title: state, 'data-letter': letter}, `${letter}${state === 'none' ? '' : shape}`);
-}
+const ROW = 22, PAGE = 500, HOVER_MS = 150, RUN_LEAST = 3, SEARCH_MS = 60;
 
 // One line of the outline: a pair, a run of equal layers, or "more".
 class Line {
@@ -184,7 +178,7 @@ class Graph {
     const e = h(`div.line${i === this.cursor ? '.now' : ''}`, {
       role: 'treeitem', 'aria-level': line.depth + 1, 'aria-expanded': line.foldable ? String(line.open) : null,
       'aria-selected': String(i === this.cursor),
-      onclick: (ev) => this.choose(i, ev), ondblclick: () => this.toggle(i),
+      onpointerenter: () => this.hover(line), onclick: (ev) => this.choose(i, ev), ondblclick: () => this.toggle(i),
     });
     if (line.kind === 'more') {
       e.append(indent(line, '▸'), w('more'));
@@ -201,7 +195,7 @@ class Graph {
   }
 
   side(row, line, n, missing) {
-    if (!row) return h('span.dim.gap', {}, missing || '');
+    if (!row) return h('span.dim.gap', {}, missing ? `· · ·  ${missing}` : '');
     return [line && mark(row.overflow ? 'error' : row.state), h('span.name', {title: row.name}, shortName(row.name) + n),
       row.modified && h('span.dim', {}, ' ✎'), line && badge(line)];
   }
@@ -306,6 +300,11 @@ class Graph {
     add('u', 'parent', () => this.choose(this.outline.parent(now())));
     add('e', 'next error', () => this.seek('error', false));
     add('E', 'previous error', () => this.seek('error', true));
+    add('.', 'next sibling', () => this.sibling(1));
+    add(',', 'previous sibling', () => this.sibling(-1));
+    add('m', 'go to the matched node', () => this.matched());
+    add('v', 'trace what it reads and what reads it', () => this.trace());
+    add('escape', 'clear the selection', () => this.clear());
     add('g', w('first'), () => this.first());
     add('y', w('copyName'), () => copy(this.outline.lines[now()].row?.name ?? ''));
     for (const [key, text, name, list, by] of [['r', 'next rank', 'rank', 'ranks', 1], ['R', 'previous rank', 'rank', 'ranks', -1],
@@ -316,6 +315,13 @@ class Graph {
       add('M', `${w('match')} / ${w('unmatch')}`, () => this.change());
       add('ctrl+z', w('undo'), () => this.undo());
     }
+  }
+
+  clear() {
+    this.traced = this.marks = this.waiting = null;
+    this.hitBox.hidden = true;
+    this.markFlow();
+    this.showDrawer();
   }
 
   left() {
@@ -331,8 +337,78 @@ class Graph {
   }
 
   async first() {
-    const {rows} = await get('next', {...this.spot, state: 'error', from: -1});
+    const {rows} = await get('first', this.spot);
     if (rows.length) await this.showNode(rows[0].name, false);
+    else this.say(w('noDivergence'));
+  }
+
+  say(text) {
+    this.hitBox.hidden = false;
+    fill(this.hitBox, h('div.dim', {role: 'status'}, text));
+  }
+
+  // ---- flow -------------------------------------------------------------------------
+
+  // Up to three steps along what is read and written; lines in sight are marked.
+  async flow(name) {
+    const marks = new Map([[name, 'here']]);
+    for (const [readers, kind] of [[0, 'up'], [1, 'down']]) {
+      let edge = [name];
+      for (let hop = 0; hop < 3 && edge.length; hop++) {
+        const pages = await Promise.all(edge.slice(0, 16).map((n) => get('flow', {...this.spot, name: n, readers})));
+        edge = [...new Set(pages.flatMap((p) => p.rows.map((r) => r.name)))].filter((n) => !marks.has(n));
+        for (const n of edge) marks.set(n, kind);
+      }
+    }
+    return marks;
+  }
+
+  hover(line) {
+    clearTimeout(this.hovering);
+    if (this.traced || !line?.pair.target) return;
+    this.hovering = setTimeout(async () => {
+      this.marks = await this.flow(line.pair.target.name).catch(() => null);
+      this.markFlow();
+    }, HOVER_MS);
+  }
+
+  markFlow() {
+    for (const [i, e] of this.list.rows) {
+      const kind = this.marks?.get(this.outline.lines[i]?.pair.target?.name);
+      e.classList.toggle('flow-up', kind === 'up');
+      e.classList.toggle('flow-down', kind === 'down');
+      e.classList.toggle('off', Boolean(this.traced) && !kind);
+    }
+  }
+
+  // v: the trace stays, the rest is dimmed, and what lies folded is listed; v again ends it.
+  async trace() {
+    const row = this.outline.lines[this.cursor].pair.target;
+    this.traced = this.traced || !row ? null : row.name;
+    this.marks = this.traced ? await this.flow(this.traced) : null;
+    this.hitBox.hidden = !this.traced;
+    if (this.traced) {
+      const names = [...this.marks].filter(([, kind]) => kind !== 'here');
+      fill(this.hitBox, names.length ? null : h('div.dim', {}, w('noFlow')), [['up', 'reads'], ['down', 'usedBy']].map(([kind, title]) => {
+        const list = names.filter(([, k]) => k === kind);
+        return list.length > 0 && [h('div.dim', {}, w(title)), list.map(([n]) => h('button.hit', {onclick: () => this.showNode(n, false)}, kind === 'up' ? '← ' : '→ ', n))];
+      }));
+    }
+    this.markFlow();
+  }
+
+  // The partner on the other side; in the same line unless it lies elsewhere.
+  matched() {
+    const {target: t, golden: g, where} = this.outline.lines[this.cursor].pair;
+    const name = t ? t.partner ?? g?.name : g?.partner;
+    if (name && (where === 'moved' || !g || !t)) this.showNode(name, Boolean(t));
+  }
+
+  sibling(by) {
+    const {lines} = this.outline, depth = lines[this.cursor].depth;
+    let i = this.cursor + by;
+    while (lines[i] && lines[i].depth > depth) i += by;
+    if (lines[i]?.depth === depth) this.choose(i);
   }
 
   // ---- changes ------------------------------------------------------------------------
@@ -346,6 +422,7 @@ class Graph {
       this.waiting = null;
     } else {
       this.waiting = {target: t, golden: g};
+      this.say(`${(t ?? g).name}: ${w('waitsFor')}`);
       return;
     }
     await this.again();
@@ -382,7 +459,7 @@ export async function open(app) {
   return {
     go: (at) => g.start(at),
     search: (text, direction) => g.search(text, direction),
-    hint: () => '↑↓ ←→ move   e next error   g first divergence   / search',
+    hint: () => w('graphHint'),
   };
 }
 

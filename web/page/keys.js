@@ -38,8 +38,8 @@ export class Keys {
   show() {
     const list = h('div.keylist'), filter = h('input', {type: 'search', placeholder: w('filterKeys')});
     const draw = () => fill(list, this.list.filter((k) =>
-      `${k.key} ${k.text}`.toLowerCase().includes(filter.value.toLowerCase())).reverse().map((k) =>
-      h('div', {}, h('kbd', {}, k.key), h('span', {}, k.text))));
+      `${k.key} ${w(k.text)}`.toLowerCase().includes(filter.value.toLowerCase())).reverse().map((k) =>
+      h('div', {}, h('kbd', {}, k.key), h('span', {}, w(k.text)))));
     filter.addEventListener('input', draw);
     openDialog(w('keysOf'), filter, list);
     draw();

@@ -44,7 +44,7 @@ function drawTop() {
       g && selector(w('rank'), g.ranks, at.rank ?? g.ranks[0], (v) => place.go({...place.read(), rank: v})),
       find,
       h('button', {title: w('theme'), onclick: switchTheme}, '◐'),
-      h('button', {title: w('language'), onclick: otherLanguage}, language() === 'zh' ? 'EN' : '中'),
+      h('button', {title: w('language'), onclick: otherLanguage}, language() === 'zh' ? 'EN' : 'ZH'),
       h('button', {title: w('help'), onclick: () => app.keys.show()}, '?'));
   find.placeholder = w('search');
 }
@@ -59,7 +59,7 @@ function drawRail() {
 function drawStatus() {
   const {timeline: t, graph: g} = app.about;
   fill(status, t && h('span', {}, `${count(t.events)} ${w('events')}`),
-      t && t.dropped > 0 && h('span.W', {}, `${count(t.dropped)} dropped`),
+      t && t.dropped > 0 && h('span.W', {}, `${count(t.dropped)} ${w('dropped')}`),
       g && h('span', {}, `${g.ranks.length} × ${w('rank')}, ${g.steps.length} × ${w('step')}`),
       h('span.grow'), h('span', {}, app.view?.hint?.() ?? ''));
 }
@@ -150,7 +150,7 @@ function globalKeys() {
   k.add('app', '?', w('help'), () => k.show());
   k.add('app', 'ctrl+b', 'icons alone at the left', () => rail.classList.toggle('small'));
   k.add('app', 'q', w('details'), () => { drawer.hidden = !drawer.hidden; });
-  place.SCREENS.forEach((s) => k.add('app', `alt+${s[0]}`, w(s), () => place.go({screen: s})));
+  place.SCREENS.forEach((s, i) => k.add('app', `alt+${i + 1}`, s, () => place.go({screen: s})));
   find.addEventListener('input', () => app.view?.search?.(find.value, 0));
   find.addEventListener('keydown', (e) => {
     if (e.key === 'Enter') app.view?.search?.(find.value, e.shiftKey ? -1 : 1);

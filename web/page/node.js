@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The drawer of a node: verdict, inputs and outputs of both sides, stack, other ranks and steps.
 import {get} from './api.js';
-import {mark} from './graph.js';
+import {mark} from './mark.js';
 import * as place from './place.js';
-import {copy, digits, h} from './util.js';
+import {copy, digits, h, percent} from './util.js';
 import {w} from './words.js';
 
 const STATS = ['Max', 'Min', 'Mean', 'Norm'];
@@ -89,10 +89,11 @@ export async function openNode({line, golden, spot, showDrawer, reveal}) {
   const mine = [...items(d.input), ...items(d.output)];
   const theirs = other ? [...items(other.input), ...items(other.output)] : [];
   showDrawer(h('h2.mono', {}, mark(row.state), ' ', row.name, ' ',
-      h('button', {title: w('copyName'), onclick: () => copy(row.name)}, '⧉')),
+      h('button', {title: w('copyName'), onclick: () => copy(row.name)}, w('copy'))),
   partner && h('div.dim.mono', {}, '= ', h('a', {href: '#', onclick: (e) => {
     e.preventDefault();
     reveal(partner.name, true);
   }}, partner.name)),
+  d.how && h('div.dim', {}, `${w('why')} ${d.how}`, d.confidence ? ` · ${w('confidence')} ${percent(d.confidence)}` : ''), d.fate && d.fate !== 'matched' && h('div.dim', {}, `${w('fate')}: ${d.fate}`, d.kin ? ` · ${d.kin}` : ''),
   messages(mine), mine.length > 0 && [h('h2', {}, w('inputs')), itemTable(row.name, mine, partner?.name, theirs)], grid, stackOf(d.stack));
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The first screen: what is wrong with this run, each finding a link to its evidence.
 import {get} from './api.js';
+import {shareBars} from './cluster.js';
 import * as place from './place.js';
 import {count, fill, h, svg, time} from './util.js';
 import {w} from './words.js';
 
-const SHOWN = 10;
+const SHOWN = 10, RANKS = 16;
 const LETTER = {error: 'E', warning: 'W', info: 'i'};
 const CLASS = {error: 'E', warning: 'W', info: 'I'};
 
@@ -32,11 +33,11 @@ function checked({timeline: t, graph: g}) {
   return parts.join('; ');
 }
 
-// Bars of all steps of a process; a click goes to the time of one.
+// Bars of the steps of a process, the longest of several where there are many; a click goes there.
 function stepPlot(steps) {
   const width = 900, height = 80, most = Math.max(...steps.map((s) => s[3]));
   const each = width / steps.length;
-  const plot = svg('svg', {viewBox: `0 0 ${width} ${height}`, class: 'steps', role: 'img'});
+  const plot = svg('svg', {viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', class: 'steps', role: 'img'});
   steps.forEach((s, i) => {
     const tall = Math.max(1, (s[3] / most) * (height - 4));
     const bar = svg('rect', {x: i * each, y: height - tall, width: Math.max(1, each - 1), height: tall});
@@ -47,36 +48,25 @@ function stepPlot(steps) {
   return plot;
 }
 
-function busiest(steps) {
-  const byProcess = Map.groupBy?.(steps, (s) => s[0]) ?? groups(steps);
-  return [...byProcess.values()].sort((a, b) => b.length - a.length)[0] ?? [];
-}
-
-function groups(steps) {
-  const m = new Map();
-  for (const s of steps) m.set(s[0], [...(m.get(s[0]) ?? []), s]);
-  return m;
-}
-
 function facts({timeline: t, graph: g, path, golden}) {
-  const rows = [['path', path]];
+  const rows = [[w('path'), path]];
   if (golden) rows.push([w('golden'), golden]);
   if (t) {
     rows.push([w('events'), count(t.events)], [w('duration'), time(t.length)],
-        ['processes', count(t.processes)], ['tracks', count(t.tracks)]);
+        [w('processes'), count(t.processes)], [w('tracks'), count(t.tracks)]);
   }
   if (g) {
-    rows.push(['task', g.task || '–'], [w('rank'), g.ranks.join(', ')], [w('step'), g.steps.join(', ')]);
+    rows.push([w('task'), g.task || '–'], [w('rank'), g.ranks.join(', ')], [w('step'), g.steps.join(', ')]);
   }
   return h('div.facts', {}, rows.map(([k, v]) => [h('span.dim', {}, k), h('span.mono', {}, v)]));
 }
 
 export async function open({root, about}) {
   const draw = async () => {
-    const [list, steps] = await Promise.all([get('findings'), about.timeline ? get('steps') : []]);
-    const some = busiest(steps);
+    const [list, steps, cluster] = await Promise.all([get('findings'), about.timeline ? get('steps') : [], about.timeline ? get('cluster') : null]);
     fill(root, h('div.page', {}, h('h2', {}, w('wrong')), findingList(list, about),
-        some.length > 1 && [h('h2', {}, w('stepTime')), stepPlot(some)],
+        steps.length > 1 && [h('h2', {}, w('stepTime')), stepPlot(steps)],
+        cluster?.ranks.length > 0 && [h('h2', {}, w('perRank')), shareBars(cluster.ranks.slice(0, RANKS))],
         h('h2', {}, w('facts')), facts(about)));
   };
   await draw();
@@ -86,7 +76,7 @@ export async function open({root, about}) {
       about = now;
       return draw();
     },
-    hint: () => '/ search   ? keys',
+    hint: () => w('overviewHint'),
   };
 }
 

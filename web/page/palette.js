@@ -2,6 +2,7 @@
 // The command palette: every key's action by its words.
 import {openDialog} from './keys.js';
 import {fill, h} from './util.js';
+import {w} from './words.js';
 
 // All letters of the words in order, the closer together the better.
 function score(text, want) {
@@ -16,18 +17,18 @@ function score(text, want) {
 }
 
 export function openPalette(keys) {
-  const input = h('input', {type: 'text', 'aria-label': 'command'}), list = h('div.keylist', {role: 'listbox'});
+  const input = h('input', {type: 'text', 'aria-label': w('command'), placeholder: w('command')}), list = h('div.keylist', {role: 'listbox'});
   let hits = [], chosen = 0;
-  const close = openDialog('commands', input, list);
+  const close = openDialog(w('commands'), input, list);
   const run = (k) => {
     close();
     k.run();
   };
   const draw = () => fill(list, hits.map((k, i) => h('div', {
     role: 'option', 'aria-selected': i === chosen ? 'true' : 'false', onclick: () => run(k),
-  }, h('span', {}, k.text), h('kbd', {}, k.key))));
+  }, h('span', {}, w(k.text)), h('kbd', {}, k.key))));
   const seek = () => {
-    hits = keys.list.map((k) => [score(k.text, input.value), k]).filter(([s]) => s >= 0)
+    hits = keys.list.map((k) => [score(w(k.text), input.value), k]).filter(([s]) => s >= 0)
         .sort((a, b) => a[0] - b[0]).map(([, k]) => k);
     chosen = 0;
     draw();

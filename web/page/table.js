@@ -1,8 +1,305 @@
 // SPDX-License-Identifier: MIT
-import {fill, h} from './util.js';
+// The table: a row for each input and output of a comparison.  The server sorts and filters; the page
+// holds the rows in sight and a few screens around them, however many there are.
+import {get} from './api.js';
+import {mark} from './mark.js';
+import * as place from './place.js';
+import {copy, count, debounce, digits, fill, h, onFrame, save} from './util.js';
 import {w} from './words.js';
 
-export async function open({root}) {
-  fill(root, h('div.empty', {}, w('noGraph')));
-  return {go() {}};
+const ROW = 24, PAGE = 200, TALLEST = 12e6; // px; browsers end somewhere above
+const STATS = ['Max', 'Min', 'Mean', 'Norm'];
+const REAL = ['Cosine', 'EucDist', 'MaxAbsErr', 'MaxRelativeErr', 'One Thousandth Err Ratio', 'Five Thousandths Err Ratio'];
+const SUMMARY = ['Max diff', 'Min diff', 'Mean diff', 'L2norm diff', 'MaxRelativeErr', 'MinRelativeErr', 'MeanRelativeErr', 'NormRelativeErr'];
+
+const text = (title, width, of) => ({title, width, of});
+const figure = (field, side, width = 96) => ({
+  title: side === 'other' ? `${w('golden')} ${field}` : field, width, number: true,
+  sort: side === 'other' ? null : field, of: (r) => r[side]?.[field] ?? '',
+});
+const messageOf = (r) => {
+  try {
+    return JSON.parse(r.item?.Err_message || '[]').join('  ');
+  } catch {
+    return r.item?.Err_message ?? '';
+  }
+};
+const nameColumn = () => ({title: w('name'), width: 420, sort: 'name', of: (r) => r.name, pinned: true});
+const stateColumn = () => ({title: '', width: 44, sort: 'state', of: (r) => r.item?.Result ?? r.state, state: true, pinned: true});
+const field = (name, side, width) => text(side === 'other' ? `${w('golden')} ${name}` : name, width, (r) => r[side]?.[name] ?? '');
+
+// Columns of a set; figures that the task does not compute are left out.
+function columnsOf(set, task, dual) {
+  const start = [stateColumn(), nameColumn()];
+  const figures = !dual ? [] : task === 'summary' ? SUMMARY : task === 'all' ? REAL : [];
+  const types = [field('dtype', 'item', 120), field('shape', 'item', 130)];
+  const mine = STATS.map((s) => figure(s, 'item')), theirs = dual ? STATS.map((s) => figure(s, 'other')) : [];
+  const digest = task === 'md5' ? [field('md5', 'item', 90), field('md5', 'other', 90)] : [];
+  if (set === 'short') {
+    const few = task === 'summary' ? ['NormRelativeErr', 'MaxRelativeErr'] : figures.slice(0, 4);
+    return [...start, ...types, ...few.map((f) => figure(f, 'item', 130)), ...digest, ...(dual ? [figure('Norm', 'item'), figure('Norm', 'other', 110)] : mine),
+      ...(dual ? [text(w('message'), 700, messageOf)] : [])];
+  }
+  const golden = dual ? [text(w('goldenName'), 420, (r) => r.other_name)] : [];
+  const otherTypes = dual ? [field('dtype', 'other', 130), field('shape', 'other', 130)] : [];
+  const official = [...start, ...golden, ...types, ...otherTypes, ...figures.map((f) => figure(f, 'item', 130)), ...digest, ...mine, ...theirs,
+    ...(dual ? [text(w('message'), 700, messageOf)] : [])];
+  if (set === 'official') return official;
+  return [...official, field('requires_grad', 'item', 110), field('type', 'item', 120), field('value', 'item', 120), text(w('module'), 420, (r) => r.node),
+    ...(dual ? [text(w('partner'), 420, (r) => r.partner)] : []), field('data_name', 'item', 300)];
+}
+
+const quoted = (s) => (/[",\n]/.test(s) ? `"${s.replaceAll('"', '""')}"` : s);
+
+class Table {
+  constructor(app) {
+    Object.assign(this, app);
+    this.pages = new Map();
+    this.total = 0;
+    this.top = 0; // first row in sight, with its fraction
+    this.cursor = 0;
+    this.anchor = 0;
+    this.draw = onFrame(() => this.paint());
+    this.make();
+  }
+
+  get asked() {
+    const at = place.read(), g = this.about.graph;
+    return {step: at.step ?? g.steps[0], rank: at.rank ?? g.ranks[0], q: at.q, sort: at.sort, desc: at.desc, failing: at.failing};
+  }
+
+  make() {
+    this.filter = h('input', {type: 'search', placeholder: w('filterRows'), 'aria-label': w('filterRows')});
+    this.failing = h('input', {type: 'checkbox'});
+    this.sets = h('select', {'aria-label': w('columns')}, ['short', 'official', 'all'].map((s) => h('option', {value: s}, w(s === 'all' ? 'allColumns' : s))));
+    this.told = h('span.dim');
+    this.head = h('div.thead', {role: 'row'});
+    this.space = h('div.tspace');
+    this.body = h('div.tbody', {tabIndex: 0, role: 'grid', 'aria-label': w('table')}, this.head, this.space);
+    fill(this.root, h('div.table', {}, h('div.tbar', {}, this.filter, h('label', {}, this.failing, ` ${w('onlyFailing')}`),
+        h('label', {}, `${w('columns')} `, this.sets), this.told, h('span.grow'),
+        h('button', {onclick: () => this.copyRows()}, w('copyRows')), h('button', {onclick: () => this.exportAll()}, w('exportCsv'))), this.body));
+    this.filter.addEventListener('input', debounce(() => this.change({q: this.filter.value || null}), 120));
+    this.failing.addEventListener('change', () => this.change({failing: this.failing.checked ? 1 : null}));
+    this.sets.addEventListener('change', () => {
+      place.note({set: this.sets.value === 'short' ? null : this.sets.value});
+      this.columns();
+    });
+    this.body.addEventListener('scroll', () => this.scrolled(), {passive: true});
+    this.body.addEventListener('wheel', (e) => this.wheel(e), {passive: false});
+    new ResizeObserver(this.draw).observe(this.body);
+    this.addKeys();
+  }
+
+  go(at) {
+    this.filter.value = at.q ?? '';
+    this.failing.checked = at.failing === '1';
+    this.sets.value = at.set ?? 'short';
+    this.columns();
+    return this.load();
+  }
+
+  change(to) {
+    place.note(to);
+    return this.load();
+  }
+
+  columns() {
+    const g = this.about.graph;
+    this.shown = columnsOf(this.sets.value, g.task, g.dual);
+    const {sort = 'order', desc} = place.read();
+    let left = 0;
+    for (const c of this.shown) {
+      c.left = left;
+      left += c.pinned ? c.width : 0;
+    }
+    this.wide = this.shown.reduce((sum, c) => sum + c.width, 0);
+    fill(this.head, this.shown.map((c) => h(`button.tcell${c.number ? '.num' : ''}${c.pinned ? '.pinned' : ''}`, {
+      style: `width:${c.width}px${c.pinned ? `;left:${c.left}px` : ''}`, role: 'columnheader', title: c.title,
+      'aria-sort': c.sort === sort ? (desc ? 'descending' : 'ascending') : null, disabled: !c.sort, onclick: () => this.sortBy(c.sort),
+    }, c.sort === sort ? `${desc ? '▾' : '▴'} ` : '', c.title)));
+    this.head.style.width = `${this.wide}px`;
+    this.draw();
+  }
+
+  // Order → largest first → smallest first → order.
+  sortBy(sort) {
+    const now = place.read();
+    const next = now.sort !== sort ? {sort, desc: 1} : now.desc ? {sort, desc: null} : {sort: null, desc: null};
+    this.change(next);
+    this.columns();
+  }
+
+  // ---- rows -----------------------------------------------------------------------
+
+  async load() {
+    this.pages = new Map();
+    this.generation = (this.generation ?? 0) + 1;
+    this.top = this.cursor = this.anchor = 0;
+    this.body.scrollTop = 0;
+    try {
+      await this.fetch(0);
+      this.failed = null;
+    } catch (e) {
+      this.total = 0;
+      this.failed = e.message;
+    }
+    this.draw();
+  }
+
+  async fetch(page) {
+    if (this.pages.has(page)) return;
+    const mine = this.generation;
+    this.pages.set(page, null);
+    const got = await get('table', {...this.asked, first: page * PAGE, limit: PAGE});
+    if (mine !== this.generation) return;
+    this.pages.set(page, got.rows);
+    this.total = got.total;
+    if (this.pages.size > 40) this.pages.delete(this.pages.keys().next().value);
+    this.draw();
+  }
+
+  row(i) {
+    return this.pages.get(Math.floor(i / PAGE))?.[i % PAGE];
+  }
+
+  get height() {
+    return Math.min(this.total * ROW, TALLEST);
+  }
+
+  get inSight() {
+    return Math.max(1, Math.floor((this.body.clientHeight - ROW) / ROW));
+  }
+
+  // A million rows are taller than an element may be: then a scroll bar's pixel is more than a row.
+  get rowsPerPixel() {
+    const most = this.total - this.inSight, pixels = this.height + ROW - this.body.clientHeight;
+    return this.height < this.total * ROW ? most / Math.max(1, pixels) : 1 / ROW;
+  }
+
+  scrolled() {
+    if (Math.abs(this.body.scrollTop - (this.expected ?? -1)) > 1) this.top = this.body.scrollTop * this.rowsPerPixel;
+    this.expected = null;
+    this.draw();
+  }
+
+  scrollTo(row) {
+    this.top = Math.max(0, Math.min(row, this.total - this.inSight));
+    this.expected = this.body.scrollTop = this.top / this.rowsPerPixel;
+    this.draw();
+  }
+
+  wheel(e) {
+    if (this.height === this.total * ROW || e.shiftKey || e.ctrlKey || !e.deltaY) return;
+    e.preventDefault();
+    this.scrollTo(this.top + e.deltaY / ROW);
+  }
+
+  paint() {
+    const first = Math.max(0, Math.floor(this.top)), end = Math.min(this.total, first + this.inSight + 2);
+    this.told.textContent = `${count(this.total)} ${w('rows')}`;
+    Object.assign(this.space.style, {height: `${this.height}px`, width: `${this.wide}px`});
+    if (this.total === 0) {
+      fill(this.space, h('div.tempty', {}, this.failed ?? w('noRows')));
+      return;
+    }
+    const offset = this.body.scrollTop - (this.top - first) * ROW;
+    const rows = [];
+    for (let i = first; i < end; i++) rows.push(this.line(i, offset + (i - first) * ROW));
+    fill(this.space, rows);
+    for (let p = Math.floor(first / PAGE); p <= Math.floor(Math.max(first, end - 1) / PAGE); p++) this.fetch(p).catch(() => {});
+  }
+
+  line(i, y) {
+    const row = this.row(i), [a, b] = this.selection;
+    const classes = `${i === this.cursor ? '.now' : ''}${i >= a && i <= b ? '.chosen' : ''}`;
+    return h(`div.trow${classes}`, {role: 'row', 'aria-rowindex': i + 1, 'aria-selected': String(i >= a && i <= b), style: `top:${y}px`,
+      onclick: (e) => this.choose(i, e.shiftKey), ondblclick: () => this.toGraph()}, row && this.shown.map((c) => this.cell(c, row)));
+  }
+
+  cell(c, row) {
+    const full = String(c.of(row) ?? ''), n = Number(full.replace(/%$/, ''));
+    const short = c.number && full.trim() !== '' && !Number.isNaN(n) ? digits(n) + (full.endsWith('%') ? '%' : '') : full;
+    return h(`span.tcell${c.number ? '.num' : ''}${c.pinned ? '.pinned' : ''}`, {role: 'gridcell', title: full,
+      style: `width:${c.width}px${c.pinned ? `;left:${c.left}px` : ''}`}, c.state ? mark(full) : short);
+  }
+
+  // ---- choosing and copying ---------------------------------------------------------
+
+  get selection() {
+    return [Math.min(this.anchor, this.cursor), Math.max(this.anchor, this.cursor)];
+  }
+
+  choose(i, extend) {
+    this.cursor = Math.max(0, Math.min(this.total - 1, i));
+    if (!extend) this.anchor = this.cursor;
+    if (this.cursor < this.top) this.scrollTo(this.cursor);
+    else if (this.cursor >= this.top + this.inSight) this.scrollTo(this.cursor - this.inSight + 1);
+    this.body.focus({preventScroll: true});
+    this.draw();
+  }
+
+  toGraph() {
+    const row = this.row(this.cursor), {step, rank} = this.asked;
+    if (row) place.go({screen: 'graph', step, rank, node: row.node});
+  }
+
+  csvOf(rows, separator) {
+    const put = separator === ',' ? quoted : (s) => s.replaceAll(/[\t\n]/g, ' ');
+    return rows.map((r) => this.shown.map((c) => put(String(c.of(r) ?? ''))).join(separator)).join('\n');
+  }
+
+  async copyRows() {
+    const [a, b] = this.selection;
+    for (let p = Math.floor(a / PAGE); p <= Math.floor(b / PAGE) && p - a / PAGE < 30; p++) await this.fetch(p);
+    const rows = [];
+    for (let i = a; i <= b; i++) if (this.row(i)) rows.push(this.row(i));
+    await copy(this.csvOf(rows, '\t'));
+    this.told.textContent = `${count(rows.length)} ${w('copied')}`;
+  }
+
+  // All rows of the filter, in order, as a file.
+  async exportAll() {
+    const parts = [this.shown.map((c) => quoted(c.title || w('state'))).join(',')], size = 2000;
+    for (let first = 0; first < this.total; first += size) {
+      const got = await get('table', {...this.asked, first, limit: size});
+      parts.push(this.csvOf(got.rows, ','));
+      this.told.textContent = `${count(Math.min(first + size, this.total))} / ${count(this.total)}`;
+    }
+    save(`${this.about.title}.csv`, 'text/csv', `${parts.join('\n')}\n`);
+  }
+
+  addKeys() {
+    const add = (key, does, run) => this.keys.add('view', key, does, run);
+    for (const [key, by] of [['arrowdown', 1], ['arrowup', -1]]) {
+      add(key, by > 0 ? 'next row' : 'previous row', () => this.choose(this.cursor + by));
+      add(`shift+${key}`, 'extend the selection', () => this.choose(this.cursor + by, true));
+    }
+    add('pagedown', 'a page down', () => this.choose(this.cursor + this.inSight));
+    add('pageup', 'a page up', () => this.choose(this.cursor - this.inSight));
+    add('home', 'first row', () => this.choose(0));
+    add('end', 'last row', () => this.choose(this.total - 1));
+    add('enter', 'show the node in the graph', () => this.toGraph());
+    add('ctrl+c', 'copy the selected rows', () => this.copyRows());
+    add('f', 'filter', () => this.filter.focus());
+    add('x', 'failing rows only', () => this.failing.click());
+  }
+}
+
+export async function open(app) {
+  if (!app.about.graph) {
+    fill(app.root, h('div.empty', {}, w('noGraph')));
+    return {go() {}};
+  }
+  const t = new Table(app);
+  await t.go(app.place);
+  return {
+    go: (at) => t.go(at),
+    search: (words, direction) => {
+      if (direction) return;
+      t.filter.value = words;
+      t.change({q: words || null});
+    },
+    hint: () => w('tableHint'),
+  };
 }

@@ -9,6 +9,11 @@ import {w} from './words.js';
 
 const LABEL = 220, MINIMAP = 36, SHORTEST = 10, ROOM = 0.02;
 
+// When the first events were to be seen: measured by the benchmark, shown by the browser's own tools.
+function firstPicture() {
+  if (!performance.getEntriesByName('timeline').length) performance.mark('timeline');
+}
+
 class Timeline {
   constructor({root, about, showDrawer, keys, status, place: at}) {
     Object.assign(this, {root, about, showDrawer, keys, status});
@@ -45,6 +50,21 @@ class Timeline {
     for (const l of lanes) if (l.track === undefined && lanes.length < 400) this.open.add(l.process);
     this.layout();
     this.goTo(this.at);
+    await this.loadMini();
+    this.draw();
+  }
+
+  // More has been written: the end moves, and the window with it when it showed everything.
+  async grow(about) {
+    const followed = this.view.to >= this.bounds[1] - 1;
+    this.about = about;
+    this.length = about.timeline.length;
+    this.bounds = [-this.length * ROOM - SHORTEST, this.length * (1 + ROOM) + SHORTEST];
+    this.lanes = await get('lanes');
+    this.layout();
+    this.slices.renew();
+    this.busy.clear();
+    if (followed) this.show(this.view.from, this.bounds[1]);
     await this.loadMini();
     this.draw();
   }
@@ -88,7 +108,7 @@ class Timeline {
     const span = Math.min(Math.max(to - from, SHORTEST), this.bounds[1] - this.bounds[0]);
     const a = Math.min(Math.max(from, this.bounds[0]), this.bounds[1] - span);
     Object.assign(this.view, {from: a, to: a + span});
-    place.note({t0: Math.round(a), t1: Math.round(a + span), from: null, to: null});
+    place.noteSoon({t0: Math.round(a), t1: Math.round(a + span), from: null, to: null});
     this.draw();
   }
 
@@ -126,29 +146,48 @@ class Timeline {
   // ---- painting -------------------------------------------------------------------
 
   paint() {
+    if (!this.rows) return;
     const p = this.painter;
     p.resize();
     this.view.scale = Math.max((p.width - LABEL) / (this.view.to - this.view.from), 1e-12);
-    p.clear();
-    p.ruler(this.view, LABEL);
     const seen = this.rowsInSight();
+    this.paintSlices(seen);
+    p.ruler(this.view, LABEL);
     p.g.save();
-    p.g.beginPath();
-    p.g.rect(0, RULER, p.width, p.height);
-    p.g.clip();
-    for (const r of [...seen].reverse()) this.paintRow(r);
+    this.clip(RULER + this.pinHeight);
+    for (const r of seen) if (!r.pinned) this.paintRow(r);
+    p.g.restore();
+    p.g.save();
+    this.clip(RULER);
+    for (const r of seen) if (r.pinned) this.paintRow(r);
     this.paintMarks();
     p.g.restore();
+    if (seen.some((r) => this.slices.get(r.lane.track) || this.busy.get(r.lane.process)?.share)) firstPicture();
+    this.paintClock();
     this.paintMini();
     this.fetch(seen);
   }
 
+  clip(top) {
+    const p = this.painter;
+    p.g.beginPath();
+    p.g.rect(0, top, p.width, p.height);
+    p.g.clip();
+  }
+
+  // All slices go into one picture first; names, labels and marks are drawn on it.
+  paintSlices(seen) {
+    const p = this.painter;
+    p.begin(this.view, LABEL);
+    for (const r of seen) {
+      const data = r.lane.track !== undefined && r.lane.kind !== 'counter' ? this.slices.get(r.lane.track) : null;
+      if (data) p.slices(data, r.lane, this.top(r), LABEL, this.view, RULER + (r.pinned ? 0 : this.pinHeight));
+    }
+    p.finish();
+  }
+
   paintRow(r) {
     const p = this.painter, y = this.top(r), lane = r.lane;
-    if (r.pinned) {
-      p.g.fillStyle = p.c.bg;
-      p.g.fillRect(0, y, p.width, r.height);
-    }
     if (lane.track === undefined) {
       p.g.fillStyle = p.c.panel;
       p.g.fillRect(0, y, p.width, r.height - 1);
@@ -158,10 +197,8 @@ class Timeline {
       return;
     }
     const data = this.slices.get(lane.track);
-    if (data) {
-      if (lane.kind === 'counter') p.counter(data, y, LABEL, this.view);
-      else p.slices(data, lane, y, LABEL, this.view);
-    }
+    if (data && lane.kind === 'counter') p.counter(data, y, LABEL, this.view);
+    else if (data) p.names(lane, ROW);
     p.g.fillStyle = p.c.bg;
     p.g.fillRect(0, y, LABEL, r.height);
     p.text(lane.label, 24, y + ROW / 2, LABEL - 30, p.c.dim);
@@ -176,8 +213,10 @@ class Timeline {
       const {lane, i, data} = this.selected;
       const row = this.rows.find((r) => r.lane === lane);
       if (row) this.outline(row, data.start[i], data.dur[i], data.depth[i], c.accent);
-      if (data.link[i]) this.outlineLinked(lane, data.link[i]);
     }
+    this.paintCollective();
+    if (this.hovered?.data.link[this.hovered.i]) this.flowLine(this.hovered);
+    if (this.selected?.data.link[this.selected.i]) this.flowLine(this.selected);
     if (this.area) {
       const [a, b] = [this.area[0], this.area[1]].map((t) => LABEL + (t - this.view.from) * this.view.scale);
       g.fillStyle = `${c.accent}22`;
@@ -189,6 +228,44 @@ class Timeline {
     }
   }
 
+  // How sure times of different hosts are, beside the ruler.
+  paintClock() {
+    const p = this.painter, {clock} = this.about.timeline;
+    p.g.fillStyle = p.c.panel;
+    p.g.fillRect(0, 0, LABEL, RULER);
+    if (clock > 0) p.text(`${w('clock')} ±${time(clock)}`, 8, RULER / 2, LABEL - 12, p.c.dim);
+    p.g.fillStyle = p.c.line;
+    p.g.fillRect(0, RULER - 1, p.width, 1);
+  }
+
+  // A collective on all ranks: dots where each came, hatched while it waits, the last one outlined.
+  paintCollective() {
+    if (!this.collective) return;
+    const {calls} = this.collective, last = calls.at(-1), p = this.painter;
+    const x = (t) => LABEL + (t - this.view.from) * this.view.scale;
+    for (const call of calls) {
+      const row = this.rowsInSight().find((r) => r.lane.process === call[1] && r.lane.domain === 'communication' && r.lane.tid === call[2]);
+      if (!row) continue;
+      const y = this.top(row), a = Math.max(LABEL, x(call[3])), b = x(Math.min(last[3], call[4]));
+      if (b > a) p.hatch(a, y, b - a, ROW - 2);
+      p.dot(x(call[3]), y + ROW / 2 - 1);
+      if (call === last) this.outline(row, call[3], call[4] - call[3], 0, p.c.error);
+    }
+  }
+
+  async askCollective(lane, start) {
+    this.collective = null;
+    if (lane.domain !== 'communication') return null;
+    const c = await get('collective', {process: lane.process, start});
+    if (!c || c.calls.length < 2) return null;
+    this.collective = c;
+    this.draw();
+    const last = c.calls.at(-1), longest = last[3] - c.calls[0][3];
+    return [h('p', {}, `${w('rank')} ${last[0]} ${w('verdictLast')}; ${w('othersWait')} ${time(longest)}`),
+      h('table.sums', {}, h('tr', {}, [w('rank'), w('arrival'), w('waiting'), w('duration')].map((t) => h('th.num', {}, t))), c.calls.map((k) => h('tr', {},
+          h('td.num', {}, k === last ? h('span.E', {}, '■ ') : '', k[0]), h('td.num', {}, `+${time(k[3] - c.calls[0][3])}`), h('td.num', {}, time(last[3] - k[3])), h('td.num', {}, time(k[4] - k[3])))))];
+  }
+
   outline(row, start, dur, depth, colour) {
     const {g} = this.painter, y = this.top(row) + depth * ROW;
     const a = LABEL + (start - this.view.from) * this.view.scale;
@@ -198,14 +275,30 @@ class Timeline {
     return [a, y];
   }
 
+  // From a mark on the host to where its stream reached it, or back.
+  flowLine({lane, data, i}) {
+    const here = this.rows.find((r) => r.lane === lane), {g, c} = this.painter;
+    if (!here) return;
+    const [x0, y0] = this.outline(here, data.start[i], data.dur[i], data.depth[i], c.accent);
+    for (const [x1, y1] of this.outlineLinked(lane, data.link[i])) {
+      g.beginPath();
+      g.lineWidth = 1.5;
+      g.moveTo(x0, y0 + ROW / 2);
+      g.bezierCurveTo(x0 + 30, y0 + ROW / 2, x1 - 30, y1 + ROW / 2, x1, y1 + ROW / 2);
+      g.stroke();
+    }
+  }
+
   outlineLinked(from, link) {
+    const ends = [];
     for (const row of this.rowsInSight()) {
       const data = row.lane.track !== undefined && row.lane !== from && row.lane.process === from.process
           ? this.slices.get(row.lane.track) : null;
       for (let i = 0; data && i < data.n; i++) {
-        if (data.link[i] === link) this.outline(row, data.start[i], data.dur[i], data.depth[i], this.painter.c.accent);
+        if (data.link[i] === link) ends.push(this.outline(row, data.start[i], data.dur[i], data.depth[i], this.painter.c.accent));
       }
     }
+    return ends;
   }
 
   // ---- data -----------------------------------------------------------------------
@@ -268,6 +361,14 @@ class Timeline {
     });
   }
 
+  hoverAt(x, y) {
+    const row = x > LABEL ? this.rowAt(y) : null, data = row?.lane.track !== undefined ? this.slices.get(row.lane.track) : null;
+    const i = data && row.lane.kind !== 'counter' ? hit(data, this.timeAt(x), Math.floor((y - this.top(row)) / ROW), 2 / this.view.scale) : -1;
+    this.hovered = i >= 0 ? {lane: row.lane, data, i} : null;
+    const name = this.hovered ? textOf(data.name[i]) : '';
+    this.canvas.title = this.hovered ? `${name ?? ''}  ${time(data.dur[i])}` : '';
+  }
+
   click(x, y) {
     const row = this.rowAt(y);
     if (!row) return;
@@ -296,12 +397,15 @@ class Timeline {
     const rows = [[w('start'), time(data.start[i])], [w('duration'), time(data.dur[i])], [w('domain'), lane.domain],
       ['', lane.label]];
     if (data.count[i] > 1) rows.push([w('times'), count(data.count[i])]);
-    if (data.flags[i] & 1) rows.push(['', 'never ended']);
+    if (data.flags[i] & 1) rows.push(['', w('neverEnded')]);
     const show = (extra) => this.showDrawer(h('h2.mono', {}, textOf(data.name[i]) ?? ''),
         h('div.facts', {}, rows.map(([k, v]) => [h('span.dim', {}, k), h('span.mono', {}, v)])), extra);
     show();
     const ev = await get('find', {tracks: lane.track, t: Math.floor(data.start[i]) - 1, q: textOf(data.name[i])});
-    if (ev?.args) show(h('pre.mono', {}, JSON.stringify(ev.args, null, 1)));
+    const args = ev?.args && h('pre.mono', {}, JSON.stringify(ev.args, null, 1));
+    show(args);
+    const aligned = await this.askCollective(lane, data.start[i]);
+    if (aligned) show([aligned, args]);
   }
 
   laneMenu(lane) {
@@ -387,6 +491,7 @@ class Timeline {
     });
     c.addEventListener('pointermove', (e) => {
       this.pointer = e.offsetX;
+      if (!drag) this.hoverAt(e.offsetX, e.offsetY);
       if (drag) {
         drag.moved ||= Math.abs(e.offsetX - drag.x) > 3;
         if (drag.area) this.area[1] = this.timeAt(e.offsetX);
@@ -424,6 +529,16 @@ class Timeline {
     add('arrowleft', 'earlier', () => this.pan(-0.15));
     add('arrowright', 'later', () => this.pan(0.15));
     add('space', 'fit all', () => this.show(...this.bounds, true));
+    add('arrowup', 'up', () => this.roll(-60));
+    add('arrowdown', 'down', () => this.roll(60));
+    add('t', 'next step', () => this.step(1));
+    add('T', 'previous step', () => this.step(-1));
+    add('r', 'next rank', () => this.turnRank(1));
+    add('R', 'previous rank', () => this.turnRank(-1));
+    add(']', 'other end of the flow', () => this.followFlow());
+    add('[', 'other end of the flow', () => this.followFlow());
+    add('p', 'pin or unpin the lane', () => this.pinLane());
+    add('o', 'open or close all processes', () => this.openAll());
     add('f', 'fit the selected slice', () => this.fitSelected());
     add('.', 'next slice', () => this.neighbour(1));
     add(',', 'previous slice', () => this.neighbour(-1));
@@ -435,10 +550,59 @@ class Timeline {
       if (this.area) this.show(Math.min(...this.area), Math.max(...this.area), true);
     });
     add('escape', 'clear the selection', () => {
-      this.selected = this.area = null;
+      this.selected = this.area = this.collective = null;
       this.showDrawer();
       this.draw();
     });
+  }
+
+  roll(by) {
+    this.scroll = Math.max(0, Math.min(this.scroll + by, this.total - this.canvas.clientHeight + RULER));
+    this.draw();
+  }
+
+  // The step behind or before the middle of the window, with some room around it.
+  async step(by) {
+    const process = (this.selected?.lane ?? this.rows[0]?.lane)?.process, room = (this.view.to - this.view.from) * 0.01;
+    const found = await get('step', {process, t: Math.round((this.view.from + this.view.to) / 2 + by * room), back: by < 0 ? 1 : 0});
+    if (found) this.show(found[2] - found[3] * 0.1, found[2] + found[3] * 1.1, true);
+  }
+
+  turnRank(by) {
+    const groups = this.rows.filter((r) => r.lane.track === undefined);
+    const now = groups.findLastIndex((r) => r.y <= this.scroll);
+    const next = groups[Math.max(0, Math.min(groups.length - 1, now + by))];
+    if (next) this.roll(next.y - this.scroll);
+  }
+
+  async followFlow() {
+    if (!this.selected) return;
+    const {lane, data, i} = this.selected;
+    if (!data.link[i]) return;
+    for (const other of this.lanes) {
+      const there = other.track !== undefined && other !== lane && other.process === lane.process ? this.slices.get(other.track) : null;
+      const k = there ? there.link.indexOf(data.link[i]) : -1;
+      if (k < 0) continue;
+      this.selected = {lane: other, data: there, i: k};
+      this.revealTrack(other.track);
+      this.showSlice();
+      return;
+    }
+  }
+
+  pinLane() {
+    if (!this.selected) return;
+    const {track} = this.selected.lane;
+    if (!this.pinned.delete(track)) this.pinned.add(track);
+    this.layout();
+    this.draw();
+  }
+
+  openAll() {
+    const all = this.lanes.filter((l) => l.track === undefined).map((l) => l.process);
+    this.open = this.open.size === all.length ? new Set() : new Set(all);
+    this.layout();
+    this.draw();
   }
 
   fitSelected() {
@@ -471,10 +635,9 @@ export async function open(app) {
       t.miniPainter.restyle();
       t.draw();
     },
-    refresh: () => {
-      t.slices.forget();
-      t.draw();
+    refresh: (about) => {
+      t.grow(about).catch(() => {});
     },
-    hint: () => 'W S zoom   A D pan   shift+drag select   / search',
+    hint: () => w('timelineHint'),
   };
 }

@@ -10,6 +10,7 @@ export function h(tag, props, ...children) {
   for (const [k, v] of Object.entries(props ?? {})) {
     if (v === undefined || v === null || v === false) continue;
     if (k.startsWith('on')) e.addEventListener(k.slice(2), v);
+    else if (k === 'style') e.style.cssText = v; // an attribute would be against the page's own policy
     else if (k in e && typeof v !== 'string') e[k] = v;
     else e.setAttribute(k, v === true ? '' : v);
   }
@@ -88,6 +89,13 @@ export async function copy(text) {
     document.execCommand('copy');
     area.remove();
   }
+}
+
+// A text as a file of the visitor's.
+export function save(name, type, text) {
+  const a = h('a', {href: URL.createObjectURL(new Blob([text], {type})), download: name});
+  a.click();
+  setTimeout(() => URL.revokeObjectURL(a.href), 10000);
 }
 
 // Short name of a node: what tells it apart from its neighbours.

@@ -10,58 +10,19 @@ import atexit
 import json
 import os
 import threading
-import time
 
 from msprobe import _probe
 
 _DEFAULT = '{"task": "statistics", "level": "L1"}'
-_POLL_ON, _POLL_OFF = 0.5, 3.0  # seconds between looks at the file
 
 
-def _signature(path):
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size
-
-
-class _Config:
-    """config.json, what the caller says in its place, and whether the file has changed."""
-
-    def __init__(self, path, given):
-        self.path = path
-        self.given = given
-        self.seen = _signature(path) if path else None
-        self.looked = 0.0
-
-    def text(self):
-        if self.path is None:
-            return "arguments", _DEFAULT
-        with open(self.path, encoding="utf-8") as f:
-            return self.path, f.read()
-
-    def open(self):
-        name, text = self.text()
-        return _probe.open(name, text, json.dumps(self.given))
-
-    def is_watched(self):
-        """Only a file that has the key dump_enable is looked at again."""
-        try:
-            return json.loads(self.text()[1]).get("dump_enable") is not None
-        except (OSError, ValueError, AttributeError):
-            return False
-
-    def has_changed(self, enabled):
-        now = time.monotonic()
-        if now - self.looked < (_POLL_ON if enabled else _POLL_OFF):
-            return False
-        self.looked = now
-        signature = _signature(self.path)
-        if signature is None or signature == self.seen:
-            return False
-        self.seen = signature
-        return True
+def _open(path, given):
+    """The dumper of a config.json, which looks at the file again by itself, and of arguments."""
+    if path is None:
+        return _probe.open("arguments", _DEFAULT, json.dumps(given))
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    return _probe.open(os.path.abspath(path), text, json.dumps(given))
 
 
 class BaseDebugger:
@@ -86,10 +47,8 @@ class BaseDebugger:
         given = {"task": task, "dump_path": dump_path and os.fspath(dump_path), "level": level,
                  "step": step, "framework": self.framework}
         given = {key: value for key, value in given.items() if value is not None}
-        self._config = _Config(config_path and os.fspath(config_path), given)
         try:
-            self._info = self._config.open()
-            self._watched = config_path is not None and self._config.is_watched()
+            self._info = _open(config_path, given)
             self._setup()
         except BaseException:
             BaseDebugger._forget(type(self))
@@ -121,24 +80,13 @@ class BaseDebugger:
     def _rank(self):
         """The rank of this process, None while it is not known."""
 
-    # ---- the file ---------------------------------------------------------
-
-    def _reload(self):
-        if not self._watched or not self._config.has_changed(self._info["enabled"]):
-            return
-        step = _probe.info()["step"]
-        enabled = self._info["enabled"]
-        before = self._info
-        _probe.close()
-        try:
-            self._info = self._config.open()
-        except (OSError, ValueError) as why:
-            given = {**self._config.given, "dump_path": before["dump_path"], "dump_enable": False}
-            self._info = _probe.open("arguments", _DEFAULT, json.dumps(given))
-            if enabled:
-                print_warning(f"dump is switched off: {why}")
-        _probe.set_step(step)
-        self._setup()
+    def _begin(self):
+        """Start the dumper, which may have read its file again; is anything collected?"""
+        collects = _probe.start()
+        level, self._info = self._info["level"], _probe.info()
+        if self._info["level"] != level:
+            self._setup()
+        return collects
 
     def _find_rank(self):
         rank = self._rank()
@@ -164,10 +112,7 @@ class BaseDebugger:
         token_range: only calls of the model from the first to the second number."""
         self = cls._get()
         with BaseDebugger._lock:
-            self._reload()
-            with_modules = self._info["level"] in ("L0", "mix")
-            if with_modules:
-                self._check_model(model)
+            self._check_model(model)
             if rank_id is not None:
                 self._known_rank = rank_id
                 _probe.set_rank(rank_id)
@@ -175,8 +120,7 @@ class BaseDebugger:
                 self._find_rank()
             if self._info["level"] == "debug":
                 return
-            collects = _probe.start()
-            if collects and with_modules:
+            if self._begin() and self._info["level"] in ("L0", "mix"):
                 self._hook_model()
             if token_range is not None:
                 _probe.stop()
@@ -199,7 +143,6 @@ class BaseDebugger:
         with BaseDebugger._lock:
             self._save_grads()
             _probe.step()
-            self._reload()
 
     @classmethod
     def set_init_step(cls, step):
@@ -237,8 +180,3 @@ class BaseDebugger:
             self._save_grads()
             if _probe.info() is not None:
                 _probe.close()
-
-
-def print_warning(text):
-    import sys
-    print(f"msprobe: {text}", file=sys.stderr)

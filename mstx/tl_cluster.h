@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cluster: what ranks say together.  Calls of all ranks are gathered while a run is imported, one
+ * tl_cluster: what ranks say together.  Calls of all ranks are gathered while a run is imported, one
  * collective is found in all of them by communicator and number, and durations alone tell who waits
  * for whom: who comes last waits least.  So clocks of hosts need not agree.
  *
@@ -14,8 +14,8 @@
  * time is longer than that of its partners in every communicator it has: of a pipeline's slow stage
  * all partners within the stage are as slow, so none of them is one.
  */
-#ifndef MSTX_CLUSTER_H
-#define MSTX_CLUSTER_H
+#ifndef MSTX_TL_CLUSTER_H
+#define MSTX_TL_CLUSTER_H
 
 #include "mstx/comm.h"
 

@@ -136,6 +136,7 @@ test_flavour() {
     check "$flavour-never-finalized" fails_alike unfinished
     check "$flavour-none-is-none" records_nothing
     test_fortran
+    test_clocks
 }
 
 test_fortran() {
@@ -156,6 +157,35 @@ test_fortran() {
             WHERE op IN ('AllReduce', 'Broadcast', 'Send', 'Recv') GROUP BY name, count ORDER BY name" | tr '\n' ' ')" \
             "MPI_Allreduce,3,fp64,sum,2 MPI_Bcast,2,int32,na,2 MPI_Irecv,4,fp64,na,2 MPI_Isend,4,fp64,na,2 "
     done
+}
+
+# ---- clocks --------------------------------------------------------------------------------------------
+
+# Two ranks play two hosts, one second and 50 ppm apart.  Each writes the true clock as a counter; how
+# far the times of the run are from it must be the same on both, window by window.
+clocks_meet() { # LIMIT-NS OFFSET PPM SYNC METHOD [together]
+    rm -rf "$scratch/run"
+    MSTX_CLOCK_SYNC=$4 timeout 100 "mpirun.$flavour" \
+        -n 1 env MSTX_CLOCK_FAKE=1:0:0 "$msprobe" run -o "$scratch/run" -- "$scratch/clock" 120 $6 : \
+        -n 1 env MSTX_CLOCK_FAKE="2:$2:$3" "$msprobe" run -o "$scratch/run" -- "$scratch/clock" 120 $6 || return 1
+    apart=$(sql "$scratch/run" "SELECT CAST(max(abs(a.late - b.late)) AS INTEGER) FROM
+        (SELECT CAST(value AS INTEGER) / 200000000 AS w, min(start_ns - CAST(value AS INTEGER)) AS late FROM events
+         WHERE name = 'true' AND rank = 0 GROUP BY w) a JOIN
+        (SELECT CAST(value AS INTEGER) / 200000000 AS w, min(start_ns - CAST(value AS INTEGER)) AS late FROM events
+         WHERE name = 'true' AND rank = 1 GROUP BY w) b USING (w)")
+    is "$(sql "$scratch/run" 'SELECT DISTINCT method FROM clock_offsets')" "$5" || return 1
+    unsure=$(sql "$scratch/run" 'SELECT max(uncertainty_ns) FROM clock_offsets')
+    echo "clocks are $apart ns apart, uncertainty $unsure ns"
+    [ -n "$apart" ] && [ "$apart" -le "$1" ] && [ -n "$unsure" ] && [ "$unsure" -ge "$((apart / 3))" ]
+}
+test_clocks() {
+    "$mpicc" -w -O1 -o "$scratch/clock" "$here/tests/rt/mpi_clock.c" -ldl || return
+    # an idle machine stays within a microsecond; a busy one must not fail the suite
+    check "$flavour-clock-a-second-ahead" clocks_meet 20000 1000000000 50 1 pings together
+    check "$flavour-clock-a-second-behind" clocks_meet 20000 -1000000000 -50 1 pings
+    # nobody measured: what the collectives tell
+    check "$flavour-clock-from-collectives" clocks_meet 50000 1000000000 50 0 collectives together
+    check "$flavour-clock-from-collectives-behind" clocks_meet 50000 -1000000000 -50 0 collectives together
 }
 
 # ---- a real program ------------------------------------------------------------------------------------

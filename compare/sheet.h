@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheet: a table written row by row, as csv or as a workbook, and what is counted of
+ * tables that are no comparisons of dump.json.
+ *
+ *     cmp__sheet_open(&s, path, xlsx, &err);
+ *     cmp__sheet_names(&s, names);
+ *     cmp__sheet_end_row(&s);  cmp__sheet_text(&s, text);  ...
+ *     rc = cmp__sheet_close(&s, rc);
+ *
+ * A failure is kept until cmp__sheet_close, so a row needs no check of its own.
+ */
+#ifndef COMPARE_SHEET_H
+#define COMPARE_SHEET_H
+
+#include "compare/table.h"
+#include "compare/workbook.h"
+#include "probe/base/arena.h"
+#include "probe/base/io.h"
+
+struct cmp_sheet_sum {
+    uint64_t rows, yes, no, rest; /* rest: without a verdict */
+    size_t tables;
+    MS_VEC(char *) notes; /* what people should know: one line each */
+};
+void cmp_sheet_sum_free(struct cmp_sheet_sum *sum);
+enum ms_rc cmp__sheet_note(struct cmp_sheet_sum *sum, struct ms_buf *text, struct ms_err *err);
+/* Count a row; verdict: "Yes", "No", or another. */
+void cmp__sheet_count(struct cmp_sheet_sum *sum, const char *verdict);
+
+struct cmp__sheet {
+    struct cmp_cell cell[CMP_COLUMNS];
+    unsigned n;
+    struct ms_arena *arena; /* text of the row */
+    struct ms_buf text;
+    struct ms_out *csv;
+    struct cmp__workbook book;
+    lxw_worksheet *sheet;
+    lxw_row_t row;
+    enum ms_rc rc;
+    struct ms_err *err;
+};
+
+/* path has to live as long as the sheet. */
+enum ms_rc cmp__sheet_open(struct cmp__sheet *s, const char *path, bool xlsx, struct ms_err *err);
+void cmp__sheet_text(struct cmp__sheet *s, struct ms_str text); /* out of a dump */
+void cmp__sheet_word(struct cmp__sheet *s, const char *text);   /* of ours */
+void cmp__sheet_number(struct cmp__sheet *s, double v);         /* "nan" is one too */
+void cmp__sheet_blanks(struct cmp__sheet *s, unsigned n, const char *word);
+void cmp__sheet_names(struct cmp__sheet *s, const char *const *names); /* up to NULL */
+/* What a cell holds has to live until here. */
+struct ms_str cmp__sheet_keep(struct cmp__sheet *s, struct ms_str text);
+void cmp__sheet_end_row(struct cmp__sheet *s);
+/* rc: how else it went; the file is there only when all went well. */
+enum ms_rc cmp__sheet_close(struct cmp__sheet *s, enum ms_rc rc);
+
+#endif

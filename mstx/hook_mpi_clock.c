@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hook_mpi_clock: brings the clocks of hosts together while MPI is up, and says to the recorder
+ * what it found.
+ *
+ *     rank 0 ── round 0 ──► leader of host 1        one leader for each host: its lowest rank
+ *       │  └─── round 1 ──► host 2    host 1 ──► 3  a host that knows its offset teaches others
+ *
+ * A pair exchanges pings; of those the ten with the shortest round trip count, their median is the
+ * offset and half the shortest round trip its uncertainty; a disturbed row is repeated.  Offsets add up along the tree, and so
+ * do uncertainties.  It is done at MPI_Init and MPI_Finalize, where all ranks are; in between no
+ * communication of ours may stand among the program's.
+ */
+#include "mstx/hook_mpi.h"
+
+#include "mstx/rt_clock_sync.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PINGS = 200, TAG = 77, ROWS = 25, GOOD_NS = 1500, ENOUGH = -1 };
+
+struct host {
+    uint64_t key;
+    int leader; /* rank */
+};
+
+static struct {
+    MPI_Comm comm; /* of our own: our messages meet nobody's */
+    bool has_comm;
+    int rank, size;
+    struct host *hosts; /* all, that of rank 0 first */
+    int nhosts, mine;
+} sync;
+
+static int (*send_)(const void *, int, MPI_Datatype, int, int, MPI_Comm);
+static int (*recv_)(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
+static MPI_Datatype byte_type;
+
+static bool put(int to, const void *p, size_t n)
+{
+    return send_(p, (int)n, byte_type, to, TAG, sync.comm) == MPI_SUCCESS;
+}
+static bool get(int from, void *p, size_t n)
+{
+    return recv_(p, (int)n, byte_type, from, TAG, sync.comm, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+}
+
+/* ---- one pair ----------------------------------------------------------------------------------- */
+
+/* The side that knows its offset answers as long as it is asked; it gives its own offset and
+ * uncertainty at the end. */
+static bool serve(int client, const struct mstx_clock_point *own)
+{
+    int64_t stamp[2], ping = 0;
+    bool ok = true;
+    while (ok && ping != ENOUGH) {
+        ok = get(client, &ping, sizeof ping);
+        stamp[0] = mstx_clock_now();
+        stamp[1] = mstx_clock_now();
+        if (ok && ping != ENOUGH)
+            ok = put(client, stamp, sizeof stamp);
+    }
+    return ok && put(client, own, sizeof *own);
+}
+
+static bool ask_once(int server, struct mstx_ping *p)
+{
+    int64_t stamp[2];
+    p->sent = mstx_clock_now();
+    bool ok = put(server, &p->sent, sizeof p->sent) && get(server, stamp, sizeof stamp);
+    p->back = mstx_clock_now();
+    p->came = stamp[0];
+    p->left = stamp[1];
+    return ok;
+}
+
+/* Where processors are shared a whole row of pings may be disturbed: then another row is sent. */
+static bool ask(int server, struct mstx_clock_point *own)
+{
+    struct mstx_ping ping[PINGS];
+    struct mstx_clock_point base, found;
+    const int64_t enough = ENOUGH;
+    bool ok = true;
+    for (int row = 0; ok && row < ROWS && (row == 0 || own->uncertainty_ns > GOOD_NS); row++) {
+        for (int i = 0; ok && i < PINGS; i++)
+            ok = ask_once(server, &ping[i]);
+        mstx_clock_estimate(ping, PINGS, &found);
+        if (row == 0 || found.uncertainty_ns < own->uncertainty_ns)
+            *own = found;
+    }
+    if (!ok || !put(server, &enough, sizeof enough) || !get(server, &base, sizeof base))
+        return false;
+    own->offset_ns += base.offset_ns;
+    own->uncertainty_ns += base.uncertainty_ns;
+    return true;
+}
+
+/* Hosts 0 .. 2^round - 1 know their offset and teach those 2^round further. */
+static void walk_tree(void)
+{
+    struct mstx_clock_point own = {.at_ns = mstx_clock_now()};
+    bool ok = true;
+    for (int step = 1; ok && step < sync.nhosts; step *= 2) {
+        const int me = sync.mine;
+        if (me < step && me + step < sync.nhosts)
+            ok = serve(sync.hosts[me + step].leader, &own);
+        else if (me >= step && me < 2 * step)
+            ok = ask(sync.hosts[me - step].leader, &own);
+    }
+    if (ok)
+        mstx_clock_tell(&own);
+}
+
+/* ---- who is where ---------------------------------------------------------------------------------- */
+
+static void list_hosts(const uint64_t *keys)
+{
+    sync.nhosts = 0;
+    for (int r = 0; r < sync.size; r++) {
+        int i = 0;
+        while (i < sync.nhosts && sync.hosts[i].key != keys[r])
+            i++;
+        if (i == sync.nhosts)
+            sync.hosts[sync.nhosts++] = (struct host){keys[r], r};
+        if (r == sync.rank)
+            sync.mine = i;
+    }
+}
+
+static bool prepare(MPI_Comm world)
+{
+    int (*dup)(MPI_Comm, MPI_Comm *) = HOOK_MPI(PMPI_Comm_dup);
+    int (*rank)(MPI_Comm, int *) = HOOK_MPI(PMPI_Comm_rank);
+    int (*size)(MPI_Comm, int *) = HOOK_MPI(PMPI_Comm_size);
+    int (*gather)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm) =
+        HOOK_MPI(PMPI_Allgather);
+    send_ = HOOK_MPI(PMPI_Send);
+    recv_ = HOOK_MPI(PMPI_Recv);
+    byte_type = hook_byte_type();
+    if (dup == NULL || gather == NULL || send_ == NULL || recv_ == NULL ||
+        size(world, &sync.size) != MPI_SUCCESS || sync.size < 2 ||
+        rank(world, &sync.rank) != MPI_SUCCESS || dup(world, &sync.comm) != MPI_SUCCESS)
+        return false;
+    sync.has_comm = true;
+    const uint64_t key = mstx_clock_host();
+    uint64_t *keys = hook_keep((size_t)sync.size * sizeof *keys);
+    sync.hosts = hook_keep((size_t)sync.size * sizeof *sync.hosts);
+    if (gather(&key, sizeof key, byte_type, keys, sizeof key, byte_type, sync.comm) != MPI_SUCCESS)
+        return false;
+    list_hosts(keys);
+    return true;
+}
+
+/* Ranks of one host share its clock.  Launchers say how many there are here, the same everywhere
+ * for the same job: only what all ranks see alike may decide, as what follows is collective. */
+static bool is_one_host(void)
+{
+    static const char *const pairs[][2] = {{"OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE"},
+                                           {"MPI_LOCALNRANKS", "PMI_SIZE"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        const char *here = getenv(pairs[i][0]), *all = getenv(pairs[i][1]);
+        if (here != NULL && all != NULL)
+            return strcmp(here, all) == 0;
+    }
+    return false;
+}
+
+void hook_clock_start(MPI_Comm world)
+{
+    const enum mstx_clock_wish wish = mstx_clock_wish();
+    if (wish == MSTX_CLOCK_NEVER || (wish == MSTX_CLOCK_IF_NEEDED && is_one_host()))
+        return;
+    if (prepare(world) && sync.hosts[sync.mine].leader == sync.rank)
+        walk_tree();
+}
+
+void hook_clock_stop(void)
+{
+    int (*comm_free)(MPI_Comm *) = HOOK_MPI(PMPI_Comm_free);
+    if (!sync.has_comm)
+        return;
+    if (sync.hosts[sync.mine].leader == sync.rank)
+        walk_tree();
+    sync.has_comm = false;
+    comm_free(&sync.comm);
+}

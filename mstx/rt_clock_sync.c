@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rt_clock_sync: see rt_clock_sync.h.
+ */
+#include "mstx/rt_clock_sync.h"
+
+#include "mstx/rt.h"
+
+#include <stdlib.h>
+
+#define API __attribute__((visibility("default")))
+
+enum { BEST = 10 };
+
+/* The ten shortest round trips, in order; n of them. */
+static size_t shortest(const struct mstx_ping *ping, size_t n, size_t best[BEST])
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct mstx_ping *p = &ping[i];
+        const int64_t trip = (p->back - p->sent) - (p->left - p->came);
+        size_t at = kept < BEST ? kept++ : BEST;
+        for (; at > 0; at--) {
+            const struct mstx_ping *q = &ping[best[at - 1]];
+            if ((q->back - q->sent) - (q->left - q->came) <= trip)
+                break;
+            if (at < BEST)
+                best[at] = best[at - 1];
+        }
+        if (at < BEST)
+            best[at] = i;
+    }
+    return kept;
+}
+
+static int by_value(const void *pa, const void *pb)
+{
+    const int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+    return a < b ? -1 : a > b;
+}
+
+API void mstx_clock_estimate(const struct mstx_ping *ping, size_t n, struct mstx_clock_point *out)
+{
+    size_t best[BEST], kept = shortest(ping, n, best);
+    int64_t offset[BEST];
+    for (size_t i = 0; i < kept; i++) {
+        const struct mstx_ping *p = &ping[best[i]];
+        offset[i] = ((p->came - p->sent) + (p->left - p->back)) / 2;
+    }
+    qsort(offset, kept, sizeof *offset, by_value);
+    const struct mstx_ping *p = &ping[best[0]];
+    *out = (struct mstx_clock_point){
+        .at_ns = p->sent + (p->back - p->sent) / 2,
+        .offset_ns = (offset[(kept - 1) / 2] + offset[kept / 2]) / 2,
+        .uncertainty_ns = ((p->back - p->sent) - (p->left - p->came) + 1) / 2,
+    };
+}
+
+API int64_t mstx_clock_now(void)
+{
+    return rt_clock_steady();
+}
+
+API uint64_t mstx_clock_host(void)
+{
+    uint8_t id[16];
+    uint64_t half[2];
+    rt_file_boot_id(id);
+    memcpy(half, id, sizeof half);
+    return half[0] ^ half[1] * 31;
+}
+
+API enum mstx_clock_wish mstx_clock_wish(void)
+{
+    const char *v = secure_getenv("MSTX_CLOCK_SYNC");
+    if (v == NULL || (strcmp(v, "0") != 0 && strcmp(v, "1") != 0))
+        return MSTX_CLOCK_IF_NEEDED;
+    return v[0] == '1' ? MSTX_CLOCK_ALWAYS : MSTX_CLOCK_NEVER;
+}
+
+API void mstx_clock_tell(const struct mstx_clock_point *p)
+{
+    struct mstx_rec rec = {.ticks = rt_ticks(),
+                           .id = (uint64_t)p->offset_ns,
+                           .name = p->uncertainty_ns > UINT32_MAX ? UINT32_MAX
+                                                                  : (uint32_t)p->uncertainty_ns,
+                           .type = MSTX_REC_SYNC,
+                           .arg = (uint64_t)p->at_ns};
+    if (!rt_is_running())
+        return;
+    rt_lock(&rt.process_lock);
+    rt_ring_process(&rec);
+    rt_unlock(&rt.process_lock);
+}

@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What a hooked MPI call costs over the bare call, and what lammps pays, both in CPU time; runs with
+# and without the hook alternate.  Bars: 150 ns recording, 10 ns with recording off, 1 % of lammps.
+#   B=build        what to measure
+B=${B:-build}
+build=$(cd "$B" && pwd) || exit 1
+msprobe=$build/msprobe
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-bench-mpi-XXXXXX") || exit 1
+trap 'rm -rf "$scratch"' EXIT
+export MSTX_QUIET=2 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1
+unset LD_PRELOAD MSTX_OUT
+
+best_of() { # NAME LINES: column by column the least
+    awk -v name="$1" '{for (i = 1; i <= NF; i++) if (NR == 1 || $i < m[i]) m[i] = $i}
+        END {print name, m[1], m[2], m[3]}' "$2"
+}
+for flavour in openmpi mpich; do
+    command -v "mpicc.$flavour" >/dev/null && [ -e "$build/libmstx_mpi_$flavour.so" ] || continue
+    "mpicc.$flavour" -w -O2 -o "$scratch/cost" tests/rt/mpi_cost.c || continue
+    for i in $(seq "${RUNS:-5}"); do
+        "mpirun.$flavour" -n 1 "$scratch/cost" >>"$scratch/bare"
+        "mpirun.$flavour" -n 1 "$msprobe" run -o "$scratch/run" -- "$scratch/cost" >>"$scratch/on"
+        "mpirun.$flavour" -n 1 "$msprobe" run -o "$scratch/run" --domain_exclude communication -- "$scratch/cost" >>"$scratch/off"
+        rm -rf "$scratch/run"
+    done
+    { best_of bare "$scratch/bare"; best_of on "$scratch/on"; best_of off "$scratch/off"; } |
+        awk -v f="$flavour" '{for (i = 2; i <= 4; i++) v[$1, i] = $i}
+            function line(what, i, calls) {
+                printf "  %-8s %-18s bare %7.1f ns   recording +%6.1f ns   off +%5.1f ns a call\n", f, what,
+                    v["bare", i] / calls, (v["on", i] - v["bare", i]) / calls, (v["off", i] - v["bare", i]) / calls
+            }
+            END {line("send to nobody", 2, 1); line("allreduce of self", 3, 1); line("isend and wait", 4, 2)}'
+    rm -f "$scratch/bare" "$scratch/on" "$scratch/off"
+done
+
+lmp=$(command -v lmp) || exit 0
+[ -e "$build/libmstx_mpi_openmpi.so" ] || exit 0
+cpu_of() { # COMMAND...: seconds of CPU time of all its processes
+    python3 -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+u = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(u.ru_utime + u.ru_stime)' "$@"
+}
+sed 's/^run .*/run 2000/; s/^thermo .*/thermo 500/; s/0 6 0 6 0 6/0 10 0 10 0 10/' tests/data/melt.lmp >"$scratch/in"
+for n in ${RANKS:-2}; do
+    for i in $(seq "${RUNS:-7}"); do
+        cpu_of mpirun.openmpi -n "$n" "$lmp" -log none -in "$scratch/in" >>"$scratch/bare.$n"
+        rm -rf "$scratch/run"
+        cpu_of mpirun.openmpi -n "$n" "$msprobe" run -o "$scratch/run" -- "$lmp" -log none -in "$scratch/in" >>"$scratch/on.$n"
+    done
+    b=$(sort -n "$scratch/bare.$n" | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}')
+    o=$(sort -n "$scratch/on.$n" | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}')
+    echo "$b $o" | awk -v n="$n" '{printf "  lammps on %d ranks: %.2f s CPU bare, %.2f s recorded: %+.2f %%\n", n, $1, $2, 100 * ($2 / $1 - 1)}'
+done

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Run the recorded csv comparisons of golden cases as cur and as strict, and explain
+every cell that differs by one of the repairs that the manual lists: repairs.py
+MSPROBE GOLDEN.  Prints "ok CASE: 120 cells by repairs 1 2 9", or "not ok CASE" and the first
+cells that no repair explains."""
+import collections
+import csv
+import glob
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from parity import unpack  # noqa: E402
+
+MESSAGES = {'unmatched: The bench has': 1, 'parameter of NPU does not match': 1, 'data file of NPU': 3, 'Only one of NPU': 3,
+            'NaN or inf stand': 4, 'One Thousandth': 10, 'norm relative error': 9,
+            'NormRelativeErr of output': 9}
+
+
+def number(text):
+    try:
+        return float(text.rstrip('%'))
+    except ValueError:
+        return None
+
+
+def explain_messages(row, strict, md5):
+    """Repairs behind messages that only one of the two has."""
+    have, want = set(json.loads(row['Err_message'])), set(json.loads(strict['Err_message']))
+    for message in have ^ want:
+        known = [n for part, n in MESSAGES.items() if part in message]
+        attribute = any(w in message for w in ('dtype', 'Required_Grad', 'shape', 'scalar'))
+        if known:
+            yield known[0]
+        elif md5 and attribute:
+            yield 14
+        elif message in want and attribute:
+            yield 6
+        elif 'dtype' in message and any(w in row['Bench Name'] for w in ('qkv', 'gate_up')):
+            yield 8
+        else:
+            yield None
+
+
+STATISTIC = {'Max': 'max', 'Min': 'min', 'Mean': 'mean', 'L2norm': 'l2norm', 'Norm': 'l2norm'}
+
+
+def slack(column, row):
+    """What the digits that strict has lost make of a difference, or of its ratio."""
+    word = next((w for w in STATISTIC if column.startswith(w)), None)
+    npu, bench = (abs(number(row[f'{side} {STATISTIC[word]}']) or 0) for side in ('NPU', 'Bench'))
+    lost = 1e-12 * max(npu, bench)
+    return lost if 'diff' in column else 100 * lost / bench if bench else 0
+
+
+def explain_cell(column, row, strict, md5):
+    a, b = number(row[column]), number(strict[column])
+    if column in ('Result', 'Err_message'):
+        yield from explain_messages(row, strict, md5)
+    elif 'NPU max' in row and ('diff' in column or 'RelativeErr' in column):
+        close = a is not None and b is not None and abs(a - b) <= max(
+            slack(column, row), 1e-9 * max(abs(a), abs(b)))
+        yield 13 if close else None
+    else:
+        yield None
+
+
+def other_partner(row, strict, command):
+    """Why a row has another golden row beside it."""
+    if '-fm' in command or '--fuzzy_match' in command:
+        return 5
+    if any(o in command for o in ('-am', '-cm', '-lm', '-dm')):
+        return 11
+    if 'parameters_grad' in row['NPU Name']:
+        return 12
+    if strict['Bench Name'] == 'N/A' and row['NPU Dtype'] != row['Bench Dtype']:
+        return 7
+    return None
+
+
+def explain_row(row, strict, command):
+    md5 = 'NPU MD5' in row
+    if row['Bench Name'] != strict['Bench Name']:
+        yield 'Bench Name', other_partner(row, strict, command)
+        return
+    for column in row:
+        if row[column] != strict[column]:
+            for n in explain_cell(column, row, strict, md5):
+                yield column, n
+
+
+def run(exe, folder, command, compat):
+    with tempfile.TemporaryDirectory(dir=folder) as out:
+        words = [out if w == 'out' else w for w in command[1:]]
+        subprocess.run([exe] + words + ['--align=exact', f'--compat={compat}'], cwd=folder,
+                       capture_output=True, check=False)
+        rows = collections.defaultdict(list)
+        for path in sorted(glob.glob(out + '/*.csv')):
+            with open(path, newline='') as f:
+                for row in csv.DictReader(f):
+                    name = os.path.basename(path).rsplit('_', 1)[0]
+                    rows[name, row['NPU Name']].append(row)
+        return rows
+
+
+def differences(exe, folder, command):
+    cur, strict = (run(exe, folder, command, c) for c in ('cur', 'strict'))
+    for key, rows in cur.items():
+        if key[1] == 'N/A':
+            yield from ((key, 'row', 2) for _ in rows)
+            continue
+        others = strict.get(key, [])
+        if len(others) != len(rows):
+            yield key, 'rows', 5 if '-fm' in command else 12 if 'parameters_grad' in key[1] else None
+            continue
+        for row, other in zip(rows, others):
+            yield from ((key, column, n) for column, n in explain_row(row, other, command))
+    yield from ((key, 'row that only strict has', None) for key in strict if key not in cur)
+
+
+def main():
+    exe, golden = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    bad = 0
+    for meta in sorted(glob.glob(golden + '/*/case.json')):
+        case = os.path.basename(os.path.dirname(meta))
+        with open(meta) as f:
+            commands = [shlex.split(r['command']) for r in json.load(f)['runs']]
+        commands = [c for c in commands if c[1] == 'compare' and '-da' not in c and '--xlsx' not in c]
+        with tempfile.TemporaryDirectory() as top:
+            folder = os.path.join(top, 'case')
+            unpack(os.path.dirname(meta), folder)
+            found = [d for c in commands for d in differences(exe, folder, c)]
+        unexplained = [d for d in found if d[2] is None]
+        by = sorted({d[2] for d in found} - {None})
+        if unexplained:
+            bad += 1
+            print(f'not ok {case}: {len(unexplained)} of {len(found)} differences are no repair')
+            for key, column, _ in unexplained[:4]:
+                print('   ', key, column)
+        elif commands:
+            print(f'ok {case}: {len(found)} differences by repairs', *by)
+    return 1 if bad else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

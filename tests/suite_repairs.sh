@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Everything in which `compare` differs from --compat=strict on the golden pairs is
+# one of the repairs that msprobe-compare(1) lists.
+#   GOLDEN=../shared/golden   the cases
+B=${B:-build}
+PYTHON=${PYTHON:-/usr/bin/python3}
+GOLDEN=${GOLDEN:-../shared/golden}
+for needed in "$GOLDEN" "$(command -v "$PYTHON")"; do
+    [ -e "$needed" ] || {
+        echo "skip repairs: no ${needed:-$PYTHON}"
+        exit 0
+    }
+done
+PYTHONDONTWRITEBYTECODE=1 exec "$PYTHON" tests/repairs.py "$B/msprobe" "$GOLDEN"

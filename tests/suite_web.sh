@@ -1,0 +1,71 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The server of the page: hostile requests over raw sockets, and every page in a
+# browser where node, playwright-core and Chromium are here.
+B=${B:-build}
+PYTHON=${PYTHON:-/usr/bin/python3}
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-web-XXXXXX") || exit 1
+server=
+stop() {
+    for p in $server $other; do kill "$p" 2>/dev/null; done
+    [ -z "$server" ] || wait "$server" 2>/dev/null
+    server=
+}
+other=
+trap 'stop; rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM
+rc=0
+bad() {
+    echo "not ok $*"
+    rc=1
+}
+
+# Starts the server and sets address, port and token from the line that it prints.
+start() { # argument...
+    "$B/msprobe" serve --port 0 "$@" >"$scratch/said" 2>"$scratch/log" &
+    server=$!
+    for _ in $(seq 100); do
+        address=$(sed -n '1s/^\(http.*\)$/\1/p' "$scratch/said")
+        [ -z "$address" ] || break
+        kill -0 "$server" 2>/dev/null || break
+        sleep 0.1
+    done
+    if [ -z "$address" ]; then
+        bad "the server starts: $(tail -1 "$scratch/log")"
+        return 1
+    fi
+    port=$(echo "$address" | sed 's/.*:\([0-9]*\)\/.*/\1/')
+    token=${address##*token=}
+}
+
+"$PYTHON" tests/web/make_inputs.py "$scratch" || exit 1
+if start "$scratch/t" --golden "$scratch/g"; then
+    "$PYTHON" tests/web/sockets.py "$port" "$token" "$scratch/log" "$(ulimit -n)" || rc=1
+    if kill -TERM "$server" && wait "$server"; then
+        echo "ok the server ends by a signal"
+        server=
+    else
+        bad "the server ends by a signal"
+    fi
+fi
+# Every page in a browser; two servers, one with a comparison and one with a trace.
+pages() {
+    if ! command -v node >/dev/null; then
+        echo "skip pages in a browser: no node here"
+        return
+    fi
+    if [ ! -d tests/web/node_modules/playwright-core ] && [ -n "${CI:-}" ] && command -v npm >/dev/null; then
+        (cd tests/web && npm ci --silent --no-audit --no-fund --ignore-scripts) >&2
+    fi
+    start "$scratch/run.json" || return
+    trace=$address
+    other=$server
+    server=
+    if start "$scratch/t" --golden "$scratch/g"; then
+        timeout 300 node tests/web/pages.mjs "$address" "$trace" || rc=1
+    fi
+    kill "$other" 2>/dev/null
+    wait "$other" 2>/dev/null
+}
+pages
+exit $rc

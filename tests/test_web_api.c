@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Every question of the page, asked of a small timeline and a small comparison.
+ */
+#include "tests/graph_files.h"
+
+#include "probe/base/jread.h"
+#include "web/api.h"
+#include "web/asset.h"
+#include "web/metrics.h"
+#include "web/tables.h"
+
+static struct ms_err err;
+static char dir[64];
+static struct viz_session session;
+static struct viz_reader reader;
+static struct ms_buf answer;
+static struct web_tables *tables;
+
+static void set_up(void)
+{
+    ms_err_clear(&err);
+    scratch_dir(dir);
+    session = (struct viz_session){.version = 0};
+    reader = (struct viz_reader){.version = 0};
+    answer = (struct ms_buf){.max = 1 << 24};
+    tables = web_tables_new();
+}
+
+static void tear_down(void)
+{
+    ms_buf_free(&answer);
+    web_tables_free(tables);
+    viz_reader_close(&reader);
+    viz_session_close(&session);
+    scratch_remove(dir);
+}
+
+static void open_path(const char *what, const char *golden)
+{
+    struct viz_conf conf = {.path = what, .golden = golden};
+    ck_ok(viz_session_open(&session, &conf, &err), err);
+    ck_ok(viz_reader_open(&reader, &session, &err), err);
+}
+
+#define CONSTRUCT                                                                                  \
+    "{\"Module.m.M.forward.0\":null,\"Torch.f.0.forward\":\"Module.m.M.forward.0\","               \
+    "\"Torch.g.0.forward\":\"Module.m.M.forward.0\"}"
+
+static void open_pair(void)
+{
+    char target[96], golden[96];
+    snprintf(target, sizeof target, "%s/t", dir);
+    snprintf(golden, sizeof golden, "%s/g", dir);
+    put_rank(target, ".", CONSTRUCT,
+             DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"),
+                         FLAT("1.0")) "," RECORD("Torch.g.0.forward", FLAT("1.0"), FLAT("9.0"))),
+             NULL);
+    put_rank(golden, ".", CONSTRUCT,
+             DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"),
+                         FLAT("1.0")) "," RECORD("Torch.g.0.forward", FLAT("1.0"), FLAT("1.0"))),
+             NULL);
+    open_path(target, golden);
+}
+
+static void open_trace(void)
+{
+    static const char text[] =
+        "[{\"name\":\"step 0\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":100,\"dur\":10},"
+        "{\"name\":\"<b>work</b>\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":101,\"dur\":4},"
+        "{\"name\":\"step 1\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":110,\"dur\":20}]";
+    char path[96];
+    snprintf(path, sizeof path, "%s/trace.json", dir);
+    write_file(path, text, sizeof text - 1);
+    open_path(path, NULL);
+}
+
+/* Ask as the server does; the answer, JSON or bytes, is in `answer` with a zero behind it. */
+static enum ms_rc ask(const char *path, const char *text)
+{
+    struct web_query query;
+    struct ms_jwrite w;
+    const struct web_route *route = web_route_find(ms_str_of(path));
+    ck_assert_msg(route != NULL, "no route %s", path);
+    ck_ok(web_query_parse(&query, ms_str_of(text), &err), err);
+    ms_jwrite_init(&w, 0, WEB_REPLY_MAX);
+    ms_buf_clear(&answer);
+    struct web_call call = {&query, &session, &reader, tables, &w, &answer};
+    enum ms_rc rc = web_route_run(route, &call, &err);
+    if (rc == MS_OK && !route->binary) {
+        ck_ok(ms_jwrite_finish(&w, &err), err);
+        ms_buf_put(&answer, w.buf.p, w.buf.n);
+    }
+    ms_buf_putc(&answer, '\0');
+    answer.n--;
+    ms_jwrite_free(&w);
+    web_query_free(&query);
+    return rc;
+}
+
+static void says(const char *path, const char *text, const char *part)
+{
+    ck_ok(ask(path, text), err);
+    ck_assert_msg(strstr(answer.p, part) != NULL, "%s?%s: expected '%s' in '%s'", path, text, part,
+                  answer.p);
+}
+
+static void refused(const char *path, const char *text, enum ms_rc rc, const char *words)
+{
+    enum ms_rc got = ask(path, text);
+    ck_assert_msg(got == rc, "%s?%s: rc %d, expected %d (%s)", path, text, got, rc, err.msg);
+    ck_says(err, words);
+    ms_err_clear(&err);
+}
+
+START_TEST(no_path_but_a_known_one_is_a_route)
+{
+    ck_assert_ptr_nonnull(web_route_find(MS_STR("/api/about")));
+    ck_assert_ptr_null(web_route_find(MS_STR("/api/about/")));
+    ck_assert_ptr_null(web_route_find(MS_STR("/api/../etc/passwd")));
+    ck_assert_ptr_null(web_route_find(MS_STR("/api/")));
+    ck_assert_ptr_null(web_route_find(MS_STR("")));
+    ck_assert_ptr_null(web_asset_find(MS_STR("//style.css")));
+    ck_assert_ptr_null(web_asset_find(MS_STR("/../web/page/style.css")));
+}
+END_TEST
+
+START_TEST(what_changes_something_is_marked_so)
+{
+    ck_assert(web_route_find(MS_STR("/api/match"))->writes);
+    ck_assert(web_route_find(MS_STR("/api/unmatch"))->writes);
+    ck_assert(web_route_find(MS_STR("/api/undo"))->writes);
+    ck_assert(!web_route_find(MS_STR("/api/node"))->writes);
+}
+END_TEST
+
+START_TEST(what_is_not_open_says_what_opens_it)
+{
+    open_trace();
+    refused("/api/children", "", MS_E_NOTFOUND, "no graph is open");
+    viz_reader_close(&reader);
+    viz_session_close(&session);
+    open_pair();
+    refused("/api/lanes", "", MS_E_NOTFOUND, "no timeline is open");
+}
+END_TEST
+
+START_TEST(a_trace_tells_its_lanes_steps_and_findings)
+{
+    open_trace();
+    says("/api/about", "", "\"events\": 3");
+    says("/api/lanes", "", "\"kind\": \"thread\"");
+    says("/api/steps", "", "[0, 1, 10000, 20000]");
+    says("/api/steps", "most=1", "[[0, 1, 10000, 20000]]");
+    says("/api/step", "process=0&t=6000", "[0, 1, 10000, 20000]");
+    says("/api/step", "process=0&t=6000&back=1", "[0, 0, 0, 10000]");
+    says("/api/step", "process=0&t=26000", "null");
+    says("/api/findings", "", "[");
+    says("/api/find", "tracks=0&t=-1&q=WORK", "<b>work</b>");
+    says("/api/find", "tracks=0&t=5000&back=1", "<b>work</b>");
+    says("/api/find", "tracks=0&t=-1&q=nothing", "null");
+    says("/api/cluster", "", "\"ranks\": []");
+    says("/api/collective", "process=0&start=0", "null");
+    says("/api/sum", "tracks=0&from=0&to=10000", "\"total\": 10000");
+}
+END_TEST
+
+/* The columns of one track as the page reads them. */
+START_TEST(slices_travel_as_columns)
+{
+    uint32_t head[4];
+    double start[3], length[3];
+    open_trace();
+    ck_ok(ask("/api/slices", "tracks=0&from=0&to=30000&px=16384"), err);
+    memcpy(head, answer.p, sizeof head);
+    ck_assert_uint_eq(head[0], 1);
+    ck_assert_uint_eq(head[1], 1);
+    ck_assert_uint_eq(head[2], 0);
+    ck_assert_uint_eq(head[3], 3);
+    memcpy(start, answer.p + 16, sizeof start);
+    memcpy(length, answer.p + 16 + sizeof start, sizeof length);
+    ck_assert_double_eq(start[1], 1000);
+    ck_assert_double_eq(length[1], 4000);
+    ck_assert_double_eq(start[2], 10000);
+    ck_assert_uint_eq(answer.n % 8, 0);
+}
+END_TEST
+
+START_TEST(senseless_values_of_a_timeline_are_refused)
+{
+    open_trace();
+    refused("/api/slices", "tracks=9", MS_E_ARG, "tracks");
+    refused("/api/slices", "tracks=x", MS_E_ARG, "tracks");
+    refused("/api/slices", "from=5&to=4", MS_E_ARG, "later");
+    refused("/api/slices", "px=0", MS_E_ARG, "px");
+    refused("/api/slices", "px=100000000", MS_E_ARG, "px");
+    refused("/api/slices", "from=99999999999999999", MS_E_ARG, "from");
+    refused("/api/busy", "process=7", MS_E_ARG, "process");
+    refused("/api/busy", "process=-1", MS_E_ARG, "process");
+    refused("/api/strings", "ids=-1", MS_E_ARG, "ids");
+    says("/api/strings", "ids=4000000000", "[\"\"]");
+}
+END_TEST
+
+#define G "Torch.g.0.forward"
+
+START_TEST(a_pair_tells_its_nodes)
+{
+    open_pair();
+    says("/api/about", "", "\"dual\": true");
+    says("/api/children", "", "DefaultModel");
+    says("/api/children", "target=Module.m.M.forward.0&partner=Module.m.M.forward.0", G);
+    says("/api/path", "name=" G, "Module.m.M.forward.0");
+    says("/api/node", "name=" G, "Err_message");
+    says("/api/matrix", "name=" G, "\"step\": 0");
+    says("/api/search", "q=torch.G", G);
+    says("/api/search", "q=state:E", G);
+    says("/api/next", "state=error&from=-1", "\"state\": \"error\"");
+    says("/api/next", "state=error&from=100", "\"rows\": []");
+    says("/api/first", "", G);
+    says("/api/flow", "name=" G, "\"rows\": [");
+    says("/api/findings", "", "the first to differ is " G);
+}
+END_TEST
+
+START_TEST(senseless_values_of_a_graph_are_refused)
+{
+    open_pair();
+    refused("/api/node", "name=nothing", MS_E_NOTFOUND, "nothing");
+    refused("/api/node", "", MS_E_ARG, "name is missing");
+    refused("/api/node", "name=x' OR '1'='1", MS_E_NOTFOUND, "x' OR '1'='1");
+    refused("/api/children", "limit=0", MS_E_ARG, "limit");
+    refused("/api/children", "limit=99999999", MS_E_ARG, "limit");
+    refused("/api/children", "step=x", MS_E_ARG, "step");
+    refused("/api/next", "state=strange", MS_E_ARG, "state");
+    refused("/api/search", "q=/(/", MS_E_ARG, "");
+}
+END_TEST
+
+START_TEST(a_pair_is_taken_apart_and_undone)
+{
+    open_pair();
+    says("/api/unmatch", "target=" G, "\"matched\": 1");
+    says("/api/node", "name=" G, "\"unmatched\"");
+    says("/api/undo", "", "\"matched\": 0");
+    says("/api/node", "name=" G, "\"state\": \"error\"");
+    refused("/api/undo", "", MS_E_NOTFOUND, "");
+    refused("/api/match", "target=" G, MS_E_ARG, "partner is missing");
+}
+END_TEST
+
+#define F "Torch.f.0.forward"
+
+/* Is one text in front of another in the answer? */
+static bool comes_before(const char *a, const char *b)
+{
+    const char *pa = strstr(answer.p, a), *pb = strstr(answer.p, b);
+    ck_assert_msg(pa != NULL && pb != NULL, "%s and %s in %s", a, b, answer.p);
+    return pa < pb;
+}
+
+START_TEST(the_table_has_a_row_for_each_input_and_output)
+{
+    open_pair();
+    says("/api/table", "", "\"total\": 4");
+    ck_assert(comes_before(F ".input.0", G ".output.0"));
+    says("/api/table", "first=3&limit=1", G ".output.0");
+    ck_assert_ptr_null(strstr(answer.p, F));
+    says("/api/table", "first=4", "\"rows\": []");
+}
+END_TEST
+
+START_TEST(the_table_is_sorted_and_filtered)
+{
+    open_pair();
+    says("/api/table", "sort=name&desc=1", "\"total\": 4");
+    ck_assert(comes_before(G ".input.0", F ".input.0"));
+    says("/api/table", "sort=Max&desc=1&limit=1", G ".output.0");
+    says("/api/table", "sort=Max", "\"total\": 4");
+    ck_assert(comes_before(F ".input.0", G ".output.0"));
+    says("/api/table", "q=torch.g", "\"total\": 2");
+    says("/api/table", "failing=1", "\"total\": 1");
+    says("/api/table", "q=nothing", "\"total\": 0");
+    says("/api/table", "q=-state:E", "\"total\": 2");
+}
+END_TEST
+
+START_TEST(senseless_values_of_a_table_are_refused)
+{
+    open_pair();
+    refused("/api/table", "sort=strange", MS_E_ARG, "sort");
+    refused("/api/table", "limit=0", MS_E_ARG, "limit");
+    refused("/api/table", "first=-1", MS_E_ARG, "first");
+    refused("/api/table", "q=state:nonsense", MS_E_ARG, "state");
+    says("/api/table", "step=77", "\"total\": 0");
+}
+END_TEST
+
+START_TEST(every_file_of_the_page_is_there_and_whole)
+{
+    size_t n = 0;
+    for (const struct web_asset *a; (a = web_asset_at(n)) != NULL; n++) {
+        ms_buf_clear(&answer);
+        ck_ok(web_asset_inflate(a, &answer, &err), err);
+        ck_assert_uint_gt(answer.n, 40);
+        ck_assert_ptr_eq(web_asset_find(ms_str_of(a->path)), a);
+    }
+    ck_assert_uint_gt(n, 10);
+}
+END_TEST
+
+START_TEST(metrics_are_lines_of_prometheus)
+{
+    struct web_metrics m = {.start_ns = 0};
+    open_trace();
+    web_metrics_count(&m, true, 1000, 10);
+    ck_ok(web_metrics_write(&m, &reader, &answer, &err), err);
+    ms_buf_putc(&answer, '\0');
+    ck_assert_ptr_nonnull(strstr(answer.p, "msprobe_http_requests_total{result=\"ok\"} 1\n"));
+    ck_assert_ptr_nonnull(strstr(answer.p, "msprobe_findings{severity=\"error\"} "));
+}
+END_TEST
+
+START_TEST(failures_have_their_status)
+{
+    ck_assert_uint_eq(web_status_of(MS_OK), 200);
+    ck_assert_uint_eq(web_status_of(MS_E_ARG), 400);
+    ck_assert_uint_eq(web_status_of(MS_E_NOTFOUND), 404);
+    ck_assert_uint_eq(web_status_of(MS_E_LIMIT), 413);
+    ck_assert_uint_eq(web_status_of(MS_E_IO), 500);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("web_api");
+    TCase *tc = tcase_create("web_api");
+    const TTest *const tests[] = {
+        no_path_but_a_known_one_is_a_route,
+        what_changes_something_is_marked_so,
+        what_is_not_open_says_what_opens_it,
+        a_trace_tells_its_lanes_steps_and_findings,
+        slices_travel_as_columns,
+        senseless_values_of_a_timeline_are_refused,
+        a_pair_tells_its_nodes,
+        senseless_values_of_a_graph_are_refused,
+        a_pair_is_taken_apart_and_undone,
+        the_table_has_a_row_for_each_input_and_output,
+        the_table_is_sorted_and_filtered,
+        senseless_values_of_a_table_are_refused,
+        every_file_of_the_page_is_there_and_whole,
+        metrics_are_lines_of_prometheus,
+        failures_have_their_status,
+    };
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
+        tcase_add_test(tc, tests[i]);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

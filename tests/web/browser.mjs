@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Chromium for tests of the page, and checks that print "ok NAME" or "not ok NAME: why".
+import {existsSync} from 'node:fs';
+
+const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+
+// Launches a browser, or says what is missing and ends.
+export async function launch() {
+  const executablePath = process.env.CHROMIUM ?? PLACES.find((p) => existsSync(p));
+  let chromium;
+  try {
+    ({chromium} = await import('playwright-core'));
+  } catch {
+    console.log('skip pages in a browser: no playwright-core; npm ci in tests/web brings it');
+    process.exit(0);
+  }
+  if (!executablePath) {
+    console.log('skip pages in a browser: no Chromium here');
+    process.exit(0);
+  }
+  return chromium.launch({executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run',
+    '--disable-background-networking', '--disable-component-update', '--disable-sync']});
+}
+
+// A page of which every error is remembered.
+export async function openPage(browser, address, options = {}) {
+  const context = await browser.newContext({viewport: {width: 1280, height: 720}, colorScheme: 'light', ...options});
+  const page = await context.newPage();
+  page.faults = [];
+  page.on('pageerror', (e) => page.faults.push(e.message));
+  page.on('console', (m) => { if (m.type() === 'error') page.faults.push(m.text()); });
+  await page.goto(address);
+  await page.waitForSelector('.view > *');
+  return page;
+}
+
+let failed = 0;
+export const failures = () => failed;
+
+export async function test(name, run) {
+  try {
+    await run();
+    console.log(`ok ${name}`);
+  } catch (e) {
+    failed++;
+    console.log(`not ok ${name}: ${String(e.message ?? e).split('\n').slice(0, 3).join(' | ')}`);
+  }
+}
+
+export function equal(got, wanted, what = 'value') {
+  if (got !== wanted) throw new Error(`${what}: ${JSON.stringify(got)}, expected ${JSON.stringify(wanted)}`);
+}
+
+export function truth(value, what) {
+  if (!value) throw new Error(what);
+}
+
+// Waits until a question of the page holds.
+export async function until(page, fn, arg, what = String(fn)) {
+  await page.waitForFunction(fn, arg, {timeout: 8000}).catch(() => { throw new Error(`never: ${what}`); });
+}

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: MIT
+// Drives every page as a visitor would: by keys where there are keys, by the mouse elsewhere.
+//   node pages.mjs COMPARISON TRACE     addresses that two servers printed
+import {equal, failures, launch, openPage, test, truth, until} from './browser.mjs';
+
+const [comparison, trace] = process.argv.slice(2);
+const browser = await launch();
+
+const hash = (page) => page.evaluate(() => location.hash);
+const go = (page, place) => page.evaluate((p) => { location.hash = p; }, place);
+const texts = (page, selector) => page.$$eval(selector, (all) => all.map((e) => e.textContent));
+
+// ---- contrast ---------------------------------------------------------------------
+
+// Text elements whose colour is too near to what is behind them.
+function pale() {
+  const parse = (c) => {
+    const srgb = /color\(srgb ([\d.]+) ([\d.]+) ([\d.]+)(?: \/ ([\d.]+))?/.exec(c);
+    if (srgb) return [srgb[1] * 255, srgb[2] * 255, srgb[3] * 255, srgb[4] === undefined ? 1 : Number(srgb[4])];
+    const v = c.match(/[\d.]+/g).map(Number);
+    return [v[0], v[1], v[2], v[3] ?? 1];
+  };
+  const light = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const behind = (e) => {
+    for (let p = e; p; p = p.parentElement) {
+      const c = parse(getComputedStyle(p).backgroundColor);
+      if (c[3] > 0.99) return c;
+    }
+    return [255, 255, 255];
+  };
+  const out = [];
+  for (const e of document.querySelectorAll('body *')) {
+    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+    if (!own || e.closest('svg, option, [disabled]') || !e.getClientRects().length) continue;
+    const [a, b] = [light(parse(getComputedStyle(e).color)), light(behind(e))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) out.push(`${e.className || e.tagName} "${e.textContent.slice(0, 20)}" ${ratio.toFixed(2)}`);
+  }
+  return out;
+}
+
+for (const colorScheme of ['light', 'dark']) {
+  const a = await openPage(browser, comparison, {colorScheme}), b = await openPage(browser, trace, {colorScheme});
+  for (const [page, place] of [[a, 'overview'], [a, 'graph?step=0&rank=1&node=Functional.softmax.3.forward'], [a, 'table'], [b, 'overview'], [b, 'timeline'], [b, 'cluster']]) {
+    await test(`text stands out from its background: ${place.split('?')[0]}, ${colorScheme}`, async () => {
+      await go(page, place);
+      await page.waitForTimeout(500);
+      equal((await page.evaluate(pale)).join('; '), '', 'too pale');
+    });
+  }
+  await a.context().close();
+  await b.context().close();
+}
+
+// ---- the frame --------------------------------------------------------------------
+
+const page = await openPage(browser, comparison);
+
+await test('the token does not stay in the address', async () => {
+  truth(!(await page.url()).includes('token'), await page.url());
+});
+await test('findings come first and lead to the first divergence', async () => {
+  await page.waitForSelector('.finding.E');
+  await page.click('.finding.E a');
+  await page.waitForSelector('.line.now');
+  truth((await hash(page)).includes('node=Functional.softmax.3.forward'), await hash(page));
+});
+await test('back returns to the overview', async () => {
+  await page.goBack();
+  await page.waitForSelector('.findings');
+});
+await test('question mark lists the keys, the filter finds one, Escape closes', async () => {
+  await page.keyboard.press('?');
+  await page.waitForSelector('.dialog');
+  const all = (await texts(page, '.keylist > div')).length;
+  await page.keyboard.type('search');
+  const few = (await texts(page, '.keylist > div')).length;
+  truth(few > 0 && few < all, `${few} of ${all}`);
+  await page.keyboard.press('Escape');
+  equal(await page.$('.dialog'), null, 'dialog');
+});
+await test('the palette runs a command by its words', async () => {
+  await page.keyboard.press('Control+Shift+P');
+  await page.keyboard.type('table');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('.table .trow');
+});
+await test('theme and language change and stay after a reload', async () => {
+  const before = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  await page.click('.top button >> nth=0');
+  truth(before !== await page.evaluate(() => getComputedStyle(document.body).backgroundColor), 'the same background');
+  await page.click('.top button >> nth=1');
+  await until(page, () => document.querySelector('.rail').textContent.includes('概览'));
+  await page.reload();
+  await until(page, () => document.documentElement.dataset.theme === 'dark' && document.querySelector('.rail')?.textContent.includes('概览'));
+  await page.click('.top button >> nth=1');
+  await page.click('.top button >> nth=0');
+});
+
+// ---- graph ------------------------------------------------------------------------
+
+await test('a link opens the node that it names', async () => {
+  await go(page, 'graph?step=0&rank=1&node=Functional.softmax.3.forward');
+  await until(page, () => document.querySelector('.drawer')?.textContent.includes('Functional.softmax.3.forward'));
+});
+await test('names that are markup are shown as text', async () => {
+  await until(page, () => [...document.querySelectorAll('.line')].some((e) => e.textContent.includes('<img src=x')));
+  equal(await page.$('.line img'), null, 'element');
+  equal(await page.evaluate(() => window.hacked), undefined, 'script');
+});
+await test('what one side alone has leaves a gap on the other', async () => {
+  truth((await texts(page, '.gap')).some((t) => t.includes('only in target')), 'no gap');
+});
+await test('keys fold, unfold and find errors', async () => {
+  await page.focus('.outline');
+  await page.keyboard.press('Home');
+  await page.keyboard.press('Enter');
+  await until(page, () => document.querySelectorAll('.line').length === 1);
+  await page.keyboard.press('g');
+  await until(page, () => document.querySelector('.line.now')?.textContent.includes('softmax.3'));
+  await page.keyboard.press('e');
+  await until(page, () => !document.querySelector('.line.now')?.textContent.includes('softmax.3'));
+  await page.keyboard.press('E');
+  await until(page, () => document.querySelector('.line.now')?.textContent.includes('softmax.3'));
+  await page.keyboard.press('u');
+  await until(page, () => document.querySelector('.line.now')?.textContent.includes('layers.3'));
+});
+await test('alike layers are one line with their count', async () => {
+  truth((await texts(page, '.line')).some((t) => t.includes('×3')), 'no folded layers');
+});
+await test('search lists hits as you type and Enter goes to one', async () => {
+  await page.keyboard.press('/');
+  await page.keyboard.type('softmax state:E');
+  await until(page, () => document.querySelectorAll('.hit').length > 0);
+  await page.keyboard.press('Enter');
+  await until(page, () => document.querySelector('.line.now')?.textContent.includes('softmax'));
+  await page.keyboard.press('Escape');
+});
+await test('a wrong search term says why', async () => {
+  await page.keyboard.press('/');
+  await page.keyboard.type('state:Z');
+  await until(page, () => document.querySelector('.hits .failure')?.textContent.length > 5);
+  await page.keyboard.press('Escape');
+});
+await test('M takes a pair apart, Ctrl+Z undoes it', async () => {
+  await page.evaluate(() => document.querySelector('.find').value = '');
+  await go(page, 'graph?step=0&rank=0&node=Torch.matmul.1.forward');
+  await until(page, () => document.querySelector('.line.now')?.textContent.includes('matmul.1'));
+  await page.focus('.outline');
+  await page.keyboard.press('M');
+  await until(page, () => document.querySelector('.line.now')?.textContent.includes('only in target'));
+  await page.keyboard.press('Control+z');
+  await until(page, () => !document.querySelector('.line.now')?.textContent.includes('only in target'));
+});
+await test('the matrix of ranks and steps is there with letters', async () => {
+  const cells = await texts(page, '.matrix td');
+  truth(cells.length === 4 && cells.every((t) => /[E.W-]/.test(t)), cells.join('|'));
+});
+await test('a reload restores node, step and rank', async () => {
+  const before = await hash(page);
+  await page.reload();
+  await until(page, () => document.querySelector('.line.now')?.textContent.includes('matmul.1'));
+  equal(await hash(page), before, 'address');
+});
+
+// ---- table ------------------------------------------------------------------------
+
+await test('the table sorts by a figure, the largest first', async () => {
+  await go(page, 'table?step=0&rank=1');
+  await page.waitForSelector('.trow');
+  await page.click('.thead .tcell:has-text("NormRelativeErr")');
+  await until(page, () => document.querySelector('.thead [aria-sort="descending"]') && document.querySelector('.trow')?.textContent.includes('%'));
+  const errors = (await page.$$eval('.trow', (rows) => rows.map((r) => parseFloat(r.querySelectorAll('.num')[0].title)))).filter((v) => !Number.isNaN(v));
+  truth(errors.length > 5 && errors.every((v, i) => i === 0 || errors[i - 1] >= v), errors.join(' '));
+});
+await test('the table filters by terms and by failing rows', async () => {
+  await page.fill('.tbar input[type=search]', 'softmax');
+  await until(page, () => [...document.querySelectorAll('.trow')].every((r) => r.textContent.includes('softmax')));
+  await page.check('.tbar input[type=checkbox]');
+  await until(page, () => document.querySelectorAll('.trow').length > 0 && [...document.querySelectorAll('.trow')].every((r) => /E|W/.test(r.querySelector('.letter').textContent)));
+});
+await test('a reload restores filter and sorting', async () => {
+  await page.reload();
+  await until(page, () => document.querySelectorAll('.trow').length > 0 && [...document.querySelectorAll('.trow')].every((r) => r.textContent.includes('softmax')));
+  equal(await page.inputValue('.tbar input[type=search]'), 'softmax', 'filter');
+  truth(await page.$('.thead [aria-sort="descending"]'), 'sorting is lost');
+});
+await test('column sets change what is shown', async () => {
+  const short = (await page.$$('.thead .tcell')).length;
+  await page.selectOption('.tbar select', 'all');
+  truth((await page.$$('.thead .tcell')).length > short + 5, 'no more columns');
+});
+await test('export writes all rows of the filter', async () => {
+  const [file] = await Promise.all([page.waitForEvent('download'), page.click('text=export CSV')]);
+  const lines = (await (await import('node:fs/promises')).readFile(await file.path(), 'utf8')).trim().split('\n');
+  const rows = Number((await page.textContent('.tbar .dim')).match(/\d+/)[0]);
+  equal(lines.length, rows + 1, 'lines');
+});
+await test('an empty result says so', async () => {
+  await page.fill('.tbar input[type=search]', 'nothing_like_this');
+  await until(page, () => document.querySelector('.tempty')?.textContent.length > 5);
+});
+await test('Enter on a row shows its node in the graph', async () => {
+  await page.fill('.tbar input[type=search]', 'softmax');
+  await page.waitForSelector('.trow');
+  await page.focus('.tbody');
+  await page.keyboard.press('Enter');
+  await until(page, () => document.querySelector('.line.now')?.textContent.includes('softmax'));
+});
+await test('a view without its data says what would fill it', async () => {
+  await go(page, 'timeline');
+  await until(page, () => document.querySelector('.empty')?.textContent.includes('msprobe run'));
+});
+await test('no error in the console', async () => equal(page.faults.filter((f) => !f.includes('400 (Bad Request)')).join('; '), '', 'faults'));
+await page.context().close();
+
+// ---- timeline ---------------------------------------------------------------------
+
+const tl = await openPage(browser, trace);
+const window_ = async () => {
+  await tl.waitForTimeout(250); // the address follows when the hand rests
+  const q = new URLSearchParams((await hash(tl)).split('?')[1]);
+  return [Number(q.get('t0')), Number(q.get('t1'))];
+};
+// Shares of the canvas that are neither background nor panel.
+const painted = () => tl.evaluate(() => {
+  const c = document.querySelector('.lanes'), d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data, seen = new Set();
+  for (let i = 0; i < d.length; i += 4 * 97) seen.add(`${d[i]},${d[i + 1]},${d[i + 2]}`);
+  return seen.size;
+});
+
+await test('a finding opens the timeline at its step', async () => {
+  await tl.click('.finding a');
+  await tl.waitForSelector('.lanes');
+  await tl.waitForTimeout(500);
+  const [a, b] = await window_();
+  truth(b - a < 5e6 && a > 10e6, `${a} ${b}`);
+  truth(await painted() > 5, 'nothing is drawn');
+});
+await test('W and S zoom, A and D pan, Space fits all, Backspace goes back', async () => {
+  await tl.focus('.lanes');
+  const [a, b] = await window_();
+  await tl.keyboard.press('w');
+  const [c, d] = await window_();
+  truth(d - c < b - a, 'no zoom');
+  await tl.keyboard.press('d');
+  truth((await window_())[0] > c, 'no pan');
+  await tl.keyboard.press('Space');
+  const [e, f] = await window_();
+  truth(f - e > 30e6, 'not all');
+  await tl.keyboard.press('Backspace');
+  truth((await window_())[1] < f, 'no way back');
+});
+await test('zoom reaches single nanoseconds', async () => {
+  for (let i = 0; i < 60; i++) await tl.keyboard.press('w');
+  const [a, b] = await window_();
+  truth(b - a <= 10, `${b - a} ns`);
+  await tl.keyboard.press('Space');
+});
+await test('t goes from step to step', async () => {
+  await go(tl, 'timeline?t0=0&t1=1000000');
+  await tl.waitForTimeout(300);
+  await tl.focus('.lanes');
+  await tl.keyboard.press('t');
+  await tl.waitForTimeout(500);
+  const [a] = await window_();
+  truth(a > 500000 && a < 1100000, `at ${a}`);
+});
+await test('a click shows the slice, an area its sums', async () => {
+  await go(tl, 'timeline?t0=0&t1=3000000');
+  await tl.waitForTimeout(600);
+  const box = await (await tl.$('.lanes')).boundingBox();
+  await tl.mouse.click(box.x + 400, box.y + 58);
+  await until(tl, () => document.querySelector('.drawer h2')?.textContent.startsWith('step'));
+  await tl.keyboard.down('Shift');
+  await tl.mouse.move(box.x + 300, box.y + 60);
+  await tl.mouse.down();
+  await tl.mouse.move(box.x + 500, box.y + 90, {steps: 4});
+  await tl.mouse.up();
+  await tl.keyboard.up('Shift');
+  await until(tl, () => [...document.querySelectorAll('.sums td')].some((e) => e.textContent === 'AllReduce'));
+});
+await test('search goes to the next hit, markup in names is text', async () => {
+  await tl.keyboard.press('Escape');
+  await tl.keyboard.press('/');
+  await tl.keyboard.type('onerror');
+  await tl.keyboard.press('Enter');
+  await tl.waitForTimeout(600);
+  const [a] = await window_();
+  truth(a > 2e6 && a < 5e6, `at ${a}`);
+  equal(await tl.evaluate(() => window.hacked), undefined, 'script');
+  await tl.keyboard.press('Escape');
+});
+await test('a reload restores the window', async () => {
+  await go(tl, 'timeline?t0=5000000&t1=6000000');
+  await tl.waitForTimeout(300);
+  await tl.reload();
+  await tl.waitForSelector('.lanes');
+  await tl.waitForTimeout(500);
+  equal((await window_()).join(), '5000000,6000000', 'window');
+});
+await test('a run without communication says how to record some', async () => {
+  await go(tl, 'cluster');
+  await until(tl, () => document.querySelector('.empty')?.textContent.includes('msprobe run'));
+});
+await test('every view is reached by keys alone', async () => {
+  for (const [key, selector] of [['Alt+2', '.lanes'], ['Alt+1', '.findings'], ['Alt+3', '.empty'], ['Alt+5', '.empty']]) {
+    await tl.keyboard.press(key);
+    await tl.waitForSelector(selector);
+  }
+  await tl.keyboard.press('Tab');
+  truth(await tl.evaluate(() => document.activeElement !== document.body), 'Tab goes nowhere');
+});
+await test('a server that has ended is said in words', async () => {
+  await tl.route('**/api/**', (r) => r.abort());
+  await go(tl, 'overview');
+  await until(tl, () => document.querySelector('.failure')?.textContent.includes('msprobe serve'));
+});
+await browser.close();
+process.exit(failures() ? 1 : 0);

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: MIT
+"""Requests that a browser would not send, over raw sockets: all are refused, and
+the server goes on answering.
+
+    sockets.py PORT TOKEN LOG DESCRIPTORS
+"""
+import http.client
+import json
+import socket
+import sys
+import time
+
+PORT, TOKEN, LOG, FILES = int(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
+HERE = f"127.0.0.1:{PORT}"
+failed = False
+
+
+def check(name, good, got=""):
+    global failed
+    failed |= not good
+    print(f"ok {name}" if good else f"not ok {name}: {got!r:.300}", flush=True)
+
+
+def raw(data, wait=5.0):
+    """What the server sends back for some bytes until it closes or is silent."""
+    got = b""
+    with socket.create_connection(("127.0.0.1", PORT), 5) as s:
+        s.settimeout(wait)
+        try:
+            s.sendall(data)
+            while part := s.recv(65536):
+                got += part
+        except (TimeoutError, ConnectionError):
+            pass
+    return got
+
+
+def request(path, method="GET", host=HERE, headers=()):
+    lines = [f"{method} {path} HTTP/1.1", *([f"Host: {host}"] if host is not None else []), "Connection: close", *headers]
+    if method == "POST":
+        lines.append("Content-Length: 0")
+    return raw("\r\n".join(lines).encode() + b"\r\n\r\n")
+
+
+def status(reply):
+    return int(reply.split(b" ", 2)[1]) if reply.startswith(b"HTTP/1.") else 0
+
+
+def alive():
+    return status(request("/api/about")) == 200
+
+
+def expect(name, wanted, reply):
+    check(name, status(reply) in wanted and b"root:" not in reply, reply)
+
+
+def paths():
+    for p in ["/../../../../etc/passwd", "/..%2f..%2f..%2fetc/passwd", "//etc/passwd", "/etc/passwd", "/%2e%2e/%2e%2e/etc/passwd",
+              "/api/../../etc/passwd", "/style.css/../../etc/passwd", "/style.css%00.html", "file:///etc/passwd"]:
+        expect(f"path {p}", {404, 400}, request(p))
+    expect("an absolute address of another server", {404, 403}, request("http://evil.example/etc/passwd"))
+    expect("a path in a value opens nothing", {404}, request("/api/node?name=../../../../etc/passwd"))
+    expect("SQL in a name finds nothing", {404}, request("/api/node?name=x'%3B%20DROP%20TABLE%20tb_nodes%3B--"))
+    check("after which the graph is whole", status(request("/api/children")) == 200)
+
+
+def callers():
+    expect("a foreign Host", {403}, request("/api/about", host="evil.example"))
+    expect("a name that begins like our address", {403}, request("/api/about", host=f"127.evil.example:{PORT}"))
+    expect("another port", {403}, request("/api/about", host="127.0.0.1:1"))
+    expect("no Host at all", {400, 403}, request("/api/about", host=None))
+    expect("a foreign Origin", {403}, request("/api/about", headers=["Origin: http://evil.example"]))
+    expect("Origin null", {403}, request("/api/about", headers=["Origin: null"]))
+    expect("our Origin", {200}, request("/api/about", headers=[f"Origin: http://localhost:{PORT}"]))
+    expect("a change without a token", {403}, request("/api/undo", "POST"))
+    expect("a change with another token", {403}, request("/api/undo", "POST", headers=["X-Msprobe-Token: " + "0" * 32]))
+    expect("a change by GET", {405}, request("/api/undo", headers=[f"X-Msprobe-Token: {TOKEN}"]))
+    expect("a question by POST", {405}, request("/api/about", "POST", headers=[f"X-Msprobe-Token: {TOKEN}"]))
+    expect("a change with the token", {404}, request("/api/undo", "POST", headers=[f"X-Msprobe-Token: {TOKEN}"]))
+    for m in ["PUT", "DELETE", "TRACE", "OPTIONS", "CONNECT", "NONSENSE"]:
+        expect(f"method {m}", {405, 400, 403, 404}, request("/api/about", m))
+
+
+def answers():
+    head = request("/", headers=["Accept-Encoding: gzip"]).split(b"\r\n\r\n")[0].lower()
+    for h in [b"content-security-policy: default-src 'none'", b"x-content-type-options: nosniff", b"etag: ", b"referrer-policy: no-referrer",
+              b"x-frame-options: deny"]:
+        check(f"header {h.decode().split(':')[0]}", h in head, head)
+    check("no answer allows other sites", b"access-control" not in head, head)
+    etag = head.split(b"etag: ")[1].split(b"\r\n")[0].decode()
+    expect("an ETag saves the transfer", {304}, request("/", headers=[f"If-None-Match: {etag}"]))
+    check("gzip when it is taken", b"content-encoding: gzip" in request("/", headers=["Accept-Encoding: gzip"]).lower())
+    check("plain when it is not", b"<!doctype html>" in request("/"))
+    check("metrics", b"msprobe_http_requests_total{result=\"refused\"}" in request("/metrics"))
+
+
+def values():
+    for q in ["children?limit=-1", "children?limit=1e9", "children?step=x", "node?name=", "search?q=/(/", "search?q=state:Z", "next?state=x",
+              "children?after=%zz", "children?" + "&".join(f"a{i}=1" for i in range(99)), "matrix", "children?limit=99999999999999999999",
+              "lanes"]:
+        r = request(f"/api/{q}")
+        body = r.split(b"\r\n\r\n", 1)[-1]
+        try:
+            told = json.loads(body)["error"]
+        except (ValueError, KeyError):
+            told = ""
+        check(f"value {q[:40]}", status(r) in {400, 404, 413} and told != "", r)
+
+
+def sizes():
+    expect("a long address", {413, 414, 431}, request("/api/search?q=" + "x" * 40000))
+    expect("a long header", {413, 431, 400, 0}, request("/api/about", headers=["X-Long: " + "y" * 200000]))
+    expect("many headers", {413, 431, 400, 0}, request("/api/about", headers=[f"X-{i}: {i}" for i in range(9000)]))
+    big = raw(f"POST /api/undo HTTP/1.1\r\nHost: {HERE}\r\nX-Msprobe-Token: {TOKEN}\r\nContent-Length: 900000000\r\n\r\n".encode() + b"z" * 4000000, 2)
+    expect("a long body", {413, 0}, big)
+    expect("a negative length", {400, 0, 413}, raw(f"POST /api/undo HTTP/1.1\r\nHost: {HERE}\r\nContent-Length: -5\r\n\r\n".encode(), 2))
+    expect("noise", {400, 0}, raw(bytes(range(256)) * 20 + b"\r\n\r\n", 2))
+    expect("an empty line", {400, 0}, raw(b"\r\n\r\n", 1))
+    check("the server is alive", alive())
+
+
+def slow():
+    """A request of which a byte comes now and then must not hold up others."""
+    with socket.create_connection(("127.0.0.1", PORT)) as s:
+        for c in b"GET /api/about HT":
+            s.sendall(bytes([c]))
+            time.sleep(0.02)
+        start = time.monotonic()
+        check("others are answered beside a slow one", alive() and time.monotonic() - start < 5)
+        s.settimeout(40)
+        try:
+            end = s.recv(100)
+        except ConnectionError:
+            end = b""
+        except TimeoutError:
+            end = b"still open"
+        check("a request that does not end is closed", end == b"" or status(end) == 408, end)
+
+
+def crowd():
+    """More idle connections than the server takes: the rest is refused, and it stays alive."""
+    idle, refused = [], 0
+    for _ in range(min(10000, FILES - 100)):
+        s = socket.socket()
+        s.settimeout(2)
+        try:
+            s.connect(("127.0.0.1", PORT))
+            idle.append(s)
+        except OSError:
+            s.close()
+            refused += 1
+    closed = 0
+    for s in idle:
+        s.setblocking(False)
+        try:
+            closed += s.recv(1) == b""
+        except BlockingIOError:
+            pass
+        except OSError:
+            closed += 1
+    print(f"# {len(idle)} connections, {closed + refused} of them refused")
+    for s in idle:
+        s.close()
+    deadline = time.monotonic() + 20
+    while not alive() and time.monotonic() < deadline:
+        time.sleep(0.2)
+    check("alive after a crowd of idle connections", alive())
+    if FILES > 5000:
+        check("what is too much was refused", closed + refused > 0)
+
+
+def keep_alive():
+    c = http.client.HTTPConnection("127.0.0.1", PORT, timeout=5)
+    good = 0
+    for _ in range(50):
+        c.request("GET", "/api/about")
+        r = c.getresponse()
+        r.read()
+        good += r.status == 200
+    check("many requests on one connection", good == 50, good)
+
+
+for part in [paths, callers, answers, values, sizes, slow, crowd, keep_alive]:
+    part()
+log = open(LOG, encoding="utf-8", errors="replace").read()
+check("what is refused is logged", "refused: the Host header does not name this server" in log, log[-300:])
+sys.exit(failed)

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cluster: queries over comm_ops.  A collective is named by its communicator and
+ * its number on it, the same on every rank.
+ */
+#include "viz/model/cluster.h"
+
+#include "probe/base/mem.h"
+#include "probe/base/store.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { SIZES_MAX = 500 };
+
+#define COLLECTIVES                                                                                \
+    "WITH k AS (SELECT comm_group g, seq s, max(start_ns) last, rank late FROM comm_ops"           \
+    " WHERE class = 0 AND comm_group > 0 GROUP BY comm_group, seq HAVING count(DISTINCT rank) > "  \
+    "1)"
+
+static const char RANKS_SQL[] =
+    "SELECT p.rank, max(p.end_ns) - min(p.start_ns) FROM processes p"
+    " WHERE p.rank >= 0 AND p.rank IN (SELECT rank FROM comm_ops) GROUP BY p.rank ORDER BY p.rank";
+static const char CALLS_SQL[] =
+    "SELECT rank, start_ns, end_ns FROM comm_ops WHERE rank >= 0 AND class <> 3"
+    " ORDER BY rank, start_ns";
+static const char WAITS_SQL[] =
+    COLLECTIVES " SELECT c.rank, k.late, sum(max(0, min(k.last, c.end_ns) - c.start_ns)), count(*)"
+                " FROM comm_ops c JOIN k ON c.comm_group = k.g AND c.seq = k.s WHERE c.class = 0"
+                " GROUP BY c.rank, k.late ORDER BY c.rank, k.late";
+static const char TRANSFERS_SQL[] =
+    "SELECT c.rank, ifnull(json_extract('[' || nullif(g.ranks, '') || ']', '$[' || c.peer || ']'),"
+    " c.peer), sum(c.sent), sum(c.end_ns - c.start_ns), count(*) FROM comm_ops c"
+    " LEFT JOIN comm_groups g ON g.id = c.comm_group WHERE c.class = 1 AND c.peer >= 0 AND"
+    " c.sent > 0 GROUP BY 1, 2 ORDER BY 1, 2";
+static const char SIZES_SQL[] =
+    "SELECT op, bytes, count(*), sum(end_ns - start_ns) FROM comm_ops WHERE bytes > 0"
+    " GROUP BY op, bytes ORDER BY count(*) DESC LIMIT ?1";
+static const char COLLECTIVE_SQL[] =
+    "SELECT o.rank, o.process - 1, o.tid, o.start_ns, o.end_ns, o.op, o.bytes FROM comm_ops c"
+    " JOIN comm_ops o ON o.comm_group = c.comm_group AND o.seq = c.seq AND o.class = 0"
+    " WHERE c.process = ?1 AND c.start_ns = ?2 AND c.class = 0 ORDER BY o.start_ns";
+
+typedef enum ms_rc (*row_fn)(void *ctx, struct ms_stmt *st, struct ms_err *err);
+
+static enum ms_rc each(struct ms_stmt *st, row_fn fn, void *ctx, struct ms_err *err)
+{
+    bool more;
+    enum ms_rc rc;
+    while ((rc = ms_stmt_step(st, &more, err)) == MS_OK && more) {
+        rc = fn(ctx, st, err);
+        if (rc != MS_OK)
+            break;
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
+static enum ms_rc query(struct mstx_tl *tl, const char *sql, row_fn fn, void *ctx,
+                        struct ms_err *err)
+{
+    struct ms_stmt *st;
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, sql, err));
+    return each(st, fn, ctx, err);
+}
+
+static void take_op(char out[40], struct ms_str op)
+{
+    snprintf(out, 40, "%.*s", MS_STR_ARG(op));
+}
+
+/* ---- ranks -------------------------------------------------------------------------- */
+
+static enum ms_rc add_rank(void *ctx, struct ms_stmt *st, struct ms_err *err)
+{
+    struct viz_cluster *c = ctx;
+    struct viz_rank_share *r = ms_vec_push(&c->ranks);
+    if (r == NULL)
+        return ms_no_memory(err);
+    *r = (struct viz_rank_share){.rank = ms_stmt_get_i64(st, 0), .span_ns = ms_stmt_get_i64(st, 1)};
+    return MS_OK;
+}
+
+static struct viz_rank_share *rank_of(struct viz_cluster *c, int64_t rank)
+{
+    for (size_t i = 0; i < c->ranks.n; i++) {
+        if (c->ranks.p[i].rank == rank)
+            return &c->ranks.p[i];
+    }
+    return NULL;
+}
+
+struct covering {
+    struct viz_cluster *c;
+    struct viz_rank_share *now;
+    int64_t until; /* of that rank's time this much is counted */
+};
+
+static enum ms_rc cover(void *ctx, struct ms_stmt *st, struct ms_err *err)
+{
+    struct covering *v = ctx;
+    int64_t rank = ms_stmt_get_i64(st, 0), a = ms_stmt_get_i64(st, 1), b = ms_stmt_get_i64(st, 2);
+    (void)err;
+    if (v->now == NULL || v->now->rank != rank) {
+        v->now = rank_of(v->c, rank);
+        v->until = INT64_MIN;
+    }
+    a = a > v->until ? a : v->until;
+    if (v->now != NULL && b > a) {
+        v->now->comm_ns += b - a;
+        v->until = b;
+    }
+    return MS_OK;
+}
+
+/* ---- pairs --------------------------------------------------------------------------- */
+
+static enum ms_rc add_wait(void *ctx, struct ms_stmt *st, struct ms_err *err)
+{
+    struct viz_cluster *c = ctx;
+    struct viz_wait *w = ms_vec_push(&c->waits);
+    if (w == NULL)
+        return ms_no_memory(err);
+    *w = (struct viz_wait){ms_stmt_get_i64(st, 0), ms_stmt_get_i64(st, 1), ms_stmt_get_i64(st, 2),
+                           ms_stmt_get_i64(st, 3)};
+    struct viz_rank_share *r = rank_of(c, w->rank), *late = rank_of(c, w->late);
+    if (r != NULL) {
+        r->wait_ns += w->ns;
+        r->collectives += w->calls;
+        r->last += r == late ? w->calls : 0;
+    }
+    if (late != NULL && late != r)
+        late->made_others_wait_ns += w->ns;
+    return MS_OK;
+}
+
+static enum ms_rc add_transfer(void *ctx, struct ms_stmt *st, struct ms_err *err)
+{
+    struct viz_cluster *c = ctx;
+    struct viz_transfer *t = ms_vec_push(&c->transfers);
+    if (t == NULL)
+        return ms_no_memory(err);
+    *t = (struct viz_transfer){ms_stmt_get_i64(st, 0), ms_stmt_get_i64(st, 1),
+                               ms_stmt_get_i64(st, 2), ms_stmt_get_i64(st, 3),
+                               ms_stmt_get_i64(st, 4)};
+    return MS_OK;
+}
+
+static enum ms_rc add_size(void *ctx, struct ms_stmt *st, struct ms_err *err)
+{
+    struct viz_cluster *c = ctx;
+    struct viz_size *s = ms_vec_push(&c->sizes);
+    if (s == NULL)
+        return ms_no_memory(err);
+    *s = (struct viz_size){.bytes = ms_stmt_get_i64(st, 1),
+                           .calls = ms_stmt_get_i64(st, 2),
+                           .ns = ms_stmt_get_i64(st, 3)};
+    take_op(s->op, ms_stmt_get_str(st, 0));
+    return MS_OK;
+}
+
+static enum ms_rc read_sizes(struct viz_cluster *c, struct mstx_tl *tl, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, SIZES_SQL, err));
+    ms_stmt_i64(st, 1, SIZES_MAX);
+    return each(st, add_size, c, err);
+}
+
+enum ms_rc viz_cluster_read(struct viz_cluster *c, struct mstx_tl *tl, struct ms_err *err)
+{
+    struct covering v = {.c = c};
+    *c = (struct viz_cluster){.ranks = {0}};
+    enum ms_rc rc = query(tl, RANKS_SQL, add_rank, c, err);
+    if (rc == MS_OK)
+        rc = query(tl, CALLS_SQL, cover, &v, err);
+    if (rc == MS_OK)
+        rc = query(tl, WAITS_SQL, add_wait, c, err);
+    if (rc == MS_OK)
+        rc = query(tl, TRANSFERS_SQL, add_transfer, c, err);
+    if (rc == MS_OK)
+        rc = read_sizes(c, tl, err);
+    if (rc != MS_OK)
+        viz_cluster_free(c);
+    return rc;
+}
+
+void viz_cluster_free(struct viz_cluster *c)
+{
+    ms_vec_free(&c->ranks);
+    ms_vec_free(&c->waits);
+    ms_vec_free(&c->transfers);
+    ms_vec_free(&c->sizes);
+}
+
+/* ---- one collective ------------------------------------------------------------------- */
+
+static enum ms_rc add_arrival(void *ctx, struct ms_stmt *st, struct ms_err *err)
+{
+    struct viz_collective *c = ctx;
+    struct viz_arrival *a = ms_vec_push(&c->list);
+    if (a == NULL)
+        return ms_no_memory(err);
+    *a =
+        (struct viz_arrival){ms_stmt_get_i64(st, 0), ms_stmt_get_i64(st, 1), ms_stmt_get_i64(st, 2),
+                             ms_stmt_get_i64(st, 3), ms_stmt_get_i64(st, 4)};
+    take_op(c->op, ms_stmt_get_str(st, 5));
+    c->bytes = ms_stmt_get_i64(st, 6);
+    return MS_OK;
+}
+
+enum ms_rc viz_collective_read(struct viz_collective *c, struct mstx_tl *tl, size_t process,
+                               int64_t start_ns, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    *c = (struct viz_collective){.bytes = 0};
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, COLLECTIVE_SQL, err));
+    ms_stmt_i64(st, 1, (int64_t)process + 1);
+    ms_stmt_i64(st, 2, start_ns);
+    enum ms_rc rc = each(st, add_arrival, c, err);
+    if (rc == MS_OK && c->list.n == 0)
+        rc = ms_fail(err, MS_E_NOTFOUND, "no collective begins there");
+    if (rc != MS_OK)
+        viz_collective_free(c);
+    return rc;
+}
+
+void viz_collective_free(struct viz_collective *c)
+{
+    ms_vec_free(&c->list);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cluster: what the ranks of a run did with each other, out of the communication
+ * calls in run.db.
+ *
+ *     a collective on three ranks      rank 0  ▒▒▒▒▒▒▒▒████    ▒ waits for the last
+ *                                      rank 1      ▒▒▒▒████    █ transfers
+ *                                      rank 2          ████    last to come: the straggler
+ */
+#ifndef VIZ_MODEL_CLUSTER_H
+#define VIZ_MODEL_CLUSTER_H
+
+#include "mstx/timeline.h"
+
+struct viz_rank_share {
+    int64_t rank, span_ns;     /* from its first event to its last */
+    int64_t comm_ns;           /* in communication calls; overlapping ones count once,
+                               starting up and making communicators not at all */
+    int64_t wait_ns;           /* of them in collectives that somebody had not come to yet */
+    int64_t collectives, last; /* how many, and in how many it came last */
+    int64_t made_others_wait_ns;
+};
+struct viz_wait { /* `rank` in collectives to which `late` came last */
+    int64_t rank, late, ns, calls;
+};
+struct viz_transfer { /* point to point */
+    int64_t from, to, bytes, ns, calls;
+};
+struct viz_size { /* calls of one operation and size */
+    char op[40];
+    int64_t bytes, calls, ns; /* of one call; how many; of all */
+};
+
+struct viz_cluster {
+    MS_VEC(struct viz_rank_share) ranks;
+    MS_VEC(struct viz_wait) waits;
+    MS_VEC(struct viz_transfer) transfers;
+    MS_VEC(struct viz_size) sizes;
+};
+/* Lists are empty when the run recorded no communication. */
+enum ms_rc viz_cluster_read(struct viz_cluster *c, struct mstx_tl *tl,
+                            struct ms_err *err) MS_MUST_USE;
+void viz_cluster_free(struct viz_cluster *c);
+
+/* One collective on all ranks that took part. */
+struct viz_arrival {
+    int64_t rank, process, tid; /* process is an index */
+    int64_t start_ns, end_ns;
+};
+struct viz_collective {
+    char op[40];
+    int64_t bytes;
+    MS_VEC(struct viz_arrival) list; /* by arrival, the straggler last */
+};
+/* The collective that a process entered at a time; MS_E_NOTFOUND when that is none. */
+enum ms_rc viz_collective_read(struct viz_collective *c, struct mstx_tl *tl, size_t process,
+                               int64_t start_ns, struct ms_err *err) MS_MUST_USE;
+void viz_collective_free(struct viz_collective *c);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * divergence: where a comparison first goes wrong.
+ *
+ * The first node, in the order in which calls ended, whose inputs agree with the
+ * golden side and whose outputs do not: what is wrong was made there, and what
+ * fails behind it has got it from there.
+ */
+#ifndef VIZ_MODEL_DIVERGENCE_H
+#define VIZ_MODEL_DIVERGENCE_H
+
+#include "compare/graph_view.h"
+
+/* The page gets that node; without one the first node in error, and no row when none fails. */
+enum ms_rc viz_first_divergence(struct graph_view *v, struct graph_spot at, struct graph_page *page,
+                                struct ms_err *err) MS_MUST_USE;
+
+#endif

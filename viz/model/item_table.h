@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * item_table: the rows of a comparison, one for each input and output of every node.
+ *
+ *     nodes   order, name                         ─┐ read once for a step and rank
+ *     rows    node, item within it, state          │ (some 80 bytes a row)
+ *     value   a figure per row, column by column  ─┘
+ *     index   which rows, in which order: one for each filter and sorting
+ *
+ * Texts stay in the database and are fetched for the rows that are looked at.
+ */
+#ifndef VIZ_MODEL_ITEM_TABLE_H
+#define VIZ_MODEL_ITEM_TABLE_H
+
+#include "viz/model/terms.h"
+
+/* Columns that hold figures: the name of the field in an item. */
+#define VIZ_FIGURES(X)                                                                             \
+    X("Max")                                                                                       \
+    X("Min")                                                                                       \
+    X("Mean")                                                                                      \
+    X("Norm")                                                                                      \
+    X("Cosine")                                                                                    \
+    X("EucDist")                                                                                   \
+    X("MaxAbsErr")                                                                                 \
+    X("MaxRelativeErr")                                                                            \
+    X("MinRelativeErr")                                                                            \
+    X("MeanRelativeErr")                                                                           \
+    X("NormRelativeErr")                                                                           \
+    X("One Thousandth Err Ratio")                                                                  \
+    X("Five Thousandths Err Ratio")                                                                \
+    X("Max diff")                                                                                  \
+    X("Min diff")                                                                                  \
+    X("Mean diff")                                                                                 \
+    X("L2norm diff")
+#define VIZ_ONE(name) +1
+enum { VIZ_FIGURE_COUNT = 0 VIZ_FIGURES(VIZ_ONE) };
+#undef VIZ_ONE
+extern const char *const viz_figures[VIZ_FIGURE_COUNT];
+
+struct viz_table_row {
+    uint32_t node; /* index */
+    uint16_t item; /* inputs first, then outputs, counted through */
+    uint8_t state; /* enum graph_state; of the item where it says one */
+};
+
+struct viz_table {
+    struct graph_spot at;
+    struct {
+        int64_t order;
+        struct ms_str name;
+    } * node;
+    size_t nodes, nodes_room;
+    struct viz_table_row *row;
+    float *value[VIZ_FIGURE_COUNT]; /* NaN: none, or none that is a number */
+    size_t rows, rows_room;
+    struct ms_arena *arena;
+};
+
+/* Which rows in which order. */
+enum { VIZ_BY_ORDER = -1, VIZ_BY_NAME = -2, VIZ_BY_STATE = -3 }; /* else the index of a figure */
+struct viz_table_view {
+    const struct viz_terms *terms;
+    int sort;
+    bool descending;
+    bool failing; /* only rows in warning or error */
+};
+typedef MS_VEC(uint32_t) viz_table_index;
+
+enum ms_rc viz_table_read(struct viz_table *t, struct graph_view *v, struct graph_spot at,
+                          struct ms_err *err) MS_MUST_USE;
+void viz_table_free(struct viz_table *t);
+/* "order", "name", "state" or a figure.  MS_E_ARG. */
+enum ms_rc viz_table_column(struct ms_str name, int *sort, struct ms_err *err) MS_MUST_USE;
+enum ms_rc viz_table_select(const struct viz_table *t, struct graph_view *v,
+                            const struct viz_table_view *view, viz_table_index *index,
+                            struct ms_err *err) MS_MUST_USE;
+
+/* One row with its texts: both items are JSON objects, "" where there is none. */
+struct viz_table_texts {
+    enum graph_state state;
+    struct ms_str node, partner, name, other_name; /* of the nodes, of the items */
+    struct ms_str item, other;
+};
+typedef enum ms_rc (*viz_table_fn)(void *ctx, const struct viz_table_texts *row,
+                                   struct ms_err *err);
+/* Call fn for n rows of an index from `first` on, as far as there are any. */
+enum ms_rc viz_table_fetch(const struct viz_table *t, struct graph_view *v,
+                           const viz_table_index *index, size_t first, size_t n, viz_table_fn fn,
+                           void *ctx, struct ms_err *err) MS_MUST_USE;
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * api_cluster: what ranks did with each other.
+ */
+#include "viz/model/cluster.h"
+#include "web/api.h"
+
+static void put_numbers(struct ms_jwrite *w, size_t n, const int64_t *v)
+{
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < n; i++)
+        ms_jwrite_i64(w, v[i]);
+    ms_jwrite_arr_end(w);
+}
+
+static void put_rank(struct ms_jwrite *w, const struct viz_rank_share *r)
+{
+    ms_jwrite_obj(w);
+    ms_jwrite_ki64(w, "rank", r->rank);
+    ms_jwrite_ki64(w, "span", r->span_ns);
+    ms_jwrite_ki64(w, "comm", r->comm_ns);
+    ms_jwrite_ki64(w, "wait", r->wait_ns);
+    ms_jwrite_ki64(w, "collectives", r->collectives);
+    ms_jwrite_ki64(w, "last", r->last);
+    ms_jwrite_ki64(w, "blamed", r->made_others_wait_ns);
+    ms_jwrite_obj_end(w);
+}
+
+static void put_size(struct ms_jwrite *w, const struct viz_size *s)
+{
+    ms_jwrite_obj(w);
+    ms_jwrite_kstr(w, "op", s->op);
+    ms_jwrite_ki64(w, "bytes", s->bytes);
+    ms_jwrite_ki64(w, "calls", s->calls);
+    ms_jwrite_ki64(w, "ns", s->ns);
+    ms_jwrite_obj_end(w);
+}
+
+static void put_cluster(struct ms_jwrite *w, const struct viz_cluster *c)
+{
+    ms_jwrite_obj(w);
+    ms_jwrite_key(w, MS_STR("ranks"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < c->ranks.n; i++)
+        put_rank(w, &c->ranks.p[i]);
+    ms_jwrite_arr_end(w);
+    ms_jwrite_key(w, MS_STR("waits")); /* rank, who came last, ns, calls */
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < c->waits.n; i++) {
+        const struct viz_wait *x = &c->waits.p[i];
+        put_numbers(w, 4, (const int64_t[]){x->rank, x->late, x->ns, x->calls});
+    }
+    ms_jwrite_arr_end(w);
+    ms_jwrite_key(w, MS_STR("transfers")); /* from, to, bytes, ns, calls */
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < c->transfers.n; i++) {
+        const struct viz_transfer *x = &c->transfers.p[i];
+        put_numbers(w, 5, (const int64_t[]){x->from, x->to, x->bytes, x->ns, x->calls});
+    }
+    ms_jwrite_arr_end(w);
+    ms_jwrite_key(w, MS_STR("sizes"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < c->sizes.n; i++)
+        put_size(w, &c->sizes.p[i]);
+    ms_jwrite_arr_end(w);
+    ms_jwrite_obj_end(w);
+}
+
+enum ms_rc web_api_cluster(struct web_call *c, struct ms_err *err)
+{
+    struct viz_cluster cluster;
+    MS_TRY(viz_cluster_read(&cluster, c->reader->tl, err));
+    put_cluster(c->json, &cluster);
+    viz_cluster_free(&cluster);
+    return MS_OK;
+}
+
+/* ---- one collective ------------------------------------------------------------------- */
+
+static void put_collective(struct ms_jwrite *w, const struct viz_collective *one, int64_t first)
+{
+    ms_jwrite_obj(w);
+    ms_jwrite_kstr(w, "op", one->op);
+    ms_jwrite_ki64(w, "bytes", one->bytes);
+    ms_jwrite_key(w, MS_STR("calls")); /* rank, process, thread, start, end; the straggler last */
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < one->list.n; i++) {
+        const struct viz_arrival *a = &one->list.p[i];
+        put_numbers(
+            w, 5,
+            (const int64_t[]){a->rank, a->process, a->tid, a->start_ns - first, a->end_ns - first});
+    }
+    ms_jwrite_arr_end(w);
+    ms_jwrite_obj_end(w);
+}
+
+/* The collective that a process entered at a time (from the first event); null when it is none. */
+enum ms_rc web_api_collective(struct web_call *c, struct ms_err *err)
+{
+    struct viz_collective one;
+    int64_t first, last, process = 0, start = 0;
+    mstx_tl_span(c->reader->tl, &first, &last);
+    MS_TRY(web_query_int(c->query, "process", 0, UINT32_MAX, &process, err));
+    MS_TRY(web_query_int(c->query, "start", 0, INT64_C(1) << 53, &start, err));
+    enum ms_rc rc = viz_collective_read(&one, c->reader->tl, (size_t)process, first + start, NULL);
+    if (rc == MS_E_NOTFOUND) {
+        ms_jwrite_null(c->json);
+        return MS_OK;
+    }
+    if (rc != MS_OK)
+        return ms_fail(err, rc, "the communication calls of the run cannot be read");
+    put_collective(c->json, &one, first);
+    viz_collective_free(&one);
+    return MS_OK;
+}

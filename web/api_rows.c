@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * api_rows: rows of a comparison, a page at a time.
+ */
+#include "web/api.h"
+#include "web/tables.h"
+
+enum { ROWS_MAX = 2000, ROWS_USUAL = 100 };
+
+static void put_text(struct ms_jwrite *w, const char *key, struct ms_str s)
+{
+    ms_jwrite_key(w, ms_str_of(key));
+    ms_jwrite_str(w, s);
+}
+
+static void put_item(struct ms_jwrite *w, const char *key, struct ms_str json)
+{
+    if (json.n == 0)
+        return;
+    ms_jwrite_key(w, ms_str_of(key));
+    ms_jwrite_raw(w, json);
+}
+
+static enum ms_rc put_row(void *ctx, const struct viz_table_texts *row, struct ms_err *err)
+{
+    static const char *const states[GRAPH_STATES] = {"none", "pass", "warning", "error"};
+    struct ms_jwrite *w = ctx;
+    (void)err;
+    ms_jwrite_obj(w);
+    ms_jwrite_kstr(w, "state", states[row->state]);
+    put_text(w, "node", row->node);
+    put_text(w, "partner", row->partner);
+    put_text(w, "name", row->name);
+    put_text(w, "other_name", row->other_name);
+    put_item(w, "item", row->item);
+    put_item(w, "other", row->other);
+    ms_jwrite_obj_end(w);
+    return MS_OK;
+}
+
+static enum ms_rc read_asked(const struct web_call *c, struct web_table_asked *a,
+                             struct ms_err *err)
+{
+    const struct graph_about *about = graph_view_about(c->reader->graph);
+    struct ms_str sort = web_query_text(c->query, "sort"), q = web_query_text(c->query, "q");
+    *a = (struct web_table_asked){.terms = q.p != NULL ? q : MS_STR("")};
+    a->at.step = about->steps.n != 0 ? about->steps.p[0] : 0;
+    a->at.rank = about->ranks.n != 0 ? about->ranks.p[0] : 0;
+    MS_TRY(web_query_int(c->query, "step", -1, INT64_MAX, &a->at.step, err));
+    MS_TRY(web_query_int(c->query, "rank", -1, INT64_MAX, &a->at.rank, err));
+    MS_TRY(web_query_flag(c->query, "desc", &a->descending, err));
+    MS_TRY(web_query_flag(c->query, "failing", &a->failing, err));
+    return viz_table_column(sort.n != 0 ? sort : MS_STR("order"), &a->sort, err);
+}
+
+enum ms_rc web_api_table(struct web_call *c, struct ms_err *err)
+{
+    struct web_table_asked asked;
+    int64_t first = 0, limit = ROWS_USUAL;
+    size_t total = 0;
+    MS_TRY(read_asked(c, &asked, err));
+    MS_TRY(web_query_int(c->query, "first", 0, UINT32_MAX, &first, err));
+    MS_TRY(web_query_int(c->query, "limit", 1, ROWS_MAX, &limit, err));
+    ms_jwrite_obj(c->json);
+    ms_jwrite_key(c->json, MS_STR("rows"));
+    ms_jwrite_arr(c->json);
+    MS_TRY(web_tables_fetch(c->tables, c->reader->graph, &asked, (size_t)first, (size_t)limit,
+                            put_row, c->json, &total, err));
+    ms_jwrite_arr_end(c->json);
+    ms_jwrite_ki64(c->json, "total", (int64_t)total);
+    ms_jwrite_obj_end(c->json);
+    return MS_OK;
+}

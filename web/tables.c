@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tables: two short lists under a lock, the one used longest ago replaced.
+ *
+ * An entry in use is never freed: users are counted, and who forgets an entry
+ * leaves it to its last user.  The lock is not held while rows are fetched, but it
+ * is while a table is read or sorted, so that two viewers do not do it twice.
+ */
+#include "web/tables.h"
+
+#include "probe/base/mem.h"
+
+#include <pthread.h>
+
+enum { TABLES = 3, INDEXES = 6 };
+
+struct table {
+    struct viz_table table;
+    unsigned users; /* the list counts as one */
+};
+
+struct index {
+    struct table *of;
+    struct web_table_asked asked;
+    char *terms;
+    viz_table_index index;
+    unsigned users;
+};
+
+struct web_tables {
+    pthread_mutex_t lock;
+    struct table *table[TABLES]; /* the one used last comes first */
+    struct index *index[INDEXES];
+};
+
+struct web_tables *web_tables_new(void)
+{
+    struct web_tables *t = ms_calloc(1, sizeof *t);
+    if (t != NULL)
+        pthread_mutex_init(&t->lock, NULL);
+    return t;
+}
+
+static void drop_table(struct table *x)
+{
+    if (x == NULL || --x->users != 0)
+        return;
+    viz_table_free(&x->table);
+    ms_free(x);
+}
+
+static void drop_index(struct index *x)
+{
+    if (x == NULL || --x->users != 0)
+        return;
+    drop_table(x->of);
+    ms_vec_free(&x->index);
+    ms_free(x->terms);
+    ms_free(x);
+}
+
+static void forget(struct web_tables *t)
+{
+    for (size_t i = 0; i < INDEXES; i++) {
+        drop_index(t->index[i]);
+        t->index[i] = NULL;
+    }
+    for (size_t i = 0; i < TABLES; i++) {
+        drop_table(t->table[i]);
+        t->table[i] = NULL;
+    }
+}
+
+void web_tables_forget(struct web_tables *t)
+{
+    pthread_mutex_lock(&t->lock);
+    forget(t);
+    pthread_mutex_unlock(&t->lock);
+}
+
+void web_tables_free(struct web_tables *t)
+{
+    if (t == NULL)
+        return;
+    forget(t);
+    pthread_mutex_destroy(&t->lock);
+    ms_free(t);
+}
+
+/* Entry i of a list moves to the front. */
+static void to_front(void **list, size_t i)
+{
+    void *x = list[i];
+    memmove(list + 1, list, i * sizeof *list);
+    list[0] = x;
+}
+
+static bool same_spot(struct graph_spot a, struct graph_spot b)
+{
+    return a.step == b.step && a.rank == b.rank && a.golden == b.golden;
+}
+
+static enum ms_rc table_of(struct web_tables *t, struct graph_view *v, struct graph_spot at,
+                           struct ms_err *err)
+{
+    for (size_t i = 0; i < TABLES; i++) {
+        if (t->table[i] != NULL && same_spot(t->table[i]->table.at, at)) {
+            to_front((void **)t->table, i);
+            return MS_OK;
+        }
+    }
+    struct table *x = ms_calloc(1, sizeof *x);
+    if (x == NULL)
+        return ms_no_memory(err);
+    x->users = 1;
+    enum ms_rc rc = viz_table_read(&x->table, v, at, err);
+    if (rc != MS_OK) {
+        ms_free(x);
+        return rc;
+    }
+    drop_table(t->table[TABLES - 1]);
+    t->table[TABLES - 1] = x;
+    to_front((void **)t->table, TABLES - 1);
+    return MS_OK;
+}
+
+static bool is_asked(const struct index *x, const struct web_table_asked *a)
+{
+    return x != NULL && same_spot(x->asked.at, a->at) && x->asked.sort == a->sort &&
+           x->asked.descending == a->descending && x->asked.failing == a->failing &&
+           ms_str_is(a->terms, x->terms);
+}
+
+static enum ms_rc make_index(struct index *x, struct graph_view *v, struct ms_err *err)
+{
+    struct viz_terms *terms;
+    x->terms = ms_str_dup(x->asked.terms);
+    if (x->terms == NULL)
+        return ms_no_memory(err);
+    MS_TRY(viz_terms_new(&terms, x->asked.terms, err));
+    x->asked.terms = MS_STR(""); /* was borrowed */
+    struct viz_table_view view = {terms, x->asked.sort, x->asked.descending, x->asked.failing};
+    enum ms_rc rc = viz_table_select(&x->of->table, v, &view, &x->index, err);
+    viz_terms_free(terms);
+    return rc;
+}
+
+/* The index that is asked for, first in the list. */
+static enum ms_rc index_of(struct web_tables *t, struct graph_view *v,
+                           const struct web_table_asked *a, struct ms_err *err)
+{
+    for (size_t i = 0; i < INDEXES; i++) {
+        if (is_asked(t->index[i], a)) {
+            to_front((void **)t->index, i);
+            return MS_OK;
+        }
+    }
+    MS_TRY(table_of(t, v, a->at, err));
+    struct index *x = ms_calloc(1, sizeof *x);
+    if (x == NULL)
+        return ms_no_memory(err);
+    x->asked = *a;
+    x->users = 1;
+    x->of = t->table[0];
+    x->of->users++;
+    enum ms_rc rc = make_index(x, v, err);
+    if (rc != MS_OK) {
+        drop_index(x);
+        return rc;
+    }
+    drop_index(t->index[INDEXES - 1]);
+    t->index[INDEXES - 1] = x;
+    to_front((void **)t->index, INDEXES - 1);
+    return MS_OK;
+}
+
+enum ms_rc web_tables_fetch(struct web_tables *t, struct graph_view *v,
+                            const struct web_table_asked *asked, size_t first, size_t n,
+                            viz_table_fn fn, void *ctx, size_t *total, struct ms_err *err)
+{
+    struct index *x = NULL;
+    pthread_mutex_lock(&t->lock);
+    enum ms_rc rc = index_of(t, v, asked, err);
+    if (rc == MS_OK) {
+        x = t->index[0];
+        x->users++;
+    }
+    pthread_mutex_unlock(&t->lock);
+    if (x == NULL)
+        return rc;
+    *total = x->index.n;
+    rc = viz_table_fetch(&x->of->table, v, &x->index, first, n, fn, ctx, err);
+    pthread_mutex_lock(&t->lock);
+    drop_index(x);
+    pthread_mutex_unlock(&t->lock);
+    return rc;
+}
