@@ -23,7 +23,7 @@ ALL_CFLAGS = -std=c17 -fPIC -fvisibility=hidden -fno-omit-frame-pointer -pthread
 ALL_LDFLAGS = -pthread -Wl,-z,relro,-z,now $(SAN:%=-fsanitize=%) $(LDFLAGS)
 
 pkg = $(shell $(PKG_CONFIG) $(1) $(2) 2>/dev/null)
-DEP_PKGS   := sqlite3 libcjson yaml-0.1 xlsxwriter expat zlib libmicrohttpd
+DEP_PKGS   := sqlite3 libcjson yaml-0.1 xlsxwriter expat zlib libmicrohttpd ncursesw
 DEP_CFLAGS := $(call pkg,--cflags,$(DEP_PKGS))
 DEP_LIBS   := $(call pkg,--libs,$(DEP_PKGS)) -lm
 CHECK_LIBS := $(call pkg,--libs,check)
@@ -96,7 +96,7 @@ MAN     := $(wildcard */*.1 */*.3 */*.5)
 # ---- build ------------------------------------------------------------------
 
 .PHONY: all test check asan tsan valgrind fuzz \
-        bench bench-align bench-source bench-torch \
+        bench bench-align bench-source bench-torch bench-cluster \
         analyze layers docs format install uninstall dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -213,6 +213,7 @@ $(B)/tests/test_%: $(B)/tests/test_%.o $(LIBS)
 	  $(TEST_LIBS_$*)
 TEST_LIBS_crc := -lz
 $(B)/tests/test_dump $(B)/tests/test_out: $(B)/tests/gen/big_dump.o
+$(B)/tests/test_cluster $(B)/tests/bench_cluster $(B)/tests/tool_sim: $(B)/tests/gen/sim.o
 
 # Programs and libraries that the tests of the recorder run; built from one file each, so that
 # they hold nothing but what the test is about.
@@ -309,9 +310,14 @@ bench: all $(BENCH) ## measure the figures of the README
 	@B=$(B) PYTHON=$(PYTHON) sh tests/bench.sh
 bench-torch: all ## CPU time that dumps add to PyTorch; OFFICIAL=DIR: beside the official tool
 	@$(PYTHON) tests/bench_torch.py $(B) $(OFFICIAL)
+bench-web: all $(B)/tests/tool_big_run ## measure the page in a browser, with a large run and a large graph
+	@B=$(B) PYTHON=$(PYTHON) sh tests/web/bench.sh
 bench-align: all $(B)/tests/tool_align ## how often the alignment of two frameworks is right
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/align_accuracy.py --speed
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/align_csv.py
+bench-cluster: $(B)/tests/bench_cluster ## how often slow ranks and links are found, and how fast
+	@echo "seeds that thresholds were chosen with"; $(B)/tests/bench_cluster 100 1
+	@echo "seeds nobody looked at"; $(B)/tests/bench_cluster 200 1000001
 bench-source: $(B)/msprobe ## how often the operator that introduces an error is named
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/source_accuracy.py
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/torch_faults.py

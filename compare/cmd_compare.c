@@ -3,6 +3,7 @@
  * cmd_compare: `msprobe compare`.
  */
 #include "compare/advisor.h"
+#include "compare/atb.h"
 #include "compare/compare.h"
 #include "compare/diff.h"
 #include "compare/kernels.h"
@@ -12,8 +13,10 @@
 #include "compare/ranks.h"
 #include "compare/report.h"
 #include "compare/spread.h"
+#include "compare/trees.h"
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
+#include "probe/base/jwrite.h"
 #include "probe/base/opt.h"
 
 #include <time.h>
@@ -95,7 +98,8 @@ static const struct ms_opt opts[] = {
     {"backend", NULL, MS_OPT_TEXT, offsetof(struct args, backend), "NAME", .hidden = true,
      .help = "of --consistent_check"},
     {"mode", "m", MS_OPT_CHOICE, offsetof(struct args, mode), "MODE", .choices = modes,
-     .dflt = "auto", .help = "kind of dump"},
+     .dflt = "auto",
+     .help = "kind of dump: auto, or atb for directories with a statistic.csv of the ATB library"},
     {"compat", NULL, MS_OPT_CHOICE, offsetof(struct args, compat), "WHICH", .choices = compats,
      .dflt = "cur",
      .help = "whose tables: msprobe 26 repaired, msprobe 1, msprobe 26 with its defects"},
@@ -529,11 +533,11 @@ static enum ms_rc analyze(struct job *j, struct ms_err *err)
 
 static enum ms_rc check_args(const struct args *a, struct ms_err *err)
 {
-    static const char *const instead[] = {
-        NULL, "the official tool, which runs the framework's operators",
-        "the official tool, which knows torchair's files",
-        "the official tool, which runs the model", "--mode auto on two dump.json files"};
-    if (a->mode != MODE_AUTO)
+    static const char *const instead[] = {NULL,
+                                          "the official tool, which runs the framework's operators",
+                                          "the official tool, which knows torchair's files",
+                                          "the official tool, which runs the model", NULL};
+    if (a->mode != MODE_AUTO && a->mode != MODE_ATB)
         return ms_fail(err, MS_E_UNSUPPORTED, "--mode %s is not supported here; use %s",
                        modes[a->mode], instead[a->mode]);
     if (a->consistent || a->backend != NULL)
@@ -572,6 +576,8 @@ static enum ms_rc take_paths(struct job *j, struct ms_err *err)
         MS_TRY(cmp_old_input_read(&j->input, a->input, err));
         a->target = j->input.target;
         a->golden = j->input.golden;
+        a->ranks = a->ranks != NULL ? a->ranks : j->input.ranks;
+        a->steps = a->steps != NULL ? a->steps : j->input.steps;
     }
     if (a->target == NULL || a->golden == NULL)
         return ms_fail(err, MS_E_ARG, "missing option %s",
@@ -582,8 +588,6 @@ static enum ms_rc take_paths(struct job *j, struct ms_err *err)
 /* What is to be done, as far as this process can find it out alone. */
 static enum ms_rc prepare(struct job *j, struct ms_err *err)
 {
-    MS_TRY(check_args(&j->args, err));
-    MS_TRY(take_paths(j, err));
     configure(j);
     MS_TRY(ms_pool_new(&j->pool, (unsigned)ms_globals.threads, err));
     MS_TRY(
@@ -618,33 +622,105 @@ static enum ms_rc run_job(struct job *j, struct ms_err *err)
     return diff ? analyze(j, err) : compare_all(j, err);
 }
 
-/* --rank, --step: dumps of graph kernels have neither dump.json nor verdicts of rows. */
-static enum ms_rc compare_kernels(struct job *j, struct cmp_files *files,
-                                  struct cmp_sheet_sum *sum, struct ms_err *err)
+/* ---- tables without a dump.json ---------------------------------------------- */
+
+/* Kernels of graphs, dumps of ATB and trees of .npy files have no verdicts of rows by rules. */
+enum sheets { SHEETS_NONE, SHEETS_KERNELS, SHEETS_TREES, SHEETS_ATB };
+
+static enum sheets sheets_wanted(const struct job *j)
 {
-    MS_TRY(check_args(&j->args, err));
-    MS_TRY(take_paths(j, err));
-    configure(j);
-    const struct cmp_kernel_conf conf = {
-        .ranks = j->args.ranks, .steps = j->args.steps, .xlsx = j->args.xlsx, .stamp = j->stamp};
-    return cmp_compare_kernels(j->args.target, j->args.golden, output_of(j), &conf, sum, files,
-                               err);
+    if (j->args.mode == MODE_ATB)
+        return SHEETS_ATB;
+    if (j->input.trees || (j->input.npu_names.keys.n != 0 && j->input.ranks == NULL))
+        return SHEETS_TREES;
+    return j->args.ranks != NULL || j->args.steps != NULL ? SHEETS_KERNELS : SHEETS_NONE;
 }
 
-static int run_kernels(struct job *j)
+static enum ms_rc write_sheets(struct job *j, enum sheets what, struct cmp_files *files,
+                               struct cmp_sheet_sum *sum, struct ms_err *err)
+{
+    const char *t = j->args.target, *b = j->args.golden, *out = output_of(j);
+    const struct cmp_kernel_conf kernels = {
+        .ranks = j->args.ranks, .steps = j->args.steps, .xlsx = j->args.xlsx, .stamp = j->stamp};
+    const struct cmp_atb_conf atb = {.matched_only = j->conf.compat == CMP_STRICT,
+                                     .stamp = j->stamp};
+    const struct cmp_tree_names names = {&j->input.npu_names, j->input.bench_names.p};
+    switch (what) {
+    case SHEETS_ATB:
+        return cmp_compare_atb(t, b, out, &atb, sum, files, err);
+    case SHEETS_TREES:
+        return cmp_compare_trees(t, b, out, &names, sum, files, err);
+    default:
+        return cmp_compare_kernels(t, b, out, &kernels, sum, files, err);
+    }
+}
+
+static enum ms_rc sheets_to_stdout(void *ctx, const char *p, size_t n, struct ms_err *err)
+{
+    (void)ctx;
+    (void)err;
+    fwrite(p, 1, n, stdout);
+    return MS_OK;
+}
+
+static void put_count(struct ms_jwrite *w, const char *name, uint64_t n)
+{
+    ms_jwrite_key(w, ms_str_of(name));
+    ms_jwrite_u64(w, n);
+}
+
+static void put_list(struct ms_jwrite *w, const char *name, char *const *list, size_t n)
+{
+    ms_jwrite_key(w, ms_str_of(name));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < n; i++)
+        ms_jwrite_str(w, ms_str_of(list[i]));
+    ms_jwrite_arr_end(w);
+}
+
+static void tell_sheets_json(const struct cmp_sheet_sum *sum, const struct cmp_files *files)
+{
+    struct ms_jwrite w;
+    ms_jwrite_init(&w, 1, 1 << 20);
+    w.drain = sheets_to_stdout;
+    ms_jwrite_obj(&w);
+    put_count(&w, "rows", sum->rows);
+    put_count(&w, "accurate", sum->yes);
+    put_count(&w, "inaccurate", sum->no);
+    put_count(&w, "not_compared", sum->rest);
+    put_list(&w, "problems", sum->notes.p, sum->notes.n);
+    put_list(&w, "files", files->list.p, files->list.n);
+    ms_jwrite_obj_end(&w);
+    if (ms_jwrite_finish(&w, NULL) == MS_OK)
+        putchar('\n');
+    ms_jwrite_free(&w);
+}
+
+static void tell_sheets(const struct job *j, const struct cmp_sheet_sum *sum,
+                        const struct cmp_files *files)
+{
+    if (j->args.format == FORMAT_JSON) {
+        tell_sheets_json(sum, files);
+        return;
+    }
+    printf("%llu rows: %llu accurate, %llu not, %llu could not be compared\n",
+           (unsigned long long)sum->rows, (unsigned long long)sum->yes, (unsigned long long)sum->no,
+           (unsigned long long)sum->rest);
+    for (size_t i = 0; i < files->list.n; i++)
+        puts(files->list.p[i]);
+}
+
+static int run_sheets(struct job *j, enum sheets what)
 {
     struct cmp_files files = {0};
     struct cmp_sheet_sum sum = {0};
     struct ms_err err = {0};
-    enum ms_rc rc = compare_kernels(j, &files, &sum, &err);
-    for (size_t i = 0; i < sum.notes.n; i++)
+    configure(j);
+    enum ms_rc rc = write_sheets(j, what, &files, &sum, &err);
+    for (size_t i = 0; i < sum.notes.n && j->args.format == FORMAT_TEXT; i++)
         fprintf(stderr, "msprobe compare: %s\n", sum.notes.p[i]);
     if (rc == MS_OK)
-        printf("%llu rows: %llu accurate, %llu not, %llu could not be compared\n",
-               (unsigned long long)sum.rows, (unsigned long long)sum.yes,
-               (unsigned long long)sum.no, (unsigned long long)sum.rest);
-    for (size_t i = 0; i < files.list.n && rc == MS_OK; i++)
-        puts(files.list.p[i]);
+        tell_sheets(j, &sum, &files);
     bool differs = sum.no + sum.rest != 0;
     cmp_sheet_sum_free(&sum);
     cmp_files_free(&files);
@@ -672,8 +748,11 @@ static int run_here(struct job *j)
     int64_t start = ms_clock_ns();
     if (ms_par_open(&j->par, &err) != MS_OK)
         return ms_cmd_fail(&compare_cmd_compare, &err);
-    if (j->args.ranks != NULL || j->args.steps != NULL)
-        return ms_par_rank(j->par) == 0 ? run_kernels(j) : MS_EXIT_OK;
+    if (check_args(&j->args, &err) != MS_OK || take_paths(j, &err) != MS_OK)
+        return ms_par_rank(j->par) == 0 ? ms_cmd_fail(&compare_cmd_compare, &err) : MS_EXIT_USAGE;
+    enum sheets sheets = sheets_wanted(j);
+    if (sheets != SHEETS_NONE)
+        return ms_par_rank(j->par) == 0 ? run_sheets(j, sheets) : MS_EXIT_OK;
     enum ms_rc rc = run_job(j, &err);
     if (j->spread.quiet)
         return MS_EXIT_OK;

@@ -16,13 +16,14 @@
 
 struct args {
     const char *target, *golden, *out, *layers;
-    bool fuzzy, overflow, progress, md5_index, log_items, suspects;
-    int compat, batch, file_type, align;
+    bool fuzzy, overflow, progress, md5_index, log_items;
+    int compat, suspects, batch, file_type, align;
     struct ms_opt_list rank_size, tp, pp, vpp, order;
     struct graph_param merge[2];
 };
 
 static const char *const compats[] = {"none", "strict", NULL};
+static const char *const yes_no[] = {"yes", "no", NULL};
 static const char *const aligns[] = {"auto", "always", "exact", NULL};
 static const char *const file_types[] = {"db", "json", NULL};
 static const char *const batches[] = {"list", "first", "none", NULL};
@@ -47,7 +48,8 @@ static const struct ms_opt opts[] = {
              "alignment else, always by alignment, or by name and place alone"},
     {"overflow_check", "oc", MS_OPT_FLAG, offsetof(struct args, overflow),
      .help = "say for every node where NaN, infinity or an exploding norm comes from"},
-    {"suspects", NULL, MS_OPT_FLAG, offsetof(struct args, suspects),
+    {"suspects", NULL, MS_OPT_CHOICE, offsetof(struct args, suspects), "WHICH", .dflt = "yes",
+     .choices = yes_no,
      .help = "find the nodes that introduce the difference, into the table x_findings"},
     {"is_print_compare_log", "tensor_log", MS_OPT_FLAG, offsetof(struct args, log_items),
      .help = "say on standard error which items' tensors were compared"},
@@ -220,7 +222,7 @@ static enum ms_rc make(struct args *a, struct graph_made *made, struct ms_err *e
                               .map_layers = a->layers != NULL,
                               .layer_file =
                                   a->layers != NULL && a->layers[0] != '\0' ? a->layers : NULL,
-                              .suspects = a->suspects,
+                              .suspects = a->suspects == 0,
                               .log_items = a->log_items,
                               .md5_index = a->md5_index,
                               .batch = (enum graph_batch)a->batch,

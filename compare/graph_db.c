@@ -53,6 +53,7 @@ struct graph__db {
     struct ms_map stacks;         /* equal lists of frames share a row, whose number this is */
     MS_VEC(uint32_t) stack_known; /* the row by number of a list, GRAPH_NO: not looked up yet */
     struct graph__items *items;   /* by worker */
+    struct graph__flow *flow;     /* NULL: nobody asks where values go */
     struct batch making, storing;
     uint32_t next; /* first of the order that is in no batch yet */
     int64_t rows;  /* of tb_nodes so far, which is the last rowid */
@@ -130,6 +131,8 @@ static enum ms_rc make_node(struct graph__db *db, struct chunk *c, uint32_t i,
     c->end[i][COL_OUT] = (uint32_t)c->text.n;
     if (!db->place.golden)
         db->pair->t.nodes.p[node].state = state;
+    if (db->flow != NULL)
+        MS_TRY(graph__flow_note(db->flow, node, &it->scratch, err));
     return ms_buf_check(&c->text, err);
 }
 
@@ -456,8 +459,10 @@ static enum ms_rc store_edge(void *ctx, uint32_t src, uint32_t dst, struct ms_st
 
 static enum ms_rc store_edges(struct graph__db *db, struct ms_err *err)
 {
+    if (db->flow == NULL)
+        return MS_OK;
     ms_stmt_str(db->edge, 1, ms_buf_slice(&db->prefix));
-    return graph__find_edges(db->g, store_edge, db, err);
+    return graph__flow_find(db->flow, store_edge, db, err);
 }
 
 static enum ms_rc store_states(struct graph__db *db, struct ms_err *err)
@@ -519,8 +524,7 @@ static enum ms_rc store_extra(struct graph__db *db, struct ms_err *err)
     MS_TRY(rc);
     MS_TRY(store_states(db, err));
     MS_TRY(store_fates(db, err));
-    if (!db->place.golden) /* what its partners read and write is their partners' */
-        MS_TRY(store_edges(db, err));
+    MS_TRY(store_edges(db, err));
     return store_names(db, err);
 }
 
@@ -587,12 +591,17 @@ enum ms_rc graph__db_put(struct graph__db *db, struct graph__pair *p, struct gra
     enum ms_rc rc = new_chunks(&db->making, err);
     if (rc == MS_OK)
         rc = new_chunks(&db->storing, err);
+    /* What the golden side's nodes read and write is what their partners do. */
+    if (rc == MS_OK && !db->conf->strict && !place.golden)
+        rc = graph__flow_new(&db->flow, db->g, err);
     if (rc == MS_OK)
         rc = with_items(db, pool, tell, ctx, err);
     free_chunks(&db->making);
     free_chunks(&db->storing);
     if (rc == MS_OK && !db->conf->strict)
         rc = store_extra(db, err);
+    graph__flow_free(db->flow);
+    db->flow = NULL;
     return rc;
 }
 

@@ -17,7 +17,7 @@ enum { TEXT_MAX = 1 << 28, NAME_MAX_BYTES = 1 << 20 };
 
 /* A row of tb_nodes as far as it is changed or decides about a change. */
 struct node {
-    struct ms_str name, parent, kind, link, in, out;
+    struct ms_str name, parent, kind, link, in, out, dir;
     double index; /* precision_index; NaN: NULL */
     int64_t order, modified;
     bool there;
@@ -67,12 +67,12 @@ static enum ms_rc take_node(struct edit *e, struct ms_stmt *st, struct node *n, 
     n->order = ms_stmt_get_i64(st, 7);
     n->modified = ms_stmt_get_i64(st, 8);
     n->there = true;
-    return MS_OK;
+    return keep(e, ms_stmt_get_str(st, 9), &n->dir, err);
 }
 
 #define NODE_COLUMNS                                                                               \
     "node_name, up_node, node_type, matched_node_link, input_data, output_data,"                   \
-    " precision_index, node_order, modified"
+    " precision_index, node_order, modified, dump_data_dir"
 
 /* n->there is false when there is no such node. */
 static enum ms_rc read_node(struct edit *e, bool golden, struct ms_str name, struct node *n,
@@ -233,7 +233,7 @@ static enum ms_rc change_node(struct edit *e, bool golden, const struct node *be
 static enum ms_rc renew_items(struct edit *e, struct node *n, bool figures, struct ms_err *err)
 {
     int64_t row = figures ? 0 : -1;
-    if (e->cmp.mode != PROBE_MODE_SUMMARY)
+    if (e->cmp.mode == PROBE_MODE_MD5 || e->cmp.mode == PROBE_MODE_STRUCTURE)
         return MS_OK;
     MS_TRY(graph__put_stored(&e->in, &e->cmp, &e->view, n->in, &row, err));
     MS_TRY(graph__put_stored(&e->out, &e->cmp, &e->view, n->out, &row, err));
@@ -243,7 +243,7 @@ static enum ms_rc renew_items(struct edit *e, struct node *n, bool figures, stru
 
 static enum ms_rc judge(struct edit *e, struct node *t, const struct node *b, struct ms_err *err)
 {
-    struct graph__stored target = {t->in, t->out}, golden = {b->in, b->out};
+    struct graph__stored target = {t->in, t->out, t->dir.p}, golden = {b->in, b->out, b->dir.p};
     MS_TRY(graph__read_stored(&e->cmp, &e->view, &target, &golden, err));
     static const double index[GRAPH_STATES] = {NAN, 0, 0.5, 1};
     e->view.op = t->name;
@@ -442,11 +442,7 @@ static enum ms_rc set_mode(struct edit *e, struct ms_str task, struct ms_err *er
         if (!ms_str_is(task, names[i]))
             continue;
         e->cmp.mode = (enum probe_mode)i;
-        if (e->cmp.mode != PROBE_MODE_TENSOR)
-            return MS_OK;
-        return ms_fail(err, MS_E_UNSUPPORTED,
-                       "nodes of a tensor comparison cannot be matched by hand here: their figures "
-                       "need the data files");
+        return MS_OK;
     }
     return ms_fail(err, MS_E_ARG, "this file holds a single graph: there is nothing to match");
 }
@@ -545,6 +541,20 @@ enum ms_rc graph_match_below(const char *path, struct graph_spot at, struct ms_s
     for (size_t i = 0; rc == MS_OK && i < todo.list.n; i++)
         rc = match_children(&e, &todo, todo.list.p[i], matched, err);
     ms_vec_free(&todo.list);
+    return end(&e, rc, err);
+}
+
+enum ms_rc graph__match_all(const char *path, struct graph_spot at,
+                            const struct graph__names *names, uint64_t *matched, struct ms_err *err)
+{
+    struct edit e;
+    *matched = 0;
+    enum ms_rc rc = begin(&e, path, at, err);
+    for (size_t i = 0; rc == MS_OK && i < names->list.n; i++) {
+        bool done = false;
+        rc = match_names(&e, names->list.p[i].target, names->list.p[i].golden, false, &done, err);
+        *matched += done;
+    }
     return end(&e, rc, err);
 }
 

@@ -196,11 +196,13 @@ bool graph__is_figure(const struct cmp *c, struct ms_str key);
 /* JSON text with quotes. */
 void graph__put_json(struct ms_buf *out, struct ms_str s);
 
-/* input_data and output_data as a database holds them. */
+/* input_data and output_data as a database holds them, and where their tensor files are. */
 struct graph__stored {
     struct ms_str in, out;
+    const char *dir;
 };
-/* Items of both sides as rows of the view, measured; their text is the caller's. */
+/* Items of both sides as rows of the view, measured, tensors by their files; their text is the
+ * caller's. */
 enum ms_rc graph__read_stored(const struct cmp *c, struct cmp_view *v,
                               const struct graph__stored *target,
                               const struct graph__stored *golden, struct ms_err *err);
@@ -208,6 +210,22 @@ enum ms_rc graph__read_stored(const struct cmp *c, struct cmp_view *v,
  * those they had; without figures when *row is -1.  MS_E_FORMAT when the text is no object. */
 enum ms_rc graph__put_stored(struct ms_buf *out, const struct cmp *c, struct cmp_view *v,
                              struct ms_str json, int64_t *row, struct ms_err *err);
+
+/* Pairs of names, as a file of them says. */
+struct graph__two_names {
+    struct ms_str target, golden;
+};
+struct graph__names {
+    MS_VEC(struct graph__two_names) list;
+    struct ms_arena *arena;
+};
+enum ms_rc graph__names_parse(struct graph__names *names, struct ms_str text, struct ms_err *err);
+void graph__names_free(struct graph__names *names);
+/* Match those of them that are nodes without a partner, as one change. */
+struct graph_spot;
+enum ms_rc graph__match_all(const char *path, struct graph_spot at,
+                            const struct graph__names *names, uint64_t *matched,
+                            struct ms_err *err);
 
 /* Explanations of figures and of the colours of states, as JSON objects. */
 void graph__put_tips(struct ms_buf *out, enum probe_mode mode, bool strict);
@@ -225,8 +243,15 @@ struct ms_str graph__lost_stack(bool strict);
 /* Called for each input whose maker is known; src and dst are places in the order of the tree. */
 typedef enum ms_rc (*graph__edge_fn)(void *ctx, uint32_t src, uint32_t dst, struct ms_str slot,
                                      struct ms_err *err);
-enum ms_rc graph__find_edges(const struct graph__tree *g, graph__edge_fn put, void *ctx,
-                             struct ms_err *err);
+struct graph__flow;
+enum ms_rc graph__flow_new(struct graph__flow **f, const struct graph__tree *g, struct ms_err *err);
+/* Take in what a node read and wrote; for different nodes from any thread, each with its key. */
+enum ms_rc graph__flow_note(struct graph__flow *f, uint32_t node, struct ms_buf *key,
+                            struct ms_err *err);
+/* After all nodes have been noted. */
+enum ms_rc graph__flow_find(struct graph__flow *f, graph__edge_fn put, void *ctx,
+                            struct ms_err *err);
+void graph__flow_free(struct graph__flow *f);
 
 /* ---- the database --------------------------------------------------------- */
 

@@ -351,7 +351,7 @@ static void close_pair(struct graph__pair *p)
 }
 
 /* Suspects are found in the dumps themselves, tensors by their statistics. */
-static enum ms_rc observe(struct run *r, const struct couple *c, struct ms_err *err)
+static enum ms_rc observe_dumps(struct run *r, const struct couple *c, struct ms_err *err)
 {
     struct cmp_conf conf = {.summarise = true, .matching = r->conf->matching};
     struct cmp *cmp = NULL;
@@ -366,6 +366,20 @@ static enum ms_rc observe(struct run *r, const struct couple *c, struct ms_err *
     ms_free(t);
     ms_free(b);
     return rc;
+}
+
+/* A graph is worth having without them. */
+static enum ms_rc observe(struct run *r, const struct couple *c, struct ms_err *err)
+{
+    struct ms_err why = {0};
+    enum ms_rc rc = r->mode != PROBE_MODE_STRUCTURE ? observe_dumps(r, c, &why) : MS_OK;
+    if (rc == MS_E_NOMEM || rc == MS_E_INTERRUPTED) {
+        *err = why;
+        return rc;
+    }
+    if (rc != MS_OK)
+        note(r, "no suspects are looked for: %s", why.msg);
+    return MS_OK;
 }
 
 static enum ms_rc put_findings(struct run *r, struct ms_err *err)

@@ -53,6 +53,7 @@
     " PRIMARY KEY (graph_id, first_order)) WITHOUT ROWID;"                                         \
     "CREATE TABLE x_align (graph_id TEXT, node_order INTEGER, kind TEXT, partner TEXT,"            \
     " how TEXT, confidence REAL, PRIMARY KEY (graph_id, node_order)) WITHOUT ROWID;"               \
+    "CREATE INDEX x_moved ON x_align (graph_id, node_order) WHERE kind = 'moved';"                 \
     "CREATE TABLE x_edge (graph_id TEXT, dst INTEGER, slot TEXT, src INTEGER,"                     \
     " PRIMARY KEY (graph_id, dst, slot)) WITHOUT ROWID;"                                           \
     "CREATE TABLE x_findings (place INTEGER PRIMARY KEY, step INTEGER, rank INTEGER,"              \

@@ -6,6 +6,7 @@
  * The text is that of graph_item, or of the official tool: every value is text.
  */
 #include "compare/graph_int.h"
+#include "probe/tensor.h"
 
 #include <math.h>
 
@@ -50,6 +51,8 @@ static void take_field(struct cmp_item *item, struct ms_str key, struct ms_str t
         item->requires_grad = text;
     else if (ms_str_is(key, "md5"))
         item->md5 = text;
+    else if (ms_str_is(key, "data_name"))
+        item->data_name = text;
     for (unsigned i = 0; i < PROBE_STATS; i++) {
         if (ms_str_is(key, probe_stat_names[i]))
             item->stat[i] = value_of(text);
@@ -101,9 +104,50 @@ static enum ms_rc read_items(struct items *all, struct ms_str json, bool output,
     return MS_OK;
 }
 
+/* ---- tensors --------------------------------------------------------------------- */
+
+static bool has_file(const struct cmp_item *item)
+{
+    return item->present && item->data_name.n != 0 && !ms_str_is(item->data_name, "-1") &&
+           !ms_str_is(item->data_name, "null");
+}
+
+static enum ms_rc open_file(const char *dir, const struct cmp_item *item, struct probe_tensor *t,
+                            enum cmp_state *state, struct ms_err *err)
+{
+    const struct probe_dump nowhere = {.data_dir = {NULL, 0}}; /* else than in dir */
+    struct ms_err why = {0};
+    if (cmp__open_tensor(&nowhere, dir, item->data_name, t, &why) == MS_OK)
+        return MS_OK;
+    *state = CMP_STATE_UNREADABLE;
+    return why.rc == MS_E_NOMEM ? ms_no_memory(err) : MS_OK;
+}
+
+/* A file that is gone makes a row without figures, as it does when a graph is made. */
+static enum ms_rc measure_files(const struct cmp *c, struct cmp_row *row, const char *t_dir,
+                                const char *b_dir, struct ms_err *err)
+{
+    struct probe_tensor t = {0}, b = {0};
+    row->fig.state = row->b.present ? CMP_STATE_NO_DATA : CMP_STATE_UNMATCHED;
+    if (!has_file(&row->t) || !has_file(&row->b))
+        return MS_OK;
+    row->fig.state = CMP_STATE_OK;
+    enum ms_rc rc = open_file(t_dir, &row->t, &t, &row->fig.state, err);
+    if (rc == MS_OK && row->fig.state == CMP_STATE_OK)
+        rc = open_file(b_dir, &row->b, &b, &row->fig.state, err);
+    if (rc == MS_OK && row->fig.state == CMP_STATE_OK)
+        rc = cmp__measure_two(&c->conf, &t, &b, &row->fig, err);
+    probe_tensor_close(&t);
+    probe_tensor_close(&b);
+    return rc;
+}
+
+/* ---- rows ------------------------------------------------------------------------ */
+
 /* The k-th item of the target at a place meets the k-th golden one. */
 static enum ms_rc make_rows(const struct cmp *c, struct cmp_view *v, const struct items *t,
-                            const struct items *b, struct ms_err *err)
+                            const struct items *b, const char *t_dir, const char *b_dir,
+                            struct ms_err *err)
 {
     size_t next[PLACE_GRADIENT + 1] = {0};
     v->rows.n = 0;
@@ -120,6 +164,8 @@ static enum ms_rc make_rows(const struct cmp *c, struct cmp_view *v, const struc
         row->grad_same = ms_str_eq(row->t.requires_grad, row->b.requires_grad);
         if (c->mode == PROBE_MODE_SUMMARY)
             MS_TRY(graph__measure_row(c, v, row, err));
+        else if (c->mode == PROBE_MODE_TENSOR)
+            MS_TRY(measure_files(c, row, t_dir, b_dir, err));
     }
     return MS_OK;
 }
@@ -139,7 +185,7 @@ enum ms_rc graph__read_stored(const struct cmp *c, struct cmp_view *v,
     if (rc == MS_OK)
         rc = read_side(&b, golden, err);
     if (rc == MS_OK)
-        rc = make_rows(c, v, &t, &b, err);
+        rc = make_rows(c, v, &t, &b, target->dir, golden->dir, err);
     ms_vec_free(&t.list);
     ms_vec_free(&b.list);
     return rc;

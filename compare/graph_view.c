@@ -22,6 +22,11 @@ enum { ARENA_LIMIT = 1 << 30, NAME_MAX_BYTES = 1 << 20, PATH_MAX_NODES = 100000 
     "SELECT n.step, n.rank, n.node_order, n.micro_step_id, n.node_name, n.up_node, n.node_type,"   \
     " n.precision_index, n.overflow_level, n.matched_node_link, n.sub_nodes <> '', n.modified"
 enum { ROW_COLUMNS = 12 };
+/* Who was matched anew by hand is where that put it. */
+#define MOVED(where)                                                                               \
+    "SELECT a.node_order FROM x_align a JOIN tb_nodes n ON" AT "AND n.node_order = a.node_order"   \
+    " AND n.modified = 0 WHERE a.graph_id = ?4 AND a.kind = 'moved' AND a.node_order " where       \
+    " LIMIT 1"
 #define AT " n.step = ?1 AND n.rank = ?2 AND n.data_source = ?3 "
 
 enum query {
@@ -40,6 +45,8 @@ enum query {
     Q_ROLLUP,
     Q_ROLLUP_SLOW,
     Q_FATE,
+    Q_MOVED_UP,
+    Q_MOVED_DOWN,
     Q_WRITERS,
     Q_READERS,
     Q_FINDINGS,
@@ -76,6 +83,8 @@ static const char *const sql[QUERIES] = {
         "SELECT n_error, n_warn, n_unmatched, n_overflow, worst FROM x_rollup WHERE id = ?1",
     [Q_FATE] = "SELECT kind, partner, how, confidence FROM x_align"
                " WHERE graph_id = ?1 AND node_order = ?2",
+    [Q_MOVED_UP] = MOVED("> ?5 ORDER BY a.node_order"),
+    [Q_MOVED_DOWN] = MOVED("< ?5 ORDER BY a.node_order DESC"),
     [Q_WRITERS] = ROW " FROM x_edge e JOIN tb_nodes n ON" AT "AND n.node_order = e.src"
                       " WHERE e.graph_id = ?4 AND e.dst = ?5 GROUP BY n.node_order"
                       " ORDER BY n.node_order",
@@ -572,19 +581,57 @@ static bool is_wanted(const struct graph_row *row, unsigned want)
            (row->state != GRAPH_NONE && (want & 1U << row->state));
 }
 
+/* The nearest node that has moved, or -1. */
+static enum ms_rc nearest_moved(struct graph_view *v, struct graph_spot at, int64_t from,
+                                bool backwards, int64_t *order, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more;
+    *order = -1;
+    if (!v->traced)
+        return MS_OK;
+    MS_TRY(statement_at(v, backwards ? Q_MOVED_DOWN : Q_MOVED_UP, at, &st, err));
+    ms_stmt_str(st, 4, graph_id(v, at, MS_STR("")));
+    ms_stmt_i64(st, 5, from);
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    if (rc == MS_OK && more)
+        *order = ms_stmt_get_i64(st, 0);
+    ms_stmt_reset(st);
+    return rc;
+}
+
+/* Does the row stay?  *moved is the nearest node that has moved, looked up anew once it is passed;
+ * INT64_MIN: not looked up yet. */
+static enum ms_rc judge_row(struct graph_view *v, struct graph_spot at, unsigned want,
+                            const struct graph_row *row, bool backwards, int64_t *moved,
+                            bool *wanted, struct ms_err *err)
+{
+    *wanted = is_wanted(row, want);
+    if (!(want & GRAPH_WANT_MOVED) || *moved == -1)
+        return MS_OK;
+    if (*moved == INT64_MIN || (backwards ? *moved > row->order : *moved < row->order))
+        MS_TRY(nearest_moved(v, at, row->order + (backwards ? 1 : -1), backwards, moved, err));
+    *wanted = *wanted || *moved == row->order;
+    return MS_OK;
+}
+
 static enum ms_rc scan(struct graph_view *v, struct graph_spot at, unsigned want, int64_t from,
                        bool backwards, uint32_t limit, struct graph_page *page, struct ms_err *err)
 {
     struct ms_stmt *st;
-    bool more;
+    bool more, wanted = false;
+    int64_t moved = INT64_MIN;
     enum ms_rc rc;
     MS_TRY(statement_at(v, backwards ? Q_SCAN_DOWN : Q_SCAN_UP, at, &st, err));
     ms_stmt_i64(st, 4, from);
     while ((rc = ms_stmt_step(st, &more, err)) == MS_OK && more && !page->more) {
         rc = push_row(v, st, page, err);
+        if (rc == MS_OK)
+            rc = judge_row(v, at, want, &page->rows.p[page->rows.n - 1], backwards, &moved, &wanted,
+                           err);
         if (rc != MS_OK)
             break;
-        if (!is_wanted(&page->rows.p[page->rows.n - 1], want))
+        if (!wanted)
             page->rows.n--;
         page->more = page->rows.n > limit;
     }
@@ -593,11 +640,12 @@ static enum ms_rc scan(struct graph_view *v, struct graph_spot at, unsigned want
     return rc;
 }
 
-/* States that x_state holds. */
+/* States that x_state holds, and what x_align does. */
 static bool is_quick(const struct graph_view *v, unsigned want)
 {
-    return v->quick &&
-           (want & ~(unsigned)(GRAPH_WANT_WARNING | GRAPH_WANT_ERROR | GRAPH_WANT_UNMATCHED)) == 0;
+    const unsigned indexed =
+        GRAPH_WANT_WARNING | GRAPH_WANT_ERROR | GRAPH_WANT_UNMATCHED | GRAPH_WANT_MOVED;
+    return (v->quick && (want & ~indexed) == 0) || want == GRAPH_WANT_MOVED;
 }
 
 /* The nearest node_order in a state, or -1. */
@@ -627,11 +675,14 @@ static enum ms_rc nearest(struct graph_view *v, struct graph_spot at, unsigned w
     } kinds[] = {{GRAPH_WANT_UNMATCHED, GRAPH_NONE},
                  {GRAPH_WANT_WARNING, GRAPH_WARNING},
                  {GRAPH_WANT_ERROR, GRAPH_ERROR}};
+    const size_t states = sizeof kinds / sizeof *kinds;
     *order = -1;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    for (size_t i = 0; i <= states; i++) {
         int64_t here = -1;
-        if (want & kinds[i].want)
+        if (i < states && (want & kinds[i].want))
             MS_TRY(nearest_in(v, at, kinds[i].state, from, backwards, &here, err));
+        if (i == states && (want & GRAPH_WANT_MOVED))
+            MS_TRY(nearest_moved(v, at, from, backwards, &here, err));
         if (here >= 0 && (*order < 0 || (backwards ? here > *order : here < *order)))
             *order = here;
     }

@@ -63,6 +63,7 @@ enum graph_want {
     GRAPH_WANT_ERROR = 1 << GRAPH_ERROR,
     GRAPH_WANT_UNMATCHED = 1 << 4,
     GRAPH_WANT_OVERFLOW = 1 << 5, /* any level */
+    GRAPH_WANT_MOVED = 1 << 6,    /* its partner lies elsewhere; our files alone tell */
 };
 
 /* Open for reading, also in a directory that may not be written. */
@@ -139,13 +140,21 @@ void graph_findings_free(struct graph_findings *f);
 /* ---- changes ------------------------------------------------------------- */
 
 /* Written as the official plugin writes them: the pair and its opposites in direction get links,
- * states and figures, and are marked as modified.  Statistics, digests and structure only. */
+ * states and figures, and are marked as modified.  Tensors are measured by their files; without
+ * those they have no figures. */
 enum ms_rc graph_match(const char *path, struct graph_spot at, struct ms_str target,
                        struct ms_str golden, struct ms_err *err) MS_MUST_USE;
 /* The same for pairs of children with equal types and names, and for theirs; *matched counts pairs. */
 enum ms_rc graph_match_below(const char *path, struct graph_spot at, struct ms_str target,
                              struct ms_str golden, uint64_t *matched,
                              struct ms_err *err) MS_MUST_USE;
+/* Write the pairs that were matched by hand beside the database, as the official plugin does, and
+ * tell where; *path has its max set. */
+enum ms_rc graph_save_matches(const char *db, struct graph_spot at, struct ms_buf *path,
+                              uint64_t *pairs, struct ms_err *err) MS_MUST_USE;
+/* Match the pairs of such a file; those that are matched already or not there are passed over. */
+enum ms_rc graph_match_saved(const char *db, struct graph_spot at, const char *config,
+                             uint64_t *matched, struct ms_err *err) MS_MUST_USE;
 enum ms_rc graph_unmatch(const char *path, struct graph_spot at, struct ms_str target,
                          struct ms_err *err) MS_MUST_USE;
 /* Take the last change back that was made through these functions. MS_E_NOTFOUND: there is none. */

@@ -51,6 +51,30 @@ static const char *result_of(const struct cmp *c, const struct cmp_row *row)
     return needs_check(row) ? "Warning" : "";
 }
 
+/* What the figures of two tensor files have to say for themselves. */
+static const char *told_by_figures(const struct cmp_row *row)
+{
+    switch (row->fig.state) {
+    case CMP_STATE_SCALAR:
+        return ms_str_is(row->t.shape, "[]")
+                   ? "This is type of 0-d tensor, can not calculate 'Cosine', 'EucDist', 'One "
+                     "Thousandth Err Ratio' and 'Five Thousandths Err Ratio'. "
+                   : "";
+    case CMP_STATE_EMPTY:
+        return "This is empty data, can not compare.";
+    case CMP_STATE_SHAPE:
+        return "Shape of NPU and bench tensor do not match. Skipped.";
+    case CMP_STATE_MASKS:
+        return "The position of inf or nan in NPU and bench Tensor do not match.";
+    case CMP_STATE_UNREADABLE:
+        return "Data is unreadable.";
+    default:
+        return ms_str_eq(row->t.dtype, row->b.dtype) || row->fig.state != CMP_STATE_OK
+                   ? ""
+                   : "Dtype of NPU and bench tensor do not match.";
+    }
+}
+
 /* Why the row has a colour, on lines behind what else is said of it. */
 static enum ms_rc add_reasons(const struct cmp *c, struct cmp_view *v, const struct cmp_row *row,
                               struct cmp_old_verdict *out, struct ms_err *err)
@@ -77,5 +101,7 @@ enum ms_rc cmp__judge_old(const struct cmp *c, struct cmp_view *v, const struct 
         ms_buf_puts(&v->scratch, "Requires_grad inconsistent. ");
     if (c->mode == PROBE_MODE_SUMMARY && strcmp(result, "Warning") == 0)
         ms_buf_puts(&v->scratch, "Need double check api accuracy. ");
+    if (c->mode == PROBE_MODE_TENSOR && row->b.present)
+        ms_buf_puts(&v->scratch, told_by_figures(row));
     return c->conf.highlight ? add_reasons(c, v, row, out, err) : cmp__keep(v, &out->message, err);
 }

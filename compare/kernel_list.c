@@ -64,8 +64,9 @@ static struct cmp__kernel *add(struct finder *f, struct cmp__kernel_place *p, co
     return k->key.p != NULL ? k : NULL;
 }
 
-/* A csv beside the kernels, row by row without its header. */
-typedef enum ms_rc (*row_fn)(struct finder *f, void *into, const struct ms_str *fields, size_t n);
+/* A csv beside the kernels, row by row; the first is its header. */
+typedef enum ms_rc (*row_fn)(struct finder *f, void *into, const struct ms_str *fields, size_t n,
+                             bool header);
 
 static enum ms_rc read_csv(struct finder *f, const char *path, row_fn take, void *into)
 {
@@ -76,7 +77,7 @@ static enum ms_rc read_csv(struct finder *f, const char *path, row_fn take, void
     probe_csv_init(&r, file.p, file.n);
     enum ms_rc rc;
     while ((rc = probe_csv_next(&r, &more, f->err)) == MS_OK && more) {
-        rc = header ? MS_OK : take(f, into, r.fields.p, r.fields.n);
+        rc = take(f, into, r.fields.p, r.fields.n, header);
         header = false;
         if (rc != MS_OK) {
             ms_fail(f->err, rc, "line %u", r.line);
@@ -94,11 +95,12 @@ struct long_names {
     MS_VEC(struct ms_str) list;
 };
 
-static enum ms_rc take_name(struct finder *f, void *into, const struct ms_str *fields, size_t n)
+static enum ms_rc take_name(struct finder *f, void *into, const struct ms_str *fields, size_t n,
+                            bool header)
 {
     struct long_names *names = into;
     bool added;
-    if (n < 2)
+    if (n < 2 || header)
         return MS_OK;
     uint32_t id = ms_map_put_copy(&names->short_names, fields[0], f->s->arena, &added);
     struct ms_str *slot = id == MS_MAP_NONE ? NULL
@@ -121,35 +123,109 @@ static double number_of(struct ms_str field)
     return probe_csv_number(field, &v) ? (double)(float)v : NAN;
 }
 
+/* Columns of statistic.csv. */
+enum { OP, TASK, TIME, IO, SLOT, DTYPE, SHAPE, MAX, MIN, MEAN, NORM, COLUMNS, ABSENT = -1 };
+
 struct lines {
     struct cmp__kernel_place *place;
     const char *path;
+    int column[COLUMNS]; /* where it stands, ABSENT */
 };
 
 /* OpType, OpName, TaskId, StreamId, TimeStamp, IO, Slot, DataSize, DataType, Shape, MaxValue,
- * MinValue, [AvgValue,] L2NormValue */
-static enum ms_rc take_line(struct finder *f, void *into, const struct ms_str *fields, size_t n)
+ * MinValue, [AvgValue,] L2NormValue: where the first line does not say it. */
+static void take_places(struct lines *l, size_t n)
 {
-    enum { OP = 1, TASK = 2, TIME = 4, IO = 5, SLOT = 6, DTYPE = 8, SHAPE = 9, FIRST = 10 };
-    static const unsigned order13[] = {PROBE_STAT_MAX, PROBE_STAT_MIN, PROBE_STAT_NORM};
-    static const unsigned order14[] = {PROBE_STAT_MAX, PROBE_STAT_MIN, PROBE_STAT_MEAN,
-                                       PROBE_STAT_NORM};
-    const struct lines *lines = into;
+    static const int8_t usual[COLUMNS] = {1, 2, 4, 5, 6, 8, 9, 10, 11, 12, 13};
+    for (int i = 0; i < COLUMNS; i++)
+        l->column[i] = usual[i];
+    if (n < 14) {
+        l->column[MEAN] = ABSENT;
+        l->column[NORM] = 12;
+    }
+}
+
+/* "L2Norm Value" is l2normvalue. */
+static bool is_name(struct ms_str field, const char *name)
+{
+    for (uint32_t i = 0; i < field.n; i++) {
+        char c = field.p[i] >= 'A' && field.p[i] <= 'Z' ? (char)(field.p[i] + 32) : field.p[i];
+        bool counts = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        if (counts && c != *name++)
+            return false;
+    }
+    return *name == 0;
+}
+
+static enum ms_rc take_header(struct lines *l, const struct ms_str *fields, size_t n,
+                              struct ms_err *err)
+{
+    static const char *const names[COLUMNS][2] = {
+        {"opname", "name"},        {"taskid", "task"},          {"timestamp", "time"},
+        {"io", "inputoutput"},     {"slot", "index"},           {"datatype", "dtype"},
+        {"shape", "datashape"},    {"maxvalue", "max"},         {"minvalue", "min"},
+        {"avgvalue", "meanvalue"}, {"l2normvalue", "normvalue"}};
+    unsigned found = 0;
+    for (int i = 0; i < COLUMNS; i++) {
+        l->column[i] = ABSENT;
+        for (size_t k = 0; k < n && l->column[i] == ABSENT; k++) {
+            if (is_name(fields[k], names[i][0]) || is_name(fields[k], names[i][1]))
+                l->column[i] = (int)k;
+        }
+        found += i < MAX && l->column[i] != ABSENT;
+    }
+    if (found == MAX)
+        return MS_OK;
+    if (n < 13)
+        return ms_fail(err, MS_E_FORMAT, "expected 13 columns or more");
+    take_places(l, n);
+    return MS_OK;
+}
+
+static int last_column(const struct lines *l)
+{
+    int last = 0;
+    for (int i = 0; i < COLUMNS; i++)
+        last = l->column[i] > last ? l->column[i] : last;
+    return last;
+}
+
+static struct ms_str field_of(const struct lines *l, const struct ms_str *fields, size_t n, int i)
+{
+    return l->column[i] != ABSENT && (size_t)l->column[i] < n ? fields[l->column[i]] : MS_STR("");
+}
+
+static enum ms_rc take_line(struct finder *f, void *into, const struct ms_str *fields, size_t n,
+                            bool header)
+{
+    static const int stats[PROBE_STATS] = {[PROBE_STAT_MAX] = MAX,
+                                           [PROBE_STAT_MIN] = MIN,
+                                           [PROBE_STAT_MEAN] = MEAN,
+                                           [PROBE_STAT_NORM] = NORM};
+    struct lines *l = into;
     uint64_t time;
-    if (n < 13 || !ms_str_u64(fields[TIME], &time))
-        return ms_fail(f->err, MS_E_FORMAT, "expected 13 columns or more, the fifth a time");
+    if (header)
+        return take_header(l, fields, n, f->err);
+    if (n <= (size_t)last_column(l))
+        return ms_fail(f->err, MS_E_FORMAT, "expected %d columns or more", last_column(l) + 1);
+    if (!ms_str_u64(field_of(l, fields, n, TIME), &time))
+        return ms_fail(f->err, MS_E_FORMAT, "'%.*s' is no time",
+                       MS_STR_ARG(field_of(l, fields, n, TIME)));
     ms_buf_clear(&f->key);
-    ms_buf_printf(&f->key, "%.*s.%.*s.%.*s.%.*s", MS_STR_ARG(fields[OP]), MS_STR_ARG(fields[TASK]),
-                  MS_STR_ARG(fields[IO]), MS_STR_ARG(fields[SLOT]));
-    struct cmp__kernel *k = add(f, lines->place, lines->path, time);
+    for (int i = OP; i <= SLOT; i++) {
+        if (i != TIME)
+            ms_buf_printf(&f->key, "%s%.*s", i != OP ? "." : "",
+                          MS_STR_ARG(field_of(l, fields, n, i)));
+    }
+    struct cmp__kernel *k = add(f, l->place, l->path, time);
     if (k == NULL)
         return ms_no_memory(f->err);
-    k->dtype = ms_arena_str(f->s->arena, fields[DTYPE]);
-    k->shape = ms_arena_str(f->s->arena, fields[SHAPE]);
-    k->stat[PROBE_STAT_MEAN] = NAN;
-    const unsigned *order = n >= 14 ? order14 : order13;
-    for (unsigned i = 0; i < (n >= 14 ? 4U : 3U); i++)
-        k->stat[order[i]] = number_of(fields[FIRST + i]);
+    k->dtype = ms_arena_str(f->s->arena, field_of(l, fields, n, DTYPE));
+    k->shape = ms_arena_str(f->s->arena, field_of(l, fields, n, SHAPE));
+    for (unsigned i = 0; i < PROBE_STATS; i++) {
+        bool there = l->column[stats[i]] != ABSENT;
+        k->stat[i] = there ? number_of(field_of(l, fields, n, stats[i])) : (double)NAN;
+    }
     return k->dtype.p != NULL && k->shape.p != NULL ? MS_OK : ms_no_memory(f->err);
 }
 
@@ -198,7 +274,7 @@ static enum ms_rc add_statistics(struct finder *f, struct cmp__kernel_place *p, 
         return ms_no_memory(f->err);
     if (ms_path_kind(kept.p) != MS_KIND_FILE)
         return MS_OK;
-    struct lines lines = {p, kept.p};
+    struct lines lines = {.place = p, .path = kept.p};
     return read_csv(f, kept.p, take_line, &lines);
 }
 

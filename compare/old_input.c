@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * old_input: {"npu_path": .., "bench_path": .., "stack_path": .., "is_print_compare_log": ..}
+ * old_input: {"npu_path": .., "bench_path": .., "stack_path": .., "is_print_compare_log": ..,
+ *             "rank_id": [0, 1], "step_id": [0], "common": true, "map_dict": {"npu": "bench"}}
  *
  * The stack is looked for beside the dump, so its path says nothing new.
  */
@@ -29,6 +30,65 @@ static enum ms_rc take_path(const struct ms_jread *r, enum ms_jtok tok, char **i
     return rc;
 }
 
+/* [0, 1] as "0,1". */
+static enum ms_rc take_numbers(struct ms_jread *r, enum ms_jtok tok, char **into,
+                               struct ms_err *err)
+{
+    struct ms_buf list = {.max = 1 << 16};
+    enum ms_rc rc = MS_OK;
+    if (tok != MS_J_ARR)
+        return ms_jread_reject(r, err, "expected a list of numbers");
+    while (rc == MS_OK && (tok = ms_jread_next(r)) != MS_J_ARR_END) {
+        if (tok == MS_J_ERR)
+            rc = ms_jread_fail(r, err);
+        else if (tok != MS_J_NUM || !ms_str_all_digits(r->text))
+            rc = ms_jread_reject(r, err, "expected a number from 0 on");
+        else
+            ms_buf_printf(&list, "%s%.*s", list.n != 0 ? "," : "", MS_STR_ARG(r->text));
+    }
+    if (rc == MS_OK)
+        rc = ms_buf_check(&list, err);
+    if (rc == MS_OK) {
+        ms_free(*into);
+        *into = ms_str_dup(ms_buf_slice(&list));
+        rc = *into != NULL ? MS_OK : ms_no_memory(err);
+    }
+    ms_buf_free(&list);
+    return rc;
+}
+
+/* One more pair of names; text is scratch. */
+static enum ms_rc take_name(struct cmp_old_input *in, struct ms_jread *r, struct ms_buf *text,
+                            struct ms_err *err)
+{
+    struct ms_str npu, bench;
+    bool added;
+    MS_TRY(ms_jread_text(r, text, &npu, err));
+    uint32_t id = ms_map_put_copy(&in->npu_names, npu, in->arena, &added);
+    if (id != MS_MAP_NONE && added && ms_vec_push(&in->bench_names) == NULL)
+        id = MS_MAP_NONE;
+    if (id == MS_MAP_NONE)
+        return ms_no_memory(err);
+    if (ms_jread_next(r) != MS_J_STR)
+        return ms_jread_reject(r, err, "expected a name");
+    MS_TRY(ms_jread_text(r, text, &bench, err));
+    in->bench_names.p[id] = ms_arena_str(in->arena, bench);
+    return in->bench_names.p[id].p != NULL ? MS_OK : ms_arena_fail(in->arena, err);
+}
+
+static enum ms_rc take_names(struct cmp_old_input *in, struct ms_jread *r, enum ms_jtok tok,
+                             struct ms_err *err)
+{
+    struct ms_buf text = {.max = 1 << 16};
+    enum ms_rc rc = MS_OK;
+    if (tok != MS_J_OBJ)
+        return ms_jread_reject(r, err, "expected {\"npu name\": \"bench name\"}");
+    while (rc == MS_OK && (tok = ms_jread_next(r)) == MS_J_KEY)
+        rc = take_name(in, r, &text, err);
+    ms_buf_free(&text);
+    return rc == MS_OK && tok == MS_J_ERR ? ms_jread_fail(r, err) : rc;
+}
+
 static enum ms_rc take_member(struct cmp_old_input *in, struct ms_jread *r, struct ms_err *err)
 {
     struct ms_str key = r->text;
@@ -37,11 +97,14 @@ static enum ms_rc take_member(struct cmp_old_input *in, struct ms_jread *r, stru
         return take_path(r, tok, &in->target, err);
     if (ms_str_is(key, "bench_path"))
         return take_path(r, tok, &in->golden, err);
-    if (ms_str_is(key, "rank_id") || ms_str_is(key, "step_id") || ms_str_is(key, "map_dict"))
-        return ms_fail(err, MS_E_UNSUPPORTED,
-                       "key '%.*s': dumps of graph kernels are not supported here; use the "
-                       "official tool",
-                       MS_STR_ARG(key));
+    if (ms_str_is(key, "rank_id"))
+        return take_numbers(r, tok, &in->ranks, err);
+    if (ms_str_is(key, "step_id"))
+        return take_numbers(r, tok, &in->steps, err);
+    if (ms_str_is(key, "map_dict"))
+        return take_names(in, r, tok, err);
+    if (ms_str_is(key, "common"))
+        in->trees = tok == MS_J_TRUE;
     return ms_jread_skip(r, tok) == MS_J_ERR ? ms_jread_fail(r, err) : MS_OK;
 }
 
@@ -64,10 +127,16 @@ enum ms_rc cmp_old_input_read(struct cmp_old_input *in, const char *path, struct
 {
     struct ms_file f;
     struct ms_jread r;
-    *in = (struct cmp_old_input){0};
-    MS_TRY(ms_file_map(&f, path, INPUT_MAX, err));
+    *in = (struct cmp_old_input){.arena = ms_arena_new(2 * INPUT_MAX)};
+    if (in->arena == NULL)
+        return ms_no_memory(err);
+    enum ms_rc rc = ms_file_map(&f, path, INPUT_MAX, err);
+    if (rc != MS_OK) {
+        cmp_old_input_free(in);
+        return rc;
+    }
     ms_jread_init(&r, f.p, f.n, 0);
-    enum ms_rc rc = take_all(in, &r, err);
+    rc = take_all(in, &r, err);
     ms_file_unmap(&f);
     if (rc != MS_OK) {
         cmp_old_input_free(in);
@@ -80,5 +149,10 @@ void cmp_old_input_free(struct cmp_old_input *in)
 {
     ms_free(in->target);
     ms_free(in->golden);
+    ms_free(in->ranks);
+    ms_free(in->steps);
+    ms_map_free(&in->npu_names);
+    ms_vec_free(&in->bench_names);
+    ms_arena_free(in->arena);
     *in = (struct cmp_old_input){0};
 }

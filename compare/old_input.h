@@ -5,10 +5,16 @@
 #ifndef COMPARE_OLD_INPUT_H
 #define COMPARE_OLD_INPUT_H
 
-#include "probe/base/str.h"
+#include "probe/base/arena.h"
+#include "probe/base/map.h"
 
 struct cmp_old_input {
     char *target, *golden; /* npu_path, bench_path; on the heap */
+    char *ranks, *steps;   /* rank_id, step_id as "0,1": kernels of graphs; NULL: not there */
+    bool trees;            /* common: the paths are trees of .npy files */
+    struct ms_arena *arena;
+    struct ms_map npu_names;           /* map_dict: names of files ... */
+    MS_VEC(struct ms_str) bench_names; /* ... and what they are called on the other side */
 };
 
 enum ms_rc cmp_old_input_read(struct cmp_old_input *in, const char *path,

@@ -81,7 +81,8 @@ static void put_suspect(struct ms_jwrite *w, const struct cmp_suspect *s)
 {
     ms_jwrite_obj(w);
     ms_jwrite_ki64(w, "place", s->place);
-    put_name(w, "target", s->target);
+    /* an operator that the target lacks is still one that can be named */
+    put_name(w, "target", s->target.p != NULL ? s->target : s->golden);
     put_name(w, "golden", s->golden);
     put_number(w, "rank", s->rank);
     put_number(w, "step", s->step);
@@ -115,6 +116,13 @@ void cmp_report_suspects_json(struct ms_jwrite *w, const struct cmp_source *sour
     ms_jwrite_arr(w);
     for (size_t i = 0; i < n; i++)
         put_suspect(w, &list[i]);
+    ms_jwrite_arr_end(w);
+    const struct ms_str *notes = NULL;
+    size_t nnotes = source != NULL ? cmp_source_notes(source, &notes) : 0;
+    ms_jwrite_key(w, MS_STR("notes"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < nnotes; i++)
+        ms_jwrite_str(w, notes[i]);
     ms_jwrite_arr_end(w);
 }
 

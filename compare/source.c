@@ -16,8 +16,8 @@
 const char *const cmp_role_names[CMP_ROLES] = {"clean", "introduces", "amplifies", "propagates",
                                                "absorbs"};
 const char *const cmp_why_names[CMP_WHYS] = {
-    "flag",    "differs", "value", "norm",  "precedent", "parameter",     "input", "wiring",
-    "missing", "extra",   "moved", "shape", "dtype",     "requires_grad", "scalar"};
+    "flag",   "differs", "value", "norm",  "precedent", "rounded", "parameter",     "input",
+    "wiring", "missing", "extra", "moved", "shape",     "dtype",   "requires_grad", "scalar"};
 
 enum ms_rc cmp_source_new(struct cmp_source **out, struct ms_err *err)
 {
@@ -115,6 +115,8 @@ enum ms_rc cmp_source_find(struct cmp_source *s, struct ms_err *err)
     source__comms_free(&comms);
     if (rc == MS_OK)
         rc = source__rank(s, err);
+    if (rc == MS_OK)
+        rc = source__note(s, err);
     ms_span_end(&span);
     return rc;
 }

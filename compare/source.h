@@ -46,6 +46,7 @@ enum cmp_why {
     CMP_WHY_VALUE,     /* the output differs more than inputs and noise explain */
     CMP_WHY_NORM,      /* its norm does, below the noise of single elements */
     CMP_WHY_PRECEDENT, /* the first difference at all, where an equal call was exact before */
+    CMP_WHY_ROUNDED,   /* the output holds no more digits than a lower type has */
     CMP_WHY_PARAMETER, /* a parameter differs */
     CMP_WHY_INPUT,     /* data that no node made differs */
     CMP_WHY_WIRING,    /* an input comes from another node than on the golden side */

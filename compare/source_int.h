@@ -82,6 +82,8 @@ enum source__leaf_flags {
     SOURCE__FINE_TARGET = 1 << 10,
     SOURCE__CLIPPED = 1 << 11, /* the target's maximum is lower, its minimum the same */
     SOURCE__SHIFTED = 1 << 12, /* maximum, minimum and mean moved alike */
+    SOURCE__COARSE = 1 << 13, /* the target's extremes fit into a lower type than the golden ones */
+    SOURCE__FINE = 1 << 14,   /* ... do not fit into any */
 };
 
 /* A row of the target and its partner. */
@@ -152,6 +154,11 @@ struct source__part {
     uint32_t golden_paths;             /* where those begin */
     float root_floor, root_floor_norm; /* NaN: not known */
     float median;                      /* of all differences of this part */
+    /* what makes the runs as a whole differ */
+    uint8_t other[2];                /* golden and target type that most often go together ... */
+    double other_share, other_noise; /* ... in that share of the outputs; what it explains */
+    uint32_t parameters, unlike;     /* distinct ones; those far apart */
+    bool other_start;                /* most of them are */
     struct ms_arena *arena;
 };
 
@@ -236,12 +243,17 @@ const struct source__context *source__comm_of(const struct source__comms *comms,
                                               const struct source__part *p,
                                               const struct source__node *n);
 
+/* Parameters further apart than that belong to another model, or to another moment of it. */
+#define SOURCE__UNLIKE 0.02
+
 /* Judge a part: what is suspect goes to s->raws.  explained: an earlier step went wrong, so other
  * parameters are its consequence. */
 enum ms_rc source__judge(struct cmp_source *s, uint32_t part, const struct source__comms *comms,
                          bool explained, struct ms_err *err);
 /* Sort the raw suspects, settle roles, and write the list. */
 enum ms_rc source__rank(struct cmp_source *s, struct ms_err *err);
+/* What holds for the runs as a whole, after judging. */
+enum ms_rc source__note(struct cmp_source *s, struct ms_err *err);
 /* The sentence and the pattern of a suspect. */
 enum ms_rc source__tell(struct cmp_source *s, const struct source__raw *raw,
                         struct cmp_suspect *out, struct ms_err *err);

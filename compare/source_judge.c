@@ -141,6 +141,24 @@ static bool is_real_output(const struct source__leaf *l)
     return (l->flags & (SOURCE__IS_OUT | SOURCE__REAL)) == (SOURCE__IS_OUT | SOURCE__REAL);
 }
 
+/* The most usual pair of types of those that are systemic. */
+static void note_precision(struct judge *j, uint32_t count[MS_DT_MAX][MS_DT_MAX], uint32_t all)
+{
+    struct source__part *p = j->p;
+    uint32_t most = 0;
+    for (unsigned g = 0; g < MS_DT_MAX; g++) {
+        for (unsigned t = 0; t < MS_DT_MAX; t++) {
+            if (g == t || !j->systemic[g][t] || count[g][t] <= most)
+                continue;
+            most = count[g][t];
+            p->other[0] = (uint8_t)g;
+            p->other[1] = (uint8_t)t;
+            p->other_noise = 2 * fmax(unit_of((uint8_t)g), unit_of((uint8_t)t));
+        }
+    }
+    p->other_share = all != 0 ? (double)most / all : 0;
+}
+
 /* A pair of types that is usual here is how the runs differ, no fault; so is any other with the
  * same low type. */
 static void find_systemic(struct judge *j)
@@ -169,6 +187,7 @@ static void find_systemic(struct judge *j)
         for (unsigned t = 0; t < MS_DT_MAX; t++)
             j->systemic[g][t] |= low[g] || low[t];
     }
+    note_precision(j, count, all);
 }
 
 static uint8_t attrs_of(const struct judge *j, const struct source__leaf *l)
@@ -207,12 +226,16 @@ static enum ms_rc find_root_floor(struct judge *j, struct ms_err *err)
     for (size_t i = 0; i < n; i++) {
         if (i != 0 && s[i].value == s[i - 1].value)
             continue;
+        p->unlike += s[i].e > SOURCE__UNLIKE;
         e[m] = s[i].e;
         e[p->leaves.n + m++] = s[i].en;
     }
+    p->parameters = (uint32_t)m;
     if (m >= PARAMETERS_FEW) {
         p->root_floor = source__lower(e, m, 0.75);
         p->root_floor_norm = source__lower(e + p->leaves.n, m, 0.75);
+        p->other_start =
+            p->root_floor > SOURCE__UNLIKE && p->mode != PROBE_MODE_MD5 && !j->explained;
     }
     bool fine = s != NULL && e != NULL;
     ms_free(s);
@@ -493,6 +516,24 @@ static enum ms_rc ask_order(struct judge *j, uint32_t i, struct ms_err *err)
     return accuse(j, from, raw, err);
 }
 
+/* The output has few digits, and all that it is made of has more. */
+static bool drops_digits(const struct judge *j, const struct source__node *n)
+{
+    bool coarse = false, fine = false;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        if ((l->flags & SOURCE__REAL) == 0)
+            continue;
+        if (l->flags & SOURCE__IS_OUT)
+            coarse |= (l->flags & SOURCE__COARSE) != 0;
+        else if ((l->flags & SOURCE__FINE) == 0)
+            return false;
+        else
+            fine = true;
+    }
+    return coarse && fine && n->kind == PROBE_NODE_API && n->dir == PROBE_FORWARD;
+}
+
 static enum ms_rc ask_output(struct judge *j, uint32_t i, struct ms_err *err)
 {
     struct source__node *n = &j->p->nodes.p[i];
@@ -518,6 +559,8 @@ static enum ms_rc ask_output(struct judge *j, uint32_t i, struct ms_err *err)
         raw.factor = n->rho_norm;
         return accuse(j, i, raw, err);
     }
+    if (drops_digits(j, n))
+        return accuse(j, i, raw_of(n, CMP_WHY_ROUNDED, SOURCE__NUM, 2), err);
     if ((n->flags & SOURCE__TURNED) && n->rho > 2)
         return accuse(j, i, raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
     if (exact_so_far && known && n->out > 0)
@@ -540,9 +583,10 @@ static enum ms_rc ask_root(struct judge *j, uint32_t i, uint32_t leaf, struct ms
                l->en > rule.parameter_norm * tn;
     if (j->p->mode == PROBE_MODE_MD5)
         off = l->e > 0 && !(known && j->p->root_floor > 0);
-    if (!off || j->explained)
-        return MS_OK;
     bool parameter = (l->flags & SOURCE__IS_PARAM) != 0;
+    bool start = parameter && j->p->other_start && (l->flags & SOURCE__FLAGGED) == 0;
+    if (!off || j->explained || start)
+        return MS_OK;
     bool first = j->dirtiest <= l->e / 10;
     bool alone = known || l->e > rule.unexplained_input;
     bool suspect = parameter || (first && alone && n->kind != PROBE_NODE_PGRAD);
@@ -708,6 +752,33 @@ static enum ms_rc ask_inputs(struct judge *j, uint32_t i, struct ms_err *err)
     return MS_OK;
 }
 
+/* The cast that the target alone has and that this one, of the target alone too, follows at once. */
+static uint32_t cast_before(const struct judge *j, const struct source__node *n)
+{
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        if ((l->flags & SOURCE__IS_OUT) || l->maker[1] == SOURCE__NONE)
+            continue;
+        const struct source__node *from = &j->p->nodes.p[l->maker[1]];
+        if (from < n && from->id[0] == SOURCE__NONE && (j->p->ops.p[from->op].flags & SOURCE__CAST))
+            return l->maker[1];
+    }
+    return SOURCE__NONE;
+}
+
+/* Where the sides compute in different types a cast more says nothing, but one that another takes
+ * back at once is there for nothing but the digits that it drops. */
+static enum ms_rc ask_cast(struct judge *j, uint32_t i, struct ms_err *err)
+{
+    const struct source__node *n = &j->p->nodes.p[i];
+    uint32_t before = n->id[0] == SOURCE__NONE ? cast_before(j, n) : SOURCE__NONE;
+    if (before == SOURCE__NONE)
+        return MS_OK;
+    struct source__raw raw = raw_of(&j->p->nodes.p[before], CMP_WHY_EXTRA, SOURCE__HARD, 1);
+    MS_TRY(accuse(j, before, raw, err));
+    return accuse(j, i, raw_of(n, CMP_WHY_EXTRA, SOURCE__STRUCTURE, 0), err);
+}
+
 static enum ms_rc ask_structure(struct judge *j, uint32_t i, struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
@@ -715,9 +786,11 @@ static enum ms_rc ask_structure(struct judge *j, uint32_t i, struct ms_err *err)
     bool cast = (j->p->ops.p[n->op].flags & SOURCE__CAST) && j->mixed;
     if (n->moved)
         return accuse(j, i, raw_of(n, CMP_WHY_MOVED, SOURCE__STRUCTURE, 0), err);
-    if ((!extra && !missing) || n->dir != PROBE_FORWARD || j->p->cross || cast ||
+    if ((!extra && !missing) || n->dir != PROBE_FORWARD || j->p->cross ||
         (j->p->has_apis && n->kind != PROBE_NODE_API))
         return MS_OK;
+    if (cast)
+        return ask_cast(j, i, err);
     enum cmp_why why = extra ? CMP_WHY_EXTRA : CMP_WHY_MISSING;
     return accuse(j, i, raw_of(n, why, SOURCE__STRUCTURE, 0), err);
 }

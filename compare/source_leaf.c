@@ -79,6 +79,19 @@ static bool fits(const struct source__value *g, const struct source__value *t, d
            close_to(t->stat[PROBE_STAT_NORM], fabs(factor) * g->stat[PROBE_STAT_NORM], norm);
 }
 
+/* Noise may hide that the signs are turned from a close look, but not that t is much nearer to the
+ * negative of g. */
+static bool is_nearer_negative(const struct source__value *g, const struct source__value *t,
+                               double e)
+{
+    enum { COUNT_MIN = 16 };
+    struct source__value minus = *g;
+    minus.stat[PROBE_STAT_MAX] = -g->stat[PROBE_STAT_MIN];
+    minus.stat[PROBE_STAT_MIN] = -g->stat[PROBE_STAT_MAX];
+    minus.stat[PROBE_STAT_MEAN] = -g->stat[PROBE_STAT_MEAN];
+    return t->n >= COUNT_MIN && e > 0.05 && 3 * distance(&minus, t) < e;
+}
+
 static void look_for_patterns(const struct source__value *g, const struct source__value *t,
                               struct source__leaf *l)
 {
@@ -93,7 +106,8 @@ static void look_for_patterns(const struct source__value *g, const struct source
     double down = t->stat[PROBE_STAT_MIN] - g->stat[PROBE_STAT_MIN];
     if (fits(g, t, factor, slack) && fabs(factor - 1) > 1e-6) {
         l->scale = (float)factor;
-    } else if (l->e > 0.2F && fits(g, t, -factor, fmax(slack, 2e-2))) {
+    } else if ((l->e > 0.2F && fits(g, t, -factor, fmax(slack, 2e-2))) ||
+               is_nearer_negative(g, t, l->e)) {
         l->scale = (float)-factor;
         l->flags |= SOURCE__OPPOSITE;
     } else if (fabs(down) < 1e-4 * peak && up < -0.02 * peak) {
@@ -115,6 +129,38 @@ static bool is_finer(const struct source__value *v)
             return true;
     }
     return false;
+}
+
+static bool is_wide(uint8_t dtype)
+{
+    return dtype == MS_DT_F32 || dtype == MS_DT_F64;
+}
+
+static enum ms_dtype held_by(double max, double min)
+{
+    static const enum ms_dtype low[] = {MS_DT_BF16, MS_DT_F16};
+    for (unsigned i = 0; i < 2; i++) {
+        if (ms_dtype_round(low[i], max) == max && ms_dtype_round(low[i], min) == min)
+            return low[i];
+    }
+    return MS_DT_NONE;
+}
+
+/* Numbers that went through a lower type have only its digits; that the two extremes have no more
+ * by chance happens once in 2^26 tensors. */
+static void look_at_digits(const struct source__value *g, const struct source__value *t,
+                           struct source__leaf *l)
+{
+    enum { COUNT_MIN = 16 };
+    bool whole = both_known(g, t, PROBE_STAT_MAX) && both_known(g, t, PROBE_STAT_MIN);
+    if (!whole || !is_wide(g->dtype) || !is_wide(t->dtype) || t->n < COUNT_MIN)
+        return;
+    double max = g->stat[PROBE_STAT_MAX], min = g->stat[PROBE_STAT_MIN];
+    enum ms_dtype low = held_by(t->stat[PROBE_STAT_MAX], t->stat[PROBE_STAT_MIN]);
+    if (low == MS_DT_NONE)
+        l->flags |= SOURCE__FINE;
+    else if (max != min && ms_dtype_round(low, max) != max && ms_dtype_round(low, min) != min)
+        l->flags |= SOURCE__COARSE;
 }
 
 static void compare_tensors(const struct source__value *g, const struct source__value *t,
@@ -150,6 +196,7 @@ static void compare_tensors(const struct source__value *g, const struct source__
     if (t->n >= NORM_COUNT_MIN && (l->flags & SOURCE__REAL))
         l->en = (float)norm_gap(g, t);
     look_for_patterns(g, t, l);
+    look_at_digits(g, t, l);
 }
 
 static uint32_t fold(uint64_t h)

@@ -462,8 +462,11 @@ static enum ms_rc trace_side(void *ctx, size_t item, unsigned worker, struct ms_
 
 static enum ms_rc read_sides(struct observer *o, struct ms_err *err)
 {
-    for (unsigned s = 0; s < 2; s++)
+    for (unsigned s = 0; s < 2; s++) {
         MS_TRY(source__read(&o->side[s], o->pool, err));
+        if (!o->side[s].dump->borrowed) /* its values are in memory now */
+            ms_file_release(&o->side[s].dump->file);
+    }
     const struct probe_dump *t = o->side[1].dump;
     for (uint32_t i = 0; i < t->nodes.n; i++)
         o->p->has_apis |= t->nodes.p[i].kind == PROBE_NODE_API;

@@ -29,7 +29,9 @@ static void put_scale(struct ms_buf *b, double c)
 
 static bool tell_figures(const struct source__leaf *l, struct ms_buf *b)
 {
-    if (l->flags & SOURCE__OPPOSITE && fabs(l->scale + 1) < 0.02)
+    if ((l->flags & SOURCE__COARSE) && l->e < 0.02F)
+        ms_buf_puts(b, "hidden down-cast");
+    else if (l->flags & SOURCE__OPPOSITE && fabs(l->scale + 1) < 0.02)
         ms_buf_puts(b, "sign flipped");
     else if (l->flags & SOURCE__OPPOSITE)
         ms_buf_printf(b, "scaled by %.4g", (double)l->scale);

@@ -32,12 +32,13 @@ static const struct source__part *part_of(const struct cmp_source *s, const stru
 /* 0: strong, and hard attributes; then weak figures, soft attributes, structure without effect. */
 static unsigned tier_of(const struct source__raw *r, double strongest, bool figures_forward)
 {
+    bool late = !r->forward && !figures_forward; /* behind anything that the forward pass shows */
     if (r->why == CMP_WHY_SHAPE || r->why == CMP_WHY_DTYPE)
-        return 0;
+        return late ? 5 : 0;
     switch ((enum source__class)r->cls) {
     case SOURCE__NUM:
-        if (!r->forward && !figures_forward)
-            return 5; /* behind anything that the forward pass shows */
+        if (late)
+            return 5;
         return r->s >= strong_share * strongest ? 0 : 1;
     case SOURCE__HARD:
         return 0;

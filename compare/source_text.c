@@ -145,6 +145,10 @@ static void tell_structure(struct ms_buf *b, const struct source__part *p,
                                         "is there in the target alone",
                                         "runs at another place than on the golden side"};
     ms_buf_puts(b, words[r->why - CMP_WHY_MISSING]);
+    if (r->why == CMP_WHY_EXTRA && r->cls == SOURCE__HARD) {
+        ms_buf_puts(b, "; the cast behind it takes it back, so all it does is to drop digits");
+        return;
+    }
     if (r->leaf == SOURCE__NONE) {
         ms_buf_puts(b, ", without effect on values");
         return;
@@ -204,6 +208,15 @@ static void tell_flag(struct ms_buf *b, const struct source__part *p, const stru
         ms_buf_puts(b, "; its inputs agree exactly");
 }
 
+static void tell_rounded(struct ms_buf *b, const struct cmp_suspect *s)
+{
+    ms_buf_puts(b, "drops digits: what it reads and the golden output have more of them than its "
+                   "output; that differs by ");
+    put_e(b, s->out);
+    ms_buf_puts(b, ", ");
+    put_inputs(b, s->in);
+}
+
 static void tell_precedent(struct ms_buf *b, const struct cmp_suspect *s)
 {
     ms_buf_puts(b, "introduces the first difference at all, ");
@@ -235,6 +248,8 @@ static void tell(struct ms_buf *b, const struct source__part *p, const struct so
         return tell_norm(b, s, n);
     case CMP_WHY_PRECEDENT:
         return tell_precedent(b, s);
+    case CMP_WHY_ROUNDED:
+        return tell_rounded(b, s);
     case CMP_WHY_PARAMETER:
     case CMP_WHY_INPUT:
         return tell_root(b, p, r, s);

@@ -14,6 +14,7 @@
 struct args {
     struct ms_opt_list path;
     const char *output;
+    bool summary;
 };
 
 static const struct ms_opt opts[] = {
@@ -21,6 +22,9 @@ static const struct ms_opt opts[] = {
      .help = "directory of a run, as given to 'msprobe run -o'"},
     {"output", "o", MS_OPT_PATH, offsetof(struct args, output), "FILE", .dflt = "DIR/run.db",
      .help = "where to write the database"},
+    {"summary", NULL, MS_OPT_FLAG, offsetof(struct args, summary),
+     .help = "only what ranks say together: who makes the others wait, which links are slow; no "
+             "timeline and no single calls"},
     {0}};
 
 extern const struct ms_cmd mstx_cmd_import;
@@ -60,8 +64,9 @@ static int run_import(int argc, char **argv)
         return MS_EXIT_OK;
     const char *path = a.path.items[0];
     char *db = a.output == NULL ? mstx_db_path(path) : ms_str_dup(ms_str_of(a.output));
+    const struct mstx_import_how how = {.summary = a.summary};
     int64_t start = ms_clock_ns();
-    enum ms_rc rc = db != NULL ? mstx_import(path, db, &r, &err) : ms_no_memory(&err);
+    enum ms_rc rc = db != NULL ? mstx_import_as(path, db, &how, &r, &err) : ms_no_memory(&err);
     if (rc == MS_OK)
         show(db, &r, ms_clock_ns() - start);
     ms_free(db);

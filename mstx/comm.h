@@ -75,6 +75,9 @@ enum mstx_comm_class {
     X(WINDOW, "Window", "HcclWindow", ONESIDE)
 #define MSTX_COMM_ENUM(name, text, official, class) MSTX_COMM_##name,
 enum mstx_comm_op { MSTX_COMM_OPS(MSTX_COMM_ENUM) MSTX_COMM_OP_COUNT };
+/* The class of an operation where it is known when this is compiled. */
+#define MSTX_COMM_CLASS_ENUM(name, text, official, class) MSTX_CLASS_OF_##name = MSTX_CLASS_##class,
+enum { MSTX_COMM_OPS(MSTX_COMM_CLASS_ENUM) };
 
 /* Up to 255 the numbers and names of HCCL, so that an export has nothing to translate. */
 #define MSTX_COMM_TYPES(X)                                                                         \

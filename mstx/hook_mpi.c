@@ -12,23 +12,11 @@ const char *const hook_mpi_owners[] = {"libmpich.so", "libmpi.so.12", "libmpi_",
 
 /* ---- tables ------------------------------------------------------------------------------------ */
 
-/* Keys are handles turned so that none is 0 (free) or 1 (was used: look further). */
-static uint64_t key_of(hook_handle h)
-{
-    uint64_t key = h * 0x9E3779B97F4A7C15u;
-    return key > 1 ? key : key + 2;
-}
-
-static size_t place_of(uint64_t key)
-{
-    return key >> 50;
-}
-static_assert(HOOK_TABLE == 1 << 14, "places are 14 bits");
-
 uint64_t hook_table_get(const struct hook_table *t, hook_handle h)
 {
-    const uint64_t wanted = key_of(h);
-    for (size_t i = place_of(wanted), n = 0; n < HOOK_TABLE; i = (i + 1) % HOOK_TABLE, n++) {
+    const uint64_t wanted = hook_table_key(h);
+    for (size_t i = hook_table_place(wanted), n = 0; n < HOOK_TABLE;
+         i = (i + 1) % HOOK_TABLE, n++) {
         uint64_t key = atomic_load_explicit(&t->slot[i].key, memory_order_acquire);
         if (HOOK_LIKELY(key == wanted))
             return atomic_load_explicit(&t->slot[i].value, memory_order_relaxed);
@@ -40,8 +28,8 @@ uint64_t hook_table_get(const struct hook_table *t, hook_handle h)
 
 bool hook_table_put(struct hook_table *t, hook_handle h, uint64_t value)
 {
-    const uint64_t wanted = key_of(h);
-    size_t i = place_of(wanted), free = HOOK_TABLE;
+    const uint64_t wanted = hook_table_key(h);
+    size_t i = hook_table_place(wanted), free = HOOK_TABLE;
     hook_lock(&t->lock);
     for (size_t n = 0; n < HOOK_TABLE; i = (i + 1) % HOOK_TABLE, n++) {
         uint64_t key = atomic_load(&t->slot[i].key);
@@ -73,10 +61,11 @@ static void sweep(struct hook_table *t, size_t i)
 
 uint64_t hook_table_take(struct hook_table *t, hook_handle h)
 {
-    const uint64_t wanted = key_of(h);
+    const uint64_t wanted = hook_table_key(h);
     uint64_t value = 0;
     hook_lock(&t->lock);
-    for (size_t i = place_of(wanted), n = 0; n < HOOK_TABLE; i = (i + 1) % HOOK_TABLE, n++) {
+    for (size_t i = hook_table_place(wanted), n = 0; n < HOOK_TABLE;
+         i = (i + 1) % HOOK_TABLE, n++) {
         uint64_t key = atomic_load(&t->slot[i].key);
         if (key == wanted) {
             value = atomic_load(&t->slot[i].value);
@@ -301,6 +290,8 @@ uint64_t hook_status_bytes(const MPI_Status *s)
 /* ---- begin and end --------------------------------------------------------------------------------- */
 
 _Atomic bool hook_mpi_started;
+static const _Atomic uint8_t not_known_yet = 1;
+const _Atomic uint8_t *_Atomic hook_mpi_live = &not_known_yet;
 static struct hook_lock starting;
 
 void hook_mpi_start(void)
@@ -309,6 +300,9 @@ void hook_mpi_start(void)
     if (!atomic_load(&hook_mpi_started)) {
         know_predefined();
         hook_comm_start();
+        const _Atomic uint8_t *live = mstx_comm_live();
+        if (live != NULL)
+            atomic_store(&hook_mpi_live, live);
         atomic_store(&hook_mpi_started, true);
     }
     hook_unlock(&starting);

@@ -54,6 +54,17 @@ struct hook_table {
     } slot[HOOK_TABLE];
 };
 uint64_t hook_table_get(const struct hook_table *t, hook_handle h);
+/* Keys are handles turned so that none is 0 (free) or 1 (was used: look further). */
+static inline uint64_t hook_table_key(hook_handle h)
+{
+    const uint64_t key = h * 0x9E3779B97F4A7C15u;
+    return HOOK_LIKELY(key > 1) ? key : key + 2;
+}
+static inline size_t hook_table_place(uint64_t key)
+{
+    return key >> 50;
+}
+static_assert(HOOK_TABLE == 1 << 14, "places are 14 bits");
 /* false: full. A second value for a handle replaces the first. */
 bool hook_table_put(struct hook_table *t, hook_handle h, uint64_t value);
 /* The value it had. */
@@ -68,10 +79,12 @@ struct hook_comm {
     int rank;
     int in, out; /* neighbours */
     bool is_inter;
+    _Atomic uint32_t *sequences; /* of the group; NULL: none */
     struct hook_comm *next;
 };
 
 enum hook_kind { HOOK_COMM, HOOK_WINDOW };
+extern struct hook_table hook_comms;
 /* MPI is up: the predefined ones. */
 void hook_comm_start(void);
 /* NULL: not introduced. No lock. */
@@ -113,6 +126,8 @@ void hook_req_done(hook_handle r, const MPI_Status *status);
 /* It was freed: the program does not wait for it any more. */
 void hook_req_gone(hook_handle r);
 bool hook_req_is_null(MPI_Request r);
+/* How many requests are known: 0 as long as nothing is recorded. */
+extern _Atomic uint32_t hook_req_tracked;
 
 /* Handles as they were before a call: MPI overwrites them. The first few need no memory. */
 enum { HOOK_FEW = 64 };
@@ -135,6 +150,13 @@ static inline void hook_mpi_here(void)
 {
     if (!HOOK_LIKELY(atomic_load_explicit(&hook_mpi_started, memory_order_relaxed)))
         hook_mpi_catch_up();
+}
+/* Not 0 while calls are recorded, and until MPI is up. */
+extern const _Atomic uint8_t *_Atomic hook_mpi_live;
+static inline bool hook_mpi_is_off(void)
+{
+    const _Atomic uint8_t *live = atomic_load_explicit(&hook_mpi_live, memory_order_relaxed);
+    return atomic_load_explicit(live, memory_order_relaxed) == 0;
 }
 /* Bytes that arrived, whatever their type; 0 when it cannot be told. */
 uint64_t hook_status_bytes(const MPI_Status *s);
@@ -186,6 +208,45 @@ static inline void hook_end(const struct hook_call *x)
 {
     mstx_comm_end(x->id);
 }
+
+/* A call that is not recorded counts on its communicator all the same: other ranks may record. */
+void hook_pass_far(hook_handle comm, enum mstx_comm_class class);
+static inline void hook_pass(hook_handle comm, enum mstx_comm_class class)
+{
+    const uint64_t key = hook_table_key(comm);
+    const size_t at = hook_table_place(key);
+    if (class >= MSTX_SEQUENCES || hook_depth != 0)
+        return;
+    if (!HOOK_LIKELY(atomic_load_explicit(&hook_comms.slot[at].key, memory_order_acquire) == key)) {
+        hook_pass_far(comm, class);
+        return;
+    }
+    const uint64_t v = atomic_load_explicit(&hook_comms.slot[at].value, memory_order_relaxed);
+    _Atomic uint32_t *n = ((const struct hook_comm *)(uintptr_t)v)->sequences;
+    if (HOOK_LIKELY(n != NULL))
+        atomic_store_explicit(&n[class], atomic_load_explicit(&n[class], memory_order_relaxed) + 1,
+                              memory_order_relaxed);
+}
+
+/* A wrapper in two parts: while nothing is recorded and READY, the call costs some loads and a jump;
+ * else the body in braces at the end does everything. PASS counts. */
+#define HOOK_LIGHT(NAME, READY, PASS, PARAMS, ARGS, ...)                                           \
+    static hook_slot NAME##_slot;                                                                  \
+    static __attribute__((noinline)) int NAME##_watched PARAMS                                     \
+    {                                                                                              \
+        hook_real(&NAME##_slot, #NAME, hook_mpi_owners);                                           \
+        __VA_ARGS__                                                                                \
+    }                                                                                              \
+    HOOK_API int NAME PARAMS                                                                       \
+    {                                                                                              \
+        __typeof__(&NAME) real =                                                                   \
+            (__typeof__(&NAME))atomic_load_explicit(&NAME##_slot, memory_order_relaxed);           \
+        if (real == NULL || !hook_mpi_is_off() || !(READY))                                        \
+            return NAME##_watched ARGS;                                                            \
+        PASS;                                                                                      \
+        return real ARGS;                                                                          \
+    }
+#define HOOK_COUNT(C, OP) hook_pass(HOOK_HANDLE(C), (enum mstx_comm_class)MSTX_CLASS_OF_##OP)
 
 /* The body of a wrapper: CALL uses `real`; DESC fills x.c; AFTER may look at rc. */
 #define HOOK_BODY(NAME, OP, K, DESC, CALL, AFTER)                                                  \

@@ -7,9 +7,10 @@
  *       │  └─── round 1 ──► host 2    host 1 ──► 3  a host that knows its offset teaches others
  *
  * A pair exchanges pings; of those the ten with the shortest round trip count, their median is the
- * offset and half the shortest round trip its uncertainty; a disturbed row is repeated.  Offsets add up along the tree, and so
- * do uncertainties.  It is done at MPI_Init and MPI_Finalize, where all ranks are; in between no
- * communication of ours may stand among the program's.
+ * offset and half the shortest round trip its uncertainty; a disturbed row is repeated.  Offsets add
+ * up along the tree, and so do uncertainties.  It is done at MPI_Init and MPI_Finalize, where all
+ * ranks are; in between no communication of ours may stand among the program's.  As it is
+ * collective, the ranks first make sure that all of them have this hook.
  */
 #include "mstx/hook_mpi.h"
 
@@ -31,7 +32,10 @@ static struct {
     int rank, size;
     struct host *hosts; /* all, that of rank 0 first */
     int nhosts, mine;
+    bool has_agreed; /* through the folder of the run */
 } sync;
+
+static const int64_t PATIENCE_NS = INT64_C(5) * 1000000000;
 
 static int (*send_)(const void *, int, MPI_Datatype, int, int, MPI_Comm);
 static int (*recv_)(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
@@ -128,7 +132,29 @@ static void list_hosts(const uint64_t *keys)
     }
 }
 
-static bool prepare(MPI_Comm world)
+/* What launchers call the job at hand. */
+static const char *job_name(void)
+{
+    static const char *const names[] = {"PMIX_NAMESPACE", "PMI_JOBID", "SLURM_STEP_ID"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *v = getenv(names[i]);
+        if (v != NULL)
+            return v;
+    }
+    return "mpi";
+}
+
+/* Until here nothing is said to other ranks: they might not have this hook. */
+static bool agree(void)
+{
+    sync.has_agreed = mstx_clock_agree(job_name(), sync.rank, sync.size, PATIENCE_NS);
+    if (!sync.has_agreed)
+        mstx_comm_note("clocks of hosts were not compared: not all ranks record into this run;"
+                       " MSTX_CLOCK_SYNC=1 says that they do, MSTX_CLOCK_SYNC=0 does not ask");
+    return sync.has_agreed;
+}
+
+static bool prepare(MPI_Comm world, enum mstx_clock_wish wish)
 {
     int (*dup)(MPI_Comm, MPI_Comm *) = HOOK_MPI(PMPI_Comm_dup);
     int (*rank)(MPI_Comm, int *) = HOOK_MPI(PMPI_Comm_rank);
@@ -140,7 +166,11 @@ static bool prepare(MPI_Comm world)
     byte_type = hook_byte_type();
     if (dup == NULL || gather == NULL || send_ == NULL || recv_ == NULL ||
         size(world, &sync.size) != MPI_SUCCESS || sync.size < 2 ||
-        rank(world, &sync.rank) != MPI_SUCCESS || dup(world, &sync.comm) != MPI_SUCCESS)
+        rank(world, &sync.rank) != MPI_SUCCESS)
+        return false;
+    if (wish != MSTX_CLOCK_ALWAYS && !agree())
+        return false;
+    if (dup(world, &sync.comm) != MPI_SUCCESS)
         return false;
     sync.has_comm = true;
     const uint64_t key = mstx_clock_host();
@@ -171,7 +201,7 @@ void hook_clock_start(MPI_Comm world)
     const enum mstx_clock_wish wish = mstx_clock_wish();
     if (wish == MSTX_CLOCK_NEVER || (wish == MSTX_CLOCK_IF_NEEDED && is_one_host()))
         return;
-    if (prepare(world) && sync.hosts[sync.mine].leader == sync.rank)
+    if (prepare(world, wish) && sync.hosts[sync.mine].leader == sync.rank)
         walk_tree();
 }
 
@@ -182,6 +212,8 @@ void hook_clock_stop(void)
         return;
     if (sync.hosts[sync.mine].leader == sync.rank)
         walk_tree();
+    if (sync.has_agreed && sync.rank == 0)
+        mstx_clock_forget(job_name());
     sync.has_comm = false;
     comm_free(&sync.comm);
 }

@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct hook_table comms, windows;
+struct hook_table hook_comms;
+static struct hook_table windows;
 
 static struct {
     struct hook_lock lock; /* of everything below */
@@ -51,8 +52,15 @@ static uint32_t count_up(uint64_t hash)
 
 const struct hook_comm *hook_comm_find(hook_handle h, enum hook_kind kind)
 {
-    const uint64_t v = hook_table_get(kind == HOOK_COMM ? &comms : &windows, h);
+    const uint64_t v = hook_table_get(kind == HOOK_COMM ? &hook_comms : &windows, h);
     return (const struct hook_comm *)(uintptr_t)v;
+}
+
+void hook_pass_far(hook_handle comm, enum mstx_comm_class class)
+{
+    const struct hook_comm *k = hook_comm_find(comm, HOOK_COMM);
+    if (k != NULL && k->sequences != NULL)
+        atomic_fetch_add_explicit(&k->sequences[class], 1, memory_order_relaxed);
 }
 
 /* ---- members --------------------------------------------------------------------------------------- */
@@ -170,7 +178,8 @@ static void introduce(MPI_Comm c, MPI_Comm like, const struct members *m, uint64
     ask_neighbours(like, k);
     k->group = mstx_group_new(&(struct mstx_group_info){
         .uid = uid, .name = name, .size = m->size, .rank = m->rank, .world = own.ranks});
-    if (!hook_table_put(&comms, HOOK_HANDLE(c), (uint64_t)(uintptr_t)k))
+    k->sequences = mstx_group_sequences(k->group);
+    if (!hook_table_put(&hook_comms, HOOK_HANDLE(c), (uint64_t)(uintptr_t)k))
         mstx_comm_note("more communicators than can be told apart; further ones have no name");
 }
 
@@ -274,7 +283,7 @@ void hook_window_made(MPI_Win w, MPI_Comm c)
 
 struct hook_comm *hook_comm_take(hook_handle h, enum hook_kind kind)
 {
-    struct hook_table *t = kind == HOOK_COMM ? &comms : &windows;
+    struct hook_table *t = kind == HOOK_COMM ? &hook_comms : &windows;
     hook_depth++;
     const uint64_t v = hook_table_take(t, h);
     hook_depth--;
@@ -284,7 +293,7 @@ struct hook_comm *hook_comm_take(hook_handle h, enum hook_kind kind)
 void hook_comm_put_back(hook_handle h, enum hook_kind kind, struct hook_comm *k)
 {
     if (k != NULL)
-        hook_table_put(kind == HOOK_COMM ? &comms : &windows, h, (uint64_t)(uintptr_t)k);
+        hook_table_put(kind == HOOK_COMM ? &hook_comms : &windows, h, (uint64_t)(uintptr_t)k);
 }
 
 /* The group of a window is its communicator's, which may live on. */

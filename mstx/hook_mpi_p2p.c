@@ -14,20 +14,20 @@
     hook_p2p(&x, peer, tag, false)
 
 #define SEND(NAME, COUNT)                                                                          \
-    HOOK_IF(                                                                                       \
-        NAME,                                                                                      \
-        HOOK_API int NAME(const void *b, COUNT n, MPI_Datatype t, int peer, int tag, MPI_Comm c) { \
-            HOOK_BODY(NAME, SEND, hook_comm_of(c), SEND_DESC, real(b, n, t, peer, tag, c),         \
-                      hook_end(&x));                                                               \
-        })
+    HOOK_IF(NAME,                                                                                  \
+            HOOK_LIGHT(NAME, true, HOOK_COUNT(c, SEND),                                            \
+                       (const void *b, COUNT n, MPI_Datatype t, int peer, int tag, MPI_Comm c),    \
+                       (b, n, t, peer, tag, c),                                                    \
+                       HOOK_BODY(NAME, SEND, hook_comm_of(c), SEND_DESC,                           \
+                                 real(b, n, t, peer, tag, c), hook_end(&x));))
 #define ISEND(NAME, COUNT)                                                                         \
-    HOOK_IF(                                                                                       \
-        NAME, HOOK_API int NAME(const void *b, COUNT n, MPI_Datatype t, int peer, int tag,         \
-                                MPI_Comm c, MPI_Request *r) {                                      \
-            HOOK_BODY(NAME, SEND, hook_comm_of(c), SEND_DESC; x.c.flags |= MSTX_CF_ASYNC,          \
-                                                              real(b, n, t, peer, tag, c, r),      \
-                                                              hook_begun(&x, rc, r, 0));           \
-        })
+    HOOK_IF(NAME, HOOK_LIGHT(NAME, true, HOOK_COUNT(c, SEND),                                      \
+                             (const void *b, COUNT n, MPI_Datatype t, int peer, int tag,           \
+                              MPI_Comm c, MPI_Request *r),                                         \
+                             (b, n, t, peer, tag, c, r),                                           \
+                             HOOK_BODY(NAME, SEND, hook_comm_of(c), SEND_DESC;                     \
+                                       x.c.flags |= MSTX_CF_ASYNC, real(b, n, t, peer, tag, c, r), \
+                                       hook_begun(&x, rc, r, 0));))
 
 #define PREPARED(NAME, OP, CONST, COUNT, DESC, FLAGS)                                              \
     HOOK_IF(                                                                                       \
@@ -63,23 +63,22 @@ static void received(const struct hook_call *x, int rc, const MPI_Status *status
 }
 
 #define RECV(NAME, COUNT)                                                                          \
-    HOOK_IF(                                                                                       \
-        NAME, HOOK_API int NAME(void *b, COUNT n, MPI_Datatype t, int peer, int tag, MPI_Comm c,   \
-                                MPI_Status *s) {                                                   \
-            MPI_Status own;                                                                        \
-            if (s == MPI_STATUS_IGNORE && hook_depth == 0 && mstx_comm_on())                       \
-                s = &own;                                                                          \
-            HOOK_BODY(NAME, RECV, hook_comm_of(c), RECV_DESC, real(b, n, t, peer, tag, c, s),      \
-                      received(&x, rc, s));                                                        \
-        })
+    HOOK_IF(NAME,                                                                                  \
+            HOOK_LIGHT(                                                                            \
+                NAME, true, HOOK_COUNT(c, RECV),                                                   \
+                (void *b, COUNT n, MPI_Datatype t, int peer, int tag, MPI_Comm c, MPI_Status *s),  \
+                (b, n, t, peer, tag, c, s), MPI_Status own;                                        \
+                if (s == MPI_STATUS_IGNORE && hook_depth == 0 && mstx_comm_on()) s = &own;         \
+                HOOK_BODY(NAME, RECV, hook_comm_of(c), RECV_DESC, real(b, n, t, peer, tag, c, s),  \
+                          received(&x, rc, s));))
 #define IRECV(NAME, COUNT)                                                                         \
-    HOOK_IF(                                                                                       \
-        NAME, HOOK_API int NAME(void *b, COUNT n, MPI_Datatype t, int peer, int tag, MPI_Comm c,   \
-                                MPI_Request *r) {                                                  \
-            HOOK_BODY(NAME, RECV, hook_comm_of(c), RECV_DESC;                                      \
-                      x.c.flags |= MSTX_CF_ASYNC, real(b, n, t, peer, tag, c, r),                  \
-                      hook_begun(&x, rc, r, HOOK_REQ_RECV));                                       \
-        })
+    HOOK_IF(NAME, HOOK_LIGHT(NAME, true, HOOK_COUNT(c, RECV),                                      \
+                             (void *b, COUNT n, MPI_Datatype t, int peer, int tag, MPI_Comm c,     \
+                              MPI_Request *r),                                                     \
+                             (b, n, t, peer, tag, c, r),                                           \
+                             HOOK_BODY(NAME, RECV, hook_comm_of(c), RECV_DESC;                     \
+                                       x.c.flags |= MSTX_CF_ASYNC, real(b, n, t, peer, tag, c, r), \
+                                       hook_begun(&x, rc, r, HOOK_REQ_RECV));))
 RECV(MPI_Recv, int)
 RECV(MPI_Recv_c, MPI_Count)
 IRECV(MPI_Irecv, int)
@@ -113,22 +112,22 @@ MATCHED(MRECV)
 #define SENDRECV(NAME, COUNT, LAST, AFTER, FLAGS)                                                  \
     HOOK_IF(                                                                                       \
         NAME,                                                                                      \
-        HOOK_API int NAME(const void *b, COUNT n, MPI_Datatype t, int peer, int tag, void *rb,     \
-                          COUNT rn, MPI_Datatype rt, int from, int rtag, MPI_Comm c, LAST *last) { \
-            HOOK_BODY(NAME, SENDRECV, hook_comm_of(c), EXCHANGE_DESC;                              \
-                      x.c.flags |= FLAGS,                                                          \
-                      real(b, n, t, peer, tag, rb, rn, rt, from, rtag, c, last), AFTER);           \
-        })
+        HOOK_LIGHT(NAME, true, HOOK_COUNT(c, SENDRECV),                                            \
+                   (const void *b, COUNT n, MPI_Datatype t, int peer, int tag, void *rb, COUNT rn, \
+                    MPI_Datatype rt, int from, int rtag, MPI_Comm c, LAST *last),                  \
+                   (b, n, t, peer, tag, rb, rn, rt, from, rtag, c, last),                          \
+                   HOOK_BODY(NAME, SENDRECV, hook_comm_of(c), EXCHANGE_DESC;                       \
+                             x.c.flags |= FLAGS,                                                   \
+                             real(b, n, t, peer, tag, rb, rn, rt, from, rtag, c, last), AFTER);))
 #define REPLACE(NAME, COUNT, LAST, AFTER, FLAGS)                                                   \
-    HOOK_IF(                                                                                       \
-        NAME, HOOK_API int NAME(void *b, COUNT n, MPI_Datatype t, int peer, int tag, int from,     \
-                                int rtag, MPI_Comm c, LAST *last) {                                \
-            const COUNT rn = n;                                                                    \
-            const MPI_Datatype rt = t;                                                             \
-            HOOK_BODY(NAME, SENDRECV, hook_comm_of(c), EXCHANGE_DESC;                              \
-                      x.c.flags |= MSTX_CF_IN_PLACE | FLAGS,                                       \
-                      real(b, n, t, peer, tag, from, rtag, c, last), AFTER);                       \
-        })
+    HOOK_IF(NAME, HOOK_LIGHT(NAME, true, HOOK_COUNT(c, SENDRECV),                                  \
+                             (void *b, COUNT n, MPI_Datatype t, int peer, int tag, int from,       \
+                              int rtag, MPI_Comm c, LAST *last),                                   \
+                             (b, n, t, peer, tag, from, rtag, c, last), const COUNT rn = n;        \
+                             const MPI_Datatype rt = t;                                            \
+                             HOOK_BODY(NAME, SENDRECV, hook_comm_of(c), EXCHANGE_DESC;             \
+                                       x.c.flags |= MSTX_CF_IN_PLACE | FLAGS,                      \
+                                       real(b, n, t, peer, tag, from, rtag, c, last), AFTER);))
 SENDRECV(MPI_Sendrecv, int, MPI_Status, received(&x, rc, last), 0)
 SENDRECV(MPI_Sendrecv_c, MPI_Count, MPI_Status, received(&x, rc, last), 0)
 SENDRECV(MPI_Isendrecv, int, MPI_Request, hook_begun(&x, rc, last, HOOK_REQ_RECV), MSTX_CF_ASYNC)
@@ -174,11 +173,9 @@ PLAIN(MPI_Pready_list, REQUEST, (int n, const int list[], MPI_Request r), (n, li
 /* ---- probes ---------------------------------------------------------------------------------------- */
 
 #define PROBE(NAME, PARAMS, ARGS)                                                                  \
-    HOOK_IF(                                                                                       \
-        NAME, HOOK_API int NAME PARAMS {                                                           \
-            HOOK_BODY(NAME, PROBE, hook_comm_of(c), hook_p2p(&x, peer, tag, false), real ARGS,     \
-                      hook_end(&x));                                                               \
-        })
+    HOOK_IF(NAME, HOOK_LIGHT(NAME, true, (void)0, PARAMS, ARGS,                                    \
+                             HOOK_BODY(NAME, PROBE, hook_comm_of(c),                               \
+                                       hook_p2p(&x, peer, tag, false), real ARGS, hook_end(&x));))
 PROBE(MPI_Probe, (int peer, int tag, MPI_Comm c, MPI_Status *s), (peer, tag, c, s))
 PROBE(MPI_Iprobe, (int peer, int tag, MPI_Comm c, int *flag, MPI_Status *s),
       (peer, tag, c, flag, s))
@@ -220,12 +217,10 @@ static void complete_some(const struct hook_before *b, int n, const int *index, 
 
 /* DONE runs only when MPI has something to tell. */
 #define COMPLETION(NAME, OP, PARAMS, ARGS, COUNT, REQUESTS, DONE)                                  \
-    HOOK_API int NAME PARAMS                                                                       \
-    {                                                                                              \
-        struct hook_before was;                                                                    \
-        remember(&was, COUNT, REQUESTS);                                                           \
-        HOOK_BODY(NAME, OP, NULL, x.c.count = (uint64_t)was.n, real ARGS, DONE; hook_end(&x));     \
-    }
+    HOOK_LIGHT(NAME, atomic_load_explicit(&hook_req_tracked, memory_order_relaxed) == 0, (void)0,  \
+               PARAMS, ARGS, struct hook_before was;                                               \
+               remember(&was, COUNT, REQUESTS); HOOK_BODY(                                         \
+                   NAME, OP, NULL, x.c.count = (uint64_t)was.n, real ARGS, DONE; hook_end(&x));)
 #define GOOD (rc == MPI_SUCCESS)
 
 /* clang-format off */

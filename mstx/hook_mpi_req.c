@@ -20,7 +20,7 @@ static struct bucket {
     struct hook_lock lock;
     struct request *first;
 } buckets[BUCKETS];
-static _Atomic uint32_t tracked;
+_Atomic uint32_t hook_req_tracked;
 
 static struct {
     struct hook_lock lock;
@@ -73,7 +73,7 @@ static void append(struct request *r)
     r->next = NULL;
     *at = r;
     hook_unlock(&b->lock);
-    atomic_fetch_add_explicit(&tracked, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&hook_req_tracked, 1, memory_order_relaxed);
 }
 
 /* Caller holds the lock of the bucket. */
@@ -89,7 +89,7 @@ static struct request *unlink_it(struct request **at)
 {
     struct request *r = *at;
     *at = r->next;
-    atomic_fetch_sub_explicit(&tracked, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&hook_req_tracked, 1, memory_order_relaxed);
     return r;
 }
 
@@ -134,7 +134,7 @@ void hook_req_start(hook_handle h)
 
 void hook_req_done(hook_handle h, const MPI_Status *status)
 {
-    if (atomic_load_explicit(&tracked, memory_order_relaxed) == 0)
+    if (atomic_load_explicit(&hook_req_tracked, memory_order_relaxed) == 0)
         return;
     struct bucket *b = bucket_of(h);
     uint64_t id = 0;

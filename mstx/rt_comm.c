@@ -158,6 +158,11 @@ API const char *mstx_group_name(const struct mstx_group *g)
     return g != NULL ? g->name : "";
 }
 
+API _Atomic uint32_t *mstx_group_sequences(struct mstx_group *g)
+{
+    return g != NULL ? g->seq : NULL;
+}
+
 /* Write the definition into the capture at hand. */
 RT_COLD static void define(struct mstx_group *g)
 {

@@ -56,6 +56,8 @@ struct mstx_comm_call {
 bool mstx_comm_on(void);
 /* Not 0 while mstx_comm_on; for hooks that look without a call. NULL: no memory. */
 const _Atomic uint8_t *mstx_comm_live(void);
+/* MSTX_SEQUENCES counters, by class: what mstx_comm_pass counts up; stays for ever. NULL: no group. */
+_Atomic uint32_t *mstx_group_sequences(struct mstx_group *g);
 /* A call that is not recorded still counts in the sequence of its communicator. */
 void mstx_comm_pass(struct mstx_group *g, enum mstx_comm_op op);
 /* Id of the range, 0: not recorded.  It counts in the sequence either way. */

@@ -73,11 +73,17 @@ struct mstx_import_result {
     uint64_t bytes; /* size of run.db */
 };
 
+struct mstx_import_how {
+    bool summary; /* what ranks say together, without their timelines and single calls */
+};
+
 /* Read what is in the run directory, or in one foreign file (a Chrome trace, an Ascend profiler
  * database), and write `db`.  What cannot be read is noted in the table `problems` and the rest goes
  * on; only a directory without any readable segment fails, with MS_E_NOTFOUND. */
 enum ms_rc mstx_import(const char *path, const char *db, struct mstx_import_result *result,
                        struct ms_err *err) MS_MUST_USE;
+enum ms_rc mstx_import_as(const char *path, const char *db, const struct mstx_import_how *how,
+                          struct mstx_import_result *result, struct ms_err *err) MS_MUST_USE;
 /* Where the database of a run directory or foreign file lies, on the heap; NULL when out of memory. */
 char *mstx_db_path(const char *path);
 /* Has anything changed in what the database was made from, or is there none? */

@@ -9,6 +9,9 @@
  */
 #include "mstx/tl_export.h"
 
+#include "mstx/tl_ascend_comm.h"
+
+#include "probe/base/map.h"
 #include "probe/base/mem.h"
 #include "probe/base/store.h"
 
@@ -63,7 +66,9 @@ struct writer {
     int64_t start, end;
     uint32_t last_domain; /* track whose domain has domain_id */
     int64_t domain_id;
-    MS_VEC(struct ms_str) domains; /* index + first_own_id is the id */
+    struct ms_map own; /* texts that are not of run.db; index + first_own_id is the id */
+    struct ms_arena *arena;
+    struct mstx_ascend_comm *comm; /* NULL: the run has no communication calls */
     MS_VEC(struct link) links;     /* of events with a device side, in order of connection */
     int64_t tasks;
 };
@@ -101,25 +106,38 @@ static enum ms_rc know_text(struct writer *w, uint32_t id, struct ms_err *err)
     return put_string(w, id, text, err);
 }
 
-/* Domains are texts of tracks, not of events: they get ids behind all others. */
+/* Texts that run.db does not number get ids behind all others. */
+static enum ms_rc own_text(void *ctx, struct ms_str text, int64_t *id, struct ms_err *err)
+{
+    struct writer *w = ctx;
+    bool added;
+    uint32_t at = ms_map_put_copy(&w->own, text, w->arena, &added);
+    if (at == MS_MAP_NONE)
+        return fail_memory(err);
+    *id = w->first_own_id + at;
+    return added ? put_string(w, *id, text, err) : MS_OK;
+}
+
+/* Domains are texts of tracks, not of events. */
 static enum ms_rc find_domain(struct writer *w, size_t track, struct ms_err *err)
 {
-    struct ms_str domain = mstx_tl_track(w->tl, track)->domain;
     if (w->last_domain == track)
         return MS_OK;
-    size_t i = 0;
-    while (i < w->domains.n && !ms_str_eq(w->domains.p[i], domain))
-        i++;
-    if (i == w->domains.n) {
-        struct ms_str *slot = ms_vec_push(&w->domains);
-        if (slot == NULL)
-            return fail_memory(err);
-        *slot = domain;
-        MS_TRY(put_string(w, w->first_own_id + (int64_t)i, domain, err));
-    }
     w->last_domain = (uint32_t)track;
-    w->domain_id = w->first_own_id + (int64_t)i;
-    return MS_OK;
+    return own_text(w, mstx_tl_track(w->tl, track)->domain, &w->domain_id, err);
+}
+
+/* The text of an event; what a hook saw of a communication call becomes the official one. */
+static enum ms_rc find_message(struct writer *w, const struct mstx_track *t,
+                               const struct mstx_event *e, int64_t *id, struct ms_err *err)
+{
+    *id = -1;
+    if (w->comm != NULL && ms_str_eq(t->domain, MS_STR(MSTX_COMM_DOMAIN)))
+        MS_TRY(mstx__ascend_comm_event(w->comm, t, e, FIRST_CONNECTION + w->events, id, err));
+    if (*id >= 0)
+        return MS_OK;
+    *id = e->name;
+    return know_text(w, e->name, err);
 }
 
 /* ---- rows ------------------------------------------------------------------- */
@@ -140,13 +158,14 @@ static enum ms_rc put_event(void *ctx, size_t track, const struct mstx_event *e,
     const struct mstx_track *t = mstx_tl_track(w->tl, track);
     if (e->kind > MSTX_EV_PUSHPOP)
         return MS_OK;
-    MS_TRY(know_text(w, e->name, err));
+    int64_t message;
+    MS_TRY(find_message(w, t, e, &message, err));
     MS_TRY(find_domain(w, track, err));
     int64_t pid = (int64_t)mstx_tl_process(w->tl, t->process)->pid << 32;
     int64_t end_tid = e->end_tid != 0 ? e->end_tid : t->tid;
     const int64_t column[] = {e->start_ns,      e->start_ns + e->dur_ns,
                               type_of[e->kind], NO_VALUE,
-                              NO_VALUE,         e->name,
+                              NO_VALUE,         message,
                               pid | t->tid,     pid | end_tid,
                               w->domain_id,     FIRST_CONNECTION + w->events};
     for (int c = 0; c < 10; c++)
@@ -200,8 +219,8 @@ static enum ms_rc put_tasks(struct writer *w, struct ms_err *err)
     if (w->links.n == 0)
         return MS_OK;
     qsort(w->links.p, w->links.n, sizeof *w->links.p, by_number);
-    struct task_writer to = {.w = w, .type = w->first_own_id + (int64_t)w->domains.n};
-    MS_TRY(put_string(w, to.type, MS_STR("MsTx"), err));
+    struct task_writer to = {.w = w};
+    MS_TRY(own_text(w, MS_STR("MsTx"), &to.type, err));
     for (size_t i = 0; i < mstx_tl_track_count(w->tl); i++) {
         to.track = mstx_tl_track(w->tl, i);
         if (to.track->kind == MSTX_TRACK_STREAM)
@@ -307,8 +326,12 @@ static enum ms_rc put_all(struct writer *w, int32_t rank, struct ms_err *err)
     MS_TRY(ms_store_prepare(w->store, &w->add_string, "INSERT INTO STRING_IDS VALUES(?,?)", err));
     MS_TRY(ms_store_prepare(w->store, &w->add_task,
                             "INSERT INTO TASK VALUES(?,?,?,?,?,?,?,?,?,?,?)", err));
+    const struct mstx_own_texts texts = {own_text, w};
+    MS_TRY(mstx__ascend_comm_new(&w->comm, w->tl, w->store, &texts, err));
     MS_TRY(mstx__merge(w->tl, rank, put_event, w, err));
     MS_TRY(put_tasks(w, err));
+    if (w->comm != NULL)
+        MS_TRY(mstx__ascend_comm_finish(w->comm, err));
     MS_TRY(put_pair(w, "INSERT INTO SESSION_TIME_INFO VALUES(?,?)", w->start, w->end, err));
     MS_TRY(put_ranks(w, rank, err));
     return put_steps(w, rank, err);
@@ -329,10 +352,14 @@ static enum ms_rc count_texts(struct mstx_tl *tl, int64_t *next, struct ms_err *
 
 static enum ms_rc write_db(struct mstx_tl *tl, const char *path, int32_t rank, struct ms_err *err)
 {
-    struct writer w = {.tl = tl, .last_domain = UINT32_MAX};
-    MS_TRY(count_texts(tl, &w.first_own_id, err));
-    MS_TRY(ms_store_create(&w.store, path, err));
-    enum ms_rc rc = put_all(&w, rank, err);
+    struct writer w = {.tl = tl, .last_domain = UINT32_MAX, .arena = ms_arena_new((size_t)1 << 34)};
+    if (w.arena == NULL)
+        return fail_memory(err);
+    enum ms_rc rc = count_texts(tl, &w.first_own_id, err);
+    if (rc == MS_OK)
+        rc = ms_store_create(&w.store, path, err);
+    if (rc == MS_OK)
+        rc = put_all(&w, rank, err);
     if (rc == MS_OK)
         rc = mstx__tl_check(tl, err);
     ms_stmt_free(w.add_event);
@@ -340,7 +367,9 @@ static enum ms_rc write_db(struct mstx_tl *tl, const char *path, int32_t rank, s
     ms_stmt_free(w.add_task);
     ms_vec_free(&w.links);
     ms_vec_free(&w.known);
-    ms_vec_free(&w.domains);
+    mstx__ascend_comm_free(w.comm);
+    ms_map_free(&w.own);
+    ms_arena_free(w.arena);
     if (rc == MS_OK)
         return ms_store_commit(w.store, err);
     ms_store_close(w.store);

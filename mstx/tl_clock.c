@@ -62,7 +62,7 @@ static bool add_calib(struct mstx_host_clock *c, const struct mstx_calib *k)
 static bool add_apart(struct mstx_host_clock *c, const struct mstx_rec *r)
 {
     const int64_t years_36 = (int64_t)1 << 60;
-    const struct mstx_apart a = {(int64_t)r->arg, (int64_t)r->id, r->name};
+    const struct mstx_apart a = {(int64_t)r->arg, (int64_t)r->id, r->name, MSTX_APART_PINGS};
     if (a.at_ns <= 0 || a.at_ns > years_36 || a.offset_ns > years_36 || a.offset_ns < -years_36)
         return true; /* damage */
     struct mstx_apart *slot = ms_vec_push(&c->apart);
@@ -216,7 +216,7 @@ static int64_t along(double slope, uint64_t from, uint64_t to)
     return (int64_t)(ns > most ? most : ns < -most ? -most : ns);
 }
 
-int64_t mstx__clock_ns(struct mstx_host_clock *c, uint64_t ticks)
+int64_t mstx__clock_steady(struct mstx_host_clock *c, uint64_t ticks)
 {
     if (c->knot.n == 0)
         return along(c->slope, 0, ticks);
@@ -227,8 +227,15 @@ int64_t mstx__clock_ns(struct mstx_host_clock *c, uint64_t ticks)
         c->at = find_knot(c, ticks);
         k = &c->knot.p[c->at];
     }
+    return k->mono_ns + along(k->slope, k->ticks, ticks);
+}
+
+int64_t mstx__clock_ns(struct mstx_host_clock *c, uint64_t ticks)
+{
     const int64_t most = ((int64_t)1 << 62) - 1; /* what a chunk can hold */
-    int64_t ns = k->mono_ns + along(k->slope, k->ticks, ticks);
+    int64_t ns = mstx__clock_steady(c, ticks);
+    if (c->knot.n == 0)
+        return ns;
     ns += mstx__clock_shift(c, ns);
     return ns > most ? most : ns < -most ? -most : ns;
 }

@@ -7,6 +7,8 @@
  */
 #include "mstx/tl_comm.h"
 
+#include "mstx/tl_comm_said.h"
+
 #include "probe/base/mem.h"
 
 #include <inttypes.h>
@@ -75,6 +77,7 @@ void mstx__comm_members(struct ms_jwrite *w, const struct mstx_rec_comm *c, stru
 struct group_row {
     uint64_t uid;
     int64_t id;
+    uint32_t seq[MSTX_SEQUENCES]; /* of calls of the process at hand that do not tell theirs */
 };
 
 struct mstx_comm_writer {
@@ -123,6 +126,8 @@ void mstx__comm_writer_process(struct mstx_comm_writer *w, uint32_t process, int
     w->process = process;
     w->rank = rank;
     w->id_of.n = 0;
+    for (size_t i = 0; i < w->known.n; i++)
+        memset(w->known.p[i].seq, 0, sizeof w->known.p[i].seq);
 }
 
 static bool grow_slots(struct mstx_comm_writer *w)
@@ -157,7 +162,7 @@ static size_t place_of(struct mstx_comm_writer *w, uint64_t uid, bool *is_new)
     struct group_row *g = ms_vec_push(&w->known);
     if (g == NULL)
         return SIZE_MAX;
-    *g = (struct group_row){uid, (int64_t)w->known.n};
+    *g = (struct group_row){.uid = uid, .id = (int64_t)w->known.n};
     w->slot.p[at] = (uint32_t)w->known.n;
     *is_new = true;
     return w->known.n - 1;
@@ -207,6 +212,11 @@ enum ms_rc mstx__comm_writer_group(struct mstx_comm_writer *w, uint32_t number,
     return is_new ? write_group(w, w->known.p[place].id, g, err) : MS_OK;
 }
 
+uint32_t mstx__comm_writer_id(const struct mstx_comm_writer *w, uint32_t number)
+{
+    return number < w->id_of.n ? w->id_of.p[number] : 0;
+}
+
 static void bind_if(struct ms_stmt *st, int i, bool known, int64_t v)
 {
     if (known)
@@ -226,13 +236,13 @@ static void bind_moved(struct ms_stmt *st, const struct mstx_comm_fact *f)
     bind_if(st, 19, has_part && f->part.tag >= 0, f->part.tag);
 }
 
-enum ms_rc mstx__comm_writer_call(struct mstx_comm_writer *w, const struct mstx_comm_fact *f,
-                                  const struct mstx_event *ev, uint32_t tid, struct ms_str name,
-                                  struct ms_err *err)
+/* group: a row of comm_groups, 0: none. */
+static enum ms_rc write_call(struct mstx_comm_writer *w, const struct mstx_comm_fact *f,
+                             uint32_t group, const struct mstx_event *ev, uint32_t tid,
+                             struct ms_str name, struct ms_err *err)
 {
     struct ms_stmt *st = w->add_call;
     const struct mstx_rec_comm *c = &f->rec;
-    const uint32_t group = c->group < w->id_of.n ? w->id_of.p[c->group] : 0;
     const enum mstx_comm_class class = mstx_comm_op_class(c->op);
     ms_stmt_i64(st, 1, ++w->calls);
     ms_stmt_i64(st, 2, w->process);
@@ -256,6 +266,41 @@ enum ms_rc mstx__comm_writer_call(struct mstx_comm_writer *w, const struct mstx_
     ms_stmt_i64(st, 23, ev->start_ns + ev->dur_ns);
     ms_stmt_i64(st, 24, (int64_t)ev->size); /* of the event and its device side, 0: none */
     return ms_stmt_run(st, err);
+}
+
+enum ms_rc mstx__comm_writer_call(struct mstx_comm_writer *w, const struct mstx_comm_fact *f,
+                                  const struct mstx_event *ev, uint32_t tid, struct ms_str name,
+                                  struct ms_err *err)
+{
+    return write_call(w, f, mstx__comm_writer_id(w, f->rec.group), ev, tid, name, err);
+}
+
+enum ms_rc mstx__comm_writer_said(struct mstx_comm_writer *w, struct ms_str text,
+                                  const struct mstx_event *ev, uint32_t tid, struct ms_err *err)
+{
+    struct mstx_comm_said said;
+    bool is_new;
+    if (!mstx__comm_said(text, &said))
+        return MS_OK;
+    const struct mstx_comm_known g = {.uid = ms_str_hash(ms_str_of(said.group)),
+                                      .size = -1,
+                                      .rank = -1,
+                                      .name = ms_str_of(said.group)};
+    size_t place = place_of(w, g.uid, &is_new);
+    if (place == SIZE_MAX)
+        return ms_no_memory(err);
+    if (is_new)
+        MS_TRY(write_group(w, w->known.p[place].id, &g, err));
+    struct mstx_comm_fact f = {.rec = said.rec};
+    const enum mstx_comm_class class = mstx_comm_op_class(f.rec.op);
+    if (class < MSTX_SEQUENCES)
+        f.rec.seq = w->known.p[place].seq[class]++;
+    struct mstx_event e = *ev;
+    if ((e.flags & MSTX_EVF_STREAM) == 0 && said.stream != 0) {
+        e.flags |= MSTX_EVF_STREAM;
+        e.arg = said.stream;
+    }
+    return write_call(w, &f, (uint32_t)place + 1, &e, tid, ms_str_of(said.op), err);
 }
 
 /* ---- asking ----------------------------------------------------------------- */

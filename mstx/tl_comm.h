@@ -46,9 +46,16 @@ void mstx__comm_writer_free(struct mstx_comm_writer *w);
 void mstx__comm_writer_process(struct mstx_comm_writer *w, uint32_t process, int32_t rank);
 enum ms_rc mstx__comm_writer_group(struct mstx_comm_writer *w, uint32_t number,
                                    const struct mstx_comm_known *g, struct ms_err *err) MS_MUST_USE;
+/* Id in comm_groups of the communicator that the process calls so; 0: nobody introduced it. */
+uint32_t mstx__comm_writer_id(const struct mstx_comm_writer *w, uint32_t number);
 /* tid: of the thread that made the call. */
 enum ms_rc mstx__comm_writer_call(struct mstx_comm_writer *w, const struct mstx_comm_fact *f,
                                   const struct mstx_event *ev, uint32_t tid, struct ms_str name,
+                                  struct ms_err *err) MS_MUST_USE;
+/* A call that a framework marked itself: its name tells what it is. Those of a process come in order
+ * of their start, so that each gets its number on the communicator. Another text is passed over. */
+enum ms_rc mstx__comm_writer_said(struct mstx_comm_writer *w, struct ms_str text,
+                                  const struct mstx_event *ev, uint32_t tid,
                                   struct ms_err *err) MS_MUST_USE;
 
 /* ---- asking ----------------------------------------------------------------- */

@@ -152,12 +152,12 @@ static enum ms_rc add_findings(const char *db, struct ms_err *err)
     return rc;
 }
 
-static enum ms_rc import_to(const char *path, const char *db, struct mstx_import_result *result,
-                            struct ms_err *err)
+static enum ms_rc import_to(const char *path, const char *db, const struct mstx_import_how *how,
+                            struct mstx_import_result *result, struct ms_err *err)
 {
     switch (ms_path_kind(path)) {
     case MS_KIND_DIR:
-        MS_TRY(mstx__import_capture(path, db, result, err));
+        MS_TRY(mstx__import_capture(path, db, how, result, err));
         break;
     case MS_KIND_FILE:
         MS_TRY(import_file(path, db, result, err));
@@ -176,13 +176,13 @@ static enum ms_rc publish(const char *whole, const char *db, struct ms_err *err)
 
 /* Without findings a database would be taken for a complete one, so it has its name when they
  * stand in it and not before, whatever happens to us meanwhile. */
-enum ms_rc mstx_import(const char *path, const char *db, struct mstx_import_result *result,
-                       struct ms_err *err)
+enum ms_rc mstx_import_as(const char *path, const char *db, const struct mstx_import_how *how,
+                          struct mstx_import_result *result, struct ms_err *err)
 {
     struct stat st;
     char *whole;
     MS_TRY(ms_tmp_new(&whole, db, err));
-    enum ms_rc rc = import_to(path, whole, result, err);
+    enum ms_rc rc = import_to(path, whole, how, result, err);
     if (rc == MS_OK)
         rc = publish(whole, db, err);
     if (rc != MS_OK) {
@@ -193,6 +193,13 @@ enum ms_rc mstx_import(const char *path, const char *db, struct mstx_import_resu
     if (rc == MS_OK)
         result->bytes = stat(db, &st) == 0 ? (uint64_t)st.st_size : 0;
     return rc;
+}
+
+enum ms_rc mstx_import(const char *path, const char *db, struct mstx_import_result *result,
+                       struct ms_err *err)
+{
+    const struct mstx_import_how how = {0};
+    return mstx_import_as(path, db, &how, result, err);
 }
 
 /* A name of its own for each source: the hash of its real path. */

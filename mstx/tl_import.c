@@ -7,7 +7,11 @@
  * one process at a time, so memory is bounded by the largest process.
  */
 #include "mstx/tl_import.h"
+
+#include "mstx/cl_lanes.h"
+#include "mstx/tl_comm_said.h"
 #include "mstx/tl_hang.h"
+#include "mstx/tl_meet.h"
 
 #include "mstx/tl_lanes.h"
 #include "mstx/tl_schema.h"
@@ -23,10 +27,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A call that the program marked with a text. */
+struct said_call {
+    struct mstx_event event;
+    uint32_t tid;
+};
+
 struct import {
     struct mstx_writer *w;
     struct mstx_comm_writer *comm;
+    struct mstx_cluster cluster;
+    struct mstx_cl_names names;
+    bool is_summary; /* no timeline */
+    MS_VEC(struct said_call) said; /* of the process at hand */
     struct mstx_clocks clocks;
+    struct mstx_meetings meetings; /* only when there are several hosts */
     struct mstx_procs procs;
     struct mstx_problems problems;
     struct ms_err first; /* problem */
@@ -109,6 +124,11 @@ static void write_knots(struct import *im, const struct mstx_host_clock *c, stru
 static void write_apart(struct import *im, const struct mstx_host_clock *c, struct ms_stmt *add,
                         struct ms_err *err)
 {
+    static const char *const method[] = {
+        [MSTX_APART_PINGS] = "pings",
+        [MSTX_APART_MEETINGS] = "collectives",
+        [MSTX_APART_CORRECTED] = "pings, corrected by collectives",
+    };
     char host[40];
     for (int i = 0; i < 16; i++)
         snprintf(host + 2 * i, 3, "%02x", c->boot_id[i]);
@@ -121,9 +141,90 @@ static void write_apart(struct import *im, const struct mstx_host_clock *c, stru
         ms_stmt_i64(add, 4, a->uncertainty_ns);
         ms_stmt_f64(add, 5,
                     run > 0 ? 1e6 * (double)(last->offset_ns - c->apart.p[0].offset_ns) / run : 0);
+        ms_stmt_str(add, 6, ms_str_of(method[a->method]));
         if (ms_stmt_run(add, err) != MS_OK)
             mstx__writer_fail(im->w, err);
     }
+}
+
+/* Calls of one process that all ranks of a communicator leave together. */
+static bool list_meetings(struct import *im, const struct mstx_lanes *l, struct mstx_texts *t,
+                          uint32_t host)
+{
+    struct mstx_host_clock *c = &im->clocks.host.p[host];
+    for (size_t i = 0; i < l->lane.n; i++) {
+        const struct mstx_lane *lane = &l->lane.p[i];
+        for (size_t k = 0; lane->kind == MSTX_TRACK_THREAD && k < lane->ev.n; k++) {
+            const struct mstx_raw *raw = &lane->ev.p[k];
+            const uint32_t at = raw->extra != 0 ? l->extra.p[raw->extra - 1].comm : 0;
+            const struct mstx_rec_comm *r = at != 0 ? &l->comm.p[at - 1].rec : NULL;
+            struct mstx_comm_known g;
+            if (r == NULL || raw->end == 0 || !mstx__meeting_counts(r))
+                continue;
+            const struct mstx_keyed *key = mstx__texts_find(t, MSTX_GROUP, 0, r->group);
+            if (key == NULL || !mstx__comm_group_parse(key->text, &g))
+                continue;
+            const struct mstx_meeting m = {.uid = g.uid,
+                                           .seq = r->seq,
+                                           .host = host,
+                                           .start = mstx__clock_steady(c, raw->begin),
+                                           .end = mstx__clock_steady(c, raw->end),
+                                           .op = r->op};
+            if (!mstx__meeting_add(&im->meetings, &m))
+                return false;
+        }
+    }
+    return true;
+}
+
+static enum ms_rc read_lanes(struct mstx_proc *p, struct mstx_texts *t, struct mstx_lanes *l,
+                             struct ms_err *err)
+{
+    MS_TRY(mstx__lanes_new(l, t, err));
+    for (size_t i = 0; i < p->seg.n; i++) {
+        bool is_first = i == 0 || p->seg.p[i - 1].head.ring != p->seg.p[i].head.ring;
+        mstx__lanes_read(l, &p->seg.p[i], is_first);
+    }
+    mstx__lanes_finish(l);
+    return MS_OK;
+}
+
+static enum ms_rc meetings_of(struct import *im, struct mstx_proc *p, struct ms_err *err)
+{
+    struct mstx_texts texts;
+    struct mstx_lanes lanes;
+    MS_TRY(mstx__proc_open(p, &im->problems, err));
+    enum ms_rc rc = MS_OK;
+    if (p->seg.n != 0)
+        rc = mstx__texts_read(&texts, p, im->w, &im->problems, err);
+    if (p->seg.n != 0 && rc == MS_OK) {
+        rc = read_lanes(p, &texts, &lanes, err);
+        if (rc == MS_OK) {
+            const struct mstx_host_clock *c = mstx__clock_of(&im->clocks, &p->seg.p[0].head);
+            if (lanes.no_memory ||
+                !list_meetings(im, &lanes, &texts, (uint32_t)(c - im->clocks.host.p)))
+                rc = ms_no_memory(err);
+            mstx__lanes_free(&lanes);
+        }
+        mstx__texts_free(&texts);
+    }
+    mstx__proc_close(p);
+    return rc;
+}
+
+/* Of several hosts the collectives tell how their clocks stand, or whether what was measured is
+ * true. The events must be read once more for that. */
+static enum ms_rc meet(struct import *im, struct ms_err *err)
+{
+    enum ms_rc rc = MS_OK;
+    im->is_quiet = true;
+    for (size_t i = 0; rc == MS_OK && i < im->procs.list.n; i++)
+        rc = meetings_of(im, &im->procs.list.p[i], err);
+    im->is_quiet = false;
+    if (rc == MS_OK)
+        rc = mstx__meetings_align(&im->meetings, &im->clocks, im->reference, err);
+    ms_vec_free(&im->meetings.list);
+    return rc;
 }
 
 /* The clock of rank 0's host is the one that all others follow. */
@@ -131,13 +232,12 @@ static void align_clocks(struct import *im)
 {
     struct ms_err err = {0};
     struct ms_stmt *add = NULL;
-    const struct mstx_host_clock *reference =
-        im->reference < im->clocks.host.n ? &im->clocks.host.p[im->reference] : NULL;
-    if (reference == NULL || mstx__writer_bad(im->w))
+    if (im->reference >= im->clocks.host.n || mstx__writer_bad(im->w))
         return;
-    mstx__clocks_align(&im->clocks, reference);
-    if (ms_store_prepare(mstx__writer_store(im->w), &add,
-                         "INSERT INTO clock_offsets VALUES(?,?,?,?,?)", &err) != MS_OK) {
+    mstx__clocks_align(&im->clocks, &im->clocks.host.p[im->reference]);
+    if ((im->clocks.host.n > 1 && meet(im, &err) != MS_OK) ||
+        ms_store_prepare(mstx__writer_store(im->w), &add,
+                         "INSERT INTO clock_offsets VALUES(?,?,?,?,?,?)", &err) != MS_OK) {
         mstx__writer_fail(im->w, &err);
         return;
     }
@@ -179,27 +279,17 @@ static int64_t oldest_shown(const struct mstx_proc *p, struct mstx_host_clock *c
     return mstx__clock_ns(c, newest) - (int64_t)flight_ns;
 }
 
-/* The time of a lane's event, which is given in ticks or by the steady clock. */
-static int64_t time_of(const struct mstx_lane *lane, struct mstx_host_clock *c, uint64_t t)
-{
-    const uint64_t most = (uint64_t)1 << 60; /* decades; with the offset still below 2^62 */
-    if (!lane->is_mono_ns)
-        return mstx__clock_ns(c, t);
-    const int64_t mono = (int64_t)(t < most ? t : most);
-    return mono + mstx__clock_shift(c, mono);
-}
-
 static struct mstx_event event_of(const struct mstx_lanes *l, const struct mstx_lane *lane,
                                   struct mstx_host_clock *c, const struct mstx_raw *raw)
 {
-    struct mstx_event e = {.start_ns = time_of(lane, c, raw->begin),
+    struct mstx_event e = {.start_ns = mstx__lane_ns(lane, c, raw->begin),
                            .id = raw->id,
                            .name = raw->name,
                            .count = 1,
                            .kind = raw->kind,
                            .flags = raw->flags};
     if (raw->end > raw->begin)
-        e.dur_ns = time_of(lane, c, raw->end) - e.start_ns;
+        e.dur_ns = mstx__lane_ns(lane, c, raw->end) - e.start_ns;
     if (raw->extra != 0) {
         const struct mstx_extra *x = &l->extra.p[raw->extra - 1];
         e.arg = x->arg;
@@ -223,6 +313,41 @@ static void write_call(struct import *im, const struct mstx_lanes *l, const stru
         mstx__writer_fail(im->w, &err);
 }
 
+/* Frameworks mark calls themselves where there is no hook for them: kept until all threads are
+ * through, as their order tells their number. */
+static void keep_said(struct import *im, const struct mstx_lane *lane, const struct mstx_event *e)
+{
+    if (e->kind > MSTX_EV_PUSHPOP || e->kind == MSTX_EV_MARK ||
+        !mstx__comm_is_said(mstx__writer_text_of(im->w, e->name)))
+        return;
+    struct said_call *slot = ms_vec_push(&im->said);
+    struct ms_err err = {0};
+    if (slot != NULL)
+        *slot = (struct said_call){*e, lane->tid};
+    else if (ms_no_memory(&err) != MS_OK)
+        mstx__writer_fail(im->w, &err);
+}
+
+static int by_start(const void *pa, const void *pb)
+{
+    const struct said_call *a = pa, *b = pb;
+    return a->event.start_ns < b->event.start_ns ? -1 : a->event.start_ns > b->event.start_ns;
+}
+
+static void write_said(struct import *im)
+{
+    struct ms_err err = {0};
+    if (im->said.n != 0)
+        qsort(im->said.p, im->said.n, sizeof *im->said.p, by_start);
+    for (size_t i = 0; i < im->said.n && !mstx__writer_bad(im->w); i++) {
+        const struct said_call *c = &im->said.p[i];
+        if (mstx__comm_writer_said(im->comm, mstx__writer_text_of(im->w, c->event.name), &c->event,
+                                   c->tid, &err) != MS_OK)
+            mstx__writer_fail(im->w, &err);
+    }
+    im->said.n = 0;
+}
+
 /* Of a communicator that was named later the newest name counts. */
 static void write_groups(struct import *im, const struct mstx_proc *p, const struct mstx_texts *t)
 {
@@ -237,6 +362,9 @@ static void write_groups(struct import *im, const struct mstx_proc *p, const str
             mstx__writer_problem(im->w, p->dir, "the description of a communicator is damaged");
         else if (mstx__comm_writer_group(im->comm, (uint32_t)k->key, &g, &err) != MS_OK)
             mstx__writer_fail(im->w, &err);
+        else
+            mstx__cluster_group(&im->cluster, mstx__comm_writer_id(im->comm, (uint32_t)k->key),
+                                g.name, g.size, g.world, g.listed);
     }
 }
 
@@ -252,14 +380,19 @@ static void write_lane(struct import *im, const struct mstx_lanes *l, struct mst
         .name = mstx__writer_text_of(im->w, lane->name),
         .unit = mstx__writer_text_of(im->w, lane->unit),
     };
+    const bool is_comm =
+        lane->kind == MSTX_TRACK_THREAD && ms_str_eq(row.domain, MS_STR(MSTX_COMM_DOMAIN));
     mstx__writer_track_begin(im->w, &row);
     for (size_t i = 0; i < lane->ev.n; i++) {
         struct mstx_event e = event_of(l, lane, c, &lane->ev.p[i]);
         if (e.start_ns + e.dur_ns < oldest)
             continue;
         mstx__writer_event(im->w, &e);
-        if (lane->ev.p[i].extra != 0)
+        const uint32_t extra = lane->ev.p[i].extra;
+        if (extra != 0 && l->extra.p[extra - 1].comm != 0)
             write_call(im, l, lane, &lane->ev.p[i], &e);
+        else if (is_comm)
+            keep_said(im, lane, &e);
     }
     mstx__writer_track_end(im->w);
     ms_vec_free(&lane->ev);
@@ -323,11 +456,6 @@ static void take_lanes(struct import *im, struct mstx_proc *p, struct mstx_texts
                        struct mstx_lanes *l)
 {
     struct mstx_host_clock *c = mstx__clock_of(&im->clocks, &p->seg.p[0].head);
-    for (size_t i = 0; i < p->seg.n; i++) {
-        bool is_first = i == 0 || p->seg.p[i - 1].head.ring != p->seg.p[i].head.ring;
-        mstx__lanes_read(l, &p->seg.p[i], is_first);
-    }
-    mstx__lanes_finish(l);
     if (l->bad != 0) {
         char text[96];
         snprintf(text, sizeof text, "%" PRIu64 " records are of a type this program does not know",
@@ -345,9 +473,13 @@ static void take_lanes(struct import *im, struct mstx_proc *p, struct mstx_texts
     mstx__hangs_write(im->w, id, p->seg.p[0].head.rank, t);
     mstx__comm_writer_process(im->comm, id, p->seg.p[0].head.rank);
     write_groups(im, p, t);
+    const struct mstx_cl_source part = {
+        l, c, im->w, im->comm, &im->names, p->seg.p[0].head.rank, ms_str_of(p->seg.p[0].head.host)};
+    mstx__cluster_lanes(&im->cluster, &part);
     int64_t oldest = oldest_shown(p, c, l->newest);
-    for (size_t i = 0; i < l->lane.n; i++)
+    for (size_t i = 0; i < l->lane.n && !im->is_summary; i++)
         write_lane(im, l, c, &l->lane.p[i], id, oldest);
+    write_said(im);
     im->result->records += l->records;
     im->result->unfinished += l->unfinished;
     im->result->dropped += l->dropped;
@@ -378,7 +510,7 @@ static enum ms_rc take_process(struct import *im, struct mstx_proc *p, struct ms
     rc = mstx__texts_read(&texts, p, im->w, &im->problems, err);
     if (rc == MS_OK) {
         write_notes(im, p, &texts);
-        rc = mstx__lanes_new(&lanes, &texts, err);
+        rc = read_lanes(p, &texts, &lanes, err);
         if (rc == MS_OK) {
             take_lanes(im, p, &texts, &lanes);
             if (lanes.no_memory)
@@ -388,6 +520,27 @@ static enum ms_rc take_process(struct import *im, struct mstx_proc *p, struct ms
         mstx__texts_free(&texts);
     }
     mstx__proc_close(p);
+    return rc;
+}
+
+/* ---- all ranks together ------------------------------------------------------ */
+
+static enum ms_rc judge(struct import *im, struct ms_err *err)
+{
+    struct ms_span span = ms_span_begin("cluster");
+    mstx__cluster_judge(&im->cluster);
+    enum ms_rc rc = MS_OK;
+    if (im->cluster.no_memory)
+        rc = ms_no_memory(err);
+    else if (!mstx__writer_bad(im->w))
+        rc = mstx__cluster_save(&im->cluster, mstx__writer_store(im->w), err);
+    if (im->cluster.strange != 0) {
+        char text[96];
+        snprintf(text, sizeof text, "%" PRIu64 " calls have numbers that make no sense",
+                 im->cluster.strange);
+        mstx__writer_problem(im->w, "", text);
+    }
+    ms_span_end(&span);
     return rc;
 }
 
@@ -403,6 +556,7 @@ static enum ms_rc import_all(struct import *im, struct ms_err *err)
     fit_clocks(im);
     for (size_t i = 0; i < im->procs.list.n && !mstx__writer_bad(im->w); i++)
         MS_TRY(take_process(im, &im->procs.list.p[i], err));
+    MS_TRY(judge(im, err));
     char size[16];
     snprintf(size, sizeof size, "%" PRId32, im->world_size);
     if (im->world_size > 0)
@@ -421,11 +575,12 @@ static void finish_result(const struct import *im, struct mstx_import_result *r)
     *out = *r;
 }
 
-enum ms_rc mstx__import_capture(const char *dir, const char *db, struct mstx_import_result *result,
-                                struct ms_err *err)
+enum ms_rc mstx__import_capture(const char *dir, const char *db, const struct mstx_import_how *how,
+                                struct mstx_import_result *result, struct ms_err *err)
 {
     struct ms_span span = ms_span_begin("import");
-    struct import im = {.result = result, .reference = SIZE_MAX};
+    struct import im = {
+        .result = result, .is_summary = how->summary, .reference = SIZE_MAX};
     im.problems = (struct mstx_problems){note_problem, &im};
     *result = (struct mstx_import_result){0};
     MS_TRY(mstx__procs_find(&im.procs, dir, err));
@@ -450,6 +605,9 @@ enum ms_rc mstx__import_capture(const char *dir, const char *db, struct mstx_imp
         else
             mstx__writer_abort(im.w);
     }
+    mstx__cluster_free(&im.cluster);
+    ms_vec_free(&im.names);
+    ms_vec_free(&im.said);
     mstx__clocks_free(&im.clocks);
     mstx__procs_free(&im.procs);
     ms_span_end(&span);

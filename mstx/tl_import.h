@@ -8,8 +8,8 @@
 #include "mstx/tl_write.h"
 
 /* A run directory. */
-enum ms_rc mstx__import_capture(const char *dir, const char *db, struct mstx_import_result *result,
-                                struct ms_err *err) MS_MUST_USE;
+enum ms_rc mstx__import_capture(const char *dir, const char *db, const struct mstx_import_how *how,
+                                struct mstx_import_result *result, struct ms_err *err) MS_MUST_USE;
 /* A Chrome trace, or a database of Ascend's profilers, into an open writer. */
 enum ms_rc mstx__import_chrome(const char *path, struct mstx_writer *w,
                                struct mstx_import_result *result, struct ms_err *err) MS_MUST_USE;

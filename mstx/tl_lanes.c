@@ -9,6 +9,15 @@
 
 #include <stdlib.h>
 
+int64_t mstx__lane_ns(const struct mstx_lane *lane, struct mstx_host_clock *c, uint64_t t)
+{
+    const uint64_t most = (uint64_t)1 << 60; /* decades; with the offset still below 2^62 */
+    if (!lane->is_mono_ns)
+        return mstx__clock_ns(c, t);
+    const int64_t mono = (int64_t)(t < most ? t : most);
+    return mono + mstx__clock_shift(c, mono);
+}
+
 /* ---- life ------------------------------------------------------------------- */
 
 enum ms_rc mstx__lanes_new(struct mstx_lanes *l, struct mstx_texts *t, struct ms_err *err)

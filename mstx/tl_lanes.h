@@ -116,6 +116,8 @@ void mstx__lanes_finish(struct mstx_lanes *l);
 struct mstx_lane *mstx__lane_add(struct mstx_lanes *l, enum mstx_track_kind kind, uint32_t tid,
                                  uint32_t domain, uint32_t name, uint32_t *index);
 struct mstx_raw *mstx__lane_event(struct mstx_lanes *l, uint32_t lane, uint64_t begin);
+/* The time of a lane's event, which is given in ticks or by the steady clock. */
+int64_t mstx__lane_ns(const struct mstx_lane *lane, struct mstx_host_clock *c, uint64_t t);
 /* The place of a new extra for an event. */
 struct mstx_extra *mstx__extra(struct mstx_lanes *l, uint32_t *extra);
 /* Heaps and regions of the process as lanes: address ranges, and bytes in use and reserved. */

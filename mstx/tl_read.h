@@ -83,8 +83,14 @@ struct mstx_knot {
     double slope; /* ns per tick up to the next knot */
 };
 /* What the steady clock of rank 0's host is ahead of this one, at a time of this one. */
+enum mstx_apart_method {
+    MSTX_APART_PINGS,     /* messages there and back */
+    MSTX_APART_MEETINGS,  /* what ranks did together: see tl_meet.h */
+    MSTX_APART_CORRECTED, /* pings, moved where that showed them to be wrong */
+};
 struct mstx_apart {
     int64_t at_ns, offset_ns, uncertainty_ns;
+    enum mstx_apart_method method;
 };
 struct mstx_host_clock {
     uint8_t boot_id[16];
@@ -111,6 +117,8 @@ bool mstx__clock_fit(struct mstx_host_clock *c);
 int64_t mstx__clock_shift(const struct mstx_host_clock *c, int64_t mono_ns);
 /* After all are fitted: hosts that were measured follow the clock of this one. */
 void mstx__clocks_align(struct mstx_clocks *c, const struct mstx_host_clock *reference);
+/* Ticks by the steady clock of the host, and by the wall clock of the reference. */
+int64_t mstx__clock_steady(struct mstx_host_clock *c, uint64_t ticks);
 int64_t mstx__clock_ns(struct mstx_host_clock *c, uint64_t ticks);
 void mstx__clocks_free(struct mstx_clocks *c);
 

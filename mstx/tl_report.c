@@ -141,6 +141,61 @@ static enum ms_rc find_problems(struct mstx_tl *tl, struct mstx_report *r, struc
     return rc;
 }
 
+/* ---- all ranks together ------------------------------------------------------ */
+
+/* Kinds are borrowed by findings. */
+static const char *const cluster_kinds[] = {"mismatch", "hang", "straggler", "fail_slow",
+                                            "slow_link"};
+
+/* The place of a kind among those of all ranks together, behind which the others come. */
+static size_t kind_order(const char *kind)
+{
+    const size_t n = sizeof cluster_kinds / sizeof *cluster_kinds;
+    size_t i = 0;
+    while (i < n && strcmp(cluster_kinds[i], kind) != 0)
+        i++;
+    return i;
+}
+
+static enum ms_rc take_conclusion(struct mstx_report *r, struct ms_stmt *st, struct ms_err *err)
+{
+    const struct ms_str kind = ms_stmt_get_str(st, 0);
+    for (size_t i = 0; i < sizeof cluster_kinds / sizeof *cluster_kinds; i++) {
+        if (!ms_str_is(kind, cluster_kinds[i]))
+            continue;
+        struct mstx_finding *f = mstx__finding_add(
+            r, cluster_kinds[i],
+            ms_str_is(ms_stmt_get_str(st, 1), "error") ? MSTX_ERROR_FINDING : MSTX_WARNING_FINDING,
+            ms_stmt_is_null(st, 2) ? -1 : (int32_t)ms_stmt_get_i64(st, 2), ms_stmt_get_f64(st, 5));
+        if (f == NULL)
+            return fail_memory(err);
+        f->first_step = ms_stmt_is_null(st, 3) ? -1 : ms_stmt_get_i64(st, 3);
+        f->last_step = ms_stmt_is_null(st, 4) ? -1 : ms_stmt_get_i64(st, 4);
+        snprintf(f->text, sizeof f->text, "%.*s", MS_STR_ARG(ms_stmt_get_str(st, 6)));
+    }
+    return MS_OK;
+}
+
+/* What the import concluded; a database of an older version has nothing. */
+static enum ms_rc find_conclusions(struct mstx_tl *tl, struct mstx_report *r, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more;
+    if (ms_store_prepare(mstx_tl_store(tl), &st,
+                         "SELECT kind, severity, rank, first_step, last_step, value, text"
+                         " FROM conclusions ORDER BY rowid LIMIT 1000",
+                         NULL) != MS_OK)
+        return MS_OK;
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    while (rc == MS_OK && more) {
+        rc = take_conclusion(r, st, err);
+        if (rc == MS_OK)
+            rc = ms_stmt_step(st, &more, err);
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
 /* ---- slow steps ------------------------------------------------------------- */
 
 static int by_value(const void *pa, const void *pb)
@@ -207,13 +262,21 @@ static int worst_first(const void *pa, const void *pb)
     const struct mstx_finding *a = pa, *b = pb;
     if (a->severity != b->severity)
         return a->severity > b->severity ? -1 : 1;
-    int order = strcmp(a->kind, b->kind);
+    const size_t kind_a = kind_order(a->kind), kind_b = kind_order(b->kind);
+    int order = kind_a != kind_b ? (kind_a > kind_b) - (kind_a < kind_b) : strcmp(a->kind, b->kind);
     if (order != 0)
         return order;
     if (a->value != b->value)
         return a->value > b->value ? -1 : 1;
     return a->rank != b->rank ? (a->rank > b->rank) - (a->rank < b->rank)
                               : strcmp(a->text, b->text);
+}
+
+const struct mstx_finding *mstx_report_headline(const struct mstx_report *r)
+{
+    const struct mstx_finding *f = r->findings.n != 0 ? r->findings.p : NULL;
+    return f != NULL && kind_order(f->kind) < sizeof cluster_kinds / sizeof *cluster_kinds ? f
+                                                                                           : NULL;
 }
 
 enum ms_rc mstx_report_make(struct mstx_tl *tl, bool with_names, struct mstx_report *r,
@@ -225,6 +288,8 @@ enum ms_rc mstx_report_make(struct mstx_tl *tl, bool with_names, struct mstx_rep
         rc = find_in_processes(tl, r, err);
     if (rc == MS_OK)
         rc = mstx__find_hangs(tl, r, err);
+    if (rc == MS_OK)
+        rc = find_conclusions(tl, r, err);
     if (rc == MS_OK)
         rc = find_problems(tl, r, err);
     if (rc == MS_OK)

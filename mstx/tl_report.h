@@ -98,6 +98,8 @@ const char *mstx_severity_text(enum mstx_severity s);
 /* Find steps and findings; with_names measures names too. */
 enum ms_rc mstx_report_make(struct mstx_tl *tl, bool with_names, struct mstx_report *r,
                             struct ms_err *err) MS_MUST_USE;
+/* What explains the run best, about ranks that work together: the first line for people; or NULL. */
+const struct mstx_finding *mstx_report_headline(const struct mstx_report *r);
 void mstx_report_free(struct mstx_report *r);
 /* Put steps and findings into the database at path. */
 enum ms_rc mstx_report_save(const struct mstx_report *r, const char *db,

@@ -188,6 +188,9 @@ static void text_comms(const struct mstx_report *r, size_t most, struct ms_buf *
 void mstx_report_text(struct mstx_tl *tl, const struct mstx_report *r, const char *path,
                       size_t most, struct ms_buf *out)
 {
+    const struct mstx_finding *head = mstx_report_headline(r);
+    if (head != NULL)
+        ms_buf_printf(out, "%s\n\n", head->text);
     text_head(tl, path, out);
     text_clocks(r, out);
     text_findings(r, out);

@@ -33,7 +33,7 @@ static const char mstx_db_schema[] =
     "CREATE TABLE clock_sync(host TEXT, clock INTEGER, ticks INTEGER, monotonic_ns INTEGER,"
     " realtime_ns INTEGER, width_ticks INTEGER);"
     "CREATE TABLE clock_offsets(host TEXT, at_ns INTEGER, offset_ns INTEGER,"
-    " uncertainty_ns INTEGER, drift_ppm REAL);"
+    " uncertainty_ns INTEGER, drift_ppm REAL, method TEXT);"
     "CREATE TABLE comm_groups(id INTEGER PRIMARY KEY, name TEXT, key INTEGER, size INTEGER,"
     " ranks TEXT);"
     "CREATE TABLE comm_ops(id INTEGER PRIMARY KEY, process INTEGER, rank INTEGER, tid INTEGER,"
@@ -48,6 +48,17 @@ static const char mstx_db_schema[] =
     "CREATE TABLE hangs(process INTEGER, rank INTEGER, name TEXT, comm TEXT, uid INTEGER,"
     " seq INTEGER, size INTEGER, on_device INTEGER, waited_ns INTEGER, tid INTEGER, op INTEGER,"
     " stacks TEXT);"
+    "CREATE TABLE rank_steps(process INTEGER, rank INTEGER, step INTEGER, start_ns INTEGER,"
+    " end_ns INTEGER, computing_ns INTEGER, communication_ns INTEGER, exposed_ns INTEGER,"
+    " overlapped_ns INTEGER, free_ns INTEGER, bubble_ns INTEGER, preparing_ns INTEGER,"
+    " waiting_ns INTEGER, blame_ns INTEGER);"
+    "CREATE TABLE joins(comm_group INTEGER, seq INTEGER, op TEXT, step INTEGER, ranks INTEGER,"
+    " missing INTEGER, agrees INTEGER, bytes INTEGER, start_ns INTEGER, transfer_ns INTEGER,"
+    " skew_ns INTEGER, waited_ns INTEGER, last_rank INTEGER, algorithm_gbs REAL, bus_gbs REAL);"
+    "CREATE TABLE links(src INTEGER, dst INTEGER, comm_group INTEGER, op TEXT, bytes INTEGER,"
+    " between_hosts INTEGER, calls INTEGER, transfer_ns INTEGER, gbs REAL, ratio REAL, z REAL);"
+    "CREATE TABLE conclusions(kind TEXT, severity TEXT, rank INTEGER, first_step INTEGER,"
+    " last_step INTEGER, value REAL, at_ns INTEGER, text TEXT);"
     "CREATE TABLE problems(file TEXT, text TEXT);";
 
 #endif

@@ -42,7 +42,7 @@ static enum ms_rc put(struct ms_buf *to, struct cmp_view *v, struct ms_str from,
 
 static void check(struct cmp_view *v, struct ms_str text, struct ms_buf b[3])
 {
-    const struct graph__stored side = {text, MS_STR("{}")};
+    const struct graph__stored side = {text, MS_STR("{}"), "/nowhere"};
     if (put(&b[0], v, text, -1) != MS_OK)
         return;
     must(put(&b[1], v, ms_buf_slice(&b[0]), -1) == MS_OK);

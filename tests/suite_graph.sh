@@ -95,6 +95,44 @@ check "progress ends" 'PROGRESS: {"current_progress": 100, "process_running": fa
 check "a failure is told to the page" 1 \
     "$(tail -1 "$scratch/said" | grep -c '"process_running": false, "error_msg": \[".*nowhere')"
 
+# Whatever ends a run, nothing half-written stays: no database, no temporary file.
+mkdir -p "$scratch/big" "$scratch/tmp"
+"$PYTHON" - "$scratch/big" <<'EOF'
+import json, sys
+leaf = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": 1.5, "Min": -1.5,
+        "Mean": 0.5, "Norm": 2.5, "requires_grad": True}
+names = ["Torch.f.%d.forward" % i for i in range(40000)]
+top = sys.argv[1]
+with open(top + "/construct.json", "w") as f:
+    json.dump({n: "Module.m.M.forward.0" for n in names}, f)
+with open(top + "/dump.json", "w") as f:
+    json.dump({"task": "statistics", "level": "mix", "framework": "pytorch", "dump_data_dir": None,
+               "data": {n: {"input_args": [leaf], "output": [leaf]} for n in names}}, f, indent=1)
+EOF
+left() { find "$scratch/big_out" "$scratch/tmp" -type f 2>/dev/null | sed "s|$scratch/||" | tr '\n' ' '; }
+(
+    trap '' XFSZ # a write beyond the limit fails, as on a full disk
+    ulimit -f 4096
+    TMPDIR="$scratch/tmp" exec "$B/msprobe" graph_visualize -tp "$scratch/big" \
+        -o "$scratch/big_out" >"$scratch/said" 2>&1
+)
+check "a full disk ends it with an error" "3 1" "$? $(grep -ci 'disk\|too large\|full' "$scratch/said")"
+check "a full disk leaves nothing" "" "$(left)"
+TMPDIR="$scratch/tmp" "$PYTHON" - "$B/msprobe" "$scratch/big" "$scratch/big_out" >"$scratch/said" 2>&1 <<'EOF'
+import glob, signal, subprocess, sys, time
+msprobe, source, out = sys.argv[1:]
+p = subprocess.Popen([msprobe, "graph_visualize", "-tp", source, "-o", out],
+                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                     preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+while p.poll() is None and not glob.glob(out + "/*.tmp"):
+    time.sleep(0.002)
+p.send_signal(signal.SIGINT)
+print(p.wait())
+EOF
+check "an interrupt ends it" yes \
+    "$(case $(cat "$scratch/said") in 130 | -2) echo yes ;; *) cat "$scratch/said" ;; esac)"
+check "an interrupt leaves nothing" "" "$(left)"
+
 if [ ! -e "$GOLDEN/tools/parity.py" ]; then
     echo "skip recorded outputs: no $GOLDEN/golden here"
 else

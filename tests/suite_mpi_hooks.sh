@@ -163,25 +163,48 @@ test_fortran() {
 
 # Two ranks play two hosts, one second and 50 ppm apart.  Each writes the true clock as a counter; how
 # far the times of the run are from it must be the same on both, window by window.
-clocks_meet() { # LIMIT-NS OFFSET PPM
+clocks_meet() { # LIMIT-NS OFFSET PPM SYNC METHOD [together]
     rm -rf "$scratch/run"
-    MSTX_CLOCK_SYNC=1 timeout 100 "mpirun.$flavour" \
-        -n 1 env MSTX_CLOCK_FAKE=1:0:0 "$msprobe" run -o "$scratch/run" -- "$scratch/clock" 120 : \
-        -n 1 env MSTX_CLOCK_FAKE="2:$2:$3" "$msprobe" run -o "$scratch/run" -- "$scratch/clock" 120 || return 1
+    MSTX_CLOCK_SYNC=$4 timeout 100 "mpirun.$flavour" \
+        -n 1 env MSTX_CLOCK_FAKE=1:0:0 "$msprobe" run -o "$scratch/run" -- "$scratch/clock" 120 $6 : \
+        -n 1 env MSTX_CLOCK_FAKE="2:$2:$3" "$msprobe" run -o "$scratch/run" -- "$scratch/clock" 120 $6 || return 1
     apart=$(sql "$scratch/run" "SELECT CAST(max(abs(a.late - b.late)) AS INTEGER) FROM
         (SELECT CAST(value AS INTEGER) / 200000000 AS w, min(start_ns - CAST(value AS INTEGER)) AS late FROM events
          WHERE name = 'true' AND rank = 0 GROUP BY w) a JOIN
         (SELECT CAST(value AS INTEGER) / 200000000 AS w, min(start_ns - CAST(value AS INTEGER)) AS late FROM events
          WHERE name = 'true' AND rank = 1 GROUP BY w) b USING (w)")
+    is "$(sql "$scratch/run" 'SELECT DISTINCT method FROM clock_offsets')" "$5" || return 1
     unsure=$(sql "$scratch/run" 'SELECT max(uncertainty_ns) FROM clock_offsets')
     echo "clocks are $apart ns apart, uncertainty $unsure ns"
     [ -n "$apart" ] && [ "$apart" -le "$1" ] && [ -n "$unsure" ] && [ "$unsure" -ge "$((apart / 3))" ]
 }
+# Two ranks that say of themselves to be on two hosts: they agree on comparing clocks without being
+# told to, and a rank without the hook is not waited for.
+clocks_agree() {
+    rm -rf "$scratch/run"
+    timeout 60 "mpirun.$flavour" -n 2 env OMPI_COMM_WORLD_LOCAL_SIZE=1 MPI_LOCALNRANKS=1 \
+        sh -c 'exec env MSTX_CLOCK_FAKE="$((${PMI_RANK:-$OMPI_COMM_WORLD_RANK} + 1)):0:0" "$@"' sh \
+        "$msprobe" run -o "$scratch/run" -- "$scratch/clock" 5 || return 1
+    is "$(sql "$scratch/run" 'SELECT DISTINCT method FROM clock_offsets')" pings &&
+        is "$(find "$scratch/run" -name '.clock*')" ''
+}
+a_bare_rank_is_not_waited_for() {
+    rm -rf "$scratch/run"
+    timeout 60 "mpirun.$flavour" \
+        -n 1 env OMPI_COMM_WORLD_LOCAL_SIZE=1 MPI_LOCALNRANKS=1 "$msprobe" run -o "$scratch/run" -- "$scratch/app" all : \
+        -n 1 "$scratch/app" all >/dev/null || return 1
+    is "$(sql "$scratch/run" "SELECT count(*) FROM problems WHERE text LIKE 'clocks of hosts were not compared%'")" 1
+}
 test_clocks() {
     "$mpicc" -w -O1 -o "$scratch/clock" "$here/tests/rt/mpi_clock.c" -ldl || return
     # an idle machine stays within a microsecond; a busy one must not fail the suite
-    check "$flavour-clock-a-second-ahead" clocks_meet 20000 1000000000 50
-    check "$flavour-clock-a-second-behind" clocks_meet 20000 -1000000000 -50
+    check "$flavour-clock-a-second-ahead" clocks_meet 20000 1000000000 50 1 pings together
+    check "$flavour-clock-a-second-behind" clocks_meet 20000 -1000000000 -50 1 pings
+    check "$flavour-clocks-without-being-told" clocks_agree
+    check "$flavour-clocks-with-a-bare-rank" a_bare_rank_is_not_waited_for
+    # nobody measured: what the collectives tell
+    check "$flavour-clock-from-collectives" clocks_meet 50000 1000000000 50 0 collectives together
+    check "$flavour-clock-from-collectives-behind" clocks_meet 50000 -1000000000 -50 0 collectives together
 }
 
 # ---- a real program ------------------------------------------------------------------------------------

@@ -385,6 +385,7 @@ END_TEST
 START_TEST(a_dump_without_values_gives_a_structure)
 {
     set_up();
+    conf.suspects = true; /* there are none, and nothing to look at */
     make_two(ONE, "{\"task\":\"structure\",\"data\":{}}", ONE,
              "{\"task\":\"structure\",\"data\":{}}");
     expect("SELECT task FROM tb_config", "structure");
@@ -619,6 +620,25 @@ START_TEST(suspects_are_listed_when_asked_for)
 }
 END_TEST
 
+START_TEST(a_graph_is_made_where_suspects_cannot_be_looked_for)
+{
+    static const char stacks[] =
+        "{\"0\": [[\"Torch.f.0.forward\"], [\"File m.py, line 1, in f\"]]}";
+    set_up();
+    conf.suspects = conf.map_layers = true;
+    conf.matching = CMP_MATCH_EXACT; /* by which names of two frameworks mean nothing */
+    put_rank(target, ".", ONE, DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("1.0"))), stacks);
+    put_rank(golden, ".", ONE,
+             "{\"task\":\"statistics\",\"framework\":\"mindspore\",\"dump_data_dir\":null,"
+             "\"data\":{" RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("1.0")) "}}",
+             stacks);
+    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    expect("SELECT count(*) FROM x_findings", "0");
+    ck_assert_uint_eq(made.suspects, 0);
+    tear_down();
+}
+END_TEST
+
 TEST_MAIN("graph_make", leaves_become_text, a_file_name_names_the_item_and_decides_the_side,
           the_schema_is_the_official_one, the_file_is_the_owners_alone,
           strict_writes_no_table_of_ours,
@@ -631,4 +651,4 @@ TEST_MAIN("graph_make", leaves_become_text, a_file_name_names_the_item_and_decid
           overflow_levels_say_where_it_is_made, calls_of_two_ranks_meet,
           members_of_a_batch_meet_each_by_itself, ranks_of_both_sides_are_intersected,
           edges_lead_from_the_last_writer_to_its_readers, suspects_are_listed_when_asked_for,
-          no_memory_leaves_no_file_and_no_leak)
+          a_graph_is_made_where_suspects_cannot_be_looked_for, no_memory_leaves_no_file_and_no_leak)

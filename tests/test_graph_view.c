@@ -442,6 +442,208 @@ START_TEST(changes_of_the_plugin_show)
 }
 END_TEST
 
+START_TEST(matches_are_saved_and_applied_to_another_file)
+{
+    struct ms_file text;
+    struct ms_buf file = {.max = 4096};
+    uint64_t n;
+    set_up();
+    ck_ok(graph_match_below(made.path, npu, MS_STR("Module.new.N.forward.0"),
+                            MS_STR("Module.old.N.forward.0"), &n, &err),
+          err);
+    ck_ok(graph_unmatch(made.path, npu, MS_STR("Torch.f.0.forward"), &err), err);
+    ck_ok(graph_save_matches(made.path, npu, &file, &n, &err), err);
+    ck_assert_uint_eq(n, 2);
+    ck_assert(ms_str_ends(ms_buf_slice(&file), MS_STR("_0_0.vis.config")));
+    static const char wanted[] = "{\n    \"Torch.n.0.forward\": \"Torch.n.5.forward\",\n"
+                                 "    \"Module.new.N.forward.0\": \"Module.old.N.forward.0\"\n}";
+    ck_ok(ms_file_map(&text, ms_buf_z(&file), 4096, &err), err);
+    ck_assert_uint_eq(text.n, sizeof wanted - 1);
+    ck_assert_int_eq(memcmp(text.p, wanted, text.n), 0);
+    ms_file_unmap(&text);
+    /* The same runs once more, in a file that nobody has touched. */
+    snprintf(out, sizeof out, "%s/p", dir);
+    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_match_saved(made.path, npu, ms_buf_z(&file), &n, &err), err);
+    ck_assert_uint_eq(n, 2);
+    reopen(NULL);
+    ck_assert(ms_str_is(row_of(npu, "Torch.n.0.forward").partner, "Torch.n.5.forward"));
+    ck_assert(!row_of(npu, "Torch.f.0.forward").unmatched);
+    expect_true_tables();
+    ck_ok(graph_match_saved(made.path, npu, ms_buf_z(&file), &n, &err), err);
+    ck_assert_uint_eq(n, 0);
+    ck_ok(graph_undo(made.path, &err), err);
+    reopen(NULL);
+    ck_assert(row_of(npu, "Torch.n.0.forward").unmatched);
+    ms_buf_free(&file);
+    tear_down();
+}
+END_TEST
+
+START_TEST(a_config_of_the_plugin_may_hold_pairs_the_wrong_way_round)
+{
+    uint64_t n;
+    char path[128];
+    set_up();
+    snprintf(path, sizeof path, "%s/c.vis.config", dir);
+    put_text(dir, "c.vis.config",
+             "{\"Torch.n.5.forward\": \"Torch.n.0.forward\", \"Torch.gone\": \"x\","
+             " \"Torch.n.0.forward\": \"Torch.n.5.forward\"}");
+    ck_ok(graph_match_saved(made.path, npu, path, &n, &err), err);
+    ck_assert_uint_eq(n, 1);
+    tear_down();
+}
+END_TEST
+
+START_TEST(what_is_no_config_is_refused_and_changes_nothing)
+{
+    static const struct {
+        const char *text, *why;
+    } cases[] = {{"[1]", "expected an object"},
+                 {"{\"Torch.n.0.forward\": 1}", "expected the name of a golden node"},
+                 {"{\"Torch.n.0.forward\": \"Torch.n.5.forward\"", "line 1"},
+                 {"", "line 1"}};
+    uint64_t n;
+    char path[128];
+    set_up();
+    snprintf(path, sizeof path, "%s/c.vis.config", dir);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ms_err_clear(&err);
+        put_text(dir, "c.vis.config", cases[i].text);
+        ck_assert(graph_match_saved(made.path, npu, path, &n, &err) != MS_OK);
+        ck_says(err, cases[i].why);
+        ck_says(err, "c.vis.config");
+    }
+    reopen(NULL);
+    ck_assert(row_of(npu, "Torch.n.0.forward").unmatched);
+    tear_down();
+}
+END_TEST
+
+/* ---- tensors by hand ------------------------------------------------------------------ */
+
+static void put_npy(const char *top, const char *name, const float x[4])
+{
+    static const char head[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }";
+    char path[256], bytes[128 + 4 * sizeof *x];
+    memset(bytes, ' ', sizeof bytes);
+    memcpy(bytes, "\x93NUMPY\x01\x00\x76\x00", 10);
+    memcpy(bytes + 10, head, sizeof head - 1);
+    bytes[127] = '\n';
+    memcpy(bytes + 128, x, 4 * sizeof *x);
+    snprintf(path, sizeof path, "%s/dump_tensor_data", top);
+    ck_ok(ms_mkdirs(path, &err), err);
+    snprintf(path, sizeof path, "%s/dump_tensor_data/%s", top, name);
+    write_file(path, bytes, sizeof bytes);
+}
+
+#define TENSOR_LEAF(file)                                                                          \
+    "{\"type\":\"torch.Tensor\",\"dtype\":\"torch.float32\",\"shape\":[4],\"Max\":4.0,"            \
+    "\"Min\":1.0,\"Mean\":2.5,\"Norm\":5.5,\"requires_grad\":true,\"data_name\":\"" file "\"}"
+
+static void set_up_tensors(void)
+{
+    static const float in[4] = {1, 2, 3, 4}, out_t[4] = {-1, -2, -3, -4};
+    set_up();
+    const char *sides[] = {target, golden};
+    for (int i = 0; i < 2; i++) {
+        put_rank(sides[i], ".", "{\"Torch.f.0.forward\":null}",
+                 "{\"task\":\"tensor\",\"level\":\"mix\",\"framework\":\"pytorch\","
+                 "\"dump_data_dir\":null,\"data\":{" RECORD(
+                     "Torch.f.0.forward", TENSOR_LEAF("Torch.f.0.forward.input.0.npy"),
+                     TENSOR_LEAF("Torch.f.0.forward.output.0.npy")) "}}",
+                 NULL);
+        put_npy(sides[i], "Torch.f.0.forward.input.0.npy", in);
+        put_npy(sides[i], "Torch.f.0.forward.output.0.npy", i == 0 ? out_t : in);
+    }
+    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    reopen(NULL);
+}
+
+START_TEST(tensors_matched_by_hand_are_measured_by_their_files)
+{
+    struct graph_detail before, d;
+    struct graph_page kept = {.more = false};
+    set_up_tensors();
+    ck_ok(graph_view_node(view, npu, MS_STR("Torch.f.0.forward"), &kept, &before, &err), err);
+    ck_assert(ms_str_find_str(before.output, MS_STR("\"MaxAbsErr\": \"8.0\"")) > 0);
+    ck_ok(graph_unmatch(made.path, npu, MS_STR("Torch.f.0.forward"), &err), err);
+    reopen(NULL);
+    ck_ok(graph_view_node(view, npu, MS_STR("Torch.f.0.forward"), &page, &d, &err), err);
+    ck_assert(ms_str_find_str(d.output, MS_STR("MaxAbsErr")) < 0 && d.row.unmatched);
+    ck_ok(
+        graph_match(made.path, npu, MS_STR("Torch.f.0.forward"), MS_STR("Torch.f.0.forward"), &err),
+        err);
+    reopen(NULL);
+    ck_ok(graph_view_node(view, npu, MS_STR("Torch.f.0.forward"), &page, &d, &err), err);
+    ck_assert(ms_str_eq(d.output, before.output) && ms_str_eq(d.input, before.input));
+    ck_assert_int_eq(d.row.state, before.row.state);
+    ck_assert_int_ne(d.row.state, GRAPH_NONE);
+    graph_page_free(&kept);
+    tear_down();
+}
+END_TEST
+
+START_TEST(tensors_whose_files_are_gone_are_matched_without_figures)
+{
+    struct graph_detail d;
+    char path[256];
+    set_up_tensors();
+    ck_ok(graph_unmatch(made.path, npu, MS_STR("Torch.f.0.forward"), &err), err);
+    snprintf(path, sizeof path, "%s/dump_tensor_data/Torch.f.0.forward.output.0.npy", golden);
+    ck_assert_int_eq(remove(path), 0);
+    ck_ok(
+        graph_match(made.path, npu, MS_STR("Torch.f.0.forward"), MS_STR("Torch.f.0.forward"), &err),
+        err);
+    reopen(NULL);
+    ck_ok(graph_view_node(view, npu, MS_STR("Torch.f.0.forward"), &page, &d, &err), err);
+    ck_assert(ms_str_is(d.row.partner, "Torch.f.0.forward"));
+    ck_assert(ms_str_find_str(d.output, MS_STR("\"MaxAbsErr\": \"8.0\"")) < 0);
+    ck_assert(ms_str_find_str(d.input, MS_STR("\"MaxAbsErr\": \"0.0\"")) > 0);
+    tear_down();
+}
+END_TEST
+
+/* ---- fates ---------------------------------------------------------------------------- */
+
+START_TEST(what_has_moved_is_found)
+{
+    set_up();
+    conf.matching = CMP_MATCH_AUTO;
+    put_rank(target, ".",
+             "{\"Module.a.A.forward.0\":null,\"Module.w.W.forward.0\":\"Module.a.A.forward.0\","
+             "\"Torch.f.0.forward\":\"Module.w.W.forward.0\","
+             "\"Torch.g.0.forward\":\"Module.a.A.forward.0\"}",
+             DUMP(""), NULL);
+    put_rank(golden, ".",
+             "{\"Module.a.A.forward.0\":null,\"Torch.f.0.forward\":\"Module.a.A.forward.0\","
+             "\"Torch.g.0.forward\":\"Module.a.A.forward.0\"}",
+             DUMP(""), NULL);
+    snprintf(out, sizeof out, "%s/moved", dir);
+    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    reopen(NULL);
+    ck_ok(graph_view_filter(view, npu, GRAPH_WANT_MOVED, -1, 9, &page, &err), err);
+    expect("Torch.f.0.forward");
+    ck_ok(graph_view_next(view, npu, GRAPH_WANT_MOVED, 99, true, &page, &err), err);
+    expect("Torch.f.0.forward");
+    ck_ok(graph_view_next(view, npu, GRAPH_WANT_MOVED, page.rows.p[0].order, false, &page, &err),
+          err);
+    expect("");
+    ck_ok(graph_view_filter(view, npu, GRAPH_WANT_MOVED | GRAPH_WANT_UNMATCHED, -1, 9, &page, &err),
+          err);
+    expect("Torch.f.0.forward Module.w.W.forward.0");
+    ck_ok(graph_view_filter(view, npu, GRAPH_WANT_MOVED | GRAPH_WANT_PASS, -1, 9, &page, &err),
+          err);
+    expect("Torch.f.0.forward");
+    /* Who is parted by hand has moved no more. */
+    ck_ok(graph_unmatch(made.path, npu, MS_STR("Torch.f.0.forward"), &err), err);
+    reopen(NULL);
+    ck_ok(graph_view_filter(view, npu, GRAPH_WANT_MOVED, -1, 9, &page, &err), err);
+    expect("");
+    tear_down();
+}
+END_TEST
+
 START_TEST(the_fate_of_a_node_is_told)
 {
     struct graph_fate f;
@@ -497,4 +699,9 @@ TEST_MAIN("graph_view", the_configuration_is_told, children_come_page_by_page,
           unmatching_takes_figures_away_and_undo_brings_all_back,
           a_match_again_gives_the_figures_of_the_file, descendants_are_matched_by_their_names,
           impossible_changes_are_refused_and_leave_nothing, changes_of_the_plugin_show,
+          matches_are_saved_and_applied_to_another_file,
+          a_config_of_the_plugin_may_hold_pairs_the_wrong_way_round,
+          what_is_no_config_is_refused_and_changes_nothing,
+          tensors_matched_by_hand_are_measured_by_their_files,
+          tensors_whose_files_are_gone_are_matched_without_figures, what_has_moved_is_found,
           the_fate_of_a_node_is_told, data_flow_is_followed_both_ways)

@@ -136,6 +136,24 @@ END_TEST
 
 #define HEAD "Op Type,Op Name,Task,Stream,Time,IO,Slot,Size,Type,Shape,Max,Min,Avg,L2\n"
 
+START_TEST(columns_of_statistics_are_found_by_their_names)
+{
+    static const char t[] = "Timestamp,Op Name,Task ID,IO,Slot,Data Type,Shape,L2Norm Value,"
+                            "Max Value,Min Value\n"
+                            "7,op1,0,output,0,float32,\"(2,3)\",5,2,1\n";
+    struct cmp_sheet_sum sum;
+    scratch_dir(dir);
+    put("t/0/net/0/3/statistic.csv", t, sizeof t - 1);
+    put("b/0/net/0/3/statistic.csv", t, sizeof t - 1);
+    const char *table = compare("0", &sum);
+    ck_assert_ptr_nonnull(strstr(table, "op1.0.output.0,op1.0.output.0,float32,float32,\"[2,3]\","
+                                        "\"[2,3]\",2.0,1.0,nan,5.0,"));
+    ck_assert_uint_eq(sum.yes, 1);
+    cmp_sheet_sum_free(&sum);
+    scratch_remove(dir);
+}
+END_TEST
+
 START_TEST(lines_of_statistics_are_compared_as_well)
 {
     static const char t[] = HEAD "Add,a,0,1,5,output,0,8,float32,\"(2,)\",1.5,0,1,2\n"
@@ -168,7 +186,7 @@ START_TEST(what_cannot_be_compared_is_said)
     put_npy("t/0/net/0/3/Add.a.0.1.1.output.0.s.ND.npy", 1, 2);
     put("b/0/net/0/3/statistic.csv", cut, sizeof cut - 1);
     compare("0", &sum);
-    ck_says(err, "expected 13 columns or more");
+    ck_says(err, "expected 14 columns or more");
     ms_err_clear(&err);
     compare("7", &sum);
     ck_says(err, "no kernels of a rank and step that are asked for");
@@ -179,4 +197,4 @@ END_TEST
 TEST_MAIN("kernels", names_of_files_say_what_belongs_together,
           calls_of_a_kernel_are_paired_in_the_order_they_ran, a_kernel_without_a_partner_is_listed,
           shortened_names_are_looked_up, lines_of_statistics_are_compared_as_well,
-          what_cannot_be_compared_is_said)
+          columns_of_statistics_are_found_by_their_names, what_cannot_be_compared_is_said)

@@ -332,6 +332,37 @@ START_TEST(a_missing_operator_with_effect_is_named)
 }
 END_TEST
 
+START_TEST(a_missing_mask_is_told)
+{
+    struct run g = model(), t = model();
+    g.call[4].name = t.call[4].name = "Tensor.masked_fill.0.forward";
+    t.call[5].in[0] = 6;
+    remove_call(&t, 4);
+    t.err[9] = t.err[11] = t.err[12] = 0.4;
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Tensor.masked_fill.0.forward");
+    ck_assert_str_eq(a.pattern, "mask missing");
+}
+END_TEST
+
+START_TEST(a_cast_and_back_is_named_though_types_differ_everywhere)
+{
+    struct run g = model(), t = model();
+    for (unsigned i = 0; t.call[i].name != NULL; i++)
+        t.call[i].dtype = "bfloat16";
+    memmove(&t.call[4], &t.call[2], (CALLS - 4) * sizeof t.call[0]);
+    t.call[2] =
+        (struct call){"Tensor.to.0.forward", {3, NOTHING, NOTHING}, 40, "\"float16\"", "float16"};
+    t.call[3] =
+        (struct call){"Tensor.to.1.forward", {40, NOTHING, NOTHING}, 3, "\"bfloat16\"", "bfloat16"};
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Tensor.to.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_EXTRA);
+    t.call[3].in[0] = 3; /* two casts apart from each other: that is how the target computes */
+    ck_assert_uint_eq(ask(&g, &t).n, 0);
+}
+END_TEST
+
 START_TEST(an_operator_more_without_effect_comes_last)
 {
     struct run g = model(), t = model();
@@ -419,6 +450,60 @@ START_TEST(noise_of_a_second_run_explains_as_much)
     cmp_source_free(s);
     fixture_free(&f);
     ck_assert_str_eq(ask(&g, &t).name[0], "Functional.softmax.0.forward");
+}
+END_TEST
+
+/* ---- the runs as a whole ------------------------------------------------------------------ */
+
+/* The only note of a pair without a suspect; "" where there is none. */
+static const char *note_of(const struct run *golden, const struct run *target)
+{
+    static char text[256];
+    struct fixture f;
+    struct cmp_source *s;
+    const struct cmp_suspect *list;
+    const struct ms_str *notes;
+    fixture_init(&f);
+    ck_ok(cmp_source_new(&s, &f.err), f.err);
+    add_pair(&f, s, golden, target, 0, 0);
+    ck_ok(cmp_source_find(s, &f.err), f.err);
+    size_t n = cmp_source_notes(s, &notes);
+    ck_assert_uint_eq(cmp_source_suspects(s, &list), 0);
+    ck_assert_uint_le(n, 1);
+    snprintf(text, sizeof text, "%.*s", n != 0 ? (int)notes[0].n : 0, n != 0 ? notes[0].p : "");
+    cmp_source_free(s);
+    fixture_free(&f);
+    return text;
+}
+
+START_TEST(other_weights_at_the_start_are_a_note_and_no_suspects)
+{
+    struct run g = plain(), t;
+    const struct call calls[] = {
+        {"Functional.linear.0.forward", {0, 1, NOTHING}, 2, NULL, NULL},
+        {"Functional.linear.1.forward", {2, 3, NOTHING}, 4, NULL, NULL},
+        {"Functional.linear.2.forward", {4, 5, NOTHING}, 6, NULL, NULL},
+        {"Functional.linear.3.forward", {6, 7, NOTHING}, 8, NULL, NULL},
+        {"Functional.layer_norm.0.forward", {8, 9, NOTHING}, 10, NULL, NULL},
+    };
+    memcpy(g.call, calls, sizeof calls);
+    t = g;
+    ck_assert_str_eq(note_of(&g, &t), "");
+    for (int i = 1; i < 9; i++)
+        t.err[i] = 0.05 + 0.01 * i;
+    t.err[9] = 0.7; /* far beyond the others, and no news */
+    t.err[10] = 0.5;
+    ck_assert_ptr_nonnull(strstr(note_of(&g, &t), "5 of 5 parameters differ"));
+}
+END_TEST
+
+START_TEST(another_precision_is_a_note)
+{
+    struct run g = model(), t = model();
+    for (unsigned i = 0; t.call[i].name != NULL; i++)
+        t.call[i].dtype = "bfloat16";
+    ck_assert_ptr_nonnull(strstr(
+        note_of(&g, &t), "100 % of its outputs in bfloat16 where the golden side has"));
 }
 END_TEST
 
@@ -593,11 +678,14 @@ TEST_MAIN("source", equal_runs_have_no_suspect, the_first_operator_that_differs_
           the_first_nan_is_named, nan_on_both_sides_is_no_difference,
           a_forward_difference_explains_the_backward_pass, a_gradient_that_alone_differs_is_named,
           a_turned_sign_is_told, an_input_from_another_operator_is_named,
-          a_missing_operator_with_effect_is_named, an_operator_more_without_effect_comes_last,
-          another_type_shape_or_argument_is_named, another_argument_is_told_with_both_values,
-          an_argument_of_one_side_alone_counts, another_precision_everywhere_is_nobodys_fault,
-          noise_of_a_second_run_explains_as_much, checksums_name_the_first_that_differs,
-          a_collective_is_explained_by_another_rank, one_fault_on_all_ranks_is_one_suspect,
+          a_missing_operator_with_effect_is_named, a_missing_mask_is_told,
+          a_cast_and_back_is_named_though_types_differ_everywhere,
+          other_weights_at_the_start_are_a_note_and_no_suspects, another_precision_is_a_note,
+          an_operator_more_without_effect_comes_last, another_type_shape_or_argument_is_named,
+          another_argument_is_told_with_both_values, an_argument_of_one_side_alone_counts,
+          another_precision_everywhere_is_nobodys_fault, noise_of_a_second_run_explains_as_much,
+          checksums_name_the_first_that_differs, a_collective_is_explained_by_another_rank,
+          one_fault_on_all_ranks_is_one_suspect,
           an_earlier_step_explains_the_parameters_of_a_later_one,
           other_prefixes_and_scales_do_not_move_the_suspect, swapped_sides_name_the_same_operator,
           empty_and_halved_dumps_are_judged_for_what_they_have, roles_are_told_of_every_node)

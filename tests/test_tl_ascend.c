@@ -3,6 +3,8 @@
  * Ascend databases: tables and rows as MindStudio Insight and msprof-analyze ask for
  * them, made from captures of known content; and read back when parts are missing.
  */
+#include "mstx/comm.h"
+#include "mstx/tl_comm_said.h"
 #include "tests/tl_run.h"
 
 static struct ms_store *out;
@@ -216,7 +218,141 @@ START_TEST(collectives_are_named_as_by_the_recipe_of_msprof_analyze)
     }
     ms_stmt_free(st);
     ck_assert_uint_eq(n, 3);
+    /* the table that the recipe would make is there already, from the device's times */
+    ck_rows(
+        out,
+        "SELECT n.value, g.value, c.startNs - 1717575960000000000, c.endNs - c.startNs, y.value,"
+        " c.dataType, c.count FROM COMMUNICATION_OP c JOIN STRING_IDS n ON n.id = c.opName JOIN"
+        " STRING_IDS g ON g.id = c.groupName JOIN STRING_IDS y ON y.id = c.opType ORDER BY opId",
+        "HcclAllReduce__491_0_1|group_name_43|120|50|HcclAllReduce_|3|25701386;"
+        "HcclBroadcast__491_0_1|group_name_43|220|50|HcclBroadcast_|3|25701386;"
+        "HcclAllReduce__491_1_1|group_name_43|320|50|HcclAllReduce_|3|25701386;");
     end_export();
+}
+END_TEST
+
+/* As a hook records it: the group is introduced, COMM follows the BEGIN. */
+static void begin_call(struct maker *m, uint64_t t, uint64_t id, uint32_t name, uint16_t domain,
+                       const struct mstx_rec_comm *c)
+{
+    maker_rec(m, MSTX_REC_BEGIN, t, id, name, domain, 0, MSTX_F_MORE);
+    maker_raw(m, c);
+}
+
+static void make_hooked_calls(void)
+{
+    struct maker m;
+    const struct mstx_rec_comm all = {.count = 1000,
+                                      .group = 1,
+                                      .peer = -1,
+                                      .dtype = MSTX_TYPE_FP64,
+                                      .reduce = MSTX_REDUCE_SUM,
+                                      .type = MSTX_REC_COMM,
+                                      .op = MSTX_COMM_ALLREDUCE,
+                                      .lib = MSTX_LIB_MPI,
+                                      .elem = 8};
+    struct mstx_rec_comm send = all, wait = all;
+    struct {
+        struct mstx_comm_group head;
+        char name[13];
+    } group = {{.uid = 99, .size = 4, .rank = 0}, "group_name_43"};
+    send.op = MSTX_COMM_SEND;
+    send.dtype = MSTX_TYPE_COMPLEX64; /* nothing that the vendor's tools know */
+    send.peer = 3;
+    wait.op = MSTX_COMM_WAIT;
+    begin_run(&m, 0);
+    const uint32_t name[] = {maker_text(&m, "MPI_Allreduce"), maker_text(&m, "MPI_Send"),
+                             maker_text(&m, "MPI_Wait")};
+    const struct mstx_rec_comm *call[] = {&all, &send, &wait};
+    uint16_t d = maker_domain(&m, MSTX_COMM_DOMAIN);
+    maker_entry(&m, MSTX_GROUP, 0, 1, (const char *)&group, sizeof group.head + 13);
+    maker_ring(&m, 1, 1, 1024);
+    for (uint64_t i = 0; i < 6; i++) {
+        begin_call(&m, 100 * i, i + 1, name[i % 3], d, call[i % 3]);
+        maker_end_range(&m, 100 * i + 50, i + 1, name[i % 3], d, 100 * i, 0);
+    }
+    finish_and_open(&m);
+}
+
+START_TEST(calls_that_hooks_saw_have_the_official_text)
+{
+    make_hooked_calls();
+    export_db("comm.db");
+    ck_rows(out,
+            "SELECT s.value, count(*) FROM MSTX_EVENTS JOIN STRING_IDS s ON s.id = message"
+            " GROUP BY 1 ORDER BY 1 DESC",
+            "{\\\"count\\\": \\\"1000\\\",\\\"dataType\\\": \\\"na\\\",\\\"destRank\\\": \\\"3\\\","
+            "\\\"groupName\\\": \\\"group_name_43\\\",\\\"opName\\\": \\\"HcclSend\\\","
+            "\\\"streamId\\\": \\\"0\\\"}|2;"
+            "{\\\"count\\\": \\\"1000\\\",\\\"dataType\\\": \\\"fp64\\\","
+            "\\\"groupName\\\": \\\"group_name_43\\\",\\\"opName\\\": \\\"HcclAllreduce\\\","
+            "\\\"streamId\\\": \\\"0\\\"}|2;MPI_Wait|2;");
+    ck_rows(out,
+            "SELECT n.value, c.endNs - c.startNs, c.dataType, c.count, c.rankSize,"
+            " count(e.connectionId) FROM COMMUNICATION_OP c JOIN STRING_IDS n ON n.id = c.opName"
+            " LEFT JOIN MSTX_EVENTS e USING(connectionId) GROUP BY opId ORDER BY opId",
+            "HcclAllreduce__491_0_1|50|10|1000|4|1;HcclSend__491_0_1|50|65534|1000|4|1;"
+            "HcclAllreduce__491_1_1|50|10|1000|4|1;HcclSend__491_1_1|50|65534|1000|4|1;");
+    end_export();
+}
+END_TEST
+
+START_TEST(a_run_without_calls_leaves_the_table_to_the_recipe)
+{
+    make_two_ranks();
+    export_db("all.db");
+    ck_rows(out, "SELECT count(*) FROM sqlite_master WHERE name = 'COMMUNICATION_OP'", "0;");
+    end_export();
+}
+END_TEST
+
+/* ---- texts that frameworks give to calls ------------------------------------- */
+
+START_TEST(calls_that_frameworks_mark_are_calls_of_the_run)
+{
+    make_communication();
+    ck_rows(mstx_tl_store(tl),
+            "SELECT o.name, o.op, o.seq, o.lib, o.type, o.count, o.bytes, o.stream, g.name"
+            " FROM comm_ops o JOIN comm_groups g ON g.id = comm_group ORDER BY o.id",
+            "HcclAllReduce|AllReduce|0|torch|fp16|25701386|51402772|32|group_name_43;"
+            "HcclBroadcast|Broadcast|1|torch|fp16|25701386|51402772|32|group_name_43;"
+            "HcclAllReduce|AllReduce|2|torch|fp16|25701386|51402772|32|group_name_43;");
+    end_run();
+}
+END_TEST
+
+START_TEST(both_forms_of_the_text_are_read_and_others_are_not)
+{
+    static const char *const wrong[] = {"",
+                                        "{",
+                                        "{}",
+                                        "[]",
+                                        "comm:",
+                                        "comm:HcclSend,g,fp32",
+                                        "comm:HcclSend,g,fp32,1,2",
+                                        "comm:HcclSend,g,fp32,many",
+                                        "{\"opName\": \"HcclSend\"}",
+                                        "{\"opName\":\"\",\"groupName\":\"g\",\"dataType\":"
+                                        "\"fp32\",\"count\":\"1\",\"streamId\":\"5\"}",
+                                        "{\"opName\":\"a\",\"groupName\":\"g\",\"dataType\":"
+                                        "\"fp32\",\"count\":\"-1\",\"streamId\":\"5\"}",
+                                        "{\"opName\":[[{\"a\":1}]],\"groupName\":\"g\""};
+    struct mstx_comm_said s;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        ck_assert_msg(!mstx__comm_said(ms_str_of(wrong[i]), &s), "%s", wrong[i]);
+    ck_assert(mstx__comm_said(MS_STR("comm:HcclAllreduce,g 1,BFP16,12"), &s));
+    ck_assert_int_eq(s.rec.op, MSTX_COMM_ALLREDUCE);
+    ck_assert_int_eq(s.rec.dtype, MSTX_TYPE_BFP16);
+    ck_assert_uint_eq(s.rec.count, 12);
+    ck_assert_str_eq(s.group, "g 1");
+    ck_assert(mstx__comm_said(MS_STR("{\"streamId\": \"7\", \"more\": [1], \"opName\": \"HcclNew\","
+                                     "\"srcRank\": \"2\", \"dataType\": \"odd\", \"count\": \"3\","
+                                     "\"groupName\": \"\"}"),
+                              &s));
+    ck_assert_int_eq(s.rec.op, MSTX_COMM_NONE);
+    ck_assert_int_eq(s.rec.dtype, MSTX_TYPE_NA);
+    ck_assert_int_eq(s.rec.peer, 2);
+    ck_assert_uint_eq(s.stream, 7);
 }
 END_TEST
 
@@ -396,6 +532,10 @@ END_TEST
 TEST_MAIN("tl_ascend", every_table_has_the_columns_that_readers_name,
           events_follow_the_rules_of_their_rows, only_events_with_a_device_side_have_a_task,
           collectives_are_named_as_by_the_recipe_of_msprof_analyze,
+          calls_that_hooks_saw_have_the_official_text,
+          a_run_without_calls_leaves_the_table_to_the_recipe,
+          calls_that_frameworks_mark_are_calls_of_the_run,
+          both_forms_of_the_text_are_read_and_others_are_not,
           ranks_are_mapped_to_the_device_of_their_streams,
           a_directory_gets_a_database_for_each_rank, a_range_ended_elsewhere_tells_both_threads,
           a_run_without_events_has_a_session_without_length, a_database_with_events_alone_is_read,

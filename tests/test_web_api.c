@@ -151,10 +151,16 @@ START_TEST(a_trace_tells_its_lanes_steps_and_findings)
     says("/api/about", "", "\"events\": 3");
     says("/api/lanes", "", "\"kind\": \"thread\"");
     says("/api/steps", "", "[0, 1, 10000, 20000]");
+    says("/api/steps", "most=1", "[[0, 1, 10000, 20000]]");
+    says("/api/step", "process=0&t=6000", "[0, 1, 10000, 20000]");
+    says("/api/step", "process=0&t=6000&back=1", "[0, 0, 0, 10000]");
+    says("/api/step", "process=0&t=26000", "null");
     says("/api/findings", "", "[");
     says("/api/find", "tracks=0&t=-1&q=WORK", "<b>work</b>");
     says("/api/find", "tracks=0&t=5000&back=1", "<b>work</b>");
     says("/api/find", "tracks=0&t=-1&q=nothing", "null");
+    says("/api/cluster", "", "\"ranks\": []");
+    says("/api/collective", "process=0&start=0", "null");
     says("/api/sum", "tracks=0&from=0&to=10000", "\"total\": 10000");
 }
 END_TEST
@@ -211,6 +217,9 @@ START_TEST(a_pair_tells_its_nodes)
     says("/api/search", "q=state:E", G);
     says("/api/next", "state=error&from=-1", "\"state\": \"error\"");
     says("/api/next", "state=error&from=100", "\"rows\": []");
+    says("/api/first", "", G);
+    says("/api/flow", "name=" G, "\"rows\": [");
+    says("/api/findings", "", "the first to differ is " G);
 }
 END_TEST
 

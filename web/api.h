@@ -50,6 +50,7 @@ unsigned web_status_of(enum ms_rc rc);
 
 enum ms_rc web_api_about(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_findings(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_step(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_steps(struct web_call *c, struct ms_err *err);
 
 enum ms_rc web_api_lanes(struct web_call *c, struct ms_err *err);

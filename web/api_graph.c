@@ -287,11 +287,9 @@ static enum ms_rc read_want(const struct web_call *c, unsigned *want, struct ms_
     static const struct {
         const char *name;
         unsigned bit;
-    } wants[] = {{"pass", GRAPH_WANT_PASS},
-                 {"warning", GRAPH_WANT_WARNING},
-                 {"error", GRAPH_WANT_ERROR},
-                 {"unmatched", GRAPH_WANT_UNMATCHED},
-                 {"overflow", GRAPH_WANT_OVERFLOW}};
+    } wants[] = {{"pass", GRAPH_WANT_PASS},         {"warning", GRAPH_WANT_WARNING},
+                 {"error", GRAPH_WANT_ERROR},       {"unmatched", GRAPH_WANT_UNMATCHED},
+                 {"overflow", GRAPH_WANT_OVERFLOW}, {"moved", GRAPH_WANT_MOVED}};
     struct ms_str rest = web_query_text(c->query, "state"), part;
     *want = 0;
     while (rest.p != NULL && ms_str_split(&rest, ',', &part)) {
@@ -300,7 +298,7 @@ static enum ms_rc read_want(const struct web_call *c, unsigned *want, struct ms_
             bit |= ms_str_is(part, wants[i].name) ? wants[i].bit : 0;
         if (bit == 0)
             return ms_fail(err, MS_E_ARG,
-                           "state must be pass, warning, error, unmatched, overflow");
+                           "state must be pass, warning, error, unmatched, overflow, moved");
         *want |= bit;
     }
     *want = *want != 0 ? *want : (unsigned)GRAPH_WANT_ERROR;

@@ -11,6 +11,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+enum { STEPS_USUAL = 450, STEPS_MAX = 10000 };
+
 /* A number of nanoseconds since 1970 does not fit into a number of JavaScript. */
 static void put_big(struct ms_jwrite *w, const char *key, int64_t v)
 {
@@ -140,28 +142,71 @@ enum ms_rc web_api_findings(struct web_call *c, struct ms_err *err)
 
 /* ---- steps ----------------------------------------------------------------------- */
 
-/* Columns, as there may be many: process, number, start from the first event, duration. */
+/* Of one process, at most `most`: where there are more, each entry stands for several and is the
+ * longest of them.  An entry is process, number, start from the first event, duration. */
+static const char STEPS_SQL[] =
+    "WITH p AS (SELECT process, count(*) n FROM steps WHERE ?1 < 0 OR process = ?1 + 1"
+    " GROUP BY process ORDER BY n DESC, process LIMIT 1),"
+    " s AS (SELECT s.process, s.number, s.start_ns, s.end_ns, p.n,"
+    " row_number() OVER (ORDER BY s.start_ns) - 1 i FROM steps s JOIN p ON s.process = p.process)"
+    " SELECT process - 1, number, start_ns, end_ns, max(end_ns - start_ns) FROM s"
+    " GROUP BY i / max(1, (n + ?2 - 1) / ?2) ORDER BY start_ns";
+
+static void put_step(struct ms_jwrite *w, struct ms_stmt *st, int64_t first)
+{
+    ms_jwrite_arr(w);
+    ms_jwrite_i64(w, ms_stmt_get_i64(st, 0));
+    ms_jwrite_i64(w, ms_stmt_get_i64(st, 1));
+    ms_jwrite_i64(w, ms_stmt_get_i64(st, 2) - first);
+    ms_jwrite_i64(w, ms_stmt_get_i64(st, 3) - ms_stmt_get_i64(st, 2));
+    ms_jwrite_arr_end(w);
+}
+
 enum ms_rc web_api_steps(struct web_call *c, struct ms_err *err)
 {
-    int64_t first, last;
+    int64_t first, last, process = -1, most = STEPS_USUAL;
     struct ms_stmt *st;
     bool more = true;
     mstx_tl_span(c->reader->tl, &first, &last);
-    MS_TRY(ms_store_prepare(mstx_tl_store(c->reader->tl), &st,
-                            "SELECT process - 1, number, start_ns, end_ns FROM steps"
-                            " ORDER BY process, start_ns",
-                            err));
+    MS_TRY(web_query_int(c->query, "process", -1, UINT32_MAX, &process, err));
+    MS_TRY(web_query_int(c->query, "most", 1, STEPS_MAX, &most, err));
+    MS_TRY(ms_store_prepare(mstx_tl_store(c->reader->tl), &st, STEPS_SQL, err));
+    ms_stmt_i64(st, 1, process);
+    ms_stmt_i64(st, 2, most);
     ms_jwrite_arr(c->json);
     enum ms_rc rc;
-    while ((rc = ms_stmt_step(st, &more, err)) == MS_OK && more) {
-        ms_jwrite_arr(c->json);
-        ms_jwrite_i64(c->json, ms_stmt_get_i64(st, 0));
-        ms_jwrite_i64(c->json, ms_stmt_get_i64(st, 1));
-        ms_jwrite_i64(c->json, ms_stmt_get_i64(st, 2) - first);
-        ms_jwrite_i64(c->json, ms_stmt_get_i64(st, 3) - ms_stmt_get_i64(st, 2));
-        ms_jwrite_arr_end(c->json);
-    }
+    while ((rc = ms_stmt_step(st, &more, err)) == MS_OK && more)
+        put_step(c->json, st, first);
     ms_jwrite_arr_end(c->json);
+    ms_stmt_free(st);
+    return rc;
+}
+
+/* The step of a process whose middle lies next behind t, or (back=1) before it; null: none. */
+enum ms_rc web_api_step(struct web_call *c, struct ms_err *err)
+{
+    int64_t first, last, process = 0, t = 0;
+    struct ms_stmt *st;
+    bool more, back;
+    mstx_tl_span(c->reader->tl, &first, &last);
+    MS_TRY(web_query_int(c->query, "process", 0, UINT32_MAX, &process, err));
+    MS_TRY(web_query_int(c->query, "t", -(INT64_C(1) << 53), INT64_C(1) << 53, &t, err));
+    MS_TRY(web_query_flag(c->query, "back", &back, err));
+    MS_TRY(ms_store_prepare(mstx_tl_store(c->reader->tl), &st,
+                            back ? "SELECT process - 1, number, start_ns, end_ns FROM steps WHERE"
+                                   " process = ?1 AND start_ns + (end_ns - start_ns) / 2 < ?2"
+                                   " ORDER BY start_ns DESC LIMIT 1"
+                                 : "SELECT process - 1, number, start_ns, end_ns FROM steps WHERE"
+                                   " process = ?1 AND start_ns + (end_ns - start_ns) / 2 > ?2"
+                                   " ORDER BY start_ns LIMIT 1",
+                            err));
+    ms_stmt_i64(st, 1, process + 1);
+    ms_stmt_i64(st, 2, first + t);
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    if (rc == MS_OK && more)
+        put_step(c->json, st, first);
+    else
+        ms_jwrite_null(c->json);
     ms_stmt_free(st);
     return rc;
 }

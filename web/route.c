@@ -8,6 +8,7 @@ static const struct web_route routes[] = {
     {"/api/about", web_api_about, .writes = false},
     {"/api/findings", web_api_findings, .writes = false},
     {"/api/steps", web_api_steps, .timeline = true},
+    {"/api/step", web_api_step, .timeline = true},
     {"/api/lanes", web_api_lanes, .timeline = true},
     {"/api/slices", web_api_slices, .timeline = true, .binary = true},
     {"/api/busy", web_api_busy, .timeline = true, .binary = true},

@@ -9,8 +9,8 @@
 #include "probe/base/opt.h"
 
 /* Each ends with NULL. */
-extern const struct ms_cmd *const probe_cmds[], *const mstx_cmds[], *const compare_cmds[],
-                                                                        *const web_cmds[];
+extern const struct ms_cmd *const probe_cmds[],
+    *const mstx_cmds[], *const compare_cmds[], *const viz_cmds[], *const web_cmds[];
 extern const struct ms_cmd cli_cmd_version, cli_cmd_selftest, cli_cmd_help, cli_cmd_completion;
 
 /* All commands in the order of `msprobe help`, ended by NULL. */

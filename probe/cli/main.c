@@ -19,8 +19,8 @@
 
 static const struct ms_cmd *const builtin_cmds[] = {&cli_cmd_version, &cli_cmd_selftest,
                                                     &cli_cmd_help, &cli_cmd_completion, NULL};
-static const struct ms_cmd *const *const folders[] = {probe_cmds, mstx_cmds, compare_cmds, web_cmds,
-                                                      builtin_cmds};
+static const struct ms_cmd *const *const folders[] = {probe_cmds, mstx_cmds, compare_cmds,
+                                                      viz_cmds,   web_cmds,  builtin_cmds};
 
 const struct ms_cmd *const *cli_commands(void)
 {

@@ -47,13 +47,18 @@ struct ext_framework {
     PyObject *strided; /* the layout of plain memory; NULL: all have it */
     PyObject *dtypes;  /* dict: dtype object -> "float32" */
     /* Python functions; see msprobe/_values.py. */
-    PyObject *describe;    /* of any other value */
-    PyObject *to_host;     /* a tensor elsewhere -> the same here */
-    PyObject *to_later;    /* -> number of figures to come, or 0 */
-    PyObject *figures;     /* -> list of what has been numbered, for stop */
-    PyObject *grad_mode;   /* () -> bool */
-    PyObject *note;        /* a line about what went wrong */
-    const char *skip_path; /* frames of files below this folder are not the program's */
+    PyObject *describe;  /* of any other value */
+    PyObject *to_host;   /* a tensor elsewhere -> the same here */
+    PyObject *to_later;  /* -> number of figures to come, or 0 */
+    PyObject *figures;   /* -> list of what has been numbered, for stop */
+    PyObject *grad_mode; /* () -> bool: may what is called now have gradients? */
+    PyObject *note;      /* a line about what went wrong */
+    /* For a framework whose results know nothing of the node that made them: what makes a call of a
+     * function whose gradients are wanted, (func, prefix, name, number, args, kwargs) -> result. */
+    PyObject *watched_call;
+    const char *module_prefix; /* "Module" or "Cell" */
+    PyObject *parameters;      /* the attribute where a module has its own: a dict */
+    const char *skip_path;     /* frames of files below this folder are not the program's */
 };
 
 extern struct ext_framework ext_fw;

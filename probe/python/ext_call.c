@@ -90,10 +90,28 @@ static PyObject *enter_module_backward(PyObject *module, PyObject *args)
         return NULL;
     return wrap(probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__MODULE,
                                                                 .dir = PROBE_BACKWARD,
-                                                                .prefix = "Module",
+                                                                .prefix = ext_fw.module_prefix,
                                                                 .name = path,
                                                                 .class_name = class_name,
                                                                 .number = number}));
+}
+
+static PyObject *enter_backward(PyObject *module, PyObject *args)
+{
+    const char *prefix, *name;
+    long long number;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "ssL", &prefix, &name, &number))
+        return NULL;
+    if (!probe__may_enter(ext_dumper, PROBE__OP))
+        Py_RETURN_NONE;
+    return wrap(
+        probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__OP,
+                                                        .dir = PROBE_BACKWARD,
+                                                        .prefix = prefix,
+                                                        .name = name,
+                                                        .number = number,
+                                                        .is_loose = !ext_has_module_backward}));
 }
 
 /* save(name, value, is_grad, number) -> number, or None where it is not wanted */
@@ -124,6 +142,8 @@ PyMethodDef ext_call_functions[] = {
     {"enter_root", enter_root, METH_VARARGS, "enter_root(name) -> Call or None"},
     {"enter_module_backward", enter_module_backward, METH_VARARGS,
      "enter_module_backward(path, class_name, number) -> Call or None"},
+    {"enter_backward", enter_backward, METH_VARARGS,
+     "enter_backward(prefix, name, number) -> Call or None"},
     {"save", save, METH_VARARGS, "save(name, value, is_grad=False, number=-1) -> number or None"},
     {0}};
 

@@ -73,18 +73,26 @@ static void put_gradient(const struct grad *one, struct grads *g, PyObject *valu
         finish(g);
 }
 
+/* It lies in the parameter, or is what the hook is called with. */
+static PyObject *gradient_of(const struct grad *one, PyObject *const *args, Py_ssize_t n)
+{
+    if (one->attribute != Py_None)
+        return PyObject_GetAttr(one->parameter, one->attribute);
+    return Py_NewRef(n != 0 ? args[0] : Py_None);
+}
+
 static PyObject *grad_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     const struct grad *one = (struct grad *)self;
     struct grads *g = (struct grads *)one->grads;
-    (void)args, (void)nargsf, (void)kwnames;
+    (void)kwnames;
     if (!probe__may_enter(ext_dumper, PROBE__MODULE))
         Py_RETURN_NONE;
     if (g->call != NULL && (g->is_made[one->index / 64] >> one->index % 64 & 1) != 0)
         finish(g);
     if (g->call == NULL && !begin(g))
         Py_RETURN_NONE;
-    PyObject *value = PyObject_GetAttr(one->parameter, one->attribute);
+    PyObject *value = gradient_of(one, args, PyVectorcall_NARGS(nargsf));
     if (value != NULL)
         put_gradient(one, g, value);
     if (PyErr_Occurred())
@@ -136,7 +144,7 @@ static PyObject *grad_new(PyTypeObject *type, PyObject *args, PyObject *kw)
     PyObject *grads, *parameter, *name, *attribute;
     unsigned index;
     (void)kw;
-    if (!PyArg_ParseTuple(args, "O!IUOU", &ext_grads_type, &grads, &index, &name, &parameter,
+    if (!PyArg_ParseTuple(args, "O!IUOO", &ext_grads_type, &grads, &index, &name, &parameter,
                           &attribute))
         return NULL;
     struct grad *one = (struct grad *)type->tp_alloc(type, 0);

@@ -26,8 +26,6 @@ struct after {
     PyObject *hook;
 };
 
-static PyObject *parameters_name;
-
 /* ---- before ----------------------------------------------------------- */
 
 /* The gradients' watcher may put other tensors, of equal elements, in the place of the inputs. */
@@ -57,7 +55,7 @@ static PyObject *hook_call(PyObject *self, PyObject *const *args, size_t nargsf,
     struct probe_call *c =
         probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__MODULE,
                                                         .dir = PROBE_FORWARD,
-                                                        .prefix = "Module",
+                                                        .prefix = ext_fw.module_prefix,
                                                         .name = h->path,
                                                         .class_name = h->class_name,
                                                         .tag = h,
@@ -87,9 +85,7 @@ static void put_parameters(struct probe_call *c, PyObject *module)
     Py_ssize_t at = 0;
     if (!probe__call_has(c, PROBE_SEC_PARAMETERS))
         return;
-    if (parameters_name == NULL)
-        parameters_name = PyUnicode_InternFromString("_parameters");
-    params = PyObject_GetAttr(module, parameters_name);
+    params = PyObject_GetAttr(module, ext_fw.parameters);
     struct probe__record *r = params != NULL && PyDict_Check(params) && PyDict_GET_SIZE(params) != 0
                                   ? probe__call_part(c, PROBE_SEC_PARAMETERS)
                                   : NULL;

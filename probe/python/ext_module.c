@@ -99,6 +99,12 @@ static PyObject *member(PyObject *dict, const char *key)
     return v != NULL && v != Py_None ? Py_NewRef(v) : NULL;
 }
 
+static const char *text_member(PyObject *dict, const char *key)
+{
+    PyObject *v = member(dict, key);
+    return v != NULL ? PyUnicode_AsUTF8(v) : NULL;
+}
+
 static const char *const getters[EXT_GETTERS] = {
     [EXT_DTYPE] = "dtype",      [EXT_SHAPE] = "shape",
     [EXT_IS_HOST] = "is_host",  [EXT_REQUIRES_GRAD] = "requires_grad",
@@ -109,8 +115,8 @@ static const char *const getters[EXT_GETTERS] = {
 /* What a framework is, told once; all references are kept for good. */
 static PyObject *setup(PyObject *module, PyObject *told)
 {
-    static const char *const required[] = {"tensor",   "plain",   "dtypes",
-                                           "describe", "to_host", "figures"};
+    static const char *const required[] = {"tensor",  "plain",   "dtypes",     "describe",
+                                           "to_host", "figures", "parameters", "module_prefix"};
     (void)module;
     for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
         if (!PyDict_Check(told) || PyDict_GetItemString(told, required[i]) == NULL)
@@ -128,8 +134,10 @@ static PyObject *setup(PyObject *module, PyObject *told)
     ext_fw.to_host = member(told, "to_host");
     ext_fw.figures = member(told, "figures");
     ext_fw.grad_mode = member(told, "grad_mode");
-    PyObject *path = member(told, "skip_path");
-    ext_fw.skip_path = path != NULL ? PyUnicode_AsUTF8(path) : NULL;
+    ext_fw.watched_call = member(told, "watched_call");
+    ext_fw.parameters = member(told, "parameters");
+    ext_fw.module_prefix = text_member(told, "module_prefix");
+    ext_fw.skip_path = text_member(told, "skip_path");
     Py_RETURN_NONE;
 }
 

@@ -156,6 +156,36 @@ static void put_inputs(const struct op *op, struct probe_call *c, PyObject *cons
         ext_put_value(c, r, PyUnicode_AsUTF8(PyTuple_GET_ITEM(kwnames, i)), args[n + i]);
 }
 
+/* The call by way of the framework's own watcher of gradients. */
+static PyObject *run_watched(const struct op *op, int64_t number, PyObject *const *args,
+                             Py_ssize_t n, PyObject *kwnames)
+{
+    PyObject *positional = PyTuple_New(n), *named = PyDict_New(), *result = NULL;
+    for (Py_ssize_t i = 0; positional != NULL && i < n; i++)
+        PyTuple_SET_ITEM(positional, i, Py_NewRef(args[i]));
+    Py_ssize_t nkw = named != NULL && kwnames != NULL ? PyTuple_GET_SIZE(kwnames) : 0;
+    bool ok = positional != NULL && named != NULL;
+    for (Py_ssize_t i = 0; ok && i < nkw; i++)
+        ok = PyDict_SetItem(named, PyTuple_GET_ITEM(kwnames, i), args[n + i]) == 0;
+    if (ok)
+        result = PyObject_CallFunction(ext_fw.watched_call, "OssLOO", op->func, op->prefix,
+                                       op->name, (long long)number, positional, named);
+    Py_XDECREF(positional);
+    Py_XDECREF(named);
+    return result;
+}
+
+static PyObject *run(const struct op *op, const struct probe_call *c, PyObject *const *args,
+                     size_t nargsf, PyObject *kwnames)
+{
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    int64_t number = c != NULL ? probe_call_number(c) : -1;
+    bool is_watched = ext_fw.watched_call != NULL && number >= 0 && grad_enabled() &&
+                      !does_nothing(op, args, n, kwnames);
+    return is_watched ? run_watched(op, number, args, n, kwnames)
+                      : PyObject_Vectorcall(op->func, args, nargsf, kwnames);
+}
+
 static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     const struct op *op = (struct op *)self;
@@ -170,7 +200,7 @@ static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, P
     put_inputs(op, c, args, n, kwnames);
     if (PyErr_Occurred())
         ext_swallow("the inputs of a function");
-    PyObject *result = PyObject_Vectorcall(op->func, args, nargsf, kwnames);
+    PyObject *result = run(op, c, args, nargsf, kwnames);
     if (result == NULL) {
         probe_call_drop(c);
         return NULL;

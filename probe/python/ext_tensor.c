@@ -44,14 +44,15 @@ bool ext_get_bool(enum ext_get what, PyObject *t)
     return is_true;
 }
 
-/* A tuple of sizes, as shape and stride are. */
+/* A tuple or list of sizes, as shape and stride are. */
 static bool get_sizes(enum ext_get what, PyObject *t, uint64_t *out, uint32_t *n)
 {
     PyObject *v = ext_get(what, t);
-    bool ok = v != NULL && PyTuple_Check(v) && PyTuple_GET_SIZE(v) <= PROBE_MAX_DIMS;
+    bool ok = v != NULL && (PyTuple_Check(v) || PyList_Check(v)) &&
+              PySequence_Fast_GET_SIZE(v) <= PROBE_MAX_DIMS;
     *n = 0;
-    for (Py_ssize_t i = 0; ok && i < PyTuple_GET_SIZE(v); i++) {
-        long long size = PyLong_AsLongLong(PyTuple_GET_ITEM(v, i));
+    for (Py_ssize_t i = 0; ok && i < PySequence_Fast_GET_SIZE(v); i++) {
+        long long size = PyLong_AsLongLong(PySequence_Fast_GET_ITEM(v, i));
         ok = size >= 0;
         out[(*n)++] = (uint64_t)size;
     }

@@ -2,6 +2,8 @@
  *
  * mpi_clock: ranks that write what the clock of the machine really is as a counter, often, so that
  * a reader can tell how far the times that the recorder gave them are from it.
+ *
+ *     mpi_clock [ROUNDS [together]]      together: with some barriers in each round
  */
 #include <mpi.h>
 
@@ -23,6 +25,8 @@ int main(int argc, char **argv)
             clock_gettime(CLOCK_MONOTONIC, &t);
             counter(NULL, "true", (int64_t)t.tv_sec * 1000000000 + t.tv_nsec);
         }
+        for (int k = 0; k < 5 && argc > 2; k++)
+            MPI_Barrier(MPI_COMM_WORLD);
         nanosleep(&nap, NULL);
     }
     MPI_Finalize();

@@ -221,6 +221,7 @@ await page.context().close();
 
 const tl = await openPage(browser, trace);
 const window_ = async () => {
+  await tl.waitForTimeout(250); // the address follows when the hand rests
   const q = new URLSearchParams((await hash(tl)).split('?')[1]);
   return [Number(q.get('t0')), Number(q.get('t1'))];
 };

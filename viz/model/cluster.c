@@ -22,7 +22,8 @@ static const char RANKS_SQL[] =
     "SELECT p.rank, max(p.end_ns) - min(p.start_ns) FROM processes p"
     " WHERE p.rank >= 0 AND p.rank IN (SELECT rank FROM comm_ops) GROUP BY p.rank ORDER BY p.rank";
 static const char CALLS_SQL[] =
-    "SELECT rank, start_ns, end_ns FROM comm_ops WHERE rank >= 0 ORDER BY rank, start_ns";
+    "SELECT rank, start_ns, end_ns FROM comm_ops WHERE rank >= 0 AND class <> 3"
+    " ORDER BY rank, start_ns";
 static const char WAITS_SQL[] =
     COLLECTIVES " SELECT c.rank, k.late, sum(max(0, min(k.last, c.end_ns) - c.start_ns)), count(*)"
                 " FROM comm_ops c JOIN k ON c.comm_group = k.g AND c.seq = k.s WHERE c.class = 0"

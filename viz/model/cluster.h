@@ -14,7 +14,8 @@
 
 struct viz_rank_share {
     int64_t rank, span_ns;     /* from its first event to its last */
-    int64_t comm_ns;           /* in communication calls; overlapping ones count once */
+    int64_t comm_ns;           /* in communication calls; overlapping ones count once,
+                               starting up and making communicators not at all */
     int64_t wait_ns;           /* of them in collectives that somebody had not come to yet */
     int64_t collectives, last; /* how many, and in how many it came last */
     int64_t made_others_wait_ns;

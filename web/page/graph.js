@@ -7,7 +7,7 @@ import * as place from './place.js';
 import {copy, count, fill, h, shortName, VirtualList} from './util.js';
 import {w} from './words.js';
 
-const ROW = 22, PAGE = 500, HOVER_MS = 150, RUN_LEAST = 3, SEARCH_MS = 60;
+const ROW = 22, PAGE = 1000, HOVER_MS = 150, RUN_LEAST = 3, SEARCH_MS = 60;
 
 // One line of the outline: a pair, a run of equal layers, or "more".
 class Line {

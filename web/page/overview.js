@@ -33,7 +33,7 @@ function checked({timeline: t, graph: g}) {
   return parts.join('; ');
 }
 
-// Bars of all steps of a process; a click goes to the time of one.
+// Bars of the steps of a process, the longest of several where there are many; a click goes there.
 function stepPlot(steps) {
   const width = 900, height = 80, most = Math.max(...steps.map((s) => s[3]));
   const each = width / steps.length;
@@ -46,17 +46,6 @@ function stepPlot(steps) {
     plot.append(bar);
   });
   return plot;
-}
-
-function busiest(steps) {
-  const byProcess = Map.groupBy?.(steps, (s) => s[0]) ?? groups(steps);
-  return [...byProcess.values()].sort((a, b) => b.length - a.length)[0] ?? [];
-}
-
-function groups(steps) {
-  const m = new Map();
-  for (const s of steps) m.set(s[0], [...(m.get(s[0]) ?? []), s]);
-  return m;
 }
 
 function facts({timeline: t, graph: g, path, golden}) {
@@ -75,9 +64,8 @@ function facts({timeline: t, graph: g, path, golden}) {
 export async function open({root, about}) {
   const draw = async () => {
     const [list, steps, cluster] = await Promise.all([get('findings'), about.timeline ? get('steps') : [], about.timeline ? get('cluster') : null]);
-    const some = busiest(steps);
     fill(root, h('div.page', {}, h('h2', {}, w('wrong')), findingList(list, about),
-        some.length > 1 && [h('h2', {}, w('stepTime')), stepPlot(some)],
+        steps.length > 1 && [h('h2', {}, w('stepTime')), stepPlot(steps)],
         cluster?.ranks.length > 0 && [h('h2', {}, w('perRank')), shareBars(cluster.ranks.slice(0, RANKS))],
         h('h2', {}, w('facts')), facts(about)));
   };

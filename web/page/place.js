@@ -2,6 +2,7 @@
 // The address is the state: "#graph?step=0&rank=1&node=NAME".  Findings use the same form, so a link
 // out of a report opens what it speaks of.
 const listeners = [];
+const SOON_MS = 120;
 
 export const SCREENS = ['overview', 'timeline', 'graph', 'table', 'cluster'];
 
@@ -22,6 +23,7 @@ export function write(place) {
 }
 
 function tell() {
+  forget();
   for (const fn of listeners) fn(read());
 }
 
@@ -29,13 +31,30 @@ function tell() {
 export function go(place) {
   const text = typeof place === 'string' ? place : write(place);
   if (`#${text}` === location.hash) return;
+  if (soon) note({});
   history.pushState(null, '', `#${text}`);
   tell();
 }
 
+// The same for what moves with every frame: browsers allow a page only so many changes a second.
+let soon = null, timer;
+export function noteSoon(change) {
+  soon = {...soon, ...change};
+  clearTimeout(timer);
+  timer = setTimeout(() => {
+    if (soon) note({});
+  }, SOON_MS);
+}
+
+function forget() {
+  clearTimeout(timer);
+  soon = null;
+}
+
 // The same view has moved a little: zoom, selection.  No new entry for "back".
 export function note(change) {
-  const place = {...read(), ...change};
+  const place = {...read(), ...soon, ...change};
+  forget();
   history.replaceState(null, '', `#${write(place)}`);
 }
 

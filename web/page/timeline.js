@@ -9,6 +9,11 @@ import {w} from './words.js';
 
 const LABEL = 220, MINIMAP = 36, SHORTEST = 10, ROOM = 0.02;
 
+// When the first events were to be seen: measured by the benchmark, shown by the browser's own tools.
+function firstPicture() {
+  if (!performance.getEntriesByName('timeline').length) performance.mark('timeline');
+}
+
 class Timeline {
   constructor({root, about, showDrawer, keys, status, place: at}) {
     Object.assign(this, {root, about, showDrawer, keys, status});
@@ -56,7 +61,6 @@ class Timeline {
     this.length = about.timeline.length;
     this.bounds = [-this.length * ROOM - SHORTEST, this.length * (1 + ROOM) + SHORTEST];
     this.lanes = await get('lanes');
-    this.steps = null;
     this.layout();
     this.slices.renew();
     this.busy.clear();
@@ -104,7 +108,7 @@ class Timeline {
     const span = Math.min(Math.max(to - from, SHORTEST), this.bounds[1] - this.bounds[0]);
     const a = Math.min(Math.max(from, this.bounds[0]), this.bounds[1] - span);
     Object.assign(this.view, {from: a, to: a + span});
-    place.note({t0: Math.round(a), t1: Math.round(a + span), from: null, to: null});
+    place.noteSoon({t0: Math.round(a), t1: Math.round(a + span), from: null, to: null});
     this.draw();
   }
 
@@ -146,27 +150,44 @@ class Timeline {
     const p = this.painter;
     p.resize();
     this.view.scale = Math.max((p.width - LABEL) / (this.view.to - this.view.from), 1e-12);
-    p.clear();
-    p.ruler(this.view, LABEL);
     const seen = this.rowsInSight();
+    this.paintSlices(seen);
+    p.ruler(this.view, LABEL);
     p.g.save();
-    p.g.beginPath();
-    p.g.rect(0, RULER, p.width, p.height);
-    p.g.clip();
-    for (const r of [...seen].reverse()) this.paintRow(r);
+    this.clip(RULER + this.pinHeight);
+    for (const r of seen) if (!r.pinned) this.paintRow(r);
+    p.g.restore();
+    p.g.save();
+    this.clip(RULER);
+    for (const r of seen) if (r.pinned) this.paintRow(r);
     this.paintMarks();
     p.g.restore();
+    if (seen.some((r) => this.slices.get(r.lane.track) || this.busy.get(r.lane.process)?.share)) firstPicture();
     this.paintClock();
     this.paintMini();
     this.fetch(seen);
   }
 
+  clip(top) {
+    const p = this.painter;
+    p.g.beginPath();
+    p.g.rect(0, top, p.width, p.height);
+    p.g.clip();
+  }
+
+  // All slices go into one picture first; names, labels and marks are drawn on it.
+  paintSlices(seen) {
+    const p = this.painter;
+    p.begin(this.view, LABEL);
+    for (const r of seen) {
+      const data = r.lane.track !== undefined && r.lane.kind !== 'counter' ? this.slices.get(r.lane.track) : null;
+      if (data) p.slices(data, r.lane, this.top(r), LABEL, this.view, RULER + (r.pinned ? 0 : this.pinHeight));
+    }
+    p.finish();
+  }
+
   paintRow(r) {
     const p = this.painter, y = this.top(r), lane = r.lane;
-    if (r.pinned) {
-      p.g.fillStyle = p.c.bg;
-      p.g.fillRect(0, y, p.width, r.height);
-    }
     if (lane.track === undefined) {
       p.g.fillStyle = p.c.panel;
       p.g.fillRect(0, y, p.width, r.height - 1);
@@ -176,10 +197,8 @@ class Timeline {
       return;
     }
     const data = this.slices.get(lane.track);
-    if (data) {
-      if (lane.kind === 'counter') p.counter(data, y, LABEL, this.view);
-      else p.slices(data, lane, y, LABEL, this.view);
-    }
+    if (data && lane.kind === 'counter') p.counter(data, y, LABEL, this.view);
+    else if (data) p.names(lane, ROW);
     p.g.fillStyle = p.c.bg;
     p.g.fillRect(0, y, LABEL, r.height);
     p.text(lane.label, 24, y + ROW / 2, LABEL - 30, p.c.dim);
@@ -544,10 +563,8 @@ class Timeline {
 
   // The step behind or before the middle of the window, with some room around it.
   async step(by) {
-    this.steps ??= await get('steps');
-    const middle = (this.view.from + this.view.to) / 2, own = this.selected ? this.selected.lane.process : this.steps[0]?.[0];
-    const list = this.steps.filter((s) => s[0] === own).sort((a, b) => a[2] - b[2]);
-    const found = by > 0 ? list.find((s) => s[2] + s[3] / 2 > middle + s[3] * 0.01) : list.findLast((s) => s[2] + s[3] / 2 < middle - s[3] * 0.01);
+    const process = (this.selected?.lane ?? this.rows[0]?.lane)?.process, room = (this.view.to - this.view.from) * 0.01;
+    const found = await get('step', {process, t: Math.round((this.view.from + this.view.to) / 2 + by * room), back: by < 0 ? 1 : 0});
     if (found) this.show(found[2] - found[3] * 0.1, found[2] + found[3] * 1.1, true);
   }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Slices of the lanes in sight.  A window three times as wide as the screen is asked for, so that
+// Slices of the lanes in sight.  A window twice as wide as the screen is asked for, so that
 // panning finds what it needs; until an answer is there the last picture stays.
 import {bytes, textOf} from './api.js';
 
 const VERSION = 1;
-const AHEAD = 1; // screens on each side
+const AHEAD = 0.5; // screens on each side
 
 // One track's columns out of the reply.
 function columns(buffer, at) {

@@ -30,6 +30,7 @@ export class Painter {
     this.canvas = canvas;
     this.g = canvas.getContext('2d', {alpha: false});
     this.colours = new Map();
+    this.numbers = new Map();
     this.restyle();
   }
 
@@ -79,29 +80,74 @@ export class Painter {
     this.g.fillText(s.length > fits ? `${s.slice(0, fits - 1)}…` : s, x, y);
   }
 
+  // A picture of the slices, in pixels of the screen: writing them is several times faster than asking
+  // the canvas for tens of thousands of rectangles.
+  begin(view, x0) {
+    const {width, height} = this.canvas;
+    if (this.image?.width !== width || this.image?.height !== height) {
+      this.image = new ImageData(Math.max(1, width), Math.max(1, height));
+      this.pixels = new Uint32Array(this.image.data.buffer);
+    }
+    this.pixels.fill(this.pixel(this.c.bg));
+    this.titles = new Map();
+    this.ratio = devicePixelRatio || 1;
+    for (const t of this.ticks(view)) this.box(x0 + (t - view.from) * view.scale, RULER, 1 / this.ratio, this.height, this.pixel(this.c.line), 0);
+  }
+
+  finish() {
+    this.g.putImageData(this.image, 0, 0);
+  }
+
+  // A colour of CSS as the number that is its pixel.
+  pixel(colour) {
+    const known = this.numbers.get(colour);
+    if (known !== undefined) return known;
+    const g = (this.probe ??= new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true}));
+    g.fillStyle = colour;
+    g.fillRect(0, 0, 1, 1);
+    const number = new Uint32Array(g.getImageData(0, 0, 1, 1).data.buffer)[0];
+    this.numbers.set(colour, number);
+    return number;
+  }
+
+  box(x, y, wide, tall, number, top) {
+    const {width, height} = this.image, r = this.ratio, p = this.pixels;
+    const a = Math.max(0, Math.round(x * r)), b = Math.min(width, Math.max(Math.round((x + wide) * r), a + 1));
+    const end = Math.min(height, Math.round((y + tall) * r));
+    for (let line = Math.max(0, Math.round(Math.max(y, top) * r)); line < end; line++) {
+      const at = line * width;
+      if (b - a > 16) p.fill(number, at + a, at + b);
+      else for (let i = at + a; i < at + b; i++) p[i] = number;
+    }
+  }
+
   // Slices of a lane.  What begins within the last drawn pixel of its row is drawn with it.
-  slices(c, lane, y, x0, view) {
-    const g = this.g, scale = view.scale, last = new Float64Array(lane.rows + 1).fill(-1);
-    g.font = '12px ui-monospace, "DejaVu Sans Mono", monospace';
-    g.textBaseline = 'middle';
-    const names = [];
-    let colour = null;
+  slices(c, lane, y, x0, view, low = RULER) {
+    const scale = view.scale, last = new Float64Array(lane.rows + 1).fill(-1), torn = this.pixel(this.c.error), names = [];
+    const colours = new Map();
     for (let i = 0; i < c.n; i++) {
       const a = x0 + (c.start[i] - view.from) * scale;
       if (a > this.width) break;
-      const b = a + Math.max(c.dur[i] * scale, 1);
-      if (b < x0 || b - last[c.depth[i]] < 0.5) continue;
-      last[c.depth[i]] = b;
-      const left = Math.max(a, x0), wide = b - left, top = y + c.depth[i] * ROW;
-      const mine = this.colour(lane.domain, c.name[i]);
-      if (mine !== colour) g.fillStyle = colour = mine;
-      g.fillRect(left, top, Math.max(wide - (wide > 3 ? 0.6 : 0), 1), ROW - 2);
-      if (c.flags[i] & 1) this.torn(b, top, () => { g.fillStyle = colour; });
-      if (wide >= NAME_MIN && c.count[i] === 1) names.push(i, left, top, wide);
+      const b = a + Math.max(c.dur[i] * scale, 1), depth = c.depth[i];
+      if (b < x0 || b - last[depth] < 0.5) continue;
+      last[depth] = b;
+      const left = Math.max(a, x0), wide = b - left, top = y + depth * ROW;
+      let number = colours.get(c.name[i]);
+      if (number === undefined) colours.set(c.name[i], number = this.pixel(this.colour(lane.domain, c.name[i])));
+      this.box(left, top, wide > 3 ? wide - 0.6 : wide, ROW - 2, number, low);
+      if (c.flags[i] & 1) this.box(b - 2, top, 2, ROW - 2, torn, low);
+      if (wide >= NAME_MIN && c.count[i] === 1) names.push(c.name[i], left, top, wide);
     }
-    for (let k = 0; k < names.length; k += 4) {
-      const name = textOf(c.name[names[k]]);
-      if (name) this.text(name, names[k + 1] + 3, names[k + 2] + ROW / 2 - 1, names[k + 3] - 6);
+    this.titles?.set(lane, names);
+  }
+
+  names(lane) {
+    const list = this.titles.get(lane) ?? [];
+    this.g.font = '12px ui-monospace, "DejaVu Sans Mono", monospace';
+    this.g.textBaseline = 'middle';
+    for (let k = 0; k < list.length; k += 4) {
+      const name = textOf(list[k]);
+      if (name) this.text(name, list[k + 1] + 3, list[k + 2] + ROW / 2 - 1, list[k + 3] - 6);
     }
   }
 
@@ -164,18 +210,25 @@ export class Painter {
     }
   }
 
-  ruler(view, x0) {
-    const g = this.g, span = view.to - view.from;
+  // Times of the ruler's lines: 1, 2 or 5 times a power of ten apart.
+  ticks(view) {
+    const span = view.to - view.from, list = [];
     let step = 10 ** Math.floor(Math.log10(span / 6));
     for (const k of [5, 2]) if (span / (step * k) >= 6) { step *= k; break; }
+    for (let t = Math.ceil(view.from / step) * step; t <= view.to; t += step) list.push(t);
+    return list;
+  }
+
+  ruler(view, x0) {
+    const g = this.g;
     g.font = '12px ui-monospace, "DejaVu Sans Mono", monospace';
     g.textBaseline = 'middle';
     g.fillStyle = this.c.panel;
     g.fillRect(x0, 0, this.width - x0, RULER);
-    for (let t = Math.ceil(view.from / step) * step; t <= view.to; t += step) {
+    for (const t of this.ticks(view)) {
       const x = Math.round(x0 + (t - view.from) * view.scale);
       g.fillStyle = this.c.line;
-      g.fillRect(x, 0, 1, this.height);
+      g.fillRect(x, 0, 1, RULER);
       this.text(time(Math.round(t)), x + 4, RULER / 2, 100, this.c.dim);
     }
   }

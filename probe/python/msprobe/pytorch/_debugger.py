@@ -4,60 +4,17 @@ import torch
 
 from msprobe import _probe
 from msprobe._debugger import BaseDebugger
+from msprobe._saved import SavedGradients
 from msprobe.pytorch import _modules, _optimizer, _tensors, _wrap
 
 
-class _SavedGradients:
-    """The gradients of a saved value: written when all have come, or when the step ends."""
-
-    def __init__(self, variable, name, number):
-        self._name, self._number = name, number
-        self._grads, self._left = {}, 0
-        self._shape = self._watch(variable)
-        if self._left == 0:
-            self.write()
-
-    def _watch(self, value):
-        if isinstance(value, torch.Tensor):
-            if not value.requires_grad:
-                return None
-            key = len(self._grads)
-            self._grads[key] = None
-            self._left += 1
-            value.register_hook(lambda grad: self._come(key, grad))
-            return _Place(key)
-        if isinstance(value, (list, tuple)):
-            return [self._watch(item) for item in value]
-        if isinstance(value, dict):
-            return {key: self._watch(item) for key, item in value.items()}
+def _watch_gradient(value, then):
+    """For SavedGradients."""
+    if not isinstance(value, torch.Tensor):
         return None
-
-    def _come(self, key, grad):
-        if self._grads.get(key) is None and self._name is not None:
-            self._grads[key] = grad
-            self._left -= 1
-            if self._left == 0:
-                self.write()
-
-    def _filled(self, value):
-        if isinstance(value, _Place):
-            return self._grads[value.key]
-        if isinstance(value, list):
-            return [self._filled(item) for item in value]
-        if isinstance(value, dict):
-            return {key: self._filled(item) for key, item in value.items()}
-        return None
-
-    def write(self):
-        if self._name is not None:
-            _probe.save(self._name, self._filled(self._shape), True, self._number)
-            self._name = None
-            self._grads.clear()
-
-
-class _Place:
-    def __init__(self, key):
-        self.key = key
+    if value.requires_grad:
+        value.register_hook(then)
+    return value.requires_grad
 
 
 class PrecisionDebugger(BaseDebugger):
@@ -93,7 +50,7 @@ class PrecisionDebugger(BaseDebugger):
         return dist.get_rank() if dist.is_available() and dist.is_initialized() else None
 
     def _watch_grads(self, variable, name, number):
-        self._grads.append(_SavedGradients(variable, name, number))
+        self._grads.append(SavedGradients(variable, name, number, _watch_gradient))
 
     def _watch_tokens(self, model, token_range):
         first, last = _check_range(token_range)

@@ -4,6 +4,7 @@ import torch
 from torch.utils.hooks import BackwardHook
 
 from msprobe import _probe
+from msprobe._nested import as_tuple, tensors_of, with_tensors
 
 _VERSION = tuple(int(n) for n in torch.__version__.split("+")[0].split(".")[:2])
 _TAKES_KWARGS = _VERSION >= (2, 0)
@@ -16,30 +17,6 @@ _SKIPPED = {"FullyShardedDataParallel"}
 
 def _is_watched(value):
     return isinstance(value, torch.Tensor) and value.requires_grad
-
-
-def _tensors_of(value):
-    """Tensors with a gradient in nested lists and dicts, in their order."""
-    if _is_watched(value):
-        return [value]
-    if isinstance(value, (list, tuple)):
-        return [t for item in value for t in _tensors_of(item)]
-    if isinstance(value, dict):
-        return [t for item in value.values() for t in _tensors_of(item)]
-    return []
-
-
-def _with(value, tensors):
-    """The same nested value with other tensors, taken from an iterator."""
-    if _is_watched(value):
-        return next(tensors)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(_with(item, tensors) for item in value))
-    if isinstance(value, (list, tuple)):
-        return type(value)(_with(item, tensors) for item in value)
-    if type(value) is dict:
-        return {key: _with(item, tensors) for key, item in value.items()}
-    return value
 
 
 def _allow_in_place(tensors):
@@ -62,11 +39,11 @@ class _Backward:
         self._open = {}  # (hook, number) -> torch's own watcher
 
     def _through(self, setup, value):
-        tensors = tuple(_tensors_of(value)) if torch.is_grad_enabled() else ()
+        tensors = tuple(tensors_of(value, _is_watched)) if torch.is_grad_enabled() else ()
         if not tensors:
             return value
         others = setup(tensors)
-        return _with(value, iter(_allow_in_place(others)))
+        return with_tensors(value, iter(_allow_in_place(others)), _is_watched)
 
     def before(self, hook, module, args, number):
         if getattr(module, "_is_full_backward_hook", None) is False and module._backward_hooks:
@@ -81,8 +58,8 @@ class _Backward:
             call = calls.pop() if calls else \
                 _probe.enter_module_backward(hook.path, hook.class_name, number)
             if call is not None:
-                call.input(_as_tuple(grad_output))
-                call.output(_as_tuple(grad_input))
+                call.input(as_tuple(grad_output))
+                call.output(as_tuple(grad_input))
                 call.done()
 
         watcher = BackwardHook(module, [leave], [enter]) if _VERSION >= (2, 0) \
@@ -93,10 +70,6 @@ class _Backward:
     def after(self, hook, module, result, number):
         watcher = self._open.pop((hook, number), None)
         return None if watcher is None else self._through(watcher.setup_output_hook, result)
-
-
-def _as_tuple(value):
-    return value if isinstance(value, tuple) else (value,)
 
 
 # ---- gradients of parameters ------------------------------------------------

@@ -4,31 +4,16 @@ import functools
 
 import torch
 
-from msprobe import _probe
+from msprobe._roots import inside
 
 _after_step = []  # functions to call when an optimizer has stepped
-
-
-def _inside(func, name):
-    """func, within a root of this name."""
-    @functools.wraps(func)
-    def run(*args, **kwargs):
-        root = _probe.enter_root(name) if _probe.active() else None
-        try:
-            return func(*args, **kwargs)
-        finally:
-            if root is not None:
-                root.done()
-
-    run._is_inside = True
-    return run
 
 
 def _wrap_step(cls):
     step = vars(cls).get("step")
     if step is None or getattr(step, "_is_inside", False):
         return
-    inner = _inside(step, "optimizer")
+    inner = inside(step, "optimizer")
 
     @functools.wraps(step)
     def run(self, *args, **kwargs):
@@ -68,7 +53,7 @@ def watch():
     for name in ("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"):
         func = getattr(utils, name, None)
         if func is not None:
-            setattr(utils, name, _inside(func, "clip_grad"))
+            setattr(utils, name, inside(func, "clip_grad"))
 
 
 def call_after_step(then):

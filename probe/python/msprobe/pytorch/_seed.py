@@ -5,6 +5,8 @@ import random
 
 import torch
 
+from msprobe._seed import check
+
 
 def _without_dropout():
     """Dropout functions that drop nothing."""
@@ -38,11 +40,7 @@ def seed_all(seed=1234, mode=False, rm_dropout=False, is_enhanced=False):
     """Seed every generator; mode: deterministic kernels; rm_dropout: no dropout.
 
     is_enhanced is accepted for the sake of existing scripts."""
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= 2**32 - 1:
-        raise ValueError(f"seed: expected a number from 0 to {2**32 - 1}, found {seed!r}")
-    for name, value in (("mode", mode), ("rm_dropout", rm_dropout), ("is_enhanced", is_enhanced)):
-        if not isinstance(value, bool):
-            raise ValueError(f"{name}: expected True or False, found {value!r}")
+    check(seed, mode=mode, rm_dropout=rm_dropout, is_enhanced=is_enhanced)
     random.seed(seed)
     os.environ["PYTHONHASHSEED"] = str(seed)
     try:

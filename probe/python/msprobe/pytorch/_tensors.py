@@ -228,7 +228,7 @@ def _told():
         "is_strange": get.get("is_neg"), "layout": get["layout"], "grad_fn": get["grad_fn"],
         "stride": get["stride"], "data_ptr": get["data_ptr"],
         "describe": describe, "to_host": to_host, "figures": figures,
-        "grad_mode": torch.is_grad_enabled,
+        "grad_mode": torch.is_grad_enabled, "parameters": "_parameters", "module_prefix": "Module",
         "skip_path": os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,
     }
 

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * atb: two dumps of the ATB library, each a directory with statistic.csv and, where
+ * tensors were saved, the .bin files that it names.
+ *
+ * Tensors meet by the ids and names of their operators, input or output and index.
+ */
+#ifndef COMPARE_ATB_H
+#define COMPARE_ATB_H
+
+#include "compare/out.h"
+#include "compare/sheet.h"
+
+struct cmp_atb_conf {
+    bool matched_only; /* as the official table: what one side alone has is left out */
+    const char *stamp;
+};
+/* Write DIR/atb_stats_compare_result_STAMP.xlsx, or atb_tensor_... */
+enum ms_rc cmp_compare_atb(const char *target, const char *golden, const char *dir,
+                           const struct cmp_atb_conf *conf, struct cmp_sheet_sum *sum,
+                           struct cmp_files *files, struct ms_err *err) MS_MUST_USE;
+
+#endif

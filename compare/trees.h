@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * trees: two trees of .npy files, directory by directory.
+ *
+ * A file's key is its name without the last two parts (NAME_STEP_ID.npy); files of
+ * one key meet in the order of their paths.
+ */
+#ifndef COMPARE_TREES_H
+#define COMPARE_TREES_H
+
+#include "compare/out.h"
+#include "compare/sheet.h"
+#include "probe/base/map.h"
+
+/* Keys of the target and what they are called on the golden side. */
+struct cmp_tree_names {
+    const struct ms_map *target;
+    const struct ms_str *golden; /* by number of the key */
+};
+
+/* Write DIR/SUBDIR/result.csv for each directory with .npy files that both sides have. */
+enum ms_rc cmp_compare_trees(const char *target, const char *golden, const char *dir,
+                             const struct cmp_tree_names *names, struct cmp_sheet_sum *sum,
+                             struct cmp_files *files, struct ms_err *err) MS_MUST_USE;
+
+#endif

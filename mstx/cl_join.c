@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cl_join: one collective in the calls of all its ranks.
+ *
+ * Place of a call: where its communicator begins, and its number there, so calls come together by
+ * counting and without a sort.  The last to come waits for nobody, so the shortest call is the
+ * transfer and what the others took longer is their waiting: no clock is compared.
+ */
+#include "mstx/tl_cluster.h"
+
+#include "probe/base/mem.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- formulas ----------------------------------------------------------------- */
+
+bool mstx_cl_is_barrier(unsigned op)
+{
+    switch (op) {
+    case MSTX_COMM_BARRIER:
+    case MSTX_COMM_ALLREDUCE:
+    case MSTX_COMM_REDUCE_SCATTER:
+    case MSTX_COMM_REDUCE_SCATTER_V:
+    case MSTX_COMM_ALLGATHER:
+    case MSTX_COMM_ALLGATHER_V:
+    case MSTX_COMM_ALLTOALL:
+    case MSTX_COMM_ALLTOALL_V:
+    case MSTX_COMM_ALLTOALL_W:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Do calls count what one rank gives to or has from each of the others? */
+static bool counts_a_share(unsigned op)
+{
+    return op == MSTX_COMM_REDUCE_SCATTER || op == MSTX_COMM_ALLGATHER ||
+           op == MSTX_COMM_ALLTOALL || op == MSTX_COMM_GATHER || op == MSTX_COMM_SCATTER;
+}
+
+double mstx_cl_algorithm_bytes(unsigned op, uint64_t bytes, int64_t n)
+{
+    if (op == MSTX_COMM_BARRIER)
+        return 0;
+    return counts_a_share(op) ? (double)bytes * (double)n : (double)bytes;
+}
+
+double mstx_cl_bus_factor(unsigned op, int64_t n)
+{
+    const double others = n > 0 ? (double)(n - 1) / (double)n : 0;
+    if (op == MSTX_COMM_ALLREDUCE)
+        return 2 * others;
+    if (counts_a_share(op) || op == MSTX_COMM_ALLTOALL_V || op == MSTX_COMM_REDUCE_SCATTER_V ||
+        op == MSTX_COMM_ALLGATHER_V || op == MSTX_COMM_ALLTOALL_W)
+        return others;
+    return 1;
+}
+
+static int by_value(const void *pa, const void *pb)
+{
+    const double a = *(const double *)pa, b = *(const double *)pb;
+    return a < b ? -1 : a > b;
+}
+
+double mstx__median(double *v, size_t n)
+{
+    if (n == 0)
+        return 0;
+    qsort(v, n, sizeof *v, by_value);
+    return n % 2 != 0 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+/* ---- places ------------------------------------------------------------------- */
+
+/* Numbers have few gaps; one far behind the count of calls comes from damage. */
+static void count_numbers(struct mstx_cluster *c)
+{
+    for (size_t i = 0; i < c->coll.n; i++)
+        c->group.p[c->coll.p[i].group].calls++;
+    for (size_t i = 0; i < c->coll.n; i++) {
+        const struct mstx_cl_call *k = &c->coll.p[i];
+        struct mstx_cl_group *g = &c->group.p[k->group];
+        if (k->seq > (uint64_t)g->calls * 4 + 65536)
+            c->strange++;
+        else if (k->seq >= g->seqs)
+            g->seqs = k->seq + 1;
+    }
+}
+
+struct places {
+    size_t *first;   /* by group: of its number 0 */
+    uint32_t *begin; /* by place: in order; one more at the end */
+    uint32_t *order; /* places in coll */
+    size_t n;
+};
+
+static bool is_placed(const struct mstx_cluster *c, const struct mstx_cl_call *k)
+{
+    return k->seq < c->group.p[k->group].seqs;
+}
+
+static void free_places(struct places *p)
+{
+    ms_free(p->first);
+    ms_free(p->begin);
+    ms_free(p->order);
+}
+
+static bool make_places(struct mstx_cluster *c, struct places *p)
+{
+    *p = (struct places){.first = ms_calloc(c->group.n + 1, sizeof *p->first)};
+    for (size_t i = 0; p->first != NULL && i < c->group.n; i++) {
+        p->first[i] = p->n;
+        p->n += c->group.p[i].seqs;
+    }
+    p->begin = ms_calloc(p->n + 2, sizeof *p->begin);
+    p->order = ms_calloc(c->coll.n + 1, sizeof *p->order);
+    if (p->first == NULL || p->begin == NULL || p->order == NULL || c->coll.n > UINT32_MAX / 2) {
+        free_places(p);
+        return false;
+    }
+    uint32_t *count = p->begin + 1; /* shifted by one: ends become begins while placing */
+    for (size_t i = 0; i < c->coll.n; i++) {
+        const struct mstx_cl_call *k = &c->coll.p[i];
+        if (is_placed(c, k))
+            count[p->first[k->group] + k->seq]++;
+    }
+    uint32_t sum = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        uint32_t here = count[i];
+        count[i] = sum;
+        sum += here;
+    }
+    for (size_t i = 0; i < c->coll.n; i++) {
+        const struct mstx_cl_call *k = &c->coll.p[i];
+        if (is_placed(c, k))
+            p->order[count[p->first[k->group] + k->seq]++] = (uint32_t)i;
+    }
+    return true;
+}
+
+/* ---- one collective ------------------------------------------------------------- */
+
+/* A call as most make it, and one that is another. */
+struct quarrel {
+    const struct mstx_cl_call *a, *b;
+};
+
+static bool has_equal_bytes(unsigned op)
+{
+    return (mstx_cl_is_barrier(op) && op != MSTX_COMM_REDUCE_SCATTER_V &&
+            op != MSTX_COMM_ALLGATHER_V && op != MSTX_COMM_ALLTOALL_V &&
+            op != MSTX_COMM_ALLTOALL_W) ||
+           op == MSTX_COMM_BROADCAST || op == MSTX_COMM_REDUCE;
+}
+
+static bool is_same_call(const struct mstx_cl_call *a, const struct mstx_cl_call *b)
+{
+    return a->op == b->op &&
+           (!has_equal_bytes(a->op) || (a->bytes == b->bytes && a->dtype == b->dtype));
+}
+
+static void take_quarrel(struct mstx_cluster *c, const struct quarrel *q, const char *comm)
+{
+    const int32_t rank_a = c->process.p[q->a->process].rank;
+    const int32_t rank_b = c->process.p[q->b->process].rank;
+    struct mstx_cl_note *n = mstx__cluster_note(c, "mismatch", "error", rank_b, q->a->seq);
+    if (n == NULL)
+        return;
+    n->at_ns = q->b->start_ns;
+    snprintf(n->text, sizeof n->text,
+             "ranks %" PRId32 " and %" PRId32 " do not run the same program: call %" PRIu32
+             " of %s is %s of %" PRIu64 " bytes of %s on the one, %s of %" PRIu64
+             " bytes of %s on the other",
+             rank_a, rank_b, q->a->seq, comm, mstx_comm_op_text(q->a->op), q->a->bytes,
+             mstx_comm_type_text(q->a->dtype), mstx_comm_op_text(q->b->op), q->b->bytes,
+             mstx_comm_type_text(q->b->dtype));
+}
+
+static bool tells_waiting(const struct mstx_cl_call *k)
+{
+    return !(k->flags & MSTX_CF_ASYNC) && !k->unfinished;
+}
+
+/* Who waited how long, into the steps of the ranks and the row. */
+static void measure(struct mstx_cluster *c, const uint32_t *at, struct mstx_cl_join *j)
+{
+    int64_t least = INT64_MAX, second = INT64_MAX, most = 0;
+    size_t last = 0;
+    for (uint32_t i = 0; i < j->ranks; i++) {
+        const int64_t d = c->coll.p[at[i]].dur_ns;
+        if (d < least) {
+            second = least;
+            least = d;
+            last = i;
+        } else if (d < second) {
+            second = d;
+        }
+        most = d > most ? d : most;
+    }
+    j->transfer_ns = least;
+    j->skew_ns = most - least;
+    j->last = c->coll.p[at[last]].process;
+    for (uint32_t i = 0; i < j->ranks; i++) {
+        const struct mstx_cl_call *k = &c->coll.p[at[i]];
+        const int64_t waited = k->dur_ns - least;
+        j->waited_ns += waited;
+        if (k->step != MSTX_NO_STEP)
+            c->step.p[k->step].waiting_ns += waited;
+    }
+    const uint32_t step = c->coll.p[at[last]].step;
+    if (step != MSTX_NO_STEP && second != INT64_MAX)
+        c->step.p[step].blame_ns += second - least;
+}
+
+static void join_one(struct mstx_cluster *c, const uint32_t *at, uint32_t n, bool *quarrels)
+{
+    const struct mstx_cl_call *first = &c->coll.p[at[0]];
+    const struct mstx_cl_group *g = &c->group.p[first->group];
+    struct quarrel q = {first, NULL};
+    bool tells = true, once = true;
+    uint32_t alike = 0;
+    struct mstx_cl_join *j = ms_vec_push(&c->join);
+    if (j == NULL) {
+        c->no_memory = true;
+        return;
+    }
+    *j = (struct mstx_cl_join){.group = first->group,
+                               .seq = first->seq,
+                               .ranks = n,
+                               .last = UINT32_MAX,
+                               .step = MSTX_NO_STEP,
+                               .start_ns = first->start_ns,
+                               .transfer_ns = -1,
+                               .op = first->op,
+                               .bytes = first->bytes,
+                               .agrees = true};
+    if (first->step != MSTX_NO_STEP)
+        j->step = c->step.p[first->step].number;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct mstx_cl_call *k = &c->coll.p[at[i]];
+        tells &= tells_waiting(k);
+        once &= i == 0 || c->coll.p[at[i - 1]].process != k->process;
+        j->start_ns = k->start_ns < j->start_ns ? k->start_ns : j->start_ns;
+        alike += is_same_call(first, k);
+        if (q.b == NULL && !is_same_call(first, k))
+            q.b = k;
+        if (k->bytes > j->bytes)
+            j->bytes = k->bytes;
+    }
+    j->agrees = q.b == NULL;
+    if (q.b != NULL && !*quarrels) {
+        *quarrels = true; /* behind the first all differ */
+        if (alike * 2 < n)
+            q = (struct quarrel){q.b, first};
+        take_quarrel(c, &q, g->name);
+    }
+    const bool complete = n >= 2 && (g->size < 0 || (int64_t)n == g->size);
+    if (complete && tells && once && j->agrees && mstx_cl_is_barrier(j->op))
+        measure(c, at, j);
+}
+
+/* ---- who is missing -------------------------------------------------------------- */
+
+/* Who made fewer calls than the others, while others wait in the next one. */
+static void find_missing(struct mstx_cluster *c, const struct places *p, uint32_t group)
+{
+    const struct mstx_cl_group *g = &c->group.p[group];
+    for (uint32_t s = 0; s < g->seqs; s++) {
+        const uint32_t from = p->begin[p->first[group] + s], to = p->begin[p->first[group] + s + 1];
+        uint32_t waiting = 0, at = from;
+        for (uint32_t i = from; i < to; i++)
+            waiting += c->coll.p[p->order[i]].unfinished;
+        if (waiting == 0 || to - from >= g->members.n)
+            continue;
+        const struct mstx_cl_call *k = &c->coll.p[p->order[from]];
+        for (size_t m = 0; m < g->members.n; m++) {
+            if (at < to && c->coll.p[p->order[at]].process == g->members.p[m]) {
+                at++;
+                continue;
+            }
+            const int32_t rank = c->process.p[g->members.p[m]].rank;
+            struct mstx_cl_note *n = mstx__cluster_note(c, "hang", "error", rank, waiting);
+            if (n == NULL)
+                return;
+            n->at_ns = k->start_ns;
+            snprintf(n->text, sizeof n->text,
+                     "rank %" PRId32 " did not come to %s (call %" PRIu32
+                     " of %s), in which %" PRIu32 " rank%s waited at the end",
+                     rank, mstx_comm_op_text(k->op), s, g->name, waiting, waiting == 1 ? "" : "s");
+        }
+        return;
+    }
+}
+
+static bool add_member(struct mstx_cl_group *g, uint32_t process)
+{
+    if (g->members.n != 0 && g->members.p[g->members.n - 1] == process)
+        return true;
+    uint32_t *slot = ms_vec_push(&g->members);
+    if (slot != NULL)
+        *slot = process;
+    return slot != NULL;
+}
+
+/* Calls lie in order of their processes. */
+static void list_members(struct mstx_cluster *c)
+{
+    for (size_t i = 0; i < c->coll.n && !c->no_memory; i++) {
+        const struct mstx_cl_call *k = &c->coll.p[i];
+        c->no_memory |= !add_member(&c->group.p[k->group], k->process);
+    }
+    for (size_t i = 0; i < c->group.n; i++) {
+        struct mstx_cl_group *g = &c->group.p[i];
+        for (size_t m = 0; m < g->members.n; m++) {
+            bool seen = false;
+            for (size_t b = 0; b < m && !seen; b++)
+                seen = c->process.p[g->members.p[b]].host == c->process.p[g->members.p[m]].host;
+            g->hosts += !seen;
+            if (g->hosts > 1) /* more need not be told apart */
+                break;
+        }
+    }
+}
+
+void mstx__cluster_join(struct mstx_cluster *c)
+{
+    struct places p;
+    count_numbers(c);
+    list_members(c);
+    if (c->no_memory || !make_places(c, &p)) {
+        c->no_memory = true;
+        return;
+    }
+    for (size_t g = 0; g < c->group.n && !c->no_memory; g++) {
+        bool quarrels = false;
+        for (size_t k = p.first[g]; k < p.first[g] + c->group.p[g].seqs; k++) {
+            if (p.begin[k + 1] != p.begin[k])
+                join_one(c, p.order + p.begin[k], p.begin[k + 1] - p.begin[k], &quarrels);
+        }
+        find_missing(c, &p, (uint32_t)g);
+    }
+    free_places(&p);
+}

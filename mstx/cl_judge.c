@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cl_judge: who makes the others wait.
+ *
+ * For each step and communicator, cost is a rank's own time minus the median of the others'.  A rank
+ * that is slow from one step to another shows as a stretch of steps whose mean cost stands out of the
+ * noise; noise is how much cost changes from one step to the next.  The limit of it rises with the
+ * number of stretches that were looked at, so chance alone names nobody.
+ */
+#include "mstx/tl_cluster.h"
+
+#include "probe/base/human.h"
+#include "probe/base/mem.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Less of a step is no finding. */
+static const double LEAST_SHARE = 0.015;
+/* Share above which a finding is an error. */
+static const double GREAT_SHARE = 0.10;
+/* No step is more regular than this. */
+static const double LEAST_NOISE = 0.001;
+enum { BLOCKS_MAX = 256, STEPS_SURE = 3 };
+
+struct mstx_cl_note *mstx__cluster_note(struct mstx_cluster *c, const char *kind,
+                                        const char *severity, int32_t rank, double value)
+{
+    struct mstx_cl_note *n = ms_vec_push(&c->note);
+    if (n == NULL) {
+        c->no_memory = true;
+        return NULL;
+    }
+    *n = (struct mstx_cl_note){.kind = kind,
+                               .severity = severity,
+                               .rank = rank,
+                               .first_step = -1,
+                               .last_step = -1,
+                               .value = value};
+    return n;
+}
+
+/* ---- cost --------------------------------------------------------------------- */
+
+static double own_time(const struct mstx_cl_step *s)
+{
+    return (double)(s->end_ns - s->start_ns - s->comm_ns);
+}
+
+/* Steps that all members have, by their place. */
+static uint32_t common_steps(const struct mstx_cluster *c, const struct mstx_cl_group *g)
+{
+    uint32_t n = UINT32_MAX;
+    for (size_t m = 0; m < g->members.n; m++) {
+        const uint32_t has = c->process.p[g->members.p[m]].steps;
+        n = has < n ? has : n;
+    }
+    return g->members.n < 2 ? 0 : n;
+}
+
+struct ranked {
+    double own;
+    uint32_t member;
+};
+
+static int by_own(const void *pa, const void *pb)
+{
+    const struct ranked *a = pa, *b = pb;
+    if (a->own != b->own)
+        return a->own < b->own ? -1 : 1;
+    return (a->member > b->member) - (a->member < b->member);
+}
+
+/* Of n sorted values without the one at `at`. */
+static double median_of_others(const struct ranked *v, size_t n, size_t at)
+{
+    const size_t low = (n - 2) / 2, high = (n - 1) / 2;
+    return (v[low < at ? low : low + 1].own + v[high < at ? high : high + 1].own) / 2;
+}
+
+static bool cost_of_group(struct mstx_cluster *c, struct mstx_cl_group *g, struct ranked *v)
+{
+    const uint32_t steps = common_steps(c, g);
+    const size_t n = g->members.n;
+    if (steps == 0)
+        return true;
+    if (!ms_vec_reserve(&g->cost, n * steps))
+        return false;
+    g->cost.n = n * steps;
+    for (uint32_t s = 0; s < steps; s++) {
+        for (uint32_t m = 0; m < n; m++) {
+            const struct mstx_cl_process *p = &c->process.p[g->members.p[m]];
+            v[m] = (struct ranked){own_time(&c->step.p[p->first_step + s]), m};
+        }
+        qsort(v, n, sizeof *v, by_own);
+        for (size_t i = 0; i < n; i++)
+            g->cost.p[v[i].member * (size_t)steps + s] = v[i].own - median_of_others(v, n, i);
+    }
+    return true;
+}
+
+static bool find_costs(struct mstx_cluster *c)
+{
+    struct ranked *v = ms_calloc(c->process.n + 1, sizeof *v);
+    bool ok = v != NULL;
+    for (size_t i = 0; i < c->group.n && ok; i++)
+        ok = cost_of_group(c, &c->group.p[i], v);
+    ms_free(v);
+    return ok;
+}
+
+static void find_step_time(struct mstx_cluster *c)
+{
+    double *v = ms_calloc(c->step.n + 1, sizeof *v);
+    if (v == NULL) {
+        c->no_memory = true;
+        return;
+    }
+    for (size_t i = 0; i < c->step.n; i++)
+        v[i] = (double)(c->step.p[i].end_ns - c->step.p[i].start_ns);
+    c->step_ns = (int64_t)mstx__median(v, c->step.n);
+    ms_free(v);
+}
+
+/* ---- noise -------------------------------------------------------------------- */
+
+static const double MAD_TO_DEVIATION = 1.4826;
+
+static double row_noise(const double *cost, uint32_t steps, double *scratch)
+{
+    for (uint32_t s = 0; s + 1 < steps; s++)
+        scratch[s] = fabs(cost[s + 1] - cost[s]);
+    return mstx__median(scratch, steps - 1) * MAD_TO_DEVIATION / sqrt(2);
+}
+
+/* Of one rank's cost from step to step: the median over the members.  A group of one step tells how
+ * its members differ instead. */
+static double noise_of(const struct mstx_cl_group *g, uint32_t steps, double *scratch,
+                       double *of_member)
+{
+    const size_t n = g->members.n;
+    if (steps >= STEPS_SURE) {
+        for (size_t m = 0; m < n; m++)
+            of_member[m] = row_noise(g->cost.p + m * steps, steps, scratch);
+        return mstx__median(of_member, n);
+    }
+    for (size_t m = 0; m < n; m++)
+        of_member[m] = fabs(g->cost.p[m * steps]);
+    return mstx__median(of_member, n) * MAD_TO_DEVIATION;
+}
+
+/* How much members differ for good: not what makes one of them stand out. */
+static double spread_of(const struct mstx_cl_group *g, uint32_t steps, double *of_member)
+{
+    const size_t n = g->members.n;
+    if (n < 5)
+        return 0;
+    for (size_t m = 0; m < n; m++) {
+        double sum = 0;
+        for (uint32_t s = 0; s < steps; s++)
+            sum += g->cost.p[m * steps + s];
+        of_member[m] = fabs(sum / steps);
+    }
+    return mstx__median(of_member, n) * MAD_TO_DEVIATION;
+}
+
+/* ---- stretches ------------------------------------------------------------------ */
+
+struct stretch {
+    uint32_t from, to; /* steps, to is behind */
+    double mean;
+    double score; /* sum in measures of its noise */
+};
+
+/* Beyond this many deviations a step counts no more: one long pause makes no slow rank. */
+static const double CLIP = 3;
+
+static double mean_of(const double *cost, uint32_t from, uint32_t to)
+{
+    double sum = 0;
+    for (uint32_t s = from; s < to; s++)
+        sum += cost[s];
+    return sum / (to - from);
+}
+
+static double clipped_mean(const double *cost, uint32_t from, uint32_t to, double noise,
+                           double clip)
+{
+    double sum = 0;
+    for (uint32_t s = from; s < to; s++)
+        sum += fmax(-clip, fmin(clip, cost[s] / noise));
+    return sum / sqrt(to - from);
+}
+
+/* The stretch of blocks of steps whose sum is the greatest in measures of its noise.  A single step
+ * reaches the limit only where there are no more. */
+static struct stretch best_stretch(const double *cost, uint32_t steps, double noise, double limit,
+                                   double *prefix)
+{
+    const uint32_t block = (steps + BLOCKS_MAX - 1) / BLOCKS_MAX, blocks = steps / block;
+    const uint32_t shortest = blocks < STEPS_SURE ? 1 : STEPS_SURE;
+    const double clip = fmax(CLIP, 1.1 * limit / sqrt(steps));
+    struct stretch best = {0, steps, 0, -INFINITY};
+    prefix[0] = 0;
+    for (uint32_t i = 0; i < blocks; i++)
+        prefix[i + 1] = prefix[i] + clipped_mean(cost, i * block, (i + 1) * block, noise, clip);
+    for (uint32_t a = 0; a + shortest <= blocks; a++) {
+        for (uint32_t b = a + shortest; b <= blocks; b++) {
+            const double z = (prefix[b] - prefix[a]) / sqrt(b - a);
+            if (z > best.score)
+                best = (struct stretch){a * block, b == blocks ? steps : b * block, 0, z};
+        }
+    }
+    best.mean = mean_of(cost, best.from, best.to);
+    return best;
+}
+
+/* ---- stragglers ----------------------------------------------------------------- */
+
+/* The member's place in a group, or SIZE_MAX. */
+static size_t place_in(const struct mstx_cl_group *g, uint32_t process)
+{
+    size_t low = 0, high = g->members.n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (g->members.p[mid] < process)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < g->members.n && g->members.p[low] == process ? low : SIZE_MAX;
+}
+
+/* In every other communicator it must stand out by half as much; less, where ranks differ for good, as
+ * those of unlike stages of a pipeline do. */
+static bool all_partners_agree(const struct mstx_cluster *c, uint32_t process,
+                               const struct stretch *s)
+{
+    for (size_t i = 0; i < c->group.n; i++) {
+        const struct mstx_cl_group *g = &c->group.p[i];
+        if (g->cost.n == 0)
+            continue;
+        const uint32_t steps = (uint32_t)(g->cost.n / g->members.n);
+        const size_t m = place_in(g, process);
+        if (m == SIZE_MAX || s->to > steps)
+            continue;
+        if (mean_of(g->cost.p + m * steps, s->from, s->to) < s->mean / 2 - g->spread)
+            return false;
+    }
+    return true;
+}
+
+static void tell_straggler(struct mstx_cluster *c, const struct mstx_cl_group *g, size_t m,
+                           uint32_t steps, const struct stretch *s)
+{
+    const struct mstx_cl_process *p = &c->process.p[g->members.p[m]];
+    const struct mstx_cl_step *first = &c->step.p[p->first_step + s->from];
+    const struct mstx_cl_step *last = &c->step.p[p->first_step + s->to - 1];
+    const double share = s->mean / (double)c->step_ns;
+    const bool late = s->from >= STEPS_SURE, ends = s->to + STEPS_SURE <= steps;
+    struct mstx_cl_note *n =
+        mstx__cluster_note(c, late || ends ? "fail_slow" : "straggler",
+                           share >= GREAT_SHARE ? "error" : "warning", p->rank, share);
+    if (n == NULL)
+        return;
+    char time[MS_HUMAN_MAX], when[64] = "";
+    n->first_step = first->number;
+    n->last_step = last->number;
+    n->at_ns = first->start_ns;
+    if (late || ends)
+        snprintf(when, sizeof when, " in steps %" PRIu32 " to %" PRIu32, first->number,
+                 last->number);
+    snprintf(n->text, sizeof n->text,
+             "rank %" PRId32 " makes the others wait%s: it computes %s longer a step than its"
+             " partners, %.1f %% of the step",
+             p->rank, when, ms_human_time(time, (int64_t)s->mean), 100 * share);
+}
+
+struct scratch {
+    double *of_step, *of_member;
+    bool *told;   /* by process */
+    double limit; /* of a stretch's mean in measures of its noise */
+};
+
+static void judge_group(struct mstx_cluster *c, size_t group, const struct scratch *x)
+{
+    const struct mstx_cl_group *g = &c->group.p[group];
+    const uint32_t steps = (uint32_t)(g->cost.n / g->members.n);
+    for (size_t m = 0; m < g->members.n && !c->no_memory; m++) {
+        const uint32_t process = g->members.p[m];
+        const struct stretch s =
+            best_stretch(g->cost.p + m * steps, steps, g->noise, x->limit, x->of_step);
+        const bool is_large = s.mean >= LEAST_SHARE * (double)c->step_ns && s.mean > 4 * g->spread;
+        const bool is_sure = s.score > x->limit;
+        if (!x->told[process] && is_large && is_sure && all_partners_agree(c, process, &s)) {
+            x->told[process] = true;
+            tell_straggler(c, g, m, steps, &s);
+        }
+    }
+}
+
+static void judge_groups(struct mstx_cluster *c, const struct scratch *x)
+{
+    for (size_t i = 0; i < c->group.n; i++) {
+        struct mstx_cl_group *g = &c->group.p[i];
+        const uint32_t steps = g->cost.n != 0 ? (uint32_t)(g->cost.n / g->members.n) : 0;
+        if (steps != 0) {
+            g->noise = fmax(noise_of(g, steps, x->of_step, x->of_member),
+                            LEAST_NOISE * (double)c->step_ns);
+            g->spread = spread_of(g, steps, x->of_member);
+        }
+    }
+    for (size_t i = 0; i < c->group.n && c->step_ns > 0; i++) {
+        if (c->group.p[i].cost.n != 0)
+            judge_group(c, i, x);
+    }
+}
+
+void mstx__cluster_stragglers(struct mstx_cluster *c)
+{
+    uint32_t most = 0;
+    find_step_time(c);
+    for (size_t i = 0; i < c->process.n; i++)
+        most = c->process.p[i].steps > most ? c->process.p[i].steps : most;
+    const size_t room = (most > c->process.n ? most : c->process.n) + BLOCKS_MAX + 2;
+    const double blocks = most < BLOCKS_MAX ? most : BLOCKS_MAX;
+    const double looks = (double)(c->process.n + 1) * (blocks * blocks / 2 + 1);
+    struct scratch x = {ms_calloc(room, sizeof *x.of_step), ms_calloc(room, sizeof *x.of_member),
+                        ms_calloc(c->process.n + 1, sizeof *x.told), sqrt(2 * log(looks / 0.001))};
+    if (x.of_step != NULL && x.of_member != NULL && x.told != NULL && find_costs(c))
+        judge_groups(c, &x);
+    else
+        c->no_memory = true;
+    ms_free(x.of_step);
+    ms_free(x.of_member);
+    ms_free(x.told);
+}
+
+void mstx__cluster_judge(struct mstx_cluster *c)
+{
+    if (!c->no_memory)
+        mstx__cluster_join(c);
+    if (!c->no_memory)
+        mstx__cluster_links(c);
+    if (!c->no_memory)
+        mstx__cluster_stragglers(c);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_ascend_comm: see the header.
+ */
+#include "mstx/tl_ascend_comm.h"
+
+#include "mstx/tl_comm_said.h"
+
+#include "probe/base/map.h"
+#include "probe/base/mem.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const char table[] =
+    "CREATE TABLE COMMUNICATION_OP(opName INTEGER, startNs INTEGER, endNs INTEGER,"
+    " connectionId INTEGER, groupName INTEGER, opId INTEGER PRIMARY KEY, relay INTEGER,"
+    " retry INTEGER, dataType INTEGER, algType INTEGER, count NUMERIC, opType INTEGER,"
+    " deviceId INTEGER, rankSize INTEGER)";
+
+/* A row of comm_ops; of those that start at one time several are held. */
+struct call {
+    uint32_t process, tid;
+    int64_t start, end;
+    struct mstx_rec_comm rec;
+    int64_t size; /* ranks of the communicator; -1: not known */
+    uint64_t stream;
+    bool is_said; /* by a framework, whose text stays as it is */
+    char group[MSTX_SAID_NAME], op[MSTX_SAID_NAME];
+};
+
+struct mstx_ascend_comm {
+    struct ms_store *to;
+    struct mstx_own_texts texts;
+    struct ms_stmt *from, *add;
+    bool more; /* `from` stands on a row */
+    MS_VEC(struct call) held;
+    struct ms_map key; /* "process type group" */
+    MS_VEC(uint32_t) calls;
+    struct ms_arena *arena;
+    int64_t rows;
+};
+
+/* ---- reading ---------------------------------------------------------------- */
+
+static bool has_calls(struct mstx_tl *tl, bool *yes, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    *yes = false;
+    if (ms_store_prepare(mstx_tl_store(tl), &st,
+                         "SELECT 1 FROM sqlite_master WHERE name = 'comm_ops'", err) != MS_OK)
+        return false;
+    enum ms_rc rc = ms_stmt_step(st, yes, err);
+    ms_stmt_free(st);
+    if (rc != MS_OK || !*yes)
+        return rc == MS_OK;
+    if (ms_store_prepare(mstx_tl_store(tl), &st, "SELECT 1 FROM comm_ops WHERE class < 2 LIMIT 1",
+                         err) != MS_OK)
+        return false;
+    rc = ms_stmt_step(st, yes, err);
+    ms_stmt_free(st);
+    return rc == MS_OK;
+}
+
+static enum ms_rc prepare(struct mstx_ascend_comm *c, struct mstx_tl *tl, struct ms_err *err)
+{
+    static const char sql[] =
+        "SELECT o.process, o.tid, o.start_ns, o.end_ns, o.op, o.type, o.count, o.peer,"
+        " o.stream, g.name, coalesce(g.size, -1), o.name, o.lib"
+        " FROM comm_ops o LEFT JOIN comm_groups g ON g.id = o.comm_group"
+        " WHERE o.class < 2 ORDER BY o.start_ns";
+    MS_TRY(ms_store_exec(c->to, table, err));
+    MS_TRY(ms_store_prepare(c->to, &c->add,
+                            "INSERT INTO COMMUNICATION_OP VALUES(?,?,?,?,?,?,NULL,NULL,?,NULL,?,"
+                            "?,0,?)",
+                            err));
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &c->from, sql, err));
+    return ms_stmt_step(c->from, &c->more, err);
+}
+
+enum ms_rc mstx__ascend_comm_new(struct mstx_ascend_comm **out, struct mstx_tl *tl,
+                                 struct ms_store *to, const struct mstx_own_texts *texts,
+                                 struct ms_err *err)
+{
+    bool yes;
+    *out = NULL;
+    if (!has_calls(tl, &yes, err))
+        return err != NULL ? err->rc : MS_E_IO;
+    if (!yes)
+        return MS_OK;
+    struct mstx_ascend_comm *c = ms_calloc(1, sizeof *c);
+    if (c == NULL)
+        return ms_no_memory(err);
+    c->to = to;
+    c->texts = *texts;
+    c->arena = ms_arena_new((size_t)1 << 34);
+    enum ms_rc rc = c->arena != NULL ? prepare(c, tl, err) : ms_no_memory(err);
+    if (rc == MS_OK)
+        *out = c;
+    else
+        mstx__ascend_comm_free(c);
+    return rc;
+}
+
+void mstx__ascend_comm_free(struct mstx_ascend_comm *c)
+{
+    if (c == NULL)
+        return;
+    ms_stmt_free(c->from);
+    ms_stmt_free(c->add);
+    ms_vec_free(&c->held);
+    ms_vec_free(&c->calls);
+    ms_map_free(&c->key);
+    ms_arena_free(c->arena);
+    ms_free(c);
+}
+
+static struct call read_call(struct ms_stmt *st)
+{
+    struct call k = {
+        .process = (uint32_t)ms_stmt_get_i64(st, 0) - 1,
+        .tid = (uint32_t)ms_stmt_get_i64(st, 1),
+        .start = ms_stmt_get_i64(st, 2),
+        .end = ms_stmt_get_i64(st, 3),
+        .rec = {.op = mstx__comm_op_find(ms_stmt_get_str(st, 4)),
+                .dtype = mstx__comm_type_find(ms_stmt_get_str(st, 5)),
+                .count = (uint64_t)ms_stmt_get_i64(st, 6),
+                .peer = ms_stmt_is_null(st, 7) ? -1 : (int32_t)ms_stmt_get_i64(st, 7)},
+        .stream = (uint64_t)ms_stmt_get_i64(st, 8),
+        .size = ms_stmt_get_i64(st, 10),
+    };
+    snprintf(k.group, sizeof k.group, "%.*s", MS_STR_ARG(ms_stmt_get_str(st, 9)));
+    k.is_said = ms_str_is(ms_stmt_get_str(st, 12), mstx_comm_lib_text(MSTX_LIB_TORCH));
+    if (k.is_said)
+        snprintf(k.op, sizeof k.op, "%.*s", MS_STR_ARG(ms_stmt_get_str(st, 11)));
+    else
+        snprintf(k.op, sizeof k.op, "%s", mstx_comm_op_official(k.rec.op));
+    return k;
+}
+
+/* Hold the rows that start at t; those before belong to other ranks. */
+static enum ms_rc hold(struct mstx_ascend_comm *c, int64_t t, struct ms_err *err)
+{
+    if (c->held.n != 0 && c->held.p[0].start == t)
+        return MS_OK;
+    c->held.n = 0;
+    while (c->more && ms_stmt_get_i64(c->from, 2) <= t) {
+        if (ms_stmt_get_i64(c->from, 2) == t) {
+            struct call *slot = ms_vec_push(&c->held);
+            if (slot == NULL)
+                return ms_no_memory(err);
+            *slot = read_call(c->from);
+        }
+        MS_TRY(ms_stmt_step(c->from, &c->more, err));
+    }
+    return MS_OK;
+}
+
+/* A thread begins one call at a time, but clocks are coarse: of two alike each is taken once. */
+static struct call *find(struct mstx_ascend_comm *c, const struct mstx_track *t,
+                         const struct mstx_event *ev)
+{
+    for (size_t i = 0; i < c->held.n; i++) {
+        struct call *k = &c->held.p[i];
+        if (k->process == t->process && k->tid == t->tid && k->end == ev->start_ns + ev->dur_ns) {
+            k->process = UINT32_MAX;
+            return k;
+        }
+    }
+    return NULL;
+}
+
+/* ---- writing ---------------------------------------------------------------- */
+
+/* The number that the vendor's tools give to the name of a communicator. */
+static uint64_t double_hash(const char *text)
+{
+    uint32_t a = 0, b = 0;
+    for (; *text != '\0'; text++) {
+        a = a * 29 + (uint32_t)(signed char)*text;
+        b = b * 131 + (uint32_t)(signed char)*text;
+    }
+    return (uint64_t)a << 32 | b;
+}
+
+/* How many calls of the kind the process made on the communicator before. */
+static enum ms_rc count_call(struct mstx_ascend_comm *c, uint32_t process, const struct call *k,
+                             uint32_t *before, struct ms_err *err)
+{
+    char text[2 * MSTX_SAID_NAME + 16];
+    bool added;
+    int n = snprintf(text, sizeof text, "%" PRIu32 " %s %s", process, k->op, k->group);
+    uint32_t at = ms_map_put_copy(&c->key, (struct ms_str){text, (uint32_t)n}, c->arena, &added);
+    uint32_t *slot = at == MS_MAP_NONE ? NULL : added ? ms_vec_push(&c->calls) : &c->calls.p[at];
+    if (slot == NULL)
+        return ms_no_memory(err);
+    if (added)
+        *slot = 0;
+    *before = (*slot)++;
+    return MS_OK;
+}
+
+static enum ms_rc text_id(struct mstx_ascend_comm *c, const char *text, int64_t *id,
+                          struct ms_err *err)
+{
+    return c->texts.id(c->texts.ctx, ms_str_of(text), id, err);
+}
+
+static enum ms_rc put_row(struct mstx_ascend_comm *c, uint32_t process, const struct call *k,
+                          int64_t connection, struct ms_err *err)
+{
+    enum { NOT_A_TYPE = 65534 }; /* N/A of ENUM_HCCL_DATA_TYPE */
+    char hash[24], name[MSTX_SAID_NAME + 40], type[MSTX_SAID_NAME + 2];
+    int64_t name_id, type_id, group_id;
+    uint32_t before = 0;
+    MS_TRY(count_call(c, process, k, &before, err));
+    int n = snprintf(hash, sizeof hash, "%" PRIu64, double_hash(k->group));
+    snprintf(type, sizeof type, "%s_", k->op);
+    snprintf(name, sizeof name, "%s_%s_%" PRIu32 "_1", type, n > 3 ? hash + n - 3 : hash, before);
+    MS_TRY(text_id(c, name, &name_id, err));
+    MS_TRY(text_id(c, type, &type_id, err));
+    MS_TRY(text_id(c, k->group, &group_id, err));
+    const int64_t dtype = k->rec.dtype <= MSTX_TYPE_FP8E8M0 ? k->rec.dtype : NOT_A_TYPE;
+    const int64_t column[] = {name_id,  k->start,  k->end, connection,
+                              group_id, c->rows++, dtype,  (int64_t)k->rec.count,
+                              type_id,  k->size};
+    for (int i = 0; i < 10; i++)
+        ms_stmt_i64(c->add, i + 1, column[i]);
+    return ms_stmt_run(c->add, err);
+}
+
+enum ms_rc mstx__ascend_comm_event(struct mstx_ascend_comm *c, const struct mstx_track *t,
+                                   const struct mstx_event *ev, int64_t connection,
+                                   int64_t *message, struct ms_err *err)
+{
+    char text[512];
+    MS_TRY(hold(c, ev->start_ns, err));
+    const struct call *k = find(c, t, ev);
+    if (k == NULL)
+        return MS_OK;
+    if (!k->is_said) {
+        mstx_comm_message(text, sizeof text, &k->rec, k->group, k->stream);
+        MS_TRY(text_id(c, text, message, err));
+    }
+    return put_row(c, t->process, k, connection, err);
+}
+
+enum ms_rc mstx__ascend_comm_finish(struct mstx_ascend_comm *c, struct ms_err *err)
+{
+    return ms_store_exec(c->to,
+                         "UPDATE COMMUNICATION_OP SET startNs = t.startNs, endNs = t.endNs,"
+                         " deviceId = t.deviceId FROM TASK t"
+                         " WHERE t.connectionId = COMMUNICATION_OP.connectionId",
+                         err);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_comm_said: see the header.
+ */
+#include "mstx/tl_comm_said.h"
+
+#include "probe/base/jread.h"
+
+#include <stdio.h>
+#include <strings.h>
+
+/* Longer texts are not of this kind. */
+enum { TEXT_MAX = 1024 };
+
+static const struct {
+    const char *text;
+    uint8_t number;
+} types[] = {
+#define ROW(name, number, text, bytes) {text, number},
+    MSTX_COMM_TYPES(ROW)
+#undef ROW
+};
+
+static bool is_same(struct ms_str a, const char *b)
+{
+    return a.n == strlen(b) && strncasecmp(a.p, b, a.n) == 0;
+}
+
+/* Versions differ in the case of one letter: AllReduce, Allreduce. */
+uint8_t mstx__comm_op_find(struct ms_str name)
+{
+    for (unsigned op = 1; op < MSTX_COMM_OP_COUNT; op++) {
+        if (is_same(name, mstx_comm_op_official(op)) || is_same(name, mstx_comm_op_text(op)))
+            return (uint8_t)op;
+    }
+    return MSTX_COMM_NONE;
+}
+
+uint8_t mstx__comm_type_find(struct ms_str text)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (is_same(text, types[i].text))
+            return types[i].number;
+    }
+    return MSTX_TYPE_NA;
+}
+
+static void set_name(char out[MSTX_SAID_NAME], struct ms_str v)
+{
+    snprintf(out, MSTX_SAID_NAME, "%.*s", MS_STR_ARG(v));
+}
+
+enum found { OP = 1, GROUP = 2, TYPE = 4, COUNT = 8, STREAM = 16, ALL = 31 };
+
+static unsigned take_op(struct mstx_comm_said *s, struct ms_str v)
+{
+    set_name(s->op, v);
+    s->rec.op = mstx__comm_op_find(v);
+    return v.n != 0 ? OP : 0;
+}
+
+static unsigned take_type(struct mstx_comm_said *s, struct ms_str v)
+{
+    s->rec.dtype = mstx__comm_type_find(v);
+    s->rec.elem = mstx_comm_type_bytes(s->rec.dtype);
+    return TYPE;
+}
+
+/* All values are strings; what is no number counts as missing. */
+static unsigned take(struct mstx_comm_said *s, struct ms_str key, struct ms_str v)
+{
+    uint64_t peer;
+    if (is_same(key, "opName"))
+        return take_op(s, v);
+    if (is_same(key, "groupName")) {
+        set_name(s->group, v);
+        return GROUP;
+    }
+    if (is_same(key, "dataType"))
+        return take_type(s, v);
+    if (is_same(key, "count"))
+        return ms_str_u64(v, &s->rec.count) ? COUNT : 0;
+    if (is_same(key, "streamId"))
+        return ms_str_u64(v, &s->stream) ? STREAM : 0;
+    if ((is_same(key, "destRank") || is_same(key, "srcRank")) && ms_str_u64(v, &peer) &&
+        peer <= INT32_MAX)
+        s->rec.peer = (int32_t)peer;
+    return 0;
+}
+
+static bool read_object(struct mstx_comm_said *s, struct ms_str plain)
+{
+    struct ms_jread r;
+    struct ms_str key = {0};
+    unsigned found = 0;
+    ms_jread_init(&r, plain.p, plain.n, 0);
+    if (ms_jread_next(&r) != MS_J_OBJ)
+        return false;
+    enum ms_jtok t;
+    while ((t = ms_jread_next(&r)) == MS_J_KEY) {
+        key = r.text;
+        t = ms_jread_next(&r);
+        if (t == MS_J_STR || t == MS_J_NUM)
+            found |= take(s, key, r.text);
+        else if (ms_jread_skip(&r, t) == MS_J_ERR)
+            return false;
+    }
+    return t == MS_J_OBJ_END && ms_jread_next(&r) == MS_J_END && found == ALL;
+}
+
+/* Backslashes before quotes go. */
+static bool read_json(struct mstx_comm_said *s, struct ms_str text)
+{
+    char plain[TEXT_MAX];
+    uint32_t n = 0;
+    if (text.n > TEXT_MAX)
+        return false;
+    for (uint32_t i = 0; i < text.n; i++) {
+        if (text.p[i] != '\\' || i + 1 == text.n || text.p[i + 1] != '"')
+            plain[n++] = text.p[i];
+    }
+    return read_object(s, (struct ms_str){plain, n});
+}
+
+static bool read_fields(struct mstx_comm_said *s, struct ms_str text)
+{
+    struct ms_str field[4];
+    uint32_t from = 5; /* behind "comm:" */
+    for (int i = 0; i < 4; i++) {
+        uint32_t to = from;
+        while (to < text.n && text.p[to] != ',')
+            to++;
+        if ((to == text.n) != (i == 3))
+            return false;
+        field[i] = ms_str_sub(text, from, to);
+        from = to + 1;
+    }
+    set_name(s->group, field[1]);
+    take_type(s, field[2]);
+    return take_op(s, field[0]) != 0 && ms_str_u64(field[3], &s->rec.count);
+}
+
+bool mstx__comm_said(struct ms_str text, struct mstx_comm_said *s)
+{
+    *s = (struct mstx_comm_said){
+        .rec = {
+            .peer = -1, .reduce = MSTX_REDUCE_NONE, .type = MSTX_REC_COMM, .lib = MSTX_LIB_TORCH}};
+    if (!mstx__comm_is_said(text))
+        return false;
+    return text.p[0] == '{' ? read_json(s, text) : read_fields(s, text);
+}

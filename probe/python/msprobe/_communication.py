@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: MIT
+"""Communication: results lie in the arguments, and may come later.
+
+A collective's outputs are all of its arguments after it is done; of an
+asynchronous one that is when somebody waits for it.
+"""
+import functools
+import inspect
+import zlib
+
+from msprobe import _probe
+
+# Buffers whose content before the call (bit of the index) is nobody's business.
+_MASKED_INPUT = {"recv": 1, "irecv": 1, "all_gather": 1, "scatter": 1, "reduce_scatter": 1,
+                 "_reduce_scatter_base": 1, "_all_gather_base": 1, "all_to_all_single": 1,
+                 "all_to_all": 1, "all_gather_into_tensor": 1, "reduce_scatter_tensor": 1,
+                 "gather": 2}
+_MASKED_OUTPUT = {"isend": 1}
+_waiting = []  # (works that are not done, what to do then)
+
+
+def _finish(call, values, mask):
+    call.output(values, mask)
+    call.done()
+
+
+def _masked(name, kwargs):
+    """Keyword arguments as they are described before the call."""
+    if name == "irecv" and "tensor" in kwargs:
+        return {**kwargs, "tensor": None}
+    return kwargs
+
+
+def _signature(func):
+    try:
+        return inspect.signature(func)
+    except (TypeError, ValueError):
+        return None
+
+
+def _is_async(signature, name, args, kwargs):
+    if name in ("isend", "irecv", "batch_isend_irecv"):
+        return True
+    if signature is None:
+        return bool(kwargs.get("async_op", False))
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return bool(bound.arguments.get("async_op", False))
+
+
+def _works_of(result):
+    """What somebody may wait for in a result: itself, or what is in a list."""
+    items = result if isinstance(result, (list, tuple)) else [result]
+    return [item for item in items if hasattr(item, "wait")]
+
+
+def wrapper(func, prefix, name, returns_result=False):
+    """returns_result: the function's result is the output, and the arguments stay as they were."""
+    signature = _signature(func)
+    mask_in = 0 if returns_result else _MASKED_INPUT.get(name, 0)
+    mask_out = 0 if returns_result else _MASKED_OUTPUT.get(name, 0)
+
+    @functools.wraps(func)
+    def run(*args, **kwargs):
+        call = _probe.enter(prefix, name, args, _masked(name, kwargs), mask_in)
+        if call is None:
+            return func(*args, **kwargs)
+        try:
+            result = func(*args, **kwargs)
+        except BaseException:
+            call.drop()
+            raise
+        values = tuple(args) + tuple(kwargs.values())
+        if returns_result:
+            values = result if isinstance(result, tuple) else (result,)
+        then = functools.partial(_finish, call, values, mask_out)
+        works = _works_of(result) if _is_async(signature, name, args, kwargs) else []
+        if works:
+            call.detach()
+            _waiting.append((works, then))
+        else:
+            then()
+        return result
+
+    return run
+
+
+def has_ended(work):
+    for entry in _waiting:
+        works, then = entry
+        left = [w for w in works if w is not work]
+        if len(left) == len(works):
+            continue
+        works[:] = left
+        if not left:
+            _waiting.remove(entry)
+            then()
+        return
+
+
+def watch_waiting(cls):
+    """Somebody waits for a work of this class: its results are there afterwards."""
+    real = cls.wait
+    if getattr(real, "_is_watched", False):
+        return
+
+    def wait(self, *args, **kwargs):
+        result = real(self, *args, **kwargs)
+        if _waiting:
+            has_ended(self)
+        return result
+
+    wait._is_watched = True
+    cls.wait = wait
+
+
+def id_of(ranks):
+    return f"{zlib.crc32(str(ranks).encode()):08x}"
+
+
+def describe_group(type_name, ranks_of, group):
+    """The leaf of a group of processes."""
+    leaf = {"type": type_name}
+    try:
+        leaf["group_ranks"] = ranks_of(group)
+        leaf["group_id"] = id_of(leaf["group_ranks"])
+    except Exception as why:
+        _probe.note(f"the ranks of a process group: {why}")
+    return leaf
+
+
+def describe_p2p(class_type, ranks_of, op):
+    """An operation from one rank to another, by what is in it."""
+    leaf = {"class_type": class_type, "tensor": op.tensor,
+            "op": op.op if isinstance(op.op, str) else op.op.__name__,
+            "peer": op.peer, "tag": op.tag}
+    try:
+        leaf["group_id"] = id_of(ranks_of(op.group))
+    except Exception as why:
+        _probe.note(f"the ranks of a process group: {why}")
+    return leaf

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+"""Tensors in nested lists, tuples and dicts."""
+
+
+def tensors_of(value, is_wanted):
+    """Those that are wanted, in their order."""
+    if is_wanted(value):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [t for item in value for t in tensors_of(item, is_wanted)]
+    if isinstance(value, dict):
+        return [t for item in value.values() for t in tensors_of(item, is_wanted)]
+    return []
+
+
+def with_tensors(value, tensors, is_wanted):
+    """The same value with others in their places, taken from an iterator."""
+    if is_wanted(value):
+        return next(tensors)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(with_tensors(item, tensors, is_wanted) for item in value))
+    if isinstance(value, (list, tuple)):
+        return type(value)(with_tensors(item, tensors, is_wanted) for item in value)
+    if type(value) is dict:
+        return {key: with_tensors(item, tensors, is_wanted) for key, item in value.items()}
+    return value
+
+
+def as_tuple(value):
+    return value if isinstance(value, tuple) else (value,)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""Hooks of the cells of a model, and of their parameters' gradients."""
+import inspect
+
+from mindspore import nn
+
+from msprobe import _probe
+from msprobe.mindspore._gradients import Watcher
+
+_TAKES_KWARGS = "with_kwargs" in inspect.signature(nn.Cell.register_forward_pre_hook).parameters
+_CONTAINERS = ("CellList", "CellDict")  # they are never called
+
+_hooked = []  # (model, its cells by name)
+_watched = set()  # (path, name, id of the parameter)
+
+
+def check(model):
+    models = model if isinstance(model, (list, tuple)) else [model]
+    if not models or not all(isinstance(m, nn.Cell) for m in models):
+        raise ValueError("model: expected a mindspore.nn.Cell or a list of them, as the levels L0 "
+                         f"and mix need; found {type(model).__name__}")
+
+
+def _named(models):
+    """(path, cell) of all cells below the models; chunks of a list by their number."""
+    if isinstance(models, nn.Cell):
+        chunks = [("", models)]
+    else:
+        chunks = [(f"{i}.", model) for i, model in enumerate(models)]
+    for prefix, model in chunks:
+        for name, cell in model.cells_and_names():
+            if cell is not model and type(cell).__name__ not in _CONTAINERS:
+                yield prefix + name, cell
+
+
+def _hook_cell(cell, path, watcher):
+    hook = _probe.Hook(path, type(cell).__name__, _TAKES_KWARGS)
+    hook.backward = watcher
+    after = hook.after
+    if _TAKES_KWARGS:
+        cell.register_forward_pre_hook(hook, with_kwargs=True)
+        handle = cell.register_forward_hook(after, with_kwargs=True)
+    else:
+        cell.register_forward_pre_hook(hook)
+        handle = cell.register_forward_hook(after)
+    cell._forward_hook.move_to_end(handle.handle_id, last=False)
+
+
+def _watch_parameters(cell, path):
+    params = [(n, p) for n, p in cell._params.items() if p is not None and p.requires_grad]
+    new = [(i, n, p) for i, (n, p) in enumerate(params) if (path, n, id(p)) not in _watched]
+    grads = _probe.Grads(path, type(cell).__name__, len(params)) if new else None
+    for index, name, parameter in new:
+        _watched.add((path, name, id(parameter)))
+        parameter.register_hook(_probe.Grad(grads, index, name, parameter, None))
+
+
+def hook_model(model, with_backward):
+    """Once for each model; parameters are looked at each time, since they may be others."""
+    known = next((cells for m, cells in _hooked if m is model), None)
+    if known is None:
+        known = list(_named(model))
+        _hooked.append((model, known))
+        watcher = Watcher() if with_backward else None
+        for path, cell in known:
+            _hook_cell(cell, path, watcher)
+    for path, cell in known if with_backward else ():
+        if cell._params:
+            _watch_parameters(cell, path)

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""Communication of MindSpore: groups are names, and some functions return their results."""
+import functools
+
+from mindspore import communication, mint
+from mindspore.communication import comm_func
+
+from msprobe import _communication
+
+# Functions of mint write to their arguments, as those of PyTorch do; the older ones return.
+in_place = _communication.wrapper
+returning = functools.partial(_communication.wrapper, returns_result=True)
+
+
+def is_initialised():
+    return bool(communication.GlobalComm.INITED)
+
+
+def modules():
+    """(where, prefix, how) of all functions."""
+    yield comm_func, "Distributed", returning
+    if hasattr(mint, "distributed"):
+        yield mint.distributed, "MintDistributed", in_place
+
+
+def watch_waiting():
+    from mindspore.ops.function import comm_func as functions
+    classes = {getattr(module, "CommHandle", None) for module in (comm_func, functions)}
+    for cls in classes - {None}:
+        for base in cls.__mro__:
+            if "wait" in vars(base) and base.__module__ != "mindspore._c_expression":
+                _communication.watch_waiting(base)
+
+
+def _ranks(group):
+    get = communication.get_process_group_ranks
+    return [int(rank) for rank in (get() if group is None else get(group))]
+
+
+def describe(value):
+    """The leaf of an operation from one rank to another; None for any other value."""
+    cls = getattr(getattr(mint, "distributed", None), "P2POp", None)
+    if cls is not None and isinstance(value, cls):
+        return _communication.describe_p2p("mindspore.mint.distributed.P2POp", _ranks, value), None
+    return None

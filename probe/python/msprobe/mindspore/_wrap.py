@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""Functions of MindSpore with a dump around them.
+
+Each is replaced where it is found by an object of the C half that stands for
+it.  They stay in place from the making of the debugger on, since scripts keep
+what they have imported; while nothing is collected they pass calls on.
+"""
+from mindspore import Tensor, mint, ops
+
+from msprobe import _probe
+from msprobe.mindspore import _apis, _distributed
+
+_METHODS = (type(lambda: None), type(str.join), type(int.__add__))
+_places = []  # (owner, name, what it was, what it is now)
+
+
+def wrapper(func, prefix, name):
+    """What stands for a function: bound to objects where that was, too."""
+    make = _probe.Op if isinstance(func, _METHODS) else _probe.Fn
+    return make(func, prefix, name, 0, 0, "p" if name.startswith("dropout") else None)
+
+
+def _owner_of(module, dotted):
+    *path, name = dotted.split(".")
+    for part in path:
+        module = getattr(module, part, None)
+    return module, name
+
+
+def _wrap_names(module, names, prefix, make=wrapper):
+    for dotted in names:
+        owner, name = _owner_of(module, dotted)
+        func = getattr(owner, name, None) if owner is not None else None
+        if callable(func) and not isinstance(func, (_probe.Op, _probe.Fn, type)):
+            _places.append((owner, name, func, make(func, prefix, name)))
+
+
+def _find_all():
+    _wrap_names(ops, _apis.FUNCTIONAL, "Functional")
+    _wrap_names(Tensor, _apis.TENSOR, "Tensor")
+    _wrap_names(mint, _apis.MINT, "Mint")
+    _wrap_names(mint.nn.functional, _apis.MINT_FUNCTIONAL, "MintFunctional")
+    names = {"Distributed": _apis.DISTRIBUTED, "MintDistributed": _apis.MINT_DISTRIBUTED}
+    for module, prefix, make in _distributed.modules():
+        _wrap_names(module, names[prefix], prefix, make)
+
+
+def put_all():
+    """Put the wrappers where the functions were; once more is harmless."""
+    if not _places:
+        _find_all()
+    for owner, name, _, now in _places:
+        setattr(owner, name, now)
+    _distributed.watch_waiting()

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Measures the terminal viewer on a pseudo terminal.
+
+    python3 tests/bench_view.py PATH [KEYS]
+
+Prints the time from exec to the first screen, resident memory after it and after all
+keys, the time from a key to the last byte of the screen (median, p99, most), and bytes
+sent against cells changed.  Cells are counted by a second run without a terminal that
+saves the screen after every key, so the count does not come from what is measured.
+"""
+import fcntl
+import os
+import pty
+import select
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+
+MSPROBE = os.environ.get('B', 'build') + '/msprobe'
+W, H = 80, 24
+TREE = ['2'] + ['j', 'j', 'l', 'j', 'l', 'j', 'j', 'k', 'E', '}', '}', '{', 'F', 'u', 'h', 'l'] + ['j'] * 40 + \
+    ['\x1b[6~'] * 10 + ['G', 'g'] + list('/relu') + ['\n', 'n', 'n', 'N', 'i', 'q', 'S', 'q', 'v', 'v', 'v']
+TIME = ['3', 'j', 'j', 'j'] + ['w'] * 12 + ['d'] * 6 + ['a'] * 6 + ['s'] * 6 + ['.'] * 10 + [','] * 5 + \
+    ['}', '{'] + ['l'] * 20 + ['\n', '0', '4', 'j', 'j', '\t', '\t']
+NAMES = {'\n': '<Enter>', '\t': '<Tab>', '\x1b[6~': '<PageDown>', '<': '<lt>'}
+
+
+def start(path):
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.environ.update(TERM='xterm-256color', LC_ALL='C.UTF-8')
+        os.execv(MSPROBE, [MSPROBE, 'view', path])
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', H, W, 0, 0))
+    return pid, fd
+
+
+def read_until_quiet(fd, quiet, first=5.0):
+    """Bytes until none comes for `quiet` seconds, and when the last came."""
+    data, last, wait = b'', None, first
+    while select.select([fd], [], [], wait)[0]:
+        try:
+            got = os.read(fd, 65536)
+        except OSError:
+            break
+        data, last, wait = data + got, time.perf_counter(), quiet
+    return data, last
+
+
+def rss_kb(pid, what='VmRSS'):
+    with open(f'/proc/{pid}/status') as f:
+        return next(int(l.split()[1]) for l in f if l.startswith(what))
+
+
+def frames(path, keys):
+    """The screen before and after every key, as lists of cells."""
+    with tempfile.TemporaryDirectory() as d:
+        script = os.path.join(d, 'keys')
+        with open(script, 'w') as f:
+            f.write(f':save-looks {d}/0<Enter>\n')
+            typing = False
+            pending = []
+            for i, k in enumerate(keys):
+                f.write(NAMES.get(k, k) + '\n')
+                typing = k == '/' or (typing and k != '\n')
+                pending.append(i + 1)
+                if not typing and k not in ('i', 'S'):  # a page takes ':' for itself
+                    f.write(f':save-looks {d}/{i + 1}<Enter>\n')
+                    f.write('<Tick>\n')
+        subprocess.run([MSPROBE, 'view', '--script', script, '--size', f'{W}x{H}', path], check=True,
+                       stdout=subprocess.DEVNULL, env=dict(os.environ, LC_ALL='C.UTF-8'))
+        out = []
+        for i in range(len(keys) + 1):
+            try:
+                lines = open(f'{d}/{i}', encoding='utf-8').read().split('\n')[:2 * H]
+            except FileNotFoundError:
+                out.append(None)
+                continue
+            text = ''.join(l.ljust(W)[:W] for l in lines[0::2])
+            look = ''.join(l.ljust(W)[:W] for l in lines[1::2])
+            out.append(list(zip(text, look)))
+        return out
+
+
+def main():
+    path = sys.argv[1]
+    keys = TREE if path.endswith('.vis.db') else TIME
+    begin = time.perf_counter()
+    pid, fd = start(path)
+    _, last = read_until_quiet(fd, 0.3)
+    print(f'first screen  {1000 * (last - begin):8.1f} ms, {rss_kb(pid) / 1000:.1f} MB resident')
+    times, sent = [], []
+    for k in keys:
+        at = time.perf_counter()
+        os.write(fd, k.replace('\n', '\r').encode())
+        data, last = read_until_quiet(fd, 0.02, 1.0)
+        sent.append(len(data))
+        if last is not None:
+            times.append((1000 * (last - at), k))
+    print(f'after keys    {rss_kb(pid) / 1000:8.1f} MB resident, most {rss_kb(pid, "VmHWM") / 1000:.1f} MB')
+    os.write(fd, b'qqqq')
+    read_until_quiet(fd, 0.2, 1.0)
+    os.close(fd)
+    os.waitpid(pid, 0)
+    times.sort()
+    n = len(times)
+    print(f'key to screen {times[n // 2][0]:8.2f} ms median, {times[min(n - 1, n * 99 // 100)][0]:.2f} p99, '
+          f'slowest {", ".join(f"{NAMES.get(k, k)} {t:.1f}" for t, k in times[-4:])}; {n} keys')
+    shots = frames(path, keys)
+    changed = bytes_sent = 0
+    worst = []
+    for i in range(len(keys)):
+        if shots[i] is None or shots[i + 1] is None:
+            continue
+        cells = sum(a != b for a, b in zip(shots[i], shots[i + 1]))
+        changed += cells
+        bytes_sent += sent[i]
+        if cells > 0:
+            worst.append((sent[i] / cells, keys[i], sent[i], cells))
+    worst.sort()
+    print(f'bytes         {bytes_sent} for {changed} changed cells: {bytes_sent / max(changed, 1):.2f} a cell; '
+          f'median of keys {worst[len(worst) // 2][0]:.2f}, worst {worst[-3:]}')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,291 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The terminal viewer: every screen by script at a fixed size against the expected
+# text in tests/data/view, and on a real terminal (tmux) for what needs one: sizes,
+# kinds of terminals, resizing, signals and how the terminal is left.
+#   sh tests/suite_view.sh --update     writes the expectations: read them before committing
+B=${B:-build}
+PYTHON=${PYTHON:-/usr/bin/python3}
+msprobe=$PWD/$B/msprobe
+want=$PWD/tests/data/view
+export LC_ALL=C.UTF-8
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-view-XXXXXX") || exit 1
+update=
+[ "${1:-}" != --update ] || update=1
+tmux="tmux -L msprobe-view-$$ -f /dev/null"
+trap '$tmux kill-server 2>/dev/null; rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM
+rc=0
+ok() { echo "ok $*"; }
+bad() {
+    echo "not ok $*"
+    rc=1
+}
+
+# ---- fixtures: a comparison of two ranks, a capture of two ranks ----------------------
+leaf='{"type":"torch.Tensor","dtype":"torch.float32","shape":[2],"Max":X,"Min":X,"Mean":X,"Norm":X,"requires_grad":true}'
+put_rank() { # directory output
+    mkdir -p "$1"
+    one=$(echo "$leaf" | sed 's/X/1.0/g')
+    out=$(echo "$leaf" | sed "s/X/$2/g")
+    op() { echo "\"Torch.$1.0.forward\":{\"input_args\":[$one],\"output\":[$2]}"; }
+    cat >"$1/construct.json" <<END
+{"Module.m.Mlp.forward.0":null,"Torch.f.0.forward":"Module.m.Mlp.forward.0",
+ "Torch.g.0.forward":"Module.m.Mlp.forward.0","Module.n.Norm.forward.0":null,
+ "Torch.h.0.forward":"Module.n.Norm.forward.0","Torch.$3.0.forward":"Module.n.Norm.forward.0"}
+END
+    cat >"$1/dump.json" <<END
+{"task":"statistics","level":"mix","framework":"pytorch","dump_data_dir":null,"data":{
+ $(op f "$one"),$(op g "$out"),$(op h "$one"),$(op "$3" "$one")}}
+END
+    cat >"$1/stack.json" <<END
+{"0":[["Torch.f.0.forward","Torch.g.0.forward"],["File m.py, line 1, in f, \n x = f(x)"]]}
+END
+}
+for r in 0 1; do
+    put_rank "$tmp/t/step0/rank$r" 9.0 new
+    put_rank "$tmp/g/step0/rank$r" 1.0 old
+done
+"$msprobe" graph_visualize -tp "$tmp/t" -gp "$tmp/g" -o "$tmp/o" -fm --suspects >"$tmp/said" 2>&1 ||
+    { cat "$tmp/said"; bad "a graph to look at"; exit 1; }
+mv "$tmp"/o/*.vis.db "$tmp/pair.vis.db"
+if command -v "$PYTHON" >/dev/null; then
+    "$PYTHON" tests/gen/capture.py "$tmp/run" >/dev/null || exit 1
+    "$msprobe" import "$tmp/run" >/dev/null || exit 1
+fi
+
+# ---- screens by script ------------------------------------------------------------------
+screen() { # NAME PATH SIZE KEYS [options]
+    name=$1 path=$2 size=$3 keys=$4
+    shift 4
+    printf '%s' "$keys" >"$tmp/keys"
+    # Beside the fixtures, so that no path of this machine is on the screen.
+    (cd "$tmp" && "$msprobe" view --script keys --size "$size" "$@" "$path") >"$tmp/got" 2>"$tmp/error" ||
+        cat "$tmp/error" >>"$tmp/got"
+    if [ -n "$update" ]; then
+        mkdir -p "$want"
+        cp "$tmp/got" "$want/$name.txt"
+    elif cmp -s "$tmp/got" "$want/$name.txt"; then
+        ok "screen $name"
+    else
+        bad "screen $name"
+        diff "$want/$name.txt" "$tmp/got" | head -20
+    fi
+}
+pair=pair.vis.db
+screen findings-graph "$pair" 80x24 ''
+screen findings-enter "$pair" 100x24 '<Enter>'
+screen tree "$pair" 80x24 '2'
+screen tree-open "$pair" 80x24 '2E'
+screen tree-folded-again "$pair" 80x24 '2EjCgh'
+screen tree-wide "$pair" 200x60 '2E'
+screen tree-small "$pair" 40x10 '2E'
+screen tree-golden "$pair" 80x24 '2E<Tab>jj'
+screen tree-single "$pair" 80x24 '2Ev'
+screen tree-matrix "$pair" 80x24 '2E}vv'
+screen tree-next-error "$pair" 80x24 '2}'
+screen tree-no-more-errors "$pair" 80x24 '2}}}}'
+screen tree-items "$pair" 100x30 '2}i'
+screen tree-items-filtered "$pair" 100x30 '2}i/norm'
+screen tree-stack "$pair" 80x24 '2}S'
+screen tree-flow "$pair" 80x24 '2}x'
+screen tree-search "$pair" 80x24 '2/torch.h'
+screen tree-search-none "$pair" 80x24 '2/nowhere<Enter>'
+screen tree-filter "$pair" 80x24 '2\Torch -new'
+screen tree-filter-wrong "$pair" 80x24 '2\shape:x<Enter>'
+screen tree-troubles "$pair" 80x24 '2s'
+screen tree-rank "$pair" 80x24 '2r'
+screen tree-help "$pair" 80x40 '2?'
+screen tree-help-filtered "$pair" 80x24 '2?/error'
+screen goto "$pair" 80x24 ':goto graph?rank=1&node=Torch.g.0.forward<Enter>'
+screen goto-wrong "$pair" 80x24 ':goto graph?rank=7<Enter>'
+screen unknown-command "$pair" 80x24 ':gto x<Enter>'
+screen sql-graph "$pair" 80x24 '2:sql SELECT count(*) AS nodes FROM tb_nodes<Enter>'
+screen sql-writes "$pair" 80x24 '2:sql DELETE FROM tb_nodes<Enter>'
+screen no-timeline "$pair" 80x24 '3'
+screen ascii "$pair" 80x24 '2E' --ascii
+screen too-small "$pair" 20x4 ''
+screen tiny "$pair" 1x1 '2jE'
+screen bad-key "$pair" 80x24 '<Nokey>'
+screen bad-size "$pair" 80by24 ''
+screen missing nowhere 80x24 ''
+if [ -d "$tmp/run" ]; then
+    run=run
+    screen findings-run "$run" 80x24 'j'
+    screen findings-run-enter "$run" 80x24 'j<Enter>'
+    screen time "$run" 80x24 '3'
+    screen time-wide "$run" 200x60 '3'
+    screen time-small "$run" 40x10 '3'
+    screen time-zoomed "$run" 100x24 '3jwwww'
+    screen time-panned "$run" 100x24 '3wwd'
+    screen time-undo "$run" 80x24 '3www<Backspace><Backspace><Backspace>'
+    screen time-slice "$run" 80x24 '3j..'
+    screen time-slice-focus "$run" 80x24 '3j..f'
+    screen time-partner "$run" 80x24 '3jj.]'
+    screen time-step "$run" 80x24 '3}}'
+    screen time-selected "$run" 80x24 '3j llllllll'
+    screen time-sums "$run" 80x24 '3j lllllllli'
+    screen time-search "$run" 80x24 '3/step 8<Enter>'
+    screen time-closed "$run" 80x24 '3<Enter>'
+    screen time-pinned "$run" 80x24 '3jjp'
+    screen time-ascii "$run" 80x24 '3' --ascii
+    screen report-ranges "$run" 80x24 '4'
+    screen report-collectives "$run" 80x24 '4<Tab>'
+    screen report-ranks "$run" 80x24 '4<Tab><Tab>'
+    screen report-breakdown "$run" 80x24 '4<Tab><Tab><Tab>'
+    screen report-enter "$run" 80x24 '4jj<Enter>'
+    screen live "$run" 80x24 '' --live
+    screen live-tick "$run" 80x24 '<Tick><Tick>' --live
+    screen sql-run "$run" 80x24 '3:sql SELECT rank, events FROM ranks<Enter>'
+    screen no-graph "$run" 80x24 '2'
+else
+    echo "skip screens of a run: no $PYTHON to make a capture"
+fi
+
+# ---- matching by hand, exporting -----------------------------------------------------------
+cp "$tmp/pair.vis.db" "$tmp/work.vis.db"
+work=work.vis.db
+screen match "$work" 100x24 '2E<Tab>/torch.old<Enter> <Tab>/torch.new<Enter>M'
+screen match-undone "$work" 100x24 '2EU/torch.new<Enter>'
+[ -z "$update" ] || exit 0
+pair=$tmp/pair.vis.db
+printf '2E:export %s/tree.csv<Enter>:goto overview<Enter>:export %s/findings.csv<Enter>' "$tmp" "$tmp" >"$tmp/keys"
+"$msprobe" view --script "$tmp/keys" "$pair" >/dev/null
+if "$PYTHON" -c "
+import csv
+rows = list(csv.DictReader(open('$tmp/tree.csv')))
+assert {'Torch.g.0.forward', 'Module.m.Mlp.forward.0'} <= {r['target'] for r in rows}, rows
+assert [r['state'] for r in rows if r['target'] == 'Torch.g.0.forward'] == ['E'], rows
+assert list(csv.DictReader(open('$tmp/findings.csv')))[0]['kind'] == 'introduces'
+"; then ok "exported CSV is read by others"; else bad "exported CSV is read by others"; fi
+
+# ---- without a terminal ----------------------------------------------------------------------
+if "$msprobe" view "$pair" </dev/null >"$tmp/out" 2>&1; then
+    bad "without a terminal it says what to do"
+elif grep -q -- '--script' "$tmp/out"; then
+    ok "without a terminal it says what to do"
+else
+    bad "without a terminal it says what to do"
+fi
+
+# ---- on a terminal -----------------------------------------------------------------------------
+if ! command -v tmux >/dev/null; then
+    echo "skip the viewer on a terminal: tmux is not installed"
+    exit $rc
+fi
+begin() { # SIZE TERM COMMAND
+    $tmux new-session -d -s v -x "${1%x*}" -y "${1#*x}" \
+        "TERM=$2 LC_ALL=${LOCALE:-C.UTF-8} $3; echo left \$?; stty -a >$tmp/stty; TERM=dumb exec cat"
+    until_shows "${4:-msprobe view}" >/dev/null
+}
+shown() { $tmux capture-pane -p -t v; }
+until_shows() { # TEXT, for at most ten seconds
+    tries=0
+    until shown 2>/dev/null | grep -qF -- "$1"; do
+        tries=$((tries + 1))
+        [ $tries -lt 100 ] || return 1
+        sleep 0.1
+    done
+}
+press() { for k; do $tmux send-keys -t v "$k"; done; }
+finish() { $tmux kill-session -t v 2>/dev/null; }
+says() { # NAME TEXT: the screen shows it, soon
+    if until_shows "$2"; then ok "$1"; else
+        bad "$1: no '$2'"
+        shown | head -24
+    fi
+}
+view="$msprobe view"
+$tmux new-session -d -s base cat # the server stays between sessions
+for t in xterm-256color vt100 linux; do
+    for size in 80x24 200x60; do
+        begin $size $t "$view $pair"
+        press 2 E
+        says "$t $size shows the tree" 'Torch.h.0.forward'
+        # The same as by script, cell by cell.
+        printf '2E' >"$tmp/keys"
+        "$msprobe" view --script "$tmp/keys" --size $size "$pair" >"$tmp/script"
+        tries=0
+        until shown | sed 's/ *$//' | cmp -s - "$tmp/script" || [ $tries -ge 30 ]; do
+            tries=$((tries + 1))
+            sleep 0.1
+        done
+        if shown | sed 's/ *$//' | cmp -s - "$tmp/script"; then
+            ok "$t $size is what the script says"
+        else
+            bad "$t $size is what the script says"
+            shown | sed 's/ *$//' | diff - "$tmp/script" | head
+        fi
+        finish
+    done
+    begin 40x10 $t "$view $pair"
+    press 2 E
+    says "$t 40x10 has room for the tree" 'orm.forward'
+    finish
+done
+begin 20x5 xterm-256color "$view $pair" 'too small'
+says "a terminal that is too small asks for room" 'is too small'
+$tmux resize-window -t v -x 80 -y 24
+says "and is used once it is larger" 'What is wrong'
+finish
+
+LOCALE=C
+begin 80x24 xterm "$view $pair"
+LOCALE=
+press 2
+says "where the locale is not UTF-8 it draws with ASCII" 'v   DefaultModel'
+finish
+
+begin 80x24 xterm-256color "$view $pair"
+press 2 E
+for s in 60x20 200x60 31x7 20x5 300x80 80x24 41x10 120x40 80x24; do
+    $tmux resize-window -t v -x ${s%x*} -y ${s#*x}
+done
+sleep 0.3
+says "a storm of sizes ends in a whole screen" 'Torch.h.0.forward'
+press q q
+says "it can be left afterwards" 'left 0'
+finish
+
+# How the terminal is left: echo and line mode are on again.
+is_sane() { sleep 0.2; grep -q '[^-]icanon' "$tmp/stty" && grep -q '[^-]echo ' "$tmp/stty"; }
+pid_of() { pgrep -P "$($tmux list-panes -t v -F '#{pane_pid}')"; }
+for how in quit TERM HUP INT SEGV; do
+    rm -f "$tmp/stty"
+    begin 80x24 xterm-256color "$view $pair"
+    press 2
+    case $how in quit) press q q ;; *) kill -$how "$(pid_of)" ;; esac
+    if until_shows 'left '; then
+        if is_sane; then ok "after $how the terminal is as before"; else bad "after $how the terminal is as before"; fi
+    else
+        bad "after $how it ends"
+        shown | tail -5
+    fi
+    finish
+done
+rm -f "$tmp/stty"
+begin 80x24 xterm-256color "$view $pair"
+kill -9 "$(pid_of)"
+says "after kill -9 the shell goes on" 'left 137'
+finish
+
+$tmux new-session -d -s v -x 80 -y 24 "env LC_ALL=C.UTF-8 sh -i"
+press "$view $pair" Enter
+until_shows 'What is wrong'
+press C-z
+sleep 0.3
+press 'echo in the' ' shell; fg' Enter
+says "Ctrl-Z and fg bring the screen back" 'What is wrong'
+press q
+press 'echo ba""ck' Enter
+says "and it can be left" back
+finish
+if [ -d "$tmp/t" ]; then
+    mkdir -p "$tmp/made"
+    begin 80x24 xterm-256color "TMPDIR=$tmp/made $view $tmp/t --golden $tmp/g" 'What is wrong'
+    kill -TERM "$(pid_of)"
+    until_shows 'left '
+    if [ -z "$(ls "$tmp/made" 2>/dev/null)" ]; then ok "SIGTERM leaves no graph behind"; else bad "SIGTERM leaves no graph behind"; fi
+    finish
+fi
+exit $rc

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What ranks did with each other, from calls that are written by hand into run.db.
+ */
+#include "tests/check.h"
+
+#include "viz/model/cluster.h"
+#include "viz/model/session.h"
+
+#include "probe/base/store.h"
+
+static struct ms_err err;
+static char dir[64];
+static struct viz_session session;
+static struct viz_reader reader;
+
+static void set_up(void)
+{
+    static const char trace[] =
+        "[{\"name\":\"a\",\"ph\":\"X\",\"pid\":0,\"tid\":1,\"ts\":0,\"dur\":1},"
+        "{\"name\":\"a\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":1},"
+        "{\"name\":\"a\",\"ph\":\"X\",\"pid\":2,\"tid\":1,\"ts\":0,\"dur\":1}]";
+    char path[96];
+    ms_err_clear(&err);
+    scratch_dir(dir);
+    snprintf(path, sizeof path, "%s/trace.json", dir);
+    write_file(path, trace, sizeof trace - 1);
+    struct viz_conf conf = {.path = path};
+    ck_ok(viz_session_open(&session, &conf, &err), err);
+}
+
+static void tear_down(void)
+{
+    viz_reader_close(&reader);
+    viz_session_close(&session);
+    scratch_remove(dir);
+}
+
+/* Ranks run from 0 to 1000; then what the test adds. */
+static void open_with(const char *sql)
+{
+    struct ms_store *s;
+    ck_ok(ms_store_edit(&s, session.timeline, &err), err);
+    ck_ok(ms_store_exec(s, "UPDATE processes SET rank = id - 1, start_ns = 0, end_ns = 1000", &err),
+          err);
+    ck_ok(ms_store_exec(s, sql, &err), err);
+    ms_store_close(s);
+    ck_ok(viz_reader_open(&reader, &session, &err), err);
+}
+
+#define CALL                                                                                       \
+    "INSERT INTO comm_ops(process, rank, tid, comm_group, seq, op, class, bytes, sent,"            \
+    " peer, start_ns, end_ns) VALUES"
+/* Rank 2 comes 300 ns after rank 0 and 100 after rank 1; all leave at 500. */
+#define COLLECTIVE                                                                                 \
+    CALL "(1,0,1,1,0,'AllReduce',0,64,64,-1,100,500),"                                             \
+         "(2,1,1,1,0,'AllReduce',0,64,64,-1,300,500),"                                             \
+         "(3,2,1,1,0,'AllReduce',0,64,64,-1,400,500);"
+
+START_TEST(a_run_without_calls_has_empty_lists)
+{
+    struct viz_cluster c;
+    open_with("");
+    ck_ok(viz_cluster_read(&c, reader.tl, &err), err);
+    ck_assert_uint_eq(c.ranks.n + c.waits.n + c.transfers.n + c.sizes.n, 0);
+    viz_cluster_free(&c);
+}
+END_TEST
+
+START_TEST(who_comes_last_makes_the_others_wait)
+{
+    struct viz_cluster c;
+    open_with(COLLECTIVE);
+    ck_ok(viz_cluster_read(&c, reader.tl, &err), err);
+    ck_assert_uint_eq(c.ranks.n, 3);
+    ck_assert_int_eq(c.ranks.p[0].span_ns, 1000);
+    ck_assert_int_eq(c.ranks.p[0].comm_ns, 400);
+    ck_assert_int_eq(c.ranks.p[0].wait_ns, 300);
+    ck_assert_int_eq(c.ranks.p[1].wait_ns, 100);
+    ck_assert_int_eq(c.ranks.p[2].wait_ns, 0);
+    ck_assert_int_eq(c.ranks.p[2].last, 1);
+    ck_assert_int_eq(c.ranks.p[0].last, 0);
+    ck_assert_int_eq(c.ranks.p[2].made_others_wait_ns, 400);
+    viz_cluster_free(&c);
+}
+END_TEST
+
+START_TEST(overlapping_calls_count_once_and_starting_up_not_at_all)
+{
+    struct viz_cluster c;
+    open_with(CALL "(1,0,1,0,-1,'Init',3,0,0,-1,0,900),"
+                   "(1,0,1,0,0,'Send',1,8,8,1,100,300),"
+                   "(1,0,2,0,1,'Send',1,8,8,1,200,400)");
+    ck_ok(viz_cluster_read(&c, reader.tl, &err), err);
+    ck_assert_int_eq(c.ranks.p[0].comm_ns, 300);
+    viz_cluster_free(&c);
+}
+END_TEST
+
+START_TEST(peers_are_ranks_of_the_whole_run)
+{
+    struct viz_cluster c;
+    open_with("INSERT INTO comm_groups VALUES(7, 'pair', 1, 2, '2,0');" CALL
+              "(1,0,1,7,0,'Send',1,10,10,0,0,5),"
+              "(1,0,1,7,1,'Send',1,30,30,0,5,9)");
+    ck_ok(viz_cluster_read(&c, reader.tl, &err), err);
+    ck_assert_uint_eq(c.transfers.n, 1);
+    ck_assert_int_eq(c.transfers.p[0].to, 2);
+    ck_assert_int_eq(c.transfers.p[0].bytes, 40);
+    ck_assert_int_eq(c.transfers.p[0].calls, 2);
+    viz_cluster_free(&c);
+}
+END_TEST
+
+START_TEST(a_collective_is_found_on_all_its_ranks)
+{
+    struct viz_collective c;
+    open_with(COLLECTIVE);
+    ck_ok(viz_collective_read(&c, reader.tl, 1, 300, &err), err);
+    ck_assert_uint_eq(c.list.n, 3);
+    ck_assert_str_eq(c.op, "AllReduce");
+    ck_assert_int_eq(c.list.p[0].rank, 0);
+    ck_assert_int_eq(c.list.p[2].rank, 2);
+    ck_assert_int_eq(c.list.p[2].start_ns, 400);
+    viz_collective_free(&c);
+    ck_assert_int_eq(viz_collective_read(&c, reader.tl, 1, 301, &err), MS_E_NOTFOUND);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("viz_cluster");
+    TCase *tc = tcase_create("viz_cluster");
+    const TTest *const tests[] = {
+        a_run_without_calls_has_empty_lists,
+        who_comes_last_makes_the_others_wait,
+        overlapping_calls_count_once_and_starting_up_not_at_all,
+        peers_are_ranks_of_the_whole_run,
+        a_collective_is_found_on_all_its_ranks,
+    };
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
+        tcase_add_test(tc, tests[i]);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

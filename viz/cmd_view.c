@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * view: the terminal visualizer.
+ */
+#include "viz/tui_app.h"
+#include "viz/tui_term.h"
+
+#include "probe/base/io.h"
+#include "probe/base/opt.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+extern const struct ms_cmd viz_cmd_view;
+
+enum { SIDE_MAX = 4096, SCRIPT_MAX = 1 << 24, TICK_MS = 1000 };
+
+struct args {
+    struct ms_opt_list path;
+    const char *golden, *script, *size;
+    bool live, mouse, ascii;
+};
+
+static const struct ms_opt opts[] = {
+    {"PATH", NULL, MS_OPT_REST, offsetof(struct args, path), .min = 1, .max = 1,
+     .help = "a run directory, a dump, a .vis.db, a Chrome trace or a database of Ascend's "
+             "profilers"},
+    {"golden", "gp", MS_OPT_PATH, offsetof(struct args, golden), "PATH",
+     .help = "a second dump to compare the first with"},
+    {"live", NULL, MS_OPT_FLAG, offsetof(struct args, live),
+     .help = "follow a running job: steps a second, the slowest rank, what each rank is in"},
+    {"mouse", NULL, MS_OPT_FLAG, offsetof(struct args, mouse),
+     .help = "take clicks and the wheel; the terminal then no longer selects text with them"},
+    {"ascii", NULL, MS_OPT_FLAG, offsetof(struct args, ascii),
+     .help = "draw with ASCII alone, as is done where the locale is not UTF-8"},
+    {"script", NULL, MS_OPT_PATH, offsetof(struct args, script), "FILE",
+     .help = "press the keys in FILE without a terminal, then print the screen"},
+    {"size", NULL, MS_OPT_TEXT, offsetof(struct args, size), "WxH", .dflt = "80x24",
+     .help = "with --script: columns and rows of the screen"},
+    {0}};
+
+static void on_progress(void *ctx, int percent)
+{
+    (void)ctx;
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\rreading the dump: %d %%%s", percent, percent >= 100 ? "\n" : "");
+}
+
+static void on_note(void *ctx, const char *line)
+{
+    (void)ctx;
+    fprintf(stderr, "msprobe view: %s\n", line);
+}
+
+/* ---- without a terminal ----------------------------------------------------------------- */
+
+static enum ms_rc read_size(const char *text, int *w, int *h, struct ms_err *err)
+{
+    struct ms_str rest = ms_str_of(text), left;
+    uint64_t a, b;
+    (void)ms_str_split(&rest, 'x', &left);
+    if (!ms_str_u64(left, &a) || !ms_str_u64(rest, &b) || a == 0 || b == 0 || a > SIDE_MAX ||
+        b > SIDE_MAX)
+        return ms_fail(err, MS_E_ARG, "--size takes columns and rows such as 80x24, not '%s'",
+                       text);
+    *w = (int)a;
+    *h = (int)b;
+    return MS_OK;
+}
+
+static enum ms_rc print_screen(const struct tui_app *a, struct ms_err *err)
+{
+    struct ms_buf text = {.max = (size_t)SIDE_MAX * SIDE_MAX * 4};
+    tui_cells_write(&a->cells, false, &text);
+    enum ms_rc rc = ms_buf_check(&text, err);
+    if (rc == MS_OK)
+        fwrite(text.p, 1, text.n, stdout);
+    ms_buf_free(&text);
+    return rc;
+}
+
+static enum ms_rc run_script(const struct args *args, struct viz_session *s, struct ms_err *err)
+{
+    struct tui_app a;
+    struct ms_file script;
+    int w = 0, h = 0;
+    MS_TRY(read_size(args->size, &w, &h, err));
+    MS_TRY(ms_file_map(&script, args->script, SCRIPT_MAX, err));
+    enum ms_rc rc = tui_app_open(&a, s, args->live ? args->path.items[0] : NULL, args->ascii, err);
+    if (rc == MS_OK) {
+        rc = tui_app_script(&a, (struct ms_str){script.p, (uint32_t)script.n}, w, h, err);
+        if (rc == MS_OK && !a.quit)
+            rc = print_screen(&a, err);
+        tui_app_close(&a);
+    }
+    ms_file_unmap(&script);
+    return rc;
+}
+
+/* ---- on a terminal ------------------------------------------------------------------------ */
+
+static enum ms_rc show(struct tui_app *a, struct ms_err *err)
+{
+    int w, h;
+    tui_term_size(&w, &h);
+    if (a->redraw)
+        tui_term_forget();
+    a->redraw = false;
+    if (a->copied.n != 0)
+        tui_term_copy(ms_buf_slice(&a->copied));
+    ms_buf_clear(&a->copied);
+    MS_TRY(tui_app_draw(a, w, h, err));
+    return tui_term_show(&a->cells, err);
+}
+
+static enum ms_rc loop(struct tui_app *a, struct ms_err *err)
+{
+    enum ms_rc rc = show(a, err);
+    while (rc == MS_OK && !a->quit) {
+        int key = tui_term_key(a->live != NULL ? TICK_MS : -1);
+        if (key == TUI_KEY_MOUSE) {
+            int y, x, wheel;
+            tui_term_mouse(&y, &x, &wheel);
+            tui_app_mouse(a, y, x, wheel);
+        } else
+            tui_app_key(a, key);
+        if (!a->quit)
+            rc = show(a, err);
+    }
+    return rc;
+}
+
+static enum ms_rc run_terminal(const struct args *args, struct viz_session *s, int *signal_number,
+                               struct ms_err *err)
+{
+    struct tui_app a;
+    struct tui_term_conf conf = {args->mouse, ms_globals.no_color || getenv("NO_COLOR") != NULL,
+                                 args->ascii};
+    MS_TRY(tui_term_open(&conf, err));
+    enum ms_rc rc =
+        tui_app_open(&a, s, args->live ? args->path.items[0] : NULL, tui_term_ascii(), err);
+    if (rc == MS_OK) {
+        rc = loop(&a, err);
+        tui_app_close(&a);
+    }
+    *signal_number = tui_term_stopped();
+    tui_term_close();
+    return rc;
+}
+
+static int run(int argc, char **argv)
+{
+    struct args a = {.size = "80x24"};
+    struct viz_session session;
+    struct ms_err err = {0};
+    int signal_number = 0;
+    bool done;
+    if (ms_opt_parse(&viz_cmd_view, argc, argv, &a, &done, &err) != MS_OK)
+        return ms_cmd_fail(&viz_cmd_view, &err);
+    if (done)
+        return MS_EXIT_OK;
+    struct viz_conf conf = {
+        .path = a.path.items[0], .golden = a.golden, .progress = on_progress, .note = on_note};
+    if (a.script == NULL && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))) {
+        (void)ms_fail(&err, MS_E_ARG,
+                      "view needs a terminal; without one, --script FILE presses "
+                      "keys and prints the screen");
+        return ms_cmd_fail(&viz_cmd_view, &err);
+    }
+    enum ms_rc rc = viz_session_open(&session, &conf, &err);
+    if (rc != MS_OK)
+        return ms_cmd_fail(&viz_cmd_view, &err);
+    rc = a.script != NULL ? run_script(&a, &session, &err)
+                          : run_terminal(&a, &session, &signal_number, &err);
+    viz_session_close(&session);
+    if (signal_number != 0)
+        raise(signal_number); /* all is put away: end as the signal wants it */
+    return rc == MS_OK ? MS_EXIT_OK : ms_cmd_fail(&viz_cmd_view, &err);
+}
+
+const struct ms_cmd viz_cmd_view = {
+    .name = "view",
+    .run = run,
+    .brief = "show a run, a dump or a comparison in the terminal",
+    .opts = opts,
+    .usage = "[options] PATH",
+    .about = "Opens PATH on the terminal: findings first, then the tree of modules, the timeline "
+             "and reports.  The keys of every screen stand in its last line; ? shows all of "
+             "them, : takes a command, q goes back.  Nothing is changed but the matching of "
+             "nodes that you change by hand.\n\n"
+             "  msprobe view run1\n"
+             "  msprobe view dump_npu --golden dump_gpu\n"
+             "  msprobe view --live run1            while the job runs",
+};

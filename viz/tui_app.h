@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tui_app: the frame of the terminal viewer: screens, prompt, help and messages.
+ *
+ *     row 0        what is open, step, rank, names of the screens
+ *     rows 1..     the screen
+ *     last but one a message, or what the screen has to say of its state
+ *     last         the prompt, or hints at keys
+ *
+ * A screen is a table of functions over its own state; it draws into cells and is
+ * handed keys, and never sees a terminal.
+ */
+#ifndef VIZ_TUI_APP_H
+#define VIZ_TUI_APP_H
+
+#include "viz/model/finding.h"
+#include "viz/model/session.h"
+#include "viz/tui_cells.h"
+#include "viz/tui_key.h"
+#include "viz/tui_page.h"
+
+enum tui_screen_id { TUI_FINDINGS, TUI_TREE, TUI_TIME, TUI_REPORT, TUI_LIVE, TUI_SCREENS };
+
+enum { TUI_LEAST_W = 30, TUI_LEAST_H = 6, TUI_LINE_MAX = 512 };
+
+struct tui_app;
+
+struct tui_hint {
+    const char *keys, *text; /* text NULL: the row is a heading */
+    bool always;             /* also in the line of hints */
+};
+
+struct tui_screen {
+    const char *name;
+    const struct tui_hint *hints;                         /* ends with an empty row */
+    void *(*open)(struct tui_app *a, struct ms_err *err); /* its state; NULL: see err */
+    void (*close)(void *self);
+    enum ms_rc (*draw)(struct tui_app *a, void *self, struct ms_err *err);
+    /* *taken false: not a key of this screen. */
+    enum ms_rc (*key)(struct tui_app *a, void *self, int key, bool *taken, struct ms_err *err);
+    enum ms_rc (*go)(struct tui_app *a, void *self, const struct viz_place *p, struct ms_err *err);
+    /* A click on a row of the body; may be NULL. */
+    void (*click)(struct tui_app *a, void *self, int y, int x);
+    /* What ":export FILE" writes, as CSV. */
+    enum ms_rc (*export)(struct tui_app *a, void *self, struct ms_buf *out, struct ms_err *err);
+    /* The line behind "/" (kind '/') or "\\" as it is typed; done: Enter, or cancelled with text
+     * NULL. */
+    enum ms_rc (*line)(struct tui_app *a, void *self, char kind, struct ms_str text, bool done,
+                       struct ms_err *err);
+};
+
+struct tui_app {
+    struct viz_session *session;
+    struct viz_reader reader;
+    struct viz_findings findings;
+    struct tui_cells cells;
+    const char *live; /* directory of a running job; NULL: none */
+
+    enum tui_screen_id at, before;
+    void *state[TUI_SCREENS]; /* made when the screen is first shown */
+    struct tui_page page;     /* covers the screen while it is open */
+
+    char kind; /* of the line that is typed: ':', '/' or '\\'; 0: none */
+    char line[TUI_LINE_MAX];
+    size_t line_n;
+    char message[TUI_LINE_MAX];
+    bool bad; /* the message tells of a failure */
+    bool quit, redraw;
+    struct ms_buf copied; /* for the clipboard of the terminal */
+};
+
+enum ms_rc tui_app_open(struct tui_app *a, struct viz_session *s, const char *live, bool ascii,
+                        struct ms_err *err) MS_MUST_USE;
+void tui_app_close(struct tui_app *a);
+/* Draw all into a->cells of the given size. */
+enum ms_rc tui_app_draw(struct tui_app *a, int w, int h, struct ms_err *err) MS_MUST_USE;
+/* Handle a key; what goes wrong becomes the message. */
+void tui_app_key(struct tui_app *a, int key);
+/* A click moves to a row or chooses a screen; the wheel moves. */
+void tui_app_mouse(struct tui_app *a, int y, int x, int wheel);
+/* Keys from a script, a line at a time, drawn after each; lines that begin with # are passed over. */
+enum ms_rc tui_app_script(struct tui_app *a, struct ms_str script, int w, int h,
+                          struct ms_err *err) MS_MUST_USE;
+
+/* ---- for screens -------------------------------------------------------------------- */
+
+/* Rows between the first and the last two. */
+static inline int tui_body_rows(const struct tui_app *a)
+{
+    return a->cells.h - 3;
+}
+void tui_say(struct tui_app *a, const char *fmt, ...) MS_PRINTF(2, 3);
+/* Show a screen, and on it a place (NULL: as it was). */
+enum ms_rc tui_go(struct tui_app *a, enum tui_screen_id id, const struct viz_place *p,
+                  struct ms_err *err);
+enum ms_rc tui_go_place(struct tui_app *a, const struct viz_place *p, struct ms_err *err);
+/* Begin to type a line. */
+void tui_ask(struct tui_app *a, char kind);
+/* Open the reader again: what it reads has changed. */
+enum ms_rc tui_reopen(struct tui_app *a, struct ms_err *err);
+/* What a list does with a key that moves: *at among n rows, `page` of which fit; false: another key. */
+bool tui_move(int key, size_t *at, size_t n, size_t page);
+/* The first row to show so that `at` is seen. */
+size_t tui_scroll(size_t top, size_t at, size_t page);
+
+void tui_copy(struct tui_app *a, struct ms_str s);
+/* A text as a field of CSV, in quotes; what a spreadsheet would take for a formula gets a "'". */
+void tui_csv_text(struct ms_buf *out, struct ms_str s);
+
+/* What a line behind ":" asks for. */
+enum ms_rc tui_command(struct tui_app *a, struct ms_str line, struct ms_err *err);
+/* The keys of the screen, in a page. */
+enum ms_rc tui_help(struct tui_app *a, struct ms_err *err);
+
+extern const struct tui_screen *const tui_screens[TUI_SCREENS];
+extern const struct tui_screen tui_findings_screen, tui_tree_screen, tui_time_screen,
+    tui_report_screen, tui_live_screen;
+
+#endif

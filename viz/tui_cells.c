@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tui_cells: text, bars and their places in the grid.
+ */
+#include "viz/tui_cells.h"
+
+#include "probe/base/mem.h"
+
+#include <stdio.h>
+
+enum { ELLIPSIS = 0x2026, TEXT_MAX = 4096 };
+
+/* ---- the grid --------------------------------------------------------------------- */
+
+bool tui_cells_size(struct tui_cells *g, int w, int h)
+{
+    size_t n = (size_t)w * (size_t)h;
+    if (n > g->cap) {
+        struct tui_cell *p = ms_realloc(g->p, n * sizeof *p);
+        if (p == NULL)
+            return false;
+        g->p = p;
+        g->cap = n;
+    }
+    g->w = w;
+    g->h = h;
+    tui_cells_clear(g);
+    return true;
+}
+
+void tui_cells_free(struct tui_cells *g)
+{
+    ms_free(g->p);
+    *g = (struct tui_cells){0};
+}
+
+void tui_cells_clear(struct tui_cells *g)
+{
+    for (size_t i = 0; i < (size_t)g->w * (size_t)g->h; i++)
+        g->p[i] = (struct tui_cell){.ch = ' '};
+}
+
+/* ---- letters ----------------------------------------------------------------------- */
+
+struct range {
+    uint32_t from, to;
+};
+
+static bool within(const struct range *r, size_t n, uint32_t ch)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (ch >= r[i].from && ch <= r[i].to)
+            return true;
+    }
+    return false;
+}
+
+int tui_width(uint32_t ch)
+{
+    static const struct range none[] = {
+        {0x300, 0x36f}, {0x200b, 0x200f}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}};
+    static const struct range wide[] = {{0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0x33ff},
+                                        {0x3400, 0x4dbf},   {0x4e00, 0x9fff},   {0xa000, 0xa4cf},
+                                        {0xac00, 0xd7a3},   {0xf900, 0xfaff},   {0xfe30, 0xfe4f},
+                                        {0xff00, 0xff60},   {0xffe0, 0xffe6},   {0x1f300, 0x1f64f},
+                                        {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd}};
+    if (ch < 0x300)
+        return 1;
+    if (within(none, sizeof none / sizeof *none, ch))
+        return 0;
+    return within(wide, sizeof wide / sizeof *wide, ch) ? 2 : 1;
+}
+
+uint32_t tui_plain(uint32_t ch)
+{
+    static const struct {
+        uint32_t ch;
+        char plain;
+    } stand_in[] = {{0x2500, '-'}, {0x2502, '|'}, {0x250a, ':'}, {0x2506, ':'}, {0x25b8, '>'},
+                    {0x25be, 'v'}, {0x2026, '~'}, {0x00b7, '.'}, {0x2192, '>'}, {0x2190, '<'},
+                    {0x2191, '^'}, {0x2193, 'v'}, {0x00d7, 'x'}, {0x21c6, '='}, {0x00b1, '~'},
+                    {0x25cf, 'o'}, {0x2591, '.'}, {0x25c2, '<'}, {0x2503, '|'}, {0x00b5, 'u'}};
+    if (ch < 0x80)
+        return ch;
+    /* From an eighth to a full block, lower and left. */
+    if (ch >= 0x2581 && ch <= 0x2588)
+        return (uint32_t)(unsigned char)"_..:-=+#"[ch - 0x2581];
+    if (ch >= 0x2589 && ch <= 0x258f)
+        return ch <= 0x258c ? '#' : ' ';
+    for (size_t i = 0; i < sizeof stand_in / sizeof *stand_in; i++) {
+        if (stand_in[i].ch == ch)
+            return (uint32_t)(unsigned char)stand_in[i].plain;
+    }
+    return '?';
+}
+
+static uint32_t decode(const unsigned char *p, unsigned n)
+{
+    static const unsigned char first[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+    uint32_t ch = p[0] & first[n];
+    for (unsigned i = 1; i < n; i++)
+        ch = ch << 6 | (p[i] & 0x3f);
+    return ch;
+}
+
+/* Letters that turn the direction of writing would let a name rearrange the screen. */
+static bool is_control(uint32_t ch)
+{
+    return ch < 0x20 || (ch >= 0x7f && ch < 0xa0) || (ch >= 0x2028 && ch <= 0x202e) ||
+           (ch >= 0x2060 && ch <= 0x206f) || ch == 0xfeff;
+}
+
+uint32_t tui_take(struct ms_str *s)
+{
+    unsigned n = ms_utf8_len(s->p, s->n);
+    uint32_t ch = n != 0 ? decode((const unsigned char *)s->p, n) : '?';
+    *s = ms_str_sub(*s, n != 0 ? n : 1, s->n);
+    return is_control(ch) ? '?' : ch;
+}
+
+int tui_text_width(struct ms_str s)
+{
+    int w = 0;
+    while (s.n != 0)
+        w += tui_width(tui_take(&s));
+    return w;
+}
+
+/* ---- putting ----------------------------------------------------------------------- */
+
+int tui_char(struct tui_cells *g, int y, int x, enum tui_token t, uint32_t ch)
+{
+    int w = tui_width(ch);
+    if (g->ascii)
+        ch = tui_plain(ch);
+    struct tui_cell *c = tui_at(g, y, x);
+    if (w == 0)
+        return x;
+    if (w == 2 && tui_at(g, y, x + 1) == NULL)
+        ch = ' ';
+    if (c != NULL)
+        *c = (struct tui_cell){.ch = ch, .token = (uint8_t)t};
+    if (w == 2 && (c = tui_at(g, y, x + 1)) != NULL)
+        *c = (struct tui_cell){.ch = g->ascii ? ' ' : 0, .token = (uint8_t)t};
+    return x + w;
+}
+
+static int put_all(struct tui_cells *g, int y, int x, int end, enum tui_token t, struct ms_str s)
+{
+    while (s.n != 0 && x < end) {
+        uint32_t ch = tui_take(&s);
+        if (x + tui_width(ch) > end)
+            break;
+        x = tui_char(g, y, x, t, ch);
+    }
+    return x;
+}
+
+int tui_put(struct tui_cells *g, int y, int x, int w, enum tui_token t, struct ms_str s)
+{
+    if (x + w > g->w)
+        w = g->w - x;
+    if (w <= 0)
+        return x;
+    if (tui_text_width(s) <= w)
+        return put_all(g, y, x, x + w, t, s);
+    int at = put_all(g, y, x, x + w - 1, t, s);
+    return tui_char(g, y, at, t, ELLIPSIS);
+}
+
+int tui_puts(struct tui_cells *g, int y, int x, int w, enum tui_token t, const char *z)
+{
+    return tui_put(g, y, x, w, t, ms_str_of(z));
+}
+
+int tui_printf(struct tui_cells *g, int y, int x, int w, enum tui_token t, const char *fmt, ...)
+{
+    char text[TEXT_MAX];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return tui_puts(g, y, x, w, t, text);
+}
+
+void tui_put_right(struct tui_cells *g, int y, int x, enum tui_token t, const char *z)
+{
+    int w = tui_text_width(ms_str_of(z));
+    tui_puts(g, y, x - w, w, t, z);
+}
+
+/* The end of s that fits into w columns. */
+static struct ms_str tail_of(struct ms_str s, int w)
+{
+    while (tui_text_width(s) > w)
+        tui_take(&s);
+    return s;
+}
+
+int tui_put_name(struct tui_cells *g, int y, int x, int w, enum tui_token t, struct ms_str s)
+{
+    enum { WORTH_BOTH_ENDS = 12 };
+    if (x + w > g->w)
+        w = g->w - x;
+    if (w < WORTH_BOTH_ENDS || tui_text_width(s) <= w)
+        return tui_put(g, y, x, w, t, s);
+    int head = w / 3;
+    struct ms_str tail = tail_of(s, w - head - 1);
+    int at = put_all(g, y, x, x + head, t, s);
+    at = tui_char(g, y, at, t, ELLIPSIS);
+    return put_all(g, y, at, x + w, t, tail);
+}
+
+void tui_fill(struct tui_cells *g, int y, int x, int w, enum tui_token t, uint32_t ch)
+{
+    for (int i = 0; i < w; i++)
+        tui_char(g, y, x + i, t, ch);
+}
+
+void tui_mark(struct tui_cells *g, int y, int x, int w, uint8_t flags, enum tui_token token)
+{
+    for (int i = x; i < x + w; i++) {
+        struct tui_cell *c = tui_at(g, y, i);
+        if (c == NULL)
+            continue;
+        c->flags |= flags;
+        if (token < TUI_TOKENS)
+            c->token = (uint8_t)token;
+    }
+}
+
+void tui_bar(struct tui_cells *g, int y, int x, int w, enum tui_token t, double share)
+{
+    double eighths = (share < 0 ? 0 : share > 1 ? 1 : share) * (double)w * 8;
+    int n = (int)(eighths + 0.5);
+    tui_fill(g, y, x, n / 8, t, 0x2588);
+    if (n % 8 != 0)
+        tui_char(g, y, x + n / 8, t, (uint32_t)(0x2590 - n % 8));
+}
+
+/* ---- as text ------------------------------------------------------------------------ */
+
+static void put_utf8(struct ms_buf *out, uint32_t ch)
+{
+    char p[4];
+    size_t n = ch < 0x80 ? 1 : ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4;
+    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    for (size_t i = n; i-- > 1; ch >>= 6)
+        p[i] = (char)(0x80 | (ch & 0x3f));
+    p[0] = (char)(lead[n] | ch);
+    ms_buf_put(out, p, n);
+}
+
+/* Reverse shows as a capital letter. */
+static char look_letter(const struct tui_cell *c)
+{
+    char letter = "tdaewpuiokmyxs"[c->token];
+    if ((c->flags & TUI_REVERSE) != 0)
+        return (char)(letter - 'a' + 'A');
+    return c->token == TUI_TEXT || c->ch == ' ' ? ' ' : letter;
+}
+
+static void end_line(struct ms_buf *out, size_t start)
+{
+    while (out->n > start && out->p[out->n - 1] == ' ')
+        out->n--;
+    ms_buf_putc(out, '\n');
+}
+
+void tui_cells_write(const struct tui_cells *g, bool looks, struct ms_buf *out)
+{
+    for (int y = 0; y < g->h; y++) {
+        const struct tui_cell *row = &g->p[(size_t)y * (size_t)g->w];
+        size_t start = out->n;
+        for (int x = 0; x < g->w; x++) {
+            if (row[x].ch != 0)
+                put_utf8(out, row[x].ch);
+        }
+        end_line(out, start);
+        start = out->n;
+        for (int x = 0; looks && x < g->w; x++)
+            ms_buf_putc(out, look_letter(&row[x]));
+        if (looks)
+            end_line(out, start);
+    }
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tui_findings: the first screen: what is wrong with this run.
+ */
+#include "viz/tui_app.h"
+
+#include "probe/base/human.h"
+#include "probe/base/mem.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct findings {
+    size_t at, top;
+    uint64_t events, dropped;  /* of the timeline */
+    struct graph_rollup nodes; /* of the graph, all ranks and steps */
+};
+
+enum { SUM_TREES = 256 }; /* of more ranks and steps only so many are added up */
+
+static enum ms_rc add_tree(struct findings *f, struct graph_view *v, struct graph_spot at,
+                           struct ms_err *err)
+{
+    struct graph_page page = {.more = false};
+    struct graph_rollup r = {0};
+    enum ms_rc rc = graph_view_children(v, at, MS_STR(""), -1, -1, 1, &page, err);
+    if (rc == MS_OK && page.rows.n != 0)
+        rc = graph_view_rollup(v, at, page.rows.p[0].name, &r, err);
+    f->nodes.error += r.error;
+    f->nodes.warning += r.warning;
+    f->nodes.unmatched += r.unmatched;
+    f->nodes.overflow += r.overflow;
+    graph_page_free(&page);
+    return rc;
+}
+
+static enum ms_rc add_trees(struct findings *f, struct graph_view *v, struct ms_err *err)
+{
+    const struct graph_about *about = graph_view_about(v);
+    int trees = 0;
+    for (size_t s = 0; s < about->steps.n; s++) {
+        for (size_t r = 0; r < about->ranks.n && trees < SUM_TREES; r++, trees++) {
+            struct graph_spot at = {about->steps.p[s], about->ranks.p[r], false};
+            MS_TRY(add_tree(f, v, at, err));
+        }
+    }
+    return MS_OK;
+}
+
+static void *open_findings(struct tui_app *a, struct ms_err *err)
+{
+    struct findings *f = ms_calloc(1, sizeof *f);
+    const struct mstx_tl *tl = a->reader.tl;
+    if (f == NULL) {
+        (void)ms_no_memory(err);
+        return NULL;
+    }
+    for (size_t i = 0; tl != NULL && i < mstx_tl_track_count(tl); i++)
+        f->events += mstx_tl_track(tl, i)->events;
+    for (size_t i = 0; tl != NULL && i < mstx_tl_process_count(tl); i++)
+        f->dropped += mstx_tl_process(tl, i)->dropped;
+    if (a->reader.graph != NULL && add_trees(f, a->reader.graph, err) != MS_OK) {
+        ms_free(f);
+        return NULL;
+    }
+    return f;
+}
+
+static void close_findings(void *self)
+{
+    ms_free(self);
+}
+
+/* ---- drawing ----------------------------------------------------------------------- */
+
+static enum tui_token severity_token(enum viz_severity s)
+{
+    return s == VIZ_ERROR ? TUI_ERROR : s == VIZ_WARNING ? TUI_WARNING : TUI_INFO;
+}
+
+/* The text in as many lines as it needs, at words; returns the row behind. */
+static int put_wrapped(struct tui_cells *g, int y, int last, int x, int w, enum tui_token t,
+                       struct ms_str s)
+{
+    while (s.n != 0 && y < last) {
+        uint32_t cut = s.n;
+        while (tui_text_width(ms_str_sub(s, 0, cut)) > w) {
+            int64_t space = ms_str_rfind(ms_str_sub(s, 0, cut), ' ');
+            if (space <= 0)
+                break;
+            cut = (uint32_t)space;
+        }
+        tui_put(g, y++, x, w, t, ms_str_sub(s, 0, cut));
+        s = ms_str_sub(s, cut < s.n ? cut + 1 : cut, s.n);
+    }
+    return y;
+}
+
+static void draw_row(struct tui_app *a, int y, size_t i, bool at)
+{
+    const struct viz_finding *f = &a->findings.list.p[i];
+    struct tui_cells *g = &a->cells;
+    tui_char(g, y, 1, severity_token(f->severity),
+             (uint32_t)(unsigned char)viz_severity_letter(f->severity));
+    int x = 4;
+    if (f->place.screen == VIZ_GRAPH && f->place.node.n != 0 &&
+        !ms_str_is(f->kind, "divergence")) /* which names its ranks */
+        x = tui_put_name(g, y, 4, g->w / 2, TUI_TEXT, f->place.node) + 1;
+    tui_put(g, y, x, g->w - x - 1, TUI_TEXT, f->text);
+    if (at)
+        tui_mark(g, y, 0, g->w, TUI_REVERSE, TUI_TEXT);
+}
+
+static int draw_place(struct tui_app *a, int y, const struct viz_finding *f)
+{
+    struct ms_buf place = {.max = 4096};
+    viz_place_write(&f->place, &place);
+    int x = tui_puts(&a->cells, y, 4, 8, TUI_DIM, "Enter → ");
+    tui_put(&a->cells, y, x, a->cells.w - x - 1, TUI_ACCENT, ms_buf_slice(&place));
+    ms_buf_free(&place);
+    return y + 1;
+}
+
+static void draw_graph_facts(struct tui_app *a, const struct findings *f, int y)
+{
+    const struct graph_rollup *r = &f->nodes;
+    const struct graph_about *about = graph_view_about(a->reader.graph);
+    tui_printf(&a->cells, y, 1, a->cells.w - 2, TUI_DIM,
+               "graph      %s%s%.*s, %zu step%s, %zu rank%s; %" PRId64 " E %" PRId64 " ! %" PRId64
+               " W %" PRId64 " -",
+               about->dual ? "comparison" : "one dump", about->task.n != 0 ? ", " : "",
+               MS_STR_ARG(about->task), about->steps.n, about->steps.n == 1 ? "" : "s",
+               about->ranks.n, about->ranks.n == 1 ? "" : "s", r->error, r->overflow, r->warning,
+               r->unmatched);
+}
+
+static void draw_time_facts(struct tui_app *a, const struct findings *f, int y)
+{
+    char events[MS_HUMAN_MAX], span[MS_HUMAN_MAX], lost[MS_HUMAN_MAX];
+    int64_t first, last;
+    mstx_tl_span(a->reader.tl, &first, &last);
+    tui_printf(&a->cells, y, 1, a->cells.w - 2, TUI_DIM,
+               "timeline   %s events in %s, %zu processes, %zu tracks%s%s%s",
+               ms_human_count(events, f->events), ms_human_time(span, last - first),
+               mstx_tl_process_count(a->reader.tl), mstx_tl_track_count(a->reader.tl),
+               f->dropped != 0 ? ", " : "", f->dropped != 0 ? ms_human_count(lost, f->dropped) : "",
+               f->dropped != 0 ? " lost" : "");
+}
+
+/* No finding does not mean that nothing differs: suspects are only named when asked for. */
+static void draw_none(struct tui_app *a, const struct findings *f)
+{
+    struct tui_cells *g = &a->cells;
+    if (f->nodes.error + f->nodes.overflow + f->nodes.warning != 0) {
+        tui_printf(g, 2, 1, g->w - 2, TUI_WARNING,
+                   "%" PRId64 " nodes are in error, %" PRId64 " overflow, %" PRId64 " warn;"
+                   " 2 shows the tree.",
+                   f->nodes.error, f->nodes.overflow, f->nodes.warning);
+        tui_puts(g, 3, 1, g->w - 2, TUI_DIM,
+                 "graph_visualize --suspects names the nodes that introduce differences.");
+        return;
+    }
+    tui_puts(g, 2, 1, g->w - 2, TUI_PASS, "Nothing wrong was found.");
+    tui_puts(g, 3, 1, g->w - 2, TUI_DIM,
+             a->reader.tl != NULL
+                 ? "Looked at: steps that are slow, ranks that make others wait, losses."
+                 : "Looked at: states of all nodes, overflow, suspects.");
+}
+
+static enum ms_rc draw_findings(struct tui_app *a, void *self, struct ms_err *err)
+{
+    struct findings *f = self;
+    struct tui_cells *g = &a->cells;
+    size_t n = a->findings.list.n;
+    int facts = (a->reader.tl != NULL) + (a->reader.graph != NULL);
+    int rows = tui_body_rows(a) - facts - 4; /* heading, lines of the detail, rule */
+    (void)err;
+    rows = rows > 1 ? rows : 1;
+    tui_printf(g, 1, 1, g->w - 2, TUI_DIM, "What is wrong");
+    if (n == 0)
+        draw_none(a, f);
+    f->at = n > 0 && f->at >= n ? n - 1 : f->at;
+    f->top = tui_scroll(f->top, f->at, (size_t)rows);
+    for (size_t i = f->top; i < n && i < f->top + (size_t)rows; i++)
+        draw_row(a, 2 + (int)(i - f->top), i, i == f->at);
+    int y = g->h - 2 - facts;
+    if (a->reader.tl != NULL)
+        draw_time_facts(a, f, y++);
+    if (a->reader.graph != NULL)
+        draw_graph_facts(a, f, y);
+    y = g->h - 2 - facts;
+    tui_fill(g, y - 1, 0, g->w, TUI_DIM, 0x2500);
+    int free_row = 3 + (int)(n - f->top < (size_t)rows ? n - f->top : (size_t)rows);
+    if (n > 0 && free_row + 1 < y - 1) {
+        const struct viz_finding *x = &a->findings.list.p[f->at];
+        free_row = put_wrapped(g, free_row, y - 2, 4, g->w - 6, TUI_TEXT, x->text);
+        draw_place(a, free_row, x);
+    }
+    return MS_OK;
+}
+
+/* ---- keys -------------------------------------------------------------------------- */
+
+static enum ms_rc findings_key(struct tui_app *a, void *self, int key, bool *taken,
+                               struct ms_err *err)
+{
+    struct findings *f = self;
+    size_t n = a->findings.list.n;
+    *taken = true;
+    if (tui_move(key, &f->at, n, (size_t)(a->cells.h / 2)))
+        return MS_OK;
+    if (key == TUI_KEY_ENTER || key == 'l' || key == TUI_KEY_RIGHT)
+        return n > 0 ? tui_go_place(a, &a->findings.list.p[f->at].place, err) : MS_OK;
+    *taken = false;
+    return MS_OK;
+}
+
+static void click(struct tui_app *a, void *self, int y, int x)
+{
+    struct findings *f = self;
+    size_t row = f->top + (size_t)(y > 2 ? y - 2 : 0);
+    (void)x;
+    if (y >= 2 && row < a->findings.list.n)
+        f->at = row;
+}
+
+static enum ms_rc export_findings(struct tui_app *a, void *self, struct ms_buf *out,
+                                  struct ms_err *err)
+{
+    (void)self;
+    (void)err;
+    ms_buf_puts(out, "severity,kind,ranks,first_step,last_step,value,text\n");
+    for (size_t i = 0; i < a->findings.list.n; i++) {
+        const struct viz_finding *f = &a->findings.list.p[i];
+        ms_buf_printf(out, "%s,%.*s,\"%.*s\",%" PRId64 ",%" PRId64 ",%.17g,",
+                      viz_severity_name(f->severity), MS_STR_ARG(f->kind), MS_STR_ARG(f->ranks),
+                      f->first_step, f->last_step, f->value);
+        tui_csv_text(out, f->text);
+        ms_buf_putc(out, '\n');
+    }
+    return MS_OK;
+}
+
+static const struct tui_hint hints[] = {
+    {"list", NULL, false},       {"↑↓", "move", true},
+    {"Enter", "go there", true}, {"PgUp PgDn g G", "a page, top, bottom", false},
+    {NULL, NULL, false},
+};
+
+const struct tui_screen tui_findings_screen = {
+    .name = "Findings",
+    .hints = hints,
+    .open = open_findings,
+    .close = close_findings,
+    .draw = draw_findings,
+    .key = findings_key,
+    .click = click,
+    .export = export_findings,
+};

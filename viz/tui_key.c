@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tui_key: names of keys.
+ */
+#include "viz/tui_key.h"
+
+#include "viz/tui_cells.h"
+
+static const struct {
+    const char *name;
+    int key;
+} names[] = {{"Enter", TUI_KEY_ENTER},
+             {"Tab", TUI_KEY_TAB},
+             {"Esc", TUI_KEY_ESC},
+             {"Backspace", TUI_KEY_BACKSPACE},
+             {"Up", TUI_KEY_UP},
+             {"Down", TUI_KEY_DOWN},
+             {"Left", TUI_KEY_LEFT},
+             {"Right", TUI_KEY_RIGHT},
+             {"Home", TUI_KEY_HOME},
+             {"End", TUI_KEY_END},
+             {"PageUp", TUI_KEY_PAGE_UP},
+             {"PageDown", TUI_KEY_PAGE_DOWN},
+             {"S-Tab", TUI_KEY_BACKTAB},
+             {"Delete", TUI_KEY_DELETE},
+             {"F1", TUI_KEY_F1},
+             {"Space", ' '},
+             {"lt", '<'},
+             {"Tick", TUI_KEY_TICK}};
+
+static int key_named(struct ms_str name)
+{
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (ms_str_is(name, names[i].name))
+            return names[i].key;
+    }
+    if (name.n == 3 && ms_str_starts(name, MS_STR("C-")) && name.p[2] >= 'a' && name.p[2] <= 'z')
+        return TUI_CTRL(name.p[2]);
+    return TUI_KEY_NONE;
+}
+
+enum ms_rc tui_key_read(struct ms_str *text, int *key, struct ms_err *err)
+{
+    *key = TUI_KEY_NONE;
+    if (text->n == 0)
+        return MS_OK;
+    int64_t end = text->p[0] == '<' ? ms_str_find(*text, '>') : -1;
+    if (end < 0) {
+        *key = (int)tui_take(text);
+        return MS_OK;
+    }
+    struct ms_str name = ms_str_sub(*text, 1, (uint32_t)end);
+    *text = ms_str_sub(*text, (uint32_t)end + 1, text->n);
+    *key = key_named(name);
+    return *key != TUI_KEY_NONE ? MS_OK
+                                : ms_fail(err, MS_E_ARG,
+                                          "there is no key <%.*s>; keys are <Enter>, <Tab>, <Esc>, "
+                                          "<Up>, <C-l> and the like",
+                                          MS_STR_ARG(name));
+}

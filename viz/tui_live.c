@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tui_live: a running job, like top: a row for each rank, read anew every second.
+ *
+ * Reading a run takes longer the longer it has run, so the next turn waits at
+ * least four times as long as the last one took: a job is never slowed by its
+ * viewer more than that.
+ */
+#include "viz/tui_app.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/human.h"
+#include "probe/base/mem.h"
+#include "probe/base/store.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { RECENT = 10, SLOW_NS = 500000000 };
+
+struct rank_row {
+    int64_t rank, step, steps;
+    double per_second; /* over the last steps */
+    int64_t step_ns;   /* mean of these */
+    uint64_t dropped;
+    struct ms_str in; /* what communicates there now, or did last */
+    int64_t in_ns;
+    bool waiting; /* it has not ended yet */
+    uint32_t pid;
+};
+
+struct live {
+    MS_VEC(struct rank_row) rows;
+    size_t at, top;
+    int64_t next_ns, took_ns; /* when to read again */
+    uint64_t turns, dropped;
+    struct ms_arena *arena;
+    bool stopped; /* Space */
+};
+
+static void close_live(void *self)
+{
+    struct live *l = self;
+    ms_vec_free(&l->rows);
+    ms_arena_free(l->arena);
+    ms_free(l);
+}
+
+/* ---- reading ----------------------------------------------------------------------- */
+
+/* The last steps of a process: how many, which is the last, how long they take. */
+static enum ms_rc read_steps(struct rank_row *r, struct ms_store *s, size_t process,
+                             struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more;
+    MS_TRY(ms_store_prepare(
+        s, &st,
+        "SELECT count(*), max(number), (max(end_ns) - min(start_ns)) / count(*),"
+        " (SELECT count(*) FROM steps WHERE process = ?1) FROM (SELECT * FROM steps"
+        " WHERE process = ?1 ORDER BY number DESC LIMIT ?2)",
+        err));
+    ms_stmt_i64(st, 1, (int64_t)process + 1);
+    ms_stmt_i64(st, 2, RECENT);
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    if (rc == MS_OK && more && ms_stmt_get_i64(st, 0) > 0) {
+        r->step = ms_stmt_get_i64(st, 1);
+        r->step_ns = ms_stmt_get_i64(st, 2);
+        r->steps = ms_stmt_get_i64(st, 3);
+        r->per_second = r->step_ns > 0 ? 1e9 / (double)r->step_ns : 0;
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
+static enum ms_rc read_last(struct live *l, struct rank_row *r, struct mstx_tl *tl, size_t process,
+                            struct ms_err *err)
+{
+    struct mstx_event ev, last = {0};
+    int64_t first, end;
+    bool found;
+    mstx_tl_span(tl, &first, &end);
+    for (size_t i = 0; i < mstx_tl_track_count(tl); i++) {
+        const struct mstx_track *t = mstx_tl_track(tl, i);
+        if (t->process != process || t->kind != MSTX_TRACK_THREAD ||
+            !ms_str_is(t->domain, "communication"))
+            continue;
+        MS_TRY(mstx_tl_prev(tl, i, INT64_MAX, NULL, &ev, &found, err));
+        if (found && ev.start_ns > last.start_ns)
+            last = ev;
+    }
+    r->waiting = (last.flags & MSTX_EVF_UNFINISHED) != 0;
+    r->in_ns = r->waiting ? end - last.start_ns : last.dur_ns;
+    r->in = ms_arena_str(l->arena, mstx_tl_text(tl, last.name));
+    return r->in.p != NULL ? MS_OK : ms_arena_fail(l->arena, err);
+}
+
+static enum ms_rc read_all(struct live *l, struct mstx_tl *tl, struct ms_err *err)
+{
+    l->rows.n = 0;
+    l->dropped = 0;
+    ms_arena_free(l->arena);
+    l->arena = ms_arena_new(1 << 26);
+    if (l->arena == NULL)
+        return ms_no_memory(err);
+    for (size_t i = 0; i < mstx_tl_process_count(tl); i++) {
+        const struct mstx_process *p = mstx_tl_process(tl, i);
+        struct rank_row *r = ms_vec_push(&l->rows);
+        if (r == NULL)
+            return ms_no_memory(err);
+        *r = (struct rank_row){.rank = p->rank, .step = -1, .dropped = p->dropped, .pid = p->pid};
+        l->dropped += p->dropped;
+        MS_TRY(read_steps(r, mstx_tl_store(tl), i, err));
+        MS_TRY(read_last(l, r, tl, i, err));
+    }
+    return MS_OK;
+}
+
+static enum ms_rc turn(struct tui_app *a, struct live *l, struct ms_err *err)
+{
+    int64_t begin = ms_clock_ns();
+    uint64_t before = a->session->version;
+    MS_TRY(viz_session_refresh(a->session, err));
+    if (a->session->version != before || l->turns == 0) {
+        if (l->turns != 0)
+            MS_TRY(tui_reopen(a, err));
+        MS_TRY(read_all(l, a->reader.tl, err));
+    }
+    l->turns++;
+    l->took_ns = ms_clock_ns() - begin;
+    l->next_ns = begin + l->took_ns * 5;
+    return MS_OK;
+}
+
+static void *open_live(struct tui_app *a, struct ms_err *err)
+{
+    struct live *l = ms_calloc(1, sizeof *l);
+    if (l == NULL) {
+        (void)ms_no_memory(err);
+        return NULL;
+    }
+    if (a->reader.tl == NULL)
+        (void)ms_fail(err, MS_E_NOTFOUND, "%s: no capture here", a->live);
+    else if (turn(a, l, err) == MS_OK)
+        return l;
+    close_live(l);
+    return NULL;
+}
+
+/* ---- drawing ----------------------------------------------------------------------- */
+
+/* The index of the slowest rank; n when none is slower than the others by a tenth. */
+static size_t slowest(const struct live *l)
+{
+    size_t at = l->rows.n;
+    double sum = 0;
+    for (size_t i = 0; i < l->rows.n; i++) {
+        sum += (double)l->rows.p[i].step_ns;
+        if (at == l->rows.n || l->rows.p[i].step_ns > l->rows.p[at].step_ns)
+            at = i;
+    }
+    bool stands_out = l->rows.n > 1 && at < l->rows.n &&
+                      (double)l->rows.p[at].step_ns > 1.1 * sum / (double)l->rows.n;
+    return stands_out ? at : l->rows.n;
+}
+
+static void draw_rank(struct tui_app *a, const struct rank_row *r, int y, bool late)
+{
+    struct tui_cells *g = &a->cells;
+    char b[MS_HUMAN_MAX], text[32];
+    snprintf(text, sizeof text, r->rank >= 0 ? "%" PRId64 : "-", r->rank);
+    tui_put_right(g, y, 6, late ? TUI_ERROR : TUI_TEXT, text);
+    snprintf(text, sizeof text, r->step >= 0 ? "%" PRId64 : "-", r->step);
+    tui_put_right(g, y, 16, TUI_TEXT, text);
+    snprintf(text, sizeof text, "%.3g", r->per_second);
+    tui_put_right(g, y, 26, TUI_TEXT, r->steps > 0 ? text : "-");
+    tui_put_right(g, y, 37, late ? TUI_ERROR : TUI_TEXT,
+                  r->steps > 0 ? ms_human_time(b, r->step_ns) : "-");
+    tui_put_right(g, y, 47, r->dropped != 0 ? TUI_WARNING : TUI_DIM, ms_human_count(b, r->dropped));
+    int x = tui_put_name(g, y, 49, (g->w - 49) * 2 / 3, r->waiting ? TUI_COMM : TUI_DIM, r->in);
+    if (r->in.n != 0)
+        tui_printf(g, y, x + 1, g->w - x - 2, r->waiting ? TUI_WARNING : TUI_DIM, "%s%s",
+                   r->waiting ? "since " : "", ms_human_time(b, r->in_ns));
+}
+
+static enum ms_rc draw_live(struct tui_app *a, void *self, struct ms_err *err)
+{
+    struct live *l = self;
+    struct tui_cells *g = &a->cells;
+    int rows = tui_body_rows(a) - 3;
+    size_t late = slowest(l);
+    char took[MS_HUMAN_MAX], lost[MS_HUMAN_MAX];
+    (void)err;
+    int x = tui_printf(g, 1, 1, g->w - 2, TUI_TEXT, "%zu processes, %s lost  ", l->rows.n,
+                       ms_human_count(lost, l->dropped));
+    if (late < l->rows.n)
+        x = tui_printf(g, 1, x, g->w - x, TUI_ERROR, "slowest: rank %" PRId64,
+                       l->rows.p[late].rank);
+    tui_puts(g, 2, 0, g->w, TUI_DIM,
+             "  rank      step   steps/s  step time      lost  communication");
+    l->top = tui_scroll(l->top, l->at, (size_t)(rows > 0 ? rows : 1));
+    for (int i = 0; i < rows && l->top + (size_t)i < l->rows.n; i++) {
+        size_t row = l->top + (size_t)i;
+        draw_rank(a, &l->rows.p[row], 3 + i, row == late);
+        if (row == l->at)
+            tui_mark(g, 3 + i, 0, g->w, TUI_REVERSE, TUI_TEXT);
+    }
+    x = tui_puts(g, g->h - 2, 1, g->w - 2, TUI_DIM, l->stopped ? "stopped, Space goes on" : "live");
+    if (l->took_ns > SLOW_NS)
+        tui_printf(g, g->h - 2, x, g->w - x, TUI_DIM, "; reading takes %s",
+                   ms_human_time(took, l->took_ns));
+    return MS_OK;
+}
+
+/* ---- keys -------------------------------------------------------------------------- */
+
+static enum ms_rc live_key(struct tui_app *a, void *self, int key, bool *taken, struct ms_err *err)
+{
+    struct live *l = self;
+    struct viz_place p = viz_place_of(VIZ_TIMELINE);
+    *taken = true;
+    if (key == TUI_KEY_TICK)
+        return l->stopped || ms_clock_ns() < l->next_ns ? MS_OK : turn(a, l, err);
+    if (tui_move(key, &l->at, l->rows.n, (size_t)tui_body_rows(a)))
+        return MS_OK;
+    if (key == ' ')
+        l->stopped = !l->stopped;
+    else if (key == TUI_KEY_ENTER && l->at < l->rows.n) {
+        p.rank = l->rows.p[l->at].rank;
+        return tui_go_place(a, &p, err);
+    } else
+        *taken = false;
+    return MS_OK;
+}
+
+static const struct tui_hint hints[] = {
+    {"ranks", NULL, false},         {"↑↓", "move", true}, {"Enter", "its timeline", true},
+    {"Space", "stop, go on", true}, {NULL, NULL, false},
+};
+
+const struct tui_screen tui_live_screen = {
+    .name = "Live",
+    .hints = hints,
+    .open = open_live,
+    .close = close_live,
+    .draw = draw_live,
+    .key = live_key,
+};

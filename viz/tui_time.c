@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tui_time: the timeline screen: windows, cursors, slices and what keys do.
+ */
+#include "viz/tui_time.h"
+
+#include "probe/base/human.h"
+#include "probe/base/mem.h"
+#include "probe/base/store.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { SUMS_MOST = 500 };
+static const double ZOOM = 0.5, PAN = 0.25;
+
+/* ---- opening ----------------------------------------------------------------------- */
+
+/* Those of the process under the cursor; kept until that is another one. */
+enum ms_rc tui_time_steps(struct tui_time *t, struct ms_err *err)
+{
+    const struct viz_lane *l = tui_time_lane(t);
+    int64_t process = l != NULL ? (int64_t)l->process + 1 : 0;
+    struct ms_stmt *st;
+    bool more = true;
+    if (process == t->steps_of)
+        return MS_OK;
+    t->steps_of = process;
+    t->steps.n = 0;
+    MS_TRY(ms_store_prepare(mstx_tl_store(t->tl), &st,
+                            "SELECT process, number, start_ns, end_ns FROM steps "
+                            "WHERE process = ?1 ORDER BY number",
+                            err));
+    ms_stmt_i64(st, 1, process);
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    while (rc == MS_OK && more) {
+        struct mstx_step *s = ms_vec_push(&t->steps);
+        if (s == NULL) {
+            rc = ms_no_memory(err);
+            break;
+        }
+        *s = (struct mstx_step){.process = (uint32_t)ms_stmt_get_i64(st, 0),
+                                .number = (uint32_t)ms_stmt_get_i64(st, 1),
+                                .start_ns = ms_stmt_get_i64(st, 2),
+                                .end_ns = ms_stmt_get_i64(st, 3)};
+        rc = ms_stmt_step(st, &more, err);
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
+static void close_time(void *self)
+{
+    struct tui_time *t = self;
+    viz_tracks_free(&t->tracks);
+    ms_vec_free(&t->seen);
+    ms_vec_free(&t->steps);
+    mstx_names_free(t->names);
+    ms_free(t);
+}
+
+static void *open_time(struct tui_app *a, struct ms_err *err)
+{
+    struct tui_time *t = ms_calloc(1, sizeof *t);
+    int64_t first, last;
+    if (t == NULL) {
+        (void)ms_no_memory(err);
+        return NULL;
+    }
+    t->tl = a->reader.tl;
+    mstx_tl_span(t->tl, &first, &last);
+    t->w = viz_window_all(first, last);
+    t->time = first;
+    t->width = a->cells.w > TUI_LABEL_W ? a->cells.w - TUI_LABEL_W : 1;
+    enum ms_rc rc = viz_tracks_make(&t->tracks, t->tl, err);
+    if (rc == MS_OK)
+        rc = viz_tracks_seen(&t->tracks, &t->seen, err);
+    if (rc == MS_OK)
+        return t;
+    close_time(t);
+    return NULL;
+}
+
+/* ---- windows ----------------------------------------------------------------------- */
+
+static void remember(struct tui_time *t)
+{
+    if (t->undone == TUI_UNDO)
+        memmove(t->undo, t->undo + 1, --t->undone * sizeof *t->undo);
+    t->undo[t->undone++] = t->w;
+}
+
+static void show(struct tui_time *t, int64_t from, int64_t to)
+{
+    remember(t);
+    viz_window_show(&t->w, from, to);
+}
+
+static int64_t within(const struct tui_time *t, int64_t ns)
+{
+    return ns < t->w.from ? t->w.from : ns >= t->w.to ? t->w.to - 1 : ns;
+}
+
+/* The cursor stays where it is on the screen. */
+static void zoom(struct tui_time *t, double factor)
+{
+    double still = ((double)t->time - (double)t->w.from) / (double)viz_window_length(&t->w);
+    remember(t);
+    viz_window_zoom(&t->w, factor, still >= 0 && still <= 1 ? still : 0.5);
+    t->time = within(t, t->time);
+}
+
+static void pan(struct tui_time *t, double share)
+{
+    viz_window_pan(&t->w, share);
+    t->time = within(t, t->time);
+}
+
+static void step_cursor(struct tui_time *t, int by)
+{
+    int64_t cell = viz_window_length(&t->w) / (t->width > 0 ? t->width : 1);
+    t->time += by * (cell > 0 ? cell : 1);
+    t->has_slice = false;
+    if (t->time < t->w.from || t->time >= t->w.to)
+        viz_window_pan(&t->w, by > 0 ? PAN : -PAN);
+    t->time = within(t, t->time);
+}
+
+/* Bring a time into view, in the middle when it was out of it. */
+static void reveal(struct tui_time *t, int64_t ns)
+{
+    int64_t half = viz_window_length(&t->w) / 2;
+    t->time = ns;
+    if (ns < t->w.from || ns >= t->w.to)
+        show(t, ns - half, ns + half);
+    t->time = within(t, ns);
+}
+
+/* ---- slices ------------------------------------------------------------------------ */
+
+static enum ms_rc need_track(const struct tui_time *t, const struct viz_lane **l,
+                             struct ms_err *err)
+{
+    *l = tui_time_lane(t);
+    return *l != NULL && (*l)->kind == VIZ_LANE_TRACK
+               ? MS_OK
+               : ms_fail(err, MS_E_ARG, "choose a track first: j and k go through them");
+}
+
+static void take_slice(struct tui_time *t, const struct mstx_event *ev)
+{
+    t->slice = *ev;
+    t->has_slice = true;
+    t->slice_lane = t->at;
+    reveal(t, ev->start_ns);
+}
+
+static enum ms_rc go_slice(struct tui_app *a, struct tui_time *t, bool back,
+                           const struct mstx_names *names, struct ms_err *err)
+{
+    const struct viz_lane *l;
+    struct mstx_event ev;
+    bool found;
+    MS_TRY(need_track(t, &l, err));
+    int64_t from = t->has_slice && t->slice_lane == t->at ? t->slice.start_ns : t->time;
+    MS_TRY(back ? mstx_tl_prev(t->tl, l->track, from, names, &ev, &found, err)
+                : mstx_tl_next(t->tl, l->track, from, names, &ev, &found, err));
+    if (found)
+        take_slice(t, &ev);
+    else
+        tui_say(a, "no slice %s on this track", back ? "before" : "behind");
+    return MS_OK;
+}
+
+/* Over all lanes that are seen: the nearest hit, later or earlier than the cursor. */
+static enum ms_rc go_hit(struct tui_app *a, struct tui_time *t, bool back, struct ms_err *err)
+{
+    struct mstx_event best = {0}, ev;
+    size_t lane = SIZE_MAX;
+    bool found;
+    if (t->names == NULL)
+        return ms_fail(err, MS_E_NOTFOUND, "nothing was searched yet; / begins");
+    for (size_t i = 0; i < t->seen.n; i++) {
+        const struct viz_lane *l = &t->tracks.lanes.p[t->seen.p[i]];
+        if (l->kind != VIZ_LANE_TRACK)
+            continue;
+        MS_TRY(back ? mstx_tl_prev(t->tl, l->track, t->time, t->names, &ev, &found, err)
+                    : mstx_tl_next(t->tl, l->track, t->time, t->names, &ev, &found, err));
+        if (found && (lane == SIZE_MAX ||
+                      (back ? ev.start_ns > best.start_ns : ev.start_ns < best.start_ns))) {
+            best = ev;
+            lane = i;
+        }
+    }
+    if (lane == SIZE_MAX) {
+        tui_say(a, "no hit %s the cursor", back ? "before" : "behind");
+        return MS_OK;
+    }
+    t->at = lane;
+    take_slice(t, &best);
+    return MS_OK;
+}
+
+/* The slice of another track of the process that carries the same number: its device side, or the
+ * host's. */
+struct partner {
+    uint64_t link;
+    struct mstx_event event;
+    bool found;
+};
+
+static enum ms_rc look_for_partner(struct tui_time *t, const struct viz_lane *l, struct partner *p,
+                                   struct ms_err *err)
+{
+    mstx_events events = {0};
+    /* A device runs behind its host, but seldom by more than this. */
+    const int64_t apart = INT64_C(10000000000);
+    enum ms_rc rc = mstx_tl_view(t->tl, l->track, t->slice.start_ns - apart,
+                                 t->slice.start_ns + apart, 0, &events, err);
+    for (size_t i = 0; rc == MS_OK && i < events.n && !p->found; i++) {
+        p->found = events.p[i].size == p->link;
+        p->event = events.p[i];
+    }
+    ms_vec_free(&events);
+    return rc;
+}
+
+static enum ms_rc go_partner(struct tui_app *a, struct tui_time *t, struct ms_err *err)
+{
+    struct partner p = {.link = t->slice.size};
+    const struct viz_lane *here;
+    MS_TRY(need_track(t, &here, err));
+    if (!t->has_slice || p.link == 0)
+        return ms_fail(err, MS_E_NOTFOUND, "go to a slice with a device side first: . and , do");
+    bool device = mstx_tl_track(t->tl, here->track)->kind == MSTX_TRACK_STREAM;
+    for (size_t i = 0; i < t->seen.n && !p.found; i++) {
+        const struct viz_lane *l = &t->tracks.lanes.p[t->seen.p[i]];
+        bool other = l->kind == VIZ_LANE_TRACK && l->process == here->process &&
+                     (mstx_tl_track(t->tl, l->track)->kind == MSTX_TRACK_STREAM) != device;
+        if (other)
+            MS_TRY(look_for_partner(t, l, &p, err));
+        if (p.found)
+            t->at = i;
+    }
+    if (p.found)
+        take_slice(t, &p.event);
+    else
+        tui_say(a, "its other side was not recorded");
+    return MS_OK;
+}
+
+static enum ms_rc go_step(struct tui_app *a, struct tui_time *t, bool back, struct ms_err *err)
+{
+    const struct mstx_step *to = NULL;
+    MS_TRY(tui_time_steps(t, err));
+    for (size_t i = 0; i < t->steps.n; i++) {
+        const struct mstx_step *s = &t->steps.p[i];
+        if (back ? s->start_ns < t->time : s->start_ns > t->time && to == NULL)
+            to = s;
+    }
+    if (to == NULL) {
+        tui_say(a, t->steps.n == 0 ? "this run has no steps" : "no step %s",
+                back ? "before" : "behind");
+        return MS_OK;
+    }
+    reveal(t, to->start_ns);
+    t->has_slice = false;
+    tui_say(a, "step %" PRIu32, to->number);
+    return MS_OK;
+}
+
+/* To the lane of the next process with another rank. */
+static enum ms_rc go_rank(struct tui_time *t, int by, struct ms_err *err)
+{
+    size_t i = t->at;
+    const struct viz_lane *l = tui_time_lane(t);
+    uint32_t process = l != NULL ? l->process : 0;
+    while (by > 0 ? i + 1 < t->seen.n : i > 0) {
+        i = by > 0 ? i + 1 : i - 1;
+        l = &t->tracks.lanes.p[t->seen.p[i]];
+        if (l->kind == VIZ_LANE_PROCESS && l->process != process) {
+            t->at = i;
+            return MS_OK;
+        }
+    }
+    return ms_fail(err, MS_E_NOTFOUND, "this is the %s rank", by > 0 ? "last" : "first");
+}
+
+/* ---- selections -------------------------------------------------------------------- */
+
+struct range {
+    int64_t from, to;
+};
+
+static struct range selection(const struct tui_time *t)
+{
+    if (!t->marked)
+        return (struct range){t->w.from, t->w.to};
+    return t->mark < t->time ? (struct range){t->mark, t->time} : (struct range){t->time, t->mark};
+}
+
+/* Tracks that the lane under the cursor stands for. */
+static size_t tracks_of(const struct tui_time *t, uint32_t *out)
+{
+    const struct viz_lane *l = tui_time_lane(t);
+    size_t n = 0;
+    for (size_t i = 0; l != NULL && i < t->tracks.lanes.n; i++) {
+        const struct viz_lane *x = &t->tracks.lanes.p[i];
+        if (x->kind == VIZ_LANE_TRACK &&
+            (l->kind == VIZ_LANE_TRACK ? x->track == l->track : x->process == l->process))
+            out[n++] = x->track;
+    }
+    return n;
+}
+
+static enum ms_rc measure(struct tui_time *t, mstx_name_rows *rows, struct ms_err *err)
+{
+    struct range r = selection(t);
+    uint32_t *track = ms_alloc((t->tracks.lanes.n + 1) * sizeof *track);
+    if (track == NULL)
+        return ms_no_memory(err);
+    struct mstx_part part = {track, tracks_of(t, track), r.from, r.to};
+    enum ms_rc rc = mstx_names_measure_part(t->tl, &part, rows, err);
+    ms_free(track);
+    return rc;
+}
+
+static enum ms_rc open_sums(struct tui_app *a, struct tui_time *t, struct ms_err *err)
+{
+    mstx_name_rows rows = {0};
+    char title[128], length[MS_HUMAN_MAX], b[4][MS_HUMAN_MAX];
+    struct range r = selection(t);
+    MS_TRY(measure(t, &rows, err));
+    const struct viz_lane *l = tui_time_lane(t);
+    snprintf(title, sizeof title, "%s of %.*s", ms_human_time(length, r.to - r.from),
+             l != NULL ? (int)l->label.n : 0, l != NULL ? l->label.p : "");
+    enum ms_rc rc = tui_page_open(&a->page, title, err);
+    if (rc == MS_OK)
+        rc = tui_page_addf(&a->page, TUI_ACCENT, err, "%10s %10s %10s %10s %7s  name", "total",
+                           "count", "mean", "p99", "share");
+    for (size_t i = 0; rc == MS_OK && i < rows.n && i < SUMS_MOST; i++) {
+        const struct mstx_name_row *n = &rows.p[i];
+        rc = tui_page_addf(&a->page, TUI_TEXT, err, "%10s %10s %10s %10s %6.2f%%  %.*s",
+                           ms_human_time(b[0], n->total_ns), ms_human_count(b[1], n->events),
+                           ms_human_time(b[2], n->mean_ns), ms_human_time(b[3], n->p99_ns),
+                           n->share * 100, MS_STR_ARG(n->name));
+    }
+    ms_vec_free(&rows);
+    return rc;
+}
+
+static enum ms_rc export_time(struct tui_app *a, void *self, struct ms_buf *out, struct ms_err *err)
+{
+    struct tui_time *t = self;
+    mstx_name_rows rows = {0};
+    (void)a;
+    MS_TRY(measure(t, &rows, err));
+    ms_buf_puts(out, "domain,name,count,total_ns,mean_ns,p50_ns,p99_ns,max_ns,share\n");
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct mstx_name_row *n = &rows.p[i];
+        tui_csv_text(out, n->domain);
+        ms_buf_putc(out, ',');
+        tui_csv_text(out, n->name);
+        ms_buf_printf(
+            out, ",%" PRIu64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%.6g\n",
+            n->events, n->total_ns, n->mean_ns, n->p50_ns, n->p99_ns, n->max_ns, n->share);
+    }
+    ms_vec_free(&rows);
+    return MS_OK;
+}
+
+/* ---- keys -------------------------------------------------------------------------- */
+
+static enum ms_rc open_lane(struct tui_time *t, struct ms_err *err)
+{
+    size_t lane = t->at < t->seen.n ? t->seen.p[t->at] : 0;
+    struct viz_lane *l = &t->tracks.lanes.p[lane];
+    if (t->seen.n == 0 || l->kind != VIZ_LANE_PROCESS)
+        return MS_OK;
+    l->open = !l->open;
+    return viz_tracks_seen(&t->tracks, &t->seen, err);
+}
+
+static enum ms_rc pin(struct tui_time *t, struct ms_err *err)
+{
+    const struct viz_lane *l;
+    size_t lane;
+    MS_TRY(need_track(t, &l, err));
+    lane = t->seen.p[t->at];
+    t->tracks.lanes.p[lane].pinned = !l->pinned;
+    MS_TRY(viz_tracks_seen(&t->tracks, &t->seen, err));
+    for (size_t i = 0; i < t->seen.n; i++) {
+        if (t->seen.p[i] == lane)
+            t->at = i;
+    }
+    return MS_OK;
+}
+
+/* The slice, once more the slice alone. */
+static void focus(struct tui_time *t)
+{
+    int64_t length = t->has_slice ? t->slice.dur_ns : 0;
+    if (t->has_slice)
+        show(t, t->slice.start_ns - length / 8 - 5, t->slice.start_ns + length + length / 8 + 5);
+}
+
+static bool window_key(struct tui_time *t, int key)
+{
+    struct range r = selection(t);
+    switch (key) {
+    case 'w':
+    case 'W':
+    case '+':
+        zoom(t, ZOOM);
+        return true;
+    case 's':
+    case 'S':
+    case '-':
+        zoom(t, 1 / ZOOM);
+        return true;
+    case 'a':
+    case 'A':
+        pan(t, -PAN);
+        return true;
+    case 'd':
+    case 'D':
+        pan(t, PAN);
+        return true;
+    case '0':
+        show(t, t->w.first - (t->w.last - t->w.first), t->w.last + (t->w.last - t->w.first));
+        return true;
+    case 'f':
+        focus(t);
+        return true;
+    case 'Z':
+        show(t, r.from, r.to);
+        t->marked = false;
+        return true;
+    case TUI_KEY_BACKSPACE:
+        if (t->undone > 0)
+            t->w = t->undo[--t->undone];
+        t->time = within(t, t->time);
+        return true;
+    case 'h':
+    case TUI_KEY_LEFT:
+        step_cursor(t, -1);
+        return true;
+    case 'l':
+    case TUI_KEY_RIGHT:
+        step_cursor(t, 1);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static enum ms_rc act_key(struct tui_app *a, struct tui_time *t, int key, bool *taken,
+                          struct ms_err *err)
+{
+    switch (key) {
+    case '.':
+    case ',':
+        return go_slice(a, t, key == ',', NULL, err);
+    case 'n':
+    case 'N':
+        return go_hit(a, t, key == 'N', err);
+    case ']':
+    case '[':
+        return go_partner(a, t, err);
+    case '}':
+    case 't':
+        return go_step(a, t, false, err);
+    case '{':
+    case 'T':
+        return go_step(a, t, true, err);
+    case 'r':
+    case 'R':
+        return go_rank(t, key == 'r' ? 1 : -1, err);
+    case ' ':
+        t->marked = !t->marked;
+        t->mark = t->time;
+        return MS_OK;
+    case TUI_KEY_ESC:
+        t->marked = t->has_slice = false;
+        return MS_OK;
+    case 'i':
+        return open_sums(a, t, err);
+    case 'p':
+        return pin(t, err);
+    case TUI_KEY_ENTER:
+        return open_lane(t, err);
+    case '/':
+        tui_ask(a, '/');
+        return MS_OK;
+    default:
+        *taken = false;
+        return MS_OK;
+    }
+}
+
+static enum ms_rc time_key(struct tui_app *a, void *self, int key, bool *taken, struct ms_err *err)
+{
+    struct tui_time *t = self;
+    *taken = true;
+    if (window_key(t, key) || tui_move(key, &t->at, t->seen.n, (size_t)tui_body_rows(a)))
+        return MS_OK;
+    return act_key(a, t, key, taken, err);
+}
+
+/* As one types, what has such a name stands out. */
+static enum ms_rc time_line(struct tui_app *a, void *self, char kind, struct ms_str text, bool done,
+                            struct ms_err *err)
+{
+    struct tui_time *t = self;
+    char word[TUI_LINE_MAX];
+    (void)kind;
+    mstx_names_free(t->names);
+    t->names = NULL;
+    if (text.p == NULL || text.n == 0)
+        return MS_OK;
+    snprintf(word, sizeof word, "%.*s", MS_STR_ARG(text));
+    MS_TRY(mstx_tl_find(t->tl, word, &t->names, err));
+    if (!done)
+        return MS_OK;
+    tui_say(a, "%zu names hold it; n and N go to them", mstx_names_count(t->names));
+    return go_hit(a, t, false, err);
+}
+
+/* ---- places ------------------------------------------------------------------------ */
+
+static bool is_asked(const struct tui_time *t, const struct viz_lane *l, const struct viz_place *p)
+{
+    if (p->track >= 0)
+        return l->kind == VIZ_LANE_TRACK && mstx_tl_track(t->tl, l->track)->id == p->track;
+    return p->rank >= 0 && mstx_tl_process(t->tl, l->process)->rank == p->rank;
+}
+
+static enum ms_rc go(struct tui_app *a, void *self, const struct viz_place *p, struct ms_err *err)
+{
+    struct tui_time *t = self;
+    size_t i = 0;
+    while (i < t->seen.n && !is_asked(t, &t->tracks.lanes.p[t->seen.p[i]], p))
+        i++;
+    if (i < t->seen.n)
+        t->at = i;
+    else if (p->rank >= 0 || p->track >= 0)
+        return ms_fail(err, MS_E_NOTFOUND, "there is no such rank or track in this run");
+    if (p->to > p->from) {
+        int64_t room = (p->to - p->from) / 10;
+        show(t, p->from - room, p->to + room);
+        t->time = p->from;
+    } else if (p->step >= 0) {
+        MS_TRY(tui_time_steps(t, err));
+        for (size_t k = 0; k < t->steps.n; k++) {
+            if (t->steps.p[k].number != p->step)
+                continue;
+            show(t, t->steps.p[k].start_ns, t->steps.p[k].end_ns);
+            t->time = t->steps.p[k].start_ns;
+            break;
+        }
+    }
+    return p->query.n != 0 ? time_line(a, t, '/', p->query, true, err) : MS_OK;
+}
+
+static void click(struct tui_app *a, void *self, int y, int x)
+{
+    struct tui_time *t = self;
+    int row = 3;
+    (void)a;
+    for (size_t i = t->top; i < t->seen.n; i++) {
+        int rows = tui_time_rows(t, i);
+        if (y >= row && y < row + rows)
+            t->at = i;
+        row += rows;
+    }
+    if (x >= t->label_w)
+        t->time = tui_time_at(t, x - t->label_w);
+}
+
+static const struct tui_hint hints[] = {
+    {"window", NULL, false},
+    {"W S", "zoom", true},
+    {"A D", "pan", true},
+    {"↑↓", "track", true},
+    {"←→", "cursor", true},
+    {". ,", "slice", true},
+    {"} {", "step", true},
+    {"Space", "select", true},
+    {"i", "sums", true},
+    {"0", "all of the run", false},
+    {"f", "the slice, as wide as the screen", false},
+    {"Z", "zoom to the selection", false},
+    {"Backspace", "the window before", false},
+    {"going to", NULL, false},
+    {". ,", "next, previous slice of the track", false},
+    {"] [", "the other side of the slice: device, host", false},
+    {"} { t T", "next, previous step", false},
+    {"/ n N", "search names, next, previous hit", false},
+    {"r R", "next, previous rank", false},
+    {"tracks", NULL, false},
+    {"Enter", "open and close a process", false},
+    {"p", "pin a track on top", false},
+    {"i", "names by total time, of the selection or the window", false},
+    {"Esc", "let go of slice and selection", false},
+    {NULL, NULL, false},
+};
+
+const struct tui_screen tui_time_screen = {
+    .name = "Timeline",
+    .hints = hints,
+    .open = open_time,
+    .close = close_time,
+    .draw = tui_time_draw,
+    .key = time_key,
+    .go = go,
+    .click = click,
+    .export = export_time,
+    .line = time_line,
+};

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tui_time_draw: lanes, slices and the ruler in cells.
+ *
+ * A slice of a cell or more is a block in reverse with its name inside; what is
+ * shorter adds up to a bar of eighths whose height is how busy that cell's time
+ * is.  The ends of a block are drawn to an eighth of a cell.
+ */
+#include "viz/tui_time.h"
+
+#include "probe/base/human.h"
+#include "probe/base/mem.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <strings.h>
+
+enum { NAME_LEAST = 6, RULER_W = 14, STEP_LEAST = 4 };
+
+/* ---- places ------------------------------------------------------------------------- */
+
+int tui_time_column(const struct tui_time *t, int64_t ns)
+{
+    double share = ((double)ns - (double)t->w.from) / (double)viz_window_length(&t->w);
+    double x = floor(share * (double)t->width);
+    return x < -1 ? -1 : x > t->width ? t->width : (int)x;
+}
+
+int64_t tui_time_at(const struct tui_time *t, int column)
+{
+    double part = (double)viz_window_length(&t->w) / (double)(t->width > 0 ? t->width : 1);
+    return t->w.from + (int64_t)(part * (double)column);
+}
+
+const struct viz_lane *tui_time_lane(const struct tui_time *t)
+{
+    return t->at < t->seen.n ? &t->tracks.lanes.p[t->seen.p[t->at]] : NULL;
+}
+
+int tui_time_rows(const struct tui_time *t, size_t seen)
+{
+    const struct viz_lane *l = &t->tracks.lanes.p[t->seen.p[seen]];
+    if (l->kind == VIZ_LANE_PROCESS)
+        return 1;
+    const struct mstx_track *track = mstx_tl_track(t->tl, l->track);
+    bool flat = track->kind == MSTX_TRACK_COUNTER || track->kind == MSTX_TRACK_MEMORY;
+    return flat || track->rows < 1 ? 1 : track->rows > TUI_DEPTHS ? TUI_DEPTHS : (int)track->rows;
+}
+
+/* ---- kinds of slices ------------------------------------------------------------------ */
+
+static bool holds(struct ms_str s, const char *word)
+{
+    size_t n = strlen(word);
+    for (size_t i = 0; i + n <= s.n; i++) {
+        if (strncasecmp(s.p + i, word, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+enum tui_token tui_time_token(struct ms_str domain, struct ms_str name, bool stream)
+{
+    static const char *const comm[] = {"allreduce", "all_reduce", "allgather", "all_gather",
+                                       "reduce",    "broadcast",  "hccl",      "nccl",
+                                       "send",      "recv",       "alltoall",  "barrier"};
+    static const char *const copy[] = {"memcpy", "copy", "h2d", "d2h"};
+    if (ms_str_is(domain, "communication"))
+        return TUI_COMM;
+    for (size_t i = 0; i < sizeof comm / sizeof *comm; i++) {
+        if (holds(name, comm[i]))
+            return TUI_COMM;
+    }
+    for (size_t i = 0; i < sizeof copy / sizeof *copy; i++) {
+        if (holds(name, copy[i]))
+            return TUI_COPY;
+    }
+    return stream ? TUI_COMPUTE : TUI_USER;
+}
+
+/* ---- one row of slices ------------------------------------------------------------------ */
+
+struct part {       /* what touches a cell */
+    float share;    /* of the cell's time */
+    float from, to; /* within the cell, of the longest there */
+    float longest;
+    uint32_t name;
+    bool point; /* a mark: no duration */
+};
+
+struct row {
+    struct tui_time *t;
+    struct tui_cells *g;
+    int y, x, w;
+    struct part *part;
+    const struct mstx_track *track;
+};
+
+static void add_part(struct part *p, double from, double to, double dense, uint32_t name)
+{
+    float covered = (float)((to - from) * dense);
+    p->share += covered;
+    if (covered > p->longest || (p->longest == 0 && p->name == 0)) {
+        p->longest = covered;
+        p->from = (float)from;
+        p->to = (float)to;
+        p->name = name;
+    }
+}
+
+static void add_event(struct row *r, const struct mstx_event *ev)
+{
+    double cell = (double)viz_window_length(&r->t->w) / r->w;
+    double a = ((double)ev->start_ns - (double)r->t->w.from) / cell;
+    double b = a + (double)ev->dur_ns / cell;
+    double dense = ev->count > 1 && ev->dur_ns > 0 && ev->size < (uint64_t)ev->dur_ns
+                       ? (double)ev->size / (double)ev->dur_ns
+                       : 1;
+    if (b < 0 || a >= r->w)
+        return;
+    if (ev->dur_ns == 0 && a >= 0) {
+        struct part *p = &r->part[(int)a];
+        p->point = true;
+        p->name = p->name != 0 ? p->name : ev->name;
+        return;
+    }
+    a = a > 0 ? a : 0;
+    b = b < r->w ? b : r->w;
+    for (int i = (int)a; i < r->w && i < b; i++)
+        add_part(&r->part[i], a > i ? a - i : 0, b < i + 1 ? b - i : 1, dense, ev->name);
+}
+
+static bool is_found(const struct tui_time *t, uint32_t name)
+{
+    return t->names != NULL && mstx_names_has(t->names, name);
+}
+
+static void put_part(struct row *r, int i)
+{
+    const struct part *p = &r->part[i];
+    int x = r->x + i;
+    if (p->share <= 0) {
+        if (p->point)
+            tui_char(r->g, r->y, x, TUI_WARNING, is_found(r->t, p->name) ? '#' : '|');
+        return;
+    }
+    enum tui_token token = is_found(r->t, p->name)
+                               ? TUI_WARNING
+                               : tui_time_token(r->track->domain, mstx_tl_text(r->t->tl, p->name),
+                                                r->track->kind == MSTX_TRACK_STREAM);
+    int eighths = (int)lrintf((p->share < 1 ? p->share : 1) * 8);
+    if (p->share > 0.95F) {
+        tui_char(r->g, r->y, x, token, ' ');
+        tui_mark(r->g, r->y, x, 1, TUI_REVERSE, TUI_TOKENS);
+    } else if (p->longest > 0.9F * p->share && p->from <= 0.01F && eighths < 8 && eighths > 0) {
+        tui_char(r->g, r->y, x, token, (uint32_t)(0x2590 - eighths));
+    } else {
+        tui_char(r->g, r->y, x, token, (uint32_t)(0x2580 + (eighths > 0 ? eighths : 1)));
+    }
+}
+
+/* The name inside of what is wide enough, in the look of the block. */
+static void put_name(struct row *r, const struct mstx_event *ev)
+{
+    double cell = (double)viz_window_length(&r->t->w) / r->w;
+    double a = ceil(((double)ev->start_ns - (double)r->t->w.from) / cell);
+    double b = floor(((double)ev->start_ns + (double)ev->dur_ns - (double)r->t->w.from) / cell);
+    int from = a > 0 ? (int)a : 0, to = b < r->w ? (int)b : r->w;
+    if (ev->count > 1 || to - from < 1)
+        return;
+    if (from > 0 && from < r->w) /* where it begins, though it touches the one before */
+        tui_char(r->g, r->y, r->x + from, tui_at(r->g, r->y, r->x + from)->token, 0x258f);
+    if (from > 0 && from < r->w)
+        tui_mark(r->g, r->y, r->x + from, 1, TUI_REVERSE, TUI_TOKENS);
+    if (to - from < NAME_LEAST + 1)
+        return;
+    struct tui_cell *c = tui_at(r->g, r->y, r->x + from + 1);
+    enum tui_token token = c != NULL ? (enum tui_token)c->token : TUI_TEXT;
+    int end = tui_put_name(r->g, r->y, r->x + from + 1, to - from - 1, token,
+                           mstx_tl_text(r->t->tl, ev->name));
+    tui_mark(r->g, r->y, r->x + from + 1, end - r->x - from - 1, TUI_REVERSE, TUI_TOKENS);
+}
+
+/* ---- lanes --------------------------------------------------------------------------- */
+
+static void put_values(struct row *r, const mstx_events *events)
+{
+    double most = 0;
+    for (size_t i = 0; i < events->n; i++)
+        most = fmax(most, fabs(mstx_event_value(&events->p[i])));
+    for (size_t i = 0; most > 0 && i < events->n; i++) {
+        int from = tui_time_column(r->t, events->p[i].start_ns);
+        int to = i + 1 < events->n ? tui_time_column(r->t, events->p[i + 1].start_ns) : r->w - 1;
+        int eighths = (int)lrint(fabs(mstx_event_value(&events->p[i])) / most * 8);
+        for (int x = from > 0 ? from : 0; x <= to && x < r->w; x++)
+            tui_char(r->g, r->y, r->x + x, TUI_COMPUTE,
+                     (uint32_t)(eighths > 0 ? 0x2580 + eighths : '_'));
+    }
+}
+
+static void draw_depth(struct row *r, const mstx_events *events, int depth, bool last)
+{
+    memset(r->part, 0, (size_t)r->w * sizeof *r->part);
+    for (size_t i = 0; i < events->n; i++) {
+        if (events->p[i].depth == depth || (last && events->p[i].depth > depth))
+            add_event(r, &events->p[i]);
+    }
+    for (int i = 0; i < r->w; i++)
+        put_part(r, i);
+    for (size_t i = 0; i < events->n; i++) {
+        if (events->p[i].depth == depth)
+            put_name(r, &events->p[i]);
+    }
+}
+
+static enum ms_rc draw_track(struct row *r, const struct viz_lane *l, int rows, int last_y,
+                             struct ms_err *err)
+{
+    mstx_events events = {0};
+    const struct tui_time *t = r->t;
+    int64_t cell = viz_window_length(&t->w) / r->w;
+    r->track = mstx_tl_track(t->tl, l->track);
+    enum ms_rc rc = mstx_tl_view(t->tl, l->track, t->w.from, t->w.to, cell / 4, &events, err);
+    if (rc == MS_OK && r->track->kind == MSTX_TRACK_COUNTER)
+        put_values(r, &events);
+    else {
+        for (int d = 0; rc == MS_OK && d < rows && r->y < last_y; d++, r->y++)
+            draw_depth(r, &events, d, d + 1 == rows);
+    }
+    ms_vec_free(&events);
+    return rc;
+}
+
+static enum ms_rc draw_process(struct row *r, size_t lane, struct ms_err *err)
+{
+    struct viz_busy *busy = ms_calloc((size_t)r->w, sizeof *busy);
+    if (busy == NULL)
+        return ms_no_memory(err);
+    enum ms_rc rc = viz_tracks_busy(&r->t->tracks, r->t->tl, lane, r->t->w.from, r->t->w.to, busy,
+                                    (size_t)r->w, err);
+    for (int i = 0; rc == MS_OK && i < r->w; i++) {
+        int eighths = (int)lrintf(busy[i].share * 8);
+        if (busy[i].share > 0)
+            tui_char(r->g, r->y, r->x + i,
+                     tui_time_token(MS_STR(""), mstx_tl_text(r->t->tl, busy[i].name), true),
+                     (uint32_t)(0x2580 + (eighths > 0 ? eighths : 1)));
+    }
+    ms_free(busy);
+    return rc;
+}
+
+static bool is_straggler(const struct tui_app *a, const struct tui_time *t,
+                         const struct viz_lane *l)
+{
+    int32_t rank = mstx_tl_process(t->tl, l->process)->rank;
+    for (size_t i = 0; l->kind == VIZ_LANE_PROCESS && i < a->findings.list.n; i++) {
+        const struct viz_finding *f = &a->findings.list.p[i];
+        int64_t of;
+        if (ms_str_is(f->kind, "straggler") && ms_str_i64(f->ranks, &of) && of == rank)
+            return true;
+    }
+    return false;
+}
+
+static void draw_label(struct tui_app *a, struct tui_time *t, int y, const struct viz_lane *l)
+{
+    bool process = l->kind == VIZ_LANE_PROCESS, late = is_straggler(a, t, l);
+    int x = process ? 0 : 2;
+    if (process)
+        x = tui_char(&a->cells, y, x, TUI_DIM, l->open ? 0x25be : 0x25b8) + 1;
+    if (l->pinned)
+        x = tui_char(&a->cells, y, x - 1, TUI_ACCENT, '*');
+    if (late)
+        x = tui_puts(&a->cells, y, x, 2, TUI_ERROR, "! ");
+    tui_put_name(&a->cells, y, x, t->label_w - x - 1,
+                 late      ? TUI_ERROR
+                 : process ? TUI_TEXT
+                           : TUI_DIM,
+                 l->label);
+}
+
+static enum ms_rc draw_lanes(struct tui_app *a, struct tui_time *t, int y, int last,
+                             struct ms_err *err)
+{
+    struct part *part = ms_calloc((size_t)t->width + 1, sizeof *part);
+    enum ms_rc rc = part != NULL ? MS_OK : ms_no_memory(err);
+    for (size_t i = t->top; rc == MS_OK && i < t->seen.n && y < last; i++) {
+        const struct viz_lane *l = &t->tracks.lanes.p[t->seen.p[i]];
+        int rows = tui_time_rows(t, i);
+        struct row r = {t, &a->cells, y, t->label_w, t->width, part, NULL};
+        draw_label(a, t, y, l);
+        rc = l->kind == VIZ_LANE_TRACK ? draw_track(&r, l, rows, last, err)
+             : l->open                 ? MS_OK
+                                       : draw_process(&r, t->seen.p[i], err);
+        if (i == t->at)
+            tui_mark(&a->cells, y, 0, t->label_w - 1, TUI_REVERSE, TUI_TOKENS);
+        y += rows;
+    }
+    ms_free(part);
+    return rc;
+}
+
+/* ---- ruler, steps, cursor, selection ----------------------------------------------------- */
+
+static void draw_ruler(struct tui_app *a, struct tui_time *t)
+{
+    unsigned most = (unsigned)(t->width / RULER_W);
+    int64_t step = viz_ruler_step(&t->w, most > 0 ? most : 1);
+    int64_t from = (t->w.from - t->w.first) / step * step;
+    char text[MS_HUMAN_MAX], length[MS_HUMAN_MAX];
+    tui_printf(&a->cells, 1, 1, t->label_w - 2, TUI_DIM, "%s wide",
+               ms_human_time(length, viz_window_length(&t->w)));
+    for (int64_t at = from; t->w.first + at <= t->w.to; at += step) {
+        int x = tui_time_column(t, t->w.first + at);
+        if (x < 0 || x >= t->width)
+            continue;
+        x = tui_char(&a->cells, 1, t->label_w + x, TUI_DIM, 0x2502);
+        tui_puts(&a->cells, 1, x, RULER_W - 2, TUI_DIM, ms_human_time(text, at));
+    }
+}
+
+/* The first step that begins at or behind a time. */
+static size_t step_from(const struct tui_time *t, int64_t ns)
+{
+    size_t a = 0, b = t->steps.n;
+    while (a < b) {
+        size_t middle = a + (b - a) / 2;
+        if (t->steps.p[middle].start_ns < ns)
+            a = middle + 1;
+        else
+            b = middle;
+    }
+    return a;
+}
+
+/* Lines of steps where nothing runs, unless they would be all there is. */
+static void draw_steps(struct tui_app *a, struct tui_time *t, int y, int last)
+{
+    size_t first = step_from(t, t->w.from), end = step_from(t, t->w.to);
+    if (end - first > (size_t)t->width / STEP_LEAST)
+        return;
+    for (size_t i = first; i < end; i++) {
+        int x = tui_time_column(t, t->steps.p[i].start_ns);
+        for (int row = y; x >= 0 && x < t->width && row < last; row++) {
+            struct tui_cell *c = tui_at(&a->cells, row, t->label_w + x);
+            if (c != NULL && c->ch == ' ' && c->flags == 0)
+                tui_char(&a->cells, row, t->label_w + x, TUI_DIM, 0x250a);
+        }
+    }
+}
+
+static void draw_cursor(struct tui_app *a, struct tui_time *t)
+{
+    int x = tui_time_column(t, t->time);
+    if (t->marked) {
+        int from = tui_time_column(t, t->mark), to = x;
+        if (from > to) {
+            int swap = from;
+            from = to;
+            to = swap;
+        }
+        from = from < 0 ? 0 : from;
+        to = to >= t->width ? t->width - 1 : to;
+        tui_fill(&a->cells, 2, t->label_w + from, to - from + 1, TUI_ACCENT, 0x2588);
+    }
+    if (x >= 0 && x < t->width)
+        tui_char(&a->cells, 2, t->label_w + x, TUI_ACCENT, 0x25be);
+}
+
+/* Slices that are the host and the device side of one mark carry the same number. */
+static void draw_slice(struct tui_app *a, struct tui_time *t, int y)
+{
+    char length[MS_HUMAN_MAX], at[MS_HUMAN_MAX];
+    const struct mstx_event *e = &t->slice;
+    struct ms_str name = mstx_tl_text(t->tl, e->name);
+    int x = tui_put_name(&a->cells, y, 1, a->cells.w / 2, TUI_TEXT, name);
+    tui_printf(&a->cells, y, x, a->cells.w - x - 1, TUI_DIM, "  %s at %s  %.*s%s",
+               ms_human_time(length, e->dur_ns), ms_human_time(at, e->start_ns - t->w.first),
+               MS_STR_ARG(mstx_tl_text(t->tl, e->args)),
+               (e->flags & MSTX_EVF_UNFINISHED) != 0 ? "  never ended" : "");
+}
+
+static void draw_state(struct tui_app *a, struct tui_time *t)
+{
+    char now[MS_HUMAN_MAX], length[MS_HUMAN_MAX];
+    int y = a->cells.h - 2;
+    if (t->marked)
+        tui_printf(
+            &a->cells, y, 1, a->cells.w - 2, TUI_ACCENT,
+            "selected %s; i sums it up, Z zooms to it, Esc lets go",
+            ms_human_time(length, t->time > t->mark ? t->time - t->mark : t->mark - t->time));
+    else if (t->has_slice)
+        draw_slice(a, t, y);
+    else
+        tui_printf(&a->cells, y, 1, a->cells.w - 2, TUI_DIM, "cursor at %s",
+                   ms_human_time(now, t->time - t->w.first));
+}
+
+/* The first lane that is shown so that the one under the cursor is seen whole. */
+static void scroll(struct tui_time *t, int rows)
+{
+    int used = 0;
+    if (t->at < t->top)
+        t->top = t->at;
+    for (size_t i = t->top; i <= t->at && i < t->seen.n; i++)
+        used += tui_time_rows(t, i);
+    while (used > rows && t->top < t->at)
+        used -= tui_time_rows(t, t->top++);
+}
+
+enum ms_rc tui_time_draw(struct tui_app *a, void *self, struct ms_err *err)
+{
+    struct tui_time *t = self;
+    int first = 3, last = a->cells.h - 2;
+    t->label_w = a->cells.w >= 72 ? TUI_LABEL_W : a->cells.w / 4;
+    t->width = a->cells.w - t->label_w;
+    scroll(t, last - first);
+    draw_ruler(a, t);
+    enum ms_rc rc = draw_lanes(a, t, first, last, err);
+    if (rc == MS_OK)
+        rc = tui_time_steps(t, err);
+    draw_steps(a, t, first, last);
+    draw_cursor(a, t);
+    draw_state(a, t);
+    return rc;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tui_tree: state of the tree screen.  Only viz/tui_tree*.c include this.
+ */
+#ifndef VIZ_TUI_TREE_H
+#define VIZ_TUI_TREE_H
+
+#include "viz/model/outline.h"
+#include "viz/model/terms.h"
+#include "viz/tui_app.h"
+#include "viz/tui_node.h"
+
+enum tui_layout { TUI_SPLIT, TUI_SINGLE, TUI_MATRIX, TUI_LAYOUTS };
+enum tui_order { TUI_BY_ORDER, TUI_BY_STATE, TUI_BY_NAME, TUI_ORDERS };
+enum { TUI_FIGURES = 1024 };
+
+/* Figures of rows, looked up when a row is drawn first. */
+struct tui_figure {
+    const char *name; /* address of the name in the outline */
+    char text[TUI_FIGURE_MAX];
+};
+
+struct tui_tree {
+    struct graph_view *v;
+    const struct graph_about *about;
+    const char *path; /* of the database, for changes */
+    struct viz_outline rows;
+    int64_t step, rank;
+    size_t at, top;
+    bool golden; /* the side that keys are for */
+    bool detail;
+    enum tui_layout layout;
+    struct tui_figure figure[TUI_FIGURES];
+
+    /* what was searched or filtered: a flat list of nodes of one side */
+    struct viz_terms *terms;
+    struct graph_page found; /* rows in node_order, or sorted */
+    int64_t reached;
+    bool more, listing; /* listing: the list takes the place of the tree */
+    enum tui_order order;
+    bool inverted;
+    size_t list_at, list_top, origin; /* origin: where a search began */
+
+    struct graph_page matrix; /* of the node `matrix_of` */
+    struct ms_str matrix_of;
+    struct ms_buf tagged; /* name of the golden node to match with, "" for none */
+    int link;             /* the communication partner that was gone to last */
+};
+
+static inline struct graph_spot tui_tree_spot(const struct tui_tree *t, bool golden)
+{
+    return (struct graph_spot){t->step, t->rank, golden};
+}
+/* The row under the cursor; NULL: none, or one that stands for others. */
+const struct viz_row *tui_tree_row(const struct tui_tree *t);
+/* Its node on the side that keys are for, or on the other; NULL: none. */
+const struct graph_row *tui_tree_node(const struct tui_tree *t);
+enum ms_rc tui_tree_show(struct tui_tree *t, int64_t step, int64_t rank, struct ms_err *err);
+enum ms_rc tui_tree_reveal(struct tui_tree *t, bool golden, struct ms_str name, struct ms_err *err);
+/* Where a search forward from the cursor begins in node_order. */
+enum ms_rc tui_tree_before(struct tui_tree *t, bool golden, int64_t *order, struct ms_err *err);
+enum ms_rc tui_tree_draw(struct tui_app *a, void *self, struct ms_err *err);
+
+/* Terms: as typed, and n or N afterwards; and the list of what was found. */
+enum ms_rc tui_tree_search(struct tui_tree *t, struct ms_str text, bool list, struct ms_err *err);
+enum ms_rc tui_tree_hit(struct tui_app *a, struct tui_tree *t, bool back, struct ms_err *err);
+enum ms_rc tui_tree_fill(struct tui_tree *t, size_t rows, struct ms_err *err);
+void tui_tree_sort(struct tui_tree *t);
+enum ms_rc tui_tree_list_key(struct tui_app *a, struct tui_tree *t, int key, bool *taken,
+                             struct ms_err *err);
+void tui_tree_search_end(struct tui_tree *t);
+
+#endif
