@@ -60,7 +60,7 @@ static bool entry(struct ms_file file, const Elf64_Phdr *dynamic, uint64_t i, El
     return d->d_tag != DT_NULL;
 }
 
-static bool needs(struct ms_file file, struct ms_str prefix)
+bool mstx__elf_names(struct ms_file file, struct ms_str prefix)
 {
     Elf64_Ehdr h;
     Elf64_Phdr dynamic;
@@ -73,7 +73,7 @@ static bool needs(struct ms_file file, struct ms_str prefix)
         h.e_phentsize != sizeof dynamic || !find_dynamic(file, &h, &dynamic))
         return false;
     for (uint64_t i = 0; entry(file, &dynamic, i, &d); i++) {
-        if (d.d_tag == DT_STRTAB && !place_of(file, &h, d.d_un.d_ptr, &texts))
+        if (d.d_tag == DT_STRTAB && texts == 0 && !place_of(file, &h, d.d_un.d_ptr, &texts))
             return false;
     }
     for (uint64_t i = 0; texts != 0 && entry(file, &dynamic, i, &d); i++) {
@@ -109,7 +109,7 @@ bool mstx_elf_needs(const char *program, const char *prefix)
     struct ms_err ignored = {0};
     bool yes = false;
     if (path != NULL && ms_file_map(&f, path, (size_t)1 << 32, &ignored) == MS_OK) {
-        yes = needs(f, ms_str_of(prefix));
+        yes = mstx__elf_names(f, ms_str_of(prefix));
         ms_file_unmap(&f);
     }
     ms_free(path);

@@ -144,3 +144,20 @@ enum ms_rc mstx__find_hangs(struct mstx_tl *tl, struct mstx_report *r, struct ms
         " LIMIT 1000",
         is_explained ? MSTX_WARNING_FINDING : MSTX_ERROR_FINDING, waits, err);
 }
+
+enum ms_rc mstx__hangs_stacks(struct mstx_tl *tl, mstx_stacks_fn *fn, void *ctx, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more;
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st,
+                            "SELECT rank, name, stacks FROM hangs WHERE stacks <> ''"
+                            " ORDER BY rank, process, rowid",
+                            err));
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    while (rc == MS_OK && more) {
+        fn(ctx, (int32_t)ms_stmt_get_i64(st, 0), ms_stmt_get_str(st, 1), ms_stmt_get_str(st, 2));
+        rc = ms_stmt_step(st, &more, err);
+    }
+    ms_stmt_free(st);
+    return rc;
+}

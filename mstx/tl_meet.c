@@ -63,7 +63,7 @@ static int by_call(const void *pa, const void *pb)
 struct aligning {
     struct mstx_meetings *m;
     struct mstx_clocks *clocks;
-    const struct mstx_host_clock *reference;
+    struct mstx_host_clock *reference;
     MS_VEC(uint8_t) known; /* by host: its times can be told by the clock of the reference */
 };
 
@@ -222,6 +222,20 @@ static void verify(const struct aligning *a, struct mstx_host_clock *c, const bo
 
 /* ---- all hosts --------------------------------------------------------------- */
 
+/* Offsets are shown with what they are from. */
+static enum ms_rc name_reference(struct aligning *a, struct ms_err *err)
+{
+    struct mstx_host_clock *c = a->reference;
+    const struct line none = {.at = a->m->list.p[0].start};
+    if (c->apart.n != 0)
+        return MS_OK;
+    c->reference_ns = c->offset_ns;
+    if (!add_point(c, &none, none.at))
+        return ms_no_memory(err);
+    c->apart.p[0].uncertainty_ns = 0;
+    return MS_OK;
+}
+
 /* One that is not known yet and shares calls with one that is. */
 static enum ms_rc learn_one(struct aligning *a, uint32_t host, bounds *b, bool *learned,
                             struct ms_err *err)
@@ -235,7 +249,7 @@ static enum ms_rc learn_one(struct aligning *a, uint32_t host, bounds *b, bool *
     c->reference_ns = a->reference->offset_ns;
     a->known.p[host] = 1;
     *learned = true;
-    return MS_OK;
+    return name_reference(a, err);
 }
 
 static enum ms_rc learn_all(struct aligning *a, bounds *b, struct ms_err *err)

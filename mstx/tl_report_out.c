@@ -5,6 +5,8 @@
  */
 #include "mstx/tl_report.h"
 
+#include "mstx/tl_hang.h"
+
 #include "probe/base/human.h"
 #include "probe/base/mem.h"
 #include "probe/base/store.h"
@@ -185,6 +187,42 @@ static void text_comms(const struct mstx_report *r, size_t most, struct ms_buf *
         ms_buf_printf(out, "  ... %zu more; --most 0 shows all\n", r->comms.n - most);
 }
 
+struct stacks_text {
+    struct ms_buf *out;
+    size_t most; /* lines; 0: all */
+};
+
+/* As the program wrote them; what would move the cursor is shown as a dot. */
+static void text_stack(void *ctx, int32_t rank, struct ms_str name, struct ms_str stacks)
+{
+    const struct stacks_text *to = ctx;
+    struct ms_str line;
+    size_t lines = 0;
+    ms_buf_puts(to->out, rank >= 0 ? "\nstacks of " : "\nstacks of a process");
+    if (rank >= 0)
+        ms_buf_printf(to->out, "rank %" PRId32, rank);
+    ms_buf_printf(to->out, " in %.*s\n", MS_STR_ARG(name));
+    while (ms_str_split(&stacks, '\n', &line)) {
+        if (to->most != 0 && ++lines > to->most) {
+            ms_buf_puts(to->out, "  ... more; --most 0 shows all\n");
+            return;
+        }
+        ms_buf_puts(to->out, "  ");
+        for (uint32_t i = 0; i < line.n; i++)
+            ms_buf_putc(to->out,
+                        (unsigned char)line.p[i] < 0x20 || line.p[i] == 0x7F ? '.' : line.p[i]);
+        ms_buf_putc(to->out, '\n');
+    }
+}
+
+static void text_stacks(struct mstx_tl *tl, size_t most, struct ms_buf *out)
+{
+    struct stacks_text to = {out, 2 * most};
+    struct ms_err err = {0};
+    if (mstx__hangs_stacks(tl, text_stack, &to, &err) == MS_E_NOMEM)
+        out->bad = MS_E_NOMEM;
+}
+
 void mstx_report_text(struct mstx_tl *tl, const struct mstx_report *r, const char *path,
                       size_t most, struct ms_buf *out)
 {
@@ -194,6 +232,7 @@ void mstx_report_text(struct mstx_tl *tl, const struct mstx_report *r, const cha
     text_head(tl, path, out);
     text_clocks(r, out);
     text_findings(r, out);
+    text_stacks(tl, most, out);
     text_steps(tl, r, most, out);
     text_comms(r, most, out);
     text_names(r, most, out);
@@ -297,6 +336,27 @@ static void json_ranks(struct mstx_tl *tl, struct ms_jwrite *w)
     ms_jwrite_arr_end(w);
 }
 
+static void json_stack(void *ctx, int32_t rank, struct ms_str name, struct ms_str stacks)
+{
+    struct ms_jwrite *w = ctx;
+    ms_jwrite_obj(w);
+    ms_jwrite_ki64(w, "rank", rank);
+    key(w, "name");
+    ms_jwrite_str(w, name);
+    key(w, "text");
+    ms_jwrite_str(w, stacks);
+    ms_jwrite_obj_end(w);
+}
+
+static void json_stacks(struct mstx_tl *tl, struct ms_jwrite *w)
+{
+    ms_jwrite_arr(w);
+    if (mstx__hangs_stacks(tl, json_stack, w, &w->err) != MS_OK) {
+        /* the writer holds the error */
+    }
+    ms_jwrite_arr_end(w);
+}
+
 static void json_name(const struct mstx_name_row *r, struct ms_jwrite *w)
 {
     ms_jwrite_obj(w);
@@ -342,6 +402,8 @@ void mstx_report_json(struct mstx_tl *tl, const struct mstx_report *r, const cha
     for (size_t i = 0; i < r->findings.n; i++)
         json_finding(&r->findings.p[i], w);
     ms_jwrite_arr_end(w);
+    key(w, "stacks");
+    json_stacks(tl, w);
     key(w, "steps");
     json_steps(tl, r, w);
     key(w, "ranks");

@@ -147,7 +147,8 @@ deadlock() {
         ! grep -q '"text": "rank . did not come' "$scratch/report" &&
         waited=$(sql "SELECT CAST(max(waited_ns) / 1e9 AS INTEGER) FROM hangs WHERE on_device = 0") &&
         [ "$waited" -le 2 ] &&
-        sql "SELECT stacks FROM hangs WHERE rank = 1" | grep -q pause
+        sql "SELECT stacks FROM hangs WHERE rank = 1" | grep -q pause &&
+        "$msprobe" report --most 0 "$run" | sed -n '/^stacks of rank 1 in ncclAllReduce/,/^$/p' | grep -q pause
 }
 check 'a rank that does not come back is named with its call, and its stack kept' deadlock
 patient() {
