@@ -38,7 +38,7 @@ struct import {
     struct mstx_comm_writer *comm;
     struct mstx_cluster cluster;
     struct mstx_cl_names names;
-    bool is_summary; /* no timeline */
+    bool is_summary;               /* no timeline */
     MS_VEC(struct said_call) said; /* of the process at hand */
     struct mstx_clocks clocks;
     struct mstx_meetings meetings; /* only when there are several hosts */
@@ -579,8 +579,7 @@ enum ms_rc mstx__import_capture(const char *dir, const char *db, const struct ms
                                 struct mstx_import_result *result, struct ms_err *err)
 {
     struct ms_span span = ms_span_begin("import");
-    struct import im = {
-        .result = result, .is_summary = how->summary, .reference = SIZE_MAX};
+    struct import im = {.result = result, .is_summary = how->summary, .reference = SIZE_MAX};
     im.problems = (struct mstx_problems){note_problem, &im};
     *result = (struct mstx_import_result){0};
     MS_TRY(mstx__procs_find(&im.procs, dir, err));
