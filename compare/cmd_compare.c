@@ -16,7 +16,6 @@
 #include "compare/trees.h"
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
-#include "probe/base/jwrite.h"
 #include "probe/base/opt.h"
 
 #include <time.h>
@@ -421,16 +420,11 @@ static enum ms_rc observe(struct job *j, size_t i, struct ms_err *err)
     return rc;
 }
 
-/* DIR/suspects_20260814102107.csv */
+/* DIR/suspects_20260814102107.csv and so on */
 static enum ms_rc write_suspects(struct job *j, struct ms_err *err)
 {
-    struct ms_buf path = {.max = 1 << 16};
-    ms_buf_printf(&path, "%s/suspects_%s.csv", output_of(j), j->stamp);
-    enum ms_rc rc = ms_buf_check(&path, err);
-    if (rc == MS_OK)
-        rc = cmp_write_suspects(j->source, ms_buf_z(&path), &j->report.list.p[0]->files, err);
-    ms_buf_free(&path);
-    return rc;
+    return cmp_write_suspects(j->source, output_of(j), j->stamp, j->args.xlsx,
+                              &j->report.list.p[0]->files, err);
 }
 
 static enum ms_rc compare_all(struct job *j, struct ms_err *err)
@@ -655,61 +649,6 @@ static enum ms_rc write_sheets(struct job *j, enum sheets what, struct cmp_files
     }
 }
 
-static enum ms_rc sheets_to_stdout(void *ctx, const char *p, size_t n, struct ms_err *err)
-{
-    (void)ctx;
-    (void)err;
-    fwrite(p, 1, n, stdout);
-    return MS_OK;
-}
-
-static void put_count(struct ms_jwrite *w, const char *name, uint64_t n)
-{
-    ms_jwrite_key(w, ms_str_of(name));
-    ms_jwrite_u64(w, n);
-}
-
-static void put_list(struct ms_jwrite *w, const char *name, char *const *list, size_t n)
-{
-    ms_jwrite_key(w, ms_str_of(name));
-    ms_jwrite_arr(w);
-    for (size_t i = 0; i < n; i++)
-        ms_jwrite_str(w, ms_str_of(list[i]));
-    ms_jwrite_arr_end(w);
-}
-
-static void tell_sheets_json(const struct cmp_sheet_sum *sum, const struct cmp_files *files)
-{
-    struct ms_jwrite w;
-    ms_jwrite_init(&w, 1, 1 << 20);
-    w.drain = sheets_to_stdout;
-    ms_jwrite_obj(&w);
-    put_count(&w, "rows", sum->rows);
-    put_count(&w, "accurate", sum->yes);
-    put_count(&w, "inaccurate", sum->no);
-    put_count(&w, "not_compared", sum->rest);
-    put_list(&w, "problems", sum->notes.p, sum->notes.n);
-    put_list(&w, "files", files->list.p, files->list.n);
-    ms_jwrite_obj_end(&w);
-    if (ms_jwrite_finish(&w, NULL) == MS_OK)
-        putchar('\n');
-    ms_jwrite_free(&w);
-}
-
-static void tell_sheets(const struct job *j, const struct cmp_sheet_sum *sum,
-                        const struct cmp_files *files)
-{
-    if (j->args.format == FORMAT_JSON) {
-        tell_sheets_json(sum, files);
-        return;
-    }
-    printf("%llu rows: %llu accurate, %llu not, %llu could not be compared\n",
-           (unsigned long long)sum->rows, (unsigned long long)sum->yes, (unsigned long long)sum->no,
-           (unsigned long long)sum->rest);
-    for (size_t i = 0; i < files->list.n; i++)
-        puts(files->list.p[i]);
-}
-
 static int run_sheets(struct job *j, enum sheets what)
 {
     struct cmp_files files = {0};
@@ -720,7 +659,7 @@ static int run_sheets(struct job *j, enum sheets what)
     for (size_t i = 0; i < sum.notes.n && j->args.format == FORMAT_TEXT; i++)
         fprintf(stderr, "msprobe compare: %s\n", sum.notes.p[i]);
     if (rc == MS_OK)
-        tell_sheets(j, &sum, &files);
+        cmp_sheet_tell(&sum, &files, j->args.format == FORMAT_JSON);
     bool differs = sum.no + sum.rest != 0;
     cmp_sheet_sum_free(&sum);
     cmp_files_free(&files);

@@ -6,7 +6,7 @@
 #ifndef COMPARE_OUT_H
 #define COMPARE_OUT_H
 
-#include "compare/compare.h"
+#include "compare/source.h"
 
 enum { CMP_WORST = 10 };
 
@@ -47,5 +47,10 @@ enum ms_rc cmp_write_mapping(const struct cmp *c, const char *path, struct cmp_f
 /* Write STEM.xlsx, in several sheets above 1,048,500 rows. */
 enum ms_rc cmp_write_xlsx(const struct cmp *c, const char *stem, struct cmp_summary *sum,
                           struct cmp_files *files, struct ms_err *err) MS_MUST_USE;
+
+/* Write the suspects and the role of every node of the target: DIR/suspects_STAMP.csv and
+ * DIR/roles_STAMP.csv, or both as sheets of DIR/suspects_STAMP.xlsx. */
+enum ms_rc cmp_write_suspects(const struct cmp_source *source, const char *dir, const char *stamp,
+                              bool xlsx, struct cmp_files *files, struct ms_err *err) MS_MUST_USE;
 
 #endif

@@ -9,6 +9,7 @@
 #include "compare/out.h"
 #include "compare/partners.h"
 #include "compare/ranks.h"
+#include "compare/sheet.h"
 #include "compare/source.h"
 #include "probe/base/jwrite.h"
 
@@ -62,8 +63,8 @@ void cmp_report_free(struct cmp_report *r);
 /* The suspects alone; several: say of which rank they are. */
 void cmp_report_suspects_text(const struct cmp_source *source, bool several);
 void cmp_report_suspects_json(struct ms_jwrite *w, const struct cmp_source *source);
-/* The same as a table, a line for each. */
-enum ms_rc cmp_write_suspects(const struct cmp_source *source, const char *path,
-                              struct cmp_files *files, struct ms_err *err) MS_MUST_USE;
+
+/* Of tables without a dump.json: what was counted and the paths. */
+void cmp_sheet_tell(const struct cmp_sheet_sum *sum, const struct cmp_files *files, bool json);
 
 #endif

@@ -4,8 +4,6 @@
  */
 #include "compare/report.h"
 
-#include "probe/base/num.h"
-
 #include <math.h>
 #include <stdio.h>
 
@@ -124,70 +122,4 @@ void cmp_report_suspects_json(struct ms_jwrite *w, const struct cmp_source *sour
     for (size_t i = 0; i < nnotes; i++)
         ms_jwrite_str(w, notes[i]);
     ms_jwrite_arr_end(w);
-}
-
-/* ---- csv -------------------------------------------------------------------------- */
-
-static void put_cell(struct ms_buf *b, struct ms_str s)
-{
-    ms_buf_putc(b, '"');
-    for (uint32_t i = 0; i < s.n; i++) {
-        if (s.p[i] == '"')
-            ms_buf_putc(b, '"');
-        ms_buf_putc(b, s.p[i]);
-    }
-    ms_buf_puts(b, "\",");
-}
-
-static void put_number_cell(struct ms_buf *b, double x)
-{
-    char text[MS_NUM_MAX];
-    if (isfinite(x))
-        ms_buf_put(b, text, ms_num_f64(text, x));
-    ms_buf_putc(b, ',');
-}
-
-static void put_line(struct ms_buf *b, const struct cmp_suspect *s)
-{
-    ms_buf_printf(b, "%u,", s->place);
-    put_cell(b, s->target);
-    put_cell(b, s->golden);
-    put_cell(b, s->module);
-    put_number_cell(b, s->rank >= 0 ? s->rank : NAN);
-    put_number_cell(b, s->step >= 0 ? s->step : NAN);
-    put_cell(b, ms_str_of(cmp_role_names[s->role]));
-    put_cell(b, ms_str_of(cmp_why_names[s->why]));
-    put_number_cell(b, s->in);
-    put_number_cell(b, s->out);
-    put_number_cell(b, s->floor);
-    put_number_cell(b, s->factor);
-    put_number_cell(b, (double)s->later);
-    put_cell(b, ms_str_of(s->pattern != NULL ? s->pattern : ""));
-    put_cell(b, s->text);
-    b->n--; /* the last comma */
-    ms_buf_putc(b, '\n');
-}
-
-enum ms_rc cmp_write_suspects(const struct cmp_source *source, const char *path,
-                              struct cmp_files *files, struct ms_err *err)
-{
-    const struct cmp_suspect *list;
-    struct ms_out *out;
-    struct ms_buf b = {.max = 1 << 24};
-    size_t n = cmp_source_suspects(source, &list);
-    ms_buf_puts(&b, "place,target,golden,module,rank,step,role,why,in,out,floor,factor,later,"
-                    "pattern,text\n");
-    for (size_t i = 0; i < n; i++)
-        put_line(&b, &list[i]);
-    enum ms_rc rc = ms_buf_check(&b, err);
-    if (rc == MS_OK)
-        rc = cmp_files_add(files, ms_str_of(path), err);
-    if (rc == MS_OK)
-        rc = ms_out_create(&out, path, err);
-    if (rc == MS_OK) {
-        ms_out_write(out, b.p, b.n);
-        rc = ms_out_commit(out, err);
-    }
-    ms_buf_free(&b);
-    return rc;
 }

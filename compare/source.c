@@ -144,19 +144,40 @@ static const struct source__part *part_of(const struct cmp_source *s, uint32_t n
     return NULL;
 }
 
-struct cmp_verdict cmp_source_node(const struct cmp_source *s, uint32_t part, uint32_t target_node)
+static struct cmp_verdict verdict_of(const struct source__node *n)
 {
-    struct cmp_verdict v = {CMP_ROLE_CLEAN, NAN, NAN, NAN, 0};
-    const struct source__part *p = part_of(s, part);
-    if (p == NULL || target_node >= p->by_target.n || p->by_target.p[target_node] == SOURCE__NONE)
-        return v;
-    const struct source__node *n = &p->nodes.p[p->by_target.p[target_node]];
-    v.role = (enum cmp_role)n->role;
-    v.suspect = n->suspect;
+    struct cmp_verdict v = {(enum cmp_role)n->role, NAN, NAN, NAN, n->suspect};
     if (n->flags & SOURCE__OUT_MEASURED) {
         v.in = n->in;
         v.out = n->out;
         v.floor = n->floor;
     }
     return v;
+}
+
+bool cmp_source_next(const struct cmp_source *s, struct cmp_source_place *at,
+                     struct cmp_source_node *out)
+{
+    for (; at->part < s->parts.n; at->part++, at->node = 0) {
+        const struct source__part *p = s->parts.p[at->part];
+        while (at->node < p->nodes.n) {
+            const struct source__node *n = &p->nodes.p[at->node++];
+            if (n->id[1] == SOURCE__NONE)
+                continue;
+            *out =
+                (struct cmp_source_node){source__name(p, 1, n->id[1]), source__name(p, 0, n->id[0]),
+                                         p->rank, p->step, verdict_of(n)};
+            return true;
+        }
+    }
+    return false;
+}
+
+struct cmp_verdict cmp_source_node(const struct cmp_source *s, uint32_t part, uint32_t target_node)
+{
+    struct cmp_verdict v = {CMP_ROLE_CLEAN, NAN, NAN, NAN, 0};
+    const struct source__part *p = part_of(s, part);
+    if (p == NULL || target_node >= p->by_target.n || p->by_target.p[target_node] == SOURCE__NONE)
+        return v;
+    return verdict_of(&p->nodes.p[p->by_target.p[target_node]]);
 }

@@ -107,6 +107,18 @@ size_t cmp_source_suspects(const struct cmp_source *s, const struct cmp_suspect 
 /* What holds for the runs as a whole and is nobody's fault, one line each: other precision, another
  * start. */
 size_t cmp_source_notes(const struct cmp_source *s, const struct ms_str **list);
+/* All nodes of the target, by step, rank and order of execution. */
+struct cmp_source_place { /* zero to start */
+    size_t part;
+    uint32_t node;
+};
+struct cmp_source_node {
+    struct ms_str target, golden; /* p is NULL where it has no partner */
+    int rank, step;
+    struct cmp_verdict verdict;
+};
+bool cmp_source_next(const struct cmp_source *s, struct cmp_source_place *at,
+                     struct cmp_source_node *out);
 /* part as above. */
 struct cmp_verdict cmp_source_node(const struct cmp_source *s, uint32_t part, uint32_t target_node);
 

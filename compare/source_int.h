@@ -84,6 +84,7 @@ enum source__leaf_flags {
     SOURCE__SHIFTED = 1 << 12, /* maximum, minimum and mean moved alike */
     SOURCE__COARSE = 1 << 13, /* the target's extremes fit into a lower type than the golden ones */
     SOURCE__FINE = 1 << 14,   /* ... do not fit into any */
+    SOURCE__RESUMMED = 1 << 15, /* equal extremes, and sums that differ in their last digits */
 };
 
 /* A row of the target and its partner. */

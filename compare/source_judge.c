@@ -502,6 +502,21 @@ static enum ms_rc remember_exact(struct judge *j, const struct source__node *n, 
     return MS_OK;
 }
 
+/* Does all that differs of what it reads differ in the last digits of its sums alone? */
+static bool reads_resummed(const struct judge *j, const struct source__node *n)
+{
+    bool any = false;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        if ((l->flags & SOURCE__IS_OUT) || l->e == 0)
+            continue;
+        if ((l->flags & SOURCE__RESUMMED) == 0)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
 /* An operator that gives its values another order leaves the statistics as they are but for the
  * order of summation: in runs that were exact so far that much is seen, and how large it is where
  * the next operator mixes the elements. */
@@ -509,7 +524,8 @@ static enum ms_rc ask_order(struct judge *j, uint32_t i, struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
     uint32_t from = j->first_inexact;
-    if (j->inexact != 1 || i == from || n->in > n->tiny || j->dirtiest > n->tiny)
+    if (j->tensor || j->inexact != 1 || i == from || n->in > n->tiny || j->dirtiest > n->tiny ||
+        !reads_resummed(j, n))
         return MS_OK;
     struct source__raw raw =
         raw_of(&j->p->nodes.p[from], CMP_WHY_PRECEDENT, SOURCE__NUM, log10(n->rho));

@@ -197,6 +197,9 @@ static void compare_tensors(const struct source__value *g, const struct source__
         l->en = (float)norm_gap(g, t);
     look_for_patterns(g, t, l);
     look_at_digits(g, t, l);
+    if (l->e > 0 && l->e < 1e-6F && gap(g, t, PROBE_STAT_MAX) == 0 &&
+        gap(g, t, PROBE_STAT_MIN) == 0)
+        l->flags |= SOURCE__RESUMMED;
 }
 
 static uint32_t fold(uint64_t h)

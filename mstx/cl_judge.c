@@ -234,20 +234,20 @@ static size_t place_in(const struct mstx_cl_group *g, uint32_t process)
     return low < g->members.n && g->members.p[low] == process ? low : SIZE_MAX;
 }
 
-/* In every other communicator it must stand out by half as much; less, where ranks differ for good, as
+/* In every other communicator it must stand out by half as much, unless ranks differ there for good, as
  * those of unlike stages of a pipeline do. */
 static bool all_partners_agree(const struct mstx_cluster *c, uint32_t process,
                                const struct stretch *s)
 {
     for (size_t i = 0; i < c->group.n; i++) {
         const struct mstx_cl_group *g = &c->group.p[i];
-        if (g->cost.n == 0)
+        if (g->cost.n == 0 || g->spread > s->mean / 4)
             continue;
         const uint32_t steps = (uint32_t)(g->cost.n / g->members.n);
         const size_t m = place_in(g, process);
         if (m == SIZE_MAX || s->to > steps)
             continue;
-        if (mean_of(g->cost.p + m * steps, s->from, s->to) < s->mean / 2 - g->spread)
+        if (mean_of(g->cost.p + m * steps, s->from, s->to) < s->mean / 2)
             return false;
     }
     return true;

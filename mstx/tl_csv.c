@@ -136,7 +136,7 @@ static bool needs_quotes(struct ms_str s)
     return false;
 }
 
-static void put_field(struct ms_out *o, struct ms_str s)
+void mstx__csv_text(struct ms_out *o, struct ms_str s)
 {
     bool quotes = needs_quotes(s);
     if (quotes)
@@ -169,9 +169,9 @@ static enum ms_rc put_line(struct writer *w, const struct mstx_track *t, const s
     ms_out_putc(w->out, ',');
     mstx__put_us(w->out, e->start_ns + e->dur_ns);
     ms_out_puts(w->out, ",N/A,");
-    put_field(w->out, mstx_tl_text(w->tl, e->name));
+    mstx__csv_text(w->out, mstx_tl_text(w->tl, e->name));
     ms_out_putc(w->out, ',');
-    put_field(w->out, t->domain);
+    mstx__csv_text(w->out, t->domain);
     if (side == NULL) {
         ms_out_puts(w->out, ",N/A,N/A\n");
         return MS_OK;

@@ -86,4 +86,8 @@ struct ms_str mstx__quoted(struct mstx_quoted *q, uint32_t id);
 struct ms_str mstx__quote(struct mstx_quoted *q, struct ms_str text);
 void mstx__quoted_free(struct mstx_quoted *q);
 
+/* A field of CSV, quoted where it must be; what a spreadsheet would take for a formula gets an
+ * apostrophe. */
+void mstx__csv_text(struct ms_out *o, struct ms_str s);
+
 #endif

@@ -25,14 +25,16 @@
 #define ck_says(e, words)                                                                          \
     ck_assert_msg(strstr((e).msg, (words)) != NULL, "expected '%s' in '%s'", (words), (e).msg)
 
-/* main() that runs the tests in the given order; CK_FORK=no and CK_VERBOSITY work as usual. */
-#define TEST_MAIN(name, ...)                                                                       \
+/* main() that runs the tests in the given order, each within so many seconds (a multiple of them on a
+ * slow machine); CK_FORK=no and CK_VERBOSITY work as usual. */
+#define TEST_MAIN(name, ...) TEST_MAIN_WITHIN(30, name, __VA_ARGS__)
+#define TEST_MAIN_WITHIN(seconds, name, ...)                                                       \
     int main(void)                                                                                 \
     {                                                                                              \
         const TTest *const list[] = {__VA_ARGS__};                                                 \
         Suite *suite = suite_create(name);                                                         \
         TCase *tc = tcase_create(name);                                                            \
-        tcase_set_timeout(tc, 30);                                                                 \
+        tcase_set_timeout(tc, seconds);                                                            \
         for (size_t i = 0; i < sizeof list / sizeof *list; i++)                                    \
             tcase_add_test(tc, list[i]);                                                           \
         suite_add_tcase(suite, tc);                                                                \

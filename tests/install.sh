@@ -102,7 +102,8 @@ install_all() {
 own_folders() {
     files | sed -n 's|^\(include/msprobe/.*\)/[^/]*$|\1|p' | sort -ru
     echo include/msprobe/probe
-    printf '%s\n' lib/msprobe/dropin lib/msprobe/python/auto lib/msprobe/python/msprobe/pytorch lib/msprobe/python/msprobe \
+    printf '%s\n' lib/msprobe/dropin lib/msprobe/python/auto lib/msprobe/python/msprobe/pytorch lib/msprobe/python/msprobe/mindspore \
+        lib/msprobe/python/msprobe \
         lib/msprobe/python lib/msprobe
     echo include/msprobe
     echo share/doc/msprobe

@@ -4,6 +4,8 @@
 # what the official TensorBoard plugin asks; where recorded outputs of the official
 # tool are at hand, strict mode is compared with them row by row.
 #   GOLDEN=../shared   where golden/ and tools/ are
+#   OFFICIAL=DIR       a folder with the package msprobe of mindstudio-probe that
+#                      $PYTHON can import: merges of ranks are compared with its
 B=${B:-build}
 PYTHON=${PYTHON:-/usr/bin/python3}
 GOLDEN=${GOLDEN:-../shared}
@@ -144,4 +146,6 @@ else
         bad "parity: $(tail -1 "$scratch/parity")"
     fi
 fi
+
+"$PYTHON" tests/merge_oracle.py "$B/msprobe" "${OFFICIAL:-}" || rc=1
 exit $rc

@@ -86,6 +86,11 @@ half_shows() { # the cast is an operator of its own, and what comes behind it di
     grep -q '"Tensor.half.0.forward"' "$scratch/good/step0/rank0/dump.json" && return 1
     ! cmp -s "$scratch/good/step0/rank0/dump.json" "$scratch/bad/step0/rank0/dump.json"
 }
+slow_rank_is_named_first() { # by how long the ranks are in their collectives alone
+    rm -rf "$scratch/run"
+    launch 4 "$msprobe" run -o "$scratch/run" -- "$train" --steps 12 --slow-rank 2 >/dev/null &&
+        "$msprobe" report "$scratch/run" >"$scratch/a" && head -1 "$scratch/a" | grep '^rank 2 makes the others wait'
+}
 slow_rank_is_slow() { # its own step part before the gradients are shared is the longest
     rm -rf "$scratch/run"
     launch 3 "$msprobe" run -o "$scratch/run" -- "$train" --steps 8 --slow-rank 1 --slow-factor 6 >/dev/null &&
@@ -117,5 +122,6 @@ check fault-in-mlp-is-found fault_is_found layer1.bias 'linear.6.forward'
 check half-precision-shows-in-the-dump half_shows
 check every-fault-changes-the-loss every_fault_changes_the_loss
 check slow-rank-is-slow slow_rank_is_slow
+check slow-rank-is-named-first slow_rank_is_named_first
 check wrong-options-are-refused wrong_options_are_refused
 exit $rc

@@ -46,7 +46,7 @@ for r in 0 1; do
     put_rank "$tmp/t/step0/rank$r" 9.0 new
     put_rank "$tmp/g/step0/rank$r" 1.0 old
 done
-"$msprobe" graph_visualize -tp "$tmp/t" -gp "$tmp/g" -o "$tmp/o" -fm --suspects >"$tmp/said" 2>&1 ||
+"$msprobe" graph_visualize -tp "$tmp/t" -gp "$tmp/g" -o "$tmp/o" -fm >"$tmp/said" 2>&1 ||
     { cat "$tmp/said"; bad "a graph to look at"; exit 1; }
 mv "$tmp"/o/*.vis.db "$tmp/pair.vis.db"
 if command -v "$PYTHON" >/dev/null; then

@@ -502,8 +502,8 @@ START_TEST(another_precision_is_a_note)
     struct run g = model(), t = model();
     for (unsigned i = 0; t.call[i].name != NULL; i++)
         t.call[i].dtype = "bfloat16";
-    ck_assert_ptr_nonnull(strstr(
-        note_of(&g, &t), "100 % of its outputs in bfloat16 where the golden side has"));
+    ck_assert_ptr_nonnull(
+        strstr(note_of(&g, &t), "100 % of its outputs in bfloat16 where the golden side has"));
 }
 END_TEST
 

@@ -364,6 +364,8 @@ START_TEST(a_query_fails_cleanly)
 }
 END_TEST
 
-TEST_MAIN("tl_alloc", an_import_of_a_capture_fails_cleanly,
-          an_import_of_a_chrome_trace_fails_cleanly, an_import_of_an_ascend_database_fails_cleanly,
-          every_export_fails_cleanly, a_report_fails_cleanly, a_query_fails_cleanly)
+/* The longest fails some hundred times at every allocation of an import. */
+TEST_MAIN_WITHIN(240, "tl_alloc", an_import_of_a_capture_fails_cleanly,
+                 an_import_of_a_chrome_trace_fails_cleanly,
+                 an_import_of_an_ascend_database_fails_cleanly, every_export_fails_cleanly,
+                 a_report_fails_cleanly, a_query_fails_cleanly)

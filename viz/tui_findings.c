@@ -157,7 +157,7 @@ static void draw_none(struct tui_app *a, const struct findings *f)
                    " 2 shows the tree.",
                    f->nodes.error, f->nodes.overflow, f->nodes.warning);
         tui_puts(g, 3, 1, g->w - 2, TUI_DIM,
-                 "graph_visualize --suspects names the nodes that introduce differences.");
+                 "No suspect was named; in the tree } goes from one to the next.");
         return;
     }
     tui_puts(g, 2, 1, g->w - 2, TUI_PASS, "Nothing wrong was found.");

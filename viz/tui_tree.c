@@ -172,6 +172,8 @@ static enum ms_rc next_error(struct tui_app *a, struct tui_tree *t, bool back, s
 {
     int64_t from;
     unsigned want = GRAPH_WANT_ERROR | GRAPH_WANT_OVERFLOW;
+    if (!t->about->dual && !t->about->overflow)
+        return ms_fail(err, MS_E_NOTFOUND, "one dump alone: nothing was compared here");
     MS_TRY(tui_tree_before(t, false, &from, err));
     if (back)
         from = from < 0 ? INT64_MAX : from + (tui_tree_row(t)->pair.target.has_children ? 1 : 0);

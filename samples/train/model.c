@@ -177,7 +177,7 @@ static struct tensor *layer(struct model *m, struct tape *t, int l, struct tenso
     return y;
 }
 
-float model_forward(struct model *m, struct tape *t, const int *tokens, const int *targets)
+float model_forward(struct model *m, struct tape *t, const int64_t *tokens, const int64_t *targets)
 {
     const int rows = m->shape.batch * m->shape.seq;
     struct param *last = &m->param[m->nparams - 3];

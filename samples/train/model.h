@@ -55,7 +55,7 @@ const char *fault_name(enum fault f);
 const char *fault_text(enum fault f);
 
 /* The loss of a batch. */
-float model_forward(struct model *m, struct tape *t, const int *tokens, const int *targets);
+float model_forward(struct model *m, struct tape *t, const int64_t *tokens, const int64_t *targets);
 void model_zero_grad(struct model *m);
 /* Step of gradient descent with momentum. */
 void model_update(struct model *m, float rate);

@@ -108,13 +108,32 @@ static void put(const struct tape *t, struct probe_call *c, put_fn *to, const st
     to(c, &(struct probe_value){.kind = PROBE_TENSOR, .tensor = &d, .key = key});
 }
 
-static void put_tokens(const struct node *n, int rows, struct probe_call *c)
+/* Inputs are a matrix of tokens, targets a list of them. */
+static void put_tokens(const struct tape *t, const struct node *n, struct probe_call *c)
 {
-    const uint64_t shape[1] = {(uint64_t)rows};
+    const bool is_list = n->op == OP_LOSS;
+    const uint64_t rows = (uint64_t)(is_list ? n->a->rows : n->out->rows);
+    const uint64_t length = (uint64_t)t->seq;
+    const uint64_t shape[2] = {is_list ? rows : rows / length, length};
     const struct probe_tensor_desc d = {
-        .data = n->tokens, .dtype = "int32", .shape = shape, .ndim = 1};
+        .data = n->tokens, .dtype = "int64", .shape = shape, .ndim = is_list ? 1 : 2};
     if (n->tokens != NULL)
         probe_call_input(c, &(struct probe_value){.kind = PROBE_TENSOR, .tensor = &d});
+}
+
+/* The shape over which layer norm takes its mean: the argument behind what it works on. */
+static void put_normalised(const struct node *n, struct probe_call *c)
+{
+    if (n->op != OP_NORM)
+        return;
+    const struct probe_value width = {.kind = PROBE_INT, .i = n->a->cols};
+    probe_call_input(c, &(struct probe_value){.kind = PROBE_LIST, .items = &width, .n = 1});
+}
+
+static void put_epsilon(const struct node *n, struct probe_call *c)
+{
+    if (n->op == OP_NORM)
+        probe_call_input(c, &(struct probe_value){.kind = PROBE_FLOAT, .f = n->k});
 }
 
 static struct probe_call *dump_enter(struct tape *t, const struct node *n)
@@ -124,13 +143,15 @@ static struct probe_call *dump_enter(struct tape *t, const struct node *n)
         return NULL;
     if (n->a != NULL)
         put(t, c, probe_call_input, n->a, n->a->v, NULL);
-    put_tokens(n, n->op == OP_LOSS ? n->a->rows : n->out->rows, c);
+    put_tokens(t, n, c);
+    put_normalised(n, c);
     if (n->b != NULL)
         put(t, c, probe_call_input, n->b, n->b->v, NULL);
     if (n->w != NULL)
         put(t, c, probe_call_input, n->w, n->w->v, NULL);
     if (n->bias != NULL)
         put(t, c, probe_call_input, n->bias, n->bias->v, NULL);
+    put_epsilon(n, c);
     return c;
 }
 
@@ -143,16 +164,37 @@ static void dump_exit(struct tape *t, struct node *n, struct probe_call *c)
     probe_call_exit(c);
 }
 
-static void dump_backward(struct tape *t, const struct node *n)
+/* Gradients of a tensor add up over those who use it; a dump has what one of them adds. */
+static float *gradient_before(const struct tape *t, const struct node *n)
+{
+    if (t->dump == NULL || n->call < 0 || n->a == NULL)
+        return NULL;
+    const size_t bytes = (size_t)n->a->rows * (size_t)n->a->cols * sizeof(float);
+    float *before = malloc(bytes);
+    return before != NULL ? memcpy(before, n->a->g, bytes) : NULL;
+}
+
+static float *added_gradient(const struct node *n, float *before)
+{
+    const size_t numbers = (size_t)n->a->rows * (size_t)n->a->cols;
+    for (size_t i = 0; i < numbers; i++)
+        before[i] = n->a->g[i] - before[i];
+    return before;
+}
+
+static void dump_backward(struct tape *t, const struct node *n, float *before)
 {
     if (t->dump == NULL || n->call < 0)
         return;
     struct probe_call *c =
         probe_op_enter_backward(t->dump, prefix_of(n->op), names[n->op], n->call);
-    const struct tensor *in[] = {n->a, n->b, n->w, n->bias};
+    const struct tensor *in[] = {n->b, n->w, n->bias};
     if (c == NULL)
         return;
     put(t, c, probe_call_input, n->out, n->out->g, NULL);
+    if (n->a != NULL)
+        put(t, c, probe_call_output, n->a, before != NULL ? added_gradient(n, before) : n->a->g,
+            NULL);
     for (size_t i = 0; i < sizeof in / sizeof *in; i++) {
         if (in[i] != NULL)
             put(t, c, probe_call_output, in[i], in[i]->g, NULL);
@@ -440,7 +482,7 @@ static struct tensor *run(struct tape *t, struct node *n, size_t saved)
     return n->out;
 }
 
-struct tensor *tape_embed(struct tape *t, struct tensor *table, const int *tokens, int rows)
+struct tensor *tape_embed(struct tape *t, struct tensor *table, const int64_t *tokens, int rows)
 {
     struct node *n = push(t, OP_EMBED, NULL, result(t, rows, table->cols));
     n->w = table;
@@ -487,7 +529,7 @@ struct tensor *tape_round(struct tape *t, struct tensor *a)
 {
     return run(t, push(t, OP_ROUND, a, result(t, a->rows, a->cols)), 0);
 }
-float tape_loss(struct tape *t, struct tensor *logits, const int *targets)
+float tape_loss(struct tape *t, struct tensor *logits, const int64_t *targets)
 {
     struct node *n = push(t, OP_LOSS, logits, result(t, 1, 1));
     n->tokens = targets;
@@ -593,8 +635,10 @@ void tape_backward(struct tape *t)
         } else if (n->op == MODULE_ENTER) {
             module_back_exit(t, n);
         } else {
+            float *before = gradient_before(t, n);
             back(t, n);
-            dump_backward(t, n);
+            dump_backward(t, n, before);
+            free(before);
         }
     }
 }

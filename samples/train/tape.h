@@ -32,7 +32,7 @@ enum op {
 struct node {
     enum op op;
     struct tensor *a, *b, *w, *bias, *out;
-    const int *tokens;
+    const int64_t *tokens;
     float k, *saved;
     int how;
     const char *path, *class_name; /* of a module */
@@ -55,7 +55,7 @@ void tensor_make(struct tensor *t, int rows, int cols);
 void tape_reset(struct tape *t);
 void tape_free(struct tape *t);
 
-struct tensor *tape_embed(struct tape *t, struct tensor *table, const int *tokens, int n);
+struct tensor *tape_embed(struct tape *t, struct tensor *table, const int64_t *tokens, int n);
 struct tensor *tape_add(struct tape *t, struct tensor *a, struct tensor *b, float k);
 /* how != 0: the square weight is taken transposed, as a wrong port does. */
 struct tensor *tape_linear(struct tape *t, struct tensor *a, struct tensor *w, struct tensor *bias,
@@ -66,7 +66,7 @@ struct tensor *tape_attend(struct tape *t, struct tensor *qkv, float scale, int 
 struct tensor *tape_gelu(struct tape *t, struct tensor *a);
 struct tensor *tape_round(struct tape *t, struct tensor *a);
 /* The mean loss; its gradient is 1. */
-float tape_loss(struct tape *t, struct tensor *logits, const int *targets);
+float tape_loss(struct tape *t, struct tensor *logits, const int64_t *targets);
 
 /* Modules hold what is computed between these; in: the input, out: the output. */
 void tape_enter(struct tape *t, const char *path, const char *class_name, struct tensor *in);

@@ -181,7 +181,7 @@ static int parse(struct options *o, int argc, char **argv)
 /* ---- data ---------------------------------------------------------------------------------------- */
 
 /* A text with a rule to learn: mostly the successor follows from the token. */
-static void make_batch(const struct options *o, int step, int *tokens, int *targets)
+static void make_batch(const struct options *o, int step, int64_t *tokens, int64_t *targets)
 {
     const int vocab = o->shape.vocab;
     for (int b = 0; b < o->shape.batch; b++) {
@@ -259,7 +259,7 @@ static mstxRangeId begin(const char *name)
 }
 
 static float train_step(const struct options *o, struct model *m, struct tape *t, int step,
-                        int *tokens, int *targets)
+                        int64_t *tokens, int64_t *targets)
 {
     char name[32];
     float loss, sum;
@@ -314,7 +314,7 @@ static bool train(const struct options *o, struct model *m)
     static struct tape t;
     struct ms_err err = {0};
     const size_t n = (size_t)(o->shape.batch * o->shape.seq);
-    int *tokens = must_alloc(n * sizeof *tokens), *targets = must_alloc(n * sizeof *targets);
+    int64_t *tokens = must_alloc(n * sizeof *tokens), *targets = must_alloc(n * sizeof *targets);
     t.dump = open_dump(o);
     for (int step = 0; step < o->steps; step++) {
         const float loss = train_step(o, m, &t, step, tokens, targets);

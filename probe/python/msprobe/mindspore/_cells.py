@@ -7,7 +7,9 @@ from mindspore import nn
 from msprobe import _probe
 from msprobe.mindspore._gradients import Watcher
 
-_TAKES_KWARGS = "with_kwargs" in inspect.signature(nn.Cell.register_forward_pre_hook).parameters
+_WORDS = inspect.signature(nn.Cell.register_forward_hook).parameters
+_TAKES_KWARGS = "with_kwargs" in _WORDS
+_ALWAYS_CALLED = {"always_call": True} if "always_call" in _WORDS else {}
 _CONTAINERS = ("CellList", "CellDict")  # they are never called
 
 _hooked = []  # (model, its cells by name)
@@ -33,13 +35,19 @@ def _named(models):
                 yield prefix + name, cell
 
 
+def all_cells(models):
+    """The model and all cells in it."""
+    return [cell for model in ([models] if isinstance(models, nn.Cell) else models)
+            for _, cell in model.cells_and_names()]
+
+
 def _hook_cell(cell, path, watcher):
     hook = _probe.Hook(path, type(cell).__name__, _TAKES_KWARGS)
     hook.backward = watcher
     after = hook.after
     if _TAKES_KWARGS:
         cell.register_forward_pre_hook(hook, with_kwargs=True)
-        handle = cell.register_forward_hook(after, with_kwargs=True)
+        handle = cell.register_forward_hook(after, with_kwargs=True, **_ALWAYS_CALLED)
     else:
         cell.register_forward_pre_hook(hook)
         handle = cell.register_forward_hook(after)

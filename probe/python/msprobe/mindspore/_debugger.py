@@ -60,6 +60,8 @@ class PrecisionDebugger(BaseDebugger):
     def _hook_model(self):
         if getattr(self, "_model", None) is not None:
             _cells.hook_model(self._model, not self._info["forward_only"])
+            if self._info["level"] == "mix":
+                _wrap.put_primitives(_cells.all_cells(self._model))
 
     def _rank(self):
         return communication.get_rank() if _distributed.is_initialised() else None

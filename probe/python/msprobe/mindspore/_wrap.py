@@ -5,6 +5,8 @@ Each is replaced where it is found by an object of the C half that stands for
 it.  They stay in place from the making of the debugger on, since scripts keep
 what they have imported; while nothing is collected they pass calls on.
 """
+import functools
+
 from mindspore import Tensor, mint, ops
 
 from msprobe import _probe
@@ -52,3 +54,29 @@ def put_all():
     for owner, name, _, now in _places:
         setattr(owner, name, now)
     _distributed.watch_waiting()
+
+
+# ---- primitives ---------------------------------------------------------------------
+
+
+def _watch_primitive(name, primitive):
+    """An operator as an object: calling it is a matter of its class, so it gets one of its own."""
+    cls = type(primitive)
+    if hasattr(cls, "_msprobe_stands_for"):
+        return
+    known = _probe.Fn(functools.partial(cls.__call__, primitive), "Primitive",
+                      f"{name}.{cls.__name__}")
+    primitive.__class__ = type(cls.__name__, (cls,), {
+        "__call__": lambda self, *args: known(*args), "__module__": cls.__module__,
+        "_msprobe_stands_for": cls})
+
+
+def put_primitives(cells):
+    """Those that cells have as attributes."""
+    for cell in cells:
+        for name, primitive in getattr(cell, "_primitives", {}).items():
+            if primitive is not None:
+                try:
+                    _watch_primitive(name, primitive)
+                except TypeError as why:  # its class cannot be changed
+                    _probe.note(f"the primitive {name}: {why}")

@@ -1,0 +1,395 @@
+# SPDX-License-Identifier: MIT
+"""Tests of the MindSpore adapter, each in a process of its own.
+
+    suite_mindspore.py BUILD [WORD]      prints "ok NAME" or "not ok NAME"
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import zlib
+
+BUILD = os.path.abspath(sys.argv[1])
+TESTS = []
+
+
+def test(func):
+    TESTS.append(func)
+    return func
+
+
+def main(word):
+    """The framework's threads do not survive a fork, so each test is a program."""
+    failed = False
+    for func in TESTS:
+        if word in func.__name__:
+            with tempfile.TemporaryDirectory(prefix="msprobe-mindspore-") as scratch:
+                run = subprocess.run([sys.executable, os.path.abspath(__file__), BUILD, "--one",
+                                      func.__name__], cwd=scratch, capture_output=True, text=True,
+                                     timeout=300, check=False)
+            print(("ok " if run.returncode == 0 else "not ok ") + func.__name__, flush=True)
+            if run.returncode != 0:
+                failed = True
+                print("\n".join("    " + line for line in run.stderr.splitlines()[-12:]))
+    sys.exit(failed)
+
+
+if sys.argv[2:3] == ["--one"]:
+    sys.path.insert(0, os.path.join(BUILD, "python"))
+    import mindspore
+    import numpy as np
+    from mindspore import Tensor, mint, nn, ops
+    F = mint.nn.functional
+    mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+    mindspore.set_device("CPU")
+
+    class Two(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.fc = mint.nn.Linear(4, 4)
+            self.act = nn.ReLU()
+            self.fc.weight.set_data(Tensor(np.arange(16, dtype=np.float32).reshape(4, 4) / 10))
+            self.fc.bias.set_data(Tensor(np.float32([-1, 0, 1, 2])))
+
+        def construct(self, x):
+            return self.act(self.fc(x)) * 2
+
+
+# ---- help ---------------------------------------------------------------------
+
+
+def debugger(**keys):
+    """A debugger with a config.json of these keys in the current folder."""
+    from msprobe.mindspore import PrecisionDebugger
+    keys = {"task": "statistics", "dump_path": "out", "level": "mix", "rank": [], "step": [],
+            **keys}
+    with open("config.json", "w", encoding="utf-8") as f:
+        json.dump(keys, f)
+    return PrecisionDebugger(config_path="config.json")
+
+
+def read(name="dump.json", step=0):
+    with open(os.path.join(glob.glob(f"out/step{step}/*")[0], name), encoding="utf-8") as f:
+        return json.load(f)
+
+
+def data(step=0):
+    return read(step=step)["data"]
+
+
+def leaf_of(record, part="input_args", index=0):
+    return data()[record][part][index]
+
+
+def saved(name):
+    return np.load(glob.glob(f"out/step0/*/dump_tensor_data/{name}.npy")[0])
+
+
+def batch():
+    return Tensor(np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 4))
+
+
+def one_step(d, model, x):
+    """The gradients of the model's parameters."""
+    gradients_of = mindspore.value_and_grad(lambda t: model(t).sum(), None,
+                                            model.trainable_params())
+    d.start(model)
+    _, gradients = gradients_of(x)
+    d.stop()
+    d.step()
+    return [g.asnumpy() for g in gradients]
+
+
+def called(function, *args, **keys):
+    """Dumped at level L1, called once."""
+    d = debugger(level="L1", **keys)
+    d.start()
+    function(*args)
+    d.stop()
+    d.step()
+
+
+# ---- what is recorded -----------------------------------------------------------
+
+
+@test
+def cells_hold_what_is_called_in_them():
+    one_step(debugger(), Two(), batch())
+    construct, top = read("construct.json"), read()
+    assert top["framework"] == "mindspore" and top["level"] == "mix"
+    assert construct["Cell.fc.Linear.forward.0"] is None
+    assert "Cell.act.ReLU.forward.0" in top["data"] and "Tensor.__mul__.0.forward" in top["data"]
+    record = top["data"]["Cell.fc.Linear.forward.0"]
+    assert list(record) == ["input_args", "input_kwargs", "output", "parameters"]
+    assert list(record["parameters"]) == ["weight", "bias"]
+    assert list(record["output"][0]) == ["type", "dtype", "shape", "Max", "Min", "Mean", "Norm"]
+    assert record["output"][0]["type"] == "mindspore.Tensor"
+    assert record["output"][0]["dtype"] == "Float32"
+
+
+@test
+def primitives_of_cells_are_recorded_in_them():
+    model = nn.SequentialCell(nn.LayerNorm((4,)), nn.ReLU())
+    gradients = one_step(debugger(task="tensor"), model, batch())
+    name = next(n for n in data() if n.startswith("Primitive.layer_norm.LayerNorm.0.f"))
+    assert read("construct.json")[name] == "Cell.0.LayerNorm.forward.0"
+    assert [leaf["shape"] for leaf in data()[name]["input_args"]] == [[2, 4], [4], [4]]
+    assert (saved(name.replace("forward", "backward") + ".output.1") == gradients[0]).all()
+
+
+@test
+def stacks_show_the_program_and_not_the_tool():
+    one_step(debugger(), Two(), batch())
+    frames = [f for _, frames in read("stack.json").values() for f in frames]
+    assert any("suite_mindspore.py" in f and "in construct" in f for f in frames)
+    assert not any("/msprobe/" in f for f in frames)
+
+
+@test
+def gradients_of_cells_and_parameters_are_those_of_the_framework():
+    weight, bias = one_step(debugger(task="tensor"), Two(), batch())
+    record = data()["Cell.fc.Linear.parameters_grad.0"]
+    assert sorted(record) == ["bias", "weight"]
+    assert (saved("Cell.fc.Linear.parameters_grad.0.weight") == weight).all()
+    assert (saved("Cell.fc.Linear.parameters_grad.0.bias") == bias).all()
+    assert (saved("Cell.act.ReLU.backward.0.input.0") == 2).all()
+    out = saved("Cell.fc.Linear.forward.0.output.0")
+    assert (saved("Cell.act.ReLU.backward.0.output.0") == 2 * (out > 0)).all()
+    assert (saved("Cell.fc.Linear.backward.0.input.0") == 2 * (out > 0)).all()
+
+
+@test
+def functions_of_all_kinds_have_their_prefix():
+    x = batch()
+    called(lambda: (mint.matmul(x, x.transpose(0, 1)), F.relu(x), ops.tanh(x), x + 1, x.sum()))
+    assert {"Mint.matmul.0.forward", "Tensor.transpose.0.forward", "MintFunctional.relu.0.forward",
+            "Functional.tanh.0.forward", "Tensor.__add__.0.forward",
+            "Tensor.sum.0.forward"} <= set(data())
+
+
+@test
+def each_use_of_a_tensor_has_its_own_gradient():
+    x = Tensor(np.float32([1, 2, 3]))
+    d = debugger(level="L1", task="tensor")
+    d.start()
+    gradient = mindspore.grad(lambda t: (mint.mul(t, 3) + mint.mul(t, 5)).sum())(x)
+    d.stop()
+    d.step()
+    assert (gradient.asnumpy() == 8).all()
+    assert (saved("Mint.mul.0.backward.output.0") == 3).all()
+    assert (saved("Mint.mul.1.backward.output.0") == 5).all()
+
+
+@test
+def a_function_that_writes_to_its_argument_still_does():
+    def function(t):
+        y = t * 1
+        y.add_(Tensor(np.float32([1, 1, 1])))
+        return (y * y).sum()
+
+    x = Tensor(np.float32([1, 2, 3]))
+    without = mindspore.value_and_grad(function)(x)
+    d = debugger(level="L1")
+    d.start()
+    with_dump = mindspore.value_and_grad(function)(x)
+    d.stop()
+    d.step()
+    assert (with_dump[0].asnumpy() == without[0].asnumpy()).all()
+    assert (with_dump[1].asnumpy() == without[1].asnumpy()).all()
+
+
+@test
+def keywords_and_types_are_described():
+    x = batch()
+    called(lambda: (mint.sum(x, dim=1), x.to(mindspore.float16), ops.cast(x, mindspore.float64)))
+    kwargs = data()["Mint.sum.0.forward"]["input_kwargs"]
+    assert kwargs == {"dim": {"type": "int", "value": 1}}
+    assert leaf_of("Functional.cast.0.forward", index=1) == \
+        {"type": "mindspore.dtype", "value": "Float64"}
+
+
+# ---- figures ----------------------------------------------------------------------
+
+
+def figures(leaf):
+    return [leaf[key] for key in ("Max", "Min", "Mean", "Norm")]
+
+
+@test
+def figures_are_those_of_numpy():
+    x = mint.transpose(Tensor(np.arange(12, dtype=np.float32).reshape(3, 4)), 0, 1)[1:3]
+    assert not x.is_contiguous()
+    called(lambda: ops.tanh(x))
+    values, leaf = x.asnumpy().astype(np.float64), leaf_of("Functional.tanh.0.forward")
+    assert leaf["shape"] == [2, 3]
+    expected = [values.max(), values.min(), values.mean(), np.sqrt((values ** 2).sum())]
+    assert np.allclose(figures(leaf), expected, rtol=1e-6)
+
+
+@test
+def types_have_the_figures_they_should():
+    cases = [(Tensor([1, 2, 3], mindspore.bfloat16), "BFloat16", [3, 1, 2, 3.734375]),
+             (Tensor([1, 2, 3], mindspore.int32), "Int32", [3, 1, None, None]),
+             (Tensor([True, False]), "Bool", [True, False, None, None]),
+             (Tensor(2.5, mindspore.float32), "Float32", [2.5] * 4),
+             (Tensor(np.zeros((0, 3), np.float32)), "Float32", [None] * 4),
+             (Tensor([1, float("nan")], mindspore.float32), "Float32", [float("nan")] * 4)]
+    d = debugger(level="debug")
+    for i, (tensor, _, _) in enumerate(cases):
+        d.save(tensor, f"case{i}")
+    d.stop()
+    d.step()
+    found = read("debug.json")["data"]
+    for i, (_, dtype, expected) in enumerate(cases):
+        leaf = found[f"case{i}.0.debug"]
+        assert leaf["dtype"] == dtype, leaf
+        assert str(figures(leaf)) == str([float(e) if isinstance(e, int) and dtype[0] in "BF"
+                                          and dtype != "Bool" else e for e in expected]), leaf
+
+
+@test
+def digests_are_of_the_bytes():
+    x = batch()
+    called(lambda: ops.tanh(x), summary_mode="md5", statistics={"summary_mode": "md5"})
+    assert leaf_of("Functional.tanh.0.forward")["md5"] == f"{zlib.crc32(x.asnumpy().tobytes()):08x}"
+
+
+@test
+def a_result_is_complete_before_it_is_read():
+    x = Tensor(np.ones((700, 700), np.float32))
+    called(lambda: mint.matmul(x, x))
+    assert figures(leaf_of("Mint.matmul.0.forward", "output"))[:3] == [700, 700, 700]
+
+
+# ---- the training comes first -------------------------------------------------------
+
+
+@test
+def a_training_computes_the_same():
+    def losses(start, stop):
+        model = Two()
+        optimizer = nn.Momentum(model.trainable_params(), 0.01, 0.9)
+        step = mindspore.value_and_grad(lambda t: (model(t) ** 2).mean(), None,
+                                        model.trainable_params())
+        for _ in range(3):
+            start(model)
+            loss, gradients = step(batch())
+            optimizer(gradients)
+            stop()
+            yield loss.asnumpy().tobytes()
+
+    without = list(losses(lambda model: None, lambda: None))
+    d = debugger()
+    assert list(losses(d.start, lambda: (d.stop(), d.step()))) == without
+    assert len(set(without)) == 3
+    assert "optimizer" in read("construct.json", 2)
+
+
+@test
+def a_failure_in_a_cell_is_the_programs_own():
+    class Bad(nn.Cell):
+        def construct(self, x):
+            raise KeyError("mine")
+
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.bad, self.good = Bad(), nn.ReLU()
+
+        def construct(self, x):
+            try:
+                self.bad(x)
+            except KeyError:
+                pass
+            return self.good(x)
+
+    d = debugger(level="L0")
+    d.start(Net())
+    d._model(batch())
+    d.stop()
+    d.step()
+    assert "Cell.good.ReLU.forward.0" in data()
+    assert read("construct.json")["Cell.good.ReLU.forward.0"] is None
+
+
+@test
+def only_chosen_steps_are_dumped():
+    d, model = debugger(step=[1]), Two()
+    for _ in range(3):
+        one_step(d, model, batch())
+    assert os.listdir("out") == ["step1"]
+
+
+@test
+def a_cell_that_is_called_again_counts():
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.act = nn.ReLU()
+
+        def construct(self, x):
+            return self.act(self.act(x))
+
+    d = debugger(level="L0")
+    d.start(Net())
+    mindspore.grad(lambda t: d._model(t).sum())(batch())
+    d.stop()
+    d.step()
+    assert list(data()) == ["Cell.act.ReLU.forward.0", "Cell.act.ReLU.forward.1",
+                            "Cell.act.ReLU.backward.1", "Cell.act.ReLU.backward.0"]
+
+
+@test
+def a_saved_value_has_its_gradient():
+    d = debugger(level="debug")
+
+    def function(t):
+        y = t * 2
+        d.save(y, "y")
+        return (y * 3).sum()
+
+    d.start()
+    mindspore.grad(function)(batch())
+    d.stop()
+    d.step()
+    found = read("debug.json")["data"]
+    assert list(found) == ["y.0.debug", "y_grad.0.debug"]
+    assert figures(found["y_grad.0.debug"])[:2] == [3, 3]
+
+
+@test
+def what_cannot_be_dumped_is_refused():
+    d = debugger()
+    for model in (None, 3, []):
+        try:
+            d.start(model)
+        except ValueError as why:
+            assert "model" in str(why)
+        else:
+            raise AssertionError(f"start({model!r}) was taken")
+    mindspore.set_context(mode=mindspore.GRAPH_MODE)
+    try:
+        d.start(Two())
+    except ValueError as why:
+        assert "PYNATIVE_MODE" in str(why)
+    else:
+        raise AssertionError("a graph was taken")
+
+
+@test
+def seeds_make_runs_equal():
+    from msprobe.mindspore import seed_all
+    found = []
+    for _ in range(2):
+        seed_all(7, rm_dropout=True)
+        found.append(ops.standard_normal((3,)).asnumpy().tobytes())
+    assert found[0] == found[1]
+    assert (ops.dropout(batch(), 0.9).asnumpy() == batch().asnumpy()).all()
+
+
+if sys.argv[2:3] == ["--one"]:
+    next(func for func in TESTS if func.__name__ == sys.argv[3])()
+else:
+    main(sys.argv[2] if len(sys.argv) > 2 else "")

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Official recipes against what their published formulas give, worked out here in another way.
+ */
+#include "mstx/recipe.h"
+#include "probe/base/io.h"
+#include "probe/base/mem.h"
+#include "tests/check.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char dir[64];
+
+static void must_exec(struct ms_store *s, const char *sql)
+{
+    struct ms_err e = {0};
+    ck_ok(ms_store_exec(s, sql, &e), e);
+}
+
+/* ---- the rule ------------------------------------------------------------------------ */
+
+START_TEST(the_published_example_names_the_shortest)
+{
+    const double x[] = {100, 398, 399, 400, 401, 402, 405, 410};
+    const int64_t rank[] = {0, 5, 7, 1, 6, 4, 2, 3};
+    int64_t slow[8];
+    ck_assert_uint_eq(mstx_slow_ranks(x, rank, 8, slow), 1);
+    ck_assert_int_eq(slow[0], 0);
+}
+END_TEST
+
+START_TEST(few_values_and_equal_values_name_nobody)
+{
+    const double two[] = {1, 100}, equal[] = {5, 5, 5, 5, 5}, three[] = {1, 50, 50, 51, 51};
+    const int64_t rank[] = {0, 1, 2, 3, 4};
+    int64_t slow[5];
+    ck_assert_uint_eq(mstx_slow_ranks(two, rank, 2, slow), 0);
+    ck_assert_uint_eq(mstx_slow_ranks(equal, rank, 5, slow), 0);
+    ck_assert_uint_eq(mstx_slow_ranks(three, rank, 5, slow), 0);
+}
+END_TEST
+
+/* The four ratios take their values from the places that the literature gives them. */
+START_TEST(each_size_has_its_ratio)
+{
+    static const struct {
+        size_t n;
+        double limit; /* of the table */
+        size_t gap, far;
+    } at[] = {{4, .920, 1, 3},   {7, .680, 1, 6},   {8, .723, 1, 6},
+              {10, .638, 1, 8},  {11, .707, 2, 9},  {13, .649, 2, 11},
+              {14, .672, 2, 11}, {30, .484, 2, 27}, {100, .341, 2, 97}};
+    int64_t rank[100], slow[100];
+    for (size_t i = 0; i < 100; i++)
+        rank[i] = (int64_t)i;
+    for (size_t c = 0; c < sizeof at / sizeof *at; c++) {
+        for (int above = 0; above <= 1; above++) {
+            double x[100];
+            /* all but the least lie close together from `gap` on, so that the ratio is
+             * gap / (gap + width) */
+            const double ratio = at[c].limit + (above ? 0.004 : -0.004);
+            for (size_t i = 0; i < at[c].n; i++) {
+                const double width = 1000 * (1 - ratio);
+                const size_t first = at[c].gap;
+                x[i] = i < first        ? (double)i * 0.001
+                       : i >= at[c].far ? 1000 + (double)(i - at[c].far)
+                                        : 1000 * ratio + width * (double)(i - first) /
+                                                             (double)(at[c].far - first);
+            }
+            ck_assert_msg(mstx_slow_ranks(x, rank, at[c].n, slow) == (size_t)above,
+                          "%zu values, ratio %g", at[c].n, ratio);
+        }
+    }
+}
+END_TEST
+
+START_TEST(more_than_a_hundred_are_judged_by_their_deviation)
+{
+    double x[200];
+    int64_t rank[200], slow[200];
+    for (int i = 0; i < 200; i++) {
+        x[i] = 1000 + i % 7;
+        rank[i] = i;
+    }
+    for (int i = 0; i < 200; i++) /* ascending */
+        x[i] = 1000 + i / 30;
+    x[0] = 10;
+    x[1] = 20;
+    ck_assert_uint_eq(mstx_slow_ranks(x, rank, 200, slow), 2);
+    ck_assert_int_eq(slow[1], 1);
+    x[0] = x[1] = 1000;
+    x[199] = 5000; /* all others wait for the first */
+    ck_assert_uint_eq(mstx_slow_ranks(x, rank, 200, slow), 1);
+    ck_assert_int_eq(slow[0], 0);
+}
+END_TEST
+
+/* ---- databases ----------------------------------------------------------------------- */
+
+/* Operation `op` of `group` took a rank so long. */
+static int64_t took(int rank, int op)
+{
+    return op == 1 && rank == 3 ? 100000 : 400000 + 1000 * ((rank * 7 + op * 3) % 11);
+}
+
+static void make_profile(int rank)
+{
+    char path[160], sql[512];
+    struct ms_store *s;
+    struct ms_err e = {0};
+    snprintf(path, sizeof path, "%s/rank%d", dir, rank);
+    ck_ok(ms_mkdirs(path, &e), e);
+    snprintf(path, sizeof path, "%s/rank%d/ascend_pytorch_profiler_%d.db", dir, rank, rank);
+    ck_ok(ms_store_create(&s, path, &e), e);
+    must_exec(s, "CREATE TABLE STRING_IDS(id INTEGER PRIMARY KEY, value TEXT);"
+                 "INSERT INTO STRING_IDS VALUES(1, 'group_a'), (10, 'hcom_allReduce__1_0_1'),"
+                 " (11, 'hcom_allReduce__1_1_1'), (12, 'hcom_send__1_2_1');"
+                 "CREATE TABLE COMMUNICATION_OP(opName INTEGER, startNs INTEGER, endNs INTEGER,"
+                 " groupName INTEGER);");
+    for (int op = 0; op < 3; op++) {
+        const long long start = 1000000 * op - took(rank, op) + 900000;
+        snprintf(sql, sizeof sql, "INSERT INTO COMMUNICATION_OP VALUES(%d, %lld, %lld, 1)", 10 + op,
+                 start, op == 2 && rank == 0 ? start + 1 : start + (long long)took(rank, op));
+        must_exec(s, sql);
+    }
+    ck_ok(ms_store_commit(s, &e), e);
+}
+
+static void must_be(struct ms_store *s, const char *sql, const char *expected)
+{
+    struct ms_stmt *st;
+    struct ms_err e = {0};
+    bool more;
+    ck_ok(ms_store_prepare(s, &st, sql, &e), e);
+    ck_ok(ms_stmt_step(st, &more, &e), e);
+    ck_assert_msg(more, "%s: no row", sql);
+    struct ms_str v = ms_stmt_get_str(st, 0);
+    ck_assert_msg(ms_str_is(v, expected), "%s: '%.*s', expected '%s'", sql, MS_STR_ARG(v),
+                  expected);
+    ms_stmt_free(st);
+}
+
+static int by_value(const void *pa, const void *pb)
+{
+    const double a = *(const double *)pa, b = *(const double *)pb;
+    return a < b ? -1 : a > b;
+}
+
+START_TEST(slow_rank_has_the_tables_and_values_of_the_recipe)
+{
+    struct mstx_recipe_input in;
+    struct ms_store *s;
+    struct ms_err e = {0};
+    char path[160], expected[128];
+    scratch_dir(dir);
+    for (int rank = 0; rank < 8; rank++)
+        make_profile(rank);
+    snprintf(path, sizeof path, "%s/rank9", dir);
+    ck_ok(ms_mkdirs(path, &e), e);
+    snprintf(path, sizeof path, "%s/rank9/ascend_pytorch_profiler_9.db", dir);
+    write_file(path, "no database", 11);
+    snprintf(path, sizeof path, "%s/out.db", dir);
+    ck_ok(ms_store_create(&s, path, &e), e);
+    ck_ok(mstx__recipe_read(s, dir, &in, &e), e);
+    ck_assert_uint_eq(in.files, 9);
+    ck_assert_uint_eq(in.bad, 1);
+    ck_assert_uint_eq(in.ops, 24);
+    ck_ok(mstx__recipe_slow_rank(s, &e), e);
+    must_be(s, "SELECT group_concat(rankId || ':' || slowAffectCount, ' ') FROM SlowRank", "3:1");
+    must_be(s,
+            "SELECT SlowRank || ' ' || OpName || ' ' || GroupName || ' ' || Timestamp || ' ' ||"
+            " Count FROM SlowOpStats",
+            "3 hcom_allReduce__1_1_1 group_a 1800000 8");
+    double x[8], sum = 0, squares = 0;
+    for (int rank = 0; rank < 8; rank++)
+        sum += x[rank] = (double)took(rank, 1);
+    for (int rank = 0; rank < 8; rank++)
+        squares += (x[rank] - sum / 8) * (x[rank] - sum / 8);
+    qsort(x, 8, sizeof *x, by_value);
+    snprintf(expected, sizeof expected, "%.3f %.3f %.3f %.3f %.3f %.3f %.3f %.3f", sum / 8,
+             sqrt(squares / 7), x[0], x[1] + 0.75 * (x[2] - x[1]), (x[3] + x[4]) / 2,
+             x[5] + 0.25 * (x[6] - x[5]), x[7], sum);
+    must_be(s,
+            "SELECT printf('%.3f %.3f %.3f %.3f %.3f %.3f %.3f %.3f', MeanNs, StdNs, MinNs,"
+            " Q1Ns, MedianNs, Q3Ns, MaxNs, SumNs) FROM SlowOpStats",
+            expected);
+    must_be(s, "SELECT count(*) || '' FROM ImportProblem WHERE file LIKE '%profiler_9.db'", "1");
+    ms_store_close(s);
+    scratch_remove(dir);
+}
+END_TEST
+
+TEST_MAIN("recipe", the_published_example_names_the_shortest,
+          few_values_and_equal_values_name_nobody, each_size_has_its_ratio,
+          more_than_a_hundred_are_judged_by_their_deviation,
+          slow_rank_has_the_tables_and_values_of_the_recipe)
