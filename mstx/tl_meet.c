@@ -127,10 +127,17 @@ static enum ms_rc collect(const struct aligning *a, uint32_t host, bounds *out, 
 /* ---- a line between them ----------------------------------------------------- */
 
 struct line {
-    int64_t at, offset; /* the line goes through this point */
-    double slope;       /* ns per ns */
-    double room;        /* to the nearest bound on either side; negative: they contradict */
+    int64_t at, offset;   /* the line goes through this point */
+    double slope;         /* ns per ns */
+    double room;          /* to the nearest bound on either side; negative: they contradict */
+    int64_t edge[2];      /* offsets of the flattest and the steepest line that fit as well, */
+    double edge_slope[2]; /* through the same time, and their slopes */
 };
+
+static int64_t along(const struct line *l, int64_t offset, double slope, int64_t t)
+{
+    return offset + (int64_t)(slope * (double)(t - l->at));
+}
 
 /* The line of that slope that is as far from the lower as from the upper bounds. */
 static void place(const struct bound *b, size_t n, struct line *l)
@@ -144,6 +151,25 @@ static void place(const struct bound *b, size_t n, struct line *l)
     }
     l->offset = base + (int64_t)((low + high) / 2);
     l->room = (high - low) / 2;
+}
+
+/* The last slope on one side that leaves room: what else could be true. */
+static void find_edge(const struct bound *b, size_t n, struct line *best, int side)
+{
+    double good = best->slope, bad = side == 0 ? -MOST_DRIFT : MOST_DRIFT;
+    struct line l = {0};
+    for (int i = 0; i < 30 && n > 1 && best->room > 0; i++) {
+        l.slope = (good + bad) / 2;
+        place(b, n, &l);
+        if (l.room >= 0)
+            good = l.slope;
+        else
+            bad = l.slope;
+    }
+    l.slope = good;
+    place(b, n, &l);
+    best->edge[side] = l.offset;
+    best->edge_slope[side] = good;
 }
 
 /* The room is a concave function of the slope. */
@@ -163,18 +189,22 @@ static struct line fit(const struct bound *b, size_t n)
     }
     l.slope = n > 1 ? (from + to) / 2 : 0;
     place(b, n, &l);
+    for (int i = 0; i < 2; i++)
+        find_edge(b, n, &l, i);
     return l;
 }
 
 static bool add_point(struct mstx_host_clock *c, const struct line *l, int64_t at)
 {
+    const int64_t offset = along(l, l->offset, l->slope, at);
+    int64_t unsure = (int64_t)fabs(l->room) + 1;
+    for (int i = 0; i < 2; i++) {
+        const int64_t off = llabs(along(l, l->edge[i], l->edge_slope[i], at) - offset);
+        unsure = off > unsure ? off : unsure;
+    }
     struct mstx_apart *slot = ms_vec_push(&c->apart);
     if (slot != NULL)
-        *slot =
-            (struct mstx_apart){.at_ns = at,
-                                .offset_ns = l->offset + (int64_t)(l->slope * (double)(at - l->at)),
-                                .uncertainty_ns = (int64_t)fabs(l->room) + 1,
-                                .method = MSTX_APART_MEETINGS};
+        *slot = (struct mstx_apart){at, offset, unsure, MSTX_APART_MEETINGS};
     return slot != NULL;
 }
 

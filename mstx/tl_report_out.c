@@ -336,27 +336,6 @@ static void json_ranks(struct mstx_tl *tl, struct ms_jwrite *w)
     ms_jwrite_arr_end(w);
 }
 
-static void json_stack(void *ctx, int32_t rank, struct ms_str name, struct ms_str stacks)
-{
-    struct ms_jwrite *w = ctx;
-    ms_jwrite_obj(w);
-    ms_jwrite_ki64(w, "rank", rank);
-    key(w, "name");
-    ms_jwrite_str(w, name);
-    key(w, "text");
-    ms_jwrite_str(w, stacks);
-    ms_jwrite_obj_end(w);
-}
-
-static void json_stacks(struct mstx_tl *tl, struct ms_jwrite *w)
-{
-    ms_jwrite_arr(w);
-    if (mstx__hangs_stacks(tl, json_stack, w, &w->err) != MS_OK) {
-        /* the writer holds the error */
-    }
-    ms_jwrite_arr_end(w);
-}
-
 static void json_name(const struct mstx_name_row *r, struct ms_jwrite *w)
 {
     ms_jwrite_obj(w);
@@ -402,8 +381,6 @@ void mstx_report_json(struct mstx_tl *tl, const struct mstx_report *r, const cha
     for (size_t i = 0; i < r->findings.n; i++)
         json_finding(&r->findings.p[i], w);
     ms_jwrite_arr_end(w);
-    key(w, "stacks");
-    json_stacks(tl, w);
     key(w, "steps");
     json_steps(tl, r, w);
     key(w, "ranks");
