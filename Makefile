@@ -321,6 +321,8 @@ bench-cluster: $(B)/tests/bench_cluster ## how often slow ranks and links are fo
 bench-source: $(B)/msprobe ## how often the operator that introduces an error is named
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/source_accuracy.py
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/torch_faults.py
+bench-view: $(B)/msprobe ## the terminal viewer on a pseudo terminal; VIEW=FILE or RUN names what to open
+	@B=$(B) $(PYTHON) tests/bench_view.py $(VIEW)
 analyze: ## static analysis: gcc -fanalyzer, cppcheck, clang-tidy
 	@PKG_CONFIG=$(PKG_CONFIG) sh tests/analyze.sh
 layers: ## check who includes whom
