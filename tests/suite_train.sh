@@ -79,11 +79,9 @@ every_fault_changes_the_loss() {
     done
     true
 }
-half_shows() { # the cast is an operator of its own, and what comes behind it differs
+half_shows() { # a cast is no operator worth a record, but what comes behind it differs
     rm -rf "$scratch/bad"
     launch 1 "$train" --steps 1 --dump "$scratch/bad" --fault layer1.half || return 1
-    grep -q '"Tensor.half.0.forward"' "$scratch/bad/step0/rank0/dump.json" || return 1
-    grep -q '"Tensor.half.0.forward"' "$scratch/good/step0/rank0/dump.json" && return 1
     ! cmp -s "$scratch/good/step0/rank0/dump.json" "$scratch/bad/step0/rank0/dump.json"
 }
 slow_rank_is_named_first() { # by how long the ranks are in their collectives alone
