@@ -173,7 +173,8 @@ RT_COLD static void define(struct mstx_group *g)
             .uid = g->uid, .size = g->size, .rank = g->rank, .listed = g->listed};
         size_t n = sizeof head, name = strlen(g->name);
         memcpy(text, &head, sizeof head);
-        memcpy(text + n, g->world, g->listed * sizeof(int32_t));
+        if (g->listed != 0)
+            memcpy(text + n, g->world, g->listed * sizeof(int32_t));
         n += g->listed * sizeof(int32_t);
         memcpy(text + n, g->name, name);
         rt_text_define(MSTX_GROUP, 0, g->number, text, n + name);
