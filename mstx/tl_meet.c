@@ -92,9 +92,11 @@ static bool bound_of(const struct aligning *a, size_t from, size_t to, uint32_t 
             left = end < left ? end : left;
         }
     }
+    if (came == INT64_MIN || b->low_at == INT64_MAX)
+        return false;
     b->low = came - b->low_at;
     b->high = left - b->high_at;
-    return came != INT64_MIN && b->low_at != INT64_MAX;
+    return true;
 }
 
 static int by_time(const void *pa, const void *pb)
