@@ -338,7 +338,7 @@ static void on_done(void *ctx, struct MHD_Connection *c, void **state,
 }
 
 /* What the HTTP library says: clients that go away are nothing, too many of them are. */
-static void on_log(void *ctx, const char *fmt, va_list ap)
+static MS_PRINTF(2, 0) void on_log(void *ctx, const char *fmt, va_list ap)
 {
     char line[512];
     vsnprintf(line, sizeof line, fmt, ap);
