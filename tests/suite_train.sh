@@ -89,7 +89,7 @@ half_shows() { # a cast is no operator worth a record, but what comes behind it 
 }
 slow_rank_is_named_first() { # by how long the ranks are in their collectives alone
     rm -rf "$scratch/run"
-    launch 4 "$msprobe" run -o "$scratch/run" -- "$train" --steps 12 --slow-rank 2 >/dev/null &&
+    launch 4 "$msprobe" run -o "$scratch/run" -- "$train" --steps 20 --slow-rank 2 --slow-factor 6 >/dev/null &&
         "$msprobe" report "$scratch/run" >"$scratch/a" && head -1 "$scratch/a" | grep '^rank 2 makes the others wait'
 }
 slow_rank_is_slow() { # its own step part before the gradients are shared is the longest
