@@ -217,6 +217,20 @@ static enum ms_rc open_staged(struct mstx_proc *p, const char *staged,
     return MS_OK;
 }
 
+/* A directory that was deleted under us is no reason to give up the others. */
+static enum ms_rc open_target(struct mstx_proc *p, const struct mstx_problems *to,
+                              struct ms_err *err)
+{
+    struct ms_err aside = {0};
+    enum ms_rc rc = open_rings(p, p->dir, to, &aside);
+    if (rc == MS_OK)
+        return rc;
+    if (rc != MS_E_NOTFOUND)
+        return ms_fail(err, rc, "%s", aside.msg);
+    mstx__problem(to, p->dir, &aside);
+    return MS_OK;
+}
+
 /* In the order in which a recorder that is at work moves files: what leaves the stage after it
  * was listed is found at the target.  Texts last, and those of the stage before older copies:
  * whatever name a record has is then there. */
@@ -225,7 +239,7 @@ enum ms_rc mstx__proc_open(struct mstx_proc *p, const struct mstx_problems *to, 
     char *staged = staged_dir(p->dir);
     enum ms_rc rc = staged != NULL ? open_staged(p, staged, to) : MS_OK;
     if (rc == MS_OK)
-        rc = open_rings(p, p->dir, to, err);
+        rc = open_target(p, to, err);
     if (rc == MS_OK && staged != NULL)
         rc = open_strings(p, staged, to);
     if (rc == MS_OK)
