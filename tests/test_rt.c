@@ -711,6 +711,7 @@ TEST_MAIN(
     stale_ids_stay_known_and_open_ranges_are_no_burden,
     a_deleted_capture_directory_stops_recording_alone,
     a_place_that_cannot_be_written_records_nothing, a_full_disk_keeps_both_ends_and_counts_the_rest,
-    the_size_limit_drops_and_counts, the_size_limit_counts_texts_too, the_drop_policy_never_waits_and_counts,
-    the_flight_recorder_holds_the_last_seconds, staged_segments_arrive_complete,
-    a_set_uid_program_records_nothing, equal_pids_on_one_host_name_do_not_meet)
+    the_size_limit_drops_and_counts, the_size_limit_counts_texts_too,
+    the_drop_policy_never_waits_and_counts, the_flight_recorder_holds_the_last_seconds,
+    staged_segments_arrive_complete, a_set_uid_program_records_nothing,
+    equal_pids_on_one_host_name_do_not_meet)
