@@ -416,15 +416,24 @@ void rt_file_trim(struct mstx_seg *seg, const char *name)
 
 /* ---- copies ------------------------------------------------------------------- */
 
-static int copy_calmly(const char *to, enum mstx_stage_what what)
+static int copy_calmly(int dir, const char *to, enum mstx_stage_what what)
 {
     struct rt_calm calm;
-    int dir = rt_file_dir();
     if (dir < 0)
         return errno;
     rt_calm(&calm, false);
     int rc = mstx_stage_copy(dir, to, what);
     rt_calm_end(&calm);
+    return rc;
+}
+
+/* What has left the stage before; the texts of the stage come after those of the target. */
+static int copy_moved(const char *to)
+{
+    int dir = open(rt.target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = copy_calmly(dir, to, MSTX_STAGE_SNAPSHOT);
+    if (dir >= 0)
+        close(dir);
     return rc;
 }
 
@@ -437,14 +446,16 @@ int rt_file_snapshot(const char *to)
     if (n < 0 || (size_t)n >= sizeof path)
         return ENAMETOOLONG;
     int rc = mstx_stage_mkdirs(path);
-    return rc != 0 ? rc : copy_calmly(path, MSTX_STAGE_SNAPSHOT);
+    if (rc == 0 && rt.conf.stage[0] != '\0')
+        rc = copy_moved(path);
+    return rc != 0 ? rc : copy_calmly(rt_file_dir(), path, MSTX_STAGE_SNAPSHOT);
 }
 
 void rt_file_unstage(bool all)
 {
     if (rt.conf.stage[0] == '\0')
         return;
-    int rc = copy_calmly(rt.target, all ? MSTX_STAGE_ALL : MSTX_STAGE_FINISHED);
+    int rc = copy_calmly(rt_file_dir(), rt.target, all ? MSTX_STAGE_ALL : MSTX_STAGE_FINISHED);
     if (rc != 0)
         rt_say(RT_SAY_IO, MSTX_WHY_IO, "cannot copy segments to %s: %s; they stay in %s", rt.target,
                strerror(rc), rt.path);
