@@ -55,7 +55,7 @@ HOOK_LIBS  := $(B)/libmstx_hook.so $(B)/libmstx_dlsym.so
 MSTX_LIBS  := $(HOOK_LIBS) $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so $(B)/dropin/libmspti.so
 
 # A hook library for each flavour of MPI whose headers are there; the same sources, compiled once each.
-MPI_FLAVOURS := $(foreach f,openmpi:ompi-c mpich:mpich,$(if $(call pkg,--cflags,$(lastword $(subst :, ,$(f)))),$(firstword $(subst :, ,$(f)))))
+MPI_FLAVOURS := $(strip $(foreach f,openmpi:ompi-c mpich:mpich,$(if $(call pkg,--cflags,$(lastword $(subst :, ,$(f)))),$(firstword $(subst :, ,$(f))))))
 MPI_CFLAGS_openmpi := $(patsubst -I%,-isystem %,$(call pkg,--cflags-only-I,ompi-c))
 MPI_CFLAGS_mpich   := $(patsubst -I%,-isystem %,$(call pkg,--cflags-only-I,mpich))
 SO_MPI   := mstx/hook_find.c $(wildcard mstx/hook_mpi*.c)
