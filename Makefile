@@ -290,7 +290,9 @@ check: all $(RT_APPS) $(STANDIN) $(TESTS) $(TOOLS) $(FUZZ) $(SAMPLES) layers ## 
 	@B=$(B) PYTHON=$(PYTHON) sh tests/run.sh
 
 demo: deps ## install what is missing, build, run the samples and show what msprobe says of them
-	@$(MAKE) --no-print-directory all $(B)/samples/two_dumps $(B)/samples/mstx_c $(filter %train_mpi,$(SAMPLES))
+	@$(MAKE) --no-print-directory demo-run
+.PHONY: demo-run
+demo-run: all $(SAMPLES)
 	@B=$(B) sh samples/demo.sh
 
 asan: ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
