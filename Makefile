@@ -97,7 +97,7 @@ MAN     := $(wildcard */*.1 */*.3 */*.5)
 
 .PHONY: all test check asan tsan valgrind fuzz \
         bench bench-align bench-source bench-torch bench-cluster \
-        analyze layers docs format install uninstall dist deps demo clean help
+        analyze layers docs format install uninstall deb dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -205,7 +205,7 @@ $(B)/dropin/%.so: $(B)/mstx/dropin_forward.o $(B)/libmstx.so
 	$(say) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-z,nodelete -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..:$$ORIGIN/../..' \
-	  -o $@ $(filter %.o,$^) -L$(B) -lmstx
+	  -o $@ $(filter %.o,$^) -L$(B) -lmstx -Wl,--no-as-needed -lc
 
 $(B)/tests/test_%: $(B)/tests/test_%.o $(LIBS)
 	$(say) LD $@
@@ -338,6 +338,8 @@ install: all ## install under $(DESTDIR)$(PREFIX)
 	@B=$(B) VERSION=$(VERSION) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) sh tests/install.sh install
 uninstall: ## remove what install put there
 	@B=$(B) VERSION=$(VERSION) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) sh tests/install.sh uninstall
+deb: all ## Debian package build/msprobe_VERSION_ARCH.deb
+	@B=$(B) VERSION=$(VERSION) sh tests/deb.sh
 dist: ## source archive build/msprobe-VERSION.tar.gz
 	@mkdir -p $(B)
 	@git archive --prefix=msprobe-$(VERSION)/ -o $(B)/msprobe-$(VERSION).tar.gz HEAD
