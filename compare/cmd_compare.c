@@ -459,6 +459,7 @@ static enum ms_rc trace_one(struct job *j, size_t i, struct ms_err *err)
         return MS_OK;
     MS_TRY(cmp_open(&c, &j->conf, couple->t->json, couple->b->json, j->pool, err));
     char *stem = stem_of(j, c, couple);
+    r->trail.rank = couple->t->rank < 0 ? 0 : couple->t->rank;
     enum ms_rc rc = stem != NULL ? cmp_write_diff(c, stem, &r->trail, &r->files, err)
                                  : ms_fail(err, MS_E_NOMEM, "out of memory");
     ms_free(stem);
@@ -515,7 +516,10 @@ static enum ms_rc name_first(struct job *j, struct ms_err *err)
         rc = ms_fail(err, MS_E_NOMEM, "out of memory");
     for (size_t i = 0; rc == MS_OK && i < n; i++)
         trails[i] = j->report.list.p[i]->trail;
-    if (rc == MS_OK && cmp_diff_blame(trails, n, blamed) != 0)
+    size_t found = 0;
+    if (rc == MS_OK)
+        rc = cmp_diff_blame(trails, n, j->conf.compat != CMP_CUR, blamed, &found, err);
+    if (rc == MS_OK && found != 0)
         rc = name_all(j, blamed, err);
     ms_free(trails);
     ms_free(blamed);
