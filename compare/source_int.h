@@ -24,7 +24,7 @@ struct source__side {
     const struct probe_dump *dump;
     struct source__value *value; /* by row */
     bool borrowed;               /* value is the comparison's */
-    uint32_t *maker;             /* by row: the node that wrote what is read there */
+    uint32_t *maker; /* by row: the node that wrote what is read there, or what a module hands on */
 };
 
 /* Read all rows that have not been read; the arrays are freed by source__side_free. */

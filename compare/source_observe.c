@@ -181,8 +181,9 @@ static void mark_read(struct observer *o)
 {
     for (unsigned s = 0; s < 2; s++) {
         for (uint32_t i = 0; i < o->side[s].dump->rows.n; i++) {
+            bool out = source__is_output(&o->side[s].dump->rows.p[i]);
             uint32_t maker = maker_of(o, s, i);
-            if (maker != SOURCE__NONE)
+            if (maker != SOURCE__NONE && !out)
                 o->p->nodes.p[maker].is_read = true;
         }
     }

@@ -320,12 +320,14 @@ enum ms_rc source__is_cross(const struct cmp *c, bool *cross, struct ms_err *err
 {
     enum { FEW = 6, SHARE = 5 };
     const struct probe_dump *d[2] = {c->b.dump, c->t.dump};
-    *cross = is_mindspore(d[0]) != is_mindspore(d[1]);
-    for (unsigned s = 0; s < 2 && !*cross; s++) {
-        uint32_t count[2] = {0, 0};
-        MS_TRY(count_foreign(d[s], d[1 - s], count, err));
-        *cross = count[1] >= FEW && count[1] > count[0] / SHARE;
+    uint32_t count[2][2] = {{0}};
+    bool others = false;
+    for (unsigned s = 0; s < 2; s++) {
+        MS_TRY(count_foreign(d[s], d[1 - s], count[s], err));
+        others |= count[s][1] >= FEW && count[s][1] > count[s][0] / SHARE;
     }
+    *cross = is_mindspore(d[0]) != is_mindspore(d[1]) ||
+             (others && count[0][0] != 0 && count[1][0] != 0);
     return MS_OK;
 }
 
