@@ -22,6 +22,7 @@
 
 #if !defined(MSTX_NO_IMPL) && !defined(MSTX_DISABLE)
 #include <dlfcn.h>
+#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -168,7 +169,7 @@ MSPROBE_MSTX_CALLS(MSPROBE_MSTX_V, MSPROBE_MSTX_R)
 
 #else
 
-enum { MSPROBE_MSTX_FRESH, MSPROBE_MSTX_BUSY, MSPROBE_MSTX_READY, MSPROBE_MSTX_FAILED };
+enum { MSPROBE_MSTX_FRESH, MSPROBE_MSTX_READY, MSPROBE_MSTX_FAILED };
 
 struct msprobeMstxTable {
     int state;
@@ -177,9 +178,11 @@ struct msprobeMstxTable {
     /* What a tool gets: pointers to the above, NULL at both ends. */
     mstxFuncPointer *coreSlots[MSTX_FUNC_CORE_SIZE + 1], *domainSlots[MSTX_FUNC_DOMAIN_SIZE + 1],
         *memSlots[MSTX_FUNC_MEM_SIZE + 1];
+    const void *thread; /* that looks for the tool: where its errno lies */
 };
 extern struct msprobeMstxTable msprobeMstx __attribute__((visibility("hidden")));
-__attribute__((noinline, unused)) static void msprobeMstxInit(void);
+/* 0: called by a signal handler in the middle of itself, so the call comes to nothing. */
+__attribute__((noinline, unused)) static int msprobeMstxInit(void);
 
 #define MSPROBE_MSTX_F(mod, i) __atomic_load_n(&msprobeMstx.mod[i], __ATOMIC_RELAXED)
 #define MSPROBE_MSTX_V(mod, i, name, params, args)                                                 \
@@ -191,8 +194,8 @@ __attribute__((noinline, unused)) static void msprobeMstxInit(void);
     }                                                                                              \
     __attribute__((unused)) static void name##Stub params                                          \
     {                                                                                              \
-        msprobeMstxInit();                                                                         \
-        name args;                                                                                 \
+        if (msprobeMstxInit())                                                                     \
+            name args;                                                                             \
     }
 #define MSPROBE_MSTX_R(mod, i, type, no, name, params, args)                                       \
     inline static type name params                                                                 \
@@ -202,8 +205,7 @@ __attribute__((noinline, unused)) static void msprobeMstxInit(void);
     }                                                                                              \
     __attribute__((unused)) static type name##Stub params                                          \
     {                                                                                              \
-        msprobeMstxInit();                                                                         \
-        return name args;                                                                          \
+        return msprobeMstxInit() ? name args : no;                                                 \
     }
 MSPROBE_MSTX_CALLS(MSPROBE_MSTX_V, MSPROBE_MSTX_R)
 
@@ -224,7 +226,8 @@ __attribute__((weak, visibility("hidden"))) struct msprobeMstxTable msprobeMstx 
     {NULL, MSPROBE_MSTX_SLOT(domain, 1), MSPROBE_MSTX_SLOT(domain, 2), MSPROBE_MSTX_SLOT(domain, 3),
      MSPROBE_MSTX_SLOT(domain, 4), MSPROBE_MSTX_SLOT(domain, 5), NULL},
     {NULL, MSPROBE_MSTX_SLOT(mem, 1), MSPROBE_MSTX_SLOT(mem, 2), MSPROBE_MSTX_SLOT(mem, 3),
-     MSPROBE_MSTX_SLOT(mem, 4), MSPROBE_MSTX_SLOT(mem, 5), NULL}};
+     MSPROBE_MSTX_SLOT(mem, 4), MSPROBE_MSTX_SLOT(mem, 5), NULL},
+    NULL};
 
 __attribute__((unused)) static int msprobeMstxGetTable(mstxFuncModule module, mstxFuncTable *table,
                                                        unsigned int *size)
@@ -268,20 +271,24 @@ __attribute__((unused)) static int msprobeMstxAttach(void)
 #define MSPROBE_MSTX_SETTLE_R(mod, i, type, no, name, params, args)                                \
     MSPROBE_MSTX_SETTLE_V(mod, i, name, params, args)
 
-static void msprobeMstxInit(void)
+static int msprobeMstxInit(void)
 {
-    int fresh = MSPROBE_MSTX_FRESH;
-    if (!__atomic_compare_exchange_n(&msprobeMstx.state, &fresh, MSPROBE_MSTX_BUSY, 0,
-                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-        while (__atomic_load_n(&msprobeMstx.state, __ATOMIC_ACQUIRE) == MSPROBE_MSTX_BUSY)
+    const void *none = NULL, *self = &errno;
+    if (!__atomic_compare_exchange_n(&msprobeMstx.thread, &none, self, 0, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE)) {
+        int state;
+        while ((state = __atomic_load_n(&msprobeMstx.state, __ATOMIC_ACQUIRE)) ==
+                   MSPROBE_MSTX_FRESH &&
+               none != self)
             sched_yield();
-        return;
+        return state != MSPROBE_MSTX_FRESH;
     }
     const struct msprobeMstxTable before = msprobeMstx;
     const int attached = msprobeMstxAttach();
     MSPROBE_MSTX_CALLS(MSPROBE_MSTX_SETTLE_V, MSPROBE_MSTX_SETTLE_R)
     __atomic_store_n(&msprobeMstx.state, attached ? MSPROBE_MSTX_READY : MSPROBE_MSTX_FAILED,
                      __ATOMIC_RELEASE);
+    return 1;
 }
 
 #endif /* MSTX_DISABLE */

@@ -51,15 +51,9 @@ enum {
 struct rt_lock {
     atomic_int held;
 };
-static inline void rt_lock(struct rt_lock *l)
-{
-    while (atomic_exchange_explicit(&l->held, 1, memory_order_acquire) != 0)
-        sched_yield();
-}
-static inline void rt_unlock(struct rt_lock *l)
-{
-    atomic_store_explicit(&l->held, 0, memory_order_release);
-}
+/* No signal comes to a thread that holds one: a handler may mark, and would wait for itself. */
+void rt_lock(struct rt_lock *l);
+void rt_unlock(struct rt_lock *l);
 
 /* ---- domains ---------------------------------------------------------------- */
 

@@ -20,6 +20,35 @@
 
 struct rt rt = {.dir = -1, .recording = 1};
 
+/* ---- locks ------------------------------------------------------------------------ */
+
+static __thread struct {
+    unsigned depth;
+    sigset_t before; /* signals that were blocked when depth was 0 */
+} holds __attribute__((tls_model("initial-exec")));
+
+void rt_lock(struct rt_lock *l)
+{
+    if (holds.depth == 0) {
+        sigset_t all, before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        holds.before = before;
+    }
+    holds.depth++;
+    while (atomic_exchange_explicit(&l->held, 1, memory_order_acquire) != 0)
+        sched_yield();
+}
+
+void rt_unlock(struct rt_lock *l)
+{
+    atomic_store_explicit(&l->held, 0, memory_order_release);
+    if (--holds.depth == 0) {
+        sigset_t before = holds.before;
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+}
+
 /* ---- talking ---------------------------------------------------------------------- */
 
 static void write_line(const char *line, size_t n)
@@ -202,10 +231,8 @@ static void after_fork(void)
 /* The parent's files are shared pages: unmap, touch nothing, begin anew at the next mark; that
  * also when the parent is stopped, so that the child is there to be started, and then it records
  * if the parent does. */
-static void in_child(void)
+static void begin_anew(void)
 {
-    for (int i = 0; i < LOCKS; i++)
-        atomic_store(&locks[i]->held, 0);
     int state = atomic_load(&rt.state);
     rt_helper_forget();
     rt_dev_forget();
@@ -220,6 +247,18 @@ static void in_child(void)
     atomic_store(&rt.state, RT_IDLE);
     atomic_store(&rt.recording, 1);
     rt_domain_refresh();
+}
+
+static void in_child(void)
+{
+    for (int i = 0; i < LOCKS; i++)
+        atomic_store(&locks[i]->held, 0);
+    begin_anew(); /* still without signals: a handler must not mark into what is the parent's */
+    if (holds.depth == 0)
+        return;
+    sigset_t before = holds.before;
+    holds.depth = 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* ---- load and exit ------------------------------------------------------------------------- */

@@ -585,9 +585,10 @@ int rt_push(struct rt_domain *d, const struct rt_event *e)
                            .type = MSTX_REC_PUSH,
                            .flags = e->flags,
                            .ticks = rt_ticks()};
-    r->pushes[r->top + 1] =
+    struct rt_push *top = &r->pushes[++r->top]; /* a handler that pushes now takes the next one */
+    atomic_signal_fence(memory_order_seq_cst);
+    *top =
         (struct rt_push){.ticks = rec.ticks, .name = e->name, .domain = d->number, .depth = depth};
-    r->top++;
     write_event(r, &rec, e);
     return depth;
 }

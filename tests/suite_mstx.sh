@@ -296,6 +296,29 @@ END
         LD_LIBRARY_PATH="$build/dropin" "$scratch/old"
 }
 check 'a program linked against libms_tools_ext.so marks' linked
+# With this header a signal handler may even interrupt the first call of all.
+interrupted() {
+    cat >"$scratch/first.c" <<'END'
+#include "mstx/ms_tools_ext.h"
+#include <signal.h>
+#include <sys/time.h>
+static volatile sig_atomic_t n;
+static void on_alarm(int s) { (void)s; n++; mstxMarkA("handler", NULL); mstxRangeEnd(mstxRangeStartA("r", NULL)); }
+int main(void) {
+    struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+    signal(SIGALRM, on_alarm);
+    setitimer(ITIMER_REAL, &often, NULL);
+    while (n < 20) mstxMarkA("main", NULL);
+    setitimer(ITIMER_REAL, &never, NULL);
+    return 0;
+}
+END
+    ${CC:-cc} -O1 -I. -o "$scratch/first" "$scratch/first.c" 2>"$said" || return 1
+    for i in 1 2 3 4 5; do
+        MSTX_INJECTION_PATH=$build/libmstx.so timeout 60 "$scratch/first" 2>"$said" || return 1
+    done
+}
+check 'a signal handler may interrupt the first call' interrupted
 disabled() {
     printf '#define MSTX_DISABLE\n#include "mstx/ms_tools_ext.h"\nint main(void){mstxMarkA("x",NULL);return (int)mstxRangeStartA("y",NULL);}\n' >"$scratch/none.c"
     ${CC:-cc} -I. -O1 -Wall -Wextra -Werror -std=c99 -o "$scratch/none" "$scratch/none.c" 2>"$said" &&

@@ -269,6 +269,33 @@ static int do_signal(void)
     return 0;
 }
 
+/* The handler interrupts whatever the recorder does for what it sees for the first time: a thread,
+ * texts, domains. */
+static void on_first(int s)
+{
+    char text[32];
+    (void)s;
+    snprintf(text, sizeof text, "handler %d", (int)handled++);
+    p_mark(text, NULL);
+    p_dmark(p_create(text), "inside", NULL);
+}
+
+static int do_handlers(void)
+{
+    struct sigaction sa = {.sa_handler = on_first, .sa_flags = SA_RESTART};
+    struct itimerval every = {{0, 100}, {0, 100}};
+    char text[32];
+    p_init(); /* in the middle of this a handler would wait for itself, as with the vendor's header */
+    sigaction(SIGALRM, &sa, NULL);
+    setitimer(ITIMER_REAL, &every, NULL);
+    for (long i = 0; handled < 1000; i++) {
+        snprintf(text, sizeof text, "main %ld", i % 20000);
+        p_mark(text, NULL);
+    }
+    setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+    return 0;
+}
+
 /* ---- kill: every mark that returned is told to the parent through shared memory ------------- */
 
 static int do_until_killed(const char *counter)
@@ -478,6 +505,7 @@ int main(int argc, char **argv)
     IS("late", do_late());
     IS("many", do_many(arg_of(argc, argv, 2, 8), arg_of(argc, argv, 3, 100000)));
     IS("signal", do_signal());
+    IS("handlers", do_handlers());
     IS("until-killed", do_until_killed(argv[2]));
     IS("fork", do_fork());
     IS("exec", do_exec(argv));
