@@ -86,7 +86,7 @@ BENCH   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench_*.c))
 RT_APPS := $(addprefix $(B)/tests/rt/, \
            app app_old app_router \
            nvtx_app nvtx_next.so \
-           mspti_app chain.so image.so \
+           mspti_app chain.so image.so broken_disk.so \
            comm_app \
            device_app ccl_app ccl_mod.so loader)
 STANDIN := $(addprefix $(B)/tests/standin/,libcuda.so.1 libascendcl.so libnccl.so.2 libhccl.so)
@@ -224,7 +224,7 @@ $(B)/tests/rt/app_router: RT_DEFS := -DPROTO_ROUTER
 $(B)/tests/rt/app $(B)/tests/rt/app_old $(B)/tests/rt/app_router: tests/rt/app.c
 	$(say) LD $@
 	$(Q)$(RT_CC) $(RT_DEFS) -o $@ $<
-$(B)/tests/rt/chain.so $(B)/tests/rt/nvtx_next.so: $(B)/tests/rt/%.so: tests/rt/%.c
+$(B)/tests/rt/chain.so $(B)/tests/rt/nvtx_next.so $(B)/tests/rt/broken_disk.so: $(B)/tests/rt/%.so: tests/rt/%.c
 	$(say) LD $@
 	$(Q)$(RT_CC) -shared -o $@ $<
 $(B)/tests/rt/nvtx_app $(B)/tests/rt/mspti_app $(B)/tests/rt/loader: $(B)/tests/rt/%: tests/rt/%.c
