@@ -55,7 +55,7 @@ HOOK_LIBS  := $(B)/libmstx_hook.so $(B)/libmstx_dlsym.so
 MSTX_LIBS  := $(HOOK_LIBS) $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so $(B)/dropin/libmspti.so
 
 # A hook library for each flavour of MPI whose headers are there; the same sources, compiled once each.
-MPI_FLAVOURS := $(foreach f,openmpi:ompi-c mpich:mpich,$(if $(call pkg,--cflags,$(lastword $(subst :, ,$(f)))),$(firstword $(subst :, ,$(f)))))
+MPI_FLAVOURS := $(strip $(foreach f,openmpi:ompi-c mpich:mpich,$(if $(call pkg,--cflags,$(lastword $(subst :, ,$(f)))),$(firstword $(subst :, ,$(f))))))
 MPI_CFLAGS_openmpi := $(patsubst -I%,-isystem %,$(call pkg,--cflags-only-I,ompi-c))
 MPI_CFLAGS_mpich   := $(patsubst -I%,-isystem %,$(call pkg,--cflags-only-I,mpich))
 SO_MPI   := mstx/hook_find.c $(wildcard mstx/hook_mpi*.c)
@@ -97,7 +97,7 @@ MAN     := $(wildcard */*.1 */*.3 */*.5)
 
 .PHONY: all test check asan tsan valgrind fuzz \
         bench bench-align bench-source bench-torch bench-cluster bench-mpi \
-        analyze layers docs format install uninstall dist deps demo clean help
+        analyze layers docs format install uninstall deb dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -205,7 +205,7 @@ $(B)/dropin/%.so: $(B)/mstx/dropin_forward.o $(B)/libmstx.so
 	$(say) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-z,nodelete -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..:$$ORIGIN/../..' \
-	  -o $@ $(filter %.o,$^) -L$(B) -lmstx
+	  -o $@ $(filter %.o,$^) -L$(B) -lmstx -Wl,--no-as-needed -lc
 
 $(B)/tests/test_%: $(B)/tests/test_%.o $(LIBS)
 	$(say) LD $@
@@ -290,7 +290,9 @@ check: all $(RT_APPS) $(STANDIN) $(TESTS) $(TOOLS) $(FUZZ) $(SAMPLES) layers ## 
 	@B=$(B) PYTHON=$(PYTHON) sh tests/run.sh
 
 demo: deps ## install what is missing, build, run the samples and show what msprobe says of them
-	@$(MAKE) --no-print-directory all $(B)/samples/two_dumps $(B)/samples/mstx_c $(filter %train_mpi,$(SAMPLES))
+	@$(MAKE) --no-print-directory demo-run
+.PHONY: demo-run
+demo-run: all $(SAMPLES)
 	@B=$(B) sh samples/demo.sh
 
 asan: ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -338,6 +340,8 @@ install: all ## install under $(DESTDIR)$(PREFIX)
 	@B=$(B) VERSION=$(VERSION) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) sh tests/install.sh install
 uninstall: ## remove what install put there
 	@B=$(B) VERSION=$(VERSION) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) sh tests/install.sh uninstall
+deb: all ## Debian package build/msprobe_VERSION_ARCH.deb
+	@B=$(B) VERSION=$(VERSION) sh tests/deb.sh
 dist: ## source archive build/msprobe-VERSION.tar.gz
 	@mkdir -p $(B)
 	@git archive --prefix=msprobe-$(VERSION)/ -o $(B)/msprobe-$(VERSION).tar.gz HEAD

@@ -233,7 +233,6 @@ bool rt_text_copy(uint32_t id, char *out, size_t cap);
 bool rt_text_start(void);
 void rt_text_close(void);
 void rt_text_forget(void);
-uint64_t rt_text_bytes(void);
 uint64_t rt_text_count(void);
 /* A copy that outlives captures and forks; NULL: no memory. */
 char *rt_keep(const void *bytes, size_t n);
@@ -320,7 +319,7 @@ struct rt {
     _Atomic uint64_t tick_hz; /* 0: not known yet */
     struct mstx_control *control;
     struct mstx_control *parents; /* in a forked child until its capture begins, else NULL */
-    _Atomic uint64_t bytes;       /* of all segment files made */
+    _Atomic uint64_t bytes;       /* of all segment files made, and of the texts */
     _Atomic uint64_t lost_no_ring;
     _Atomic uint32_t said; /* one bit per enum rt_say */
     struct rt_lock start_lock, text_lock, ring_lock, domain_lock, process_lock;

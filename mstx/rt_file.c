@@ -324,14 +324,14 @@ struct mstx_seg *rt_file_create(const char *name, uint32_t ring, uint32_t tid, s
 
 size_t rt_file_bytes(const struct mstx_seg *seg)
 {
-    return MSTX_SEG_HEADER + (size_t)seg->capacity * MSTX_REC_SIZE;
+    return MSTX_SEG_HEADER + (size_t)seg->capacity * seg->record_size;
 }
 
 /* Blocks are given back by punching, not by cutting: a thread that still writes gets fresh
  * blocks instead of SIGBUS. */
 void rt_file_trim(struct mstx_seg *seg, const char *name)
 {
-    size_t used = MSTX_SEG_HEADER + (size_t)seg->head * MSTX_REC_SIZE;
+    size_t used = MSTX_SEG_HEADER + (size_t)seg->head * seg->record_size;
     used = (used + 4095) & ~(size_t)4095;
     size_t all = rt_file_bytes(seg);
     if (used >= all)

@@ -16,7 +16,7 @@
 
 enum {
     STEP = 1 << 20,    /* the file grows by this */
-    FIRST = 1 << 18,   /* and has this at the start */
+    FIRST = 1 << 16,   /* and has this at the start */
     RESERVE = 1 << 10, /* kept back for notes when all else is full */
     INDEX_MIN = 1 << 12,
 };
@@ -113,16 +113,27 @@ static bool index_grow(void)
     return true;
 }
 
+/* Room up to `size`, when the limit on the size of the capture and the disk have it. */
+static bool extend(size_t size)
+{
+    const size_t next = (size + 4095) & ~(size_t)4095, more = next - tx.size;
+    if (next > tx.mapped)
+        return false;
+    uint64_t all = atomic_fetch_add(&rt.bytes, more) + more;
+    if ((rt.conf.max_bytes != 0 && all > rt.conf.max_bytes) || rt_file_allocate(tx.fd, next) != 0) {
+        atomic_fetch_sub(&rt.bytes, more);
+        return false;
+    }
+    tx.size = next;
+    return true;
+}
+
+/* By a step, or by as much as is needed when there is no room for a step. */
 static bool grow_to(size_t size)
 {
     if (size <= tx.size)
         return true;
-    size_t next = tx.size + STEP < size ? size : tx.size + STEP;
-    next = (next + 4095) & ~(size_t)4095;
-    if (next > tx.mapped || rt_file_allocate(tx.fd, next) != 0)
-        return false;
-    tx.size = next;
-    return true;
+    return (tx.size + STEP > size && extend(tx.size + STEP)) || extend(size);
 }
 
 /* Caller holds text_lock. NULL: no room. */
@@ -234,6 +245,7 @@ bool rt_text_start(void)
     if (tx.fd < 0 || x == NULL || !map_file())
         return false;
     tx.size = FIRST;
+    atomic_fetch_add(&rt.bytes, FIRST);
     tx.ids = 0;
     tx.used = 0;
     struct mstx_seg h = rt.proto;
@@ -249,8 +261,11 @@ bool rt_text_start(void)
 void rt_text_close(void)
 {
     rt_lock(&rt.text_lock);
-    if (tx.seg != NULL)
+    if (tx.seg != NULL) {
         __atomic_or_fetch(&tx.seg->state, MSTX_SEG_CLOSED | MSTX_SEG_LAST, __ATOMIC_RELEASE);
+        rt_file_trim(tx.seg, MSTX_STRINGS);
+        tx.size = MSTX_SEG_HEADER + (size_t)tx.seg->head; /* a late text asks for room again */
+    }
     rt_unlock(&rt.text_lock);
 }
 
@@ -264,14 +279,6 @@ void rt_text_forget(void)
     atomic_store(&tx.index, NULL);
     tx.seg = NULL;
     tx.fd = -1;
-}
-
-uint64_t rt_text_bytes(void)
-{
-    rt_lock(&rt.text_lock);
-    uint64_t n = tx.size;
-    rt_unlock(&rt.text_lock);
-    return n;
 }
 
 uint64_t rt_text_count(void)

@@ -540,6 +540,36 @@ START_TEST(the_size_limit_drops_and_counts)
 }
 END_TEST
 
+/* Bytes on disk of the capture's files. */
+static uint64_t bytes_below(const char *dir)
+{
+    char cmd[1200];
+    unsigned long long n = 0;
+    snprintf(cmd, sizeof cmd, "du -s --block-size=1 '%s'", dir);
+    FILE *f = popen(cmd, "r");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(fscanf(f, "%llu", &n), 1);
+    pclose(f);
+    return n;
+}
+
+START_TEST(the_size_limit_counts_texts_too)
+{
+    enum { LIMIT = 1 << 20, DIRECTORIES = 64 << 10 };
+    struct cap c;
+    rt_setup();
+    setenv("MSTX_MAX_SIZE", "1m", 1);
+    ck_assert_int_eq(app("texts", "20000", NULL), 0);
+    unsetenv("MSTX_MAX_SIZE");
+    cap_load_one(&c, rt_out);
+    ck_assert_uint_le(bytes_below(c.path), LIMIT + DIRECTORIES);
+    ck_assert_uint_gt(c.ntexts, 1000); /* and it is used */
+    ck_assert_uint_eq(cap_says(&c, MSTX_NOTE, "no room for new texts"), 1);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
 START_TEST(the_drop_policy_never_waits_and_counts)
 {
     struct cap c;
@@ -681,6 +711,7 @@ TEST_MAIN(
     stale_ids_stay_known_and_open_ranges_are_no_burden,
     a_deleted_capture_directory_stops_recording_alone,
     a_place_that_cannot_be_written_records_nothing, a_full_disk_keeps_both_ends_and_counts_the_rest,
-    the_size_limit_drops_and_counts, the_drop_policy_never_waits_and_counts,
-    the_flight_recorder_holds_the_last_seconds, staged_segments_arrive_complete,
-    a_set_uid_program_records_nothing, equal_pids_on_one_host_name_do_not_meet)
+    the_size_limit_drops_and_counts, the_size_limit_counts_texts_too,
+    the_drop_policy_never_waits_and_counts, the_flight_recorder_holds_the_last_seconds,
+    staged_segments_arrive_complete, a_set_uid_program_records_nothing,
+    equal_pids_on_one_host_name_do_not_meet)

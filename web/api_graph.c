@@ -46,14 +46,20 @@ static void put_text(struct ms_jwrite *w, const char *key, struct ms_str s)
     ms_jwrite_str(w, s);
 }
 
+static const char *state_of(const struct graph_row *r)
+{
+    return r->unmatched ? "unmatched" : states[r->state];
+}
+
 static void put_row(struct ms_jwrite *w, const struct graph_row *r)
 {
     ms_jwrite_obj(w);
     put_text(w, "name", r->name);
     ms_jwrite_ki64(w, "order", r->order);
     ms_jwrite_ki64(w, "kind", r->kind);
-    ms_jwrite_ki64(w, "micro", r->micro);
-    ms_jwrite_kstr(w, "state", r->unmatched ? "unmatched" : states[r->state]);
+    if (r->micro > 0)
+        ms_jwrite_ki64(w, "micro", r->micro);
+    ms_jwrite_kstr(w, "state", state_of(r));
     if (r->partner.n != 0)
         put_text(w, "partner", r->partner);
     if (r->overflow.n != 0)
@@ -62,8 +68,6 @@ static void put_row(struct ms_jwrite *w, const struct graph_row *r)
         ms_jwrite_kbool(w, "children", true);
     if (r->modified)
         ms_jwrite_kbool(w, "modified", true);
-    ms_jwrite_ki64(w, "step", r->step);
-    ms_jwrite_ki64(w, "rank", r->rank);
     ms_jwrite_obj_end(w);
 }
 
@@ -89,14 +93,23 @@ static void put_below(struct ms_jwrite *w, const struct graph_rollup *r)
     ms_jwrite_arr_end(w);
 }
 
+static bool has_below(const struct graph_rollup *r)
+{
+    return r->error + r->warning + r->unmatched + r->overflow != 0;
+}
+
+/* What is not said is the usual: on both sides, alone, with nothing below. */
 static void put_pair(struct ms_jwrite *w, const struct viz_pairs *p, size_t i)
 {
-    static const char *const where[] = {"both", "target", "golden", "moved"};
     const struct viz_pair *row = &p->rows.p[i];
     ms_jwrite_obj(w);
-    ms_jwrite_kstr(w, "where", where[row->where]);
-    ms_jwrite_ki64(w, "run", (int64_t)viz_pairs_run(p, i));
-    put_below(w, &row->below);
+    if (row->where == VIZ_MOVED)
+        ms_jwrite_kstr(w, "where", "moved");
+    size_t run = viz_pairs_run(p, i);
+    if (run > 1)
+        ms_jwrite_ki64(w, "run", (int64_t)run);
+    if (has_below(&row->below))
+        put_below(w, &row->below);
     if (row->target.name.n != 0) {
         ms_jwrite_key(w, MS_STR("target"));
         put_row(w, &row->target);
@@ -222,6 +235,15 @@ enum ms_rc web_api_node(struct web_call *c, struct ms_err *err)
     return rc;
 }
 
+static void put_cell(struct ms_jwrite *w, const struct graph_row *r)
+{
+    ms_jwrite_obj(w);
+    ms_jwrite_ki64(w, "step", r->step);
+    ms_jwrite_ki64(w, "rank", r->rank);
+    ms_jwrite_kstr(w, "state", state_of(r));
+    ms_jwrite_obj_end(w);
+}
+
 enum ms_rc web_api_matrix(struct web_call *c, struct ms_err *err)
 {
     struct graph_page page = {.more = false};
@@ -230,10 +252,13 @@ enum ms_rc web_api_matrix(struct web_call *c, struct ms_err *err)
     MS_TRY(read_spot(c, &at, err));
     MS_TRY(read_name(c, "name", &name, err));
     enum ms_rc rc = graph_view_matrix(c->reader->graph, at.golden, name, &page, err);
-    if (rc == MS_OK) {
-        put_page(c->json, &page);
-        ms_jwrite_obj_end(c->json);
-    }
+    ms_jwrite_obj(c->json);
+    ms_jwrite_key(c->json, MS_STR("rows"));
+    ms_jwrite_arr(c->json);
+    for (size_t i = 0; rc == MS_OK && i < page.rows.n; i++)
+        put_cell(c->json, &page.rows.p[i]);
+    ms_jwrite_arr_end(c->json);
+    ms_jwrite_obj_end(c->json);
     graph_page_free(&page);
     return rc;
 }

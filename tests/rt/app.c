@@ -43,6 +43,17 @@ static int do_marks(long n)
     return 0;
 }
 
+/* Every mark has a text of its own, of some 200 bytes. */
+static int do_texts(long n)
+{
+    char text[256];
+    for (long i = 0; i < n; i++) {
+        snprintf(text, sizeof text, "%ld %200s", i, "text");
+        p_mark(text, NULL);
+    }
+    return 0;
+}
+
 /* Marks whose streams are their numbers. */
 static int do_numbered(long n)
 {
@@ -412,6 +423,7 @@ int main(int argc, char **argv)
     if (strcmp(what, word) == 0)                                                                   \
     return call
     IS("marks", do_marks(arg_of(argc, argv, 2, 10)));
+    IS("texts", do_texts(arg_of(argc, argv, 2, 10)));
     IS("numbered", do_numbered(arg_of(argc, argv, 2, 10)));
     IS("ranges", do_ranges());
     IS("once", do_init_once());

@@ -7,7 +7,7 @@ import * as place from './place.js';
 import {copy, count, fill, h, shortName, VirtualList} from './util.js';
 import {w} from './words.js';
 
-const ROW = 22, PAGE = 1000, HOVER_MS = 150, RUN_LEAST = 3, SEARCH_MS = 60;
+const ROW = 22, PAGE = 1000, HOVER_MS = 150, RUN_LEAST = 3;
 
 // One line of the outline: a pair, a run of equal layers, or "more".
 class Line {
@@ -257,7 +257,6 @@ class Graph {
   // ---- searching --------------------------------------------------------------------
 
   search(text, direction) {
-    clearTimeout(this.timer);
     if (direction) {
       if (this.hits.length) {
         this.hit = (this.hit + direction + this.hits.length) % this.hits.length;
@@ -265,20 +264,23 @@ class Graph {
       }
       return;
     }
-    this.timer = setTimeout(() => this.find(text), SEARCH_MS);
+    this.find(text);
   }
 
+  // The first letter asks at once; those typed while an answer is awaited call that question off.
   async find(text) {
+    this.asked?.abort();
+    const asked = this.asked = new AbortController();
     this.hitBox.hidden = !text;
     if (!text) return;
     try {
-      const got = await get('search', {...this.spot, q: text, limit: 100});
+      const got = await get('search', {...this.spot, q: text, limit: 100}, asked.signal);
       this.hits = got.rows;
       this.hit = -1;
       fill(this.hitBox, h('div.dim', {}, got.rows.length ? `${count(got.rows.length)}${got.more ? '+' : ''}` : w('noHits')),
           got.rows.map((r) => h('button.hit', {onclick: () => this.showNode(r.name, false)}, mark(r.state), r.name)));
     } catch (e) {
-      fill(this.hitBox, h('div.failure', {}, e.message));
+      if (e.name !== 'AbortError') fill(this.hitBox, h('div.failure', {}, e.message));
     }
   }
 

@@ -173,6 +173,7 @@ async function start() {
   globalKeys();
   place.listen((at) => show(at));
   try {
+    views[place.read().screen](); // is fetched beside the first answer
     app.about = await get('about');
     document.title = `${app.about.title} · msprobe`;
     await show(place.read());
