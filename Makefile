@@ -87,7 +87,7 @@ RT_APPS := $(addprefix $(B)/tests/rt/, \
            app app_old app_router \
            nvtx_app nvtx_next.so \
            mspti_app chain.so image.so broken_disk.so \
-           comm_app \
+           comm_app clock_app \
            device_app ccl_app ccl_mod.so loader)
 STANDIN := $(addprefix $(B)/tests/standin/,libcuda.so.1 libascendcl.so libnccl.so.2 libhccl.so)
 SAMPLES := $(patsubst %.c,$(B)/%,$(wildcard samples/*.c)) $(if $(MPI_FLAVOURS),$(B)/samples/train_mpi)
@@ -96,7 +96,7 @@ MAN     := $(wildcard */*.1 */*.3 */*.5)
 # ---- build ------------------------------------------------------------------
 
 .PHONY: all test check asan tsan valgrind fuzz \
-        bench bench-align bench-source bench-torch bench-cluster \
+        bench bench-align bench-source bench-torch bench-cluster bench-mpi \
         analyze layers docs format install uninstall deb dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -230,7 +230,7 @@ $(B)/tests/rt/chain.so $(B)/tests/rt/nvtx_next.so $(B)/tests/rt/broken_disk.so: 
 $(B)/tests/rt/nvtx_app $(B)/tests/rt/mspti_app $(B)/tests/rt/loader: $(B)/tests/rt/%: tests/rt/%.c
 	$(say) LD $@
 	$(Q)$(RT_CC) -o $@ $<
-$(B)/tests/rt/comm_app $(B)/tests/rt/device_app: $(B)/tests/rt/%: tests/rt/%.c $(B)/libmstx.so
+$(B)/tests/rt/comm_app $(B)/tests/rt/clock_app $(B)/tests/rt/device_app: $(B)/tests/rt/%: tests/rt/%.c $(B)/libmstx.so
 	$(say) LD $@
 	$(Q)$(RT_CC) -o $@ $< -L$(B) -lmstx -Wl,-rpath,'$$ORIGIN/../..'
 # Libraries of accelerators for machines without one: real names and prototypes.
@@ -310,6 +310,8 @@ fuzz-run: $(FUZZ)
 	@B=$(B) SECONDS_EACH=$(FUZZ_SECONDS) sh tests/fuzz.sh
 bench: all $(BENCH) ## measure the figures of the README
 	@B=$(B) PYTHON=$(PYTHON) sh tests/bench.sh
+bench-mpi: all ## what a hooked call of MPI and lammps pay for it
+	@B=$(B) sh tests/bench_mpi.sh
 bench-torch: all ## CPU time that dumps add to PyTorch; OFFICIAL=DIR: beside the official tool
 	@$(PYTHON) tests/bench_torch.py $(B) $(OFFICIAL)
 bench-web: all $(B)/tests/tool_big_run ## measure the page in a browser, with a large run and a large graph
