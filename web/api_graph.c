@@ -99,13 +99,12 @@ static bool has_below(const struct graph_rollup *r)
 }
 
 /* What is not said is the usual: on both sides, alone, with nothing below. */
-static void put_pair(struct ms_jwrite *w, const struct viz_pairs *p, size_t i)
+static void put_pair(struct ms_jwrite *w, const struct viz_pairs *p, size_t i, size_t run)
 {
     const struct viz_pair *row = &p->rows.p[i];
     ms_jwrite_obj(w);
     if (row->where == VIZ_MOVED)
         ms_jwrite_kstr(w, "where", "moved");
-    size_t run = viz_pairs_run(p, i);
     if (run > 1)
         ms_jwrite_ki64(w, "run", (int64_t)run);
     if (has_below(&row->below))
@@ -119,6 +118,17 @@ static void put_pair(struct ms_jwrite *w, const struct viz_pairs *p, size_t i)
         put_row(w, &row->golden);
     }
     ms_jwrite_obj_end(w);
+}
+
+/* The first of a run tells its length. */
+static void put_pairs(struct ms_jwrite *w, const struct viz_pairs *p)
+{
+    for (size_t i = 0, run = 0; i < p->rows.n; i++) {
+        bool first = run == 0;
+        run = first ? viz_pairs_run(p, i) : run;
+        put_pair(w, p, i, first ? run : 1);
+        run--;
+    }
 }
 
 /* ---- children ---------------------------------------------------------------------- */
@@ -151,8 +161,7 @@ enum ms_rc web_api_children(struct web_call *c, struct ms_err *err)
         ms_jwrite_obj(c->json);
         ms_jwrite_key(c->json, MS_STR("rows"));
         ms_jwrite_arr(c->json);
-        for (size_t i = 0; i < page.rows.n; i++)
-            put_pair(c->json, &page, i);
+        put_pairs(c->json, &page);
         ms_jwrite_arr_end(c->json);
         ms_jwrite_kbool(c->json, "more", page.more);
         ms_jwrite_ki64(c->json, "after", page.next.target);
