@@ -13,7 +13,7 @@ static const char *const states[GRAPH_STATES] = {"none", "pass", "warning", "err
 
 /* ---- what a request asks for ------------------------------------------------------- */
 
-static enum ms_rc read_spot(const struct web_call *c, struct graph_spot *at, struct ms_err *err)
+enum ms_rc web_read_spot(const struct web_call *c, struct graph_spot *at, struct ms_err *err)
 {
     const struct graph_about *a = graph_view_about(c->reader->graph);
     *at = (struct graph_spot){.step = a->steps.n != 0 ? a->steps.p[0] : 0,
@@ -150,7 +150,7 @@ enum ms_rc web_api_children(struct web_call *c, struct ms_err *err)
     struct viz_pair_cursor after = VIZ_PAIRS_FIRST;
     struct graph_spot at;
     uint32_t limit;
-    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(web_read_spot(c, &at, err));
     MS_TRY(read_limit(c, &limit, err));
     struct viz_pairs_of of = read_parents(c, at);
     MS_TRY(web_query_int(c->query, "micro", -1, INT64_MAX, &of.micro, err));
@@ -179,7 +179,7 @@ enum ms_rc web_api_path(struct web_call *c, struct ms_err *err)
     struct graph_page page = {.more = false};
     struct graph_spot at;
     struct ms_str name;
-    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(web_read_spot(c, &at, err));
     MS_TRY(read_name(c, "name", &name, err));
     enum ms_rc rc = graph_view_path(c->reader->graph, at, name, &page, err);
     if (rc == MS_OK) {
@@ -221,7 +221,7 @@ enum ms_rc web_api_node(struct web_call *c, struct ms_err *err)
     struct graph_rollup below = {0};
     struct graph_spot at;
     struct ms_str name;
-    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(web_read_spot(c, &at, err));
     MS_TRY(read_name(c, "name", &name, err));
     enum ms_rc rc = graph_view_node(c->reader->graph, at, name, &page, &d, err);
     if (rc == MS_OK)
@@ -258,7 +258,7 @@ enum ms_rc web_api_matrix(struct web_call *c, struct ms_err *err)
     struct graph_page page = {.more = false};
     struct graph_spot at;
     struct ms_str name;
-    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(web_read_spot(c, &at, err));
     MS_TRY(read_name(c, "name", &name, err));
     enum ms_rc rc = graph_view_matrix(c->reader->graph, at.golden, name, &page, err);
     ms_jwrite_obj(c->json);
@@ -279,7 +279,7 @@ enum ms_rc web_api_flow(struct web_call *c, struct ms_err *err)
     struct graph_spot at;
     struct ms_str name;
     bool readers;
-    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(web_read_spot(c, &at, err));
     MS_TRY(read_name(c, "name", &name, err));
     MS_TRY(web_query_flag(c->query, "readers", &readers, err));
     enum ms_rc rc = graph_view_flow(c->reader->graph, at, name, readers, &page, err);
@@ -300,7 +300,7 @@ enum ms_rc web_api_search(struct web_call *c, struct ms_err *err)
     struct graph_spot at;
     int64_t after = -1, reached = -1;
     uint32_t limit;
-    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(web_read_spot(c, &at, err));
     MS_TRY(read_limit(c, &limit, err));
     MS_TRY(web_query_int(c->query, "after", -1, INT64_MAX, &after, err));
     MS_TRY(viz_terms_new(&terms, web_query_text(c->query, "q"), err));
@@ -347,7 +347,7 @@ enum ms_rc web_api_next(struct web_call *c, struct ms_err *err)
     int64_t from = -1;
     unsigned want;
     bool back;
-    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(web_read_spot(c, &at, err));
     MS_TRY(read_want(c, &want, err));
     MS_TRY(web_query_int(c->query, "from", -1, INT64_MAX, &from, err));
     MS_TRY(web_query_flag(c->query, "back", &back, err));
@@ -365,7 +365,7 @@ enum ms_rc web_api_first(struct web_call *c, struct ms_err *err)
 {
     struct graph_page page = {.more = false};
     struct graph_spot at;
-    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(web_read_spot(c, &at, err));
     enum ms_rc rc = viz_first_divergence(c->reader->graph, at, &page, err);
     if (rc == MS_OK) {
         put_page(c->json, &page);
@@ -390,7 +390,7 @@ enum ms_rc web_api_match(struct web_call *c, struct ms_err *err)
     struct ms_str target, golden;
     uint64_t matched = 1;
     bool below;
-    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(web_read_spot(c, &at, err));
     MS_TRY(read_name(c, "target", &target, err));
     MS_TRY(read_name(c, "partner", &golden, err));
     MS_TRY(web_query_flag(c->query, "below", &below, err));
@@ -405,7 +405,7 @@ enum ms_rc web_api_unmatch(struct web_call *c, struct ms_err *err)
 {
     struct graph_spot at;
     struct ms_str target;
-    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(web_read_spot(c, &at, err));
     MS_TRY(read_name(c, "target", &target, err));
     MS_TRY(graph_unmatch(c->reader->graph_path, at, target, err));
     put_done(c->json, 1);
