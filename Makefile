@@ -97,7 +97,7 @@ MAN     := $(wildcard */*.1 */*.3 */*.5)
 
 .PHONY: all test check asan tsan valgrind fuzz \
         bench bench-align bench-source bench-torch bench-cluster bench-mpi \
-        analyze layers docs format install uninstall deb dist deps demo clean help
+        soak analyze layers docs format install uninstall deb dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -327,6 +327,8 @@ bench-source: $(B)/msprobe ## how often the operator that introduces an error is
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/torch_faults.py
 bench-view: $(B)/msprobe ## the terminal viewer on a pseudo terminal; VIEW=FILE or RUN names what to open
 	@B=$(B) $(PYTHON) tests/bench_view.py $(VIEW)
+soak: all $(B)/samples/mstx_c ## record, import and look 1,000 times; nothing may grow
+	@ITERATIONS=1000 B=$(B) PYTHON=$(PYTHON) sh tests/suite_soak.sh
 analyze: ## static analysis: gcc -fanalyzer, cppcheck, clang-tidy
 	@PKG_CONFIG=$(PKG_CONFIG) sh tests/analyze.sh
 layers: ## check who includes whom
