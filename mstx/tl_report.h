@@ -82,6 +82,7 @@ struct mstx_report {
     mstx_comm_rows comms;                 /* the same */
     struct mstx_clock_summary clocks;
     int64_t step_median_ns;
+    int64_t cost_ns, costed_ns; /* of recording, and how long it went on; 0: not known */
 };
 
 /* A new finding without text; NULL: no memory. */
