@@ -154,6 +154,12 @@ void mstx_tl_span(const struct mstx_tl *tl, int64_t *start_ns, int64_t *end_ns);
 enum ms_rc mstx_tl_view(struct mstx_tl *tl, size_t track, int64_t t0, int64_t t1, int64_t res_ns,
                         mstx_events *out, struct ms_err *err) MS_MUST_USE;
 
+/* What a picture needs of it: no row holds more than one small event in each slot as wide as the power
+ * of two that is res_ns or a little more, so that pixels bound the answer and not events.  What is in
+ * out before is thrown away. */
+enum ms_rc mstx_tl_picture(struct mstx_tl *tl, size_t track, int64_t t0, int64_t t1, int64_t res_ns,
+                           mstx_events *out, struct ms_err *err) MS_MUST_USE;
+
 /* A set of names: all that contain the text, case ignored (ASCII); NULL text is every name. */
 struct mstx_names;
 enum ms_rc mstx_tl_find(struct mstx_tl *tl, const char *text, struct mstx_names **names,
