@@ -57,6 +57,9 @@ static double limit_of(const struct source__judge *j, const struct source__node 
 {
     if (n->kind == PROBE_NODE_PGRAD)
         return source__rule.gradients;
+    bool calm = (j->p->ops.p[n->op].flags & (SOURCE__WILD | SOURCE__SWITCH)) == 0;
+    if (is_backward(n) && calm && j->low && n->kind == PROBE_NODE_API)
+        return fmin(j->backward_factor, source__rule.backward_calm[j->tensor]);
     if (is_backward(n))
         return j->backward_factor;
     return source__rule.forward[j->tensor] * (n->young ? source__rule.start : 1);

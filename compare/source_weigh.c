@@ -14,6 +14,7 @@ const struct source__rules source__rule = {
     .gradients = 3,
     .backward = {12, 8},
     .backward_low = {30, 14},
+    .backward_calm = {10, 6},
     .norm_forward = 6,
     .norm_backward = 100,
     .norm_least = 1e-4,
