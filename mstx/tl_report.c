@@ -79,11 +79,17 @@ static enum ms_rc find_in_process(struct mstx_report *r, struct ms_stmt *st, str
         snprintf(f->text, sizeof f->text, "%s has %" PRId64 " range%s that never ended", who,
                  unfinished, unfinished == 1 ? "" : "s");
     }
+    /* Nothing runs in a process that is killed, and nothing when it leaves by _exit, as the workers
+     * of Python's multiprocessing do: those are not worth a warning. */
     if (ms_str_is(ms_stmt_get_str(st, 4), "killed")) {
-        f = mstx__finding_add(r, "killed", MSTX_WARNING_FINDING, rank, 1);
+        bool is_worker = ms_stmt_get_i64(st, 8) != 0;
+        f = mstx__finding_add(r, "killed", is_worker ? MSTX_INFO_FINDING : MSTX_WARNING_FINDING,
+                              rank, 1);
         if (f == NULL)
             return fail_memory(err);
-        snprintf(f->text, sizeof f->text, "%s was killed or crashed while recording", who);
+        snprintf(f->text, sizeof f->text,
+                 "%s did not close its capture: it was killed, crashed, or left by _exit or exec",
+                 who);
     }
     if (time > 0 && (double)cost > 0.01 * (double)time) {
         f = mstx__finding_add(r, "overhead", MSTX_WARNING_FINDING, rank,
@@ -103,7 +109,9 @@ static enum ms_rc find_in_processes(struct mstx_tl *tl, struct mstx_report *r, s
     bool more;
     MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st,
                             "SELECT rank, pid, dropped, unfinished, state, cost_ns,"
-                            " end_ns - start_ns, name FROM processes ORDER BY id",
+                            " end_ns - start_ns, name, EXISTS(SELECT 1 FROM processes q"
+                            " WHERE q.pid = p.ppid AND q.host = p.host)"
+                            " FROM processes p ORDER BY id",
                             err));
     enum ms_rc rc = ms_stmt_step(st, &more, err);
     while (rc == MS_OK && more) {

@@ -9,7 +9,9 @@ decoded here from its wire format alone.
 """
 import csv
 import json
+import re
 import sqlite3
+import subprocess
 import sys
 
 csv.field_size_limit(10_000_000)
@@ -166,6 +168,50 @@ def perfetto_events(path, base):
     return got
 
 
+def protoc_tree(path):
+    """The file as protoc --decode_raw shows it: lists of (number, value or list)."""
+    with open(path, 'rb') as f:
+        text = subprocess.run(['protoc', '--decode_raw'], stdin=f, capture_output=True, check=True,
+                              text=True).stdout
+    stack = [[]]
+    for line in text.splitlines():
+        line = line.strip()
+        if line == '}':
+            stack.pop()
+        elif m := re.fullmatch(r'(\d+) \{', line):
+            inner = []
+            stack[-1].append((int(m[1]), inner))
+            stack.append(inner)
+        else:
+            number, value = line.split(': ', 1)
+            stack[-1].append((int(number), value))
+    return stack[0]
+
+
+def protoc_events(path, base):
+    """The same events when protoc takes the file apart: their times, types and tracks are those of
+    the decoder above, packet by packet."""
+    seen = []
+    for number, packet in protoc_tree(path):
+        assert number == 1
+        p = dict(packet)
+        if 11 in p:
+            e = dict(p[11])
+            seen.append((int(p[8]), int(e[9]), int(e[11])))
+    own = []
+    for _, data in fields(open(path, 'rb').read()):
+        p = message(data)
+        if 11 in p:
+            e = message(p[11][0])
+            own.append((p[8][0], e[9][0], e[11][0]))
+    if seen != own:
+        raise ValueError(f'protoc sees {len(seen)} track events, we {len(own)}')
+    begun, ended = (sum(t == kind for _, t, _ in seen) for kind in (1, 2))
+    if begun == 0 or begun != ended:
+        raise ValueError(f'{begun} slices begin, {ended} end')
+    return perfetto_events(path, base)
+
+
 HEADER = ('Device_id,pid,tid,category,event_type,payload_type,payload_value,Start_time(us),'
           'End_time(us),message_type,message,domain,Device Start_time(us),Device End_time(us)')
 
@@ -220,13 +266,14 @@ def check_device(db, base):
 def main(form, path, truth_path):
     truth = json.load(open(truth_path))
     want = [(e['name'], e['start'], e['end'], e['domain']) for e in truth['events']]
-    if form in ('chrome', 'trace-view', 'perfetto'):  # tracks of streams are shown beside
+    if form in ('chrome', 'trace-view', 'perfetto', 'protoc'):  # tracks of streams are shown beside
         want += [(e['name'], e['start'], e['end'], e['domain']) for e in truth['device']]
     want.sort()
     base = truth['epoch']
     got = sorted({'chrome': lambda: chrome_events(path, base, False),
                   'trace-view': lambda: chrome_events(path, base, True),
                   'perfetto': lambda: perfetto_events(path, base),
+                  'protoc': lambda: protoc_events(path, base),
                   'csv': lambda: csv_events(path, base),
                   'ascend-db': lambda: ascend_events(path, base)}[form]())
     missing = [e for e in want if e not in got]
