@@ -233,18 +233,13 @@ static void tell_problems(const struct mstx_recipe_run *r, bool as_text)
                         : "; see the table ImportProblem");
 }
 
-/* Nothing at all could be read. */
-static bool is_hopeless(const struct mstx_recipe_run *r)
-{
-    return r->bad != 0 && r->bad % r->ranks.n == 0 && r->bad >= r->ranks.n;
-}
-
 static enum ms_rc first_problem(struct ms_store *s, const char *path, struct ms_err *err)
 {
     struct ms_stmt *st;
     bool more;
     MS_TRY(ms_store_prepare(s, &st,
-                            "SELECT file || ': ' || text FROM ImportProblem"
+                            "SELECT CASE WHEN instr(text, file) = 1 THEN text ELSE file || ': ' ||"
+                            " text END FROM ImportProblem"
                             " ORDER BY rowid DESC LIMIT 1",
                             err));
     enum ms_rc rc = ms_stmt_step(st, &more, err);
@@ -262,7 +257,7 @@ static enum ms_rc run_recipe(struct mstx_recipe_run *r, const struct recipe *whi
     enum ms_rc rc = mstx__recipe_functions(r->s, err);
     for (int i = 0; i < STEPS && which->run[i] != NULL && rc == MS_OK; i++)
         rc = which->run[i](r, err);
-    if (rc == MS_OK && is_hopeless(r))
+    if (rc == MS_OK && r->good == 0 && r->bad != 0)
         rc = first_problem(r->s, r->path, err);
     return rc;
 }

@@ -39,6 +39,7 @@ struct mstx_recipe_run {
     MS_VEC(struct mstx_rank_files) ranks; /* in order of rank */
     struct ms_stmt *add_problem;
     uint64_t bad;         /* rows in ImportProblem that this run added */
+    uint64_t good;        /* times that something of a rank could be read */
     int64_t step;         /* only this one, or MSTX_ALL_STEPS */
     int64_t top;          /* rows in lists of the worst */
     bool strict;          /* as the official tool does, defects included */

@@ -269,6 +269,7 @@ static enum ms_rc pull_or_note(struct mstx_recipe_run *r, const struct mstx_pull
             r, f->dir,
             p->analysis ? "has no database analysis.db" : "has no database of the profiler", err);
     enum ms_rc rc = pull_rank(r, p, path, f->rank, add, &aside);
+    r->good += rc == MS_OK;
     if (rc == MS_OK)
         return MS_OK;
     if (rc == MS_E_NOMEM)
@@ -301,6 +302,7 @@ enum ms_rc mstx__recipe_each(struct mstx_recipe_run *r, mstx_rank_fn fn, struct 
         enum ms_rc rc = f->profiler != NULL
                             ? fn(r, f, &aside)
                             : ms_fail(&aside, MS_E_NOTFOUND, "has no database of the profiler");
+        r->good += rc == MS_OK;
         if (rc == MS_E_NOMEM)
             return ms_no_memory(err);
         if (rc != MS_OK)

@@ -72,6 +72,8 @@ def table(db, name):
 def same(a, b):
     if isinstance(a, (int, float)) and isinstance(b, (int, float)):
         return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
+    if isinstance(a, str) and isinstance(b, str) and a != b and a[:1] + b[:1] == "[[" and a[1].isdigit():
+        return len(json.loads(a)) == len(json.loads(b)) and all(map(same, json.loads(a), json.loads(b)))
     return a == b or (a is not None and b is not None and str(a) == str(b))
 
 
@@ -338,16 +340,19 @@ def mstx_rows(directory, ranks):
 
 
 def mstx_sum(directory, ranks, column):
-    groups = {}
-    for row in mstx_rows(directory, ranks):
+    """Of equal values the one with the greatest share of its rank's time in CANN is the first."""
+    rows, whole, groups = list(mstx_rows(directory, ranks)), {}, {}
+    for row in rows:
+        whole[row[4]] = whole.get(row[4], 0) + row[2]
+    for row in sorted(rows, key=lambda row: -row[2] / whole[row[4]]):
         groups.setdefault((row[5], row[0]), []).append((row[column], row[4]))
     out = []
     for (step, name), values in groups.items():
         x = [v for v, _ in values]
         n, mean, deviation, low, q1, q2, q3, high, total = describe(x)
         zero = low == 0 and high == 0
-        out.append([name, n, mean, deviation, low, 0 if zero else min(values)[1], q1, q2, q3, high,
-                    0 if zero else max(values)[1], total,
+        out.append([name, n, mean, deviation, low, 0 if zero else min(values, key=lambda v: v[0])[1], q1, q2, q3, high,
+                    0 if zero else max(values, key=lambda v: v[0])[1], total,
                     (high - q3) / total * 100 if total else 0, step])
     return out
 
