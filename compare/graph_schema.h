@@ -43,6 +43,9 @@
 #define GRAPH_SQL_TABLES                                                                           \
     GRAPH_SQL_NODES(GRAPH_ID_WHILE_FILLED) ";" GRAPH_SQL_SLIM ";" GRAPH_SQL_OTHERS
 
+/* In x_state besides the states of a comparison; "x_meta" says 'overflow_listed' where it is. */
+enum { GRAPH_STATE_OVERFLOW = 4 };
+
 #define GRAPH_SQL_EXTRA                                                                            \
     "CREATE TABLE x_meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;"                        \
     "CREATE TABLE x_rollup (id TEXT PRIMARY KEY, worst INTEGER, n_error INTEGER,"                  \

@@ -10,6 +10,7 @@
 #include "compare/graph_view.h"
 
 #include "compare/graph_bands.h"
+#include "compare/graph_schema.h"
 #include "probe/base/jread.h"
 #include "probe/base/store.h"
 
@@ -105,8 +106,9 @@ struct graph_view {
     struct ms_stmt *st[QUERIES];
     struct graph_about about;
     struct graph_bands bands;
-    bool quick;  /* x_ tables are there and tell the truth */
-    bool traced; /* x_align, x_edge and x_findings are there */
+    bool quick;           /* x_ tables are there and tell the truth */
+    bool traced;          /* x_align, x_edge and x_findings are there */
+    bool overflow_listed; /* x_state has it */
     struct ms_arena *arena;
     struct ms_buf text;
 };
@@ -293,35 +295,37 @@ static enum ms_rc read_config(struct graph_view *v, struct ms_err *err)
     return rc;
 }
 
+/* Is the one value of a query there and not 0? */
+static bool is_so(struct graph_view *v, const char *query)
+{
+    struct ms_stmt *st;
+    bool more, yes = false;
+    if (ms_store_prepare(v->store, &st, query, NULL) != MS_OK)
+        return false;
+    if (ms_stmt_step(st, &more, NULL) == MS_OK && more)
+        yes = ms_stmt_get_i64(st, 0) != 0;
+    ms_stmt_free(st);
+    return yes;
+}
+
 /* Somebody else's changes are not in the tables of ours: those count the rows they know of. */
 static bool knows_all_changes(struct graph_view *v)
 {
-    struct ms_stmt *st;
-    bool more, same = false;
-    if (ms_store_prepare(v->store, &st,
-                         "SELECT (SELECT count(*) FROM tb_nodes WHERE modified = 1) ="
-                         " (SELECT CAST(value AS INTEGER) FROM x_meta WHERE key = 'modified')",
-                         NULL) != MS_OK)
-        return false;
-    if (ms_stmt_step(st, &more, NULL) == MS_OK && more)
-        same = ms_stmt_get_i64(st, 0) != 0;
-    ms_stmt_free(st);
-    return same;
+    return is_so(v, "SELECT (SELECT count(*) FROM tb_nodes WHERE modified = 1) ="
+                    " (SELECT CAST(value AS INTEGER) FROM x_meta WHERE key = 'modified')");
 }
 
 static bool has_traces(struct graph_view *v)
 {
-    struct ms_stmt *st;
-    bool more, all = false;
-    if (ms_store_prepare(v->store, &st,
-                         "SELECT count(*) = 3 FROM sqlite_master WHERE type = 'table' AND"
-                         " name IN ('x_align', 'x_edge', 'x_findings')",
-                         NULL) != MS_OK)
-        return false;
-    if (ms_stmt_step(st, &more, NULL) == MS_OK && more)
-        all = ms_stmt_get_i64(st, 0) != 0;
-    ms_stmt_free(st);
-    return all;
+    return is_so(v, "SELECT count(*) = 3 FROM sqlite_master WHERE type = 'table' AND"
+                    " name IN ('x_align', 'x_edge', 'x_findings')");
+}
+
+/* Without a check nothing overflows; otherwise files of today list what does. */
+static bool lists_overflow(struct graph_view *v)
+{
+    return !v->about.overflow ||
+           is_so(v, "SELECT count(*) FROM x_meta WHERE key = 'overflow_listed'");
 }
 
 static enum ms_rc open_view(struct graph_view *v, const char *path, struct ms_err *err)
@@ -335,6 +339,7 @@ static enum ms_rc open_view(struct graph_view *v, const char *path, struct ms_er
         return ms_err_wrap(err, "%s", path);
     v->quick = v->bands.usual && knows_all_changes(v);
     v->traced = has_traces(v);
+    v->overflow_listed = v->quick && lists_overflow(v);
     return MS_OK;
 }
 
@@ -643,8 +648,8 @@ static enum ms_rc scan(struct graph_view *v, struct graph_spot at, unsigned want
 /* States that x_state holds, and what x_align does. */
 static bool is_quick(const struct graph_view *v, unsigned want)
 {
-    const unsigned indexed =
-        GRAPH_WANT_WARNING | GRAPH_WANT_ERROR | GRAPH_WANT_UNMATCHED | GRAPH_WANT_MOVED;
+    const unsigned indexed = GRAPH_WANT_WARNING | GRAPH_WANT_ERROR | GRAPH_WANT_UNMATCHED |
+                             GRAPH_WANT_MOVED | (v->overflow_listed ? GRAPH_WANT_OVERFLOW : 0);
     return (v->quick && (want & ~indexed) == 0) || want == GRAPH_WANT_MOVED;
 }
 
@@ -674,7 +679,8 @@ static enum ms_rc nearest(struct graph_view *v, struct graph_spot at, unsigned w
         int state;
     } kinds[] = {{GRAPH_WANT_UNMATCHED, GRAPH_NONE},
                  {GRAPH_WANT_WARNING, GRAPH_WARNING},
-                 {GRAPH_WANT_ERROR, GRAPH_ERROR}};
+                 {GRAPH_WANT_ERROR, GRAPH_ERROR},
+                 {GRAPH_WANT_OVERFLOW, GRAPH_STATE_OVERFLOW}};
     const size_t states = sizeof kinds / sizeof *kinds;
     *order = -1;
     for (size_t i = 0; i <= states; i++) {

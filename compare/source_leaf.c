@@ -170,7 +170,7 @@ static void compare_tensors(const struct source__value *g, const struct source__
         l->attrs |= SOURCE__SHAPE;
     if (g->dtype != t->dtype && !cross)
         l->attrs |= SOURCE__DTYPE;
-    if (g->grad != t->grad && g->grad >= 0 && t->grad >= 0)
+    if (!cross && g->grad != t->grad && g->grad >= 0 && t->grad >= 0)
         l->attrs |= SOURCE__GRAD;
     l->dtype[0] = g->dtype;
     l->dtype[1] = t->dtype;

@@ -350,6 +350,12 @@ static inline void hook_p2p(struct hook_call *x, int peer, int tag, bool is_send
         x->c.flags |= MSTX_CF_ANY;
     }
 }
+static inline void hook_at_target(struct hook_call *x, int rank, bool gives)
+{
+    uint64_t bytes = x->c.count * x->c.elem;
+    x->c.peer = rank;
+    hook_moved(x, gives ? bytes : 0, gives ? 0 : bytes);
+}
 static inline bool hook_is_root(const struct hook_call *x, int root)
 {
     return x->k != NULL && (x->k->is_inter ? root == MPI_ROOT : x->k->rank == root);

@@ -8,6 +8,7 @@
 #include "web/api.h"
 #include "web/asset.h"
 #include "web/metrics.h"
+#include "web/slice_pack.h"
 #include "web/tables.h"
 
 static struct ms_err err;
@@ -168,21 +169,60 @@ END_TEST
 /* The columns of one track as the page reads them. */
 START_TEST(slices_travel_as_columns)
 {
-    uint32_t head[4];
-    double start[3], length[3];
+    enum { HEAD = 8, TRACK = 16, SHAPE = 8 };
+    uint32_t head[2], track[4];
+    double start[3];
+    float length[3];
+    uint16_t shape[3];
     open_trace();
     ck_ok(ask("/api/slices", "tracks=0&from=0&to=30000&px=16384"), err);
     memcpy(head, answer.p, sizeof head);
-    ck_assert_uint_eq(head[0], 1);
+    ck_assert_uint_eq(head[0], 2);
     ck_assert_uint_eq(head[1], 1);
-    ck_assert_uint_eq(head[2], 0);
-    ck_assert_uint_eq(head[3], 3);
-    memcpy(start, answer.p + 16, sizeof start);
-    memcpy(length, answer.p + 16 + sizeof start, sizeof length);
+    memcpy(track, answer.p + HEAD, sizeof track);
+    ck_assert_uint_eq(track[0], 0);
+    ck_assert_uint_eq(track[1], 3);
+    ck_assert_uint_eq(track[3], 0); /* nothing was joined, nothing is linked */
+    const char *at = answer.p + HEAD + TRACK + track[2] * SHAPE;
+    memcpy(start, at, sizeof start);
+    memcpy(length, at + sizeof start, sizeof length);
+    memcpy(shape, at + sizeof start + sizeof length, sizeof shape);
     ck_assert_double_eq(start[1], 1000);
-    ck_assert_double_eq(length[1], 4000);
+    ck_assert_float_eq(length[1], 4000);
     ck_assert_double_eq(start[2], 10000);
+    for (int i = 0; i < 3; i++)
+        ck_assert_uint_lt(shape[i], track[2]);
     ck_assert_uint_eq(answer.n % 8, 0);
+}
+END_TEST
+
+START_TEST(columns_that_do_not_fit_are_wide)
+{
+    enum { N = 70000 }; /* more shapes than 16 bits count */
+    enum { COUNTS = 1, LINKS = 2, WIDE_SHAPES = 4, WIDE_DURATIONS = 8 };
+    struct web_slices pack = {0};
+    mstx_events events = {0};
+    uint32_t track[4], last;
+    ck_assert(ms_vec_reserve(&events, N));
+    for (uint32_t i = 0; i < N; i++)
+        events.p[events.n++] =
+            (struct mstx_event){.start_ns = i, .dur_ns = 1, .name = i + 1, .count = 1};
+    ck_ok(web_slices_put(&pack, &answer, 7, false, 0, &events, &err), err);
+    memcpy(track, answer.p, sizeof track);
+    ck_assert_uint_eq(track[2], N);
+    ck_assert_uint_eq(track[3], WIDE_SHAPES);
+    memcpy(&last, answer.p + answer.n - sizeof last, sizeof last);
+    ck_assert_uint_eq(last, N - 1);
+    events.n = 2;
+    events.p[0].count = 2;
+    events.p[1].size = 4711;
+    events.p[1].dur_ns = (1 << 24) + 1; /* a float would round it */
+    ms_buf_clear(&answer);
+    ck_ok(web_slices_put(&pack, &answer, 7, false, 0, &events, &err), err);
+    memcpy(track, answer.p, sizeof track);
+    ck_assert_uint_eq(track[3], COUNTS | LINKS | WIDE_DURATIONS);
+    ms_vec_free(&events);
+    web_slices_free(&pack);
 }
 END_TEST
 
@@ -341,6 +381,7 @@ int main(void)
         what_is_not_open_says_what_opens_it,
         a_trace_tells_its_lanes_steps_and_findings,
         slices_travel_as_columns,
+        columns_that_do_not_fit_are_wide,
         senseless_values_of_a_timeline_are_refused,
         a_pair_tells_its_nodes,
         senseless_values_of_a_graph_are_refused,

@@ -254,17 +254,13 @@ void tui_ask(struct tui_app *a, char kind)
 
 static void put_letter(struct tui_app *a, int key)
 {
-    char p[4];
-    unsigned ch = (unsigned)key;
-    size_t n = ch < 0x80 ? 1 : ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4;
-    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    if (a->line_n + n >= sizeof a->line)
-        return;
-    for (size_t i = n; i-- > 1; ch >>= 6)
-        p[i] = (char)(0x80 | (ch & 0x3f));
-    p[0] = (char)(lead[n] | ch);
-    memcpy(a->line + a->line_n, p, n);
-    a->line_n += n;
+    struct ms_buf letter = {.max = 8};
+    tui_put_utf8(&letter, (uint32_t)key);
+    if (a->line_n + letter.n < sizeof a->line) {
+        memcpy(a->line + a->line_n, letter.p, letter.n);
+        a->line_n += letter.n;
+    }
+    ms_buf_free(&letter);
 }
 
 static void take_letter_back(struct tui_app *a)

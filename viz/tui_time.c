@@ -9,6 +9,7 @@
 #include "probe/base/store.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 enum { SUMS_MOST = 500 };
@@ -55,6 +56,7 @@ static void close_time(void *self)
     viz_tracks_free(&t->tracks);
     ms_vec_free(&t->seen);
     ms_vec_free(&t->steps);
+    ms_vec_free(&t->kinds);
     mstx_names_free(t->names);
     ms_free(t);
 }
@@ -104,15 +106,17 @@ static int64_t within(const struct tui_time *t, int64_t ns)
 /* The cursor stays where it is on the screen. */
 static void zoom(struct tui_time *t, double factor)
 {
-    double still = ((double)t->time - (double)t->w.from) / (double)viz_window_length(&t->w);
+    double still = (double)(t->time - t->w.from) / (double)viz_window_length(&t->w);
     remember(t);
     viz_window_zoom(&t->w, factor, still >= 0 && still <= 1 ? still : 0.5);
     t->time = within(t, t->time);
 }
 
+/* By whole cells, so that what stays on the screen stays as it is. */
 static void pan(struct tui_time *t, double share)
 {
-    viz_window_pan(&t->w, share);
+    double cells = round(share * t->width);
+    viz_window_pan(&t->w, cells / (t->width > 0 ? t->width : 1));
     t->time = within(t, t->time);
 }
 
@@ -122,7 +126,7 @@ static void step_cursor(struct tui_time *t, int by)
     t->time += by * (cell > 0 ? cell : 1);
     t->has_slice = false;
     if (t->time < t->w.from || t->time >= t->w.to)
-        viz_window_pan(&t->w, by > 0 ? PAN : -PAN);
+        pan(t, by > 0 ? PAN : -PAN);
     t->time = within(t, t->time);
 }
 

@@ -34,6 +34,7 @@ struct tui_time {
     struct mstx_names *names;       /* that were searched; NULL: none */
     MS_VEC(struct mstx_step) steps; /* of the process under the cursor */
     int64_t steps_of;               /* its id in run.db; 0: none yet */
+    MS_VEC(uint8_t) kinds;          /* tokens of names by their number; 0: not looked up */
     int label_w, width;             /* as drawn last */
 };
 

@@ -29,6 +29,10 @@ void ms_store_close(struct ms_store *s);
 /* Queries on this handle that run longer fail with MS_E_INTERRUPTED; 0 is no limit. */
 void ms_store_set_limit_ms(struct ms_store *s, uint32_t ms);
 
+/* From now on this handle may only look: whatever changes, attaches, sets or loads is refused, and
+ * no value is longer than a few megabytes.  For statements of people one does not know. */
+void ms_store_only_look(struct ms_store *s);
+
 /* One or more statements without results. */
 enum ms_rc ms_store_exec(struct ms_store *s, const char *sql, struct ms_err *err) MS_MUST_USE;
 enum ms_rc ms_store_prepare(struct ms_store *s, struct ms_stmt **st, const char *sql,
