@@ -250,6 +250,10 @@ void rt_clock_choose(const char *wanted);
 uint64_t rt_clock_slow(void);
 /* CLOCK_MONOTONIC in nanoseconds, as the rest of the recorder sees it. */
 int64_t rt_clock_steady(void);
+/* Compare clocks with other hosts by TCP until the process ends; in a forked child: forget it. */
+void rt_clock_net_start(void);
+void rt_clock_net_stop(void);
+void rt_clock_net_forget(void);
 extern unsigned rt_clock_fake_host; /* 0: none, see rt_clock_sync.h */
 void rt_clock_calibrate(struct mstx_calib *c);
 /* Read the clocks, write a CALIB record and the newest calibration of every header. */

@@ -179,6 +179,7 @@ static bool begin(void)
     say_state(MSTX_WHY_START, atomic_load(&rt.recording) != 0);
     rt_clock_tick();
     rt_helper_start();
+    rt_clock_net_start();
     rt_say(RT_SAY_START, 0, "recording into %s", rt.target);
     return true;
 }
@@ -235,6 +236,7 @@ static void begin_anew(void)
 {
     int state = atomic_load(&rt.state);
     rt_helper_forget();
+    rt_clock_net_forget();
     rt_dev_forget();
     rt_ring_forget();
     rt_slots_forget();
@@ -278,6 +280,7 @@ __attribute__((destructor)) static void unload(void)
     if (!rt_is_running() || rt.pid != (uint32_t)getpid())
         return;
     rt_set_recording(false, MSTX_WHY_EXIT);
+    rt_clock_net_stop();
     rt_helper_stop();
     rt_clock_tick();
     atomic_store(&rt.state, RT_ENDED);
