@@ -766,7 +766,7 @@ START_TEST(equal_pids_on_one_host_name_do_not_meet)
 END_TEST
 
 TEST_MAIN_WITHIN(
-    60, "rt", a_header_finds_the_recorder_by_its_variable,
+    120, "rt", a_header_finds_the_recorder_by_its_variable,
     a_preloaded_recorder_is_found_without_variable,
     a_wrong_path_or_none_records_nothing_and_harms_nothing,
     the_old_layout_and_the_routers_are_understood, several_images_and_files_share_one_capture,
