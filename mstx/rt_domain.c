@@ -123,6 +123,13 @@ static struct rt_domain *add(const char *name)
     return d;
 }
 
+/* Nothing is to be done to give it out once more. */
+static bool is_settled(const struct rt_domain *d)
+{
+    return !__atomic_load_n(&d->destroyed, __ATOMIC_ACQUIRE) && rt_is_running() &&
+           atomic_load(&d->epoch) == rt.epoch;
+}
+
 struct rt_domain *rt_domain_create(const char *name)
 {
     if (!rt_message_ok(name) || strlen(name) > NAME_MAX_BYTES) {
@@ -131,12 +138,15 @@ struct rt_domain *rt_domain_create(const char *name)
     }
     if (strcmp(name, "default") == 0)
         return NULL; /* the reserved name: NULL is the default domain */
-    rt_lock(&rt.domain_lock);
     struct rt_domain *d = find(name);
+    if (d != NULL && is_settled(d)) /* Python asks for it with every mark */
+        return d;
+    rt_lock(&rt.domain_lock);
+    d = find(name);
     if (d == NULL)
         d = add(name);
     if (d != NULL) {
-        d->destroyed = false; /* creating again revives */
+        __atomic_store_n(&d->destroyed, false, __ATOMIC_RELEASE); /* creating again revives */
         define(d);
         atomic_store(&d->live, live_of(d));
     }
