@@ -91,6 +91,10 @@ static enum ms_rc find_in_process(struct mstx_report *r, struct ms_stmt *st, str
                  "%s did not close its capture: it was killed, crashed, or left by _exit or exec",
                  who);
     }
+    if (time > 0 && cost > 0) {
+        r->cost_ns += cost;
+        r->costed_ns += time;
+    }
     if (time > 0 && (double)cost > 0.01 * (double)time) {
         f = mstx__finding_add(r, "overhead", MSTX_WARNING_FINDING, rank,
                               (double)cost / (double)time);

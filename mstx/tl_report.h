@@ -86,6 +86,7 @@ struct mstx_report {
     struct mstx_use use;                  /* the same; flops and peak are the caller's to set */
     struct mstx_clock_summary clocks;
     int64_t step_median_ns;
+    int64_t cost_ns, costed_ns; /* of recording, and how long it went on; 0: not known */
 };
 
 /* A new finding without text; NULL: no memory. */

@@ -45,6 +45,13 @@ static void text_clocks(const struct mstx_report *r, struct ms_buf *out)
                       r->clocks.hosts, ms_human_time(time, r->clocks.uncertainty_ns));
 }
 
+static void text_cost(const struct mstx_report *r, struct ms_buf *out)
+{
+    if (r->costed_ns > 0)
+        ms_buf_printf(out, "recording itself took about %.2g %% of the time\n",
+                      100 * (double)r->cost_ns / (double)r->costed_ns);
+}
+
 static void text_findings(const struct mstx_report *r, struct ms_buf *out)
 {
     ms_buf_puts(out, "\nfindings\n");
@@ -231,6 +238,7 @@ void mstx_report_text(struct mstx_tl *tl, const struct mstx_report *r, const cha
         ms_buf_printf(out, "%s\n\n", head->text);
     text_head(tl, path, out);
     text_clocks(r, out);
+    text_cost(r, out);
     text_findings(r, out);
     text_stacks(tl, most, out);
     text_steps(tl, r, most, out);
