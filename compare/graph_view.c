@@ -16,7 +16,7 @@
 
 #include <stdio.h>
 
-enum { ARENA_LIMIT = 1 << 30, NAME_MAX_BYTES = 1 << 20, PATH_MAX_NODES = 100000 };
+enum { ARENA_LIMIT = 1 << 30, NAME_MAX_BYTES = 1 << 20, PATH_MAX_NODES = 100000, SEARCH_PAGES = 4 };
 
 /* What a row of a list is made from, in this order. */
 #define ROW                                                                                        \
@@ -128,6 +128,7 @@ static enum ms_rc start_page(struct graph_page *p, struct ms_err *err)
     p->arena = ms_arena_new(ARENA_LIMIT);
     p->rows.n = 0;
     p->more = false;
+    p->reached = -1;
     return p->arena != NULL ? MS_OK : ms_no_memory(err);
 }
 
@@ -518,7 +519,13 @@ static enum ms_rc search_quick(struct graph_view *v, struct graph_spot at, struc
     MS_TRY(statement(v, Q_NAMES, &st, err));
     ms_stmt_str(st, 1, graph_id(v, at, MS_STR("")));
     ms_stmt_i64(st, 2, after < 0 ? 0 : after);
-    while ((rc = ms_stmt_step(st, &more, err)) == MS_OK && more && !page->more) {
+    for (int pages = 0; (rc = ms_stmt_step(st, &more, err)) == MS_OK && more && !page->more;
+         pages++) {
+        if (pages == SEARCH_PAGES) {
+            page->more = true;
+            page->reached = ms_stmt_get_i64(st, 0) - 1;
+            break;
+        }
         rc = search_names(v, at, ms_stmt_get_blob(st, 1), ms_stmt_get_i64(st, 0), word, after,
                           limit, page, err);
         if (rc != MS_OK)

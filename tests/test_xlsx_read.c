@@ -45,7 +45,7 @@ static void write_book(bool streamed)
     worksheet_write_string(s, 1, 3, "name", NULL);
     worksheet_write_boolean(s, 3, 0, 1, NULL);
     for (int i = 0; i < 11; i++) {
-        char text[16];
+        char text[32];
         snprintf(text, sizeof text, "sheet%d", i + 2);
         s = workbook_add_worksheet(w, text);
         worksheet_write_string(s, 0, 0, text, NULL);

@@ -254,17 +254,13 @@ void tui_ask(struct tui_app *a, char kind)
 
 static void put_letter(struct tui_app *a, int key)
 {
-    char p[4];
-    unsigned ch = (unsigned)key;
-    size_t n = ch < 0x80 ? 1 : ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4;
-    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    if (a->line_n + n >= sizeof a->line)
-        return;
-    for (size_t i = n; i-- > 1; ch >>= 6)
-        p[i] = (char)(0x80 | (ch & 0x3f));
-    p[0] = (char)(lead[n] | ch);
-    memcpy(a->line + a->line_n, p, n);
-    a->line_n += n;
+    struct ms_buf letter = {.max = 8};
+    tui_put_utf8(&letter, (uint32_t)key);
+    if (a->line_n + letter.n < sizeof a->line) {
+        memcpy(a->line + a->line_n, letter.p, letter.n);
+        a->line_n += letter.n;
+    }
+    ms_buf_free(&letter);
 }
 
 static void take_letter_back(struct tui_app *a)
@@ -357,6 +353,19 @@ void tui_app_key(struct tui_app *a, int key)
         fail_to_message(a, &err);
 }
 
+bool tui_app_work(struct tui_app *a)
+{
+    const struct tui_screen *s = tui_screens[a->at];
+    struct ms_err err = {0};
+    bool more = false;
+    if (a->quit || s->work == NULL || a->state[a->at] == NULL)
+        return false;
+    if (s->work(a, a->state[a->at], &more, &err) == MS_OK)
+        return more;
+    fail_to_message(a, &err);
+    return false;
+}
+
 /* The words of the screens stand at the right end of the first row. */
 static int screen_at(const struct tui_app *a, int x)
 {
@@ -393,6 +402,9 @@ enum ms_rc tui_app_script(struct tui_app *a, struct ms_str script, int w, int h,
             if (tui_key_read(&line, &key, err) != MS_OK)
                 return ms_err_wrap(err, "script, line %u", at);
             tui_app_key(a, key);
+            do
+                MS_TRY(tui_app_draw(a, w, h, err));
+            while (tui_app_work(a));
             MS_TRY(tui_app_draw(a, w, h, err));
         }
     }

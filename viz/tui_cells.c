@@ -240,7 +240,7 @@ void tui_bar(struct tui_cells *g, int y, int x, int w, enum tui_token t, double 
 
 /* ---- as text ------------------------------------------------------------------------ */
 
-static void put_utf8(struct ms_buf *out, uint32_t ch)
+void tui_put_utf8(struct ms_buf *out, uint32_t ch)
 {
     char p[4];
     size_t n = ch < 0x80 ? 1 : ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4;
@@ -274,7 +274,7 @@ void tui_cells_write(const struct tui_cells *g, bool looks, struct ms_buf *out)
         size_t start = out->n;
         for (int x = 0; x < g->w; x++) {
             if (row[x].ch != 0)
-                put_utf8(out, row[x].ch);
+                tui_put_utf8(out, row[x].ch);
         }
         end_line(out, start);
         start = out->n;

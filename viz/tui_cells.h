@@ -60,9 +60,11 @@ static inline struct tui_cell *tui_at(struct tui_cells *g, int y, int x)
     return y >= 0 && y < g->h && x >= 0 && x < g->w ? &g->p[(size_t)y * (size_t)g->w + (size_t)x]
                                                     : NULL;
 }
+/* Do two cells look the same? Nobody sees the token of an empty one. */
 static inline bool tui_cell_eq(const struct tui_cell *a, const struct tui_cell *b)
 {
-    return a->ch == b->ch && a->token == b->token && a->flags == b->flags;
+    return a->ch == b->ch && a->flags == b->flags &&
+           (a->token == b->token || (a->ch == ' ' && (a->flags & ~TUI_BOLD) == 0));
 }
 
 /* Columns that a code point takes: 0, 1 or 2. */
@@ -91,6 +93,7 @@ void tui_mark(struct tui_cells *g, int y, int x, int w, uint8_t flags, enum tui_
 /* A bar of eighths of a cell, `share` of w. */
 void tui_bar(struct tui_cells *g, int y, int x, int w, enum tui_token t, double share);
 
+void tui_put_utf8(struct ms_buf *out, uint32_t ch);
 /* As text: lines without trailing spaces.  With looks each line is followed by one that has a letter
  * for each cell that is not plain text, when there is any. */
 void tui_cells_write(const struct tui_cells *g, bool looks, struct ms_buf *out);

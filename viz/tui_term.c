@@ -8,6 +8,7 @@
 #include "viz/tui_term.h"
 
 #include "probe/base/mem.h"
+#include "viz/tui_paint.h"
 
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
@@ -22,14 +23,15 @@
 #include <termios.h>
 #include <unistd.h>
 
-enum { ESC_WAIT_MS = 25, RESTORE_MAX = 512 };
+enum { ESC_WAIT_MS = 25, RESTORE_MAX = 512, OUT_MAX = 64 << 20 };
 
 static struct {
     SCREEN *screen;
     locale_t locale;
-    bool ascii, coloured;
-    struct tui_cells shown; /* what the terminal has */
-    bool forget;
+    WINDOW *input; /* a pad: reading a key from one draws nothing */
+    bool ascii;
+    struct tui_paint paint;
+    struct ms_buf out;
     MEVENT mouse;
 } term;
 
@@ -39,7 +41,8 @@ static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
 static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT};
 enum { STOPS = sizeof stops / sizeof *stops, CRASHES = sizeof crashes / sizeof *crashes };
 static struct sigaction old_stop[STOPS], old_crash[CRASHES];
-static volatile sig_atomic_t stopped;
+static volatile sig_atomic_t stopped, continued;
+static struct sigaction old_continue;
 static struct termios cooked;
 static char restore[RESTORE_MAX];
 static size_t restore_n;
@@ -92,6 +95,12 @@ static void on_stop(int sig)
     }
 }
 
+/* Others have written on the terminal in between. */
+static void on_continue(int sig)
+{
+    continued = sig;
+}
+
 static void on_crash(int sig)
 {
     for (int i = 0; i < CRASHES; i++) {
@@ -103,11 +112,13 @@ static void on_crash(int sig)
 static void take_signals(void)
 {
     struct sigaction stop = {.sa_handler = on_stop};
+    struct sigaction cont = {.sa_handler = on_continue};
     struct sigaction crash = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK | SA_NODEFER};
     restore_n = 0;
     static const char *const caps[] = {"sgr0", "op", "cnorm", "rmkx", "rmcup"};
     for (size_t i = 0; i < sizeof caps / sizeof *caps; i++)
         add_restore(caps[i]);
+    sigaction(SIGCONT, &cont, &old_continue);
     for (int i = 0; i < STOPS; i++)
         sigaction(stops[i], &stop, &old_stop[i]);
     for (int i = 0; i < CRASHES; i++)
@@ -116,6 +127,7 @@ static void take_signals(void)
 
 static void give_signals_back(void)
 {
+    sigaction(SIGCONT, &old_continue, NULL);
     for (int i = 0; i < STOPS; i++)
         sigaction(stops[i], &old_stop[i], NULL);
     for (int i = 0; i < CRASHES; i++)
@@ -127,47 +139,37 @@ int tui_term_stopped(void)
     return stopped;
 }
 
-/* ---- looks ------------------------------------------------------------------------- */
+/* ---- what the terminal can do -------------------------------------------------------- */
 
-/* By the table of the page's tokens; -1 is the terminal's own colour. */
-static const struct {
-    short c256, c8;
-    attr_t mono;
-} palette[TUI_TOKENS] = {
-    [TUI_TEXT] = {-1, -1, 0},
-    [TUI_DIM] = {245, -1, 0},
-    [TUI_ACCENT] = {75, COLOR_CYAN, A_BOLD},
-    [TUI_ERROR] = {203, COLOR_RED, A_BOLD},
-    [TUI_WARNING] = {214, COLOR_YELLOW, A_BOLD},
-    [TUI_PASS] = {78, COLOR_GREEN, 0},
-    [TUI_UNMATCHED] = {141, COLOR_MAGENTA, 0},
-    [TUI_INFO] = {245, COLOR_WHITE, 0},
-    [TUI_OVERFLOW] = {203, COLOR_RED, A_REVERSE},
-    /* Of slices there are many: numbers below 16 are half as long to send. */
-    [TUI_COMPUTE] = {4, COLOR_BLUE, 0},
-    [TUI_COMM] = {6, COLOR_CYAN, A_BOLD},
-    [TUI_COPY] = {3, COLOR_YELLOW, 0},
-    [TUI_USER] = {12, COLOR_BLUE, 0},
-    [TUI_IDLE] = {240, -1, 0},
-};
-
-static void make_colours(void)
+static bool has_text(const char *capability)
 {
-    term.coloured = has_colors() && start_color() == OK && COLORS >= 8;
-    if (!term.coloured)
-        return;
-    use_default_colors();
-    for (short i = 1; i < TUI_TOKENS; i++)
-        init_pair(i, COLORS >= 256 ? palette[i].c256 : palette[i].c8, -1);
+    char name[16];
+    snprintf(name, sizeof name, "%s", capability);
+    const char *text = tigetstr(name);
+    return text != NULL && text != (const char *)-1;
 }
 
-static attr_t look_of(const struct tui_cell *c)
+static bool has_flag(const char *capability)
 {
-    attr_t a = !term.coloured ? palette[c->token].mono : c->token == TUI_OVERFLOW ? A_REVERSE : 0;
-    a ^= (c->flags & TUI_REVERSE) != 0 ? A_REVERSE : 0;
-    a |= (c->flags & TUI_BOLD) != 0 ? A_BOLD : 0;
-    a |= (c->flags & TUI_UNDERLINE) != 0 ? A_UNDERLINE : 0;
-    return a;
+    char name[16];
+    snprintf(name, sizeof name, "%s", capability);
+    return tigetflag(name) > 0;
+}
+
+/* That colours can be put back to the terminal's own one by one ("AX") and that letters are repeated
+ * by "ESC [ n b" is what terminfo says of those of today. */
+static struct tui_paint_can abilities(bool monochrome)
+{
+    char colors[] = "colors";
+    int n = tigetnum(colors);
+    bool today = has_flag("AX");
+    return (struct tui_paint_can){.colours = monochrome || n < 8 ? 0
+                                             : n >= 256          ? 256
+                                                                 : 8,
+                                  .separate = today,
+                                  .repeat = today && has_text("rep"),
+                                  .slide = has_text("dch") && has_text("ich"),
+                                  .last_cell = !has_flag("am") || has_flag("xenl")};
 }
 
 /* ---- opening ----------------------------------------------------------------------- */
@@ -191,19 +193,25 @@ static void give_locale_back(void)
     term.locale = (locale_t)0;
 }
 
-static void set_modes(const struct tui_term_conf *conf)
+/* ncurses sets the terminal up, reads its keys and gives it back; what is on it is painted here. */
+static bool set_modes(const struct tui_term_conf *conf)
 {
     cbreak();
     noecho();
     nonl();
-    keypad(stdscr, TRUE);
-    timeout(0);
+    term.input = newpad(1, 1);
+    if (term.input == NULL)
+        return false;
+    keypad(term.input, TRUE);
+    wtimeout(term.input, 0);
     set_escdelay(ESC_WAIT_MS);
     curs_set(0);
-    if (!conf->monochrome)
-        make_colours();
     if (conf->mouse)
         mousemask(BUTTON1_CLICKED | BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+    refresh(); /* from now on a stop gives the terminal back first */
+    term.paint.can = abilities(conf->monochrome);
+    term.out.max = OUT_MAX;
+    return true;
 }
 
 static enum ms_rc check_terminal(const char *name, struct ms_err *err)
@@ -214,8 +222,13 @@ static enum ms_rc check_terminal(const char *name, struct ms_err *err)
     if (name == NULL || setupterm(NULL, STDOUT_FILENO, &status) != OK)
         return ms_fail(err, MS_E_ARG, "terminal '%s' is not known here; try TERM=xterm",
                        name != NULL ? name : "");
+    char cup[] = "cup";
+    const char *place = tigetstr(cup);
+    bool ansi = place != NULL && place != (const char *)-1 && strncmp(place, "\033[", 2) == 0;
     del_curterm(cur_term);
-    return MS_OK;
+    return ansi ? MS_OK
+                : ms_fail(err, MS_E_ARG,
+                          "terminal '%s' does not understand ANSI sequences; try TERM=xterm", name);
 }
 
 enum ms_rc tui_term_open(const struct tui_term_conf *conf, struct ms_err *err)
@@ -230,9 +243,11 @@ enum ms_rc tui_term_open(const struct tui_term_conf *conf, struct ms_err *err)
         return ms_fail(err, MS_E_ARG, "this terminal cannot be used; try TERM=xterm");
     }
     stopped = 0;
-    set_modes(conf);
     take_signals();
-    return MS_OK;
+    if (set_modes(conf))
+        return MS_OK;
+    tui_term_close();
+    return ms_no_memory(err);
 }
 
 void tui_term_close(void)
@@ -240,14 +255,16 @@ void tui_term_close(void)
     if (term.screen == NULL)
         return;
     /* Where there is no second screen to leave, the shell goes on in the last line. */
-    move(LINES - 1, 0);
-    clrtoeol();
-    refresh();
+    fprintf(stdout, "\033[m\033[%dH\033[K", LINES);
+    fflush(stdout);
     endwin();
     give_signals_back();
+    if (term.input != NULL)
+        delwin(term.input);
     delscreen(term.screen);
     give_locale_back();
-    tui_cells_free(&term.shown);
+    tui_paint_free(&term.paint);
+    ms_buf_free(&term.out);
     close(wake[0]);
     close(wake[1]);
     memset(&term, 0, sizeof term);
@@ -265,40 +282,33 @@ bool tui_term_ascii(void)
 
 /* ---- showing ----------------------------------------------------------------------- */
 
-static void show_cell(int y, int x, const struct tui_cell *c)
-{
-    wchar_t text[2] = {(wchar_t)c->ch, L'\0'};
-    cchar_t cell;
-    if (c->ch == 0)
-        return; /* comes with its left half */
-    short pair = term.coloured ? (short)c->token : 0;
-    setcchar(&cell, text, look_of(c), pair, NULL);
-    mvadd_wch(y, x, &cell);
-}
-
 void tui_term_forget(void)
 {
-    term.forget = true;
-    clearok(curscr, TRUE);
+    tui_paint_forget(&term.paint);
+}
+
+/* A terminal that is gone is told of by the next key. */
+static void send(const char *p, size_t n)
+{
+    while (n > 0) {
+        ssize_t sent = write(STDOUT_FILENO, p, n);
+        if (sent < 0 && errno != EINTR && errno != EAGAIN)
+            return;
+        p += sent > 0 ? sent : 0;
+        n -= sent > 0 ? (size_t)sent : 0;
+    }
 }
 
 enum ms_rc tui_term_show(const struct tui_cells *g, struct ms_err *err)
 {
-    bool all = term.forget || g->w != term.shown.w || g->h != term.shown.h;
-    if (all && !tui_cells_size(&term.shown, g->w, g->h))
+    if (continued)
+        tui_paint_forget(&term.paint);
+    continued = 0;
+    ms_buf_clear(&term.out);
+    if (!tui_paint_frame(&term.paint, g, &term.out))
         return ms_no_memory(err);
-    if (all)
-        erase();
-    size_t n = (size_t)g->w * (size_t)g->h;
-    for (size_t i = 0; i < n; i++) {
-        if (tui_cell_eq(&g->p[i], &term.shown.p[i]))
-            continue;
-        show_cell((int)(i / (size_t)g->w), (int)(i % (size_t)g->w), &g->p[i]);
-        term.shown.p[i] = g->p[i];
-    }
-    term.forget = false;
-    refresh();
-    return MS_OK;
+    send(term.out.p, term.out.n);
+    return ms_buf_check(&term.out, err);
 }
 
 void tui_term_copy(struct ms_str text)
@@ -349,7 +359,7 @@ static int letter_key(wint_t key)
 static int take_key(void)
 {
     wint_t key;
-    int kind = get_wch(&key);
+    int kind = wget_wch(term.input, &key);
     if (kind == ERR)
         return TUI_KEY_TICK;
     if (kind != KEY_CODE_YES)

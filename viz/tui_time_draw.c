@@ -16,12 +16,13 @@
 #include <strings.h>
 
 enum { NAME_LEAST = 6, RULER_W = 14, STEP_LEAST = 4 };
+static const float CLOSE = 0.6F, FULL = 0.8F, MOST = 0.55F, HALF = 0.3F;
 
 /* ---- places ------------------------------------------------------------------------- */
 
 int tui_time_column(const struct tui_time *t, int64_t ns)
 {
-    double share = ((double)ns - (double)t->w.from) / (double)viz_window_length(&t->w);
+    double share = (double)(ns - t->w.from) / (double)viz_window_length(&t->w);
     double x = floor(share * (double)t->width);
     return x < -1 ? -1 : x > t->width ? t->width : (int)x;
 }
@@ -78,14 +79,36 @@ enum tui_token tui_time_token(struct ms_str domain, struct ms_str name, bool str
     return stream ? TUI_COMPUTE : TUI_USER;
 }
 
+/* Looked up once for each name: there are far fewer of them than slices. */
+static enum tui_token kind_of(struct tui_time *t, const struct mstx_track *track, uint32_t name)
+{
+    bool stream = track->kind == MSTX_TRACK_STREAM;
+    if (ms_str_is(track->domain, "communication"))
+        return TUI_COMM;
+    if (name >= t->kinds.n) {
+        size_t from = t->kinds.n, want = (size_t)name + name / 2 + 64;
+        if (!ms_vec_reserve(&t->kinds, want))
+            return TUI_COMPUTE;
+        memset(t->kinds.p + from, 0, (want - from) * sizeof *t->kinds.p);
+        t->kinds.n = want;
+    }
+    if (t->kinds.p[name] == 0)
+        t->kinds.p[name] = (uint8_t)tui_time_token(MS_STR(""), mstx_tl_text(t->tl, name), false);
+    enum tui_token kind = (enum tui_token)t->kinds.p[name];
+    return kind == TUI_USER && stream ? TUI_COMPUTE : kind;
+}
+
 /* ---- one row of slices ------------------------------------------------------------------ */
 
-struct part {       /* what touches a cell */
-    float share;    /* of the cell's time */
-    float from, to; /* within the cell, of the longest there */
+enum { KINDS = 5 };
+static const enum tui_token kinds[KINDS] = {TUI_COMPUTE, TUI_COMM, TUI_COPY, TUI_USER, TUI_WARNING};
+
+struct part {           /* what touches a cell */
+    float share[KINDS]; /* of the cell's time, by kind; what was searched is a kind of its own */
+    float from;         /* within the cell, of the longest there */
     float longest;
-    uint32_t name;
     bool point; /* a mark: no duration */
+    uint8_t point_kind;
 };
 
 struct row {
@@ -96,82 +119,124 @@ struct row {
     const struct mstx_track *track;
 };
 
-static void add_part(struct part *p, double from, double to, double dense, uint32_t name)
+static bool is_found(const struct tui_time *t, uint32_t name)
+{
+    return t->names != NULL && mstx_names_has(t->names, name);
+}
+
+static int kind_index(struct row *r, uint32_t name)
+{
+    enum tui_token token = is_found(r->t, name) ? TUI_WARNING : kind_of(r->t, r->track, name);
+    int i = 0;
+    while (i + 1 < KINDS && kinds[i] != token)
+        i++;
+    return i;
+}
+
+static void add_part(struct part *p, double from, double to, double dense, int kind)
 {
     float covered = (float)((to - from) * dense);
-    p->share += covered;
-    if (covered > p->longest || (p->longest == 0 && p->name == 0)) {
+    p->share[kind] += covered;
+    if (covered > p->longest) {
         p->longest = covered;
         p->from = (float)from;
-        p->to = (float)to;
-        p->name = name;
     }
 }
 
 static void add_event(struct row *r, const struct mstx_event *ev)
 {
     double cell = (double)viz_window_length(&r->t->w) / r->w;
-    double a = ((double)ev->start_ns - (double)r->t->w.from) / cell;
+    double a = (double)(ev->start_ns - r->t->w.from) / cell;
     double b = a + (double)ev->dur_ns / cell;
     double dense = ev->count > 1 && ev->dur_ns > 0 && ev->size < (uint64_t)ev->dur_ns
                        ? (double)ev->size / (double)ev->dur_ns
                        : 1;
     if (b < 0 || a >= r->w)
         return;
+    int kind = kind_index(r, ev->name);
     if (ev->dur_ns == 0 && a >= 0) {
-        struct part *p = &r->part[(int)a];
-        p->point = true;
-        p->name = p->name != 0 ? p->name : ev->name;
+        r->part[(int)a].point = true;
+        r->part[(int)a].point_kind = (uint8_t)kind;
         return;
     }
     a = a > 0 ? a : 0;
     b = b < r->w ? b : r->w;
     for (int i = (int)a; i < r->w && i < b; i++)
-        add_part(&r->part[i], a > i ? a - i : 0, b < i + 1 ? b - i : 1, dense, ev->name);
+        add_part(&r->part[i], a > i ? a - i : 0, b < i + 1 ? b - i : 1, dense, kind);
 }
 
-static bool is_found(const struct tui_time *t, uint32_t name)
+/* The kind that fills most of a cell; where the one beside it comes close, that one goes on, so that
+ * a dense row is calm. */
+static int main_kind(const struct part *p, int before)
 {
-    return t->names != NULL && mstx_names_has(t->names, name);
+    int most = 0;
+    for (int i = 1; i < KINDS; i++)
+        most = p->share[i] > p->share[most] ? i : most;
+    bool goes_on = before >= 0 && most != KINDS - 1 && p->share[before] > CLOSE * p->share[most];
+    return goes_on ? before : most;
 }
 
-static void put_part(struct row *r, int i)
+static float share_of(const struct part *p)
+{
+    float share = 0;
+    for (int k = 0; k < KINDS; k++)
+        share += p->share[k];
+    return share;
+}
+
+/* Does a slice begin here that fills the next cell?  Then it begins with this cell or with the next. */
+static bool begins(const struct row *r, int i, float share)
+{
+    const struct part *p = &r->part[i], *next = p + 1;
+    return i + 1 < r->w && p->from > 0.01F && p->longest > 0.9F * share &&
+           p->from + p->longest > 0.99F && share_of(next) > FULL && next->from <= 0.01F;
+}
+
+/* Whether something runs is seen best as a full cell or none; its end, and what is shorter than a
+ * cell, is drawn in quarters. */
+static int put_part(struct row *r, int i, int before)
 {
     const struct part *p = &r->part[i];
-    int x = r->x + i;
-    if (p->share <= 0) {
-        if (p->point)
-            tui_char(r->g, r->y, x, TUI_WARNING, is_found(r->t, p->name) ? '#' : '|');
-        return;
+    float share = share_of(p);
+    int x = r->x + i, kind = main_kind(p, before);
+    if (begins(r, i, share))
+        share = share > 0.5F ? 1 : -1;
+    if (share <= 0) {
+        if (p->point && share == 0)
+            tui_char(r->g, r->y, x, TUI_WARNING, p->point_kind == KINDS - 1 ? '#' : '|');
+        return -1;
     }
-    enum tui_token token = is_found(r->t, p->name)
-                               ? TUI_WARNING
-                               : tui_time_token(r->track->domain, mstx_tl_text(r->t->tl, p->name),
-                                                r->track->kind == MSTX_TRACK_STREAM);
-    int eighths = (int)lrintf((p->share < 1 ? p->share : 1) * 8);
-    if (p->share > 0.95F) {
-        tui_char(r->g, r->y, x, token, ' ');
+    int quarters = share > FULL ? 4 : share > MOST ? 3 : share > HALF ? 2 : 1;
+    bool ends = p->longest > 0.9F * share && p->from <= 0.01F;
+    if (quarters == 4) {
+        tui_char(r->g, r->y, x, kinds[kind], ' ');
         tui_mark(r->g, r->y, x, 1, TUI_REVERSE, TUI_TOKENS);
-    } else if (p->longest > 0.9F * p->share && p->from <= 0.01F && eighths < 8 && eighths > 0) {
-        tui_char(r->g, r->y, x, token, (uint32_t)(0x2590 - eighths));
-    } else {
-        tui_char(r->g, r->y, x, token, (uint32_t)(0x2580 + (eighths > 0 ? eighths : 1)));
-    }
+    } else
+        tui_char(r->g, r->y, x, kinds[kind],
+                 (uint32_t)(ends ? 0x2590 - 2 * quarters : 0x2580 + 2 * quarters));
+    return kind;
+}
+
+/* Is the slice that begins here of one look with what stands before it? */
+static bool touches(const struct row *r, int from)
+{
+    const struct tui_cell *a = tui_at(r->g, r->y, r->x + from - 1);
+    const struct tui_cell *b = tui_at(r->g, r->y, r->x + from);
+    return from > 0 && a != NULL && b != NULL && a->ch == ' ' && tui_cell_eq(a, b) &&
+           (a->flags & TUI_REVERSE) != 0;
 }
 
 /* The name inside of what is wide enough, in the look of the block. */
 static void put_name(struct row *r, const struct mstx_event *ev)
 {
     double cell = (double)viz_window_length(&r->t->w) / r->w;
-    double a = ceil(((double)ev->start_ns - (double)r->t->w.from) / cell);
-    double b = floor(((double)ev->start_ns + (double)ev->dur_ns - (double)r->t->w.from) / cell);
+    double a = ceil((double)(ev->start_ns - r->t->w.from) / cell);
+    double b = floor((double)(ev->start_ns - r->t->w.from + ev->dur_ns) / cell);
     int from = a > 0 ? (int)a : 0, to = b < r->w ? (int)b : r->w;
-    if (ev->count > 1 || to - from < 1)
+    if (ev->count > 1 || to - from < 2)
         return;
-    if (from > 0 && from < r->w) /* where it begins, though it touches the one before */
-        tui_char(r->g, r->y, r->x + from, tui_at(r->g, r->y, r->x + from)->token, 0x258f);
-    if (from > 0 && from < r->w)
-        tui_mark(r->g, r->y, r->x + from, 1, TUI_REVERSE, TUI_TOKENS);
+    if (touches(r, from)) /* a thin gap between the two */
+        tui_char(r->g, r->y, r->x + from - 1, tui_at(r->g, r->y, r->x + from)->token, 0x2589);
     if (to - from < NAME_LEAST + 1)
         return;
     struct tui_cell *c = tui_at(r->g, r->y, r->x + from + 1);
@@ -205,8 +270,8 @@ static void draw_depth(struct row *r, const mstx_events *events, int depth, bool
         if (events->p[i].depth == depth || (last && events->p[i].depth > depth))
             add_event(r, &events->p[i]);
     }
-    for (int i = 0; i < r->w; i++)
-        put_part(r, i);
+    for (int i = 0, kind = -1; i < r->w; i++)
+        kind = put_part(r, i, kind);
     for (size_t i = 0; i < events->n; i++) {
         if (events->p[i].depth == depth)
             put_name(r, &events->p[i]);

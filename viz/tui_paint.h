@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tui_paint: what to send so that a terminal that shows one grid shows another.
+ *
+ *     struct tui_paint p = {.can = {.colours = 256}};
+ *     tui_paint_frame(&p, &cells, &out)       the first time: all of it
+ *     tui_paint_frame(&p, &cells, &out)       then: what has changed
+ *
+ * Terminals are slow where people sit far from them, so bytes count: colours are
+ * told only when they change and only where they can be seen (the letter colour
+ * of a space cannot), a full cell is a coloured space or a block, whichever is
+ * shorter, and the cursor moves in the shortest way.  Only what every terminal of
+ * the ANSI family understands is sent; nothing here knows ncurses.
+ */
+#ifndef VIZ_TUI_PAINT_H
+#define VIZ_TUI_PAINT_H
+
+#include "viz/tui_cells.h"
+
+struct tui_paint_can {
+    int colours;    /* 0: none, 8, or 256 */
+    bool separate;  /* bold and the like can be switched off one by one */
+    bool repeat;    /* "the last letter n times more" */
+    bool slide;     /* letters can be put in and taken out of a row */
+    bool last_cell; /* writing the last cell of the screen does not scroll it */
+};
+
+struct tui_pen {
+    int fg, bg;     /* colours; -1: the terminal's own */
+    unsigned attrs; /* flags of cells */
+};
+
+struct tui_paint {
+    struct tui_paint_can can;
+    struct tui_cells shown; /* what the terminal has */
+    bool known;             /* false: nobody knows what it has */
+    bool whole;             /* unchanged cells are sent as well */
+    struct tui_pen pen;
+    int y, x;        /* of its cursor; x -1: unknown */
+    int slid, tried; /* within a frame: how far the last row slid, rows that were searched */
+};
+
+/* The terminal has been cleared or used by others: the next frame is sent whole. */
+void tui_paint_forget(struct tui_paint *p);
+/* Append what makes the terminal show g; false when out of memory. */
+bool tui_paint_frame(struct tui_paint *p, const struct tui_cells *g, struct ms_buf *out);
+void tui_paint_free(struct tui_paint *p);
+
+#endif
