@@ -465,17 +465,23 @@ static enum ms_rc store_edges(struct graph__db *db, struct ms_err *err)
     return graph__flow_find(db->flow, store_edge, db, err);
 }
 
+static enum ms_rc store_state(struct graph__db *db, int state, uint32_t order, struct ms_err *err)
+{
+    ms_stmt_i64(db->state, 2, state);
+    ms_stmt_i64(db->state, 3, order);
+    return ms_stmt_run(db->state, err);
+}
+
 static enum ms_rc store_states(struct graph__db *db, struct ms_err *err)
 {
     ms_stmt_str(db->state, 1, ms_buf_slice(&db->prefix));
     for (uint32_t i = 0; i < db->g->order.n; i++) {
         const struct graph__node *n = &db->g->nodes.p[db->g->order.p[i]];
         bool unmatched = db->pair->dual && n->match == GRAPH_NO;
-        if (!unmatched && n->state != GRAPH_ERROR && n->state != GRAPH_WARNING)
-            continue;
-        ms_stmt_i64(db->state, 2, unmatched ? GRAPH_NONE : n->state);
-        ms_stmt_i64(db->state, 3, i);
-        MS_TRY(ms_stmt_run(db->state, err));
+        if (unmatched || n->state != GRAPH_NONE)
+            MS_TRY(store_state(db, unmatched ? GRAPH_NONE : n->state, i, err));
+        if (db->conf->overflow && n->over != GRAPH_OVER_NONE)
+            MS_TRY(store_state(db, GRAPH_STATE_OVERFLOW, i, err));
     }
     return MS_OK;
 }

@@ -19,6 +19,7 @@
 #include "mstx/capture.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
@@ -312,7 +313,7 @@ struct rt {
     uint32_t epoch;        /* rises with every capture of this process: a fork starts a new one */
     uint32_t pid;
     uint64_t start_jiffies;
-    int dir;            /* descriptor of the process directory (on the stage, when there is one) */
+    _Atomic int dir;    /* of the process directory (on the stage, if there is one): rt_file_dir */
     char path[RT_PATH]; /* its name */
     char target[RT_PATH];     /* where it belongs in the end; equal to path without a stage */
     struct mstx_seg proto;    /* header of every segment of this process; under proto_lock */
@@ -336,6 +337,8 @@ static inline bool rt_is_running(void)
 }
 void rt_set_recording(bool on, enum mstx_why why);
 void rt_read_env(struct rt_config *c);
+/* From here on it means the same wherever the program goes. */
+void rt_make_absolute(char path[RT_PATH]);
 
 /* Things that are said once. */
 enum rt_say {
@@ -364,6 +367,19 @@ void rt_note(const char *text);
 
 /* ---- files ------------------------------------------------------------------ */
 
+/* What we write must not end the program: a file past its size limit (SIGXFSZ) and a pipe without
+ * a reader (SIGPIPE) are errors here.  `all`: no other signal either meanwhile. */
+struct rt_calm {
+    sigset_t before, pending;
+};
+void rt_calm(struct rt_calm *c, bool all);
+void rt_calm_end(const struct rt_calm *c);
+
+/* The process directory.  Daemons close every descriptor they do not know and files of theirs get
+ * the numbers, so it is looked at before it is used, and opened again by name; -1 with errno. */
+int rt_file_dir(void);
+/* A file in it, or -1. */
+int rt_file_open(const char *name);
 /* Make the process directory and its control file; false (and said why) when it cannot be. */
 bool rt_file_start(void);
 /* What hosts that share a counter have in common. */

@@ -22,6 +22,14 @@ struct rt rt = {.dir = -1, .recording = 1};
 
 /* ---- talking ---------------------------------------------------------------------- */
 
+static void write_line(const char *line, size_t n)
+{
+    struct rt_calm calm;
+    rt_calm(&calm, false);
+    (void)!write(STDERR_FILENO, line, n);
+    rt_calm_end(&calm);
+}
+
 void rt_say(enum rt_say what, enum mstx_why why, const char *fmt, ...)
 {
     uint32_t bit = 1u << what;
@@ -41,7 +49,7 @@ void rt_say(enum rt_say what, enum mstx_why why, const char *fmt, ...)
         rt_text_define(MSTX_NOTE, 0, why, line + n, len - (size_t)n);
     line[len] = '\n';
     if (rt.conf.quiet < (what == RT_SAY_START ? 1 : 2))
-        (void)!write(STDERR_FILENO, line, len + 1);
+        write_line(line, len + 1);
     errno = saved;
 }
 
@@ -53,7 +61,7 @@ void rt_note(const char *text)
         rt_text_define(MSTX_NOTE, 0, 0, text, strlen(text));
     int n = snprintf(line, sizeof line, "mstx: %.1000s\n", text);
     if (rt.conf.quiet < 2)
-        (void)!write(STDERR_FILENO, line, (size_t)n);
+        write_line(line, (size_t)n);
     errno = saved;
 }
 
@@ -156,6 +164,7 @@ bool rt_start(bool by_default)
         if (!by_default || getauxval(AT_SECURE) != 0)
             return false;
         snprintf(rt.conf.out, sizeof rt.conf.out, "mstx-capture");
+        rt_make_absolute(rt.conf.out);
         atomic_store(&rt.recording, 1);
     }
     rt_lock(&rt.start_lock);

@@ -543,7 +543,7 @@ static void remove_next(struct rt_ring *r)
     if (atomic_load(&r->next_state) != RT_NEXT_READY)
         return;
     snprintf(name, sizeof name, MSTX_SEG_NAME, r->number, r->next.number);
-    unlinkat(rt.dir, name, 0);
+    unlinkat(rt_file_dir(), name, 0);
 }
 
 void rt_ring_close_all(void)

@@ -32,11 +32,10 @@ static struct {
     struct mstx_seg *seg;
     size_t mapped; /* addresses */
     size_t size;   /* of the file */
-    int fd;
     uint32_t ids;
     _Atomic(struct index *) index;
     size_t used; /* words of the index */
-} tx = {.fd = -1};
+} tx;
 
 static struct index *index_new(size_t words)
 {
@@ -113,6 +112,15 @@ static bool index_grow(void)
     return true;
 }
 
+static bool allocate(size_t size)
+{
+    int fd = rt_file_open(MSTX_STRINGS);
+    bool ok = fd >= 0 && rt_file_allocate(fd, size) == 0;
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
 /* Room up to `size`, when the limit on the size of the capture and the disk have it. */
 static bool extend(size_t size)
 {
@@ -120,7 +128,7 @@ static bool extend(size_t size)
     if (next > tx.mapped)
         return false;
     uint64_t all = atomic_fetch_add(&rt.bytes, more) + more;
-    if ((rt.conf.max_bytes != 0 && all > rt.conf.max_bytes) || rt_file_allocate(tx.fd, next) != 0) {
+    if ((rt.conf.max_bytes != 0 && all > rt.conf.max_bytes) || !allocate(next)) {
         atomic_fetch_sub(&rt.bytes, more);
         return false;
     }
@@ -204,11 +212,11 @@ uint32_t rt_text_define(enum mstx_text_kind kind, uint16_t domain, uint64_t key,
     return e != NULL ? e->id : 0;
 }
 
-static bool map_file(void)
+static bool map_file(int fd)
 {
     for (size_t i = 0; i < sizeof map_sizes / sizeof *map_sizes; i++) {
         void *p =
-            mmap(NULL, map_sizes[i], PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, tx.fd, 0);
+            mmap(NULL, map_sizes[i], PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
         if (p == MAP_FAILED)
             continue;
         tx.seg = p;
@@ -240,9 +248,12 @@ bool rt_text_copy(uint32_t id, char *out, size_t cap)
 
 bool rt_text_start(void)
 {
-    tx.fd = rt_file_begin(MSTX_STRINGS, FIRST);
+    int fd = rt_file_begin(MSTX_STRINGS, FIRST);
     struct index *x = index_new(INDEX_MIN);
-    if (tx.fd < 0 || x == NULL || !map_file())
+    bool mapped = fd >= 0 && x != NULL && map_file(fd);
+    if (fd >= 0)
+        close(fd);
+    if (!mapped)
         return false;
     tx.size = FIRST;
     atomic_fetch_add(&rt.bytes, FIRST);
@@ -274,11 +285,8 @@ void rt_text_forget(void)
 {
     if (tx.seg != NULL)
         munmap(tx.seg, tx.mapped);
-    if (tx.fd >= 0)
-        close(tx.fd);
     atomic_store(&tx.index, NULL);
     tx.seg = NULL;
-    tx.fd = -1;
 }
 
 uint64_t rt_text_count(void)

@@ -73,8 +73,15 @@ struct mstx_import_result {
     uint64_t bytes; /* size of run.db */
 };
 
+struct ms_par;
 struct mstx_import_how {
     bool summary; /* what ranks say together, without their timelines and single calls */
+    /* Processes that share the work, all of which call; NULL: alone.  The first writes the database
+     * and has the result. */
+    struct ms_par *par;
+    /* How much of the files has been read, up to 1; or NULL. */
+    void (*progress)(void *ctx, double done);
+    void *ctx;
 };
 
 /* Read what is in the run directory, or in one foreign file (a Chrome trace, an Ascend profiler

@@ -55,6 +55,12 @@ def rss_kb(pid, what='VmRSS'):
         return next(int(l.split()[1]) for l in f if l.startswith(what))
 
 
+def cpu_ms(pid):
+    """What it has computed so far: unlike time on the clock, the same on a busy machine."""
+    with open(f'/proc/{pid}/schedstat') as f:
+        return int(f.read().split()[0]) / 1e6
+
+
 def frames(path, keys):
     """The screen before and after every key, as lists of cells."""
     with tempfile.TemporaryDirectory() as d:
@@ -92,12 +98,13 @@ def main():
     pid, fd = start(path)
     _, last = read_until_quiet(fd, 0.3)
     print(f'first screen  {1000 * (last - begin):8.1f} ms, {rss_kb(pid) / 1000:.1f} MB resident')
-    times, sent = [], []
+    times, sent, cpu = [], [], []
     for k in keys:
-        at = time.perf_counter()
+        at, computed = time.perf_counter(), cpu_ms(pid)
         os.write(fd, k.replace('\n', '\r').encode())
         data, last = read_until_quiet(fd, 0.02, 1.0)
         sent.append(len(data))
+        cpu.append((cpu_ms(pid) - computed, k))
         if last is not None:
             times.append((1000 * (last - at), k))
     print(f'after keys    {rss_kb(pid) / 1000:8.1f} MB resident, most {rss_kb(pid, "VmHWM") / 1000:.1f} MB')
@@ -109,6 +116,9 @@ def main():
     n = len(times)
     print(f'key to screen {times[n // 2][0]:8.2f} ms median, {times[min(n - 1, n * 99 // 100)][0]:.2f} p99, '
           f'slowest {", ".join(f"{NAMES.get(k, k)} {t:.1f}" for t, k in times[-4:])}; {n} keys')
+    cpu.sort()
+    print(f'computed      {cpu[len(cpu) // 2][0]:8.2f} ms a key median, {cpu[len(cpu) * 99 // 100][0]:.2f} p99, '
+          f'most {", ".join(f"{NAMES.get(k, k)} {t:.1f}" for t, k in cpu[-8:])}')
     shots = frames(path, keys)
     changed = bytes_sent = 0
     worst = []

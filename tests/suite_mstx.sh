@@ -182,9 +182,9 @@ forked_while_stopped() {
 }
 check 'a process forked while recording was stopped can be started' forked_while_stopped
 # Segments of a second or so: some are always being filled, prepared, moved or removed.
-snapshots() {
+snapshots() { # stage
     rm -rf "$run"
-    MSTX_SEGMENT=32k "$msprobe" run -o "$run" "$app" paced 20000 20 >"$scratch/out" 2>"$said" &
+    MSTX_STAGE="$1" MSTX_SEGMENT=32k "$msprobe" run -o "$run" "$app" paced 20000 20 >"$scratch/out" 2>"$said" &
     pid=$!
     i=0
     until "$msprobe" ctl "$run" status >/dev/null 2>&1; do
@@ -193,14 +193,18 @@ snapshots() {
         sleep 0.05
     done
     for i in 1 2 3 4 5 6 7 8; do
+        sleep 0.2
+        before=$(records)
         "$msprobe" ctl "$run" snapshot >>"$said" 2>&1 || return 1
-        sleep 0.05
     done
     kill "$pid"
     wait "$pid"
+    held=$("$msprobe" sql "$run/snapshots/008" 'SELECT count(*) FROM events' | tail -1)
+    [ "$held" -ge "$before" ] || { echo "$held of $before records"; return 1; }
     "$msprobe" report "$run/snapshots/008" >"$scratch/report" 2>>"$said" && ! grep problem "$scratch/report"
 }
-check 'a snapshot can be taken at any moment' snapshots
+check 'a snapshot can be taken at any moment and holds all' snapshots ''
+check 'also when segments are staged' snapshots "$scratch/stage"
 # Processes come and go while the capture is read again and again.
 read_live() { # stage
     rm -rf "$run"
@@ -225,7 +229,7 @@ read_live() { # stage
     is "$(cat "$scratch/problems")" '[]' && is "$i" 6
 }
 check 'a capture is read while processes come and go' read_live ''
-check 'also when its segments are staged' read_live "$scratch/stage"
+check 'also when these stage their segments' read_live "$scratch/stage"
 # What is on the stage of a killed program arrives, whatever the moment.
 killed_on_stage() {
     for pause in 0.2 0.3 0.4 0.5; do

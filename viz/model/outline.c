@@ -6,8 +6,9 @@
 
 #include <string.h>
 
-enum { PAGE_ROWS = 500, RUN_LEAST = 3 };
+enum { PAGE_ROWS = 128, RUN_LEAST = 3 };
 static const size_t TEXT_MAX = (size_t)4 << 30;
+static const struct viz_pair_cursor TO_THE_END = {0, 0};
 
 /* ---- the list --------------------------------------------------------------------- */
 
@@ -59,7 +60,8 @@ static size_t run_at(const struct viz_outline *t, const struct viz_pairs *p, siz
 }
 
 static enum ms_rc put_page(struct viz_outline *t, size_t at, uint16_t depth,
-                           const struct viz_pairs *p, struct ms_err *err)
+                           const struct viz_pairs *p, struct viz_pair_cursor until,
+                           struct ms_err *err)
 {
     size_t n = p->more ? 1 : 0, used = 0;
     for (size_t i = 0; i < p->rows.n; i += run_at(t, p, i))
@@ -79,15 +81,15 @@ static enum ms_rc put_page(struct viz_outline *t, size_t at, uint16_t depth,
         i += run;
     }
     if (p->more)
-        to[used] =
-            (struct viz_row){.kind = VIZ_ROW_MORE, .depth = depth, .run = 1, .cursor = p->next};
+        to[used] = (struct viz_row){
+            .kind = VIZ_ROW_MORE, .depth = depth, .run = 1, .cursor = p->next, .until = until};
     return MS_OK;
 }
 
 /* What to ask for the children of the row that row `parent` is; of the root when there is none. */
 static struct viz_pairs_of children_of(const struct viz_outline *t, const struct viz_row *parent)
 {
-    struct viz_pairs_of of = {t->step, t->rank, t->micro, MS_STR(""), MS_STR("")};
+    struct viz_pairs_of of = {t->step, t->rank, t->micro, MS_STR(""), MS_STR(""), TO_THE_END};
     if (parent == NULL)
         return of;
     of.target = parent->pair.target.name.n != 0 ? parent->pair.target.name : MS_STR_NONE;
@@ -99,13 +101,14 @@ static struct viz_pairs_of children_of(const struct viz_outline *t, const struct
 
 static enum ms_rc fetch(struct viz_outline *t, size_t at, uint16_t depth,
                         const struct viz_row *parent, struct viz_pair_cursor after,
-                        struct ms_err *err)
+                        struct viz_pair_cursor until, struct ms_err *err)
 {
     struct viz_pairs page = {.more = false};
     struct viz_pairs_of of = children_of(t, parent);
+    of.until = until;
     enum ms_rc rc = viz_pairs_read(&page, t->v, &of, after, PAGE_ROWS, err);
     if (rc == MS_OK)
-        rc = put_page(t, at, depth, &page, err);
+        rc = put_page(t, at, depth, &page, until, err);
     viz_pairs_free(&page);
     return rc;
 }
@@ -121,7 +124,7 @@ enum ms_rc viz_outline_open(struct viz_outline *t, struct graph_view *v, int64_t
                               .arena = ms_arena_new(TEXT_MAX)};
     enum ms_rc rc = t->arena != NULL ? MS_OK : ms_no_memory(err);
     if (rc == MS_OK)
-        rc = fetch(t, 0, 0, NULL, VIZ_PAIRS_FIRST, err);
+        rc = fetch(t, 0, 0, NULL, VIZ_PAIRS_FIRST, TO_THE_END, err);
     if (rc == MS_OK && t->rows.n == 1)
         rc = viz_outline_unfold(t, 0, err);
     if (rc != MS_OK)
@@ -158,7 +161,7 @@ static enum ms_rc unfold_more(struct viz_outline *t, size_t i, struct ms_err *er
     struct viz_row more = t->rows.p[i];
     const struct viz_row *up = parent_row(t, i);
     struct viz_row parent = up != NULL ? *up : more;
-    MS_TRY(fetch(t, i + 1, more.depth, up != NULL ? &parent : NULL, more.cursor, err));
+    MS_TRY(fetch(t, i + 1, more.depth, up != NULL ? &parent : NULL, more.cursor, more.until, err));
     remove_rows(t, i, 1);
     return MS_OK;
 }
@@ -178,7 +181,7 @@ static enum ms_rc unfold_run(struct viz_outline *t, size_t i, struct ms_err *err
     page.rows.n = page.rows.n < run.run ? page.rows.n : run.run;
     page.more = false;
     t->fold_runs = false;
-    enum ms_rc rc = put_page(t, i + 1, run.depth, &page, err);
+    enum ms_rc rc = put_page(t, i + 1, run.depth, &page, TO_THE_END, err);
     t->fold_runs = true;
     viz_pairs_free(&page);
     if (rc == MS_OK)
@@ -201,7 +204,7 @@ enum ms_rc viz_outline_unfold(struct viz_outline *t, size_t i, struct ms_err *er
     if (r->open || !has_children(r))
         return MS_OK;
     struct viz_row parent = *r;
-    MS_TRY(fetch(t, i + 1, (uint16_t)(r->depth + 1), &parent, VIZ_PAIRS_FIRST, err));
+    MS_TRY(fetch(t, i + 1, (uint16_t)(r->depth + 1), &parent, VIZ_PAIRS_FIRST, TO_THE_END, err));
     t->rows.p[i].open = true;
     return MS_OK;
 }
@@ -252,6 +255,32 @@ static int64_t order_of(const struct viz_row *r, bool golden)
     return golden ? r->pair.golden.order : r->pair.target.order;
 }
 
+/* Is a child farther behind a row MORE than the page that it stands for? */
+static bool is_far(const struct viz_row *more, const struct graph_row *want)
+{
+    return want->order > more->cursor.target + 2 * PAGE_ROWS &&
+           (more->until.target == 0 || want->order <= more->until.target);
+}
+
+/* The row MORE at i becomes one for what is before a far child, and one for the child and on. */
+static enum ms_rc split_more(struct viz_outline *t, size_t i, const struct graph_row *want,
+                             bool *split, struct ms_err *err)
+{
+    const struct viz_row *up = parent_row(t, i);
+    struct viz_pairs_of of = children_of(t, up);
+    struct viz_pair_cursor begin;
+    MS_TRY(viz_pairs_seek(t->v, &of, want, &begin, split, err));
+    if (!*split)
+        return MS_OK;
+    struct viz_row *behind = insert_rows(t, i + 1, 1);
+    if (behind == NULL)
+        return ms_no_memory(err);
+    *behind = t->rows.p[i];
+    behind->cursor = begin;
+    t->rows.p[i].until = begin;
+    return MS_OK;
+}
+
 /* Among the rows below row `parent` (SIZE_MAX: at the top) find the one of a node, fetching pages and
  * taking runs apart as long as the node may be in them. */
 static enum ms_rc find_child(struct viz_outline *t, size_t parent, bool golden,
@@ -269,6 +298,12 @@ static enum ms_rc find_child(struct viz_outline *t, size_t parent, bool golden,
         bool next_is_later = i + 1 < t->rows.n && t->rows.p[i + 1].kind == VIZ_ROW_NODE &&
                              t->rows.p[i + 1].depth == depth &&
                              order_of(&t->rows.p[i + 1], golden) <= want->order;
+        bool split = false, before = r->kind == VIZ_ROW_MORE && r->until.target != 0 && !golden &&
+                                     want->order > r->until.target;
+        if (r->kind == VIZ_ROW_MORE && !golden && is_far(r, want))
+            MS_TRY(split_more(t, i, want, &split, err));
+        if (split || before)
+            continue;
         bool may_hold =
             r->kind == VIZ_ROW_MORE ||
             (r->kind == VIZ_ROW_RUN && order_of(r, golden) <= want->order && !next_is_later);

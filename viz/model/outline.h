@@ -3,8 +3,9 @@
  * outline: the rows of the graph that a viewer shows, as one flat list.
  *
  * Only what is unfolded is in memory.  Rows come from the database a page at a
- * time: a row of kind MORE stands for those that were not asked for yet, and a
- * row of kind RUN for layers that are the same again and again.
+ * time: a row of kind MORE stands for those that were not asked for yet, at the
+ * end or, where a node far behind was gone to, before it; a row of kind RUN
+ * stands for layers that are the same again and again.
  */
 #ifndef VIZ_MODEL_OUTLINE_H
 #define VIZ_MODEL_OUTLINE_H
@@ -21,9 +22,11 @@ struct viz_row {
     enum viz_row_kind kind;
     bool open;
     uint16_t depth;
+    uint32_t natural;              /* its place before the rows were sorted (viz_arrange) */
     uint32_t run;                  /* of RUN: how many nodes; 1 for the others */
     struct viz_pair pair;          /* of NODE and RUN */
     struct viz_pair_cursor cursor; /* of MORE: where the page begins; of RUN: behind what it does */
+    struct viz_pair_cursor until; /* of MORE: what is behind is there already; both 0: nothing is */
 };
 
 struct viz_outline {

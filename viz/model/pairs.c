@@ -8,7 +8,7 @@
  */
 #include "viz/model/pairs.h"
 
-enum { CHUNK = 256, ARENA_LIMIT = 1 << 30 };
+enum { CHUNK = 130, ARENA_LIMIT = 1 << 30, SEEK_MOST = 16 };
 
 /* Children of one side, in order, a chunk at a time. */
 struct side {
@@ -16,6 +16,7 @@ struct side {
     struct graph_spot at;
     struct ms_str parent;
     int64_t micro, after; /* after: order of the last child that was passed */
+    int64_t until;        /* order of the last child there is; 0: all */
     struct graph_page page;
     size_t i;
     bool end;
@@ -31,6 +32,8 @@ static enum ms_rc side_peek(struct side *s, const struct graph_row **row, struct
         s->i = 0;
         s->end = s->page.rows.n == 0;
     }
+    if (!s->end && s->until != 0 && s->page.rows.p[s->i].order > s->until)
+        s->end = true;
     if (!s->end)
         *row = &s->page.rows.p[s->i];
     return MS_OK;
@@ -91,7 +94,8 @@ static enum ms_rc emit(struct walk *w, enum viz_where where, const struct graph_
     if (golden != NULL)
         MS_TRY(keep_row(p, golden, &row->golden, err));
     const struct graph_row *of = target != NULL ? target : golden;
-    if (!of->has_children)
+    const struct graph_about *about = graph_view_about(w->target.v);
+    if (!of->has_children || !(about->dual || about->overflow)) /* nobody judged anything */
         return MS_OK;
     struct graph_spot at = {of->step, of->rank, target == NULL};
     return graph_view_rollup(w->target.v, at, of->name, &row->below, err);
@@ -194,17 +198,43 @@ enum ms_rc viz_pairs_read(struct viz_pairs *p, struct graph_view *v, const struc
                                 .parent = of->target,
                                 .micro = of->micro,
                                 .after = after.target,
+                                .until = of->until.target,
                                 .end = of->target.p == NULL},
                      .golden = {.v = v,
                                 .at = {of->step, of->rank, true},
                                 .parent = of->golden,
                                 .micro = of->micro,
                                 .after = after.golden,
+                                .until = of->until.golden,
                                 .end = !dual || of->golden.p == NULL}};
     enum ms_rc rc = walk(&w, limit, err);
     graph_page_free(&w.target.page);
     graph_page_free(&w.golden.page);
     graph_page_free(&w.found);
+    return rc;
+}
+
+/* The golden side goes on where the partner of the child stands, or of one soon behind it. */
+enum ms_rc viz_pairs_seek(struct graph_view *v, const struct viz_pairs_of *of,
+                          const struct graph_row *child, struct viz_pair_cursor *cursor,
+                          bool *found, struct ms_err *err)
+{
+    struct graph_page near = {.more = false}, path = {.more = false};
+    struct graph_spot at = {of->step, of->rank, false}, other = {of->step, of->rank, true};
+    enum ms_rc rc =
+        graph_view_children(v, at, of->target, of->micro, child->order - 1, SEEK_MOST, &near, err);
+    *cursor = (struct viz_pair_cursor){child->order - 1, -1};
+    *found = of->golden.p == NULL || !graph_view_about(v)->dual;
+    for (size_t i = 0; rc == MS_OK && !*found && i < near.rows.n; i++) {
+        struct ms_str partner = near.rows.p[i].partner;
+        if (partner.n == 0 || graph_view_path(v, other, partner, &path, NULL) != MS_OK)
+            continue;
+        const struct graph_row *g = &path.rows.p[path.rows.n - 1];
+        *found = ms_str_eq(g->parent, of->golden) && g->order > 0;
+        cursor->golden = *found ? g->order - 1 : -1;
+    }
+    graph_page_free(&near);
+    graph_page_free(&path);
     return rc;
 }
 

@@ -45,12 +45,19 @@ struct viz_pairs_of {
     int64_t step, rank;
     int64_t micro; /* -1: all */
     struct ms_str target, golden;
+    struct viz_pair_cursor until; /* no row behind these; both 0: to the end */
 };
 
 /* Fill a page with at least `limit` rows if there are so many, and few more. */
 enum ms_rc viz_pairs_read(struct viz_pairs *p, struct graph_view *v, const struct viz_pairs_of *of,
                           struct viz_pair_cursor after, uint32_t limit,
                           struct ms_err *err) MS_MUST_USE;
+
+/* Where a page begins that has a child of the target as its first or nearly so; *found false when that
+ * cannot be told without reading all that is before it. */
+enum ms_rc viz_pairs_seek(struct graph_view *v, const struct viz_pairs_of *of,
+                          const struct graph_row *child, struct viz_pair_cursor *cursor,
+                          bool *found, struct ms_err *err) MS_MUST_USE;
 
 /* How many rows from `first` on are the same layer again and again, and clean: their names differ in
  * one number alone and nothing in or below them asks for a look.  1: just that row. */

@@ -4,7 +4,7 @@ import {bytes, fetchTexts, get, textOf} from './api.js';
 import * as place from './place.js';
 import {hit, Slices} from './tl_data.js';
 import {GROUP, laneHeight, Painter, ROW, RULER} from './tl_draw.js';
-import {count, fill, h, onFrame, percent, time} from './util.js';
+import {copy, count, fill, h, onFrame, percent, save, time} from './util.js';
 import {w} from './words.js';
 
 const LABEL = 220, MINIMAP = 36, SHORTEST = 10, ROOM = 0.02;
@@ -420,7 +420,14 @@ class Timeline {
     const [from, to] = [...this.area].sort((a, b) => a - b).map(Math.round);
     const tracks = this.rowsInSight().filter((r) => r.lane.track !== undefined && r.lane.kind !== 'counter').map((r) => r.lane.track);
     const rows = await get('sum', {tracks: tracks.join(','), from, to});
-    this.showDrawer(h('h2', {}, `${w('selection')}: ${time(to - from)}`), sumTable(rows));
+    this.showSums(rows, 'total', to - from);
+  }
+
+  showSums(rows, by, length) {
+    const sorted = [...rows].sort((a, b) => (by === 'name' ? a.name.localeCompare(b.name) : b[by] - a[by]));
+    this.showDrawer(h('h2', {}, `${w('selection')}: ${time(length)} `, h('button', {onclick: () => copy(sumsAsCsv(sorted))}, w('copy')), ' ',
+        h('button', {onclick: () => save('selection.csv', 'text/csv', sumsAsCsv(sorted))}, w('exportCsv'))),
+    rows.length ? sumTable(sorted, by, (k) => this.showSums(rows, k, length)) : h('p.dim', {}, w('noHits')));
   }
 
   // Next or previous hit of a search over the lanes in sight.
@@ -610,12 +617,20 @@ class Timeline {
   }
 }
 
-function sumTable(rows) {
-  const head = [w('name'), w('times'), w('total'), w('mean'), 'p99', w('share')];
-  return h('table.sums', {}, h('tr', {}, head.map((t, i) => h(i ? 'th.num' : 'th', {}, t))),
-      rows.map((r) => h('tr', {}, h('td', {title: r.domain}, r.name), h('td.num', {}, count(r.events)),
-          h('td.num', {}, time(r.total)), h('td.num', {}, time(r.mean)), h('td.num', {}, time(r.p99)),
-          h('td.num', {}, percent(r.share)))));
+const SUMS = ['name', 'events', 'total', 'mean', 'p99', 'max', 'share'];
+
+function sumTable(rows, by, sortBy) {
+  const title = {name: w('name'), events: w('times'), total: w('total'), mean: w('mean'), p99: 'p99', max: w('longest'), share: w('share')};
+  return h('table.sums', {}, h('tr', {}, SUMS.map((k) => h(k === 'name' ? 'th' : 'th.num', {'aria-sort': k === by ? (k === 'name' ? 'ascending' : 'descending') : null},
+      h('button', {onclick: () => sortBy(k)}, `${k === by ? '▾ ' : ''}${title[k]}`)))),
+  rows.map((r) => h('tr', {}, h('td', {title: `${r.domain}: ${r.name}`}, r.name), h('td.num', {}, count(r.events)),
+      ['total', 'mean', 'p99', 'max'].map((k) => h('td.num', {}, time(r[k]))), h('td.num', {}, percent(r.share)))));
+}
+
+function sumsAsCsv(rows) {
+  const quoted = (s) => (/[",\n]/.test(s) ? `"${s.replaceAll('"', '""')}"` : s);
+  const head = 'domain,name,count,total_ns,mean_ns,p50_ns,p99_ns,max_ns,share';
+  return `${[head, ...rows.map((r) => [quoted(r.domain), quoted(r.name), r.events, r.total, r.mean, r.p50, r.p99, r.max, r.share].join(','))].join('\n')}\n`;
 }
 
 export async function open(app) {
