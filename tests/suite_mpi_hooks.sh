@@ -98,6 +98,14 @@ counts_are_those_of() { # COUNTER-LIBRARY RANKS COMMAND...
     done
 }
 
+watched() {
+    rm -rf "$scratch/run"
+    for mode in all threads bad; do
+        ASAN_OPTIONS=detect_leaks=0 launch 2 "$msprobe" run -o "$scratch/run" -- "$scratch/watched" "$mode" >"$scratch/out" 2>&1 ||
+            { grep -A12 ERROR "$scratch/out"; return 1; }
+    done
+    [ "$(sql "$scratch/run" 'SELECT count(*) FROM comm_ops')" -gt 1000 ]
+}
 records_nothing() {
     rm -rf "$scratch/run"
     launch 2 "$msprobe" run --comm none -o "$scratch/run" -- "$scratch/app" all && [ ! -e "$scratch/run" ]
@@ -136,6 +144,13 @@ test_flavour() {
     check "$flavour-after-finalize" fails_alike late
     check "$flavour-never-finalized" fails_alike unfinished
     check "$flavour-none-is-none" records_nothing
+    # a program that watches its memory, with the hooks in it; what MPI itself leaks does not matter
+    if "$mpicc" -w -O1 -g -fsanitize=address -o "$scratch/watched" "$here/tests/rt/mpi_app.c" -lpthread 2>/dev/null &&
+        ASAN_OPTIONS=detect_leaks=0 launch 1 "$scratch/watched" bad >/dev/null 2>&1; then
+        check "$flavour-under-a-sanitizer" watched
+    else
+        echo "skip $flavour-under-a-sanitizer: no program with one runs here"
+    fi
     test_fortran
     test_clocks
 }
