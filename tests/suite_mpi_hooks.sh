@@ -213,16 +213,19 @@ MPI_Send_init started,4,fp64,na,1,5,32,0 "
 
 # Two ranks play two hosts, one second and 50 ppm apart.  Each writes the true clock as a counter; how
 # far the times of the run are from it must be the same on both, window by window.
-clocks_meet() { # LIMIT-NS OFFSET PPM SYNC METHOD [together]
+clocks_meet() { # a busy machine gets another try
+    clocks_meet_once "$@" || clocks_meet_once "$@" || clocks_meet_once "$@"
+}
+clocks_meet_once() { # LIMIT-NS OFFSET PPM SYNC METHOD [together]
     rm -rf "$scratch/run"
     MSTX_CLOCK_SYNC=$4 timeout 100 "mpirun.$flavour" \
         -n 1 env MSTX_CLOCK_FAKE=1:0:0 "$msprobe" run -o "$scratch/run" -- "$scratch/clock" 120 $6 : \
         -n 1 env MSTX_CLOCK_FAKE="2:$2:$3" "$msprobe" run -o "$scratch/run" -- "$scratch/clock" 120 $6 || return 1
     apart=$(sql "$scratch/run" "SELECT CAST(max(abs(a.late - b.late)) AS INTEGER) FROM
-        (SELECT CAST(value AS INTEGER) / 200000000 AS w, min(start_ns - CAST(value AS INTEGER)) AS late FROM events
-         WHERE name = 'true' AND rank = 0 GROUP BY w HAVING count(*) > 60) a JOIN
-        (SELECT CAST(value AS INTEGER) / 200000000 AS w, min(start_ns - CAST(value AS INTEGER)) AS late FROM events
-         WHERE name = 'true' AND rank = 1 GROUP BY w HAVING count(*) > 60) b USING (w)")
+        (SELECT CAST(value AS INTEGER) / 500000000 AS w, min(start_ns - CAST(value AS INTEGER)) AS late FROM events
+         WHERE name = 'true' AND rank = 0 GROUP BY w HAVING count(*) > 25) a JOIN
+        (SELECT CAST(value AS INTEGER) / 500000000 AS w, min(start_ns - CAST(value AS INTEGER)) AS late FROM events
+         WHERE name = 'true' AND rank = 1 GROUP BY w HAVING count(*) > 25) b USING (w)")
     is "$(sql "$scratch/run" 'SELECT DISTINCT method FROM clock_offsets')" "$5" || return 1
     unsure=$(sql "$scratch/run" 'SELECT max(uncertainty_ns) FROM clock_offsets')
     echo "clocks are $apart ns apart, uncertainty $unsure ns"
