@@ -50,7 +50,7 @@ SO_MSPROBE := $(BASE_RT) $(filter-out $(PROBE_CLI),$(SRC_probe))
 # The recorder needs not even base: it allocates nothing and calls little.
 SO_MSTX    := $(wildcard mstx/rt_*.c)
 # Preloaded before communication libraries and device runtimes; thin, over the recorder.
-SO_HOOK    := $(addprefix mstx/,hook_find.c hook_ccl.c hook_nccl.c hook_hccl.c hook_stream.c hook_plugin.c rt_comm_text.c)
+SO_HOOK    := $(addprefix mstx/,hook_find.c hook_ccl.c hook_nccl.c hook_hccl.c hook_stream.c hook_opencl.c hook_plugin.c rt_comm_text.c)
 HOOK_LIBS  := $(B)/libmstx_hook.so $(B)/libmstx_dlsym.so
 MSTX_LIBS  := $(HOOK_LIBS) $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so $(B)/dropin/libmspti.so
 

@@ -123,26 +123,29 @@ static enum ms_rc take_all(struct cmp_old_input *in, struct ms_jread *r, struct 
     return MS_OK;
 }
 
-enum ms_rc cmp_old_input_read(struct cmp_old_input *in, const char *path, struct ms_err *err)
+enum ms_rc cmp_old_input_parse(struct cmp_old_input *in, const char *name, struct ms_str text,
+                               struct ms_err *err)
 {
-    struct ms_file f;
     struct ms_jread r;
     *in = (struct cmp_old_input){.arena = ms_arena_new(2 * INPUT_MAX)};
     if (in->arena == NULL)
         return ms_no_memory(err);
-    enum ms_rc rc = ms_file_map(&f, path, INPUT_MAX, err);
-    if (rc != MS_OK) {
-        cmp_old_input_free(in);
-        return rc;
-    }
-    ms_jread_init(&r, f.p, f.n, 0);
-    rc = take_all(in, &r, err);
+    ms_jread_init(&r, text.p, text.n, 0);
+    enum ms_rc rc = take_all(in, &r, err);
+    if (rc == MS_OK)
+        return MS_OK;
+    cmp_old_input_free(in);
+    return ms_err_wrap(err, "%s", name), rc;
+}
+
+enum ms_rc cmp_old_input_read(struct cmp_old_input *in, const char *path, struct ms_err *err)
+{
+    struct ms_file f;
+    *in = (struct cmp_old_input){.arena = NULL};
+    MS_TRY(ms_file_map(&f, path, INPUT_MAX, err));
+    enum ms_rc rc = cmp_old_input_parse(in, path, (struct ms_str){f.p, (uint32_t)f.n}, err);
     ms_file_unmap(&f);
-    if (rc != MS_OK) {
-        cmp_old_input_free(in);
-        return ms_err_wrap(err, "%s", path), rc;
-    }
-    return MS_OK;
+    return rc;
 }
 
 void cmp_old_input_free(struct cmp_old_input *in)

@@ -19,6 +19,9 @@ struct cmp_old_input {
 
 enum ms_rc cmp_old_input_read(struct cmp_old_input *in, const char *path,
                               struct ms_err *err) MS_MUST_USE;
+/* The same of text; name stands for the path. */
+enum ms_rc cmp_old_input_parse(struct cmp_old_input *in, const char *name, struct ms_str text,
+                               struct ms_err *err) MS_MUST_USE;
 void cmp_old_input_free(struct cmp_old_input *in);
 
 #endif

@@ -157,11 +157,8 @@ static enum ms_rc ask_output(struct source__judge *j, uint32_t i, struct ms_err 
         MS_TRY(ask_order(j, i, err));
         return accuse(j, i, raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
     }
-    bool back = is_backward(n) || n->kind == PROBE_NODE_PGRAD;
-    bool calm = is_calm(j, n) && n->out_norm > source__rule.norm_calm_least;
-    double norm = calm   ? source__rule.norm_calm
-                  : back ? source__rule.norm_backward
-                         : source__rule.norm_forward;
+    double norm = is_backward(n) || n->kind == PROBE_NODE_PGRAD ? source__rule.norm_backward
+                                                                : source__rule.norm_forward;
     if (n->rho_norm > norm && n->out_norm > source__rule.norm_least && !n->young) {
         struct source__raw raw = raw_of(n, CMP_WHY_NORM, SOURCE__NUM, log10(n->rho_norm));
         raw.factor = n->rho_norm;
@@ -169,7 +166,7 @@ static enum ms_rc ask_output(struct source__judge *j, uint32_t i, struct ms_err 
     }
     if (drops_digits(j, n))
         return accuse(j, i, raw_of(n, CMP_WHY_ROUNDED, SOURCE__NUM, 2), err);
-    if ((n->flags & SOURCE__TURNED) && n->rho > 2)
+    if ((n->flags & SOURCE__TURNED) && n->rho > 2 && n->out > source__rule.turned_least)
         return accuse(j, i, raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
     if (exact_so_far && known && n->out > 0)
         return accuse(j, i, raw_of(n, CMP_WHY_PRECEDENT, SOURCE__NUM, 1), err);

@@ -199,9 +199,9 @@ static void take_quarrel(struct mstx_cluster *c, const struct quarrel *q, const 
              "ranks %" PRId32 " and %" PRId32 " do not run the same program: call %" PRIu32
              " of %s is %s of %" PRIu64 " bytes of %s on the one, %s of %" PRIu64
              " bytes of %s on the other",
-             rank_a, rank_b, q->a->seq, comm, mstx_comm_op_text(q->a->op), q->a->bytes,
-             mstx_comm_type_text(q->a->dtype), mstx_comm_op_text(q->b->op), q->b->bytes,
-             mstx_comm_type_text(q->b->dtype));
+             rank_a, rank_b, q->a->seq + c->group.p[q->a->group].first_seq, comm,
+             mstx_comm_op_text(q->a->op), q->a->bytes, mstx_comm_type_text(q->a->dtype),
+             mstx_comm_op_text(q->b->op), q->b->bytes, mstx_comm_type_text(q->b->dtype));
 }
 
 static bool tells_waiting(const struct mstx_cl_call *k)
@@ -314,7 +314,8 @@ static void find_missing(struct mstx_cluster *c, const struct places *p, uint32_
             snprintf(n->text, sizeof n->text,
                      "rank %" PRId32 " did not come to %s (call %" PRIu32
                      " of %s), in which %" PRIu32 " rank%s waited at the end",
-                     rank, mstx_comm_op_text(k->op), s, g->name, waiting, waiting == 1 ? "" : "s");
+                     rank, mstx_comm_op_text(k->op), s + g->first_seq, g->name, waiting,
+                     waiting == 1 ? "" : "s");
         }
         return;
     }

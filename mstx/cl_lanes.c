@@ -118,7 +118,7 @@ static bool find_steps(const struct mstx_cl_source *s, struct mstx_cl_part *p)
 
 /* Without steps: slices with the same number of collectives of the busiest communicator, which are
  * the same ones on all its ranks. */
-static bool slice(struct mstx_cl_part *p)
+bool mstx__cluster_slice(struct mstx_cl_part *p)
 {
     MS_VEC(uint32_t) count = {0};
     uint32_t best = 0;
@@ -268,7 +268,7 @@ void mstx__cluster_lanes(struct mstx_cluster *c, const struct mstx_cl_source *s)
         return;
     bool ok = take_calls(s, &p) && find_steps(s, &p);
     if (ok && p.steps.n == 0)
-        ok = slice(&p);
+        ok = mstx__cluster_slice(&p);
     if (ok)
         mstx__cluster_part(c, &p);
     c->no_memory |= !ok;

@@ -41,7 +41,7 @@ static enum ms_rc save_joins(const struct mstx_cluster *c, struct ms_stmt *st, s
         const struct mstx_cl_group *g = &c->group.p[j->group];
         const bool known = j->transfer_ns > 0;
         const int64_t column[] = {g->id,
-                                  j->seq,
+                                  (int64_t)j->seq + g->first_seq,
                                   0,
                                   j->step != MSTX_NO_STEP ? (int64_t)j->step : NULL_HERE,
                                   j->ranks,

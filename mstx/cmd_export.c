@@ -6,7 +6,14 @@
 
 #include "probe/base/opt.h"
 
-enum format { FORMAT_CHROME, FORMAT_TRACE_VIEW, FORMAT_PERFETTO, FORMAT_CSV, FORMAT_ASCEND_DB };
+enum format {
+    FORMAT_CHROME,
+    FORMAT_TRACE_VIEW,
+    FORMAT_PERFETTO,
+    FORMAT_CSV,
+    FORMAT_ASCEND_DB,
+    FORMAT_FLIGHT
+};
 
 struct args {
     struct ms_opt_list path;
@@ -14,15 +21,18 @@ struct args {
     const char *output;
 };
 
-static const char *const formats[] = {"chrome", "trace-view", "perfetto", "csv", "ascend-db", NULL};
+static const char *const formats[] = {"chrome",    "trace-view",      "perfetto", "csv",
+                                      "ascend-db", "flight-recorder", NULL};
 
 static const struct ms_opt opts[] = {
     {"DIR", NULL, MS_OPT_REST, offsetof(struct args, path), .min = 1, .max = 1,
      .help = "directory of a run, or its run.db"},
     {"format", "f", MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .choices = formats,
-     .required = true, .help = "chrome, trace-view (Ascend's JSON), perfetto, csv or ascend-db"},
+     .required = true,
+     .help = "chrome, trace-view (Ascend's JSON), perfetto, csv, ascend-db or flight-recorder"},
     {"output", "o", MS_OPT_PATH, offsetof(struct args, output), "OUT", .required = true,
-     .help = "file to write; of ascend-db a directory, unless it ends in .db"},
+     .help = "file to write; of ascend-db a directory, unless it ends in .db; of flight-recorder "
+             "a directory"},
     {0}};
 
 extern const struct ms_cmd mstx_cmd_export;
@@ -51,6 +61,8 @@ static enum ms_rc export_to(struct mstx_tl *tl, const struct args *a, struct ms_
         return to_file(tl, a->output, mstx_export_perfetto, err);
     case FORMAT_CSV:
         return mstx_export_csv(tl, a->output, err);
+    case FORMAT_FLIGHT:
+        return mstx_export_flight(tl, a->output, err);
     default:
         return mstx_export_ascend_db(tl, a->output, err);
     }
@@ -85,7 +97,8 @@ const struct ms_cmd mstx_cmd_export = {
     .usage = "[options] -f FORMAT -o OUT DIR",
     .about = "Writes what a run recorded for other viewers: chrome and perfetto for "
              "ui.perfetto.dev and chrome://tracing, trace-view and ascend-db for MindStudio "
-             "Insight and msprof-analyze, csv for spreadsheets.\n"
+             "Insight and msprof-analyze, csv for spreadsheets, flight-recorder for analysers of "
+             "PyTorch's Flight Recorder.\n"
              "\n"
              "  msprobe export -f perfetto -o run1.pftrace run1\n"
              "  msprobe export -f ascend-db -o profile run1\n",

@@ -21,7 +21,7 @@ struct args {
 
 static const struct ms_opt opts[] = {
     {"DIR", NULL, MS_OPT_REST, offsetof(struct args, path), .min = 1, .max = 1,
-     .help = "directory of a run, as given to 'msprobe run -o'"},
+     .help = "directory of a run, as given to 'msprobe run -o', or of Flight Recorder dumps"},
     {"output", "o", MS_OPT_PATH, offsetof(struct args, output), "FILE", .dflt = "DIR/run.db",
      .help = "where to write the database"},
     {"summary", NULL, MS_OPT_FLAG, offsetof(struct args, summary),

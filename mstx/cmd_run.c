@@ -245,6 +245,27 @@ static enum ms_rc preload_hooks(int comm, const char *program, struct ms_err *er
     return comm == COMM_AUTO ? MS_OK : rc;
 }
 
+/* A sanitizer that a program is linked to refuses to run when anything was loaded before it. */
+static void preload_sanitizer(const char *program)
+{
+    static const char *const names[] = {"libasan.so.8",
+                                        "libasan.so.7",
+                                        "libasan.so.6",
+                                        "libasan.so.5",
+                                        "libasan.so.4",
+                                        "libtsan.so.2",
+                                        "libtsan.so.1",
+                                        "libtsan.so.0",
+                                        "liblsan.so.0",
+                                        "libhwasan.so.0",
+                                        "libclang_rt.asan-x86_64.so",
+                                        "libclang_rt.asan-aarch64.so"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (mstx_elf_needs(program, names[i]))
+            preload(names[i]);
+    }
+}
+
 /* The program may change its directory before it imports torch. */
 static enum ms_rc ask_for_dump(const char *config, const char *out, struct ms_err *err)
 {
@@ -282,6 +303,7 @@ static enum ms_rc set_environment(const struct args *a, const char *out, const c
     MS_TRY(preload_hooks(a->comm, program, err));
     if (a->hook_dlsym)
         MS_TRY(preload_dlsym(err));
+    preload_sanitizer(program);
     offer_python(!a->no_torch || a->dump != NULL);
     MS_TRY(ask_for_dump(a->dump, out, err));
     put("MSTX_TORCH", a->no_torch ? "0" : NULL);

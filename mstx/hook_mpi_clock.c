@@ -17,6 +17,7 @@
 #include "mstx/rt_clock_sync.h"
 
 #include <string.h>
+#include <time.h>
 
 enum { PINGS = 200, TAG = 77, ROWS = 25, GOOD_NS = 1500, ENOUGH = -1 };
 
@@ -78,14 +79,18 @@ static bool ask_once(int server, struct mstx_ping *p)
     return ok;
 }
 
-/* Where processors are shared a whole row of pings may be disturbed: then another row is sent. */
+/* Where processors are shared a whole row of pings may be disturbed: then another row is sent, a
+ * moment later, when others run. */
 static bool ask(int server, struct mstx_clock_point *own)
 {
+    const struct timespec moment = {.tv_nsec = 2000000};
     struct mstx_ping ping[PINGS];
     struct mstx_clock_point base, found;
     const int64_t enough = ENOUGH;
     bool ok = true;
     for (int row = 0; ok && row < ROWS && (row == 0 || own->uncertainty_ns > GOOD_NS); row++) {
+        if (row > 0)
+            nanosleep(&moment, NULL);
         for (int i = 0; ok && i < PINGS; i++)
             ok = ask_once(server, &ping[i]);
         mstx_clock_estimate(ping, PINGS, &found);

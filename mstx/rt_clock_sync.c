@@ -40,20 +40,30 @@ static int by_value(const void *pa, const void *pb)
     return a < b ? -1 : a > b;
 }
 
+static int64_t offset_by(const struct mstx_ping *p)
+{
+    return ((p->came - p->sent) + (p->left - p->back)) / 2;
+}
+
+/* The truth lies within half the round trip of what any ping says.  So the median of the best is held
+ * to what the shortest allows: in a disturbed row the others may all be off to one side. */
 API void mstx_clock_estimate(const struct mstx_ping *ping, size_t n, struct mstx_clock_point *out)
 {
     size_t best[BEST], kept = shortest(ping, n, best);
     int64_t offset[BEST];
-    for (size_t i = 0; i < kept; i++) {
-        const struct mstx_ping *p = &ping[best[i]];
-        offset[i] = ((p->came - p->sent) + (p->left - p->back)) / 2;
-    }
+    for (size_t i = 0; i < kept; i++)
+        offset[i] = offset_by(&ping[best[i]]);
     qsort(offset, kept, sizeof *offset, by_value);
     const struct mstx_ping *p = &ping[best[0]];
+    const int64_t unsure = ((p->back - p->sent) - (p->left - p->came) + 1) / 2;
+    const int64_t median = (offset[(kept - 1) / 2] + offset[kept / 2]) / 2;
+    const int64_t low = offset_by(p) - unsure, high = offset_by(p) + unsure;
     *out = (struct mstx_clock_point){
         .at_ns = p->sent + (p->back - p->sent) / 2,
-        .offset_ns = (offset[(kept - 1) / 2] + offset[kept / 2]) / 2,
-        .uncertainty_ns = ((p->back - p->sent) - (p->left - p->came) + 1) / 2,
+        .offset_ns = median < low    ? low
+                     : median > high ? high
+                                     : median,
+        .uncertainty_ns = unsure,
     };
 }
 

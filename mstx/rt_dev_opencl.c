@@ -25,6 +25,7 @@ enum {
     CL_DEVICE_NAME = 0x102B,
     CL_EVENT_STATUS = 0x11D3,
     CL_PROFILING_QUEUED = 0x1280,
+    CL_PROFILING_START = 0x1282,
     CL_PROFILING_END = 0x1283,
     PROFILING = 2, /* bit of the properties */
     CLOCKS = 3,    /* of the host that a device may count */
@@ -288,7 +289,8 @@ static bool cl_mark(struct rt_stream *s, struct rt_token *t)
     return true;
 }
 
-static enum rt_dev_answer cl_poll(struct rt_stream *s, struct rt_token *t, int64_t *host_ns)
+static enum rt_dev_answer cl_command(struct rt_stream *s, struct rt_token *t, int64_t *start_ns,
+                                     int64_t *end_ns)
 {
     struct cl_device *d = s->own;
     cl_object event = atomic_load_explicit(&t->event, memory_order_relaxed);
@@ -297,9 +299,17 @@ static enum rt_dev_answer cl_poll(struct rt_stream *s, struct rt_token *t, int64
         return RT_DEV_LOST;
     if (status != 0)
         return RT_DEV_NOT_YET;
-    int64_t end = (int64_t)counter_of(event, CL_PROFILING_END);
-    *host_ns = rt_dev_clock_host(&d->clock, end);
+    const int64_t start = (int64_t)counter_of(event, CL_PROFILING_START);
+    const int64_t end = (int64_t)counter_of(event, CL_PROFILING_END);
+    *start_ns = rt_dev_clock_host(&d->clock, start);
+    *end_ns = rt_dev_clock_host(&d->clock, end);
     return end != 0 ? RT_DEV_DONE : RT_DEV_LOST;
+}
+
+static enum rt_dev_answer cl_poll(struct rt_stream *s, struct rt_token *t, int64_t *host_ns)
+{
+    int64_t start;
+    return cl_command(s, t, &start, host_ns);
 }
 
 static void cl_release(struct rt_stream *s, struct rt_token *t)
@@ -314,6 +324,7 @@ const struct rt_dev_ops rt_dev_opencl = {
     .open = cl_open,
     .mark = cl_mark,
     .poll = cl_poll,
+    .command = cl_command,
     .release = cl_release,
     .enter = cl_enter,
     .leave = cl_leave,

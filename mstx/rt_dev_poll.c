@@ -63,6 +63,25 @@ static void done(struct rt_stream *s, struct rt_token *t, int64_t ns, bool is_lo
     let_go(s, t);
 }
 
+static bool ask_command(struct rt_stream *s, struct rt_token *t)
+{
+    const int64_t noise = 1000; /* of comparing clocks: what follows does not start before */
+    int64_t start = 0, end = 0;
+    const enum rt_dev_answer answer = s->ops->command(s, t, &start, &end);
+    if (answer == RT_DEV_NOT_YET)
+        return false;
+    s->ops->release(s, t);
+    if (start < s->last_command_ns && s->last_command_ns - start < noise)
+        start = s->last_command_ns;
+    end = end < start ? start : end;
+    if (answer == RT_DEV_DONE)
+        s->last_command_ns = end;
+    mstx_device_time(t->id, t->ticks, false, answer == RT_DEV_DONE ? start : 0);
+    mstx_device_time(t->id, t->ticks, true, answer == RT_DEV_DONE ? end : 0);
+    let_go(s, t);
+    return true;
+}
+
 /* false: the device has not come so far. */
 static bool ask(struct rt_stream *s, struct rt_token *t)
 {
@@ -71,6 +90,8 @@ static bool ask(struct rt_stream *s, struct rt_token *t)
         let_go(s, t);
         return true;
     }
+    if (t->is_command)
+        return ask_command(s, t);
     enum rt_dev_answer answer = s->ops->poll(s, t, &ns);
     if (answer == RT_DEV_NOT_YET)
         return false;

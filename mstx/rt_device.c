@@ -207,7 +207,7 @@ void rt_dev_trust(const char *kind)
 RT_COLD static struct rt_stream *find_trusted(void *handle)
 {
     const struct rt_dev_ops *ops = atomic_load(&streams.trusted);
-    if (ops == NULL || mstx_stream_made(ops->kind, handle, NULL) != 0)
+    if (ops == NULL || is_inside || mstx_stream_made(ops->kind, handle, NULL) != 0)
         return NULL;
     return find(handle);
 }
@@ -264,6 +264,7 @@ static bool queue_point(struct rt_stream *s, uint64_t id, uint64_t ticks, uint32
     t->id = id;
     t->ticks = ticks;
     t->name = name;
+    t->is_command = false;
     atomic_store_explicit(&t->event, NULL, memory_order_relaxed);
     bool ok = s->ops->mark(s, t);
     if (!ok)
@@ -310,4 +311,46 @@ uint8_t rt_dev_end(uint16_t stream, const struct mstx_rec *rec)
     if (s == NULL || !is_live(s))
         return MSTX_F_NO_DEVICE;
     return point(s, rec->id | RT_DEV_END, rec->arg, rec->name);
+}
+
+/* ---- commands of the program --------------------------------------------------------------- */
+
+RT_COLD static void announce_commands(struct rt_stream *s)
+{
+    char name[RT_STREAM_NAME + 16];
+    snprintf(name, sizeof name, "%s commands", s->name);
+    mstx_device_stream(&s->last_command_ns, name, s->device, s->number);
+    rt_dev_poller_start();
+}
+
+API uint64_t mstx_stream_command(void *handle, const char *name, uint64_t *ticks)
+{
+    struct rt_stream *s = is_inside ? NULL : find(handle);
+    if (s == NULL || s->ops->command == NULL)
+        return 0;
+    is_inside = true;
+    const uint64_t id = mstx_device_range(s->ops->name, name, &s->last_command_ns, ticks);
+    if (id != 0 && atomic_load(&s->command_epoch) != rt.epoch &&
+        atomic_exchange(&s->command_epoch, rt.epoch) != rt.epoch)
+        announce_commands(s);
+    is_inside = false;
+    return id;
+}
+
+API bool mstx_stream_command_queued(void *handle, uint64_t id, uint64_t ticks, void *event)
+{
+    uint64_t lap;
+    struct rt_stream *s = is_inside ? NULL : find(handle);
+    struct rt_token *t = s != NULL ? claim(s, &lap) : NULL;
+    if (t == NULL) {
+        mstx_device_time(id, ticks, true, 0);
+        return false;
+    }
+    t->id = id;
+    t->ticks = ticks;
+    t->name = 0;
+    t->is_command = true;
+    atomic_store_explicit(&t->event, event, memory_order_relaxed);
+    atomic_store_explicit(&t->turn, 2 * lap + 1, memory_order_release);
+    return true;
 }

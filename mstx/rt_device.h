@@ -62,7 +62,8 @@ struct rt_token {
     uint64_t ticks;        /* of the MARK or BEGIN record: with id it names the event */
     void *_Atomic event;   /* the back end's */
     uint32_t name;         /* text of the record, for hangs */
-    uint32_t pad[3];
+    uint32_t is_command;   /* the event is that of a command, and tells start and end */
+    uint32_t pad[2];
 };
 static_assert(sizeof(struct rt_token) == 48, "token");
 
@@ -85,7 +86,10 @@ struct rt_stream {
     struct rt_token *token;
     _Atomic uint64_t put;
     uint64_t taken;
-    int64_t last_ns;     /* device times of a stream do not step back */
+    int64_t last_ns; /* device times of a stream do not step back */
+    /* commands of the program have a track of their own, the key of which is the address of this */
+    int64_t last_command_ns;
+    _Atomic uint32_t command_epoch;
     uint64_t waiting_at; /* place of the oldest token, and since when it is that */
     uint64_t waiting_since;
     bool said_hang;
@@ -105,6 +109,9 @@ struct rt_dev_ops {
     bool (*mark)(struct rt_stream *s, struct rt_token *t);
     /* Was it reached?  *host_ns: when, by CLOCK_MONOTONIC. */
     enum rt_dev_answer (*poll)(struct rt_stream *s, struct rt_token *t, int64_t *host_ns);
+    /* The same of a command. NULL: commands of this kind tell nothing. */
+    enum rt_dev_answer (*command)(struct rt_stream *s, struct rt_token *t, int64_t *start_ns,
+                                  int64_t *end_ns);
     /* Give the event of a token back. */
     void (*release)(struct rt_stream *s, struct rt_token *t);
     /* Before and after a run of polls of one stream: compare clocks when it is time, make the

@@ -19,4 +19,10 @@ void mstx_device_range_end(uint64_t id);
  * from any thread, also after the range was ended. */
 void mstx_device_time(uint64_t id, uint64_t ticks, bool is_end, int64_t ns);
 
+/* A command that the program puts into a stream and that tells by an event when it ran.  Begin before
+ * the call; 0: it is not recorded. */
+uint64_t mstx_stream_command(void *stream, const char *name, uint64_t *ticks);
+/* The command is in the stream. The event is the recorder's from then on; false: it was not taken. */
+bool mstx_stream_command_queued(void *stream, uint64_t id, uint64_t ticks, void *event);
+
 #endif

@@ -47,6 +47,7 @@ struct mstx_cl_group {
     MS_VEC(double) cost;      /* own time minus that of the others: members x steps */
     double noise, spread;     /* of cost: from step to step, and between members for good */
     uint32_t calls, seqs;     /* collectives: calls, and the largest seq + 1 */
+    uint32_t first_seq;       /* what seq 0 is called outside */
     uint32_t hosts;           /* distinct ones of the members */
 };
 
@@ -139,6 +140,8 @@ struct mstx_cl_part {
     MS_VEC(struct mstx_cl_call) calls; /* group: id in comm_groups, 0: none */
     bool knows_work;                   /* else computing is what is not communication */
 };
+/* Steps of a part that has none, out of its calls; false: no memory. */
+bool mstx__cluster_slice(struct mstx_cl_part *p);
 void mstx__cluster_part(struct mstx_cluster *c, struct mstx_cl_part *p);
 void mstx__cluster_part_free(struct mstx_cl_part *p);
 

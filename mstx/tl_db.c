@@ -2,6 +2,7 @@
  *
  * tl_db: where a run.db lies, whether it is still true, and what makes it.
  */
+#include "mstx/tl_flight.h"
 #include "mstx/tl_import.h"
 #include "mstx/tl_read.h"
 #include "mstx/tl_report.h"
@@ -76,7 +77,8 @@ static void ignore_problem(void *ctx, const char *file, struct ms_err *err)
     (void)err;
 }
 
-static size_t count_segments(const char *dir)
+/* Files that an import of the directory reads. */
+static size_t count_files(const char *dir)
 {
     struct mstx_procs procs;
     const struct mstx_problems ignore = {ignore_problem, NULL};
@@ -89,6 +91,8 @@ static size_t count_segments(const char *dir)
             n += p->seg.n + p->has_strings;
         mstx__proc_close(p);
     }
+    if (procs.list.n == 0)
+        n = mstx__count_flight_files(dir);
     mstx__procs_free(&procs);
     return n;
 }
@@ -104,7 +108,7 @@ bool mstx_db_is_stale(const char *path, const char *db)
     ms_store_close(s);
     if (rc != MS_OK || changed)
         return true;
-    return ms_path_kind(path) == MS_KIND_DIR && count_segments(path) != n;
+    return ms_path_kind(path) == MS_KIND_DIR && count_files(path) != n;
 }
 
 /* ---- making ----------------------------------------------------------------- */
@@ -127,9 +131,15 @@ static enum ms_rc import_file(const char *path, const char *db, struct mstx_impo
     *result = (struct mstx_import_result){0};
     MS_TRY(mstx__writer_new(&w, db, err));
     mstx__writer_meta(w, "path", path);
-    mstx__import_source(w, path);
-    enum ms_rc rc = mstx__is_sqlite(path) ? mstx__import_ascend(path, w, result, err)
-                                          : mstx__import_chrome(path, w, result, err);
+    enum ms_rc rc;
+    if (ms_path_kind(path) == MS_KIND_FILE)
+        mstx__import_source(w, path);
+    if (ms_path_kind(path) == MS_KIND_DIR || mstx__is_flight_file(path))
+        rc = mstx__import_flight(path, w, result, err);
+    else if (mstx__is_sqlite(path))
+        rc = mstx__import_ascend(path, w, result, err);
+    else
+        rc = mstx__import_chrome(path, w, result, err);
     if (rc != MS_OK) {
         mstx__writer_abort(w);
         return rc;
@@ -153,12 +163,26 @@ static enum ms_rc add_findings(const char *db, struct ms_err *err)
     return rc;
 }
 
+/* Dumps of PyTorch's Flight Recorder, and nothing of ours. */
+static bool holds_flight(const char *dir)
+{
+    struct mstx_procs procs;
+    if (mstx__procs_find(&procs, dir, NULL) != MS_OK)
+        return false;
+    const bool is_ours = procs.list.n != 0;
+    mstx__procs_free(&procs);
+    return !is_ours && mstx__count_flight_files(dir) != 0;
+}
+
 static enum ms_rc import_to(const char *path, const char *db, const struct mstx_import_how *how,
                             struct mstx_import_result *result, struct ms_err *err)
 {
     switch (ms_path_kind(path)) {
     case MS_KIND_DIR:
-        MS_TRY(mstx__import_capture(path, db, how, result, err));
+        if (!holds_flight(path))
+            MS_TRY(mstx__import_capture(path, db, how, result, err));
+        else if (ms_par_rank(how->par) == 0)
+            MS_TRY(import_file(path, db, result, err));
         break;
     case MS_KIND_FILE:
         if (ms_par_rank(how->par) == 0) /* nothing to share */

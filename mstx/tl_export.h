@@ -26,6 +26,8 @@ enum ms_rc mstx_export_csv(struct mstx_tl *tl, const char *path, struct ms_err *
  * ends in .db takes all; any other is a directory with one ascend_pytorch_profiler_RANK.db for each. */
 enum ms_rc mstx_export_ascend_db(struct mstx_tl *tl, const char *path,
                                  struct ms_err *err) MS_MUST_USE;
+/* A directory with a JSON dump of PyTorch's Flight Recorder for each rank. */
+enum ms_rc mstx_export_flight(struct mstx_tl *tl, const char *dir, struct ms_err *err) MS_MUST_USE;
 /* "marker", "push/pop" or "start/end". */
 const char *mstx__event_type_text(const struct mstx_event *ev);
 /* How a process is called: "rank 3 python3 (host:4242)" as far as it is known; one of a foreign file has

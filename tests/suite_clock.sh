@@ -44,10 +44,10 @@ two_hosts() { # CLOCK-OF-RANK-1 [DIR-OF-RANK-1]
 # How far the times of the run are from the true ones must be the same on both, window by window.
 apart_ns() {
     sql "SELECT CAST(max(abs(a.late - b.late)) AS INTEGER) FROM
-        (SELECT CAST(value AS INTEGER) / 200000000 AS w, min(start_ns - CAST(value AS INTEGER)) AS late FROM events
-         WHERE name = 'true' AND rank = 0 GROUP BY w HAVING count(*) > 60) a JOIN
-        (SELECT CAST(value AS INTEGER) / 200000000 AS w, min(start_ns - CAST(value AS INTEGER)) AS late FROM events
-         WHERE name = 'true' AND rank = 1 GROUP BY w HAVING count(*) > 60) b USING (w)"
+        (SELECT CAST(value AS INTEGER) / 500000000 AS w, min(start_ns - CAST(value AS INTEGER)) AS late FROM events
+         WHERE name = 'true' AND rank = 0 GROUP BY w HAVING count(*) > 25) a JOIN
+        (SELECT CAST(value AS INTEGER) / 500000000 AS w, min(start_ns - CAST(value AS INTEGER)) AS late FROM events
+         WHERE name = 'true' AND rank = 1 GROUP BY w HAVING count(*) > 25) b USING (w)"
 }
 # An idle machine stays within microseconds; a busy one gets another try and must keep to what it says.
 clocks_meet() { # CLOCK-OF-RANK-1

@@ -115,4 +115,63 @@ check prometheus-lines-are-well-formed 0 "$(grep -cvE '^(# (HELP|TYPE) msprobe_[
 check prometheus-calls-are-those-of-the-database \
     "$(ask "$top/whole.db" "SELECT count(*) FROM comm_ops WHERE class < 2")" \
     "$(awk '/^msprobe_comm_calls_total/ {n += $NF} END {print n}' "$top/prom")"
+
+# Dumps of PyTorch's Flight Recorder, pickled by Python in the structure that it documents.
+"$PYTHON" - "$top" <<'END'
+import json, os, pickle, sys
+top = sys.argv[1]
+
+def entry(rank, i, kind):
+    made = 1720000000000000000 + i * 10_000_000
+    start, end = made + (3_000_000 if rank == 2 else 0), made + 3_400_000
+    hung = kind == "hang" and i == 19
+    size = 2048 if kind == "mismatch" and rank == 1 and i == 7 else 1024
+    return {"record_id": i, "pg_id": 0, "process_group": ["0", "default_pg"],
+            "collective_seq_id": 1000000 + i, "p2p_seq_id": 0, "op_id": 1000000 + i,
+            "profiling_name": "nccl:all_reduce", "time_created_ns": start,
+            "duration_ms": None if hung else (end - start) / 1e6,
+            "input_sizes": [[size]], "input_dtypes": ["Float"], "output_sizes": [[size]],
+            "output_dtypes": ["Float"], "state": "started" if hung else "completed",
+            "time_discovered_started_ns": start,
+            "time_discovered_completed_ns": None if hung else end, "retired": not hung,
+            "timeout_ms": 600000, "is_p2p": False, "frames": [{"name": "f", "line": 3}]}
+
+def dump(rank, kind):
+    n = 19 if kind == "hang" and rank == 3 else 20
+    return {"version": "2.10", "pg_config": {"0": {"name": "0", "desc": "default_pg",
+            "ranks": "[0, 1, 2, 3]"}}, "entries": [entry(rank, i, kind) for i in range(n)]}
+
+for kind in ("slow", "mismatch", "hang"):
+    for form in ("json", "2", "4", "5"):
+        where = f"{top}/flight-{kind}-{form}"
+        os.mkdir(where)
+        for rank in range(4):
+            with open(f"{where}/nccl_trace_rank_{rank}", "wb") as f:
+                d = dump(rank, kind)
+                f.write(json.dumps(d).encode() if form == "json" else pickle.dumps(d, protocol=int(form)))
+END
+flight() { # name directory headline
+    check "$1" "$3" "$("$tool" report "$2" 2>&1 | head -1)"
+}
+slow='rank 2 makes the others wait: it computes 3.00 ms longer a step than its partners, 30.0 % of the step'
+mismatch='ranks 0 and 1 do not run the same program: call 1000007 of default_pg is AllReduce of 4096 bytes of fp32 on the one, AllReduce of 8192 bytes of fp32 on the other'
+hang='rank 3 did not come to AllReduce (call 1000019 of default_pg), in which 3 ranks waited at the end'
+for form in json 2 4 5; do
+    flight "flight-recorder-$form-slow-rank" "$top/flight-slow-$form" "$slow"
+    flight "flight-recorder-$form-mismatch" "$top/flight-mismatch-$form" "$mismatch"
+    flight "flight-recorder-$form-hang" "$top/flight-hang-$form" "$hang"
+done
+for kind in slow mismatch hang; do
+    "$tool" export -f flight-recorder -o "$top/again-$kind" "$top/flight-$kind-2" >/dev/null
+    eval "said=\$$kind"
+    # shellcheck disable=SC2154
+    flight "flight-recorder-$kind-written-and-read" "$top/again-$kind" "$said"
+done
+printf 'no' >"$top/flight-slow-4/nccl_trace_rank_1"
+rm -f "$top/flight-slow-4/run.db"
+cp "$top/flight-slow-2/nccl_trace_rank_3" "$top/whole_trace_3"
+head -c 900 "$top/whole_trace_3" >"$top/flight-slow-4/nccl_trace_rank_3"
+"$tool" import "$top/flight-slow-4" >/dev/null
+check flight-recorder-cut-file-is-a-problem 1 \
+    "$(ask "$top/flight-slow-4/run.db" "SELECT count(*) FROM problems WHERE text LIKE '%ends early%'")"
 exit $rc

@@ -71,9 +71,23 @@ opencl() {
     "$msprobe" run -o "$run" "$build/tests/rt/device_app" opencl-hooked 50 >"$scratch/out" 2>>"$said"
     status=$?
     [ $status -eq 77 ] && return 0
-    [ $status -eq 0 ] && is "$(sql "SELECT sum(events) FROM tracks WHERE kind = 3")" 50
+    [ $status -eq 0 ] && is "$(sql "SELECT sum(events) FROM tracks WHERE kind = 3 AND name NOT LIKE '% commands'")" 50
 }
 check 'queues of OpenCL are known without a word of the program' opencl
+# What the program reads from its own events, start and end by the steady clock, is what was recorded.
+commands() {
+    [ $status -eq 77 ] && return 0
+    is "$(sql "SELECT count(*) FROM events e JOIN tracks t ON t.id = e.track WHERE t.kind = 0 AND e.name = 'clEnqueueFillBuffer'")" 50 || return 1
+    sql "SELECT e.start_ns - (SELECT min(start_ns) FROM events), dur_ns FROM events e JOIN tracks t ON t.id = e.track
+         WHERE t.name LIKE '% commands' AND e.name = 'clEnqueueFillBuffer' ORDER BY e.start_ns" >"$scratch/recorded"
+    paste "$scratch/out" "$scratch/recorded" | awk '
+        function far(a, b) {return a - b > 3000 || b - a > 3000}
+        {n += NF == 4; since = $1 - first; was = $3 - base}
+        NR == 1 {first = $1; base = $3; next}
+        far(since, was) || far($2 - $1, $4) {print "expected", since, $2 - $1, "found", was, $4; wrong++}
+        END {exit n != 50 || wrong}'
+}
+check 'commands of OpenCL have the times of their events' commands
 without() {
     fresh
     "$msprobe" run -o "$run" --comm none "$build/tests/rt/device_app" opencl-hooked 5 >"$scratch/out" 2>>"$said"

@@ -22,11 +22,14 @@ if ldd "$extension" | grep -q 'libasan\|libtsan'; then
     skip "the interpreter is built without the sanitizer"
 fi
 install_it() { # DIR: the package is not always for the newest numpy, and says so only when it runs
-    "$PYTHON" -m venv "$1" && "$1/bin/python" -m pip install -q 'numpy<2' mindspore
+    "$PYTHON" -m venv "$1" &&
+        timeout 400 "$1/bin/python" -m pip install -q 'numpy<2' mindspore && return
+    rm -rf "$1" # half of it would be taken for the whole next time
+    return 1
 }
 if [ -z "${MINDSPORE_PYTHON:-}" ] && [ -n "${MINDSPORE_INSTALL:-}" ]; then
     [ -x "$MINDSPORE_INSTALL/bin/python" ] || install_it "$MINDSPORE_INSTALL" >&2 ||
-        skip "it could not be installed into MINDSPORE_INSTALL; is PyPI reachable?"
+        skip "it could not be installed into $MINDSPORE_INSTALL within 400 s; is PyPI reachable?"
     MINDSPORE_PYTHON=$MINDSPORE_INSTALL/bin/python
 fi
 python=${MINDSPORE_PYTHON:-$PYTHON}

@@ -98,6 +98,14 @@ counts_are_those_of() { # COUNTER-LIBRARY RANKS COMMAND...
     done
 }
 
+watched() {
+    rm -rf "$scratch/run"
+    for mode in all threads bad; do
+        ASAN_OPTIONS=detect_leaks=0 launch 2 "$msprobe" run -o "$scratch/run" -- "$scratch/watched" "$mode" >"$scratch/out" 2>&1 ||
+            { grep -A12 ERROR "$scratch/out"; return 1; }
+    done
+    [ "$(sql "$scratch/run" 'SELECT count(*) FROM comm_ops')" -gt 1000 ]
+}
 records_nothing() {
     rm -rf "$scratch/run"
     launch 2 "$msprobe" run --comm none -o "$scratch/run" -- "$scratch/app" all && [ ! -e "$scratch/run" ]
@@ -136,6 +144,13 @@ test_flavour() {
     check "$flavour-after-finalize" fails_alike late
     check "$flavour-never-finalized" fails_alike unfinished
     check "$flavour-none-is-none" records_nothing
+    # a program that watches its memory, with the hooks in it; what MPI itself leaks does not matter
+    if "$mpicc" -w -O1 -g -fsanitize=address -o "$scratch/watched" "$here/tests/rt/mpi_app.c" -lpthread 2>/dev/null &&
+        ASAN_OPTIONS=detect_leaks=0 launch 1 "$scratch/watched" bad >/dev/null 2>&1; then
+        check "$flavour-under-a-sanitizer" watched
+    else
+        echo "skip $flavour-under-a-sanitizer: no program with one runs here"
+    fi
     test_fortran
     test_clocks
 }
@@ -198,16 +213,19 @@ MPI_Send_init started,4,fp64,na,1,5,32,0 "
 
 # Two ranks play two hosts, one second and 50 ppm apart.  Each writes the true clock as a counter; how
 # far the times of the run are from it must be the same on both, window by window.
-clocks_meet() { # LIMIT-NS OFFSET PPM SYNC METHOD [together]
+clocks_meet() { # a busy machine gets another try
+    clocks_meet_once "$@" || clocks_meet_once "$@" || clocks_meet_once "$@"
+}
+clocks_meet_once() { # LIMIT-NS OFFSET PPM SYNC METHOD [together]
     rm -rf "$scratch/run"
     MSTX_CLOCK_SYNC=$4 timeout 100 "mpirun.$flavour" \
         -n 1 env MSTX_CLOCK_FAKE=1:0:0 "$msprobe" run -o "$scratch/run" -- "$scratch/clock" 120 $6 : \
         -n 1 env MSTX_CLOCK_FAKE="2:$2:$3" "$msprobe" run -o "$scratch/run" -- "$scratch/clock" 120 $6 || return 1
     apart=$(sql "$scratch/run" "SELECT CAST(max(abs(a.late - b.late)) AS INTEGER) FROM
-        (SELECT CAST(value AS INTEGER) / 200000000 AS w, min(start_ns - CAST(value AS INTEGER)) AS late FROM events
-         WHERE name = 'true' AND rank = 0 GROUP BY w HAVING count(*) > 60) a JOIN
-        (SELECT CAST(value AS INTEGER) / 200000000 AS w, min(start_ns - CAST(value AS INTEGER)) AS late FROM events
-         WHERE name = 'true' AND rank = 1 GROUP BY w HAVING count(*) > 60) b USING (w)")
+        (SELECT CAST(value AS INTEGER) / 500000000 AS w, min(start_ns - CAST(value AS INTEGER)) AS late FROM events
+         WHERE name = 'true' AND rank = 0 GROUP BY w HAVING count(*) > 25) a JOIN
+        (SELECT CAST(value AS INTEGER) / 500000000 AS w, min(start_ns - CAST(value AS INTEGER)) AS late FROM events
+         WHERE name = 'true' AND rank = 1 GROUP BY w HAVING count(*) > 25) b USING (w)")
     is "$(sql "$scratch/run" 'SELECT DISTINCT method FROM clock_offsets')" "$5" || return 1
     unsure=$(sql "$scratch/run" 'SELECT max(uncertainty_ns) FROM clock_offsets')
     echo "clocks are $apart ns apart, uncertainty $unsure ns"

@@ -191,7 +191,8 @@ START_TEST(the_json_keeps_its_contract)
         " \"severity\": \"warning\", \"ranks\": [2], \"steps\": [], \"value\": 1",
         "{\"kind\": \"slow_step\", \"severity\": \"warning\", \"ranks\": [2], \"steps\": [5, 5],"
         " \"value\": 3",
-        "\"where\": null}], \"steps\": [{\"rank\": 2, \"step\": 0, \"start_ns\":"
+        "\"where\": null, \"evidence\": null}], \"steps\": [{\"rank\": 2, \"step\": 0, "
+        "\"start_ns\":"
         " 1717575960000000000, \"duration_ns\": 1000}, ",
         "\"ranks\": [{\"rank\": 2, \"host\": \"testhost\", \"pid\": 4242, \"state\": \"finished\","
         " \"records\": 12, \"events\": 6, \"unfinished\": 0, \"dropped\": 1, ",
