@@ -5,11 +5,15 @@
 #include "tests/graph_files.h"
 
 #include "probe/base/jread.h"
+#include "probe/tensor.h"
 #include "web/api.h"
 #include "web/asset.h"
 #include "web/metrics.h"
 #include "web/slice_pack.h"
 #include "web/tables.h"
+
+#include <math.h>
+#include <sys/stat.h>
 
 static struct ms_err err;
 static char dir[64];
@@ -263,6 +267,66 @@ START_TEST(a_pair_tells_its_nodes)
 }
 END_TEST
 
+START_TEST(statements_may_only_look)
+{
+    open_pair();
+    says("/api/sql", "graph=1&q=SELECT count(*) AS n FROM tb_nodes", "\"columns\": [\"n\"]");
+    refused("/api/sql", "graph=1&q=DROP TABLE tb_nodes", MS_E_ARG, "not authorized");
+    refused("/api/sql", "graph=1&q=ATTACH '/x' AS y", MS_E_ARG, "not authorized");
+    refused("/api/sql", "graph=1&q=PRAGMA user_version=1", MS_E_ARG, "not authorized");
+    refused("/api/sql", "graph=1&q=SELECT load_extension('x')", MS_E_ARG, "load_extension");
+    refused("/api/sql", "graph=1&q=selec", MS_E_ARG, "syntax");
+    refused("/api/sql", "graph=1", MS_E_ARG, "q is missing");
+    refused("/api/sql", "q=SELECT 1", MS_E_NOTFOUND, "no timeline");
+    says("/api/children", "", "DefaultModel");
+}
+END_TEST
+
+START_TEST(events_can_be_asked_for)
+{
+    open_trace();
+    says("/api/sql", "q=SELECT count(*) FROM events", "[[3]]");
+}
+END_TEST
+
+START_TEST(rows_have_their_worst_figure)
+{
+    open_pair();
+    says("/api/figures", "metric=NormRelativeErr&names=Torch.f.0.forward\n" G "\nnone",
+         "[0.0, 8.0, null]");
+    refused("/api/figures", "metric=name&names=" G, MS_E_ARG, "metric");
+    refused("/api/figures", "metric=nonsense&names=" G, MS_E_ARG, "figures");
+}
+END_TEST
+
+/* A tensor whose file the dump names is read; nothing else is. */
+START_TEST(elements_of_kept_tensors_are_counted)
+{
+    char path[192], target[96];
+    const float v[] = {0, 1, 2, 3, (float)NAN, (float)INFINITY};
+    const uint64_t shape[] = {6};
+    snprintf(target, sizeof target, "%s/t", dir);
+    put_rank(target, ".", CONSTRUCT,
+             DUMP(RECORD("Torch.f.0.forward",
+                         "{\"type\":\"torch.Tensor\",\"dtype\":\"torch.float32\",\"shape\":[6],"
+                         "\"Max\":1.0,\"Min\":1.0,\"Mean\":1.0,\"Norm\":1.0,"
+                         "\"data_name\":\"Torch.f.0.forward.input.0.npy\"}",
+                         FLAT("1.0"))),
+             NULL);
+    snprintf(path, sizeof path, "%s/dump_tensor_data", target);
+    ck_assert_int_eq(mkdir(path, 0755), 0);
+    snprintf(path, sizeof path, "%s/dump_tensor_data/Torch.f.0.forward.input.0.npy", target);
+    ck_ok(probe_npy_write(path, MS_DT_F32, shape, 1, v, &err), err);
+    open_path(target, NULL);
+    says("/api/histogram", "name=Torch.f.0.forward&item=Torch.f.0.forward.input.0",
+         "\"nan\": 1, \"inf\": 1, \"zeros\": 1, \"low\": 0.0, \"high\": 3.0");
+    refused("/api/histogram", "name=Torch.f.0.forward&item=Torch.f.0.forward.output.0",
+            MS_E_NOTFOUND, "no file");
+    refused("/api/histogram", "name=Torch.f.0.forward&item=../../etc/passwd", MS_E_NOTFOUND,
+            "no file");
+}
+END_TEST
+
 START_TEST(senseless_values_of_a_graph_are_refused)
 {
     open_pair();
@@ -384,6 +448,10 @@ int main(void)
         columns_that_do_not_fit_are_wide,
         senseless_values_of_a_timeline_are_refused,
         a_pair_tells_its_nodes,
+        statements_may_only_look,
+        events_can_be_asked_for,
+        rows_have_their_worst_figure,
+        elements_of_kept_tensors_are_counted,
         senseless_values_of_a_graph_are_refused,
         a_pair_is_taken_apart_and_undone,
         the_table_has_a_row_for_each_input_and_output,

@@ -68,7 +68,8 @@ static enum ms_rc ask(struct web_call *c, struct ms_store *s, const char *sql, s
         rc = put_rows(c->json, st, err);
         ms_stmt_free(st);
     }
-    return rc == MS_E_IO || rc == MS_E_INTERNAL ? MS_E_ARG : rc;
+    bool of_statement = rc == MS_E_IO || rc == MS_E_INTERNAL || rc == MS_E_FORMAT;
+    return of_statement ? MS_E_ARG : rc;
 }
 
 static enum ms_rc ask_timeline(struct web_call *c, const char *sql, struct ms_err *err)

@@ -129,10 +129,8 @@ static enum ms_rc for_blocks(const struct probe_tensor *t, struct viz_histogram 
 
 static enum ms_rc count(struct viz_histogram *h, const struct probe_tensor *t, struct ms_err *err)
 {
-    *h = (struct viz_histogram){.dtype = ms_dtype_torch(t->dtype),
-                                .count = t->count,
-                                .low = INFINITY,
-                                .high = -INFINITY};
+    *h = (struct viz_histogram){
+        .dtype = ms_dtype_torch(t->dtype), .count = t->count, .low = INFINITY, .high = -INFINITY};
     MS_TRY(for_blocks(t, h, range_of, err));
     if (h->low > h->high)
         h->low = h->high = 0;

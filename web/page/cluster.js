@@ -22,7 +22,7 @@ function parts(r) {
 }
 
 export function shareBars(ranks) {
-  return h('div.bars', {}, h('div.legend', {}, ['rest', 'transfer', 'waiting'].map((k) => h('span', {}, h(`i.part.${k}`), w(k)))),
+  return h('div.bars', {}, h('div.legend', {}, ['rest', 'transfer', 'waiting'].map((k) => h('span', {}, h(`i.part.${k}`), w(k))), h('span.grow'), h('span', {}, `${w('transfer')} · ${w('waiting')}`)),
       ranks.map((r) => h('a.bar', {href: `#${place.write({screen: 'timeline', rank: r.rank})}`}, h('span.mono', {}, `${w('rank')} ${r.rank}`),
           h('span.track', {}, parts(r).map(([k, ns]) => h(`i.part.${k}`, {style: `width:${100 * ns / Math.max(r.span, 1)}%`, title: `${w(k)}: ${time(ns)} (${percent(ns / r.span)})`}))),
           h('span.mono.num', {}, `${percent(r.comm / Math.max(r.span, 1))} · ${percent(Math.min(r.wait, r.comm) / Math.max(r.span, 1))}`))));

@@ -321,15 +321,15 @@ class Graph {
     add('v', 'trace what it reads and what reads it', () => this.trace());
     if (this.dual) add('x', 'both sides together or each on its own', () => this.sync());
     add('escape', 'clear the selection', () => this.clear());
-    add('g', w('first'), () => this.first());
-    add('y', w('copyName'), () => copy(this.outline.lines[now()].row?.name ?? ''));
+    add('g', 'first', () => this.first());
+    add('y', 'copyName', () => copy(this.outline.lines[now()].row?.name ?? ''));
     for (const [key, text, name, list, by] of [['r', 'next rank', 'rank', 'ranks', 1], ['R', 'previous rank', 'rank', 'ranks', -1],
       ['t', 'next step', 'step', 'steps', 1], ['T', 'previous step', 'step', 'steps', -1]]) {
       add(key, text, () => this.turn(name, this.about.graph[list], by));
     }
     if (this.dual && canWrite()) {
-      add('M', `${w('match')} / ${w('unmatch')}`, () => this.change());
-      add('ctrl+z', w('undo'), () => this.undo());
+      add('M', 'matchOrNot', () => this.change());
+      add('ctrl+z', 'undo', () => this.undo());
     }
   }
 

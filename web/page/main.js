@@ -147,8 +147,8 @@ async function poll() {
 
 function globalKeys() {
   const k = app.keys;
-  k.add('app', '/', w('search'), () => find.focus());
-  k.add('app', 'ctrl+f', w('search'), () => find.focus());
+  k.add('app', '/', 'search', () => find.focus());
+  k.add('app', 'ctrl+f', 'search', () => find.focus());
   k.add('app', '>', 'commands', () => openPalette(app.keys));
   k.add('app', 'ctrl+shift+p', 'commands', () => openPalette(app.keys));
   k.add('app', ':', 'ask in SQL', () => openSql(app.about));
@@ -158,9 +158,9 @@ function globalKeys() {
   }
   k.add('app', 'K', 'note about this place', () => snapshot.note());
   k.add('app', "'", 'notes and snapshots', () => snapshot.list());
-  k.add('app', '?', w('help'), () => k.show());
+  k.add('app', '?', 'help', () => k.show());
   k.add('app', 'ctrl+b', 'icons alone at the left', () => rail.classList.toggle('small'));
-  k.add('app', 'q', w('details'), () => { drawer.hidden = !drawer.hidden; });
+  k.add('app', 'q', 'details', () => { drawer.hidden = !drawer.hidden; });
   place.SCREENS.forEach((s, i) => k.add('app', `alt+${i + 1}`, s, () => place.go({screen: s})));
   find.addEventListener('input', () => app.view?.search?.(find.value, 0));
   find.addEventListener('keydown', (e) => {

@@ -43,6 +43,7 @@ const words = {
   copyName: ['copy the name', '复制名称'],
   match: ['match', '匹配'],
   unmatch: ['unmatch', '取消匹配'],
+  matchOrNot: ['match or unmatch', '匹配或取消匹配'],
   undo: ['undo', '撤销'],
   next: ['next', '下一个'],
   previous: ['previous', '上一个'],
