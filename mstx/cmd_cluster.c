@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum { OUTPUTS = 5, STEPS = 4, TOP = 15, TYPE_TEXT = 1, STRICT = 1 };
@@ -355,7 +356,9 @@ static enum ms_rc start(struct mstx_recipe_run *r, const struct args *a, struct 
     if (a->mode == MODE_CLUSTER_TIME_COMPARE_SUMMARY && a->base == NULL)
         return ms_fail(err, MS_E_ARG, "cluster_time_compare_summary needs --bp DIR");
     MS_TRY(ms_mkdirs(r->out, err));
-    ms_buf_printf(&tmp, "%s/run.%ld.tmp", r->out, (long)getpid());
+    const char *room = getenv("TMPDIR");
+    ms_buf_printf(&tmp, "%s/msprobe-cluster.%ld", room != NULL && *room != '\0' ? room : "/tmp",
+                  (long)getpid());
     char *db = ms_path_join(r->out, MSTX_ANALYSIS_DB);
     enum ms_rc rc = db != NULL ? ms_buf_check(&tmp, err) : ms_no_memory(err);
     if (rc == MS_OK) {

@@ -204,44 +204,49 @@ static enum ms_rc mask_rank(struct masking *m, int64_t rank, const char *kinds, 
     return rc;
 }
 
-enum ms_rc mstx__recipe_masking(struct mstx_recipe_run *r, struct ms_err *err)
+static const char table[] =
+    "DROP TABLE IF EXISTS ComputationalOperatorMaskingLinearity;"
+    "CREATE TABLE ComputationalOperatorMaskingLinearity(stepId INTEGER, parallelType TEXT,"
+    " stepStartTime INTEGER, stepEndTime INTEGER, totalCommunicationOperatorTime INTEGER,"
+    " timeRatioOfStepCommunicationOperator REAL, totalTimeWithoutCommunicationBlackout INTEGER,"
+    " ratioOfUnmaskedCommunication REAL);"
+    "CREATE INDEX temp.MaskCommBy ON MaskComm(rank, kind);"
+    "CREATE INDEX temp.MaskKernelsBy ON MaskKernels(rank, start);"
+    "CREATE INDEX temp.MaskStepsBy ON MaskSteps(rank);";
+
+static enum ms_rc mask_all(struct masking *m, const struct mstx_recipe_run *r, struct ms_err *err)
 {
-    static const char table[] =
-        "DROP TABLE IF EXISTS ComputationalOperatorMaskingLinearity;"
-        "CREATE TABLE ComputationalOperatorMaskingLinearity(stepId INTEGER, parallelType TEXT,"
-        " stepStartTime INTEGER, stepEndTime INTEGER, totalCommunicationOperatorTime INTEGER,"
-        " timeRatioOfStepCommunicationOperator REAL, totalTimeWithoutCommunicationBlackout INTEGER,"
-        " ratioOfUnmaskedCommunication REAL);"
-        "CREATE INDEX temp.MaskCommBy ON MaskComm(rank, kind);"
-        "CREATE INDEX temp.MaskKernelsBy ON MaskKernels(rank, start);"
-        "CREATE INDEX temp.MaskStepsBy ON MaskSteps(rank);";
-    struct masking m = {.s = r->s};
     const char *kinds = r->parallel != NULL ? r->parallel : default_kinds;
     char steps[160];
-    for (size_t i = 0; i < sizeof pulls / sizeof *pulls; i++)
-        MS_TRY(mstx__recipe_pull(r, &pulls[i], err));
-    MS_TRY(ms_store_exec(r->s, table, err));
     snprintf(steps, sizeof steps,
              "SELECT id, start, end FROM MaskSteps WHERE rank = ? AND %lld IN (-1, id)"
              " ORDER BY rowid",
              (long long)r->step);
-    enum ms_rc rc = ms_store_prepare(r->s, &m.steps, steps, err);
-    if (rc == MS_OK)
-        rc = ms_store_prepare(r->s, &m.add,
-                              "INSERT INTO ComputationalOperatorMaskingLinearity"
-                              " VALUES(?,?,?,?,?,?,?,?)",
-                              err);
-    for (size_t i = 0; i < r->ranks.n && rc == MS_OK; i++)
-        rc = mask_rank(&m, r->ranks.p[i].rank, kinds, err);
+    MS_TRY(ms_store_prepare(r->s, &m->steps, steps, err));
+    MS_TRY(ms_store_prepare(r->s, &m->add,
+                            "INSERT INTO ComputationalOperatorMaskingLinearity"
+                            " VALUES(?,?,?,?,?,?,?,?)",
+                            err));
+    for (size_t i = 0; i < r->ranks.n; i++)
+        MS_TRY(mask_rank(m, r->ranks.p[i].rank, kinds, err));
+    return MS_OK;
+}
+
+enum ms_rc mstx__recipe_masking(struct mstx_recipe_run *r, struct ms_err *err)
+{
+    struct masking m = {.s = r->s};
+    for (size_t i = 0; i < sizeof pulls / sizeof *pulls; i++)
+        MS_TRY(mstx__recipe_pull(r, &pulls[i], err));
+    MS_TRY(ms_store_exec(r->s, table, err));
+    enum ms_rc rc = mask_all(&m, r, err);
     ms_stmt_free(m.steps);
     ms_stmt_free(m.add);
     ms_vec_free(&m.comm);
     ms_vec_free(&m.kernels);
     ms_vec_free(&m.comm_now);
     ms_vec_free(&m.kernel_now);
-    return rc == MS_OK ? ms_store_exec(r->s,
-                                       "DROP TABLE MaskSteps; DROP TABLE MaskComm;"
-                                       "DROP TABLE MaskKernels",
-                                       err)
-                       : rc;
+    if (rc != MS_OK)
+        return rc;
+    return ms_store_exec(r->s, "DROP TABLE MaskSteps; DROP TABLE MaskComm; DROP TABLE MaskKernels",
+                         err);
 }

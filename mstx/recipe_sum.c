@@ -17,26 +17,27 @@ static const struct mstx_pull hccl = {
            " LEFT JOIN STRING_IDS t ON t.id = o.opType LEFT JOIN STRING_IDS n ON n.id = o.opName"
            " LEFT JOIN STRING_IDS g ON g.id = o.groupName WHERE o.startNs BETWEEN ?1 AND ?2"};
 
+static const char hccl_tables[] =
+    "DROP TABLE IF EXISTS HcclAllRankStats; DROP TABLE IF EXISTS HcclPerRankStats;"
+    "DROP TABLE IF EXISTS HcclTopOpStats; DROP TABLE IF EXISTS HcclGroupNameMap;"
+    "CREATE INDEX temp.HcclByOp ON HcclOps(op, dur, rank);"
+    "CREATE TABLE HcclAllRankStats AS SELECT type AS OpType, " MSTX_STATS(
+        "dur") " FROM HcclOps WHERE type IS NOT NULL GROUP BY type ORDER BY type;"
+               "CREATE TABLE HcclPerRankStats AS SELECT type AS OpType, " MSTX_STATS(
+                   "dur") ", rank AS Rank FROM HcclOps WHERE type IS NOT NULL GROUP BY rank, "
+                          "type ORDER BY rank, type;"
+                          "CREATE TABLE HcclGroupNameMap AS SELECT grp AS GroupName,"
+                          " substr(double_hash(grp), -3) AS GroupId, group_concat(rank, ';') "
+                          "AS Ranks"
+                          " FROM (SELECT DISTINCT grp, rank FROM HcclOps WHERE grp IS NOT NULL "
+                          "ORDER BY grp, rank)"
+                          " GROUP BY grp ORDER BY GroupId, grp;";
+
 enum ms_rc mstx__recipe_hccl_sum(struct mstx_recipe_run *r, struct ms_err *err)
 {
-    static const char sql[] =
-        "DROP TABLE IF EXISTS HcclAllRankStats; DROP TABLE IF EXISTS HcclPerRankStats;"
-        "DROP TABLE IF EXISTS HcclTopOpStats; DROP TABLE IF EXISTS HcclGroupNameMap;"
-        "CREATE INDEX temp.HcclByOp ON HcclOps(op, dur, rank);"
-        "CREATE TABLE HcclAllRankStats AS SELECT type AS OpType, " MSTX_STATS(
-            "dur") " FROM HcclOps WHERE type IS NOT NULL GROUP BY type ORDER BY type;"
-                   "CREATE TABLE HcclPerRankStats AS SELECT type AS OpType, " MSTX_STATS(
-                       "dur") ", rank AS Rank FROM HcclOps WHERE type IS NOT NULL GROUP BY rank, "
-                              "type ORDER BY rank, type;"
-                              "CREATE TABLE HcclGroupNameMap AS SELECT grp AS GroupName,"
-                              " substr(double_hash(grp), -3) AS GroupId, group_concat(rank, ';') "
-                              "AS Ranks"
-                              " FROM (SELECT DISTINCT grp, rank FROM HcclOps WHERE grp IS NOT NULL "
-                              "ORDER BY grp, rank)"
-                              " GROUP BY grp ORDER BY GroupId, grp;";
     char top[1024];
     MS_TRY(mstx__recipe_pull(r, &hccl, err));
-    MS_TRY(ms_store_exec(r->s, sql, err));
+    MS_TRY(ms_store_exec(r->s, hccl_tables, err));
     snprintf(
         top, sizeof top,
         "CREATE TABLE HcclTopOpStats AS SELECT op AS OpName, " MSTX_STATS(
@@ -66,35 +67,36 @@ static const struct mstx_pull links = {
 
 /* Of an operation the shortest duration is how long the transfer took.  Operations of one kind, size
  * and number of ranks ought to take equally long; those more than three deviations off are slow. */
+static const char link_tables[] =
+    "DROP TABLE IF EXISTS SlowLinkOps; DROP TABLE IF EXISTS SlowLinkSum;"
+    "CREATE TEMP TABLE Transfers AS SELECT groupName, opName, min(communicationTime) AS t,"
+    " count(*) AS n FROM LinkOps WHERE instr(opName, 'send') = 0"
+    " AND instr(opName, 'receive') = 0 GROUP BY groupName, opName;"
+    "CREATE INDEX temp.TransfersByName ON Transfers(groupName, opName);"
+    "CREATE TEMP TABLE Rated AS SELECT o.rank AS rankId, o.groupName, communicationTime,"
+    " o.opName, opType, dataType, dataSize, ifnull(x.t, 0) AS transmitTime,"
+    " ifnull(x.n, 0) AS relatedRanks FROM LinkOps o LEFT JOIN Transfers x"
+    " ON x.groupName = o.groupName AND x.opName = o.opName;"
+    "CREATE TEMP TABLE Odd AS SELECT opType, dataSize, relatedRanks FROM Rated"
+    " WHERE dataSize IS NOT NULL GROUP BY 1, 2, 3 HAVING stddev_pop(transmitTime) > 0"
+    " AND (max(transmitTime) > avg(transmitTime) + 3 * stddev_pop(transmitTime)"
+    " OR min(transmitTime) < avg(transmitTime) - 3 * stddev_pop(transmitTime));"
+    "CREATE TABLE SlowLinkOps AS SELECT r.* FROM Rated r JOIN Odd o ON o.opType = r.opType"
+    " AND o.dataSize = r.dataSize AND o.relatedRanks = r.relatedRanks"
+    " ORDER BY r.opType, r.dataSize, r.relatedRanks, r.rowid;"
+    "CREATE TEMP TABLE Judged AS SELECT opType || relatedRanks || '_' || dataSize"
+    " AS opTypeRelatedRanksDataSize, " MSTX_STATS(
+        "transmitTime") ", opType, dataSize, relatedRanks FROM SlowLinkOps GROUP BY opType, "
+                        "dataSize, relatedRanks;";
+
 enum ms_rc mstx__recipe_slow_link(struct mstx_recipe_run *r, struct ms_err *err)
 {
-    static const char sql[] =
-        "DROP TABLE IF EXISTS SlowLinkOps; DROP TABLE IF EXISTS SlowLinkSum;"
-        "CREATE TEMP TABLE Transfers AS SELECT groupName, opName, min(communicationTime) AS t,"
-        " count(*) AS n FROM LinkOps WHERE instr(opName, 'send') = 0"
-        " AND instr(opName, 'receive') = 0 GROUP BY groupName, opName;"
-        "CREATE INDEX temp.TransfersByName ON Transfers(groupName, opName);"
-        "CREATE TEMP TABLE Rated AS SELECT o.rank AS rankId, o.groupName, communicationTime,"
-        " o.opName, opType, dataType, dataSize, ifnull(x.t, 0) AS transmitTime,"
-        " ifnull(x.n, 0) AS relatedRanks FROM LinkOps o LEFT JOIN Transfers x"
-        " ON x.groupName = o.groupName AND x.opName = o.opName;"
-        "CREATE TEMP TABLE Odd AS SELECT opType, dataSize, relatedRanks FROM Rated"
-        " WHERE dataSize IS NOT NULL GROUP BY 1, 2, 3 HAVING stddev_pop(transmitTime) > 0"
-        " AND (max(transmitTime) > avg(transmitTime) + 3 * stddev_pop(transmitTime)"
-        " OR min(transmitTime) < avg(transmitTime) - 3 * stddev_pop(transmitTime));"
-        "CREATE TABLE SlowLinkOps AS SELECT r.* FROM Rated r JOIN Odd o ON o.opType = r.opType"
-        " AND o.dataSize = r.dataSize AND o.relatedRanks = r.relatedRanks"
-        " ORDER BY r.opType, r.dataSize, r.relatedRanks, r.rowid;"
-        "CREATE TEMP TABLE Judged AS SELECT opType || relatedRanks || '_' || dataSize"
-        " AS opTypeRelatedRanksDataSize, " MSTX_STATS(
-            "transmitTime") ", opType, dataSize, relatedRanks FROM SlowLinkOps GROUP BY opType, "
-                            "dataSize, relatedRanks;";
     static const char extreme[] =
         "(SELECT rankId FROM SlowLinkOps o WHERE o.opType = j.opType AND o.dataSize = j.dataSize"
         " AND o.relatedRanks = j.relatedRanks ORDER BY transmitTime %s, rowid LIMIT 1) AS %s";
     char worst[2048], most[320], least[320];
     MS_TRY(mstx__recipe_pull(r, &links, err));
-    MS_TRY(ms_store_exec(r->s, sql, err));
+    MS_TRY(ms_store_exec(r->s, link_tables, err));
     snprintf(most, sizeof most, extreme, "DESC", "maxRank");
     snprintf(least, sizeof least, extreme, "ASC", "minRank");
     snprintf(worst, sizeof worst,

@@ -293,35 +293,40 @@ static void put_key(struct ms_out *o, struct ms_str key)
     ms_out_puts(o, "\": ");
 }
 
+/* The keys that differ from those of the row before: what was open below them is closed. */
+static void put_row(struct ms_stmt *st, struct ms_out *o, struct ms_buf last[KEYS], bool first)
+{
+    int same = 0;
+    while (!first && same < KEYS - 1 &&
+           ms_str_eq(ms_buf_slice(&last[same]), ms_stmt_get_str(st, same)))
+        same++;
+    for (int i = KEYS - 1; !first && i > same; i--)
+        ms_out_putc(o, '}');
+    ms_out_puts(o, first ? "{" : ", ");
+    for (int i = same; i < KEYS; i++) {
+        ms_buf_clear(&last[i]);
+        ms_buf_str(&last[i], ms_stmt_get_str(st, i));
+        put_key(o, ms_stmt_get_str(st, i));
+        if (i < KEYS - 1)
+            ms_out_putc(o, '{');
+    }
+    ms_out_str(o, ms_stmt_get_str(st, KEYS));
+}
+
 /* Rows of four keys and a value, sorted: what has keys in common stands in one object. */
 static enum ms_rc put_nested(struct ms_stmt *st, struct ms_out *o, struct ms_err *err)
 {
-    struct ms_buf last[KEYS] = {
-        {.max = 1 << 20}, {.max = 1 << 20}, {.max = 1 << 20}, {.max = 1 << 20}};
+    struct ms_buf last[KEYS];
     bool more, any = false;
+    for (int i = 0; i < KEYS; i++)
+        last[i] = (struct ms_buf){.max = 1 << 20};
     enum ms_rc rc = ms_stmt_step(st, &more, err);
-    ms_out_putc(o, '{');
     while (rc == MS_OK && more) {
-        int same = 0;
-        while (any && same < KEYS - 1 &&
-               ms_str_eq(ms_buf_slice(&last[same]), ms_stmt_get_str(st, same)))
-            same++;
-        for (int i = KEYS - 1; any && i > same; i--)
-            ms_out_putc(o, '}');
-        if (any)
-            ms_out_puts(o, ", ");
-        for (int i = same; i < KEYS; i++) {
-            ms_buf_clear(&last[i]);
-            ms_buf_str(&last[i], ms_stmt_get_str(st, i));
-            put_key(o, ms_stmt_get_str(st, i));
-            if (i < KEYS - 1)
-                ms_out_putc(o, '{');
-        }
-        ms_out_str(o, ms_stmt_get_str(st, KEYS));
+        put_row(st, o, last, !any);
         any = true;
         rc = ms_stmt_step(st, &more, err);
     }
-    ms_out_puts(o, any ? "}}}}" : "}");
+    ms_out_puts(o, any ? "}}}}" : "{}");
     for (int i = 0; i < KEYS; i++) {
         if (rc == MS_OK)
             rc = ms_buf_check(&last[i], err);

@@ -123,6 +123,23 @@ slow_rank_is_slow() { # its own step part before the gradients are shared is the
             JOIN processes p ON p.id = t.process JOIN strings s ON s.id = n.name
             WHERE s.value = 'backward' ORDER BY n.total_ns DESC LIMIT 1" | tail -1 | grep -qx 1
 }
+recipes_take_a_run() { # that of the check before
+    db=$scratch/run/cluster_analysis_output/cluster_analysis.db
+    for mode in slow_rank hccl_sum cluster_time_summary communication_group_map mstx_sum; do
+        "$msprobe" cluster -m $mode -d "$scratch/run" >/dev/null || return 1
+    done
+    "$PYTHON" - "$db" <<'END'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+one = lambda sql: db.execute(sql).fetchone()[0]
+assert one("SELECT count(DISTINCT Rank) FROM HcclPerRankStats WHERE OpType LIKE 'Hccl%'") == 4
+assert one("SELECT count(DISTINCT rank) FROM ClusterTimeSummary WHERE stepTime > 0") == 4
+assert one("SELECT min(abs(computation + communicationNotOverlapComputation + free - stepTime)"
+           " / stepTime < 0.01) FROM ClusterTimeSummary") == 1
+assert one("SELECT count(*) FROM CommunicationGroupMapping WHERE rank_set = '(0,1,2,3)'") == 1
+assert one("SELECT count(*) FROM MSTXMarkStats") > 0
+END
+}
 wrong_options_are_refused() {
     "$train" --layers 99 && return 1
     "$train" --nonsense && return 1
@@ -156,6 +173,7 @@ if nm -D "$build/libmstx.so" | grep -q '__asan_init\|__tsan_init'; then
 else
     check slow-rank-is-slow slow_rank_is_slow
     check slow-rank-is-named-first slow_rank_is_named_first
+    check recipes-take-a-run recipes_take_a_run
 fi
 check wrong-options-are-refused wrong_options_are_refused
 exit $rc
