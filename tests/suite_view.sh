@@ -93,7 +93,11 @@ screen tree-search "$pair" 80x24 '2/torch.h'
 screen tree-search-none "$pair" 80x24 '2/nowhere<Enter>'
 screen tree-filter "$pair" 80x24 '2\Torch -new'
 screen tree-filter-wrong "$pair" 80x24 '2\shape:x<Enter>'
-screen tree-troubles "$pair" 80x24 '2s'
+screen tree-troubles "$pair" 80x24 '2L'
+screen tree-sorted "$pair" 80x24 '2Ess'
+screen tree-sorted-open "$pair" 80x24 '2sssEjI'
+screen tree-tagged "$pair" 80x24 '2Ejj '
+screen tree-untagged "$pair" 80x24 '2Ejj U'
 screen tree-rank "$pair" 80x24 '2r'
 screen tree-help "$pair" 80x40 '2?'
 screen tree-help-filtered "$pair" 80x24 '2?/error'
@@ -146,7 +150,7 @@ fi
 cp "$tmp/pair.vis.db" "$tmp/work.vis.db"
 work=work.vis.db
 screen match "$work" 100x24 '2E<Tab>/torch.old<Enter> <Tab>/torch.new<Enter>M'
-screen match-undone "$work" 100x24 '2EU/torch.new<Enter>'
+screen match-undone "$work" 100x24 '2EZ/torch.new<Enter>'
 [ -z "$update" ] || exit 0
 pair=$tmp/pair.vis.db
 printf '2E:export %s/tree.csv<Enter>:goto overview<Enter>:export %s/findings.csv<Enter>' "$tmp" "$tmp" >"$tmp/keys"
