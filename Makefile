@@ -43,7 +43,7 @@ SRC_web     := $(call src,web)
 PROG := $(wildcard probe/cli/*.c) $(wildcard probe/cmd_*.c mstx/cmd_*.c compare/cmd_*.c viz/cmd_*.c web/cmd_*.c)
 
 # What enters someone else's process: libc and pthread alone.
-BASE_CLI   := $(addprefix probe/base/,conf.c store.c store_vtab.c opt.c complete.c par.c)
+BASE_CLI   := $(addprefix probe/base/,conf.c store.c store_vtab.c store_func.c opt.c complete.c par.c)
 BASE_RT    := $(filter-out $(BASE_CLI),$(SRC_base))
 PROBE_CLI  := $(wildcard probe/trend*.c)
 SO_MSPROBE := $(BASE_RT) $(filter-out $(PROBE_CLI),$(SRC_probe))
@@ -55,7 +55,7 @@ HOOK_LIBS  := $(B)/libmstx_hook.so $(B)/libmstx_dlsym.so
 MSTX_LIBS  := $(HOOK_LIBS) $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so $(B)/dropin/libmspti.so
 
 # A hook library for each flavour of MPI whose headers are there; the same sources, compiled once each.
-MPI_FLAVOURS := $(foreach f,openmpi:ompi-c mpich:mpich,$(if $(call pkg,--cflags,$(lastword $(subst :, ,$(f)))),$(firstword $(subst :, ,$(f)))))
+MPI_FLAVOURS := $(strip $(foreach f,openmpi:ompi-c mpich:mpich,$(if $(call pkg,--cflags,$(lastword $(subst :, ,$(f)))),$(firstword $(subst :, ,$(f))))))
 MPI_CFLAGS_openmpi := $(patsubst -I%,-isystem %,$(call pkg,--cflags-only-I,ompi-c))
 MPI_CFLAGS_mpich   := $(patsubst -I%,-isystem %,$(call pkg,--cflags-only-I,mpich))
 SO_MPI   := mstx/hook_find.c $(wildcard mstx/hook_mpi*.c)
@@ -86,8 +86,8 @@ BENCH   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench_*.c))
 RT_APPS := $(addprefix $(B)/tests/rt/, \
            app app_old app_router \
            nvtx_app nvtx_next.so \
-           mspti_app chain.so image.so \
-           comm_app \
+           mspti_app chain.so image.so broken_disk.so \
+           comm_app clock_app \
            device_app ccl_app ccl_mod.so loader)
 STANDIN := $(addprefix $(B)/tests/standin/,libcuda.so.1 libascendcl.so libnccl.so.2 libhccl.so)
 SAMPLES := $(patsubst %.c,$(B)/%,$(wildcard samples/*.c)) $(if $(MPI_FLAVOURS),$(B)/samples/train_mpi)
@@ -96,8 +96,8 @@ MAN     := $(wildcard */*.1 */*.3 */*.5)
 # ---- build ------------------------------------------------------------------
 
 .PHONY: all test check asan tsan valgrind fuzz \
-        bench bench-align bench-source bench-torch bench-cluster \
-        analyze layers docs format install uninstall dist deps demo clean help
+        bench bench-align bench-source bench-torch bench-cluster bench-mpi \
+        soak analyze layers docs format install uninstall deb dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -205,7 +205,7 @@ $(B)/dropin/%.so: $(B)/mstx/dropin_forward.o $(B)/libmstx.so
 	$(say) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-z,nodelete -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..:$$ORIGIN/../..' \
-	  -o $@ $(filter %.o,$^) -L$(B) -lmstx
+	  -o $@ $(filter %.o,$^) -L$(B) -lmstx -Wl,--no-as-needed -lc
 
 $(B)/tests/test_%: $(B)/tests/test_%.o $(LIBS)
 	$(say) LD $@
@@ -224,13 +224,13 @@ $(B)/tests/rt/app_router: RT_DEFS := -DPROTO_ROUTER
 $(B)/tests/rt/app $(B)/tests/rt/app_old $(B)/tests/rt/app_router: tests/rt/app.c
 	$(say) LD $@
 	$(Q)$(RT_CC) $(RT_DEFS) -o $@ $<
-$(B)/tests/rt/chain.so $(B)/tests/rt/nvtx_next.so: $(B)/tests/rt/%.so: tests/rt/%.c
+$(B)/tests/rt/chain.so $(B)/tests/rt/nvtx_next.so $(B)/tests/rt/broken_disk.so: $(B)/tests/rt/%.so: tests/rt/%.c
 	$(say) LD $@
 	$(Q)$(RT_CC) -shared -o $@ $<
 $(B)/tests/rt/nvtx_app $(B)/tests/rt/mspti_app $(B)/tests/rt/loader: $(B)/tests/rt/%: tests/rt/%.c
 	$(say) LD $@
 	$(Q)$(RT_CC) -o $@ $<
-$(B)/tests/rt/comm_app $(B)/tests/rt/device_app: $(B)/tests/rt/%: tests/rt/%.c $(B)/libmstx.so
+$(B)/tests/rt/comm_app $(B)/tests/rt/clock_app $(B)/tests/rt/device_app: $(B)/tests/rt/%: tests/rt/%.c $(B)/libmstx.so
 	$(say) LD $@
 	$(Q)$(RT_CC) -o $@ $< -L$(B) -lmstx -Wl,-rpath,'$$ORIGIN/../..'
 # Libraries of accelerators for machines without one: real names and prototypes.
@@ -290,7 +290,9 @@ check: all $(RT_APPS) $(STANDIN) $(TESTS) $(TOOLS) $(FUZZ) $(SAMPLES) layers ## 
 	@B=$(B) PYTHON=$(PYTHON) sh tests/run.sh
 
 demo: deps ## install what is missing, build, run the samples and show what msprobe says of them
-	@$(MAKE) --no-print-directory all $(B)/samples/two_dumps $(B)/samples/mstx_c $(filter %train_mpi,$(SAMPLES))
+	@$(MAKE) --no-print-directory demo-run
+.PHONY: demo-run
+demo-run: all $(SAMPLES)
 	@B=$(B) sh samples/demo.sh
 
 asan: ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -308,6 +310,8 @@ fuzz-run: $(FUZZ)
 	@B=$(B) SECONDS_EACH=$(FUZZ_SECONDS) sh tests/fuzz.sh
 bench: all $(BENCH) ## measure the figures of the README
 	@B=$(B) PYTHON=$(PYTHON) sh tests/bench.sh
+bench-mpi: all ## what a hooked call of MPI and lammps pay for it
+	@B=$(B) sh tests/bench_mpi.sh
 bench-torch: all ## CPU time that dumps add to PyTorch; OFFICIAL=DIR: beside the official tool
 	@$(PYTHON) tests/bench_torch.py $(B) $(OFFICIAL)
 bench-web: all $(B)/tests/tool_big_run ## measure the page in a browser, with a large run and a large graph
@@ -323,6 +327,8 @@ bench-source: $(B)/msprobe ## how often the operator that introduces an error is
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/torch_faults.py
 bench-view: $(B)/msprobe ## the terminal viewer on a pseudo terminal; VIEW=FILE or RUN names what to open
 	@B=$(B) $(PYTHON) tests/bench_view.py $(VIEW)
+soak: all $(B)/samples/mstx_c ## record, import and look 1,000 times; nothing may grow
+	@ITERATIONS=1000 B=$(B) PYTHON=$(PYTHON) sh tests/suite_soak.sh
 analyze: ## static analysis: gcc -fanalyzer, cppcheck, clang-tidy
 	@PKG_CONFIG=$(PKG_CONFIG) sh tests/analyze.sh
 layers: ## check who includes whom
@@ -336,6 +342,8 @@ install: all ## install under $(DESTDIR)$(PREFIX)
 	@B=$(B) VERSION=$(VERSION) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) sh tests/install.sh install
 uninstall: ## remove what install put there
 	@B=$(B) VERSION=$(VERSION) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) sh tests/install.sh uninstall
+deb: all ## Debian package build/msprobe_VERSION_ARCH.deb
+	@B=$(B) VERSION=$(VERSION) sh tests/deb.sh
 dist: ## source archive build/msprobe-VERSION.tar.gz
 	@mkdir -p $(B)
 	@git archive --prefix=msprobe-$(VERSION)/ -o $(B)/msprobe-$(VERSION).tar.gz HEAD

@@ -12,6 +12,7 @@
  * lists the golden rows that nobody asked for, behind the op of the golden row
  * before them.
  */
+#include "compare/consistent.h"
 #include "compare/match.h"
 #include "compare/row_key.h"
 
@@ -413,10 +414,26 @@ static bool same_op(const struct cmp *c, const struct cmp__pair *x, const struct
     return (x->t == MS_MAP_NONE) == (y->t == MS_MAP_NONE) && op_of_pair(c, x) == op_of_pair(c, y);
 }
 
+/* A row of inference alone stays with the op whose rows surround it. */
+static bool begins_consistent(const struct cmp *c, size_t i)
+{
+    const struct cmp__pair *p = c->pairs.p;
+    uint32_t first = c->groups.n != 0 ? c->groups.p[c->groups.n - 1].first : 0;
+    for (size_t k = i; k-- > first;) {
+        if (p[i].t != MS_MAP_NONE && p[k].t != MS_MAP_NONE)
+            return c->t.op_of.p[p[i].t] != c->t.op_of.p[p[k].t];
+        if (p[i].b != MS_MAP_NONE && p[k].b != MS_MAP_NONE)
+            return c->b.op_of.p[p[i].b] != c->b.op_of.p[p[k].b];
+    }
+    return true;
+}
+
 /* Does pair i begin a group: another op, or the op with another partner?  *partner is the golden op
  * of the group so far.  Names may send the rows of one op to several; that stays one group. */
 static bool begins_group(const struct cmp *c, size_t i, uint32_t *partner)
 {
+    if (c->conf.consistent != CMP_CONSISTENT_NO)
+        return begins_consistent(c, i);
     const struct cmp__pair *p = &c->pairs.p[i];
     uint32_t op = p->b != MS_MAP_NONE ? c->b.op_of.p[p->b] : MS_MAP_NONE;
     bool begins = i == 0 || !same_op(c, p - 1, p) ||
@@ -445,6 +462,10 @@ static enum ms_rc group(struct cmp *c, struct ms_err *err)
 
 static enum ms_rc align(struct aligner *a, struct ms_err *err)
 {
+    if (a->c->conf.consistent != CMP_CONSISTENT_NO) {
+        MS_TRY(cmp__pair_consistent(a->c, err));
+        return group(a->c, err);
+    }
     size_t nb = a->c->b.order.n;
     MS_TRY(cmp__keys_read(&a->keys, a->c, err));
     if (!ms_vec_reserve(&a->partner_op, nb + 1))

@@ -19,6 +19,7 @@ struct row_view {
     struct ms_str name; /* last part of the path, "weight" or "0" */
     struct ms_str json; /* of a plain value */
     uint32_t known_as;  /* value of the alignment, ALIGN__NONE */
+    bool is_inner;      /* a gradient of nothing that the forward read */
 };
 
 struct row_list {
@@ -93,6 +94,23 @@ static void recall_values(const struct align__ctx *c, int side, uint32_t op, str
     }
 }
 
+/* A gradient has the shape of what it belongs to.  Where an operator is several nodes to autograd
+ * its first one's gradients are what is recorded, in whatever shape that works on. */
+static void find_inner(const struct align__ctx *c, int side, uint32_t forward,
+                       struct row_list *list)
+{
+    if (forward == ALIGN__NONE)
+        return;
+    const struct align__op *o = &c->side[side].ops.p[forward];
+    const struct align__tensor *t = align__ins(&c->side[side], o);
+    for (uint32_t i = 0; i < list->n; i++) {
+        struct row_view *v = &list->v[i];
+        v->is_inner = v->is_tensor;
+        for (unsigned k = 0; k < (unsigned)o->nin + o->nparam && v->is_inner; k++)
+            v->is_inner = !align__dim_same(&c->dims.list.p[t[k].dims], &v->dim);
+    }
+}
+
 /* Did earlier pairs pass the one on as the other? */
 static bool passed_on(const struct relation *rel, const struct row_view *t,
                       const struct row_view *g)
@@ -114,7 +132,8 @@ static float row_score(const struct relation *rel, const struct row_view *t,
     }
     float like = align__likeness(align__distance(&g->value, &t->value));
     bool passed = passed_on(rel, t, g);
-    if (t->value.cls != g->value.cls || (rel->by_value && like < 0.8F && !passed) ||
+    bool by_value = rel->by_value || t->is_inner != g->is_inner;
+    if (t->value.cls != g->value.cls || (by_value && like < 0.8F && !passed) ||
         (rel->is_part && t->dim.n != g->dim.n))
         return 0;
     bool same_shape = align__dim_same(&t->dim, &g->dim);
@@ -224,6 +243,10 @@ static size_t pair_kind(const struct relation *rel, const struct probe_dump *con
         return zip_rows(dump, node, kind, out);
     recall_values(&rel->al->c, 0, rel->al->op_of[0][node[0]], &g);
     recall_values(&rel->al->c, 1, rel->al->op_of[1][node[1]], &t);
+    if (kind == OUTPUTS) {
+        find_inner(&rel->al->c, 0, rel->al->back_of[0][node[0]], &g);
+        find_inner(&rel->al->c, 1, rel->al->back_of[1][node[1]], &t);
+    }
     assign(rel, &t, &g, partner, taken);
     for (uint32_t i = 0; i < t.n; i++)
         out[n++] = (struct cmp_align_row){

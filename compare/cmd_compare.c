@@ -35,11 +35,13 @@ struct args {
     int mode, compat, format, align;
     bool fuzzy, xlsx, ext, exit_code, tensor_log, diff, stack_mode, compare_only;
     bool consistent, write_mapping, highlight;
-    const char *ranks, *steps, *backend;
+    const char *ranks, *steps;
+    int backend; /* enum cmp_consistent */
 };
 
 static const char *const formats[] = {"text", "json", NULL};
 static const char *const compats[] = {"cur", "old", "strict", NULL};
+static const char *const backends[] = {"", "fsdp", "megatron", NULL};
 enum { ALIGN_AUTO, ALIGN_ALWAYS, ALIGN_EXACT, ALIGN_FUZZY };
 static const char *const aligns[] = {"auto", "always", "exact", "fuzzy", NULL};
 static const char *const modes[] = {"auto",          "offline_data", "torchair",
@@ -92,10 +94,11 @@ static const struct ms_opt opts[] = {
      .help = "compare kernels of MindSpore's static graphs, of these ranks: 0,1"},
     {"step", NULL, MS_OPT_TEXT, offsetof(struct args, steps), "LIST",
      .help = "of graph kernels: these steps"},
-    {"consistent_check", NULL, MS_OPT_FLAG, offsetof(struct args, consistent), .hidden = true,
-     .help = "training against inference"},
-    {"backend", NULL, MS_OPT_TEXT, offsetof(struct args, backend), "NAME", .hidden = true,
-     .help = "of --consistent_check"},
+    {"consistent_check", NULL, MS_OPT_FLAG, offsetof(struct args, consistent),
+     .help = "the target is a training run, the golden side the inference that goes with it; "
+             "needs --backend"},
+    {"backend", NULL, MS_OPT_CHOICE, offsetof(struct args, backend), "NAME", .choices = backends,
+     .dflt = "", .help = "of --consistent_check: what the training runs on"},
     {"mode", "m", MS_OPT_CHOICE, offsetof(struct args, mode), "MODE", .choices = modes,
      .dflt = "auto",
      .help = "kind of dump: auto, or atb for directories with a statistic.csv of the ATB library"},
@@ -188,6 +191,9 @@ static void configure(struct job *j)
                                 .matching = a->align == ALIGN_ALWAYS  ? CMP_MATCH_ALWAYS
                                             : a->align == ALIGN_EXACT ? CMP_MATCH_EXACT
                                                                       : CMP_MATCH_AUTO,
+                                .consistent = a->consistent ? (enum cmp_consistent)a->backend
+                                                            : CMP_CONSISTENT_NO,
+                                .fold_lines = a->xlsx,
                                 .pins = a->pins,
                                 .ext = a->ext,
                                 .explain = true,
@@ -453,6 +459,7 @@ static enum ms_rc trace_one(struct job *j, size_t i, struct ms_err *err)
         return MS_OK;
     MS_TRY(cmp_open(&c, &j->conf, couple->t->json, couple->b->json, j->pool, err));
     char *stem = stem_of(j, c, couple);
+    r->trail.rank = couple->t->rank < 0 ? 0 : couple->t->rank;
     enum ms_rc rc = stem != NULL ? cmp_write_diff(c, stem, &r->trail, &r->files, err)
                                  : ms_fail(err, MS_E_NOMEM, "out of memory");
     ms_free(stem);
@@ -509,7 +516,10 @@ static enum ms_rc name_first(struct job *j, struct ms_err *err)
         rc = ms_fail(err, MS_E_NOMEM, "out of memory");
     for (size_t i = 0; rc == MS_OK && i < n; i++)
         trails[i] = j->report.list.p[i]->trail;
-    if (rc == MS_OK && cmp_diff_blame(trails, n, blamed) != 0)
+    size_t found = 0;
+    if (rc == MS_OK)
+        rc = cmp_diff_blame(trails, n, j->conf.compat != CMP_CUR, blamed, &found, err);
+    if (rc == MS_OK && found != 0)
         rc = name_all(j, blamed, err);
     ms_free(trails);
     ms_free(blamed);
@@ -534,10 +544,14 @@ static enum ms_rc check_args(const struct args *a, struct ms_err *err)
     if (a->mode != MODE_AUTO && a->mode != MODE_ATB)
         return ms_fail(err, MS_E_UNSUPPORTED, "--mode %s is not supported here; use %s",
                        modes[a->mode], instead[a->mode]);
-    if (a->consistent || a->backend != NULL)
-        return ms_fail(err, MS_E_UNSUPPORTED,
-                       "--consistent_check is not supported here; use the official tool");
+    if (a->consistent && a->backend == CMP_CONSISTENT_NO)
+        return ms_fail(err, MS_E_ARG,
+                       "--consistent_check needs --backend fsdp or --backend megatron");
     bool mapped = a->data != NULL || a->layer != NULL || a->cell != NULL || a->api != NULL;
+    if (a->consistent && (mapped || a->fuzzy || a->align != ALIGN_AUTO || a->pins != NULL))
+        return ms_fail(err, MS_E_ARG,
+                       "--consistent_check finds partners by itself; leave out mappings, -fm, "
+                       "--align and --pins beside it");
     if (mapped && (a->align != ALIGN_AUTO || a->pins != NULL))
         return ms_fail(err, MS_E_ARG,
                        "a mapping says itself which names go together; leave out %s beside it",

@@ -103,6 +103,9 @@ extern const size_t cmp__api_twin_count;
 struct cmp__pair {
     uint32_t t, b; /* rows, MS_MAP_NONE: none */
 };
+struct cmp__fold { /* another row of the pair's side that has parts; in order of pairs */
+    uint32_t pair, row;
+};
 struct cmp__group {
     uint32_t first; /* pair */
 };
@@ -120,6 +123,7 @@ struct cmp {
     struct probe_tree tree[2]; /* golden, target; of the alignment */
     bool has_tree[2];
     MS_VEC(struct cmp__pair) pairs;
+    MS_VEC(struct cmp__fold) folds;     /* with --consistent_check */
     MS_VEC(struct cmp__group) groups;   /* one more than there are */
     MS_VEC(struct cmp_figures) figures; /* by pair; tensor mode */
     MS_VEC(double) noise; /* by golden row: how far a second run is from it; NaN: not known */
@@ -182,6 +186,10 @@ void cmp__judge(const struct cmp *c, struct cmp_view *v);
 /* A data file of the dump: in dir, or where the dump says that it was written. */
 enum ms_rc cmp__open_tensor(const struct probe_dump *d, const char *dir, struct ms_str name,
                             struct probe_tensor *t, struct ms_err *err);
+/* The name of a row's data file; empty: it has none. */
+struct ms_str cmp__data_name(const struct cmp__side *s, uint32_t row);
+/* Elements of a shape as it is written, "[2, 3]" or "(2, 3)". */
+uint64_t cmp__shape_count(struct ms_str shape);
 /* Shapes are equal but for axes of length 1. */
 bool cmp__same_shape(const struct probe_tensor *a, const struct probe_tensor *b);
 

@@ -2,7 +2,7 @@
  *
  * compare: opening a pair of dumps, and looking at one op of it.
  */
-#include "compare/cmp_int.h"
+#include "compare/consistent.h"
 #include "compare/match.h"
 #include "compare/source_value.h"
 
@@ -96,11 +96,35 @@ static enum ms_rc keep_seen(struct cmp *c, struct ms_err *err)
 {
     const struct cmp_conf *conf = &c->conf;
     bool mapped = conf->data_mapping != NULL || conf->api.on || conf->cell.on || conf->layer.on;
+    mapped |= conf->consistent != CMP_CONSISTENT_NO;
     if (!conf->explain || c->al != NULL || mapped || conf->fuzzy || cmp__strict(c))
         return MS_OK;
     c->t.seen = ms_calloc(c->t.dump->rows.n + 1, sizeof *c->t.seen);
     c->b.seen = ms_calloc(c->b.dump->rows.n + 1, sizeof *c->b.seen);
     return c->t.seen != NULL && c->b.seen != NULL ? MS_OK : ms_no_memory(err);
+}
+
+/* Where parts are joined the official tool reads every number as a float. */
+static void settle_columns(const struct cmp *c, struct cmp__side *s)
+{
+    cmp__side_columns(s);
+    for (unsigned i = 0; i < PROBE_STATS; i++)
+        s->as_float[i] |= cmp__strict(c) && c->conf.consistent != CMP_CONSISTENT_NO;
+}
+
+static enum ms_rc check_consistent(const struct cmp *c, struct ms_err *err)
+{
+    if (c->conf.consistent == CMP_CONSISTENT_NO)
+        return MS_OK;
+    if (c->mode == PROBE_MODE_MD5)
+        return ms_fail(err, MS_E_UNSUPPORTED,
+                       "%s: checksums of parts say nothing about the whole; for "
+                       "--consistent_check dump statistics or tensors",
+                       c->t.dump->path);
+    if (!is_pytorch(&c->t) || !is_pytorch(&c->b))
+        return ms_fail(err, MS_E_UNSUPPORTED,
+                       "%s: --consistent_check knows training by PyTorch alone", c->t.dump->path);
+    return MS_OK;
 }
 
 static enum ms_rc fill(struct cmp *c, const char *target, const char *golden, struct ms_pool *pool,
@@ -112,10 +136,11 @@ static enum ms_rc fill(struct cmp *c, const char *target, const char *golden, st
     MS_TRY(open_sides(c, target, golden, pool, err));
     MS_TRY(check_frameworks(c, err));
     MS_TRY(check_modes(c, err));
+    MS_TRY(check_consistent(c, err));
     c->cross = is_pytorch(&c->t) != is_pytorch(&c->b);
     struct ms_span span = ms_span_begin("align");
-    cmp__side_columns(&c->t);
-    cmp__side_columns(&c->b);
+    settle_columns(c, &c->t);
+    settle_columns(c, &c->b);
     enum ms_rc rc = cmp__align(c, pool, err);
     ms_span_end(&span);
     if (rc == MS_OK && c->conf.data_mapping != NULL)
@@ -155,6 +180,7 @@ void cmp_close(struct cmp *c)
         probe_stacks_close(&c->stacks);
     cmp__pairs_free(&c->row_map);
     ms_vec_free(&c->pairs);
+    ms_vec_free(&c->folds);
     ms_vec_free(&c->groups);
     ms_vec_free(&c->figures);
     ms_vec_free(&c->noise);
@@ -309,7 +335,8 @@ static bool dtypes_go_together(const struct cmp *c, const struct cmp_item *t,
 
 static bool is_gated(const struct cmp *c)
 {
-    return cmp__strict(c) && c->conf.data_mapping == NULL && !c->conf.layer.on;
+    return cmp__strict(c) && c->conf.data_mapping == NULL && !c->conf.layer.on &&
+           c->conf.consistent == CMP_CONSISTENT_NO;
 }
 
 static enum ms_rc make_row(const struct cmp *c, struct cmp_view *v, uint32_t pair,
@@ -321,6 +348,8 @@ static enum ms_rc make_row(const struct cmp *c, struct cmp_view *v, uint32_t pai
         MS_TRY(cmp__item_make(&c->t, p->t, c->mode, v, &row->t, err));
     if (p->b != MS_MAP_NONE)
         MS_TRY(cmp__item_make(&c->b, p->b, c->mode, v, &row->b, err));
+    if (row->t.present && row->b.present)
+        MS_TRY(cmp__fold_item(c, v, pair, cmp__folds_target(c) ? &row->t : &row->b, err));
     if (row->b.present && is_gated(c) && !dtypes_go_together(c, &row->t, &row->b))
         row->b = cmp__item_none;
     row->is_output = ms_str_find_str(row->t.name, MS_STR(".output.")) >= 0;

@@ -38,6 +38,9 @@ enum cmp_matching {
     CMP_MATCH_EXACT,  /* by name */
 };
 
+/* Training held against inference: how the training side wraps its modules. */
+enum cmp_consistent { CMP_CONSISTENT_NO, CMP_CONSISTENT_FSDP, CMP_CONSISTENT_MEGATRON };
+
 /* How far a long part of the work is. */
 struct cmp_progress {
     const char *what;
@@ -60,6 +63,8 @@ struct cmp_conf {
     struct cmp_mapping api, cell, layer;
     const char *data_mapping;
     enum cmp_matching matching;
+    enum cmp_consistent consistent;
+    bool fold_lines;  /* names of folded rows on lines of their own, as a workbook has them */
     const char *pins; /* a file of pairs that the alignment has to respect, or NULL */
     /* dump.json of a second run of the golden side, or a calibration, of which the place with this
      * step and rank counts (-1: not known); or NULL */

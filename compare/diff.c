@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * diff: the JSON files of -da, and the search.
+ * diff: the JSON files of -da.
  */
 #include "compare/diff.h"
 
@@ -250,20 +250,6 @@ static void put_op(struct ms_jwrite *w, const struct cmp *c, const struct cmp_vi
     ms_jwrite_obj_end(w);
 }
 
-static enum ms_rc note_step(struct cmp_trail *t, uint32_t group, struct ms_str op, bool differs,
-                            struct ms_err *err)
-{
-    bool communicates = is_communication(op);
-    if ((!differs || is_ignored(op)) && !communicates)
-        return MS_OK;
-    struct cmp_step *s = ms_vec_push(&t->steps);
-    if (s == NULL)
-        return ms_no_memory(err);
-    *s = (struct cmp_step){group, t->segments, differs, communicates};
-    t->segments += communicates;
-    return MS_OK;
-}
-
 static enum ms_rc put_ops(struct ms_jwrite *w, const struct cmp *c, struct cmp_trail *trail,
                           struct ms_err *err)
 {
@@ -279,7 +265,9 @@ static enum ms_rc put_ops(struct ms_jwrite *w, const struct cmp *c, struct cmp_t
             continue;
         bool differs = op_differs(c, &v);
         put_op(w, c, &v, differs);
-        rc = note_step(trail, g, v.op, differs, err);
+        bool communicates = is_communication(v.op);
+        if ((differs && !is_ignored(v.op)) || communicates)
+            rc = cmp_trail_add(trail, g, &v, differs, communicates, err);
     }
     cmp_view_free(&v);
     return rc;
@@ -311,50 +299,6 @@ enum ms_rc cmp_write_diff(const struct cmp *c, const char *stem, struct cmp_trai
         return ms_out_commit(out, err);
     ms_out_abort(out);
     return rc;
-}
-
-/* ---- the search ------------------------------------------------------------------------- */
-
-/* The first differing step of the rank in the segment. */
-static const struct cmp_step *first_in(const struct cmp_trail *t, uint32_t segment,
-                                       bool communicates)
-{
-    for (size_t i = 0; i < t->steps.n; i++) {
-        const struct cmp_step *s = &t->steps.p[i];
-        if (s->segment == segment && s->differs && s->communicates == communicates)
-            return s;
-    }
-    return NULL;
-}
-
-static size_t blame_segment(const struct cmp_trail *trails, size_t n, uint32_t segment,
-                            bool communicates, bool last, uint32_t *blamed)
-{
-    size_t found = 0;
-    for (size_t i = 0; i < n; i++) {
-        bool behind = segment >= trails[i].segments; /* after this rank's last communication */
-        const struct cmp_step *s =
-            behind == last ? first_in(&trails[i], last ? trails[i].segments : segment, communicates)
-                           : NULL;
-        blamed[i] = s != NULL ? s->group : MS_MAP_NONE;
-        found += s != NULL;
-    }
-    return found;
-}
-
-size_t cmp_diff_blame(const struct cmp_trail *trails, size_t n, uint32_t *blamed)
-{
-    uint32_t segments = 0;
-    for (size_t i = 0; i < n; i++)
-        segments = trails[i].segments > segments ? trails[i].segments : segments;
-    for (uint32_t s = 0; s < segments; s++) {
-        size_t found = blame_segment(trails, n, s, false, false, blamed);
-        if (found == 0) /* what is sent is right until somebody changed it on the way */
-            found = blame_segment(trails, n, s, true, false, blamed);
-        if (found != 0)
-            return found;
-    }
-    return blame_segment(trails, n, segments, false, true, blamed);
 }
 
 /* ---- the answer ------------------------------------------------------------------------- */

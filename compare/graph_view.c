@@ -106,9 +106,9 @@ struct graph_view {
     struct ms_stmt *st[QUERIES];
     struct graph_about about;
     struct graph_bands bands;
-    bool quick;           /* x_ tables are there and tell the truth */
-    bool traced;          /* x_align, x_edge and x_findings are there */
-    bool overflow_listed; /* x_state has it */
+    bool quick;  /* x_ tables are there and tell the truth */
+    bool whole;  /* and x_state holds every state, not only what is worth a visit */
+    bool traced; /* x_align, x_edge and x_findings are there */
     struct ms_arena *arena;
     struct ms_buf text;
 };
@@ -296,12 +296,12 @@ static enum ms_rc read_config(struct graph_view *v, struct ms_err *err)
     return rc;
 }
 
-/* Is the one value of a query there and not 0? */
-static bool is_so(struct graph_view *v, const char *query)
+/* The answer to a question; false as well where it cannot be asked. */
+static bool is_true(struct graph_view *v, const char *question)
 {
     struct ms_stmt *st;
     bool more, yes = false;
-    if (ms_store_prepare(v->store, &st, query, NULL) != MS_OK)
+    if (ms_store_prepare(v->store, &st, question, NULL) != MS_OK)
         return false;
     if (ms_stmt_step(st, &more, NULL) == MS_OK && more)
         yes = ms_stmt_get_i64(st, 0) != 0;
@@ -312,21 +312,14 @@ static bool is_so(struct graph_view *v, const char *query)
 /* Somebody else's changes are not in the tables of ours: those count the rows they know of. */
 static bool knows_all_changes(struct graph_view *v)
 {
-    return is_so(v, "SELECT (SELECT count(*) FROM tb_nodes WHERE modified = 1) ="
-                    " (SELECT CAST(value AS INTEGER) FROM x_meta WHERE key = 'modified')");
+    return is_true(v, "SELECT (SELECT count(*) FROM tb_nodes WHERE modified = 1) ="
+                      " (SELECT CAST(value AS INTEGER) FROM x_meta WHERE key = 'modified')");
 }
 
 static bool has_traces(struct graph_view *v)
 {
-    return is_so(v, "SELECT count(*) = 3 FROM sqlite_master WHERE type = 'table' AND"
-                    " name IN ('x_align', 'x_edge', 'x_findings')");
-}
-
-/* Without a check nothing overflows; otherwise files of today list what does. */
-static bool lists_overflow(struct graph_view *v)
-{
-    return !v->about.overflow ||
-           is_so(v, "SELECT count(*) FROM x_meta WHERE key = 'overflow_listed'");
+    return is_true(v, "SELECT count(*) = 3 FROM sqlite_master WHERE type = 'table' AND"
+                      " name IN ('x_align', 'x_edge', 'x_findings')");
 }
 
 static enum ms_rc open_view(struct graph_view *v, const char *path, struct ms_err *err)
@@ -339,8 +332,8 @@ static enum ms_rc open_view(struct graph_view *v, const char *path, struct ms_er
     if (read_config(v, err) != MS_OK)
         return ms_err_wrap(err, "%s", path);
     v->quick = v->bands.usual && knows_all_changes(v);
+    v->whole = v->quick && is_true(v, "SELECT value = 'all' FROM x_meta WHERE key = 'states'");
     v->traced = has_traces(v);
-    v->overflow_listed = v->quick && lists_overflow(v);
     return MS_OK;
 }
 
@@ -655,9 +648,9 @@ static enum ms_rc scan(struct graph_view *v, struct graph_spot at, unsigned want
 /* States that x_state holds, and what x_align does. */
 static bool is_quick(const struct graph_view *v, unsigned want)
 {
-    const unsigned indexed = GRAPH_WANT_WARNING | GRAPH_WANT_ERROR | GRAPH_WANT_UNMATCHED |
-                             GRAPH_WANT_MOVED | (v->overflow_listed ? GRAPH_WANT_OVERFLOW : 0);
-    return (v->quick && (want & ~indexed) == 0) || want == GRAPH_WANT_MOVED;
+    const unsigned indexed =
+        GRAPH_WANT_WARNING | GRAPH_WANT_ERROR | GRAPH_WANT_UNMATCHED | GRAPH_WANT_MOVED;
+    return v->whole || (v->quick && (want & ~indexed) == 0) || want == GRAPH_WANT_MOVED;
 }
 
 /* The nearest node_order in a state, or -1. */
@@ -685,6 +678,7 @@ static enum ms_rc nearest(struct graph_view *v, struct graph_spot at, unsigned w
         unsigned want;
         int state;
     } kinds[] = {{GRAPH_WANT_UNMATCHED, GRAPH_NONE},
+                 {GRAPH_WANT_PASS, GRAPH_PASS},
                  {GRAPH_WANT_WARNING, GRAPH_WARNING},
                  {GRAPH_WANT_ERROR, GRAPH_ERROR},
                  {GRAPH_WANT_OVERFLOW, GRAPH_STATE_OVERFLOW}};

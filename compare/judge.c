@@ -9,7 +9,7 @@
  * scalar argument has no say in how exact the inputs are, and the output limit of
  * the one-thousandth rule is the 0.6 that its message names.
  */
-#include "compare/cmp_int.h"
+#include "compare/consistent.h"
 #include "probe/base/scan.h"
 
 #include <math.h>
@@ -101,6 +101,11 @@ static bool has_special(const struct cmp_item *item)
     return is_special(&item->stat[PROBE_STAT_MAX]) || is_special(&item->stat[PROBE_STAT_MIN]);
 }
 
+static bool is_consistent(const struct cmp *c)
+{
+    return c->conf.consistent != CMP_CONSISTENT_NO;
+}
+
 static bool dtype_differs(const struct cmp *c, const struct cmp_row *row)
 {
     if (ms_str_eq(row->t.dtype, row->b.dtype))
@@ -113,6 +118,8 @@ static bool dtype_differs(const struct cmp *c, const struct cmp_row *row)
 
 static bool grad_differs(const struct cmp *c, const struct cmp_row *row)
 {
+    if (is_consistent(c) && (!cmp__strict(c) || c->mode == PROBE_MODE_TENSOR))
+        return false; /* inference has no gradients */
     bool said = row->t.requires_grad.p[0] != 'N' && row->b.requires_grad.p[0] != 'N';
     return !row->grad_same && (said || cmp__strict(c));
 }
@@ -124,8 +131,8 @@ static bool value_differs(const struct cmp_row *row)
     return n->kind != b->kind || !ms_str_eq(n->text, b->text);
 }
 
-/* Elements of a shape as it is written, "[2, 3]" or "(2, 3)"; wrapping does no harm. */
-static uint64_t count_of(struct ms_str shape)
+/* Wrapping does no harm. */
+uint64_t cmp__shape_count(struct ms_str shape)
 {
     uint64_t all = 1, one = 0;
     bool digits = false;
@@ -145,8 +152,10 @@ static bool shape_differs(const struct cmp *c, const struct cmp_row *row)
 {
     if (ms_str_eq(row->t.shape, row->b.shape))
         return false;
+    if (is_consistent(c) && (!cmp__strict(c) || c->mode == PROBE_MODE_TENSOR))
+        return !cmp__consistent_shapes(c, row);
     return c->al == NULL || c->mode == PROBE_MODE_TENSOR ||
-           count_of(row->t.shape) != count_of(row->b.shape);
+           cmp__shape_count(row->t.shape) != cmp__shape_count(row->b.shape);
 }
 
 static void judge_attributes(const struct cmp *c, struct cmp_row *row)
@@ -282,6 +291,15 @@ static bool judge_unmatched(const struct cmp *c, struct cmp_row *row, bool free_
     return true;
 }
 
+/* The official tool judges what inference alone has by the N/A of the other side. */
+static void judge_inference_alone(const struct cmp *c, struct cmp_row *row)
+{
+    if (!is_consistent(c) || row->t.present || !cmp__strict(c) || c->mode != PROBE_MODE_SUMMARY)
+        return;
+    mark(row, CMP_NOTE_GRAD);
+    mark(row, CMP_NOTE_SHAPE);
+}
+
 void cmp__judge(const struct cmp *c, struct cmp_view *v)
 {
     struct ms_str api = without_rank(c, second_component(v->op));
@@ -289,7 +307,10 @@ void cmp__judge(const struct cmp *c, struct cmp_view *v)
     bool free_of_rules = c->mode != PROBE_MODE_MD5 && has_no_rules(api);
     for (size_t i = 0; i < v->rows.n; i++) {
         struct cmp_row *row = &v->rows.p[i];
-        if (judge_unmatched(c, row, free_of_rules) || free_of_rules || !row->t.present)
+        if (judge_unmatched(c, row, free_of_rules) || free_of_rules)
+            continue;
+        judge_inference_alone(c, row);
+        if (!row->t.present)
             continue;
         if (c->mode == PROBE_MODE_MD5)
             judge_digest(c, row);

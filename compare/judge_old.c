@@ -75,6 +75,16 @@ static const char *told_by_figures(const struct cmp_row *row)
     }
 }
 
+/* A cosine needs two directions.  The best scale is unknown only where the golden side is zero. */
+static const char *told_by_cosine(const struct cmp_row *row)
+{
+    if (row->fig.state != CMP_STATE_OK || !isnan(row->fig.metric[CMP_COSINE]))
+        return "";
+    return isnan(row->fig.ext.scale)
+               ? "Cannot compare by Cosine Similarity, All the data is Zero in Bench dump data."
+               : "Cannot compare by Cosine Similarity, All the data is Zero in npu dump data.";
+}
+
 /* Why the row has a colour, on lines behind what else is said of it. */
 static enum ms_rc add_reasons(const struct cmp *c, struct cmp_view *v, const struct cmp_row *row,
                               struct cmp_old_verdict *out, struct ms_err *err)
@@ -101,7 +111,9 @@ enum ms_rc cmp__judge_old(const struct cmp *c, struct cmp_view *v, const struct 
         ms_buf_puts(&v->scratch, "Requires_grad inconsistent. ");
     if (c->mode == PROBE_MODE_SUMMARY && strcmp(result, "Warning") == 0)
         ms_buf_puts(&v->scratch, "Need double check api accuracy. ");
-    if (c->mode == PROBE_MODE_TENSOR && row->b.present)
+    if (c->mode == PROBE_MODE_TENSOR && row->b.present) {
         ms_buf_puts(&v->scratch, told_by_figures(row));
+        ms_buf_puts(&v->scratch, told_by_cosine(row));
+    }
     return c->conf.highlight ? add_reasons(c, v, row, out, err) : cmp__keep(v, &out->message, err);
 }

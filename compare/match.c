@@ -32,6 +32,8 @@ bool cmp__match_wanted(const struct cmp *c)
 {
     const struct cmp_conf *conf = &c->conf;
     bool mapped = conf->data_mapping != NULL || conf->api.on || conf->cell.on || conf->layer.on;
+    if (conf->consistent != CMP_CONSISTENT_NO)
+        return false;
     if (cmp__strict(c) || conf->fuzzy || mapped || c->t.is_debug || c->b.is_debug)
         return false;
     if (conf->matching != CMP_MATCH_AUTO)
@@ -203,7 +205,8 @@ static struct cmp_match match_by_name(const struct cmp *c, const struct cmp_row 
 {
     if (ms_str_eq(row->t.name, row->b.name))
         return (struct cmp_match){"exact", 1};
-    bool mapped = c->row_map.arena != NULL || c->conf.api.on || c->conf.cell.on || c->conf.fuzzy;
+    bool mapped = c->row_map.arena != NULL || c->conf.api.on || c->conf.cell.on || c->conf.fuzzy ||
+                  c->conf.consistent != CMP_CONSISTENT_NO;
     return (struct cmp_match){mapped ? "mapped" : "renumbered", 1};
 }
 

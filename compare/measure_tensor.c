@@ -7,7 +7,7 @@
  * files of a chunk are mapped only while it is read, so memory does not grow with
  * the tensors.
  */
-#include "compare/cmp_int.h"
+#include "compare/consistent.h"
 #include "compare/metric.h"
 
 #include "probe/base/log.h"
@@ -46,7 +46,7 @@ struct batch {
 
 /* ---- what to read ----------------------------------------------------------- */
 
-static struct ms_str data_name(const struct cmp__side *s, uint32_t row)
+struct ms_str cmp__data_name(const struct cmp__side *s, uint32_t row)
 {
     struct probe_leaf leaf;
     if (row == MS_MAP_NONE || !(cmp__side_row(s, row)->flags & PROBE_LEAF_HAS_DATA_NAME))
@@ -77,11 +77,20 @@ static uint64_t elements_of(const struct cmp__side *s, uint32_t row)
     return n;
 }
 
+static bool has_folds(const struct cmp *c, const struct cmp__pair *p)
+{
+    size_t n;
+    (void)cmp__folds_of(c, (uint32_t)(p - c->pairs.p), &n);
+    return n != 0;
+}
+
 /* How many chunks a pair is cut into, by what the dump says of its shape. */
 static uint32_t chunks_of(const struct cmp *c, const struct cmp__pair *p)
 {
-    if (data_name(&c->t, p->t).n == 0 || data_name(&c->b, p->b).n == 0)
+    if (cmp__data_name(&c->t, p->t).n == 0 || cmp__data_name(&c->b, p->b).n == 0)
         return 0;
+    if (has_folds(c, p)) /* parts are laid side by side in one go */
+        return 1;
     uint64_t n = elements_of(&c->t, p->t) / CHUNK + 1;
     return n < 1 << 20 ? (uint32_t)n : 1 << 20;
 }
@@ -199,6 +208,18 @@ static enum ms_rc measure_open(struct cmp *c, struct chunk *ch, uint32_t last,
     return pass(ch, c->conf.ext, n, b, from, to, err);
 }
 
+static enum ms_rc measure_folded(struct cmp *c, struct chunk *ch, struct ms_err *err)
+{
+    struct ms_err why = {0};
+    ch->tn = ch->tb = MS_DT_F32;
+    ch->fig.state = cmp__fold_facts(c, ch->pair, &ch->facts, &ch->bytes, &why);
+    if (why.rc == MS_E_NOMEM)
+        return ms_fail(err, MS_E_NOMEM, "%s", why.msg);
+    if (why.rc != MS_OK)
+        ms_info("%s", why.msg);
+    return MS_OK;
+}
+
 static enum ms_rc measure_chunk(void *ctx, size_t item, unsigned worker, struct ms_err *err)
 {
     struct batch *batch = ctx;
@@ -212,8 +233,10 @@ static enum ms_rc measure_chunk(void *ctx, size_t item, unsigned worker, struct 
     if ((batch->before + item) % batch->parts != batch->part)
         return MS_OK;
     ch->done = true;
-    if (cmp__open_tensor(c->t.dump, c->t_dir, data_name(&c->t, p->t), &n, &why) != MS_OK ||
-        cmp__open_tensor(c->b.dump, c->b_dir, data_name(&c->b, p->b), &b, &why) != MS_OK) {
+    if (has_folds(c, p))
+        return measure_folded(c, ch, err);
+    if (cmp__open_tensor(c->t.dump, c->t_dir, cmp__data_name(&c->t, p->t), &n, &why) != MS_OK ||
+        cmp__open_tensor(c->b.dump, c->b_dir, cmp__data_name(&c->b, p->b), &b, &why) != MS_OK) {
         probe_tensor_close(&n);
         if (why.rc == MS_E_NOMEM)
             return ms_fail(err, MS_E_NOMEM, "%s", why.msg);

@@ -11,8 +11,10 @@
 #include "compare/source_floor.h"
 #include "compare/source_int.h"
 
-static const float unlike = 0.1F;   /* a difference as large does not count as noise */
-static const float noise_times = 8; /* a difference above so many times the usual one is one */
+static const float unlike = 0.1F; /* a difference as large does not count as noise */
+static const float least = 2.4e-7F;
+/* A difference so many times the usual one is one: forward, backward. */
+static const float noise_times[] = {8, 30};
 
 /* Values that only a reader's rows compare: of nodes that have no partner themselves. */
 static void take_from_readers(struct source__part *p)
@@ -39,18 +41,56 @@ static void take_from_readers(struct source__part *p)
     }
 }
 
-static bool usual_noise(const struct source__part *p, float *noise)
+struct noise {
+    float *e; /* by node: larger differences than that are there for a reason */
+    bool *lasts;
+};
+
+/* What the runs begin with: the smallest differences there are, or those of what both read. */
+static bool first_noise(const struct source__part *p, float *noise)
 {
-    float *e = ms_alloc((p->leaves.n + 1) * sizeof *e);
-    size_t n = 0;
+    float *e = ms_alloc((2 * p->leaves.n + 1) * sizeof *e), *roots = e + p->leaves.n;
+    size_t n = 0, m = 0;
+    *noise = least;
     for (size_t i = 0; e != NULL && i < p->leaves.n; i++) {
         const struct source__leaf *l = &p->leaves.p[i];
-        if ((l->flags & SOURCE__MEASURED) && (l->flags & SOURCE__REAL) && l->e < unlike)
-            e[n++] = l->e;
+        unsigned want = SOURCE__MEASURED | SOURCE__REAL;
+        bool differ;
+        if ((l->flags & want) != want || l->e >= unlike)
+            continue;
+        e[n++] = l->e;
+        if (l->flags & SOURCE__ROOT)
+            roots[m++] = l->e;
+        float unit = (float)source__roundoff(l, &differ);
+        *noise = unit > *noise ? unit : *noise;
     }
-    *noise = e != NULL ? noise_times * source__quantile(e, n, 0.9) : 0;
-    bool fine = e != NULL;
+    if (e != NULL) {
+        float low = source__quantile(e, n, 0.1), start = source__quantile(roots, m, 0.5);
+        *noise = low > *noise ? low : *noise;
+        *noise = start > *noise ? start : *noise;
+    }
     ms_free(e);
+    return e != NULL;
+}
+
+/* Noise grows on its way through a run; what stands out of it is not learned from. */
+static bool follow_noise(const struct source__part *p, float *by_node)
+{
+    struct source__floor *f = ms_calloc(1, sizeof *f);
+    float start;
+    bool fine = f != NULL && first_noise(p, &start);
+    for (size_t i = 0; fine && i < p->nodes.n; i++) {
+        const struct source__node *n = &p->nodes.p[i];
+        float now = source__floor_now(f);
+        by_node[i] = noise_times[n->dir == PROBE_BACKWARD] * (now > start ? now : start);
+        for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+            const struct source__leaf *l = &p->leaves.p[k];
+            unsigned want = SOURCE__MEASURED | SOURCE__REAL | SOURCE__IS_OUT;
+            if ((l->flags & want) == want && l->e <= by_node[i])
+                source__floor_add(f, l->e);
+        }
+    }
+    ms_free(f);
     return fine;
 }
 
@@ -72,19 +112,20 @@ static enum state state_of(const struct source__part *p, const struct source__no
 
 /* From the last node to the first: does the difference of a node reach the end or another that
  * lasts?  Who reads nothing that it made has come to the end. */
-static void find_lasting(const struct source__part *p, float noise, bool *lasts, bool *is_read)
+static void find_lasting(const struct source__part *p, const struct noise *w)
 {
     for (size_t i = p->nodes.n; i-- > 0;) {
         const struct source__node *n = &p->nodes.p[i];
-        enum state s = state_of(p, n, noise);
-        bool through = lasts[i] || !is_read[i];
-        lasts[i] = s == UNKNOWN ? lasts[i] : s == DIFFERS && through;
+        enum state s = state_of(p, n, w->e[i]);
+        bool through = w->lasts[i] || !n->is_read;
+        w->lasts[i] = s == UNKNOWN ? w->lasts[i] : s == DIFFERS && through;
         for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
             const struct source__leaf *l = &p->leaves.p[k];
-            if ((l->flags & SOURCE__IS_OUT) || l->maker[1] == SOURCE__NONE || l->maker[1] >= i)
-                continue;
-            is_read[l->maker[1]] = true;
-            lasts[l->maker[1]] |= lasts[i];
+            for (unsigned side = 0; side < 2 && (l->flags & SOURCE__IS_OUT) == 0; side++) {
+                if (l->maker[side] == SOURCE__NONE || l->maker[side] >= i)
+                    continue;
+                w->lasts[l->maker[side]] |= w->lasts[i];
+            }
         }
     }
 }
@@ -95,16 +136,16 @@ static void forget(struct source__leaf *l)
     l->e = l->en = 0;
 }
 
-static void forget_passing(struct source__part *p, float noise, const bool *lasts)
+static void forget_passing(struct source__part *p, const struct noise *w)
 {
     for (size_t i = 0; i < p->nodes.n; i++) {
         const struct source__node *n = &p->nodes.p[i];
-        bool passing = !lasts[i] && state_of(p, n, noise) == DIFFERS;
+        bool passing = !w->lasts[i] && state_of(p, n, w->e[i]) == DIFFERS;
         for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
             struct source__leaf *l = &p->leaves.p[k];
             bool out = (l->flags & SOURCE__IS_OUT) != 0;
             uint32_t maker = l->maker[1];
-            bool read = !out && maker != SOURCE__NONE && l->e > noise && !lasts[maker];
+            bool read = !out && maker != SOURCE__NONE && l->e > w->e[i] && !w->lasts[maker];
             if ((out && passing) || read)
                 forget(l);
         }
@@ -113,18 +154,17 @@ static void forget_passing(struct source__part *p, float noise, const bool *last
 
 enum ms_rc source__settle_cross(struct source__part *p, struct ms_err *err)
 {
-    float noise;
-    bool *lasts = ms_calloc(p->nodes.n + 1, sizeof *lasts);
-    bool *is_read = ms_calloc(p->nodes.n + 1, sizeof *is_read);
-    bool fine = lasts != NULL && is_read != NULL;
+    struct noise w = {.e = ms_calloc(p->nodes.n + 1, sizeof *w.e),
+                      .lasts = ms_calloc(p->nodes.n + 1, sizeof *w.lasts)};
+    bool fine = w.e != NULL && w.lasts != NULL;
     if (fine)
         take_from_readers(p);
-    fine = fine && usual_noise(p, &noise);
+    fine = fine && follow_noise(p, w.e);
     if (fine) {
-        find_lasting(p, noise, lasts, is_read);
-        forget_passing(p, noise, lasts);
+        find_lasting(p, &w);
+        forget_passing(p, &w);
     }
-    ms_free(lasts);
-    ms_free(is_read);
+    ms_free(w.e);
+    ms_free(w.lasts);
     return fine ? MS_OK : ms_no_memory(err);
 }

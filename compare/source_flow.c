@@ -4,7 +4,8 @@
  *
  * Tensors of one run with as many elements and bit-equal figures are one value; it
  * was made by the nearest earlier operator that wrote it.  Modules only hand on
- * what operators made: one counts where no operator is known.
+ * what operators made: one counts where no operator is known, and what one writes
+ * has a maker too.
  */
 #include "compare/source_int.h"
 
@@ -60,6 +61,8 @@ static void write_down(struct table *t, uint32_t row)
     uint32_t *slot = slot_of(t, v);
     bool module = d->nodes.p[d->rows.p[row].node].kind == PROBE_NODE_MODULE;
     bool held = *slot != 0 && d->nodes.p[d->rows.p[*slot - 1].node].kind != PROBE_NODE_MODULE;
+    if (module && *slot != 0)
+        t->s->maker[row] = d->rows.p[*slot - 1].node;
     if (!module || !held)
         *slot = row + 1;
 }

@@ -24,7 +24,7 @@ struct source__side {
     const struct probe_dump *dump;
     struct source__value *value; /* by row */
     bool borrowed;               /* value is the comparison's */
-    uint32_t *maker;             /* by row: the node that wrote what is read there */
+    uint32_t *maker; /* by row: the node that wrote what is read there, or what a module hands on */
 };
 
 /* Read all rows that have not been read; the arrays are freed by source__side_free. */
@@ -57,6 +57,7 @@ enum source__op_flags {
     SOURCE__DROPS = 1 << 8,
     SOURCE__MASKS = 1 << 9,
     SOURCE__ADDS = 1 << 10,
+    SOURCE__WILD = 1 << 11, /* its backward may make differences much larger */
 };
 unsigned source__op_flags(struct ms_str api);
 
@@ -114,8 +115,9 @@ struct source__node {
     uint32_t leaf, nleaf; /* in part->leaves */
     uint32_t forward;     /* node of this part that this one is the backward of */
     uint32_t op;
-    bool moved; /* it runs at another place than on the golden side */
-    bool young; /* too little was seen before it to know the noise */
+    bool moved;   /* it runs at another place than on the golden side */
+    bool is_read; /* a later node of either side reads what it made */
+    bool young;   /* too little was seen before it to know the noise */
     uint8_t kind, dir;
     /* what the judge finds out */
     uint8_t flags, role;
@@ -140,7 +142,7 @@ struct source__part {
     int rank, step;
     uint32_t number;
     enum probe_mode mode;
-    bool cross;    /* two frameworks: other operators, other arguments */
+    bool cross;    /* two frameworks or programs: other operators, other arguments */
     bool has_apis; /* modules are there for the eye only */
     char *path[2]; /* of the dumps */
     struct ms_map ops_by_name;
@@ -195,11 +197,13 @@ struct source__pairing {
 };
 enum ms_rc source__pair(struct source__pairing *q, const struct cmp *c,
                         const struct source__side side[2], bool cross, struct ms_err *err);
+/* Are these two programs, of two frameworks or of operators that the other does not call? */
+enum ms_rc source__is_cross(const struct cmp *c, bool *cross, struct ms_err *err);
 /* Mates of forward operators of one framework; *done: false when the runs are too far apart. */
 enum ms_rc source__align(struct source__pairing *q, bool *done, struct ms_err *err);
 void source__pairing_free(struct source__pairing *q);
 
-/* Of two frameworks: forget differences of values that have nothing to do with each other. */
+/* Of two programs: forget differences of values that have nothing to do with each other. */
 enum ms_rc source__settle_cross(struct source__part *p, struct ms_err *err);
 
 /* Pair the nodes and observe their leaves. */

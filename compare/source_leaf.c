@@ -89,7 +89,7 @@ static bool is_nearer_negative(const struct source__value *g, const struct sourc
     minus.stat[PROBE_STAT_MAX] = -g->stat[PROBE_STAT_MIN];
     minus.stat[PROBE_STAT_MIN] = -g->stat[PROBE_STAT_MAX];
     minus.stat[PROBE_STAT_MEAN] = -g->stat[PROBE_STAT_MEAN];
-    return t->n >= COUNT_MIN && e > 0.05 && 3 * distance(&minus, t) < e;
+    return t->n >= COUNT_MIN && e > 0.1 && 3 * distance(&minus, t) < e;
 }
 
 static void look_for_patterns(const struct source__value *g, const struct source__value *t,
@@ -170,7 +170,7 @@ static void compare_tensors(const struct source__value *g, const struct source__
         l->attrs |= SOURCE__SHAPE;
     if (g->dtype != t->dtype && !cross)
         l->attrs |= SOURCE__DTYPE;
-    if (g->grad != t->grad && g->grad >= 0 && t->grad >= 0)
+    if (!cross && g->grad != t->grad && g->grad >= 0 && t->grad >= 0)
         l->attrs |= SOURCE__GRAD;
     l->dtype[0] = g->dtype;
     l->dtype[1] = t->dtype;

@@ -177,6 +177,18 @@ static uint32_t maker_of(const struct observer *o, unsigned side, uint32_t row)
     return side == 0 ? o->by_golden[node] : o->p->by_target.p[node];
 }
 
+static void mark_read(struct observer *o)
+{
+    for (unsigned s = 0; s < 2; s++) {
+        for (uint32_t i = 0; i < o->side[s].dump->rows.n; i++) {
+            bool out = source__is_output(&o->side[s].dump->rows.p[i]);
+            uint32_t maker = maker_of(o, s, i);
+            if (maker != SOURCE__NONE && !out)
+                o->p->nodes.p[maker].is_read = true;
+        }
+    }
+}
+
 /* Tensor files say more than statistics: what was measured, or has to be looked at. */
 static bool take_figures(const struct observer *o, struct source__leaf *l)
 {
@@ -501,12 +513,14 @@ static enum ms_rc observe(struct observer *o, struct ms_err *err)
 {
     struct source__part *p = o->p;
     MS_TRY(read_sides(o, err));
+    MS_TRY(source__is_cross(o->c, &p->cross, err));
     MS_TRY(source__pair(&o->q, o->c, o->side, p->cross, err));
     MS_TRY(keep_names(o, 0, err));
     MS_TRY(keep_names(o, 1, err));
     MS_TRY(keep_paths(o, err));
     MS_TRY(list_nodes(o, err));
     MS_TRY(find_forward(o, err));
+    mark_read(o);
     MS_TRY(index_figures(o, err));
     MS_TRY(index_noise(o, err));
     if (!ms_vec_reserve(&p->leaves, o->side[1].dump->rows.n + 1))
@@ -526,18 +540,12 @@ static struct source__side side_of(const struct cmp__side *s)
     return (struct source__side){.dump = s->dump, .value = s->seen, .borrowed = s->seen != NULL};
 }
 
-static bool is_mindspore(const struct probe_dump *d)
-{
-    return d->framework == PROBE_FW_MINDSPORE;
-}
-
 enum ms_rc source__observe(struct source__part *p, const struct cmp *c, struct ms_pool *pool,
                            struct ms_err *err)
 {
     struct observer o = {.p = p, .c = c, .pool = pool, .side = {side_of(&c->b), side_of(&c->t)}};
     struct ms_span span = ms_span_begin("explain: observe");
     p->mode = c->mode;
-    p->cross = is_mindspore(c->t.dump) != is_mindspore(c->b.dump);
     p->arena = ms_arena_new(PART_MAX);
     p->path[0] = ms_str_dup(ms_str_of(c->b.dump->path));
     p->path[1] = ms_str_dup(ms_str_of(c->t.dump->path));

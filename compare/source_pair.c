@@ -288,6 +288,49 @@ static enum ms_rc take_groups(struct source__pairing *q, struct ms_err *err)
     return MS_OK;
 }
 
+/* ---- one program or two ---------------------------------------------------------------------- */
+
+static bool is_mindspore(const struct probe_dump *d)
+{
+    return d->framework == PROBE_FW_MINDSPORE;
+}
+
+/* Forward operators of d, and those of them that the other side never calls. */
+static enum ms_rc count_foreign(const struct probe_dump *d, const struct probe_dump *other,
+                                uint32_t count[2], struct ms_err *err)
+{
+    struct ms_map ops = {0};
+    enum ms_rc rc = MS_OK;
+    for (uint32_t i = 0; i < other->nodes.n && rc == MS_OK; i++) {
+        if (is_api(&other->nodes.p[i], PROBE_FORWARD) &&
+            ms_map_put(&ops, op_of(other, i), NULL) == MS_MAP_NONE)
+            rc = ms_no_memory(err);
+    }
+    for (uint32_t i = 0; i < d->nodes.n; i++) {
+        if (!is_api(&d->nodes.p[i], PROBE_FORWARD))
+            continue;
+        count[0]++;
+        count[1] += ms_map_get(&ops, op_of(d, i)) == MS_MAP_NONE;
+    }
+    ms_map_free(&ops);
+    return rc;
+}
+
+enum ms_rc source__is_cross(const struct cmp *c, bool *cross, struct ms_err *err)
+{
+    enum { FEW = 6, SHARE = 5 };
+    const struct probe_dump *d[2] = {c->b.dump, c->t.dump};
+    uint32_t count[2][2] = {{0}};
+    bool others = false;
+    for (unsigned s = 0; s < 2; s++) {
+        MS_TRY(count_foreign(d[s], d[1 - s], count[s], err));
+        others |= count[s][1] >= FEW && count[s][1] > count[s][0] / SHARE;
+    }
+    *cross = is_mindspore(d[0]) != is_mindspore(d[1]) ||
+             (others && count[0][0] != 0 && count[1][0] != 0);
+    return MS_OK;
+}
+
 /* ---- the whole ------------------------------------------------------------------------------ */
 
 static enum ms_rc make_room(struct source__pairing *q, struct ms_err *err)

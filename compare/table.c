@@ -291,10 +291,19 @@ enum ms_rc cmp_table_cells(const struct cmp *c, struct cmp_view *v, size_t i,
     return w.rc;
 }
 
+/* Numbers of folded rows stand behind each other: "-0.5;0.25". */
+static bool is_numbers(struct ms_str s)
+{
+    struct ms_str part;
+    double v;
+    while (ms_str_split(&s, ';', &part)) {
+        if (!ms_num_parse_f64(part.p, part.n, &v))
+            return false;
+    }
+    return true;
+}
+
 bool cmp_is_formula(struct ms_str s)
 {
-    double v;
-    if (s.n == 0 || memchr("+-=@%", s.p[0], 5) == NULL)
-        return false;
-    return !ms_num_parse_f64(s.p, s.n, &v);
+    return s.n != 0 && memchr("+-=@%", s.p[0], 5) != NULL && !is_numbers(s);
 }

@@ -2,7 +2,7 @@
  *
  * cl_lanes: what one process of a capture brings to the analysis of all, out of its lanes.
  *
- * Times of the device count where there are some, as the host's call of an operation that only begins
+ * Times are those of the host's steady clock.  Times of the device count where there are some, as the host's call of an operation that only begins
  * shows no waiting.  Without a device nothing tells computing from being idle: then computing is what
  * is not communication.
  */
@@ -80,12 +80,12 @@ static bool take_steps(const struct mstx_cl_source *s, struct mstx_cl_part *p,
         const int64_t name = may_be_step(r) ? step_of_name(s->names, s->w, r->name) : NAME_OTHER;
         if (name == NAME_OTHER || (r->kind == MSTX_EV_MARK) != marks)
             continue;
-        const int64_t start = mstx__lane_ns(lane, s->clock, r->begin);
+        const int64_t start = mstx__lane_steady(lane, s->clock, r->begin);
         if (open != NULL)
             open->end_ns = start;
         if (!marks && (start < end || r->end <= r->begin))
             continue;
-        end = marks ? start : mstx__lane_ns(lane, s->clock, r->end);
+        end = marks ? start : mstx__lane_steady(lane, s->clock, r->end);
         open = add_step(p, name, start, end);
         if (open == NULL)
             return false;
@@ -191,8 +191,8 @@ static bool take_stream(const struct mstx_cl_source *s, struct mstx_cl_part *p,
         const struct mstx_raw *r = &lane->ev.p[i];
         if (r->end <= r->begin || r->kind > MSTX_EV_PUSHPOP)
             continue;
-        const struct mstx_cl_span span = {mstx__lane_ns(lane, s->clock, r->begin),
-                                          mstx__lane_ns(lane, s->clock, r->end)};
+        const struct mstx_cl_span span = {mstx__lane_steady(lane, s->clock, r->begin),
+                                          mstx__lane_steady(lane, s->clock, r->end)};
         if (!add_span(is_comm ? &p->comm : &p->work, span.start, span.end))
             return false;
         p->knows_work |= !is_comm;
@@ -209,11 +209,11 @@ static bool take_call(const struct mstx_cl_source *s, struct mstx_cl_part *p,
     const struct mstx_extra *x = &s->l->extra.p[r->extra - 1];
     const struct mstx_rec_comm *c = &s->l->comm.p[x->comm - 1].rec;
     const enum mstx_comm_class class = mstx_comm_op_class(c->op);
-    struct mstx_cl_span span = {mstx__lane_ns(lane, s->clock, r->begin), 0};
+    struct mstx_cl_span span = {mstx__lane_steady(lane, s->clock, r->begin), 0};
     uint8_t flags = c->flags;
     if (class == MSTX_CLASS_ADMIN || c->type == 0)
         return true;
-    span.end = r->end > r->begin ? mstx__lane_ns(lane, s->clock, r->end) : span.start;
+    span.end = r->end > r->begin ? mstx__lane_steady(lane, s->clock, r->end) : span.start;
     const bool on_device = x->size < d->at.n && d->at.p[x->size].end != 0;
     if (on_device) {
         span = d->at.p[x->size];
@@ -263,7 +263,7 @@ static bool take_calls(const struct mstx_cl_source *s, struct mstx_cl_part *p)
 
 void mstx__cluster_lanes(struct mstx_cluster *c, const struct mstx_cl_source *s)
 {
-    struct mstx_cl_part p = {.rank = s->rank, .host = s->host};
+    struct mstx_cl_part p = {.rank = s->rank, .clock = s->host_clock, .host = s->host};
     if (s->l->comm.n == 0) /* a helper process: it takes part in nothing */
         return;
     bool ok = take_calls(s, &p) && find_steps(s, &p);

@@ -22,6 +22,7 @@ struct mstx_cl_source {
     struct mstx_cl_names *names;
     int32_t rank;
     struct ms_str host;
+    uint32_t host_clock; /* which of all */
 };
 void mstx__cluster_lanes(struct mstx_cluster *c, const struct mstx_cl_source *s);
 

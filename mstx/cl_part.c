@@ -5,6 +5,8 @@
  */
 #include "mstx/tl_cluster.h"
 
+#include "mstx/tl_share.h"
+
 #include "probe/base/mem.h"
 
 #include <stdlib.h>
@@ -260,7 +262,8 @@ void mstx__cluster_part(struct mstx_cluster *c, struct mstx_cl_part *p)
         c->no_memory = true;
         return;
     }
-    *slot = (struct mstx_cl_process){p->rank, host_number(c, p->host), first, (uint32_t)p->steps.n};
+    *slot = (struct mstx_cl_process){p->rank, host_number(c, p->host), p->clock, first,
+                                     (uint32_t)p->steps.n};
     mstx__spans_join(&p->comm);
     mstx__spans_join(&p->work);
     mstx__spans_join(&p->bubble);
@@ -270,4 +273,59 @@ void mstx__cluster_part(struct mstx_cluster *c, struct mstx_cl_part *p)
         c->step.p[c->step.n] = p->steps.p[i];
         c->step.p[c->step.n++].process = process;
     }
+}
+
+/* ---- from process to process --------------------------------------------------- */
+
+void mstx__cluster_put(const struct mstx_cluster *c, struct ms_buf *b)
+{
+    const uint64_t hosts = c->host.n;
+    mstx__put(b, &hosts, sizeof hosts);
+    for (size_t i = 0; i < c->host.n; i++)
+        mstx__put_text(b, ms_str_of(c->host.p[i]));
+    mstx__put_items(b, &c->process);
+    mstx__put_items(b, &c->step);
+    mstx__put_items(b, &c->coll);
+    mstx__put_items(b, &c->p2p);
+}
+
+static bool take_hosts(struct mstx_cluster *c, struct mstx_taker *t, size_t first)
+{
+    MS_VEC(uint32_t) number = {0};
+    uint64_t hosts;
+    mstx__take(t, &hosts, sizeof hosts);
+    for (uint64_t i = 0; i < hosts && !t->bad && !c->no_memory; i++) {
+        uint32_t *slot = ms_vec_push(&number);
+        c->no_memory |= slot == NULL;
+        if (slot != NULL)
+            *slot = host_number(c, mstx__take_text(t));
+    }
+    c->no_memory |= !mstx__take_items(t, &c->process);
+    for (size_t i = first; i < c->process.n; i++)
+        c->process.p[i].host = c->process.p[i].host < number.n ? number.p[c->process.p[i].host] : 0;
+    ms_vec_free(&number);
+    return !c->no_memory && !t->bad;
+}
+
+static void move_calls(struct mstx_cl_call *p, size_t n, uint32_t processes, uint32_t steps)
+{
+    for (size_t i = 0; i < n; i++) {
+        p[i].process += processes;
+        p[i].step += p[i].step != MSTX_NO_STEP ? steps : 0;
+    }
+}
+
+bool mstx__cluster_take(struct mstx_cluster *c, struct mstx_taker *t)
+{
+    const size_t processes = c->process.n, steps = c->step.n, coll = c->coll.n, p2p = c->p2p.n;
+    if (!take_hosts(c, t, processes) || !mstx__take_items(t, &c->step) ||
+        !mstx__take_items(t, &c->coll) || !mstx__take_items(t, &c->p2p))
+        return false;
+    for (size_t i = processes; i < c->process.n; i++)
+        c->process.p[i].first_step += (uint32_t)steps;
+    for (size_t i = steps; i < c->step.n; i++)
+        c->step.p[i].process += (uint32_t)processes;
+    move_calls(c->coll.p + coll, c->coll.n - coll, (uint32_t)processes, (uint32_t)steps);
+    move_calls(c->p2p.p + p2p, c->p2p.n - p2p, (uint32_t)processes, (uint32_t)steps);
+    return !t->bad;
 }

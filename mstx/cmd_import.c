@@ -8,8 +8,10 @@
 #include "probe/base/human.h"
 #include "probe/base/mem.h"
 #include "probe/base/opt.h"
+#include "probe/base/par.h"
 
 #include <inttypes.h>
+#include <unistd.h>
 
 struct args {
     struct ms_opt_list path;
@@ -52,25 +54,77 @@ static void show(const char *db, const struct mstx_import_result *r, int64_t too
         printf("  %" PRIu64 " problem%s; see 'msprobe report'\n", r->problems, s_of(r->problems));
 }
 
+/* ---- progress ------------------------------------------------------------------- */
+
+/* On a terminal alone, and only for who waits: the first second says nothing. */
+struct watch {
+    int64_t next_ns;
+    bool is_shown;
+};
+static const int64_t FIRST_NS = 1000000000, AGAIN_NS = 100000000;
+
+static void progress(void *ctx, double done)
+{
+    struct watch *w = ctx;
+    const int64_t now = ms_clock_ns();
+    if (now < w->next_ns)
+        return;
+    w->next_ns = now + AGAIN_NS;
+    w->is_shown = true;
+    fprintf(stderr, "\rread %3d %%", (int)(100 * done));
+    fflush(stderr);
+}
+
+static void end_progress(const struct watch *w)
+{
+    if (w->is_shown)
+        fprintf(stderr, "\r          \r");
+}
+
+/* ---- the command ------------------------------------------------------------------ */
+
+static enum ms_rc import(const struct args *a, struct ms_par *par, struct ms_err *err)
+{
+    const char *path = a->path.items[0];
+    struct mstx_import_result r;
+    struct watch watch = {.next_ns = ms_clock_ns() + FIRST_NS};
+    const bool is_first = ms_par_rank(par) == 0;
+    char *db = a->output == NULL ? mstx_db_path(path) : ms_str_dup(ms_str_of(a->output));
+    const struct mstx_import_how how = {
+        .summary = a->summary,
+        .par = par,
+        .progress = is_first && isatty(STDERR_FILENO) ? progress : NULL,
+        .ctx = &watch,
+    };
+    int64_t start = ms_clock_ns();
+    enum ms_rc rc = db != NULL ? mstx_import_as(path, db, &how, &r, err) : ms_no_memory(err);
+    end_progress(&watch);
+    if (rc == MS_OK && is_first)
+        show(db, &r, ms_clock_ns() - start);
+    ms_free(db);
+    return rc;
+}
+
+/* Under mpirun the first process speaks for all. */
 static int run_import(int argc, char **argv)
 {
     struct args a = {0};
     struct ms_err err = {0};
-    struct mstx_import_result r;
+    struct ms_par *par = NULL;
     bool done;
-    if (ms_opt_parse(&mstx_cmd_import, argc, argv, &a, &done, &err) != MS_OK)
-        return ms_cmd_fail(&mstx_cmd_import, &err);
-    if (done)
+    enum ms_rc rc = ms_opt_parse(&mstx_cmd_import, argc, argv, &a, &done, &err);
+    if (rc == MS_OK && done)
         return MS_EXIT_OK;
-    const char *path = a.path.items[0];
-    char *db = a.output == NULL ? mstx_db_path(path) : ms_str_dup(ms_str_of(a.output));
-    const struct mstx_import_how how = {.summary = a.summary};
-    int64_t start = ms_clock_ns();
-    enum ms_rc rc = db != NULL ? mstx_import_as(path, db, &how, &r, &err) : ms_no_memory(&err);
+    struct ms_err opened = {0};
+    if (ms_par_open(&par, &opened) != MS_OK)
+        return ms_cmd_fail(&mstx_cmd_import, &opened);
     if (rc == MS_OK)
-        show(db, &r, ms_clock_ns() - start);
-    ms_free(db);
-    return rc == MS_OK ? MS_EXIT_OK : ms_cmd_fail(&mstx_cmd_import, &err);
+        rc = import(&a, par, &err);
+    const bool tells = ms_par_rank(par) == 0;
+    ms_par_close(par);
+    if (rc == MS_OK)
+        return MS_EXIT_OK;
+    return tells ? ms_cmd_fail(&mstx_cmd_import, &err) : MS_EXIT_FAIL;
 }
 
 const struct ms_cmd mstx_cmd_import = {
@@ -84,5 +138,9 @@ const struct ms_cmd mstx_cmd_import = {
              "read are noted in it and the others are taken. Other commands import by themselves "
              "when the database is missing or older than the capture.\n"
              "\n"
-             "  msprobe import run1\n",
+             "Started by mpirun, the processes share the files; the database is the same for any "
+             "number of them.\n"
+             "\n"
+             "  msprobe import run1\n"
+             "  mpirun -n 8 msprobe import --summary run1\n",
 };

@@ -9,14 +9,13 @@
  * A pair exchanges pings; of those the ten with the shortest round trip count, their median is the
  * offset and half the shortest round trip its uncertainty; a disturbed row is repeated.  Offsets add
  * up along the tree, and so do uncertainties.  It is done at MPI_Init and MPI_Finalize, where all
- * ranks are; in between no communication of ours may stand among the program's.  As it is
- * collective, the ranks first make sure that all of them have this hook.
+ * ranks are; in between no communication of ours may stand among the program's, and rt_clock_net
+ * compares by TCP.  As it is collective, the ranks first make sure that all of them have this hook.
  */
 #include "mstx/hook_mpi.h"
 
 #include "mstx/rt_clock_sync.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { PINGS = 200, TAG = 77, ROWS = 25, GOOD_NS = 1500, ENOUGH = -1 };
@@ -32,7 +31,7 @@ static struct {
     int rank, size;
     struct host *hosts; /* all, that of rank 0 first */
     int nhosts, mine;
-    bool has_agreed; /* through the folder of the run */
+    bool has_asked, has_agreed; /* through the folder of the run */
 } sync;
 
 static const int64_t PATIENCE_NS = INT64_C(5) * 1000000000;
@@ -132,29 +131,20 @@ static void list_hosts(const uint64_t *keys)
     }
 }
 
-/* What launchers call the job at hand. */
-static const char *job_name(void)
-{
-    static const char *const names[] = {"PMIX_NAMESPACE", "PMI_JOBID", "SLURM_STEP_ID"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *v = getenv(names[i]);
-        if (v != NULL)
-            return v;
-    }
-    return "mpi";
-}
-
-/* Until here nothing is said to other ranks: they might not have this hook. */
+/* Until here nothing is said to other ranks: they might not have this hook, and would be waited for
+ * without end. */
 static bool agree(void)
 {
-    sync.has_agreed = mstx_clock_agree(job_name(), sync.rank, sync.size, PATIENCE_NS);
+    sync.has_asked = true;
+    sync.has_agreed = mstx_clock_agree(sync.rank, sync.size, PATIENCE_NS);
     if (!sync.has_agreed)
-        mstx_comm_note("clocks of hosts were not compared: not all ranks record into this run;"
-                       " MSTX_CLOCK_SYNC=1 says that they do, MSTX_CLOCK_SYNC=0 does not ask");
+        mstx_comm_note(
+            "clocks of hosts were not compared by MPI: not all ranks record into this run;"
+            " MSTX_CLOCK_SYNC=0 does not ask");
     return sync.has_agreed;
 }
 
-static bool prepare(MPI_Comm world, enum mstx_clock_wish wish)
+static bool prepare(MPI_Comm world)
 {
     int (*dup)(MPI_Comm, MPI_Comm *) = HOOK_MPI(PMPI_Comm_dup);
     int (*rank)(MPI_Comm, int *) = HOOK_MPI(PMPI_Comm_rank);
@@ -166,11 +156,7 @@ static bool prepare(MPI_Comm world, enum mstx_clock_wish wish)
     byte_type = hook_byte_type();
     if (dup == NULL || gather == NULL || send_ == NULL || recv_ == NULL ||
         size(world, &sync.size) != MPI_SUCCESS || sync.size < 2 ||
-        rank(world, &sync.rank) != MPI_SUCCESS)
-        return false;
-    if (wish != MSTX_CLOCK_ALWAYS && !agree())
-        return false;
-    if (dup(world, &sync.comm) != MPI_SUCCESS)
+        rank(world, &sync.rank) != MPI_SUCCESS || !agree() || dup(world, &sync.comm) != MPI_SUCCESS)
         return false;
     sync.has_comm = true;
     const uint64_t key = mstx_clock_host();
@@ -182,38 +168,24 @@ static bool prepare(MPI_Comm world, enum mstx_clock_wish wish)
     return true;
 }
 
-/* Ranks of one host share its clock.  Launchers say how many there are here, the same everywhere
- * for the same job: only what all ranks see alike may decide, as what follows is collective. */
-static bool is_one_host(void)
-{
-    static const char *const pairs[][2] = {{"OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE"},
-                                           {"MPI_LOCALNRANKS", "PMI_SIZE"}};
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        const char *here = getenv(pairs[i][0]), *all = getenv(pairs[i][1]);
-        if (here != NULL && all != NULL)
-            return strcmp(here, all) == 0;
-    }
-    return false;
-}
-
 void hook_clock_start(MPI_Comm world)
 {
     const enum mstx_clock_wish wish = mstx_clock_wish();
-    if (wish == MSTX_CLOCK_NEVER || (wish == MSTX_CLOCK_IF_NEEDED && is_one_host()))
+    if (wish == MSTX_CLOCK_NEVER || (wish == MSTX_CLOCK_IF_NEEDED && mstx_clock_one_host()))
         return;
-    if (prepare(world, wish) && sync.hosts[sync.mine].leader == sync.rank)
+    if (prepare(world) && sync.hosts[sync.mine].leader == sync.rank)
         walk_tree();
 }
 
 void hook_clock_stop(void)
 {
     int (*comm_free)(MPI_Comm *) = HOOK_MPI(PMPI_Comm_free);
-    if (!sync.has_comm)
-        return;
-    if (sync.hosts[sync.mine].leader == sync.rank)
+    if (sync.has_comm && sync.hosts[sync.mine].leader == sync.rank)
         walk_tree();
-    if (sync.has_agreed && sync.rank == 0)
-        mstx_clock_forget(job_name());
+    if (sync.has_asked && (sync.rank == 0 || !sync.has_agreed))
+        mstx_clock_forget();
+    sync.has_asked = false;
+    if (sync.has_comm)
+        comm_free(&sync.comm);
     sync.has_comm = false;
-    comm_free(&sync.comm);
 }

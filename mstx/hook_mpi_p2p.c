@@ -58,7 +58,7 @@ static void received(const struct hook_call *x, int rc, const MPI_Status *status
     if (x->id == 0 || rc != MPI_SUCCESS || status == MPI_STATUS_IGNORE)
         hook_end(x);
     else
-        mstx_comm_end_received(x->id, hook_status_bytes(status), status->MPI_SOURCE,
+        mstx_comm_end_received(x->id, hook_status_bytes(status), hook_member(x, status->MPI_SOURCE),
                                status->MPI_TAG);
 }
 
@@ -107,7 +107,7 @@ MATCHED(MRECV)
     hook_one(&x, n, t);                                                                            \
     hook_p2p(&x, peer, tag, true);                                                                 \
     x.c.received = (uint64_t)(rn > 0 ? rn : 0) * hook_type_bytes(rt);                              \
-    x.c.peer2 = from;                                                                              \
+    x.c.peer2 = hook_member(&x, from);                                                             \
     x.c.flags |= from == MPI_ANY_SOURCE ? MSTX_CF_ANY : 0
 #define SENDRECV(NAME, COUNT, LAST, AFTER, FLAGS)                                                  \
     HOOK_IF(                                                                                       \
@@ -256,13 +256,6 @@ static inline const struct hook_comm *window(MPI_Win w)
 {
     return hook_comm_find(HOOK_HANDLE(w), HOOK_WINDOW);
 }
-static inline void at_target(struct hook_call *x, int rank, bool gives)
-{
-    uint64_t bytes = x->c.count * x->c.elem;
-    x->c.peer = rank;
-    hook_moved(x, gives ? bytes : 0, gives ? 0 : bytes);
-}
-
 #define PUT_PARAMS(CONST, COUNT)                                                                   \
     CONST void *b, COUNT n, MPI_Datatype t, int rank, MPI_Aint disp, COUNT tn, MPI_Datatype tt
 #define PUT_ARGS b, n, t, rank, disp, tn, tt
@@ -270,11 +263,11 @@ static inline void at_target(struct hook_call *x, int rank, bool gives)
     HOOK_IF(                                                                                       \
         NAME, HOOK_API int NAME(PUT_PARAMS(CONST, COUNT), MPI_Win w) {                             \
             HOOK_BODY(NAME, OP, window(w), hook_one(&x, n, t);                                     \
-                      at_target(&x, rank, GIVES), real(PUT_ARGS, w), hook_end(&x));                \
+                      hook_at_target(&x, rank, GIVES), real(PUT_ARGS, w), hook_end(&x));           \
         })                                                                                         \
     HOOK_IF(                                                                                       \
         RNAME, HOOK_API int RNAME(PUT_PARAMS(CONST, COUNT), MPI_Win w, MPI_Request *r) {           \
-            HOOK_BODY(RNAME, OP, window(w), hook_one(&x, n, t); at_target(&x, rank, GIVES);        \
+            HOOK_BODY(RNAME, OP, window(w), hook_one(&x, n, t); hook_at_target(&x, rank, GIVES);   \
                       x.c.flags |= MSTX_CF_ASYNC, real(PUT_ARGS, w, r), hook_begun(&x, rc, r, 0)); \
         })
 PUT(MPI_Put, MPI_Rput, PUT, const, int, true)
@@ -284,7 +277,7 @@ PUT(MPI_Get_c, MPI_Rget_c, GET, , MPI_Count, false)
 
 #define ACC_DESC                                                                                   \
     hook_one(&x, n, t);                                                                            \
-    at_target(&x, rank, true);                                                                     \
+    hook_at_target(&x, rank, true);                                                                \
     x.c.reduce = hook_op_find(op)
 #define ACCUMULATE(NAME, RNAME, COUNT)                                                             \
     HOOK_IF(                                                                                       \
@@ -326,7 +319,7 @@ HOOK_API int MPI_Fetch_and_op(const void *b, void *res, MPI_Datatype t, int rank
                               MPI_Op op, MPI_Win w)
 {
     HOOK_BODY(MPI_Fetch_and_op, ACCUMULATE, window(w), hook_one(&x, 1, t);
-              at_target(&x, rank, true); x.c.received = x.c.elem;
+              hook_at_target(&x, rank, true); x.c.received = x.c.elem;
               x.c.reduce = hook_op_find(op), real(b, res, t, rank, disp, op, w), hook_end(&x));
 }
 
@@ -334,7 +327,7 @@ HOOK_API int MPI_Compare_and_swap(const void *b, const void *cmp, void *res, MPI
                                   int rank, MPI_Aint disp, MPI_Win w)
 {
     HOOK_BODY(MPI_Compare_and_swap, ACCUMULATE, window(w), hook_one(&x, 1, t);
-              at_target(&x, rank, true);
+              hook_at_target(&x, rank, true);
               x.c.received = x.c.elem, real(b, cmp, res, t, rank, disp, w), hook_end(&x));
 }
 

@@ -19,6 +19,7 @@
 #include "mstx/capture.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
@@ -233,7 +234,6 @@ bool rt_text_copy(uint32_t id, char *out, size_t cap);
 bool rt_text_start(void);
 void rt_text_close(void);
 void rt_text_forget(void);
-uint64_t rt_text_bytes(void);
 uint64_t rt_text_count(void);
 /* A copy that outlives captures and forks; NULL: no memory. */
 char *rt_keep(const void *bytes, size_t n);
@@ -256,6 +256,10 @@ void rt_clock_choose(const char *wanted);
 uint64_t rt_clock_slow(void);
 /* CLOCK_MONOTONIC in nanoseconds, as the rest of the recorder sees it. */
 int64_t rt_clock_steady(void);
+/* Compare clocks with other hosts by TCP until the process ends; in a forked child: forget it. */
+void rt_clock_net_start(void);
+void rt_clock_net_stop(void);
+void rt_clock_net_forget(void);
 extern unsigned rt_clock_fake_host; /* 0: none, see rt_clock_sync.h */
 void rt_clock_calibrate(struct mstx_calib *c);
 /* Read the clocks, write a CALIB record and the newest calibration of every header. */
@@ -309,14 +313,14 @@ struct rt {
     uint32_t epoch;        /* rises with every capture of this process: a fork starts a new one */
     uint32_t pid;
     uint64_t start_jiffies;
-    int dir;            /* descriptor of the process directory (on the stage, when there is one) */
+    _Atomic int dir;    /* of the process directory (on the stage, if there is one): rt_file_dir */
     char path[RT_PATH]; /* its name */
     char target[RT_PATH];     /* where it belongs in the end; equal to path without a stage */
     struct mstx_seg proto;    /* header of every segment of this process; under proto_lock */
     _Atomic uint64_t tick_hz; /* 0: not known yet */
     struct mstx_control *control;
     struct mstx_control *parents; /* in a forked child until its capture begins, else NULL */
-    _Atomic uint64_t bytes;       /* of all segment files made */
+    _Atomic uint64_t bytes;       /* of all segment files made, and of the texts */
     _Atomic uint64_t lost_no_ring;
     _Atomic uint32_t said; /* one bit per enum rt_say */
     struct rt_lock start_lock, text_lock, ring_lock, domain_lock, process_lock;
@@ -333,6 +337,8 @@ static inline bool rt_is_running(void)
 }
 void rt_set_recording(bool on, enum mstx_why why);
 void rt_read_env(struct rt_config *c);
+/* From here on it means the same wherever the program goes. */
+void rt_make_absolute(char path[RT_PATH]);
 
 /* Things that are said once. */
 enum rt_say {
@@ -361,6 +367,19 @@ void rt_note(const char *text);
 
 /* ---- files ------------------------------------------------------------------ */
 
+/* What we write must not end the program: a file past its size limit (SIGXFSZ) and a pipe without
+ * a reader (SIGPIPE) are errors here.  `all`: no other signal either meanwhile. */
+struct rt_calm {
+    sigset_t before, pending;
+};
+void rt_calm(struct rt_calm *c, bool all);
+void rt_calm_end(const struct rt_calm *c);
+
+/* The process directory.  Daemons close every descriptor they do not know and files of theirs get
+ * the numbers, so it is looked at before it is used, and opened again by name; -1 with errno. */
+int rt_file_dir(void);
+/* A file in it, or -1. */
+int rt_file_open(const char *name);
 /* Make the process directory and its control file; false (and said why) when it cannot be. */
 bool rt_file_start(void);
 /* What hosts that share a counter have in common. */

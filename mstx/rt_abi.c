@@ -214,6 +214,7 @@ API int mstx_record_start(const char *dir)
         if (strlen(dir) >= sizeof rt.conf.out)
             return -1;
         memcpy(rt.conf.out, dir, strlen(dir) + 1);
+        rt_make_absolute(rt.conf.out);
         atomic_store(&rt.recording, 1);
     }
     return rt_start(true) ? 0 : -1;

@@ -24,17 +24,18 @@
 static const int64_t NAP_NS = 5000000;
 enum { FOLDER_ROOM = RT_PATH + 80, PATH_ROOM = FOLDER_ROOM + 32 };
 
-static bool folder_of(char *out, size_t cap, const char *job)
+static bool folder_of(char *out, size_t cap)
 {
-    char clean[64];
-    size_t n = 0;
-    for (; job[n] != '\0' && n < sizeof clean - 1; n++)
-        clean[n] = job[n] == '/' ? '_' : job[n];
-    clean[n] = '\0';
-    int len = snprintf(out, cap, "%s/.clock-%s", rt.conf.out, clean);
-    return rt.conf.out[0] != '\0' && len > 0 && (size_t)len < cap &&
-           (mkdir(rt.conf.out, 0777) == 0 || errno == EEXIST) &&
-           (mkdir(out, 0777) == 0 || errno == EEXIST);
+    char job[64];
+    mstx_clock_job(job, sizeof job);
+    int len = snprintf(out, cap, "%s/.clock-%s", rt.conf.out, job);
+    return rt.conf.out[0] != '\0' && len > 0 && (size_t)len < cap;
+}
+
+static bool make(const char *folder)
+{
+    return (mkdir(rt.conf.out, 0777) == 0 || errno == EEXIST) &&
+           (mkdir(folder, 0777) == 0 || errno == EEXIST);
 }
 
 static bool touch(const char *folder, int rank)
@@ -79,11 +80,11 @@ static void leave(const char *folder, int rank)
     unlink(path);
 }
 
-API bool mstx_clock_agree(const char *job, int rank, int size, int64_t patience_ns)
+API bool mstx_clock_agree(int rank, int size, int64_t patience_ns)
 {
     char folder[FOLDER_ROOM];
     int seen = 0, answer = -1;
-    if (!folder_of(folder, sizeof folder, job) || !touch(folder, rank))
+    if (!folder_of(folder, sizeof folder) || !make(folder) || !touch(folder, rank))
         return false;
     const int64_t start = rt_clock_steady();
     while ((answer = read_answer(folder)) < 0) {
@@ -101,10 +102,10 @@ API bool mstx_clock_agree(const char *job, int rank, int size, int64_t patience_
     return answer == 1;
 }
 
-API void mstx_clock_forget(const char *job)
+API void mstx_clock_forget(void)
 {
     char folder[FOLDER_ROOM], path[PATH_ROOM];
-    if (!folder_of(folder, sizeof folder, job))
+    if (!folder_of(folder, sizeof folder))
         return;
     snprintf(path, sizeof path, "%s/answer", folder);
     unlink(path);

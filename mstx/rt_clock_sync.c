@@ -6,6 +6,7 @@
 
 #include "mstx/rt.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define API __attribute__((visibility("default")))
@@ -76,6 +77,41 @@ API enum mstx_clock_wish mstx_clock_wish(void)
     if (v == NULL || (strcmp(v, "0") != 0 && strcmp(v, "1") != 0))
         return MSTX_CLOCK_IF_NEEDED;
     return v[0] == '1' ? MSTX_CLOCK_ALWAYS : MSTX_CLOCK_NEVER;
+}
+
+/* Ranks of one host share its clock.  Launchers say how many there are here, the same everywhere for
+ * the same job: what follows may be collective. */
+API bool mstx_clock_one_host(void)
+{
+    static const char *const pairs[][2] = {{"OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE"},
+                                           {"MPI_LOCALNRANKS", "PMI_SIZE"},
+                                           {"LOCAL_WORLD_SIZE", "WORLD_SIZE"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        const char *here = getenv(pairs[i][0]), *all = getenv(pairs[i][1]);
+        if (here != NULL && all != NULL)
+            return strcmp(here, all) == 0;
+    }
+    const char *nodes = getenv("SLURM_STEP_NUM_NODES");
+    return nodes != NULL && strcmp(nodes, "1") == 0;
+}
+
+int64_t mstx_clock_every_ns(void)
+{
+    const char *v = secure_getenv("MSTX_CLOCK_EVERY");
+    const long s = v != NULL ? strtol(v, NULL, 10) : 0;
+    return (s > 0 && s < 86400 ? s : 60) * INT64_C(1000000000);
+}
+
+void mstx_clock_job(char *out, size_t cap)
+{
+    static const char *const names[] = {"PMIX_NAMESPACE", "PMI_JOBID", "TORCHELASTIC_RUN_ID",
+                                        "SLURM_STEP_ID"};
+    const char *job = NULL;
+    for (size_t i = 0; job == NULL && i < sizeof names / sizeof *names; i++)
+        job = getenv(names[i]);
+    snprintf(out, cap, "%s", job != NULL ? job : "job");
+    for (char *c = out; *c != '\0'; c++)
+        *c = *c == '/' ? '_' : *c;
 }
 
 API void mstx_clock_tell(const struct mstx_clock_point *p)

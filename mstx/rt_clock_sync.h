@@ -36,11 +36,16 @@ uint64_t mstx_clock_host(void);
 /* MSTX_CLOCK_SYNC: 0 never, 1 always, else where a job has several hosts. */
 enum mstx_clock_wish { MSTX_CLOCK_NEVER, MSTX_CLOCK_IF_NEEDED, MSTX_CLOCK_ALWAYS };
 enum mstx_clock_wish mstx_clock_wish(void);
-/* Do all ranks of the job get here within that time? The same answer on all that ask; job names it
- * among those that record into this run. */
-bool mstx_clock_agree(const char *job, int rank, int size, int64_t patience_ns);
-/* By rank 0 after an agreement, when all have heard of it. */
-void mstx_clock_forget(const char *job);
+/* Do launchers say that all ranks of the job are on this host? */
+bool mstx_clock_one_host(void);
+/* MSTX_CLOCK_EVERY: how often clocks are compared by TCP; a minute. */
+int64_t mstx_clock_every_ns(void);
+/* What launchers call the job at hand, fit for a file's name. */
+void mstx_clock_job(char *out, size_t cap);
+/* Do all ranks of the job get here within that time? The same answer on all that ask. */
+bool mstx_clock_agree(int rank, int size, int64_t patience_ns);
+/* When all have heard the answer: by rank 0, or after a no by everybody. */
+void mstx_clock_forget(void);
 /* Write a point into the capture. */
 void mstx_clock_tell(const struct mstx_clock_point *p);
 

@@ -22,6 +22,14 @@ struct rt rt = {.dir = -1, .recording = 1};
 
 /* ---- talking ---------------------------------------------------------------------- */
 
+static void write_line(const char *line, size_t n)
+{
+    struct rt_calm calm;
+    rt_calm(&calm, false);
+    (void)!write(STDERR_FILENO, line, n);
+    rt_calm_end(&calm);
+}
+
 void rt_say(enum rt_say what, enum mstx_why why, const char *fmt, ...)
 {
     uint32_t bit = 1u << what;
@@ -41,7 +49,7 @@ void rt_say(enum rt_say what, enum mstx_why why, const char *fmt, ...)
         rt_text_define(MSTX_NOTE, 0, why, line + n, len - (size_t)n);
     line[len] = '\n';
     if (rt.conf.quiet < (what == RT_SAY_START ? 1 : 2))
-        (void)!write(STDERR_FILENO, line, len + 1);
+        write_line(line, len + 1);
     errno = saved;
 }
 
@@ -53,7 +61,7 @@ void rt_note(const char *text)
         rt_text_define(MSTX_NOTE, 0, 0, text, strlen(text));
     int n = snprintf(line, sizeof line, "mstx: %.1000s\n", text);
     if (rt.conf.quiet < 2)
-        (void)!write(STDERR_FILENO, line, (size_t)n);
+        write_line(line, (size_t)n);
     errno = saved;
 }
 
@@ -142,6 +150,7 @@ static bool begin(void)
     say_state(MSTX_WHY_START, atomic_load(&rt.recording) != 0);
     rt_clock_tick();
     rt_helper_start();
+    rt_clock_net_start();
     rt_say(RT_SAY_START, 0, "recording into %s", rt.target);
     return true;
 }
@@ -155,6 +164,7 @@ bool rt_start(bool by_default)
         if (!by_default || getauxval(AT_SECURE) != 0)
             return false;
         snprintf(rt.conf.out, sizeof rt.conf.out, "mstx-capture");
+        rt_make_absolute(rt.conf.out);
         atomic_store(&rt.recording, 1);
     }
     rt_lock(&rt.start_lock);
@@ -199,6 +209,7 @@ static void in_child(void)
         atomic_store(&locks[i]->held, 0);
     int state = atomic_load(&rt.state);
     rt_helper_forget();
+    rt_clock_net_forget();
     rt_dev_forget();
     rt_ring_forget();
     rt_slots_forget();
@@ -230,6 +241,7 @@ __attribute__((destructor)) static void unload(void)
     if (!rt_is_running() || rt.pid != (uint32_t)getpid())
         return;
     rt_set_recording(false, MSTX_WHY_EXIT);
+    rt_clock_net_stop();
     rt_helper_stop();
     rt_clock_tick();
     atomic_store(&rt.state, RT_ENDED);

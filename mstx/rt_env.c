@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { HANG_S = 300 /* a communication call that takes longer hangs */ };
 
@@ -118,11 +119,27 @@ static bool is(const char *name, const char *value)
     return v != NULL && strcmp(v, value) == 0;
 }
 
+void rt_make_absolute(char path[RT_PATH])
+{
+    char here[RT_PATH];
+    size_t n = strlen(path);
+    if (n == 0 || path[0] == '/' || getcwd(here, sizeof here) == NULL)
+        return;
+    size_t m = strlen(here);
+    if (m + 1 + n >= RT_PATH)
+        return;
+    memmove(path + m + 1, path, n + 1);
+    memcpy(path, here, m);
+    path[m] = '/';
+}
+
 void rt_read_env(struct rt_config *c)
 {
     memset(c, 0, sizeof *c);
     copy(c->out, sizeof c->out, "MSTX_OUT");
     copy(c->stage, sizeof c->stage, "MSTX_STAGE");
+    rt_make_absolute(c->out);
+    rt_make_absolute(c->stage);
     copy(c->include, sizeof c->include, "MSTX_DOMAIN_INCLUDE");
     copy(c->exclude, sizeof c->exclude, "MSTX_DOMAIN_EXCLUDE");
     copy(c->device, sizeof c->device, "MSTX_DEVICE");

@@ -13,7 +13,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -99,15 +98,42 @@ static void fill_header(struct mstx_seg *h)
 
 /* ---- blocks ------------------------------------------------------------------- */
 
+void rt_calm(struct rt_calm *c, bool all)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGXFSZ);
+    sigaddset(&set, SIGPIPE);
+    if (all)
+        sigfillset(&set);
+    pthread_sigmask(SIG_BLOCK, &set, &c->before);
+    sigpending(&c->pending);
+}
+
+/* Take back what we caused: those that wait now and did not before. */
+void rt_calm_end(const struct rt_calm *c)
+{
+    static const int ours[] = {SIGXFSZ, SIGPIPE};
+    const struct timespec now = {0};
+    sigset_t pending, one;
+    sigpending(&pending);
+    for (int i = 0; i < 2; i++) {
+        sigemptyset(&one);
+        sigaddset(&one, ours[i]);
+        if (sigismember(&pending, ours[i]) == 1 && sigismember(&c->pending, ours[i]) == 0)
+            sigtimedwait(&one, NULL, &now);
+    }
+    pthread_sigmask(SIG_SETMASK, &c->before, NULL);
+}
+
 /* fallocate gives up when a signal comes, and a program may have a timer that fires faster than
  * it works: no signals meanwhile.  Without fallocate (NFS) glibc writes zeros. */
 int rt_file_allocate(int fd, size_t bytes)
 {
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
+    struct rt_calm calm;
+    rt_calm(&calm, true);
     int rc = posix_fallocate(fd, 0, (off_t)bytes);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    rt_calm_end(&calm);
     return rc;
 }
 
@@ -154,10 +180,18 @@ static int point_to_stage(void)
     int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0)
         return errno;
+    struct rt_calm calm;
+    rt_calm(&calm, false);
     ssize_t n = write(fd, rt.path, strlen(rt.path));
     int bad = n != (ssize_t)strlen(rt.path) || write(fd, "\n", 1) != 1;
+    rt_calm_end(&calm);
     return close(fd) != 0 || bad ? EIO : 0;
 }
+
+static struct { /* of the process directory */
+    dev_t device;
+    ino_t inode;
+} own;
 
 static int open_dirs(void)
 {
@@ -171,8 +205,40 @@ static int open_dirs(void)
         if (rc != 0)
             return rc;
     }
-    rt.dir = open(rt.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return rt.dir < 0 ? errno : 0;
+    struct stat st;
+    atomic_store(&rt.dir, open(rt.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (rt.dir < 0 || fstat(rt.dir, &st) != 0)
+        return errno;
+    own.device = st.st_dev;
+    own.inode = st.st_ino;
+    return 0;
+}
+
+static bool is_own(int fd)
+{
+    struct stat st;
+    return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == own.device && st.st_ino == own.inode;
+}
+
+int rt_file_dir(void)
+{
+    int fd = atomic_load(&rt.dir);
+    if (is_own(fd))
+        return fd;
+    int again = open(rt.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (again >= 0 && !is_own(again)) {
+        close(again);
+        errno = ENOENT;
+        return -1;
+    }
+    atomic_store(&rt.dir, again); /* the old number is somebody else's: it is not closed */
+    return again;
+}
+
+int rt_file_open(const char *name)
+{
+    int dir = rt_file_dir();
+    return dir < 0 ? -1 : openat(dir, name, O_RDWR | O_CLOEXEC);
 }
 
 static int open_control(void)
@@ -216,10 +282,10 @@ void rt_file_close(void)
 {
     if (rt.control != NULL)
         munmap(rt.control, sizeof *rt.control);
-    if (rt.dir >= 0)
+    if (is_own(rt.dir))
         close(rt.dir);
     rt.control = NULL;
-    rt.dir = -1;
+    atomic_store(&rt.dir, -1);
 }
 
 void rt_file_forget(void)
@@ -262,14 +328,15 @@ int rt_file_begin(const char *name, size_t bytes)
 {
     char tmp[64];
     temporary(tmp, name);
-    int fd = openat(rt.dir, tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    int dir = rt_file_dir();
+    int fd = dir < 0 ? -1 : openat(dir, tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0)
         return -1;
     int rc = rt_file_allocate(fd, bytes);
     if (rc == 0)
         return fd;
     close(fd);
-    unlinkat(rt.dir, tmp, 0);
+    unlinkat(dir, tmp, 0);
     errno = rc;
     return -1;
 }
@@ -278,10 +345,13 @@ bool rt_file_name(const char *name)
 {
     char tmp[64];
     temporary(tmp, name);
-    if (renameat(rt.dir, tmp, rt.dir, name) == 0)
+    int dir = rt_file_dir();
+    if (dir < 0)
+        return false;
+    if (renameat(dir, tmp, dir, name) == 0)
         return true;
     int why = errno;
-    unlinkat(rt.dir, tmp, 0);
+    unlinkat(dir, tmp, 0);
     errno = why;
     return false;
 }
@@ -308,7 +378,7 @@ struct mstx_seg *rt_file_create(const char *name, uint32_t ring, uint32_t tid, s
     if (p == MAP_FAILED) {
         char tmp[64];
         temporary(tmp, name);
-        unlinkat(rt.dir, tmp, 0);
+        unlinkat(rt_file_dir(), tmp, 0);
         errno = ENOMEM;
         return NULL;
     }
@@ -324,19 +394,19 @@ struct mstx_seg *rt_file_create(const char *name, uint32_t ring, uint32_t tid, s
 
 size_t rt_file_bytes(const struct mstx_seg *seg)
 {
-    return MSTX_SEG_HEADER + (size_t)seg->capacity * MSTX_REC_SIZE;
+    return MSTX_SEG_HEADER + (size_t)seg->capacity * seg->record_size;
 }
 
 /* Blocks are given back by punching, not by cutting: a thread that still writes gets fresh
  * blocks instead of SIGBUS. */
 void rt_file_trim(struct mstx_seg *seg, const char *name)
 {
-    size_t used = MSTX_SEG_HEADER + (size_t)seg->head * MSTX_REC_SIZE;
+    size_t used = MSTX_SEG_HEADER + (size_t)seg->head * seg->record_size;
     used = (used + 4095) & ~(size_t)4095;
     size_t all = rt_file_bytes(seg);
     if (used >= all)
         return;
-    int fd = openat(rt.dir, name, O_RDWR | O_CLOEXEC);
+    int fd = rt_file_open(name);
     if (fd < 0)
         return;
     (void)!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)used,
@@ -345,6 +415,27 @@ void rt_file_trim(struct mstx_seg *seg, const char *name)
 }
 
 /* ---- copies ------------------------------------------------------------------- */
+
+static int copy_calmly(int dir, const char *to, enum mstx_stage_what what)
+{
+    struct rt_calm calm;
+    if (dir < 0)
+        return errno;
+    rt_calm(&calm, false);
+    int rc = mstx_stage_copy(dir, to, what);
+    rt_calm_end(&calm);
+    return rc;
+}
+
+/* What has left the stage before; the texts of the stage come after those of the target. */
+static int copy_moved(const char *to)
+{
+    int dir = open(rt.target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = copy_calmly(dir, to, MSTX_STAGE_SNAPSHOT);
+    if (dir >= 0)
+        close(dir);
+    return rc;
+}
 
 /* Snapshots lie under RUN/snapshots/NNN/rank_R/HOST.PID.TAG, so each is a run of its own. */
 int rt_file_snapshot(const char *to)
@@ -355,14 +446,16 @@ int rt_file_snapshot(const char *to)
     if (n < 0 || (size_t)n >= sizeof path)
         return ENAMETOOLONG;
     int rc = mstx_stage_mkdirs(path);
-    return rc != 0 ? rc : mstx_stage_copy(rt.dir, path, MSTX_STAGE_SNAPSHOT);
+    if (rc == 0 && rt.conf.stage[0] != '\0')
+        rc = copy_moved(path);
+    return rc != 0 ? rc : copy_calmly(rt_file_dir(), path, MSTX_STAGE_SNAPSHOT);
 }
 
 void rt_file_unstage(bool all)
 {
     if (rt.conf.stage[0] == '\0')
         return;
-    int rc = mstx_stage_copy(rt.dir, rt.target, all ? MSTX_STAGE_ALL : MSTX_STAGE_FINISHED);
+    int rc = copy_calmly(rt_file_dir(), rt.target, all ? MSTX_STAGE_ALL : MSTX_STAGE_FINISHED);
     if (rc != 0)
         rt_say(RT_SAY_IO, MSTX_WHY_IO, "cannot copy segments to %s: %s; they stay in %s", rt.target,
                strerror(rc), rt.path);

@@ -41,12 +41,12 @@ static void sleep_until_rung(uint32_t *bell, uint32_t seen)
 
 /* ---- requests of `msprobe ctl` ---------------------------------------------------------- */
 
+/* `recording` is rt_set_recording's to write. */
 static void fill_status(struct mstx_control *c)
 {
     struct rt_totals t;
     struct rusage u;
     rt_ring_totals(&t);
-    c->recording = atomic_load(&rt.recording) != 0;
     c->rings = t.rings;
     c->segments = t.segments;
     c->domains = rt_domain_count();

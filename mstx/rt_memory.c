@@ -61,9 +61,42 @@ static void record_block(struct rt_domain *d, uint8_t type, uint64_t handle, uin
         rt_memory(d, type, handle, b->device, heap, &m);
 }
 
-uint64_t rt_heap_open(struct rt_domain *d, const struct rt_block *b)
+static void remember_heap(uint64_t h)
 {
-    uint64_t handle = new_handle(HEAP, d);
+    if (h == 0 || atomic_load(&next.used) >= NEXT_HEAPS / 2)
+        return; /* full: regions in it get no handles, which is safe */
+    for (size_t i = (size_t)(h * 0x9E3779B97F4A7C15u >> 50);; i++) {
+        uint64_t at = 0;
+        if (atomic_compare_exchange_strong(&next.heaps[i % NEXT_HEAPS], &at, h)) {
+            atomic_fetch_add(&next.used, 1);
+            return;
+        }
+        if (at == h)
+            return;
+    }
+}
+
+bool rt_heap_is_ours(const struct rt_domain *d, uint64_t heap)
+{
+    if (is_handle(heap, HEAP, d))
+        return true;
+    for (size_t i = (size_t)(heap * 0x9E3779B97F4A7C15u >> 50); atomic_load(&next.used) != 0; i++) {
+        uint64_t at = atomic_load(&next.heaps[i % NEXT_HEAPS]);
+        if (at == heap || at == 0)
+            return at != 0;
+    }
+    return false;
+}
+
+bool rt_handle_is_made_here(const struct rt_domain *d, uint64_t handle)
+{
+    return is_handle(handle, HEAP, d) || is_handle(handle, REGION, d);
+}
+
+uint64_t rt_heap_open(struct rt_domain *d, const struct rt_block *b, uint64_t theirs)
+{
+    uint64_t handle = theirs != 0 ? theirs : new_handle(HEAP, d);
+    remember_heap(theirs);
     record_block(d, MSTX_REC_HEAP, handle, 0, b, false);
     return handle;
 }
@@ -74,9 +107,10 @@ void rt_heap_close(struct rt_domain *d, uint64_t heap, bool stays)
         rt_memory(d, MSTX_REC_HEAP_END, heap, 0, stays, NULL);
 }
 
-uint64_t rt_region_open(struct rt_domain *d, uint64_t heap, const struct rt_block *b)
+uint64_t rt_region_open(struct rt_domain *d, uint64_t heap, const struct rt_block *b,
+                        uint64_t theirs)
 {
-    uint64_t handle = new_handle(REGION, d);
+    uint64_t handle = theirs != 0 ? theirs : new_handle(REGION, d);
     record_block(d, MSTX_REC_REGION, handle, heap, b, false);
     return handle;
 }
@@ -128,33 +162,6 @@ typedef void regions_fn(mstxDomainHandle_t, mstxMemRegionsRegisterBatch_t const 
 typedef void unregions_fn(mstxDomainHandle_t, mstxMemRegionsUnregisterBatch_t const *);
 typedef void permit_fn(mstxDomainHandle_t, mstxMemPermissionsAssignBatch_t const *);
 
-static void remember_heap(uint64_t h)
-{
-    if (h == 0 || atomic_load(&next.used) >= NEXT_HEAPS / 2)
-        return; /* full: regions in it get no handles, which is safe */
-    for (size_t i = (size_t)(h * 0x9E3779B97F4A7C15u >> 50);; i++) {
-        uint64_t at = 0;
-        if (atomic_compare_exchange_strong(&next.heaps[i % NEXT_HEAPS], &at, h)) {
-            atomic_fetch_add(&next.used, 1);
-            return;
-        }
-        if (at == h)
-            return;
-    }
-}
-
-bool rt_heap_is_ours(const struct rt_domain *d, uint64_t heap)
-{
-    if (is_handle(heap, HEAP, d))
-        return true;
-    for (size_t i = (size_t)(heap * 0x9E3779B97F4A7C15u >> 50); next.fn != NULL; i++) {
-        uint64_t at = atomic_load(&next.heaps[i % NEXT_HEAPS]);
-        if (at == heap || at == 0)
-            return at != 0;
-    }
-    return false;
-}
-
 /* ---- mstx ----------------------------------------------------------------------------------- */
 
 static struct rt_domain *domain_of(mstxDomainHandle_t domain)
@@ -179,10 +186,7 @@ mstxMemHeapHandle_t rt_mstx_heap(mstxDomainHandle_t domain, mstxMemHeapDesc_t co
     heap_fn *fn = NEXT(MSTX_FUNC_MEM_HEAP_REGISTER, heap_fn *);
     uint64_t theirs = fn != NULL ? (uint64_t)(uintptr_t)fn(next.domain_of(d), desc) : 0;
     struct rt_block b = block_of(desc->typeSpecificDesc);
-    uint64_t handle = theirs != 0 ? theirs : new_handle(HEAP, d);
-    remember_heap(theirs);
-    record_block(d, MSTX_REC_HEAP, handle, 0, &b, false);
-    return (mstxMemHeapHandle_t)(uintptr_t)handle;
+    return (mstxMemHeapHandle_t)(uintptr_t)rt_heap_open(d, &b, theirs);
 }
 
 void rt_mstx_unheap(mstxDomainHandle_t domain, mstxMemHeapHandle_t heap)
@@ -214,11 +218,9 @@ static void regions_part(struct rt_domain *d, const mstxMemRegionsRegisterBatch_
         fn(next.domain_of(d), &part);
     }
     for (size_t i = 0; i < n; i++) {
-        uint64_t given = (uint64_t)(uintptr_t)theirs[i];
-        uint64_t handle = given != 0 ? given : new_handle(REGION, d);
         struct rt_block block = block_of(&v[i]);
-        record_block(d, MSTX_REC_REGION, handle, known ? (uint64_t)(uintptr_t)b->heap : 0, &block,
-                     false);
+        uint64_t handle = rt_region_open(d, known ? (uint64_t)(uintptr_t)b->heap : 0, &block,
+                                         (uint64_t)(uintptr_t)theirs[i]);
         /* Written only for a heap of ours: callers that set neither leave garbage here. */
         if (known && b->regionHandleArrayOut != NULL)
             b->regionHandleArrayOut[from + i] = (mstxMemRegionHandle_t)(uintptr_t)handle;

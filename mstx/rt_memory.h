@@ -21,13 +21,17 @@ struct rt_block_ref {
     uint64_t what;
 };
 
-/* Handles are given also when the domain is not recorded. */
-uint64_t rt_heap_open(struct rt_domain *d, const struct rt_block *b);
+/* Handles are given also when the domain is not recorded: theirs, the next tool's, or ours where
+ * that is 0. */
+uint64_t rt_heap_open(struct rt_domain *d, const struct rt_block *b, uint64_t theirs);
 /* Its regions end with it; `stays`: it is only emptied. */
 void rt_heap_close(struct rt_domain *d, uint64_t heap, bool stays);
 bool rt_heap_is_ours(const struct rt_domain *d, uint64_t heap);
+/* A heap or region whose handle is no next tool's: it is not to be asked about that. */
+bool rt_handle_is_made_here(const struct rt_domain *d, uint64_t handle);
 /* heap 0: in none. */
-uint64_t rt_region_open(struct rt_domain *d, uint64_t heap, const struct rt_block *b);
+uint64_t rt_region_open(struct rt_domain *d, uint64_t heap, const struct rt_block *b,
+                        uint64_t theirs);
 /* The region at that address has another size from now on. */
 void rt_region_resize(struct rt_domain *d, const struct rt_block *b);
 void rt_region_close(struct rt_domain *d, struct rt_block_ref region);

@@ -78,8 +78,10 @@ size_t nvtx_number_size(uint64_t type);
 bool nvtx_number(uint64_t type, const void *at, uint64_t *bits, bool *real);
 /* The numbers of a schema that was registered, and how long what it describes is. */
 size_t nvtx_schema_fields(uint64_t schema, struct nvtx_field **fields, size_t *bytes);
-/* An id as we give them out, above those of programs. */
-uint64_t nvtx_own_id(void);
+/* The id of what is registered by that slot: the program's choice, else the next tool's, which is
+ * told in any case, else one of ours, above those of programs. */
+uint64_t nvtx_id_of(struct rt_domain *d, unsigned module, unsigned slot, const void *attr,
+                    uint64_t chosen);
 
 /* ---- functions by slot --------------------------------------------------------------------- */
 
@@ -111,5 +113,38 @@ void nvtx_next_name(struct rt_domain *d, enum mstx_text_kind kind, uint64_t key,
 void *nvtx_next_resource(struct rt_domain *d, const void *attr);
 void nvtx_next_resource_end(void *resource);
 void nvtx_next_domain_end(struct rt_domain *d);
+/* As it knows a domain; NULL: the default one. */
+void *nvtx_next_domain(struct rt_domain *d);
+/* Keeps the id it gave a range with ours; the id that the program gets. */
+uint64_t nvtx_next_keep(uint64_t theirs, uint32_t id);
+
+/* Extensions of NVTX: a module is offered to the next tool as a program offers it to us, and is
+ * passed on by the function in a slot.  Ids and handles that it gives are those the program gets,
+ * so what the program says later is passed on as it is. */
+enum { NVTX_MODULE_MEMORY = 1, NVTX_MODULE_PAYLOAD = 2, NVTX_MODULE_COUNTERS = 4 };
+enum { NVTX_COUNTERS_0102 = 0x0102 }; /* from here on batches are structures */
+struct nvtx_segment {
+    size_t id, count;
+    intptr_t *slots;
+};
+struct nvtx_module {
+    uint16_t nvtx_version, struct_size, id, compat;
+    size_t segments;
+    struct nvtx_segment *segment;
+    const void *get_export, *info;
+};
+static_assert(sizeof(struct nvtx_segment) == 24 && sizeof(struct nvtx_module) == 40, "extension");
+void nvtx_next_extension(void *lib);
+void nvtx_next_offer(const struct nvtx_module *m);
+/* 0: there is no next tool, or it does not want to hear of this. */
+intptr_t nvtx_next_slot_of(unsigned module, unsigned slot);
+static inline intptr_t nvtx_next_slot(const struct rt_domain *d, unsigned module, unsigned slot)
+{
+    return nvtx_tells_next(d) ? nvtx_next_slot_of(module, slot) : 0;
+}
+bool nvtx_next_counts_by_structure(void);
+#define NVTX_CALL(type, fn, ...) ((type *)(fn))(__VA_ARGS__)
+/* May all of these payloads leave? Not with handles of strings that were registered here. */
+bool nvtx_payloads_may_leave(const struct nvtx_payload *p, size_t n);
 
 #endif

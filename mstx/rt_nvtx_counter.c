@@ -40,6 +40,8 @@ struct batch { /* 48 bytes */
     size_t times_bytes;
 };
 
+enum { REGISTER_SLOT, INT_SLOT, REAL_SLOT, BYTES_SLOT, NOTHING_SLOT, BATCH_SLOT };
+
 struct number {
     struct nvtx_field field; /* its name is the whole one */
     _Atomic uint32_t epoch, text;
@@ -128,7 +130,7 @@ static uint64_t counter_register(void *domain, const struct attr *given)
         a.semantics = NULL;
     if (size < sizeof a)
         a.id = 0;
-    uint64_t id = a.id != 0 ? a.id : nvtx_own_id();
+    uint64_t id = nvtx_id_of(d, NVTX_MODULE_COUNTERS, REGISTER_SLOT, given, a.id);
     rt_lock(&rt.schema_lock);
     struct counter *c = find(id, d->number);
     if (c != NULL && atomic_load(&c->id) == 0) {
@@ -144,6 +146,20 @@ static uint64_t counter_register(void *domain, const struct attr *given)
 }
 
 /* ---- samples ---------------------------------------------------------------------------- */
+
+/* The next tool's function in that slot; ids are its own. */
+#define TELL_NEXT(domain, slot, type, ...)                                                         \
+    do {                                                                                           \
+        struct rt_domain *told = rt_domain_of(domain);                                             \
+        intptr_t fn = nvtx_next_slot(told, NVTX_MODULE_COUNTERS, slot);                            \
+        if (RT_UNLIKELY(fn != 0))                                                                  \
+            NVTX_CALL(type, fn, nvtx_next_domain(told), __VA_ARGS__);                              \
+    } while (0)
+typedef void next_int_fn(void *, uint64_t, int64_t);
+typedef void next_real_fn(void *, uint64_t, double);
+typedef void next_bytes_fn(void *, uint64_t, const void *, size_t);
+typedef void next_nothing_fn(void *, uint64_t, uint8_t);
+typedef void next_batch_fn(void *, const struct batch *);
 
 static struct counter *recorded(void *domain, uint64_t id, struct rt_domain **d)
 {
@@ -180,6 +196,7 @@ static void sample_int(void *domain, uint64_t id, int64_t value)
     const struct counter *c = recorded(domain, id, &d);
     if (c != NULL)
         put(d, c, 0, (uint64_t)value, false);
+    TELL_NEXT(domain, INT_SLOT, next_int_fn, id, value);
 }
 
 static void sample_real(void *domain, uint64_t id, double value)
@@ -190,6 +207,7 @@ static void sample_real(void *domain, uint64_t id, double value)
     memcpy(&bits, &value, sizeof bits);
     if (c != NULL)
         put(d, c, 0, bits, true);
+    TELL_NEXT(domain, REAL_SLOT, next_real_fn, id, value);
 }
 
 static void sample_bytes(struct rt_domain *d, const struct counter *c, const char *p, size_t bytes)
@@ -212,6 +230,7 @@ static void sample(void *domain, uint64_t id, const void *values, size_t bytes)
     const struct counter *c = recorded(domain, id, &d);
     if (c != NULL && values != NULL)
         sample_bytes(d, c, values, bytes);
+    TELL_NEXT(domain, BYTES_SLOT, next_bytes_fn, id, values, bytes);
 }
 
 /* Zero is a value; "as before" and "not to be had" leave the counter as it is. */
@@ -221,6 +240,7 @@ static void sample_nothing(void *domain, uint64_t id, uint8_t reason)
     const struct counter *c = recorded(domain, id, &d);
     for (size_t i = 0; c != NULL && reason == 0 && i < c->count; i++)
         put(d, c, i, 0, false);
+    TELL_NEXT(domain, NOTHING_SLOT, next_nothing_fn, id, reason);
 }
 
 /* Their times are of a clock of the program's; the newest sample holds now. */
@@ -235,15 +255,26 @@ static void newest_of(void *domain, uint64_t id, const char *samples, size_t byt
     sample_bytes(d, c, samples + (bytes / c->bytes - 1) * c->bytes, c->bytes);
 }
 
-static void submit_old(void *domain, uint64_t id, const void *samples, size_t bytes)
+/* In the form that it was offered. */
+static void tell_next_batch(void *domain, const struct batch *b)
 {
-    newest_of(domain, id, samples, bytes);
+    if (nvtx_next_counts_by_structure())
+        TELL_NEXT(domain, BATCH_SLOT, next_batch_fn, b);
+    else
+        TELL_NEXT(domain, BATCH_SLOT, next_bytes_fn, b->id, b->samples, b->bytes);
 }
 
 static void submit(void *domain, const struct batch *b)
 {
-    if (b != NULL)
-        newest_of(domain, b->id, b->samples, b->bytes);
+    if (b == NULL)
+        return;
+    newest_of(domain, b->id, b->samples, b->bytes);
+    tell_next_batch(domain, b);
+}
+
+static void submit_old(void *domain, uint64_t id, const void *samples, size_t bytes)
+{
+    submit(domain, &(struct batch){.id = id, .samples = samples, .bytes = bytes});
 }
 
 const intptr_t nvtx_counter_slots[NVTX_COUNTER_SLOTS] = {

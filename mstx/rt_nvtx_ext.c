@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_nvtx_ext: the extensions of NVTX, and of them the one for payloads, through which NCCL tells sizes, roots and
- * communicators.  A layout ("schema") is registered once and written to strings.seg with its
+ * rt_nvtx_ext: the extensions of NVTX, and of them the one for payloads, through which NCCL tells
+ * sizes, roots and communicators.  A layout ("schema") is registered once and written to strings.seg with its
  * offsets worked out; an event carries the bytes as they are.  Ids a program chooses lie below
  * 2^32; those we give out lie above.
  */
@@ -48,7 +48,19 @@ static_assert(sizeof(struct enum_attr) == 56 && sizeof(struct enum_entry) == 24,
 enum { HAS_NAME = 2, HAS_TYPE = 4, HAS_ENTRIES = 16, HAS_COUNT = 32, HAS_SIZE = 64, HAS_ID = 256 };
 enum { ENUM_NAME = 2, ENUM_ENTRIES = 4, ENUM_COUNT = 8, ENUM_SIZE = 16, ENUM_ID = 32 };
 enum { IS_POINTER = 2, ARRAY_SHIFT = 4, ARRAY_MASK = 7, ARRAY_FIXED = 1 };
-enum { OWN_TYPES = 1 << 24, STRING_FIRST = 75, STRING_LAST = 80 };
+enum { OWN_TYPES = 1 << 24, STRING_FIRST = 75, STRING_REGISTERED = 80, STRING_LAST = 80 };
+enum {
+    SCHEMA_SLOT,
+    ENUM_SLOT,
+    MARK_SLOT,
+    PUSH_SLOT,
+    POP_SLOT,
+    START_SLOT,
+    END_SLOT,
+    ENABLED_SLOT,
+    SCOPE_SLOT = 12,
+    PAYLOAD_SLOTS
+};
 
 /* What must be known of a schema when another one contains it, and to name its events. */
 static struct known {
@@ -56,7 +68,8 @@ static struct known {
     uint64_t size;
     uint32_t align, name;
     uint32_t epoch;
-    uint32_t count; /* of fields */
+    uint32_t count;   /* of fields */
+    bool has_strings; /* holds handles of registered strings, which are ours */
     struct nvtx_field *fields;
 } known[SCHEMAS];
 static _Atomic uint64_t ids_given;
@@ -85,14 +98,15 @@ static struct known *place_of(uint64_t id)
     return k;
 }
 
-static void remember(uint64_t id, uint64_t size, uint32_t align, uint32_t name)
+static void remember(uint64_t id, const struct known *what)
 {
     rt_lock(&rt.schema_lock);
     struct known *k = place_of(id);
     if (k != NULL) {
-        k->size = size;
-        k->align = align;
-        k->name = name;
+        k->size = what->size;
+        k->align = what->align;
+        k->name = what->name;
+        k->has_strings = what->has_strings;
         k->epoch = rt.epoch;
         atomic_store_explicit(&k->id, id, memory_order_release);
     }
@@ -103,6 +117,16 @@ uint32_t nvtx_schema_name(uint64_t schema)
 {
     const struct known *k = find(schema);
     return k != NULL && k->epoch == rt.epoch ? k->name : 0;
+}
+
+bool nvtx_payloads_may_leave(const struct nvtx_payload *p, size_t n)
+{
+    for (size_t i = 0; p != NULL && i < n; i++) {
+        const struct known *k = find(p[i].schema);
+        if (p[i].schema == STRING_REGISTERED || (k != NULL && k->has_strings))
+            return false;
+    }
+    return true;
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -226,9 +250,24 @@ static uint32_t name_of(const char *name)
     return e != NULL ? e->id : 0;
 }
 
-uint64_t nvtx_own_id(void)
+/* Far above those of a next tool, which are given out where it gives some. */
+static uint64_t own_id(void)
 {
-    return (UINT64_C(1) << 32) + atomic_fetch_add(&ids_given, 1);
+    uint64_t first = atomic_load(&nvtx_has_next) ? UINT64_C(1) << 62 : UINT64_C(1) << 32;
+    return first + atomic_fetch_add(&ids_given, 1);
+}
+
+typedef uint64_t register_fn(void *, const void *);
+
+uint64_t nvtx_id_of(struct rt_domain *d, unsigned module, unsigned slot, const void *attr,
+                    uint64_t chosen)
+{
+    intptr_t next = nvtx_next_slot(d, module, slot);
+    uint64_t theirs =
+        next != 0 ? NVTX_CALL(register_fn, next, nvtx_next_domain(d), attr) : UINT64_C(0);
+    if (chosen != 0)
+        return chosen;
+    return theirs != 0 && theirs != UINT64_MAX ? theirs : own_id();
 }
 
 /* Offsets of all entries; the alignment of the whole. */
@@ -285,19 +324,34 @@ static void remember_fields(uint64_t id, const struct layout *l, const struct en
     rt_unlock(&rt.schema_lock);
 }
 
+/* Here or in a schema inside. */
+static bool has_strings(const struct entry *entries, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct known *k = entries[i].type >= OWN_TYPES ? find(entries[i].type) : NULL;
+        if (entries[i].type == STRING_REGISTERED || (k != NULL && k->has_strings))
+            return true;
+    }
+    return false;
+}
+
 static uint64_t schema_register(void *domain, const struct attr *a)
 {
     struct layout l = {0};
     if (a == NULL || (a->fields & HAS_ENTRIES) == 0 || a->entries == NULL || a->count > ENTRIES_MAX)
         return 0;
-    uint64_t id = (a->fields & HAS_ID) != 0 && a->id != 0 ? a->id : nvtx_own_id();
+    uint64_t id = nvtx_id_of(rt_domain_of(domain), NVTX_MODULE_PAYLOAD, SCHEMA_SLOT, a,
+                             (a->fields & HAS_ID) != 0 ? a->id : 0);
     l.head.type = (a->fields & HAS_TYPE) != 0 ? (uint32_t)a->type : 1;
     l.head.count = (a->fields & HAS_COUNT) != 0 ? (uint32_t)a->count : 0;
     l.head.name = (a->fields & HAS_NAME) != 0 ? name_of(a->name) : 0;
     uint32_t align = lay_out(&l, a->entries, l.head.count);
     if ((a->fields & HAS_SIZE) != 0 && a->static_size != 0)
         l.head.size = a->static_size;
-    remember(id, l.head.size, align, l.head.name);
+    remember(id, &(struct known){.size = l.head.size,
+                                 .align = align,
+                                 .name = l.head.name,
+                                 .has_strings = has_strings(a->entries, l.head.count)});
     remember_fields(id, &l, a->entries);
     define(MSTX_SCHEMA, domain, id, &l);
     return id;
@@ -309,7 +363,8 @@ static uint64_t enum_register(void *domain, const struct enum_attr *a)
     if (a == NULL || (a->fields & ENUM_ENTRIES) == 0 || a->entries == NULL ||
         a->count > ENTRIES_MAX)
         return 0;
-    uint64_t id = (a->fields & ENUM_ID) != 0 && a->id != 0 ? a->id : nvtx_own_id();
+    uint64_t id = nvtx_id_of(rt_domain_of(domain), NVTX_MODULE_PAYLOAD, ENUM_SLOT, a,
+                             (a->fields & ENUM_ID) != 0 ? a->id : 0);
     l.head.count = (a->fields & ENUM_COUNT) != 0 ? (uint32_t)a->count : 0;
     l.head.size = (a->fields & ENUM_SIZE) != 0 && a->size != 0 ? a->size : 4;
     l.head.name = (a->fields & ENUM_NAME) != 0 ? name_of(a->name) : 0;
@@ -317,16 +372,15 @@ static uint64_t enum_register(void *domain, const struct enum_attr *a)
         l.items[i] = (struct mstx_schema_item){.type = a->entries[i].value,
                                                .flags = a->entries[i].is_flag != 0,
                                                .name = name_of(a->entries[i].name)};
-    remember(id, l.head.size, (uint32_t)l.head.size, l.head.name);
+    remember(id, &(struct known){
+                     .size = l.head.size, .align = (uint32_t)l.head.size, .name = l.head.name});
     define(MSTX_ENUM, domain, id, &l);
     return id;
 }
 
 static uint64_t scope_register(void *domain, const void *attr)
 {
-    (void)domain;
-    (void)attr;
-    return nvtx_own_id();
+    return nvtx_id_of(rt_domain_of(domain), NVTX_MODULE_PAYLOAD, SCOPE_SLOT, attr, 0);
 }
 
 /* ---- events with payloads ---------------------------------------------------------------------- */
@@ -344,31 +398,50 @@ static void take(struct event *to, const struct nvtx_payload *p, size_t n, bool 
         to->e.name = nvtx_schema_name(to->payloads[0].schema);
 }
 
-/* What the next tool is told of such an event: that it is there. */
+/* What a next tool without payloads is told of such an event: that it is there. */
 static const struct nvtx_attr bare = {.version = 3, .size = sizeof bare};
+
+/* Its function for an event with these payloads; 0: it gets the event alone. */
+static intptr_t next_with(const struct rt_domain *d, unsigned slot, const struct nvtx_payload *p,
+                          size_t n)
+{
+    intptr_t fn = nvtx_next_slot(d, NVTX_MODULE_PAYLOAD, slot);
+    return fn != 0 && nvtx_payloads_may_leave(p, n) ? fn : 0;
+}
+
+typedef void next_mark_fn(void *, const struct nvtx_payload *, size_t);
+typedef int next_stack_fn(void *, const struct nvtx_payload *, size_t);
+typedef uint64_t next_start_fn(void *, const struct nvtx_payload *, size_t);
+typedef void next_end_fn(void *, uint64_t, const struct nvtx_payload *, size_t);
 
 static void mark_payload(void *domain, const struct nvtx_payload *p, size_t n)
 {
     struct rt_domain *d = rt_domain_of(domain);
+    intptr_t next = next_with(d, MARK_SLOT, p, n);
     struct event e;
     if (nvtx_live(d)) {
         take(&e, p, n, true);
         rt_mark_event(d, &e.e);
     }
-    if (nvtx_tells_next(d))
+    if (next != 0)
+        NVTX_CALL(next_mark_fn, next, nvtx_next_domain(d), p, n);
+    else if (nvtx_tells_next(d))
         nvtx_next_mark(d, &bare);
 }
 
 static int push_payload(void *domain, const struct nvtx_payload *p, size_t n)
 {
     struct rt_domain *d = rt_domain_of(domain);
+    intptr_t next = next_with(d, PUSH_SLOT, p, n);
     struct event e;
     int depth = NVTX_NOT_TRACKED;
     if (nvtx_live(d)) {
         take(&e, p, n, true);
         depth = rt_push(d, &e.e);
     }
-    if (nvtx_tells_next(d))
+    if (next != 0)
+        NVTX_CALL(next_stack_fn, next, nvtx_next_domain(d), p, n);
+    else if (nvtx_tells_next(d))
         nvtx_next_push(d, &bare);
     return depth;
 }
@@ -377,10 +450,13 @@ static int push_payload(void *domain, const struct nvtx_payload *p, size_t n)
 static int pop_payload(void *domain, const struct nvtx_payload *p, size_t n)
 {
     struct rt_domain *d = rt_domain_of(domain);
+    intptr_t next = next_with(d, POP_SLOT, p, n);
     struct event e;
     take(&e, p, n, false);
     int depth = d == NULL ? -1 : rt_pop(d, &e.e);
-    if (nvtx_tells_next(d))
+    if (next != 0)
+        NVTX_CALL(next_stack_fn, next, nvtx_next_domain(d), p, n);
+    else if (nvtx_tells_next(d))
         nvtx_next_pop(d);
     return depth < 0 && !nvtx_live(d) ? NVTX_NOT_TRACKED : depth;
 }
@@ -388,47 +464,45 @@ static int pop_payload(void *domain, const struct nvtx_payload *p, size_t n)
 static uint64_t start_payload(void *domain, const struct nvtx_payload *p, size_t n)
 {
     struct rt_domain *d = rt_domain_of(domain);
+    intptr_t next = next_with(d, START_SLOT, p, n);
     struct event e;
     uint32_t id = 0;
     if (nvtx_live(d)) {
         take(&e, p, n, true);
         id = rt_range_start_event(d, &e.e);
     }
+    if (next != 0)
+        return nvtx_next_keep(NVTX_CALL(next_start_fn, next, nvtx_next_domain(d), p, n), id);
     return nvtx_tells_next(d) ? nvtx_next_start(d, &bare, id) : id;
 }
 
 static void end_payload(void *domain, uint64_t id, const struct nvtx_payload *p, size_t n)
 {
     struct rt_domain *d = rt_domain_of(domain);
+    intptr_t next = next_with(d, END_SLOT, p, n);
     struct event e;
     take(&e, p, n, false);
     uint64_t theirs = d != NULL ? rt_range_end_event(d, id, &e.e) : 0;
-    if (nvtx_tells_next(d))
+    if (next != 0 && theirs != 0)
+        NVTX_CALL(next_end_fn, next, nvtx_next_domain(d), theirs, p, n);
+    else if (nvtx_tells_next(d))
         nvtx_next_end(d, theirs);
 }
 
+/* A program that asks stays silent otherwise: the next tool may want a domain that we leave out. */
 static uint8_t domain_is_enabled(void *domain)
 {
-    return nvtx_live(rt_domain_of(domain));
+    typedef uint8_t enabled_fn(void *);
+    struct rt_domain *d = rt_domain_of(domain);
+    intptr_t next = nvtx_next_slot(d, NVTX_MODULE_PAYLOAD, ENABLED_SLOT);
+    if (nvtx_live(d) || next == 0)
+        return nvtx_live(d) || nvtx_tells_next(d);
+    return NVTX_CALL(enabled_fn, next, nvtx_next_domain(d));
 }
 
 /* ---- the entry point ------------------------------------------------------------------------------ */
 
-struct segment {
-    size_t id, count;
-    intptr_t *slots;
-};
-struct module {
-    uint16_t nvtx_version, struct_size, id, compat;
-    size_t segments;
-    struct segment *segment;
-    const void *get_export, *info;
-};
-static_assert(sizeof(struct segment) == 24 && sizeof(struct module) == 40, "extension");
-enum { MODULE_MEMORY = 1, MODULE_PAYLOAD = 2, MODULE_COUNTERS = 4, SCOPE_SLOT = 12 };
-enum { COUNTERS_0102 = 0x0102 };
-
-static void fill(const struct segment *s, const intptr_t *ours, size_t n)
+static void fill(const struct nvtx_segment *s, const intptr_t *ours, size_t n)
 {
     for (size_t i = 0; i < n && i < s->count; i++) {
         if (ours[i] != 0)
@@ -436,34 +510,33 @@ static void fill(const struct segment *s, const intptr_t *ours, size_t n)
     }
 }
 
-static void fill_module(const struct module *m, const struct segment *s)
+static void fill_module(const struct nvtx_module *m, const struct nvtx_segment *s)
 {
-    const intptr_t payload[SCOPE_SLOT + 1] = {(intptr_t)schema_register,
-                                              (intptr_t)enum_register,
-                                              (intptr_t)mark_payload,
-                                              (intptr_t)push_payload,
-                                              (intptr_t)pop_payload,
-                                              (intptr_t)start_payload,
-                                              (intptr_t)end_payload,
-                                              (intptr_t)domain_is_enabled,
-                                              [SCOPE_SLOT] = (intptr_t)scope_register};
-    bool old = m->compat < COUNTERS_0102;
-    if (m->id == MODULE_PAYLOAD)
-        fill(s, payload, SCOPE_SLOT + 1);
-    else if (m->id == MODULE_COUNTERS)
+    static const intptr_t payload[PAYLOAD_SLOTS] = {
+        [SCHEMA_SLOT] = (intptr_t)schema_register, [ENUM_SLOT] = (intptr_t)enum_register,
+        [MARK_SLOT] = (intptr_t)mark_payload,      [PUSH_SLOT] = (intptr_t)push_payload,
+        [POP_SLOT] = (intptr_t)pop_payload,        [START_SLOT] = (intptr_t)start_payload,
+        [END_SLOT] = (intptr_t)end_payload,        [ENABLED_SLOT] = (intptr_t)domain_is_enabled,
+        [SCOPE_SLOT] = (intptr_t)scope_register};
+    bool old = m->compat < NVTX_COUNTERS_0102;
+    if (m->id == NVTX_MODULE_PAYLOAD)
+        fill(s, payload, PAYLOAD_SLOTS);
+    else if (m->id == NVTX_MODULE_COUNTERS)
         fill(s, old ? nvtx_counter_slots_old : nvtx_counter_slots, NVTX_COUNTER_SLOTS);
-    else if (m->id == MODULE_MEMORY)
+    else if (m->id == NVTX_MODULE_MEMORY)
         fill(s, nvtx_memory_slots, NVTX_MEMORY_SLOTS);
 }
 
 /* Other modules are let through unfilled, which switches them off in the program.  A module has
  * one segment, whose number is not the same in all of them. */
-API int InitializeInjectionNvtxExtension(struct module *m);
-int InitializeInjectionNvtxExtension(struct module *m)
+API int InitializeInjectionNvtxExtension(struct nvtx_module *m);
+int InitializeInjectionNvtxExtension(struct nvtx_module *m)
 {
     if (m == NULL || m->struct_size < sizeof *m || rt.conf.no_nvtx || !rt_start(true))
         return 0;
-    if (m->segments == 1 && m->segment != NULL && m->segment->slots != NULL)
+    if (m->segments == 1 && m->segment != NULL && m->segment->slots != NULL) {
+        nvtx_next_offer(m); /* before the first call can come */
         fill_module(m, m->segment);
+    }
     return 1;
 }

@@ -2,7 +2,8 @@
  *
  * rt_nvtx_mem: the memory module of NVTX's extension: heaps and regions of allocators, recorded
  * like those of mstx.  The structures are the protocol's; an array comes with the size of its
- * elements, which may be larger than the part known here.
+ * elements, which may be larger than the part known here.  A next tool gets arrays an element at
+ * a time, but for new regions, and is asked about no handle that it did not give.
  */
 #include "mstx/rt_memory.h"
 #include "mstx/rt_nvtx.h"
@@ -73,7 +74,72 @@ static_assert(sizeof(struct resize_batch) == 32 && sizeof(struct ref_batch) == 3
 static_assert(sizeof(struct name_desc) == 32 && sizeof(struct name_batch) == 40, "memory");
 static_assert(sizeof(struct permit_desc) == 16 && sizeof(struct permit_batch) == 48, "memory");
 
-enum { TYPE_VIRTUAL = 1, REF_POINTER = 1, ATOMIC = 4, READ_WRITE = 3 };
+enum { TYPE_VIRTUAL = 1, REF_POINTER = 1, ATOMIC = 4, READ_WRITE = 3, PART = 64 };
+enum {
+    HEAP_SLOT = 1,
+    UNHEAP_SLOT,
+    RESET_SLOT,
+    REGIONS_SLOT,
+    RESIZE_SLOT,
+    UNREGIONS_SLOT,
+    NAME_SLOT,
+    PERMIT_SLOT
+};
+
+/* ---- the next tool ---------------------------------------------------------------------- */
+
+typedef void *next_heap_fn(void *, const struct heap_desc *);
+typedef void next_fn(void *, const void *);
+
+static void tell_next(struct rt_domain *d, unsigned slot, const void *what)
+{
+    intptr_t fn = nvtx_next_slot(d, NVTX_MODULE_MEMORY, slot);
+    if (fn != 0)
+        NVTX_CALL(next_fn, fn, nvtx_next_domain(d), what);
+}
+
+/* A string that was registered with us is a text there. */
+static void translate(int32_t *type, const void **message)
+{
+    if (*type != NVTX_MESSAGE_REGISTERED)
+        return;
+    *message = nvtx_message_text(*type, *message, NULL, 0);
+    *type = *message != NULL ? NVTX_MESSAGE_ASCII : 0;
+}
+
+static uint64_t next_heap(struct rt_domain *d, const struct heap_desc *h)
+{
+    intptr_t fn = nvtx_next_slot(d, NVTX_MODULE_MEMORY, HEAP_SLOT);
+    struct heap_desc copy = *h;
+    if (fn == 0)
+        return 0;
+    copy.struct_size = sizeof copy;
+    translate(&copy.message_type, &copy.message);
+    void *given = NVTX_CALL(next_heap_fn, fn, nvtx_next_domain(d), &copy);
+    return (intptr_t)given == -1 ? 0 : (uint64_t)(uintptr_t)given;
+}
+
+/* Handles of its own for n regions from `from` on; 0 where it gave none. */
+static void next_regions(struct rt_domain *d, const struct register_batch *b, size_t from, size_t n,
+                         void *given[PART])
+{
+    struct register_batch part = *b;
+    memset(given, 0, PART * sizeof given[0]);
+    part.struct_size = sizeof part;
+    part.count = n;
+    part.ranges = b->ranges + from * b->element;
+    part.handles = given;
+    if (rt_handle_is_made_here(d, (uint64_t)(uintptr_t)b->heap))
+        part.heap = NULL;
+    tell_next(d, REGIONS_SLOT, &part);
+}
+
+static bool is_theirs(const struct rt_domain *d, uint32_t ref_type, uint64_t what)
+{
+    return ref_type == REF_POINTER || !rt_handle_is_made_here(d, what);
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
 
 /* The domain, when the caller's structure is as long as ours. */
 static struct rt_domain *usable(void *domain, const void *desc, size_t size)
@@ -110,7 +176,7 @@ static void *heap_register(void *domain, const struct heap_desc *h)
         h->range_size < sizeof *h->range)
         return NULL;
     struct rt_block b = block_of(h->range);
-    uint64_t heap = rt_heap_open(d, &b);
+    uint64_t heap = rt_heap_open(d, &b, next_heap(d, h));
     uint32_t name = nvtx_live(d) ? nvtx_message(h->message_type, h->message) : 0;
     if (name != 0)
         rt_block_name(d, (struct rt_block_ref){false, heap}, name);
@@ -120,32 +186,48 @@ static void *heap_register(void *domain, const struct heap_desc *h)
 static void heap_unregister(void *domain, const void *heap)
 {
     struct rt_domain *d = rt_domain_of(domain);
-    if (d != NULL && heap != NULL)
-        rt_heap_close(d, (uint64_t)(uintptr_t)heap, false);
+    if (d == NULL || heap == NULL)
+        return;
+    if (!rt_handle_is_made_here(d, (uint64_t)(uintptr_t)heap))
+        tell_next(d, UNHEAP_SLOT, heap);
+    rt_heap_close(d, (uint64_t)(uintptr_t)heap, false);
 }
 
 /* NULL is the whole process: the regions that lie in no heap. */
 static void heap_reset(void *domain, const void *heap)
 {
     struct rt_domain *d = rt_domain_of(domain);
-    if (d != NULL)
-        rt_heap_close(d, (uint64_t)(uintptr_t)heap, true);
+    if (d == NULL)
+        return;
+    if (!rt_handle_is_made_here(d, (uint64_t)(uintptr_t)heap))
+        tell_next(d, RESET_SLOT, heap);
+    rt_heap_close(d, (uint64_t)(uintptr_t)heap, true);
+}
+
+static void regions_part(struct rt_domain *d, const struct register_batch *b, size_t from, size_t n)
+{
+    uint64_t heap = (uint64_t)(uintptr_t)b->heap;
+    bool known = rt_heap_is_ours(d, heap);
+    void *given[PART];
+    struct range r;
+    next_regions(d, b, from, n, given);
+    for (size_t i = 0; i < n && element(&r, sizeof r, b->ranges, b->element, from + i); i++) {
+        struct rt_block block = block_of(&r);
+        uint64_t theirs = (uint64_t)(uintptr_t)given[i];
+        uint64_t handle = rt_region_open(d, known ? heap : 0, &block, theirs);
+        if (b->handles != NULL && (known || heap == 0))
+            b->handles[from + i] = (void *)(uintptr_t)handle;
+    }
 }
 
 static void regions_register(void *domain, const struct register_batch *b)
 {
     struct rt_domain *d = usable(domain, b, sizeof *b);
-    struct range r;
-    if (d == NULL || b->type != TYPE_VIRTUAL)
+    if (d == NULL || b->type != TYPE_VIRTUAL || b->ranges == NULL ||
+        b->element < sizeof(struct range))
         return;
-    uint64_t heap = (uint64_t)(uintptr_t)b->heap;
-    bool known = rt_heap_is_ours(d, heap);
-    for (size_t i = 0; i < b->count && element(&r, sizeof r, b->ranges, b->element, i); i++) {
-        struct rt_block block = block_of(&r);
-        uint64_t handle = rt_region_open(d, known ? heap : 0, &block);
-        if (b->handles != NULL && (known || heap == 0))
-            b->handles[i] = (void *)(uintptr_t)handle;
-    }
+    for (size_t i = 0; i < b->count; i += PART)
+        regions_part(d, b, i, b->count - i < PART ? b->count - i : PART);
 }
 
 static void regions_resize(void *domain, const struct resize_batch *b)
@@ -156,6 +238,9 @@ static void regions_resize(void *domain, const struct resize_batch *b)
         if (!element(&r, sizeof r, b->ranges, b->element, i))
             return;
         struct rt_block block = block_of(&r);
+        const struct resize_batch one = {b->compat, sizeof one, b->type,
+                                         1,         sizeof r,   (const char *)&r};
+        tell_next(d, RESIZE_SLOT, &one);
         rt_region_resize(d, &block);
     }
 }
@@ -167,20 +252,37 @@ static void regions_unregister(void *domain, const struct ref_batch *b)
     for (size_t i = 0; d != NULL && i < b->count; i++) {
         if (!element(&what, sizeof what, b->refs, b->element, i))
             return;
+        const struct ref_batch one = {b->compat, sizeof one,  b->ref_type,
+                                      1,         sizeof what, (const char *)&what};
+        if (is_theirs(d, b->ref_type, what))
+            tell_next(d, UNREGIONS_SLOT, &one);
         rt_region_close(d, ref_of(b->ref_type, what));
     }
+}
+
+static void next_name(struct rt_domain *d, const struct name_batch *b, struct name_desc n)
+{
+    const struct name_batch one = {.compat = b->compat,
+                                   .struct_size = sizeof one,
+                                   .count = 1,
+                                   .element = sizeof n,
+                                   .names = (const char *)&n};
+    translate(&n.message_type, &n.message);
+    if (is_theirs(d, n.ref_type, n.region))
+        tell_next(d, NAME_SLOT, &one);
 }
 
 static void regions_name(void *domain, const struct name_batch *b)
 {
     struct rt_domain *d = usable(domain, b, sizeof *b);
     struct name_desc n;
-    for (size_t i = 0; nvtx_live(d) && i < b->count; i++) {
+    for (size_t i = 0; d != NULL && i < b->count; i++) {
         if (!element(&n, sizeof n, b->names, b->element, i))
             return;
-        uint32_t name = nvtx_message(n.message_type, n.message);
+        uint32_t name = nvtx_live(d) ? nvtx_message(n.message_type, n.message) : 0;
         if (name != 0)
             rt_block_name(d, ref_of(n.ref_type, n.region), name);
+        next_name(d, b, n);
     }
 }
 
@@ -191,6 +293,14 @@ static void permissions_assign(void *domain, const struct permit_batch *b)
     for (size_t i = 0; d != NULL && i < b->count; i++) {
         if (!element(&p, sizeof p, b->regions, b->element, i))
             return;
+        const struct permit_batch one = {.compat = b->compat,
+                                         .struct_size = sizeof one,
+                                         .permissions = b->permissions,
+                                         .count = 1,
+                                         .element = sizeof p,
+                                         .regions = (const char *)&p};
+        if (is_theirs(d, p.ref_type, p.region))
+            tell_next(d, PERMIT_SLOT, &one);
         uint32_t allowed = (p.flags & ATOMIC) != 0 ? READ_WRITE : p.flags & READ_WRITE;
         rt_region_permit(d, ref_of(p.ref_type, p.region), allowed);
     }

@@ -3,7 +3,7 @@
  * rt_nvtx_next: another NVTX tool behind us, named by MSTX_NEXT_NVTX_PATH.  It gets a table like
  * that of a program and is called with what the program said, after it was recorded.  Handles
  * are translated: domains by their name, registered strings to their text, ranges by a word that
- * is kept with ours.  What is told through the extension is passed without its payload; counters and memory are not.
+ * is kept with ours.  Payloads go with them when the tool hears of schemas (rt_nvtx_next_ext).
  */
 #include "mstx/rt_nvtx.h"
 
@@ -63,6 +63,7 @@ void nvtx_next_find(void)
     memcpy(&init, &found, sizeof init);
     if (init == InitializeInjectionNvtx2)
         return; /* ourselves */
+    nvtx_next_extension(lib);
     for (int i = 1; i < SLOTS; i++) {
         next.core_slots[i] = &next.core[i];
         next.core2_slots[i] = &next.core2[i];
@@ -91,7 +92,7 @@ typedef void destroy_fn(void *);
 typedef void domain_name_fn(void *, uint32_t, const char *);
 typedef void *resource_fn(void *, const void *);
 
-static void *domain_of(struct rt_domain *d)
+void *nvtx_next_domain(struct rt_domain *d)
 {
     if (d->number == 0)
         return NULL;
@@ -116,7 +117,9 @@ static const struct nvtx_attr *translated(const struct nvtx_attr *from, struct n
     }
     if (to->message == NULL)
         to->message_type = 0;
-    if (to->payload_type == NVTX_PAYLOAD_EXTENDED)
+    if (to->payload_type == NVTX_PAYLOAD_EXTENDED &&
+        (nvtx_next_slot_of(NVTX_MODULE_PAYLOAD, 0) == 0 ||
+         !nvtx_payloads_may_leave(to->payload.extended, (size_t)to->payload_count)))
         to->payload_type = MSTX_PAYLOAD_NONE; /* its schemas are not known there */
     return to;
 }
@@ -133,7 +136,7 @@ void nvtx_next_mark(struct rt_domain *d, const struct nvtx_attr *a)
     if (is_plain(d, C_MARK))
         CALL(mark_fn *, next.core[C_MARK], translated(a, &t));
     else if (next.core2[D_MARK] != NULL)
-        CALL(domain_mark_fn *, next.core2[D_MARK], domain_of(d), translated(a, &t));
+        CALL(domain_mark_fn *, next.core2[D_MARK], nvtx_next_domain(d), translated(a, &t));
 }
 
 static uint64_t start(struct rt_domain *d, const struct nvtx_attr *a)
@@ -142,19 +145,22 @@ static uint64_t start(struct rt_domain *d, const struct nvtx_attr *a)
     if (is_plain(d, C_START))
         return CALL(start_fn *, next.core[C_START], translated(a, &t));
     if (next.core2[D_START] != NULL)
-        return CALL(domain_start_fn *, next.core2[D_START], domain_of(d), translated(a, &t));
+        return CALL(domain_start_fn *, next.core2[D_START], nvtx_next_domain(d), translated(a, &t));
     return 0;
 }
 
-/* The id under which the next tool knows a range stays with it. */
-uint64_t nvtx_next_start(struct rt_domain *d, const struct nvtx_attr *a, uint32_t id)
+uint64_t nvtx_next_keep(uint64_t theirs, uint32_t id)
 {
-    uint64_t theirs = start(d, a);
     if (theirs != 0 && id == 0)
         id = rt_range_ghost();
     if (theirs != 0 && id != 0)
         rt_range_set_other(id, theirs);
     return id;
+}
+
+uint64_t nvtx_next_start(struct rt_domain *d, const struct nvtx_attr *a, uint32_t id)
+{
+    return nvtx_next_keep(start(d, a), id);
 }
 
 void nvtx_next_end(struct rt_domain *d, uint64_t id)
@@ -164,7 +170,7 @@ void nvtx_next_end(struct rt_domain *d, uint64_t id)
     if (is_plain(d, C_END))
         CALL(end_fn *, next.core[C_END], id);
     else if (next.core2[D_END] != NULL)
-        CALL(domain_end_fn *, next.core2[D_END], domain_of(d), id);
+        CALL(domain_end_fn *, next.core2[D_END], nvtx_next_domain(d), id);
 }
 
 void nvtx_next_push(struct rt_domain *d, const struct nvtx_attr *a)
@@ -173,7 +179,7 @@ void nvtx_next_push(struct rt_domain *d, const struct nvtx_attr *a)
     if (is_plain(d, C_PUSH))
         CALL(push_fn *, next.core[C_PUSH], translated(a, &t));
     else if (next.core2[D_PUSH] != NULL)
-        CALL(domain_push_fn *, next.core2[D_PUSH], domain_of(d), translated(a, &t));
+        CALL(domain_push_fn *, next.core2[D_PUSH], nvtx_next_domain(d), translated(a, &t));
 }
 
 void nvtx_next_pop(struct rt_domain *d)
@@ -181,7 +187,7 @@ void nvtx_next_pop(struct rt_domain *d)
     if (is_plain(d, C_POP))
         CALL(pop_fn *, next.core[C_POP]);
     else if (next.core2[D_POP] != NULL)
-        CALL(domain_pop_fn *, next.core2[D_POP], domain_of(d));
+        CALL(domain_pop_fn *, next.core2[D_POP], nvtx_next_domain(d));
 }
 
 void nvtx_next_name(struct rt_domain *d, enum mstx_text_kind kind, uint64_t key, const char *name)
@@ -189,7 +195,7 @@ void nvtx_next_name(struct rt_domain *d, enum mstx_text_kind kind, uint64_t key,
     if (kind == MSTX_CATEGORY && is_plain(d, C_CATEGORY))
         CALL(name_fn *, next.core[C_CATEGORY], (uint32_t)key, name);
     else if (kind == MSTX_CATEGORY && next.core2[D_CATEGORY] != NULL)
-        CALL(domain_name_fn *, next.core2[D_CATEGORY], domain_of(d), (uint32_t)key, name);
+        CALL(domain_name_fn *, next.core2[D_CATEGORY], nvtx_next_domain(d), (uint32_t)key, name);
     else if (kind == MSTX_THREAD && next.core[C_THREAD] != NULL)
         CALL(name_fn *, next.core[C_THREAD], (uint32_t)key, name);
 }
@@ -198,7 +204,7 @@ void *nvtx_next_resource(struct rt_domain *d, const void *attr)
 {
     if (!atomic_load(&nvtx_has_next) || next.core2[D_RESOURCE] == NULL)
         return NULL;
-    return CALL(resource_fn *, next.core2[D_RESOURCE], domain_of(d), attr);
+    return CALL(resource_fn *, next.core2[D_RESOURCE], nvtx_next_domain(d), attr);
 }
 
 void nvtx_next_resource_end(void *resource)

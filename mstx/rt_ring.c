@@ -99,10 +99,11 @@ static void say_no_file(int why)
                "cannot make a segment in %s: %s; %s", rt.path, strerror(why), kept);
 }
 
-/* The owner of next_state == RT_NEXT_WORK makes the next file. */
+/* The owner of next_state == RT_NEXT_WORK makes the next file; whose it will be is written when
+ * it is taken into use. */
 static void prepare(struct rt_ring *r)
 {
-    struct mstx_seg *seg = create(r->number, r->made + 1, r->tid, r->next_bytes);
+    struct mstx_seg *seg = create(r->number, r->made + 1, 0, r->next_bytes);
     int why = errno;
     if (seg != NULL) {
         r->made++;
@@ -542,7 +543,7 @@ static void remove_next(struct rt_ring *r)
     if (atomic_load(&r->next_state) != RT_NEXT_READY)
         return;
     snprintf(name, sizeof name, MSTX_SEG_NAME, r->number, r->next.number);
-    unlinkat(rt.dir, name, 0);
+    unlinkat(rt_file_dir(), name, 0);
 }
 
 void rt_ring_close_all(void)
@@ -600,7 +601,7 @@ void rt_ring_totals(struct rt_totals *t)
     uint32_t n = atomic_load_explicit(&rings.made, memory_order_acquire);
     *t = (struct rt_totals){.records = atomic_load(&rings.records),
                             .dropped = atomic_load(&rings.dropped) + atomic_load(&rt.lost_no_ring),
-                            .bytes = atomic_load(&rt.bytes) + rt_text_bytes(),
+                            .bytes = atomic_load(&rt.bytes),
                             .rings = n,
                             .segments = atomic_load(&rings.segments),
                             .open_ranges = rt_slots_open()};

@@ -83,19 +83,23 @@ static bool copy_bytes(int from, int to, off_t at, off_t end)
 }
 
 /* The used part of a segment, with the header written last and only if the file was not reused
- * for later records in between. ESTALE: it was. */
+ * for later records in between. ESTALE: it was. ENODATA: a file that waits to be used, or waited
+ * when its process was killed, holds nothing. */
 static int copy_once(int from, int to, bool snapshot)
 {
     struct mstx_seg h, again;
-    if (!read_at(from, &h, sizeof h, 0))
+    struct stat st;
+    errno = 0;
+    if (fstat(from, &st) != 0 || !read_at(from, &h, sizeof h, 0))
         return errno != 0 ? errno : EIO;
     uint32_t kind = h.kind == MSTX_KIND_STRINGS ? MSTX_KIND_STRINGS : MSTX_KIND_RING;
     if (mstx_seg_check(&h, sizeof h, kind) != MSTX_SEG_GOOD)
         return EILSEQ;
     if (h.part == 0)
-        return ESTALE;
+        return h.head == 0 ? ENODATA : ESTALE;
     uint64_t n = h.head < h.capacity ? h.head : h.capacity;
-    errno = 0;
+    const uint64_t held = ((uint64_t)st.st_size - sizeof h) / h.record_size;
+    n = n < held ? n : held;
     if (!copy_bytes(from, to, sizeof h, (off_t)(sizeof h + n * h.record_size)) ||
         !read_at(from, &again, sizeof again, 0))
         return errno != 0 ? errno : EIO;
@@ -106,6 +110,7 @@ static int copy_once(int from, int to, bool snapshot)
     return write_at(to, &h, sizeof h, 0) ? 0 : errno;
 }
 
+/* 0: it is there, or holds nothing and is not. */
 static int copy_file(int from_dir, const char *name, int to_dir, bool snapshot)
 {
     char tmp[300];
@@ -123,7 +128,7 @@ static int copy_file(int from_dir, const char *name, int to_dir, bool snapshot)
         rc = errno;
     if (rc != 0 && to >= 0)
         unlinkat(to_dir, tmp, 0);
-    return rc;
+    return rc == ENODATA ? 0 : rc;
 }
 
 static bool is_finished(int dir, const char *name)

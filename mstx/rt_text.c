@@ -16,7 +16,7 @@
 
 enum {
     STEP = 1 << 20,    /* the file grows by this */
-    FIRST = 1 << 18,   /* and has this at the start */
+    FIRST = 1 << 16,   /* and has this at the start */
     RESERVE = 1 << 10, /* kept back for notes when all else is full */
     INDEX_MIN = 1 << 12,
 };
@@ -32,11 +32,10 @@ static struct {
     struct mstx_seg *seg;
     size_t mapped; /* addresses */
     size_t size;   /* of the file */
-    int fd;
     uint32_t ids;
     _Atomic(struct index *) index;
     size_t used; /* words of the index */
-} tx = {.fd = -1};
+} tx;
 
 static struct index *index_new(size_t words)
 {
@@ -113,16 +112,36 @@ static bool index_grow(void)
     return true;
 }
 
+static bool allocate(size_t size)
+{
+    int fd = rt_file_open(MSTX_STRINGS);
+    bool ok = fd >= 0 && rt_file_allocate(fd, size) == 0;
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+/* Room up to `size`, when the limit on the size of the capture and the disk have it. */
+static bool extend(size_t size)
+{
+    const size_t next = (size + 4095) & ~(size_t)4095, more = next - tx.size;
+    if (next > tx.mapped)
+        return false;
+    uint64_t all = atomic_fetch_add(&rt.bytes, more) + more;
+    if ((rt.conf.max_bytes != 0 && all > rt.conf.max_bytes) || !allocate(next)) {
+        atomic_fetch_sub(&rt.bytes, more);
+        return false;
+    }
+    tx.size = next;
+    return true;
+}
+
+/* By a step, or by as much as is needed when there is no room for a step. */
 static bool grow_to(size_t size)
 {
     if (size <= tx.size)
         return true;
-    size_t next = tx.size + STEP < size ? size : tx.size + STEP;
-    next = (next + 4095) & ~(size_t)4095;
-    if (next > tx.mapped || rt_file_allocate(tx.fd, next) != 0)
-        return false;
-    tx.size = next;
-    return true;
+    return (tx.size + STEP > size && extend(tx.size + STEP)) || extend(size);
 }
 
 /* Caller holds text_lock. NULL: no room. */
@@ -193,11 +212,11 @@ uint32_t rt_text_define(enum mstx_text_kind kind, uint16_t domain, uint64_t key,
     return e != NULL ? e->id : 0;
 }
 
-static bool map_file(void)
+static bool map_file(int fd)
 {
     for (size_t i = 0; i < sizeof map_sizes / sizeof *map_sizes; i++) {
         void *p =
-            mmap(NULL, map_sizes[i], PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, tx.fd, 0);
+            mmap(NULL, map_sizes[i], PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
         if (p == MAP_FAILED)
             continue;
         tx.seg = p;
@@ -229,11 +248,15 @@ bool rt_text_copy(uint32_t id, char *out, size_t cap)
 
 bool rt_text_start(void)
 {
-    tx.fd = rt_file_begin(MSTX_STRINGS, FIRST);
+    int fd = rt_file_begin(MSTX_STRINGS, FIRST);
     struct index *x = index_new(INDEX_MIN);
-    if (tx.fd < 0 || x == NULL || !map_file())
+    bool mapped = fd >= 0 && x != NULL && map_file(fd);
+    if (fd >= 0)
+        close(fd);
+    if (!mapped)
         return false;
     tx.size = FIRST;
+    atomic_fetch_add(&rt.bytes, FIRST);
     tx.ids = 0;
     tx.used = 0;
     struct mstx_seg h = rt.proto;
@@ -249,8 +272,11 @@ bool rt_text_start(void)
 void rt_text_close(void)
 {
     rt_lock(&rt.text_lock);
-    if (tx.seg != NULL)
+    if (tx.seg != NULL) {
         __atomic_or_fetch(&tx.seg->state, MSTX_SEG_CLOSED | MSTX_SEG_LAST, __ATOMIC_RELEASE);
+        rt_file_trim(tx.seg, MSTX_STRINGS);
+        tx.size = MSTX_SEG_HEADER + (size_t)tx.seg->head; /* a late text asks for room again */
+    }
     rt_unlock(&rt.text_lock);
 }
 
@@ -259,19 +285,8 @@ void rt_text_forget(void)
 {
     if (tx.seg != NULL)
         munmap(tx.seg, tx.mapped);
-    if (tx.fd >= 0)
-        close(tx.fd);
     atomic_store(&tx.index, NULL);
     tx.seg = NULL;
-    tx.fd = -1;
-}
-
-uint64_t rt_text_bytes(void)
-{
-    rt_lock(&rt.text_lock);
-    uint64_t n = tx.size;
-    rt_unlock(&rt.text_lock);
-    return n;
 }
 
 uint64_t rt_text_count(void)

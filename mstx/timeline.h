@@ -73,8 +73,15 @@ struct mstx_import_result {
     uint64_t bytes; /* size of run.db */
 };
 
+struct ms_par;
 struct mstx_import_how {
     bool summary; /* what ranks say together, without their timelines and single calls */
+    /* Processes that share the work, all of which call; NULL: alone.  The first writes the database
+     * and has the result. */
+    struct ms_par *par;
+    /* How much of the files has been read, up to 1; or NULL. */
+    void (*progress)(void *ctx, double done);
+    void *ctx;
 };
 
 /* Read what is in the run directory, or in one foreign file (a Chrome trace, an Ascend profiler
@@ -146,6 +153,12 @@ void mstx_tl_span(const struct mstx_tl *tl, int64_t *start_ns, int64_t *end_ns);
  * joined events are not longer than res_ns (a pixel); 0 asks for every single event. */
 enum ms_rc mstx_tl_view(struct mstx_tl *tl, size_t track, int64_t t0, int64_t t1, int64_t res_ns,
                         mstx_events *out, struct ms_err *err) MS_MUST_USE;
+
+/* What a picture needs of it: no row holds more than one small event in each slot as wide as the power
+ * of two that is res_ns or a little more, so that pixels bound the answer and not events.  What is in
+ * out before is thrown away. */
+enum ms_rc mstx_tl_picture(struct mstx_tl *tl, size_t track, int64_t t0, int64_t t1, int64_t res_ns,
+                           mstx_events *out, struct ms_err *err) MS_MUST_USE;
 
 /* A set of names: all that contain the text, case ignored (ASCII); NULL text is every name. */
 struct mstx_names;

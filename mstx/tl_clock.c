@@ -143,27 +143,84 @@ static int by_time(const void *pa, const void *pb)
     return a->at_ns < b->at_ns ? -1 : a->at_ns > b->at_ns;
 }
 
-/* ns per ns between two points; no clock is off by more than 200 ppm. */
+static const double MOST_DRIFT = 200e-6; /* no clock is off by more */
+
+/* ns per ns between two points. */
 static double drift(const struct mstx_apart *a, const struct mstx_apart *b)
 {
-    const double most = 200e-6;
     double d = (double)(b->offset_ns - a->offset_ns) / (double)(b->at_ns - a->at_ns);
-    return d > most ? most : d < -most ? -most : d;
+    return d > MOST_DRIFT ? MOST_DRIFT : d < -MOST_DRIFT ? -MOST_DRIFT : d;
 }
 
-/* A point that would need a greater slope than a clock has is wrong: it goes. */
+/* The line through the points on either side, before the first and behind the last through both. */
+static int64_t on_line(const struct mstx_apart *p, size_t n, int64_t at_ns)
+{
+    size_t i = 0;
+    while (i < n && p[i].at_ns <= at_ns)
+        i++;
+    const bool inside = i > 0 && i < n;
+    const struct mstx_apart *from = &p[i > 0 ? i - 1 : 0], *a = inside ? from : p;
+    const double slope = n > 1 ? drift(a, inside ? &p[i] : &p[n - 1]) : 0;
+    return from->offset_ns + (int64_t)(slope * (double)(at_ns - from->at_ns));
+}
+
+/* Could both be true of one clock? */
+static bool can_both_be(const struct mstx_apart *a, const struct mstx_apart *b)
+{
+    const int64_t moved = llabs(a->offset_ns - b->offset_ns), took = llabs(a->at_ns - b->at_ns);
+    return took > 0 &&
+           moved - a->uncertainty_ns - b->uncertainty_ns <= (int64_t)(MOST_DRIFT * (double)took);
+}
+
+static int by_certainty(const void *pa, const void *pb)
+{
+    const struct mstx_apart *a = pa, *b = pb;
+    if (a->uncertainty_ns != b->uncertainty_ns)
+        return a->uncertainty_ns < b->uncertainty_ns ? -1 : 1;
+    return by_time(pa, pb);
+}
+
+/* Of the others the one that tells the slope best comes second. */
+static void choose_second(struct mstx_apart *p, size_t n)
+{
+    size_t best = 1;
+    double least = 0;
+    for (size_t i = 1; i < n; i++) {
+        const double unsure = (double)(p[0].uncertainty_ns + p[i].uncertainty_ns + 1) /
+                              (double)(llabs(p[i].at_ns - p[0].at_ns) + 1);
+        if (can_both_be(&p[0], &p[i]) && (least == 0 || unsure < least)) {
+            least = unsure;
+            best = i;
+        }
+    }
+    const struct mstx_apart chosen = p[best];
+    for (size_t i = best; i > 1; i--)
+        p[i] = p[i - 1];
+    if (n > 1)
+        p[1] = chosen;
+}
+
+/* The most certain points count; of the others one that the line through those passes by within what
+ * it is unsure of teaches nothing, and one that would need a greater slope than a clock has is wrong. */
 static void thin_apart(struct mstx_host_clock *c)
 {
+    struct mstx_apart *p = c->apart.p;
     size_t out = 0;
+    qsort(p, c->apart.n, sizeof *p, by_certainty);
+    choose_second(p, c->apart.n);
     for (size_t i = 0; i < c->apart.n; i++) {
-        const struct mstx_apart *p = &c->apart.p[i], *last = out != 0 ? &c->apart.p[out - 1] : NULL;
-        const double most = 200e-6;
-        const int64_t moved = last != NULL ? p->offset_ns - last->offset_ns : 0;
-        const int64_t unsure = last != NULL ? p->uncertainty_ns + last->uncertainty_ns : 0;
-        if (last == NULL ||
-            (p->at_ns > last->at_ns &&
-             llabs(moved) - unsure <= (int64_t)(most * (double)(p->at_ns - last->at_ns))))
-            c->apart.p[out++] = *p;
+        const struct mstx_apart one = p[i];
+        bool fits = true;
+        size_t at = out;
+        for (size_t k = 0; fits && k < out; k++)
+            fits = can_both_be(&p[k], &one);
+        if (!fits ||
+            (out >= 2 && llabs(on_line(p, out, one.at_ns) - one.offset_ns) <= one.uncertainty_ns))
+            continue;
+        for (; at > 0 && p[at - 1].at_ns > one.at_ns; at--)
+            p[at] = p[at - 1];
+        p[at] = one;
+        out++;
     }
     c->apart.n = out;
 }
@@ -174,7 +231,6 @@ void mstx__clocks_align(struct mstx_clocks *c, const struct mstx_host_clock *ref
         struct mstx_host_clock *k = &c->host.p[i];
         if (k->apart.n == 0)
             continue;
-        qsort(k->apart.p, k->apart.n, sizeof *k->apart.p, by_time);
         thin_apart(k);
         k->reference_ns = reference->offset_ns;
     }
@@ -185,12 +241,7 @@ int64_t mstx__clock_shift(const struct mstx_host_clock *c, int64_t mono_ns)
     const size_t n = c->apart.n;
     if (n == 0)
         return c->offset_ns;
-    size_t i = 0;
-    while (i + 2 < n && c->apart.p[i + 1].at_ns <= mono_ns)
-        i++;
-    const struct mstx_apart *a = &c->apart.p[i];
-    const double slope = n > 1 ? drift(a, a + 1) : 0;
-    return c->reference_ns + a->offset_ns + (int64_t)(slope * (double)(mono_ns - a->at_ns));
+    return c->reference_ns + on_line(c->apart.p, n, mono_ns);
 }
 
 /* ---- converting ------------------------------------------------------------- */

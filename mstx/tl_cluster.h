@@ -53,6 +53,7 @@ struct mstx_cl_group {
 struct mstx_cl_process {
     int32_t rank;
     uint32_t host;              /* number, one for each name */
+    uint32_t clock;             /* of its host, as the importer counts them */
     uint32_t first_step, steps; /* places in steps */
 };
 
@@ -131,6 +132,7 @@ void mstx__spans_join(mstx_cl_spans *s);
 /* What one process brings; times of its own clock.  Spans are joined here. */
 struct mstx_cl_part {
     int32_t rank;
+    uint32_t clock;
     struct ms_str host;
     MS_VEC(struct mstx_cl_step) steps; /* number, start, end; in order */
     mstx_cl_spans comm, work, bubble;  /* communication, computing, waiting to receive */
@@ -139,6 +141,12 @@ struct mstx_cl_part {
 };
 void mstx__cluster_part(struct mstx_cluster *c, struct mstx_cl_part *p);
 void mstx__cluster_part_free(struct mstx_cl_part *p);
+
+/* What another process of ours gathered, behind what is here; as bytes.  false: no memory. */
+struct ms_buf;
+struct mstx_taker;
+void mstx__cluster_put(const struct mstx_cluster *c, struct ms_buf *b);
+bool mstx__cluster_take(struct mstx_cluster *c, struct mstx_taker *t);
 
 /* Joins and concludes; after the last part. */
 void mstx__cluster_join(struct mstx_cluster *c);
@@ -161,6 +169,6 @@ bool mstx_cl_is_barrier(unsigned op);
  * call with `bytes` of its own among n ranks. */
 double mstx_cl_algorithm_bytes(unsigned op, uint64_t bytes, int64_t n);
 double mstx_cl_bus_factor(unsigned op, int64_t n);
-double mstx__median(double *v, size_t n); /* sorts v; 0 of none */
+double mstx__median(double *v, size_t n); /* v gets another order; 0 of none */
 
 #endif

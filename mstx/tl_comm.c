@@ -88,6 +88,8 @@ struct mstx_comm_writer {
     uint32_t process;
     int32_t rank;
     int64_t calls;
+    bool is_part, is_mute;
+    size_t elsewhere; /* of a part: rows that others write */
 };
 
 enum ms_rc mstx__comm_writer_new(struct mstx_comm_writer **out, struct ms_store *s,
@@ -97,16 +99,31 @@ enum ms_rc mstx__comm_writer_new(struct mstx_comm_writer **out, struct ms_store 
     *out = NULL;
     if (w == NULL)
         return ms_no_memory(err);
+    *out = w;
+    if (s == NULL)
+        return MS_OK;
     enum ms_rc rc = ms_store_prepare(
         s, &w->add_call,
         "INSERT INTO comm_ops VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
     if (rc == MS_OK)
         rc = ms_store_prepare(s, &w->add_group, "INSERT INTO comm_groups VALUES(?,?,?,?,?)", err);
-    if (rc == MS_OK)
-        *out = w;
-    else
+    if (rc != MS_OK) {
         mstx__comm_writer_free(w);
+        *out = NULL;
+    }
     return rc;
+}
+
+void mstx__comm_writer_mute(struct mstx_comm_writer *w)
+{
+    w->is_mute = true;
+}
+
+void mstx__comm_writer_part(struct mstx_comm_writer *w)
+{
+    w->is_part = true;
+    w->is_mute = false;
+    w->elsewhere = w->known.n;
 }
 
 void mstx__comm_writer_free(struct mstx_comm_writer *w)
@@ -121,10 +138,12 @@ void mstx__comm_writer_free(struct mstx_comm_writer *w)
     ms_free(w);
 }
 
-void mstx__comm_writer_process(struct mstx_comm_writer *w, uint32_t process, int32_t rank)
+void mstx__comm_writer_process(struct mstx_comm_writer *w, uint32_t process, int32_t rank,
+                               uint64_t calls)
 {
     w->process = process;
     w->rank = rank;
+    w->calls = (int64_t)calls;
     w->id_of.n = 0;
     for (size_t i = 0; i < w->known.n; i++)
         memset(w->known.p[i].seq, 0, sizeof w->known.p[i].seq);
@@ -163,9 +182,25 @@ static size_t place_of(struct mstx_comm_writer *w, uint64_t uid, bool *is_new)
     if (g == NULL)
         return SIZE_MAX;
     *g = (struct group_row){.uid = uid, .id = (int64_t)w->known.n};
+    if (w->is_part)
+        g->id += MSTX_COMM_LATER - 1 - (int64_t)w->elsewhere;
     w->slot.p[at] = (uint32_t)w->known.n;
     *is_new = true;
     return w->known.n - 1;
+}
+
+static enum ms_rc write_row(struct mstx_comm_writer *w, int64_t id, uint64_t uid,
+                            struct ms_str name, int64_t size, struct ms_str ranks,
+                            struct ms_err *err)
+{
+    if (w->add_group == NULL || w->is_mute)
+        return MS_OK;
+    ms_stmt_i64(w->add_group, 1, id);
+    ms_stmt_str(w->add_group, 2, name);
+    ms_stmt_i64(w->add_group, 3, (int64_t)uid);
+    ms_stmt_i64(w->add_group, 4, size);
+    ms_stmt_str(w->add_group, 5, ranks.n != 0 ? ranks : MS_STR(""));
+    return ms_stmt_run(w->add_group, err);
 }
 
 static enum ms_rc write_group(struct mstx_comm_writer *w, int64_t id,
@@ -177,18 +212,32 @@ static enum ms_rc write_group(struct mstx_comm_writer *w, int64_t id,
         memcpy(&r, g->world + i * sizeof r, sizeof r);
         ms_buf_printf(&ranks, i != 0 ? ",%" PRId32 : "%" PRId32, r);
     }
-    if (ranks.bad != MS_OK) {
-        ms_buf_free(&ranks);
-        return ms_no_memory(err);
-    }
-    ms_stmt_i64(w->add_group, 1, id);
-    ms_stmt_str(w->add_group, 2, g->name);
-    ms_stmt_i64(w->add_group, 3, (int64_t)g->uid);
-    ms_stmt_i64(w->add_group, 4, g->size);
-    ms_stmt_str(w->add_group, 5, ranks.n != 0 ? ms_buf_slice(&ranks) : MS_STR(""));
-    enum ms_rc rc = ms_stmt_run(w->add_group, err);
+    enum ms_rc rc = ranks.bad != MS_OK
+                        ? ms_no_memory(err)
+                        : write_row(w, id, g->uid, g->name, g->size, ms_buf_slice(&ranks), err);
     ms_buf_free(&ranks);
     return rc;
+}
+
+enum ms_rc mstx__comm_writer_meet(struct mstx_comm_writer *w, const struct mstx_comm_known *g,
+                                  bool *is_new, struct ms_err *err)
+{
+    const size_t place = place_of(w, g->uid, is_new);
+    if (place == SIZE_MAX)
+        return ms_no_memory(err);
+    return *is_new ? write_group(w, w->known.p[place].id, g, err) : MS_OK;
+}
+
+enum ms_rc mstx__comm_writer_adopt(struct mstx_comm_writer *w, uint64_t uid, struct ms_str name,
+                                   int64_t size, struct ms_str ranks, int64_t *id,
+                                   struct ms_err *err)
+{
+    bool is_new;
+    const size_t place = place_of(w, uid, &is_new);
+    if (place == SIZE_MAX)
+        return ms_no_memory(err);
+    *id = w->known.p[place].id;
+    return is_new ? write_row(w, *id, uid, name, size, ranks, err) : MS_OK;
 }
 
 enum ms_rc mstx__comm_writer_group(struct mstx_comm_writer *w, uint32_t number,
@@ -214,7 +263,8 @@ enum ms_rc mstx__comm_writer_group(struct mstx_comm_writer *w, uint32_t number,
 
 uint32_t mstx__comm_writer_id(const struct mstx_comm_writer *w, uint32_t number)
 {
-    return number < w->id_of.n ? w->id_of.p[number] : 0;
+    const uint32_t place = number < w->id_of.n ? w->id_of.p[number] : 0;
+    return place != 0 ? (uint32_t)w->known.p[place - 1].id : 0;
 }
 
 static void bind_if(struct ms_stmt *st, int i, bool known, int64_t v)
@@ -300,7 +350,7 @@ enum ms_rc mstx__comm_writer_said(struct mstx_comm_writer *w, struct ms_str text
         e.flags |= MSTX_EVF_STREAM;
         e.arg = said.stream;
     }
-    return write_call(w, &f, (uint32_t)place + 1, &e, tid, ms_str_of(said.op), err);
+    return write_call(w, &f, (uint32_t)w->known.p[place].id, &e, tid, ms_str_of(said.op), err);
 }
 
 /* ---- asking ----------------------------------------------------------------- */

@@ -39,11 +39,24 @@ bool mstx__comm_take(const struct mstx_rec *cont, size_t n, struct mstx_comm_fac
 
 /* The rows of run.db; one writer for a whole import.  Failures stay in err. */
 struct mstx_comm_writer;
+/* Without a store it only tells which communicators were met before. */
 enum ms_rc mstx__comm_writer_new(struct mstx_comm_writer **out, struct ms_store *s,
                                  struct ms_err *err) MS_MUST_USE;
+enum ms_rc mstx__comm_writer_meet(struct mstx_comm_writer *w, const struct mstx_comm_known *g,
+                                  bool *is_new, struct ms_err *err) MS_MUST_USE;
+/* A part of a database: those met so far have their rows elsewhere, later ones numbers from
+ * MSTX_COMM_LATER on until somebody who has all parts gives them theirs: mstx__comm_writer_adopt. */
+enum { MSTX_COMM_LATER = 1 << 30 };
+void mstx__comm_writer_mute(struct mstx_comm_writer *w); /* no rows of communicators */
+void mstx__comm_writer_part(struct mstx_comm_writer *w);
+enum ms_rc mstx__comm_writer_adopt(struct mstx_comm_writer *w, uint64_t uid, struct ms_str name,
+                                   int64_t size, struct ms_str ranks, int64_t *id,
+                                   struct ms_err *err) MS_MUST_USE;
 void mstx__comm_writer_free(struct mstx_comm_writer *w);
-/* Forget the numbers of the process before; they are introduced anew. */
-void mstx__comm_writer_process(struct mstx_comm_writer *w, uint32_t process, int32_t rank);
+/* Forget the numbers of the process before; they are introduced anew.  calls: number before that
+ * of its first call. */
+void mstx__comm_writer_process(struct mstx_comm_writer *w, uint32_t process, int32_t rank,
+                               uint64_t calls);
 enum ms_rc mstx__comm_writer_group(struct mstx_comm_writer *w, uint32_t number,
                                    const struct mstx_comm_known *g, struct ms_err *err) MS_MUST_USE;
 /* Id in comm_groups of the communicator that the process calls so; 0: nobody introduced it. */

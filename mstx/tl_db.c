@@ -6,6 +6,7 @@
 #include "mstx/tl_read.h"
 #include "mstx/tl_report.h"
 #include "mstx/tl_schema.h"
+#include "mstx/tl_share.h"
 
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
@@ -160,18 +161,34 @@ static enum ms_rc import_to(const char *path, const char *db, const struct mstx_
         MS_TRY(mstx__import_capture(path, db, how, result, err));
         break;
     case MS_KIND_FILE:
-        MS_TRY(import_file(path, db, result, err));
+        if (ms_par_rank(how->par) == 0) /* nothing to share */
+            MS_TRY(import_file(path, db, result, err));
         break;
     default:
         return ms_fail(err, MS_E_NOTFOUND, "%s: there is no such file or directory", path);
     }
-    return add_findings(db, err);
+    return ms_par_rank(how->par) == 0 ? add_findings(db, err) : MS_OK;
 }
 
 static enum ms_rc publish(const char *whole, const char *db, struct ms_err *err)
 {
     int fd = open(whole, O_RDWR | O_CLOEXEC);
     return fd >= 0 ? ms_tmp_publish(fd, whole, db, err) : ms_fail_sys(err, "%s", whole);
+}
+
+/* Hosts may have the same process numbers. */
+static enum ms_rc new_name(char **whole, const char *db, const struct mstx_import_how *how,
+                           struct ms_err *err)
+{
+    struct ms_buf b = {.max = 1 << 16};
+    ms_buf_puts(&b, db);
+    if (ms_par_rank(how->par) != 0)
+        ms_buf_printf(&b, ".%u", ms_par_rank(how->par));
+    enum ms_rc rc = ms_buf_check(&b, err);
+    if (rc == MS_OK)
+        rc = ms_tmp_new(whole, ms_buf_z(&b), err);
+    ms_buf_free(&b);
+    return mstx__share_result(how->par, rc, err);
 }
 
 /* Without findings a database would be taken for a complete one, so it has its name when they
@@ -181,15 +198,17 @@ enum ms_rc mstx_import_as(const char *path, const char *db, const struct mstx_im
 {
     struct stat st;
     char *whole;
-    MS_TRY(ms_tmp_new(&whole, db, err));
+    const bool is_first = ms_par_rank(how->par) == 0;
+    MS_TRY(new_name(&whole, db, how, err));
     enum ms_rc rc = import_to(path, whole, how, result, err);
-    if (rc == MS_OK)
+    if (rc == MS_OK && is_first)
         rc = publish(whole, db, err);
-    if (rc != MS_OK) {
+    if (rc != MS_OK || !is_first) {
         unlink(whole);
         ms_tmp_forget(whole);
     }
     ms_free(whole);
+    rc = mstx__share_result(how->par, rc, err);
     if (rc == MS_OK)
         result->bytes = stat(db, &st) == 0 ? (uint64_t)st.st_size : 0;
     return rc;

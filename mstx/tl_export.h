@@ -40,6 +40,10 @@ void mstx__put_us(struct ms_out *o, int64_t ns);
 /* Fails when a text that was asked for is missing because memory ran out: what was made of it is wrong. */
 enum ms_rc mstx__tl_check(const struct mstx_tl *tl, struct ms_err *err) MS_MUST_USE;
 
+/* mstx_tl_view without ids, arguments and threads of the end, which pictures do not show. */
+enum ms_rc mstx__tl_drawn(struct mstx_tl *tl, size_t track, int64_t t0, int64_t t1, int64_t res_ns,
+                          mstx_events *out, struct ms_err *err) MS_MUST_USE;
+
 /* Events of one track in order of start, one after the other. */
 struct mstx_cursor;
 enum ms_rc mstx__cursor_new(struct mstx_cursor **c, struct mstx_tl *tl, size_t track,

@@ -84,17 +84,31 @@ void mstx__procs_free(struct mstx_procs *p)
 
 /* ---- opening ---------------------------------------------------------------- */
 
-static enum ms_rc open_strings(struct mstx_proc *p, const char *path,
-                               const struct mstx_problems *to)
+/* A file that was listed and is gone is no problem: a recorder moves what it staged, and removes
+ * what it prepared and did not need.  A gap that this leaves is told of later. */
+static enum ms_rc tell(enum ms_rc rc, const char *path, const struct mstx_problems *to,
+                       struct ms_err *err)
+{
+    if (rc == MS_OK || rc == MS_E_NOMEM)
+        return rc;
+    if (rc != MS_E_NOTFOUND)
+        mstx__problem(to, path, err);
+    return MS_OK;
+}
+
+static enum ms_rc open_strings(struct mstx_proc *p, const char *dir, const struct mstx_problems *to)
 {
     struct ms_err err = {0};
     if (p->has_strings)
         return MS_OK;
+    char *path = ms_path_join(dir, MSTX_STRINGS);
+    if (path == NULL)
+        return MS_E_NOMEM;
     enum ms_rc rc = mstx__segment_open(&p->strings, path, MSTX_KIND_STRINGS, to, &err);
     p->has_strings = rc == MS_OK;
-    if (rc != MS_OK && rc != MS_E_NOMEM)
-        mstx__problem(to, path, &err);
-    return rc == MS_E_NOMEM ? rc : MS_OK;
+    rc = tell(rc, path, to, &err);
+    ms_free(path);
+    return rc;
 }
 
 static enum ms_rc open_ring(struct mstx_proc *p, const char *path, const struct mstx_problems *to)
@@ -102,12 +116,8 @@ static enum ms_rc open_ring(struct mstx_proc *p, const char *path, const struct 
     struct ms_err err = {0};
     struct mstx_segment s;
     enum ms_rc rc = mstx__segment_open(&s, path, MSTX_KIND_RING, to, &err);
-    if (rc == MS_E_NOMEM)
-        return rc;
-    if (rc != MS_OK) {
-        mstx__problem(to, path, &err);
-        return MS_OK;
-    }
+    if (rc != MS_OK)
+        return tell(rc, path, to, &err);
     bool in_use = s.head.part != 0;
     struct mstx_segment *slot = in_use ? ms_vec_push(&p->seg) : NULL;
     if (slot == NULL)
@@ -117,29 +127,25 @@ static enum ms_rc open_ring(struct mstx_proc *p, const char *path, const struct 
     return slot != NULL || !in_use ? MS_OK : MS_E_NOMEM;
 }
 
-static enum ms_rc open_in(struct mstx_proc *p, const char *dir, const struct mstx_problems *to,
-                          struct ms_err *err)
+static enum ms_rc open_rings(struct mstx_proc *p, const char *dir, const struct mstx_problems *to,
+                             struct ms_err *err)
 {
     struct ms_dir list;
     MS_TRY(ms_dir_list(&list, dir, err));
     enum ms_rc rc = MS_OK;
     for (size_t i = 0; i < list.names.n && rc == MS_OK; i++) {
-        if (!is_segment_name(list.names.p[i]))
+        if (!is_segment_name(list.names.p[i]) || ms_str_is(list.names.p[i], MSTX_STRINGS))
             continue;
         char *path = ms_path_join(dir, list.names.p[i].p);
-        if (path == NULL)
-            rc = MS_E_NOMEM;
-        else if (ms_str_is(list.names.p[i], MSTX_STRINGS))
-            rc = open_strings(p, path, to);
-        else
-            rc = open_ring(p, path, to);
+        rc = path != NULL ? open_ring(p, path, to) : MS_E_NOMEM;
         ms_free(path);
     }
     ms_dir_free(&list);
     return rc == MS_OK ? MS_OK : ms_fail(err, rc, "%s: %s", dir, ms_rc_text(rc));
 }
 
-/* The directory on node-local storage where the rest still lies, on the heap; NULL without one. */
+/* The directory on node-local storage where the rest still lies, on the heap; NULL without one,
+ * and while its name is being written. */
 static char *staged_dir(const char *dir)
 {
     char *path = ms_path_join(dir, MSTX_STAGED);
@@ -148,7 +154,7 @@ static char *staged_dir(const char *dir)
     if (path != NULL && ms_file_map(&f, path, STAGED_LINE_MAX, NULL) == MS_OK) {
         struct ms_str line = {f.p, (uint32_t)f.n};
         int64_t end = ms_str_find(line, '\n');
-        out = ms_str_dup(end < 0 ? line : ms_str_sub(line, 0, (uint32_t)end));
+        out = end > 0 ? ms_str_dup(ms_str_sub(line, 0, (uint32_t)end)) : NULL;
         ms_file_unmap(&f);
     }
     ms_free(path);
@@ -196,16 +202,51 @@ static void tell_gaps(const struct mstx_proc *p, const struct mstx_problems *to)
     }
 }
 
+/* When the last segment has been moved, the stage goes, and the line that names it before. */
+static enum ms_rc open_staged(struct mstx_proc *p, const char *staged,
+                              const struct mstx_problems *to)
+{
+    struct ms_err err = {0};
+    enum ms_rc rc = open_rings(p, staged, to, &err);
+    char *again = rc == MS_E_NOTFOUND ? staged_dir(p->dir) : NULL;
+    bool is_done = rc == MS_E_NOTFOUND && again == NULL;
+    ms_free(again);
+    if (rc == MS_OK || rc == MS_E_NOMEM || is_done)
+        return rc == MS_E_NOMEM ? rc : MS_OK;
+    mstx__problem(to, staged, &err);
+    return MS_OK;
+}
+
+/* A directory that was deleted under us is no reason to give up the others. */
+static enum ms_rc open_target(struct mstx_proc *p, const struct mstx_problems *to,
+                              struct ms_err *err)
+{
+    struct ms_err aside = {0};
+    enum ms_rc rc = open_rings(p, p->dir, to, &aside);
+    if (rc == MS_OK)
+        return rc;
+    if (rc != MS_E_NOTFOUND)
+        return ms_fail(err, rc, "%s", aside.msg);
+    mstx__problem(to, p->dir, &aside);
+    return MS_OK;
+}
+
+/* In the order in which a recorder that is at work moves files: what leaves the stage after it
+ * was listed is found at the target.  Texts last, and those of the stage before older copies:
+ * whatever name a record has is then there. */
 enum ms_rc mstx__proc_open(struct mstx_proc *p, const struct mstx_problems *to, struct ms_err *err)
 {
-    MS_TRY(open_in(p, p->dir, to, err));
     char *staged = staged_dir(p->dir);
-    if (staged != NULL) {
-        struct ms_err aside = {0};
-        if (open_in(p, staged, to, &aside) != MS_OK)
-            mstx__problem(to, staged, &aside);
-        ms_free(staged);
-    }
+    enum ms_rc rc = staged != NULL ? open_staged(p, staged, to) : MS_OK;
+    if (rc == MS_OK)
+        rc = open_target(p, to, err);
+    if (rc == MS_OK && staged != NULL)
+        rc = open_strings(p, staged, to);
+    if (rc == MS_OK)
+        rc = open_strings(p, p->dir, to);
+    ms_free(staged);
+    if (rc != MS_OK)
+        return ms_fail(err, rc, "%s: %s", p->dir, ms_rc_text(rc));
     if (p->seg.n != 0)
         qsort(p->seg.p, p->seg.n, sizeof *p->seg.p, by_ring_and_part);
     drop_doubles(p);

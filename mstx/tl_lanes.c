@@ -9,20 +9,27 @@
 
 #include <stdlib.h>
 
-int64_t mstx__lane_ns(const struct mstx_lane *lane, struct mstx_host_clock *c, uint64_t t)
+int64_t mstx__lane_steady(const struct mstx_lane *lane, struct mstx_host_clock *c, uint64_t t)
 {
     const uint64_t most = (uint64_t)1 << 60; /* decades; with the offset still below 2^62 */
     if (!lane->is_mono_ns)
+        return mstx__clock_steady(c, t);
+    return (int64_t)(t < most ? t : most);
+}
+
+int64_t mstx__lane_ns(const struct mstx_lane *lane, struct mstx_host_clock *c, uint64_t t)
+{
+    if (!lane->is_mono_ns)
         return mstx__clock_ns(c, t);
-    const int64_t mono = (int64_t)(t < most ? t : most);
+    const int64_t mono = mstx__lane_steady(lane, c, t);
     return mono + mstx__clock_shift(c, mono);
 }
 
 /* ---- life ------------------------------------------------------------------- */
 
-enum ms_rc mstx__lanes_new(struct mstx_lanes *l, struct mstx_texts *t, struct ms_err *err)
+enum ms_rc mstx__lanes_new(struct mstx_lanes *l, struct ms_err *err)
 {
-    *l = (struct mstx_lanes){.texts = t};
+    *l = (struct mstx_lanes){0};
     l->table = ms_calloc(MSTX_OPEN_SLOTS, sizeof *l->table);
     l->cache = ms_calloc(1, sizeof *l->cache);
     if (l->table != NULL && l->cache != NULL)
@@ -31,11 +38,22 @@ enum ms_rc mstx__lanes_new(struct mstx_lanes *l, struct mstx_texts *t, struct ms
     return ms_no_memory(err);
 }
 
+void mstx__lanes_reset(struct mstx_lanes *l, struct mstx_texts *t)
+{
+    l->texts = t;
+    memset(l->cache, 0, sizeof *l->cache);
+    memset(l->table, 0, MSTX_OPEN_SLOTS * sizeof *l->table);
+    l->lane.n = l->extra.n = l->comm.n = l->thread.n = l->counter_of.n = 0;
+    l->open.n = l->ends.n = l->memory.n = l->device.n = l->stream.n = 0;
+    l->newest = l->records = l->dropped = l->unfinished = l->no_device = l->bad = 0;
+    l->no_memory = false;
+}
+
 void mstx__lanes_free(struct mstx_lanes *l)
 {
-    for (size_t i = 0; i < l->lane.n; i++)
+    for (size_t i = 0; i < l->lanes_made; i++)
         ms_vec_free(&l->lane.p[i].ev);
-    for (size_t i = 0; i < l->thread.n; i++)
+    for (size_t i = 0; i < l->threads_made; i++)
         ms_vec_free(&l->thread.p[i].lane_of);
     ms_vec_free(&l->lane);
     ms_vec_free(&l->thread);
@@ -63,8 +81,15 @@ struct mstx_lane *mstx__lane_add(struct mstx_lanes *l, enum mstx_track_kind kind
         l->no_memory = true;
         return NULL;
     }
-    *lane = (struct mstx_lane){
+    struct mstx_lane made = {
         .kind = kind, .tid = tid, .domain = domain, .name = name, .is_sorted = true};
+    if (l->lane.n <= l->lanes_made) { /* the memory of one before */
+        made.ev.p = lane->ev.p;
+        made.ev.cap = lane->ev.cap;
+    } else {
+        l->lanes_made = l->lane.n;
+    }
+    *lane = made;
     *index = (uint32_t)l->lane.n - 1;
     return lane;
 }
@@ -102,10 +127,16 @@ static struct mstx_thread *thread_of(struct mstx_lanes *l, uint32_t tid)
             return &l->thread.p[i];
     }
     struct mstx_thread *t = ms_vec_push(&l->thread);
-    if (t == NULL)
+    if (t == NULL) {
         l->no_memory = true;
-    else
-        *t = (struct mstx_thread){.tid = tid};
+        return NULL;
+    }
+    if (l->thread.n > l->threads_made) {
+        *t = (struct mstx_thread){0};
+        l->threads_made = l->thread.n;
+    }
+    t->tid = tid;
+    t->lane_of.n = 0;
     return t;
 }
 
@@ -218,7 +249,8 @@ static uint32_t extra_of(struct place *at)
     uint32_t args = 0, extra = 0, comm = 0;
     struct mstx_comm_fact f;
     if (at->more != 0) {
-        args = mstx__args(at->l->texts, at->l->cache, r + 1, at->more, r->domain);
+        if (!at->l->no_args)
+            args = mstx__args(at->l->texts, at->l->cache, r + 1, at->more, r->domain);
         if (mstx__comm_take(r + 1, at->more, &f))
             comm = keep_comm(at->l, &f);
         else if (r->type == MSTX_REC_END)

@@ -103,10 +103,13 @@ struct mstx_lanes {
     uint64_t no_device; /* marks and ends of ranges whose device time was lost */
     uint64_t bad;       /* records whose type is not known */
     bool no_memory;
+    bool no_args;                    /* attributes and payloads are not wanted */
+    size_t lanes_made, threads_made; /* their memory is used again */
 };
 
-enum ms_rc mstx__lanes_new(struct mstx_lanes *l, struct mstx_texts *t,
-                           struct ms_err *err) MS_MUST_USE;
+enum ms_rc mstx__lanes_new(struct mstx_lanes *l, struct ms_err *err) MS_MUST_USE;
+/* Forget everything, for another process. */
+void mstx__lanes_reset(struct mstx_lanes *l, struct mstx_texts *t);
 void mstx__lanes_free(struct mstx_lanes *l);
 /* Read one segment; those of a ring one after the other, a new ring with is_first. */
 void mstx__lanes_read(struct mstx_lanes *l, const struct mstx_segment *s, bool is_first);
@@ -118,6 +121,8 @@ struct mstx_lane *mstx__lane_add(struct mstx_lanes *l, enum mstx_track_kind kind
 struct mstx_raw *mstx__lane_event(struct mstx_lanes *l, uint32_t lane, uint64_t begin);
 /* The time of a lane's event, which is given in ticks or by the steady clock. */
 int64_t mstx__lane_ns(const struct mstx_lane *lane, struct mstx_host_clock *c, uint64_t t);
+/* The same by the steady clock of the host. */
+int64_t mstx__lane_steady(const struct mstx_lane *lane, struct mstx_host_clock *c, uint64_t t);
 /* The place of a new extra for an event. */
 struct mstx_extra *mstx__extra(struct mstx_lanes *l, uint32_t *extra);
 /* Heaps and regions of the process as lanes: address ranges, and bytes in use and reserved. */

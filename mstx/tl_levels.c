@@ -165,6 +165,20 @@ bool mstx__levels_up(struct mstx_levels *l)
     return l->ev.n <= before / 2;
 }
 
+bool mstx__levels_join(struct mstx_levels *l, unsigned shift)
+{
+    size_t lanes = 0;
+    for (size_t i = 0; i < l->ev.n; i++) {
+        size_t lane = lane_of(&l->ev.p[i]);
+        lanes = lane >= lanes ? lane + 1 : lanes;
+    }
+    if (lanes != 0 && !reserve_lane(l, lanes - 1))
+        return false;
+    l->shift = shift - 1;
+    coarsen(l);
+    return true;
+}
+
 void mstx__levels_clear(struct mstx_levels *l)
 {
     l->ev.n = l->open.n = 0;

@@ -28,6 +28,8 @@ bool mstx__levels_add(struct mstx_levels *l, const struct mstx_event *ev);
 bool mstx__levels_finish(struct mstx_levels *l);
 /* Go up until at most half as many events are left; false when it cannot be (or memory ran out). */
 bool mstx__levels_up(struct mstx_levels *l);
+/* Of events that somebody else put into ev: join them as level `shift` has them. */
+bool mstx__levels_join(struct mstx_levels *l, unsigned shift);
 void mstx__levels_clear(struct mstx_levels *l);
 void mstx__levels_free(struct mstx_levels *l);
 

@@ -232,10 +232,20 @@ static bool add_lines(struct mstx_host_clock *c, const bounds *b)
 
 /* ---- measured by pings ------------------------------------------------------- */
 
+/* What reading the clock in two steps, ticks and time, may have been wrong by. */
+static int64_t reading_error(const struct mstx_host_clock *c)
+{
+    double most = 0;
+    for (size_t i = 0; i < c->knot.n; i++)
+        most = fmax(most, (double)c->knot.p[i].width * c->knot.p[i].slope / 2);
+    return most < 1e9 ? (int64_t)most : 0;
+}
+
 /* Where the bounds forbid an offset by more than it is unsure, it moves to the nearest one. */
 static void verify(const struct aligning *a, struct mstx_host_clock *c, const bounds *b)
 {
     int64_t low = INT64_MIN, high = INT64_MAX, unsure = 0;
+    const int64_t reading = reading_error(c) + reading_error(a->reference);
     for (size_t i = 0; i < c->apart.n; i++)
         unsure = c->apart.p[i].uncertainty_ns > unsure ? c->apart.p[i].uncertainty_ns : unsure;
     for (size_t i = 0; i < b->n; i++) {
@@ -245,6 +255,7 @@ static void verify(const struct aligning *a, struct mstx_host_clock *c, const bo
         low = under > low ? under : low;
         high = over < high ? over : high;
     }
+    unsure += reading;
     const int64_t move = low > unsure ? low : high < -unsure ? high : 0;
     for (size_t i = 0; move != 0 && i < c->apart.n; i++) {
         c->apart.p[i].offset_ns += move;

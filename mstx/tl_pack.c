@@ -227,11 +227,42 @@ static uint64_t get_varint_slowly(struct reader *r)
     return 0;
 }
 
+/* The low seven bits of eight bytes, side by side. */
+static inline uint64_t close_gaps(uint64_t w)
+{
+    w = (w & 0x007F007F007F007Fu) | (w & 0x7F007F007F007F00u) >> 1;
+    w = (w & 0x00003FFF00003FFFu) | (w & 0x3FFF00003FFF0000u) >> 2;
+    return (w & 0x000000000FFFFFFFu) | (w & 0x0FFFFFFF00000000u) >> 4;
+}
+
+/* Distances take two to four bytes, which no branch can guess: up to eight are taken at once. */
 static inline uint64_t get_varint(struct reader *r)
 {
-    if (r->at < r->end && *r->at < 0x80)
-        return *r->at++;
+    if (r->end - r->at >= 8) {
+        uint64_t w;
+        memcpy(&w, r->at, sizeof w);
+        w = le64toh(w);
+        uint64_t last = ~w & 0x8080808080808080u;
+        if (last != 0) {
+            r->at += (__builtin_ctzll(last) >> 3) + 1;
+            return close_gaps(w & (last ^ (last - 1)));
+        }
+    }
     return get_varint_slowly(r);
+}
+
+/* Every number ends with the one byte of it that is below 0x80. */
+static void skip_varints(struct reader *r, uint32_t n)
+{
+    while (n >= 8 && r->end - r->at >= 8) {
+        uint64_t w;
+        memcpy(&w, r->at, sizeof w);
+        n -= (uint32_t)__builtin_popcountll(~w & 0x8080808080808080u);
+        r->at += 8;
+    }
+    for (; n > 0 && r->at < r->end; r->at++)
+        n -= *r->at < 0x80;
+    r->bad |= n > 0;
 }
 
 static uint64_t get_below(struct reader *r, uint64_t limit)
@@ -283,22 +314,31 @@ static struct mstx_shape get_shape(struct reader *r)
     return s;
 }
 
-static void get_index(struct reader *r, const struct head *h, const struct mstx_shape *shape,
-                      struct mstx_event *ev)
+/* Where the index lies; it is passed. */
+static const uint8_t *pass_index(struct reader *r, const struct head *h)
+{
+    size_t bytes = (size_t)h->n * (h->shapes > 256 ? 2 : 1);
+    const uint8_t *at = r->at;
+    if ((size_t)(r->end - r->at) < bytes) {
+        r->bad = true;
+        return NULL;
+    }
+    r->at += bytes;
+    return at;
+}
+
+/* The first n events get their shapes. */
+static void get_index(struct reader *r, const uint8_t *at, const struct head *h, uint32_t n,
+                      const struct mstx_shape *shape, struct mstx_event *ev)
 {
     unsigned width = h->shapes > 256 ? 2 : 1;
-    if ((size_t)(r->end - r->at) < (size_t)h->n * width) {
-        r->bad = true;
-        return;
-    }
-    for (uint32_t i = 0; i < h->n; i++) {
-        unsigned k = r->at[i * width] | (width == 2 ? (unsigned)r->at[i * width + 1] << 8 : 0u);
+    for (uint32_t i = 0; i < n; i++) {
+        unsigned k = at[i * width] | (width == 2 ? (unsigned)at[i * width + 1] << 8 : 0u);
         r->bad |= k >= h->shapes;
         const struct mstx_shape *s = &shape[k < h->shapes ? k : 0];
         ev[i] = (struct mstx_event){
             .name = s->name, .depth = s->depth, .kind = s->kind, .flags = s->flags, .count = 1};
     }
-    r->at += (size_t)h->n * width;
 }
 
 /* Times within +-2^62, so that a start and a duration can always be added. */
@@ -346,6 +386,11 @@ static void get_optional(struct reader *r, const struct head *h, struct mstx_eve
         ev[i].args = (uint32_t)get_below(r, (uint64_t)UINT32_MAX + 1);
 }
 
+static enum ms_rc fail_damaged(struct ms_err *err)
+{
+    return ms_fail(err, MS_E_FORMAT, "a chunk of events is damaged; import the capture again");
+}
+
 static struct reader reader_of(struct ms_str blob)
 {
     const uint8_t *p = (const uint8_t *)blob.p;
@@ -361,15 +406,81 @@ enum ms_rc mstx_unpack(struct ms_str blob, struct mstx_event *ev, uint32_t *n, s
     get_head(&r, &h);
     for (uint32_t i = 0; i < h.shapes && !r.bad; i++)
         shape[i] = get_shape(&r);
-    if (!r.bad)
-        get_index(&r, &h, shape, ev);
-    if (!r.bad) {
+    const uint8_t *index = r.bad ? NULL : pass_index(&r, &h);
+    if (index != NULL) {
+        get_index(&r, index, &h, h.n, shape, ev);
         get_times(&r, &h, ev);
         get_optional(&r, &h, ev);
     }
     if (r.bad || r.at != r.end)
-        return ms_fail(err, MS_E_FORMAT, "a chunk of events is damaged; import the capture again");
+        return fail_damaged(err);
     *n = h.n;
+    return MS_OK;
+}
+
+/* ---- what pictures need --------------------------------------------------------- */
+
+/* The starts up to `until`; returns how many, the rest is passed. */
+static uint32_t get_starts_until(struct reader *r, const struct head *h, int64_t until,
+                                 int64_t *start)
+{
+    uint64_t at = h->start;
+    uint32_t n = 0;
+    r->bad |= !is_time(at);
+    for (uint32_t i = 0; i < h->n; i++) {
+        uint64_t distance = get_varint(r);
+        at += distance;
+        r->bad |= distance > (uint64_t)1 << 62 || !is_time(at);
+        if (r->bad || (int64_t)at > until) {
+            skip_varints(r, h->n - i - 1);
+            break;
+        }
+        start[n++] = (int64_t)at;
+    }
+    return n;
+}
+
+static void get_drawn(struct reader *r, const struct head *h, uint32_t n, struct mstx_event *ev)
+{
+    for (uint32_t i = 0; i < n; i++)
+        ev[i].dur_ns = (int64_t)get_below(r, (uint64_t)1 << 62);
+    skip_varints(r, h->n - n);
+    if (h->columns & HAS_ID)
+        skip_varints(r, h->n);
+    if (h->columns & HAS_ARG) {
+        GET_DIFFERENCES(r, ev, n, arg);
+        skip_varints(r, h->n - n);
+    }
+    if (h->columns & HAS_SIZE) {
+        GET_DIFFERENCES(r, ev, n, size);
+        skip_varints(r, h->n - n);
+    }
+    for (uint32_t i = 0; h->columns & HAS_COUNT && i < n; i++)
+        ev[i].count = (uint32_t)get_below(r, (uint64_t)UINT32_MAX + 1);
+}
+
+enum ms_rc mstx_unpack_drawn(struct ms_str blob, int64_t until, struct mstx_event *ev, uint32_t *n,
+                             struct ms_err *err)
+{
+    struct mstx_shape shape[MSTX_CHUNK_MAX];
+    int64_t start[MSTX_CHUNK_MAX];
+    struct reader r = reader_of(blob);
+    struct head h;
+    *n = 0;
+    get_head(&r, &h);
+    for (uint32_t i = 0; i < h.shapes && !r.bad; i++)
+        shape[i] = get_shape(&r);
+    const uint8_t *index = r.bad ? NULL : pass_index(&r, &h);
+    uint32_t some = index != NULL ? get_starts_until(&r, &h, until, start) : 0;
+    if (some != 0)
+        get_index(&r, index, &h, some, shape, ev);
+    for (uint32_t i = 0; i < some; i++)
+        ev[i].start_ns = start[i];
+    if (!r.bad)
+        get_drawn(&r, &h, some, ev);
+    if (r.bad)
+        return fail_damaged(err);
+    *n = some;
     return MS_OK;
 }
 

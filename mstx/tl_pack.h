@@ -53,6 +53,11 @@ enum ms_rc mstx_pack(struct mstx_packer *p, const struct mstx_event *ev, uint32_
 enum ms_rc mstx_unpack(struct ms_str blob, struct mstx_event *ev, uint32_t *n,
                        struct ms_err *err) MS_MUST_USE;
 
+/* The same without what begins behind `until`, and without ids, arguments and threads of the end,
+ * which are 0: what pictures are made of. */
+enum ms_rc mstx_unpack_drawn(struct ms_str blob, int64_t until, struct mstx_event *ev, uint32_t *n,
+                             struct ms_err *err) MS_MUST_USE;
+
 /* Tells of a name whether it is wanted. */
 typedef bool (*mstx_name_test)(void *ctx, uint32_t name);
 /* May the chunk hold an event with a wanted name?  A damaged chunk answers yes: unpacking it

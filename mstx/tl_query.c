@@ -393,9 +393,18 @@ static int64_t first_behind(const struct level *l, int64_t t)
     return lo;
 }
 
-/* Unpack a chunk into tl->unpacked; with names given, *n is 0 when it holds none of them. */
-static enum ms_rc read_chunk(struct mstx_tl *tl, int64_t id, const struct mstx_names *names,
-                             uint32_t *n, struct ms_err *err);
+/* A chunk as it is stored, borrowed until get_blob is reset. */
+static enum ms_rc get_chunk(struct mstx_tl *tl, int64_t id, struct ms_str *blob, struct ms_err *err)
+{
+    bool more = false;
+    ms_stmt_i64(tl->get_blob, 1, id);
+    MS_TRY(ms_stmt_step(tl->get_blob, &more, err));
+    if (!more)
+        return ms_fail(err, MS_E_FORMAT,
+                       "run.db has no chunk %" PRId64 "; import the capture again", id);
+    *blob = ms_stmt_get_blob(tl->get_blob, 0);
+    return MS_OK;
+}
 
 /* ---- views ------------------------------------------------------------------ */
 
@@ -426,8 +435,12 @@ static enum ms_rc take_visible(const struct mstx_tl *tl, uint32_t n, int64_t t0,
     return MS_OK;
 }
 
-enum ms_rc mstx_tl_view(struct mstx_tl *tl, size_t track, int64_t t0, int64_t t1, int64_t res_ns,
-                        mstx_events *out, struct ms_err *err)
+/* Of a track the chunks of a level that touch a window, by what unpacks them. */
+typedef enum ms_rc (*unpack_fn)(struct ms_str blob, int64_t until, struct mstx_event *ev,
+                                uint32_t *n, struct ms_err *err);
+
+static enum ms_rc view(struct mstx_tl *tl, size_t track, int64_t t0, int64_t t1, int64_t res_ns,
+                       unpack_fn unpack, mstx_events *out, struct ms_err *err)
 {
     struct levels *levels = &tl->levels.p[track];
     if (levels->list.n == 0 || t0 > t1)
@@ -436,13 +449,37 @@ enum ms_rc mstx_tl_view(struct mstx_tl *tl, size_t track, int64_t t0, int64_t t1
     MS_TRY(load_index(tl, l, err));
     int64_t end = first_behind(l, t1);
     for (int64_t i = first_reaching(l, t0); i < end; i++) {
-        uint32_t n;
+        uint32_t n = 0;
+        struct ms_str blob;
         if (l->chunk[i].end < t0)
             continue;
-        MS_TRY(read_chunk(tl, l->first + i, NULL, &n, err));
+        enum ms_rc rc = get_chunk(tl, l->first + i, &blob, err);
+        if (rc == MS_OK)
+            rc = unpack(blob, t1, tl->unpacked, &n, err);
+        ms_stmt_reset(tl->get_blob);
+        MS_TRY(rc);
         MS_TRY(take_visible(tl, n, t0, t1, out, err));
     }
     return MS_OK;
+}
+
+static enum ms_rc unpack_all(struct ms_str blob, int64_t until, struct mstx_event *ev, uint32_t *n,
+                             struct ms_err *err)
+{
+    (void)until;
+    return mstx_unpack(blob, ev, n, err);
+}
+
+enum ms_rc mstx_tl_view(struct mstx_tl *tl, size_t track, int64_t t0, int64_t t1, int64_t res_ns,
+                        mstx_events *out, struct ms_err *err)
+{
+    return view(tl, track, t0, t1, res_ns, unpack_all, out, err);
+}
+
+enum ms_rc mstx__tl_drawn(struct mstx_tl *tl, size_t track, int64_t t0, int64_t t1, int64_t res_ns,
+                          mstx_events *out, struct ms_err *err)
+{
+    return view(tl, track, t0, t1, res_ns, mstx_unpack_drawn, out, err);
 }
 
 /* ---- names ------------------------------------------------------------------ */
@@ -459,22 +496,16 @@ static bool is_wanted(void *ctx, uint32_t name)
     return name < names->size && (names->bit[name / 64] >> name % 64 & 1) != 0;
 }
 
+/* Unpack a chunk into tl->unpacked; with names given, *n is 0 when it holds none of them. */
 static enum ms_rc read_chunk(struct mstx_tl *tl, int64_t id, const struct mstx_names *names,
                              uint32_t *n, struct ms_err *err)
 {
-    bool more = false;
+    struct ms_str blob;
+    void *ctx = (void *)(uintptr_t)names;
     *n = 0;
-    ms_stmt_i64(tl->get_blob, 1, id);
-    enum ms_rc rc = ms_stmt_step(tl->get_blob, &more, err);
-    if (rc == MS_OK && !more)
-        rc = ms_fail(err, MS_E_FORMAT, "run.db has no chunk %" PRId64 "; import the capture again",
-                     id);
-    if (rc == MS_OK) {
-        struct ms_str blob = ms_stmt_get_blob(tl->get_blob, 0);
-        void *ctx = (void *)(uintptr_t)names;
-        if (names == NULL || mstx_pack_has_name(blob, is_wanted, ctx))
-            rc = mstx_unpack(blob, tl->unpacked, n, err);
-    }
+    enum ms_rc rc = get_chunk(tl, id, &blob, err);
+    if (rc == MS_OK && (names == NULL || mstx_pack_has_name(blob, is_wanted, ctx)))
+        rc = mstx_unpack(blob, tl->unpacked, n, err);
     ms_stmt_reset(tl->get_blob);
     return rc;
 }

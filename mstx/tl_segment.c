@@ -10,6 +10,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
 enum { COPY_TRIES_MAX = 8 };
 static const size_t SEGMENT_BYTES_MAX = (size_t)1 << 34;
@@ -161,17 +163,40 @@ static enum ms_rc find_records(struct mstx_segment *s, const struct mstx_problem
     return MS_OK;
 }
 
+static enum ms_rc map_and_check(struct mstx_segment *s, uint32_t kind, struct ms_err *err)
+{
+    MS_TRY(ms_file_map(&s->file, s->path, SEGMENT_BYTES_MAX, err));
+    enum ms_rc rc = check_header(s, kind, err);
+    if (rc != MS_OK)
+        ms_err_wrap(err, "%s", s->path);
+    return rc;
+}
+
+/* The texts of a live process grow, first the file and then the head: a head behind what was
+ * mapped says that there is more by now, or that the file is cut off. */
+static enum ms_rc map_all(struct mstx_segment *s, uint32_t kind, struct ms_err *err)
+{
+    enum ms_rc rc = map_and_check(s, kind, err);
+    for (int i = 0; rc == MS_OK && kind == MSTX_KIND_STRINGS && i < COPY_TRIES_MAX; i++) {
+        struct stat st;
+        if (load_acquire(s, offsetof(struct mstx_seg, head)) <= s->file.n - MSTX_SEG_HEADER ||
+            stat(s->path, &st) != 0 || (size_t)st.st_size == s->file.n)
+            break;
+        ms_file_unmap(&s->file);
+        rc = map_and_check(s, kind, err);
+    }
+    return rc;
+}
+
 enum ms_rc mstx__segment_open(struct mstx_segment *s, const char *path, uint32_t kind,
                               const struct mstx_problems *to, struct ms_err *err)
 {
     *s = (struct mstx_segment){.path = ms_str_dup(ms_str_of(path))};
     if (s->path == NULL)
         return ms_no_memory(err);
-    enum ms_rc rc = ms_file_map(&s->file, path, SEGMENT_BYTES_MAX, err);
+    enum ms_rc rc = map_all(s, kind, err);
     if (rc == MS_OK) {
-        rc = check_header(s, kind, err);
-        if (rc == MS_OK)
-            rc = find_records(s, to, err);
+        rc = find_records(s, to, err);
         if (rc != MS_OK)
             ms_err_wrap(err, "%s", path);
     }

@@ -217,6 +217,9 @@ static int by_value(const void *pa, const void *pb)
     return a < b ? -1 : a > b;
 }
 
+/* No step of a training is shorter: a loop that only marks is none. */
+static const int64_t PERIOD_MIN_NS = 100000;
+
 /* Half of all intervals lie within a quarter of the median around it. */
 static enum ms_rc find_regular(const mstx_events *ev, bool *regular, struct ms_err *err)
 {
@@ -228,7 +231,7 @@ static enum ms_rc find_regular(const mstx_events *ev, bool *regular, struct ms_e
         gap[i] = ev->p[i + 1].start_ns - ev->p[i].start_ns;
     qsort(gap, n, sizeof *gap, by_value);
     int64_t median = gap[n / 2];
-    *regular = median > 0 && gap[n / 4] >= median - median / 4 &&
+    *regular = median >= PERIOD_MIN_NS && gap[n / 4] >= median - median / 4 &&
                gap[n - 1 - n / 4] <= median + median / 4;
     ms_free(gap);
     return MS_OK;

@@ -163,6 +163,11 @@ uint32_t mstx__domain_id(struct mstx_texts *t, uint16_t domain)
                        : numbered(t->w, "domain", domain);
 }
 
+bool mstx__texts_is_newest(const struct mstx_texts *t, size_t i)
+{
+    return i + 1 == t->keyed.n || compare_keys(&t->keyed.p[i], &t->keyed.p[i + 1]) != 0;
+}
+
 const struct mstx_keyed *mstx__texts_find(const struct mstx_texts *t, uint16_t kind,
                                           uint16_t domain, uint64_t key)
 {

@@ -38,6 +38,8 @@ void mstx__texts_free(struct mstx_texts *t);
 /* Id in run.db; an id without text becomes "(text N)", as it may be younger than strings.seg. */
 uint32_t mstx__text_id(struct mstx_texts *t, uint32_t local);
 uint32_t mstx__domain_id(struct mstx_texts *t, uint16_t domain);
+/* Of keyed texts with one kind, domain and key the last is the newest. */
+bool mstx__texts_is_newest(const struct mstx_texts *t, size_t i);
 /* The newest entry of that kind, or NULL. */
 const struct mstx_keyed *mstx__texts_find(const struct mstx_texts *t, uint16_t kind,
                                           uint16_t domain, uint64_t key);

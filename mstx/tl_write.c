@@ -142,9 +142,9 @@ static void run(struct mstx_writer *w, struct ms_stmt *st)
         (void)!ms_stmt_run(st, &w->err);
 }
 
-static void write_texts(struct mstx_writer *w)
+static void write_texts(struct mstx_writer *w, size_t first)
 {
-    for (size_t i = 0; i < w->text.keys.n && w->err.rc == MS_OK; i++) {
+    for (size_t i = first; i < w->text.keys.n && w->err.rc == MS_OK; i++) {
         ms_stmt_i64(w->add_text, 1, (int64_t)i + 1);
         ms_stmt_str(w->add_text, 2, ms_map_key(&w->text, (uint32_t)i));
         run(w, w->add_text);
@@ -168,7 +168,7 @@ enum ms_rc mstx__writer_commit(struct mstx_writer *w, struct ms_err *err)
 {
     mstx__writer_meta(w, "format", "msprobe run.db");
     mstx__writer_meta(w, "version", MSTX_DB_VERSION);
-    write_texts(w);
+    write_texts(w, 0);
     write_summaries(w);
     free_statements(w);
     enum ms_rc rc = w->err.rc;
@@ -182,7 +182,53 @@ enum ms_rc mstx__writer_commit(struct mstx_writer *w, struct ms_err *err)
     return rc;
 }
 
+enum ms_rc mstx__writer_why(const struct mstx_writer *w, struct ms_err *err)
+{
+    if (err != NULL && err->rc == MS_OK)
+        *err = w->err;
+    return w->err.rc;
+}
+
+enum ms_rc mstx__writer_commit_part(struct mstx_writer *w, uint32_t known, struct ms_err *err)
+{
+    write_texts(w, known);
+    free_statements(w);
+    enum ms_rc rc = mstx__writer_why(w, err);
+    if (rc == MS_OK) {
+        rc = ms_store_commit(w->store, err);
+        w->store = NULL;
+    }
+    mstx__writer_abort(w);
+    return rc;
+}
+
+enum ms_rc mstx__writer_blob(struct mstx_writer *w, int64_t chunk, struct ms_str blob,
+                             struct ms_err *err)
+{
+    ms_stmt_i64(w->add_blob, 1, chunk);
+    ms_stmt_blob(w->add_blob, 2, blob.p, blob.n);
+    return ms_stmt_run(w->add_blob, err);
+}
+
+enum ms_rc mstx__writer_name(struct mstx_writer *w, const int64_t column[9], struct ms_err *err)
+{
+    for (int c = 0; c < 9; c++)
+        ms_stmt_i64(w->add_name, c + 1, column[c]);
+    return ms_stmt_run(w->add_name, err);
+}
+
 /* ---- texts ------------------------------------------------------------------ */
+
+uint32_t mstx__writer_texts(const struct mstx_writer *w)
+{
+    return (uint32_t)w->text.keys.n;
+}
+
+void mstx__writer_forget_texts(struct mstx_writer *w)
+{
+    ms_map_free(&w->text);
+    w->text = (struct ms_map){0};
+}
 
 uint32_t mstx__writer_text(struct mstx_writer *w, struct ms_str text)
 {

@@ -26,6 +26,19 @@ void mstx__writer_fail(struct mstx_writer *w, const struct ms_err *err);
 /* Frees w in any case. */
 enum ms_rc mstx__writer_commit(struct mstx_writer *w, struct ms_err *err) MS_MUST_USE;
 void mstx__writer_abort(struct mstx_writer *w);
+/* A failure that was kept. */
+enum ms_rc mstx__writer_why(const struct mstx_writer *w, struct ms_err *err);
+
+/* A part of a database, as one of several processes writes it: commit it with its texts behind the
+ * first `known`, which all parts have.  Who brings parts together writes rows as they are. */
+enum ms_rc mstx__writer_commit_part(struct mstx_writer *w, uint32_t known,
+                                    struct ms_err *err) MS_MUST_USE;
+enum ms_rc mstx__writer_blob(struct mstx_writer *w, int64_t chunk, struct ms_str blob,
+                             struct ms_err *err) MS_MUST_USE;
+enum ms_rc mstx__writer_name(struct mstx_writer *w, const int64_t column[9],
+                             struct ms_err *err) MS_MUST_USE;
+uint32_t mstx__writer_texts(const struct mstx_writer *w); /* how many */
+void mstx__writer_forget_texts(struct mstx_writer *w);
 
 /* Id of a text, 0 for an empty one; the text is copied. */
 uint32_t mstx__writer_text(struct mstx_writer *w, struct ms_str text);

@@ -1,60 +1,81 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The main job in a minute: sample programs write two dumps, one of a run with a
-# fault, and a capture, and msprobe says what is in them.  All of it lies in one folder.
+# The whole story in two minutes: one small model is trained on two ranks, right and then with a
+# fault, then with a slow rank; msprobe names the operator and the rank.  All of it lies in one folder.
+#   B=build          what to run
+#   samples/demo.sh [FOLDER]     default build/demo
 set -e
 B=${B:-build}
 out=${1:-$B/demo}
+PATH=$(cd "$B" && pwd):$PATH
 rm -rf "$out"
+mkdir -p "$out"
 
-say() { printf '\n$ %s\n' "$*"; }
+title() { printf '\n== %s\n' "$*"; }
+# What a reader would type, then what it prints.
+show() {
+    printf '\n$ %s\n' "$*"
+    "$@"
+}
 
-say "$B/samples/two_dumps $out"
-"$B/samples/two_dumps" "$out"
-say "msprobe stat $out/clean"
-"$B/msprobe" stat "$out/clean"
-say "msprobe stat $out/faulty"
-"$B/msprobe" stat "$out/faulty"
+# The launcher of the MPI that the trainer was built with.
+launcher() {
+    [ -x "$B/samples/train_mpi" ] || return 0
+    if ldd "$B/samples/train_mpi" | grep -q libmpich; then flavour=mpich; else flavour=openmpi; fi
+    command -v "mpirun.$flavour" || command -v mpirun || true
+}
+mpirun=$(launcher)
+ranks() { show "$mpirun" -n 2 "$@"; }
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 
-say "msprobe parse -d $out/faulty -t npy -o $out/npy"
-"$B/msprobe" parse -d "$out/faulty" -t npy -o "$out/npy"
+train=$B/samples/train_mpi
+my_port_diverges() {
+    title 'A model is trained on two ranks, then again with a fault in layer 2.'
+    ranks "$train" --steps 1 --dump "$out/clean"
+    ranks "$train" --steps 1 --dump "$out/faulty" --fault layer2.scale
+    title 'Which operator introduces the difference?'
+    show msprobe compare -tp "$out/faulty" -gp "$out/clean" -o "$out/compared"
+    title 'The same as a graph, for the viewers and for the TensorBoard plugin.'
+    show msprobe graph_visualize -tp "$out/faulty/step0" -gp "$out/clean/step0" -o "$out/graph"
+}
+my_cluster_is_slow() {
+    title 'The same training with marks; one of the ranks is slow.'
+    ranks msprobe run -o "$out/run" -- "$train" --steps 20 --slow-rank 1 --slow-factor 6 --quiet
+    title 'Who makes the others wait?'
+    show msprobe report --most 5 "$out/run"
+    show msprobe export "$out/run" --format perfetto -o "$out/trace.perfetto"
+}
+marks_in_my_program() {
+    title 'Marks in a program of your own.'
+    show msprobe run -o "$out/marks" -- "$B/samples/mstx_c"
+    show msprobe report --most 5 "$out/marks"
+}
+the_first_nan() {
+    title 'A single process divides by zero: which operator made the first NaN?'
+    show "$B/samples/two_dumps" "$out/nan"
+    show msprobe stat "$out/nan/faulty"
+    show msprobe overflow_check -i "$out/nan/faulty/step0" -o "$out/nan/first"
+}
 
-say "msprobe overflow_check -i $out/faulty/step0 -o $out/first"
-"$B/msprobe" overflow_check -i "$out/faulty/step0" -o "$out/first"
-say "msprobe compare -tp $out/faulty -gp $out/clean -o $out/compared"
-"$B/msprobe" compare -tp "$out/faulty" -gp "$out/clean" -o "$out/compared"
-say "msprobe run -o $out/run -- $B/samples/mstx_c"
-"$B/msprobe" run -o "$out/run" -- "$B/samples/mstx_c"
-say "msprobe report $out/run"
-"$B/msprobe" report "$out/run"
-# Data-parallel training, when there is an MPI to build and launch it with.
-mpirun=
-if [ -x "$B/samples/train_mpi" ]; then
-    ldd "$B/samples/train_mpi" | grep -q libmpich && flavour=mpich || flavour=openmpi
-    mpirun=$(command -v "mpirun.$flavour" || command -v mpirun || true)
-fi
 if [ -n "$mpirun" ]; then
-    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-    train=$B/samples/train_mpi
-    say "mpirun -n 2 $train --steps 1 --dump $out/good"
-    "$mpirun" -n 2 "$train" --steps 1 --dump "$out/good"
-    say "mpirun -n 2 $train --steps 1 --dump $out/bad --fault layer2.scale"
-    "$mpirun" -n 2 "$train" --steps 1 --dump "$out/bad" --fault layer2.scale
-    say "msprobe compare -tp $out/bad/step0/rank0/dump.json -gp $out/good/step0/rank0/dump.json -o $out/compared"
-    "$B/msprobe" compare -tp "$out/bad/step0/rank0/dump.json" -gp "$out/good/step0/rank0/dump.json" -o "$out/compared"
-    say "mpirun -n 3 msprobe run -o $out/ranks -- $train --steps 5 --slow-rank 2"
-    "$mpirun" -n 3 "$B/msprobe" run -o "$out/ranks" -- "$train" --steps 5 --slow-rank 2
-    say "msprobe report $out/ranks"
-    "$B/msprobe" report "$out/ranks"
+    my_port_diverges
+    my_cluster_is_slow
+else
+    echo 'no MPI here: the training on two ranks is left out'
 fi
+marks_in_my_program
+the_first_nan
 
+title "Everything lies in $out.  Look further:"
+if [ -n "$mpirun" ]; then
+    cat <<EOF
+  $B/msprobe view $out/run                        the run in this terminal
+  $B/msprobe serve $out/run --open                the run in a browser
+  $B/msprobe serve $out/faulty/step0/rank0 --golden $out/clean/step0/rank0 --open
+  $B/msprobe sql $out/run 'select name, count(*) from events group by name'
+EOF
+fi
 cat <<EOF
-
-Both runs compute the same network; the second divides by a temperature of zero
-before its softmax, and that operator is named as the first one with NaN. The
-last program marks 20 steps of which one is slow. Look further:
-  $B/msprobe stat --format json $out/faulty
-  $B/msprobe graph_visualize -tp $out/faulty -gp $out/clean -o $out
-  $B/msprobe export $out/run --format perfetto -o $out/trace.perfetto
+  $B/msprobe compare -tp $out/nan/faulty -gp $out/nan/clean -o $out/nan/compared
   $B/msprobe help
 EOF

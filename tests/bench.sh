@@ -22,6 +22,12 @@ for t in "$B"/tests/bench_*; do
     "$t" || { rc=1; echo "bench: $(basename "$t") failed"; }
     runs=$((runs + 1))
 done
+case mpi in *"${ONLY:-}"*)
+    printf '\nbench_mpi\n'
+    sh tests/bench_mpi.sh || { rc=1; echo "bench: bench_mpi failed"; }
+    runs=$((runs + 1))
+    ;;
+esac
 printf '\nload     %s\n' "$(load)"
 [ $runs -gt 0 ] || { echo "bench: no $B/tests/bench_*"; rc=1; }
 exit $rc

@@ -3,6 +3,7 @@
 # What a hooked MPI call costs over the bare call, and what lammps pays, both in CPU time; runs with
 # and without the hook alternate.  Bars: 150 ns recording, 10 ns with recording off, 1 % of lammps.
 #   B=build        what to measure
+#   RUNS=9         how often; RANKS='2 4', STEPS=1000: of lammps; PARTS='cost lammps'
 B=${B:-build}
 build=$(cd "$B" && pwd) || exit 1
 msprobe=$build/msprobe
@@ -16,13 +17,14 @@ best_of() { # NAME LINES: column by column the least
     awk -v name="$1" '{for (i = 1; i <= NF; i++) if (NR == 1 || $i < m[i]) m[i] = $i}
         END {print name, m[1], m[2], m[3]}' "$2"
 }
-for flavour in openmpi mpich; do
-    command -v "mpicc.$flavour" >/dev/null && [ -e "$build/libmstx_mpi_$flavour.so" ] || continue
-    "mpicc.$flavour" -w -O2 -o "$scratch/cost" tests/rt/mpi_cost.c || continue
+cost_of_calls() { # FLAVOUR
+    flavour=$1
+    command -v "mpicc.$flavour" >/dev/null && [ -e "$build/libmstx_mpi_$flavour.so" ] || return 0
+    "mpicc.$flavour" -w -O2 -o "$scratch/cost" tests/rt/mpi_cost.c || return 0
     for i in $(seq "${RUNS:-5}"); do
         "mpirun.$flavour" -n 1 "$scratch/cost" >>"$scratch/bare"
-        "mpirun.$flavour" -n 1 "$msprobe" run -o "$scratch/run" -- "$scratch/cost" >>"$scratch/on"
-        "mpirun.$flavour" -n 1 "$msprobe" run -o "$scratch/run" --domain_exclude communication -- "$scratch/cost" >>"$scratch/off"
+        "mpirun.$flavour" -n 1 "$msprobe" run -o "$scratch/run" -- "$scratch/cost" >>"$scratch/on" 2>/dev/null
+        "mpirun.$flavour" -n 1 "$msprobe" run -o "$scratch/run" --domain_exclude communication -- "$scratch/cost" >>"$scratch/off" 2>/dev/null
         rm -rf "$scratch/run"
     done
     { best_of bare "$scratch/bare"; best_of on "$scratch/on"; best_of off "$scratch/off"; } |
@@ -33,24 +35,42 @@ for flavour in openmpi mpich; do
             }
             END {line("send to nobody", 2, 1); line("allreduce of self", 3, 1); line("isend and wait", 4, 2)}'
     rm -f "$scratch/bare" "$scratch/on" "$scratch/off"
-done
+}
 
-lmp=$(command -v lmp) || exit 0
-[ -e "$build/libmstx_mpi_openmpi.so" ] || exit 0
 cpu_of() { # COMMAND...: seconds of CPU time of all its processes
     python3 -c 'import resource, subprocess, sys
 subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
 u = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(u.ru_utime + u.ru_stime)' "$@"
 }
-sed 's/^run .*/run 2000/; s/^thermo .*/thermo 500/; s/0 6 0 6 0 6/0 10 0 10 0 10/' tests/data/melt.lmp >"$scratch/in"
-for n in ${RANKS:-2}; do
-    for i in $(seq "${RUNS:-7}"); do
-        cpu_of mpirun.openmpi -n "$n" "$lmp" -log none -in "$scratch/in" >>"$scratch/bare.$n"
-        rm -rf "$scratch/run"
-        cpu_of mpirun.openmpi -n "$n" "$msprobe" run -o "$scratch/run" -- "$lmp" -log none -in "$scratch/in" >>"$scratch/on.$n"
-    done
-    b=$(sort -n "$scratch/bare.$n" | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}')
-    o=$(sort -n "$scratch/on.$n" | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}')
-    echo "$b $o" | awk -v n="$n" '{printf "  lammps on %d ranks: %.2f s CPU bare, %.2f s recorded: %+.2f %%\n", n, $1, $2, 100 * ($2 / $1 - 1)}'
+cost_of_lammps() { # RANKS: pairs of runs, in turn one or the other first; the median of the ratios
+    for i in $(seq "$runs"); do
+        for what in $([ $((i % 2)) -eq 0 ] && echo bare on || echo on bare); do
+            set -- "$1"
+            [ "$what" = bare ] || set -- "$1" "$msprobe" run -o "$scratch/run" --
+            n=$1
+            shift
+            cpu_of mpirun.openmpi -n "$n" "$@" "$lmp" -log none -in "$scratch/in" >"$scratch/$what"
+            set -- "$n"
+            rm -rf "$scratch/run"
+        done
+        paste "$scratch/bare" "$scratch/on"
+    done | awk '{print $2 / $1, $1, $2}' | sort -n | awk -v n="$1" '
+        {ratio[NR] = $1; if (NR == 1 || $2 < bare) bare = $2; if (NR == 1 || $3 < on) on = $3}
+        END {printf "  lammps on %d ranks: median of %d pairs %+.2f %% (%+.1f to %+.1f); least %.3f s CPU bare, %.3f s recorded: %+.2f %%\n",
+                 n, NR, 100 * (ratio[int((NR + 1) / 2)] - 1), 100 * (ratio[1] - 1), 100 * (ratio[NR] - 1), bare, on, 100 * (on / bare - 1)}'
+}
+
+runs=${RUNS:-9}
+case ${PARTS:=cost lammps} in *cost*)
+    cost_of_calls openmpi
+    cost_of_calls mpich
+    ;;
+esac
+lmp=$(command -v lmp) || exit 0
+case $PARTS in *lammps*) ;; *) exit 0 ;; esac
+[ -e "$build/libmstx_mpi_openmpi.so" ] || exit 0
+sed "s/^run .*/run ${STEPS:-1000}/; s/^thermo .*/thermo 500/; s/0 6 0 6 0 6/0 10 0 10 0 10/" tests/data/melt.lmp >"$scratch/in"
+for n in ${RANKS:-2 4}; do
+    cost_of_lammps "$n"
 done

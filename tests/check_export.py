@@ -9,7 +9,9 @@ decoded here from its wire format alone.
 """
 import csv
 import json
+import re
 import sqlite3
+import subprocess
 import sys
 
 csv.field_size_limit(10_000_000)
@@ -55,7 +57,7 @@ def chrome_events(path, base, ascend):
     events = data if ascend else data['traceEvents']
     if not ascend and int(data['otherData']['start_unix_ns']) != base:
         raise ValueError('start of the run is wrong')
-    got, tracks, names, open_async = [], {}, {}, {}
+    got, tracks, names, open_async, flows = [], {}, {}, {}, {}
     for e in events:
         if e['ph'] == 'M':
             if e['name'] == 'thread_name':
@@ -75,8 +77,18 @@ def chrome_events(path, base, ascend):
         elif e['ph'] == 'e':
             began, domain = open_async.pop((e['cat'], e['id'], e['name']))
             got.append((e['name'], began, start, domain))
+        elif ascend and e['ph'] in 'sf':
+            flows.setdefault((e['name'], e['cat'], e['id']), []).append((e['ph'], e['pid'], start))
         elif e['ph'] != 'C':
             raise ValueError(f'phase {e["ph"]}')
+    for (name, cat, number), ends in flows.items():
+        ends = sorted(ends, reverse=True)
+        if (cat, name) != ('MsTx', f'MsTx_{number}') or [e[0] for e in ends] != ['s', 'f']:
+            raise ValueError(f'flow {name}: {ends}')
+        if ends[0][1] == ends[1][1] or ends[0][2] > ends[1][2]:
+            raise ValueError(f'flow {name} does not lead from the host to a device')
+    if ascend and len(flows) not in (0, 2):  # none when a trace was read back
+        raise ValueError(f'{len(flows)} flows')
     if open_async:
         raise ValueError('async events without an end')
     for track, slices in tracks.items():
@@ -166,6 +178,50 @@ def perfetto_events(path, base):
     return got
 
 
+def protoc_tree(path):
+    """The file as protoc --decode_raw shows it: lists of (number, value or list)."""
+    with open(path, 'rb') as f:
+        text = subprocess.run(['protoc', '--decode_raw'], stdin=f, capture_output=True, check=True,
+                              text=True).stdout
+    stack = [[]]
+    for line in text.splitlines():
+        line = line.strip()
+        if line == '}':
+            stack.pop()
+        elif m := re.fullmatch(r'(\d+) \{', line):
+            inner = []
+            stack[-1].append((int(m[1]), inner))
+            stack.append(inner)
+        else:
+            number, value = line.split(': ', 1)
+            stack[-1].append((int(number), value))
+    return stack[0]
+
+
+def protoc_events(path, base):
+    """The same events when protoc takes the file apart: their times, types and tracks are those of
+    the decoder above, packet by packet."""
+    seen = []
+    for number, packet in protoc_tree(path):
+        assert number == 1
+        p = dict(packet)
+        if 11 in p:
+            e = dict(p[11])
+            seen.append((int(p[8]), int(e[9]), int(e[11])))
+    own = []
+    for _, data in fields(open(path, 'rb').read()):
+        p = message(data)
+        if 11 in p:
+            e = message(p[11][0])
+            own.append((p[8][0], e[9][0], e[11][0]))
+    if seen != own:
+        raise ValueError(f'protoc sees {len(seen)} track events, we {len(own)}')
+    begun, ended = (sum(t == kind for _, t, _ in seen) for kind in (1, 2))
+    if begun == 0 or begun != ended:
+        raise ValueError(f'{begun} slices begin, {ended} end')
+    return perfetto_events(path, base)
+
+
 HEADER = ('Device_id,pid,tid,category,event_type,payload_type,payload_value,Start_time(us),'
           'End_time(us),message_type,message,domain,Device Start_time(us),Device End_time(us)')
 
@@ -220,13 +276,14 @@ def check_device(db, base):
 def main(form, path, truth_path):
     truth = json.load(open(truth_path))
     want = [(e['name'], e['start'], e['end'], e['domain']) for e in truth['events']]
-    if form in ('chrome', 'trace-view', 'perfetto'):  # tracks of streams are shown beside
+    if form in ('chrome', 'trace-view', 'perfetto', 'protoc'):  # tracks of streams are shown beside
         want += [(e['name'], e['start'], e['end'], e['domain']) for e in truth['device']]
     want.sort()
     base = truth['epoch']
     got = sorted({'chrome': lambda: chrome_events(path, base, False),
                   'trace-view': lambda: chrome_events(path, base, True),
                   'perfetto': lambda: perfetto_events(path, base),
+                  'protoc': lambda: protoc_events(path, base),
                   'csv': lambda: csv_events(path, base),
                   'ascend-db': lambda: ascend_events(path, base)}[form]())
     missing = [e for e in want if e not in got]

@@ -89,7 +89,10 @@ install_all() {
         ln -sf "$l.so.$VERSION" "$root/lib/$l.so.0"
         ln -sf "$l.so.0" "$root/lib/$l.so"
     done
-    for e in $extras; do put 755 "$B/$e" "lib/msprobe/$e"; done
+    for e in $extras; do
+        case $e in *.py) mode=644 ;; *) mode=755 ;; esac
+        put $mode "$B/$e" "lib/msprobe/$e"
+    done
     for h in $headers; do put 644 "$h" "include/msprobe/$h"; done
     for m in $manuals; do put 644 "$m" "share/man/man${m##*.}/${m##*/}"; done
     for d in README.md LICENSE; do put 644 "$d" "share/doc/msprobe/$d"; done

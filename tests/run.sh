@@ -11,7 +11,7 @@ export B PYTHON
 export LC_ALL=C.UTF-8 TZ=UTC
 export CK_TIMEOUT_MULTIPLIER=${CK_TIMEOUT_MULTIPLIER:-4}
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=1:allocator_may_return_null=1}"
-export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=1:allocator_may_return_null=1}"
+export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=1:allocator_may_return_null=1:die_after_fork=0}"
 logs=$B/tests/logs
 mkdir -p "$logs"
 passed=0
@@ -91,7 +91,7 @@ run_script() {
 }
 
 threaded='test_pool test_jread test_dump test_census test_dumper test_trace test_log test_mem test_io
-    test_overflow'
+    test_overflow test_rt test_rt_nvtx test_rt_comm'
 for t in "$B"/tests/test_*; do
     case $t in *.o | *.d) continue ;; esac
     [ -z "${TSAN:-}" ] || case " $threaded " in *" $(basename "$t") "*) ;; *) continue ;; esac

@@ -181,6 +181,65 @@ forked_while_stopped() {
     wait "$pid"
 }
 check 'a process forked while recording was stopped can be started' forked_while_stopped
+# Segments of a second or so: some are always being filled, prepared, moved or removed.
+snapshots() { # stage
+    rm -rf "$run"
+    MSTX_STAGE="$1" MSTX_SEGMENT=32k "$msprobe" run -o "$run" "$app" paced 20000 20 >"$scratch/out" 2>"$said" &
+    pid=$!
+    i=0
+    until "$msprobe" ctl "$run" status >/dev/null 2>&1; do
+        i=$((i + 1))
+        [ $i -lt 200 ] || return 1
+        sleep 0.05
+    done
+    for i in 1 2 3 4 5 6 7 8; do
+        sleep 0.2
+        before=$(records)
+        "$msprobe" ctl "$run" snapshot >>"$said" 2>&1 || return 1
+    done
+    kill "$pid"
+    wait "$pid"
+    held=$("$msprobe" sql "$run/snapshots/008" 'SELECT count(*) FROM events' | tail -1)
+    [ "$held" -ge "$before" ] || { echo "$held of $before records"; return 1; }
+    "$msprobe" report "$run/snapshots/008" >"$scratch/report" 2>>"$said" && ! grep problem "$scratch/report"
+}
+check 'a snapshot can be taken at any moment and holds all' snapshots ''
+check 'also when segments are staged' snapshots "$scratch/stage"
+# Processes come and go while the capture is read again and again.
+read_live() { # stage
+    rm -rf "$run"
+    mkdir "$run"
+    : >"$scratch/go"
+    while [ -e "$scratch/go" ]; do
+        for args in 'marks 20000' 'many 3 3000' 'paced 30 30'; do
+            MSTX_OUT="$run" MSTX_STAGE="$1" MSTX_QUIET=2 MSTX_SEGMENT=32k \
+                MSTX_INJECTION_PATH="$build/libmstx.so" "$app" $args &
+        done
+        wait
+    done &
+    pid=$!
+    while [ -z "$(ls "$run"/rank_none/*/r0001* 2>/dev/null)" ]; do sleep 0.02; done
+    for i in 1 2 3 4 5 6; do
+        "$msprobe" import "$run" >>"$said" 2>&1 || break
+        "$msprobe" sql --format json "$run" 'SELECT file, text FROM problems' >"$scratch/problems"
+        is "$(cat "$scratch/problems")" '[]' || break
+    done
+    rm -f "$scratch/go"
+    wait $pid
+    is "$(cat "$scratch/problems")" '[]' && is "$i" 6
+}
+check 'a capture is read while processes come and go' read_live ''
+check 'also when these stage their segments' read_live "$scratch/stage"
+# What is on the stage of a killed program arrives, whatever the moment.
+killed_on_stage() {
+    for pause in 0.2 0.3 0.4 0.5; do
+        rm -rf "$run"
+        MSTX_STAGE="$scratch/stage" MSTX_SEGMENT=32k "$msprobe" run -o "$run" \
+            sh -c "exec timeout -s KILL $pause '$app' paced 20000 30" >"$scratch/out" 2>>"$said"
+        [ -z "$(find "$run" "$scratch/stage" -name staged -o -path "$scratch/stage/*.seg")" ] || return 1
+    done
+}
+check 'the stage of a killed program is emptied' killed_on_stage
 check 'ctl names its actions' sh -c "'$msprobe' ctl '$run' pause 2>&1 | grep 'start, stop, snapshot'"
 
 # ---- other doors ------------------------------------------------------------------------

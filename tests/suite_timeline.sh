@@ -73,7 +73,8 @@ export_db() {
 }
 check "ascend-db holds every event once" export_db
 if command -v protoc >/dev/null; then
-    check "protoc decodes the Perfetto trace" sh -c "protoc --decode_raw <'$tmp/out.perfetto'"
+    check "protoc decodes every event of the Perfetto trace" \
+        $PYTHON tests/check_export.py protoc "$tmp/out.perfetto" "$tmp/truth.json"
 else
     echo "skip protoc decodes the Perfetto trace: protobuf-compiler is not installed"
 fi

@@ -8,8 +8,9 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-web-XXXXXX") || exit 1
 server=
 stop() {
     for p in $server $other; do kill "$p" 2>/dev/null; done
-    [ -z "$server" ] || wait "$server" 2>/dev/null
+    for p in $server $other; do wait "$p" 2>/dev/null; done
     server=
+    other=
 }
 other=
 trap 'stop; rm -rf "$scratch"' EXIT
@@ -48,6 +49,27 @@ if start "$scratch/t" --golden "$scratch/g"; then
         bad "the server ends by a signal"
     fi
 fi
+# A server of its own beside the one that start began; sets address.
+beside() { # argument...
+    start "$@" || return
+    other="$other $server"
+    server=
+}
+
+# Eight ranks of which one is slow; a comparison; and a run that gets longer while it is looked at.
+cluster() {
+    [ -x "$B/tests/tool_sim" ] || { echo "skip the cluster in a browser: no $B/tests/tool_sim"; return; }
+    "$B/tests/tool_sim" "$scratch/sim" straggler 0.3 1 2 2 2 30 >/dev/null &&
+        "$B/tests/tool_sim" "$scratch/grow" clean 0 1 1 1 2 5 >/dev/null || { bad "a simulated run is made"; return; }
+    beside "$scratch/sim" || return
+    run=$address
+    beside "$scratch/grow" || return
+    growing=$address
+    start "$scratch/t" --golden "$scratch/g" || return
+    timeout 300 node tests/web/cluster.mjs "$run" "$address" "$growing" \
+        "$B/tests/tool_sim $scratch/grow clean 0 1 1 1 2 20" || rc=1
+}
+
 # Every page in a browser; two servers, one with a comparison and one with a trace.
 pages() {
     if ! command -v node >/dev/null; then
@@ -57,15 +79,13 @@ pages() {
     if [ ! -d tests/web/node_modules/playwright-core ] && [ -n "${CI:-}" ] && command -v npm >/dev/null; then
         (cd tests/web && npm ci --silent --no-audit --no-fund --ignore-scripts) >&2
     fi
-    start "$scratch/run.json" || return
+    beside "$scratch/run.json" || return
     trace=$address
-    other=$server
-    server=
     if start "$scratch/t" --golden "$scratch/g"; then
         timeout 300 node tests/web/pages.mjs "$address" "$trace" || rc=1
     fi
-    kill "$other" 2>/dev/null
-    wait "$other" 2>/dev/null
+    stop
+    cluster
 }
 pages
 exit $rc

@@ -3,6 +3,7 @@
  * highlight: each rule of the colours of msprobe 1, where it holds and where it just
  * does not.
  */
+#include "compare/judge_old.h"
 #include "tests/cmp_fixture.h"
 
 #include "compare/highlight.h"
@@ -108,6 +109,39 @@ START_TEST(another_requires_grad_is_yellow_on_any_row)
 }
 END_TEST
 
-TEST_MAIN("highlight", an_output_is_coloured_for_itself_and_against_its_input,
+START_TEST(zeros_on_one_side_have_no_cosine)
+{
+    static const struct {
+        double cosine, scale;
+        const char *message;
+    } zeros[] = {
+        {NAN, NAN, "Cannot compare by Cosine Similarity, All the data is Zero in Bench dump data."},
+        {NAN, 0, "Cannot compare by Cosine Similarity, All the data is Zero in npu dump data."},
+        {1, NAN, ""}, /* both */
+        {0.5, 2, ""},
+    };
+    struct fixture f;
+    fixture_init(&f);
+    f.conf.compat = CMP_OLD;
+    fixture_pair(&f, "\"Torch.a.0.forward\": {\"input_args\": [" LEAF("1.0", "true") "]}",
+                 "\"Torch.a.0.forward\": {\"input_args\": [" LEAF("1.0", "true") "]}");
+    fixture_open(&f);
+    f.c->mode = PROBE_MODE_TENSOR;
+    struct cmp_row row = *fixture_row(&f, "Torch.a.0.forward.input.0");
+    row.fig = (struct cmp_figures){.state = CMP_STATE_OK};
+    for (size_t i = 0; i < sizeof zeros / sizeof *zeros; i++) {
+        struct cmp_old_verdict verdict;
+        row.fig.metric[CMP_COSINE] = zeros[i].cosine;
+        row.fig.ext.scale = zeros[i].scale;
+        ck_ok(cmp__judge_old(f.c, &f.v, &row, &verdict, &f.err), f.err);
+        ck_assert_msg(ms_str_is(verdict.message, zeros[i].message), "case %zu: %.*s", i,
+                      MS_STR_ARG(verdict.message));
+    }
+    fixture_free(&f);
+}
+END_TEST
+
+TEST_MAIN("highlight", zeros_on_one_side_have_no_cosine,
+          an_output_is_coloured_for_itself_and_against_its_input,
           a_reason_is_given_once_for_every_input_that_it_holds_for,
           another_requires_grad_is_yellow_on_any_row)

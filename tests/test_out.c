@@ -214,17 +214,43 @@ END_TEST
 
 /* ---- the first difference over ranks ---------------------------------------- */
 
-/* Steps of a rank: c communication, d a differing op, C and D both of them. */
-static void trail(struct cmp_trail *t, const char *steps)
+/* Steps of a rank: d a differing op; c a communication of both, > one that gives to the other rank, < one
+ * that takes from it, l one with nobody here; C one of both whose output differs. */
+static void trail(struct cmp_trail *t, int64_t rank, const char *steps)
 {
-    *t = (struct cmp_trail){0};
+    *t = (struct cmp_trail){.rank = rank};
     for (uint32_t i = 0; steps[i] != 0; i++) {
         struct cmp_step *s = ms_vec_push(&t->steps);
         ck_assert_ptr_nonnull(s);
-        bool communicates = steps[i] == 'c' || steps[i] == 'C';
-        *s = (struct cmp_step){i, t->segments, steps[i] != 'c', communicates};
-        t->segments += communicates;
+        *s = (struct cmp_step){.group = i,
+                               .segment = t->segments,
+                               .differs = steps[i] == 'd' || steps[i] == 'C',
+                               .communicates = steps[i] != 'd',
+                               .meet = steps[i] == 'l'                      ? 10 + (uint64_t)rank
+                                       : steps[i] == '>' || steps[i] == '<' ? 1
+                                                                            : 0,
+                               .role = steps[i] == '>'   ? CMP_STEP_GIVES
+                                       : steps[i] == '<' ? CMP_STEP_TAKES
+                                                         : CMP_STEP_BOTH};
+        t->segments += s->communicates;
     }
+}
+
+static void check_blame(const char *rank0, const char *rank1, bool earliest, uint32_t blame0,
+                        uint32_t blame1)
+{
+    struct cmp_trail t[2];
+    struct ms_err err = {0};
+    uint32_t blamed[2];
+    size_t n;
+    trail(&t[0], 0, rank0);
+    trail(&t[1], 1, rank1);
+    ck_ok(cmp_diff_blame(t, 2, earliest, blamed, &n, &err), err);
+    ck_assert_msg(blamed[0] == blame0 && blamed[1] == blame1, "%s %s: %u %u", rank0, rank1,
+                  blamed[0], blamed[1]);
+    ck_assert_uint_eq(n, (size_t)(blamed[0] != MS_MAP_NONE) + (blamed[1] != MS_MAP_NONE));
+    ms_vec_free(&t[0].steps);
+    ms_vec_free(&t[1].steps);
 }
 
 START_TEST(the_earliest_stretch_between_communications_is_to_blame)
@@ -241,18 +267,29 @@ START_TEST(the_earliest_stretch_between_communications_is_to_blame)
         {"Cd", "Cd", 0, 0},            /* nobody's op: the communication itself */
         {"ccd", "ccd", 2, 2},          /* after the last one */
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct cmp_trail t[2];
-        uint32_t blamed[2];
-        trail(&t[0], cases[i].rank0);
-        trail(&t[1], cases[i].rank1);
-        size_t n = cmp_diff_blame(t, 2, blamed);
-        ck_assert_msg(blamed[0] == cases[i].blame0 && blamed[1] == cases[i].blame1,
-                      "case %zu: %u %u", i, blamed[0], blamed[1]);
-        ck_assert_uint_eq(n, (size_t)(blamed[0] != MS_MAP_NONE) + (blamed[1] != MS_MAP_NONE));
-        ms_vec_free(&t[0].steps);
-        ms_vec_free(&t[1].steps);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_blame(cases[i].rank0, cases[i].rank1, true, cases[i].blame0, cases[i].blame1);
+}
+END_TEST
+
+START_TEST(what_a_rank_received_explains_what_differs_on_it)
+{
+    enum { NONE = -1 };
+    static const struct {
+        const char *rank0, *rank1;
+        int blame0, blame1;
+    } cases[] = {
+        {"lld>", "<d", 2, NONE}, /* although rank 1 differs after fewer communications */
+        {"lld>", "d<", 2, 0},    /* each of them by itself */
+        {">d", "<d", 1, 1},      /* what was given was right */
+        {"d>>", "d<<", 0, 0},    {">d>", "<<d", 1, NONE}, /* the second of two */
+        {">d>", "<d<", 1, 1},    {"<d", "", 1, NONE},     /* nobody gives: it goes on alone */
+        {"d<", "d<", 0, 0},      {"dc<", "c>d", 0, NONE},
+        {"<>d", "<>d", 2, 2}, /* both wait for each other */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_blame(cases[i].rank0, cases[i].rank1, false, (uint32_t)cases[i].blame0,
+                    (uint32_t)cases[i].blame1);
 }
 END_TEST
 
@@ -260,4 +297,5 @@ TEST_MAIN("out", the_csv_is_the_same_for_any_number_of_threads,
           rows_of_the_csv_are_those_of_the_comparison,
           cells_are_quoted_where_they_must_be_and_never_run, formulas_are_told_from_numbers,
           a_mapping_that_was_written_reads_back, the_workbook_is_written_whole_or_not_at_all,
-          advice_names_the_first_bad_row, the_earliest_stretch_between_communications_is_to_blame)
+          advice_names_the_first_bad_row, the_earliest_stretch_between_communications_is_to_blame,
+          what_a_rank_received_explains_what_differs_on_it)

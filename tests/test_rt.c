@@ -3,6 +3,7 @@
  * Tests of the recorder from outside: a program that speaks the injection protocol is run
  * with libmstx.so named in its environment, and its capture is read afterwards.
  */
+#include "mstx/timeline.h"
 #include "tests/rt/run.h"
 
 #include <sys/mount.h>
@@ -380,6 +381,19 @@ END_TEST
 
 /* ---- kill ------------------------------------------------------------------------------------- */
 
+/* The reader of the product says the same. */
+static void import_killed(uint64_t marks)
+{
+    struct mstx_import_result r;
+    struct ms_err err = {0};
+    char db[128];
+    snprintf(db, sizeof db, "%s/run.db", rt_out);
+    ck_ok(mstx_import(rt_out, db, &r, &err), err);
+    ck_assert_uint_ge(r.records, marks);
+    ck_assert_uint_eq(r.dropped, 0);
+    ck_assert_uint_eq(r.problems, 0);
+}
+
 static void kill_once(unsigned seed, volatile uint64_t *seen, const char *shm)
 {
     struct cap c;
@@ -387,7 +401,7 @@ static void kill_once(unsigned seed, volatile uint64_t *seen, const char *shm)
     pid_t pid = rt_spawn("tests/rt/app", "until-killed", shm, NULL);
     while (*seen == 0)
         usleep(200);
-    usleep(seed * 7919 % 9973); /* up to ten milliseconds, all over the segments' ends */
+    usleep(seed * 7919 % 2999); /* up to three milliseconds, all over the segments' ends */
     kill(pid, SIGKILL);
     ck_assert_int_eq(rt_wait(pid), 128 + SIGKILL);
     uint64_t told = *seen, next = 1;
@@ -396,14 +410,17 @@ static void kill_once(unsigned seed, volatile uint64_t *seen, const char *shm)
         const struct mstx_rec *r = &c.rec[i].r;
         if (r->type != MSTX_REC_MARK)
             continue;
-        char name[16];
-        snprintf(name, sizeof name, "k%llu", (unsigned long long)((r->arg - 1) % 100));
-        ck_assert_uint_eq(r->arg, next++);
-        ck_assert_str_eq(cap_text(&c, r->name), name);
+        const char *name = cap_text(&c, r->name);
+        if (r->arg != next || name[0] != 'k' || strtoull(name + 1, NULL, 10) != (next - 1) % 100)
+            ck_abort_msg("mark %llu is '%s' of %llu", (unsigned long long)next, name,
+                         (unsigned long long)r->arg);
+        next++;
     }
     ck_assert_uint_ge(next - 1, told); /* every mark that returned */
     ck_assert_uint_le(next - 1, told + 1);
     ck_assert_uint_ne(c.open_files, 0);
+    if (seed % 8 == 0)
+        import_killed(next - 1);
     cap_free(&c);
     scratch_remove(rt_out);
 }
@@ -412,13 +429,13 @@ START_TEST(a_killed_process_loses_no_published_record)
 {
     char shm[64];
     const char *kills = getenv("MSTX_KILLS");
-    unsigned n = kills != NULL ? (unsigned)strtoul(kills, NULL, 10) : 40;
+    unsigned n = kills != NULL ? (unsigned)strtoul(kills, NULL, 10) : 200;
     rt_setup();
     snprintf(shm, sizeof shm, "/mstx-test-%d", (int)getpid());
     int fd = shm_open(shm, O_RDWR | O_CREAT | O_EXCL, 0600);
     ck_assert_int_eq(ftruncate(fd, 4096), 0);
     volatile uint64_t *seen = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    setenv("MSTX_SEGMENT", "256k", 1);
+    setenv("MSTX_SEGMENT", "64k", 1);
     for (unsigned i = 1; i <= n; i++)
         kill_once(i, seen, shm);
     unsetenv("MSTX_SEGMENT");
@@ -472,6 +489,46 @@ START_TEST(a_deleted_capture_directory_stops_recording_alone)
 {
     rt_setup();
     ck_assert_int_eq(app("deleted", rt_out, NULL), 0);
+    rt_done();
+}
+END_TEST
+
+START_TEST(a_program_that_closes_all_descriptors_is_recorded_on_and_its_files_left_alone)
+{
+    struct cap c;
+    rt_setup();
+    ck_assert_int_eq(app("closes", rt_dir, NULL), 0);
+    cap_load_one(&c, rt_out);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, NULL, NULL), 20001);
+    ck_assert_uint_ge(c.ntexts, 20000);
+    ck_assert_uint_eq(c.dropped, 0);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+START_TEST(a_limit_on_file_sizes_does_not_end_the_program)
+{
+    struct cap c;
+    rt_setup();
+    ck_assert_int_eq(app("limited", "300000", NULL), 0);
+    cap_load_one(&c, rt_out);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, NULL, NULL) + c.dropped, 220000);
+    ck_assert_uint_eq(cap_says(&c, MSTX_NOTE, "File too large"), 1);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+START_TEST(a_pipe_that_nobody_reads_does_not_end_the_program)
+{
+    struct cap c;
+    rt_setup();
+    setenv("MSTX_QUIET", "0", 1);
+    ck_assert_int_eq(app("unheard", NULL, NULL), 0);
+    cap_load_one(&c, rt_out);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, NULL, "heard"), 1);
+    cap_free(&c);
     rt_done();
 }
 END_TEST
@@ -535,6 +592,36 @@ START_TEST(the_size_limit_drops_and_counts)
     cap_load_one(&c, rt_out);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, NULL, NULL) + c.dropped, 200000);
     ck_assert_uint_eq(cap_says(&c, MSTX_NOTE, "limit of 1048576 bytes"), 1);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+/* Bytes on disk of the capture's files. */
+static uint64_t bytes_below(const char *dir)
+{
+    char cmd[1200];
+    unsigned long long n = 0;
+    snprintf(cmd, sizeof cmd, "du -s --block-size=1 '%s'", dir);
+    FILE *f = popen(cmd, "r");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(fscanf(f, "%llu", &n), 1);
+    pclose(f);
+    return n;
+}
+
+START_TEST(the_size_limit_counts_texts_too)
+{
+    enum { LIMIT = 1 << 20, DIRECTORIES = 64 << 10 };
+    struct cap c;
+    rt_setup();
+    setenv("MSTX_MAX_SIZE", "1m", 1);
+    ck_assert_int_eq(app("texts", "20000", NULL), 0);
+    unsetenv("MSTX_MAX_SIZE");
+    cap_load_one(&c, rt_out);
+    ck_assert_uint_le(bytes_below(c.path), LIMIT + DIRECTORIES);
+    ck_assert_uint_gt(c.ntexts, 1000); /* and it is used */
+    ck_assert_uint_eq(cap_says(&c, MSTX_NOTE, "no room for new texts"), 1);
     cap_free(&c);
     rt_done();
 }
@@ -680,7 +767,11 @@ TEST_MAIN(
     a_killed_process_loses_no_published_record, bad_input_is_refused_or_recorded_and_told_once,
     stale_ids_stay_known_and_open_ranges_are_no_burden,
     a_deleted_capture_directory_stops_recording_alone,
+    a_program_that_closes_all_descriptors_is_recorded_on_and_its_files_left_alone,
+    a_limit_on_file_sizes_does_not_end_the_program,
+    a_pipe_that_nobody_reads_does_not_end_the_program,
     a_place_that_cannot_be_written_records_nothing, a_full_disk_keeps_both_ends_and_counts_the_rest,
-    the_size_limit_drops_and_counts, the_drop_policy_never_waits_and_counts,
-    the_flight_recorder_holds_the_last_seconds, staged_segments_arrive_complete,
-    a_set_uid_program_records_nothing, equal_pids_on_one_host_name_do_not_meet)
+    the_size_limit_drops_and_counts, the_size_limit_counts_texts_too,
+    the_drop_policy_never_waits_and_counts, the_flight_recorder_holds_the_last_seconds,
+    staged_segments_arrive_complete, a_set_uid_program_records_nothing,
+    equal_pids_on_one_host_name_do_not_meet)

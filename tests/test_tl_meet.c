@@ -137,13 +137,61 @@ START_TEST(a_long_run_follows_a_clock_that_changes_its_rate)
 }
 END_TEST
 
-static void measure(unsigned h, int64_t t, int64_t wrong_by)
+static void measure_as(unsigned h, int64_t t, int64_t wrong_by, int64_t uncertainty)
 {
     struct mstx_apart *p = ms_vec_push(&clocks.host.p[h].apart);
     ck_assert_ptr_nonnull(p);
-    *p = (struct mstx_apart){local(h, t), t - local(h, t) + wrong_by, 1000, MSTX_APART_PINGS};
+    *p =
+        (struct mstx_apart){local(h, t), t - local(h, t) + wrong_by, uncertainty, MSTX_APART_PINGS};
     clocks.host.p[h].reference_ns = clocks.host.p[0].offset_ns;
 }
+static void measure(unsigned h, int64_t t, int64_t wrong_by)
+{
+    measure_as(h, t, wrong_by, 1000);
+}
+
+START_TEST(certain_measures_count_and_others_only_where_they_say_more)
+{
+    begin();
+    offset_of[1] = SECOND;
+    drift_of[1] = 50;
+    offset_of[2] = -SECOND;
+    drift_of[2] = -20;
+    measure_as(1, BASE, 100, 300); /* MPI at both ends, TCP in between and behind */
+    measure_as(1, BASE + SECOND / 100, -7000, 15000);
+    for (int i = 1; i < 10; i++)
+        measure_as(1, BASE + i * 60 * SECOND, (i % 2 == 0 ? 1 : -1) * 9000, 15000);
+    measure_as(1, BASE + 600 * SECOND, -100, 300);
+    measure_as(1, BASE + 600 * SECOND + SECOND / 100, 9000, 15000);
+    for (int i = 0; i < 5; i++) /* one of them is from a time when the machine slept */
+        measure_as(2, BASE + i * 60 * SECOND, i == 2 ? 400000000 : 3000, 5000);
+    mstx__clocks_align(&clocks, &clocks.host.p[0]);
+    ck_assert_uint_eq(clocks.host.p[1].apart.n, 2);
+    ck_assert_int_lt(worst(1, BASE, BASE + 660 * SECOND), 200);
+    ck_assert_int_lt(worst(2, BASE, BASE + 240 * SECOND), 8001);
+    end();
+}
+END_TEST
+
+START_TEST(what_drifts_from_a_straight_line_is_followed)
+{
+    begin();
+    offset_of[1] = drift_of[1] = 0;
+    for (int i = 0; i <= 10; i++) { /* an arc: half a ppm faster each minute */
+        const int64_t bow = INT64_C(15000) * i * (10 - i);
+        measure_as(1, BASE + i * 60 * SECOND, bow, 2000);
+    }
+    mstx__clocks_align(&clocks, &clocks.host.p[0]);
+    ck_assert_uint_eq(clocks.host.p[1].apart.n, 11);
+    for (int i = 0; i <= 10; i++) {
+        const int64_t t = BASE + i * 60 * SECOND, bow = INT64_C(15000) * i * (10 - i);
+        const int64_t found =
+            t + mstx__clock_shift(&clocks.host.p[1], t) - clocks.host.p[0].offset_ns;
+        ck_assert_int_eq(found - t, bow);
+    }
+    end();
+}
+END_TEST
 
 START_TEST(a_measure_that_the_barriers_forbid_is_put_right)
 {
@@ -202,4 +250,6 @@ END_TEST
 TEST_MAIN("tl_meet", a_host_that_nobody_measured_follows_from_its_barriers,
           a_host_is_reached_through_another, a_long_run_follows_a_clock_that_changes_its_rate,
           a_measure_that_the_barriers_forbid_is_put_right,
+          certain_measures_count_and_others_only_where_they_say_more,
+          what_drifts_from_a_straight_line_is_followed,
           times_of_no_clock_and_single_calls_do_no_harm, only_calls_that_wait_for_all_count)

@@ -137,6 +137,8 @@ START_TEST(a_changed_byte_never_gives_times_that_overflow)
             memcpy(copy, p->out.p, p->out.n);
             copy[at] = (char)(copy[at] ^ 1 << bit);
             struct ms_str s = {copy, (uint32_t)p->out.n};
+            if (mstx_unpack_drawn(s, INT64_MAX, out, &n, NULL) == MS_OK)
+                ck_assert_uint_le(n, MSTX_CHUNK_MAX);
             if (mstx_unpack(s, out, &n, NULL) != MS_OK)
                 continue;
             int64_t sum;
@@ -147,6 +149,32 @@ START_TEST(a_changed_byte_never_gives_times_that_overflow)
         }
     }
     ms_free(copy);
+    mstx_packer_free(p);
+}
+END_TEST
+
+START_TEST(what_is_drawn_is_the_same_up_to_its_end)
+{
+    static struct mstx_event in[MSTX_CHUNK_MAX], out[MSTX_CHUNK_MAX];
+    struct mstx_packer *p = mstx_packer_new();
+    struct ms_err e = {0};
+    uint32_t n;
+    fill(in, MSTX_CHUNK_MAX, 300, true);
+    ck_ok(mstx_pack(p, in, MSTX_CHUNK_MAX, &e), e);
+    for (uint32_t below = 0; below < MSTX_CHUNK_MAX; below += 97) {
+        uint32_t want = below + 1;
+        while (want < MSTX_CHUNK_MAX && in[want].start_ns == in[below].start_ns)
+            want++;
+        ck_ok(mstx_unpack_drawn(ms_buf_slice(&p->out), in[below].start_ns, out, &n, &e), e);
+        ck_assert_uint_eq(n, want);
+        for (uint32_t i = 0; i < n; i++) {
+            struct mstx_event drawn = in[i];
+            drawn.id = drawn.args = drawn.end_tid = 0;
+            ck_assert_msg(same(&drawn, &out[i]), "event %u of %u", i, n);
+        }
+    }
+    ck_ok(mstx_unpack_drawn(ms_buf_slice(&p->out), in[0].start_ns - 1, out, &n, &e), e);
+    ck_assert_uint_eq(n, 0);
     mstx_packer_free(p);
 }
 END_TEST
@@ -175,4 +203,5 @@ END_TEST
 
 TEST_MAIN("tl_pack", a_chunk_reads_back_as_it_was, columns_that_nobody_uses_take_no_bytes,
           extreme_times_survive, a_chunk_cut_off_anywhere_is_refused,
-          a_changed_byte_never_gives_times_that_overflow, a_chunk_tells_whether_it_may_hold_a_name)
+          a_changed_byte_never_gives_times_that_overflow, what_is_drawn_is_the_same_up_to_its_end,
+          a_chunk_tells_whether_it_may_hold_a_name)

@@ -104,6 +104,31 @@ START_TEST(the_answer_stays_small_at_any_zoom)
 }
 END_TEST
 
+/* Whatever the zoom: a row has no two small events in one slot, and none is lost. */
+START_TEST(pixels_bound_a_picture)
+{
+    make_training(400000);
+    int64_t start, stop;
+    mstx_tl_span(tl, &start, &stop);
+    const struct mstx_track *t = mstx_tl_track(tl, 0);
+    mstx_events ev = {0};
+    for (int zoom = 0; zoom < 24; zoom++) {
+        struct ms_err e = {0};
+        int64_t width = ((stop - start) >> zoom) + 1, res = width / 1000;
+        ck_ok(mstx_tl_picture(tl, 0, start, start + width, res, &ev, &e), e);
+        ck_assert_uint_le(ev.n, (uint64_t)t->rows * 2 * 2 * 1002);
+        mstx_events all = view(start, start + width, 0);
+        uint64_t drawn = 0;
+        for (size_t i = 0; i < ev.n; i++)
+            drawn += ev.p[i].count;
+        ck_assert_uint_ge(drawn, all.n);
+        ms_vec_free(&all);
+    }
+    ms_vec_free(&ev);
+    end();
+}
+END_TEST
+
 START_TEST(joined_events_tell_their_longest_and_their_sum)
 {
     struct maker m;
@@ -372,8 +397,8 @@ START_TEST(slices_that_overlap_go_to_another_lane)
 END_TEST
 
 TEST_MAIN("tl_query", every_level_holds_every_event_once, a_view_holds_what_touches_its_window,
-          the_answer_stays_small_at_any_zoom, joined_events_tell_their_longest_and_their_sum,
-          next_and_previous_walk_over_every_event, a_search_finds_names_whatever_their_case,
-          names_of_steps_are_known_with_their_numbers, steps_are_found_by_ranges_marks_and_period,
-          names_are_measured_exactly, percentiles_of_many_stay_within_half_a_percent,
-          slices_that_overlap_go_to_another_lane)
+          the_answer_stays_small_at_any_zoom, pixels_bound_a_picture,
+          joined_events_tell_their_longest_and_their_sum, next_and_previous_walk_over_every_event,
+          a_search_finds_names_whatever_their_case, names_of_steps_are_known_with_their_numbers,
+          steps_are_found_by_ranges_marks_and_period, names_are_measured_exactly,
+          percentiles_of_many_stay_within_half_a_percent, slices_that_overlap_go_to_another_lane)

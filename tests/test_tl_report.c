@@ -121,8 +121,8 @@ START_TEST(marks_and_a_period_make_steps_that_last_until_the_next)
     step = maker_text(&m, "epoch");
     maker_ring(&m, 1, 1, 5000);
     for (uint64_t i = 0; i < 7; i++) {
-        maker_mark(&m, 200 * i, step, 0);
-        maker_mark(&m, 200 * i + 100, work, 0);
+        maker_mark(&m, 200000 * i, step, 0);
+        maker_mark(&m, 200000 * i + 100000, work, 0);
     }
     finish_and_open(&m);
     make_report();
@@ -132,7 +132,7 @@ START_TEST(marks_and_a_period_make_steps_that_last_until_the_next)
         const struct mstx_step *s = &report.steps.list.p[i];
         ck_assert_uint_eq(s->process, i < 7 ? 0 : 1);
         ck_assert_uint_eq(s->number, i < 7 ? i : i - 7);
-        ck_assert_int_eq(s->end_ns - s->start_ns, i < 7 ? 100 : 200);
+        ck_assert_int_eq(s->end_ns - s->start_ns, i < 7 ? 100 : 200000);
     }
     end_report();
 }

@@ -5,10 +5,15 @@
 #include "tests/graph_files.h"
 
 #include "probe/base/jread.h"
+#include "probe/tensor.h"
 #include "web/api.h"
 #include "web/asset.h"
 #include "web/metrics.h"
+#include "web/slice_pack.h"
 #include "web/tables.h"
+
+#include <math.h>
+#include <sys/stat.h>
 
 static struct ms_err err;
 static char dir[64];
@@ -168,21 +173,60 @@ END_TEST
 /* The columns of one track as the page reads them. */
 START_TEST(slices_travel_as_columns)
 {
-    uint32_t head[4];
-    double start[3], length[3];
+    enum { HEAD = 8, TRACK = 16, SHAPE = 8 };
+    uint32_t head[2], track[4];
+    double start[3];
+    float length[3];
+    uint16_t shape[3];
     open_trace();
     ck_ok(ask("/api/slices", "tracks=0&from=0&to=30000&px=16384"), err);
     memcpy(head, answer.p, sizeof head);
-    ck_assert_uint_eq(head[0], 1);
+    ck_assert_uint_eq(head[0], 2);
     ck_assert_uint_eq(head[1], 1);
-    ck_assert_uint_eq(head[2], 0);
-    ck_assert_uint_eq(head[3], 3);
-    memcpy(start, answer.p + 16, sizeof start);
-    memcpy(length, answer.p + 16 + sizeof start, sizeof length);
+    memcpy(track, answer.p + HEAD, sizeof track);
+    ck_assert_uint_eq(track[0], 0);
+    ck_assert_uint_eq(track[1], 3);
+    ck_assert_uint_eq(track[3], 0); /* nothing was joined, nothing is linked */
+    const char *at = answer.p + HEAD + TRACK + track[2] * SHAPE;
+    memcpy(start, at, sizeof start);
+    memcpy(length, at + sizeof start, sizeof length);
+    memcpy(shape, at + sizeof start + sizeof length, sizeof shape);
     ck_assert_double_eq(start[1], 1000);
-    ck_assert_double_eq(length[1], 4000);
+    ck_assert_float_eq(length[1], 4000);
     ck_assert_double_eq(start[2], 10000);
+    for (int i = 0; i < 3; i++)
+        ck_assert_uint_lt(shape[i], track[2]);
     ck_assert_uint_eq(answer.n % 8, 0);
+}
+END_TEST
+
+START_TEST(columns_that_do_not_fit_are_wide)
+{
+    enum { N = 70000 }; /* more shapes than 16 bits count */
+    enum { COUNTS = 1, LINKS = 2, WIDE_SHAPES = 4, WIDE_DURATIONS = 8 };
+    struct web_slices pack = {0};
+    mstx_events events = {0};
+    uint32_t track[4], last;
+    ck_assert(ms_vec_reserve(&events, N));
+    for (uint32_t i = 0; i < N; i++)
+        events.p[events.n++] =
+            (struct mstx_event){.start_ns = i, .dur_ns = 1, .name = i + 1, .count = 1};
+    ck_ok(web_slices_put(&pack, &answer, 7, false, 0, &events, &err), err);
+    memcpy(track, answer.p, sizeof track);
+    ck_assert_uint_eq(track[2], N);
+    ck_assert_uint_eq(track[3], WIDE_SHAPES);
+    memcpy(&last, answer.p + answer.n - sizeof last, sizeof last);
+    ck_assert_uint_eq(last, N - 1);
+    events.n = 2;
+    events.p[0].count = 2;
+    events.p[1].size = 4711;
+    events.p[1].dur_ns = (1 << 24) + 1; /* a float would round it */
+    ms_buf_clear(&answer);
+    ck_ok(web_slices_put(&pack, &answer, 7, false, 0, &events, &err), err);
+    memcpy(track, answer.p, sizeof track);
+    ck_assert_uint_eq(track[3], COUNTS | LINKS | WIDE_DURATIONS);
+    ms_vec_free(&events);
+    web_slices_free(&pack);
 }
 END_TEST
 
@@ -220,6 +264,66 @@ START_TEST(a_pair_tells_its_nodes)
     says("/api/first", "", G);
     says("/api/flow", "name=" G, "\"rows\": [");
     says("/api/findings", "", "the first to differ is " G);
+}
+END_TEST
+
+START_TEST(statements_may_only_look)
+{
+    open_pair();
+    says("/api/sql", "graph=1&q=SELECT count(*) AS n FROM tb_nodes", "\"columns\": [\"n\"]");
+    refused("/api/sql", "graph=1&q=DROP TABLE tb_nodes", MS_E_ARG, "not authorized");
+    refused("/api/sql", "graph=1&q=ATTACH '/x' AS y", MS_E_ARG, "not authorized");
+    refused("/api/sql", "graph=1&q=PRAGMA user_version=1", MS_E_ARG, "not authorized");
+    refused("/api/sql", "graph=1&q=SELECT load_extension('x')", MS_E_ARG, "load_extension");
+    refused("/api/sql", "graph=1&q=selec", MS_E_ARG, "syntax");
+    refused("/api/sql", "graph=1", MS_E_ARG, "q is missing");
+    refused("/api/sql", "q=SELECT 1", MS_E_NOTFOUND, "no timeline");
+    says("/api/children", "", "DefaultModel");
+}
+END_TEST
+
+START_TEST(events_can_be_asked_for)
+{
+    open_trace();
+    says("/api/sql", "q=SELECT count(*) FROM events", "[[3]]");
+}
+END_TEST
+
+START_TEST(rows_have_their_worst_figure)
+{
+    open_pair();
+    says("/api/figures", "metric=NormRelativeErr&names=Torch.f.0.forward\n" G "\nnone",
+         "[0.0, 8.0, null]");
+    refused("/api/figures", "metric=name&names=" G, MS_E_ARG, "metric");
+    refused("/api/figures", "metric=nonsense&names=" G, MS_E_ARG, "figures");
+}
+END_TEST
+
+/* A tensor whose file the dump names is read; nothing else is. */
+START_TEST(elements_of_kept_tensors_are_counted)
+{
+    char path[192], target[96];
+    const float v[] = {0, 1, 2, 3, (float)NAN, (float)INFINITY};
+    const uint64_t shape[] = {6};
+    snprintf(target, sizeof target, "%s/t", dir);
+    put_rank(target, ".", CONSTRUCT,
+             DUMP(RECORD("Torch.f.0.forward",
+                         "{\"type\":\"torch.Tensor\",\"dtype\":\"torch.float32\",\"shape\":[6],"
+                         "\"Max\":1.0,\"Min\":1.0,\"Mean\":1.0,\"Norm\":1.0,"
+                         "\"data_name\":\"Torch.f.0.forward.input.0.npy\"}",
+                         FLAT("1.0"))),
+             NULL);
+    snprintf(path, sizeof path, "%s/dump_tensor_data", target);
+    ck_assert_int_eq(mkdir(path, 0755), 0);
+    snprintf(path, sizeof path, "%s/dump_tensor_data/Torch.f.0.forward.input.0.npy", target);
+    ck_ok(probe_npy_write(path, MS_DT_F32, shape, 1, v, &err), err);
+    open_path(target, NULL);
+    says("/api/histogram", "name=Torch.f.0.forward&item=Torch.f.0.forward.input.0",
+         "\"nan\": 1, \"inf\": 1, \"zeros\": 1, \"low\": 0.0, \"high\": 3.0");
+    refused("/api/histogram", "name=Torch.f.0.forward&item=Torch.f.0.forward.output.0",
+            MS_E_NOTFOUND, "no file");
+    refused("/api/histogram", "name=Torch.f.0.forward&item=../../etc/passwd", MS_E_NOTFOUND,
+            "no file");
 }
 END_TEST
 
@@ -341,8 +445,13 @@ int main(void)
         what_is_not_open_says_what_opens_it,
         a_trace_tells_its_lanes_steps_and_findings,
         slices_travel_as_columns,
+        columns_that_do_not_fit_are_wide,
         senseless_values_of_a_timeline_are_refused,
         a_pair_tells_its_nodes,
+        statements_may_only_look,
+        events_can_be_asked_for,
+        rows_have_their_worst_figure,
+        elements_of_kept_tensors_are_counted,
         senseless_values_of_a_graph_are_refused,
         a_pair_is_taken_apart_and_undone,
         the_table_has_a_row_for_each_input_and_output,

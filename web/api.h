@@ -43,6 +43,9 @@ const struct web_route *web_route_find(struct ms_str path);
 /* Answer a call: checks that what is asked about is open. */
 enum ms_rc web_route_run(const struct web_route *r, struct web_call *c,
                          struct ms_err *err) MS_MUST_USE;
+/* Which tree of the graph is asked about: step, rank and golden; the first when they are not given. */
+enum ms_rc web_read_spot(const struct web_call *c, struct graph_spot *at,
+                         struct ms_err *err) MS_MUST_USE;
 /* The HTTP status for a failure. */
 unsigned web_status_of(enum ms_rc rc);
 
@@ -52,6 +55,8 @@ enum ms_rc web_api_about(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_findings(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_step(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_steps(struct web_call *c, struct ms_err *err);
+
+enum ms_rc web_api_sql(struct web_call *c, struct ms_err *err);
 
 enum ms_rc web_api_lanes(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_slices(struct web_call *c, struct ms_err *err);
@@ -70,6 +75,8 @@ enum ms_rc web_api_next(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_matrix(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_first(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_flow(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_figures(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_histogram(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_match(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_unmatch(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_undo(struct web_call *c, struct ms_err *err);

@@ -13,7 +13,7 @@ static const char *const states[GRAPH_STATES] = {"none", "pass", "warning", "err
 
 /* ---- what a request asks for ------------------------------------------------------- */
 
-static enum ms_rc read_spot(const struct web_call *c, struct graph_spot *at, struct ms_err *err)
+enum ms_rc web_read_spot(const struct web_call *c, struct graph_spot *at, struct ms_err *err)
 {
     const struct graph_about *a = graph_view_about(c->reader->graph);
     *at = (struct graph_spot){.step = a->steps.n != 0 ? a->steps.p[0] : 0,
@@ -46,14 +46,20 @@ static void put_text(struct ms_jwrite *w, const char *key, struct ms_str s)
     ms_jwrite_str(w, s);
 }
 
+static const char *state_of(const struct graph_row *r)
+{
+    return r->unmatched ? "unmatched" : states[r->state];
+}
+
 static void put_row(struct ms_jwrite *w, const struct graph_row *r)
 {
     ms_jwrite_obj(w);
     put_text(w, "name", r->name);
     ms_jwrite_ki64(w, "order", r->order);
     ms_jwrite_ki64(w, "kind", r->kind);
-    ms_jwrite_ki64(w, "micro", r->micro);
-    ms_jwrite_kstr(w, "state", r->unmatched ? "unmatched" : states[r->state]);
+    if (r->micro > 0)
+        ms_jwrite_ki64(w, "micro", r->micro);
+    ms_jwrite_kstr(w, "state", state_of(r));
     if (r->partner.n != 0)
         put_text(w, "partner", r->partner);
     if (r->overflow.n != 0)
@@ -62,8 +68,6 @@ static void put_row(struct ms_jwrite *w, const struct graph_row *r)
         ms_jwrite_kbool(w, "children", true);
     if (r->modified)
         ms_jwrite_kbool(w, "modified", true);
-    ms_jwrite_ki64(w, "step", r->step);
-    ms_jwrite_ki64(w, "rank", r->rank);
     ms_jwrite_obj_end(w);
 }
 
@@ -89,14 +93,22 @@ static void put_below(struct ms_jwrite *w, const struct graph_rollup *r)
     ms_jwrite_arr_end(w);
 }
 
-static void put_pair(struct ms_jwrite *w, const struct viz_pairs *p, size_t i)
+static bool has_below(const struct graph_rollup *r)
 {
-    static const char *const where[] = {"both", "target", "golden", "moved"};
+    return r->error + r->warning + r->unmatched + r->overflow != 0;
+}
+
+/* What is not said is the usual: on both sides, alone, with nothing below. */
+static void put_pair(struct ms_jwrite *w, const struct viz_pairs *p, size_t i, size_t run)
+{
     const struct viz_pair *row = &p->rows.p[i];
     ms_jwrite_obj(w);
-    ms_jwrite_kstr(w, "where", where[row->where]);
-    ms_jwrite_ki64(w, "run", (int64_t)viz_pairs_run(p, i));
-    put_below(w, &row->below);
+    if (row->where == VIZ_MOVED)
+        ms_jwrite_kstr(w, "where", "moved");
+    if (run > 1)
+        ms_jwrite_ki64(w, "run", (int64_t)run);
+    if (has_below(&row->below))
+        put_below(w, &row->below);
     if (row->target.name.n != 0) {
         ms_jwrite_key(w, MS_STR("target"));
         put_row(w, &row->target);
@@ -106,6 +118,17 @@ static void put_pair(struct ms_jwrite *w, const struct viz_pairs *p, size_t i)
         put_row(w, &row->golden);
     }
     ms_jwrite_obj_end(w);
+}
+
+/* The first of a run tells its length. */
+static void put_pairs(struct ms_jwrite *w, const struct viz_pairs *p)
+{
+    for (size_t i = 0, run = 0; i < p->rows.n; i++) {
+        bool first = run == 0;
+        run = first ? viz_pairs_run(p, i) : run;
+        put_pair(w, p, i, first ? run : 1);
+        run--;
+    }
 }
 
 /* ---- children ---------------------------------------------------------------------- */
@@ -127,7 +150,7 @@ enum ms_rc web_api_children(struct web_call *c, struct ms_err *err)
     struct viz_pair_cursor after = VIZ_PAIRS_FIRST;
     struct graph_spot at;
     uint32_t limit;
-    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(web_read_spot(c, &at, err));
     MS_TRY(read_limit(c, &limit, err));
     struct viz_pairs_of of = read_parents(c, at);
     MS_TRY(web_query_int(c->query, "micro", -1, INT64_MAX, &of.micro, err));
@@ -138,8 +161,7 @@ enum ms_rc web_api_children(struct web_call *c, struct ms_err *err)
         ms_jwrite_obj(c->json);
         ms_jwrite_key(c->json, MS_STR("rows"));
         ms_jwrite_arr(c->json);
-        for (size_t i = 0; i < page.rows.n; i++)
-            put_pair(c->json, &page, i);
+        put_pairs(c->json, &page);
         ms_jwrite_arr_end(c->json);
         ms_jwrite_kbool(c->json, "more", page.more);
         ms_jwrite_ki64(c->json, "after", page.next.target);
@@ -157,7 +179,7 @@ enum ms_rc web_api_path(struct web_call *c, struct ms_err *err)
     struct graph_page page = {.more = false};
     struct graph_spot at;
     struct ms_str name;
-    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(web_read_spot(c, &at, err));
     MS_TRY(read_name(c, "name", &name, err));
     enum ms_rc rc = graph_view_path(c->reader->graph, at, name, &page, err);
     if (rc == MS_OK) {
@@ -199,7 +221,7 @@ enum ms_rc web_api_node(struct web_call *c, struct ms_err *err)
     struct graph_rollup below = {0};
     struct graph_spot at;
     struct ms_str name;
-    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(web_read_spot(c, &at, err));
     MS_TRY(read_name(c, "name", &name, err));
     enum ms_rc rc = graph_view_node(c->reader->graph, at, name, &page, &d, err);
     if (rc == MS_OK)
@@ -222,18 +244,30 @@ enum ms_rc web_api_node(struct web_call *c, struct ms_err *err)
     return rc;
 }
 
+static void put_cell(struct ms_jwrite *w, const struct graph_row *r)
+{
+    ms_jwrite_obj(w);
+    ms_jwrite_ki64(w, "step", r->step);
+    ms_jwrite_ki64(w, "rank", r->rank);
+    ms_jwrite_kstr(w, "state", state_of(r));
+    ms_jwrite_obj_end(w);
+}
+
 enum ms_rc web_api_matrix(struct web_call *c, struct ms_err *err)
 {
     struct graph_page page = {.more = false};
     struct graph_spot at;
     struct ms_str name;
-    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(web_read_spot(c, &at, err));
     MS_TRY(read_name(c, "name", &name, err));
     enum ms_rc rc = graph_view_matrix(c->reader->graph, at.golden, name, &page, err);
-    if (rc == MS_OK) {
-        put_page(c->json, &page);
-        ms_jwrite_obj_end(c->json);
-    }
+    ms_jwrite_obj(c->json);
+    ms_jwrite_key(c->json, MS_STR("rows"));
+    ms_jwrite_arr(c->json);
+    for (size_t i = 0; rc == MS_OK && i < page.rows.n; i++)
+        put_cell(c->json, &page.rows.p[i]);
+    ms_jwrite_arr_end(c->json);
+    ms_jwrite_obj_end(c->json);
     graph_page_free(&page);
     return rc;
 }
@@ -245,7 +279,7 @@ enum ms_rc web_api_flow(struct web_call *c, struct ms_err *err)
     struct graph_spot at;
     struct ms_str name;
     bool readers;
-    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(web_read_spot(c, &at, err));
     MS_TRY(read_name(c, "name", &name, err));
     MS_TRY(web_query_flag(c->query, "readers", &readers, err));
     enum ms_rc rc = graph_view_flow(c->reader->graph, at, name, readers, &page, err);
@@ -266,7 +300,7 @@ enum ms_rc web_api_search(struct web_call *c, struct ms_err *err)
     struct graph_spot at;
     int64_t after = -1, reached = -1;
     uint32_t limit;
-    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(web_read_spot(c, &at, err));
     MS_TRY(read_limit(c, &limit, err));
     MS_TRY(web_query_int(c->query, "after", -1, INT64_MAX, &after, err));
     MS_TRY(viz_terms_new(&terms, web_query_text(c->query, "q"), err));
@@ -313,7 +347,7 @@ enum ms_rc web_api_next(struct web_call *c, struct ms_err *err)
     int64_t from = -1;
     unsigned want;
     bool back;
-    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(web_read_spot(c, &at, err));
     MS_TRY(read_want(c, &want, err));
     MS_TRY(web_query_int(c->query, "from", -1, INT64_MAX, &from, err));
     MS_TRY(web_query_flag(c->query, "back", &back, err));
@@ -331,7 +365,7 @@ enum ms_rc web_api_first(struct web_call *c, struct ms_err *err)
 {
     struct graph_page page = {.more = false};
     struct graph_spot at;
-    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(web_read_spot(c, &at, err));
     enum ms_rc rc = viz_first_divergence(c->reader->graph, at, &page, err);
     if (rc == MS_OK) {
         put_page(c->json, &page);
@@ -356,7 +390,7 @@ enum ms_rc web_api_match(struct web_call *c, struct ms_err *err)
     struct ms_str target, golden;
     uint64_t matched = 1;
     bool below;
-    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(web_read_spot(c, &at, err));
     MS_TRY(read_name(c, "target", &target, err));
     MS_TRY(read_name(c, "partner", &golden, err));
     MS_TRY(web_query_flag(c->query, "below", &below, err));
@@ -371,7 +405,7 @@ enum ms_rc web_api_unmatch(struct web_call *c, struct ms_err *err)
 {
     struct graph_spot at;
     struct ms_str target;
-    MS_TRY(read_spot(c, &at, err));
+    MS_TRY(web_read_spot(c, &at, err));
     MS_TRY(read_name(c, "target", &target, err));
     MS_TRY(graph_unmatch(c->reader->graph_path, at, target, err));
     put_done(c->json, 1);

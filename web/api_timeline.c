@@ -3,22 +3,18 @@
  * api_timeline: lanes, slices and selections.
  *
  * Times in requests and answers are nanoseconds from the first event of the run.
- * Slices travel as columns of numbers, little-endian, so that the page has nothing
- * to parse:
- *
- *     u32 version = 1, u32 tracks; for each track, at a multiple of 8 bytes:
- *     u32 track, u32 n, f64 start[n], f64 duration[n] (counters: value),
- *     f64 link[n] (0: none), u32 name[n], u32 count[n], u16 depth[n], u8 kind[n], u8 flags[n]
+ * Slices travel as slice_pack.h draws them.
  */
 #include "mstx/tl_report.h"
 #include "viz/model/tracks.h"
 #include "web/api.h"
+#include "web/slice_pack.h"
 
 #include "probe/base/mem.h"
 
 #include <math.h>
 
-enum { TRACKS_MAX = 4096, PARTS_MAX = 16384, SUMS_MAX = 1000, VERSION = 1 };
+enum { TRACKS_MAX = 4096, PARTS_MAX = 16384, SUMS_MAX = 1000 };
 
 /* ---- lanes ----------------------------------------------------------------------- */
 
@@ -112,63 +108,32 @@ static void put_u32(struct ms_buf *b, uint32_t v)
     ms_buf_put(b, &v, sizeof v);
 }
 
-static void put_f64(struct ms_buf *b, double v)
-{
-    ms_buf_put(b, &v, sizeof v);
-}
-
-static void put_padding(struct ms_buf *b)
-{
-    while (b->n % 8 != 0 && b->bad == MS_OK)
-        ms_buf_putc(b, '\0');
-}
-
-static void put_columns(struct ms_buf *b, const mstx_events *e, int64_t first, bool counter)
-{
-    for (size_t i = 0; i < e->n; i++)
-        put_f64(b, (double)(e->p[i].start_ns - first));
-    for (size_t i = 0; i < e->n; i++)
-        put_f64(b, counter ? mstx_event_value(&e->p[i]) : (double)e->p[i].dur_ns);
-    for (size_t i = 0; i < e->n; i++)
-        put_f64(b, e->p[i].count == 1 ? (double)e->p[i].size : 0);
-    for (size_t i = 0; i < e->n; i++)
-        put_u32(b, e->p[i].name);
-    for (size_t i = 0; i < e->n; i++)
-        put_u32(b, e->p[i].count);
-    for (size_t i = 0; i < e->n; i++)
-        ms_buf_put(b, &e->p[i].depth, sizeof e->p[i].depth);
-    for (size_t i = 0; i < e->n; i++)
-        ms_buf_putc(b, (char)e->p[i].kind);
-    for (size_t i = 0; i < e->n; i++)
-        ms_buf_putc(b, (char)e->p[i].flags);
-}
-
-static enum ms_rc put_slices(struct web_call *c, const struct window *w, mstx_events *events,
+static enum ms_rc put_slices(struct web_call *c, const struct window *w, struct web_slices *pack,
                              struct ms_err *err)
 {
-    put_u32(c->bytes, VERSION);
-    put_u32(c->bytes, (uint32_t)w->n);
-    for (size_t i = 0; i < w->n; i++) {
+    mstx_events events = {0};
+    enum ms_rc rc = MS_OK;
+    int64_t pixel = (w->to - w->from) / w->px;
+    web_slices_begin(c->bytes, (uint32_t)w->n);
+    for (size_t i = 0; i < w->n && rc == MS_OK; i++) {
         const struct mstx_track *t = mstx_tl_track(c->reader->tl, w->track[i]);
-        events->n = 0;
-        MS_TRY(mstx_tl_view(c->reader->tl, w->track[i], w->from, w->to, (w->to - w->from) / w->px,
-                            events, err));
-        put_u32(c->bytes, w->track[i]);
-        put_u32(c->bytes, (uint32_t)events->n);
-        put_columns(c->bytes, events, w->first, t->kind == MSTX_TRACK_COUNTER);
-        put_padding(c->bytes);
+        rc = mstx_tl_picture(c->reader->tl, w->track[i], w->from, w->to, pixel, &events, err);
+        if (rc == MS_OK)
+            rc = web_slices_put(pack, c->bytes, w->track[i], t->kind == MSTX_TRACK_COUNTER,
+                                w->first, &events, err);
     }
-    return ms_buf_check(c->bytes, err);
+    ms_vec_free(&events);
+    return rc;
 }
 
 enum ms_rc web_api_slices(struct web_call *c, struct ms_err *err)
 {
     struct window w = {0};
-    mstx_events events = {0};
+    struct web_slices pack = {0};
     MS_TRY(read_window(c, &w, err));
     MS_TRY(read_tracks(c, &w, err));
-    enum ms_rc rc = put_slices(c, &w, &events, err);
-    ms_vec_free(&events);
+    enum ms_rc rc = put_slices(c, &w, &pack, err);
+    web_slices_free(&pack);
     ms_free(w.track);
     return rc;
 }

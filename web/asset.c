@@ -24,9 +24,12 @@
     X(cluster, "/cluster.js", JS, "cluster.js")                                                    \
     X(graph, "/graph.js", JS, "graph.js")                                                          \
     X(keys, "/keys.js", JS, "keys.js")                                                             \
+    X(outline, "/outline.js", JS, "outline.js")                                                    \
     X(overview, "/overview.js", JS, "overview.js")                                                 \
     X(palette, "/palette.js", JS, "palette.js")                                                    \
     X(place, "/place.js", JS, "place.js")                                                          \
+    X(snapshot, "/snapshot.js", JS, "snapshot.js")                                                 \
+    X(sql, "/sql.js", JS, "sql.js")                                                                \
     X(table, "/table.js", JS, "table.js")                                                          \
     X(timeline, "/timeline.js", JS, "timeline.js")                                                 \
     X(tl_data, "/tl_data.js", JS, "tl_data.js")                                                    \

@@ -2,8 +2,8 @@
  *
  * query: the values of a request, "from=1&to=2&node=a%2Fb", decoded and typed.
  *
- * Nothing in a request names a file or is part of a statement: values are numbers
- * within bounds, names that are looked up, or search terms.
+ * Nothing in a request names a file: values are numbers within bounds, names that
+ * are looked up, or search terms.  A statement, of api_sql alone, may only look.
  */
 #ifndef WEB_QUERY_H
 #define WEB_QUERY_H

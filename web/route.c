@@ -7,6 +7,7 @@
 static const struct web_route routes[] = {
     {"/api/about", web_api_about, .writes = false},
     {"/api/findings", web_api_findings, .writes = false},
+    {"/api/sql", web_api_sql, .writes = false},
     {"/api/steps", web_api_steps, .timeline = true},
     {"/api/step", web_api_step, .timeline = true},
     {"/api/lanes", web_api_lanes, .timeline = true},
@@ -25,6 +26,8 @@ static const struct web_route routes[] = {
     {"/api/matrix", web_api_matrix, .graph = true},
     {"/api/first", web_api_first, .graph = true},
     {"/api/flow", web_api_flow, .graph = true},
+    {"/api/figures", web_api_figures, .graph = true},
+    {"/api/histogram", web_api_histogram, .graph = true},
     {"/api/table", web_api_table, .graph = true},
     {"/api/match", web_api_match, .graph = true, .writes = true},
     {"/api/unmatch", web_api_unmatch, .graph = true, .writes = true},

@@ -29,7 +29,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUSY_WAIT_MS = 5000, STEPS_PER_LOOK_AT_CLOCK = 2000 };
+enum { BUSY_WAIT_MS = 5000, STEPS_PER_LOOK_AT_CLOCK = 2000, LOOK_LENGTH_MAX = 8 << 20 };
 
 struct ms_store {
     sqlite3 *db;
@@ -173,6 +173,34 @@ void ms_store_set_limit_ms(struct ms_store *s, uint32_t ms)
                              ms != 0 ? past_deadline : NULL, s);
 }
 
+/* ---- statements of strangers ------------------------------------------- */
+
+static int may_look(void *ctx, int action, const char *a, const char *function, const char *c,
+                    const char *d)
+{
+    (void)ctx;
+    (void)a;
+    (void)c;
+    (void)d;
+    switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+    case SQLITE_RECURSIVE:
+        return SQLITE_OK;
+    case SQLITE_FUNCTION:
+        return function != NULL && strcmp(function, "load_extension") == 0 ? SQLITE_DENY
+                                                                           : SQLITE_OK;
+    default:
+        return SQLITE_DENY;
+    }
+}
+
+void ms_store_only_look(struct ms_store *s)
+{
+    sqlite3_limit(s->db, SQLITE_LIMIT_LENGTH, LOOK_LENGTH_MAX);
+    sqlite3_set_authorizer(s->db, may_look, NULL);
+}
+
 /* ---- opening ---------------------------------------------------------- */
 
 static void free_handle(struct ms_store *s)
@@ -279,17 +307,35 @@ static enum ms_rc open_for_editing(struct ms_store *s, struct ms_err *err)
     return code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
 }
 
-/* One transaction over the whole bulk load.  No journal: see the top of the file. */
-static enum ms_rc begin_bulk(struct ms_store *s, struct ms_err *err)
+static enum ms_rc open_tmp(struct ms_store *s, struct ms_err *err)
 {
     MS_TRY(ms_tmp_new(&s->tmp, s->path, err));
     unlink(s->tmp);
-    MS_TRY(connect_to(s, s->tmp, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err));
-    return ms_store_exec(s,
-                         "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=OFF;"
-                         "PRAGMA synchronous=OFF; PRAGMA temp_store=MEMORY;"
-                         "PRAGMA cache_size=-65536; BEGIN",
-                         err);
+    return connect_to(s, s->tmp, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
+}
+
+/* One transaction over the whole bulk load.  No journal: see the top of the file. */
+static const char bulk[] = "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=OFF;"
+                           "PRAGMA synchronous=OFF; PRAGMA cache_size=-65536; BEGIN";
+
+static enum ms_rc begin_bulk(struct ms_store *s, struct ms_err *err)
+{
+    MS_TRY(open_tmp(s, err));
+    MS_TRY(ms_store_exec(s, "PRAGMA temp_store=MEMORY", err));
+    return ms_store_exec(s, bulk, err);
+}
+
+static enum ms_rc copy_old(struct ms_store *s, const char *from, struct ms_err *err)
+{
+    struct ms_store *old;
+    MS_TRY(ms_store_open(&old, from, err));
+    sqlite3_backup *b = sqlite3_backup_init(s->db, "main", old->db, "main");
+    int code = b != NULL ? sqlite3_backup_step(b, -1) : sqlite3_errcode(s->db);
+    if (b != NULL)
+        sqlite3_backup_finish(b);
+    enum ms_rc rc = code == SQLITE_DONE ? MS_OK : fail_sql(old, code, NULL, err);
+    ms_store_close(old);
+    return rc;
 }
 
 typedef enum ms_rc (*open_fn)(struct ms_store *s, struct ms_err *err);
@@ -323,6 +369,20 @@ static enum ms_rc check_file(const char *path, struct ms_err *err)
 enum ms_rc ms_store_create(struct ms_store **s, const char *path, struct ms_err *err)
 {
     return open_with(s, path, begin_bulk, err);
+}
+
+enum ms_rc ms_store_renew(struct ms_store **s, const char *path, const char *from,
+                          struct ms_err *err)
+{
+    MS_TRY(open_with(s, path, open_tmp, err));
+    enum ms_rc rc = access(from, F_OK) == 0 ? copy_old(*s, from, err) : MS_OK;
+    if (rc == MS_OK)
+        rc = ms_store_exec(*s, bulk, err);
+    if (rc != MS_OK) {
+        ms_store_close(*s);
+        *s = NULL;
+    }
+    return rc;
 }
 
 enum ms_rc ms_store_open(struct ms_store **s, const char *path, struct ms_err *err)
@@ -450,6 +510,11 @@ void ms_stmt_reset(struct ms_stmt *st)
     (void)sqlite3_reset(st->st);
     st->running = false;
     st->bad = SQLITE_OK;
+}
+
+int ms_stmt_params(const struct ms_stmt *st)
+{
+    return sqlite3_bind_parameter_count(st->st);
 }
 
 enum ms_rc ms_stmt_step(struct ms_stmt *st, bool *more, struct ms_err *err)

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -38,6 +39,17 @@ static int do_marks(long n)
     char text[32];
     for (long i = 0; i < n; i++) {
         snprintf(text, sizeof text, "mark %ld", i % 10);
+        p_mark(text, NULL);
+    }
+    return 0;
+}
+
+/* Every mark has a text of its own, of some 200 bytes. */
+static int do_texts(long n)
+{
+    char text[256];
+    for (long i = 0; i < n; i++) {
+        snprintf(text, sizeof text, "%ld %200s", i, "text");
         p_mark(text, NULL);
     }
     return 0;
@@ -376,6 +388,50 @@ static int do_deleted(const char *dir)
     return 0;
 }
 
+/* A daemon closes what it does not know and has its own files under those numbers. */
+static int do_closes(const char *dir)
+{
+    enum { FILES = 8 };
+    char path[600];
+    int fd[FILES];
+    p_mark("before", NULL);
+    for (int i = 3; i < 64; i++)
+        close(i);
+    for (int i = 0; i < FILES; i++) {
+        snprintf(path, sizeof path, "%s/mine%d", dir, i);
+        fd[i] = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
+    }
+    do_texts(20000);
+    for (int i = 0; i < FILES; i++) {
+        struct stat st;
+        if (fstat(fd[i], &st) != 0 || st.st_size != 0 || write(fd[i], "x", 1) != 1)
+            return 1;
+    }
+    return 0;
+}
+
+/* No file may grow beyond that many bytes: SIGXFSZ ends who tries and does not know. */
+static int do_limited(long bytes)
+{
+    const struct rlimit r = {(rlim_t)bytes, (rlim_t)bytes};
+    if (setrlimit(RLIMIT_FSIZE, &r) != 0)
+        return 1;
+    do_marks(200000);
+    do_texts(20000);
+    return 0;
+}
+
+/* What is said goes to a pipe that nobody reads. */
+static int do_unheard(void)
+{
+    int ends[2];
+    if (pipe(ends) != 0 || close(ends[0]) != 0 || dup2(ends[1], STDERR_FILENO) < 0)
+        return 1;
+    p_mark(NULL, NULL);
+    p_mark("heard", NULL);
+    return 0;
+}
+
 /* A child is forked when the capture stands; then both mark for ms milliseconds. */
 static int do_forked(long ms)
 {
@@ -412,6 +468,7 @@ int main(int argc, char **argv)
     if (strcmp(what, word) == 0)                                                                   \
     return call
     IS("marks", do_marks(arg_of(argc, argv, 2, 10)));
+    IS("texts", do_texts(arg_of(argc, argv, 2, 10)));
     IS("numbered", do_numbered(arg_of(argc, argv, 2, 10)));
     IS("ranges", do_ranges());
     IS("once", do_init_once());
@@ -429,6 +486,9 @@ int main(int argc, char **argv)
     IS("memory", do_memory());
     IS("paced", do_paced(arg_of(argc, argv, 2, 100), arg_of(argc, argv, 3, 1)));
     IS("forked", do_forked(arg_of(argc, argv, 2, 100)));
+    IS("closes", do_closes(argv[2]));
+    IS("limited", do_limited(arg_of(argc, argv, 2, 300000)));
+    IS("unheard", do_unheard());
     IS("deleted", do_deleted(argv[2]));
     IS("images", do_images(argv[2]));
     IS("exit", (p_mark("exit", NULL), (int)arg_of(argc, argv, 2, 0)));

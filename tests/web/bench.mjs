@@ -117,15 +117,15 @@ if (parts.has('draw')) {
     const {Painter} = await import('/tl_draw.js');
     const canvas = document.querySelector('.lanes'), p = new Painter(canvas), N = 50000, LANES = 60, each = Math.floor(N / LANES);
     const lanes = Array.from({length: LANES}, () => ({rows: 1, domain: ''}));
-    const data = lanes.map(() => ({n: each, start: Float64Array.from({length: each}, (_, i) => i * 3), dur: new Float64Array(each).fill(2.2), link: new Float64Array(each),
-      name: Uint32Array.from({length: each}, (_, i) => 1 + i % 8), count: new Uint32Array(each).fill(1), depth: new Uint16Array(each), kind: new Uint8Array(each), flags: new Uint8Array(each)}));
+    const shapes = Array.from({length: 8}, (_, i) => ({name: 1 + i, depth: 0, kind: 2, flags: 0}));
+    const data = lanes.map(() => ({n: each, shapes, shape: Uint16Array.from({length: each}, (_, i) => i % 8), count: () => 1, start: Float64Array.from({length: each}, (_, i) => i * 3), dur: new Float64Array(each).fill(2.2)}));
     const times = [];
     for (let k = 0; k < 60; k++) {
       const start = performance.now();
       p.resize();
       const view = {from: k * 0.05, to: each * 3, scale: (p.width - 220) / (each * 3)};
-      p.begin(view, 220);
-      lanes.forEach((l, i) => p.slices(data[i], l, 28 + i * 22, 220, view));
+      p.begin(view, 220, LANES);
+      lanes.forEach((l, i) => p.slices(data[i], l, 28 + i * 22, view));
       p.finish();
       p.g.getImageData(0, 0, 1, 1); // what was asked for is really drawn
       times.push(performance.now() - start);

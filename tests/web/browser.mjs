@@ -59,3 +59,33 @@ export function truth(value, what) {
 export async function until(page, fn, arg, what = String(fn)) {
   await page.waitForFunction(fn, arg, {timeout: 8000}).catch(() => { throw new Error(`never: ${what}`); });
 }
+
+// Text elements whose colour is too near to what is behind them.
+export function pale() {
+  const parse = (c) => {
+    const srgb = /color\(srgb ([\d.]+) ([\d.]+) ([\d.]+)(?: \/ ([\d.]+))?/.exec(c);
+    if (srgb) return [srgb[1] * 255, srgb[2] * 255, srgb[3] * 255, srgb[4] === undefined ? 1 : Number(srgb[4])];
+    const v = c.match(/[\d.]+/g).map(Number);
+    return [v[0], v[1], v[2], v[3] ?? 1];
+  };
+  const light = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const behind = (e) => {
+    for (let p = e; p; p = p.parentElement) {
+      const c = parse(getComputedStyle(p).backgroundColor);
+      if (c[3] > 0.99) return c;
+    }
+    return [255, 255, 255];
+  };
+  const out = [];
+  for (const e of document.querySelectorAll('body *')) {
+    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+    if (!own || e.closest('svg, option, [disabled]') || !e.getClientRects().length) continue;
+    const [a, b] = [light(parse(getComputedStyle(e).color)), light(behind(e))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) out.push(`${e.className || e.tagName} "${e.textContent.slice(0, 20)}" ${ratio.toFixed(2)}`);
+  }
+  return out;
+}

@@ -9,6 +9,7 @@ import json
 import socket
 import sys
 import time
+import urllib.parse
 
 PORT, TOKEN, LOG, FILES = int(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
 HERE = f"127.0.0.1:{PORT}"
@@ -107,6 +108,21 @@ def values():
         check(f"value {q[:40]}", status(r) in {400, 404, 413} and told != "", r)
 
 
+def statements():
+    """Whatever a statement asks for, it may only look."""
+    def ask(sql):
+        return request("/api/sql?graph=1&q=" + urllib.parse.quote(sql))
+    expect("a statement that selects", {200}, ask("SELECT count(*) FROM tb_nodes"))
+    for sql in ["DROP TABLE tb_nodes", "DELETE FROM tb_nodes", "UPDATE tb_nodes SET node_name = ''", "INSERT INTO tb_nodes DEFAULT VALUES",
+                "CREATE TEMP TABLE x(y)", "ATTACH '/etc/passwd' AS x", "PRAGMA writable_schema = 1", "VACUUM INTO '/tmp/msprobe-stolen.db'",
+                "SELECT load_extension('x')", "SELECT * FROM pragma_database_list", "BEGIN", "SELECT hex(zeroblob(100000000))",
+                "SELECT readfile('/etc/passwd')", "nonsense", " "]:
+        expect(f"statement {sql[:40]!r}", {400, 413}, ask(sql))
+    endless = "WITH RECURSIVE x(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM x) SELECT count(*) FROM x"
+    expect("a statement without end", {503}, ask(endless))
+    check("after which the graph is whole", status(request("/api/children")) == 200)
+
+
 def sizes():
     expect("a long address", {413, 414, 431}, request("/api/search?q=" + "x" * 40000))
     expect("a long header", {413, 431, 400, 0}, request("/api/about", headers=["X-Long: " + "y" * 200000]))
@@ -180,7 +196,7 @@ def keep_alive():
     check("many requests on one connection", good == 50, good)
 
 
-for part in [paths, callers, answers, values, sizes, slow, crowd, keep_alive]:
+for part in [paths, callers, answers, values, statements, sizes, slow, crowd, keep_alive]:
     part()
 log = open(LOG, encoding="utf-8", errors="replace").read()
 check("what is refused is logged", "refused: the Host header does not name this server" in log, log[-300:])

@@ -94,7 +94,8 @@ static enum ms_rc emit(struct walk *w, enum viz_where where, const struct graph_
     if (golden != NULL)
         MS_TRY(keep_row(p, golden, &row->golden, err));
     const struct graph_row *of = target != NULL ? target : golden;
-    if (!of->has_children)
+    const struct graph_about *about = graph_view_about(w->target.v);
+    if (!of->has_children || !(about->dual || about->overflow)) /* nobody judged anything */
         return MS_OK;
     struct graph_spot at = {of->step, of->rank, target == NULL};
     return graph_view_rollup(w->target.v, at, of->name, &row->below, err);

@@ -22,7 +22,7 @@ function parts(r) {
 }
 
 export function shareBars(ranks) {
-  return h('div.bars', {}, h('div.legend', {}, ['rest', 'transfer', 'waiting'].map((k) => h('span', {}, h(`i.part.${k}`), w(k)))),
+  return h('div.bars', {}, h('div.legend', {}, ['rest', 'transfer', 'waiting'].map((k) => h('span', {}, h(`i.part.${k}`), w(k))), h('span.grow'), h('span', {}, `${w('transfer')} · ${w('waiting')}`)),
       ranks.map((r) => h('a.bar', {href: `#${place.write({screen: 'timeline', rank: r.rank})}`}, h('span.mono', {}, `${w('rank')} ${r.rank}`),
           h('span.track', {}, parts(r).map(([k, ns]) => h(`i.part.${k}`, {style: `width:${100 * ns / Math.max(r.span, 1)}%`, title: `${w(k)}: ${time(ns)} (${percent(ns / r.span)})`}))),
           h('span.mono.num', {}, `${percent(r.comm / Math.max(r.span, 1))} · ${percent(Math.min(r.wait, r.comm) / Math.max(r.span, 1))}`))));
@@ -63,6 +63,24 @@ function ranking(c) {
       h('td.num', {}, time(r.blamed)), h('td.num', {}, time(r.wait)), h('td.num', {}, percent(r.wait / Math.max(r.span, 1))))))];
 }
 
+// Time = latency + bytes / rate, the line that theory has for a link, fitted to what was measured: each
+// operation and size counts by its relative error.  Null when sizes do not tell the two apart.
+export function fitLink(dots) {
+  let [n, x, y, xx, xy] = [0, 0, 0, 0, 0];
+  for (const d of dots) {
+    const t = d.ns / d.calls, weight = 1 / (t * t);
+    n += weight;
+    x += weight * d.bytes;
+    y += weight * t;
+    xx += weight * d.bytes * d.bytes;
+    xy += weight * d.bytes * t;
+  }
+  const det = n * xx - x * x;
+  if (dots.length < 3 || !(det > 0)) return null;
+  const slope = (n * xy - x * y) / det, latency = Math.max(0, (y - slope * x) / n);
+  return slope > 0 ? {latency, rate: 1e9 / slope} : null;
+}
+
 // Bytes against bytes per second, both by powers of ten; a dot for each operation and size.
 function bandwidth(c) {
   const dots = c.sizes.filter((s) => s.bytes > 0 && s.ns > 0).map((s) => ({...s, rate: s.bytes * s.calls / s.ns * 1e9}));
@@ -72,14 +90,20 @@ function bandwidth(c) {
   const [x0, x1] = range(dots.map((d) => d.bytes)), [y0, y1] = range(dots.map((d) => d.rate));
   const x = (v) => L + (Math.log10(v) - x0) / (x1 - x0) * (W - L - 16), y = (v) => H - B - (Math.log10(v) - y0) / (y1 - y0) * (H - B - 12);
   const plot = svg('svg', {viewBox: `0 0 ${W} ${H}`, class: 'plot', role: 'img', 'aria-label': w('bandwidth')});
-  for (let e = x0; e <= x1; e++) plot.append(svg('line', {x1: x(10 ** e), x2: x(10 ** e), y1: 8, y2: H - B}), svg('text', {x: x(10 ** e), y: H - 8, 'text-anchor': 'middle'}, size(10 ** e)));
+  for (let e = x0; e <= x1; e++) plot.append(svg('line', {x1: x(10 ** e), x2: x(10 ** e), y1: 8, y2: H - B}), svg('text', {x: x(10 ** e), y: H - 8, 'text-anchor': e === x1 ? 'end' : 'middle'}, size(10 ** e)));
   for (let e = y0; e <= y1; e++) plot.append(svg('line', {x1: L, x2: W - 16, y1: y(10 ** e), y2: y(10 ** e)}), svg('text', {x: L - 6, y: y(10 ** e) + 4, 'text-anchor': 'end'}, `${size(10 ** e)}/s`));
   for (const d of dots) {
     const dot = svg('circle', {cx: x(d.bytes), cy: y(d.rate), r: 3});
     dot.append(svg('title', {}, `${d.op} ${size(d.bytes)} × ${count(d.calls)}: ${size(d.rate)}/s`));
     plot.append(dot);
   }
-  return [h('h2', {}, w('bandwidth')), plot];
+  const fit = fitLink(dots);
+  if (fit) {
+    const points = Array.from({length: 61}, (_, i) => 10 ** (x0 + (x1 - x0) * i / 60)).map((b) => [b, b / (fit.latency + b / fit.rate * 1e9) * 1e9])
+        .filter(([, r]) => r >= 10 ** y0 && r <= 10 ** y1);
+    plot.append(svg('polyline', {class: 'fit', points: points.map(([b, r]) => `${x(b).toFixed(1)},${y(r).toFixed(1)}`).join(' ')}));
+  }
+  return [h('h2', {}, w('bandwidth')), fit && h('p.dim', {}, `┄ ${w('fitted')}: ${w('latency')} ${time(fit.latency)}, ${size(fit.rate)}/s`), plot];
 }
 
 export async function open({root, about}) {

@@ -3,136 +3,23 @@
 import {canWrite, get, post} from './api.js';
 import {mark} from './mark.js';
 import {openNode} from './node.js';
+import {Outline} from './outline.js';
 import * as place from './place.js';
-import {copy, count, fill, h, shortName, VirtualList} from './util.js';
+import {copy, count, digits, fill, h, shortName, VirtualList} from './util.js';
 import {w} from './words.js';
 
-const ROW = 22, PAGE = 1000, HOVER_MS = 150, RUN_LEAST = 3, SEARCH_MS = 60;
+const ROW = 22, HOVER_MS = 150, SPLIT_LEAST = 0.15, SPLIT_STEP = 0.02, FIGURES_MAX = 100;
+const METRICS = {summary: ['NormRelativeErr', 'MaxRelativeErr', 'MeanRelativeErr', 'MinRelativeErr', 'L2norm diff', 'Max diff', 'Mean diff'],
+  all: ['Cosine', 'EucDist', 'MaxAbsErr', 'MaxRelativeErr', 'One Thousandth Err Ratio', 'Five Thousandths Err Ratio']};
 
-// One line of the outline: a pair, a run of equal layers, or "more".
-class Line {
-  constructor(kind, depth, pair) {
-    Object.assign(this, {kind, depth, pair, open: false});
-  }
-
-  get row() {
-    return this.pair.target ?? this.pair.golden;
-  }
-
-  get foldable() {
-    return this.kind !== 'node' || Boolean(this.pair.target?.children || this.pair.golden?.children);
-  }
-}
-
-// The flat list of what is unfolded.  Pages come from the server; nothing else is kept.
-class Outline {
-  constructor(spot) {
-    this.spot = spot;
-    this.lines = [];
-  }
-
-  lineOf(reply, depth) {
-    const out = [];
-    for (let i = 0; i < reply.rows.length;) {
-      const p = reply.rows[i];
-      if (p.run >= RUN_LEAST) {
-        const line = new Line('run', depth, p);
-        line.members = reply.rows.slice(i, i + p.run);
-        out.push(line);
-        i += p.run;
-      } else {
-        out.push(new Line('node', depth, p));
-        i++;
-      }
-    }
-    return out;
-  }
-
-  async page(parent, depth, after) {
-    const reply = await get('children', {
-      ...this.spot, limit: PAGE, after: after?.after, after_golden: after?.after_golden,
-      target: parent?.pair.target?.name, partner: parent?.pair.where === 'moved' ? undefined : parent?.pair.golden?.name,
-    });
-    const lines = this.lineOf(reply, depth);
-    if (reply.more) {
-      const more = new Line('more', depth, {});
-      Object.assign(more, {parent, after: reply});
-      lines.push(more);
-    }
-    return lines;
-  }
-
-  async start() {
-    this.lines = await this.page(null, 0);
-    if (this.lines.length === 1) await this.unfold(0);
-  }
-
-  end(i) {
-    let j = i + 1;
-    while (j < this.lines.length && this.lines[j].depth > this.lines[i].depth) j++;
-    return j;
-  }
-
-  async unfold(i) {
-    const line = this.lines[i];
-    if (line.kind === 'run') {
-      this.lines.splice(i, 1, ...line.members.map((p) => new Line('node', line.depth, p)));
-    } else if (line.kind === 'more') {
-      const lines = await this.page(line.parent, line.depth, line.after);
-      this.lines.splice(this.lines.indexOf(line), 1, ...lines);
-    } else if (!line.open && line.foldable) {
-      line.open = true;
-      const lines = await this.page(line, line.depth + 1);
-      const at = this.lines.indexOf(line);
-      if (at >= 0 && line.open) this.lines.splice(at + 1, 0, ...lines);
-    }
-  }
-
-  fold(i) {
-    if (!this.lines[i].open) return;
-    this.lines.splice(i + 1, this.end(i) - i - 1);
-    this.lines[i].open = false;
-  }
-
-  async unfoldAll(i, most = 5000) {
-    const depth = this.lines[i].depth;
-    for (let j = i; j < this.lines.length && (j === i || this.lines[j].depth > depth) && this.lines.length < most; j++) {
-      if (this.lines[j].kind === 'node') await this.unfold(j);
-    }
-  }
-
-  parent(i) {
-    let j = i;
-    while (j > 0 && this.lines[j].depth >= this.lines[i].depth) j--;
-    return j;
-  }
-
-  // Unfold what is in the way to a node and return its line.
-  async reveal(name, golden) {
-    const {rows} = await get('path', {...this.spot, name, golden: golden ? 1 : 0});
-    const side = golden ? 'golden' : 'target';
-    let at = -1;
-    for (const step of rows) {
-      if (at >= 0) await this.unfold(at);
-      at = await this.child(at, step, side);
-      if (at < 0) break;
-    }
-    return at;
-  }
-
-  async child(parent, want, side) {
-    const depth = parent < 0 ? 0 : this.lines[parent].depth + 1;
-    for (let i = parent + 1; i < this.lines.length && this.lines[i].depth >= depth; i++) {
-      const line = this.lines[i];
-      if (line.depth !== depth) continue;
-      if (line.kind === 'node' && line.pair[side]?.name === want.name) return i;
-      const holds = line.kind === 'more' || line.kind === 'run' && line.members.some((m) => m[side]?.name === want.name);
-      if (holds) {
-        await this.unfold(i);
-        i--;
-      }
-    }
-    return -1;
+// A list of lines: of both sides, or one of two that are folded each on its own.
+class Pane {
+  constructor(graph, side) {
+    this.side = side;
+    this.cursor = 0;
+    this.body = h('div.outline', {tabIndex: 0, role: 'tree', 'aria-label': side ? w(side) : w('graph')});
+    this.list = new VirtualList(this.body, ROW, (i) => graph.line(this, i), () => graph.askFigures());
+    this.body.addEventListener('focus', () => graph.enter(this));
   }
 }
 
@@ -140,45 +27,132 @@ class Graph {
   constructor(app) {
     Object.assign(this, app);
     this.dual = app.about.graph.dual;
-    this.cursor = 0;
+    this.metrics = this.dual ? METRICS[app.about.graph.task] ?? [] : [];
+    this.metric = this.metrics.find((m) => m === localStorage.getItem('msprobe-metric')) ?? this.metrics[0];
+    this.figures = new Map();
+    this.synced = true;
     this.hits = [];
     this.make();
   }
 
+  get outline() { return this.pane.outline; }
+  get list() { return this.pane.list; }
+  get body() { return this.pane.body; }
+  get cursor() { return this.pane.cursor; }
+  set cursor(i) { this.pane.cursor = i; }
+
   get spot() {
     const at = place.read(), g = this.about.graph;
-    return {step: at.step ?? g.steps[0], rank: at.rank ?? g.ranks[0]};
+    return {step: at.step ?? g.steps[0], rank: at.rank ?? g.ranks[0], micro: at.micro};
   }
 
   make() {
-    this.body = h('div.outline', {tabIndex: 0, role: 'tree', 'aria-label': w('graph')});
-    this.head = h('div.sides', {}, h('span', {}, w('target')), this.dual && h('span', {}, w('golden')));
+    this.head = h('div.sides');
+    this.field = h('div.panes');
     this.hitBox = h('div.hits', {hidden: true});
-    fill(this.root, h(`div.graph${this.dual ? '.dual' : ''}`, {}, this.head, this.body, this.hitBox));
-    this.list = new VirtualList(this.body, ROW, (i) => this.line(i));
+    this.frame = h(`div.graph${this.dual ? '.dual' : ''}`, {}, this.bar(), this.head, this.field, this.hitBox);
+    fill(this.root, this.frame);
+    this.split(Number(localStorage.getItem('msprobe-split')) || 0.5);
+    this.makePanes();
     this.addKeys();
   }
 
+  // What is chosen for the whole view: the figure of each row, the micro step, whether both sides move as one.
+  bar() {
+    const {micro_steps: micros} = this.about.graph;
+    const choice = (label, values, now, choose) => h('label.dim', {}, `${label} `,
+        h('select', {onchange: (e) => choose(e.target.value)}, values.map(([v, t]) => h('option', {value: v, selected: v === now}, t))));
+    this.syncBox = h('input', {type: 'checkbox', checked: this.synced, onchange: () => this.sync()});
+    const parts = [
+      this.metrics.length > 0 && choice(w('metric'), this.metrics.map((m) => [m, m]), this.metric, (m) => this.show(m)),
+      micros > 1 && choice(w('microStep'), [['', w('all')], ...Array.from({length: micros}, (_, i) => [String(i), String(i)])], place.read().micro ?? '',
+          (v) => place.go({...place.read(), micro: v || null})),
+      this.dual && h('label.dim', {title: 'x'}, this.syncBox, ` ${w('sync')}`),
+      h('span.grow'),
+      this.dual && h('button', {onclick: () => this.first()}, w('first')),
+      this.dual && h('button', {onclick: () => this.seek('error', true), title: 'E'}, `‹ ${w('errors')}`),
+      this.dual && h('button', {onclick: () => this.seek('error', false), title: 'e'}, `${w('errors')} ›`)];
+    return h('div.gbar', {hidden: !parts.some((p) => p && p.tagName !== 'SPAN')}, parts);
+  }
+
+  makePanes() {
+    this.panes = this.synced ? [new Pane(this, null)] : [new Pane(this, 'target'), new Pane(this, 'golden')];
+    this.pane = this.panes[0];
+    this.frame.classList.toggle('apart', !this.synced);
+    fill(this.head, h('span', {}, w('target')), this.dual && h('span', {}, w('golden')));
+    fill(this.field, this.panes.map((p) => p.body), this.dual && this.splitter());
+  }
+
+  enter(pane) {
+    if (this.pane === pane) return;
+    const before = this.pane;
+    this.pane = pane;
+    before.list.refresh();
+    pane.list.refresh();
+  }
+
+  splitter() {
+    const bar = h('div.splitter', {role: 'separator', tabIndex: 0, 'aria-orientation': 'vertical', 'aria-label': w('splitter')});
+    bar.addEventListener('pointerdown', (e) => bar.setPointerCapture(e.pointerId));
+    bar.addEventListener('pointermove', (e) => {
+      const box = this.field.getBoundingClientRect();
+      if (e.buttons) this.split((e.clientX - box.left) / box.width);
+    });
+    bar.addEventListener('keydown', (e) => {
+      const by = {ArrowLeft: -SPLIT_STEP, ArrowRight: SPLIT_STEP}[e.key];
+      if (!by) return;
+      e.preventDefault();
+      e.stopPropagation();
+      this.split(this.share + by);
+    });
+    return bar;
+  }
+
+  split(share) {
+    this.share = Math.min(Math.max(share, SPLIT_LEAST), 1 - SPLIT_LEAST);
+    localStorage.setItem('msprobe-split', this.share);
+    this.frame.style.setProperty('--split', `${(100 * this.share).toFixed(1)}%`);
+  }
+
+  // Together or each on its own; what was selected stays so.
+  async sync() {
+    this.synced = !this.synced;
+    this.syncBox.checked = this.synced;
+    this.makePanes();
+    await this.start(place.read());
+    this.body.focus();
+  }
+
   async start(at) {
-    this.outline = new Outline(this.spot);
-    await this.outline.start();
-    this.redraw();
+    for (const pane of this.panes) {
+      pane.outline = new Outline(this.spot, pane.side);
+      await pane.outline.start();
+      pane.list.reset(pane.outline.lines.length);
+    }
+    this.figures.clear();
     if (at.node) await this.showNode(at.node, at.golden === '1');
+    this.status();
   }
 
   redraw() {
     this.list.reset(this.outline.lines.length);
   }
 
+  // Of the whole tree: what lies in which state.
+  summary() {
+    const line = this.panes[0].outline?.lines[0];
+    return line?.pair.below ? badge(line) : null;
+  }
+
   // ---- lines ----------------------------------------------------------------------
 
-  line(i) {
-    const line = this.outline.lines[i];
+  line(pane, i) {
+    const line = pane.outline.lines[i];
     const fold = line.foldable ? (line.open ? '▾' : '▸') : ' ';
-    const e = h(`div.line${i === this.cursor ? '.now' : ''}`, {
+    const e = h(`div.line${i === pane.cursor && pane === this.pane ? '.now' : ''}${line.open ? '.open' : ''}`, {
       role: 'treeitem', 'aria-level': line.depth + 1, 'aria-expanded': line.foldable ? String(line.open) : null,
-      'aria-selected': String(i === this.cursor),
-      onpointerenter: () => this.hover(line), onclick: (ev) => this.choose(i, ev), ondblclick: () => this.toggle(i),
+      'aria-selected': String(i === pane.cursor),
+      onpointerenter: () => this.hover(line), onclick: (ev) => this.choose(i, ev, pane), ondblclick: () => this.toggle(i),
     });
     if (line.kind === 'more') {
       e.append(indent(line, '▸'), w('more'));
@@ -186,6 +160,10 @@ class Graph {
     }
     const {target: t, golden: g, where} = line.pair;
     const n = line.kind === 'run' ? ` ×${line.members.length}` : '';
+    if (pane.side) {
+      e.append(h('span.side', {}, indent(line, fold), this.side(line.pair[pane.side], line, n)));
+      return e;
+    }
     e.append(h('span.side', {}, indent(line, fold), this.side(t, line, n, this.dual && !t && w('onlyGolden'))));
     if (this.dual) {
       e.append(h('span.side', {}, indent(line, ' '), this.side(g, null, n, !g && w('onlyTarget')),
@@ -197,12 +175,46 @@ class Graph {
   side(row, line, n, missing) {
     if (!row) return h('span.dim.gap', {}, missing ? `· · ·  ${missing}` : '');
     return [line && mark(row.overflow ? 'error' : row.state), h('span.name', {title: row.name}, shortName(row.name) + n),
-      row.modified && h('span.dim', {}, ' ✎'), line && badge(line)];
+      row.modified && h('span.dim', {}, ' ✎'), line && h('span.ends', {}, badge(line), line.pair.target && this.figure(line))];
+  }
+
+  // ---- a figure for each row ------------------------------------------------------
+
+  figure(line) {
+    if (!this.metric || line.kind !== 'node') return null;
+    const {name} = line.pair.target, v = this.figures.get(name);
+    return h('span.figure', {'data-node': name, title: this.metric}, v === undefined || v === null ? '' : digits(v, 2));
+  }
+
+  show(metric) {
+    this.metric = metric;
+    localStorage.setItem('msprobe-metric', metric);
+    this.figures.clear();
+    for (const p of this.panes) p.list.reset(p.outline.lines.length);
+  }
+
+  // Those of the rows in sight that are not known yet, asked for together.
+  async askFigures() {
+    if (!this.metric || this.asking) return;
+    const cells = [...this.field.querySelectorAll('.figure')].filter((c) => !this.figures.has(c.dataset.node)).slice(0, FIGURES_MAX);
+    if (!cells.length) return;
+    const names = cells.map((c) => c.dataset.node), {metric} = this;
+    this.asking = true;
+    const got = await get('figures', {...this.spot, metric, names: names.join('\n')}).catch(() => names.map(() => null));
+    this.asking = false;
+    if (metric !== this.metric) return;
+    names.forEach((name, i) => this.figures.set(name, got[i]));
+    for (const c of this.field.querySelectorAll('.figure')) {
+      const v = this.figures.get(c.dataset.node);
+      c.textContent = v === undefined || v === null ? '' : digits(v, 2);
+    }
+    this.askFigures();
   }
 
   // ---- moving ---------------------------------------------------------------------
 
-  choose(i, ev) {
+  choose(i, ev, pane = this.pane) {
+    this.enter(pane);
     this.cursor = i;
     const line = this.outline.lines[i];
     if (ev && (ev.target.closest('.fold') || line.kind !== 'node')) {
@@ -214,8 +226,7 @@ class Graph {
   }
 
   redrawRows() {
-    this.list.rows.forEach((r) => r.remove());
-    this.list.rows.clear();
+    this.list.refresh();
     this.list.reveal(this.cursor);
     this.body.focus({preventScroll: true});
   }
@@ -234,14 +245,16 @@ class Graph {
   }
 
   async showNode(name, golden) {
-    const i = await this.outline.reveal(name, golden);
+    if (!this.synced) this.pane = this.panes[golden ? 1 : 0];
+    const i = await this.outline.reveal(name, golden).catch((e) => this.say(e.message) ?? -1);
     if (i < 0) return;
     this.redraw();
     this.choose(i);
   }
 
   async details(line) {
-    const row = line.row, golden = !line.pair.target;
+    const golden = this.pane.side === 'golden' || !line.pair.target;
+    const row = golden ? line.pair.golden : line.pair.target;
     place.note({...this.spot, node: row.name, golden: golden ? 1 : null});
     await openNode({...this, line, golden, spot: this.spot, reveal: (n, g) => this.showNode(n, g)});
   }
@@ -257,7 +270,6 @@ class Graph {
   // ---- searching --------------------------------------------------------------------
 
   search(text, direction) {
-    clearTimeout(this.timer);
     if (direction) {
       if (this.hits.length) {
         this.hit = (this.hit + direction + this.hits.length) % this.hits.length;
@@ -265,20 +277,23 @@ class Graph {
       }
       return;
     }
-    this.timer = setTimeout(() => this.find(text), SEARCH_MS);
+    this.find(text);
   }
 
+  // The first letter asks at once; those typed while an answer is awaited call that question off.
   async find(text) {
+    this.asked?.abort();
+    const asked = this.asked = new AbortController();
     this.hitBox.hidden = !text;
     if (!text) return;
     try {
-      const got = await get('search', {...this.spot, q: text, limit: 100});
+      const got = await get('search', {...this.spot, q: text, limit: 100}, asked.signal);
       this.hits = got.rows;
       this.hit = -1;
       fill(this.hitBox, h('div.dim', {}, got.rows.length ? `${count(got.rows.length)}${got.more ? '+' : ''}` : w('noHits')),
           got.rows.map((r) => h('button.hit', {onclick: () => this.showNode(r.name, false)}, mark(r.state), r.name)));
     } catch (e) {
-      fill(this.hitBox, h('div.failure', {}, e.message));
+      if (e.name !== 'AbortError') fill(this.hitBox, h('div.failure', {}, e.message));
     }
   }
 
@@ -304,16 +319,17 @@ class Graph {
     add(',', 'previous sibling', () => this.sibling(-1));
     add('m', 'go to the matched node', () => this.matched());
     add('v', 'trace what it reads and what reads it', () => this.trace());
+    if (this.dual) add('x', 'both sides together or each on its own', () => this.sync());
     add('escape', 'clear the selection', () => this.clear());
-    add('g', w('first'), () => this.first());
-    add('y', w('copyName'), () => copy(this.outline.lines[now()].row?.name ?? ''));
+    add('g', 'first', () => this.first());
+    add('y', 'copyName', () => copy(this.outline.lines[now()].row?.name ?? ''));
     for (const [key, text, name, list, by] of [['r', 'next rank', 'rank', 'ranks', 1], ['R', 'previous rank', 'rank', 'ranks', -1],
       ['t', 'next step', 'step', 'steps', 1], ['T', 'previous step', 'step', 'steps', -1]]) {
       add(key, text, () => this.turn(name, this.about.graph[list], by));
     }
     if (this.dual && canWrite()) {
-      add('M', `${w('match')} / ${w('unmatch')}`, () => this.change());
-      add('ctrl+z', w('undo'), () => this.undo());
+      add('M', 'matchOrNot', () => this.change());
+      add('ctrl+z', 'undo', () => this.undo());
     }
   }
 
@@ -373,7 +389,7 @@ class Graph {
   }
 
   markFlow() {
-    for (const [i, e] of this.list.rows) {
+    for (const [i, e] of this.list.rows) { // of the pane that is in use
       const kind = this.marks?.get(this.outline.lines[i]?.pair.target?.name);
       e.classList.toggle('flow-up', kind === 'up');
       e.classList.toggle('flow-down', kind === 'down');
@@ -438,8 +454,9 @@ class Graph {
   }
 }
 
+// Boxes within boxes: a line at the left for each module that this one lies in.
 function indent(line, fold) {
-  return h('span.fold', {}, '\u00a0'.repeat(line.depth * 3) + fold + '\u00a0');
+  return [Array.from({length: line.depth}, () => h('i.rule')), h('span.fold', {}, fold)];
 }
 
 function badge(line) {
@@ -459,6 +476,7 @@ export async function open(app) {
   return {
     go: (at) => g.start(at),
     search: (text, direction) => g.search(text, direction),
+    summary: () => g.summary(),
     hint: () => w('graphHint'),
   };
 }

@@ -4,6 +4,8 @@ import {get, takeToken} from './api.js';
 import {Keys} from './keys.js';
 import * as place from './place.js';
 import {openPalette} from './palette.js';
+import {openSql} from './sql.js';
+import * as snapshot from './snapshot.js';
 import {count, fill, h, svg} from './util.js';
 import {language, switchLanguage, w} from './words.js';
 
@@ -21,7 +23,8 @@ const icons = {
   table: 'M2 3h12v10H2zM2 6.5h12M6 3v10',
   cluster: 'M8 2l5 3v6l-5 3-5-3V5zM8 2v12M3 5l10 6M13 5L3 11',
 };
-const POLL_MS = 2000;
+const POLL_MS = 2000, LIVE_MS = 15000;
+let grownAt = -Infinity; // when the run was last seen to grow
 
 const app = {about: {}, view: null, keys: new Keys()};
 
@@ -61,7 +64,7 @@ function drawStatus() {
   fill(status, t && h('span', {}, `${count(t.events)} ${w('events')}`),
       t && t.dropped > 0 && h('span.W', {}, `${count(t.dropped)} ${w('dropped')}`),
       g && h('span', {}, `${g.ranks.length} × ${w('rank')}, ${g.steps.length} × ${w('step')}`),
-      h('span.grow'), h('span', {}, app.view?.hint?.() ?? ''));
+      app.view?.summary?.(), h('span.grow'), performance.now() - grownAt < LIVE_MS && h('span.P', {title: w('liveHint')}, `${w('live')} ●`), h('span', {}, app.view?.hint?.() ?? ''));
 }
 
 // ---- theme and language -------------------------------------------------------------
@@ -134,6 +137,7 @@ async function poll() {
     const grown = about.version !== app.about.version;
     app.about = about;
     if (grown) {
+      grownAt = performance.now();
       drawFrame();
       app.view?.refresh?.(about);
     }
@@ -143,13 +147,20 @@ async function poll() {
 
 function globalKeys() {
   const k = app.keys;
-  k.add('app', '/', w('search'), () => find.focus());
-  k.add('app', 'ctrl+f', w('search'), () => find.focus());
+  k.add('app', '/', 'search', () => find.focus());
+  k.add('app', 'ctrl+f', 'search', () => find.focus());
   k.add('app', '>', 'commands', () => openPalette(app.keys));
   k.add('app', 'ctrl+shift+p', 'commands', () => openPalette(app.keys));
-  k.add('app', '?', w('help'), () => k.show());
+  k.add('app', ':', 'ask in SQL', () => openSql(app.about));
+  for (let n = 1; n <= 9; n++) {
+    k.add('app', String(n), `recall snapshot ${n}`, () => snapshot.recall(n));
+    k.add('app', snapshot.keyOf(n), `store snapshot ${n}`, () => snapshot.store(n));
+  }
+  k.add('app', 'K', 'note about this place', () => snapshot.note());
+  k.add('app', "'", 'notes and snapshots', () => snapshot.list());
+  k.add('app', '?', 'help', () => k.show());
   k.add('app', 'ctrl+b', 'icons alone at the left', () => rail.classList.toggle('small'));
-  k.add('app', 'q', w('details'), () => { drawer.hidden = !drawer.hidden; });
+  k.add('app', 'q', 'details', () => { drawer.hidden = !drawer.hidden; });
   place.SCREENS.forEach((s, i) => k.add('app', `alt+${i + 1}`, s, () => place.go({screen: s})));
   find.addEventListener('input', () => app.view?.search?.(find.value, 0));
   find.addEventListener('keydown', (e) => {
@@ -173,6 +184,7 @@ async function start() {
   globalKeys();
   place.listen((at) => show(at));
   try {
+    views[place.read().screen](); // is fetched beside the first answer
     app.about = await get('about');
     document.title = `${app.about.title} · msprobe`;
     await show(place.read());

@@ -3,7 +3,7 @@
 import {get} from './api.js';
 import {mark} from './mark.js';
 import * as place from './place.js';
-import {copy, digits, h, percent} from './util.js';
+import {count, copy, digits, h, percent, svg} from './util.js';
 import {w} from './words.js';
 
 const STATS = ['Max', 'Min', 'Mean', 'Norm'];
@@ -44,6 +44,59 @@ function itemTable(node, mine, partner, other) {
 function itemRow(name, x, state) {
   return h('tr', {}, h('td', {}, state), h('td', {}, name), h('td', {}, (x.dtype ?? '').replace('torch.', '')), h('td', {}, x.shape ?? ''),
       STATS.map((s) => h('td.num', {title: x[s]}, short(x[s]))), x.value !== undefined && h('td', {}, x.value));
+}
+
+// ---- pictures of values -------------------------------------------------------------
+
+const statsOf = (x) => (x ? ['Min', 'Mean', 'Max'].map((k) => Number(x[k])) : []);
+const isRange = (v) => v.length === 3 && v.every(Number.isFinite);
+
+// From the least to the greatest value with a stroke at the mean, both sides on one scale.
+function rangeBar(a, b) {
+  const all = [a, b].filter(isRange), low = Math.min(...all.map((v) => v[0])), high = Math.max(...all.map((v) => v[2]));
+  const x = (v) => (high > low ? 4 + (v - low) / (high - low) * 212 : 110);
+  const plot = svg('svg', {viewBox: '0 0 220 20', class: 'chart range', role: 'img', 'aria-label': w('ranges')});
+  all.forEach((v, i) => {
+    const y = all.length === 1 ? 10 : 6 + 8 * i, other = all.length === 1 ? !isRange(a) : i === 1;
+    plot.append(svg('line', {x1: x(v[0]) - 1, x2: x(v[2]) + 1, y1: y, y2: y, class: `span${other ? ' other' : ''}`}),
+        svg('line', {x1: x(v[1]), x2: x(v[1]), y1: y - 4, y2: y + 4, class: 'mean'}));
+  });
+  plot.append(svg('title', {}, all.map((v) => v.map((n) => digits(n)).join(' … ')).join('   ')));
+  return plot;
+}
+
+function ranges(node, mine, theirs) {
+  const rows = mine.map(([name, x], i) => [itemName(name, node), statsOf(x), statsOf(theirs[i]?.[1])]).filter(([, a, b]) => isRange(a) || isRange(b));
+  if (!rows.length) return null;
+  return [h('h2', {}, w('ranges'), h('i.key'), h('span.dim', {}, w('target')), theirs.length > 0 && [h('i.key.other'), h('span.dim', {}, w('golden'))]),
+    h('div.facts', {}, rows.map(([name, a, b]) => [h('span.mono', {}, name), rangeBar(a, b)]))];
+}
+
+// How many elements lie in each part of the range: ours filled, the other side's as a line.
+function histogram(a, b) {
+  const all = [a, b].filter(Boolean), real = all.filter((v) => v.count > v.nan + v.inf);
+  const low = Math.min(...real.map((v) => v.low)), high = Math.max(...real.map((v) => v.high));
+  const most = Math.max(...real.flatMap((v) => v.bins.map((n) => n / Math.max(v.count, 1)))), W = 480, H = 72;
+  const x = (v) => (high > low ? (v - low) / (high - low) * W : W / 2), edge = (v, i) => x(v.low + (v.high - v.low) * i / v.bins.length);
+  const y = (v, n) => H - n / Math.max(v.count, 1) / most * (H - 4);
+  const plot = svg('svg', {viewBox: `0 0 ${W} ${H}`, preserveAspectRatio: 'none', class: 'chart', role: 'img', 'aria-label': w('spread')});
+  if (real.includes(a)) a.bins.forEach((n, i) => plot.append(svg('rect', {x: edge(a, i), y: y(a, n), width: Math.max(edge(a, i + 1) - edge(a, i) - 0.5, 0.8), height: H - y(a, n), class: 'mine'})));
+  if (real.includes(b)) plot.append(svg('polyline', {class: 'theirs', points: b.bins.flatMap((n, i) => [[edge(b, i), y(b, n)], [edge(b, i + 1), y(b, n)]]).map((p) => p.map((v) => v.toFixed(1)).join(',')).join(' ')}));
+  const told = (v) => `${count(v.count)} × ${v.dtype}${real.includes(v) ? `, ${digits(v.low)} … ${digits(v.high)}` : ''}${v.zeros ? `, ${percent(v.zeros / v.count)} ${w('zeros')}` : ''}${v.nan ? `, ${count(v.nan)} NaN` : ''}${v.inf ? `, ${count(v.inf)} inf` : ''}`;
+  return [real.length > 0 && plot, all.map((v, i) => h('div.dim.mono', {}, h(`i.key${v === b ? '.other' : ''}`), i || v === b ? `${w('golden')} ` : '', told(v)))];
+}
+
+const kept = ([, x]) => x.data_name && x.data_name !== '-1';
+const ask = (spot, name, golden, item) => get('histogram', {...spot, name, golden: golden ? 1 : 0, item}).catch(() => null);
+
+// Of every item whose elements were kept; null when none was.
+async function histograms(spot, name, golden, mine, partner, theirs) {
+  const list = await Promise.all(mine.map(async (x, i) => {
+    const other = theirs[i];
+    const [a, b] = await Promise.all([kept(x) && ask(spot, name, golden, x[0]), other && kept(other) && ask(spot, partner, true, other[0])]);
+    return (a || b) && [h('h3', {}, itemName(x[0], name)), histogram(a || null, b || null)];
+  }));
+  return list.some(Boolean) ? [h('h2', {}, w('spread')), list] : null;
 }
 
 function messages(list) {
@@ -88,12 +141,16 @@ export async function openNode({line, golden, spot, showDrawer, reveal}) {
   ]);
   const mine = [...items(d.input), ...items(d.output)];
   const theirs = other ? [...items(other.input), ...items(other.output)] : [];
-  showDrawer(h('h2.mono', {}, mark(row.state), ' ', row.name, ' ',
-      h('button', {title: w('copyName'), onclick: () => copy(row.name)}, w('copy'))),
-  partner && h('div.dim.mono', {}, '= ', h('a', {href: '#', onclick: (e) => {
+  const name = h('h2.mono', {}, mark(row.state), ' ', row.name, ' ', h('button', {title: w('copyName'), onclick: () => copy(row.name)}, w('copy')));
+  const paired = partner && h('div.dim.mono', {}, '= ', h('a', {href: '#', onclick: (e) => {
     e.preventDefault();
     reveal(partner.name, true);
-  }}, partner.name)),
-  d.how && h('div.dim', {}, `${w('why')} ${d.how}`, d.confidence ? ` · ${w('confidence')} ${percent(d.confidence)}` : ''), d.fate && d.fate !== 'matched' && h('div.dim', {}, `${w('fate')}: ${d.fate}`, d.kin ? ` · ${d.kin}` : ''),
-  messages(mine), mine.length > 0 && [h('h2', {}, w('inputs')), itemTable(row.name, mine, partner?.name, theirs)], grid, stackOf(d.stack));
+  }}, partner.name));
+  const why = d.how && h('div.dim', {}, `${w('why')} ${d.how}`, d.confidence ? ` · ${w('confidence')} ${percent(d.confidence)}` : '');
+  const fate = d.fate && d.fate !== 'matched' && h('div.dim', {}, `${w('fate')}: ${d.fate}`, d.kin ? ` · ${d.kin}` : '');
+  const show = (spread) => showDrawer(name, paired, messages(mine), why, fate,
+      mine.length > 0 && [h('h2', {}, w('inputs')), itemTable(row.name, mine, partner?.name, theirs)],
+      ranges(row.name, mine, theirs), spread, grid, stackOf(d.stack));
+  show(null);
+  if (mine.some(kept)) show(await histograms(spot, row.name, golden, mine, partner?.name, theirs));
 }

@@ -45,7 +45,9 @@ function stepPlot(steps) {
     bar.addEventListener('click', () => place.go({screen: 'timeline', t0: s[2], t1: s[2] + s[3]}));
     plot.append(bar);
   });
-  return plot;
+  const sorted = steps.map((s) => s[3]).sort((a, b) => a - b), median = sorted[Math.floor(sorted.length / 2)];
+  return [h('div.dim.legend', {}, h('span', {}, `${w('longest')} ${time(most)}`), h('span', {}, `${w('median')} ${time(median)}`),
+    h('span', {}, `${w('step')} ${steps[0][1]} – ${steps.at(-1)[1]}`)), plot];
 }
 
 function facts({timeline: t, graph: g, path, golden}) {

@@ -4,7 +4,7 @@ import {bytes, fetchTexts, get, textOf} from './api.js';
 import * as place from './place.js';
 import {hit, Slices} from './tl_data.js';
 import {GROUP, laneHeight, Painter, ROW, RULER} from './tl_draw.js';
-import {count, fill, h, onFrame, percent, time} from './util.js';
+import {copy, count, fill, h, onFrame, percent, save, time} from './util.js';
 import {w} from './words.js';
 
 const LABEL = 220, MINIMAP = 36, SHORTEST = 10, ROOM = 0.02;
@@ -178,11 +178,9 @@ class Timeline {
   // All slices go into one picture first; names, labels and marks are drawn on it.
   paintSlices(seen) {
     const p = this.painter;
-    p.begin(this.view, LABEL);
-    for (const r of seen) {
-      const data = r.lane.track !== undefined && r.lane.kind !== 'counter' ? this.slices.get(r.lane.track) : null;
-      if (data) p.slices(data, r.lane, this.top(r), LABEL, this.view, RULER + (r.pinned ? 0 : this.pinHeight));
-    }
+    const drawn = seen.filter((r) => r.lane.track !== undefined && r.lane.kind !== 'counter' && this.slices.get(r.lane.track));
+    p.begin(this.view, LABEL, drawn.reduce((sum, r) => sum + r.lane.rows, 0));
+    for (const r of drawn) p.slices(this.slices.get(r.lane.track), r.lane, this.top(r), this.view, RULER + (r.pinned ? 0 : this.pinHeight));
     p.finish();
   }
 
@@ -212,11 +210,11 @@ class Timeline {
     if (this.selected) {
       const {lane, i, data} = this.selected;
       const row = this.rows.find((r) => r.lane === lane);
-      if (row) this.outline(row, data.start[i], data.dur[i], data.depth[i], c.accent);
+      if (row) this.outline(row, data.start[i], data.dur[i], data.depth(i), c.accent);
     }
     this.paintCollective();
-    if (this.hovered?.data.link[this.hovered.i]) this.flowLine(this.hovered);
-    if (this.selected?.data.link[this.selected.i]) this.flowLine(this.selected);
+    if (this.hovered?.data.link(this.hovered.i)) this.flowLine(this.hovered);
+    if (this.selected?.data.link(this.selected.i)) this.flowLine(this.selected);
     if (this.area) {
       const [a, b] = [this.area[0], this.area[1]].map((t) => LABEL + (t - this.view.from) * this.view.scale);
       g.fillStyle = `${c.accent}22`;
@@ -279,8 +277,8 @@ class Timeline {
   flowLine({lane, data, i}) {
     const here = this.rows.find((r) => r.lane === lane), {g, c} = this.painter;
     if (!here) return;
-    const [x0, y0] = this.outline(here, data.start[i], data.dur[i], data.depth[i], c.accent);
-    for (const [x1, y1] of this.outlineLinked(lane, data.link[i])) {
+    const [x0, y0] = this.outline(here, data.start[i], data.dur[i], data.depth(i), c.accent);
+    for (const [x1, y1] of this.outlineLinked(lane, data.link(i))) {
       g.beginPath();
       g.lineWidth = 1.5;
       g.moveTo(x0, y0 + ROW / 2);
@@ -294,8 +292,8 @@ class Timeline {
     for (const row of this.rowsInSight()) {
       const data = row.lane.track !== undefined && row.lane !== from && row.lane.process === from.process
           ? this.slices.get(row.lane.track) : null;
-      for (let i = 0; data && i < data.n; i++) {
-        if (data.link[i] === link) ends.push(this.outline(row, data.start[i], data.dur[i], data.depth[i], this.painter.c.accent));
+      for (let i = 0; data?.links && i < data.n; i++) {
+        if (data.links[i] === link) ends.push(this.outline(row, data.start[i], data.dur[i], data.depth(i), this.painter.c.accent));
       }
     }
     return ends;
@@ -365,7 +363,7 @@ class Timeline {
     const row = x > LABEL ? this.rowAt(y) : null, data = row?.lane.track !== undefined ? this.slices.get(row.lane.track) : null;
     const i = data && row.lane.kind !== 'counter' ? hit(data, this.timeAt(x), Math.floor((y - this.top(row)) / ROW), 2 / this.view.scale) : -1;
     this.hovered = i >= 0 ? {lane: row.lane, data, i} : null;
-    const name = this.hovered ? textOf(data.name[i]) : '';
+    const name = this.hovered ? textOf(data.name(i)) : '';
     this.canvas.title = this.hovered ? `${name ?? ''}  ${time(data.dur[i])}` : '';
   }
 
@@ -396,12 +394,12 @@ class Timeline {
     const {lane, data, i} = this.selected;
     const rows = [[w('start'), time(data.start[i])], [w('duration'), time(data.dur[i])], [w('domain'), lane.domain],
       ['', lane.label]];
-    if (data.count[i] > 1) rows.push([w('times'), count(data.count[i])]);
-    if (data.flags[i] & 1) rows.push(['', w('neverEnded')]);
-    const show = (extra) => this.showDrawer(h('h2.mono', {}, textOf(data.name[i]) ?? ''),
+    if (data.count(i) > 1) rows.push([w('times'), count(data.count(i))]);
+    if (data.flags(i) & 1) rows.push(['', w('neverEnded')]);
+    const show = (extra) => this.showDrawer(h('h2.mono', {}, textOf(data.name(i)) ?? ''),
         h('div.facts', {}, rows.map(([k, v]) => [h('span.dim', {}, k), h('span.mono', {}, v)])), extra);
     show();
-    const ev = await get('find', {tracks: lane.track, t: Math.floor(data.start[i]) - 1, q: textOf(data.name[i])});
+    const ev = await get('find', {tracks: lane.track, t: Math.floor(data.start[i]) - 1, q: textOf(data.name(i))});
     const args = ev?.args && h('pre.mono', {}, JSON.stringify(ev.args, null, 1));
     show(args);
     const aligned = await this.askCollective(lane, data.start[i]);
@@ -422,7 +420,14 @@ class Timeline {
     const [from, to] = [...this.area].sort((a, b) => a - b).map(Math.round);
     const tracks = this.rowsInSight().filter((r) => r.lane.track !== undefined && r.lane.kind !== 'counter').map((r) => r.lane.track);
     const rows = await get('sum', {tracks: tracks.join(','), from, to});
-    this.showDrawer(h('h2', {}, `${w('selection')}: ${time(to - from)}`), sumTable(rows));
+    this.showSums(rows, 'total', to - from);
+  }
+
+  showSums(rows, by, length) {
+    const sorted = [...rows].sort((a, b) => (by === 'name' ? a.name.localeCompare(b.name) : b[by] - a[by]));
+    this.showDrawer(h('h2', {}, `${w('selection')}: ${time(length)} `, h('button', {onclick: () => copy(sumsAsCsv(sorted))}, w('copy')), ' ',
+        h('button', {onclick: () => save('selection.csv', 'text/csv', sumsAsCsv(sorted))}, w('exportCsv'))),
+    rows.length ? sumTable(sorted, by, (k) => this.showSums(rows, k, length)) : h('p.dim', {}, w('noHits')));
   }
 
   // Next or previous hit of a search over the lanes in sight.
@@ -460,7 +465,7 @@ class Timeline {
     if (ev.start < this.view.from || ev.start + ev.duration > this.view.to) this.show(ev.start - span / 2, ev.start + span / 2);
     const again = this.slices.get(lane.track);
     for (let k = 0; k < again.n; k++) {
-      if (again.start[k] === ev.start && again.depth[k] === ev.depth) this.selected = {lane, data: again, i: k};
+      if (again.start[k] === ev.start && again.depth(k) === ev.depth) this.selected = {lane, data: again, i: k};
     }
     this.showSlice();
     this.draw();
@@ -578,10 +583,10 @@ class Timeline {
   async followFlow() {
     if (!this.selected) return;
     const {lane, data, i} = this.selected;
-    if (!data.link[i]) return;
+    if (!data.link(i)) return;
     for (const other of this.lanes) {
       const there = other.track !== undefined && other !== lane && other.process === lane.process ? this.slices.get(other.track) : null;
-      const k = there ? there.link.indexOf(data.link[i]) : -1;
+      const k = there?.links ? there.links.indexOf(data.link(i)) : -1;
       if (k < 0) continue;
       this.selected = {lane: other, data: there, i: k};
       this.revealTrack(other.track);
@@ -612,12 +617,20 @@ class Timeline {
   }
 }
 
-function sumTable(rows) {
-  const head = [w('name'), w('times'), w('total'), w('mean'), 'p99', w('share')];
-  return h('table.sums', {}, h('tr', {}, head.map((t, i) => h(i ? 'th.num' : 'th', {}, t))),
-      rows.map((r) => h('tr', {}, h('td', {title: r.domain}, r.name), h('td.num', {}, count(r.events)),
-          h('td.num', {}, time(r.total)), h('td.num', {}, time(r.mean)), h('td.num', {}, time(r.p99)),
-          h('td.num', {}, percent(r.share)))));
+const SUMS = ['name', 'events', 'total', 'mean', 'p99', 'max', 'share'];
+
+function sumTable(rows, by, sortBy) {
+  const title = {name: w('name'), events: w('times'), total: w('total'), mean: w('mean'), p99: 'p99', max: w('longest'), share: w('share')};
+  return h('table.sums', {}, h('tr', {}, SUMS.map((k) => h(k === 'name' ? 'th' : 'th.num', {'aria-sort': k === by ? (k === 'name' ? 'ascending' : 'descending') : null},
+      h('button', {onclick: () => sortBy(k)}, `${k === by ? '▾ ' : ''}${title[k]}`)))),
+  rows.map((r) => h('tr', {}, h('td', {title: `${r.domain}: ${r.name}`}, r.name), h('td.num', {}, count(r.events)),
+      ['total', 'mean', 'p99', 'max'].map((k) => h('td.num', {}, time(r[k]))), h('td.num', {}, percent(r.share)))));
+}
+
+function sumsAsCsv(rows) {
+  const quoted = (s) => (/[",\n]/.test(s) ? `"${s.replaceAll('"', '""')}"` : s);
+  const head = 'domain,name,count,total_ns,mean_ns,p50_ns,p99_ns,max_ns,share';
+  return `${[head, ...rows.map((r) => [quoted(r.domain), quoted(r.name), r.events, r.total, r.mean, r.p50, r.p99, r.max, r.share].join(','))].join('\n')}\n`;
 }
 
 export async function open(app) {

@@ -1,38 +1,47 @@
 // SPDX-License-Identifier: MIT
 // Slices of the lanes in sight.  A window twice as wide as the screen is asked for, so that
 // panning finds what it needs; until an answer is there the last picture stays.
-import {bytes, textOf} from './api.js';
+import {bytes} from './api.js';
 
-const VERSION = 1;
+const VERSION = 2;
 const AHEAD = 0.5; // screens on each side
+const COUNTS = 1, LINKS = 2, WIDE_SHAPES = 4, WIDE_DURATIONS = 8;
 
-// One track's columns out of the reply.
-function columns(buffer, at) {
-  const head = new Uint32Array(buffer, at, 2);
-  const [track, n] = head;
-  let p = at + 8;
-  const take = (Type, size) => {
-    const a = new Type(buffer, p, n);
-    p += n * size;
-    return a;
-  };
-  const c = {
-    track, n,
-    start: take(Float64Array, 8), dur: take(Float64Array, 8), link: take(Float64Array, 8),
-    name: take(Uint32Array, 4), count: take(Uint32Array, 4), depth: take(Uint16Array, 2),
-    kind: take(Uint8Array, 1), flags: take(Uint8Array, 1),
-  };
-  return [c, Math.ceil(p / 8) * 8];
+// Slices of one track.  start, dur and shape are columns; what many slices share is told by shape.
+export class Columns {
+  constructor(buffer, at) {
+    const [track, n, shapes, has] = new Uint32Array(buffer, at, 4);
+    let p = at + 16;
+    const take = (Type, length) => {
+      const a = new Type(buffer, p, length);
+      p += a.byteLength;
+      return a;
+    };
+    const words = take(Uint32Array, 2 * shapes);
+    this.track = track;
+    this.n = n;
+    this.shapes = Array.from({length: shapes}, (_, i) =>
+      ({name: words[2 * i], depth: words[2 * i + 1] & 0xffff, kind: words[2 * i + 1] >> 16 & 0xff, flags: words[2 * i + 1] >>> 24}));
+    this.start = take(Float64Array, n);
+    this.links = has & LINKS ? take(Float64Array, n) : null;
+    this.dur = take(has & WIDE_DURATIONS ? Float64Array : Float32Array, n);
+    this.counts = has & COUNTS ? take(Uint32Array, n) : null;
+    this.shape = take(has & WIDE_SHAPES ? Uint32Array : Uint16Array, n);
+    this.end = Math.ceil(p / 8) * 8;
+  }
+
+  name(i) { return this.shapes[this.shape[i]].name; }
+  depth(i) { return this.shapes[this.shape[i]].depth; }
+  flags(i) { return this.shapes[this.shape[i]].flags; }
+  count(i) { return this.counts ? this.counts[i] : 1; }
+  link(i) { return this.links ? this.links[i] : 0; }
 }
 
 export function parse(buffer) {
   const [version, tracks] = new Uint32Array(buffer, 0, 2);
   if (version !== VERSION) throw new Error('the server is of another version; reload the page');
   const out = [];
-  for (let i = 0, at = 8, c; i < tracks; i++) {
-    [c, at] = columns(buffer, at);
-    out.push(c);
-  }
+  for (let i = 0, at = 8; i < tracks; i++, at = out.at(-1).end) out.push(new Columns(buffer, at));
   return out;
 }
 
@@ -89,9 +98,7 @@ export function hit(c, t, depth, slack) {
     else high = mid;
   }
   for (let i = low - 1; i >= 0 && i > low - 5000; i--) {
-    if (c.depth[i] === depth && c.start[i] + Math.max(c.dur[i], slack) >= t - slack) return i;
+    if (c.depth(i) === depth && c.start[i] + Math.max(c.dur[i], slack) >= t - slack) return i;
   }
   return -1;
 }
-
-export const nameOf = (c, i) => textOf(c.name[i]);

@@ -80,22 +80,45 @@ export class Painter {
     this.g.fillText(s.length > fits ? `${s.slice(0, fits - 1)}…` : s, x, y);
   }
 
-  // A picture of the slices, in pixels of the screen: writing them is several times faster than asking
-  // the canvas for tens of thousands of rectangles.
-  begin(view, x0) {
-    const {width, height} = this.canvas;
-    if (this.image?.width !== width || this.image?.height !== height) {
-      this.image = new ImageData(Math.max(1, width), Math.max(1, height));
-      this.pixels = new Uint32Array(this.image.data.buffer);
-    }
-    this.pixels.fill(this.pixel(this.c.bg));
-    this.titles = new Map();
+  // Every row of slices is one line of pixels, written here and stretched to its height by the canvas:
+  // many times faster than asking it for tens of thousands of rectangles.
+  begin(view, x0, rows) {
     this.ratio = devicePixelRatio || 1;
-    for (const t of this.ticks(view)) this.box(x0 + (t - view.from) * view.scale, RULER, 1 / this.ratio, this.height, this.pixel(this.c.line), 0);
+    this.titles = new Map();
+    this.placed = [];
+    this.x0 = x0;
+    this.makeStrip(Math.max(1, Math.round((this.width - x0) * this.ratio)), rows);
+    this.clear();
+    const ground = this.pixels.subarray(0, this.strip.width).fill(this.pixel(this.c.bg)), line = this.pixel(this.c.line);
+    this.g.fillStyle = this.c.line;
+    for (const t of this.ticks(view)) {
+      const x = Math.round((t - view.from) * view.scale);
+      this.g.fillRect(x0 + x, RULER, 1 / this.ratio, this.height);
+      ground[Math.round(x * this.ratio)] = line;
+    }
+    for (let i = 1; i < rows; i++) this.pixels.copyWithin(i * ground.length, 0, ground.length);
   }
 
+  makeStrip(wide, rows) {
+    if (this.strip?.width === wide && this.strip.height >= rows) return;
+    this.strip = new OffscreenCanvas(wide, Math.max(rows, 64));
+    this.image = new ImageData(wide, this.strip.height);
+    this.pixels = new Uint32Array(this.image.data.buffer);
+  }
+
+  // The lines take their places; what lies above `low` is hidden by what is pinned there.
   finish() {
-    this.g.putImageData(this.image, 0, 0);
+    const rows = this.placed.reduce((sum, p) => sum + p.rows, 0);
+    if (rows === 0) return;
+    const {g, strip} = this;
+    strip.getContext('2d').putImageData(this.image, 0, 0, 0, 0, strip.width, rows);
+    g.imageSmoothingEnabled = false;
+    for (const {first, rows, y, low} of this.placed) {
+      for (let i = 0; i < rows; i++) {
+        const top = Math.max(y + i * ROW, low), tall = y + i * ROW + ROW - 2 - top;
+        if (tall > 0) g.drawImage(strip, 0, first + i, strip.width, 1, this.x0, top, strip.width / this.ratio, tall);
+      }
+    }
   }
 
   // A colour of CSS as the number that is its pixel.
@@ -110,35 +133,28 @@ export class Painter {
     return number;
   }
 
-  box(x, y, wide, tall, number, top) {
-    const {width, height} = this.image, r = this.ratio, p = this.pixels;
-    const a = Math.max(0, Math.round(x * r)), b = Math.min(width, Math.max(Math.round((x + wide) * r), a + 1));
-    const end = Math.min(height, Math.round((y + tall) * r));
-    for (let line = Math.max(0, Math.round(Math.max(y, top) * r)); line < end; line++) {
-      const at = line * width;
-      if (b - a > 16) p.fill(number, at + a, at + b);
-      else for (let i = at + a; i < at + b; i++) p[i] = number;
-    }
-  }
-
   // Slices of a lane.  What begins within the last drawn pixel of its row is drawn with it.
-  slices(c, lane, y, x0, view, low = RULER) {
-    const scale = view.scale, last = new Float64Array(lane.rows + 1).fill(-1), torn = this.pixel(this.c.error), names = [];
-    const colours = new Map();
+  slices(c, lane, y, view, low = RULER) {
+    const {ratio, pixels} = this, wide = this.strip.width, scale = view.scale * ratio, names = [];
+    const first = this.placed.length ? this.placed.at(-1).first + this.placed.at(-1).rows : 0;
+    const last = new Int32Array(lane.rows).fill(-1), torn = this.pixel(this.c.error), gapFrom = 3 * ratio;
+    const colours = c.shapes.map((s) => this.pixel(this.colour(lane.domain, s.name)));
+    this.placed.push({first, rows: lane.rows, y, low});
     for (let i = 0; i < c.n; i++) {
-      const a = x0 + (c.start[i] - view.from) * scale;
-      if (a > this.width) break;
-      const b = a + Math.max(c.dur[i] * scale, 1), depth = c.depth[i];
-      if (b < x0 || b - last[depth] < 0.5) continue;
+      let a = Math.round((c.start[i] - view.from) * scale);
+      if (a >= wide) break;
+      const end = Math.round((c.start[i] - view.from + c.dur[i]) * scale), shape = c.shape[i], {depth, flags, name} = c.shapes[shape];
+      if (a < 0) a = 0;
+      const b = end > wide ? wide : end > a ? end : a + 1;
+      if (end < 0 || b <= last[depth]) continue;
       last[depth] = b;
-      const left = Math.max(a, x0), wide = b - left, top = y + depth * ROW;
-      let number = colours.get(c.name[i]);
-      if (number === undefined) colours.set(c.name[i], number = this.pixel(this.colour(lane.domain, c.name[i])));
-      this.box(left, top, wide > 3 ? wide - 0.6 : wide, ROW - 2, number, low);
-      if (c.flags[i] & 1) this.box(b - 2, top, 2, ROW - 2, torn, low);
-      if (wide >= NAME_MIN && c.count[i] === 1) names.push(c.name[i], left, top, wide);
+      const at = (first + depth) * wide, stop = at + b - (end - a > gapFrom ? 1 : 0), colour = colours[shape];
+      if (b - a > 16) pixels.fill(colour, at + a, stop);
+      else for (let k = at + a; k < stop; k++) pixels[k] = colour;
+      if (flags & 1) pixels.fill(torn, Math.max(at + a, stop - 2 * ratio), stop);
+      if (b - a >= NAME_MIN * ratio && c.count(i) === 1) names.push(name, this.x0 + a / ratio, y + depth * ROW, (b - a) / ratio);
     }
-    this.titles?.set(lane, names);
+    this.titles.set(lane, names);
   }
 
   names(lane) {
@@ -175,13 +191,6 @@ export class Painter {
     this.g.beginPath();
     this.g.arc(x, y, 3, 0, 7);
     this.g.fill();
-  }
-
-  // The end of a range that never ended.
-  torn(x, y, restore) {
-    this.g.fillStyle = this.c.error;
-    this.g.fillRect(x - 2, y, 2, ROW - 2);
-    restore();
   }
 
   counter(c, y, x0, view) {

@@ -111,8 +111,9 @@ export function shortName(name) {
 
 // A list of rows of equal height of which only those in sight are elements.
 export class VirtualList {
-  constructor(root, rowHeight, makeRow) {
+  constructor(root, rowHeight, makeRow, drawn = () => {}) {
     this.root = root;
+    this.drawn = drawn;
     this.rowHeight = rowHeight;
     this.makeRow = makeRow;
     this.n = 0;
@@ -154,6 +155,14 @@ export class VirtualList {
       this.rows.set(i, row);
       this.space.append(row);
     }
+    this.drawn();
+  }
+
+  // The same lines, made anew.
+  refresh() {
+    for (const row of this.rows.values()) row.remove();
+    this.rows.clear();
+    this.update();
   }
 
   reveal(i) {

@@ -43,6 +43,7 @@ const words = {
   copyName: ['copy the name', '复制名称'],
   match: ['match', '匹配'],
   unmatch: ['unmatch', '取消匹配'],
+  matchOrNot: ['match or unmatch', '匹配或取消匹配'],
   undo: ['undo', '撤销'],
   next: ['next', '下一个'],
   previous: ['previous', '上一个'],
@@ -90,6 +91,28 @@ const words = {
   graphHint: ['↑↓ ←→ move   e next error   g first divergence   v trace   M match   / search', '↑↓ ←→ 移动   e 下一个错误   g 首个偏差   v 追踪   M 匹配   / 搜索'],
   timelineHint: ['W S zoom   A D pan   shift+drag select   t T step   / search', 'W S 缩放   A D 平移   shift+拖动 选择   t T 步   / 搜索'],
   neverEnded: ['never ended', '未结束'],
+  metric: ['metric', '指标'],
+  microStep: ['micro step', '微步'],
+  sync: ['both sides together', '两侧同步'],
+  errors: ['error', '错误'],
+  splitter: ['width of the two sides', '两侧宽度'],
+  database: ['database', '数据库'],
+  running: ['running…', '运行中…'],
+  run: ['run', '运行'],
+  sqlHint: ['one SELECT; Ctrl+Enter runs it', '一条 SELECT；Ctrl+Enter 运行'],
+  stored: ['stored as snapshot', '已存为快照'],
+  noSnapshot: ['nothing is stored as snapshot', '没有快照'],
+  note: ['note about this place', '为此处写笔记'],
+  notes: ['Notes and snapshots', '笔记与快照'],
+  noNotes: ['None yet. K writes a note, Shift+1 to Shift+9 store a snapshot.', '暂无。按 K 写笔记，Shift+1 至 Shift+9 存快照。'],
+  remove: ['remove', '删除'],
+  liveHint: ['the run is still being written', '运行仍在写入'],
+  spread: ['values', '数值分布'],
+  ranges: ['range: min, mean, max', '范围：最小、平均、最大'],
+  zeros: ['zeros', '零'],
+  fitted: ['latency and bandwidth that fit best', '最佳拟合的时延与带宽'],
+  latency: ['latency', '时延'],
+  median: ['median', '中位数'],
   processes: ['processes', '进程'],
   tracks: ['tracks', '轨道'],
   path: ['path', '路径'],
@@ -118,6 +141,7 @@ const words = {
 };
 
 const chinese = {
+  'ask in SQL': '用 SQL 查询', 'note about this place': '为此处写笔记', 'notes and snapshots': '笔记与快照', 'both sides together or each on its own': '两侧同步或独立',
   'commands': '命令', 'command': '命令', 'icons alone at the left': '左栏只显示图标', 'next line': '下一行', 'previous line': '上一行',
   'a page down': '下翻一页', 'a page up': '上翻一页', 'first line': '第一行', 'last line': '最后一行', 'fold or unfold': '折叠或展开',
   'unfold all below': '展开以下全部', 'unfold': '展开', 'fold, or go to the parent': '折叠或回到父节点', 'parent': '父节点', 'next error': '下一个错误',
@@ -134,7 +158,8 @@ const chinese = {
 let column = (localStorage.getItem('msprobe-lang') ?? navigator.language).startsWith('zh') ? 1 : 0;
 
 // What keys do is its own English; the Chinese is looked up by it.
-export const w = (key) => words[key]?.[column] ?? (column ? chinese[key] : key) ?? key;
+const numbered = (key) => key.replace(/^(recall|store) snapshot (\d)$/, (_, verb, n) => `${verb === 'store' ? '存' : '取'}快照 ${n}`);
+export const w = (key) => words[key]?.[column] ?? (column ? chinese[key] ?? numbered(key) : key);
 export const language = () => (column ? 'zh' : 'en');
 export function switchLanguage() {
   column = 1 - column;

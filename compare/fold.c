@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fold: several rows of one engine that are one row of the other.
+ *
+ * What is folded are parts of one matrix: parameters lie on top of each other, outputs
+ * side by side, and inputs are one and the same tensor.  The official tool writes means
+ * and norms of the parts one behind the other; here they are those of the whole.
+ */
+#include "compare/consistent.h"
+
+#include "compare/metric.h"
+#include "probe/base/num.h"
+
+#include <math.h>
+
+enum { PARTS_MAX = 64 };
+
+const struct cmp__fold *cmp__folds_of(const struct cmp *c, uint32_t pair, size_t *n)
+{
+    size_t from = 0, to = c->folds.n;
+    while (from < to) {
+        size_t mid = from + (to - from) / 2;
+        if (c->folds.p[mid].pair < pair)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    for (*n = 0; from + *n < c->folds.n && c->folds.p[from + *n].pair == pair; ++*n)
+        ;
+    return c->folds.p + from;
+}
+
+/* ---- cells ------------------------------------------------------------- */
+
+static enum ms_rc join_text(struct cmp_view *v, struct ms_str *into, struct ms_str more,
+                            const char *between, struct ms_err *err)
+{
+    ms_buf_str(&v->scratch, *into);
+    ms_buf_puts(&v->scratch, between);
+    ms_buf_str(&v->scratch, more);
+    return cmp__keep(v, into, err);
+}
+
+static bool is_float(const struct cmp_value *x)
+{
+    return x->kind >= CMP_VALUE_NUMBER && x->kind <= CMP_VALUE_NINF;
+}
+
+static double float_of(const struct cmp_value *x)
+{
+    return x->kind == CMP_VALUE_NAN ? (double)NAN : x->v;
+}
+
+/* The larger, or with sign -1 the smaller; NaN speaks for the whole. */
+static void take_extreme(struct cmp_value *into, const struct cmp_value *more, int sign)
+{
+    if (!is_float(more) || into->kind == CMP_VALUE_NAN)
+        return;
+    if (!is_float(into) || more->kind == CMP_VALUE_NAN ||
+        sign * float_of(more) > sign * float_of(into))
+        *into = *more;
+}
+
+static enum ms_rc set_number(struct cmp_view *v, struct cmp_value *x, double value,
+                             struct ms_err *err)
+{
+    char text[MS_NUM_MAX];
+    *x = (struct cmp_value){.kind = CMP_VALUE_NUMBER, .v = value};
+    if (isnan(value)) {
+        x->kind = CMP_VALUE_NAN;
+        x->text = MS_STR("Nan");
+        return MS_OK;
+    }
+    if (isinf(value)) {
+        x->kind = value > 0 ? CMP_VALUE_INF : CMP_VALUE_NINF;
+        x->text = value > 0 ? MS_STR("inf") : MS_STR("-inf");
+        return MS_OK;
+    }
+    ms_buf_put(&v->scratch, text, ms_num_f64(text, value));
+    return cmp__keep(v, &x->text, err);
+}
+
+/* Mean and norm of all parts; counts of elements weigh the means. */
+struct whole {
+    double count, sum, squares;
+    bool known;
+};
+
+static void add_part(struct whole *w, const struct cmp_item *part)
+{
+    const struct cmp_value *mean = &part->stat[PROBE_STAT_MEAN],
+                           *norm = &part->stat[PROBE_STAT_NORM];
+    double n = (double)cmp__shape_count(part->shape), x = float_of(norm);
+    w->known = w->known && is_float(mean) && is_float(norm);
+    w->count += n;
+    w->sum += n * float_of(mean);
+    w->squares += x * x;
+}
+
+/* The axis of a shape text, counted without axes of length 1, on which parts lie behind each other:
+ * the first of parameters, the last of outputs.  False: there is no such axis. */
+static bool grow_shape(struct cmp_view *v, struct ms_str *shape, struct ms_str more,
+                       bool first_axis)
+{
+    uint32_t at = 0, end = 0;
+    for (uint32_t i = 0; i < shape->n;) {
+        uint32_t to = i;
+        while (to < shape->n && shape->p[to] >= '0' && shape->p[to] <= '9')
+            to++;
+        bool axis = to > i && !(to == i + 1 && shape->p[i] == '1');
+        if (axis && (end == 0 || !first_axis))
+            at = i, end = to;
+        i = to > i ? to : i + 1;
+    }
+    uint64_t mine = 0, all = 0;
+    double rest = (double)cmp__shape_count(*shape);
+    if (end == 0 || !ms_str_u64(ms_str_sub(*shape, at, end), &mine) || mine == 0)
+        return false;
+    all = mine + (uint64_t)((double)cmp__shape_count(more) / (rest / (double)mine));
+    ms_buf_str(&v->scratch, ms_str_sub(*shape, 0, at));
+    ms_buf_printf(&v->scratch, "%llu", (unsigned long long)all);
+    ms_buf_str(&v->scratch, ms_str_sub(*shape, end, shape->n));
+    return true;
+}
+
+static enum ms_rc fold_shape(struct cmp_view *v, struct cmp_item *item, const struct cmp_item *more,
+                             struct ms_err *err)
+{
+    bool parameters = item->section == PROBE_SEC_PARAMETERS || item->section == PROBE_SEC_PGRAD;
+    if (grow_shape(v, &item->shape, more->shape, parameters))
+        return cmp__keep(v, &item->shape, err);
+    ms_buf_clear(&v->scratch);
+    return MS_OK;
+}
+
+static bool is_input(const struct cmp_item *item)
+{
+    return item->section == PROBE_SEC_INPUT_ARGS || item->section == PROBE_SEC_INPUT_KWARGS ||
+           item->section == PROBE_SEC_INPUT;
+}
+
+/* One part more, as the official tool lists it: text behind text. */
+static enum ms_rc fold_strictly(struct cmp_view *v, struct cmp_item *item,
+                                const struct cmp_item *more, struct ms_err *err)
+{
+    MS_TRY(join_text(v, &item->dtype, more->dtype, ";", err));
+    MS_TRY(join_text(v, &item->shape, more->shape, ";", err));
+    for (unsigned i = PROBE_STAT_MEAN; i <= PROBE_STAT_NORM; i++) {
+        struct cmp_value *x = &item->stat[i];
+        struct ms_str nan = MS_STR("nan");
+        if (x->kind == CMP_VALUE_NAN)
+            x->text = nan;
+        MS_TRY(join_text(v, &x->text,
+                         more->stat[i].kind == CMP_VALUE_NAN ? nan : more->stat[i].text, ";", err));
+        x->kind = CMP_VALUE_TEXT;
+    }
+    item->type = MS_DT_NONE;
+    return MS_OK;
+}
+
+static enum ms_rc fold_one(const struct cmp *c, struct cmp_view *v, struct cmp_item *item,
+                           const struct cmp_item *more, struct ms_err *err)
+{
+    MS_TRY(join_text(v, &item->name, more->name, c->conf.fold_lines ? ";\n" : ";  ", err));
+    MS_TRY(join_text(v, &item->data_name, more->data_name, ";", err));
+    if (!cmp__strict(c) && is_input(item))
+        return MS_OK;
+    take_extreme(&item->stat[PROBE_STAT_MAX], &more->stat[PROBE_STAT_MAX], 1);
+    take_extreme(&item->stat[PROBE_STAT_MIN], &more->stat[PROBE_STAT_MIN], -1);
+    if (cmp__strict(c))
+        return fold_strictly(v, item, more, err);
+    if (!ms_str_eq(item->dtype, more->dtype)) {
+        MS_TRY(join_text(v, &item->dtype, more->dtype, ";", err));
+        item->type = MS_DT_NONE;
+    }
+    return fold_shape(v, item, more, err);
+}
+
+enum ms_rc cmp__fold_item(const struct cmp *c, struct cmp_view *v, uint32_t pair,
+                          struct cmp_item *item, struct ms_err *err)
+{
+    size_t n;
+    const struct cmp__fold *f = cmp__folds_of(c, pair, &n);
+    const struct cmp__side *s = cmp__folds_target(c) ? &c->t : &c->b;
+    struct whole w = {.known = true};
+    if (n == 0)
+        return MS_OK;
+    add_part(&w, item);
+    for (size_t i = 0; i < n; i++) {
+        struct cmp_item more;
+        MS_TRY(cmp__item_make(s, f[i].row, c->mode, v, &more, err));
+        add_part(&w, &more);
+        MS_TRY(fold_one(c, v, item, &more, err));
+    }
+    if (cmp__strict(c) || is_input(item) || !w.known)
+        return MS_OK;
+    MS_TRY(set_number(v, &item->stat[PROBE_STAT_MEAN], w.sum / w.count, err));
+    return set_number(v, &item->stat[PROBE_STAT_NORM], sqrt(w.squares), err);
+}
+
+/* ---- shapes -------------------------------------------------------------- */
+
+/* Lengths of a shape's axes, those of length 1 left out; at most `room` of them. */
+static size_t axes_of(struct ms_str shape, uint64_t *axis, size_t room)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < shape.n;) {
+        uint32_t to = i;
+        uint64_t x = 1;
+        while (to < shape.n && shape.p[to] >= '0' && shape.p[to] <= '9')
+            to++;
+        if (to > i && ms_str_u64(ms_str_sub(shape, i, to), &x) && x != 1 && n < room)
+            axis[n++] = x;
+        i = to > i ? to : i + 1;
+    }
+    return n;
+}
+
+bool cmp__consistent_shapes(const struct cmp *c, const struct cmp_row *row)
+{
+    uint64_t t[PROBE_MAX_DIMS], b[PROBE_MAX_DIMS];
+    bool fused = ms_str_find_str(row->b.name, MS_STR("qkv")) >= 0 ||
+                 ms_str_find_str(row->b.name, MS_STR("gate_up")) >= 0;
+    if (cmp__strict(c) && cmp__folds_target(c) && fused)
+        return true;
+    size_t nt = axes_of(row->t.shape, t, PROBE_MAX_DIMS),
+           nb = axes_of(row->b.shape, b, PROBE_MAX_DIMS);
+    if (!cmp__folds_target(c) && nt == 3 && nb != 3) { /* heads and their width are one axis */
+        t[1] *= t[2];
+        nt = 2;
+    }
+    return nt == nb && memcmp(t, b, nt * sizeof *t) == 0;
+}
+
+/* ---- tensors ---------------------------------------------------------------- */
+
+struct parts {
+    const struct cmp *c;
+    struct probe_tensor t[PARTS_MAX], one;
+    size_t n;
+    void *scratch[2];
+    struct cmp_facts *facts;
+    uint64_t *bytes;
+};
+
+static enum ms_rc open_part(struct parts *p, bool target, uint32_t row, struct probe_tensor *t,
+                            struct ms_err *err)
+{
+    const struct cmp__side *s = target ? &p->c->t : &p->c->b;
+    return cmp__open_tensor(s->dump, target ? p->c->t_dir : p->c->b_dir, cmp__data_name(s, row), t,
+                            err);
+}
+
+static enum ms_rc open_parts(struct parts *p, uint32_t pair, struct ms_err *err)
+{
+    size_t more;
+    bool target = cmp__folds_target(p->c);
+    const struct cmp__pair *x = &p->c->pairs.p[pair];
+    const struct cmp__fold *f = cmp__folds_of(p->c, pair, &more);
+    if (more >= PARTS_MAX)
+        return ms_fail(err, MS_E_LIMIT, "more than %d tensors are one of the other side",
+                       PARTS_MAX);
+    MS_TRY(open_part(p, !target, target ? x->b : x->t, &p->one, err));
+    MS_TRY(open_part(p, target, target ? x->t : x->b, &p->t[0], err));
+    p->n = 1;
+    for (size_t i = 0; i < more; i++) {
+        MS_TRY(open_part(p, target, f[i].row, &p->t[p->n], err));
+        p->n++;
+    }
+    return MS_OK;
+}
+
+static void close_parts(struct parts *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        probe_tensor_close(&p->t[i]);
+    probe_tensor_close(&p->one);
+    ms_free(p->scratch[0]);
+    ms_free(p->scratch[1]);
+}
+
+/* Elements of a part against those of the whole. */
+static void add_stretch(struct parts *p, const struct probe_tensor *part, uint64_t from,
+                        uint64_t at, uint64_t n)
+{
+    for (uint64_t step; n > 0; n -= step, from += step, at += step) {
+        step = n < CMP_METRIC_BLOCK ? n : CMP_METRIC_BLOCK;
+        const void *x = probe_tensor_elements(part, from, step, p->scratch[0]);
+        const void *y = probe_tensor_elements(&p->one, at, step, p->scratch[1]);
+        bool target = cmp__folds_target(p->c);
+        cmp_facts_add(p->facts, target ? part->dtype : p->one.dtype, target ? x : y,
+                      target ? p->one.dtype : part->dtype, target ? y : x, (size_t)step,
+                      p->c->conf.ext);
+        *p->bytes += step * (ms_dtype_size(part->dtype) + ms_dtype_size(p->one.dtype));
+    }
+}
+
+static uint64_t last_axis(const struct probe_tensor *t)
+{
+    for (uint32_t i = t->ndim; i-- > 0;) {
+        if (t->shape[i] != 1)
+            return t->shape[i];
+    }
+    return 1;
+}
+
+/* Do the parts make up the whole, a row of each behind a row of the one before?  With `stacked` they
+ * lie on top of each other instead. */
+static bool fits(const struct parts *p, bool stacked, uint64_t *rows)
+{
+    uint64_t width = last_axis(&p->one), sum = 0, count = 0;
+    *rows = width != 0 ? p->one.count / width : 0;
+    for (size_t i = 0; i < p->n; i++) {
+        uint64_t w = last_axis(&p->t[i]);
+        sum += w;
+        count += p->t[i].count;
+        if (p->t[i].dtype != p->t[0].dtype || w == 0 ||
+            (stacked ? w != width : p->t[i].count / w != *rows))
+            return false;
+    }
+    return count == p->one.count && (stacked || sum == width);
+}
+
+static void add_rows(struct parts *p, uint64_t rows)
+{
+    uint64_t at = 0;
+    for (uint64_t r = 0; r < rows; r++) {
+        for (size_t i = 0; i < p->n; i++) {
+            uint64_t w = last_axis(&p->t[i]);
+            add_stretch(p, &p->t[i], r * w, at, w);
+            at += w;
+        }
+    }
+}
+
+static void add_stack(struct parts *p)
+{
+    uint64_t at = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        add_stretch(p, &p->t[i], 0, at, p->t[i].count);
+        at += p->t[i].count;
+    }
+}
+
+static enum cmp_state measure_parts(struct parts *p, uint32_t pair)
+{
+    const struct cmp__side *s = cmp__folds_target(p->c) ? &p->c->t : &p->c->b;
+    const struct cmp__pair *x = &p->c->pairs.p[pair];
+    unsigned section = cmp__side_row(s, cmp__folds_target(p->c) ? x->t : x->b)->section;
+    bool stacked = section == PROBE_SEC_PARAMETERS || section == PROBE_SEC_PGRAD;
+    uint64_t rows = 0;
+    if (section != PROBE_SEC_OUTPUT && !stacked)
+        p->n = 1; /* inputs of all parts are the same */
+    if (p->one.count == 0 || p->t[0].count == 0)
+        return CMP_STATE_EMPTY;
+    if (p->n == 1 && !cmp__same_shape(&p->t[0], &p->one))
+        return CMP_STATE_SHAPE;
+    if (p->n > 1 && !fits(p, stacked, &rows))
+        return CMP_STATE_SHAPE;
+    for (int i = 0; i < 2; i++) {
+        p->scratch[i] = ms_alloc(CMP_METRIC_BLOCK * sizeof(double) * 2);
+        if (p->scratch[i] == NULL)
+            return CMP_STATE_UNREADABLE;
+    }
+    if (stacked || p->n == 1)
+        add_stack(p);
+    else
+        add_rows(p, rows);
+    return CMP_STATE_OK;
+}
+
+enum cmp_state cmp__fold_facts(const struct cmp *c, uint32_t pair, struct cmp_facts *facts,
+                               uint64_t *bytes, struct ms_err *why)
+{
+    struct parts *p = ms_calloc(1, sizeof *p);
+    if (p == NULL) {
+        (void)ms_no_memory(why);
+        return CMP_STATE_UNREADABLE;
+    }
+    p->c = c;
+    p->facts = facts;
+    p->bytes = bytes;
+    size_t opened;
+    enum cmp_state state = CMP_STATE_UNREADABLE;
+    if (open_parts(p, pair, why) == MS_OK) {
+        opened = p->n;
+        state = measure_parts(p, pair);
+        p->n = opened;
+    }
+    close_parts(p);
+    ms_free(p);
+    return state;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * source_judge: what the two passes of judging share: source_weigh finds out what goes
+ * in and out of each node and what noise explains, source_judge asks the rules.
+ */
+#ifndef COMPARE_SOURCE_JUDGE_H
+#define COMPARE_SOURCE_JUDGE_H
+
+#include "compare/source_floor.h"
+#include "compare/source_int.h"
+
+/* All constants of the rules.  Fixed on one set of runs, reported on another. */
+struct source__rules {
+    double exact;                 /* two quanta of statistics in float32 */
+    double forward[2], gradients; /* a suspect's factor: statistics, tensor */
+    double backward[2], backward_low[2];
+    double backward_calm[2]; /* of low precision and operators that hardly amplify */
+    double norm_calm, norm_calm_least;
+    double norm_forward, norm_backward, norm_least;
+    double start;          /* more of it while there is nothing to learn from */
+    double backward_least; /* smaller differences of gradients are noise */
+    double parameter_norm;
+    double unexplained_input;
+    double systemic_share;
+    double start_few;
+};
+extern const struct source__rules source__rule;
+
+struct source__judge {
+    struct cmp_source *s;
+    struct source__part *p;
+    uint32_t part;
+    const struct source__comms *comms;
+    bool explained;
+    unsigned tensor; /* index of the constants */
+    struct source__floor floor, floor_norm;
+    bool low;                            /* some values are of low precision */
+    bool mixed;                          /* one side computes in another precision */
+    bool systemic[MS_DT_MAX][MS_DT_MAX]; /* golden type, target type */
+    double backward_factor;
+    float *class_gain;           /* by op: how much more comes out of its backward than goes in */
+    struct source__context seen; /* everything so far */
+    float dirtiest;              /* the largest difference of all nodes so far */
+    bool all_exact, attr_seen;
+    uint32_t first_inexact, inexact; /* nodes with exact inputs and another output; how many */
+    struct ms_map exact, scalars;
+    struct ms_arena *arena;
+};
+
+/* Pass 1: contexts, outputs and floors of all nodes, and what backward operators usually do. */
+enum ms_rc source__weigh(struct source__judge *j, struct ms_err *err);
+/* What types alone explain of a difference of these. */
+double source__tiny(const struct source__judge *j, double unit, bool differ);
+/* Attributes that differ, without those that differ everywhere. */
+uint8_t source__attrs(const struct source__judge *j, const struct source__leaf *l);
+
+#endif

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * source_weigh: for each node what went in (`in`), what came out (`out`) and what noise
+ * explains (`floor`).
+ */
+#include "compare/source_judge.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+const struct source__rules source__rule = {
+    .exact = 2.4e-7,
+    .forward = {4, 3},
+    .gradients = 3,
+    .backward = {12, 8},
+    .backward_low = {30, 14},
+    .backward_calm = {10, 6},
+    .norm_calm = 10,
+    .norm_calm_least = 0.03,
+    .norm_forward = 6,
+    .norm_backward = 100,
+    .norm_least = 1e-4,
+    .start = 2.5,
+    .backward_least = 1e-5,
+    .parameter_norm = 6,
+    .unexplained_input = 1e-2,
+    .systemic_share = 0.2,
+    .start_few = 12,
+};
+
+enum { SYSTEMIC_LEAVES = 6, CLASS_FEW = 3, PARAMETERS_FEW = 4 };
+
+/* ---- precision --------------------------------------------------------------------- */
+
+static double unit_of(uint8_t dtype)
+{
+    switch ((enum ms_dtype)dtype) {
+    case MS_DT_F16:
+        return 0x1p-11;
+    case MS_DT_BF16:
+        return 0x1p-8;
+    case MS_DT_F8E4M3:
+    case MS_DT_F8E4M3Z:
+        return 0x1p-4;
+    case MS_DT_F8E5M2:
+    case MS_DT_F8E5M2Z:
+        return 0x1p-3;
+    default:
+        return 0;
+    }
+}
+
+double source__roundoff(const struct source__leaf *l, bool *differ)
+{
+    double a = l->flags & SOURCE__FINE_GOLDEN ? 0 : unit_of(l->dtype[0]);
+    double b = l->flags & SOURCE__FINE_TARGET ? 0 : unit_of(l->dtype[1]);
+    *differ = a != b;
+    return fmax(a, b);
+}
+
+/* What types alone explain of a difference. */
+struct grain {
+    double unit;
+    bool differ;
+    uint8_t coarse;
+};
+
+static void look_at(struct grain *g, const struct source__part *p, const struct source__node *n)
+{
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        bool differ;
+        const struct source__leaf *l = &p->leaves.p[i];
+        double u = source__roundoff(l, &differ);
+        if (u > g->unit)
+            g->coarse = l->dtype[unit_of(l->dtype[1]) >= unit_of(l->dtype[0])];
+        g->unit = fmax(g->unit, u);
+        g->differ |= differ;
+    }
+}
+
+static struct grain grain_of(const struct source__part *p, const struct source__node *n)
+{
+    struct grain g = {0};
+    look_at(&g, p, n);
+    if (n->forward != SOURCE__NONE)
+        look_at(&g, p, &p->nodes.p[n->forward]);
+    return g;
+}
+
+double source__tiny(const struct source__judge *j, double unit, bool differ)
+{
+    double share = differ ? 2 : j->tensor ? 0.5 : 1;
+    return fmax(source__rule.exact, share * unit);
+}
+
+static double tiny_norm(const struct grain *g, float count)
+{
+    double t = 4 * g->unit / sqrt(fmax(count, 1));
+    return fmax(source__rule.exact, g->differ ? fmax(t, 0.1 * g->unit) : t);
+}
+
+/* ---- what holds for the pair as a whole ----------------------------------------------- */
+
+static bool is_real_output(const struct source__leaf *l)
+{
+    return (l->flags & (SOURCE__IS_OUT | SOURCE__REAL)) == (SOURCE__IS_OUT | SOURCE__REAL);
+}
+
+/* The most usual pair of types of those that are systemic. */
+static void note_precision(struct source__judge *j, uint32_t count[MS_DT_MAX][MS_DT_MAX],
+                           uint32_t all)
+{
+    struct source__part *p = j->p;
+    uint32_t most = 0;
+    for (unsigned g = 0; g < MS_DT_MAX; g++) {
+        for (unsigned t = 0; t < MS_DT_MAX; t++) {
+            if (g == t || !j->systemic[g][t] || count[g][t] <= most)
+                continue;
+            most = count[g][t];
+            p->other[0] = (uint8_t)g;
+            p->other[1] = (uint8_t)t;
+            p->other_noise = 2 * fmax(unit_of((uint8_t)g), unit_of((uint8_t)t));
+        }
+    }
+    p->other_share = all != 0 ? (double)most / all : 0;
+}
+
+/* A pair of types that is usual here is how the runs differ, no fault; so is any other with the
+ * same low type. */
+static void find_systemic(struct source__judge *j)
+{
+    bool differ;
+    uint32_t count[MS_DT_MAX][MS_DT_MAX] = {{0}}, all = 0;
+    bool low[MS_DT_MAX] = {false};
+    for (size_t i = 0; i < j->p->leaves.n; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        j->low |= source__roundoff(l, &differ) > 0;
+        if (!is_real_output(l) || l->row[0] == SOURCE__NONE)
+            continue;
+        count[l->dtype[0]][l->dtype[1]]++;
+        all++;
+    }
+    for (unsigned g = 0; g < MS_DT_MAX; g++) {
+        for (unsigned t = 0; t < MS_DT_MAX; t++) {
+            if (g == t || count[g][t] < SYSTEMIC_LEAVES ||
+                count[g][t] < source__rule.systemic_share * all)
+                continue;
+            j->systemic[g][t] = j->mixed = true;
+            low[g] |= unit_of((uint8_t)g) > 0 || t == MS_DT_F64;
+            low[t] |= unit_of((uint8_t)t) > 0 || g == MS_DT_F64;
+        }
+    }
+    for (unsigned g = 0; g < MS_DT_MAX; g++) {
+        for (unsigned t = 0; t < MS_DT_MAX; t++)
+            j->systemic[g][t] |= low[g] || low[t];
+    }
+    note_precision(j, count, all);
+}
+
+uint8_t source__attrs(const struct source__judge *j, const struct source__leaf *l)
+{
+    bool usual = j->systemic[l->dtype[0]][l->dtype[1]];
+    return usual ? (uint8_t)(l->attrs & ~SOURCE__DTYPE) : l->attrs;
+}
+
+struct sample {
+    uint32_t value;
+    float e, en;
+};
+
+static int by_value(const void *a, const void *b)
+{
+    const struct sample *x = a, *y = b;
+    return (x->value > y->value) - (x->value < y->value);
+}
+
+/* Differences of distinct parameters: what the runs start with. */
+static enum ms_rc find_root_floor(struct source__judge *j, struct ms_err *err)
+{
+    struct source__part *p = j->p;
+    struct sample *s = ms_alloc((p->leaves.n + 1) * sizeof *s);
+    float *e = ms_alloc(2 * (p->leaves.n + 1) * sizeof *e);
+    size_t n = 0, m = 0;
+    p->root_floor = p->root_floor_norm = NAN;
+    for (size_t i = 0; s != NULL && e != NULL && i < p->leaves.n; i++) {
+        const struct source__leaf *l = &p->leaves.p[i];
+        unsigned want = SOURCE__IS_PARAM | SOURCE__ROOT | SOURCE__MEASURED | SOURCE__REAL;
+        if ((l->flags & want) == want)
+            s[n++] = (struct sample){l->value, l->e, l->en};
+    }
+    if (n != 0)
+        qsort(s, n, sizeof *s, by_value);
+    for (size_t i = 0; i < n; i++) {
+        if (i != 0 && s[i].value == s[i - 1].value)
+            continue;
+        p->unlike += s[i].e > SOURCE__UNLIKE;
+        e[m] = s[i].e;
+        e[p->leaves.n + m++] = s[i].en;
+    }
+    p->parameters = (uint32_t)m;
+    if (m >= PARAMETERS_FEW) {
+        p->root_floor = source__lower(e, m, 0.75);
+        p->root_floor_norm = source__lower(e + p->leaves.n, m, 0.75);
+        p->other_start =
+            p->root_floor > SOURCE__UNLIKE && p->mode != PROBE_MODE_MD5 && !j->explained;
+    }
+    bool fine = s != NULL && e != NULL;
+    ms_free(s);
+    ms_free(e);
+    return fine ? MS_OK : ms_no_memory(err);
+}
+
+/* ---- pass 1: in, out, floor --------------------------------------------------------------- */
+
+static void see(struct source__context *c, float e, float en, unsigned flagged, unsigned attrs)
+{
+    c->e = e > c->e ? e : c->e;
+    c->en = en > c->en ? en : c->en;
+    c->flags |= (uint8_t)flagged;
+    c->attrs |= (uint8_t)attrs;
+}
+
+/* What has no partner is as wrong as who made it, or as what that one read. */
+static void see_leaf(const struct source__judge *j, const struct source__leaf *l,
+                     struct source__context *c)
+{
+    see(c, l->e, l->en, l->flags & (SOURCE__FLAGGED | SOURCE__OPPOSITE), source__attrs(j, l));
+    if ((l->flags & SOURCE__MEASURED) || l->maker[1] == SOURCE__NONE)
+        return;
+    const struct source__node *from = &j->p->nodes.p[l->maker[1]];
+    bool measured = (from->flags & SOURCE__OUT_MEASURED) != 0;
+    see(c, measured ? from->out : from->in, measured ? from->out_norm : from->in_norm,
+        from->flags & SOURCE__OUT_FLAGGED ? SOURCE__FLAGGED : 0, 0);
+}
+
+static void see_all(const struct source__judge *j, const struct source__node *n, bool outputs,
+                    struct source__context *c)
+{
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        if (((l->flags & SOURCE__IS_OUT) != 0) == outputs)
+            see_leaf(j, l, c);
+    }
+}
+
+static bool is_after_all(const struct source__node *n)
+{
+    return n->kind == PROBE_NODE_PGRAD || n->kind == PROBE_NODE_DEBUG;
+}
+
+static struct source__context context_of(const struct source__judge *j,
+                                         const struct source__node *n)
+{
+    struct source__context c = {0};
+    see_all(j, n, false, &c);
+    if (is_after_all(n))
+        see(&c, j->seen.e, j->seen.en, j->seen.flags, j->seen.attrs);
+    const struct source__context *others = source__comm_of(j->comms, j->p, n);
+    if (others != NULL)
+        see(&c, others->e, others->en, others->flags, others->attrs);
+    if (n->forward == SOURCE__NONE)
+        return c;
+    struct source__context f = {0};
+    see_all(j, &j->p->nodes.p[n->forward], false, &f);
+    see_all(j, &j->p->nodes.p[n->forward], true, &f);
+    /* a mask made of activations that differ by e lets a share e of the elements through */
+    bool mask = !j->tensor && (j->p->ops.p[n->op].flags & SOURCE__SWITCH) != 0;
+    see(&c, mask && f.e < 1 ? sqrtf(f.e) : f.e, f.en, f.flags, f.attrs);
+    return c;
+}
+
+static void set_outputs(const struct source__judge *j, struct source__node *n,
+                        const struct grain *g, bool turned_before)
+{
+    double rho = 0;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        if ((l->flags & SOURCE__IS_OUT) == 0)
+            continue;
+        n->attrs_out |= source__attrs(j, l);
+        if (l->flags & SOURCE__FLAGGED)
+            n->flags |= SOURCE__OUT_FLAGGED;
+        if ((l->flags & SOURCE__OPPOSITE) && !turned_before)
+            n->flags |= SOURCE__TURNED;
+        if ((l->flags & SOURCE__MEASURED) == 0)
+            continue;
+        n->flags |= SOURCE__OUT_MEASURED;
+        n->out = fmaxf(n->out, l->e);
+        n->out_norm = fmaxf(n->out_norm, l->en);
+        n->floor = fmaxf(n->floor, l->noise);
+        /* noise of single elements moves the norm by its root mean */
+        double past =
+            fmax(fmax(n->in_norm, n->floor_norm), fmax(n->in, n->floor) / sqrt(fmax(l->count, 1)));
+        past = fmax(past, l->noise);
+        rho = fmax(rho, l->en / fmax(past, tiny_norm(g, l->count)));
+    }
+    n->rho_norm = (float)rho;
+}
+
+static float floor_now(struct source__floor *f, float root)
+{
+    float now = source__floor_now(f);
+    return f->n < SOURCE_FLOOR_FEW && root > now ? root : now;
+}
+
+static void weigh(struct source__judge *j, struct source__node *n)
+{
+    struct source__context c = context_of(j, n);
+    struct grain g = grain_of(j->p, n);
+    n->in = c.e;
+    n->in_norm = c.en;
+    n->attrs_in = c.attrs;
+    n->flags = c.flags & SOURCE__FLAGGED ? SOURCE__IN_FLAGGED : 0;
+    n->floor_norm = floor_now(&j->floor_norm, j->p->root_floor_norm);
+    n->tiny = (float)source__tiny(j, g.unit, g.differ);
+    n->coarse = g.coarse;
+    n->floor = fmaxf(n->tiny, floor_now(&j->floor, j->p->root_floor));
+    n->young = j->floor.seen < source__rule.start_few && isnan(j->p->root_floor);
+    set_outputs(j, n, &g, (c.flags & SOURCE__OPPOSITE) != 0);
+    n->rho = n->out / fmaxf(n->in, n->floor);
+}
+
+static void learn(struct source__judge *j, const struct source__node *n)
+{
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        see_leaf(j, l, &j->seen);
+        unsigned want = SOURCE__MEASURED | SOURCE__REAL;
+        if ((l->flags & want) != want || (l->flags & (SOURCE__IS_OUT | SOURCE__ROOT)) == 0)
+            continue;
+        source__floor_add(&j->floor, l->e);
+        source__floor_add(&j->floor_norm, l->en);
+    }
+}
+
+static void weigh_all(struct source__judge *j)
+{
+    for (size_t i = 0; i < j->p->nodes.n; i++) {
+        struct source__node *n = &j->p->nodes.p[i];
+        if (n->id[1] == SOURCE__NONE)
+            continue;
+        weigh(j, n);
+        learn(j, n);
+    }
+}
+
+/* ---- what backward operators usually do ------------------------------------------------------ */
+
+static bool is_backward_api(const struct source__node *n)
+{
+    return n->dir == PROBE_BACKWARD && !is_after_all(n) && (n->flags & SOURCE__OUT_MEASURED);
+}
+
+struct gain {
+    uint32_t op;
+    float rho;
+};
+
+static int by_op(const void *a, const void *b)
+{
+    const struct gain *x = a, *y = b;
+    return x->op != y->op ? (x->op > y->op) - (x->op < y->op)
+                          : (x->rho > y->rho) - (x->rho < y->rho);
+}
+
+static void take_gains(struct source__judge *j, struct gain *g, size_t n, float *rho)
+{
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i; end < n && g[end].op == g[i].op; end++)
+            rho[end - i] = g[end].rho;
+        float median = source__quantile(rho, end - i, 0.5);
+        if (end - i >= CLASS_FEW)
+            j->class_gain[g[i].op] = fminf(fmaxf(median, 1), 5);
+    }
+    for (size_t i = 0; i < n; i++)
+        rho[i] = g[i].rho;
+    bool low = j->low;
+    double usual = fmax(5, 5 * source__quantile(rho, n, 0.9));
+    j->backward_factor =
+        low ? source__rule.backward_low[j->tensor] : source__rule.backward[j->tensor];
+    if (!low && n != 0)
+        j->backward_factor = fmin(j->backward_factor, usual);
+}
+
+static enum ms_rc find_gains(struct source__judge *j, struct ms_err *err)
+{
+    struct source__part *p = j->p;
+    struct gain *g = ms_alloc((p->nodes.n + 1) * sizeof *g);
+    float *rho = ms_alloc((p->nodes.n + 1) * sizeof *rho);
+    j->class_gain = ms_alloc((p->ops.n + 1) * sizeof *j->class_gain);
+    bool fine = g != NULL && rho != NULL && j->class_gain != NULL;
+    size_t n = 0;
+    for (size_t i = 0; fine && i < p->ops.n; i++)
+        j->class_gain[i] = 1;
+    for (size_t i = 0; fine && i < p->nodes.n; i++) {
+        if (is_backward_api(&p->nodes.p[i]))
+            g[n++] = (struct gain){p->nodes.p[i].op, p->nodes.p[i].rho};
+    }
+    if (n != 0)
+        qsort(g, n, sizeof *g, by_op);
+    if (fine)
+        take_gains(j, g, n, rho);
+    ms_free(g);
+    ms_free(rho);
+    return fine ? MS_OK : ms_no_memory(err);
+}
+
+enum ms_rc source__weigh(struct source__judge *j, struct ms_err *err)
+{
+    find_systemic(j);
+    MS_TRY(find_root_floor(j, err));
+    weigh_all(j);
+    return find_gains(j, err);
+}

@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rt_clock_net: clocks of hosts compared by TCP while the job runs, with MPI or without it.
+ *
+ *     rank 0                      publishes addresses in the run, answers pings
+ *     one process of each host    asks: 200 pings at the start, 20 each minute and at the end
+ *
+ * Nobody waits for anybody: who finds no address, or no answer, tries again later, and a process of
+ * the host of rank 0 has nothing to ask.  Every host asks rank 0 itself: sums along a tree would add
+ * up what each round trip is unsure of, and even a thousand hosts are some thousand pings a minute.
+ *
+ *     hello   magic, token ──► magic, host      both sides know that they meet whom they mean
+ *     ping    sent         ──► came, left       as often as wanted, then the asking side closes
+ *
+ * Ranks that record into folders of their own meet at MASTER_ADDR, port MSTX_CLOCK_PORT.
+ */
+#include "mstx/rt_clock_sync.h"
+
+#include "mstx/rt.h"
+#include "mstx/rt_comm.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum {
+    AT_START = 200,
+    LATER = 20,
+    GUESTS = 64,
+    PLACES = 16,
+    ADDRESS = 256,
+    PATH_ROOM = RT_PATH + 96
+};
+static const int64_t MS = 1000000;
+static const int64_t SPIN_NS = 200000; /* an answer that comes soon is not slept for */
+static const uint64_t MAGIC = 0x314B4C4358545F4D;
+
+/* Where rank 0 is to be found, as it stands in the file. */
+struct place {
+    uint64_t token, host;
+    int pid;
+    char address[PLACES][ADDRESS];
+    char port[8];
+    int n;
+};
+
+static struct {
+    pthread_t thread;
+    bool running;
+    _Atomic bool stop;
+    int bell, listener, lead; /* lead: a name on this host that one process can hold */
+    uint64_t token;
+} net = {.bell = -1, .listener = -1, .lead = -1};
+
+static int64_t now(void)
+{
+    return rt_clock_steady();
+}
+
+/* ---- bytes ---------------------------------------------------------------------------------- */
+
+/* Until there is something to read; false: not before that time, or we are to stop. */
+static bool wait_for(int fd, short what, int64_t until)
+{
+    struct pollfd p[2] = {{.fd = fd, .events = what}, {.fd = net.bell, .events = POLLIN}};
+    const int64_t left = until - now();
+    const bool mind_bell = !atomic_load(&net.stop);
+    return left > 0 && poll(p, mind_bell ? 2 : 1, (int)(left / MS) + 1) > 0 && p[0].revents != 0;
+}
+
+static bool get(int fd, void *to, size_t n, int64_t until)
+{
+    const int64_t spin = now() + SPIN_NS;
+    for (size_t have = 0; have < n;) {
+        const ssize_t r = recv(fd, (char *)to + have, n - have, MSG_DONTWAIT);
+        if (r > 0)
+            have += (size_t)r;
+        else if (r == 0 || (errno != EAGAIN && errno != EINTR))
+            return false;
+        else if (now() < spin)
+            sched_yield();
+        else if (!wait_for(fd, POLLIN, until))
+            return false;
+    }
+    return true;
+}
+
+/* Some bytes on a connection that is never full: all or none. */
+static bool put(int fd, const void *from, size_t n)
+{
+    return send(fd, from, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n;
+}
+
+static void quick(int fd)
+{
+    const int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+/* ---- where to meet ---------------------------------------------------------------------------- */
+
+static bool path_of(char out[PATH_ROOM], const char *end)
+{
+    char job[64];
+    mstx_clock_job(job, sizeof job);
+    const int n = snprintf(out, PATH_ROOM, "%s/.clock-at-%s%s", rt.conf.out, job, end);
+    return rt.conf.out[0] != '\0' && n > 0 && n < PATH_ROOM;
+}
+
+/* 0: the folder of the run is where ranks meet. */
+static uint16_t agreed_port(void)
+{
+    const char *v = secure_getenv("MSTX_CLOCK_PORT");
+    const long n = v != NULL ? strtol(v, NULL, 10) : 0;
+    return n > 0 && n < 65536 ? (uint16_t)n : 0;
+}
+
+static bool read_place(struct place *p)
+{
+    char path[PATH_ROOM], line[ADDRESS];
+    FILE *f = path_of(path, "") ? fopen(path, "re") : NULL;
+    unsigned long long token = 0, host = 0;
+    memset(p, 0, sizeof *p);
+    if (f == NULL)
+        return false;
+    bool ok = fgets(line, sizeof line, f) != NULL &&
+              sscanf(line, "%llx %llx %d %7s", &token, &host, &p->pid, p->port) == 4;
+    while (ok && p->n < PLACES && fgets(line, sizeof line, f) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        memcpy(p->address[p->n++], line, sizeof line);
+    }
+    fclose(f);
+    p->token = token;
+    p->host = host;
+    return ok;
+}
+
+/* Without a file, what launchers say. The host is not known before it was asked. */
+static bool find_place(struct place *p)
+{
+    const char *master = getenv("MASTER_ADDR");
+    if (read_place(p))
+        return p->n != 0;
+    if (agreed_port() == 0 || master == NULL)
+        return false;
+    memset(p, 0, sizeof *p);
+    snprintf(p->address[p->n++], ADDRESS, "%s", master);
+    snprintf(p->port, sizeof p->port, "%u", agreed_port());
+    return true;
+}
+
+/* The loopback comes last: it means something else on every host. */
+static void write_addresses(FILE *f, const struct ifaddrs *list, bool loopback)
+{
+    for (const struct ifaddrs *i = list; i != NULL; i = i->ifa_next) {
+        char text[NI_MAXHOST];
+        const int family = i->ifa_addr != NULL ? i->ifa_addr->sa_family : AF_UNSPEC;
+        const socklen_t n =
+            family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+        if ((family != AF_INET && family != AF_INET6) || (i->ifa_flags & IFF_UP) == 0 ||
+            ((i->ifa_flags & IFF_LOOPBACK) != 0) != loopback ||
+            getnameinfo(i->ifa_addr, n, text, sizeof text, NULL, 0, NI_NUMERICHOST) != 0 ||
+            strchr(text, '%') != NULL) /* of one link */
+            continue;
+        fprintf(f, "%s\n", text);
+    }
+}
+
+static bool write_place(const char *path, unsigned port)
+{
+    struct ifaddrs *list = NULL;
+    FILE *f = fopen(path, "we");
+    if (f == NULL)
+        return false;
+    fprintf(f, "%llx %llx %d %u\n", (unsigned long long)net.token,
+            (unsigned long long)mstx_clock_host(), (int)getpid(), port);
+    if (getifaddrs(&list) == 0) {
+        write_addresses(f, list, false);
+        write_addresses(f, list, true);
+        freeifaddrs(list);
+    }
+    return fclose(f) == 0;
+}
+
+static bool is_mine(const struct place *p)
+{
+    return p->host == mstx_clock_host() && p->pid == (int)getpid();
+}
+
+/* Another process of rank 0 on this host that still lives does as well. */
+static void publish(void)
+{
+    struct place p;
+    char path[PATH_ROOM], draft[PATH_ROOM], end[24];
+    struct sockaddr_in6 a = {0};
+    socklen_t n = sizeof a;
+    if (read_place(&p) && (is_mine(&p) || (p.host == mstx_clock_host() && kill(p.pid, 0) == 0)))
+        return;
+    snprintf(end, sizeof end, ".%d", (int)getpid());
+    if (!path_of(path, "") || !path_of(draft, end) ||
+        getsockname(net.listener, (struct sockaddr *)(void *)&a, &n) != 0)
+        return;
+    if (!write_place(draft, ntohs(a.sin6_port)) || rename(draft, path) != 0)
+        unlink(draft);
+}
+
+static void withdraw(void)
+{
+    struct place p;
+    char path[PATH_ROOM];
+    if (read_place(&p) && is_mine(&p) && path_of(path, ""))
+        unlink(path);
+}
+
+/* ---- rank 0 ------------------------------------------------------------------------------------ */
+
+struct guest {
+    int fd;
+    bool known; /* said hello */
+    int64_t heard;
+    size_t have;
+    uint64_t word[2];
+};
+
+static int listen_on(uint16_t port)
+{
+    struct sockaddr_in6 a = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    const int off = 0, on = 1;
+    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    socklen_t n = sizeof a;
+    if (fd < 0) { /* a machine without it */
+        fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        a.sin6_family = AF_INET; /* the port lies at the same place */
+        n = sizeof(struct sockaddr_in);
+    } else
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(fd, (struct sockaddr *)(void *)&a, n) == 0 && listen(fd, GUESTS) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static void dismiss(struct guest *g)
+{
+    close(g->fd);
+    *g = (struct guest){.fd = -1};
+}
+
+/* false: it is gone, or is none of ours. */
+static bool attend(struct guest *g)
+{
+    const size_t want = g->known ? sizeof g->word[0] : sizeof g->word;
+    const ssize_t r = recv(g->fd, (char *)g->word + g->have, want - g->have, MSG_DONTWAIT);
+    const int64_t came = now();
+    if (r < 0)
+        return errno == EAGAIN || errno == EINTR;
+    g->have += (size_t)r;
+    g->heard = came;
+    if (r == 0 || g->have < want)
+        return r != 0;
+    g->have = 0;
+    if (g->known) {
+        const int64_t stamp[2] = {came, now()};
+        return put(g->fd, stamp, sizeof stamp);
+    }
+    const uint64_t hello[2] = {MAGIC, mstx_clock_host()};
+    g->known = g->word[0] == MAGIC && g->word[1] == net.token;
+    return g->known && put(g->fd, hello, sizeof hello);
+}
+
+static void let_in(struct guest *guests)
+{
+    const int fd = accept4(net.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    for (int i = 0; fd >= 0 && i < GUESTS; i++) {
+        if (guests[i].fd < 0) {
+            quick(fd);
+            guests[i] = (struct guest){.fd = fd, .heard = now()};
+            return;
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
+/* One look at all connections; whether anybody said anything. */
+static bool attend_all(struct guest *guests, int timeout_ms)
+{
+    struct pollfd p[GUESTS + 2] = {{.fd = net.listener, .events = POLLIN},
+                                   {.fd = net.bell, .events = POLLIN}};
+    const int64_t patience = 5000 * MS;
+    bool any = false;
+    for (int i = 0; i < GUESTS; i++)
+        p[i + 2] = (struct pollfd){.fd = guests[i].fd, .events = POLLIN};
+    if (poll(p, GUESTS + 2, timeout_ms) <= 0)
+        return false;
+    for (int i = 0; i < GUESTS; i++) {
+        if (guests[i].fd < 0)
+            continue;
+        any |= p[i + 2].revents != 0;
+        if ((p[i + 2].revents != 0 && !attend(&guests[i])) || now() - guests[i].heard > patience)
+            dismiss(&guests[i]);
+    }
+    if (p[0].revents != 0)
+        let_in(guests);
+    return any;
+}
+
+static void answer_all(void)
+{
+    struct guest guests[GUESTS];
+    int64_t spin = 0, published = INT64_MIN;
+    const struct mstx_clock_point here = {.at_ns = now()};
+    for (int i = 0; i < GUESTS; i++)
+        guests[i] = (struct guest){.fd = -1};
+    mstx_clock_tell(&here);
+    while (!atomic_load(&net.stop)) {
+        if (published == INT64_MIN || now() - published > mstx_clock_every_ns()) {
+            publish();
+            published = now();
+        }
+        const bool is_soon = now() < spin;
+        if (attend_all(guests, is_soon ? 0 : 1000))
+            spin = now() + SPIN_NS;
+        else if (is_soon)
+            sched_yield();
+    }
+    withdraw();
+    for (int i = 0; i < GUESTS; i++) {
+        if (guests[i].fd >= 0)
+            dismiss(&guests[i]);
+    }
+}
+
+/* ---- the others ---------------------------------------------------------------------------------- */
+
+/* One process asks for its host; when it ends another may. */
+static bool leads(void)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    char path[PATH_ROOM] = "";
+    if (net.lead >= 0)
+        return true;
+    path_of(path, "");
+    const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const int n = snprintf(a.sun_path + 1, sizeof a.sun_path - 1, "mstx-clock-%llx-%llx",
+                           (unsigned long long)mstx_group_hash(0, path, strlen(path)),
+                           (unsigned long long)mstx_clock_host());
+    if (bind(fd, (struct sockaddr *)(void *)&a,
+             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0)
+        net.lead = fd;
+    else if (fd >= 0)
+        close(fd);
+    return net.lead >= 0;
+}
+
+static int connect_to(const char *address, const char *port, int64_t until)
+{
+    const struct addrinfo how = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *list = NULL;
+    int fd = -1, failed = 1;
+    socklen_t n = sizeof failed;
+    if (getaddrinfo(address, port, &how, &list) != 0)
+        return -1;
+    fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && connect(fd, list->ai_addr, list->ai_addrlen) == 0)
+        failed = 0;
+    else if (fd >= 0 && errno == EINPROGRESS && wait_for(fd, POLLOUT, until))
+        getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &n);
+    freeaddrinfo(list);
+    if (failed != 0 && fd >= 0)
+        close(fd);
+    return failed == 0 ? fd : -1;
+}
+
+/* The host that answers, after it has said who it is; its descriptor, or -1. */
+static int call(const struct place *p, uint64_t *host, int64_t until)
+{
+    const uint64_t hello[2] = {MAGIC, p->token};
+    const int64_t each = 1000 * MS;
+    for (int i = 0; i < p->n && now() < until; i++) {
+        uint64_t back[2];
+        const int64_t end = now() + each < until ? now() + each : until;
+        const int fd = connect_to(p->address[i], p->port, end);
+        if (fd < 0)
+            continue;
+        quick(fd);
+        if (put(fd, hello, sizeof hello) && get(fd, back, sizeof back, end) && back[0] == MAGIC &&
+            (p->host == 0 || back[1] == p->host)) {
+            *host = back[1];
+            return fd;
+        }
+        close(fd);
+    }
+    return -1;
+}
+
+static size_t ping(int fd, struct mstx_ping *out, size_t n, int64_t until)
+{
+    for (size_t i = 0; i < n; i++) {
+        int64_t stamp[2];
+        out[i].sent = now();
+        if (!put(fd, &out[i].sent, sizeof out[i].sent) || !get(fd, stamp, sizeof stamp, until))
+            return i;
+        out[i].back = now();
+        out[i].came = stamp[0];
+        out[i].left = stamp[1];
+    }
+    return n;
+}
+
+enum asked { ASKED, NOT_ASKED, NEEDLESS };
+
+static enum asked ask(size_t pings, int64_t patience_ns)
+{
+    struct place p;
+    struct mstx_ping row[AT_START];
+    struct mstx_clock_point found;
+    uint64_t host = 0;
+    const int64_t until = now() + patience_ns;
+    if (!find_place(&p))
+        return NOT_ASKED;
+    if (p.host == mstx_clock_host())
+        return NEEDLESS;
+    const int fd = call(&p, &host, until);
+    if (fd < 0)
+        return NOT_ASKED;
+    const size_t n = host != mstx_clock_host() ? ping(fd, row, pings, until) : 0;
+    close(fd);
+    if (n != 0) {
+        mstx_clock_estimate(row, n, &found);
+        mstx_clock_tell(&found);
+    }
+    return host == mstx_clock_host() ? NEEDLESS : n != 0 ? ASKED : NOT_ASKED;
+}
+
+static void ask_again_and_again(void)
+{
+    const int64_t every = mstx_clock_every_ns(), patience = 5000 * MS, at_end = 300 * MS;
+    int64_t retry = 100 * MS;
+    bool known = false;
+    while (!atomic_load(&net.stop)) {
+        const enum asked a = leads() ? ask(known ? LATER : AT_START, patience) : NOT_ASKED;
+        struct pollfd bell = {.fd = net.bell, .events = POLLIN};
+        if (a == NEEDLESS)
+            return;
+        known |= a == ASKED;
+        const int64_t wait = a == ASKED || retry > every ? every : retry;
+        retry = a == ASKED ? 100 * MS : retry * 2;
+        if (!atomic_load(&net.stop))
+            poll(&bell, 1, (int)(wait / MS));
+    }
+    if (known)
+        ask(LATER, at_end);
+}
+
+/* ---- the thread ------------------------------------------------------------------------------- */
+
+static void *work(void *arg)
+{
+    (void)arg;
+    pthread_setname_np(pthread_self(), "mstx-clock");
+    if (rt.conf.rank != 0)
+        ask_again_and_again();
+    else if (net.listener >= 0)
+        answer_all();
+    return NULL;
+}
+
+/* A token that only those who can read the run know. */
+static uint64_t new_token(void)
+{
+    uint64_t t = 0;
+    if (agreed_port() != 0 || getrandom(&t, sizeof t, GRND_NONBLOCK) != sizeof t)
+        return 0;
+    return t;
+}
+
+void rt_clock_net_start(void)
+{
+    const enum mstx_clock_wish wish = mstx_clock_wish();
+    sigset_t all, old;
+    if (rt.conf.rank < 0 || rt.conf.world_size < 2 || rt.epoch > 1 || wish == MSTX_CLOCK_NEVER ||
+        (wish == MSTX_CLOCK_IF_NEEDED && mstx_clock_one_host()))
+        return;
+    net.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    net.token = new_token();
+    net.listener = rt.conf.rank == 0 ? listen_on(agreed_port()) : -1;
+    atomic_store(&net.stop, false);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    net.running = pthread_create(&net.thread, NULL, work, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+static void close_all(void)
+{
+    int *const fds[] = {&net.bell, &net.listener, &net.lead};
+    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
+        if (*fds[i] >= 0)
+            close(*fds[i]);
+        *fds[i] = -1;
+    }
+}
+
+void rt_clock_net_stop(void)
+{
+    const uint64_t one = 1;
+    if (!net.running)
+        return;
+    atomic_store(&net.stop, true);
+    if (write(net.bell, &one, sizeof one) != sizeof one) {
+        /* the thread looks once a second */
+    }
+    pthread_join(net.thread, NULL);
+    net.running = false;
+    close_all();
+}
+
+void rt_clock_net_forget(void)
+{
+    net.running = false;
+    close_all(); /* the parent's are its own */
+}

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_import_merge: the work of an import shared among processes: who reads what, what each must know
+ * of the others' files, and one database out of the parts.
+ *
+ * Texts that were known before events were read have the same ids everywhere.  Those that came up on
+ * the way get theirs when parts are brought together in order, which is the order in which a single
+ * process would have met them; so the database does not depend on how many there are.
+ */
+#include "mstx/tl_import_int.h"
+
+#include "mstx/tl_pack.h"
+
+#include "probe/base/io.h"
+#include "probe/base/mem.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* ---- who reads what ------------------------------------------------------------ */
+
+/* What process 0 does alone, in parts of the work of all: it gets less to read. */
+static const double JUDGE_SHARE = 0.25, MERGE_SHARE = 0.12;
+
+static uint64_t bytes_of(const char *dir)
+{
+    struct ms_dir list;
+    struct stat st;
+    uint64_t sum = 4096; /* opening costs something too */
+    if (ms_dir_list(&list, dir, NULL) != MS_OK)
+        return sum;
+    for (size_t i = 0; i < list.names.n; i++) {
+        char *path = ms_path_join(dir, list.names.p[i].p);
+        if (path != NULL && stat(path, &st) == 0 && S_ISREG(st.st_mode))
+            sum += (uint64_t)st.st_size;
+        ms_free(path);
+    }
+    ms_dir_free(&list);
+    return sum;
+}
+
+/* Stretches of the list with equal bytes, but for the first, which is shorter. */
+static void put_limits(struct mstx_import *im, struct ms_buf *b)
+{
+    const unsigned k = ms_par_size(im->par);
+    uint64_t all = 0, sum = 0;
+    const double alone = im->how->summary ? JUDGE_SHARE : MERGE_SHARE;
+    const double share = k > 1 ? (1 + alone) / k : 1;
+    uint64_t at = 0;
+    for (size_t i = 0; k > 1 && i < im->procs.list.n; i++)
+        all += bytes_of(im->procs.list.p[i].dir);
+    for (unsigned p = 1; p < k; p++) {
+        double until = share * p - alone;
+        until = until > 0 ? until : 0;
+        while (at < im->procs.list.n) {
+            const uint64_t next = bytes_of(im->procs.list.p[at].dir);
+            if ((double)(sum + next / 2) > until * (double)all)
+                break;
+            sum += next;
+            at++;
+        }
+        mstx__put(b, &at, sizeof at);
+    }
+    at = im->procs.list.n;
+    mstx__put(b, &at, sizeof at);
+}
+
+static enum ms_rc find(struct mstx_import *im, const char *dir, struct ms_buf *b,
+                       struct ms_err *err)
+{
+    MS_TRY(mstx__procs_find(&im->procs, dir, err));
+    if (im->procs.list.n == 0)
+        return ms_fail(err, MS_E_NOTFOUND,
+                       "%s: holds no capture; record one with 'msprobe run -o %s -- PROGRAM'", dir,
+                       dir);
+    put_limits(im, b);
+    for (size_t i = 0; i < im->procs.list.n; i++)
+        mstx__put_text(b, ms_str_of(im->procs.list.p[i].dir));
+    return ms_buf_check(b, err);
+}
+
+static enum ms_rc take_list(struct mstx_import *im, struct mstx_taker *t, struct ms_err *err)
+{
+    while (t->n != 0 && !t->bad) {
+        struct mstx_proc *p = ms_vec_push(&im->procs.list);
+        if (p == NULL)
+            return ms_no_memory(err);
+        *p = (struct mstx_proc){.dir = ms_str_dup(mstx__take_text(t))};
+        if (p->dir == NULL)
+            return ms_no_memory(err);
+    }
+    return MS_OK;
+}
+
+enum ms_rc mstx__import_divide(struct mstx_import *im, const char *dir, struct ms_err *err)
+{
+    struct ms_buf b = {.max = MSTX_SHARE_MAX};
+    const bool is_first = ms_par_rank(im->par) == 0;
+    enum ms_rc rc = mstx__share_result(im->par, is_first ? find(im, dir, &b, err) : MS_OK, err);
+    if (rc == MS_OK)
+        rc = mstx__share_from_first(im->par, &b, err);
+    struct mstx_taker t = {b.p, b.n, false};
+    for (unsigned i = 0; rc == MS_OK && i < ms_par_size(im->par); i++) {
+        uint64_t end;
+        mstx__take(&t, &end, sizeof end);
+        if (i < ms_par_rank(im->par))
+            im->from = (size_t)end;
+        if (i == ms_par_rank(im->par))
+            im->to = (size_t)end;
+    }
+    if (rc == MS_OK && !is_first)
+        rc = take_list(im, &t, err);
+    ms_buf_free(&b);
+    const size_t n = im->procs.list.n;
+    if (rc == MS_OK && !ms_vec_reserve(&im->seen, n))
+        rc = ms_no_memory(err);
+    if (rc == MS_OK && n != 0)
+        memset(im->seen.p, 0, n * sizeof *im->seen.p);
+    im->seen.n = rc == MS_OK ? n : 0;
+    return mstx__share_result(im->par, rc, err);
+}
+
+/* ---- what everybody knows -------------------------------------------------------- */
+
+static void put_learnt(const struct mstx_import *im, struct ms_buf *b)
+{
+    const uint64_t n = im->to - im->from, texts = mstx__writer_texts(im->w);
+    mstx__import_put_clocks(im, b);
+    mstx__put(b, &n, sizeof n);
+    for (size_t i = im->from; i < im->to; i++) {
+        mstx__put(b, &im->seen.p[i].records, sizeof im->seen.p[i].records);
+        mstx__put(b, &im->seen.p[i].id, sizeof im->seen.p[i].id);
+        mstx__put(b, &im->seen.p[i].size, sizeof im->seen.p[i].size);
+    }
+    mstx__put(b, &texts, sizeof texts);
+    for (uint32_t i = 1; i <= texts; i++)
+        mstx__put_text(b, mstx__writer_text_of(im->w, i));
+    mstx__put(b, im->groups.p, im->groups.n);
+}
+
+static enum ms_rc take_groups(struct mstx_import *im, struct mstx_taker *t, struct ms_err *err)
+{
+    while (t->n != 0 && !t->bad) {
+        struct mstx_comm_known g;
+        bool is_new;
+        if (!mstx__comm_group_parse(mstx__take_text(t), &g))
+            continue;
+        MS_TRY(mstx__comm_writer_meet(im->comm, &g, &is_new, err));
+        if (is_new)
+            mstx__cluster_group(&im->cluster, (uint32_t)im->cluster.group.n + 1, g.name, g.size,
+                                g.world, g.listed);
+    }
+    return im->cluster.no_memory ? ms_no_memory(err) : MS_OK;
+}
+
+static enum ms_rc take_learnt(struct mstx_import *im, struct mstx_taker *t, size_t *at,
+                              struct ms_err *err)
+{
+    uint64_t n, texts;
+    MS_TRY(mstx__import_take_clocks(im, t, err));
+    mstx__take(t, &n, sizeof n);
+    for (uint64_t i = 0; i < n && !t->bad && *at < im->seen.n; i++, ++*at) {
+        struct mstx_seen *s = &im->seen.p[*at];
+        mstx__take(t, &s->records, sizeof s->records);
+        mstx__take(t, &s->id, sizeof s->id);
+        mstx__take(t, &s->size, sizeof s->size);
+    }
+    mstx__take(t, &texts, sizeof texts);
+    for (uint64_t i = 0; i < texts && !t->bad; i++)
+        mstx__writer_text(im->w, mstx__take_text(t));
+    return take_groups(im, t, err);
+}
+
+/* Numbers by the place in the list of all. */
+static void number(struct mstx_import *im)
+{
+    uint32_t id = 0;
+    uint64_t calls = 0;
+    for (size_t i = 0; i < im->seen.n; i++) {
+        struct mstx_seen *s = &im->seen.p[i];
+        s->calls = calls;
+        calls += s->records;
+        if (s->id != 0)
+            s->id = ++id;
+    }
+    im->texts = mstx__writer_texts(im->w);
+}
+
+/* Rows of communicators that all know are written once, by process 0. */
+static enum ms_rc new_comm(struct mstx_import *im, struct ms_err *err)
+{
+    MS_TRY(mstx__comm_writer_new(&im->comm, mstx__writer_store(im->w), err));
+    if (ms_par_rank(im->par) != 0)
+        mstx__comm_writer_mute(im->comm);
+    return MS_OK;
+}
+
+enum ms_rc mstx__import_exchange(struct mstx_import *im, enum ms_rc mine, struct ms_err *err)
+{
+    struct ms_buf b = {.max = MSTX_SHARE_MAX};
+    struct mstx_messages all;
+    size_t at = 0;
+    if (mine == MS_OK)
+        put_learnt(im, &b);
+    enum ms_rc rc = mstx__share_all(im->par, &b, mine, &all, err);
+    ms_buf_free(&b);
+    if (rc != MS_OK)
+        return rc;
+    mstx__clocks_free(&im->clocks);
+    mstx__writer_forget_texts(im->w);
+    rc = new_comm(im, err);
+    for (unsigned i = 0; rc == MS_OK && i < ms_par_size(im->par); i++) {
+        struct mstx_taker t = mstx__message(&all, i);
+        rc = take_learnt(im, &t, &at, err);
+    }
+    mstx__messages_free(&all);
+    number(im);
+    if (rc == MS_OK && ms_par_rank(im->par) != 0)
+        mstx__comm_writer_part(im->comm);
+    return mstx__share_result(im->par, rc, err);
+}
+
+/* ---- one database out of the parts -------------------------------------------------- */
+
+struct merging {
+    struct mstx_import *im;
+    struct ms_store *s;
+    int64_t tracks, chunks; /* in the parts before */
+    MS_VEC(uint32_t) text;  /* of the part's texts behind those that all know */
+    struct mstx_packer *packer;
+    struct mstx_event *ev; /* MSTX_CHUNK_MAX */
+};
+
+typedef enum ms_rc (*row_fn)(struct merging *m, struct ms_stmt *row, struct ms_err *err);
+
+static enum ms_rc each(struct merging *m, const char *sql, row_fn fn, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more;
+    MS_TRY(ms_store_prepare(m->s, &st, sql, err));
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    while (rc == MS_OK && more) {
+        rc = fn(m, st, err);
+        if (rc == MS_OK)
+            rc = ms_stmt_step(st, &more, err);
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
+static enum ms_rc take_text(struct merging *m, struct ms_stmt *row, struct ms_err *err)
+{
+    uint32_t *slot = ms_vec_push(&m->text);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    *slot = mstx__writer_text(m->im->w, ms_stmt_get_str(row, 0));
+    return MS_OK;
+}
+
+static uint32_t text_of(const struct merging *m, uint32_t id)
+{
+    const uint32_t known = m->im->texts;
+    return id > known && id - known <= m->text.n ? m->text.p[id - known - 1] : id;
+}
+
+/* The chunk with texts as the whole database numbers them. */
+static enum ms_rc repack(struct merging *m, struct ms_str *blob, struct ms_err *err)
+{
+    uint32_t n;
+    MS_TRY(mstx_unpack(*blob, m->ev, &n, err));
+    for (uint32_t i = 0; i < n; i++) {
+        m->ev[i].name = text_of(m, m->ev[i].name);
+        m->ev[i].args = text_of(m, m->ev[i].args);
+    }
+    MS_TRY(mstx_pack(m->packer, m->ev, n, err));
+    *blob = (struct ms_str){m->packer->out.p, (uint32_t)m->packer->out.n};
+    return MS_OK;
+}
+
+static enum ms_rc take_blob(struct merging *m, struct ms_stmt *row, struct ms_err *err)
+{
+    struct ms_str blob = ms_stmt_get_blob(row, 1);
+    if (m->text.n != 0)
+        MS_TRY(repack(m, &blob, err));
+    return mstx__writer_blob(m->im->w, m->chunks + ms_stmt_get_i64(row, 0), blob, err);
+}
+
+static enum ms_rc take_name(struct merging *m, struct ms_stmt *row, struct ms_err *err)
+{
+    int64_t column[9];
+    for (int i = 0; i < 9; i++)
+        column[i] = ms_stmt_get_i64(row, i);
+    column[0] += m->tracks;
+    column[1] = text_of(m, (uint32_t)column[1]);
+    return mstx__writer_name(m->im->w, column, err);
+}
+
+/* Communicators that only texts of the part tell of. */
+static enum ms_rc take_group(struct merging *m, struct ms_stmt *row, struct ms_err *err)
+{
+    char sql[128];
+    int64_t id;
+    MS_TRY(mstx__comm_writer_adopt(m->im->comm, (uint64_t)ms_stmt_get_i64(row, 2),
+                                   ms_stmt_get_str(row, 1), ms_stmt_get_i64(row, 3),
+                                   ms_stmt_get_str(row, 4), &id, err));
+    snprintf(sql, sizeof sql, "INSERT INTO temp.adopted VALUES(%" PRId64 ", %" PRId64 ")",
+             ms_stmt_get_i64(row, 0), id);
+    return ms_store_exec(m->s, sql, err);
+}
+
+static enum ms_rc copy(struct merging *m, struct ms_err *err)
+{
+    char sql[1024];
+    MS_TRY(each(m, "SELECT value FROM part.strings ORDER BY id", take_text, err));
+    snprintf(sql, sizeof sql,
+             "INSERT INTO processes SELECT * FROM part.processes;"
+             "INSERT INTO hangs SELECT * FROM part.hangs;"
+             "INSERT OR REPLACE INTO sources SELECT * FROM part.sources;"
+             "INSERT INTO comm_ops SELECT * FROM part.comm_ops;"
+             "INSERT INTO tracks SELECT id + %" PRId64 ", process, kind, tid, domain, name, unit,"
+             " events, rows, start_ns, end_ns, device FROM part.tracks ORDER BY id;"
+             "INSERT INTO levels SELECT track + %" PRId64 ", shift, events, first_chunk + %" PRId64
+             ", chunks FROM part.levels;"
+             "INSERT INTO chunks SELECT id + %" PRId64 ", start_ns, end_ns, events FROM part.chunks"
+             " ORDER BY id;"
+             "CREATE TEMP TABLE adopted(part INTEGER PRIMARY KEY, whole INTEGER)",
+             m->tracks, m->tracks, m->chunks, m->chunks);
+    MS_TRY(ms_store_exec(m->s, sql, err));
+    MS_TRY(each(m, "SELECT chunk, data FROM part.blobs ORDER BY chunk", take_blob, err));
+    MS_TRY(each(m, "SELECT * FROM part.names", take_name, err));
+    MS_TRY(each(m, "SELECT * FROM part.comm_groups ORDER BY id", take_group, err));
+    return ms_store_exec(m->s,
+                         "UPDATE comm_ops SET comm_group = (SELECT whole FROM temp.adopted WHERE"
+                         " part = comm_group) WHERE EXISTS (SELECT 1 FROM temp.adopted) AND"
+                         " comm_group >= 1 << 30; DROP TABLE temp.adopted",
+                         err);
+}
+
+static enum ms_rc count_rows(struct merging *m, const char *sql, int64_t *n, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more;
+    MS_TRY(ms_store_prepare(m->s, &st, sql, err));
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    if (rc == MS_OK && more)
+        *n = ms_stmt_get_i64(st, 0);
+    ms_stmt_free(st);
+    return rc;
+}
+
+/* Databases are attached and detached between transactions. */
+static enum ms_rc attach(struct merging *m, struct ms_str path, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    MS_TRY(ms_store_exec(m->s, "COMMIT", err));
+    MS_TRY(ms_store_prepare(m->s, &st, "ATTACH ? AS part", err));
+    ms_stmt_str(st, 1, path);
+    enum ms_rc rc = ms_stmt_run(st, err);
+    ms_stmt_free(st);
+    return rc == MS_OK ? ms_store_exec(m->s, "BEGIN", err) : rc;
+}
+
+static enum ms_rc take_part(struct merging *m, struct ms_str path, struct ms_err *err)
+{
+    m->text.n = 0;
+    MS_TRY(count_rows(m, "SELECT max(id) FROM main.tracks", &m->tracks, err));
+    MS_TRY(count_rows(m, "SELECT max(id) FROM main.chunks", &m->chunks, err));
+    MS_TRY(attach(m, path, err));
+    MS_TRY(copy(m, err));
+    return ms_store_exec(m->s, "COMMIT; DETACH part; BEGIN", err);
+}
+
+/* ---- sending and receiving ----------------------------------------------------------- */
+
+static void put_problems(const struct mstx_import *im, struct ms_buf *b)
+{
+    const uint64_t n = im->problem.n;
+    mstx__put(b, &n, sizeof n);
+    for (size_t i = 0; i < im->problem.n; i++) {
+        const struct mstx_import_problem *p = &im->problem.p[i];
+        mstx__put(b, &p->process, sizeof p->process);
+        mstx__put_text(b, ms_str_of(p->file));
+        mstx__put_text(b, ms_str_of(p->text));
+    }
+}
+
+static enum ms_rc take_problems(struct mstx_import *im, struct mstx_taker *t, struct ms_err *err)
+{
+    uint64_t n;
+    mstx__take(t, &n, sizeof n);
+    for (uint64_t i = 0; i < n && !t->bad; i++) {
+        struct mstx_import_problem *p = ms_vec_push(&im->problem);
+        if (p == NULL)
+            return ms_no_memory(err);
+        mstx__take(t, &p->process, sizeof p->process);
+        p->file = ms_str_dup(mstx__take_text(t));
+        p->text = ms_str_dup(mstx__take_text(t));
+        if (p->file == NULL || p->text == NULL)
+            return ms_no_memory(err);
+    }
+    return MS_OK;
+}
+
+/* Where our part lies, what was wrong, and what ranks say together. */
+static enum ms_rc send_part(struct mstx_import *im, const char *path, struct ms_err *err)
+{
+    struct ms_buf b = {.max = MSTX_SHARE_MAX};
+    enum ms_rc rc = mstx__writer_commit_part(im->w, im->texts, err);
+    im->w = NULL;
+    rc = mstx__share_result(im->par, rc, err);
+    if (rc == MS_OK) {
+        mstx__put_text(&b, ms_str_of(path));
+        put_problems(im, &b);
+        mstx__cluster_put(&im->cluster, &b);
+        rc = ms_buf_check(&b, err);
+    }
+    if (rc == MS_OK)
+        rc = ms_par_send(im->par, 0, b.p, b.n, err);
+    ms_buf_free(&b);
+    return rc;
+}
+
+static enum ms_rc receive_part(struct merging *m, unsigned from, struct ms_err *err)
+{
+    struct ms_buf b = {.max = MSTX_SHARE_MAX};
+    unsigned who;
+    enum ms_rc rc = ms_par_recv(m->im->par, (int)from, &b, &who, err);
+    struct mstx_taker t = {b.p, b.n, false};
+    const struct ms_str path = mstx__take_text(&t);
+    if (rc == MS_OK)
+        rc = take_part(m, path, err);
+    if (rc == MS_OK)
+        rc = take_problems(m->im, &t, err);
+    if (rc == MS_OK && !mstx__cluster_take(&m->im->cluster, &t))
+        rc = t.bad ? ms_fail(err, MS_E_INTERNAL, "the part of process %u is damaged", from)
+                   : ms_no_memory(err);
+    ms_buf_free(&b);
+    return rc;
+}
+
+static enum ms_rc receive_parts(struct mstx_import *im, struct ms_err *err)
+{
+    struct merging m = {.im = im, .s = mstx__writer_store(im->w)};
+    m.packer = mstx_packer_new();
+    m.ev = ms_calloc(MSTX_CHUNK_MAX, sizeof *m.ev);
+    enum ms_rc rc = m.packer != NULL && m.ev != NULL ? MS_OK : ms_no_memory(err);
+    rc = mstx__share_result(im->par, rc, err);
+    for (unsigned i = 1; rc == MS_OK && i < ms_par_size(im->par); i++)
+        rc = receive_part(&m, i, err);
+    ms_vec_free(&m.text);
+    mstx_packer_free(m.packer);
+    ms_free(m.ev);
+    return rc;
+}
+
+enum ms_rc mstx__import_merge(struct mstx_import *im, const char *db, struct ms_err *err)
+{
+    if (ms_par_size(im->par) == 1)
+        return MS_OK;
+    return ms_par_rank(im->par) == 0 ? receive_parts(im, err) : send_part(im, db, err);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_share: see the header.
+ */
+#include "mstx/tl_share.h"
+
+#include "probe/base/mem.h"
+#include "probe/base/vec.h"
+
+#include <string.h>
+
+/* ---- bytes ---------------------------------------------------------------------- */
+
+void mstx__put(struct ms_buf *b, const void *p, size_t n)
+{
+    ms_buf_put(b, p, n);
+}
+
+void mstx__put_text(struct ms_buf *b, struct ms_str s)
+{
+    ms_buf_put(b, &s.n, sizeof s.n);
+    ms_buf_put(b, s.p, s.n);
+}
+
+void mstx__put_counted(struct ms_buf *b, const void *p, size_t n, size_t item)
+{
+    const uint64_t count = n;
+    ms_buf_put(b, &count, sizeof count);
+    if (n != 0)
+        ms_buf_put(b, p, n * item);
+}
+
+void mstx__take(struct mstx_taker *t, void *p, size_t n)
+{
+    if (t->bad || t->n < n) {
+        t->bad = true;
+        memset(p, 0, n);
+        return;
+    }
+    memcpy(p, t->p, n);
+    t->p += n;
+    t->n -= n;
+}
+
+struct ms_str mstx__take_text(struct mstx_taker *t)
+{
+    struct ms_str s = {t->p, 0};
+    uint32_t n;
+    mstx__take(t, &n, sizeof n);
+    t->bad |= n > t->n;
+    if (t->bad)
+        return s;
+    s = (struct ms_str){t->p, n};
+    t->p += n;
+    t->n -= n;
+    return s;
+}
+
+size_t mstx__take_count(struct mstx_taker *t, size_t item)
+{
+    uint64_t n;
+    mstx__take(t, &n, sizeof n);
+    t->bad |= n > t->n / item;
+    return t->bad ? 0 : (size_t)n;
+}
+
+bool mstx__take_counted(struct mstx_taker *t, void *p, size_t *n, size_t *cap, size_t item)
+{
+    const size_t more = mstx__take_count(t, item);
+    char *first;
+    if (more == 0)
+        return true;
+    if (*n + more > *cap && !ms_vec_grow(p, cap, *n + more, item))
+        return false;
+    memcpy(&first, p, sizeof first); /* the vector's pointer, whatever its type */
+    mstx__take(t, first + *n * item, more * item);
+    *n += more;
+    return true;
+}
+
+/* ---- messages ------------------------------------------------------------------- */
+
+struct mstx_taker mstx__message(const struct mstx_messages *m, unsigned process)
+{
+    if (process >= m->end.n)
+        return (struct mstx_taker){"", 0, true};
+    const size_t from = process != 0 ? m->end.p[process - 1] : 0;
+    return (struct mstx_taker){m->bytes.p + from, m->end.p[process] - from, false};
+}
+
+void mstx__messages_free(struct mstx_messages *m)
+{
+    ms_buf_free(&m->bytes);
+    ms_vec_free(&m->end);
+}
+
+/* The message behind its result and the words of a failure. */
+static void wrap(struct ms_buf *out, const struct ms_buf *message, enum ms_rc mine,
+                 const struct ms_err *err)
+{
+    const int32_t rc = message->bad != MS_OK && mine == MS_OK ? (int32_t)MS_E_NOMEM : (int32_t)mine;
+    const char *why = rc == MS_OK                    ? ""
+                      : mine != MS_OK && err != NULL ? err->msg
+                                                     : ms_rc_text(MS_E_NOMEM);
+    mstx__put(out, &rc, sizeof rc);
+    mstx__put_text(out, ms_str_of(why));
+    if (rc == MS_OK)
+        mstx__put(out, message->p, message->n);
+}
+
+/* What one process sent, behind those before it. */
+static enum ms_rc unwrap(struct mstx_messages *all, const struct ms_buf *got, struct ms_err *err)
+{
+    struct mstx_taker t = {got->p, got->n, false};
+    int32_t rc;
+    mstx__take(&t, &rc, sizeof rc);
+    const struct ms_str why = mstx__take_text(&t);
+    size_t *end = ms_vec_push(&all->end);
+    if (end == NULL)
+        return ms_no_memory(err);
+    if (rc == MS_OK && !t.bad)
+        ms_buf_put(&all->bytes, t.p, t.n);
+    *end = all->bytes.n;
+    if (t.bad)
+        return ms_fail(err, MS_E_INTERNAL, "a message between processes is damaged");
+    return rc != MS_OK ? ms_fail(err, (enum ms_rc)rc, "%.*s", MS_STR_ARG(why))
+                       : ms_buf_check(&all->bytes, err);
+}
+
+/* Process 0 hears everyone in order, whatever goes wrong on the way. */
+static enum ms_rc hear(struct ms_par *par, const struct ms_buf *own, struct mstx_messages *all,
+                       struct ms_err *err)
+{
+    struct ms_buf got = {.max = MSTX_SHARE_MAX};
+    struct ms_err first = {0};
+    enum ms_rc rc = own->bad == MS_OK ? unwrap(all, own, &first) : ms_buf_check(own, &first);
+    for (unsigned i = 1; i < ms_par_size(par); i++) {
+        struct ms_err e = {0};
+        unsigned who;
+        enum ms_rc one = ms_par_recv(par, (int)i, &got, &who, &e);
+        if (one == MS_OK)
+            one = unwrap(all, &got, &e);
+        if (one != MS_OK && rc == MS_OK) {
+            rc = one;
+            first = e;
+        }
+    }
+    ms_buf_free(&got);
+    if (rc != MS_OK && err != NULL && err->rc == MS_OK)
+        *err = first;
+    return rc;
+}
+
+enum ms_rc mstx__share_from_first(struct ms_par *par, struct ms_buf *bytes, struct ms_err *err)
+{
+    uint64_t n = bytes->n;
+    if (ms_par_size(par) == 1)
+        return MS_OK;
+    MS_TRY(ms_par_share(par, &n, sizeof n, err));
+    if (ms_par_rank(par) != 0) {
+        ms_buf_clear(bytes);
+        if (n != 0 && ms_buf_room(bytes, n) == NULL)
+            return ms_buf_check(bytes, err);
+        bytes->n = n;
+    }
+    return n != 0 ? ms_par_share(par, bytes->p, n, err) : MS_OK;
+}
+
+/* Process 0's result becomes that of all. */
+static enum ms_rc settle(struct ms_par *par, enum ms_rc rc, struct ms_err *err)
+{
+    struct ms_err mine = {0};
+    struct ms_buf b = {.max = MSTX_SHARE_MAX};
+    const struct ms_buf nothing = {0};
+    if (rc != MS_OK && err != NULL)
+        mine = *err;
+    if (ms_par_rank(par) == 0)
+        wrap(&b, &nothing, rc, &mine);
+    enum ms_rc told = mstx__share_from_first(par, &b, err);
+    struct mstx_messages one = {.bytes = {.max = MSTX_SHARE_MAX}};
+    if (told == MS_OK && ms_par_rank(par) != 0)
+        rc = unwrap(&one, &b, err);
+    mstx__messages_free(&one);
+    ms_buf_free(&b);
+    return rc != MS_OK ? rc : told;
+}
+
+enum ms_rc mstx__share_gather(struct ms_par *par, const struct ms_buf *message, enum ms_rc mine,
+                              struct mstx_messages *all, struct ms_err *err)
+{
+    struct ms_buf own = {.max = MSTX_SHARE_MAX};
+    struct ms_err first = {0};
+    enum ms_rc rc;
+    *all = (struct mstx_messages){.bytes = {.max = MSTX_SHARE_MAX}};
+    wrap(&own, message, mine, err);
+    if (ms_par_rank(par) != 0)
+        rc = ms_par_send(par, 0, own.p, own.n, &first);
+    else
+        rc = hear(par, &own, all, &first);
+    ms_buf_free(&own);
+    rc = settle(par, rc, &first);
+    if (rc != MS_OK && mine == MS_OK && err != NULL && err->rc == MS_OK)
+        *err = first;
+    if (rc != MS_OK)
+        mstx__messages_free(all);
+    return rc;
+}
+
+enum ms_rc mstx__share_all(struct ms_par *par, const struct ms_buf *message, enum ms_rc mine,
+                           struct mstx_messages *all, struct ms_err *err)
+{
+    struct ms_buf ends = {.max = MSTX_SHARE_MAX};
+    MS_TRY(mstx__share_gather(par, message, mine, all, err));
+    if (ms_par_rank(par) == 0)
+        mstx__put_items(&ends, &all->end);
+    enum ms_rc rc = mstx__share_from_first(par, &ends, err);
+    if (rc == MS_OK)
+        rc = mstx__share_from_first(par, &all->bytes, err);
+    struct mstx_taker t = {ends.p, ends.n, false};
+    if (rc == MS_OK && ms_par_rank(par) != 0 && !mstx__take_items(&t, &all->end))
+        rc = ms_no_memory(err);
+    ms_buf_free(&ends);
+    if (rc != MS_OK)
+        mstx__messages_free(all);
+    return rc;
+}
+
+enum ms_rc mstx__share_result(struct ms_par *par, enum ms_rc mine, struct ms_err *err)
+{
+    const struct ms_buf nothing = {0};
+    struct mstx_messages all;
+    if (ms_par_size(par) == 1)
+        return mine;
+    enum ms_rc rc = mstx__share_gather(par, &nothing, mine, &all, err);
+    if (rc == MS_OK)
+        mstx__messages_free(&all);
+    return rc;
+}

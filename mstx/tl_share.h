@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_share: what the processes of `mpirun msprobe import` tell each other, as bytes.
+ *
+ *     writing    mstx__put, mstx__put_text                 into an ms_buf
+ *     passing    mstx__share_all, mstx__share_gather       every process calls it
+ *     reading    mstx__take, mstx__take_text               bad stays set: nothing runs past the end
+ *
+ * All processes run one program on machines of one kind, so numbers travel as they lie in memory.
+ */
+#ifndef MSTX_TL_SHARE_H
+#define MSTX_TL_SHARE_H
+
+#include "probe/base/par.h"
+#include "probe/base/vec.h"
+
+#define MSTX_SHARE_MAX ((size_t)1 << 40)
+
+struct mstx_taker {
+    const char *p;
+    size_t n;
+    bool bad;
+};
+
+void mstx__put(struct ms_buf *b, const void *p, size_t n);
+void mstx__put_text(struct ms_buf *b, struct ms_str s);
+/* Items of a vector, and how many: mstx__take_count tells before they are taken. */
+#define mstx__put_items(b, v) mstx__put_counted((b), (v)->p, (v)->n, sizeof *(v)->p)
+void mstx__put_counted(struct ms_buf *b, const void *p, size_t n, size_t item);
+
+void mstx__take(struct mstx_taker *t, void *p, size_t n);
+/* Lies in the message. */
+struct ms_str mstx__take_text(struct mstx_taker *t);
+size_t mstx__take_count(struct mstx_taker *t, size_t item);
+/* Append the items of a message to a vector of the same type; false: no memory. */
+#define mstx__take_items(t, v) mstx__take_counted((t), &(v)->p, &(v)->n, &(v)->cap, sizeof *(v)->p)
+bool mstx__take_counted(struct mstx_taker *t, void *p, size_t *n, size_t *cap, size_t item);
+
+/* The messages of all processes, one behind the other. */
+struct mstx_messages {
+    struct ms_buf bytes;
+    MS_VEC(size_t) end; /* of each within bytes; empty where nobody told us */
+};
+struct mstx_taker mstx__message(const struct mstx_messages *m, unsigned process);
+void mstx__messages_free(struct mstx_messages *m);
+
+/* Everyone's message to process 0, or to everyone.  A failure in one process, `mine`, is a failure
+ * of all, with the words of the first. */
+enum ms_rc mstx__share_gather(struct ms_par *par, const struct ms_buf *message, enum ms_rc mine,
+                              struct mstx_messages *all, struct ms_err *err) MS_MUST_USE;
+enum ms_rc mstx__share_all(struct ms_par *par, const struct ms_buf *message, enum ms_rc mine,
+                           struct mstx_messages *all, struct ms_err *err) MS_MUST_USE;
+/* The bytes of process 0 for everyone. */
+enum ms_rc mstx__share_from_first(struct ms_par *par, struct ms_buf *bytes,
+                                  struct ms_err *err) MS_MUST_USE;
+/* Has it gone well everywhere? */
+enum ms_rc mstx__share_result(struct ms_par *par, enum ms_rc mine, struct ms_err *err) MS_MUST_USE;
+
+#endif

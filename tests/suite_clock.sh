@@ -1,0 +1,121 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Clocks of hosts compared by TCP: processes without MPI that play hosts whose clocks are off by a
+# second and drift, meet through the run or at an address, and are brought to one clock; what cannot
+# meet is not waited for.
+#   B=build        what to test
+B=${B:-build}
+build=$(cd "$B" && pwd) || exit 1
+msprobe=$build/msprobe
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-clock-XXXXXX") || exit 1
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM
+run=$scratch/run
+said=$scratch/said
+rc=0
+unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MSTX_OUT MSTX_INJECTION_PATH LD_PRELOAD
+export MSTX_QUIET=2 MSTX_CLOCK_EVERY=1
+
+check() { # NAME COMMAND...
+    name=$1
+    shift
+    if "$@" >>"$said" 2>&1; then
+        echo "ok $name"
+        [ -z "$VERBOSE" ] || cat "$said"
+    else
+        echo "not ok $name"
+        sed 's/^/    /' "$said" | tail -12
+        rc=1
+    fi
+    : >"$said"
+}
+is() { [ "$1" = "$2" ] || { echo "expected '$2', found '$1'"; return 1; }; }
+sql() { "$msprobe" sql "$run" "$1" | tail -n +2; }
+
+rank() { # RANK ROUNDS DIR CLOCK
+    RANK=$1 WORLD_SIZE=2 MSTX_CLOCK_FAKE=$4 "$msprobe" run -o "$3" -- "$build/tests/rt/clock_app" "$2"
+}
+two_hosts() { # CLOCK-OF-RANK-1 [DIR-OF-RANK-1]
+    rm -rf "$run"
+    rank 0 400 "$run" 1:0:0 &
+    rank 1 350 "${2:-$run}" "2:$1" &
+    wait
+}
+# How far the times of the run are from the true ones must be the same on both, window by window.
+apart_ns() {
+    sql "SELECT CAST(max(abs(a.late - b.late)) AS INTEGER) FROM
+        (SELECT CAST(value AS INTEGER) / 200000000 AS w, min(start_ns - CAST(value AS INTEGER)) AS late FROM events
+         WHERE name = 'true' AND rank = 0 GROUP BY w HAVING count(*) > 60) a JOIN
+        (SELECT CAST(value AS INTEGER) / 200000000 AS w, min(start_ns - CAST(value AS INTEGER)) AS late FROM events
+         WHERE name = 'true' AND rank = 1 GROUP BY w HAVING count(*) > 60) b USING (w)"
+}
+# An idle machine stays within microseconds; a busy one gets another try and must keep to what it says.
+clocks_meet() { # CLOCK-OF-RANK-1
+    for try in 1 2 3; do
+        two_hosts "$1"
+        apart=$(apart_ns)
+        unsure=$(sql 'SELECT max(uncertainty_ns) FROM clock_offsets')
+        echo "clocks are $apart ns apart, uncertainty $unsure ns, $(sql 'SELECT count(*) FROM clock_offsets') points"
+        is "$(sql "SELECT DISTINCT method FROM clock_offsets")" pings && [ -n "$apart" ] &&
+            [ "$apart" -le 50000 ] && return 0
+    done
+    return 1
+}
+by_address() {
+    port=$((20000 + $$ % 10000))
+    export MASTER_ADDR=127.0.0.1 MSTX_CLOCK_PORT=$port
+    two_hosts 1000000000:50 "$scratch/elsewhere"
+    unset MASTER_ADDR MSTX_CLOCK_PORT
+    mv "$scratch"/elsewhere/rank_1 "$run" && rm -rf "$scratch/elsewhere" || return 1
+    apart=$(apart_ns)
+    echo "clocks are $apart ns apart"
+    [ -n "$apart" ] && [ "$apart" -le 1000000 ]
+}
+leaves_nothing() { is "$(find "$run" -name '.clock*')" ''; }
+one_host() {
+    rm -rf "$run"
+    rank 0 50 "$run" 1:0:0 &
+    rank 1 30 "$run" 1:0:0 &
+    wait
+    is "$(sql 'SELECT count(DISTINCT host) FROM clock_offsets WHERE offset_ns <> 0')" 0
+}
+# Nobody answers: rank 1 alone, then with the address of somebody who is no longer there.
+alone() {
+    rm -rf "$run"
+    begin=$(date +%s)
+    rank 1 30 "$run" 2:5:0 || return 1
+    printf '%s\n' '1 2 99999999 9' 127.0.0.1 >"$run/.clock-at-job"
+    rank 1 30 "$run" 2:5:0 || return 1
+    printf 'not an address at all' >"$run/.clock-at-job"
+    rank 1 30 "$run" 2:5:0 || return 1
+    [ $(($(date +%s) - begin)) -lt 30 ]
+}
+# Whoever listens there says something else, or nothing.
+stranger() {
+    rm -rf "$run"
+    mkdir -p "$run"
+    python3 -c 'import os, socket, sys, threading, time
+s = socket.create_server(("127.0.0.1", 0))
+open(sys.argv[1], "w").write("1 2 %d %d\n127.0.0.1\n" % (os.getpid(), s.getsockname()[1]))
+def serve():
+    while True:
+        c = s.accept()[0]
+        c.send(b"HTTP/1.0 400 what do you want here, there is nothing\r\n\r\n")
+        time.sleep(0.05)
+        c.close()
+threading.Thread(target=serve, daemon=True).start()
+time.sleep(2)' "$run/.clock-at-job" &
+    rank 1 100 "$run" 2:5:0
+    status=$?
+    wait
+    is "$status" 0 && is "$(sql 'SELECT count(*) FROM clock_offsets')" 0
+}
+
+check 'a second ahead, 50 ppm fast' clocks_meet 1000000000:50
+check 'the run keeps nothing of it' leaves_nothing
+check 'a second behind, 50 ppm slow' clocks_meet -1000000000:-50
+check 'ranks that record elsewhere meet at an address' by_address
+check 'processes of one host have nothing to ask' one_host
+check 'nobody is waited for' alone
+check 'a stranger is not believed' stranger
+exit $rc
