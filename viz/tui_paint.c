@@ -4,7 +4,7 @@
  */
 #include "viz/tui_paint.h"
 
-enum { BLOCK = 0x2588, BLACK = 0, WHITE = 7, GAP_MOST = 6, REPEAT_LEAST = 3 };
+enum { BLOCK = 0x2588, BLACK = 0, WHITE = 7, GAP_MOST = 6, REPEAT_LEAST = 5 };
 enum { SHIFT_MOST = 12, SHIFT_ROWS = 2, GAIN_LEAST = 20, TRY_MOST = 8, WHOLE_LEAST = 24 };
 
 /* ---- colours ------------------------------------------------------------------------ */
@@ -202,7 +202,8 @@ static int run_of(const struct tui_paint *p, const struct tui_cells *g, int y, i
 
 static void put_run(const struct tui_paint *p, uint32_t ch, int n, struct ms_buf *out)
 {
-    bool repeat = p->can.repeat && n > REPEAT_LEAST && (ch >= 0x80 || n > 2 * REPEAT_LEAST);
+    /* Some terminals that say they repeat do so with ASCII alone. */
+    bool repeat = p->can.repeat && n > REPEAT_LEAST && ch < 0x80;
     for (int i = 0; i < (repeat ? 1 : n); i++)
         tui_put_utf8(out, ch);
     if (repeat)
@@ -212,10 +213,10 @@ static void put_run(const struct tui_paint *p, uint32_t ch, int n, struct ms_buf
 /* A full cell as a block costs its letters, as a space the colour and the way back. */
 static bool block_is_shorter(const struct tui_paint *p, struct tui_pen pen, int n, bool ascii)
 {
-    size_t glyphs = p->can.repeat && n > REPEAT_LEAST ? 7 : 3 * (size_t)n;
-    size_t letters =
-        (p->pen.fg != pen.bg ? price(pen.bg) : 0) + glyphs + (p->pen.bg >= 0 ? price(-1) : 0);
-    size_t spaces = price(pen.bg) + (size_t)n + 5;
+    size_t letters = (p->pen.fg != pen.bg ? price(pen.bg) : 0) + 3 * (size_t)n +
+                     (p->pen.bg >= 0 ? price(-1) : 0);
+    size_t cells = p->can.repeat && n > REPEAT_LEAST ? 5 : (size_t)n;
+    size_t spaces = price(pen.bg) + cells + 5;
     return !ascii && p->pen.bg != pen.bg && letters < spaces;
 }
 
