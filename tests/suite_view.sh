@@ -205,7 +205,7 @@ for t in xterm-256color vt100 linux; do
     for size in 80x24 200x60; do
         begin $size $t "$view $pair"
         press 2 E
-        says "$t $size shows the tree" 'Torch.h.0.forward'
+        says "$t $size shows the tree" 'Torch.h.0'
         # The same as by script, cell by cell.
         printf '2E' >"$tmp/keys"
         "$msprobe" view --script "$tmp/keys" --size $size "$pair" >"$tmp/script"
@@ -224,7 +224,7 @@ for t in xterm-256color vt100 linux; do
     done
     begin 40x10 $t "$view $pair"
     press 2 E
-    says "$t 40x10 has room for the tree" 'orm.forward'
+    says "$t 40x10 has room for the tree" 'n.Norm'
     finish
 done
 begin 20x5 xterm-256color "$view $pair" 'too small'
@@ -246,7 +246,7 @@ for s in 60x20 200x60 31x7 20x5 300x80 80x24 41x10 120x40 80x24; do
     $tmux resize-window -t v -x ${s%x*} -y ${s#*x}
 done
 sleep 0.3
-says "a storm of sizes ends in a whole screen" 'Torch.h.0.forward'
+says "a storm of sizes ends in a whole screen" 'Torch.h.0'
 press q q
 says "it can be left afterwards" 'left 0'
 finish
