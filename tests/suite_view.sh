@@ -93,7 +93,11 @@ screen tree-search "$pair" 80x24 '2/torch.h'
 screen tree-search-none "$pair" 80x24 '2/nowhere<Enter>'
 screen tree-filter "$pair" 80x24 '2\Torch -new'
 screen tree-filter-wrong "$pair" 80x24 '2\shape:x<Enter>'
-screen tree-troubles "$pair" 80x24 '2s'
+screen tree-troubles "$pair" 80x24 '2L'
+screen tree-sorted "$pair" 80x24 '2Ess'
+screen tree-sorted-open "$pair" 80x24 '2sssEjI'
+screen tree-tagged "$pair" 80x24 '2Ejj '
+screen tree-untagged "$pair" 80x24 '2Ejj U'
 screen tree-rank "$pair" 80x24 '2r'
 screen tree-help "$pair" 80x40 '2?'
 screen tree-help-filtered "$pair" 80x24 '2?/error'
@@ -146,7 +150,7 @@ fi
 cp "$tmp/pair.vis.db" "$tmp/work.vis.db"
 work=work.vis.db
 screen match "$work" 100x24 '2E<Tab>/torch.old<Enter> <Tab>/torch.new<Enter>M'
-screen match-undone "$work" 100x24 '2EU/torch.new<Enter>'
+screen match-undone "$work" 100x24 '2EZ/torch.new<Enter>'
 [ -z "$update" ] || exit 0
 pair=$tmp/pair.vis.db
 printf '2E:export %s/tree.csv<Enter>:goto overview<Enter>:export %s/findings.csv<Enter>' "$tmp" "$tmp" >"$tmp/keys"
@@ -201,7 +205,7 @@ for t in xterm-256color vt100 linux; do
     for size in 80x24 200x60; do
         begin $size $t "$view $pair"
         press 2 E
-        says "$t $size shows the tree" 'Torch.h.0.forward'
+        says "$t $size shows the tree" 'Torch.h.0'
         # The same as by script, cell by cell.
         printf '2E' >"$tmp/keys"
         "$msprobe" view --script "$tmp/keys" --size $size "$pair" >"$tmp/script"
@@ -220,7 +224,7 @@ for t in xterm-256color vt100 linux; do
     done
     begin 40x10 $t "$view $pair"
     press 2 E
-    says "$t 40x10 has room for the tree" 'orm.forward'
+    says "$t 40x10 has room for the tree" 'n.Norm'
     finish
 done
 begin 20x5 xterm-256color "$view $pair" 'too small'
@@ -242,7 +246,7 @@ for s in 60x20 200x60 31x7 20x5 300x80 80x24 41x10 120x40 80x24; do
     $tmux resize-window -t v -x ${s%x*} -y ${s#*x}
 done
 sleep 0.3
-says "a storm of sizes ends in a whole screen" 'Torch.h.0.forward'
+says "a storm of sizes ends in a whole screen" 'Torch.h.0'
 press q q
 says "it can be left afterwards" 'left 0'
 finish

@@ -120,6 +120,9 @@ static enum ms_rc loop(struct tui_app *a, struct ms_err *err)
     enum ms_rc rc = show(a, err);
     while (rc == MS_OK && !a->quit) {
         bool busy = tui_app_work(a);
+        rc = show(a, err);
+        if (rc != MS_OK)
+            break;
         int key = tui_term_key(busy ? 0 : a->live != NULL ? TICK_MS : -1);
         if (key == TUI_KEY_MOUSE) {
             int y, x, wheel;
@@ -127,7 +130,7 @@ static enum ms_rc loop(struct tui_app *a, struct ms_err *err)
             tui_app_mouse(a, y, x, wheel);
         } else
             tui_app_key(a, key);
-        if (!a->quit)
+        if (!a->quit && key != TUI_KEY_TICK)
             rc = show(a, err);
     }
     return rc;

@@ -164,6 +164,18 @@ static size_t slowest(const struct live *l)
     return stands_out ? at : l->rows.n;
 }
 
+/* Steps a second of the job: the mean of its ranks, which go in step. */
+static double speed(const struct live *l)
+{
+    double sum = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < l->rows.n; i++) {
+        sum += l->rows.p[i].per_second;
+        n += l->rows.p[i].steps > 0;
+    }
+    return n != 0 ? sum / (double)n : 0;
+}
+
 static void draw_rank(struct tui_app *a, const struct rank_row *r, int y, bool late)
 {
     struct tui_cells *g = &a->cells;
@@ -191,8 +203,8 @@ static enum ms_rc draw_live(struct tui_app *a, void *self, struct ms_err *err)
     size_t late = slowest(l);
     char took[MS_HUMAN_MAX], lost[MS_HUMAN_MAX];
     (void)err;
-    int x = tui_printf(g, 1, 1, g->w - 2, TUI_TEXT, "%zu processes, %s lost  ", l->rows.n,
-                       ms_human_count(lost, l->dropped));
+    int x = tui_printf(g, 1, 1, g->w - 2, TUI_TEXT, "%.3g steps/s, %zu processes, %s lost  ",
+                       speed(l), l->rows.n, ms_human_count(lost, l->dropped));
     if (late < l->rows.n)
         x = tui_printf(g, 1, x, g->w - x, TUI_ERROR, "slowest: rank %" PRId64,
                        l->rows.p[late].rank);

@@ -4,7 +4,7 @@
  */
 #include "viz/tui_paint.h"
 
-enum { BLOCK = 0x2588, BLACK = 0, WHITE = 7, GAP_MOST = 6, REPEAT_LEAST = 3 };
+enum { BLOCK = 0x2588, BLACK = 0, WHITE = 7, GAP_MOST = 6, REPEAT_LEAST = 5 };
 enum { SHIFT_MOST = 12, SHIFT_ROWS = 2, GAIN_LEAST = 20, TRY_MOST = 8, WHOLE_LEAST = 24 };
 
 /* ---- colours ------------------------------------------------------------------------ */
@@ -63,6 +63,8 @@ static struct tui_pen pen_of(const struct tui_paint *p, const struct tui_cell *c
     if (is_slice(p, c))
         return (struct tui_pen){upon(p, c->token), colour_of(p, c->token),
                                 c->flags & ~(unsigned)TUI_REVERSE};
+    if (c->ch == ' ' && (c->flags & ~TUI_BOLD) == 0)
+        return (struct tui_pen){pen.fg, -1, 0}; /* empty, whatever it is a part of */
     if (p->can.colours == 0)
         pen.attrs ^= palette[c->token].mono;
     else if (c->token == TUI_OVERFLOW)
@@ -113,6 +115,12 @@ static void put_attributes(struct tui_paint *p, struct sgr *s, unsigned want)
     p->pen.attrs = want;
 }
 
+/* Is the colour of letters seen in such a cell? */
+static bool shows_letters(uint32_t ch, unsigned attrs)
+{
+    return ch != ' ' || (attrs & (TUI_REVERSE | TUI_UNDERLINE)) != 0;
+}
+
 /* The colour of letters is left as it is where no letter will be seen. */
 static void take_pen(struct tui_paint *p, struct tui_pen want, bool letters, struct ms_buf *out)
 {
@@ -148,7 +156,7 @@ static bool may_rewrite(const struct tui_paint *p, const struct tui_cells *g, in
         const struct tui_cell *c = &g->p[(size_t)y * (size_t)g->w + (size_t)i];
         struct tui_pen pen = pen_of(p, c);
         if (c->ch == 0 || c->ch >= 0x80 || pen.attrs != p->pen.attrs || pen.bg != p->pen.bg ||
-            (c->ch != ' ' && pen.fg != p->pen.fg))
+            (shows_letters(c->ch, pen.attrs) && pen.fg != p->pen.fg))
             return false;
     }
     return true;
@@ -194,7 +202,8 @@ static int run_of(const struct tui_paint *p, const struct tui_cells *g, int y, i
 
 static void put_run(const struct tui_paint *p, uint32_t ch, int n, struct ms_buf *out)
 {
-    bool repeat = p->can.repeat && n > REPEAT_LEAST && (ch >= 0x80 || n > 2 * REPEAT_LEAST);
+    /* Some terminals that say they repeat do so with ASCII alone. */
+    bool repeat = p->can.repeat && n > REPEAT_LEAST && ch < 0x80;
     for (int i = 0; i < (repeat ? 1 : n); i++)
         tui_put_utf8(out, ch);
     if (repeat)
@@ -204,10 +213,10 @@ static void put_run(const struct tui_paint *p, uint32_t ch, int n, struct ms_buf
 /* A full cell as a block costs its letters, as a space the colour and the way back. */
 static bool block_is_shorter(const struct tui_paint *p, struct tui_pen pen, int n, bool ascii)
 {
-    size_t glyphs = p->can.repeat && n > REPEAT_LEAST ? 7 : 3 * (size_t)n;
-    size_t letters =
-        (p->pen.fg != pen.bg ? price(pen.bg) : 0) + glyphs + (p->pen.bg >= 0 ? price(-1) : 0);
-    size_t spaces = price(pen.bg) + (size_t)n + 5;
+    size_t letters = (p->pen.fg != pen.bg ? price(pen.bg) : 0) + 3 * (size_t)n +
+                     (p->pen.bg >= 0 ? price(-1) : 0);
+    size_t cells = p->can.repeat && n > REPEAT_LEAST ? 5 : (size_t)n;
+    size_t spaces = price(pen.bg) + cells + 5;
     return !ascii && p->pen.bg != pen.bg && letters < spaces;
 }
 
@@ -220,9 +229,9 @@ static int put_cells(struct tui_paint *p, const struct tui_cells *g, int y, int 
     int n = run_of(p, g, y, x, last);
     if (is_full(p, c) && block_is_shorter(p, pen, n, g->ascii)) {
         ch = BLOCK;
-        pen = (struct tui_pen){pen.bg, -1, pen.attrs};
+        pen = (struct tui_pen){pen.bg, -1, 0};
     }
-    take_pen(p, pen, ch != ' ' || (pen.attrs & (TUI_REVERSE | TUI_UNDERLINE)) != 0, out);
+    take_pen(p, pen, shows_letters(ch, pen.attrs), out);
     put_run(p, ch, n, out);
     p->x = x + n * tui_width(ch);
     return p->x;
@@ -395,7 +404,7 @@ static struct slide weigh_slide(const struct tui_cell *now, const struct tui_cel
 {
     static const struct tui_cell empty = {.ch = ' '};
     struct slide s = {x, by, 0};
-    for (int i = x; i < w; i++) {
+    for (int i = x; i < w && x + (by > 0 ? by : -by) < w; i++) {
         bool fresh = by > 0 ? i + by >= w : i + by < x;
         s.gain += !tui_cell_eq(&now[i], &then[i]);
         s.gain -= !tui_cell_eq(&now[i], fresh ? &empty : &then[i + by]);

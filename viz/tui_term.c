@@ -168,7 +168,7 @@ static struct tui_paint_can abilities(bool monochrome)
                                                                  : 8,
                                   .separate = today,
                                   .repeat = today && has_text("rep"),
-                                  .slide = has_text("dch") && has_text("ich"),
+                                  .slide = false, /* tmux was seen to leave cells behind */
                                   .last_cell = !has_flag("am") || has_flag("xenl")};
 }
 

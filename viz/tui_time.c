@@ -58,6 +58,7 @@ static void close_time(void *self)
     ms_vec_free(&t->seen);
     ms_vec_free(&t->steps);
     ms_vec_free(&t->kinds);
+    ms_vec_free(&t->map);
     mstx_names_free(t->names);
     ms_free(t);
 }
@@ -227,7 +228,7 @@ static enum ms_rc work(struct tui_app *a, void *self, bool *more, struct ms_err 
     *more = t->hit.on && t->hit.next < t->seen.n;
     if (t->hit.on && !*more)
         end_hit(a, t);
-    return MS_OK;
+    return *more || tui_time_top(a) == 3 ? MS_OK : tui_time_map_work(t, more, err);
 }
 
 /* The slice of another track of the process that carries the same number: its device side, or the
@@ -595,8 +596,14 @@ static enum ms_rc go(struct tui_app *a, void *self, const struct viz_place *p, s
 static void click(struct tui_app *a, void *self, int y, int x)
 {
     struct tui_time *t = self;
-    int row = 3;
-    (void)a;
+    int row = tui_time_top(a);
+    if (row > 3 && y == 1 && x >= t->label_w && t->map_w > 0) { /* the window goes there */
+        int64_t middle =
+            t->w.first + (int64_t)((double)(t->w.last - t->w.first) * (x - t->label_w) / t->map_w);
+        show(t, middle - viz_window_length(&t->w) / 2, middle + viz_window_length(&t->w) / 2);
+        t->time = within(t, middle);
+        return;
+    }
     for (size_t i = t->top; i < t->seen.n; i++) {
         int rows = tui_time_rows(t, i);
         if (y >= row && y < row + rows)

@@ -39,8 +39,11 @@ struct tui_time {
     } hit;
     MS_VEC(struct mstx_step) steps; /* of the process under the cursor */
     int64_t steps_of;               /* its id in run.db; 0: none yet */
-    MS_VEC(uint8_t) kinds;          /* tokens of names by their number; 0: not looked up */
-    int label_w, width;             /* as drawn last */
+    MS_VEC(struct viz_busy) map;    /* the whole run, over all processes: how busy each column is */
+    size_t mapped;                  /* lanes that are in it */
+    int map_w;
+    MS_VEC(uint8_t) kinds; /* tokens of names by their number; 0: not looked up */
+    int label_w, width;    /* as drawn last */
 };
 
 /* First and last column of a time on the screen may lie outside of it. */
@@ -51,6 +54,11 @@ enum ms_rc tui_time_steps(struct tui_time *t, struct ms_err *err);
 int tui_time_rows(const struct tui_time *t, size_t lane);
 const struct viz_lane *tui_time_lane(const struct tui_time *t);
 enum tui_token tui_time_token(struct ms_str domain, struct ms_str name, bool stream);
+/* The row above the ruler; a lane more is added to it at each call of map_work. */
+void tui_time_draw_map(struct tui_app *a, struct tui_time *t, int y);
+enum ms_rc tui_time_map_work(struct tui_time *t, bool *more, struct ms_err *err);
+/* Rows above the lanes: the map, where there is room for it, ruler and cursor. */
+int tui_time_top(const struct tui_app *a);
 enum ms_rc tui_time_draw(struct tui_app *a, void *self, struct ms_err *err);
 
 #endif

@@ -367,20 +367,20 @@ static enum ms_rc draw_lanes(struct tui_app *a, struct tui_time *t, int y, int l
 
 /* ---- ruler, steps, cursor, selection ----------------------------------------------------- */
 
-static void draw_ruler(struct tui_app *a, struct tui_time *t)
+static void draw_ruler(struct tui_app *a, struct tui_time *t, int y)
 {
     unsigned most = (unsigned)(t->width / RULER_W);
     int64_t step = viz_ruler_step(&t->w, most > 0 ? most : 1);
     int64_t from = (t->w.from - t->w.first) / step * step;
     char text[MS_HUMAN_MAX], length[MS_HUMAN_MAX];
-    tui_printf(&a->cells, 1, 1, t->label_w - 2, TUI_DIM, "%s wide",
+    tui_printf(&a->cells, y, 1, t->label_w - 2, TUI_DIM, "%s wide",
                ms_human_time(length, viz_window_length(&t->w)));
     for (int64_t at = from; t->w.first + at <= t->w.to; at += step) {
         int x = tui_time_column(t, t->w.first + at);
         if (x < 0 || x >= t->width)
             continue;
-        x = tui_char(&a->cells, 1, t->label_w + x, TUI_DIM, 0x2502);
-        tui_puts(&a->cells, 1, x, RULER_W - 2, TUI_DIM, ms_human_time(text, at));
+        x = tui_char(&a->cells, y, t->label_w + x, TUI_DIM, 0x2502);
+        tui_puts(&a->cells, y, x, RULER_W - 2, TUI_DIM, ms_human_time(text, at));
     }
 }
 
@@ -414,7 +414,7 @@ static void draw_steps(struct tui_app *a, struct tui_time *t, int y, int last)
     }
 }
 
-static void draw_cursor(struct tui_app *a, struct tui_time *t)
+static void draw_cursor(struct tui_app *a, struct tui_time *t, int y)
 {
     int x = tui_time_column(t, t->time);
     if (t->marked) {
@@ -426,10 +426,10 @@ static void draw_cursor(struct tui_app *a, struct tui_time *t)
         }
         from = from < 0 ? 0 : from;
         to = to >= t->width ? t->width - 1 : to;
-        tui_fill(&a->cells, 2, t->label_w + from, to - from + 1, TUI_ACCENT, 0x2588);
+        tui_fill(&a->cells, y, t->label_w + from, to - from + 1, TUI_ACCENT, 0x2588);
     }
     if (x >= 0 && x < t->width)
-        tui_char(&a->cells, 2, t->label_w + x, TUI_ACCENT, 0x25be);
+        tui_char(&a->cells, y, t->label_w + x, TUI_ACCENT, 0x25be);
 }
 
 /* Slices that are the host and the device side of one mark carry the same number. */
@@ -476,16 +476,18 @@ static void scroll(struct tui_time *t, int rows)
 enum ms_rc tui_time_draw(struct tui_app *a, void *self, struct ms_err *err)
 {
     struct tui_time *t = self;
-    int first = 3, last = a->cells.h - 2;
+    int first = tui_time_top(a), last = a->cells.h - 2;
     t->label_w = a->cells.w >= 72 ? TUI_LABEL_W : a->cells.w / 4;
     t->width = a->cells.w - t->label_w;
     scroll(t, last - first);
-    draw_ruler(a, t);
+    if (first > 3)
+        tui_time_draw_map(a, t, 1);
+    draw_ruler(a, t, first - 2);
     enum ms_rc rc = draw_lanes(a, t, first, last, err);
     if (rc == MS_OK)
         rc = tui_time_steps(t, err);
     draw_steps(a, t, first, last);
-    draw_cursor(a, t);
+    draw_cursor(a, t, first - 1);
     draw_state(a, t);
     return rc;
 }

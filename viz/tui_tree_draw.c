@@ -11,7 +11,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { DETAIL_ROWS = 5, DETAIL_FROM = 16, SPLIT_FROM = 70, FIGURE_W = 10, MATRIX_CELL = 4 };
+enum {
+    DETAIL_ROWS = 5,
+    DETAIL_FROM = 16,
+    SPLIT_FROM = 70,
+    FIGURE_W = 10,
+    MATRIX_CELL = 4,
+    NAMES_WHOLE = 60
+};
 
 /* ---- parts of a row ---------------------------------------------------------------- */
 
@@ -69,6 +76,14 @@ static int put_run(struct tui_cells *g, int y, int x, const struct viz_row *r)
     return r->kind == VIZ_ROW_RUN ? tui_printf(g, y, x, 8, TUI_ACCENT, " ×%" PRIu32, r->run) : x;
 }
 
+/* The whole name where it fits; what is left out stands in the rows above and in the details. */
+static int put_node(struct tui_cells *g, int y, int x, int w, enum tui_token t,
+                    const struct graph_row *n)
+{
+    bool fits = w >= NAMES_WHOLE && tui_text_width(n->name) <= w;
+    return tui_put_name(g, y, x, w, t, fits ? n->name : tui_node_short(n->name, n->parent));
+}
+
 static void put_target(struct tui_tree *t, struct tui_cells *g, int y, int w,
                        const struct viz_row *r, struct ms_err *err)
 {
@@ -87,8 +102,7 @@ static void put_target(struct tui_tree *t, struct tui_cells *g, int y, int w,
     tui_put_right(g, y, right, worst_token(&r->pair.below), counts);
     right -= (int)strlen(counts) + (counts[0] != '\0');
     tui_char(g, y, x, token, (uint32_t)(unsigned char)tui_state_letter(n));
-    x = tui_put_name(g, y, x + 2, right - x - 2 - (r->kind == VIZ_ROW_RUN ? 6 : 0), TUI_TEXT,
-                     n->name);
+    x = put_node(g, y, x + 2, right - x - 2 - (r->kind == VIZ_ROW_RUN ? 6 : 0), TUI_TEXT, n);
     put_run(g, y, x, r);
 }
 
@@ -100,8 +114,9 @@ static void put_golden(struct tui_cells *g, int y, int left, const struct viz_ro
         tui_puts(g, y, x, g->w - x, TUI_UNMATCHED, "-");
         return;
     }
-    x = tui_put_name(g, y, x, g->w - x - (r->pair.where == VIZ_MOVED ? 8 : 0),
-                     r->pair.where == VIZ_ONLY_GOLDEN ? TUI_UNMATCHED : TUI_TEXT, n->name);
+    x = put_node(g, y, x, g->w - x - (r->pair.where == VIZ_MOVED ? 8 : 0),
+                 r->pair.where == VIZ_ONLY_GOLDEN ? TUI_UNMATCHED : TUI_TEXT, n);
+    x = put_run(g, y, x, r);
     if (r->pair.where == VIZ_MOVED)
         tui_puts(g, y, x + 1, g->w - x - 1, TUI_ACCENT, "moved");
 }
