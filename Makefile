@@ -43,7 +43,7 @@ SRC_web     := $(call src,web)
 PROG := $(wildcard probe/cli/*.c) $(wildcard probe/cmd_*.c mstx/cmd_*.c compare/cmd_*.c viz/cmd_*.c web/cmd_*.c)
 
 # What enters someone else's process: libc and pthread alone.
-BASE_CLI   := $(addprefix probe/base/,conf.c store.c store_vtab.c opt.c complete.c par.c)
+BASE_CLI   := $(addprefix probe/base/,conf.c store.c store_vtab.c store_func.c opt.c complete.c par.c)
 BASE_RT    := $(filter-out $(BASE_CLI),$(SRC_base))
 PROBE_CLI  := $(wildcard probe/trend*.c)
 SO_MSPROBE := $(BASE_RT) $(filter-out $(PROBE_CLI),$(SRC_probe))
@@ -97,7 +97,7 @@ MAN     := $(wildcard */*.1 */*.3 */*.5)
 
 .PHONY: all test check asan tsan valgrind fuzz \
         bench bench-align bench-source bench-torch bench-cluster bench-mpi \
-        analyze layers docs format install uninstall deb dist deps demo clean help
+        soak analyze layers docs format install uninstall deb dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -327,6 +327,8 @@ bench-source: $(B)/msprobe ## how often the operator that introduces an error is
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/torch_faults.py
 bench-view: $(B)/msprobe ## the terminal viewer on a pseudo terminal; VIEW=FILE or RUN names what to open
 	@B=$(B) $(PYTHON) tests/bench_view.py $(VIEW)
+soak: all $(B)/samples/mstx_c ## record, import and look 1,000 times; nothing may grow
+	@ITERATIONS=1000 B=$(B) PYTHON=$(PYTHON) sh tests/suite_soak.sh
 analyze: ## static analysis: gcc -fanalyzer, cppcheck, clang-tidy
 	@PKG_CONFIG=$(PKG_CONFIG) sh tests/analyze.sh
 layers: ## check who includes whom

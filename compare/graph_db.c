@@ -478,10 +478,10 @@ static enum ms_rc store_states(struct graph__db *db, struct ms_err *err)
     for (uint32_t i = 0; i < db->g->order.n; i++) {
         const struct graph__node *n = &db->g->nodes.p[db->g->order.p[i]];
         bool unmatched = db->pair->dual && n->match == GRAPH_NO;
+        if (unmatched || n->state != GRAPH_NONE)
+            MS_TRY(store_state(db, unmatched ? GRAPH_NONE : n->state, i, err));
         if (db->conf->overflow && n->over != GRAPH_OVER_NONE)
             MS_TRY(store_state(db, GRAPH_STATE_OVERFLOW, i, err));
-        if (unmatched || n->state == GRAPH_ERROR || n->state == GRAPH_WARNING)
-            MS_TRY(store_state(db, unmatched ? GRAPH_NONE : (int)n->state, i, err));
     }
     return MS_OK;
 }

@@ -123,15 +123,14 @@ static enum ms_rc index_state(struct edit *e, bool golden, const struct node *n,
     struct ms_stmt *st;
     struct ms_str id;
     enum graph_state state = state_of(e, n);
-    if (put && !is_unmatched(n) && state != GRAPH_WARNING && state != GRAPH_ERROR)
+    if (put && !is_unmatched(n) && state == GRAPH_NONE)
         return MS_OK;
     MS_TRY(put_graph_id(e, golden, MS_STR(""), &id, err));
-    MS_TRY(
-        ms_store_prepare(e->store, &st,
-                         put ? "INSERT OR REPLACE INTO x_state VALUES (?1, ?3, ?2)"
-                             : "DELETE FROM x_state WHERE graph_id = ?1 AND node_order = ?2"
-                               " AND state <> 4", /* overflow stays, whatever it is compared with */
-                         err));
+    MS_TRY(ms_store_prepare(e->store, &st,
+                            put ? "INSERT OR REPLACE INTO x_state VALUES (?1, ?3, ?2)"
+                                : "DELETE FROM x_state WHERE graph_id = ?1 AND node_order = ?2"
+                                  " AND state < 4", /* an overflow stays one */
+                            err));
     ms_stmt_str(st, 1, id);
     ms_stmt_i64(st, 2, n->order);
     if (put)

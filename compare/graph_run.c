@@ -640,11 +640,11 @@ static enum ms_rc put_meta(struct run *r, struct ms_err *err)
 {
     char number[32];
     MS_TRY(graph__db_meta(r->db, "tool", "msprobe " MS_VERSION, err));
+    MS_TRY(graph__db_meta(r->db, "states", "all", err)); /* x_state lists passing nodes too */
     MS_TRY(graph__db_meta(r->db, "target", r->conf->target, err));
     MS_TRY(graph__db_meta(r->db, "golden", is_dual(r->conf) ? r->conf->golden : "", err));
     MS_TRY(
         graph__db_meta(r->db, "modified", "0", err)); /* rows changed by hand that x_ tables know */
-    MS_TRY(graph__db_meta(r->db, "overflow_listed", "1", err)); /* in x_state */
     snprintf(number, sizeof number, "%u", r->repaired[0]);
     MS_TRY(graph__db_meta(r->db, "attached_subtrees", number, err));
     snprintf(number, sizeof number, "%u", r->repaired[1]);

@@ -5,13 +5,16 @@
  *
  *     x_meta    what made the file, and what was repaired
  *     x_rollup  for every node with children, how many nodes below it are in which state
- *     x_state   where nodes in a state worth a visit are, in their order
+ *     x_state   where nodes of each state are, in their order: 0 unmatched, 1 pass,
+ *               2 warning, 3 error, and a second time by 4 those that overflow
  *     x_names   names in lower case, in pages, for the search
  *     x_align   nodes of both sides but those that have a partner of their own name at
  *               their own place: what became of them, their partner, why, how sure
  */
 #ifndef COMPARE_GRAPH_SCHEMA_H
 #define COMPARE_GRAPH_SCHEMA_H
+
+enum { GRAPH_STATE_OVERFLOW = 4 };
 
 #define GRAPH_SQL_NODES(id)                                                                        \
     "CREATE TABLE tb_nodes (" id ", graph_id TEXT NOT NULL,"                                       \
@@ -42,9 +45,6 @@
 
 #define GRAPH_SQL_TABLES                                                                           \
     GRAPH_SQL_NODES(GRAPH_ID_WHILE_FILLED) ";" GRAPH_SQL_SLIM ";" GRAPH_SQL_OTHERS
-
-/* In x_state besides the states of a comparison; "x_meta" says 'overflow_listed' where it is. */
-enum { GRAPH_STATE_OVERFLOW = 4 };
 
 #define GRAPH_SQL_EXTRA                                                                            \
     "CREATE TABLE x_meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;"                        \

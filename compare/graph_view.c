@@ -16,7 +16,7 @@
 
 #include <stdio.h>
 
-enum { ARENA_LIMIT = 1 << 30, NAME_MAX_BYTES = 1 << 20, PATH_MAX_NODES = 100000 };
+enum { ARENA_LIMIT = 1 << 30, NAME_MAX_BYTES = 1 << 20, PATH_MAX_NODES = 100000, SEARCH_PAGES = 4 };
 
 /* What a row of a list is made from, in this order. */
 #define ROW                                                                                        \
@@ -106,9 +106,9 @@ struct graph_view {
     struct ms_stmt *st[QUERIES];
     struct graph_about about;
     struct graph_bands bands;
-    bool quick;           /* x_ tables are there and tell the truth */
-    bool traced;          /* x_align, x_edge and x_findings are there */
-    bool overflow_listed; /* x_state has it */
+    bool quick;  /* x_ tables are there and tell the truth */
+    bool whole;  /* and x_state holds every state, not only what is worth a visit */
+    bool traced; /* x_align, x_edge and x_findings are there */
     struct ms_arena *arena;
     struct ms_buf text;
 };
@@ -128,6 +128,7 @@ static enum ms_rc start_page(struct graph_page *p, struct ms_err *err)
     p->arena = ms_arena_new(ARENA_LIMIT);
     p->rows.n = 0;
     p->more = false;
+    p->reached = -1;
     return p->arena != NULL ? MS_OK : ms_no_memory(err);
 }
 
@@ -295,12 +296,12 @@ static enum ms_rc read_config(struct graph_view *v, struct ms_err *err)
     return rc;
 }
 
-/* Is the one value of a query there and not 0? */
-static bool is_so(struct graph_view *v, const char *query)
+/* The answer to a question; false as well where it cannot be asked. */
+static bool is_true(struct graph_view *v, const char *question)
 {
     struct ms_stmt *st;
     bool more, yes = false;
-    if (ms_store_prepare(v->store, &st, query, NULL) != MS_OK)
+    if (ms_store_prepare(v->store, &st, question, NULL) != MS_OK)
         return false;
     if (ms_stmt_step(st, &more, NULL) == MS_OK && more)
         yes = ms_stmt_get_i64(st, 0) != 0;
@@ -311,21 +312,14 @@ static bool is_so(struct graph_view *v, const char *query)
 /* Somebody else's changes are not in the tables of ours: those count the rows they know of. */
 static bool knows_all_changes(struct graph_view *v)
 {
-    return is_so(v, "SELECT (SELECT count(*) FROM tb_nodes WHERE modified = 1) ="
-                    " (SELECT CAST(value AS INTEGER) FROM x_meta WHERE key = 'modified')");
+    return is_true(v, "SELECT (SELECT count(*) FROM tb_nodes WHERE modified = 1) ="
+                      " (SELECT CAST(value AS INTEGER) FROM x_meta WHERE key = 'modified')");
 }
 
 static bool has_traces(struct graph_view *v)
 {
-    return is_so(v, "SELECT count(*) = 3 FROM sqlite_master WHERE type = 'table' AND"
-                    " name IN ('x_align', 'x_edge', 'x_findings')");
-}
-
-/* Without a check nothing overflows; otherwise files of today list what does. */
-static bool lists_overflow(struct graph_view *v)
-{
-    return !v->about.overflow ||
-           is_so(v, "SELECT count(*) FROM x_meta WHERE key = 'overflow_listed'");
+    return is_true(v, "SELECT count(*) = 3 FROM sqlite_master WHERE type = 'table' AND"
+                      " name IN ('x_align', 'x_edge', 'x_findings')");
 }
 
 static enum ms_rc open_view(struct graph_view *v, const char *path, struct ms_err *err)
@@ -338,8 +332,8 @@ static enum ms_rc open_view(struct graph_view *v, const char *path, struct ms_er
     if (read_config(v, err) != MS_OK)
         return ms_err_wrap(err, "%s", path);
     v->quick = v->bands.usual && knows_all_changes(v);
+    v->whole = v->quick && is_true(v, "SELECT value = 'all' FROM x_meta WHERE key = 'states'");
     v->traced = has_traces(v);
-    v->overflow_listed = v->quick && lists_overflow(v);
     return MS_OK;
 }
 
@@ -525,7 +519,13 @@ static enum ms_rc search_quick(struct graph_view *v, struct graph_spot at, struc
     MS_TRY(statement(v, Q_NAMES, &st, err));
     ms_stmt_str(st, 1, graph_id(v, at, MS_STR("")));
     ms_stmt_i64(st, 2, after < 0 ? 0 : after);
-    while ((rc = ms_stmt_step(st, &more, err)) == MS_OK && more && !page->more) {
+    for (int pages = 0; (rc = ms_stmt_step(st, &more, err)) == MS_OK && more && !page->more;
+         pages++) {
+        if (pages == SEARCH_PAGES) {
+            page->more = true;
+            page->reached = ms_stmt_get_i64(st, 0) - 1;
+            break;
+        }
         rc = search_names(v, at, ms_stmt_get_blob(st, 1), ms_stmt_get_i64(st, 0), word, after,
                           limit, page, err);
         if (rc != MS_OK)
@@ -648,9 +648,9 @@ static enum ms_rc scan(struct graph_view *v, struct graph_spot at, unsigned want
 /* States that x_state holds, and what x_align does. */
 static bool is_quick(const struct graph_view *v, unsigned want)
 {
-    const unsigned indexed = GRAPH_WANT_WARNING | GRAPH_WANT_ERROR | GRAPH_WANT_UNMATCHED |
-                             GRAPH_WANT_MOVED | (v->overflow_listed ? GRAPH_WANT_OVERFLOW : 0);
-    return (v->quick && (want & ~indexed) == 0) || want == GRAPH_WANT_MOVED;
+    const unsigned indexed =
+        GRAPH_WANT_WARNING | GRAPH_WANT_ERROR | GRAPH_WANT_UNMATCHED | GRAPH_WANT_MOVED;
+    return v->whole || (v->quick && (want & ~indexed) == 0) || want == GRAPH_WANT_MOVED;
 }
 
 /* The nearest node_order in a state, or -1. */
@@ -678,6 +678,7 @@ static enum ms_rc nearest(struct graph_view *v, struct graph_spot at, unsigned w
         unsigned want;
         int state;
     } kinds[] = {{GRAPH_WANT_UNMATCHED, GRAPH_NONE},
+                 {GRAPH_WANT_PASS, GRAPH_PASS},
                  {GRAPH_WANT_WARNING, GRAPH_WARNING},
                  {GRAPH_WANT_ERROR, GRAPH_ERROR},
                  {GRAPH_WANT_OVERFLOW, GRAPH_STATE_OVERFLOW}};

@@ -42,6 +42,8 @@ struct graph_row {
 struct graph_page {
     MS_VEC(struct graph_row) rows;
     bool more; /* there are rows behind the last one */
+    int64_t
+        reached; /* of a search that stopped before its limit: go on behind this order; else -1 */
     struct ms_arena *arena;
 };
 void graph_page_free(struct graph_page *p);
@@ -84,7 +86,8 @@ enum ms_rc graph_view_path(struct graph_view *v, struct graph_spot at, struct ms
 enum ms_rc graph_view_node(struct graph_view *v, struct graph_spot at, struct ms_str name,
                            struct graph_page *page, struct graph_detail *d,
                            struct ms_err *err) MS_MUST_USE;
-/* Names that hold the text, whatever the case of its letters. */
+/* Names that hold the text, whatever the case of its letters.  One call looks at some ten thousand
+ * names; when there are more, the page is short and says what was reached. */
 enum ms_rc graph_view_search(struct graph_view *v, struct graph_spot at, struct ms_str text,
                              int64_t after, uint32_t limit, struct graph_page *page,
                              struct ms_err *err) MS_MUST_USE;

@@ -81,16 +81,11 @@ static struct cmp_value value_of_text(struct ms_str text)
 /* Python writes the shortest digits, so a number of a dump is nearly always shown as it stands. */
 static bool is_python_float(struct ms_str s)
 {
-    bool dot = false, exponent = false;
     uint32_t n = s.n;
-    for (uint32_t i = 0; i < n; i++) {
-        char c = s.p[i];
-        dot |= c == '.';
-        exponent |= c == 'e';
-        if (c == 'E' || (exponent && c == '+' && s.p[i - 1] != 'e'))
-            return false;
-    }
-    if (exponent)
+    bool dot = memchr(s.p, '.', n) != NULL;
+    if (memchr(s.p, 'E', n) != NULL)
+        return false;
+    if (memchr(s.p, 'e', n) != NULL)
         return n > 3 && s.p[n - 1] >= '0' && (s.p[n - 3] == '-' || s.p[n - 3] == '+' || n > 4);
     return dot && n <= 24 && (s.p[n - 1] != '0' || s.p[n - 2] == '.');
 }

@@ -10,6 +10,7 @@
 
 #include "compare/cmp_int.h"
 #include "compare/table.h"
+#include "probe/base/scan.h"
 #include "probe/base/trace.h"
 
 enum { BLOCK_ROWS = 1024, BLOCK_TEXT_MAX = 1 << 30, PART_ROWS = 1000000 };
@@ -31,12 +32,15 @@ struct csv {
 
 /* ---- text --------------------------------------------------------------- */
 
-/* 1 where a character makes quotes necessary. */
-static const unsigned char special[256] = {[','] = 1, ['"'] = 1, ['\n'] = 1, ['\r'] = 1};
+/* 1 where a character makes quotes necessary, as a comma does. */
+static const unsigned char special[256] = {['"'] = 1, ['\n'] = 1, ['\r'] = 1};
 
 static bool needs_quotes(struct ms_str s)
 {
-    for (uint32_t i = 0; i < s.n; i++) {
+    if (memchr(s.p, ',', s.n) != NULL)
+        return true;
+    uint32_t i = (uint32_t)(ms_scan_plain(s.p, s.p + s.n) - s.p); /* names nearly always end here */
+    for (; i < s.n; i++) {
         if (special[(unsigned char)s.p[i]])
             return true;
     }

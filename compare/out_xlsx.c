@@ -155,9 +155,7 @@ enum ms_rc cmp_write_xlsx(const struct cmp *c, const char *stem, struct cmp_summ
     b.sheets = (cmp_rows(c) + SHEET_ROWS - 1) / SHEET_ROWS;
     b.sheet_rows = b.sheets > 1 ? (cmp_rows(c) + b.sheets - 1) / b.sheets : SHEET_ROWS;
     ms_buf_printf(&path, "%s.xlsx", stem);
-    enum ms_rc rc = ms_buf_check(&path, err);
-    if (rc == MS_OK)
-        rc = cmp_files_add(files, ms_buf_slice(&path), err);
+    enum ms_rc rc = cmp_files_add(files, ms_buf_slice(&path), err);
     if (rc == MS_OK)
         rc = write_book(&b, ms_buf_z(&path), sum, err);
     ms_buf_free(&b.text);

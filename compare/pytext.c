@@ -5,6 +5,7 @@
  */
 #include "compare/cmp_int.h"
 #include "probe/base/num.h"
+#include "probe/base/scan.h"
 
 static bool is_printable_above_ascii(const unsigned char *p, unsigned n)
 {
@@ -47,9 +48,14 @@ static void put_escaped(struct ms_buf *out, const unsigned char *p, unsigned n)
 void cmp__py_repr_text(struct ms_buf *out, struct ms_str s)
 {
     char quote = ms_str_find(s, '\'') >= 0 && ms_str_find(s, '"') < 0 ? '"' : '\'';
+    bool swift = s.n != 0 && ms_str_find(s, '\'') < 0 && ms_str_find(s, 0x7f) < 0;
     uint32_t plain = 0;
     ms_buf_putc(out, quote);
     for (uint32_t i = 0; i < s.n;) {
+        if (swift) /* over all that is printed as it is */
+            i = (uint32_t)(ms_scan_plain(s.p + i, s.p + s.n) - s.p);
+        if (i == s.n)
+            break;
         const unsigned char *p = (const unsigned char *)s.p + i;
         unsigned n = sequence(p, s.n - i);
         bool same =

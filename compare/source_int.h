@@ -57,6 +57,7 @@ enum source__op_flags {
     SOURCE__DROPS = 1 << 8,
     SOURCE__MASKS = 1 << 9,
     SOURCE__ADDS = 1 << 10,
+    SOURCE__WILD = 1 << 11, /* its backward may make differences much larger */
 };
 unsigned source__op_flags(struct ms_str api);
 

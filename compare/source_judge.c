@@ -53,10 +53,20 @@ static bool is_backward(const struct source__node *n)
     return n->dir == PROBE_BACKWARD && n->kind != PROBE_NODE_PGRAD;
 }
 
+/* Its backward hardly makes differences larger, so less is suspect where precision is low. */
+static bool is_calm(const struct source__judge *j, const struct source__node *n)
+{
+    unsigned op = j->p->ops.p[n->op].flags;
+    return is_backward(n) && n->kind == PROBE_NODE_API && j->low &&
+           (op & (SOURCE__WILD | SOURCE__SWITCH)) == 0;
+}
+
 static double limit_of(const struct source__judge *j, const struct source__node *n)
 {
     if (n->kind == PROBE_NODE_PGRAD)
         return source__rule.gradients;
+    if (is_calm(j, n))
+        return fmin(j->backward_factor, source__rule.backward_calm[j->tensor]);
     if (is_backward(n))
         return j->backward_factor;
     return source__rule.forward[j->tensor] * (n->young ? source__rule.start : 1);
@@ -147,8 +157,11 @@ static enum ms_rc ask_output(struct source__judge *j, uint32_t i, struct ms_err 
         MS_TRY(ask_order(j, i, err));
         return accuse(j, i, raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
     }
-    double norm = is_backward(n) || n->kind == PROBE_NODE_PGRAD ? source__rule.norm_backward
-                                                                : source__rule.norm_forward;
+    bool back = is_backward(n) || n->kind == PROBE_NODE_PGRAD;
+    bool calm = is_calm(j, n) && n->out_norm > source__rule.norm_calm_least;
+    double norm = calm   ? source__rule.norm_calm
+                  : back ? source__rule.norm_backward
+                         : source__rule.norm_forward;
     if (n->rho_norm > norm && n->out_norm > source__rule.norm_least && !n->young) {
         struct source__raw raw = raw_of(n, CMP_WHY_NORM, SOURCE__NUM, log10(n->rho_norm));
         raw.factor = n->rho_norm;

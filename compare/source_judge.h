@@ -14,6 +14,8 @@ struct source__rules {
     double exact;                 /* two quanta of statistics in float32 */
     double forward[2], gradients; /* a suspect's factor: statistics, tensor */
     double backward[2], backward_low[2];
+    double backward_calm[2]; /* of low precision and operators that hardly amplify */
+    double norm_calm, norm_calm_least;
     double norm_forward, norm_backward, norm_least;
     double start;          /* more of it while there is nothing to learn from */
     double backward_least; /* smaller differences of gradients are noise */

@@ -89,7 +89,7 @@ static bool is_nearer_negative(const struct source__value *g, const struct sourc
     minus.stat[PROBE_STAT_MAX] = -g->stat[PROBE_STAT_MIN];
     minus.stat[PROBE_STAT_MIN] = -g->stat[PROBE_STAT_MAX];
     minus.stat[PROBE_STAT_MEAN] = -g->stat[PROBE_STAT_MEAN];
-    return t->n >= COUNT_MIN && e > 0.05 && 3 * distance(&minus, t) < e;
+    return t->n >= COUNT_MIN && e > 0.1 && 3 * distance(&minus, t) < e;
 }
 
 static void look_for_patterns(const struct source__value *g, const struct source__value *t,

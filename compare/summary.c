@@ -75,7 +75,8 @@ void cmp_summary_join(struct cmp_summary *s, const struct cmp_summary *next)
 
 enum ms_rc cmp_files_add(struct cmp_files *f, struct ms_str path, struct ms_err *err)
 {
-    char **slot = ms_vec_push(&f->list);
+    /* A name without a letter is one that found no memory. */
+    char **slot = path.n > 0 ? ms_vec_push(&f->list) : NULL;
     if (slot != NULL)
         *slot = ms_str_dup(path);
     return slot != NULL && *slot != NULL ? MS_OK : ms_fail(err, MS_E_NOMEM, "out of memory");

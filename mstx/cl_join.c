@@ -60,18 +60,41 @@ double mstx_cl_bus_factor(unsigned op, int64_t n)
     return 1;
 }
 
-static int by_value(const void *pa, const void *pb)
+/* v[at] becomes what it would be in sorted order, with nothing greater before and nothing smaller
+ * behind it. */
+static void put_in_place(double *v, size_t n, size_t at)
 {
-    const double a = *(const double *)pa, b = *(const double *)pb;
-    return a < b ? -1 : a > b;
+    size_t from = 0, last = n - 1; /* it lies within */
+    while (from < last) {
+        const double pivot = v[from + (last - from) / 2];
+        size_t i = from, k = last;
+        for (;; i++, k--) {
+            while (v[i] < pivot)
+                i++;
+            while (v[k] > pivot)
+                k--;
+            if (i >= k)
+                break;
+            const double kept = v[i];
+            v[i] = v[k];
+            v[k] = kept;
+        }
+        if (at <= k)
+            last = k;
+        else
+            from = k + 1;
+    }
 }
 
 double mstx__median(double *v, size_t n)
 {
     if (n == 0)
         return 0;
-    qsort(v, n, sizeof *v, by_value);
-    return n % 2 != 0 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+    put_in_place(v, n, n / 2);
+    double low = v[n / 2];
+    for (size_t i = 0; n % 2 == 0 && i < n / 2; i++)
+        low = i == 0 || v[i] > low ? v[i] : low;
+    return n % 2 != 0 ? low : (low + v[n / 2]) / 2;
 }
 
 /* ---- places ------------------------------------------------------------------- */

@@ -207,12 +207,19 @@ static struct stretch best_stretch(const double *cost, uint32_t steps, double no
     prefix[0] = 0;
     for (uint32_t i = 0; i < blocks; i++)
         prefix[i + 1] = prefix[i] + clipped_mean(cost, i * block, (i + 1) * block, noise, clip);
-    for (uint32_t a = 0; a + shortest <= blocks; a++) {
-        for (uint32_t b = a + shortest; b <= blocks; b++) {
-            const double z = (prefix[b] - prefix[a]) / sqrt(b - a);
-            if (z > best.score)
-                best = (struct stretch){a * block, b == blocks ? steps : b * block, 0, z};
+    for (uint32_t n = shortest; n <= blocks; n++) {
+        const double most = best.score * sqrt(n); /* a root for each length, not for each pair */
+        double sum = most;
+        uint32_t at = UINT32_MAX;
+        for (uint32_t a = 0; a + n <= blocks; a++) {
+            if (prefix[a + n] - prefix[a] > sum) {
+                sum = prefix[a + n] - prefix[a];
+                at = a;
+            }
         }
+        if (at != UINT32_MAX)
+            best = (struct stretch){at * block, at + n == blocks ? steps : (at + n) * block, 0,
+                                    sum / sqrt(n)};
     }
     best.mean = mean_of(cost, best.from, best.to);
     return best;

@@ -10,17 +10,27 @@ struct args {
     struct ms_opt_list path;
     int format;
     int64_t most;
+    double flops, peak;
+    const char *structure;
 };
 
-static const char *const formats[] = {"text", "json", NULL};
+enum { AS_TEXT, AS_JSON, AS_PROMETHEUS };
+static const char *const formats[] = {"text", "json", "prometheus", NULL};
 
 static const struct ms_opt opts[] = {
     {"DIR", NULL, MS_OPT_REST, offsetof(struct args, path), .min = 1, .max = 1,
      .help = "directory of a run, or its run.db"},
     {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .dflt = "text",
-     .choices = formats, .help = "text for people, json for programs"},
+     .choices = formats,
+     .help = "text for people, json for programs, prometheus for its collectors"},
     {"most", NULL, MS_OPT_INT, offsetof(struct args, most), "N", .dflt = "20", .min = 0,
      .max = INT32_MAX, .help = "show this many steps and names in text; 0 shows all"},
+    {"flops", NULL, MS_OPT_REAL, offsetof(struct args, flops), "N", .min = 0, .max = INT64_MAX,
+     .help = "floating point operations of the model in a step of one rank, as 1.5e15"},
+    {"peak", NULL, MS_OPT_REAL, offsetof(struct args, peak), "N", .min = 0, .max = INT64_MAX,
+     .help = "operations a second that the device of a rank can do: with it MFU and HFU are shown"},
+    {"structure", NULL, MS_OPT_PATH, offsetof(struct args, structure), "DUMP.JSON",
+     .help = "dump of one step of one rank whose shapes tell the operations instead of --flops"},
     {0}};
 
 extern const struct ms_cmd mstx_cmd_report;
@@ -37,9 +47,12 @@ static enum ms_rc show(struct mstx_tl *tl, const struct mstx_report *r, const st
                        struct ms_err *err)
 {
     const char *path = a->path.items[0];
-    if (a->format == 0) {
+    if (a->format != AS_JSON) {
         struct ms_buf text = {.max = TEXT_MAX};
-        mstx_report_text(tl, r, path, (size_t)a->most, &text);
+        if (a->format == AS_PROMETHEUS)
+            mstx_report_prometheus(r, &text);
+        else
+            mstx_report_text(tl, r, path, (size_t)a->most, &text);
         enum ms_rc rc = ms_buf_check(&text, err);
         if (rc == MS_OK)
             rc = to_stdout(NULL, text.p, text.n, err);
@@ -57,6 +70,18 @@ static enum ms_rc show(struct mstx_tl *tl, const struct mstx_report *r, const st
     return rc;
 }
 
+/* Operations of a step, as told or counted. */
+static enum ms_rc find_flops(const struct args *a, struct mstx_flops *f, struct ms_err *err)
+{
+    const bool is_told = a->flops > 0 || a->structure != NULL;
+    *f = (struct mstx_flops){a->flops, a->flops};
+    if (is_told != (a->peak > 0))
+        return ms_fail(err, MS_E_ARG, "%s",
+                       is_told ? "--flops and --structure need --peak"
+                               : "--peak needs --flops or --structure");
+    return a->structure != NULL ? mstx_flops_of_dump(f, a->structure, err) : MS_OK;
+}
+
 static int run_report(int argc, char **argv)
 {
     struct args a = {.most = 20};
@@ -68,10 +93,15 @@ static int run_report(int argc, char **argv)
         return MS_EXIT_OK;
     struct mstx_tl *tl;
     struct mstx_report r;
-    enum ms_rc rc = mstx_tl_open(&tl, a.path.items[0], &err);
+    struct mstx_flops flops;
+    enum ms_rc rc = find_flops(&a, &flops, &err);
+    if (rc == MS_OK)
+        rc = mstx_tl_open(&tl, a.path.items[0], &err);
     if (rc == MS_OK) {
         rc = mstx_report_make(tl, true, &r, &err);
         if (rc == MS_OK) {
+            r.use.flops = flops;
+            r.use.peak = a.peak;
             rc = show(tl, &r, &a, &err);
             mstx_report_free(&r);
         }
@@ -91,5 +121,6 @@ const struct ms_cmd mstx_cmd_report = {
              "it occurs and how long it takes.\n"
              "\n"
              "  msprobe report run1\n"
-             "  msprobe report --format json run1\n",
+             "  msprobe report --format json run1\n"
+             "  msprobe report --flops 1.5e15 --peak 3.12e14 run1\n",
 };

@@ -77,7 +77,8 @@ struct hook_comm {
     int size;  /* of the local group */
     int peers; /* length of arrays in vector collectives: remote size of an intercommunicator */
     int rank;
-    int in, out; /* neighbours */
+    int others_at; /* in an intercommunicator peers count among the others: where those begin */
+    int in, out;   /* neighbours */
     bool is_inter;
     _Atomic uint32_t *sequences; /* of the group; NULL: none */
     struct hook_comm *next;
@@ -339,11 +340,16 @@ static inline void hook_moved(struct hook_call *x, uint64_t sent, uint64_t recei
     x->c.peer2 = -1;
     x->c.tag = -1;
 }
+/* A root or peer as a member of the group; what is below 0 has a meaning of its own. */
+static inline int hook_member(const struct hook_call *x, int peer)
+{
+    return x->k != NULL && peer >= 0 ? peer + x->k->others_at : peer;
+}
 static inline void hook_p2p(struct hook_call *x, int peer, int tag, bool is_send)
 {
     uint64_t bytes = x->c.count * x->c.elem;
     hook_moved(x, is_send ? bytes : 0, is_send ? 0 : bytes);
-    x->c.peer = peer;
+    x->c.peer = hook_member(x, peer);
     x->c.tag = tag;
     if (!is_send && peer == MPI_ANY_SOURCE) {
         x->c.peer = -1;

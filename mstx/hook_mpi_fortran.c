@@ -70,7 +70,7 @@ static void received(const struct hook_call *x, int rc, const F *s)
     if (status == NULL)
         hook_end(x);
     else
-        mstx_comm_end_received(x->id, hook_status_bytes(status), status->MPI_SOURCE,
+        mstx_comm_end_received(x->id, hook_status_bytes(status), hook_member(x, status->MPI_SOURCE),
                                status->MPI_TAG);
 }
 
@@ -106,7 +106,7 @@ PREPARED(recv, RECV, Recv, RECV, false, HOOK_REQ_RECV)
 #define EXCHANGED(bytes)                                                                           \
     P2P_DESC(true);                                                                                \
     x.c.received = bytes;                                                                          \
-    x.c.peer2 = *from
+    x.c.peer2 = hook_member(&x, *from)
 WRAPPER(mpi, MPI, sendrecv, SENDRECV, "MPI_Sendrecv", SENDRECV, ON(c),
         (void *b, F *n, F *t, F *peer, F *tag, void *rb, F *rn, F *rt, F *from, F *rtag, F *c,
          F *s),

@@ -23,6 +23,7 @@ static struct {
     MPI_Group world_group;
     bool has_world;
     int32_t *ranks, *local; /* room for the members of one communicator, twice */
+    int32_t *other;         /* the other side of an intercommunicator */
     int room;
 } own;
 
@@ -71,7 +72,8 @@ static bool make_room(int n)
         return true;
     own.ranks = hook_keep((size_t)n * 2 * sizeof *own.ranks);
     own.local = hook_keep((size_t)n * 2 * sizeof *own.local);
-    own.room = own.ranks != NULL && own.local != NULL ? n * 2 : 0;
+    own.other = hook_keep((size_t)n * 2 * sizeof *own.other);
+    own.room = own.ranks != NULL && own.local != NULL && own.other != NULL ? n * 2 : 0;
     return own.room != 0;
 }
 
@@ -101,13 +103,38 @@ static uint64_t hash_ranks(int n)
     return mstx_group_hash((uint64_t)n, own.ranks, (size_t)(n > 0 ? n : 0) * sizeof *own.ranks);
 }
 
+/* Of an intercommunicator both sides are members, in the same order for both: the side with the lowest
+ * rank of the world comes first. */
 struct members {
     uint64_t hash;
-    int size, peers, rank, first;
+    int size, peers, rank; /* of the local side, of the other, among the local */
+    int all, before;       /* of both; how many stand before the local side */
+    int first;
     bool is_inter;
 };
 
-/* The local side is left in own.ranks. An intercommunicator has the same hash on both sides. */
+/* Puts the local side, n of own.ranks, before or behind the other, which is in own.other. */
+static void put_together(struct members *m)
+{
+    const bool is_first = m->peers == 0 || (m->size > 0 && own.ranks[0] < own.other[0]);
+    const int32_t *low = is_first ? own.ranks : own.other, *high = is_first ? own.other : own.ranks;
+    const int lows = is_first ? m->size : m->peers, highs = m->all - lows;
+    m->before = is_first ? 0 : m->peers;
+    memcpy(own.local, low, (size_t)lows * sizeof *low);
+    memcpy(own.local + lows, high, (size_t)highs * sizeof *high);
+    memcpy(own.ranks, own.local, (size_t)m->all * sizeof *own.ranks);
+}
+
+static bool make_room_for_both(MPI_Comm c)
+{
+    int (*local)(MPI_Comm, int *) = HOOK_MPI(PMPI_Comm_size);
+    int (*remote)(MPI_Comm, int *) = HOOK_MPI(PMPI_Comm_remote_size);
+    int n = 0, others = 0;
+    return local(c, &n) == MPI_SUCCESS && remote(c, &others) == MPI_SUCCESS &&
+           make_room(n + others);
+}
+
+/* The members are left in own.ranks. */
 static bool ask_members(MPI_Comm c, struct members *m)
 {
     MPI_Group g;
@@ -116,23 +143,26 @@ static bool ask_members(MPI_Comm c, struct members *m)
     int (*rank)(MPI_Comm, int *) = HOOK_MPI(PMPI_Comm_rank);
     int (*group)(MPI_Comm, MPI_Group *) = HOOK_MPI(PMPI_Comm_group);
     int (*remote)(MPI_Comm, MPI_Group *) = HOOK_MPI(PMPI_Comm_remote_group);
-    uint64_t other = 0;
     *m = (struct members){.rank = -1};
     if (test_inter(c, &inter) != MPI_SUCCESS || rank(c, &m->rank) != MPI_SUCCESS)
         return false;
-    if (inter && remote(c, &g) == MPI_SUCCESS) {
+    if (inter && (!make_room_for_both(c) || remote(c, &g) != MPI_SUCCESS))
+        return false;
+    if (inter) {
         m->peers = world_ranks(&g);
-        other = hash_ranks(m->peers);
+        memcpy(own.other, own.ranks, (size_t)(m->peers > 0 ? m->peers : 0) * sizeof *own.other);
     }
     if (group(c, &g) != MPI_SUCCESS)
         return false;
     m->size = world_ranks(&g);
-    m->is_inter = inter != 0;
     if (m->size < 0 || m->peers < 0)
         return false;
-    m->first = m->size > 0 ? own.ranks[0] : -1;
-    const uint64_t mine = hash_ranks(m->size);
-    m->hash = !inter ? mine : mine < other ? mine ^ other * 31 : other ^ mine * 31;
+    m->is_inter = inter != 0;
+    m->all = m->size + m->peers;
+    if (inter)
+        put_together(m);
+    m->hash = hash_ranks(m->all);
+    m->first = m->all > 0 ? own.ranks[0] : -1;
     m->peers = inter ? m->peers : m->size;
     return true;
 }
@@ -175,9 +205,10 @@ static void introduce(MPI_Comm c, MPI_Comm like, const struct members *m, uint64
         return;
     *k = (struct hook_comm){
         .size = m->size, .peers = m->peers, .rank = m->rank, .is_inter = m->is_inter};
+    k->others_at = m->is_inter && m->before == 0 ? m->size : 0;
     ask_neighbours(like, k);
     k->group = mstx_group_new(&(struct mstx_group_info){
-        .uid = uid, .name = name, .size = m->size, .rank = m->rank, .world = own.ranks});
+        .uid = uid, .name = name, .size = m->all, .rank = m->before + m->rank, .world = own.ranks});
     k->sequences = mstx_group_sequences(k->group);
     if (!hook_table_put(&hook_comms, HOOK_HANDLE(c), (uint64_t)(uintptr_t)k))
         mstx_comm_note("more communicators than can be told apart; further ones have no name");
@@ -238,13 +269,15 @@ void hook_comm_made(MPI_Comm made, MPI_Comm parent, const char *how, int salt, M
         return;
     hook_lock(&own.lock);
     if (ask_members(like, &m)) {
-        const struct hook_comm *k = hook_comm_of(parent);
+        /* both sides make an intercommunicator, each from a parent of its own */
+        const MPI_Comm from = m.is_inter ? HOOK_NO_COMM : parent;
+        const struct hook_comm *k = hook_comm_of(from);
         uint64_t uid = k != NULL ? mstx_group_uid(k->group) : 0;
         uid = mstx_group_hash(uid ^ m.hash, how, strlen(how));
         uid = mstx_group_hash(uid, &salt, sizeof salt);
         const uint32_t n = count_up(uid);
         uid = mstx_group_hash(uid, &n, sizeof n);
-        name_it(name, sizeof name, parent, how, n, m.first);
+        name_it(name, sizeof name, from, how, n, m.first);
         introduce(made, like, &m, uid, name);
     }
     hook_unlock(&own.lock);
@@ -260,8 +293,8 @@ void hook_comm_named(MPI_Comm c, const char *name)
     if (ask_members(c, &m))
         mstx_group_update(k->group, &(struct mstx_group_info){.uid = mstx_group_uid(k->group),
                                                               .name = name,
-                                                              .size = m.size,
-                                                              .rank = m.rank,
+                                                              .size = m.all,
+                                                              .rank = m.before + m.rank,
                                                               .world = own.ranks});
     hook_unlock(&own.lock);
 }

@@ -58,7 +58,7 @@ static void received(const struct hook_call *x, int rc, const MPI_Status *status
     if (x->id == 0 || rc != MPI_SUCCESS || status == MPI_STATUS_IGNORE)
         hook_end(x);
     else
-        mstx_comm_end_received(x->id, hook_status_bytes(status), status->MPI_SOURCE,
+        mstx_comm_end_received(x->id, hook_status_bytes(status), hook_member(x, status->MPI_SOURCE),
                                status->MPI_TAG);
 }
 
@@ -107,7 +107,7 @@ MATCHED(MRECV)
     hook_one(&x, n, t);                                                                            \
     hook_p2p(&x, peer, tag, true);                                                                 \
     x.c.received = (uint64_t)(rn > 0 ? rn : 0) * hook_type_bytes(rt);                              \
-    x.c.peer2 = from;                                                                              \
+    x.c.peer2 = hook_member(&x, from);                                                             \
     x.c.flags |= from == MPI_ANY_SOURCE ? MSTX_CF_ANY : 0
 #define SENDRECV(NAME, COUNT, LAST, AFTER, FLAGS)                                                  \
     HOOK_IF(                                                                                       \

@@ -63,7 +63,7 @@
         x.c.dtype = MSTX_TYPE_DERIVED;                                                             \
         hook_moved(&x, x.c.count, taken);                                                          \
     } while (0)
-#define TO_ROOT    x.c.peer = V(root)
+#define TO_ROOT    x.c.peer = hook_member(&x, V(root))
 #define PEERS      hook_peers(&x)
 #define IN_DEGREE  (x.k != NULL ? x.k->in : 0)
 #define OUT_DEGREE (x.k != NULL ? x.k->out : 0)

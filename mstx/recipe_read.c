@@ -1,156 +1,315 @@
 /* SPDX-License-Identifier: MIT
  *
- * recipe_read: communication operations of all ranks, out of what there is below a directory.
+ * recipe_read: rows out of the databases of all ranks, each as it stands there.
  */
 #include "mstx/recipe.h"
 
-#include "mstx/timeline.h"
-
-#include "probe/base/io.h"
 #include "probe/base/mem.h"
+#include "probe/base/store_func.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { DEPTH_MAX = 8 };
+/* ---- what SQL knows ---------------------------------------------------------------- */
 
-struct reading {
-    struct ms_store *s;
-    struct ms_stmt *add, *problem;
-    struct mstx_recipe_input *in;
+/* HCCL's number of a text: two hashes side by side, in decimal. */
+static void double_hash(const struct ms_value *arg, char scratch[MS_FUNCTION_SCRATCH],
+                        struct ms_value *out)
+{
+    uint32_t high = 0, low = 0;
+    if (arg->type != MS_VALUE_TEXT)
+        return;
+    for (uint32_t i = 0; i < arg->s.n; i++) {
+        high = high * 29 + (unsigned char)arg->s.p[i];
+        low = low * 131 + (unsigned char)arg->s.p[i];
+    }
+    const int n = snprintf(scratch, MS_FUNCTION_SCRATCH, "%" PRIu64, (uint64_t)high << 32 | low);
+    *out = (struct ms_value){.type = MS_VALUE_TEXT, .s = {scratch, (uint32_t)n}};
+}
+
+/* hcom_send__233_58_1 -> 233 */
+static void p2p_domain(const struct ms_value *arg, char scratch[MS_FUNCTION_SCRATCH],
+                       struct ms_value *out)
+{
+    static const char *const heads[] = {"hcom_send__", "hcom_Send__",    "hcom_recv__",
+                                        "hcom_Recv__", "hcom_receive__", "hcom_Receive__"};
+    struct ms_str rest = MS_STR_NONE, domain, number, last;
+    (void)scratch;
+    for (size_t i = 0; i < sizeof heads / sizeof *heads && arg->type == MS_VALUE_TEXT; i++) {
+        if (ms_str_starts(arg->s, ms_str_of(heads[i])))
+            rest = ms_str_sub(arg->s, (uint32_t)strlen(heads[i]), arg->s.n);
+    }
+    if (ms_str_split(&rest, '_', &domain) && ms_str_split(&rest, '_', &number) &&
+        ms_str_split(&rest, '_', &last) && rest.p == NULL && ms_str_all_digits(domain) &&
+        ms_str_all_digits(number) && ms_str_all_digits(last))
+        *out = (struct ms_value){.type = MS_VALUE_TEXT, .s = domain};
+}
+
+enum ms_rc mstx__recipe_functions(struct ms_store *s, struct ms_err *err)
+{
+    MS_TRY(ms_store_add_statistics(s, err));
+    MS_TRY(ms_store_add_function(s, "double_hash", 1, double_hash, err));
+    return ms_store_add_function(s, "p2p_domain", 1, p2p_domain, err);
+}
+
+/* ---- tables that may be missing ------------------------------------------------------ */
+
+static const struct {
+    const char *name, *columns;
+} known[] = {
+    {"META_DATA", "name, value"},
+    {"STRING_IDS", "id INTEGER PRIMARY KEY, value"},
+    {"RANK_DEVICE_MAP", "rankId, deviceId"},
+    {"HOST_INFO", "hostUid, hostName"},
+    {"ENUM_HCCL_DATA_TYPE", "id INTEGER PRIMARY KEY, name"},
+    {"STEP_TIME", "id, startNs, endNs"},
+    {"MSTX_EVENTS", "startNs, endNs, eventType, message, globalTid, domainId, connectionId"},
+    {"TASK", "startNs, endNs, deviceId, connectionId, globalTaskId, taskType, streamId"},
+    {"COMPUTE_TASK_INFO",
+     "name, globalTaskId INTEGER PRIMARY KEY, taskType, opType, inputDataTypes,"
+     " inputShapes, outputShapes"},
+    {"COMMUNICATION_OP", "opName, startNs, endNs, connectionId, groupName, opId, dataType, count,"
+                         " opType"},
+    {"COMMUNICATION_TASK_INFO", "globalTaskId, taskType, groupName, srcRank, dstRank, opId"},
+    {"COMMUNICATION_SCHEDULE_TASK_INFO",
+     "name, globalTaskId INTEGER PRIMARY KEY, taskType, opType"},
+    {"CANN_API", "startNs, endNs, connectionId INTEGER PRIMARY KEY, name"},
+    {"PYTORCH_API", "startNs, endNs, connectionId, name"},
+    {"CONNECTION_IDS", "id, connectionId"},
+    {"AICORE_FREQ", "deviceId, timestampNs, freq"},
+    {"CommAnalyzerTime", "hccl_op_name, group_name, start_timestamp, elapse_time, transit_time,"
+                         " wait_time, synchronization_time, idle_time, step, type"},
+    {"CommAnalyzerBandwidth",
+     "hccl_op_name, group_name, transport_type, transit_size, transit_time,"
+     " bandwidth, large_packet_ratio, package_size, count, total_duration,"
+     " step, type"},
+    {"CommAnalyzerMatrix", "hccl_op_name, group_name, src_rank, dst_rank, transport_type,"
+                           " transit_size, transit_time, bandwidth, step, type, op_name"},
+    {"StepTraceTime", "step, computing, communication_not_overlapped, overlapped, communication,"
+                      " free, stage, bubble, communication_not_overlapped_and_exclude_receive,"
+                      " preparing"},
 };
 
-/* ---- rows ------------------------------------------------------------------------ */
+enum ms_rc mstx__has_table(struct ms_store *s, const char *name, bool *has, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    MS_TRY(ms_store_prepare(
+        s, &st, "SELECT 1 FROM main.sqlite_master WHERE type IN ('table', 'view') AND name = ?",
+        err));
+    ms_stmt_str(st, 1, ms_str_of(name));
+    enum ms_rc rc = ms_stmt_step(st, has, err);
+    ms_stmt_free(st);
+    return rc;
+}
 
-/* Columns: rank, group, name, start, end. */
-static enum ms_rc take_rows(struct reading *r, struct ms_store *from, const char *sql, int64_t rank,
-                            struct ms_err *err)
+enum ms_rc mstx__recipe_tables(struct ms_store *s, struct ms_err *err)
+{
+    MS_TRY(mstx__recipe_functions(s, err));
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        char sql[512];
+        bool has;
+        MS_TRY(mstx__has_table(s, known[i].name, &has, err));
+        if (has)
+            continue;
+        snprintf(sql, sizeof sql, "CREATE TEMP TABLE %s(%s)", known[i].name, known[i].columns);
+        MS_TRY(ms_store_exec(s, sql, err));
+    }
+    return MS_OK;
+}
+
+/* ---- one rank ------------------------------------------------------------------------ */
+
+struct source {
+    struct ms_store *from;
+    int64_t rank, start, end;
+    bool apis, steps;
+};
+
+static enum ms_rc find_step(struct source *f, int64_t step, struct ms_err *err)
 {
     struct ms_stmt *st;
     bool more;
-    MS_TRY(ms_store_prepare(from, &st, sql, err));
+    f->start = 0;
+    f->end = INT64_MAX;
+    if (step == MSTX_ALL_STEPS)
+        return MS_OK;
+    MS_TRY(
+        ms_store_prepare(f->from, &st, "SELECT startNs, endNs FROM STEP_TIME WHERE id = ?", err));
+    ms_stmt_i64(st, 1, step);
     enum ms_rc rc = ms_stmt_step(st, &more, err);
-    while (rc == MS_OK && more) {
-        ms_stmt_i64(r->add, 1, rank >= 0 ? rank : ms_stmt_get_i64(st, 0));
-        ms_stmt_str(r->add, 2, ms_stmt_get_str(st, 1));
-        ms_stmt_str(r->add, 3, ms_stmt_get_str(st, 2));
-        ms_stmt_i64(r->add, 4, ms_stmt_get_i64(st, 3));
-        ms_stmt_i64(r->add, 5, ms_stmt_get_i64(st, 4));
-        rc = ms_stmt_run(r->add, err);
-        r->in->ops++;
-        if (rc == MS_OK)
-            rc = ms_stmt_step(st, &more, err);
+    if (rc == MS_OK && !more && f->steps)
+        rc = ms_fail(err, MS_E_NOTFOUND, "there is no step %" PRId64, step);
+    if (rc == MS_OK && more) {
+        f->start = ms_stmt_get_i64(st, 0);
+        f->end = ms_stmt_get_i64(st, 1);
     }
     ms_stmt_free(st);
     return rc;
 }
 
-/* ---- Ascend ---------------------------------------------------------------------- */
-
-/* The rank in "ascend_pytorch_profiler_7.db"; -1: it is another file. */
-static int64_t rank_of_name(struct ms_str name)
+static enum ms_rc open_source(struct source *f, const char *path, int64_t step, struct ms_err *err)
 {
-    const struct ms_str head = MS_STR("ascend_pytorch_profiler_"), tail = MS_STR(".db");
-    uint64_t rank;
-    if (!ms_str_starts(name, head) || name.n <= head.n + tail.n || !ms_str_ends(name, tail))
-        return -1;
-    if (!ms_str_u64(ms_str_sub(name, head.n, name.n - tail.n), &rank) || rank > INT32_MAX)
-        return -1;
-    return (int64_t)rank;
+    MS_TRY(ms_store_open(&f->from, path, err));
+    MS_TRY(mstx__has_table(f->from, "CANN_API", &f->apis, err));
+    MS_TRY(mstx__has_table(f->from, "STEP_TIME", &f->steps, err));
+    MS_TRY(mstx__recipe_tables(f->from, err));
+    return find_step(f, step, err);
 }
 
-static enum ms_rc read_profile(struct reading *r, const char *path, int64_t rank,
+static enum ms_rc check_needs(struct ms_store *from, const char *needs, bool *all,
+                              struct ms_err *err)
+{
+    struct ms_str rest = needs != NULL ? ms_str_of(needs) : MS_STR_NONE, part;
+    *all = true;
+    while (*all && ms_str_split(&rest, ' ', &part)) {
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", MS_STR_ARG(part));
+        MS_TRY(mstx__has_table(from, name, all, err));
+        if (!*all)
+            ms_fail(err, MS_E_FORMAT, "has no table %s", name);
+    }
+    return MS_OK;
+}
+
+static void bind(struct ms_stmt *st, const struct source *f)
+{
+    const int64_t value[] = {f->start, f->end, f->rank, f->apis, f->steps};
+    const int n = ms_stmt_params(st);
+    for (int i = 0; i < n && i < 5; i++)
+        ms_stmt_i64(st, i + 1, value[i]);
+}
+
+/* A value of any type goes over as it is. */
+static void copy_value(struct ms_stmt *to, int at, struct ms_stmt *from, int i)
+{
+    if (ms_stmt_is_null(from, i))
+        ms_stmt_null(to, at);
+    else if (ms_stmt_is_i64(from, i))
+        ms_stmt_i64(to, at, ms_stmt_get_i64(from, i));
+    else if (ms_stmt_is_f64(from, i))
+        ms_stmt_f64(to, at, ms_stmt_get_f64(from, i));
+    else
+        ms_stmt_str(to, at, ms_stmt_get_str(from, i));
+}
+
+static enum ms_rc copy_rows(struct ms_stmt *from, struct ms_stmt *to, struct ms_err *err)
+{
+    bool more;
+    const int n = ms_stmt_columns(from);
+    enum ms_rc rc = ms_stmt_step(from, &more, err);
+    while (rc == MS_OK && more) {
+        for (int i = 0; i < n; i++)
+            copy_value(to, i + 1, from, i);
+        rc = ms_stmt_run(to, err);
+        if (rc == MS_OK)
+            rc = ms_stmt_step(from, &more, err);
+    }
+    return rc;
+}
+
+static enum ms_rc pull_rank(struct mstx_recipe_run *r, const struct mstx_pull *p, const char *path,
+                            int64_t rank, struct ms_stmt *add, struct ms_err *err)
+{
+    struct source f = {.rank = rank};
+    struct ms_stmt *st = NULL;
+    bool all = false;
+    enum ms_rc rc = open_source(&f, path, r->step, err);
+    if (rc == MS_OK)
+        rc = check_needs(f.from, p->needs, &all, err);
+    if (rc == MS_OK && all)
+        rc = ms_store_prepare(f.from, &st, p->sql, err);
+    if (rc == MS_OK && all) {
+        bind(st, &f);
+        rc = copy_rows(st, add, err);
+    } else if (rc == MS_OK && !p->optional) {
+        rc = MS_E_FORMAT;
+    }
+    ms_stmt_free(st);
+    ms_store_close(f.from);
+    return rc;
+}
+
+/* ---- all ranks ------------------------------------------------------------------------- */
+
+static enum ms_rc drop_rank(struct mstx_recipe_run *r, const char *table, int64_t rank,
+                            struct ms_err *err)
+{
+    char sql[160];
+    snprintf(sql, sizeof sql, "DELETE FROM %s WHERE rank = %" PRId64, table, rank);
+    return ms_store_exec(r->s, sql, err);
+}
+
+static enum ms_rc prepare_add(struct mstx_recipe_run *r, const struct mstx_pull *p,
+                              struct ms_stmt **add, struct ms_err *err)
+{
+    char sql[1024];
+    int columns = 1;
+    for (const char *c = p->columns; *c != '\0'; c++)
+        columns += *c == ',';
+    snprintf(sql, sizeof sql, "CREATE TEMP TABLE IF NOT EXISTS %s(%s)", p->into, p->columns);
+    MS_TRY(ms_store_exec(r->s, sql, err));
+    int n = snprintf(sql, sizeof sql, "INSERT INTO %s VALUES(?", p->into);
+    for (int i = 1; i < columns; i++)
+        n += snprintf(sql + n, sizeof sql - (size_t)n, ",?");
+    snprintf(sql + n, sizeof sql - (size_t)n, ")");
+    return ms_store_prepare(r->s, add, sql, err);
+}
+
+static enum ms_rc pull_or_note(struct mstx_recipe_run *r, const struct mstx_pull *p,
+                               const struct mstx_rank_files *f, struct ms_stmt *add,
                                struct ms_err *err)
 {
-    static const char sql[] =
-        "SELECT 0, coalesce(g.value, ''), coalesce(n.value, ''), o.startNs, o.endNs"
-        " FROM COMMUNICATION_OP o LEFT JOIN STRING_IDS g ON g.id = o.groupName"
-        " LEFT JOIN STRING_IDS n ON n.id = o.opName";
-    struct ms_store *from;
+    const char *path = p->analysis ? f->analysis : f->profiler;
     struct ms_err aside = {0};
-    enum ms_rc rc = ms_store_open(&from, path, &aside);
-    if (rc == MS_OK) {
-        rc = take_rows(r, from, sql, rank, &aside);
-        ms_store_close(from);
-    }
-    r->in->files++;
+    if (path == NULL && p->optional)
+        return MS_OK;
+    if (path == NULL)
+        return mstx__recipe_problem(
+            r, f->dir,
+            p->analysis ? "has no database analysis.db" : "has no database of the profiler", err);
+    enum ms_rc rc = pull_rank(r, p, path, f->rank, add, &aside);
+    r->good += rc == MS_OK;
     if (rc == MS_OK)
         return MS_OK;
     if (rc == MS_E_NOMEM)
         return ms_no_memory(err);
-    r->in->bad++;
-    ms_stmt_str(r->problem, 1, ms_str_of(path));
-    ms_stmt_str(r->problem, 2, ms_str_of(aside.msg));
-    return ms_stmt_run(r->problem, err);
+    ms_stmt_reset(add);
+    MS_TRY(drop_rank(r, p->into, f->rank, err));
+    return mstx__recipe_problem(r, path, aside.msg, err);
 }
 
-static enum ms_rc read_below(struct reading *r, const char *dir, int depth, struct ms_err *err)
-{
-    struct ms_dir list;
-    MS_TRY(ms_dir_list(&list, dir, err));
-    enum ms_rc rc = MS_OK;
-    for (size_t i = 0; i < list.names.n && rc == MS_OK; i++) {
-        const int64_t rank = rank_of_name(list.names.p[i]);
-        char *path = ms_path_join(dir, list.names.p[i].p);
-        if (path == NULL)
-            rc = ms_no_memory(err);
-        else if (rank >= 0)
-            rc = read_profile(r, path, rank, err);
-        else if (depth < DEPTH_MAX && ms_path_kind(path) == MS_KIND_DIR)
-            rc = read_below(r, path, depth + 1, err);
-        ms_free(path);
-    }
-    ms_dir_free(&list);
-    return rc;
-}
-
-/* ---- ours ------------------------------------------------------------------------ */
-
-/* Names as HCCL has them: operation, group, number.  Calls that only begin an operation last no
- * longer for those who wait, so they tell nothing. */
-static enum ms_rc read_run(struct reading *r, const char *path, struct ms_err *err)
-{
-    static const char sql[] =
-        "SELECT o.rank, coalesce(g.name, '') || ' ' || g.id,"
-        " CASE o.class WHEN 1 THEN CASE o.op WHEN 'Recv' THEN 'hcom_receive_' ELSE 'hcom_send_' END"
-        " ELSE 'hcom_' || lower(substr(o.op, 1, 1)) || substr(o.op, 2) || '_' END"
-        " || '_' || printf('%03d', g.id % 1000) || '_' || o.seq || '_1', o.start_ns, o.end_ns"
-        " FROM comm_ops o JOIN comm_groups g ON g.id = o.comm_group"
-        " WHERE o.rank IS NOT NULL AND o.class IN (0, 1) AND o.flags & 2 = 0 ORDER BY o.id";
-    struct mstx_tl *tl;
-    MS_TRY(mstx_tl_open(&tl, path, err));
-    enum ms_rc rc = take_rows(r, mstx_tl_store(tl), sql, -1, err);
-    mstx_tl_close(tl);
-    r->in->files++;
-    return rc;
-}
-
-enum ms_rc mstx__recipe_read(struct ms_store *s, const char *path, struct mstx_recipe_input *in,
+enum ms_rc mstx__recipe_pull(struct mstx_recipe_run *r, const struct mstx_pull *p,
                              struct ms_err *err)
 {
-    struct reading r = {.s = s, .in = in};
-    *in = (struct mstx_recipe_input){0};
-    if (ms_path_kind(path) != MS_KIND_DIR)
-        return ms_fail(err, MS_E_NOTFOUND, "%s: is no directory", path);
-    MS_TRY(ms_store_exec(s,
-                         "CREATE TABLE CommunicationOps(rank INTEGER, grp TEXT, name TEXT,"
-                         " start INTEGER, end INTEGER);"
-                         "CREATE TABLE ImportProblem(file TEXT, text TEXT);",
-                         err));
-    enum ms_rc rc =
-        ms_store_prepare(s, &r.add, "INSERT INTO CommunicationOps VALUES(?,?,?,?,?)", err);
-    if (rc == MS_OK)
-        rc = ms_store_prepare(s, &r.problem, "INSERT INTO ImportProblem VALUES(?,?)", err);
-    if (rc == MS_OK)
-        rc = read_below(&r, path, 0, err);
-    if (rc == MS_OK && in->files == 0)
-        rc = read_run(&r, path, err);
-    ms_stmt_free(r.add);
-    ms_stmt_free(r.problem);
+    struct ms_stmt *add;
+    MS_TRY(prepare_add(r, p, &add, err));
+    enum ms_rc rc = MS_OK;
+    for (size_t i = 0; i < r->ranks.n && rc == MS_OK; i++) {
+        rc = pull_or_note(r, p, &r->ranks.p[i], add, err);
+        if (r->progress != NULL)
+            r->progress(i + 1, r->ranks.n);
+    }
+    ms_stmt_free(add);
     return rc;
 }
 
-enum ms_rc mstx__recipe_read_end(struct ms_store *s, struct ms_err *err)
+enum ms_rc mstx__recipe_each(struct mstx_recipe_run *r, mstx_rank_fn fn, struct ms_err *err)
 {
-    return ms_store_exec(s, "DROP TABLE CommunicationOps", err);
+    for (size_t i = 0; i < r->ranks.n; i++) {
+        const struct mstx_rank_files *f = &r->ranks.p[i];
+        struct ms_err aside = {0};
+        enum ms_rc rc = f->profiler != NULL
+                            ? fn(r, f, &aside)
+                            : ms_fail(&aside, MS_E_NOTFOUND, "has no database of the profiler");
+        r->good += rc == MS_OK;
+        if (rc == MS_E_NOMEM)
+            return ms_no_memory(err);
+        if (rc != MS_OK)
+            MS_TRY(mstx__recipe_problem(r, f->profiler != NULL ? f->profiler : f->dir, aside.msg,
+                                        err));
+        if (r->progress != NULL)
+            r->progress(i + 1, r->ranks.n);
+    }
+    return MS_OK;
 }

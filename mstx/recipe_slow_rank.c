@@ -88,6 +88,7 @@ struct op {
     MS_VEC(int64_t) slow;
     struct ms_buf group, name;
     struct ms_stmt *add, *vote;
+    double unit; /* nanoseconds in a unit of what is written */
 };
 
 static double quantile(const struct op *o, double q)
@@ -132,10 +133,16 @@ static enum ms_rc add_stats(struct op *o, size_t found, struct ms_err *err)
     ms_stmt_i64(o->add, 4, earliest_of_slow(o, found));
     ms_stmt_i64(o->add, 5, (int64_t)n);
     for (int i = 0; i < 8; i++)
-        ms_stmt_f64(o->add, 6 + i, column[i]);
+        ms_stmt_f64(o->add, 6 + i, column[i] / o->unit);
     enum ms_rc rc = ms_stmt_run(o->add, err);
     ms_buf_free(&ranks);
     return rc;
+}
+
+static int by_number(const void *pa, const void *pb)
+{
+    const int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+    return a < b ? -1 : a > b;
 }
 
 static enum ms_rc finish_op(struct op *o, struct ms_err *err)
@@ -145,6 +152,8 @@ static enum ms_rc finish_op(struct op *o, struct ms_err *err)
     if (!ms_vec_reserve(&o->slow, o->duration.n))
         return ms_no_memory(err);
     const size_t found = mstx_slow_ranks(o->duration.p, o->rank.p, o->duration.n, o->slow.p);
+    if (found > 1)
+        qsort(o->slow.p, found, sizeof *o->slow.p, by_number);
     enum ms_rc rc = found != 0 ? add_stats(o, found, err) : MS_OK;
     for (size_t i = 0; i < found && rc == MS_OK; i++) {
         ms_stmt_i64(o->vote, 1, o->slow.p[i]);
@@ -178,12 +187,29 @@ static enum ms_rc take_row(struct op *o, struct ms_stmt *st, struct ms_err *err)
 
 /* ---- all of them --------------------------------------------------------------------- */
 
+/* What the profiler saw of communication, where the call that started it falls into the step. */
+static const struct mstx_pull operations = {
+    .into = "SlowRankOps",
+    .columns = "rank, grp, name, start, end",
+    .needs = "COMMUNICATION_OP STRING_IDS",
+    .sql = "SELECT ?3, g.value, n.value, o.startNs, o.endNs FROM COMMUNICATION_OP o"
+           " JOIN STRING_IDS g ON g.id = o.groupName JOIN STRING_IDS n ON n.id = o.opName"
+           " LEFT JOIN CANN_API a ON a.connectionId = o.connectionId"
+           " WHERE CASE WHEN ?4 THEN a.startNs ELSE o.startNs END BETWEEN ?1 AND ?2"
+           " AND o.endNs - o.startNs IS NOT NULL"};
+
+/* Officially only lower case is looked for, which HcclSend does not have. */
+static const char leave_out_p2p[] =
+    "DELETE FROM SlowRankOps WHERE lower(name) LIKE '%send%' OR lower(name) LIKE '%receive%'"
+    " OR lower(name) LIKE '%recv%'";
+static const char leave_out_p2p_strictly[] =
+    "DELETE FROM SlowRankOps WHERE instr(name, 'send') != 0 OR instr(name, 'receive') != 0";
+
 static enum ms_rc read_ops(struct ms_store *s, struct op *o, struct ms_err *err)
 {
     /* A group whose operations were not made by as many ranks each is left out. */
     static const char sql[] =
-        "WITH o AS (SELECT * FROM CommunicationOps WHERE instr(name, 'send') = 0"
-        " AND instr(name, 'receive') = 0),"
+        "WITH o AS (SELECT * FROM SlowRankOps),"
         " c AS (SELECT grp, count(*) AS n FROM o GROUP BY grp, name),"
         " g AS (SELECT grp FROM c GROUP BY grp HAVING min(n) = max(n))"
         " SELECT grp, name, rank, start, end - start FROM o WHERE grp IN (SELECT grp FROM g)"
@@ -201,37 +227,50 @@ static enum ms_rc read_ops(struct ms_store *s, struct op *o, struct ms_err *err)
     return rc == MS_OK ? finish_op(o, err) : rc;
 }
 
-enum ms_rc mstx__recipe_slow_rank(struct ms_store *s, struct ms_err *err)
+static enum ms_rc vote(struct mstx_recipe_run *r, struct op *o, struct ms_err *err)
+{
+    MS_TRY(ms_store_prepare(r->s, &o->add, "INSERT INTO Stats VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                            err));
+    MS_TRY(ms_store_prepare(r->s, &o->vote, "INSERT INTO Votes VALUES(?)", err));
+    return read_ops(r->s, o, err);
+}
+
+static void free_op(struct op *o)
+{
+    ms_stmt_free(o->add);
+    ms_stmt_free(o->vote);
+    ms_vec_free(&o->duration);
+    ms_vec_free(&o->rank);
+    ms_vec_free(&o->start);
+    ms_vec_free(&o->slow);
+    ms_buf_free(&o->group);
+    ms_buf_free(&o->name);
+}
+
+enum ms_rc mstx__recipe_slow_rank(struct mstx_recipe_run *r, struct ms_err *err)
 {
     static const char tables[] =
+        "DROP TABLE IF EXISTS SlowRank; DROP TABLE IF EXISTS SlowOpStats;"
         "CREATE TEMP TABLE Votes(rank INTEGER);"
         "CREATE TEMP TABLE Stats(a, b, c, d, e, f, g, h, i, j, k, l, m);"
         "CREATE TABLE SlowRank(rankId INTEGER, slowAffectCount INTEGER);"
         "CREATE TABLE SlowOpStats(SlowRank TEXT, OpName TEXT, GroupName TEXT, Timestamp INTEGER,"
         " Count INTEGER, MeanNs REAL, StdNs REAL, MinNs REAL, Q1Ns REAL, MedianNs REAL, Q3Ns REAL,"
         " MaxNs REAL, SumNs REAL);";
-    struct op o = {.group = {.max = 1 << 24}, .name = {.max = 1 << 24}};
-    MS_TRY(ms_store_exec(s, tables, err));
-    enum ms_rc rc =
-        ms_store_prepare(s, &o.add, "INSERT INTO Stats VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
+    /* The official tool fills columns that say Ns with microseconds. */
+    struct op o = {
+        .group = {.max = 1 << 24}, .name = {.max = 1 << 24}, .unit = r->strict ? 1e3 : 1};
+    MS_TRY(mstx__recipe_pull(r, &operations, err));
+    MS_TRY(ms_store_exec(r->s, r->strict ? leave_out_p2p_strictly : leave_out_p2p, err));
+    MS_TRY(ms_store_exec(r->s, tables, err));
+    enum ms_rc rc = vote(r, &o, err);
+    free_op(&o);
     if (rc == MS_OK)
-        rc = ms_store_prepare(s, &o.vote, "INSERT INTO Votes VALUES(?)", err);
-    if (rc == MS_OK)
-        rc = read_ops(s, &o, err);
-    ms_stmt_free(o.add);
-    ms_stmt_free(o.vote);
-    if (rc == MS_OK)
-        rc = ms_store_exec(s,
+        rc = ms_store_exec(r->s,
                            "INSERT INTO SlowRank SELECT rank, count(*) FROM Votes GROUP BY rank"
                            " ORDER BY rank;"
                            "INSERT INTO SlowOpStats SELECT * FROM Stats ORDER BY d, c, b;"
-                           "DROP TABLE Votes; DROP TABLE Stats;",
+                           "DROP TABLE Votes; DROP TABLE Stats; DROP TABLE SlowRankOps;",
                            err);
-    ms_vec_free(&o.duration);
-    ms_vec_free(&o.rank);
-    ms_vec_free(&o.start);
-    ms_vec_free(&o.slow);
-    ms_buf_free(&o.group);
-    ms_buf_free(&o.name);
     return rc;
 }

@@ -5,6 +5,11 @@
  *
  * Viewers want slices of one tid to nest, so every track is a tid of its own, and
  * what overlaps becomes a pair of async events.
+ *
+ * In Ascend's form processes have numbers made of pid, place and device, streams of a device are
+ * threads of a process "Ascend Hardware", and a flow "MsTx" leads from what a program marked to
+ * where the device reached it.  The first track of a thread or stream has its number as tid,
+ * further domains have numbers behind all that a system gives.
  */
 #include "mstx/tl_export.h"
 
@@ -13,7 +18,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { HOST_SORT = 6, HOST_LANE = 31 /* of Ascend's synthetic process numbers */ };
+/* Of Ascend's synthetic process numbers, and of what is connected by flows. */
+enum { HOST_SORT = 6, DEVICE_SORT = 14, HOST_LANE = 31, FURTHER_TIDS = 1 << 30 };
+static const uint64_t CONNECTION_FIRST = 4000000001;
 
 struct writer {
     struct mstx_tl *tl;
@@ -23,7 +30,7 @@ struct writer {
     const struct mstx_track *track;
     struct ms_str domain; /* quoted */
     int64_t base_ns;
-    uint64_t pid, tid, async;
+    uint64_t pid, tid, async, tasks;
     bool is_ascend, is_first, no_memory;
 };
 
@@ -79,30 +86,79 @@ static void put_meta(struct writer *w, const char *what, const char *arg, struct
     lit(w, "}}");
 }
 
-static uint64_t pid_of(const struct writer *w, uint32_t process)
+static bool is_stream(const struct mstx_track *t)
 {
-    uint64_t pid = mstx_tl_process(w->tl, process)->pid;
-    return w->is_ascend ? pid << 10 | HOST_SORT << 5 | HOST_LANE : process + 1;
+    return t->kind == MSTX_TRACK_STREAM;
+}
+
+static uint64_t pid_of(const struct writer *w, const struct mstx_track *t)
+{
+    uint64_t pid = mstx_tl_process(w->tl, t->process)->pid;
+    if (!w->is_ascend)
+        return t->process + 1;
+    return is_stream(t) ? pid << 10 | DEVICE_SORT << 5 | t->device % HOST_LANE
+                        : pid << 10 | HOST_SORT << 5 | HOST_LANE;
+}
+
+static void put_process_meta(struct writer *w, struct ms_str name, struct ms_str labels, int place)
+{
+    char order[16];
+    w->tid = 0;
+    put_meta(w, "process_name", "name", name);
+    if (labels.n != 0)
+        put_meta(w, "process_labels", "labels", labels);
+    int n = snprintf(order, sizeof order, "%d", place);
+    put_meta(w, "process_sort_index", "sort_index", (struct ms_str){order, (uint32_t)n});
 }
 
 static void put_process(struct writer *w, size_t i)
 {
-    char label[MSTX_LABEL_MAX], order[16];
-    const struct mstx_process *p = mstx_tl_process(w->tl, i);
-    w->pid = pid_of(w, (uint32_t)i);
-    w->tid = 0;
-    put_meta(w, "process_name", "name", mstx__quote(&w->quoted, mstx__process_label(p, label)));
-    if (w->is_ascend)
-        put_meta(w, "process_labels", "labels", MS_STR("\"CPU\""));
-    int n = snprintf(order, sizeof order, "%d", w->is_ascend ? HOST_SORT : (int)i);
-    put_meta(w, "process_sort_index", "sort_index", (struct ms_str){order, (uint32_t)n});
+    char label[MSTX_LABEL_MAX];
+    const struct mstx_track host = {.process = (uint32_t)i};
+    struct ms_str name = mstx__process_label(mstx_tl_process(w->tl, i), label);
+    w->pid = pid_of(w, &host);
+    put_process_meta(w, mstx__quote(&w->quoted, name),
+                     w->is_ascend ? MS_STR("\"CPU\"") : (struct ms_str){"", 0},
+                     w->is_ascend ? HOST_SORT : (int)i);
+}
+
+/* Does a track before this one have the same process number, and the same tid? */
+static void look_back(const struct writer *w, size_t i, bool *same_pid, bool *same_tid)
+{
+    const struct mstx_track *t = mstx_tl_track(w->tl, i);
+    *same_pid = *same_tid = false;
+    for (size_t k = 0; k < i && !*same_tid; k++) {
+        const struct mstx_track *b = mstx_tl_track(w->tl, k);
+        if (b->process != t->process || is_stream(b) != is_stream(t) || b->device != t->device)
+            continue;
+        *same_pid = true;
+        *same_tid = b->kind == t->kind && b->tid == t->tid;
+    }
+}
+
+/* The numbers of a track in Ascend's form; names the device before its first stream. */
+static void place_ascend(struct writer *w, size_t i)
+{
+    const struct mstx_track *t = w->track;
+    bool same_pid, same_tid;
+    char label[32];
+    look_back(w, i, &same_pid, &same_tid);
+    if (is_stream(t) && !same_pid) {
+        int n = snprintf(label, sizeof label, "\"NPU %" PRIu32 "\"", t->device);
+        put_process_meta(w, MS_STR("\"Ascend Hardware\""), (struct ms_str){label, (uint32_t)n},
+                         DEVICE_SORT);
+    }
+    bool has_number = (t->kind == MSTX_TRACK_THREAD || is_stream(t)) && !same_tid;
+    w->tid = has_number ? t->tid : (uint64_t)FURTHER_TIDS + t->id;
 }
 
 static void put_thread(struct writer *w)
 {
     struct ms_buf b = {.max = 1 << 22};
     const struct mstx_track *t = w->track;
-    if (t->name.n != 0)
+    if (w->is_ascend && is_stream(t))
+        ms_buf_printf(&b, "Stream %" PRIu32, t->tid);
+    else if (t->name.n != 0)
         ms_buf_str(&b, t->name);
     else
         ms_buf_printf(&b, "Thread %" PRIu32, t->tid);
@@ -141,13 +197,43 @@ static void put_args(struct writer *w, const struct mstx_event *e)
     lit(w, "}}");
 }
 
+static void put_task_args(struct writer *w)
+{
+    lit(w, ",\"args\":{\"Physic Stream Id\":");
+    put_u64(w->out, w->track->tid);
+    lit(w, ",\"Task Id\":");
+    put_u64(w->out, ++w->tasks);
+    lit(w, ",\"domain\":");
+    ms_out_str(w->out, w->domain);
+    lit(w, "}}");
+}
+
+/* One end of a flow: an event and its device side have the same size, which is not 0. */
+static void put_flow(struct writer *w, const struct mstx_event *e)
+{
+    char name[32], id[32];
+    uint64_t number = CONNECTION_FIRST + ((uint64_t)w->track->process << 32) + e->size;
+    int n = snprintf(id, sizeof id, "\"%" PRIu64 "\"", number);
+    int m = snprintf(name, sizeof name, "\"MsTx_%" PRIu64 "\"", number);
+    begin_event(w, (struct ms_str){name, (uint32_t)m}, is_stream(w->track) ? "f" : "s");
+    if (is_stream(w->track))
+        lit(w, ",\"bp\":\"e\"");
+    lit(w, ",\"cat\":\"MsTx\",\"id\":");
+    ms_out_str(w->out, (struct ms_str){id, (uint32_t)n});
+    put_ts(w, e->start_ns);
+    lit(w, "}");
+}
+
 static void put_slice(struct writer *w, const struct mstx_event *e)
 {
     begin_event(w, mstx__quoted(&w->quoted, e->name), "X");
     put_ts(w, e->start_ns);
     lit(w, ",\"dur\":");
     mstx__put_us(w->out, e->dur_ns);
-    put_args(w, e);
+    if (w->is_ascend && is_stream(w->track))
+        put_task_args(w);
+    else
+        put_args(w, e);
 }
 
 static void put_async(struct writer *w, const struct mstx_event *e, const char *phase)
@@ -216,6 +302,9 @@ static enum ms_rc put_event(void *ctx, const struct mstx_event *e, struct ms_err
         put_counter(w, e);
     else
         put_range(w, e);
+    bool may_be_linked = e->kind != MSTX_EV_COUNTER && e->kind != MSTX_EV_REGION;
+    if (w->is_ascend && may_be_linked && e->size != 0)
+        put_flow(w, e);
     return w->no_memory || w->quoted.bad != MS_OK ? fail_memory(err) : MS_OK;
 }
 
@@ -224,8 +313,10 @@ static enum ms_rc put_event(void *ctx, const struct mstx_event *e, struct ms_err
 static enum ms_rc put_track(struct writer *w, size_t i, struct ms_err *err)
 {
     w->track = mstx_tl_track(w->tl, i);
-    w->pid = pid_of(w, w->track->process);
+    w->pid = pid_of(w, w->track);
     w->tid = w->track->id;
+    if (w->is_ascend)
+        place_ascend(w, i);
     w->domain = mstx__quote(&w->quoted, w->track->domain);
     put_thread(w);
     enum ms_rc rc = mstx_tl_walk(w->tl, i, NULL, put_event, w, err);

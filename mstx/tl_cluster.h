@@ -169,6 +169,6 @@ bool mstx_cl_is_barrier(unsigned op);
  * call with `bytes` of its own among n ranks. */
 double mstx_cl_algorithm_bytes(unsigned op, uint64_t bytes, int64_t n);
 double mstx_cl_bus_factor(unsigned op, int64_t n);
-double mstx__median(double *v, size_t n); /* sorts v; 0 of none */
+double mstx__median(double *v, size_t n); /* v gets another order; 0 of none */
 
 #endif

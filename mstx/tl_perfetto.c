@@ -53,11 +53,14 @@ enum {
     EVENT_TRACK = 11,
     EVENT_COUNTER = 30,
     EVENT_COUNTER_REAL = 44,
+    EVENT_FLOW = 47,
+    EVENT_FLOW_END = 48,
     TYPE_BEGIN = 1,
     TYPE_END = 2,
     TYPE_INSTANT = 3,
     TYPE_COUNTER = 4,
     /* DebugAnnotation */
+    ANNOTATION_BOOL = 2,
     ANNOTATION_JSON = 9,
     ANNOTATION_NAME = 10,
     /* InternedData */
@@ -336,6 +339,36 @@ static void put_with_args(struct writer *w, struct back *b, int64_t start, const
     ms_out_write(w->out, tail, behind);
 }
 
+static void back_fixed64(struct back *b, unsigned field, uint64_t v)
+{
+    b->at -= 8;
+    for (int i = 0; i < 8; i++)
+        b->at[i] = (uint8_t)(v >> 8 * i);
+    back_tag(b, field, FIXED64);
+}
+
+/* From an event to its device side, which has the same size; numbers count in each process. */
+static void back_flow(const struct writer *w, struct back *b, const struct mstx_event *e)
+{
+    bool is_stream = w->track->kind == MSTX_TRACK_STREAM;
+    if (e->size != 0 && e->kind != MSTX_EV_REGION)
+        back_fixed64(b, is_stream ? EVENT_FLOW_END : EVENT_FLOW,
+                     ((uint64_t)w->track->process + 1) << 40 | e->size);
+}
+
+static void back_unfinished(struct back *b)
+{
+    static const char name[] = "unfinished";
+    const uint8_t *from = b->at;
+    const size_t n = sizeof name - 1;
+    b->at -= n;
+    memcpy(b->at, name, n);
+    back_varint(b, n);
+    back_tag(b, ANNOTATION_NAME, BYTES);
+    back_number(b, ANNOTATION_BOOL, 1);
+    back_wrap(b, EVENT_ANNOTATION, from);
+}
+
 static void put_named(struct writer *w, const struct mstx_event *e, unsigned type, unsigned lane)
 {
     struct back b;
@@ -343,6 +376,9 @@ static void put_named(struct writer *w, const struct mstx_event *e, unsigned typ
     intern_name(w, e->name);
     begin_packet(w, &b);
     const uint8_t *from = b.at;
+    back_flow(w, &b, e);
+    if (e->flags & MSTX_EVF_UNFINISHED)
+        back_unfinished(&b);
     back_number(&b, EVENT_TRACK, w->track_uuid + lane);
     back_number(&b, EVENT_NAME, e->name);
     back_number(&b, EVENT_TYPE, type);
@@ -362,10 +398,7 @@ static void put_counter(struct writer *w, const struct mstx_event *e)
     begin_packet(w, &b);
     const uint8_t *from = b.at;
     if (e->flags & MSTX_EVF_FLOAT) {
-        b.at -= 8;
-        for (int i = 0; i < 8; i++)
-            b.at[i] = (uint8_t)(e->arg >> 8 * i);
-        back_tag(&b, EVENT_COUNTER_REAL, FIXED64);
+        back_fixed64(&b, EVENT_COUNTER_REAL, e->arg);
     } else {
         back_number(&b, EVENT_COUNTER, e->arg);
     }

@@ -91,6 +91,10 @@ static enum ms_rc find_in_process(struct mstx_report *r, struct ms_stmt *st, str
                  "%s did not close its capture: it was killed, crashed, or left by _exit or exec",
                  who);
     }
+    if (time > 0 && cost > 0) {
+        r->cost_ns += cost;
+        r->costed_ns += time;
+    }
     if (time > 0 && (double)cost > 0.01 * (double)time) {
         f = mstx__finding_add(r, "overhead", MSTX_WARNING_FINDING, rank,
                               (double)cost / (double)time);
@@ -165,6 +169,41 @@ static size_t kind_order(const char *kind)
     return i;
 }
 
+/* A link as viz/model/place.h reads it. */
+static void put_place(struct mstx_finding *f, int64_t at_ns, int64_t end_ns)
+{
+    const int64_t around = 1000000;
+    char rank[32] = "", step[32] = "";
+    if (f->rank >= 0)
+        snprintf(rank, sizeof rank, "rank=%" PRId32 "&", f->rank);
+    if (f->first_step >= 0)
+        snprintf(step, sizeof step, "step=%" PRId64 "&", f->first_step);
+    if (at_ns == 0 && f->rank >= 0)
+        snprintf(f->place, sizeof f->place, "cluster?rank=%" PRId32, f->rank);
+    else if (at_ns == 0)
+        snprintf(f->place, sizeof f->place, "cluster");
+    else
+        snprintf(f->place, sizeof f->place, "timeline?%s%sfrom=%" PRId64 "&to=%" PRId64, step, rank,
+                 at_ns - around, (end_ns > at_ns ? end_ns : at_ns) + around);
+}
+
+static void put_evidence(struct mstx_finding *f)
+{
+    char *to = f->evidence;
+    const size_t n = sizeof f->evidence;
+    if (f->first_step >= 0 && f->rank >= 0)
+        snprintf(to, n,
+                 "SELECT * FROM rank_steps WHERE step BETWEEN %" PRId64 " AND %" PRId64
+                 " ORDER BY step, rank = %" PRId32 " DESC",
+                 f->first_step, f->last_step, f->rank);
+    else if (strcmp(f->kind, "mismatch") == 0)
+        snprintf(to, n, "SELECT * FROM joins WHERE agrees = 0");
+    else if (strcmp(f->kind, "hang") == 0)
+        snprintf(to, n, "SELECT * FROM joins WHERE missing > 0");
+    else if (strcmp(f->kind, "slow_link") == 0)
+        snprintf(to, n, "SELECT * FROM links ORDER BY z DESC");
+}
+
 static enum ms_rc take_conclusion(struct mstx_report *r, struct ms_stmt *st, struct ms_err *err)
 {
     const struct ms_str kind = ms_stmt_get_str(st, 0);
@@ -180,6 +219,8 @@ static enum ms_rc take_conclusion(struct mstx_report *r, struct ms_stmt *st, str
         f->first_step = ms_stmt_is_null(st, 3) ? -1 : ms_stmt_get_i64(st, 3);
         f->last_step = ms_stmt_is_null(st, 4) ? -1 : ms_stmt_get_i64(st, 4);
         snprintf(f->text, sizeof f->text, "%.*s", MS_STR_ARG(ms_stmt_get_str(st, 6)));
+        put_place(f, ms_stmt_get_i64(st, 7), ms_stmt_get_i64(st, 8));
+        put_evidence(f);
     }
     return MS_OK;
 }
@@ -190,8 +231,11 @@ static enum ms_rc find_conclusions(struct mstx_tl *tl, struct mstx_report *r, st
     struct ms_stmt *st;
     bool more;
     if (ms_store_prepare(mstx_tl_store(tl), &st,
-                         "SELECT kind, severity, rank, first_step, last_step, value, text"
-                         " FROM conclusions ORDER BY rowid LIMIT 1000",
+                         "SELECT kind, severity, rank, first_step, last_step, value, text,"
+                         " ifnull(at_ns, 0), ifnull((SELECT min(s.end_ns) FROM rank_steps s"
+                         " WHERE s.rank = c.rank AND s.step = c.first_step AND"
+                         " s.start_ns >= c.at_ns), 0)"
+                         " FROM conclusions c ORDER BY rowid LIMIT 1000",
                          NULL) != MS_OK)
         return MS_OK;
     enum ms_rc rc = ms_stmt_step(st, &more, err);
@@ -306,6 +350,8 @@ enum ms_rc mstx_report_make(struct mstx_tl *tl, bool with_names, struct mstx_rep
         rc = mstx_names_measure(tl, &r->names, err);
     if (rc == MS_OK && with_names)
         rc = mstx_comm_measure(tl, &r->comms, err);
+    if (rc == MS_OK && with_names)
+        rc = mstx_use_measure(tl, &r->use, err);
     if (rc == MS_OK)
         rc = mstx_clocks_measure(tl, &r->clocks, err);
     if (rc == MS_OK) /* names of steps are texts */
@@ -323,6 +369,7 @@ void mstx_report_free(struct mstx_report *r)
     ms_vec_free(&r->findings);
     ms_vec_free(&r->names);
     mstx_comm_rows_free(&r->comms);
+    mstx_use_free(&r->use);
 }
 
 /* ---- keeping ---------------------------------------------------------------- */
@@ -359,7 +406,7 @@ static enum ms_rc save_findings(const struct mstx_report *r, struct ms_store *s,
     struct ms_stmt *st;
     MS_TRY(ms_store_prepare(s, &st,
                             "INSERT INTO findings(kind, severity, ranks, first_step, last_step,"
-                            " value, text, place) VALUES(?,?,?,?,?,?,?,NULL)",
+                            " value, text, place) VALUES(?,?,?,?,?,?,?,?)",
                             err));
     enum ms_rc rc = MS_OK;
     for (size_t i = 0; i < r->findings.n && rc == MS_OK; i++) {
@@ -371,6 +418,9 @@ static enum ms_rc save_findings(const struct mstx_report *r, struct ms_store *s,
         bind_if(st, 5, f->last_step);
         ms_stmt_f64(st, 6, f->value);
         ms_stmt_str(st, 7, ms_str_of(f->text));
+        ms_stmt_null(st, 8);
+        if (f->place[0] != '\0')
+            ms_stmt_str(st, 8, ms_str_of(f->place));
         rc = ms_stmt_run(st, err);
     }
     ms_stmt_free(st);

@@ -10,6 +10,7 @@
 
 #include "mstx/timeline.h"
 #include "mstx/tl_comm.h"
+#include "mstx/tl_use.h"
 
 #include "probe/base/jwrite.h"
 
@@ -73,6 +74,8 @@ struct mstx_finding {
     int64_t first_step, last_step; /* -1: none */
     double value;
     char text[240];
+    char place[128]; /* where to look, as the viewers' links are; "": the steps and the rank tell */
+    char evidence[160]; /* a query that shows the rows it was concluded from; "": none */
 };
 
 struct mstx_report {
@@ -80,8 +83,10 @@ struct mstx_report {
     MS_VEC(struct mstx_finding) findings; /* the worst first */
     mstx_name_rows names;                 /* empty unless measured */
     mstx_comm_rows comms;                 /* the same */
+    struct mstx_use use;                  /* the same; flops and peak are the caller's to set */
     struct mstx_clock_summary clocks;
     int64_t step_median_ns;
+    int64_t cost_ns, costed_ns; /* of recording, and how long it went on; 0: not known */
 };
 
 /* A new finding without text; NULL: no memory. */
@@ -108,6 +113,7 @@ enum ms_rc mstx_report_save(const struct mstx_report *r, const char *db,
  * --format json`, for programs. */
 void mstx_report_text(struct mstx_tl *tl, const struct mstx_report *r, const char *path,
                       size_t most, struct ms_buf *out);
+void mstx_report_prometheus(const struct mstx_report *r, struct ms_buf *out);
 void mstx_report_json(struct mstx_tl *tl, const struct mstx_report *r, const char *path,
                       struct ms_jwrite *w);
 

@@ -45,6 +45,13 @@ static void text_clocks(const struct mstx_report *r, struct ms_buf *out)
                       r->clocks.hosts, ms_human_time(time, r->clocks.uncertainty_ns));
 }
 
+static void text_cost(const struct mstx_report *r, struct ms_buf *out)
+{
+    if (r->costed_ns > 0)
+        ms_buf_printf(out, "recording itself took about %.2g %% of the time\n",
+                      100 * (double)r->cost_ns / (double)r->costed_ns);
+}
+
 static void text_findings(const struct mstx_report *r, struct ms_buf *out)
 {
     ms_buf_puts(out, "\nfindings\n");
@@ -231,9 +238,11 @@ void mstx_report_text(struct mstx_tl *tl, const struct mstx_report *r, const cha
         ms_buf_printf(out, "%s\n\n", head->text);
     text_head(tl, path, out);
     text_clocks(r, out);
+    text_cost(r, out);
     text_findings(r, out);
     text_stacks(tl, most, out);
     text_steps(tl, r, most, out);
+    mstx_use_text(&r->use, most, out);
     text_comms(r, most, out);
     text_names(r, most, out);
 }
@@ -289,7 +298,15 @@ static void json_finding(const struct mstx_finding *f, struct ms_jwrite *w)
     ms_jwrite_kf64(w, "value", f->value);
     ms_jwrite_kstr(w, "text", f->text);
     key(w, "where");
-    ms_jwrite_null(w);
+    if (f->place[0] != '\0')
+        ms_jwrite_str(w, ms_str_of(f->place));
+    else
+        ms_jwrite_null(w);
+    key(w, "evidence");
+    if (f->evidence[0] != '\0')
+        ms_jwrite_str(w, ms_str_of(f->evidence));
+    else
+        ms_jwrite_null(w);
     ms_jwrite_obj_end(w);
 }
 
@@ -395,5 +412,6 @@ void mstx_report_json(struct mstx_tl *tl, const struct mstx_report *r, const cha
     for (size_t i = 0; i < r->comms.n; i++)
         json_comm(&r->comms.p[i], w);
     ms_jwrite_arr_end(w);
+    mstx_use_json(&r->use, w);
     ms_jwrite_obj_end(w);
 }

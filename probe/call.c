@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * call: modules and operators while they run, and what is saved by hand.
+ * call: modules and operators while they run.
  *
  * Entering makes the name, counts the call, asks the filter and notes parent
  * and stack, all under the dumper's lock; values are described without it, in
@@ -8,40 +8,11 @@
  * wanted has a handle all the same, because it counts and others may lie in it.
  * Calls are used again, so a program that has warmed up allocates nothing.
  */
-#include "probe/call_int.h"
-#include "probe/dumper_int.h"
+#include "probe/call_struct.h"
 
 #include "probe/base/mem.h"
 #include "probe/base/num.h"
 #include "probe/tensor_int.h"
-
-/* A tensor's elements, kept until it is known whether its record stays. */
-struct held {
-    struct held *next;
-    struct probe_tensor t;
-    size_t bytes;
-    char name[]; /* behind it, aligned, the elements */
-};
-
-struct probe_call {
-    struct probe_dumper *d;
-    struct probe_call *all, *next; /* of the dumper; of the spare ones */
-    struct probe_call *outer;      /* the module around this one */
-    const void *tag;               /* whose call it is */
-    uint64_t uses;                 /* how often it has been given back */
-    struct probe__thread *thread;  /* NULL: detached */
-    enum probe__call_kind kind;
-    enum probe_dir dir;
-    int64_t number;
-    struct probe__owner self;
-    unsigned epoch;
-    bool is_wanted;
-    int part;   /* the section that is open, -1: none yet */
-    int is_nan; /* of task nan_check: -1 while no output could be one */
-    struct ms_buf name;
-    struct probe__record record;
-    struct held *held;
-};
 
 /* ---- calls and threads ------------------------------------------------ */
 
@@ -83,7 +54,7 @@ void probe__calls_free(struct probe_call *all)
     }
 }
 
-static struct probe_call *take_call(struct probe_dumper *d, struct probe__thread *t)
+struct probe_call *probe__take_call(struct probe_dumper *d, struct probe__thread *t)
 {
     struct probe_call *c = t->spare;
     if (c != NULL)
@@ -109,116 +80,6 @@ static void give_call_back(struct probe_call *c)
 static bool is_live(const struct probe_call *c)
 {
     return c != NULL && probe__is_own_process(c->d);
-}
-
-/* ---- names ------------------------------------------------------------ */
-
-static const char *module_prefix(const struct probe_dumper *d)
-{
-    return d->style.mindspore ? "Cell" : "Module";
-}
-
-/* The part of the name that calls are counted by. */
-static struct ms_str put_key(struct ms_buf *b, const struct probe__entry *e)
-{
-    ms_buf_clear(b);
-    if (e->prefix != NULL) {
-        ms_buf_puts(b, e->prefix);
-        ms_buf_putc(b, '.');
-    }
-    ms_buf_puts(b, e->name);
-    if (e->class_name != NULL) {
-        ms_buf_putc(b, '.');
-        ms_buf_puts(b, e->class_name);
-    }
-    return ms_buf_slice(b);
-}
-
-/* An operator has its number before the direction, a module after it. */
-static void put_call(struct ms_buf *b, bool is_module, enum probe_dir dir, int64_t number)
-{
-    static const struct ms_str word[2][2] = {{{".forward", 8}, {".backward", 9}},
-                                             {{".forward.", 9}, {".backward.", 10}}};
-    char digits[MS_NUM_MAX];
-    struct ms_str text = word[is_module][dir == PROBE_BACKWARD];
-    if (!is_module)
-        ms_buf_putc(b, '.');
-    else
-        ms_buf_str(b, text);
-    ms_buf_put(b, digits, ms_num_i64(digits, number));
-    if (!is_module)
-        ms_buf_str(b, text);
-}
-
-/* ---- parents ---------------------------------------------------------- */
-
-/* Text of a module's name; the key is found by its index. */
-static const char *put_owner(struct probe_dumper *d, struct ms_buf *b, struct probe__owner o,
-                             enum probe_dir dir)
-{
-    ms_buf_clear(b);
-    ms_buf_str(b, ms_map_key(&d->names, o.name));
-    put_call(b, true, dir, o.number);
-    return ms_buf_z(b);
-}
-
-/* A module comes into the file after the first operator in it, as the official tool has it: until
- * then child and parent wait, each with a byte of 0 behind it. */
-static void postpone(struct probe_dumper *d, struct ms_str child, const char *parent)
-{
-    ms_buf_str(&d->modules, child);
-    ms_buf_putc(&d->modules, '\0');
-    ms_buf_puts(&d->modules, parent != NULL ? parent : "");
-    ms_buf_putc(&d->modules, '\0');
-}
-
-void probe__put_modules(struct probe_dumper *d)
-{
-    const char *p = d->modules.p;
-    const char *end = p + d->modules.n;
-    while (d->modules.bad == MS_OK && p < end) {
-        struct ms_str child = ms_str_of(p);
-        const char *parent = p + child.n + 1;
-        p = parent + strlen(parent) + 1;
-        if (d->files.is_open)
-            probe__files_parent(&d->files, child, *parent != '\0' ? parent : NULL);
-    }
-    d->modules.bad = MS_OK;
-    ms_buf_clear(&d->modules);
-}
-
-/* A backward that lies in no open module lies where its forward did. */
-static void put_parent(struct probe_call *c, const struct probe__thread *t, bool is_loose)
-{
-    struct probe_dumper *d = c->d;
-    const struct probe__called *called = &d->called.p[c->self.name];
-    const char *parent = NULL;
-    if (!d->layout.extra || d->s.level == PROBE_LEVEL_L1)
-        return;
-    if (c->kind == PROBE__ROOT && c->number != 0)
-        return; /* a root is one node however often it is entered */
-    if (t->module != NULL)
-        parent = ms_buf_z(&t->module->name);
-    else if (c->dir == PROBE_BACKWARD && !is_loose && (uint64_t)c->number < called->owners.n &&
-             called->owners.p[c->number].name != MS_MAP_NONE)
-        parent = put_owner(d, &c->record.path, called->owners.p[c->number], PROBE_BACKWARD);
-    if (c->kind == PROBE__MODULE)
-        postpone(d, ms_buf_slice(&c->name), parent);
-    else
-        probe__files_parent(&d->files, ms_buf_slice(&c->name), parent);
-    if (c->kind == PROBE__OP)
-        probe__put_modules(d);
-}
-
-/* Remember where a forward call lies, for its backward. */
-static void note_owner(struct probe_call *c, const struct probe__thread *t)
-{
-    struct probe__called *called = &c->d->called.p[c->self.name];
-    if (c->kind == PROBE__ROOT || !ms_vec_reserve(&called->owners, called->owners.n + 1))
-        return; /* without memory a backward is a root */
-    called->owners.p[called->owners.n++] = t->module != NULL && t->module->kind == PROBE__MODULE
-                                               ? t->module->self
-                                               : (struct probe__owner){MS_MAP_NONE, 0};
 }
 
 /* ---- entering --------------------------------------------------------- */
@@ -251,7 +112,7 @@ static bool count_call(struct probe_call *c, const struct probe__entry *e)
 {
     struct probe_dumper *d = c->d;
     bool added;
-    struct ms_str key = put_key(&c->name, e);
+    struct ms_str key = probe__put_key(&c->name, e);
     uint32_t at = probe__called_index(d, key, &added);
     if (at == MS_MAP_NONE)
         return false;
@@ -262,7 +123,7 @@ static bool count_call(struct probe_call *c, const struct probe__entry *e)
     c->number = e->dir == PROBE_BACKWARD ? e->number : (int64_t)called->calls++;
     c->self = (struct probe__owner){at, (uint32_t)c->number};
     if (e->kind != PROBE__ROOT)
-        put_call(&c->name, e->kind == PROBE__MODULE, e->dir, c->number);
+        probe__put_number(&c->name, e->kind == PROBE__MODULE, e->dir, c->number);
     ms_buf_z(&c->name);
     return c->name.bad == MS_OK;
 }
@@ -275,9 +136,9 @@ static bool admit(struct probe_call *c, const struct probe__entry *e, struct pro
     if (!d->files.is_open || d->given_up || !count_call(c, e))
         return false;
     struct ms_str name = ms_buf_slice(&c->name);
-    put_parent(c, t, e->is_loose);
+    probe__put_parent(c, t, e->is_loose);
     if (e->dir == PROBE_FORWARD)
-        note_owner(c, t);
+        probe__note_owner(c, t);
     c->epoch = d->epoch;
     c->is_wanted = e->kind != PROBE__ROOT &&
                    probe__filter_enter(&d->filter, name, e->kind == PROBE__MODULE) &&
@@ -295,6 +156,11 @@ static bool keeps_files(const struct probe_call *c)
     const struct probe_settings *s = &c->d->s;
     return s->task == PROBE_TASK_TENSOR || s->task == PROBE_TASK_OVERFLOW_CHECK ||
            probe__mentions(s->tensor_list, ms_buf_slice(&c->name));
+}
+
+void probe__call_keep_files(struct probe_call *c)
+{
+    c->record.save = keeps_files(c) ? save_tensor : NULL;
 }
 
 static bool has_part(const struct probe_call *c, enum probe_data part)
@@ -343,12 +209,12 @@ static void begin_record(struct probe_call *c)
         c->is_wanted = false; /* there would be nothing in the record */
     if (!c->is_wanted)
         return;
-    c->record.save = keeps_files(c) ? save_tensor : NULL;
+    probe__call_keep_files(c);
     probe__record_begin(&c->record, ms_buf_slice(&c->name));
 }
 
 /* Is there anything to collect of such a call at this level? */
-static bool has_level(const struct probe_dumper *d, enum probe__call_kind kind)
+bool probe__has_level(const struct probe_dumper *d, enum probe__call_kind kind)
 {
     switch (d->s.level) {
     case PROBE_LEVEL_L0:
@@ -391,7 +257,7 @@ static void forget_stale(const struct probe_dumper *d, struct probe__thread *t)
 
 bool probe__may_enter(struct probe_dumper *d, enum probe__call_kind kind)
 {
-    if (!probe__is_mine(d) || !has_level(d, kind))
+    if (!probe__is_mine(d) || !probe__has_level(d, kind))
         return false;
     struct probe__thread *t = probe__thread_of(d);
     return t != NULL && (t->op == NULL || t->op->epoch != d->epoch);
@@ -401,13 +267,14 @@ struct probe_call *probe__enter(struct probe_dumper *d, const struct probe__entr
 {
     struct probe__trail walked;
     walked.n = 0;
-    if (!probe__is_mine(d) || !has_level(d, e->kind) || (e->dir == PROBE_BACKWARD && e->number < 0))
+    if (!probe__is_mine(d) || !probe__has_level(d, e->kind) ||
+        (e->dir == PROBE_BACKWARD && e->number < 0))
         return NULL;
     struct probe__thread *t = probe__thread_of(d);
     if (t == NULL)
         return NULL;
     forget_stale(d, t);
-    struct probe_call *c = t->op == NULL ? take_call(d, t) : NULL;
+    struct probe_call *c = t->op == NULL ? probe__take_call(d, t) : NULL;
     if (c == NULL)
         return NULL;
     c->kind = e->kind;
@@ -434,7 +301,7 @@ struct probe_call *probe_module_enter(struct probe_dumper *d, const char *path,
         return NULL;
     return probe__enter(d, &(struct probe__entry){.kind = PROBE__MODULE,
                                                   .dir = PROBE_FORWARD,
-                                                  .prefix = module_prefix(d),
+                                                  .prefix = probe__module_prefix(d),
                                                   .name = path,
                                                   .class_name = class_name,
                                                   .frame = __builtin_frame_address(0)});
@@ -447,7 +314,7 @@ struct probe_call *probe_module_enter_backward(struct probe_dumper *d, const cha
         return NULL;
     return probe__enter(d, &(struct probe__entry){.kind = PROBE__MODULE,
                                                   .dir = PROBE_BACKWARD,
-                                                  .prefix = module_prefix(d),
+                                                  .prefix = probe__module_prefix(d),
                                                   .name = path,
                                                   .class_name = class_name,
                                                   .number = call});
@@ -575,7 +442,7 @@ static void put_tensor(struct probe_call *c, const struct probe_value *v)
                        &(struct probe__leaf_as){.requires_grad = v->tensor->requires_grad});
 }
 
-static void put_value(struct probe_call *c, const struct probe_value *v)
+void probe__put_value(struct probe_call *c, const struct probe_value *v)
 {
     struct probe__record *r = &c->record;
     switch (v->kind) {
@@ -601,7 +468,7 @@ static void put_value(struct probe_call *c, const struct probe_value *v)
     case PROBE_DICT:
         probe__record_open(r, v->key, v->kind == PROBE_LIST);
         for (size_t i = 0; i < v->n && r->json.err.rc == MS_OK; i++)
-            put_value(c, &v->items[i]);
+            probe__put_value(c, &v->items[i]);
         probe__record_close(r, v->kind == PROBE_LIST);
         break;
     }
@@ -634,7 +501,7 @@ static void put_into(struct probe_call *c, enum probe_section section, const str
 {
     open_part(c, section);
     if (c->part == (int)section)
-        put_value(c, v);
+        probe__put_value(c, v);
     else
         probe__note(c->d, PROBE__OUT_OF_ORDER, "%s: a value came after those that follow it",
                     ms_buf_z(&c->name));
@@ -806,143 +673,4 @@ int64_t probe_op(struct probe_dumper *d, const char *prefix, const char *name,
     int64_t number = probe_call_number(c);
     probe_call_exit(c);
     return number;
-}
-
-/* ---- records that are no calls ---------------------------------------- */
-
-/* A call to describe values in, which is on no thread. */
-static struct probe_call *begin_alone(struct probe_dumper *d, enum probe_dir dir)
-{
-    struct probe__thread *t = probe__thread_of(d);
-    struct probe_call *c = t != NULL ? take_call(d, t) : NULL;
-    if (c == NULL)
-        return NULL;
-    c->kind = PROBE__SAVED;
-    c->dir = dir;
-    c->thread = NULL;
-    c->part = c->is_nan = -1;
-    c->is_wanted = false;
-    return c;
-}
-
-/* "Module.fc.Linear.parameters_grad.0"; the lock is held.  false: not wanted. */
-static bool name_grads(struct probe_call *c, const char *path, const char *class_name)
-{
-    struct probe_dumper *d = c->d;
-    bool added;
-    char digits[MS_NUM_MAX];
-    struct ms_str key = put_key(
-        &c->name,
-        &(struct probe__entry){.prefix = module_prefix(d), .name = path, .class_name = class_name});
-    uint32_t at = d->files.is_open ? probe__called_index(d, key, &added) : MS_MAP_NONE;
-    if (at == MS_MAP_NONE)
-        return false;
-    ms_buf_puts(&c->name, ".parameters_grad.");
-    ms_buf_put(&c->name, digits, ms_num_u64(digits, d->called.p[at].grads++));
-    ms_buf_z(&c->name);
-    c->epoch = d->epoch;
-    return c->name.bad == MS_OK && probe__filter_enter(&d->filter, ms_buf_slice(&c->name), false) &&
-           d->s.task != PROBE_TASK_STRUCTURE && d->s.task != PROBE_TASK_NAN_CHECK;
-}
-
-struct probe_call *probe__begin_grads(struct probe_dumper *d, const char *path,
-                                      const char *class_name)
-{
-    if (!probe__is_mine(d) || !has_level(d, PROBE__MODULE) ||
-        (!probe__has_data(&d->s, PROBE_BACKWARD, PROBE_DATA_INPUT) &&
-         !probe__has_data(&d->s, PROBE_BACKWARD, PROBE_DATA_OUTPUT)))
-        return NULL;
-    struct probe_call *c = begin_alone(d, PROBE_BACKWARD);
-    if (c == NULL)
-        return NULL;
-    pthread_mutex_lock(&d->lock);
-    c->is_wanted = name_grads(c, path, class_name);
-    pthread_mutex_unlock(&d->lock);
-    if (!c->is_wanted) {
-        probe_call_exit(c);
-        return NULL;
-    }
-    c->record.save = keeps_files(c) ? save_tensor : NULL;
-    probe__record_begin(&c->record, ms_buf_slice(&c->name));
-    c->record.pgrad = true;
-    return c;
-}
-
-void probe_parameters_grad(struct probe_dumper *d, const char *path, const char *class_name,
-                           const struct probe_value *grads, size_t n)
-{
-    struct probe_call *c = probe__begin_grads(d, path, class_name);
-    for (size_t i = 0; c != NULL && i < n; i++) {
-        struct probe_value leaf = grads[i];
-        leaf.key = NULL;
-        put_value(c, &(struct probe_value){
-                         .kind = PROBE_LIST, .items = &leaf, .n = 1, .key = grads[i].key});
-    }
-    probe_call_exit(c);
-}
-
-/* "loss.0.debug"; a number below 0 is the next one, which it becomes.  The lock is held. */
-static bool name_saved(struct probe_call *c, const char *name, bool is_grad, int64_t *number)
-{
-    struct probe_dumper *d = c->d;
-    bool added;
-    char digits[MS_NUM_MAX];
-    ms_buf_clear(&c->name);
-    ms_buf_puts(&c->name, name);
-    ms_buf_puts(&c->name, is_grad ? "_grad" : "");
-    uint32_t at =
-        probe__begin_step(d) ? probe__called_index(d, ms_buf_slice(&c->name), &added) : MS_MAP_NONE;
-    if (at == MS_MAP_NONE)
-        return false;
-    ms_buf_putc(&c->name, '.');
-    if (*number < 0)
-        *number = d->called.p[at].calls++;
-    ms_buf_put(&c->name, digits, ms_num_i64(digits, *number));
-    ms_buf_puts(&c->name, ".debug");
-    ms_buf_z(&c->name);
-    c->epoch = d->epoch;
-    return c->name.bad == MS_OK;
-}
-
-struct probe_call *probe__begin_saved(struct probe_dumper *d, const char *name, bool is_grad,
-                                      int64_t *number)
-{
-    if (d == NULL || d->s.level != PROBE_LEVEL_DEBUG || !probe__is_own_process(d))
-        return NULL;
-    struct probe_call *c = begin_alone(d, is_grad ? PROBE_BACKWARD : PROBE_FORWARD);
-    if (c == NULL)
-        return NULL;
-    pthread_mutex_lock(&d->lock);
-    c->is_wanted = name_saved(c, name, is_grad, number);
-    pthread_mutex_unlock(&d->lock);
-    if (!c->is_wanted) {
-        probe_call_exit(c);
-        return NULL;
-    }
-    c->record.save = keeps_files(c) ? save_tensor : NULL;
-    probe__record_begin_value(&c->record, ms_buf_slice(&c->name));
-    return c;
-}
-
-static void save(struct probe_dumper *d, const char *name, const struct probe_value *v,
-                 bool is_grad)
-{
-    int64_t number = -1;
-    struct probe_call *c = probe__begin_saved(d, name, is_grad, &number);
-    struct probe_value value = *v;
-    if (c == NULL)
-        return;
-    value.key = NULL;
-    put_value(c, &value);
-    probe_call_exit(c);
-}
-
-void probe_save(struct probe_dumper *d, const char *name, const struct probe_value *v)
-{
-    save(d, name, v, false);
-}
-
-void probe_save_grad(struct probe_dumper *d, const char *name, const struct probe_value *v)
-{
-    save(d, name, v, true);
 }

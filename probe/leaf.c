@@ -109,11 +109,12 @@ static bool is_stat(struct ms_str key, unsigned *which)
 {
     if (key.n != 3 && key.n != 4)
         return false;
-    for (*which = 0; *which < PROBE_STATS; ++*which) {
-        if (ms_str_is(key, probe_stat_names[*which]))
-            return true;
-    }
-    return false;
+    *which = ms_str_is(key, "Max")    ? PROBE_STAT_MAX
+             : ms_str_is(key, "Min")  ? PROBE_STAT_MIN
+             : ms_str_is(key, "Mean") ? PROBE_STAT_MEAN
+             : ms_str_is(key, "Norm") ? PROBE_STAT_NORM
+                                      : PROBE_STATS;
+    return *which != PROBE_STATS;
 }
 
 /* Text of a string, or of a number as written (a 0-dim xor digest is one). */
@@ -149,6 +150,8 @@ static void take_text(struct probe_leaf *leaf, struct ms_str key, const struct m
 
 static void take_json(struct probe_leaf *leaf, struct ms_str key, struct ms_str json)
 {
+    if (key.n < 5)
+        return;
     if (ms_str_is(key, "shape") && json.p[0] == '[')
         leaf->shape_json = json;
     else if (ms_str_is(key, "value") || ms_str_is(key, "format") || ms_str_is(key, "group_ranks"))
@@ -178,8 +181,36 @@ void probe_leaf_parse(struct probe_leaf *leaf, struct ms_str json, enum probe_le
     }
 }
 
+/* A list of whole numbers as every dump writes it; false: look at it again, with all of JSON in mind. */
+static bool plain_shape(struct ms_str json, uint64_t *dim, unsigned max, unsigned *ndim)
+{
+    enum { DIGITS = 18 };
+    uint64_t v = 0;
+    unsigned n = 0, digits = 0;
+    if (json.n < 2 || json.p[0] != '[' || json.p[json.n - 1] != ']')
+        return false;
+    for (uint32_t i = 1; i < json.n; i++) {
+        char c = json.p[i];
+        bool ends = c == ',' || c == ']';
+        if (c >= '0' && c <= '9' && digits < DIGITS) {
+            if (digits++ != 0 && (v == 0 || json.p[i - 1] <= ' '))
+                return false; /* "01", or "1 2" */
+            v = 10 * v + (uint64_t)(c - '0');
+        } else if (ends && digits != 0 && n < max && (c == ',' || i + 1 == json.n)) {
+            dim[n++] = v;
+            v = digits = 0;
+        } else if (c != ' ' && c != '\n') {
+            return false;
+        }
+    }
+    *ndim = n;
+    return n != 0 && digits == 0 && json.p[json.n - 1] == ']';
+}
+
 bool probe_leaf_shape(const struct probe_leaf *leaf, uint64_t *dim, unsigned max, unsigned *ndim)
 {
+    if (plain_shape(leaf->shape_json, dim, max, ndim))
+        return true;
     struct ms_jread r;
     enum ms_jtok tok;
     int64_t v;

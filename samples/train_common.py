@@ -87,11 +87,12 @@ def save(arrays, folder):
 # ---- data -------------------------------------------------------------------------
 
 
-def make_batch(step, batch, first_seed):
-    """A text with a rule to learn, that of the C sample's only rank."""
-    tokens, targets = (np.empty((batch, LENGTH), np.int64) for _ in range(2))
-    for b in range(batch):
-        seed = step * 1000003 + b * 7919 + first_seed
+def make_batch(o, step):
+    """A text with a rule to learn: what all ranks of the C sample read in this step."""
+    tokens, targets = (np.empty((o.ranks * o.batch, LENGTH), np.int64) for _ in range(2))
+    for b in range(o.ranks * o.batch):
+        rank, row = divmod(b, o.batch)
+        seed = (step * o.ranks + rank) * 1000003 + row * 7919 + o.seed
         now = seed // 7 % VOCAB
         for i in range(LENGTH):
             seed = seed * 6364136223846793005 + 1442695040888963407 & (1 << 64) - 1
@@ -112,6 +113,7 @@ def options():
     p.add_argument("--layers", type=int, default=4)
     p.add_argument("--dim", type=int, default=32, help="width, a multiple of 4")
     p.add_argument("--batch", type=int, default=4)
+    p.add_argument("--ranks", type=int, default=1, help="train on the data of so many ranks")
     p.add_argument("--seed", type=int, default=1, help="of weights and data")
     p.add_argument("--rate", type=float, default=0.05)
     p.add_argument("--fault", metavar="LAYER.NAME", help="make the model wrong: layer3.scale")
@@ -127,7 +129,7 @@ def options():
         for name, text in FAULTS.items():
             print(f"layerN.{name:12} {text}")
         p.exit()
-    if o.steps < 1 or o.layers < 1 or o.dim < 4 or o.dim % 4 != 0 or o.batch < 1:
+    if o.steps < 1 or o.layers < 1 or o.dim < 4 or o.dim % 4 != 0 or o.batch < 1 or o.ranks < 1:
         p.error("an option is out of its range")
     o.fault_layer, o.fault = fault_of(p, o)
     return o

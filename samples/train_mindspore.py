@@ -146,7 +146,7 @@ def train(model, o):
 
     loss_and_gradients = mindspore.value_and_grad(loss_of, None, parameters)
     for step in range(o.steps):
-        tokens, targets = map(Tensor, common.make_batch(step, o.batch, o.seed))
+        tokens, targets = map(Tensor, common.make_batch(o, step))
         if debugger:
             debugger.start(model)
         loss, gradients = loss_and_gradients(tokens, targets)

@@ -119,7 +119,7 @@ def train(model, o):
     debugger = open_debugger(o)
     optimizer = torch.optim.SGD(model.parameters(), lr=o.rate, momentum=0.9)
     for step in range(o.steps):
-        tokens, targets = map(torch.from_numpy, common.make_batch(step, o.batch, o.seed))
+        tokens, targets = map(torch.from_numpy, common.make_batch(o, step))
         optimizer.zero_grad()
         if debugger:
             debugger.start(model)

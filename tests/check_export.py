@@ -57,7 +57,7 @@ def chrome_events(path, base, ascend):
     events = data if ascend else data['traceEvents']
     if not ascend and int(data['otherData']['start_unix_ns']) != base:
         raise ValueError('start of the run is wrong')
-    got, tracks, names, open_async = [], {}, {}, {}
+    got, tracks, names, open_async, flows = [], {}, {}, {}, {}
     for e in events:
         if e['ph'] == 'M':
             if e['name'] == 'thread_name':
@@ -77,8 +77,18 @@ def chrome_events(path, base, ascend):
         elif e['ph'] == 'e':
             began, domain = open_async.pop((e['cat'], e['id'], e['name']))
             got.append((e['name'], began, start, domain))
+        elif ascend and e['ph'] in 'sf':
+            flows.setdefault((e['name'], e['cat'], e['id']), []).append((e['ph'], e['pid'], start))
         elif e['ph'] != 'C':
             raise ValueError(f'phase {e["ph"]}')
+    for (name, cat, number), ends in flows.items():
+        ends = sorted(ends, reverse=True)
+        if (cat, name) != ('MsTx', f'MsTx_{number}') or [e[0] for e in ends] != ['s', 'f']:
+            raise ValueError(f'flow {name}: {ends}')
+        if ends[0][1] == ends[1][1] or ends[0][2] > ends[1][2]:
+            raise ValueError(f'flow {name} does not lead from the host to a device')
+    if ascend and len(flows) not in (0, 2):  # none when a trace was read back
+        raise ValueError(f'{len(flows)} flows')
     if open_async:
         raise ValueError('async events without an end')
     for track, slices in tracks.items():

@@ -57,9 +57,37 @@ weights_go_round() { # saved weights are those it started from, so training goes
 }
 torch_agrees() {
     launch 2 "$train" --steps 20 | sed 's/\(\....\).*/\1/' >"$scratch/a" &&
-        "$PYTHON" tests/train_twin.py "$scratch/w" 20 2 | sed 's/\(\....\).*/\1/' >"$scratch/b" || return 1
+        "$PYTHON" samples/train_torch.py --steps 20 --ranks 2 | sed 's/\(\....\).*/\1/' >"$scratch/b" || return 1
     awk 'NR == FNR {a[$2] = $4; next} {d = a[$2] - $4; if (d > 0.0021 || d < -0.0021) {print; bad = 1}; n++}
         END {exit bad || n != 20}' "$scratch/a" "$scratch/b"
+}
+in_c() { launch 1 "$train" --steps 1 --quiet "$@"; }
+in_torch() { PYTHONPATH=$build/python "$PYTHON" samples/train_torch.py --steps 1 --quiet "$@"; }
+told_of() { # TARGET GOLDEN: what compare says of two runs, in $scratch/told
+    "$msprobe" compare -tp "$scratch/$1/step0" -gp "$scratch/$2/step0" -o "$scratch/out" >"$scratch/told" 2>&1
+    sed -n 1,4p "$scratch/told"
+}
+torch_and_c_agree() {
+    in_c --dump "$scratch/c" >/dev/null && in_torch --dump "$scratch/torch" >/dev/null || return 1
+    for pair in "c torch" "torch c"; do
+        told_of $pair
+        grep -q '^no suspect' "$scratch/told" || return 1
+    done
+}
+layers_are_paired() { # every layer and its parts, with no mapping
+    "$msprobe" compare -tp "$scratch/torch/step0" -gp "$scratch/c/step0" -o "$scratch/out" --write_mapping >/dev/null 2>&1
+    for l in 0 1 2 3; do
+        for part in attn.Attention mlp.MLP; do
+            node=Module.layers.$l.$part.forward.0
+            grep -rqF "$node.output.0: $node.output.0" "$scratch/out" || { echo "$node"; return 1; }
+        done
+    done
+}
+across() { # FAULT IN AGAINST: a fault of layer 1 is named first there, without a mapping
+    rm -rf "$scratch/bad"
+    "in_$2" --dump "$scratch/bad" --fault "layer1.$1" >/dev/null || return 1
+    told_of bad "$3"
+    sed -n 's/^suspect 1  *//p' "$scratch/told" | grep -Eq 'in layers\.1|^Module\.layers\.1'
 }
 it_learns() { # the loss of the guess is ln 64 = 4.16
     launch 1 "$train" --steps 400 --quiet | awk '{exit !($4 < 3)}'
@@ -81,11 +109,6 @@ every_fault_changes_the_loss() {
         cmp -s "$scratch/good.loss" "$scratch/bad.loss" && { echo "fault $f changes nothing"; return 1; }
     done
     true
-}
-half_shows() { # a cast is no operator worth a record, but what comes behind it differs
-    rm -rf "$scratch/bad"
-    launch 1 "$train" --steps 1 --dump "$scratch/bad" --fault layer1.half || return 1
-    ! cmp -s "$scratch/good/step0/rank0/dump.json" "$scratch/bad/step0/rank0/dump.json"
 }
 slow_rank_is_named_first() { # by how long the ranks are in their collectives alone
     rm -rf "$scratch/run"
@@ -113,6 +136,12 @@ check weights-go-round weights_go_round
 check it-learns it_learns
 if "$PYTHON" -c 'import torch, numpy' 2>/dev/null; then
     check torch-has-the-same-losses torch_agrees
+    check torch-and-c-have-no-suspect torch_and_c_agree
+    check layers-of-torch-and-c-are-paired layers_are_paired
+    for fault in $("$train" --list-faults | awk '{sub(/layerN\./, ""); print $1}'); do
+        check "fault-$fault-in-torch-is-found-by-c" across "$fault" torch c
+        check "fault-$fault-in-c-is-found-by-torch" across "$fault" c torch
+    done
 else
     echo "skip torch-has-the-same-losses: no PyTorch"
 fi
@@ -120,7 +149,7 @@ launch 1 "$train" --steps 1 --dump "$scratch/good" >/dev/null
 check dumps-are-equal sh -c "cd '$scratch' && timeout 60 $mpirun -n 1 '$train' --steps 1 --dump again >/dev/null && cmp good/step0/rank0/dump.json again/step0/rank0/dump.json"
 check fault-in-attention-is-found fault_is_found layer2.scale 'scaled_dot_product_attention.2.forward'
 check fault-in-mlp-is-found fault_is_found layer1.bias 'linear.6.forward'
-check half-precision-shows-in-the-dump half_shows
+check half-precision-is-found fault_is_found layer1.half 'Module.layers.1.mlp.MLP.forward.0'
 check every-fault-changes-the-loss every_fault_changes_the_loss
 if nm -D "$build/libmstx.so" | grep -q '__asan_init\|__tsan_init'; then
     echo "skip slow ranks: a sanitizer must come first in a process"

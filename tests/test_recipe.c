@@ -3,6 +3,7 @@
  * Official recipes against what their published formulas give, worked out here in another way.
  */
 #include "mstx/recipe.h"
+#include "mstx/recipe_text.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 #include "tests/check.h"
@@ -119,11 +120,12 @@ static void make_profile(int rank)
                  "INSERT INTO STRING_IDS VALUES(1, 'group_a'), (10, 'hcom_allReduce__1_0_1'),"
                  " (11, 'hcom_allReduce__1_1_1'), (12, 'hcom_send__1_2_1');"
                  "CREATE TABLE COMMUNICATION_OP(opName INTEGER, startNs INTEGER, endNs INTEGER,"
-                 " groupName INTEGER);");
+                 " groupName INTEGER, connectionId INTEGER);");
     for (int op = 0; op < 3; op++) {
         const long long start = 1000000 * op - took(rank, op) + 900000;
-        snprintf(sql, sizeof sql, "INSERT INTO COMMUNICATION_OP VALUES(%d, %lld, %lld, 1)", 10 + op,
-                 start, op == 2 && rank == 0 ? start + 1 : start + (long long)took(rank, op));
+        snprintf(sql, sizeof sql, "INSERT INTO COMMUNICATION_OP VALUES(%d, %lld, %lld, 1, 0)",
+                 10 + op, start,
+                 op == 2 && rank == 0 ? start + 1 : start + (long long)took(rank, op));
         must_exec(s, sql);
     }
     ck_ok(ms_store_commit(s, &e), e);
@@ -151,7 +153,7 @@ static int by_value(const void *pa, const void *pb)
 
 START_TEST(slow_rank_has_the_tables_and_values_of_the_recipe)
 {
-    struct mstx_recipe_input in;
+    struct mstx_recipe_run r = {.path = dir, .step = MSTX_ALL_STEPS};
     struct ms_store *s;
     struct ms_err e = {0};
     char path[160], expected[128];
@@ -164,11 +166,13 @@ START_TEST(slow_rank_has_the_tables_and_values_of_the_recipe)
     write_file(path, "no database", 11);
     snprintf(path, sizeof path, "%s/out.db", dir);
     ck_ok(ms_store_create(&s, path, &e), e);
-    ck_ok(mstx__recipe_read(s, dir, &in, &e), e);
-    ck_assert_uint_eq(in.files, 9);
-    ck_assert_uint_eq(in.bad, 1);
-    ck_assert_uint_eq(in.ops, 24);
-    ck_ok(mstx__recipe_slow_rank(s, &e), e);
+    r.s = s;
+    ck_ok(mstx__recipe_functions(s, &e), e);
+    ck_ok(mstx__recipe_find(&r, NULL, &e), e);
+    ck_assert_uint_eq(r.ranks.n, 9);
+    ck_assert_int_eq(r.ranks.p[7].rank, 7);
+    ck_ok(mstx__recipe_slow_rank(&r, &e), e);
+    ck_assert_uint_eq(r.bad, 1);
     must_be(s, "SELECT group_concat(rankId || ':' || slowAffectCount, ' ') FROM SlowRank", "3:1");
     must_be(s,
             "SELECT SlowRank || ' ' || OpName || ' ' || GroupName || ' ' || Timestamp || ' ' ||"
@@ -188,12 +192,75 @@ START_TEST(slow_rank_has_the_tables_and_values_of_the_recipe)
             " Q1Ns, MedianNs, Q3Ns, MaxNs, SumNs) FROM SlowOpStats",
             expected);
     must_be(s, "SELECT count(*) || '' FROM ImportProblem WHERE file LIKE '%profiler_9.db'", "1");
+    mstx__recipe_forget(&r);
     ms_store_close(s);
     scratch_remove(dir);
+}
+END_TEST
+
+/* ---- statistics of SQL --------------------------------------------------------------- */
+
+START_TEST(sql_knows_statistics_and_hashes)
+{
+    struct ms_store *s;
+    struct ms_err e = {0};
+    char path[160];
+    scratch_dir(dir);
+    snprintf(path, sizeof path, "%s/out.db", dir);
+    ck_ok(ms_store_create(&s, path, &e), e);
+    ck_ok(mstx__recipe_functions(s, &e), e);
+    must_exec(s, "CREATE TABLE t(x); INSERT INTO t VALUES(1), (2), (4), (9), (NULL), (4)");
+    must_be(s,
+            "SELECT printf('%.6f %.6f %.6f', quantile(x, 0.25), stddev(x), stddev_pop(x)) FROM t",
+            "2.000000 3.082207 2.756810");
+    must_be(s, "SELECT ifnull(quantile(x, 0.5), 'none') FROM t WHERE x > 100", "none");
+    must_be(s, "SELECT ifnull(stddev(x), 'none') FROM t WHERE x = 9", "none");
+    must_be(s, "SELECT round_even(0.00125, 4) || ' ' || round_even(2.5, 0)", "0.0012 2.0");
+    must_be(s, "SELECT double_hash('group_name_43')", "3985310753366107491");
+    must_be(s, "SELECT double_hash('default')", "6438267842827357177");
+    must_be(s, "SELECT p2p_domain('hcom_send__233_58_1')", "233");
+    must_be(s, "SELECT ifnull(p2p_domain('hcom_send__233_58'), 'none')", "none");
+    must_be(s, "SELECT ifnull(p2p_domain('hcom_allReduce__233_58_1'), 'none')", "none");
+    ms_store_close(s);
+    scratch_remove(dir);
+}
+END_TEST
+
+/* ---- texts of others --------------------------------------------------------------------- */
+
+struct seen {
+    int n;
+    char last[128];
+};
+
+static enum ms_rc see(void *ctx, const struct mstx_text_op *op, struct ms_err *err)
+{
+    struct seen *seen = ctx;
+    (void)err;
+    seen->n++;
+    snprintf(seen->last, sizeof seen->last, "%.*s %.*s %.*s %.*s %.*s", MS_STR_ARG(op->step),
+             MS_STR_ARG(op->kind), MS_STR_ARG(op->op), MS_STR_ARG(op->group), MS_STR_ARG(op->text));
+    return MS_OK;
+}
+
+START_TEST(operations_are_told_with_step_and_group)
+{
+    static const char text[] = "{\"step1\": {\"p2p\": {}, \"collective\": {\"a@7\": {\"x\": [1]},"
+                               " \"Total Op Info@7\": {}, \"b\": 3}}, \"step2\": 5,"
+                               " \"s\\u0074ep3\": {\"collective\": {\"c@d@8\": {\"y\": 2}}}}";
+    struct seen seen = {0};
+    struct ms_err e = {0};
+    ck_ok(mstx__text_ops(text, sizeof text - 1, see, &seen, &e), e);
+    ck_assert_int_eq(seen.n, 2);
+    ck_assert_str_eq(seen.last, "step3 collective c@d@8 8 {\"y\": 2}");
+    ck_assert_int_eq(mstx__text_ops("[1]", 3, see, &seen, &e), MS_E_FORMAT);
+    ms_err_clear(&e);
+    ck_assert_int_eq(mstx__text_ops(text, sizeof text - 9, see, &seen, &e), MS_E_FORMAT);
 }
 END_TEST
 
 TEST_MAIN("recipe", the_published_example_names_the_shortest,
           few_values_and_equal_values_name_nobody, each_size_has_its_ratio,
           more_than_a_hundred_are_judged_by_their_deviation,
-          slow_rank_has_the_tables_and_values_of_the_recipe)
+          slow_rank_has_the_tables_and_values_of_the_recipe, sql_knows_statistics_and_hashes,
+          operations_are_told_with_step_and_group)

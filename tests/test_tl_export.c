@@ -115,7 +115,8 @@ START_TEST(csv_has_a_row_for_every_mark_and_range)
 }
 END_TEST
 
-START_TEST(csv_tells_when_an_event_was_reached_on_its_device)
+/* A range and a mark on a stream, with the times at which the device came there. */
+static void make_device(void)
 {
     struct maker m;
     begin_run(&m, 0);
@@ -130,6 +131,11 @@ START_TEST(csv_tells_when_an_event_was_reached_on_its_device)
     maker_rec(&m, MSTX_REC_DEVICE, 1000, 2, 1, 0, 5000002750, 0);
     maker_rec(&m, MSTX_REC_DEVICE, 3000, 9, 0, 0, 5000003250, 0);
     finish_and_open(&m);
+}
+
+START_TEST(csv_tells_when_an_event_was_reached_on_its_device)
+{
+    make_device();
     check_csv("2,4242,4242,N/A,start/end,N/A,N/A,1717575960000001.000,1717575960000002.000,N/A,ex,"
               "default,1717575960000001.500,1717575960000002.750\n"
               "2,4242,4242,N/A,marker,N/A,N/A,1717575960000003.000,1717575960000003.000,N/A,tick,"
@@ -301,13 +307,46 @@ START_TEST(trace_view_is_a_bare_array_with_times_as_text)
         ",\"tid\":0,\"args\":{\"labels\":\"CPU\"}}",
         "\"args\":{\"sort_index\":6}}",
         "{\"name\":\"step\",\"ph\":\"X\",\"pid\":" VIEW_PID
-        ",\"tid\":1,\"ts\":\"1717575960000001.000\",\"dur\":3.123," ARGS("start/end", "default"),
+        ",\"tid\":4242,\"ts\":\"1717575960000001.000\",\"dur\":3.123," ARGS("start/end", "default"),
         "{\"name\":\"load\",\"ph\":\"X\",\"pid\":" VIEW_PID
-        ",\"tid\":2,\"ts\":\"1717575960000002.500\",\"dur\":0.000," ARGS("marker", "io")};
+        ",\"tid\":1073741826,\"ts\":\"1717575960000002.500\",\"dur\":0.000," ARGS("marker", "io")};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         ck_assert_msg(strstr(text, lines[i]) != NULL, "no %s in %s", lines[i], text);
     ck_assert_int_eq(strncmp(text, lines[0], strlen(lines[0])), 0);
     ck_assert_str_eq(text + n - 4, "}\n]\n");
+    free(text);
+    end_run();
+}
+END_TEST
+
+/* (4242 << 10) | (14 << 5) | 2 */
+#define DEVICE_PID "4344258"
+
+START_TEST(trace_view_leads_from_the_host_to_the_stream)
+{
+    make_device();
+    size_t n;
+    char *text = exported(mstx_export_trace_view, &n);
+    static const char *const lines[] = {
+        ",\"tid\":4242,\"args\":{\"name\":\"Thread 4242\"}}",
+        "{\"name\":\"ex\",\"ph\":\"X\",\"pid\":" VIEW_PID
+        ",\"tid\":4242,\"ts\":\"1717575960000001.000\",\"dur\":1.000," ARGS("start/end", "default"),
+        "{\"name\":\"MsTx_4000000002\",\"ph\":\"s\",\"pid\":" VIEW_PID
+        ",\"tid\":4242,\"cat\":\"MsTx\",\"id\":\"4000000002\",\"ts\":\"1717575960000001.000\"}",
+        "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":" DEVICE_PID
+        ",\"tid\":0,\"args\":{\"name\":\"Ascend Hardware\"}}",
+        "\"args\":{\"labels\":\"NPU 2\"}}",
+        "\"args\":{\"sort_index\":14}}",
+        ",\"args\":{\"name\":\"Stream 0\"}}",
+        "{\"name\":\"ex\",\"ph\":\"X\",\"pid\":" DEVICE_PID
+        ",\"tid\":0,\"ts\":\"1717575960000001.500\",\"dur\":1.250,"
+        "\"args\":{\"Physic Stream Id\":0,\"Task Id\":1,\"domain\":\"default\"}}",
+        "{\"name\":\"MsTx_4000000002\",\"ph\":\"f\",\"pid\":" DEVICE_PID
+        ",\"tid\":0,\"bp\":\"e\",\"cat\":\"MsTx\",\"id\":\"4000000002\","
+        "\"ts\":\"1717575960000001.500\"}",
+        "{\"name\":\"MsTx_4000000003\",\"ph\":\"f\",\"pid\":" DEVICE_PID};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        ck_assert_msg(strstr(text, lines[i]) != NULL, "no %s in %s", lines[i], text);
     free(text);
     end_run();
 }
@@ -364,9 +403,9 @@ static bool take_field(const uint8_t **at, const uint8_t *end, struct field *f)
 static void describe(const uint8_t *p, size_t n, const char *path, struct ms_buf *out)
 {
     /* fields that hold messages, by the path to them */
-    static const char *const messages[] = {".1",      ".1.6",    ".1.6.1",  ".1.11",
-                                           ".1.12",   ".1.60",   ".1.60.3", ".1.60.4",
-                                           ".1.60.8", ".1.12.1", ".1.12.2"};
+    static const char *const messages[] = {".1.11.4", ".1",      ".1.6",    ".1.6.1",
+                                           ".1.11",   ".1.12",   ".1.60",   ".1.60.3",
+                                           ".1.60.4", ".1.60.8", ".1.12.1", ".1.12.2"};
     const uint8_t *at = p;
     struct field f = {0};
     while (take_field(&at, p + n, &f)) {
@@ -435,7 +474,7 @@ START_TEST(perfetto_interns_names_and_puts_overlaps_on_tracks_of_their_own)
         "1{8:1000 11{3:1 9:1 10:2 11:3 }10:1 13:2 }\n"
         "1{8:2000 11{9:2 11:2 }10:1 13:2 }\n"
         "1{10:1 13:2 12{2{1:3 2:'c' }}}\n"
-        "1{8:3500 11{3:1 9:1 10:3 11:2 }10:1 13:2 }\n"
+        "1{8:3500 11{3:1 9:1 10:3 11:2 4{2:1 10:'unfinished' }}10:1 13:2 }\n"
         "1{8:4000 11{3:1 9:3 10:1 11:2 }10:1 13:2 }\n"
         "1{8:4000 11{9:2 11:2 }10:1 13:2 }\n"
         "1{8:3000 11{9:2 11:3 }10:1 13:2 }\n");
@@ -467,6 +506,26 @@ START_TEST(perfetto_has_counters_and_categories)
 }
 END_TEST
 
+START_TEST(perfetto_leads_from_the_host_to_the_stream)
+{
+    make_device();
+    size_t n;
+    struct ms_buf b = {.max = 1 << 20};
+    char *bytes = exported(mstx_export_perfetto, &n);
+    describe((const uint8_t *)bytes, n, "", &b);
+    for (int i = 1; i <= 2; i++) {
+        char from[40], to[40];
+        snprintf(from, sizeof from, "47:%lld ", (1LL << 40) + i);
+        snprintf(to, sizeof to, "48:%lld ", (1LL << 40) + i);
+        ck_assert_msg(strstr(ms_buf_z(&b), from) != NULL, "no %s in %s", from, ms_buf_z(&b));
+        ck_assert_msg(strstr(ms_buf_z(&b), to) != NULL, "no %s in %s", to, ms_buf_z(&b));
+    }
+    ms_buf_free(&b);
+    free(bytes);
+    end_run();
+}
+END_TEST
+
 START_TEST(perfetto_of_an_empty_run_has_its_process)
 {
     make_empty();
@@ -484,6 +543,8 @@ TEST_MAIN("tl_export", csv_has_a_row_for_every_mark_and_range,
           chrome_makes_async_pairs_of_what_overlaps, chrome_escapes_names,
           chrome_of_an_empty_run_has_its_process, a_process_without_a_rank_is_named_by_its_place,
           a_foreign_process_keeps_its_name, trace_view_is_a_bare_array_with_times_as_text,
+          trace_view_leads_from_the_host_to_the_stream,
           the_reader_of_these_tests_reads_a_trace_made_by_hand,
           perfetto_interns_names_and_puts_overlaps_on_tracks_of_their_own,
-          perfetto_has_counters_and_categories, perfetto_of_an_empty_run_has_its_process)
+          perfetto_has_counters_and_categories, perfetto_leads_from_the_host_to_the_stream,
+          perfetto_of_an_empty_run_has_its_process)

@@ -161,11 +161,11 @@ START_TEST(what_is_drawn_is_the_same_up_to_its_end)
     uint32_t n;
     fill(in, MSTX_CHUNK_MAX, 300, true);
     ck_ok(mstx_pack(p, in, MSTX_CHUNK_MAX, &e), e);
-    for (uint32_t upto = 0; upto < MSTX_CHUNK_MAX; upto += 97) {
-        uint32_t want = upto + 1;
-        while (want < MSTX_CHUNK_MAX && in[want].start_ns == in[upto].start_ns)
+    for (uint32_t below = 0; below < MSTX_CHUNK_MAX; below += 97) {
+        uint32_t want = below + 1;
+        while (want < MSTX_CHUNK_MAX && in[want].start_ns == in[below].start_ns)
             want++;
-        ck_ok(mstx_unpack_drawn(ms_buf_slice(&p->out), in[upto].start_ns, out, &n, &e), e);
+        ck_ok(mstx_unpack_drawn(ms_buf_slice(&p->out), in[below].start_ns, out, &n, &e), e);
         ck_assert_uint_eq(n, want);
         for (uint32_t i = 0; i < n; i++) {
             struct mstx_event drawn = in[i];

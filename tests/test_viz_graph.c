@@ -197,7 +197,7 @@ END_TEST
 
 START_TEST(pages_that_follow_each_other_make_the_whole_list)
 {
-    struct viz_pairs_of of = {0, 0, -1, MS_STR("DefaultModel"), MS_STR("DefaultModel")};
+    struct viz_pairs_of of = {0, 0, -1, MS_STR("DefaultModel"), MS_STR("DefaultModel"), {0, 0}};
     struct viz_pairs page = {.more = true};
     struct ms_buf one = {.max = 1 << 16}, all = {.max = 1 << 16};
     open_tree();

@@ -119,7 +119,8 @@ static enum ms_rc loop(struct tui_app *a, struct ms_err *err)
 {
     enum ms_rc rc = show(a, err);
     while (rc == MS_OK && !a->quit) {
-        int key = tui_term_key(a->live != NULL ? TICK_MS : -1);
+        bool busy = tui_app_work(a);
+        int key = tui_term_key(busy ? 0 : a->live != NULL ? TICK_MS : -1);
         if (key == TUI_KEY_MOUSE) {
             int y, x, wheel;
             tui_term_mouse(&y, &x, &wheel);

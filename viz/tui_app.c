@@ -353,6 +353,19 @@ void tui_app_key(struct tui_app *a, int key)
         fail_to_message(a, &err);
 }
 
+bool tui_app_work(struct tui_app *a)
+{
+    const struct tui_screen *s = tui_screens[a->at];
+    struct ms_err err = {0};
+    bool more = false;
+    if (a->quit || s->work == NULL || a->state[a->at] == NULL)
+        return false;
+    if (s->work(a, a->state[a->at], &more, &err) == MS_OK)
+        return more;
+    fail_to_message(a, &err);
+    return false;
+}
+
 /* The words of the screens stand at the right end of the first row. */
 static int screen_at(const struct tui_app *a, int x)
 {
@@ -389,6 +402,9 @@ enum ms_rc tui_app_script(struct tui_app *a, struct ms_str script, int w, int h,
             if (tui_key_read(&line, &key, err) != MS_OK)
                 return ms_err_wrap(err, "script, line %u", at);
             tui_app_key(a, key);
+            do
+                MS_TRY(tui_app_draw(a, w, h, err));
+            while (tui_app_work(a));
             MS_TRY(tui_app_draw(a, w, h, err));
         }
     }

@@ -21,6 +21,7 @@
 
 enum tui_screen_id { TUI_FINDINGS, TUI_TREE, TUI_TIME, TUI_REPORT, TUI_LIVE, TUI_SCREENS };
 
+enum { TUI_WORK_NS = 4000000 };
 enum { TUI_LEAST_W = 30, TUI_LEAST_H = 6, TUI_LINE_MAX = 512 };
 
 struct tui_app;
@@ -39,6 +40,9 @@ struct tui_screen {
     /* *taken false: not a key of this screen. */
     enum ms_rc (*key)(struct tui_app *a, void *self, int key, bool *taken, struct ms_err *err);
     enum ms_rc (*go)(struct tui_app *a, void *self, const struct viz_place *p, struct ms_err *err);
+    /* What takes longer than a key may goes on here while no key is pressed, for about
+     * TUI_WORK_NS a call; *more: there is more to do.  May be NULL. */
+    enum ms_rc (*work)(struct tui_app *a, void *self, bool *more, struct ms_err *err);
     /* A click on a row of the body; may be NULL. */
     void (*click)(struct tui_app *a, void *self, int y, int x);
     /* What ":export FILE" writes, as CSV. */
@@ -76,6 +80,8 @@ void tui_app_close(struct tui_app *a);
 enum ms_rc tui_app_draw(struct tui_app *a, int w, int h, struct ms_err *err) MS_MUST_USE;
 /* Handle a key; what goes wrong becomes the message. */
 void tui_app_key(struct tui_app *a, int key);
+/* Go on with what the screen has begun; false when there is nothing to do. */
+bool tui_app_work(struct tui_app *a);
 /* A click moves to a row or chooses a screen; the wheel moves. */
 void tui_app_mouse(struct tui_app *a, int y, int x, int wheel);
 /* Keys from a script, a line at a time, drawn after each; lines that begin with # are passed over. */

@@ -34,7 +34,9 @@ static const struct {
 
 static int colour_of(const struct tui_paint *p, unsigned token)
 {
-    return p->can.colours >= 256 ? palette[token].c256 : p->can.colours > 0 ? palette[token].c8 : -1;
+    return p->can.colours >= 256 ? palette[token].c256
+           : p->can.colours > 0  ? palette[token].c8
+                                 : -1;
 }
 
 /* Letters on a slice need light on dark or dark on light; eight colours have no light blue. */
@@ -203,8 +205,8 @@ static void put_run(const struct tui_paint *p, uint32_t ch, int n, struct ms_buf
 static bool block_is_shorter(const struct tui_paint *p, struct tui_pen pen, int n, bool ascii)
 {
     size_t glyphs = p->can.repeat && n > REPEAT_LEAST ? 7 : 3 * (size_t)n;
-    size_t letters = (p->pen.fg != pen.bg ? price(pen.bg) : 0) + glyphs +
-                     (p->pen.bg >= 0 ? price(-1) : 0);
+    size_t letters =
+        (p->pen.fg != pen.bg ? price(pen.bg) : 0) + glyphs + (p->pen.bg >= 0 ? price(-1) : 0);
     size_t spaces = price(pen.bg) + (size_t)n + 5;
     return !ascii && p->pen.bg != pen.bg && letters < spaces;
 }

@@ -9,6 +9,7 @@
 #include "viz/tui_app.h"
 #include "viz/tui_time.h"
 
+#include "probe/base/clock.h"
 #include "probe/base/human.h"
 #include "probe/base/mem.h"
 #include "probe/base/store.h"
@@ -221,6 +222,8 @@ static void draw_breakdown(struct tui_app *a, int y, const struct entry *e)
     int x = 26, w = g->w - x - 24;
     double at = 0;
     tui_put_name(g, y, 1, 24, TUI_TEXT, e->name);
+    if (e->count == 0) /* not measured yet */
+        return;
     for (int i = 0; i < 4; i++) {
         int from = (int)(at * w + 0.5);
         at += e->share[i];
@@ -270,8 +273,6 @@ static enum ms_rc draw_report(struct tui_app *a, void *self, struct ms_err *err)
     *top = tui_scroll(*top, *at, (size_t)(rows > 0 ? rows : 1));
     for (int i = 0; i < rows && *top + (size_t)i < n; i++) {
         struct entry *e = &r->rows[r->view].p[*top + (size_t)i];
-        if (r->view == BREAKDOWN && rc == MS_OK)
-            rc = fill_breakdown(e, a->reader.tl, &r->tracks, err);
         if (r->view == RANKS)
             draw_rank(a, r, 3 + i, e);
         else if (r->view == BREAKDOWN)
@@ -284,6 +285,25 @@ static enum ms_rc draw_report(struct tui_app *a, void *self, struct ms_err *err)
     tui_printf(&a->cells, a->cells.h - 2, 1, a->cells.w - 2, TUI_DIM, "%zu of %zu",
                n > 0 ? *at + 1 : 0, n);
     return rc;
+}
+
+/* Rows that are seen are measured one after the other. */
+static enum ms_rc work(struct tui_app *a, void *self, bool *more, struct ms_err *err)
+{
+    struct report *r = self;
+    int64_t end = ms_clock_ns() + TUI_WORK_NS;
+    size_t last = r->top[BREAKDOWN] + (size_t)tui_body_rows(a);
+    if (r->view != BREAKDOWN)
+        return MS_OK;
+    for (size_t i = r->top[BREAKDOWN]; i < last && i < r->rows[BREAKDOWN].n; i++) {
+        if (r->rows[BREAKDOWN].p[i].count != 0)
+            continue;
+        *more = ms_clock_ns() >= end;
+        if (*more)
+            return MS_OK;
+        MS_TRY(fill_breakdown(&r->rows[BREAKDOWN].p[i], a->reader.tl, &r->tracks, err));
+    }
+    return MS_OK;
 }
 
 /* ---- keys -------------------------------------------------------------------------- */
@@ -368,5 +388,6 @@ const struct tui_screen tui_report_screen = {
     .draw = draw_report,
     .key = report_key,
     .go = go,
+    .work = work,
     .export = export_report,
 };

@@ -163,7 +163,9 @@ static struct tui_paint_can abilities(bool monochrome)
     char colors[] = "colors";
     int n = tigetnum(colors);
     bool today = has_flag("AX");
-    return (struct tui_paint_can){.colours = monochrome || n < 8 ? 0 : n >= 256 ? 256 : 8,
+    return (struct tui_paint_can){.colours = monochrome || n < 8 ? 0
+                                             : n >= 256          ? 256
+                                                                 : 8,
                                   .separate = today,
                                   .repeat = today && has_text("rep"),
                                   .slide = has_text("dch") && has_text("ich"),

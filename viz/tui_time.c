@@ -4,6 +4,7 @@
  */
 #include "viz/tui_time.h"
 
+#include "probe/base/clock.h"
 #include "probe/base/human.h"
 #include "probe/base/mem.h"
 #include "probe/base/store.h"
@@ -176,32 +177,56 @@ static enum ms_rc go_slice(struct tui_app *a, struct tui_time *t, bool back,
     return MS_OK;
 }
 
-/* Over all lanes that are seen: the nearest hit, later or earlier than the cursor. */
-static enum ms_rc go_hit(struct tui_app *a, struct tui_time *t, bool back, struct ms_err *err)
+/* Over all lanes that are seen the nearest hit, later or earlier than the cursor: begun here, and
+ * looked for in slices of time, a lane after the other. */
+static enum ms_rc begin_hit(struct tui_time *t, bool back, struct ms_err *err)
 {
-    struct mstx_event best = {0}, ev;
-    size_t lane = SIZE_MAX;
-    bool found;
     if (t->names == NULL)
         return ms_fail(err, MS_E_NOTFOUND, "nothing was searched yet; / begins");
-    for (size_t i = 0; i < t->seen.n; i++) {
-        const struct viz_lane *l = &t->tracks.lanes.p[t->seen.p[i]];
-        if (l->kind != VIZ_LANE_TRACK)
-            continue;
-        MS_TRY(back ? mstx_tl_prev(t->tl, l->track, t->time, t->names, &ev, &found, err)
-                    : mstx_tl_next(t->tl, l->track, t->time, t->names, &ev, &found, err));
-        if (found && (lane == SIZE_MAX ||
-                      (back ? ev.start_ns > best.start_ns : ev.start_ns < best.start_ns))) {
-            best = ev;
-            lane = i;
-        }
+    t->hit.on = true;
+    t->hit.back = back;
+    t->hit.next = 0;
+    t->hit.lane = SIZE_MAX;
+    return MS_OK;
+}
+
+static void end_hit(struct tui_app *a, struct tui_time *t)
+{
+    t->hit.on = false;
+    if (t->hit.lane == SIZE_MAX) {
+        tui_say(a, "no hit %s the cursor", t->hit.back ? "before" : "behind");
+        return;
     }
-    if (lane == SIZE_MAX) {
-        tui_say(a, "no hit %s the cursor", back ? "before" : "behind");
+    t->at = t->hit.lane;
+    take_slice(t, &t->hit.best);
+}
+
+static enum ms_rc look_in_lane(struct tui_time *t, size_t i, struct ms_err *err)
+{
+    const struct viz_lane *l = &t->tracks.lanes.p[t->seen.p[i]];
+    struct mstx_event ev;
+    bool found, back = t->hit.back;
+    if (l->kind != VIZ_LANE_TRACK)
         return MS_OK;
+    MS_TRY(back ? mstx_tl_prev(t->tl, l->track, t->time, t->names, &ev, &found, err)
+                : mstx_tl_next(t->tl, l->track, t->time, t->names, &ev, &found, err));
+    int64_t best = t->hit.best.start_ns;
+    if (found && (t->hit.lane == SIZE_MAX || (back ? ev.start_ns > best : ev.start_ns < best))) {
+        t->hit.best = ev;
+        t->hit.lane = i;
     }
-    t->at = lane;
-    take_slice(t, &best);
+    return MS_OK;
+}
+
+static enum ms_rc work(struct tui_app *a, void *self, bool *more, struct ms_err *err)
+{
+    struct tui_time *t = self;
+    int64_t end = ms_clock_ns() + TUI_WORK_NS;
+    while (t->hit.on && t->hit.next < t->seen.n && ms_clock_ns() < end)
+        MS_TRY(look_in_lane(t, t->hit.next++, err));
+    *more = t->hit.on && t->hit.next < t->seen.n;
+    if (t->hit.on && !*more)
+        end_hit(a, t);
     return MS_OK;
 }
 
@@ -467,7 +492,7 @@ static enum ms_rc act_key(struct tui_app *a, struct tui_time *t, int key, bool *
         return go_slice(a, t, key == ',', NULL, err);
     case 'n':
     case 'N':
-        return go_hit(a, t, key == 'N', err);
+        return begin_hit(t, key == 'N', err);
     case ']':
     case '[':
         return go_partner(a, t, err);
@@ -506,6 +531,7 @@ static enum ms_rc time_key(struct tui_app *a, void *self, int key, bool *taken, 
 {
     struct tui_time *t = self;
     *taken = true;
+    t->hit.on = t->hit.on && key == TUI_KEY_TICK;
     if (window_key(t, key) || tui_move(key, &t->at, t->seen.n, (size_t)tui_body_rows(a)))
         return MS_OK;
     return act_key(a, t, key, taken, err);
@@ -527,7 +553,7 @@ static enum ms_rc time_line(struct tui_app *a, void *self, char kind, struct ms_
     if (!done)
         return MS_OK;
     tui_say(a, "%zu names hold it; n and N go to them", mstx_names_count(t->names));
-    return go_hit(a, t, false, err);
+    return begin_hit(t, false, err);
 }
 
 /* ---- places ------------------------------------------------------------------------ */
@@ -617,6 +643,7 @@ const struct tui_screen tui_time_screen = {
     .draw = tui_time_draw,
     .key = time_key,
     .go = go,
+    .work = work,
     .click = click,
     .export = export_time,
     .line = time_line,

@@ -29,9 +29,14 @@ struct tui_time {
     int64_t mark;   /* where the selection began */
     bool marked;
     bool has_slice;
-    size_t slice_lane;              /* lane of the slice that was gone to last */
-    struct mstx_event slice;        /* that slice */
-    struct mstx_names *names;       /* that were searched; NULL: none */
+    size_t slice_lane;        /* lane of the slice that was gone to last */
+    struct mstx_event slice;  /* that slice */
+    struct mstx_names *names; /* that were searched; NULL: none */
+    struct {                  /* what n or N look for */
+        bool on, back;
+        size_t next, lane;
+        struct mstx_event best;
+    } hit;
     MS_VEC(struct mstx_step) steps; /* of the process under the cursor */
     int64_t steps_of;               /* its id in run.db; 0: none yet */
     MS_VEC(uint8_t) kinds;          /* tokens of names by their number; 0: not looked up */

@@ -9,8 +9,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { UNFOLD_MOST = 100000 };
-
 /* ---- the node under the cursor ------------------------------------------------------- */
 
 const struct viz_row *tui_tree_row(const struct tui_tree *t)
@@ -28,8 +26,8 @@ const struct graph_row *tui_tree_node(const struct tui_tree *t)
     return n->name.n != 0 ? n : NULL;
 }
 
-static enum ms_rc need_node(const struct tui_tree *t, const struct graph_row **n,
-                            struct ms_err *err)
+enum ms_rc tui_tree_need_node(const struct tui_tree *t, const struct graph_row **n,
+                              struct ms_err *err)
 {
     *n = tui_tree_node(t);
     return *n != NULL ? MS_OK
@@ -38,7 +36,7 @@ static enum ms_rc need_node(const struct tui_tree *t, const struct graph_row **n
 
 /* ---- opening ----------------------------------------------------------------------- */
 
-static void forget(struct tui_tree *t)
+void tui_tree_forget(struct tui_tree *t)
 {
     memset(t->figure, 0, sizeof t->figure);
     t->matrix_of = MS_STR_NONE;
@@ -67,7 +65,8 @@ enum ms_rc tui_tree_show(struct tui_tree *t, int64_t step, int64_t rank, struct 
     t->step = step;
     t->rank = rank;
     t->at = t->top = 0;
-    forget(t);
+    MS_TRY(tui_tree_resort(t, err));
+    tui_tree_forget(t);
     tui_tree_search_end(t);
     return MS_OK;
 }
@@ -102,11 +101,43 @@ static void *open_tree(struct tui_app *a, struct ms_err *err)
     return NULL;
 }
 
+/* ---- sorting ----------------------------------------------------------------------- */
+
+static bool is_sorted(const struct tui_tree *t)
+{
+    return t->sort != VIZ_SORT_ORDER || t->upside_down;
+}
+
+enum ms_rc tui_tree_unsort(struct tui_tree *t, struct ms_err *err)
+{
+    return is_sorted(t) ? viz_arrange_back(&t->rows, &t->at, err) : MS_OK;
+}
+
+enum ms_rc tui_tree_resort(struct tui_tree *t, struct ms_err *err)
+{
+    return is_sorted(t) ? viz_arrange(&t->rows, t->sort, t->upside_down, &t->at, err) : MS_OK;
+}
+
+static enum ms_rc sort_rows(struct tui_app *a, struct tui_tree *t, int key, struct ms_err *err)
+{
+    static const char *const names[VIZ_SORTS] = {"order", "state", "number of errors", "name"};
+    MS_TRY(tui_tree_unsort(t, err));
+    if (key == 's')
+        t->sort = (enum viz_sort)((t->sort + 1) % VIZ_SORTS);
+    else
+        t->upside_down = !t->upside_down;
+    tui_say(a, "siblings sorted by %s%s", names[t->sort], t->upside_down ? ", last first" : "");
+    return tui_tree_resort(t, err);
+}
+
 /* ---- going to nodes ------------------------------------------------------------------ */
 
 enum ms_rc tui_tree_reveal(struct tui_tree *t, bool golden, struct ms_str name, struct ms_err *err)
 {
-    MS_TRY(viz_outline_reveal(&t->rows, golden, name, &t->at, err));
+    MS_TRY(tui_tree_unsort(t, err));
+    enum ms_rc rc = viz_outline_reveal(&t->rows, golden, name, &t->at, err);
+    MS_TRY(tui_tree_resort(t, rc == MS_OK ? err : NULL));
+    MS_TRY(rc);
     t->golden = golden;
     if (t->layout == TUI_MATRIX)
         t->layout = TUI_SPLIT;
@@ -116,12 +147,13 @@ enum ms_rc tui_tree_reveal(struct tui_tree *t, bool golden, struct ms_str name, 
 static enum ms_rc go(struct tui_app *a, void *self, const struct viz_place *p, struct ms_err *err)
 {
     struct tui_tree *t = self;
+    (void)a;
     int64_t step = p->step >= 0 ? p->step : t->step, rank = p->rank >= 0 ? p->rank : t->rank;
     if (step != t->step || rank != t->rank)
         MS_TRY(tui_tree_show(t, step, rank, err));
     if (p->query.n != 0) {
         MS_TRY(tui_tree_search(t, p->query, false, err));
-        MS_TRY(tui_tree_hit(a, t, false, err));
+        MS_TRY(tui_tree_hit(t, false, err));
     }
     return p->node.n != 0 ? tui_tree_reveal(t, p->golden, p->node, err) : MS_OK;
 }
@@ -198,7 +230,7 @@ static enum ms_rc first_divergence(struct tui_app *a, struct tui_tree *t, struct
 static enum ms_rc go_to_match(struct tui_tree *t, struct ms_err *err)
 {
     const struct graph_row *n;
-    MS_TRY(need_node(t, &n, err));
+    MS_TRY(tui_tree_need_node(t, &n, err));
     if (n->partner.n == 0)
         return ms_fail(err, MS_E_NOTFOUND, "this node has no partner on the other side");
     return tui_tree_reveal(t, !t->golden, n->partner, err);
@@ -278,7 +310,7 @@ static enum ms_rc open_items(struct tui_app *a, struct tui_tree *t, bool stack, 
 static enum ms_rc open_flow(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
 {
     const struct graph_row *n;
-    MS_TRY(need_node(t, &n, err));
+    MS_TRY(tui_tree_need_node(t, &n, err));
     MS_TRY(tui_page_open(&a->page, "inferred data flow", err));
     for (int readers = 0; readers < 2; readers++) {
         struct graph_page page = {.more = false};
@@ -315,117 +347,12 @@ static enum ms_rc go_to_link(struct tui_tree *t, int by, struct ms_err *err)
     return rc;
 }
 
-/* ---- matching by hand ------------------------------------------------------------------ */
-
-/* What was changed shows only once the file is read anew. */
-static enum ms_rc changed(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
-{
-    (void)a;
-    forget(t);
-    return viz_outline_reload(&t->rows, err);
-}
-
-static enum ms_rc match(struct tui_app *a, struct tui_tree *t, bool below, struct ms_err *err)
-{
-    const struct viz_row *r = tui_tree_row(t);
-    uint64_t n = 1;
-    if (r != NULL && r->pair.target.partner.n != 0 && t->tagged.n == 0) {
-        MS_TRY(graph_unmatch(t->path, tui_tree_spot(t, false), r->pair.target.name, err));
-        tui_say(a, "unmatched; U takes it back");
-        return changed(a, t, err);
-    }
-    if (t->tagged.n == 0 || r == NULL || r->pair.target.name.n == 0)
-        return ms_fail(err, MS_E_ARG,
-                       "mark a golden node with Space, then press M on its target node");
-    struct ms_str golden = ms_buf_slice(&t->tagged);
-    MS_TRY(below ? graph_match_below(t->path, tui_tree_spot(t, false), r->pair.target.name, golden,
-                                     &n, err)
-                 : graph_match(t->path, tui_tree_spot(t, false), r->pair.target.name, golden, err));
-    ms_buf_clear(&t->tagged);
-    tui_say(a, "matched %" PRIu64 " pair%s; U takes it back", n, n == 1 ? "" : "s");
-    return changed(a, t, err);
-}
-
-static enum ms_rc undo(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
-{
-    MS_TRY(graph_undo(t->path, err));
-    tui_say(a, "taken back");
-    return changed(a, t, err);
-}
-
-static enum ms_rc tag(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
-{
-    const struct graph_row *n;
-    MS_TRY(need_node(t, &n, err));
-    if (!t->golden)
-        return ms_fail(err, MS_E_ARG, "only a golden node is marked; Tab goes to that side");
-    ms_buf_clear(&t->tagged);
-    ms_buf_str(&t->tagged, n->name);
-    tui_say(a, "marked; M on a target node matches the two");
-    return ms_buf_check(&t->tagged, err);
-}
-
 /* ---- keys ------------------------------------------------------------------------------ */
-
-static enum ms_rc fold_children(struct tui_tree *t)
-{
-    uint16_t depth = t->at < t->rows.rows.n ? t->rows.rows.p[t->at].depth : 0;
-    for (size_t i = t->at + 1; i < t->rows.rows.n && t->rows.rows.p[i].depth > depth; i++)
-        viz_outline_fold(&t->rows, i);
-    return MS_OK;
-}
-
-static enum ms_rc unfold_children(struct tui_tree *t, struct ms_err *err)
-{
-    uint16_t depth = t->rows.rows.p[t->at].depth;
-    MS_TRY(viz_outline_unfold(&t->rows, t->at, err));
-    for (size_t i = t->at + 1; i < t->rows.rows.n && t->rows.rows.p[i].depth > depth; i++) {
-        if (t->rows.rows.p[i].depth == depth + 1 && t->rows.rows.p[i].kind == VIZ_ROW_NODE &&
-            t->rows.rows.n < UNFOLD_MOST)
-            MS_TRY(viz_outline_unfold(&t->rows, i, err));
-    }
-    return MS_OK;
-}
-
-/* Fold and unfold; *taken false: another key. */
-static enum ms_rc fold_key(struct tui_tree *t, int key, bool *taken, struct ms_err *err)
-{
-    const struct viz_row *r = t->at < t->rows.rows.n ? &t->rows.rows.p[t->at] : NULL;
-    *taken = true;
-    if (r == NULL) {
-        *taken = false;
-    } else if (key == TUI_KEY_ENTER || key == 'l' || key == TUI_KEY_RIGHT) {
-        if (r->open && key == TUI_KEY_ENTER)
-            viz_outline_fold(&t->rows, t->at);
-        else
-            return viz_outline_unfold(&t->rows, t->at, err);
-    } else if (key == 'h' || key == TUI_KEY_LEFT) {
-        if (r->open)
-            viz_outline_fold(&t->rows, t->at);
-        else
-            t->at = viz_outline_parent(&t->rows, t->at);
-    } else if (key == 'c') {
-        return fold_children(t);
-    } else if (key == 'C') {
-        viz_outline_fold(&t->rows, t->at);
-    } else if (key == 'e') {
-        return unfold_children(t, err);
-    } else if (key == 'E') {
-        return viz_outline_unfold_all(&t->rows, t->at, UNFOLD_MOST, err);
-    } else if (key == 'u') {
-        t->at = viz_outline_parent(&t->rows, t->at);
-    } else if (key == 'J' || key == 'K') {
-        t->at = viz_outline_sibling(&t->rows, t->at, key == 'J' ? 1 : -1);
-    } else {
-        *taken = false;
-    }
-    return MS_OK;
-}
 
 static enum ms_rc copy_name(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
 {
     const struct graph_row *n;
-    MS_TRY(need_node(t, &n, err));
+    MS_TRY(tui_tree_need_node(t, &n, err));
     tui_copy(a, n->name);
     tui_say(a, "copied %.*s", MS_STR_ARG(n->name));
     return MS_OK;
@@ -454,7 +381,7 @@ static enum ms_rc jump_key(struct tui_app *a, struct tui_tree *t, int key, bool 
         return go_to_match(t, err);
     case 'n':
     case 'N':
-        return tui_tree_hit(a, t, key == 'N', err);
+        return tui_tree_hit(t, key == 'N', err);
     case 'r':
     case 'R':
         return turn_rank(t, key == 'r' ? 1 : -1, false, err);
@@ -464,8 +391,11 @@ static enum ms_rc jump_key(struct tui_app *a, struct tui_tree *t, int key, bool 
     case ']':
     case '[':
         return go_to_link(t, key == ']' ? 1 : -1, err);
-    case 's':
+    case 'L':
         return list_troubles(a, t, err);
+    case 's':
+    case 'I':
+        return sort_rows(a, t, key, err);
     default:
         *taken = false;
         return MS_OK;
@@ -482,13 +412,6 @@ static enum ms_rc act_key(struct tui_app *a, struct tui_tree *t, int key, bool *
         return open_items(a, t, key == 'S', err);
     case 'x':
         return open_flow(a, t, err);
-    case 'M':
-    case 'B':
-        return match(a, t, key == 'B', err);
-    case 'U':
-        return undo(a, t, err);
-    case ' ':
-        return tag(a, t, err);
     case 'y':
         return copy_name(a, t, err);
     case TUI_KEY_TAB:
@@ -511,14 +434,15 @@ static enum ms_rc act_key(struct tui_app *a, struct tui_tree *t, int key, bool *
         tui_ask(a, key == '/' ? '/' : '\\');
         return MS_OK;
     default:
-        *taken = false;
-        return MS_OK;
+        return tui_tree_match_key(a, t, key, taken, err);
     }
 }
 
 static enum ms_rc tree_key(struct tui_app *a, void *self, int key, bool *taken, struct ms_err *err)
 {
     struct tui_tree *t = self;
+    if (key != TUI_KEY_TICK)
+        t->unfold.on = t->seek.on = false; /* who presses a key goes on with that */
     if (t->listing) {
         MS_TRY(tui_tree_list_key(a, t, key, taken, err));
         if (*taken)
@@ -527,9 +451,11 @@ static enum ms_rc tree_key(struct tui_app *a, void *self, int key, bool *taken, 
         *taken = true;
         return MS_OK;
     } else {
-        MS_TRY(fold_key(t, key, taken, err));
-        if (*taken)
-            return MS_OK;
+        MS_TRY(tui_tree_unsort(t, err));
+        enum ms_rc rc = tui_tree_fold_key(t, key, taken, err);
+        MS_TRY(tui_tree_resort(t, rc == MS_OK ? err : NULL));
+        if (rc != MS_OK || *taken)
+            return rc;
     }
     MS_TRY(jump_key(a, t, key, taken, err));
     return *taken ? MS_OK : act_key(a, t, key, taken, err);
@@ -541,6 +467,7 @@ static enum ms_rc tree_line(struct tui_app *a, void *self, char kind, struct ms_
 {
     struct tui_tree *t = self;
     struct ms_err half = {0};
+    (void)a;
     if (text.p == NULL || text.n == 0) {
         tui_tree_search_end(t);
         t->at = t->origin < t->rows.rows.n ? t->origin : t->at;
@@ -551,8 +478,19 @@ static enum ms_rc tree_line(struct tui_app *a, void *self, char kind, struct ms_
     if (kind == '\\')
         return MS_OK;
     t->at = t->origin < t->rows.rows.n ? t->origin : t->at;
-    enum ms_rc rc = tui_tree_hit(a, t, false, done ? err : &half);
+    enum ms_rc rc = tui_tree_hit(t, false, done ? err : &half);
     return done ? rc : MS_OK;
+}
+
+static enum ms_rc work(struct tui_app *a, void *self, bool *more, struct ms_err *err)
+{
+    struct tui_tree *t = self;
+    if (!t->unfold.on)
+        return tui_tree_search_work(a, t, more, err);
+    MS_TRY(tui_tree_unsort(t, err));
+    enum ms_rc rc = tui_tree_fold_work(a, t, more, err);
+    MS_TRY(tui_tree_resort(t, rc == MS_OK ? err : NULL));
+    return rc;
 }
 
 static void click(struct tui_app *a, void *self, int y, int x)
@@ -612,10 +550,11 @@ static const struct tui_hint hints[] = {
     {"c e / C E", "fold, unfold children / all below", false},
     {"u J K", "parent, next and previous sibling", false},
     {"z", "row to the middle", false},
+    {"s I", "sort siblings by state, errors, name, order; the other way round", false},
     {"finding", NULL, false},
     {"n N", "next, previous hit", false},
     {"\\ f", "filter: words, state:EW, class:, shape:, dtype:, /expression/", false},
-    {"s", "list what is wrong; there s sorts by state, name, order and I inverts", false},
+    {"L", "list what is wrong; there s sorts by state, name, order and I inverts", false},
     {"one node", NULL, false},
     {"i", "its items with the figures of both sides", false},
     {"x", "where its inputs come from and outputs go to", false},
@@ -627,10 +566,11 @@ static const struct tui_hint hints[] = {
     {"t T", "next, previous step", false},
     {"v", "both sides, one side, ranks by steps", false},
     {"m", "to the matched node", false},
-    {"Space", "mark a golden node", false},
-    {"M", "match it with this target node, or unmatch", false},
+    {"Space", "tag a node of one side", false},
+    {"U", "untag", false},
+    {"M", "match it with this one of the other side, or unmatch", false},
     {"B", "the same with all below", false},
-    {"U", "take the last match back", false},
+    {"Z", "take the last match back", false},
     {NULL, NULL, false},
 };
 
@@ -642,6 +582,7 @@ const struct tui_screen tui_tree_screen = {
     .draw = tui_tree_draw,
     .key = tree_key,
     .go = go,
+    .work = work,
     .click = click,
     .export = export_tree,
     .line = tree_line,

@@ -5,6 +5,7 @@
 #ifndef VIZ_TUI_TREE_H
 #define VIZ_TUI_TREE_H
 
+#include "viz/model/arrange.h"
 #include "viz/model/outline.h"
 #include "viz/model/terms.h"
 #include "viz/tui_app.h"
@@ -30,6 +31,8 @@ struct tui_tree {
     bool golden; /* the side that keys are for */
     bool detail;
     enum tui_layout layout;
+    enum viz_sort sort; /* of siblings */
+    bool upside_down;
     struct tui_figure figure[TUI_FIGURES];
 
     /* what was searched or filtered: a flat list of nodes of one side */
@@ -41,9 +44,22 @@ struct tui_tree {
     bool inverted;
     size_t list_at, list_top, origin; /* origin: where a search began */
 
+    struct { /* the hit that n or N look for */
+        bool on, back, round;
+        int64_t from;
+    } seek;
+    size_t want;           /* so many hits are fetched */
+    bool to_end;           /* and the cursor goes to the last */
+    struct {               /* unfolding of all below a row */
+        bool on, children; /* children: these and no deeper */
+        size_t at, begin;
+        uint16_t depth;
+    } unfold;
+
     struct graph_page matrix; /* of the node `matrix_of` */
     struct ms_str matrix_of;
-    struct ms_buf tagged; /* name of the golden node to match with, "" for none */
+    struct ms_buf tagged; /* name of the node to match with, "" for none */
+    bool tagged_golden;   /* its side */
     int link;             /* the communication partner that was gone to last */
 };
 
@@ -63,11 +79,28 @@ enum ms_rc tui_tree_draw(struct tui_app *a, void *self, struct ms_err *err);
 
 /* Terms: as typed, and n or N afterwards; and the list of what was found. */
 enum ms_rc tui_tree_search(struct tui_tree *t, struct ms_str text, bool list, struct ms_err *err);
-enum ms_rc tui_tree_hit(struct tui_app *a, struct tui_tree *t, bool back, struct ms_err *err);
-enum ms_rc tui_tree_fill(struct tui_tree *t, size_t rows, struct ms_err *err);
-void tui_tree_sort(struct tui_tree *t);
+enum ms_rc tui_tree_hit(struct tui_tree *t, bool back, struct ms_err *err);
+/* Go on with what a search has begun; *more: it has not come to its end. */
+enum ms_rc tui_tree_search_work(struct tui_app *a, struct tui_tree *t, bool *more,
+                                struct ms_err *err);
 enum ms_rc tui_tree_list_key(struct tui_app *a, struct tui_tree *t, int key, bool *taken,
                              struct ms_err *err);
 void tui_tree_search_end(struct tui_tree *t);
+
+/* Rows as they were read, for what changes them, and sorted again. */
+enum ms_rc tui_tree_unsort(struct tui_tree *t, struct ms_err *err);
+enum ms_rc tui_tree_resort(struct tui_tree *t, struct ms_err *err);
+/* Folding; *taken false: another key. */
+enum ms_rc tui_tree_fold_key(struct tui_tree *t, int key, bool *taken, struct ms_err *err);
+enum ms_rc tui_tree_fold_work(struct tui_app *a, struct tui_tree *t, bool *more,
+                              struct ms_err *err);
+
+/* Matching by hand: Space, U, M, B and Z. */
+enum ms_rc tui_tree_match_key(struct tui_app *a, struct tui_tree *t, int key, bool *taken,
+                              struct ms_err *err);
+/* What was read of single nodes may have changed. */
+void tui_tree_forget(struct tui_tree *t);
+enum ms_rc tui_tree_need_node(const struct tui_tree *t, const struct graph_row **n,
+                              struct ms_err *err);
 
 #endif

@@ -286,7 +286,7 @@ static enum ms_rc draw_detail(struct tui_tree *t, struct tui_cells *g, int y, st
     if (t->about->dual)
         MS_TRY(draw_fate(t, g, y + 3, n, err));
     if (t->tagged.n != 0)
-        tui_printf(g, y + 4, 1, g->w - 2, TUI_ACCENT, "marked: %s", ms_buf_z(&t->tagged));
+        tui_printf(g, y + 4, 1, g->w - 2, TUI_ACCENT, "tagged: %s", ms_buf_z(&t->tagged));
     return MS_OK;
 }
 

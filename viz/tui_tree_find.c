@@ -7,9 +7,11 @@
  */
 #include "viz/tui_tree.h"
 
+#include "probe/base/clock.h"
+
 #include <stdlib.h>
 
-enum { PAGE = 64, SORT_MOST = 20000, TURNS = 64 };
+enum { PAGE = 64, SORT_MOST = 20000 };
 
 void tui_tree_search_end(struct tui_tree *t)
 {
@@ -19,7 +21,8 @@ void tui_tree_search_end(struct tui_tree *t)
     t->found = (struct graph_page){.more = false};
     t->more = t->listing = false;
     t->reached = -1;
-    t->list_at = t->list_top = 0;
+    t->list_at = t->list_top = t->want = 0;
+    t->seek.on = false;
     t->order = TUI_BY_ORDER;
 }
 
@@ -38,13 +41,12 @@ static bool keep(struct graph_page *to, const struct graph_row *r)
     return true;
 }
 
-/* At least so many hits, if there are: a search that its time limit ends is taken up again, but not
- * for ever at one key. */
-enum ms_rc tui_tree_fill(struct tui_tree *t, size_t rows, struct ms_err *err)
+/* Fetch hits until there are so many, or the end of the slice of time. */
+static enum ms_rc fill(struct tui_tree *t, size_t rows, int64_t end_ns, struct ms_err *err)
 {
     struct graph_page page = {.more = false};
     enum ms_rc rc = MS_OK;
-    for (int turn = 0; rc == MS_OK && t->more && t->found.rows.n < rows && turn < TURNS; turn++) {
+    while (rc == MS_OK && t->more && t->found.rows.n < rows && ms_clock_ns() < end_ns) {
         rc = viz_terms_search(t->terms, t->v, tui_tree_spot(t, t->golden), t->reached, PAGE, &page,
                               &t->reached, err);
         t->more = rc == MS_OK && page.more;
@@ -57,15 +59,18 @@ enum ms_rc tui_tree_fill(struct tui_tree *t, size_t rows, struct ms_err *err)
     return rc;
 }
 
-/* The hit behind (or before) an order; NULL when there is none. */
-static enum ms_rc hit_from(struct tui_tree *t, int64_t order, bool back,
-                           const struct graph_row **hit, struct ms_err *err)
+/* The hit behind (or before) an order; *done false: the time was up before it was found. */
+static enum ms_rc hit_from(struct tui_tree *t, int64_t order, bool back, int64_t end_ns,
+                           const struct graph_row **hit, bool *done, struct ms_err *err)
 {
     *hit = NULL;
+    *done = true;
     for (size_t i = 0;; i++) {
-        MS_TRY(tui_tree_fill(t, i + 1, err));
-        if (i >= t->found.rows.n)
+        MS_TRY(fill(t, i + 1, end_ns, err));
+        if (i >= t->found.rows.n) {
+            *done = !t->more;
             return MS_OK;
+        }
         const struct graph_row *r = &t->found.rows.p[i];
         if (!back && r->order > order) {
             *hit = r;
@@ -78,22 +83,36 @@ static enum ms_rc hit_from(struct tui_tree *t, int64_t order, bool back,
     }
 }
 
-enum ms_rc tui_tree_hit(struct tui_app *a, struct tui_tree *t, bool back, struct ms_err *err)
+/* One slice of looking for the hit that n or N asked for. */
+static enum ms_rc seek(struct tui_app *a, struct tui_tree *t, int64_t end_ns, struct ms_err *err)
 {
     const struct graph_row *hit;
-    int64_t from;
-    if (t->terms == NULL)
-        return ms_fail(err, MS_E_NOTFOUND, "nothing was searched yet; / begins");
-    MS_TRY(tui_tree_before(t, t->golden, &from, err));
-    MS_TRY(hit_from(t, from, back, &hit, err));
-    if (hit == NULL) {
-        MS_TRY(hit_from(t, back ? INT64_MAX : -1, back, &hit, err));
+    bool done;
+    MS_TRY(hit_from(t, t->seek.from, t->seek.back, end_ns, &hit, &done, err));
+    if (done && hit == NULL && !t->seek.round) {
+        t->seek.round = true;
+        t->seek.from = t->seek.back ? INT64_MAX : -1;
+        MS_TRY(hit_from(t, t->seek.from, t->seek.back, end_ns, &hit, &done, err));
         if (hit != NULL)
-            tui_say(a, "went round the %s", back ? "start" : "end");
+            tui_say(a, "went round the %s", t->seek.back ? "start" : "end");
     }
+    t->seek.on = !done;
+    if (!done)
+        return MS_OK;
     if (hit == NULL)
         return ms_fail(err, MS_E_NOTFOUND, "no node meets these terms");
     return tui_tree_reveal(t, t->golden, hit->name, err);
+}
+
+enum ms_rc tui_tree_hit(struct tui_tree *t, bool back, struct ms_err *err)
+{
+    if (t->terms == NULL)
+        return ms_fail(err, MS_E_NOTFOUND, "nothing was searched yet; / begins");
+    MS_TRY(tui_tree_before(t, t->golden, &t->seek.from, err));
+    t->seek.on = true;
+    t->seek.back = back;
+    t->seek.round = false;
+    return MS_OK; /* the rest is work, so that what is typed is seen at once */
 }
 
 enum ms_rc tui_tree_search(struct tui_tree *t, struct ms_str text, bool list, struct ms_err *err)
@@ -105,9 +124,11 @@ enum ms_rc tui_tree_search(struct tui_tree *t, struct ms_str text, bool list, st
     t->found.arena = ms_arena_new((size_t)1 << 30);
     if (t->found.arena == NULL)
         return ms_no_memory(err);
+    viz_terms_limit(t->terms, TUI_WORK_NS);
     t->more = true;
     t->listing = list;
-    return list ? tui_tree_fill(t, PAGE, err) : MS_OK;
+    t->want = list ? PAGE : 0;
+    return MS_OK;
 }
 
 /* ---- the list ---------------------------------------------------------------------- */
@@ -136,7 +157,7 @@ static int by_name(const void *pa, const void *pb)
     return ms_str_cmp_natural(a->name, b->name);
 }
 
-void tui_tree_sort(struct tui_tree *t)
+static void sort_list(struct tui_tree *t)
 {
     static int (*const how[TUI_ORDERS])(const void *, const void *) = {by_order, by_state, by_name};
     size_t n = t->found.rows.n;
@@ -150,18 +171,44 @@ void tui_tree_sort(struct tui_tree *t)
     }
 }
 
-static enum ms_rc sort_key(struct tui_app *a, struct tui_tree *t, int key, struct ms_err *err)
+/* All is fetched first, up to a limit: what is not there cannot be sorted. */
+static void sort_key(struct tui_tree *t, int key)
 {
-    static const char *const names[TUI_ORDERS] = {"order", "state", "name"};
-    MS_TRY(tui_tree_fill(t, SORT_MOST, err));
     if (key == 's')
         t->order = (enum tui_order)((t->order + 1) % TUI_ORDERS);
     else
         t->inverted = !t->inverted;
-    tui_tree_sort(t);
+    t->want = SORT_MOST;
+    sort_list(t);
+}
+
+static void say_order(struct tui_app *a, const struct tui_tree *t)
+{
+    static const char *const names[TUI_ORDERS] = {"order", "state", "name"};
     tui_say(a, "sorted by %s%s%s", names[t->order], t->inverted ? ", last first" : "",
-            t->more ? "; there are more than were sorted" : "");
-    t->more = false;
+            !t->more                       ? ""
+            : t->found.rows.n >= SORT_MOST ? "; there are more than were sorted"
+                                           : "; still searching");
+}
+
+enum ms_rc tui_tree_search_work(struct tui_app *a, struct tui_tree *t, bool *more,
+                                struct ms_err *err)
+{
+    int64_t end = ms_clock_ns() + TUI_WORK_NS;
+    size_t before = t->found.rows.n;
+    if (t->seek.on)
+        MS_TRY(seek(a, t, end, err));
+    if (t->listing)
+        MS_TRY(fill(t, t->want, end, err));
+    bool sorted = t->order != TUI_BY_ORDER || t->inverted;
+    if (t->listing && sorted && (t->found.rows.n != before || t->want == SORT_MOST)) {
+        sort_list(t);
+        say_order(a, t);
+    }
+    if (t->to_end)
+        t->list_at = t->found.rows.n != 0 ? t->found.rows.n - 1 : 0;
+    *more = t->seek.on || (t->listing && t->more && t->found.rows.n < t->want);
+    t->to_end = t->to_end && *more;
     return MS_OK;
 }
 
@@ -170,7 +217,7 @@ static void leave(struct tui_tree *t)
 {
     t->listing = t->inverted = false;
     t->order = TUI_BY_ORDER;
-    tui_tree_sort(t);
+    sort_list(t);
 }
 
 enum ms_rc tui_tree_list_key(struct tui_app *a, struct tui_tree *t, int key, bool *taken,
@@ -178,13 +225,15 @@ enum ms_rc tui_tree_list_key(struct tui_app *a, struct tui_tree *t, int key, boo
 {
     size_t page = (size_t)tui_body_rows(a);
     *taken = true;
-    if (key == 'G' || key == TUI_KEY_END)
-        MS_TRY(tui_tree_fill(t, SORT_MOST, err));
-    if (tui_move(key, &t->list_at, t->found.rows.n, page))
-        return tui_tree_fill(t, t->list_at + 2 * page, err);
+    t->to_end = key == 'G' || key == TUI_KEY_END;
+    if (tui_move(key, &t->list_at, t->found.rows.n, page)) {
+        size_t want = t->to_end ? SORT_MOST : t->list_at + 2 * page;
+        t->want = want > t->want ? want : t->want;
+        return MS_OK;
+    }
     if (key == 's' || key == 'I')
-        return sort_key(a, t, key, err);
-    if (key == 'q' || key == TUI_KEY_ESC || key == 'h' || key == TUI_KEY_LEFT) {
+        sort_key(t, key);
+    else if (key == 'q' || key == TUI_KEY_ESC || key == 'h' || key == TUI_KEY_LEFT) {
         leave(t);
     } else if (key == TUI_KEY_ENTER && t->list_at < t->found.rows.n) {
         struct ms_str name = t->found.rows.p[t->list_at].name;

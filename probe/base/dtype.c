@@ -78,8 +78,23 @@ static bool is_word(struct ms_str s, const char *word)
     return word != NULL && s.n != 0 && *s.p == *word && ms_str_is(s, word);
 }
 
+/* What nearly every tensor is, without a look through all spellings. */
+static enum ms_dtype usual(struct ms_str name)
+{
+    return ms_str_is(name, "torch.float32")    ? MS_DT_F32
+           : ms_str_is(name, "torch.bfloat16") ? MS_DT_BF16
+           : ms_str_is(name, "torch.float16")  ? MS_DT_F16
+           : ms_str_is(name, "torch.int64")    ? MS_DT_I64
+           : ms_str_is(name, "Float32")        ? MS_DT_F32
+           : ms_str_is(name, "BFloat16")       ? MS_DT_BF16
+                                               : MS_DT_NONE;
+}
+
 enum ms_dtype ms_dtype_parse(struct ms_str name)
 {
+    const enum ms_dtype fast = usual(name);
+    if (fast != MS_DT_NONE)
+        return fast;
     const bool torch = strip(&name, "torch.");
     if (!torch && !strip(&name, "mindspore."))
         strip(&name, "numpy.");

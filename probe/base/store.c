@@ -307,17 +307,35 @@ static enum ms_rc open_for_editing(struct ms_store *s, struct ms_err *err)
     return code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
 }
 
-/* One transaction over the whole bulk load.  No journal: see the top of the file. */
-static enum ms_rc begin_bulk(struct ms_store *s, struct ms_err *err)
+static enum ms_rc open_tmp(struct ms_store *s, struct ms_err *err)
 {
     MS_TRY(ms_tmp_new(&s->tmp, s->path, err));
     unlink(s->tmp);
-    MS_TRY(connect_to(s, s->tmp, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err));
-    return ms_store_exec(s,
-                         "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=OFF;"
-                         "PRAGMA synchronous=OFF; PRAGMA temp_store=MEMORY;"
-                         "PRAGMA cache_size=-65536; BEGIN",
-                         err);
+    return connect_to(s, s->tmp, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
+}
+
+/* One transaction over the whole bulk load.  No journal: see the top of the file. */
+static const char bulk[] = "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=OFF;"
+                           "PRAGMA synchronous=OFF; PRAGMA cache_size=-65536; BEGIN";
+
+static enum ms_rc begin_bulk(struct ms_store *s, struct ms_err *err)
+{
+    MS_TRY(open_tmp(s, err));
+    MS_TRY(ms_store_exec(s, "PRAGMA temp_store=MEMORY", err));
+    return ms_store_exec(s, bulk, err);
+}
+
+static enum ms_rc copy_old(struct ms_store *s, const char *from, struct ms_err *err)
+{
+    struct ms_store *old;
+    MS_TRY(ms_store_open(&old, from, err));
+    sqlite3_backup *b = sqlite3_backup_init(s->db, "main", old->db, "main");
+    int code = b != NULL ? sqlite3_backup_step(b, -1) : sqlite3_errcode(s->db);
+    if (b != NULL)
+        sqlite3_backup_finish(b);
+    enum ms_rc rc = code == SQLITE_DONE ? MS_OK : fail_sql(old, code, NULL, err);
+    ms_store_close(old);
+    return rc;
 }
 
 typedef enum ms_rc (*open_fn)(struct ms_store *s, struct ms_err *err);
@@ -351,6 +369,20 @@ static enum ms_rc check_file(const char *path, struct ms_err *err)
 enum ms_rc ms_store_create(struct ms_store **s, const char *path, struct ms_err *err)
 {
     return open_with(s, path, begin_bulk, err);
+}
+
+enum ms_rc ms_store_renew(struct ms_store **s, const char *path, const char *from,
+                          struct ms_err *err)
+{
+    MS_TRY(open_with(s, path, open_tmp, err));
+    enum ms_rc rc = access(from, F_OK) == 0 ? copy_old(*s, from, err) : MS_OK;
+    if (rc == MS_OK)
+        rc = ms_store_exec(*s, bulk, err);
+    if (rc != MS_OK) {
+        ms_store_close(*s);
+        *s = NULL;
+    }
+    return rc;
 }
 
 enum ms_rc ms_store_open(struct ms_store **s, const char *path, struct ms_err *err)
@@ -478,6 +510,11 @@ void ms_stmt_reset(struct ms_stmt *st)
     (void)sqlite3_reset(st->st);
     st->running = false;
     st->bad = SQLITE_OK;
+}
+
+int ms_stmt_params(const struct ms_stmt *st)
+{
+    return sqlite3_bind_parameter_count(st->st);
 }
 
 enum ms_rc ms_stmt_step(struct ms_stmt *st, bool *more, struct ms_err *err)

@@ -14,6 +14,10 @@ struct ms_stmt;
 
 /* A new database that appears at path, complete, at ms_store_commit. */
 enum ms_rc ms_store_create(struct ms_store **s, const char *path, struct ms_err *err) MS_MUST_USE;
+/* The same, beginning with what the database at `from` holds, if there is one; from may be path itself.
+ * Temporary tables may be larger than memory. */
+enum ms_rc ms_store_renew(struct ms_store **s, const char *path, const char *from,
+                          struct ms_err *err) MS_MUST_USE;
 /* For reading; survives a read-only directory and a WAL file left behind. */
 enum ms_rc ms_store_open(struct ms_store **s, const char *path, struct ms_err *err) MS_MUST_USE;
 /* For changing in place, with ordinary transactions (write-backs of a viewer). */
@@ -45,6 +49,8 @@ enum ms_rc ms_stmt_run(struct ms_stmt *st, struct ms_err *err) MS_MUST_USE;
 /* Next row: *more tells whether there is one; after the last it is ready to run again. */
 enum ms_rc ms_stmt_step(struct ms_stmt *st, bool *more, struct ms_err *err) MS_MUST_USE;
 void ms_stmt_reset(struct ms_stmt *st);
+/* The highest number of a parameter. */
+int ms_stmt_params(const struct ms_stmt *st);
 /* Columns of the current row count from 0; text and blobs are borrowed until the next step. */
 int ms_stmt_columns(const struct ms_stmt *st);
 const char *ms_stmt_column_name(const struct ms_stmt *st, int i);

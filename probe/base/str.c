@@ -238,7 +238,7 @@ char *ms_buf_room(struct ms_buf *b, size_t n)
     return b->p + b->n;
 }
 
-void ms_buf_put(struct ms_buf *b, const void *p, size_t n)
+void ms_buf_put_growing(struct ms_buf *b, const void *p, size_t n)
 {
     if (n == 0)
         return;
@@ -247,21 +247,6 @@ void ms_buf_put(struct ms_buf *b, const void *p, size_t n)
         return;
     memcpy(to, p, n);
     b->n += n;
-}
-
-void ms_buf_puts(struct ms_buf *b, const char *z)
-{
-    ms_buf_put(b, z, strlen(z));
-}
-
-void ms_buf_str(struct ms_buf *b, struct ms_str s)
-{
-    ms_buf_put(b, s.p, s.n);
-}
-
-void ms_buf_putc(struct ms_buf *b, char c)
-{
-    ms_buf_put(b, &c, 1);
 }
 
 void ms_buf_vprintf(struct ms_buf *b, const char *fmt, va_list ap)

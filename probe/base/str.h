@@ -82,10 +82,29 @@ struct ms_buf {
     enum ms_rc bad;
 };
 
-void ms_buf_put(struct ms_buf *b, const void *p, size_t n);
-void ms_buf_puts(struct ms_buf *b, const char *z);
-void ms_buf_str(struct ms_buf *b, struct ms_str s);
-void ms_buf_putc(struct ms_buf *b, char c);
+/* Make room first, or fail. */
+void ms_buf_put_growing(struct ms_buf *b, const void *p, size_t n);
+static inline void ms_buf_put(struct ms_buf *b, const void *p, size_t n)
+{
+    if (n == 0 || n >= b->cap - b->n || b->n + n > b->max || b->bad != MS_OK) {
+        ms_buf_put_growing(b, p, n);
+        return;
+    }
+    memcpy(b->p + b->n, p, n);
+    b->n += n;
+}
+static inline void ms_buf_puts(struct ms_buf *b, const char *z)
+{
+    ms_buf_put(b, z, strlen(z));
+}
+static inline void ms_buf_str(struct ms_buf *b, struct ms_str s)
+{
+    ms_buf_put(b, s.p, s.n);
+}
+static inline void ms_buf_putc(struct ms_buf *b, char c)
+{
+    ms_buf_put(b, &c, 1);
+}
 void ms_buf_printf(struct ms_buf *b, const char *fmt, ...) MS_PRINTF(2, 3);
 void ms_buf_vprintf(struct ms_buf *b, const char *fmt, va_list ap) MS_PRINTF(2, 0);
 /* Room for n more bytes; NULL when there is none.  Then add to b->n what was used. */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { PAGE_ROWS = 500, RUN_LEAST = 3 };
+enum { PAGE_ROWS = 128, RUN_LEAST = 3 };
 static const size_t TEXT_MAX = (size_t)4 << 30;
 static const struct viz_pair_cursor TO_THE_END = {0, 0};
 

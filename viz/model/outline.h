@@ -22,6 +22,7 @@ struct viz_row {
     enum viz_row_kind kind;
     bool open;
     uint16_t depth;
+    uint32_t natural;              /* its place before the rows were sorted (viz_arrange) */
     uint32_t run;                  /* of RUN: how many nodes; 1 for the others */
     struct viz_pair pair;          /* of NODE and RUN */
     struct viz_pair_cursor cursor; /* of MORE: where the page begins; of RUN: behind what it does */

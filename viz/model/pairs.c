@@ -8,7 +8,7 @@
  */
 #include "viz/model/pairs.h"
 
-enum { CHUNK = 256, ARENA_LIMIT = 1 << 30, SEEK_MOST = 16 };
+enum { CHUNK = 130, ARENA_LIMIT = 1 << 30, SEEK_MOST = 16 };
 
 /* Children of one side, in order, a chunk at a time. */
 struct side {

@@ -7,6 +7,7 @@
  */
 #include "viz/model/terms.h"
 
+#include "probe/base/clock.h"
 #include "probe/base/jread.h"
 #include "probe/base/mem.h"
 #include "probe/name.h"
@@ -41,6 +42,7 @@ struct term {
 
 struct viz_terms {
     MS_VEC(struct term) list;
+    int64_t limit_ns;
 };
 
 /* ---- reading -------------------------------------------------------------------- */
@@ -259,6 +261,11 @@ bool viz_terms_empty(const struct viz_terms *t)
     return t->list.n == 0;
 }
 
+void viz_terms_limit(struct viz_terms *t, int64_t ns)
+{
+    t->limit_ns = ns;
+}
+
 /* ---- testing --------------------------------------------------------------------- */
 
 static bool holds(struct ms_str hay, struct ms_str needle)
@@ -360,7 +367,13 @@ struct search {
     struct graph_spot at;
     struct graph_page item; /* of the node that is being tested */
     bool needs_items;
+    int64_t end_ns; /* 0: no limit */
 };
+
+static bool is_late(const struct search *s)
+{
+    return s->end_ns != 0 && ms_clock_ns() >= s->end_ns;
+}
 
 static enum ms_rc meets(struct search *s, const struct graph_row *row, bool *yes,
                         struct ms_err *err)
@@ -442,7 +455,12 @@ static enum ms_rc sift(struct search *s, const struct graph_page *from, uint32_t
         if (yes)
             MS_TRY(keep(page, &from->rows.p[i], err));
         *reached = from->rows.p[i].order;
+        page->more = s->needs_items && is_late(s);
+        if (page->more)
+            return MS_OK;
     }
+    if (from->reached > *reached)
+        *reached = from->reached;
     return MS_OK;
 }
 
@@ -450,7 +468,8 @@ enum ms_rc viz_terms_search(const struct viz_terms *t, struct graph_view *v, str
                             int64_t after, uint32_t limit, struct graph_page *page,
                             int64_t *reached, struct ms_err *err)
 {
-    struct search s = {.terms = t, .v = v, .at = at};
+    struct search s = {
+        .terms = t, .v = v, .at = at, .end_ns = t->limit_ns != 0 ? ms_clock_ns() + t->limit_ns : 0};
     struct graph_page from = {.more = true};
     enum ms_rc rc = MS_OK;
     size_t tested = 0;
@@ -462,13 +481,13 @@ enum ms_rc viz_terms_search(const struct viz_terms *t, struct graph_view *v, str
         return ms_no_memory(err);
     *reached = after;
     while (rc == MS_OK && from.more && !page->more) {
-        page->more = tested >= TESTED_MAX;
+        page->more = tested >= TESTED_MAX || (tested != 0 && is_late(&s));
         if (page->more)
             break;
         rc = candidates(&s, *reached, &from, err);
         if (rc == MS_OK)
             rc = sift(&s, &from, limit, page, reached, err);
-        tested += from.rows.n;
+        tested += from.rows.n + 1;
     }
     graph_page_free(&from);
     graph_page_free(&s.item);

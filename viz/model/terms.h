@@ -20,6 +20,9 @@ enum ms_rc viz_terms_new(struct viz_terms **t, struct ms_str text, struct ms_err
 void viz_terms_free(struct viz_terms *t);
 bool viz_terms_empty(const struct viz_terms *t);
 
+/* A search ends after so long (0: when it has looked at very many nodes), to be taken up again. */
+void viz_terms_limit(struct viz_terms *t, int64_t ns);
+
 /* Does a text alone (an event's name) meet the words and expressions? Other terms are passed over. */
 bool viz_terms_meet_text(const struct viz_terms *t, struct ms_str text);
 

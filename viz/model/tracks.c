@@ -236,8 +236,8 @@ enum ms_rc viz_tracks_busy(const struct viz_tracks *t, struct mstx_tl *tl, size_
     if (n == 0 || to <= from)
         return MS_OK;
     memset(part, 0, n * sizeof *part);
-    struct spread s = {from, (double)(to - from) / (double)n, part,
-                       ms_calloc(n, sizeof *s.longest), n};
+    struct spread s = {from, (double)(to - from) / (double)n, part, ms_calloc(n, sizeof *s.longest),
+                       n};
     if (s.longest == NULL)
         return ms_no_memory(err);
     enum ms_rc rc = MS_OK;

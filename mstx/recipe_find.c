@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * recipe_find: which files of which rank there are below a directory.
+ *
+ *     NAME_TIME_ascend_pt/profiler_info_7.json
+ *                         ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_7.db, analysis.db,
+ *                                                communication.json, step_trace_time.csv
+ *     PROF_N_TIME_ID/msprof_TIME.db, analyze/communication_analyzer.db, device_3/info.json.3
+ *
+ * The rank stands in the name of a database, else beside the output's directory, else in info.json.
+ */
+#include "mstx/recipe.h"
+
+#include "mstx/tl_export.h"
+
+#include "probe/base/io.h"
+#include "probe/base/jread.h"
+#include "probe/base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEPTH_MAX = 8, NO_RANK = -1 };
+
+/* "HEAD7TAIL" -> 7; NO_RANK: it is another name. */
+static int64_t number_in(struct ms_str name, struct ms_str head, struct ms_str tail)
+{
+    uint64_t n;
+    if (!ms_str_starts(name, head) || name.n <= head.n + tail.n || !ms_str_ends(name, tail))
+        return NO_RANK;
+    if (!ms_str_u64(ms_str_sub(name, head.n, name.n - tail.n), &n) || n > INT32_MAX)
+        return NO_RANK;
+    return (int64_t)n;
+}
+
+/* msmonitor_PID_TIME_RANK.db */
+static int64_t rank_of_monitor(struct ms_str name)
+{
+    const int64_t last = ms_str_rfind(name, '_');
+    if (!ms_str_starts(name, MS_STR("msmonitor_")) || last < 0)
+        return NO_RANK;
+    return number_in(ms_str_sub(name, (uint32_t)last, name.n), MS_STR("_"), MS_STR(".db"));
+}
+
+static int64_t rank_of_database(struct ms_str name)
+{
+    int64_t rank = number_in(name, MS_STR("ascend_pytorch_profiler_"), MS_STR(".db"));
+    if (rank == NO_RANK)
+        rank = number_in(name, MS_STR("ascend_mindspore_profiler_"), MS_STR(".db"));
+    return rank != NO_RANK ? rank : rank_of_monitor(name);
+}
+
+static bool is_msprof(struct ms_str name)
+{
+    return number_in(name, MS_STR("msprof_"), MS_STR(".db")) != NO_RANK ||
+           (ms_str_starts(name, MS_STR("msprof_")) && ms_str_ends(name, MS_STR(".db")) &&
+            ms_str_all_digits(ms_str_sub(name, 7, name.n - 3)));
+}
+
+/* ---- a directory ------------------------------------------------------------------- */
+
+static char *file_in(const char *dir, const char *name)
+{
+    char *path = ms_path_join(dir, name);
+    if (path != NULL && ms_path_kind(path) == MS_KIND_FILE)
+        return path;
+    ms_free(path);
+    return NULL;
+}
+
+static char *analysis_in(const char *dir)
+{
+    static const char *const names[] = {"analysis.db", "communication_analyzer.db",
+                                        "analyze/communication_analyzer.db"};
+    char *found = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && found == NULL; i++)
+        found = file_in(dir, names[i]);
+    return found;
+}
+
+/* profiler_info_7.json in the directory above. */
+static int64_t rank_beside(const char *dir)
+{
+    struct ms_dir list;
+    struct ms_err ignored = {0};
+    int64_t rank = NO_RANK;
+    char *above = ms_str_dup(ms_path_dir(dir));
+    if (above != NULL && ms_dir_list(&list, above, &ignored) == MS_OK) {
+        for (size_t i = 0; i < list.names.n && rank == NO_RANK; i++)
+            rank = number_in(list.names.p[i], MS_STR("profiler_info_"), MS_STR(".json"));
+        ms_dir_free(&list);
+    }
+    ms_free(above);
+    return rank;
+}
+
+static int64_t rank_in_json(const char *path)
+{
+    struct ms_file f;
+    struct ms_jread r;
+    enum ms_jtok t;
+    struct ms_err ignored = {0};
+    int64_t rank = NO_RANK;
+    if (ms_file_map(&f, path, (size_t)1 << 26, &ignored) != MS_OK)
+        return NO_RANK;
+    ms_jread_init(&r, f.p, f.n, 0);
+    while ((t = ms_jread_next(&r)) > MS_J_END) {
+        const bool here = t == MS_J_KEY && r.depth == 1 && ms_str_is(r.text, "rank_id");
+        if (here && ms_jread_next(&r) == MS_J_NUM && !ms_jread_i64(&r, &rank))
+            rank = NO_RANK;
+    }
+    ms_file_unmap(&f);
+    return rank;
+}
+
+/* device_3/info.json.3 of a directory of msprof; without a rank in it the device's number. */
+static int64_t rank_of_msprof(const char *dir)
+{
+    for (int device = 0; device < 64; device++) {
+        char name[48];
+        snprintf(name, sizeof name, "device_%d/info.json.%d", device, device);
+        char *path = file_in(dir, name);
+        if (path == NULL)
+            continue;
+        const int64_t rank = rank_in_json(path);
+        ms_free(path);
+        return rank >= 0 ? rank : device;
+    }
+    return 0;
+}
+
+/* Takes profiler, which may be NULL. */
+static enum ms_rc take(struct mstx_recipe_run *r, int64_t rank, const char *dir, char *profiler,
+                       struct ms_err *err)
+{
+    struct mstx_rank_files *f = ms_vec_push(&r->ranks);
+    if (f == NULL) {
+        ms_free(profiler);
+        return ms_no_memory(err);
+    }
+    *f = (struct mstx_rank_files){rank, profiler, analysis_in(dir), ms_str_dup(ms_str_of(dir))};
+    return f->dir != NULL ? MS_OK : ms_no_memory(err);
+}
+
+static enum ms_rc take_database(struct mstx_recipe_run *r, const char *dir, struct ms_str name,
+                                struct ms_err *err)
+{
+    int64_t rank = rank_of_database(name);
+    if (rank == NO_RANK && is_msprof(name))
+        rank = rank_of_msprof(dir);
+    if (rank == NO_RANK)
+        return MS_OK;
+    char *path = ms_path_join(dir, name.p);
+    return path != NULL ? take(r, rank, dir, path, err) : ms_no_memory(err);
+}
+
+/* Files that tell their rank only by where they lie. */
+static bool has_output(const char *dir)
+{
+    static const char *const names[] = {"analysis.db", "communication.json",
+                                        "communication_matrix.json", "step_trace_time.csv"};
+    bool any = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !any; i++) {
+        char *path = file_in(dir, names[i]);
+        any = path != NULL;
+        ms_free(path);
+    }
+    return any;
+}
+
+static enum ms_rc look_below(struct mstx_recipe_run *r, const char *dir, int depth,
+                             struct ms_err *err);
+
+static enum ms_rc look_at(struct mstx_recipe_run *r, const char *dir, struct ms_str name, int depth,
+                          struct ms_err *err)
+{
+    if (ms_str_ends(name, MS_STR(".db")))
+        return take_database(r, dir, name, err);
+    if (depth >= DEPTH_MAX || ms_str_is(name, MSTX_ANALYSIS_DIR))
+        return MS_OK;
+    char *path = ms_path_join(dir, name.p);
+    if (path == NULL)
+        return ms_no_memory(err);
+    enum ms_rc rc = ms_path_kind(path) == MS_KIND_DIR ? look_below(r, path, depth + 1, err) : MS_OK;
+    ms_free(path);
+    return rc;
+}
+
+static enum ms_rc look_below(struct mstx_recipe_run *r, const char *dir, int depth,
+                             struct ms_err *err)
+{
+    struct ms_dir list;
+    struct ms_err aside = {0};
+    const size_t before = r->ranks.n;
+    if (ms_dir_list(&list, dir, &aside) != MS_OK)
+        return mstx__recipe_problem(r, dir, aside.msg, err);
+    enum ms_rc rc = MS_OK;
+    for (size_t i = 0; i < list.names.n && rc == MS_OK; i++)
+        rc = look_at(r, dir, list.names.p[i], depth, err);
+    ms_dir_free(&list);
+    if (rc != MS_OK || r->ranks.n != before || !has_output(dir))
+        return rc;
+    const int64_t rank = rank_beside(dir);
+    return rank != NO_RANK ? take(r, rank, dir, NULL, err) : MS_OK;
+}
+
+/* ---- ranks ------------------------------------------------------------------------- */
+
+/* Of a rank the newest: the names of directories hold the time, so they grow. */
+static int by_rank(const void *pa, const void *pb)
+{
+    const struct mstx_rank_files *a = pa, *b = pb;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    return -ms_str_cmp_natural(ms_str_of(a->dir), ms_str_of(b->dir));
+}
+
+static void free_files(struct mstx_rank_files *f)
+{
+    ms_free(f->profiler);
+    ms_free(f->analysis);
+    ms_free(f->dir);
+}
+
+static bool is_wanted(int64_t rank, const char *only)
+{
+    struct ms_str rest = only != NULL ? ms_str_of(only) : MS_STR_NONE, part;
+    uint64_t n;
+    if (only == NULL || ms_str_is(rest, "all"))
+        return true;
+    while (ms_str_split(&rest, ',', &part)) {
+        if (ms_str_u64(part, &n) && (int64_t)n == rank)
+            return true;
+    }
+    return false;
+}
+
+static enum ms_rc keep_one_of_each(struct mstx_recipe_run *r, const char *only, struct ms_err *err)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < r->ranks.n; i++) {
+        struct mstx_rank_files *f = &r->ranks.p[i];
+        const bool again = kept != 0 && r->ranks.p[kept - 1].rank == f->rank;
+        enum ms_rc rc = MS_OK;
+        if (!again && is_wanted(f->rank, only)) {
+            r->ranks.p[kept++] = *f;
+            continue;
+        }
+        if (again)
+            rc = mstx__recipe_problem(r, f->dir,
+                                      "the same rank has been found elsewhere; the "
+                                      "newest directory is taken",
+                                      err);
+        free_files(f);
+        f->profiler = f->analysis = f->dir = NULL;
+        if (rc != MS_OK)
+            return rc;
+    }
+    r->ranks.n = kept;
+    return MS_OK;
+}
+
+enum ms_rc mstx__recipe_find(struct mstx_recipe_run *r, const char *only, struct ms_err *err)
+{
+    MS_TRY(look_below(r, r->path, 0, err));
+    if (r->ranks.n != 0)
+        qsort(r->ranks.p, r->ranks.n, sizeof *r->ranks.p, by_rank);
+    return keep_one_of_each(r, only, err);
+}
+
+void mstx__recipe_forget(struct mstx_recipe_run *r)
+{
+    for (size_t i = 0; i < r->ranks.n; i++)
+        free_files(&r->ranks.p[i]);
+    ms_vec_free(&r->ranks);
+    ms_stmt_free(r->add_problem);
+    r->add_problem = NULL;
+}
+
+enum ms_rc mstx__recipe_problem(struct mstx_recipe_run *r, const char *file, const char *text,
+                                struct ms_err *err)
+{
+    if (r->add_problem == NULL) {
+        MS_TRY(ms_store_exec(r->s, "CREATE TABLE IF NOT EXISTS ImportProblem(file TEXT, text TEXT)",
+                             err));
+        MS_TRY(
+            ms_store_prepare(r->s, &r->add_problem, "INSERT INTO ImportProblem VALUES(?,?)", err));
+    }
+    r->bad++;
+    ms_stmt_str(r->add_problem, 1, ms_str_of(file));
+    ms_stmt_str(r->add_problem, 2, ms_str_of(text));
+    return ms_stmt_run(r->add_problem, err);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_use: see the header.
+ */
+#include "mstx/tl_use.h"
+
+#include "probe/base/human.h"
+#include "probe/base/mem.h"
+#include "probe/base/store.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+const char *const mstx_use_names[MSTX_USE_PARTS] = {
+    "step", "computing", "communication", "exposed", "overlapped",
+    "free", "bubble",    "preparing",     "waiting", "blame"};
+
+/* ---- asking --------------------------------------------------------------------- */
+
+static enum ms_rc take_rank(struct mstx_use *u, struct ms_stmt *st, struct ms_err *err)
+{
+    struct mstx_use_rank *r = ms_vec_push(&u->rank);
+    if (r == NULL)
+        return ms_no_memory(err);
+    *r = (struct mstx_use_rank){.rank = ms_stmt_get_i64(st, 0), .steps = ms_stmt_get_i64(st, 1)};
+    for (int i = 0; i < MSTX_USE_PARTS; i++)
+        r->ns[i] = ms_stmt_get_f64(st, 2 + i);
+    return MS_OK;
+}
+
+static enum ms_rc take_memory(struct mstx_use *u, struct ms_stmt *st, struct ms_err *err)
+{
+    struct mstx_use_memory *m = ms_vec_push(&u->memory);
+    if (m == NULL)
+        return ms_no_memory(err);
+    *m = (struct mstx_use_memory){.rank = ms_stmt_get_i64(st, 0),
+                                  .name = ms_str_dup(ms_stmt_get_str(st, 1)),
+                                  .most = ms_stmt_get_i64(st, 2),
+                                  .samples = ms_stmt_get_i64(st, 3)};
+    return m->name != NULL ? MS_OK : ms_no_memory(err);
+}
+
+typedef enum ms_rc (*take_fn)(struct mstx_use *u, struct ms_stmt *st, struct ms_err *err);
+
+/* A database of an older version has no such table. */
+static enum ms_rc each(struct mstx_tl *tl, const char *sql, take_fn take, struct mstx_use *u,
+                       struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more;
+    if (ms_store_prepare(mstx_tl_store(tl), &st, sql, NULL) != MS_OK)
+        return MS_OK;
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    while (rc == MS_OK && more) {
+        rc = take(u, st, err);
+        if (rc == MS_OK)
+            rc = ms_stmt_step(st, &more, err);
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
+enum ms_rc mstx_use_measure(struct mstx_tl *tl, struct mstx_use *u, struct ms_err *err)
+{
+    *u = (struct mstx_use){0};
+    enum ms_rc rc = each(
+        tl,
+        "SELECT rank, count(*), avg(end_ns - start_ns), avg(computing_ns), avg(communication_ns),"
+        " avg(exposed_ns), avg(overlapped_ns), avg(free_ns), avg(bubble_ns), avg(preparing_ns),"
+        " avg(waiting_ns), avg(blame_ns) FROM rank_steps WHERE rank >= 0 GROUP BY rank ORDER BY 1",
+        take_rank, u, err);
+    if (rc == MS_OK)
+        rc = each(tl,
+                  "SELECT p.rank, t.name, max(n.max_ns), sum(n.events) FROM tracks t"
+                  " JOIN names n ON n.track = t.id JOIN processes p ON p.id = t.process"
+                  " WHERE t.kind = 1 AND (lower(t.unit) IN ('b', 'byte', 'bytes') OR"
+                  " t.name LIKE '%bytes%') GROUP BY p.rank, t.name ORDER BY p.rank, t.name",
+                  take_memory, u, err);
+    if (rc != MS_OK)
+        mstx_use_free(u);
+    return rc;
+}
+
+void mstx_use_free(struct mstx_use *u)
+{
+    for (size_t i = 0; i < u->memory.n; i++)
+        ms_free(u->memory.p[i].name);
+    ms_vec_free(&u->memory);
+    ms_vec_free(&u->rank);
+}
+
+static double share_of_peak(const struct mstx_use *u, const struct mstx_use_rank *r, double flops)
+{
+    const double seconds = r->ns[MSTX_USE_STEP] / 1e9;
+    return u->peak > 0 && seconds > 0 ? flops / (seconds * u->peak) : 0;
+}
+
+double mstx_use_mfu(const struct mstx_use *u, const struct mstx_use_rank *r)
+{
+    return share_of_peak(u, r, u->flops.model);
+}
+
+double mstx_use_hfu(const struct mstx_use *u, const struct mstx_use_rank *r)
+{
+    return share_of_peak(u, r, u->flops.machine);
+}
+
+/* ---- showing --------------------------------------------------------------------- */
+
+static void text_rank(const struct mstx_use *u, const struct mstx_use_rank *r, struct ms_buf *out)
+{
+    char time[MS_HUMAN_MAX];
+    const double comm = r->ns[MSTX_USE_COMM];
+    ms_buf_printf(out, "  %4" PRId64 " %6" PRId64, r->rank, r->steps);
+    for (int i = 0; i < MSTX_USE_PARTS; i++)
+        ms_buf_printf(out, " %10s", ms_human_time(time, (int64_t)r->ns[i]));
+    ms_buf_printf(out, " %6.1f %%", comm > 0 ? 100 * r->ns[MSTX_USE_OVERLAPPED] / comm : 0);
+    if (u->peak > 0)
+        ms_buf_printf(out, " %6.2f %% %6.2f %%", 100 * mstx_use_mfu(u, r),
+                      100 * mstx_use_hfu(u, r));
+    ms_buf_putc(out, '\n');
+}
+
+void mstx_use_text(const struct mstx_use *u, size_t most, struct ms_buf *out)
+{
+    char bytes[MS_HUMAN_MAX];
+    if (u->rank.n != 0) {
+        ms_buf_printf(out, "\n  %4s %6s", "rank", "steps");
+        for (int i = 0; i < MSTX_USE_PARTS; i++)
+            ms_buf_printf(out, " %10.10s", mstx_use_names[i]);
+        ms_buf_printf(out, " %8s%s\n", "overlap", u->peak > 0 ? "      MFU      HFU" : "");
+    }
+    for (size_t i = 0; i < u->rank.n && (most == 0 || i < most); i++)
+        text_rank(u, &u->rank.p[i], out);
+    if (most != 0 && u->rank.n > most)
+        ms_buf_printf(out, "  ... %zu more ranks; --most 0 shows all\n", u->rank.n - most);
+    if (u->memory.n != 0)
+        ms_buf_printf(out, "\n  %4s  %-32s %10s %9s\n", "rank", "memory", "most", "samples");
+    for (size_t i = 0; i < u->memory.n && (most == 0 || i < most); i++) {
+        const struct mstx_use_memory *m = &u->memory.p[i];
+        ms_buf_printf(out, "  %4" PRId64 "  %-32.32s %10s %9" PRId64 "\n", m->rank, m->name,
+                      ms_human_bytes(bytes, m->most > 0 ? (uint64_t)m->most : 0), m->samples);
+    }
+}
+
+void mstx_use_json(const struct mstx_use *u, struct ms_jwrite *w)
+{
+    ms_jwrite_key(w, MS_STR("breakdown"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < u->rank.n; i++) {
+        const struct mstx_use_rank *r = &u->rank.p[i];
+        char name[40];
+        ms_jwrite_obj(w);
+        ms_jwrite_ki64(w, "rank", r->rank);
+        ms_jwrite_ki64(w, "steps", r->steps);
+        for (int k = 0; k < MSTX_USE_PARTS; k++) {
+            snprintf(name, sizeof name, "%s_ns", mstx_use_names[k]);
+            ms_jwrite_kf64(w, name, r->ns[k]);
+        }
+        if (u->peak > 0) {
+            ms_jwrite_kf64(w, "mfu", mstx_use_mfu(u, r));
+            ms_jwrite_kf64(w, "hfu", mstx_use_hfu(u, r));
+        }
+        ms_jwrite_obj_end(w);
+    }
+    ms_jwrite_arr_end(w);
+    ms_jwrite_key(w, MS_STR("memory"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < u->memory.n; i++) {
+        ms_jwrite_obj(w);
+        ms_jwrite_ki64(w, "rank", u->memory.p[i].rank);
+        ms_jwrite_kstr(w, "name", u->memory.p[i].name);
+        ms_jwrite_ki64(w, "most_bytes", u->memory.p[i].most);
+        ms_jwrite_ki64(w, "samples", u->memory.p[i].samples);
+        ms_jwrite_obj_end(w);
+    }
+    ms_jwrite_arr_end(w);
+}

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Records, imports and looks at runs again and again, beside one server of the page and one recorded
+program that never end: neither may grow in memory or open files, and nothing may fail.
+
+    tests/soak.py BUILD [ITERATIONS]
+"""
+import http.client, json, os, re, shutil, subprocess, sys, tempfile
+
+BUILD = os.path.abspath(sys.argv[1])
+ITERATIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
+MSPROBE = BUILD + "/msprobe"
+QUERIES = ["about", "findings", "steps", "step?n=3", "lanes", "cluster", "find?q=forward",
+           "sql?q=select+count(*)+from+events", "nothing-of-that-name", "step?n=x"]
+WARM = max(ITERATIONS // 2, 5)      # caches fill first
+
+
+class Server:
+    """`msprobe serve` on a run."""
+
+    def __init__(self, path):
+        self.child = subprocess.Popen([MSPROBE, "serve", "--port", "0", path], stdout=subprocess.PIPE, text=True)
+        line = ""
+        while "http://" not in line:
+            line = self.child.stdout.readline()
+            if not line:
+                sys.exit("not ok the server starts")
+        self.port = int(re.search(r":(\d+)", line.split("http://")[1]).group(1))
+
+    def ask(self, query):
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        c.request("GET", "/api/" + query)
+        status = c.getresponse().status
+        c.close()
+        return status
+
+
+def size_of(child):
+    """Resident kB and open files."""
+    with open("/proc/%d/status" % child.pid) as f:
+        resident = int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
+    return resident, len(os.listdir("/proc/%d/fd" % child.pid))
+
+
+def once(top, i, server):
+    run = "%s/run%d" % (top, i % 3)
+    shutil.rmtree(run, ignore_errors=True)
+    for argv in ["run", "-o", run, "--", BUILD + "/samples/mstx_c"], ["import", run]:
+        subprocess.run([MSPROBE, *argv], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True, text=True)
+    return [server.ask(q) for q in QUERIES]
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="msprobe-soak-") as top:
+        subprocess.run([MSPROBE, "run", "-o", top + "/seen", "--", BUILD + "/samples/mstx_c"],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        subprocess.run([MSPROBE, "import", top + "/seen"], stdout=subprocess.DEVNULL, check=True)
+        server, sizes, replies = Server(top + "/seen"), [], set()
+        try:
+            for i in range(ITERATIONS):
+                replies.add(tuple(once(top, i, server)))
+                sizes.append(size_of(server.child))
+        finally:
+            server.child.terminate()
+            status = server.child.wait()
+    # A connection that was just answered may still be open: the least of a few looks counts.
+    early, late = ([min(s[k] for s in part) for k in (0, 1)] for part in (sizes[WARM - 5:WARM], sizes[-5:]))
+    print("%d iterations; the server: %d kB and %d files after %d, %d kB and %d files at the end" %
+          (ITERATIONS, *early, WARM, *late))
+    good = {"every iteration gives the same replies": len(replies) == 1 and 200 in next(iter(replies)),
+            "the server's memory does not grow": late[0] <= early[0] * 1.05 + 1024,
+            "nor do its open files": late[1] <= early[1],
+            "it ends when it is told to": status == 0}
+    for name, right in good.items():
+        print(("ok " if right else "not ok ") + name)
+    if len(replies) != 1:
+        print("    %s" % list(replies)[:4])
+    return 0 if all(good.values()) else 1
+
+
+sys.exit(main())

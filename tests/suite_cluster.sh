@@ -1,0 +1,118 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# `mpirun -n K msprobe import` writes the same database for every K and every flavour of MPI, also
+# when a rank's file is damaged; what `msprobe report` makes of ranks together.
+B=${B:-build}
+# MPI keeps memory to the end of a process: no leak of ours.
+ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
+OMPI_ALLOW_RUN_AS_ROOT=1
+OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export ASAN_OPTIONS OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
+tool=$(cd "$B" && pwd)/msprobe
+top=$(mktemp -d)
+trap 'rm -rf "$top"' EXIT
+rc=0
+ok() { echo "ok $*"; }
+bad() {
+    echo "not ok $*"
+    rc=1
+}
+check() { # name expected got
+    if [ "$2" = "$3" ]; then ok "$1"; else
+        bad "$1"
+        printf '  expected: %s\n  got:      %s\n' "$2" "$3"
+    fi
+}
+
+PYTHON=${PYTHON:-/usr/bin/python3}
+# All rows of all tables, read by somebody else; and what one query answers.
+rows() {
+    "$PYTHON" -c 'import sqlite3, sys
+for line in sqlite3.connect(sys.argv[1]).iterdump(): print(line)' "$1"
+}
+ask() { # database query
+    "$PYTHON" -c 'import sqlite3, sys
+print(sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchone()[0])' "$1" "$2"
+}
+start() { # flavour K args..
+    flavour=$1 k=$2
+    shift 2
+    case $flavour in
+    openmpi) mpirun.openmpi --oversubscribe -n "$k" "$@" ;;
+    *) mpirun.mpich -n "$k" "$@" ;;
+    esac
+}
+
+# Hosts whose clocks differ, ranks with their communicators, and one rank whose file is damaged.
+"$B/tests/tool_sim" "$top/run" straggler 0.1 7 >/dev/null
+damaged=$(find "$top/run" -name 'r0001*.seg' | sort | sed -n 5p)
+printf 'XXXXXXXX' | dd of="$damaged" conv=notrunc 2>/dev/null
+
+for mode in whole summary; do
+    flag=
+    [ $mode = summary ] && flag=--summary
+    # shellcheck disable=SC2086
+    "$tool" import $flag -o "$top/$mode.db" "$top/run" >/dev/null
+    rows "$top/$mode.db" >"$top/$mode.rows"
+    check "damaged-file-is-a-problem-of-the-$mode" 1 \
+        "$(ask "$top/$mode.db" "SELECT count(*) FROM problems WHERE text LIKE '%MSTXSEG%'")"
+    for flavour in openmpi mpich; do
+        if [ ! -e "$B/libmsprobe_mpi_$flavour.so" ] || ! command -v "mpirun.$flavour" >/dev/null; then
+            echo "skip $mode-$flavour: not installed"
+            continue
+        fi
+        for k in 1 2 4; do
+            # shellcheck disable=SC2086
+            start $flavour $k "$tool" import $flag -o "$top/k.db" "$top/run" >"$top/out" 2>&1
+            said=$?
+            rows "$top/k.db" >"$top/k.rows"
+            if [ $said -eq 0 ] && [ -s "$top/k.rows" ] && cmp -s "$top/$mode.rows" "$top/k.rows"; then
+                ok "$mode-$flavour-$k-gives-the-same-rows"
+            else
+                bad "$mode-$flavour-$k-gives-the-same-rows"
+                sed 's/^/  /' "$top/out"
+                diff "$top/$mode.rows" "$top/k.rows" | head -5
+            fi
+            rm -f "$top/k.db"
+        done
+        mkdir -p "$top/nothing"
+        start $flavour 2 "$tool" import "$top/nothing" >"$top/out" 2>&1
+        check "$mode-$flavour-failure-is-told-once" "3 1" "$? $(grep -c 'holds no capture' "$top/out")"
+    done
+done
+check no-part-is-left "" "$(find "$top" -name '*.tmp*')"
+
+# What ranks did, with figures that follow from the capture.
+cat >"$top/dump.json" <<'END'
+{"task": "structure", "level": "mix", "framework": "pytorch", "dump_data_dir": null, "data": {
+"Functional.linear.0.forward": {"input_args": [{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4, 8]}, {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [16, 8]}], "input_kwargs": {}, "output": [{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4, 16]}]},
+"Functional.linear.0.backward": {"input": [{"type": "torch.Tensor", "shape": [4, 16]}], "output": [{"type": "torch.Tensor", "shape": [4, 8]}]},
+"Functional.relu.0.forward": {"input_args": [{"type": "torch.Tensor", "shape": [4, 16]}], "output": [{"type": "torch.Tensor", "shape": [4, 16]}]}}}
+END
+"$tool" report --format json --structure "$top/dump.json" --peak 1e6 "$top/whole.db" >"$top/report.json"
+"$tool" report --format json --flops 3072 --peak 1e6 "$top/whole.db" >"$top/told.json"
+if "$PYTHON" - "$top" <<'END'; then ok figures-of-a-report; else bad figures-of-a-report; fi
+import json, sqlite3, sys
+top = sys.argv[1]
+r, told = (json.load(open(f"{top}/{n}.json")) for n in ("report", "told"))
+db = sqlite3.connect(f"{top}/whole.db")
+assert r["breakdown"] == told["breakdown"], "2 * 64 * 8 forward and twice that backward"
+assert len(r["breakdown"]) == 15, len(r["breakdown"])
+for b in r["breakdown"]:
+    step, n = db.execute("SELECT avg(end_ns - start_ns), count(*) FROM rank_steps WHERE rank = ?",
+                         (b["rank"],)).fetchone()
+    assert n == b["steps"] and abs(b["step_ns"] - step) < 1, b
+    assert abs(b["mfu"] - 3072 / (step / 1e9 * 1e6)) < 1e-9, b
+    assert abs(b["computing_ns"] + b["communication_ns"] - b["overlapped_ns"] + b["free_ns"] - step) < 2, b
+slow = [f for f in r["findings"] if f["kind"] == "straggler"]
+assert len(slow) == 1 and slow[0]["where"].startswith("timeline?step="), slow
+assert db.execute(slow[0]["evidence"]).fetchone() is not None
+assert db.execute("SELECT place FROM findings WHERE kind = 'straggler'").fetchone()[0] == slow[0]["where"]
+END
+check peak-without-flops 2 "$("$tool" report --peak 1e6 "$top/whole.db" >/dev/null 2>&1; echo $?)"
+"$tool" report --format prometheus --flops 3072 --peak 1e6 "$top/whole.db" >"$top/prom"
+check prometheus-lines-are-well-formed 0 "$(grep -cvE '^(# (HELP|TYPE) msprobe_[a-z_]+ .+|msprobe_[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? [0-9.e+-]+)$' "$top/prom")"
+check prometheus-calls-are-those-of-the-database \
+    "$(ask "$top/whole.db" "SELECT count(*) FROM comm_ops WHERE class < 2")" \
+    "$(awk '/^msprobe_comm_calls_total/ {n += $NF} END {print n}' "$top/prom")"
+exit $rc

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tui_tree_match: nodes that are matched by hand, and taken apart.
+ *
+ * A node of one side is tagged, the other is the one under the cursor.
+ */
+#include "viz/tui_tree.h"
+
+#include <inttypes.h>
+
+/* What was changed shows only once the file is read anew. */
+static enum ms_rc changed(struct tui_tree *t, struct ms_err *err)
+{
+    tui_tree_forget(t);
+    MS_TRY(tui_tree_unsort(t, err));
+    enum ms_rc rc = viz_outline_reload(&t->rows, err);
+    MS_TRY(tui_tree_resort(t, rc == MS_OK ? err : NULL));
+    return rc;
+}
+
+static enum ms_rc unmatch(struct tui_app *a, struct tui_tree *t, struct ms_str target,
+                          struct ms_err *err)
+{
+    MS_TRY(graph_unmatch(t->path, tui_tree_spot(t, false), target, err));
+    tui_say(a, "unmatched; Z takes it back");
+    return changed(t, err);
+}
+
+static enum ms_rc match(struct tui_app *a, struct tui_tree *t, bool below, struct ms_err *err)
+{
+    const struct viz_row *r = tui_tree_row(t);
+    struct ms_str tagged = ms_buf_slice(&t->tagged), here = MS_STR("");
+    uint64_t n = 1;
+    if (r != NULL && t->tagged.n == 0 && r->pair.target.partner.n != 0)
+        return unmatch(a, t, r->pair.target.name, err);
+    if (r != NULL && t->tagged.n != 0)
+        here = t->tagged_golden ? r->pair.target.name : r->pair.golden.name;
+    if (here.n == 0)
+        return ms_fail(err, MS_E_ARG,
+                       "tag a node with Space, then press M on its match on the other side");
+    struct ms_str target = t->tagged_golden ? here : tagged;
+    struct ms_str golden = t->tagged_golden ? tagged : here;
+    struct graph_spot at = tui_tree_spot(t, false);
+    MS_TRY(below ? graph_match_below(t->path, at, target, golden, &n, err)
+                 : graph_match(t->path, at, target, golden, err));
+    ms_buf_clear(&t->tagged);
+    tui_say(a, "matched %" PRIu64 " pair%s; Z takes it back", n, n == 1 ? "" : "s");
+    return changed(t, err);
+}
+
+static enum ms_rc undo(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
+{
+    MS_TRY(graph_undo(t->path, err));
+    tui_say(a, "taken back");
+    return changed(t, err);
+}
+
+static enum ms_rc tag(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
+{
+    const struct graph_row *n;
+    MS_TRY(tui_tree_need_node(t, &n, err));
+    ms_buf_clear(&t->tagged);
+    ms_buf_str(&t->tagged, n->name);
+    t->tagged_golden = t->golden;
+    tui_say(a, "tagged; M on its match on the %s side matches the two, U untags",
+            t->golden ? "target" : "golden");
+    return ms_buf_check(&t->tagged, err);
+}
+
+static void untag(struct tui_app *a, struct tui_tree *t)
+{
+    tui_say(a, t->tagged.n != 0 ? "nothing is tagged any more" : "nothing was tagged");
+    ms_buf_clear(&t->tagged);
+}
+
+enum ms_rc tui_tree_match_key(struct tui_app *a, struct tui_tree *t, int key, bool *taken,
+                              struct ms_err *err)
+{
+    *taken = true;
+    switch (key) {
+    case 'M':
+    case 'B':
+        return match(a, t, key == 'B', err);
+    case 'Z':
+        return undo(a, t, err);
+    case 'U':
+        untag(a, t);
+        return MS_OK;
+    case ' ':
+        return tag(a, t, err);
+    default:
+        *taken = false;
+        return MS_OK;
+    }
+}
