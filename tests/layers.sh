@@ -22,7 +22,7 @@ home() {
     grep -rlE "include <(.*/)?$1>" --include='*.[ch]' probe mstx compare viz web 2>/dev/null |
         grep -vE "^$2" | grep . && bad "$1 belongs to $2"
 }
-home sqlite3.h 'probe/base/store(_vtab)?\.c'
+home sqlite3.h 'probe/base/store(_vtab|_func)?\.c'
 home cJSON.h '(probe/base/conf\.c|web/api_)'
 home microhttpd.h 'web/'
 home 'n?curses.h' 'viz/tui_'
