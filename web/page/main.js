@@ -96,6 +96,7 @@ function showFailure(e) {
   fill(view, h('div.failure', {}, lost ? w('lost') : e.message));
 }
 
+let turns = 0; // which view was asked for last
 async function show(at, anew = false) {
   drawTop();
   drawRail();
@@ -103,16 +104,23 @@ async function show(at, anew = false) {
     app.view.go(at);
     return;
   }
+  const turn = ++turns;
   try {
     const {open} = await views[at.screen]();
+    if (turn !== turns) return; // somebody went elsewhere meanwhile
     app.view?.close?.();
+    app.view = null;
     drawer.hidden = true;
     app.keys.clear('view');
-    fill(view);
-    app.view = await open({...app, root: view, showDrawer, place: at, status: drawStatus});
+    const root = h('div.ground');
+    fill(view, root);
+    const opened = await open({...app, root, showDrawer: (...c) => turn === turns && showDrawer(...c), place: at, status: drawStatus});
+    if (turn !== turns) return;
+    app.view = opened;
     app.view.screen = at.screen;
     drawStatus();
   } catch (e) {
+    if (turn !== turns) return;
     app.view = null;
     showFailure(e);
   }
