@@ -144,8 +144,40 @@ static struct viz_pairs_of read_parents(const struct web_call *c, struct graph_s
     return of;
 }
 
+static void put_page_of_pairs(struct ms_jwrite *w, const struct viz_pairs *p)
+{
+    ms_jwrite_key(w, MS_STR("rows"));
+    ms_jwrite_arr(w);
+    put_pairs(w, p);
+    ms_jwrite_arr_end(w);
+    ms_jwrite_kbool(w, "more", p->more);
+    ms_jwrite_ki64(w, "after", p->next.target);
+    ms_jwrite_ki64(w, "after_golden", p->next.golden);
+}
+
+/* What lies below the only row of a page, without another question. */
+static enum ms_rc put_only(struct web_call *c, const struct viz_pairs_of *of,
+                           const struct viz_pair *row, uint32_t limit, struct ms_err *err)
+{
+    struct viz_pairs below = {.more = false};
+    struct viz_pairs_of its = *of;
+    its.target = row->target.name.n != 0 ? row->target.name : MS_STR_NONE;
+    its.golden = row->golden.name.n != 0 ? row->golden.name : MS_STR_NONE;
+    enum ms_rc rc = viz_pairs_read(&below, c->reader->graph, &its, VIZ_PAIRS_FIRST, limit, err);
+    if (rc == MS_OK) {
+        ms_jwrite_key(c->json, MS_STR("only"));
+        ms_jwrite_obj(c->json);
+        put_page_of_pairs(c->json, &below);
+        ms_jwrite_obj_end(c->json);
+    }
+    viz_pairs_free(&below);
+    return rc;
+}
+
+/* unfold=1: of a single row what lies below it as well. */
 enum ms_rc web_api_children(struct web_call *c, struct ms_err *err)
 {
+    bool unfold;
     struct viz_pairs page = {.more = false};
     struct viz_pair_cursor after = VIZ_PAIRS_FIRST;
     struct graph_spot at;
@@ -156,16 +188,13 @@ enum ms_rc web_api_children(struct web_call *c, struct ms_err *err)
     MS_TRY(web_query_int(c->query, "micro", -1, INT64_MAX, &of.micro, err));
     MS_TRY(web_query_int(c->query, "after", -1, INT64_MAX, &after.target, err));
     MS_TRY(web_query_int(c->query, "after_golden", -1, INT64_MAX, &after.golden, err));
+    MS_TRY(web_query_flag(c->query, "unfold", &unfold, err));
     enum ms_rc rc = viz_pairs_read(&page, c->reader->graph, &of, after, limit, err);
     if (rc == MS_OK) {
         ms_jwrite_obj(c->json);
-        ms_jwrite_key(c->json, MS_STR("rows"));
-        ms_jwrite_arr(c->json);
-        put_pairs(c->json, &page);
-        ms_jwrite_arr_end(c->json);
-        ms_jwrite_kbool(c->json, "more", page.more);
-        ms_jwrite_ki64(c->json, "after", page.next.target);
-        ms_jwrite_ki64(c->json, "after_golden", page.next.golden);
+        put_page_of_pairs(c->json, &page);
+        if (unfold && page.rows.n == 1 && !page.more)
+            rc = put_only(c, &of, &page.rows.p[0], limit, err);
         ms_jwrite_obj_end(c->json);
     }
     viz_pairs_free(&page);

@@ -26,11 +26,12 @@ export async function launch() {
 export async function openPage(browser, address, options = {}) {
   const context = await browser.newContext({viewport: {width: 1280, height: 720}, colorScheme: 'light', ...options});
   const page = await context.newPage();
+  page.setDefaultTimeout(15000);
   page.faults = [];
   page.on('pageerror', (e) => page.faults.push(e.message));
   page.on('console', (m) => { if (m.type() === 'error') page.faults.push(m.text()); });
   await page.goto(address);
-  await page.waitForSelector('.view > *');
+  await page.waitForSelector('.ground > *, .failure');
   return page;
 }
 

@@ -27,7 +27,7 @@ await test('the slow rank is the first finding', async () => {
 });
 await test('the cluster has a bar for each rank, in parts that fill it', async () => {
   await go(page, 'cluster');
-  await page.waitForSelector('.bar');
+  await page.waitForSelector('.heatmap'); // the overview has bars as well
   const shares = await page.$$eval('.bar .track', (all) => all.map((t) => [...t.children].reduce((sum, e) => sum + e.getBoundingClientRect().width, 0) / t.getBoundingClientRect().width));
   equal(shares.length, 8, 'bars');
   truth(shares.every((s) => s > 0.98 && s < 1.02), shares.join(' '));

@@ -36,11 +36,11 @@ def raw(data, wait=5.0):
     return got
 
 
-def request(path, method="GET", host=HERE, headers=()):
+def request(path, method="GET", host=HERE, headers=(), wait=5.0):
     lines = [f"{method} {path} HTTP/1.1", *([f"Host: {host}"] if host is not None else []), "Connection: close", *headers]
     if method == "POST":
         lines.append("Content-Length: 0")
-    return raw("\r\n".join(lines).encode() + b"\r\n\r\n")
+    return raw("\r\n".join(lines).encode() + b"\r\n\r\n", wait)
 
 
 def status(reply):
@@ -111,7 +111,7 @@ def values():
 def statements():
     """Whatever a statement asks for, it may only look."""
     def ask(sql):
-        return request("/api/sql?graph=1&q=" + urllib.parse.quote(sql))
+        return request("/api/sql?graph=1&q=" + urllib.parse.quote(sql), wait=60)
     expect("a statement that selects", {200}, ask("SELECT count(*) FROM tb_nodes"))
     for sql in ["DROP TABLE tb_nodes", "DELETE FROM tb_nodes", "UPDATE tb_nodes SET node_name = ''", "INSERT INTO tb_nodes DEFAULT VALUES",
                 "CREATE TEMP TABLE x(y)", "ATTACH '/etc/passwd' AS x", "PRAGMA writable_schema = 1", "VACUUM INTO '/tmp/msprobe-stolen.db'",

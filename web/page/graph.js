@@ -124,10 +124,12 @@ class Graph {
   }
 
   async start(at) {
-    for (const pane of this.panes) {
-      pane.outline = new Outline(this.spot, pane.side);
-      await pane.outline.start();
-      pane.list.reset(pane.outline.lines.length);
+    for (const pane of this.panes) { // what is shown stays until the new one is there
+      const outline = new Outline(this.spot, pane.side);
+      await outline.start();
+      pane.outline = outline;
+      pane.cursor = Math.min(pane.cursor, outline.lines.length - 1);
+      pane.list.reset(outline.lines.length);
     }
     this.figures.clear();
     if (at.node) await this.showNode(at.node, at.golden === '1');

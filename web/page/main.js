@@ -3,8 +3,6 @@
 import {get, takeToken} from './api.js';
 import {Keys} from './keys.js';
 import * as place from './place.js';
-import {openPalette} from './palette.js';
-import {openSql} from './sql.js';
 import * as snapshot from './snapshot.js';
 import {count, fill, h, svg} from './util.js';
 import {language, switchLanguage, w} from './words.js';
@@ -16,6 +14,8 @@ const views = {
   table: () => import('./table.js'),
   cluster: () => import('./cluster.js'),
 };
+// What a view is made of, so that its parts are fetched side by side.
+const parts = {overview: ['cluster'], timeline: ['tl_data', 'tl_draw'], graph: ['node', 'mark', 'outline'], table: ['mark'], cluster: []};
 const icons = {
   overview: 'M2 2h5v5H2zM9 2h5v3H9zM9 7h5v7H9zM2 9h5v5H2z',
   timeline: 'M1 4h6M5 8h8M3 12h5M10 12h4',
@@ -96,6 +96,7 @@ function showFailure(e) {
   fill(view, h('div.failure', {}, lost ? w('lost') : e.message));
 }
 
+let turns = 0; // which view was asked for last
 async function show(at, anew = false) {
   drawTop();
   drawRail();
@@ -103,16 +104,23 @@ async function show(at, anew = false) {
     app.view.go(at);
     return;
   }
+  const turn = ++turns;
   try {
     const {open} = await views[at.screen]();
+    if (turn !== turns) return; // somebody went elsewhere meanwhile
     app.view?.close?.();
+    app.view = null;
     drawer.hidden = true;
     app.keys.clear('view');
-    fill(view);
-    app.view = await open({...app, root: view, showDrawer, place: at, status: drawStatus});
+    const root = h('div.ground');
+    fill(view, root);
+    const opened = await open({...app, root, showDrawer: (...c) => turn === turns && showDrawer(...c), place: at, status: drawStatus});
+    if (turn !== turns) return;
+    app.view = opened;
     app.view.screen = at.screen;
     drawStatus();
   } catch (e) {
+    if (turn !== turns) return;
     app.view = null;
     showFailure(e);
   }
@@ -145,13 +153,17 @@ async function poll() {
   setTimeout(poll, POLL_MS);
 }
 
+async function showPalette() {
+  (await import('./palette.js')).openPalette(app.keys);
+}
+
 function globalKeys() {
   const k = app.keys;
   k.add('app', '/', 'search', () => find.focus());
   k.add('app', 'ctrl+f', 'search', () => find.focus());
-  k.add('app', '>', 'commands', () => openPalette(app.keys));
-  k.add('app', 'ctrl+shift+p', 'commands', () => openPalette(app.keys));
-  k.add('app', ':', 'ask in SQL', () => openSql(app.about));
+  k.add('app', '>', 'commands', showPalette);
+  k.add('app', 'ctrl+shift+p', 'commands', showPalette);
+  k.add('app', ':', 'ask in SQL', async () => (await import('./sql.js')).openSql(app.about));
   for (let n = 1; n <= 9; n++) {
     k.add('app', String(n), `recall snapshot ${n}`, () => snapshot.recall(n));
     k.add('app', snapshot.keyOf(n), `store snapshot ${n}`, () => snapshot.store(n));
@@ -167,7 +179,7 @@ function globalKeys() {
     if (e.key === 'Enter') app.view?.search?.(find.value, e.shiftKey ? -1 : 1);
     else if (e.key === '>' && find.value === '') {
       e.preventDefault();
-      openPalette(k);
+      showPalette();
     } else if (e.key === 'Escape') {
       find.value = '';
       app.view?.search?.('', 0);
@@ -184,7 +196,9 @@ async function start() {
   globalKeys();
   place.listen((at) => show(at));
   try {
-    views[place.read().screen](); // is fetched beside the first answer
+    const {screen} = place.read();
+    views[screen](); // is fetched beside the first answer
+    for (const p of parts[screen]) import(`./${p}.js`);
     app.about = await get('about');
     document.title = `${app.about.title} · msprobe`;
     await show(place.read());

@@ -51,10 +51,11 @@ export class Outline {
     return out;
   }
 
-  async page(parent, depth, after) {
-    const reply = await get('children', {
-      ...this.spot, limit: PAGE, after: after?.after, after_golden: after?.after_golden, ...this.parents(parent),
-    });
+  ask(parent, after, unfold) {
+    return get('children', {...this.spot, limit: PAGE, after: after?.after, after_golden: after?.after_golden, unfold, ...this.parents(parent)});
+  }
+
+  linesOf(reply, parent, depth) {
     const lines = this.lineOf(reply, depth);
     if (reply.more) {
       const more = new Line('more', depth, {});
@@ -64,9 +65,21 @@ export class Outline {
     return lines;
   }
 
+  async page(parent, depth, after) {
+    return this.linesOf(await this.ask(parent, after), parent, depth);
+  }
+
+  // The top; a root alone comes with what lies below it.
   async start() {
-    this.lines = await this.page(null, 0);
-    if (this.lines.length === 1) await this.unfold(0);
+    const both = this.side === null, reply = await this.ask(null, null, both ? 1 : null);
+    this.lines = this.linesOf(reply, null, 0);
+    const [root] = this.lines;
+    if (both && reply.only) {
+      root.open = true;
+      this.lines.push(...this.linesOf(reply.only, root, 1));
+    } else if (this.lines.length === 1) {
+      await this.unfold(0);
+    }
   }
 
   end(i) {

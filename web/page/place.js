@@ -62,5 +62,4 @@ export function listen(fn) {
   listeners.push(fn);
 }
 
-addEventListener('popstate', tell);
-addEventListener('hashchange', tell);
+addEventListener('popstate', tell); // comes with a changed hash as well

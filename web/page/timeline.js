@@ -226,11 +226,24 @@ class Timeline {
     }
   }
 
+  // The time under the pointer, from the start of the run and of the day.
+  paintPointer() {
+    if (!(this.pointer > LABEL)) return;
+    const p = this.painter, t = this.timeAt(this.pointer), at = this.first + BigInt(Math.round(t));
+    const clock = new Date(Number(at / 1000000n)), part = String(at % 1000000000n).padStart(9, '0');
+    const told = `${time(t)}  ${clock.toLocaleTimeString('en-GB')}.${part}`, wide = told.length * 7.3 + 12;
+    const x = Math.min(this.pointer, p.width - wide);
+    p.g.fillStyle = p.c.panel;
+    p.g.fillRect(x, 0, wide, RULER - 1);
+    p.text(told, x + 6, RULER / 2, wide);
+  }
+
   // How sure times of different hosts are, beside the ruler.
   paintClock() {
     const p = this.painter, {clock} = this.about.timeline;
     p.g.fillStyle = p.c.panel;
     p.g.fillRect(0, 0, LABEL, RULER);
+    this.paintPointer();
     if (clock > 0) p.text(`${w('clock')} ±${time(clock)}`, 8, RULER / 2, LABEL - 12, p.c.dim);
     p.g.fillStyle = p.c.line;
     p.g.fillRect(0, RULER - 1, p.width, 1);
