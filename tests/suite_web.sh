@@ -75,6 +75,7 @@ cluster() {
     beside "$scratch/grow" || return
     growing=$address
     start "$scratch/t" --golden "$scratch/g" || return
+    export SHOTS="$B/tests/logs"
     browse tests/web/cluster.mjs "$run" "$address" "$growing" \
         "$B/tests/tool_sim $scratch/grow clean 0 1 1 1 2 \$((\$(date +%s) % 500 + 20))"
 }
