@@ -32,6 +32,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -56,13 +57,41 @@ struct place {
     int n;
 };
 
+/* A descriptor and what it was: a daemon closes those it does not know, and files of its own get
+ * their numbers. */
+struct held {
+    int fd;
+    dev_t device;
+    ino_t inode;
+};
+
 static struct {
     pthread_t thread;
     bool running;
     _Atomic bool stop;
-    int bell, listener, lead; /* lead: a name on this host that one process can hold */
+    struct held bell, listener, lead; /* lead: a name on this host that one process can hold */
     uint64_t token;
-} net = {.bell = -1, .listener = -1, .lead = -1};
+} net = {.bell.fd = -1, .listener.fd = -1, .lead.fd = -1};
+
+static struct held hold(int fd)
+{
+    struct stat st = {0};
+    const bool good = fd >= 0 && fstat(fd, &st) == 0;
+    return (struct held){.fd = good ? fd : -1, .device = st.st_dev, .inode = st.st_ino};
+}
+
+static bool is_held(const struct held *h)
+{
+    struct stat st;
+    return h->fd >= 0 && fstat(h->fd, &st) == 0 && st.st_dev == h->device && st.st_ino == h->inode;
+}
+
+/* Nobody took what the thread listens to. */
+static bool goes_on(void)
+{
+    return !atomic_load(&net.stop) && is_held(&net.bell) &&
+           (net.listener.fd < 0 || is_held(&net.listener));
+}
 
 static int64_t now(void)
 {
@@ -74,7 +103,7 @@ static int64_t now(void)
 /* Until there is something to read; false: not before that time, or we are to stop. */
 static bool wait_for(int fd, short what, int64_t until)
 {
-    struct pollfd p[2] = {{.fd = fd, .events = what}, {.fd = net.bell, .events = POLLIN}};
+    struct pollfd p[2] = {{.fd = fd, .events = what}, {.fd = net.bell.fd, .events = POLLIN}};
     const int64_t left = until - now();
     const bool mind_bell = !atomic_load(&net.stop);
     return left > 0 && poll(p, mind_bell ? 2 : 1, (int)(left / MS) + 1) > 0 && p[0].revents != 0;
@@ -210,7 +239,7 @@ static void publish(void)
         return;
     snprintf(end, sizeof end, ".%d", (int)getpid());
     if (!path_of(path, "") || !path_of(draft, end) ||
-        getsockname(net.listener, (struct sockaddr *)(void *)&a, &n) != 0)
+        getsockname(net.listener.fd, (struct sockaddr *)(void *)&a, &n) != 0)
         return;
     if (!write_place(draft, ntohs(a.sin6_port)) || rename(draft, path) != 0)
         unlink(draft);
@@ -285,7 +314,7 @@ static bool attend(struct guest *g)
 
 static void let_in(struct guest *guests)
 {
-    const int fd = accept4(net.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    const int fd = accept4(net.listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     for (int i = 0; fd >= 0 && i < GUESTS; i++) {
         if (guests[i].fd < 0) {
             quick(fd);
@@ -300,8 +329,8 @@ static void let_in(struct guest *guests)
 /* One look at all connections; whether anybody said anything. */
 static bool attend_all(struct guest *guests, int timeout_ms)
 {
-    struct pollfd p[GUESTS + 2] = {{.fd = net.listener, .events = POLLIN},
-                                   {.fd = net.bell, .events = POLLIN}};
+    struct pollfd p[GUESTS + 2] = {{.fd = net.listener.fd, .events = POLLIN},
+                                   {.fd = net.bell.fd, .events = POLLIN}};
     const int64_t patience = 5000 * MS;
     bool any = false;
     for (int i = 0; i < GUESTS; i++)
@@ -328,7 +357,7 @@ static void answer_all(void)
     for (int i = 0; i < GUESTS; i++)
         guests[i] = (struct guest){.fd = -1};
     mstx_clock_tell(&here);
-    while (!atomic_load(&net.stop)) {
+    while (goes_on()) {
         if (published == INT64_MIN || now() - published > mstx_clock_every_ns()) {
             publish();
             published = now();
@@ -353,7 +382,7 @@ static bool leads(void)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     char path[PATH_ROOM] = "";
-    if (net.lead >= 0)
+    if (net.lead.fd >= 0)
         return true;
     path_of(path, "");
     const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -362,10 +391,10 @@ static bool leads(void)
                            (unsigned long long)mstx_clock_host());
     if (bind(fd, (struct sockaddr *)(void *)&a,
              (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0)
-        net.lead = fd;
+        net.lead = hold(fd);
     else if (fd >= 0)
         close(fd);
-    return net.lead >= 0;
+    return net.lead.fd >= 0;
 }
 
 static int connect_to(const char *address, const char *port, int64_t until)
@@ -453,15 +482,15 @@ static void ask_again_and_again(void)
     const int64_t every = mstx_clock_every_ns(), patience = 5000 * MS, at_end = 300 * MS;
     int64_t retry = 100 * MS;
     bool known = false;
-    while (!atomic_load(&net.stop)) {
+    while (goes_on()) {
         const enum asked a = leads() ? ask(known ? LATER : AT_START, patience) : NOT_ASKED;
-        struct pollfd bell = {.fd = net.bell, .events = POLLIN};
+        struct pollfd bell = {.fd = net.bell.fd, .events = POLLIN};
         if (a == NEEDLESS)
             return;
         known |= a == ASKED;
         const int64_t wait = a == ASKED || retry > every ? every : retry;
         retry = a == ASKED ? 100 * MS : retry * 2;
-        if (!atomic_load(&net.stop))
+        if (goes_on())
             poll(&bell, 1, (int)(wait / MS));
     }
     if (known)
@@ -476,7 +505,7 @@ static void *work(void *arg)
     pthread_setname_np(pthread_self(), "mstx-clock");
     if (rt.conf.rank != 0)
         ask_again_and_again();
-    else if (net.listener >= 0)
+    else if (net.listener.fd >= 0)
         answer_all();
     return NULL;
 }
@@ -497,9 +526,9 @@ void rt_clock_net_start(void)
     if (rt.conf.rank < 0 || rt.conf.world_size < 2 || rt.epoch > 1 || wish == MSTX_CLOCK_NEVER ||
         (wish == MSTX_CLOCK_IF_NEEDED && mstx_clock_one_host()))
         return;
-    net.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    net.bell = hold(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     net.token = new_token();
-    net.listener = rt.conf.rank == 0 ? listen_on(agreed_port()) : -1;
+    net.listener = hold(rt.conf.rank == 0 ? listen_on(agreed_port()) : -1);
     atomic_store(&net.stop, false);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -509,11 +538,11 @@ void rt_clock_net_start(void)
 
 static void close_all(void)
 {
-    int *const fds[] = {&net.bell, &net.listener, &net.lead};
-    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
-        if (*fds[i] >= 0)
-            close(*fds[i]);
-        *fds[i] = -1;
+    struct held *const all[] = {&net.bell, &net.listener, &net.lead};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (is_held(all[i]))
+            close(all[i]->fd);
+        all[i]->fd = -1;
     }
 }
 
@@ -523,7 +552,7 @@ void rt_clock_net_stop(void)
     if (!net.running)
         return;
     atomic_store(&net.stop, true);
-    if (write(net.bell, &one, sizeof one) != sizeof one) {
+    if (is_held(&net.bell) && write(net.bell.fd, &one, sizeof one) != sizeof one) {
         /* the thread looks once a second */
     }
     pthread_join(net.thread, NULL);
