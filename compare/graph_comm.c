@@ -20,19 +20,20 @@ static const char *const role_names[] = {"send_receive", "send", "receive"};
 static const struct api {
     const char *name, *partner;
     const char *rank_at; /* where it says which rank */
+    const char *or_at; /* the same argument passed the other way; the official tool overlooks it */
     enum class class;
     enum role role; /* of the one that is asked; of the root */
 } apis[] = {
-    {"send", "recv", "input.dst", CLASS_P2P, ROLE_SEND},
-    {"isend", "irecv", "input.dst", CLASS_P2P, ROLE_SEND},
-    {"recv", "send", "input.src", CLASS_P2P, ROLE_RECEIVE},
-    {"irecv", "isend", "input.src", CLASS_P2P, ROLE_RECEIVE},
-    {"broadcast", "broadcast", "input.1", CLASS_ROOTED, ROLE_SEND},
-    {"scatter", "scatter", "input.src", CLASS_ROOTED, ROLE_SEND},
-    {"gather", "gather", "input.dst", CLASS_ROOTED, ROLE_RECEIVE},
-    {"reduce", "reduce", "input.1", CLASS_ROOTED, ROLE_RECEIVE},
+    {"send", "recv", "input.dst", "input.1", CLASS_P2P, ROLE_SEND},
+    {"isend", "irecv", "input.dst", "input.1", CLASS_P2P, ROLE_SEND},
+    {"recv", "send", "input.src", "input.1", CLASS_P2P, ROLE_RECEIVE},
+    {"irecv", "isend", "input.src", "input.1", CLASS_P2P, ROLE_RECEIVE},
+    {"broadcast", "broadcast", "input.1", "input.src", CLASS_ROOTED, ROLE_SEND},
+    {"scatter", "scatter", "input.src", "input.2", CLASS_ROOTED, ROLE_SEND},
+    {"gather", "gather", "input.dst", "input.2", CLASS_ROOTED, ROLE_RECEIVE},
+    {"reduce", "reduce", "input.1", "input.dst", CLASS_ROOTED, ROLE_RECEIVE},
 };
-static const struct api collective = {"", "", NULL, CLASS_ALL, ROLE_BOTH};
+static const struct api collective = {"", "", NULL, NULL, CLASS_ALL, ROLE_BOTH};
 
 /* A call, or one member of a batch. */
 struct call {
@@ -260,6 +261,8 @@ static enum ms_rc note_node(struct graph__comm *c, const struct graph__tree *g, 
                    : note_batch(c, g, op, &call, err);
     call.api = api_of(call.op);
     call.peer = rank_at(g, op, call.api->rank_at);
+    if (call.peer < 0 && !c->conf->strict)
+        call.peer = rank_at(g, op, call.api->or_at);
     read_group(g, op, &call);
     return add_call(c, &call, err);
 }

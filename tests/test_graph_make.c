@@ -494,6 +494,112 @@ START_TEST(calls_of_two_ranks_meet)
 }
 END_TEST
 
+#define IN_GROUP(name, group, ranks)                                                               \
+    "\"Distributed." name                                                                          \
+    ".forward\":{\"input_args\":[" FLAT("1.0") "],\"input_kwargs\":{\"group\":{\"type\":\"torch."  \
+                                               "ProcessGroup\",\"group_ranks\":[" ranks            \
+                                               "],\"group_id\":\"" group "\"}},\"output\":[]}"
+
+static void expect_link(const char *node, const char *wanted)
+{
+    char id[128];
+    snprintf(id, sizeof id, "NPU_0_%s.forward", node);
+    ck_assert_str_eq(ask_of("matched_distributed", id), wanted);
+}
+
+START_TEST(the_second_call_meets_the_second)
+{
+    set_up();
+    conf.golden = NULL;
+    put_rank(target, "rank0",
+             "{\"Distributed.isend.0.forward\":null,\"Distributed.isend.1.forward\":null}",
+             DUMP(SEND("isend.0", "dst", "1") "," SEND("isend.1", "dst", "1")), NULL);
+    put_rank(target, "rank1",
+             "{\"Distributed.irecv.0.forward\":null,\"Distributed.irecv.1.forward\":null}",
+             DUMP(SEND("irecv.0", "src", "0") "," SEND("irecv.1", "src", "0")), NULL);
+    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    expect_link("0_Distributed.isend.0", "{\"communications_type\": \"send\", \"nodes_info\":"
+                                         " {\"1\": [\"Nan\", \"Distributed.irecv.0.forward\"]}}");
+    expect_link("0_Distributed.isend.1", "{\"communications_type\": \"send\", \"nodes_info\":"
+                                         " {\"1\": [\"Nan\", \"Distributed.irecv.1.forward\"]}}");
+    expect_link("1_Distributed.irecv.1", "{\"communications_type\": \"receive\", \"nodes_info\":"
+                                         " {\"0\": [\"Nan\", \"Distributed.isend.1.forward\"]}}");
+    tear_down();
+}
+END_TEST
+
+START_TEST(calls_meet_within_their_group)
+{
+    static const char two[] = "{\"Distributed.all_reduce.0.forward\":null,"
+                              "\"Distributed.all_reduce.1.forward\":null}",
+                      one[] = "{\"Distributed.all_reduce.0.forward\":null}";
+    set_up();
+    conf.golden = NULL;
+    put_rank(target, "rank0", two,
+             DUMP(IN_GROUP("all_reduce.0", "g", "0,1") "," IN_GROUP("all_reduce.1", "h", "0,2")),
+             NULL);
+    put_rank(target, "rank1", one, DUMP(IN_GROUP("all_reduce.0", "g", "0,1")), NULL);
+    put_rank(target, "rank2", one, DUMP(IN_GROUP("all_reduce.0", "h", "0,2")), NULL);
+    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    expect_link("0_Distributed.all_reduce.0",
+                "{\"communications_type\": \"send_receive\", \"nodes_info\":"
+                " {\"1\": [\"Nan\", \"Distributed.all_reduce.0.forward\"]}}");
+    expect_link("0_Distributed.all_reduce.1",
+                "{\"communications_type\": \"send_receive\", \"nodes_info\":"
+                " {\"2\": [\"Nan\", \"Distributed.all_reduce.0.forward\"]}}");
+    expect_link("2_Distributed.all_reduce.0",
+                "{\"communications_type\": \"send_receive\", \"nodes_info\":"
+                " {\"0\": [\"Nan\", \"Distributed.all_reduce.1.forward\"]}}");
+    tear_down();
+}
+END_TEST
+
+/* The root as the second argument, and by its name. */
+#define BROADCAST(args, named)                                                                     \
+    DUMP("\"Distributed.broadcast.0.forward\":{\"input_args\":[" FLAT("1.0") args                  \
+         "],\"input_kwargs\":{" named "\"group\":{\"type\":\"torch.ProcessGroup\","                \
+         "\"group_ranks\":[0,1,2],\"group_id\":\"g\"}},\"output\":[]}")
+#define ROOT "{\"type\":\"int\",\"value\":1}"
+
+START_TEST(a_broadcast_goes_from_its_root_to_all_others)
+{
+    static const char *const dumps[] = {BROADCAST("," ROOT, ""),
+                                        BROADCAST("", "\"src\":" ROOT ",")};
+    for (int how = 0; how < 2; how++) {
+        set_up();
+        conf.golden = NULL;
+        for (int i = 0; i < 3; i++) {
+            char rank[16];
+            snprintf(rank, sizeof rank, "rank%d", i);
+            put_rank(target, rank, "{\"Distributed.broadcast.0.forward\":null}", dumps[how], NULL);
+        }
+        ck_ok(graph_make(&conf, NULL, &made, &err), err);
+        expect_link("1_Distributed.broadcast.0",
+                    "{\"communications_type\": \"send\", \"nodes_info\":"
+                    " {\"0\": [\"Nan\", \"Distributed.broadcast.0.forward\"],"
+                    " \"2\": [\"Nan\", \"Distributed.broadcast.0.forward\"]}}");
+        expect_link("2_Distributed.broadcast.0",
+                    "{\"communications_type\": \"receive\", \"nodes_info\":"
+                    " {\"1\": [\"Nan\", \"Distributed.broadcast.0.forward\"]}}");
+        tear_down();
+    }
+}
+END_TEST
+
+START_TEST(a_node_of_one_side_has_the_micro_step_that_its_name_says)
+{
+    set_up();
+    make_two("{\"Module.a.A.forward.0\":null}", DUMP(""),
+             "{\"Module.a.A.forward.0\":null,\"Module.b.B.forward.3\":null,"
+             "\"Torch.x.0.forward\":\"Module.b.B.forward.3\"}",
+             DUMP(""));
+    ck_assert_str_eq(ask_of("micro_step_id", "Bench_0_0_Module.a.A.forward.0"), "0");
+    ck_assert_str_eq(ask_of("micro_step_id", "Bench_0_0_Module.b.B.forward.3"), "3");
+    ck_assert_str_eq(ask_of("micro_step_id", "Bench_0_0_Torch.x.0.forward"), "3");
+    tear_down();
+}
+END_TEST
+
 #define MEMBER(op, peer)                                                                           \
     "{\"class_type\":\"torch.distributed.P2POp\",\"tensor\":" FLAT(                                \
         "1.0") ",\"op\":\"" op "\",\"peer\":" peer ",\"tag\":0,\"group_id\":\"g\"}"
@@ -649,6 +755,9 @@ TEST_MAIN("graph_make", leaves_become_text, a_file_name_names_the_item_and_decid
           rows_meet_by_position_and_zero_has_no_relative_error,
           sides_that_do_not_go_together_are_refused, a_dump_without_values_gives_a_structure,
           overflow_levels_say_where_it_is_made, calls_of_two_ranks_meet,
+          the_second_call_meets_the_second, calls_meet_within_their_group,
+          a_broadcast_goes_from_its_root_to_all_others,
+          a_node_of_one_side_has_the_micro_step_that_its_name_says,
           members_of_a_batch_meet_each_by_itself, ranks_of_both_sides_are_intersected,
           edges_lead_from_the_last_writer_to_its_readers, suspects_are_listed_when_asked_for,
           a_graph_is_made_where_suspects_cannot_be_looked_for, no_memory_leaves_no_file_and_no_leak)
