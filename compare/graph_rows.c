@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * graph_rows: see graph_rows.h.
+ */
+#include "compare/graph_rows.h"
+
+#include "compare/graph_schema.h"
+#include "probe/base/jread.h"
+
+/* What a row of a list is made from, in this order. */
+#define ROW                                                                                        \
+    "SELECT n.step, n.rank, n.node_order, n.micro_step_id, n.node_name, n.up_node, n.node_type,"   \
+    " n.precision_index, n.overflow_level, n.matched_node_link, n.sub_nodes <> '', n.modified"
+/* Who was matched anew by hand is where that put it. */
+#define MOVED(where)                                                                               \
+    "SELECT a.node_order FROM x_align a JOIN tb_nodes n ON" AT "AND n.node_order = a.node_order"   \
+    " AND n.modified = 0 WHERE a.graph_id = ?4 AND a.kind = 'moved' AND a.node_order " where       \
+    " LIMIT 1"
+#define AT " n.step = ?1 AND n.rank = ?2 AND n.data_source = ?3 "
+
+static const char *const sql[QUERIES] = {
+    [Q_CHILDREN] = ROW " FROM tb_nodes n WHERE" AT "AND n.up_node = ?4 AND n.node_order > ?5"
+                       " AND (?6 = -1 OR n.micro_step_id = ?6) ORDER BY n.node_order LIMIT ?7",
+    [Q_BY_NAME] = ROW " FROM tb_nodes n WHERE" AT "AND n.node_name = ?4",
+    [Q_DETAIL] = ROW ", n.input_data, n.output_data, s.stack_info, n.matched_distributed,"
+                     " n.parallel_merge_info FROM tb_nodes n LEFT JOIN tb_stack s"
+                     " ON s.id = n.stack_id WHERE" AT "AND n.node_name = ?4",
+    [Q_BY_ORDER] = ROW " FROM tb_nodes n WHERE" AT "AND n.node_order = ?4",
+    [Q_SEARCH] = ROW " FROM tb_nodes n WHERE n.rowid IN (SELECT m.rowid FROM tb_nodes m WHERE"
+                     " m.step = ?1 AND m.rank = ?2 AND m.data_source = ?3 AND"
+                     " m.node_name LIKE ?4 ESCAPE '\\') AND n.node_order > ?5"
+                     " ORDER BY n.node_order LIMIT ?6",
+    [Q_NAMES] = "SELECT first_order, names FROM x_names WHERE graph_id = ?1 AND first_order >="
+                " (SELECT max(first_order) FROM x_names WHERE graph_id = ?1 AND first_order <= ?2)"
+                " ORDER BY first_order",
+    [Q_WALK] = ROW ", n.input_data, n.output_data FROM tb_nodes n WHERE" AT "ORDER BY n.node_order",
+    [Q_SCAN_UP] = ROW " FROM tb_nodes n WHERE" AT "AND n.node_order > ?4 ORDER BY n.node_order",
+    [Q_SCAN_DOWN] =
+        ROW " FROM tb_nodes n WHERE" AT "AND n.node_order < ?4 ORDER BY n.node_order DESC",
+    [Q_STATE_UP] = "SELECT min(node_order) FROM x_state WHERE graph_id = ?1 AND state = ?2"
+                   " AND node_order > ?3",
+    [Q_STATE_DOWN] = "SELECT max(node_order) FROM x_state WHERE graph_id = ?1 AND state = ?2"
+                     " AND node_order < ?3",
+    [Q_MATRIX] = ROW " FROM tb_config c, json_each(c.step_list) s, json_each(c.rank_list) r"
+                     " JOIN tb_nodes n ON n.step = s.value AND n.rank = r.value AND"
+                     " n.data_source = ?1 AND n.node_name = ?2 ORDER BY n.step, n.rank",
+    [Q_ROLLUP] =
+        "SELECT n_error, n_warn, n_unmatched, n_overflow, worst FROM x_rollup WHERE id = ?1",
+    [Q_FATE] = "SELECT kind, partner, how, confidence FROM x_align"
+               " WHERE graph_id = ?1 AND node_order = ?2",
+    [Q_MOVED_UP] = MOVED("> ?5 ORDER BY a.node_order"),
+    [Q_MOVED_DOWN] = MOVED("< ?5 ORDER BY a.node_order DESC"),
+    [Q_WRITERS] = ROW " FROM x_edge e JOIN tb_nodes n ON" AT "AND n.node_order = e.src"
+                      " WHERE e.graph_id = ?4 AND e.dst = ?5 GROUP BY n.node_order"
+                      " ORDER BY n.node_order",
+    [Q_READERS] = ROW " FROM x_edge e JOIN tb_nodes n ON" AT "AND n.node_order = e.dst"
+                      " WHERE e.graph_id = ?4 AND e.src = ?5 GROUP BY n.node_order"
+                      " ORDER BY n.node_order",
+    [Q_FINDINGS] = "SELECT place, step, rank, node_name, golden_name, role, why, text, score"
+                   " FROM x_findings ORDER BY place",
+    [Q_ROLLUP_SLOW] =
+        "WITH RECURSIVE below(name) AS (SELECT ?4 UNION ALL SELECT m.node_name FROM"
+        " below JOIN tb_nodes m ON m.step = ?1 AND m.rank = ?2 AND"
+        " m.data_source = ?3 AND m.up_node = below.name) " ROW " FROM below JOIN tb_nodes n ON" AT
+        "AND n.node_name = below.name AND below.name <> ?4",
+};
+
+/* ---- pages ------------------------------------------------------------------- */
+
+void graph_page_free(struct graph_page *p)
+{
+    ms_vec_free(&p->rows);
+    ms_arena_free(p->arena);
+    *p = (struct graph_page){.more = false};
+}
+
+enum ms_rc graph__page_start(struct graph_page *p, struct ms_err *err)
+{
+    ms_arena_free(p->arena);
+    p->arena = ms_arena_new(GRAPH_ARENA_MAX);
+    p->rows.n = 0;
+    p->more = false;
+    p->reached = -1;
+    return p->arena != NULL ? MS_OK : ms_no_memory(err);
+}
+
+enum ms_rc graph__keep(struct graph_page *p, struct ms_str s, struct ms_str *out,
+                       struct ms_err *err)
+{
+    *out = ms_arena_str(p->arena, s.p != NULL ? s : MS_STR(""));
+    return out->p != NULL ? MS_OK : ms_arena_fail(p->arena, err);
+}
+
+/* The last name of a link, which a manual match may have made shorter than the path. */
+static enum ms_rc last_of_link(struct graph_page *p, struct ms_str link, struct ms_str *out,
+                               struct ms_err *err)
+{
+    struct ms_jread r;
+    struct ms_buf scratch = {.max = GRAPH_NAME_MAX};
+    struct ms_str name = MS_STR(""), text;
+    *out = name;
+    ms_jread_init(&r, link.n != 0 ? link.p : "", link.n, 0);
+    if (ms_jread_next(&r) != MS_J_ARR)
+        return MS_OK;
+    enum ms_rc rc = MS_OK;
+    while (rc == MS_OK && ms_jread_next(&r) == MS_J_STR) {
+        if (ms_jread_text(&r, &scratch, &text, NULL) == MS_OK)
+            name = text;
+        rc = name.n != 0 ? graph__keep(p, name, out, err) : MS_OK;
+    }
+    ms_buf_free(&scratch);
+    return rc;
+}
+
+enum ms_rc graph__take_row(const struct graph_view *v, struct ms_stmt *st, struct graph_page *p,
+                           struct graph_row *row, struct ms_err *err)
+{
+    *row = (struct graph_row){.step = ms_stmt_get_i64(st, 0),
+                              .rank = ms_stmt_get_i64(st, 1),
+                              .order = ms_stmt_get_i64(st, 2),
+                              .micro = ms_stmt_get_i64(st, 3),
+                              .kind = (int)ms_stmt_get_i64(st, 6),
+                              .has_children = ms_stmt_get_i64(st, 10) != 0,
+                              .modified = ms_stmt_get_i64(st, 11) != 0};
+    if (!ms_stmt_is_null(st, 7))
+        row->state = graph__band_of(&v->bands, ms_stmt_get_f64(st, 7));
+    MS_TRY(graph__keep(p, ms_stmt_get_str(st, 4), &row->name, err));
+    MS_TRY(graph__keep(p, ms_stmt_get_str(st, 5), &row->parent, err));
+    MS_TRY(graph__keep(p, ms_stmt_get_str(st, 8), &row->overflow, err));
+    MS_TRY(last_of_link(p, ms_stmt_get_str(st, 9), &row->partner, err));
+    row->unmatched = v->about.dual && row->partner.n == 0;
+    return MS_OK;
+}
+
+enum ms_rc graph__push_row(const struct graph_view *v, struct ms_stmt *st, struct graph_page *p,
+                           struct ms_err *err)
+{
+    struct graph_row row;
+    MS_TRY(graph__take_row(v, st, p, &row, err));
+    struct graph_row *slot = ms_vec_push(&p->rows);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    *slot = row;
+    return MS_OK;
+}
+
+enum ms_rc graph__list_rows(struct graph_view *v, struct ms_stmt *st, uint32_t limit,
+                            struct graph_page *p, struct ms_err *err)
+{
+    bool more;
+    enum ms_rc rc;
+    while ((rc = ms_stmt_step(st, &more, err)) == MS_OK && more) {
+        if (p->rows.n >= limit) {
+            p->more = true;
+            break;
+        }
+        rc = graph__push_row(v, st, p, err);
+        if (rc != MS_OK)
+            break;
+    }
+    ms_stmt_reset(st);
+    return rc;
+}
+
+/* ---- statements -------------------------------------------------------------- */
+
+enum ms_rc graph__statement(struct graph_view *v, enum query q, struct ms_stmt **st,
+                            struct ms_err *err)
+{
+    if (v->st[q] == NULL)
+        MS_TRY(ms_store_prepare(v->store, &v->st[q], sql[q], err));
+    *st = v->st[q];
+    return MS_OK;
+}
+
+enum ms_rc graph__statement_at(struct graph_view *v, enum query q, struct graph_spot at,
+                               struct ms_stmt **st, struct ms_err *err)
+{
+    MS_TRY(graph__statement(v, q, st, err));
+    ms_stmt_i64(*st, 1, at.step);
+    ms_stmt_i64(*st, 2, at.rank);
+    ms_stmt_str(*st, 3, at.golden ? MS_STR("Bench") : MS_STR("NPU"));
+    return MS_OK;
+}
+
+struct ms_str graph__view_id(struct graph_view *v, struct graph_spot at, struct ms_str name)
+{
+    ms_buf_clear(&v->text);
+    ms_buf_printf(&v->text, "%s_%lld_%lld", at.golden ? "Bench" : "NPU", (long long)at.step,
+                  (long long)at.rank);
+    if (name.n != 0)
+        ms_buf_printf(&v->text, "_%.*s", MS_STR_ARG(name));
+    return ms_buf_slice(&v->text);
+}
