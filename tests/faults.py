@@ -172,13 +172,21 @@ def kill(top, name, arguments):
     ok("%s: killed at any moment it leaves whole files" % name, problems)
 
 
+def may_preload():
+    """A sanitizer must come first in a process, and the broken disk would."""
+    with open(MSPROBE, "rb") as f:
+        return os.path.exists(SHIM) and b"__asan_init" not in f.read()
+
+
 def main():
+    if not may_preload():
+        print("skip disks that break: a sanitizer must come first in a process")
     with tempfile.TemporaryDirectory(prefix="msprobe-faults-") as top:
         make_inputs(top)
         for name, arguments in commands(top):
             if ONLY not in name:
                 continue
-            if os.path.exists(SHIM):
+            if may_preload():
                 break_disk(top, name, arguments)
             end_memory(top, name, arguments)
             kill(top, name, arguments)

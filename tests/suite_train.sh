@@ -151,7 +151,13 @@ wrong_options_are_refused() {
 check same-losses-twice same_losses_twice
 check weights-go-round weights_go_round
 check it-learns it_learns
-if "$PYTHON" -c 'import torch, numpy' 2>/dev/null; then
+# Such a library cannot be loaded into a Python that was built without.
+sanitized() { nm -D "$build/libmstx.so" | grep -q '__asan_init\|__tsan_init'; }
+if ! "$PYTHON" -c 'import torch, numpy' 2>/dev/null; then
+    echo "skip torch-has-the-same-losses: no PyTorch"
+elif sanitized; then
+    echo "skip torch and C: a sanitizer must come first in a process"
+else
     check torch-has-the-same-losses torch_agrees
     check torch-and-c-have-no-suspect torch_and_c_agree
     check layers-of-torch-and-c-are-paired layers_are_paired
@@ -159,8 +165,6 @@ if "$PYTHON" -c 'import torch, numpy' 2>/dev/null; then
         check "fault-$fault-in-torch-is-found-by-c" across "$fault" torch c
         check "fault-$fault-in-c-is-found-by-torch" across "$fault" c torch
     done
-else
-    echo "skip torch-has-the-same-losses: no PyTorch"
 fi
 launch 1 "$train" --steps 1 --dump "$scratch/good" >/dev/null
 check dumps-are-equal sh -c "cd '$scratch' && timeout 60 $mpirun -n 1 '$train' --steps 1 --dump again >/dev/null && cmp good/step0/rank0/dump.json again/step0/rank0/dump.json"
@@ -168,7 +172,7 @@ check fault-in-attention-is-found fault_is_found layer2.scale 'scaled_dot_produc
 check fault-in-mlp-is-found fault_is_found layer1.bias 'linear.6.forward'
 check half-precision-is-found fault_is_found layer1.half 'Module.layers.1.mlp.MLP.forward.0'
 check every-fault-changes-the-loss every_fault_changes_the_loss
-if nm -D "$build/libmstx.so" | grep -q '__asan_init\|__tsan_init'; then
+if sanitized; then
     echo "skip slow ranks: a sanitizer must come first in a process"
 else
     check slow-rank-is-slow slow_rank_is_slow

@@ -89,7 +89,8 @@ static enum ms_rc put_sorted(struct arranging *g, struct block *p, size_t n, int
     size_t last = n; /* rows MORE stay behind */
     while (last > 0 && g->from[p[last - 1].from].kind == VIZ_ROW_MORE)
         last--;
-    qsort(p, last, sizeof *p, compare);
+    if (last > 1)
+        qsort(p, last, sizeof *p, compare);
     for (size_t i = 0; i < n; i++) {
         size_t at = g->inverted && i < last ? last - 1 - i : i;
         MS_TRY(put_block(g, &p[at], deep, err));
