@@ -129,7 +129,7 @@ struct rt_ring {
     uint64_t part;
     struct rt_file files[RT_FILES]; /* flight recorder: all; else the current one and the last */
     uint32_t nfiles, file_at;       /* file_at: the current one, the oldest is behind it */
-    bool disk_full;                 /* why the next file failed */
+    _Atomic bool disk_full;         /* why the next file failed */
     /* Handed over between writer and helper. */
     _Atomic int next_state;
     struct rt_file next;
