@@ -41,7 +41,7 @@ struct args {
 
 static const char *const formats[] = {"text", "json", NULL};
 static const char *const compats[] = {"cur", "old", "strict", NULL};
-static const char *const backends[] = {"", "fsdp", "megatron", NULL};
+static const char *const backends[] = {"none", "fsdp", "megatron", NULL};
 enum { ALIGN_AUTO, ALIGN_ALWAYS, ALIGN_EXACT, ALIGN_FUZZY };
 static const char *const aligns[] = {"auto", "always", "exact", "fuzzy", NULL};
 static const char *const modes[] = {"auto",          "offline_data", "torchair",
