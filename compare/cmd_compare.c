@@ -98,7 +98,7 @@ static const struct ms_opt opts[] = {
      .help = "the target is a training run, the golden side the inference that goes with it; "
              "needs --backend"},
     {"backend", NULL, MS_OPT_CHOICE, offsetof(struct args, backend), "NAME", .choices = backends,
-     .dflt = "", .help = "of --consistent_check: what the training runs on"},
+     .dflt = "none", .help = "of --consistent_check: what the training runs on"},
     {"mode", "m", MS_OPT_CHOICE, offsetof(struct args, mode), "MODE", .choices = modes,
      .dflt = "auto",
      .help = "kind of dump: auto, or atb for directories with a statistic.csv of the ATB library"},
