@@ -171,7 +171,8 @@ read_only() {
 }
 check "a capture that cannot be written to is read" read_only
 check "no directory is an error with status 3" status 3 "$msprobe" import "$tmp/nothing"
-check "an empty directory says how to record" says 'msprobe run' "$msprobe" import "$tmp/ranks"
+mkdir "$tmp/empty"
+check "an empty directory says how to record" says 'msprobe run' "$msprobe" import "$tmp/empty"
 check "a format is required" status 2 "$msprobe" export -o "$tmp/x" "$run"
 check "a truncated database is refused" sh -c "
     head -c 20000 '$run/run.db' >'$tmp/cut.db'; mkdir '$tmp/cut' && mv '$tmp/cut.db' '$tmp/cut/run.db'
