@@ -255,7 +255,7 @@ static enum ms_rc count(struct mstx_import *im, struct ms_err *err)
 
 static enum ms_rc finish(struct mstx_import *im, const char *dir, struct ms_err *err)
 {
-    char size[16];
+    char size[24];
     int64_t world = 0;
     for (size_t i = 0; i < im->seen.n; i++)
         world = im->seen.p[i].size > world ? im->seen.p[i].size : world;

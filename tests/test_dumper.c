@@ -7,6 +7,7 @@
 #include "probe/tensor.h"
 
 #include "tests/check.h"
+#include "tests/settle.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -919,6 +920,7 @@ START_TEST(a_forked_child_leaves_the_dump_alone)
     struct probe_dumper *d = open_with(s);
     probe_dumper_start(d);
     struct probe_call *c = probe_op_enter(d, "Torch", "a");
+    settle();
     pid_t child = fork();
     if (child == 0) {
         probe_call_output(c, &x);

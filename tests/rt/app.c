@@ -4,6 +4,7 @@
  * exit status is 0 unless something it checks on its own is wrong.
  */
 #include "tests/rt/proto.h"
+#include "tests/settle.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -319,6 +320,7 @@ static int do_fork(void)
     uint64_t id = p_start("parent range", NULL);
     p_mark("before", NULL);
     void *d = p_create("made before");
+    settle();
     pid_t pid = fork();
     if (pid == 0) {
         p_mark("in child", NULL);
@@ -463,6 +465,7 @@ static int do_unheard(void)
 static int do_forked(long ms)
 {
     p_mark("before", NULL);
+    settle();
     pid_t pid = fork();
     do_paced(ms, 1);
     int status = 0;

@@ -5,6 +5,7 @@
  */
 #include "mstx/ms_tools_ext.h"
 #include "mstx/mstx_device.h"
+#include "tests/settle.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -141,6 +142,7 @@ static int do_fork(void)
     void *s = mstx_cpu_stream_new("parent's");
     mstxMarkA("parent", s);
     mstx_cpu_stream_sync(s);
+    settle();
     pid_t pid = fork();
     if (pid == 0) {
         mstxMarkA("child", s);
