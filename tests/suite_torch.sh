@@ -3,17 +3,9 @@
 # Marks of PyTorch that a program does not make itself: with a torch of a few lines for what can
 # go wrong, and with the real one where it is installed.
 #   B=build        what to test
-B=${B:-build}
-PYTHON=${PYTHON:-/usr/bin/python3}
-build=$(cd "$B" && pwd) || exit 1
-msprobe=$build/msprobe
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-torch-XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM
-said=$scratch/said
-rc=0
-unset RANK WORLD_SIZE LOCAL_RANK MSTX_OUT MSTX_INJECTION_PATH PYTHONPATH MSTX_TORCH
-if nm -D "$build/libmstx.so" | grep -q '__asan_init\|__tsan_init'; then
+suite=torch
+. tests/checks.sh
+if ! can_preload; then
     echo "skip marks of torch: a sanitizer must be first in a process"
     exit 0
 fi
@@ -21,21 +13,6 @@ if [ ! -x "$PYTHON" ] || [ ! -e "$build/python/mstx.so" ]; then
     echo "skip marks of torch: the Python module is not built"
     exit 0
 fi
-
-check() { # name command...
-    name=$1
-    shift
-    if "$@" >>"$said" 2>&1; then
-        echo "ok $name"
-    else
-        echo "not ok $name"
-        sed 's/^/    /' "$said" | tail -12
-        rc=1
-    fi
-    : >"$said"
-}
-is() { [ "$1" = "$2" ] || { echo "expected '$2', found '$1'"; return 1; }; }
-fails() { ! "$@"; }
 
 # under NAME OPTIONS...: runs $scratch/NAME.py, its output in $scratch/out.
 under() {
