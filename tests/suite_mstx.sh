@@ -294,6 +294,49 @@ END
     done
 }
 check 'a signal handler may interrupt the first call' interrupted
+# Threads that get their first ring while a timer fires: no mark of the handler is lost.
+interrupted_opening() {
+    cat >"$scratch/rings.c" <<'END'
+#define MSTX_NO_IMPL
+#include "mstx/ms_tools_ext.h"
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/time.h>
+static _Atomic int alarms;
+static __thread volatile int mine;
+static void on_alarm(int s) { (void)s; mstxMarkA("alarm", NULL); alarms++; mine++; }
+static void *work(void *arg) {
+    sigset_t alarm;
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
+    do mstxMarkA("thread", NULL); while (mine < 2);
+    pthread_sigmask(SIG_BLOCK, &alarm, NULL);
+    return arg;
+}
+int main(void) {
+    struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+    sigset_t alarm;
+    pthread_t t[64];
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    sigprocmask(SIG_BLOCK, &alarm, NULL);
+    signal(SIGALRM, on_alarm);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (int i = 0; i < 64; i++) pthread_create(&t[i], NULL, work, NULL);
+    for (int i = 0; i < 64; i++) pthread_join(t[i], NULL);
+    setitimer(ITIMER_REAL, &never, NULL);
+    printf("%d\n", alarms);
+    return 0;
+}
+END
+    ${CC:-cc} -O1 -I. -o "$scratch/rings" "$scratch/rings.c" -pthread -L"$build" -lmstx -Wl,-rpath,"$build" 2>"$said" || return 1
+    rm -rf "$run"
+    made=$(MSTX_OUT=$run timeout 60 "$scratch/rings") || return 1
+    is "$("$msprobe" sql "$run" "SELECT count(*) FROM events WHERE name = 'alarm'" | tail -1)" "$made"
+}
+check 'and the opening of a ring, without a loss' interrupted_opening
 disabled() {
     printf '#define MSTX_DISABLE\n#include "mstx/ms_tools_ext.h"\nint main(void){mstxMarkA("x",NULL);return (int)mstxRangeStartA("y",NULL);}\n' >"$scratch/none.c"
     ${CC:-cc} -I. -O1 -Wall -Wextra -Werror -std=c99 -o "$scratch/none" "$scratch/none.c" 2>"$said" &&
