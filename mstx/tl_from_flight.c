@@ -423,26 +423,14 @@ static enum ms_rc each_file(struct flight *f, const struct ms_dir *list, const c
 
 /* ---- all ------------------------------------------------------------------------------ */
 
-static void rebase(struct mstx_cluster *c)
-{
-    for (size_t i = 0; i < c->group.n; i++)
-        c->group.p[i].first_seq = UINT32_MAX;
-    for (size_t i = 0; i < c->coll.n; i++) {
-        uint32_t *first = &c->group.p[c->coll.p[i].group].first_seq;
-        *first = c->coll.p[i].seq < *first ? c->coll.p[i].seq : *first;
-    }
-    for (size_t i = 0; i < c->coll.n; i++)
-        c->coll.p[i].seq -= c->group.p[c->coll.p[i].group].first_seq;
-}
-
 static enum ms_rc conclude(struct flight *f, struct ms_err *err)
 {
-    rebase(&f->cluster);
-    mstx__cluster_judge(&f->cluster);
-    if (f->cluster.no_memory)
-        return ms_no_memory(err);
-    return mstx__writer_bad(f->w) ? MS_OK
-                                  : mstx__cluster_save(&f->cluster, mstx__writer_store(f->w), err);
+    struct ms_store *s = mstx__writer_store(f->w);
+    MS_TRY(mstx__cluster_conclude(&f->cluster, err));
+    if (mstx__writer_bad(f->w))
+        return MS_OK;
+    MS_TRY(mstx__cluster_save_joins(&f->cluster, s, err));
+    return mstx__cluster_save(&f->cluster, s, err);
 }
 
 enum ms_rc mstx__import_flight(const char *path, struct mstx_writer *w,

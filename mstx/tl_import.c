@@ -179,6 +179,25 @@ static void set_times(struct mstx_import *im)
 
 /* ---- all ranks together ------------------------------------------------------ */
 
+/* Process 0 has conclusions to draw and a database to finish, so it joins less: in parts of all
+ * joining. */
+static const double SUMMARY_ALONE = 0.25, WHOLE_ALONE = 0.25;
+
+static enum ms_rc join(struct mstx_import *im, struct ms_err *err)
+{
+    struct ms_span span = ms_span_begin("join");
+    const double alone = im->how->summary ? SUMMARY_ALONE : WHOLE_ALONE;
+    enum ms_rc rc = mstx__cluster_share(&im->cluster, im->par, alone, err);
+    if (rc == MS_OK) {
+        mstx__cluster_join(&im->cluster);
+        rc = im->cluster.no_memory ? ms_no_memory(err) : MS_OK;
+    }
+    if (rc == MS_OK && !mstx__writer_bad(im->w))
+        rc = mstx__cluster_save_joins(&im->cluster, mstx__writer_store(im->w), err);
+    ms_span_end(&span);
+    return mstx__share_result(im->par, rc, err);
+}
+
 static enum ms_rc judge(struct mstx_import *im, struct ms_err *err)
 {
     struct ms_span span = ms_span_begin("cluster");
@@ -284,7 +303,9 @@ static enum ms_rc import_all(struct mstx_import *im, const char *db, const char 
     if (rc == MS_OK)
         set_times(im);
     MS_TRY(mstx__share_result(im->par, rc, err));
+    MS_TRY(join(im, err));
     MS_TRY(mstx__import_merge(im, db, err));
+    MS_TRY(mstx__cluster_gather(&im->cluster, im->par, err));
     return ms_par_rank(im->par) == 0 ? finish(im, dir, err) : MS_OK;
 }
 
