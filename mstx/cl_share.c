@@ -215,18 +215,18 @@ static unsigned owner_of_pair(const struct mstx_cluster *c, const struct mstx_cl
 
 /* ---- calls go where they are joined -------------------------------------------- */
 
-typedef MS_VEC(struct mstx_cl_call) mstx_cl_calls;
-
-enum { NOBODY = UINT16_MAX, PIECE = (1 << 26) / sizeof(struct mstx_cl_call) };
+enum { NOBODY = UINT16_MAX, PIECE = (1 << 20) / sizeof(struct mstx_cl_call) };
 
 struct deal {
     struct mstx_cluster *c;
     struct ms_par *par;
     unsigned k;
-    const size_t *end;           /* of the places of each; NULL: calls go by pairs */
-    uint64_t *to, *from;         /* how many we have for each, and each for us */
-    uint16_t *owner;             /* by call */
-    struct mstx_cl_call *sorted; /* by owner, each one's in the order they had */
+    const size_t *end;   /* of the places of each; NULL: calls go by pairs */
+    uint64_t *to, *from; /* how many we have for each, and each for us */
+    uint16_t *owner;     /* by call */
+    const mstx_cl_calls *given;
+    mstx_cl_calls taken;
+    struct mstx_cl_call *piece; /* one message */
     struct ms_buf got;
 };
 
@@ -265,7 +265,7 @@ static enum ms_rc tell_counts(struct deal *d, struct ms_err *err)
     return rc;
 }
 
-static uint64_t sum_before(const uint64_t *v, unsigned n)
+static uint64_t all_of(const uint64_t *v, unsigned n)
 {
     uint64_t sum = 0;
     for (unsigned i = 0; i < n; i++)
@@ -273,95 +273,107 @@ static uint64_t sum_before(const uint64_t *v, unsigned n)
     return sum;
 }
 
-/* All memory that is needed is taken here; v gets room for what is to come. */
-static bool sort_calls(struct deal *d, mstx_cl_calls *v)
+/* All memory that is needed, before anybody waits for a message. */
+static bool make_room(struct deal *d)
 {
-    size_t *at = ms_calloc(d->k, sizeof *at);
-    d->sorted = ms_alloc((v->n + 1) * sizeof *d->sorted);
-    const bool has_room = ms_buf_room(&d->got, PIECE * sizeof *d->sorted) != NULL;
-    bool ok = at != NULL && d->sorted != NULL && has_room;
-    for (unsigned i = 0; ok && i < d->k; i++)
-        at[i] = sum_before(d->to, i);
-    for (size_t i = 0; ok && i < v->n; i++) {
-        if (d->owner[i] != NOBODY)
-            d->sorted[at[d->owner[i]]++] = v->p[i];
-    }
-    ms_free(at);
-    ms_vec_free(v);
-    return ok && ms_vec_reserve(v, sum_before(d->from, d->k));
+    d->piece = ms_calloc(PIECE, sizeof *d->piece);
+    return d->piece != NULL && ms_buf_room(&d->got, PIECE * sizeof *d->piece) != NULL &&
+           ms_vec_reserve(&d->taken, all_of(d->from, d->k) + 1);
 }
 
 static enum ms_rc send_calls(struct deal *d, unsigned to, struct ms_err *err)
 {
-    const struct mstx_cl_call *p = d->sorted + sum_before(d->to, to);
-    for (uint64_t i = 0; i < d->to[to]; i += PIECE) {
-        const uint64_t n = d->to[to] - i < PIECE ? d->to[to] - i : PIECE;
-        MS_TRY(ms_par_send(d->par, to, p + i, n * sizeof *p, err));
+    size_t n = 0;
+    for (size_t i = 0; i < d->given->n; i++) {
+        if (d->owner[i] != to)
+            continue;
+        d->piece[n++] = d->given->p[i];
+        if (n == PIECE) {
+            MS_TRY(ms_par_send(d->par, to, d->piece, n * sizeof *d->piece, err));
+            n = 0;
+        }
     }
-    return MS_OK;
+    return n != 0 ? ms_par_send(d->par, to, d->piece, n * sizeof *d->piece, err) : MS_OK;
 }
 
-static enum ms_rc receive_calls(struct deal *d, unsigned from, mstx_cl_calls *v, struct ms_err *err)
+static enum ms_rc receive_calls(struct deal *d, unsigned from, struct ms_err *err)
 {
-    struct mstx_cl_call *p = v->p + sum_before(d->from, from);
+    struct mstx_cl_call *p = d->taken.p + all_of(d->from, from);
     for (uint64_t i = 0; i < d->from[from]; i += PIECE) {
         const uint64_t n = d->from[from] - i < PIECE ? d->from[from] - i : PIECE;
         unsigned who;
         MS_TRY(ms_par_recv(d->par, (int)from, &d->got, &who, err));
         if (d->got.n != n * sizeof *p)
-            return ms_fail(err, MS_E_INTERNAL, "process %u sent %zu bytes of %zu", from, d->got.n,
-                           n * sizeof *p);
+            return ms_fail(err, MS_E_INTERNAL, "process %u sent %zu bytes instead of %zu", from,
+                           d->got.n, (size_t)n * sizeof *p);
         memcpy(p + i, d->got.p, d->got.n);
     }
     return MS_OK;
 }
 
+static void keep_calls(struct deal *d, unsigned own)
+{
+    struct mstx_cl_call *p = d->taken.p + all_of(d->from, own);
+    for (size_t i = 0; i < d->given->n; i++) {
+        if (d->owner[i] == own)
+            *p++ = d->given->p[i];
+    }
+}
+
 /* In each round pairs talk, the lower one first, so nobody waits for somebody who waits. */
-static enum ms_rc exchange(struct deal *d, mstx_cl_calls *v, struct ms_err *err)
+static enum ms_rc exchange(struct deal *d, struct ms_err *err)
 {
     const unsigned own = ms_par_rank(d->par);
     for (unsigned round = 0; round < d->k; round++) {
         const unsigned with = (round + d->k - own) % d->k;
-        if (with == own && d->to[own] != 0)
-            memcpy(v->p + sum_before(d->from, own), d->sorted + sum_before(d->to, own),
-                   d->to[own] * sizeof *d->sorted);
+        if (with == own)
+            keep_calls(d, own);
         if (with > own)
             MS_TRY(send_calls(d, with, err));
         if (with != own)
-            MS_TRY(receive_calls(d, with, v, err));
+            MS_TRY(receive_calls(d, with, err));
         if (with < own)
             MS_TRY(send_calls(d, with, err));
     }
-    v->n = sum_before(d->from, d->k);
+    d->taken.n = all_of(d->from, d->k);
     return MS_OK;
 }
 
-/* v: calls of some ranks; behind it those that are joined here, rank by rank as before. */
-static enum ms_rc deal(struct mstx_cluster *c, struct ms_par *par, const size_t *end, void *calls,
+static enum ms_rc pass_on(struct deal *d, struct ms_err *err)
+{
+    d->to = ms_calloc(d->k, sizeof *d->to);
+    d->from = ms_calloc(d->k, sizeof *d->from);
+    d->owner = ms_calloc(d->given->n + 1, sizeof *d->owner);
+    const bool ok = d->to != NULL && d->from != NULL && d->owner != NULL;
+    MS_TRY(mstx__share_result(d->par, ok ? MS_OK : ms_no_memory(err), err));
+    find_owners(d, d->given);
+    MS_TRY(tell_counts(d, err));
+    MS_TRY(mstx__share_result(d->par, make_room(d) ? MS_OK : ms_no_memory(err), err));
+    return exchange(d, err);
+}
+
+/* given: calls of some ranks; behind it those that are joined here, rank by rank as before. */
+static enum ms_rc deal(struct mstx_cluster *c, struct ms_par *par, const size_t *end, bool is_coll,
                        struct ms_err *err)
 {
-    mstx_cl_calls v;
-    const unsigned k = ms_par_size(par);
-    struct deal d = {.c = c, .par = par, .k = k, .end = end, .got = {.max = MSTX_SHARE_MAX}};
-    memcpy(&v, calls, sizeof v); /* vectors of one type, but the compiler cannot know */
-    d.to = ms_calloc(k, sizeof *d.to);
-    d.from = ms_calloc(k, sizeof *d.from);
-    d.owner = ms_calloc(v.n + 1, sizeof *d.owner);
-    const bool ok = d.to != NULL && d.from != NULL && d.owner != NULL;
-    enum ms_rc rc = mstx__share_result(par, ok ? MS_OK : ms_no_memory(err), err);
+    mstx_cl_calls *given = is_coll ? &c->coll : &c->p2p;
+    struct deal d = {.c = c,
+                     .par = par,
+                     .k = ms_par_size(par),
+                     .end = is_coll ? end : NULL,
+                     .given = given,
+                     .got = {.max = MSTX_SHARE_MAX}};
+    enum ms_rc rc = pass_on(&d, err);
     if (rc == MS_OK) {
-        find_owners(&d, &v);
-        rc = tell_counts(&d, err);
+        ms_vec_free(given);
+        *given = d.taken;
+    } else {
+        ms_vec_free(&d.taken);
     }
-    if (rc == MS_OK)
-        rc = mstx__share_result(par, sort_calls(&d, &v) ? MS_OK : ms_no_memory(err), err);
-    if (rc == MS_OK)
-        rc = exchange(&d, &v, err);
-    memcpy(calls, &v, sizeof v);
     ms_free(d.to);
     ms_free(d.from);
     ms_free(d.owner);
-    ms_free(d.sorted);
+    ms_free(d.piece);
     ms_buf_free(&d.got);
     return rc;
 }
@@ -382,10 +394,10 @@ enum ms_rc mstx__cluster_share(struct mstx_cluster *c, struct ms_par *par, doubl
     rc = mstx__share_result(par, end != NULL ? MS_OK : ms_no_memory(err), err);
     if (rc == MS_OK) {
         deal_out(c, k, less, end);
-        rc = deal(c, par, end, &c->coll, err);
+        rc = deal(c, par, end, true, err);
     }
     if (rc == MS_OK)
-        rc = deal(c, par, NULL, &c->p2p, err);
+        rc = deal(c, par, NULL, false, err);
     if (rc == MS_OK) {
         c->from = own != 0 ? end[own - 1] : 0;
         c->to = end[own];

@@ -43,6 +43,7 @@ struct mstx_cl_call {
     uint8_t flags;      /* MSTX_CF_* */
     uint8_t unfinished; /* has not returned */
 };
+typedef MS_VEC(struct mstx_cl_call) mstx_cl_calls;
 
 struct mstx_cl_group {
     uint32_t id;              /* in comm_groups */
@@ -117,7 +118,7 @@ struct mstx_cluster {
     MS_VEC(struct mstx_cl_group) group;
     MS_VEC(struct mstx_cl_process) process;
     MS_VEC(struct mstx_cl_step) step;
-    MS_VEC(struct mstx_cl_call) coll, p2p;
+    mstx_cl_calls coll, p2p;
     MS_VEC(struct mstx_cl_join) join;
     MS_VEC(struct mstx_cl_link) link;
     MS_VEC(int64_t) open; /* times of open paths, ns */
@@ -153,7 +154,7 @@ struct mstx_cl_part {
     struct ms_str host;
     MS_VEC(struct mstx_cl_step) steps; /* number, start, end; in order */
     mstx_cl_spans comm, work, bubble;  /* communication, computing, waiting to receive */
-    MS_VEC(struct mstx_cl_call) calls; /* group: id in comm_groups, 0: none */
+    mstx_cl_calls calls;               /* group: id in comm_groups, 0: none */
     bool knows_work;                   /* else computing is what is not communication */
 };
 /* Steps of a part that has none, out of its calls; false: no memory. */

@@ -179,15 +179,10 @@ static void set_times(struct mstx_import *im)
 
 /* ---- all ranks together ------------------------------------------------------ */
 
-/* Process 0 has conclusions to draw and a database to finish, so it joins less: in parts of all
- * joining. */
-static const double SUMMARY_ALONE = 0.25, WHOLE_ALONE = 0.25;
-
 static enum ms_rc join(struct mstx_import *im, struct ms_err *err)
 {
     struct ms_span span = ms_span_begin("join");
-    const double alone = im->how->summary ? SUMMARY_ALONE : WHOLE_ALONE;
-    enum ms_rc rc = mstx__cluster_share(&im->cluster, im->par, alone, err);
+    enum ms_rc rc = mstx__cluster_share(&im->cluster, im->par, mstx__import_alone(im), err);
     if (rc == MS_OK) {
         mstx__cluster_join(&im->cluster);
         rc = im->cluster.no_memory ? ms_no_memory(err) : MS_OK;
