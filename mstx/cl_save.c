@@ -4,6 +4,8 @@
  */
 #include "mstx/tl_cluster.h"
 
+#include "mstx/tl_write.h"
+
 enum { NULL_HERE = -1 };
 
 /* Negative numbers are not known. */
@@ -133,4 +135,13 @@ enum ms_rc mstx__cluster_save(const struct mstx_cluster *c, struct ms_store *s, 
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         MS_TRY(save(c, s, &tables[i], err));
     return MS_OK;
+}
+
+enum ms_rc mstx__cluster_save_all(const struct mstx_cluster *c, struct mstx_writer *w,
+                                  struct ms_err *err)
+{
+    if (mstx__writer_bad(w)) /* it keeps why */
+        return MS_OK;
+    MS_TRY(mstx__cluster_save_joins(c, mstx__writer_store(w), err));
+    return mstx__cluster_save(c, mstx__writer_store(w), err);
 }

@@ -193,6 +193,10 @@ enum ms_rc mstx__cluster_save_joins(const struct mstx_cluster *c, struct ms_stor
 enum ms_rc mstx__cluster_save(const struct mstx_cluster *c, struct ms_store *s,
                               struct ms_err *err) MS_MUST_USE;
 
+struct mstx_writer;
+enum ms_rc mstx__cluster_save_all(const struct mstx_cluster *c, struct mstx_writer *w,
+                                  struct ms_err *err) MS_MUST_USE;
+
 /* ---- formulas ----------------------------------------------------------------- */
 
 /* Do all ranks leave only when all have come? */
