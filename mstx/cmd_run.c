@@ -63,7 +63,7 @@ static const struct ms_opt opts[] = {
     {"no_torch", NULL, MS_OPT_FLAG, offsetof(struct args, no_torch),
      .help = "Python: do not mark batches, optimizer steps and checkpoints of PyTorch"},
     {"dump", NULL, MS_OPT_PATH, offsetof(struct args, dump), "FILE",
-     .help = "dump a PyTorch program as this config.json says; into DIR if it names no dump_path"},
+     .help = "dump a PyTorch or MindSpore program as this config.json says; into DIR if it names no dump_path"},
     {"flight", NULL, MS_OPT_REAL, offsetof(struct args, flight), "SECONDS",
      .help = "flight recorder: keep the last seconds only, for 'msprobe ctl DIR snapshot'"},
     {"max_size", NULL, MS_OPT_TEXT, offsetof(struct args, max_size), "BYTES",
@@ -266,7 +266,7 @@ static void preload_sanitizer(const char *program)
     }
 }
 
-/* The program may change its directory before it imports torch. */
+/* The program may change its directory before it imports its framework. */
 static enum ms_rc ask_for_dump(const char *config, const char *out, struct ms_err *err)
 {
     char path[PATH_MAX];
