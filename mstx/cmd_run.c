@@ -424,13 +424,16 @@ static enum ms_rc add_process(void *arg, const char *path, struct ms_err *err)
 }
 
 /* To stderr: standard output belongs to the program. */
-static enum ms_rc tell_result(const char *out, struct ms_err *err)
+static enum ms_rc tell_result(const char *out, bool has_dump, struct ms_err *err)
 {
     struct sum s = {0};
     MS_TRY(mstx_each_process(out, -1, add_process, &s, err));
     if (s.processes == 0) {
-        fprintf(stderr, "msprobe: the program made no mark; nothing was recorded\n");
-        rmdir(out);
+        bool is_empty = rmdir(out) == 0;
+        if (!has_dump)
+            fprintf(stderr, "msprobe: the program made no mark; nothing was recorded\n");
+        else if (!is_empty)
+            fprintf(stderr, "msprobe: the dump is in %s\n", out);
         return MS_OK;
     }
     fprintf(stderr, "msprobe: %s: %llu records of %zu process%s, %.1f MB", out,
@@ -476,7 +479,7 @@ static enum ms_rc record(const struct args *a, char **program, int *status, stru
     if (rc != MS_OK)
         rmdir(out); /* unless somebody else records there */
     MS_TRY(rc);
-    return talks() ? tell_result(out, err) : MS_OK;
+    return talks() ? tell_result(out, a->dump != NULL, err) : MS_OK;
 }
 
 static int run(int argc, char **argv)
