@@ -191,10 +191,10 @@ static void put_verdict(struct ms_jwrite *w, const struct cmp *c, const struct c
     key(w, "Requires_grad Consistent");
     ms_jwrite_bool(w, row->grad_same);
     ms_jwrite_kstr(w, "Result",
-                   !row->b.present                     ? "N/A"
-                   : !md5                              ? ""
-                   : ms_str_eq(row->t.md5, row->b.md5) ? "pass"
-                                                       : "Different");
+                   md5 && ms_str_eq(row->t.md5, row->b.md5) ? "pass"
+                   : !row->b.present                        ? "N/A"
+                   : md5                                    ? "Different"
+                                                            : "");
     char message[80];
     snprintf(message, sizeof message, "%s%s", row->b.present ? "" : "No bench data matched.",
              row->grad_same || md5 ? "" : "Requires_grad inconsistent. ");
@@ -377,7 +377,10 @@ enum ms_rc cmp_diff_node(struct cmp_diff_out *d, const struct cmp *c, uint32_t g
         put_rows_of(&d->w, c, &v, "output");
         ms_jwrite_obj_end(&d->w);
         key(&d->w, "stack_info");
-        put_frames(&d->w, v.frames.p != NULL ? v.frames : MS_STR("[]"));
+        if (c->has_stack)
+            put_frames(&d->w, v.frames.p != NULL ? v.frames : MS_STR("[]"));
+        else
+            ms_jwrite_null(&d->w);
         ms_jwrite_obj_end(&d->w);
     }
     cmp_view_free(&v);
