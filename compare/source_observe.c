@@ -346,26 +346,63 @@ static enum ms_rc put_unsaid(struct observer *o, const struct source__node *n,
     return MS_OK;
 }
 
-static enum ms_rc put_aligned(struct observer *o, const struct source__node *n, struct ms_err *err)
+static const struct cmp_align_pair *find_mate(const struct cmp_align_pair *pairs, size_t n,
+                                              uint32_t golden)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (pairs[i].golden == golden)
+            return &pairs[i];
+    }
+    return NULL;
+}
+
+static size_t most_golden_rows(const struct observer *o, uint32_t target)
 {
     const struct cmp_align_pair *pairs;
-    const struct probe_node *g = &o->side[0].dump->nodes.p[n->id[0]];
+    size_t n = cmp_align_of(o->q.al, target, &pairs), most = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t rows = o->side[0].dump->nodes.p[pairs[i].golden].nrows;
+        most = rows > most ? rows : most;
+    }
+    return most;
+}
+
+/* A fused operator meets several: what a row has no partner for in the first it may find in another.
+ * out is in the order of the target node's rows, without what the golden side alone has. */
+static void gather_rows(const struct observer *o, const struct source__node *n,
+                        struct cmp_align_row *rows, uint32_t *out)
+{
+    const struct cmp_align_pair *pairs;
     const struct probe_node *t = &o->side[1].dump->nodes.p[n->id[1]];
-    struct cmp_align_row *rows = ms_alloc((g->nrows + t->nrows + 1) * sizeof *rows);
-    if (rows == NULL)
-        return ms_no_memory(err);
+    size_t many = cmp_align_of(o->q.al, n->id[1], &pairs);
+    memset(out, 0xff, t->nrows * sizeof *out);
+    for (size_t k = 0; k <= many; k++) { /* the mate comes first */
+        const struct cmp_align_pair *p = k == 0 ? find_mate(pairs, many, n->id[0]) : &pairs[k - 1];
+        size_t count = p != NULL ? cmp_align_rows(o->q.al, p, rows) : 0;
+        for (size_t i = 0; i < count; i++) {
+            uint32_t *slot = rows[i].target != CMP_ALIGN_NONE ? &out[rows[i].target - t->first_row]
+                                                              : NULL;
+            if (slot != NULL && *slot == SOURCE__NONE)
+                *slot = rows[i].golden;
+        }
+    }
+}
+
+static enum ms_rc put_aligned(struct observer *o, const struct source__node *n, struct ms_err *err)
+{
+    const struct probe_node *t = &o->side[1].dump->nodes.p[n->id[1]];
+    size_t most = t->nrows + most_golden_rows(o, n->id[1]);
+    struct cmp_align_row *rows = ms_alloc((most + 1) * sizeof *rows);
+    uint32_t *golden = ms_alloc((t->nrows + 1) * sizeof *golden);
+    bool fine = rows != NULL && golden != NULL;
     enum ms_rc rc = MS_OK;
-    size_t many = cmp_align_of(o->q.al, n->id[1], &pairs), count = 0;
-    for (size_t i = 0; i < many && count == 0; i++) {
-        if (pairs[i].golden == n->id[0])
-            count = cmp_align_rows(o->q.al, &pairs[i], rows);
-    }
-    for (size_t i = 0; i < count && rc == MS_OK; i++) {
-        if (rows[i].target != CMP_ALIGN_NONE)
-            rc = put_leaf(o, n, rows[i].golden, rows[i].target, err);
-    }
+    if (fine)
+        gather_rows(o, n, rows, golden);
+    for (uint32_t i = 0; fine && i < t->nrows && rc == MS_OK; i++)
+        rc = put_leaf(o, n, golden[i], t->first_row + i, err);
     ms_free(rows);
-    return rc;
+    ms_free(golden);
+    return fine ? rc : ms_no_memory(err);
 }
 
 static enum ms_rc put_leaves(struct observer *o, struct source__node *n, struct ms_err *err)
