@@ -11,6 +11,8 @@
 
 #define PART_MAX ((size_t)1 << 34)
 
+enum { OPPOSITE_COUNT = 64 }; /* fewer elements may seem turned by chance */
+
 struct observer {
     struct source__part *p;
     struct source__pairing q;
@@ -21,6 +23,7 @@ struct observer {
     float *noise;          /* by golden row; NULL: no second run */
     uint32_t *by_golden;   /* node of the part by node of the golden side */
     MS_VEC(uint32_t) look; /* leaves whose tensor files have to be read */
+    bool finite;           /* nothing of the golden side is NaN or inf, whatever is its partner */
 };
 
 /* ---- operators -------------------------------------------------------------------- */
@@ -211,6 +214,8 @@ static bool take_figures(const struct observer *o, struct source__leaf *l)
         }
         if (l->e > 1e-4F && l->en < 1e-6F * l->e && isnan(l->scale))
             l->flags |= SOURCE__SAME_SET;
+        if (l->count >= OPPOSITE_COUNT && f->ext.scale < -0.5)
+            l->flags |= SOURCE__OPPOSITE;
         return false;
     }
     return f == NULL || f->state == CMP_STATE_MASKS || f->state == CMP_STATE_SCALAR;
@@ -290,6 +295,8 @@ static enum ms_rc put_leaf(struct observer *o, const struct source__node *n, uin
     const struct source__value *g = golden != SOURCE__NONE ? &o->side[0].value[golden] : NULL;
     const struct source__value *t = target != SOURCE__NONE ? &o->side[1].value[target] : NULL;
     source__compare(g, t, o->p->mode, o->p->cross, l);
+    if (g == NULL && t != NULL && o->finite && !source__is_finite(t))
+        l->flags |= SOURCE__FLAGGED | SOURCE__MEASURED;
     l->flags |= (uint16_t)(t != NULL ? role_of(o, n, 1, target) : role_of(o, n, 0, golden));
     l->path = t != NULL ? o->side[1].dump->rows.p[target].path
                         : o->p->golden_paths + o->side[0].dump->rows.p[golden].path;
@@ -380,8 +387,8 @@ static void gather_rows(const struct observer *o, const struct source__node *n,
         const struct cmp_align_pair *p = k == 0 ? find_mate(pairs, many, n->id[0]) : &pairs[k - 1];
         size_t count = p != NULL ? cmp_align_rows(o->q.al, p, rows) : 0;
         for (size_t i = 0; i < count; i++) {
-            uint32_t *slot = rows[i].target != CMP_ALIGN_NONE ? &out[rows[i].target - t->first_row]
-                                                              : NULL;
+            uint32_t *slot =
+                rows[i].target != CMP_ALIGN_NONE ? &out[rows[i].target - t->first_row] : NULL;
             if (slot != NULL && *slot == SOURCE__NONE)
                 *slot = rows[i].golden;
         }
@@ -522,6 +529,15 @@ static enum ms_rc read_sides(struct observer *o, struct ms_err *err)
     return ms_pool_run(o->pool, 2, trace_side, o, err);
 }
 
+static bool is_finite_side(const struct source__side *s)
+{
+    for (uint32_t i = 0; i < s->dump->rows.n; i++) {
+        if (!source__is_finite(&s->value[i]))
+            return false;
+    }
+    return true;
+}
+
 /* Fused operators: who else runs in place of the golden one. */
 static enum ms_rc keep_members(struct observer *o, struct ms_err *err)
 {
@@ -552,6 +568,7 @@ static enum ms_rc observe(struct observer *o, struct ms_err *err)
     MS_TRY(read_sides(o, err));
     MS_TRY(source__is_cross(o->c, &p->cross, err));
     MS_TRY(source__pair(&o->q, o->c, o->side, p->cross, err));
+    o->finite = p->cross && is_finite_side(&o->side[0]);
     MS_TRY(keep_names(o, 0, err));
     MS_TRY(keep_names(o, 1, err));
     MS_TRY(keep_paths(o, err));

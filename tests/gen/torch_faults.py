@@ -24,7 +24,7 @@ from concurrent.futures import ProcessPoolExecutor
 import multiprocessing
 
 MSPROBE = os.environ.get("MSPROBE", os.path.join(os.environ.get("B", "build"), "msprobe"))
-FIRST_SEED = {"fixed": 2_000, "unseen": 90_000}
+FIRST_SEED = {"fixed": 2_000, "unseen": 400_000}
 EXACT = ("same", "bf16same")
 
 try:
