@@ -5,6 +5,7 @@
  */
 #include "compare/graph_rows.h"
 #include "compare/graph_schema.h"
+#include "probe/base/mem.h"
 
 enum { SEARCH_PAGES = 8 };
 
@@ -80,6 +81,24 @@ static enum ms_rc search_quick(struct graph_view *v, struct graph_spot at, struc
     return rc == MS_OK ? back : rc;
 }
 
+static enum ms_rc search_shapes(struct graph_view *v, struct graph_spot at, struct ms_str word,
+                                int64_t after, uint32_t limit, struct graph_page *page,
+                                struct ms_err *err)
+{
+    bool *meets = graph__shapes_meet(v->shapes[at.golden], word);
+    enum ms_rc rc = meets != NULL ? MS_OK : ms_no_memory(err);
+    while (rc == MS_OK && !page->more) {
+        after = graph__shapes_next(v->shapes[at.golden], meets, after);
+        if (after < 0)
+            break;
+        page->more = page->rows.n == limit;
+        if (!page->more)
+            rc = add_by_order(v, at, after, page, err);
+    }
+    ms_free(meets);
+    return rc;
+}
+
 static enum ms_rc search_like(struct graph_view *v, struct graph_spot at, struct ms_str word,
                               int64_t after, uint32_t limit, struct graph_page *page,
                               struct ms_err *err)
@@ -114,7 +133,9 @@ enum ms_rc graph_view_search(struct graph_view *v, struct graph_spot at, struct 
     enum ms_rc rc = ms_buf_check(&lower, err);
     struct ms_str word = ms_buf_slice(&lower);
     /* Names do not change, so x_names is right whatever was matched by hand. */
-    if (rc == MS_OK && v->quick && text.n != 0 && ms_str_find(text, '\n') < 0)
+    if (rc == MS_OK && text.n != 0 && graph__shapes_know(v, at, word))
+        rc = search_shapes(v, at, word, after, limit, page, err);
+    else if (rc == MS_OK && v->quick && text.n != 0 && ms_str_find(text, '\n') < 0)
         rc = search_quick(v, at, word, after, limit, page, err);
     else if (rc == MS_OK)
         rc = search_like(v, at, word, after, limit, page, err);
