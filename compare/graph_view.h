@@ -164,6 +164,9 @@ enum ms_rc graph_match_saved(const char *db, struct graph_spot at, const char *c
                              uint64_t *matched, struct ms_err *err) MS_MUST_USE;
 enum ms_rc graph_unmatch(const char *path, struct graph_spot at, struct ms_str target,
                          struct ms_err *err) MS_MUST_USE;
+/* The same for all that is in it; *parted counts nodes that had a partner. */
+enum ms_rc graph_unmatch_below(const char *path, struct graph_spot at, struct ms_str target,
+                               uint64_t *parted, struct ms_err *err) MS_MUST_USE;
 /* Take the last change back that was made through these functions. MS_E_NOTFOUND: there is none. */
 enum ms_rc graph_undo(const char *path, struct ms_err *err) MS_MUST_USE;
 
