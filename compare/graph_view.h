@@ -92,6 +92,10 @@ enum ms_rc graph_view_node(struct graph_view *v, struct graph_spot at, struct ms
 enum ms_rc graph_view_search(struct graph_view *v, struct graph_spot at, struct ms_str text,
                              int64_t after, uint32_t limit, struct graph_page *page,
                              struct ms_err *err) MS_MUST_USE;
+/* Get ready for searches of one side, some ten thousand names a call: until *more is false, and on
+ * another side, they take longer. */
+enum ms_rc graph_view_ahead(struct graph_view *v, struct graph_spot at, bool *more,
+                            struct ms_err *err) MS_MUST_USE;
 /* Nodes in one of the wanted states. */
 enum ms_rc graph_view_filter(struct graph_view *v, struct graph_spot at, unsigned want,
                              int64_t after, uint32_t limit, struct graph_page *page,
