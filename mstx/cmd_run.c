@@ -64,7 +64,8 @@ static const struct ms_opt opts[] = {
     {"no_torch", NULL, MS_OPT_FLAG, offsetof(struct args, no_torch),
      .help = "Python: do not mark batches, optimizer steps and checkpoints of PyTorch"},
     {"dump", NULL, MS_OPT_PATH, offsetof(struct args, dump), "FILE",
-     .help = "dump a PyTorch program as this config.json says; into DIR if it names no dump_path"},
+     .help = "dump a PyTorch or MindSpore program as this config.json says; into DIR if it names "
+             "no dump_path"},
     {"flight", NULL, MS_OPT_REAL, offsetof(struct args, flight), "SECONDS",
      .help = "flight recorder: keep the last seconds only, for 'msprobe ctl DIR snapshot'"},
     {"max_size", NULL, MS_OPT_TEXT, offsetof(struct args, max_size), "BYTES",
@@ -256,7 +257,7 @@ static void preload_sanitizer(const char *program)
     }
 }
 
-/* The program may change its directory before it imports torch. */
+/* The program may change its directory before it imports its framework. */
 static enum ms_rc ask_for_dump(const char *config, const char *out, struct ms_err *err)
 {
     char path[PATH_MAX];
@@ -414,13 +415,16 @@ static enum ms_rc add_process(void *arg, const char *path, struct ms_err *err)
 }
 
 /* To stderr: standard output belongs to the program. */
-static enum ms_rc tell_result(const char *out, struct ms_err *err)
+static enum ms_rc tell_result(const char *out, bool has_dump, struct ms_err *err)
 {
     struct sum s = {0};
     MS_TRY(mstx_each_process(out, -1, add_process, &s, err));
     if (s.processes == 0) {
-        fprintf(stderr, "msprobe: the program made no mark; nothing was recorded\n");
-        rmdir(out);
+        bool is_empty = rmdir(out) == 0;
+        if (!has_dump)
+            fprintf(stderr, "msprobe: the program made no mark; nothing was recorded\n");
+        else if (!is_empty)
+            fprintf(stderr, "msprobe: the dump is in %s\n", out);
         return MS_OK;
     }
     fprintf(stderr, "msprobe: %s: %llu records of %zu process%s, %.1f MB", out,
@@ -466,7 +470,7 @@ static enum ms_rc record(const struct args *a, char **program, int *status, stru
     if (rc != MS_OK)
         rmdir(out); /* unless somebody else records there */
     MS_TRY(rc);
-    return talks() ? tell_result(out, err) : MS_OK;
+    return talks() ? tell_result(out, a->dump != NULL, err) : MS_OK;
 }
 
 static int run(int argc, char **argv)
