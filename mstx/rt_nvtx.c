@@ -395,25 +395,34 @@ static void name_resource(const void *domain, const char *kind, uint64_t key, co
     name_it(MSTX_RESOURCE, domain, key, text);
 }
 
-#define NAMER(fn, type, kind)                                                                      \
+/* The next tool hears the short form, in the slot of the same module. */
+#define NAMER(fn, type, kind, module, slot)                                                        \
     static void fn(type handle, const char *name)                                                  \
     {                                                                                              \
+        nvtx_fn next = nvtx_next_namer(module, slot);                                              \
         name_resource(NULL, kind, (uint64_t)(uintptr_t)handle, name);                              \
+        if (next != NULL)                                                                          \
+            ((void (*)(type, const char *))next)(handle, name);                                    \
     }                                                                                              \
     static void fn##_wide(type handle, const wchar_t *w)                                           \
     {                                                                                              \
         char buf[256];                                                                             \
-        name_resource(NULL, kind, (uint64_t)(uintptr_t)handle, nvtx_narrow(w, buf, sizeof buf));   \
+        fn(handle, nvtx_narrow(w, buf, sizeof buf));                                               \
     }
-NAMER(name_device, int, "device")
-NAMER(name_context, void *, "context")
-NAMER(name_stream, void *, "stream")
-NAMER(name_event, void *, "event")
-NAMER(name_cl_device, void *, "device")
-NAMER(name_queue, void *, "queue")
-NAMER(name_buffer, void *, "buffer")
-NAMER(name_sampler, void *, "sampler")
-NAMER(name_program, void *, "program")
+NAMER(cuda_device, int, "device", NVTX_CUDA, 1)
+NAMER(cuda_context, void *, "context", NVTX_CUDA, 3)
+NAMER(cuda_stream, void *, "stream", NVTX_CUDA, 5)
+NAMER(cuda_event, void *, "event", NVTX_CUDA, 7)
+NAMER(cudart_device, int, "device", NVTX_CUDART, 1)
+NAMER(cudart_stream, void *, "stream", NVTX_CUDART, 3)
+NAMER(cudart_event, void *, "event", NVTX_CUDART, 5)
+NAMER(cl_device, void *, "device", NVTX_OPENCL, 1)
+NAMER(cl_context, void *, "context", NVTX_OPENCL, 3)
+NAMER(cl_queue, void *, "queue", NVTX_OPENCL, 5)
+NAMER(cl_buffer, void *, "buffer", NVTX_OPENCL, 7)
+NAMER(cl_sampler, void *, "sampler", NVTX_OPENCL, 9)
+NAMER(cl_program, void *, "program", NVTX_OPENCL, 11)
+NAMER(cl_event, void *, "event", NVTX_OPENCL, 13)
 
 struct nvtx_resource { /* 32 bytes */
     uint16_t version, size;
@@ -462,7 +471,7 @@ struct callbacks {
     size_t struct_size;
     int (*get_table)(int module, nvtx_table *table, unsigned *size);
 };
-enum { TABLE_CALLBACKS = 1, CORE = 1, CUDA, OPENCL, CUDART, CORE2, SYNC };
+enum { TABLE_CALLBACKS = 1, CORE = 1, CORE2 = 5, SYNC };
 
 #define F(f) (nvtx_fn) f
 static const nvtx_fn core[] = {NULL,
@@ -497,34 +506,19 @@ static const nvtx_fn core2[] = {NULL,
                                 F(domain_create_wide),
                                 F(domain_destroy),
                                 F(initialize)};
-static const nvtx_fn cuda[] = {NULL,
-                               F(name_device),
-                               F(name_device_wide),
-                               F(name_context),
-                               F(name_context_wide),
-                               F(name_stream),
-                               F(name_stream_wide),
-                               F(name_event),
-                               F(name_event_wide)};
-static const nvtx_fn cudart[] = {
-    NULL,          F(name_device),    F(name_device_wide), F(name_stream), F(name_stream_wide),
-    F(name_event), F(name_event_wide)};
-
+#define BOTH(fn) F(fn), F(fn##_wide)
+static const nvtx_fn cuda[] = {NULL, BOTH(cuda_device), BOTH(cuda_context), BOTH(cuda_stream),
+                               BOTH(cuda_event)};
+static const nvtx_fn cudart[] = {NULL, BOTH(cudart_device), BOTH(cudart_stream),
+                                 BOTH(cudart_event)};
 static const nvtx_fn opencl[] = {NULL,
-                                 F(name_cl_device),
-                                 F(name_cl_device_wide),
-                                 F(name_context),
-                                 F(name_context_wide),
-                                 F(name_queue),
-                                 F(name_queue_wide),
-                                 F(name_buffer),
-                                 F(name_buffer_wide),
-                                 F(name_sampler),
-                                 F(name_sampler_wide),
-                                 F(name_program),
-                                 F(name_program_wide),
-                                 F(name_event),
-                                 F(name_event_wide)};
+                                 BOTH(cl_device),
+                                 BOTH(cl_context),
+                                 BOTH(cl_queue),
+                                 BOTH(cl_buffer),
+                                 BOTH(cl_sampler),
+                                 BOTH(cl_program),
+                                 BOTH(cl_event)};
 
 static void fill(const struct callbacks *c, int module, const nvtx_fn *ours, unsigned n)
 {
@@ -551,9 +545,9 @@ int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id))
     pthread_once(&once, nvtx_next_find);
     FILL(c, CORE, core);
     FILL(c, CORE2, core2);
-    FILL(c, CUDA, cuda);
-    FILL(c, CUDART, cudart);
-    FILL(c, OPENCL, opencl);
+    FILL(c, NVTX_CUDA, cuda);
+    FILL(c, NVTX_CUDART, cudart);
+    FILL(c, NVTX_OPENCL, opencl);
     FILL(c, SYNC, nvtx_sync_slots);
     return 1;
 }

@@ -110,6 +110,10 @@ void nvtx_next_end(struct rt_domain *d, uint64_t id);
 void nvtx_next_push(struct rt_domain *d, const struct nvtx_attr *a);
 void nvtx_next_pop(struct rt_domain *d);
 void nvtx_next_name(struct rt_domain *d, enum mstx_text_kind kind, uint64_t key, const char *name);
+/* Modules that give handles names; their slots come in pairs, the short form first. */
+enum { NVTX_CUDA = 2, NVTX_OPENCL, NVTX_CUDART };
+/* What the next tool has in a slot; NULL: nothing, or there is none. */
+nvtx_fn nvtx_next_namer(int module, int slot);
 void *nvtx_next_resource(struct rt_domain *d, const void *attr);
 void nvtx_next_resource_end(void *resource);
 void nvtx_next_domain_end(struct rt_domain *d);

@@ -11,6 +11,9 @@
 #include <stdlib.h>
 
 enum { CORE = 1, CORE2 = 5, SLOTS = 16, EXPORT_CALLBACKS = 1 };
+enum { NAMERS = NVTX_CUDART - NVTX_CUDA + 1 };
+/* As they are counted in NVTX: the place of the last one. */
+static const unsigned namer_slots[NAMERS] = {9, 15, 7};
 enum { C_MARK = 1, C_START = 4, C_END = 7, C_PUSH = 8, C_POP = 11, C_CATEGORY = 12, C_THREAD = 14 };
 enum {
     D_MARK = 1,
@@ -29,11 +32,20 @@ _Atomic bool nvtx_has_next;
 static struct {
     nvtx_fn core[SLOTS], core2[SLOTS];
     nvtx_fn *core_slots[SLOTS + 1], *core2_slots[SLOTS + 1];
+    nvtx_fn namer[NAMERS][SLOTS];
+    nvtx_fn *namer_slots[NAMERS][SLOTS + 1];
 } next;
 
 static int get_table(int module, nvtx_table *table, unsigned *size)
 {
-    if (table == NULL || size == NULL || (module != CORE && module != CORE2))
+    if (table == NULL || size == NULL)
+        return 0;
+    if (module >= NVTX_CUDA && module <= NVTX_CUDART) {
+        *table = next.namer_slots[module - NVTX_CUDA];
+        *size = namer_slots[module - NVTX_CUDA];
+        return 1;
+    }
+    if (module != CORE && module != CORE2)
         return 0;
     *table = module == CORE ? next.core_slots : next.core2_slots;
     *size = SLOTS;
@@ -67,6 +79,10 @@ void nvtx_next_find(void)
     for (int i = 1; i < SLOTS; i++) {
         next.core_slots[i] = &next.core[i];
         next.core2_slots[i] = &next.core2[i];
+    }
+    for (int m = 0; m < NAMERS; m++) {
+        for (unsigned i = 1; i < namer_slots[m]; i++)
+            next.namer_slots[m][i] = &next.namer[m][i];
     }
     if (init != NULL && init(get_export) != 0)
         atomic_store(&nvtx_has_next, true);
@@ -198,6 +214,11 @@ void nvtx_next_name(struct rt_domain *d, enum mstx_text_kind kind, uint64_t key,
         CALL(domain_name_fn *, next.core2[D_CATEGORY], nvtx_next_domain(d), (uint32_t)key, name);
     else if (kind == MSTX_THREAD && next.core[C_THREAD] != NULL)
         CALL(name_fn *, next.core[C_THREAD], (uint32_t)key, name);
+}
+
+nvtx_fn nvtx_next_namer(int module, int slot)
+{
+    return atomic_load(&nvtx_has_next) ? next.namer[module - NVTX_CUDA][slot] : NULL;
 }
 
 void *nvtx_next_resource(struct rt_domain *d, const void *attr)

@@ -71,6 +71,11 @@ static void category(uint32_t number, const char *name)
     printf("category %u %s\n", number, name);
 }
 
+static void stream(void *handle, const char *name)
+{
+    printf("stream %#lx %s\n", (unsigned long)(uintptr_t)handle, name);
+}
+
 struct callbacks {
     size_t size;
     int (*get)(int, fn ***, unsigned *);
@@ -88,8 +93,11 @@ InitializeInjectionNvtx2(const void *(*get_export)(uint32_t))
     *table[4] = (fn)start;
     *table[7] = (fn)end;
     *table[12] = (fn)category;
-    if (c->get(5, &table, &size) == 0 || c->get(4, &table, &size) != 0)
+    if (c->get(5, &table, &size) == 0 || c->get(6, &table, &size) != 0)
         return 0;
+    if (c->get(4, &table, &size) == 0 || size != 7 || table[7] != NULL)
+        return 0;
+    *table[3] = (fn)stream;
     c->get(5, &table, &size);
     *table[4] = (fn)push;
     *table[5] = (fn)pop;
