@@ -181,7 +181,7 @@ said=$("$tool" report "$top/ascend" 2>&1 | head -1)
 check ascend-databases-name-the-slow-rank "$("$tool" report "$top/whole.db" 2>&1 | head -1)" "$said"
 for q in 'SELECT count(*) || " " || sum(waited_ns) || " " || sum(transfer_ns) FROM joins' \
     'SELECT count(*) || " " || sum(waiting_ns) || " " || sum(blame_ns) FROM rank_steps' \
-    'SELECT group_concat(calls || " " || transfer_ns) FROM (SELECT * FROM links ORDER BY calls, transfer_ns)'; do
+    'SELECT count(*) || " " || sum(calls) || " " || sum(transfer_ns) FROM links'; do
     check "ascend-${q##* FROM }-are-those-of-the-capture" "$(ask "$top/whole.db" "$q")" \
         "$(ask "$top/ascend/run.db" "$q")"
 done
@@ -196,5 +196,5 @@ check ascend-files-that-cannot-be-read-are-problems "2 $((ranks - 2))" \
 "$PYTHON" "$(dirname "$0")/gen/ascend.py" "$top/marked" --ranks 4 --steps 3 --no-comm >/dev/null
 "$tool" import "$top/marked" >/dev/null
 check ascend-marks-tell-of-communication-that-was-not-profiled 1 \
-    "$(ask "$top/marked/run.db" "SELECT count(*) > 20 AND min(agrees) AND min(ranks) > 1 FROM joins")"
+    "$(ask "$top/marked/run.db" "SELECT count(*) > 20 AND min(agrees) AND max(missing) = 0 AND max(ranks) = 4 FROM joins")"
 exit $rc
