@@ -3,7 +3,7 @@
  * How often the analysis of all ranks is right, on simulated runs whose truth is known, and how fast
  * it is.
  *
- *     bench_cluster [CASES [FIRST_SEED]]
+ *     bench_cluster [CASES [FIRST_SEED [wide]]]
  *
  * Seeds from 1 on were looked at while thresholds were chosen; from 1000001 on they were not.
  */
@@ -105,8 +105,8 @@ static void look(const struct sim *s, struct score *score)
             printf("  seed %llu: %s\n", (unsigned long long)s->seed, f->text);
     }
     if (!found && s->fault != SIM_CLEAN && s->fault != SIM_MISSING && getenv("VERBOSE") != NULL)
-        printf("  seed %llu tp %d pp %d dp %d steps %d: rank %d not found\n",
-               (unsigned long long)s->seed, s->tp, s->pp, s->dp, s->steps, s->rank);
+        printf("  seed %llu tp %d pp %d dp %d ep %d steps %d: rank %d not found\n",
+               (unsigned long long)s->seed, s->tp, s->pp, s->dp, s->ep, s->steps, s->rank);
     mstx_report_free(&report);
     mstx_tl_close(tl);
     score->cases++;
@@ -114,14 +114,16 @@ static void look(const struct sim *s, struct score *score)
     score->blamed += blamed;
 }
 
-static void measure(const char *name, enum sim_fault fault, double amount, int cases,
+typedef void (*draw_fn)(struct sim *s, uint64_t seed, enum sim_fault fault, double amount);
+
+static void measure(draw_fn draw, const char *name, enum sim_fault fault, double amount, int cases,
                     uint64_t first)
 {
     struct score score = {0};
     for (int i = 0; i < cases; i++) {
         struct sim s;
         begin();
-        sim_draw(&s, first + (uint64_t)i, fault, amount);
+        draw(&s, first + (uint64_t)i, fault, amount);
         sim_write(&s, run_dir);
         look(&s, &score);
         end();
@@ -162,15 +164,25 @@ int main(int argc, char **argv)
 {
     const int cases = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 100;
     const uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    const draw_fn wide = sim_draw_wide;
+    if (argc > 3 && cases > 0) {
+        measure(wide, "wide: clean", SIM_CLEAN, 0, cases, first);
+        measure(wide, "wide: straggler, 3 % of the step", SIM_STRAGGLER, 0.03, cases, first);
+        measure(wide, "wide: slow from the middle on", SIM_FAIL_SLOW, 0.03, cases, first);
+        measure(wide, "wide: slow link in a group, 20 %", SIM_SLOW_GROUP, 0.2, cases, first);
+        measure(wide, "wide: slow link of stages, 20 %", SIM_SLOW_PAIR, 0.2, cases, first);
+        measure(wide, "wide: one rank left nothing", SIM_MISSING, 0, cases / 4 + 1, first);
+        return 0;
+    }
     if (cases > 0) {
-        measure("clean", SIM_CLEAN, 0, cases, first);
-        measure("straggler, 3 % of the step", SIM_STRAGGLER, 0.03, cases, first);
-        measure("slow from the middle on, 3 %", SIM_FAIL_SLOW, 0.03, cases, first);
-        measure("slow link in a group, 20 %", SIM_SLOW_GROUP, 0.2, cases, first);
-        measure("slow link between stages, 20 %", SIM_SLOW_PAIR, 0.2, cases, first);
-        measure("one rank's program differs", SIM_MISMATCH, 0, cases / 4 + 1, first);
-        measure("one rank left nothing", SIM_MISSING, 0, cases / 4 + 1, first);
-        measure("one rank does not come", SIM_HANG, 0, cases / 4 + 1, first);
+        measure(sim_draw, "clean", SIM_CLEAN, 0, cases, first);
+        measure(sim_draw, "straggler, 3 % of the step", SIM_STRAGGLER, 0.03, cases, first);
+        measure(sim_draw, "slow from the middle on, 3 %", SIM_FAIL_SLOW, 0.03, cases, first);
+        measure(sim_draw, "slow link in a group, 20 %", SIM_SLOW_GROUP, 0.2, cases, first);
+        measure(sim_draw, "slow link between stages, 20 %", SIM_SLOW_PAIR, 0.2, cases, first);
+        measure(sim_draw, "one rank's program differs", SIM_MISMATCH, 0, cases / 4 + 1, first);
+        measure(sim_draw, "one rank left nothing", SIM_MISSING, 0, cases / 4 + 1, first);
+        measure(sim_draw, "one rank does not come", SIM_HANG, 0, cases / 4 + 1, first);
     }
     speed();
     return 0;
