@@ -286,7 +286,12 @@ static void tell_straggler(struct mstx_cluster *c, const struct mstx_cl_group *g
              p->rank, when, ms_human_time(time, (int64_t)s->mean), 100 * share);
 }
 
+struct sized {
+    size_t members, place;
+};
+
 struct scratch {
+    struct sized *order; /* of groups */
     double *of_step, *of_member;
     bool *told;   /* by process */
     double limit; /* of a stretch's mean in measures of its noise */
@@ -321,9 +326,29 @@ static void judge_groups(struct mstx_cluster *c, const struct scratch *x)
         }
     }
     for (size_t i = 0; i < c->group.n && c->step_ns > 0; i++) {
-        if (c->group.p[i].cost.n != 0)
-            judge_group(c, i, x);
+        if (c->group.p[x->order[i].place].cost.n != 0)
+            judge_group(c, x->order[i].place, x);
     }
+}
+
+/* Small communicators first: their members do the same work, while among all ranks a stage that always
+ * computes longer hides since when one of its ranks does. */
+static int by_size(const void *pa, const void *pb)
+{
+    const struct sized *a = pa, *b = pb;
+    if (a->members != b->members)
+        return a->members < b->members ? -1 : 1;
+    return (a->place > b->place) - (a->place < b->place);
+}
+
+static struct sized *order_groups(const struct mstx_cluster *c)
+{
+    struct sized *order = ms_calloc(c->group.n + 1, sizeof *order);
+    for (size_t i = 0; order != NULL && i < c->group.n; i++)
+        order[i] = (struct sized){c->group.p[i].members.n, i};
+    if (order != NULL)
+        qsort(order, c->group.n, sizeof *order, by_size);
+    return order;
 }
 
 void mstx__cluster_stragglers(struct mstx_cluster *c)
@@ -335,12 +360,15 @@ void mstx__cluster_stragglers(struct mstx_cluster *c)
     const size_t room = (most > c->process.n ? most : c->process.n) + BLOCKS_MAX + 2;
     const double blocks = most < BLOCKS_MAX ? most : BLOCKS_MAX;
     const double looks = (double)(c->process.n + 1) * (blocks * blocks / 2 + 1);
-    struct scratch x = {ms_calloc(room, sizeof *x.of_step), ms_calloc(room, sizeof *x.of_member),
+    struct scratch x = {order_groups(c), ms_calloc(room, sizeof *x.of_step),
+                        ms_calloc(room, sizeof *x.of_member),
                         ms_calloc(c->process.n + 1, sizeof *x.told), sqrt(2 * log(looks / 0.001))};
-    if (x.of_step != NULL && x.of_member != NULL && x.told != NULL && find_costs(c))
+    if (x.order != NULL && x.of_step != NULL && x.of_member != NULL && x.told != NULL &&
+        find_costs(c))
         judge_groups(c, &x);
     else
         c->no_memory = true;
+    ms_free(x.order);
     ms_free(x.of_step);
     ms_free(x.of_member);
     ms_free(x.told);

@@ -165,6 +165,10 @@ int main(int argc, char **argv)
     const int cases = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 100;
     const uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     const draw_fn wide = sim_draw_wide;
+    if (argc > 3 && strcmp(argv[3], "middle") == 0) {
+        measure(sim_draw, "slow from the middle on, 3 %", SIM_FAIL_SLOW, 0.03, cases, first);
+        return 0;
+    }
     if (argc > 3 && cases > 0) {
         measure(wide, "wide: clean", SIM_CLEAN, 0, cases, first);
         measure(wide, "wide: straggler, 3 % of the step", SIM_STRAGGLER, 0.03, cases, first);
