@@ -241,14 +241,24 @@ static size_t place_in(const struct mstx_cl_group *g, uint32_t process)
     return low < g->members.n && g->members.p[low] == process ? low : SIZE_MAX;
 }
 
+static bool has_all_of(const struct mstx_cl_group *g, const struct mstx_cl_group *part)
+{
+    for (size_t m = 0; m < part->members.n; m++) {
+        if (place_in(g, part->members.p[m]) == SIZE_MAX)
+            return false;
+    }
+    return true;
+}
+
 /* In every other communicator it must stand out by half as much, unless ranks differ there for good, as
- * those of unlike stages of a pipeline do. */
-static bool all_partners_agree(const struct mstx_cluster *c, uint32_t process,
-                               const struct stretch *s)
+ * those of unlike stages of a pipeline do.  One with all of these partners and more cannot say against
+ * it: the others in it do other work. */
+static bool all_partners_agree(const struct mstx_cluster *c, const struct mstx_cl_group *own,
+                               uint32_t process, const struct stretch *s)
 {
     for (size_t i = 0; i < c->group.n; i++) {
         const struct mstx_cl_group *g = &c->group.p[i];
-        if (g->cost.n == 0 || g->spread > s->mean / 4)
+        if (g->cost.n == 0 || g->spread > s->mean / 4 || has_all_of(g, own))
             continue;
         const uint32_t steps = (uint32_t)(g->cost.n / g->members.n);
         const size_t m = place_in(g, process);
@@ -307,7 +317,7 @@ static void judge_group(struct mstx_cluster *c, size_t group, const struct scrat
             best_stretch(g->cost.p + m * steps, steps, g->noise, x->limit, x->of_step);
         const bool is_large = s.mean >= LEAST_SHARE * (double)c->step_ns && s.mean > 4 * g->spread;
         const bool is_sure = s.score > x->limit;
-        if (!x->told[process] && is_large && is_sure && all_partners_agree(c, process, &s)) {
+        if (!x->told[process] && is_large && is_sure && all_partners_agree(c, g, process, &s)) {
             x->told[process] = true;
             tell_straggler(c, g, m, steps, &s);
         }

@@ -104,8 +104,9 @@ static void look(const struct sim *s, struct score *score)
         if (getenv("VERBOSE") != NULL && concludes(f))
             printf("  seed %llu: %s\n", (unsigned long long)s->seed, f->text);
     }
-    if (!found && s->fault != SIM_CLEAN && s->fault != SIM_MISSING && getenv("VERBOSE") != NULL)
-        printf("  seed %llu tp %d pp %d dp %d ep %d steps %d: rank %d not found\n",
+    const bool misses = !found && s->fault != SIM_CLEAN && s->fault != SIM_MISSING;
+    if ((misses || blamed) && getenv("VERBOSE") != NULL)
+        printf("  seed %llu tp %d pp %d dp %d ep %d steps %d: rank %d, wrong\n",
                (unsigned long long)s->seed, s->tp, s->pp, s->dp, s->ep, s->steps, s->rank);
     mstx_report_free(&report);
     mstx_tl_close(tl);

@@ -476,4 +476,6 @@ void sim_draw_wide(struct sim *s, uint64_t seed, enum sim_fault fault, double am
     while (s->steps > 5 && s->steps * ranks > 8000)
         s->steps = 5 + below(s->steps - 5);
     s->per_host = 8;
+    if (s->tp * s->dp == 1) /* nobody does the same work: a longer stage would be a slow rank */
+        s->imbalance = 0;
 }
