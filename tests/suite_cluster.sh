@@ -197,4 +197,31 @@ check ascend-files-that-cannot-be-read-are-problems "2 $((ranks - 2))" \
 "$tool" import "$top/marked" >/dev/null
 check ascend-marks-tell-of-communication-that-was-not-profiled 1 \
     "$(ask "$top/marked/run.db" "SELECT count(*) > 20 AND min(agrees) AND max(missing) = 0 AND max(ranks) = 4 FROM joins")"
+
+# Foreign and damaged files among those of the ranks: each a problem, and the others count.
+cp -r "$top/run" "$top/mixed"
+files=$(find "$top/mixed" -name 'r0001*.seg' | sort | grep -v "$(basename "$(dirname "$damaged")")")
+# shellcheck disable=SC2086
+set -- $files
+head -c 100 "$1" >"$top/cut" && mv "$top/cut" "$1"
+printf '\004\003\002\001' | dd of="$2" bs=1 seek=8 conv=notrunc 2>/dev/null
+echo 'a note of somebody' >"$3"
+"$tool" import --summary -o "$top/mixed.db" "$top/mixed" >/dev/null
+check each-bad-file-of-a-rank-is-a-problem 1 \
+    "$(ask "$top/mixed.db" "SELECT count(DISTINCT file) >= 3 AND (SELECT count(DISTINCT rank) FROM rank_steps) > 8 FROM problems")"
+
+# Interrupted at any moment nothing half-written is left.
+mkdir "$top/stopped"
+for wait in 0.01 0.03 0.06 0.1 0.2; do
+    timeout -s INT $wait "$tool" import -o "$top/stopped/run.db" "$top/run" >/dev/null 2>&1
+    timeout -s INT $wait "$tool" cluster -m slow_rank -d "$top/whole.db" -o "$top/stopped/out" >/dev/null 2>&1
+    timeout -s INT $wait "$tool" export -f ascend-db -o "$top/stopped/dbs" "$top/whole.db" >/dev/null 2>&1
+done
+check interrupted-imports-leave-nothing-half-written "" \
+    "$(find "$top/stopped" -name '*.tmp*' -o -name '*-journal' -o -name '*.part*')"
+broken=
+for db in $(find "$top/stopped" -name '*.db'); do
+    [ "$(ask "$db" 'PRAGMA integrity_check')" = ok ] || broken=$db
+done
+check what-an-interrupted-import-has-published-is-whole "" "$broken"
 exit $rc
