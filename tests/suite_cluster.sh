@@ -80,6 +80,25 @@ for mode in whole summary; do
         check "$mode-$flavour-failure-is-told-once" "3 1" "$? $(grep -c 'holds no capture' "$top/out")"
     done
 done
+
+# Pairs of stages, who is missing, and where programs part do not depend on who joined what.
+for fault in hang mismatch slow_pair; do
+    "$B/tests/tool_sim" "$top/$fault" $fault 0.2 3 2 4 2 10 2 2 >/dev/null
+    "$tool" import --summary -o "$top/$fault.db" "$top/$fault" >/dev/null
+    rows "$top/$fault.db" >"$top/$fault.rows"
+    for flavour in openmpi mpich; do
+        [ -e "$B/libmsprobe_mpi_$flavour.so" ] && command -v "mpirun.$flavour" >/dev/null || continue
+        start $flavour 3 "$tool" import --summary -o "$top/k.db" "$top/$fault" >"$top/out" 2>&1
+        rows "$top/k.db" >"$top/k.rows"
+        if [ -s "$top/k.rows" ] && cmp -s "$top/$fault.rows" "$top/k.rows"; then
+            ok "$fault-$flavour-3-gives-the-same-rows"
+        else
+            bad "$fault-$flavour-3-gives-the-same-rows"
+            diff "$top/$fault.rows" "$top/k.rows" | head -5
+        fi
+        rm -f "$top/k.db"
+    done
+done
 check no-part-is-left "" "$(find "$top" -name '*.tmp*')"
 
 # What ranks did, with figures that follow from the capture.
