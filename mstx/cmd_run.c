@@ -63,7 +63,8 @@ static const struct ms_opt opts[] = {
     {"no_torch", NULL, MS_OPT_FLAG, offsetof(struct args, no_torch),
      .help = "Python: do not mark batches, optimizer steps and checkpoints of PyTorch"},
     {"dump", NULL, MS_OPT_PATH, offsetof(struct args, dump), "FILE",
-     .help = "dump a PyTorch or MindSpore program as this config.json says; into DIR if it names no dump_path"},
+     .help = "dump a PyTorch or MindSpore program as this config.json says; into DIR if it names "
+             "no dump_path"},
     {"flight", NULL, MS_OPT_REAL, offsetof(struct args, flight), "SECONDS",
      .help = "flight recorder: keep the last seconds only, for 'msprobe ctl DIR snapshot'"},
     {"max_size", NULL, MS_OPT_TEXT, offsetof(struct args, max_size), "BYTES",
