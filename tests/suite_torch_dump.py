@@ -376,6 +376,22 @@ def modules_that_are_shared_or_call_themselves():
 
 
 @test
+def functions_of_mindspeed_are_dumped():
+    os.makedirs("mindspeed/ops")
+    for name, text in (("__init__", ""), ("ops/__init__", ""), ("ops/npu_matmul_add", "1 / 0"),
+                       ("ops/gmm", "import torch\ndef npu_gmm(x):\n    return torch.relu(x)\n")):
+        with open(f"mindspeed/{name}.py", "w", encoding="utf-8") as f:
+            f.write(text)
+    sys.path.insert(0, os.getcwd())
+    d = debugger(level="L1")
+    from mindspeed.ops.gmm import npu_gmm
+    d.start()
+    npu_gmm(torch.ones(2))
+    d.stop()
+    equal(list(data()), ["MindSpeed.npu_gmm.0.forward"])
+
+
+@test
 def what_follows_a_module_that_raised_does_not_lie_in_it():
     class Fails(nn.Module):
         def forward(self, x):
