@@ -118,7 +118,8 @@ enum cmp_value_kind {
 };
 struct cmp_value {
     enum cmp_value_kind kind;
-    bool is_int; /* of NUMBER */
+    bool is_int;  /* of NUMBER */
+    bool is_text; /* the dump has the number as text */
     double v;
     struct ms_str text; /* as it is shown; infinities are "inf" and "-inf" */
 };

@@ -80,7 +80,9 @@ static void key(struct ms_jwrite *w, const char *name)
 static void put_stat(struct ms_jwrite *w, const struct cmp_item *item, const struct cmp_value *x)
 {
     bool plain = ms_str_is(item->dtype, "<class 'bool'>");
-    if (x->kind == CMP_VALUE_NUMBER && x->is_int)
+    if (x->is_text)
+        ms_jwrite_str(w, x->text);
+    else if (x->kind == CMP_VALUE_NUMBER && x->is_int)
         ms_jwrite_raw(w, x->text);
     else if (x->kind == CMP_VALUE_NUMBER || x->kind == CMP_VALUE_INF || x->kind == CMP_VALUE_NINF)
         ms_jwrite_f64(w, x->v);

@@ -206,7 +206,8 @@ struct extremes {
 /* Has the row a say in how far the inputs are apart?  A scalar argument has not, outside of strict. */
 static bool counts(const struct cmp *c, const struct cmp_row *row)
 {
-    return cmp__strict(c) || row->is_output || !is_class(row->t.dtype);
+    bool scalar = is_class(row->t.dtype) || row->t.stat[PROBE_STAT_NORM].is_text;
+    return cmp__strict(c) || row->is_output || !scalar;
 }
 
 static struct extremes largest_norm_err(const struct cmp *c, struct cmp_view *v)
