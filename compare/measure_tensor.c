@@ -26,8 +26,8 @@ enum { BATCH = 4096, PATH_BYTES = 4096 };
 /* A stretch of one pair, and what was found in it.  Processes hand chunks to each other as bytes. */
 struct chunk {
     uint32_t pair, index;
-    bool done; /* measured here, or by another process */
-    uint64_t bytes, used; /* used: elements of the target that count, the others being zeros */
+    bool done;              /* measured here, or by another process */
+    uint64_t bytes, used;   /* used: elements of the target that count, the others being zeros */
     struct cmp_figures fig; /* final already when state is not OK */
     enum ms_dtype tn, tb;
     struct cmp_facts facts;
@@ -250,8 +250,7 @@ static enum ms_rc measure_folded(struct cmp *c, struct chunk *ch, struct ms_err 
 /* The official tool reads .pt files of PyTorch and .npy files of the others, and nothing else. */
 static bool is_own_format(const struct cmp__side *s, uint32_t row)
 {
-    return ms_str_ends(cmp__data_name(s, row),
-                       cmp__is_pytorch(s) ? MS_STR(".pt") : MS_STR(".npy"));
+    return ms_str_ends(cmp__data_name(s, row), cmp__is_pytorch(s) ? MS_STR(".pt") : MS_STR(".npy"));
 }
 
 static bool is_readable(const struct cmp *c, const struct cmp__pair *p)
@@ -426,7 +425,8 @@ static enum ms_rc add_chunks(struct batch *batch, uint32_t pair, uint32_t n, str
     if (!ms_vec_reserve(&batch->chunks, batch->chunks.n + n))
         return ms_no_memory(err);
     for (uint32_t i = 0; i < n; i++)
-        batch->chunks.p[batch->chunks.n++] = (struct chunk){.pair = pair, .index = i, .used = UINT64_MAX};
+        batch->chunks.p[batch->chunks.n++] =
+            (struct chunk){.pair = pair, .index = i, .used = UINT64_MAX};
     return MS_OK;
 }
 
