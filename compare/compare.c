@@ -111,11 +111,6 @@ static enum ms_rc check_consistent(const struct cmp *c, struct ms_err *err)
 {
     if (c->conf.consistent == CMP_CONSISTENT_NO)
         return MS_OK;
-    if (c->mode == PROBE_MODE_MD5)
-        return ms_fail(err, MS_E_UNSUPPORTED,
-                       "%s: checksums of parts say nothing about the whole; for "
-                       "--consistent_check dump statistics or tensors",
-                       c->t.dump->path);
     if (!cmp__is_pytorch(&c->t) || !cmp__is_pytorch(&c->b))
         return ms_fail(err, MS_E_UNSUPPORTED,
                        "%s: --consistent_check knows training by PyTorch alone", c->t.dump->path);
@@ -345,6 +340,8 @@ static enum ms_rc make_row(const struct cmp *c, struct cmp_view *v, uint32_t pai
         MS_TRY(cmp__item_make(&c->b, p->b, c->mode, v, &row->b, err));
     if (row->t.present && row->b.present)
         MS_TRY(cmp__fold_item(c, v, pair, cmp__folds_target(c) ? &row->t : &row->b, err));
+    if (c->mode == PROBE_MODE_MD5 && c->conf.consistent != CMP_CONSISTENT_NO && cmp__strict(c))
+        cmp__lose_digests(row);
     if (row->b.present && is_gated(c) && !dtypes_go_together(c, &row->t, &row->b))
         row->b = cmp__item_none;
     row->is_output = ms_str_find_str(row->t.name, MS_STR(".output.")) >= 0;
