@@ -15,8 +15,21 @@ enum { TEXT_MAX = 1 << 24 };
 
 /* ---- can they be compared? ------------------------------------------------ */
 
+static enum ms_rc check_framework(const struct probe_dump *d, struct ms_err *err)
+{
+    if (d->framework_said.n == 0 ||
+        ms_str_is(d->framework_said, probe_framework_text(d->framework)))
+        return MS_OK;
+    return ms_fail(err, MS_E_UNSUPPORTED,
+                   "%s: dumps of '%.*s' cannot be compared; those of pytorch, mindspore and "
+                   "mindtorch can",
+                   d->path, MS_STR_ARG(d->framework_said));
+}
+
 static enum ms_rc check_frameworks(const struct cmp *c, struct ms_err *err)
 {
+    MS_TRY(check_framework(c->t.dump, err));
+    MS_TRY(check_framework(c->b.dump, err));
     const char *t = probe_framework_text(c->t.dump->framework);
     const char *b = probe_framework_text(c->b.dump->framework);
     bool fine = (cmp__is_pytorch(&c->t) && cmp__is_pytorch(&c->b)) ||
@@ -117,6 +130,23 @@ static enum ms_rc check_consistent(const struct cmp *c, struct ms_err *err)
     return MS_OK;
 }
 
+/* What was read all the same, but is not as it should be. */
+static enum ms_rc note_damage(struct cmp *c, struct ms_err *err)
+{
+    const struct probe_dump *const both[] = {c->t.dump, c->b.dump};
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t i = 0; i < both[k]->problems.n; i++)
+            MS_TRY(cmp__problem(c, err, "%s: %.*s", both[k]->path,
+                                MS_STR_ARG(both[k]->problems.p[i])));
+    }
+    for (size_t k = 0; k < 2; k++) {
+        if (both[k]->rows.n == 0)
+            MS_TRY(cmp__problem(c, err, "%s: has nothing in it that could be compared",
+                                both[k]->path));
+    }
+    return MS_OK;
+}
+
 static enum ms_rc fill(struct cmp *c, const char *target, const char *golden, struct ms_pool *pool,
                        struct ms_err *err)
 {
@@ -128,6 +158,7 @@ static enum ms_rc fill(struct cmp *c, const char *target, const char *golden, st
     MS_TRY(check_modes(c, err));
     MS_TRY(check_consistent(c, err));
     c->cross = cmp__is_pytorch(&c->t) != cmp__is_pytorch(&c->b);
+    MS_TRY(note_damage(c, err));
     struct ms_span span = ms_span_begin("align");
     settle_columns(c, &c->t);
     settle_columns(c, &c->b);
