@@ -391,30 +391,49 @@ struct todo {
     MS_VEC(struct pair) list;
 };
 
-/* Pair the unmatched children in order, and note each pair for its own children's sake. */
+/* The first golden child that is like this one and has no partner yet, looked for behind the last
+ * that was found, where it stands in most modules, and then from the beginning; nb: none. */
+static size_t likest(const struct node *t, const struct node *b, size_t nb, size_t last)
+{
+    for (size_t i = 0; i < nb; i++) {
+        size_t k = (last + 1 + i) % nb;
+        if (are_alike(t, &b[k]))
+            return k;
+    }
+    return nb;
+}
+
+static enum ms_rc note_pair(struct todo *todo, struct ms_str target, struct ms_str golden,
+                            struct ms_err *err)
+{
+    struct pair *slot = ms_vec_push(&todo->list);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    *slot = (struct pair){target, golden};
+    return MS_OK;
+}
+
+/* Pair the unmatched children of one likeness in order, and note each pair for its own children's
+ * sake. */
 static enum ms_rc match_children(struct edit *e, struct todo *todo, struct pair p,
                                  uint64_t *matched, struct ms_err *err)
 {
     struct node *t = NULL, *b = NULL;
-    size_t nt = 0, nb = 0, next = 0;
+    size_t nt = 0, nb = 0, last = (size_t)-1;
     enum ms_rc rc = children_of(e, false, p.t, &t, &nt, err);
     if (rc == MS_OK)
         rc = children_of(e, true, p.b, &b, &nb, err);
     for (size_t i = 0; rc == MS_OK && i < nt; i++) {
-        size_t k = next;
-        while (is_unmatched(&t[i]) && k < nb && !are_alike(&t[i], &b[k]))
-            k++;
-        if (!is_unmatched(&t[i]) || k == nb)
+        size_t k = is_unmatched(&t[i]) ? likest(&t[i], b, nb, last) : nb;
+        if (k == nb)
             continue;
         bool done;
-        next = k + 1;
+        last = k;
         rc = match_pair(e, t[i].name, b[k].name, false, &done, err);
-        struct pair *slot = rc == MS_OK ? ms_vec_push(&todo->list) : NULL;
-        if (slot != NULL)
-            *slot = (struct pair){t[i].name, b[k].name};
-        else if (rc == MS_OK)
-            rc = ms_no_memory(err);
+        if (rc == MS_OK)
+            rc = note_pair(todo, t[i].name, b[k].name, err);
         *matched += rc == MS_OK && done;
+        b[k].kind = MS_STR(""); /* like nobody any more */
     }
     ms_free(t);
     ms_free(b);
@@ -531,14 +550,11 @@ enum ms_rc graph_match_below(const char *path, struct graph_spot at, struct ms_s
     bool done = false;
     *matched = 0;
     enum ms_rc rc = begin(&e, path, at, err);
-    struct pair *first = rc == MS_OK ? ms_vec_push(&todo.list) : NULL;
-    if (first != NULL) {
-        *first = (struct pair){target, golden};
+    if (rc == MS_OK)
         rc = match_pair(&e, target, golden, false, &done, err);
-        *matched += done;
-    } else if (rc == MS_OK) {
-        rc = ms_no_memory(err);
-    }
+    if (rc == MS_OK)
+        rc = note_pair(&todo, target, golden, err);
+    *matched += done;
     for (size_t i = 0; rc == MS_OK && i < todo.list.n; i++)
         rc = match_children(&e, &todo, todo.list.p[i], matched, err);
     ms_vec_free(&todo.list);
@@ -593,18 +609,56 @@ static enum ms_rc part(struct edit *e, struct ms_str target, bool must, struct m
     return b.there ? part_node(e, true, &b, err) : MS_OK;
 }
 
+/* The node and its opposite in direction. */
+static enum ms_rc part_both(struct edit *e, struct ms_str target, bool must, struct ms_err *err)
+{
+    struct ms_str other;
+    MS_TRY(part(e, target, must, err));
+    MS_TRY(opposite(e, target, &other, err));
+    return part(e, other, false, err);
+}
+
 enum ms_rc graph_unmatch(const char *path, struct graph_spot at, struct ms_str target,
                          struct ms_err *err)
 {
     struct edit e;
-    struct ms_str other;
     enum ms_rc rc = begin(&e, path, at, err);
     if (rc == MS_OK)
-        rc = part(&e, target, true, err);
+        rc = part_both(&e, target, true, err);
+    return end(&e, rc, err);
+}
+
+/* Children are looked into also where they have no partner: theirs may have one. */
+static enum ms_rc part_children(struct edit *e, struct todo *todo, struct ms_str name,
+                                uint64_t *parted, struct ms_err *err)
+{
+    struct node *t = NULL;
+    size_t n = 0;
+    enum ms_rc rc = children_of(e, false, name, &t, &n, err);
+    for (size_t i = 0; rc == MS_OK && i < n; i++) {
+        *parted += !is_unmatched(&t[i]);
+        rc = part_both(e, t[i].name, false, err);
+        if (rc == MS_OK)
+            rc = note_pair(todo, t[i].name, MS_STR(""), err);
+    }
+    ms_free(t);
+    return rc;
+}
+
+enum ms_rc graph_unmatch_below(const char *path, struct graph_spot at, struct ms_str target,
+                               uint64_t *parted, struct ms_err *err)
+{
+    struct edit e;
+    struct todo todo = {.list = {0}};
+    *parted = 1;
+    enum ms_rc rc = begin(&e, path, at, err);
     if (rc == MS_OK)
-        rc = opposite(&e, target, &other, err);
+        rc = part_both(&e, target, true, err);
     if (rc == MS_OK)
-        rc = part(&e, other, false, err);
+        rc = note_pair(&todo, target, MS_STR(""), err);
+    for (size_t i = 0; rc == MS_OK && i < todo.list.n; i++)
+        rc = part_children(&e, &todo, todo.list.p[i].t, parted, err);
+    ms_vec_free(&todo.list);
     return end(&e, rc, err);
 }
 

@@ -33,6 +33,8 @@ static const char *const sql[QUERIES] = {
     [Q_NAMES] = "SELECT first_order, names FROM x_names WHERE graph_id = ?1 AND first_order >="
                 " (SELECT max(first_order) FROM x_names WHERE graph_id = ?1 AND first_order <= ?2)"
                 " ORDER BY first_order",
+    [Q_NAMES_FROM] = "SELECT first_order, names FROM x_names WHERE graph_id = ?1 AND"
+                     " first_order >= ?2 ORDER BY first_order",
     [Q_WALK] = ROW ", n.input_data, n.output_data FROM tb_nodes n WHERE" AT "ORDER BY n.node_order",
     [Q_SCAN_UP] = ROW " FROM tb_nodes n WHERE" AT "AND n.node_order > ?4 ORDER BY n.node_order",
     [Q_SCAN_DOWN] =

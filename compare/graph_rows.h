@@ -22,6 +22,7 @@ enum query {
     Q_BY_ORDER,
     Q_SEARCH,
     Q_NAMES,
+    Q_NAMES_FROM,
     Q_WALK,
     Q_SCAN_UP,
     Q_SCAN_DOWN,
@@ -49,6 +50,7 @@ struct graph_view {
     bool traced; /* x_align, x_edge and x_findings are there */
     struct ms_arena *arena;
     struct ms_buf text;
+    struct graph_shapes *shapes[2]; /* by side, of the step and rank that were asked for last */
 };
 
 /* An empty page; its arena is new. */
@@ -72,5 +74,14 @@ enum ms_rc graph__statement_at(struct graph_view *v, enum query q, struct graph_
                                struct ms_stmt **st, struct ms_err *err);
 /* "NPU_0_1" and, where a name is given, "NPU_0_1_NAME": valid until the next call. */
 struct ms_str graph__view_id(struct graph_view *v, struct graph_spot at, struct ms_str name);
+
+/* Names by their shapes, see graph_view_ahead. */
+void graph__shapes_free(struct graph_shapes *s);
+/* Can the word be searched by shapes there? */
+bool graph__shapes_know(const struct graph_view *v, struct graph_spot at, struct ms_str word);
+/* For every shape whether it holds the word: free it; NULL when out of memory. */
+bool *graph__shapes_meet(struct graph_shapes *s, struct ms_str word);
+/* The first node behind `after` of a shape that meets; -1: none. */
+int64_t graph__shapes_next(struct graph_shapes *s, const bool *meets, int64_t after);
 
 #endif

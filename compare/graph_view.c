@@ -152,6 +152,8 @@ void graph_view_close(struct graph_view *v)
         return;
     for (int q = 0; q < QUERIES; q++)
         ms_stmt_free(v->st[q]);
+    graph__shapes_free(v->shapes[0]);
+    graph__shapes_free(v->shapes[1]);
     ms_store_close(v->store);
     ms_vec_free(&v->about.ranks);
     ms_vec_free(&v->about.steps);

@@ -92,6 +92,10 @@ enum ms_rc graph_view_node(struct graph_view *v, struct graph_spot at, struct ms
 enum ms_rc graph_view_search(struct graph_view *v, struct graph_spot at, struct ms_str text,
                              int64_t after, uint32_t limit, struct graph_page *page,
                              struct ms_err *err) MS_MUST_USE;
+/* Get ready for searches of one side, some ten thousand names a call: until *more is false, and on
+ * another side, they take longer. */
+enum ms_rc graph_view_ahead(struct graph_view *v, struct graph_spot at, bool *more,
+                            struct ms_err *err) MS_MUST_USE;
 /* Nodes in one of the wanted states. */
 enum ms_rc graph_view_filter(struct graph_view *v, struct graph_spot at, unsigned want,
                              int64_t after, uint32_t limit, struct graph_page *page,
@@ -161,6 +165,9 @@ enum ms_rc graph_match_saved(const char *db, struct graph_spot at, const char *c
                              uint64_t *matched, struct ms_err *err) MS_MUST_USE;
 enum ms_rc graph_unmatch(const char *path, struct graph_spot at, struct ms_str target,
                          struct ms_err *err) MS_MUST_USE;
+/* The same for all that is in it; *parted counts nodes that had a partner. */
+enum ms_rc graph_unmatch_below(const char *path, struct graph_spot at, struct ms_str target,
+                               uint64_t *parted, struct ms_err *err) MS_MUST_USE;
 /* Take the last change back that was made through these functions. MS_E_NOTFOUND: there is none. */
 enum ms_rc graph_undo(const char *path, struct ms_err *err) MS_MUST_USE;
 

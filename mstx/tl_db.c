@@ -31,10 +31,23 @@ char *mstx_db_path(const char *path)
 
 /* ---- stale? ----------------------------------------------------------------- */
 
-static bool has_changed(const char *path, int64_t bytes, int64_t mtime_ns)
+/* A file that was read, as it is now.  What was named from another directory, or has been moved with
+ * the whole run, is found below the run: by the longest end of its name that is there. */
+static bool find_source(const char *run, const char *path, struct stat *st)
+{
+    bool found = stat(path, st) == 0;
+    for (const char *end = path; !found && end != NULL; end = strchr(end + 1, '/')) {
+        char *below = ms_path_join(run, end[0] == '/' ? end + 1 : end);
+        found = below != NULL && stat(below, st) == 0;
+        ms_free(below);
+    }
+    return found;
+}
+
+static bool has_changed(const char *run, const char *path, int64_t bytes, int64_t mtime_ns)
 {
     struct stat st;
-    return stat(path, &st) != 0 || st.st_size != bytes ||
+    return !find_source(run, path, &st) || st.st_size != bytes ||
            (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec != mtime_ns;
 }
 
@@ -51,7 +64,7 @@ static enum ms_rc look_for_live(struct ms_store *s, bool *live)
 }
 
 /* Compare the files that were read; *n counts them. */
-static enum ms_rc compare_sources(struct ms_store *s, bool *changed, size_t *n)
+static enum ms_rc compare_sources(struct ms_store *s, const char *run, bool *changed, size_t *n)
 {
     struct ms_stmt *st;
     bool more;
@@ -61,7 +74,7 @@ static enum ms_rc compare_sources(struct ms_store *s, bool *changed, size_t *n)
     while (rc == MS_OK && more && !*changed) {
         char *path = ms_str_dup(ms_stmt_get_str(st, 0));
         *changed =
-            path == NULL || has_changed(path, ms_stmt_get_i64(st, 1), ms_stmt_get_i64(st, 2));
+            path == NULL || has_changed(run, path, ms_stmt_get_i64(st, 1), ms_stmt_get_i64(st, 2));
         ms_free(path);
         ++*n;
         rc = ms_stmt_step(st, &more, NULL);
@@ -93,6 +106,8 @@ static size_t count_files(const char *dir)
     }
     if (procs.list.n == 0)
         n = mstx__count_flight_files(dir);
+    if (n == 0)
+        n = mstx__count_ascend_files(dir);
     mstx__procs_free(&procs);
     return n;
 }
@@ -104,7 +119,7 @@ bool mstx_db_is_stale(const char *path, const char *db)
     size_t n = 0;
     if (ms_path_kind(db) != MS_KIND_FILE || ms_store_open(&s, db, NULL) != MS_OK)
         return true;
-    enum ms_rc rc = compare_sources(s, &changed, &n);
+    enum ms_rc rc = compare_sources(s, path, &changed, &n);
     ms_store_close(s);
     if (rc != MS_OK || changed)
         return true;
@@ -134,9 +149,10 @@ static enum ms_rc import_file(const char *path, const char *db, struct mstx_impo
     enum ms_rc rc;
     if (ms_path_kind(path) == MS_KIND_FILE)
         mstx__import_source(w, path);
-    if (ms_path_kind(path) == MS_KIND_DIR || mstx__is_flight_file(path))
+    const bool is_dir = ms_path_kind(path) == MS_KIND_DIR;
+    if (is_dir ? mstx__count_flight_files(path) != 0 : mstx__is_flight_file(path))
         rc = mstx__import_flight(path, w, result, err);
-    else if (mstx__is_sqlite(path))
+    else if (is_dir || mstx__is_sqlite(path))
         rc = mstx__import_ascend(path, w, result, err);
     else
         rc = mstx__import_chrome(path, w, result, err);
@@ -163,15 +179,15 @@ static enum ms_rc add_findings(const char *db, struct ms_err *err)
     return rc;
 }
 
-/* Dumps of PyTorch's Flight Recorder, and nothing of ours. */
-static bool holds_flight(const char *dir)
+/* Files of others, and nothing of ours. */
+static bool is_foreign(const char *dir)
 {
     struct mstx_procs procs;
     if (mstx__procs_find(&procs, dir, NULL) != MS_OK)
         return false;
     const bool is_ours = procs.list.n != 0;
     mstx__procs_free(&procs);
-    return !is_ours && mstx__count_flight_files(dir) != 0;
+    return !is_ours && (mstx__count_flight_files(dir) != 0 || mstx__count_ascend_files(dir) != 0);
 }
 
 static enum ms_rc import_to(const char *path, const char *db, const struct mstx_import_how *how,
@@ -179,7 +195,7 @@ static enum ms_rc import_to(const char *path, const char *db, const struct mstx_
 {
     switch (ms_path_kind(path)) {
     case MS_KIND_DIR:
-        if (!holds_flight(path))
+        if (!is_foreign(path))
             MS_TRY(mstx__import_capture(path, db, how, result, err));
         else if (ms_par_rank(how->par) == 0)
             MS_TRY(import_file(path, db, result, err));

@@ -281,6 +281,13 @@ sleep 0.3
 press 'echo in the' ' shell; fg' Enter
 says "Ctrl-Z and fg bring the screen back" 'What is wrong'
 press q
+# What is typed while the terminal is given back is lost.
+tries=0
+until [ "$($tmux display-message -p -t v '#{pane_current_command}')" = sh ] || [ $tries -ge 100 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+done
+sleep 0.2
 press 'echo ba""ck' Enter
 says "and it can be left" back
 finish

@@ -146,18 +146,34 @@ START_TEST(a_node_is_told_in_full)
 END_TEST
 
 /* With and without tables of our own. */
+static void get_ready(struct graph_spot at)
+{
+    bool more = true;
+    while (more)
+        ck_ok(graph_view_ahead(view, at, &more, &err), err);
+}
+
+/* Through the pages of names, through the rows, and through shapes that were got ready. */
 START_TEST(search_finds_parts_of_names_in_any_case)
 {
-    for (int slow = 0; slow < 2; slow++) {
+    for (int way = 0; way < 3; way++) {
         set_up();
-        if (slow)
+        if (way == 1)
             reopen(forget_ours);
+        if (way == 2) {
+            get_ready(npu);
+            get_ready(bench);
+        }
         ck_ok(graph_view_search(view, npu, MS_STR("tORCH.F"), -1, 10, &page, &err), err);
         expect("Torch.f.0.forward Torch.f.1.forward");
         ck_assert(!page.more);
         ck_ok(graph_view_search(view, npu, MS_STR("forward"), 2, 2, &page, &err), err);
         expect("Torch.f.1.forward Torch.g.1.forward");
         ck_assert(page.more);
+        ck_ok(graph_view_search(view, npu, MS_STR("F.1."), -1, 9, &page, &err), err);
+        expect("Torch.f.1.forward");
+        ck_ok(graph_view_search(view, npu, MS_STR("#"), -1, 9, &page, &err), err);
+        expect("");
         ck_ok(graph_view_search(view, npu, MS_STR("f_1"), -1, 9, &page, &err), err);
         expect("");
         ck_ok(graph_view_search(view, npu, MS_STR("%"), -1, 9, &page, &err), err);
@@ -426,6 +442,28 @@ START_TEST(descendants_are_matched_by_their_names)
     reopen(NULL);
     ck_assert(row_of(npu, "Torch.n.0.forward").unmatched);
     ck_assert(row_of(npu, "Module.new.N.forward.0").unmatched);
+    tear_down();
+}
+END_TEST
+
+START_TEST(descendants_are_unmatched_in_one_change)
+{
+    uint64_t n;
+    set_up();
+    ck_ok(graph_match_below(made.path, npu, MS_STR("Module.new.N.forward.0"),
+                            MS_STR("Module.old.N.forward.0"), &n, &err),
+          err);
+    ck_ok(graph_unmatch_below(made.path, npu, MS_STR("Module.new.N.forward.0"), &n, &err), err);
+    ck_assert_uint_eq(n, 2);
+    reopen(NULL);
+    ck_assert(row_of(npu, "Torch.n.0.forward").unmatched);
+    ck_assert(row_of(npu, "Module.new.N.forward.0").unmatched);
+    ck_assert(row_of(bench, "Torch.n.5.forward").unmatched);
+    ck_ok(graph_undo(made.path, &err), err);
+    reopen(NULL);
+    ck_assert(ms_str_is(row_of(npu, "Torch.n.0.forward").partner, "Torch.n.5.forward"));
+    ck_assert_int_eq(graph_unmatch_below(made.path, npu, MS_STR("nobody"), &n, &err),
+                     MS_E_NOTFOUND);
     tear_down();
 }
 END_TEST
@@ -724,8 +762,8 @@ TEST_MAIN("graph_view", the_configuration_is_told, children_come_page_by_page,
           colours_say_what_a_value_means, a_match_by_hand_writes_what_the_plugin_would,
           unmatching_takes_figures_away_and_undo_brings_all_back,
           a_match_again_gives_the_figures_of_the_file, descendants_are_matched_by_their_names,
-          impossible_changes_are_refused_and_leave_nothing, changes_of_the_plugin_show,
-          matches_are_saved_and_applied_to_another_file,
+          descendants_are_unmatched_in_one_change, impossible_changes_are_refused_and_leave_nothing,
+          changes_of_the_plugin_show, matches_are_saved_and_applied_to_another_file,
           a_config_of_the_plugin_may_hold_pairs_the_wrong_way_round,
           what_is_no_config_is_refused_and_changes_nothing,
           tensors_matched_by_hand_are_measured_by_their_files,

@@ -688,7 +688,23 @@ START_TEST(a_database_is_stale_when_its_capture_grew)
 }
 END_TEST
 
-TEST_MAIN("tl_import", marks_ranges_and_pushes_come_out_in_order,
+START_TEST(a_database_stays_current_when_its_run_is_moved)
+{
+    struct maker m;
+    struct mstx_import_result r;
+    char db[128], moved[96];
+    two_rings(&m);
+    mstx_tl_close(open_run(&r));
+    snprintf(moved, sizeof moved, "%s-moved", run);
+    snprintf(db, sizeof db, "%s/run.db", moved);
+    ck_assert_int_eq(rename(run, moved), 0);
+    ck_assert(!mstx_db_is_stale(moved, db));
+    scratch_remove(dir);
+}
+END_TEST
+
+TEST_MAIN("tl_import", a_database_stays_current_when_its_run_is_moved,
+          marks_ranges_and_pushes_come_out_in_order,
           a_range_ended_on_another_thread_stays_with_its_starter,
           what_never_ended_is_kept_and_what_lost_its_start_is_whole,
           thousands_of_open_ranges_find_their_ends, threads_and_domains_have_their_own_tracks,

@@ -147,7 +147,7 @@ static void feed(struct screen *s, struct ms_str in)
 {
     while (in.n != 0) {
         char c = in.p[0];
-        if (c != '\033' && c != '\r' && c != '\n') {
+        if (strchr("\033\r\n\t\b", c) == NULL) {
             put(s, tui_take(&in));
             continue;
         }
@@ -156,6 +156,10 @@ static void feed(struct screen *s, struct ms_str in)
             sequence(s, &in);
         else if (c == '\r')
             s->x = 0;
+        else if (c == '\t')
+            s->x = s->x / 8 * 8 + 8 < W ? s->x / 8 * 8 + 8 : W - 1;
+        else if (c == '\b')
+            s->x--;
         else if (s->y + 1 == s->end)
             scroll(s, true);
         else
@@ -257,19 +261,19 @@ static void check_many(struct tui_paint_can can, uint32_t seed)
 
 START_TEST(small_changes_show_what_painting_anew_does_in_256_colours)
 {
-    check_many((struct tui_paint_can){256, true, true, true, true}, 1);
+    check_many((struct tui_paint_can){256, true, true, true, true, true}, 1);
 }
 END_TEST
 
 START_TEST(and_in_eight_colours_without_orders_that_few_know)
 {
-    check_many((struct tui_paint_can){8, false, false, false, true}, 2);
+    check_many((struct tui_paint_can){8, false, false, false, false, true}, 2);
 }
 END_TEST
 
 START_TEST(and_without_colours)
 {
-    check_many((struct tui_paint_can){0, false, false, true, true}, 3);
+    check_many((struct tui_paint_can){0, false, false, true, false, true}, 3);
 }
 END_TEST
 
@@ -282,7 +286,7 @@ static struct ms_buf out;
 static void begin(void)
 {
     g = (struct tui_cells){0};
-    p = (struct tui_paint){.can = {256, true, true, true, true}};
+    p = (struct tui_paint){.can = {256, true, true, true, true, true}};
     out = (struct ms_buf){.max = 1 << 20};
     ck_assert(tui_cells_size(&g, W, H));
 }

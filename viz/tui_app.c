@@ -76,6 +76,7 @@ enum ms_rc tui_reopen(struct tui_app *a, struct ms_err *err)
             continue;
         tui_screens[i]->close(a->state[i]);
         a->state[i] = NULL;
+        a->ready[i] = false;
     }
     viz_findings_free(&a->findings);
     viz_reader_close(&a->reader);
@@ -353,15 +354,36 @@ void tui_app_key(struct tui_app *a, int key)
         fail_to_message(a, &err);
 }
 
+/* Screens that were not looked at yet are made ready; one that cannot be says so when it is shown.
+ * A running job is read anew all the time: nothing keeps there. */
+static bool work_ahead(struct tui_app *a)
+{
+    for (int i = 0; i < TUI_SCREENS && a->live == NULL; i++) {
+        const struct tui_screen *s = tui_screens[i];
+        bool more = false;
+        if (i == TUI_LIVE || a->ready[i] || check_there(a, (enum tui_screen_id)i, NULL) != MS_OK)
+            continue;
+        if (a->state[i] == NULL)
+            a->state[i] = s->open(a, NULL);
+        else if (s->ahead != NULL && s->ahead(a, a->state[i], &more, NULL) == MS_OK && more)
+            return true;
+        else
+            a->ready[i] = true;
+        a->ready[i] = a->ready[i] || a->state[i] == NULL;
+        return true;
+    }
+    return false;
+}
+
 bool tui_app_work(struct tui_app *a)
 {
     const struct tui_screen *s = tui_screens[a->at];
     struct ms_err err = {0};
     bool more = false;
-    if (a->quit || s->work == NULL || a->state[a->at] == NULL)
+    if (a->quit || a->state[a->at] == NULL)
         return false;
-    if (s->work(a, a->state[a->at], &more, &err) == MS_OK)
-        return more;
+    if (s->work == NULL || s->work(a, a->state[a->at], &more, &err) == MS_OK)
+        return more || work_ahead(a);
     fail_to_message(a, &err);
     return false;
 }

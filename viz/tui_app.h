@@ -21,7 +21,7 @@
 
 enum tui_screen_id { TUI_FINDINGS, TUI_TREE, TUI_TIME, TUI_REPORT, TUI_LIVE, TUI_SCREENS };
 
-enum { TUI_WORK_NS = 4000000 };
+enum { TUI_WORK_NS = 3000000 };
 enum { TUI_LEAST_W = 30, TUI_LEAST_H = 6, TUI_LINE_MAX = 512 };
 
 struct tui_app;
@@ -43,6 +43,9 @@ struct tui_screen {
     /* What takes longer than a key may goes on here while no key is pressed, for about
      * TUI_WORK_NS a call; *more: there is more to do.  May be NULL. */
     enum ms_rc (*work)(struct tui_app *a, void *self, bool *more, struct ms_err *err);
+    /* What will be wanted when the screen is shown, done before that while nothing else is to do;
+     * as work.  May be NULL. */
+    enum ms_rc (*ahead)(struct tui_app *a, void *self, bool *more, struct ms_err *err);
     /* A click on a row of the body; may be NULL. */
     void (*click)(struct tui_app *a, void *self, int y, int x);
     /* What ":export FILE" writes, as CSV. */
@@ -62,6 +65,7 @@ struct tui_app {
 
     enum tui_screen_id at, before;
     void *state[TUI_SCREENS]; /* made when the screen is first shown */
+    bool ready[TUI_SCREENS];  /* nothing is left that could be done ahead */
     struct tui_page page;     /* covers the screen while it is open */
 
     char kind; /* of the line that is typed: ':', '/' or '\\'; 0: none */

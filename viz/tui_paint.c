@@ -4,8 +4,19 @@
  */
 #include "viz/tui_paint.h"
 
-enum { BLOCK = 0x2588, BLACK = 0, WHITE = 7, GAP_MOST = 6, REPEAT_LEAST = 5 };
-enum { SHIFT_MOST = 12, SHIFT_ROWS = 2, GAIN_LEAST = 20, TRY_MOST = 8, WHOLE_LEAST = 24 };
+#include <stdio.h>
+
+enum { BLOCK = 0x2588, BLACK = 0, WHITE = 7, GAP_MOST = 6, REPEAT_LEAST = 5, TAB = 8 };
+/* Columns of the cursor: behind the last one it waits until "\r" or a letter comes. */
+enum { UNKNOWN = -1, WAITS = -2, WAY_MAX = 24 };
+enum {
+    SHIFT_MOST = 12,
+    SHIFT_ROWS = 2,
+    GAIN_LEAST = 20,
+    SLIDE_LEAST = 5,
+    TRY_MOST = 8,
+    WHOLE_LEAST = 24
+};
 
 /* ---- colours ------------------------------------------------------------------------ */
 
@@ -149,10 +160,11 @@ static bool is_same(const struct tui_paint *p, const struct tui_cells *g, size_t
     return !p->whole && tui_cell_eq(&g->p[i], &p->shown.p[i]);
 }
 
-/* May the cells up to x, which have not changed, be written once more with the pen as it is? */
-static bool may_rewrite(const struct tui_paint *p, const struct tui_cells *g, int y, int x)
+/* May the cells of [from, x), which have not changed, be written once more with the pen as it is? */
+static bool may_rewrite(const struct tui_paint *p, const struct tui_cells *g, int y, int from,
+                        int x)
 {
-    for (int i = p->x; i < x; i++) {
+    for (int i = from; i < x; i++) {
         const struct tui_cell *c = &g->p[(size_t)y * (size_t)g->w + (size_t)i];
         struct tui_pen pen = pen_of(p, c);
         if (c->ch == 0 || c->ch >= 0x80 || pen.attrs != p->pen.attrs || pen.bg != p->pen.bg ||
@@ -162,27 +174,96 @@ static bool may_rewrite(const struct tui_paint *p, const struct tui_cells *g, in
     return true;
 }
 
+struct way { /* bytes that move the cursor */
+    char s[WAY_MAX];
+    int n;
+};
+
+static void add(struct way *w, char c, int times)
+{
+    for (int i = 0; i < times; i++) {
+        if (w->n < WAY_MAX)
+            w->s[w->n] = c;
+        w->n++; /* what is too long is counted and never taken */
+    }
+}
+
+static void add_order(struct way *w, char what, int n)
+{
+    char text[16];
+    int len = n > 1 ? snprintf(text, sizeof text, "\033[%d%c", n, what)
+                    : snprintf(text, sizeof text, "\033[%c", what);
+    for (int i = 0; i < len; i++)
+        add(w, text[i], 1);
+}
+
+static struct way shorter(struct way a, struct way b)
+{
+    return b.n < a.n ? b : a;
+}
+
+/* Over a few cells: by their letters, or by an order. */
+static struct way short_way(const struct tui_paint *p, const struct tui_cells *g, struct way w,
+                            int y, int from, int x)
+{
+    struct way order = w;
+    if (from == x)
+        return w;
+    add_order(&order, 'C', x - from);
+    if (x - from > GAP_MOST || !may_rewrite(p, g, y, from, x))
+        return order;
+    for (int i = from; i < x; i++)
+        add(&w, (char)g->p[(size_t)y * (size_t)g->w + (size_t)i].ch, 1);
+    return shorter(order, w);
+}
+
+/* To the right within a row; tabulators stand in every eighth column. */
+static struct way right(const struct tui_paint *p, const struct tui_cells *g, struct way w, int y,
+                        int from, int x)
+{
+    struct way best = short_way(p, g, w, y, from, x);
+    int stop = x / TAB * TAB, tabs = stop / TAB - from / TAB;
+    if (!p->can.tabs || tabs < 0)
+        return best;
+    add(&w, '\t', tabs);
+    if (tabs > 0)
+        best = shorter(best, short_way(p, g, w, y, stop, x));
+    if (stop + TAB >= g->w || x == stop)
+        return best;
+    add(&w, '\t', 1);
+    add(&w, '\b', stop + TAB - x);
+    return shorter(best, w);
+}
+
+/* From where the cursor is, with its column or from the left edge. */
+static struct way relative(const struct tui_paint *p, const struct tui_cells *g, int y, int x)
+{
+    struct way edge = {.n = 0}, along = {.n = 0};
+    add(&edge, '\r', 1);
+    add(&edge, '\n', y - p->y);
+    edge = right(p, g, edge, y, 0, x);
+    if (p->x < 0)
+        return edge;
+    add(&along, '\n', y - p->y);
+    if (p->x <= x)
+        return shorter(edge, right(p, g, along, y, p->x, x));
+    add(&along, '\b', p->x - x);
+    return shorter(edge, along);
+}
+
 static void move_to(struct tui_paint *p, const struct tui_cells *g, int y, int x,
                     struct ms_buf *out)
 {
     if (p->y == y && p->x == x)
         return;
-    int gap = x - p->x;
-    bool near = p->y == y && p->x >= 0 && gap > 0;
-    if (near && gap <= GAP_MOST && gap <= (gap > 1 ? 4 : 3) && may_rewrite(p, g, y, x)) {
-        for (int i = p->x; i < x; i++)
-            ms_buf_putc(out, (char)g->p[(size_t)y * (size_t)g->w + (size_t)i].ch);
-    } else if (near && gap == 1) {
-        ms_buf_puts(out, "\033[C");
-    } else if (near) {
-        ms_buf_printf(out, "\033[%dC", gap);
-    } else if (x == 0 && p->x >= 0 && p->y + 1 == y) {
-        ms_buf_puts(out, "\r\n");
-    } else if (x == 0) {
-        ms_buf_printf(out, "\033[%dH", y + 1);
-    } else {
-        ms_buf_printf(out, "\033[%d;%dH", y + 1, x + 1);
-    }
+    char text[WAY_MAX];
+    struct way w = {.n = 0};
+    int n = snprintf(text, sizeof text, x == 0 ? "\033[%dH" : "\033[%d;%dH", y + 1, x + 1);
+    for (int i = 0; i < n; i++)
+        add(&w, text[i], 1);
+    if (p->x != UNKNOWN && y >= p->y && y - p->y < WAY_MAX)
+        w = shorter(w, relative(p, g, y, x));
+    ms_buf_put(out, w.s, (size_t)w.n);
     p->y = y;
     p->x = x;
 }
@@ -268,8 +349,8 @@ static void put_part(struct tui_paint *p, const struct tui_cells *g, int y, int 
         }
         x = put_cells(p, g, y, x, last, out);
     }
-    if (p->x >= g->w) /* whether it waits there or in the next row is not known */
-        p->x = -1;
+    if (p->x >= g->w)
+        p->x = p->can.last_cell ? WAITS : UNKNOWN;
 }
 
 /* Where many single cells change, moving from one to the next takes longer than writing all of them
@@ -388,7 +469,7 @@ static void scroll(struct tui_paint *p, const struct tui_cells *g, struct ms_buf
     for (int i = 0; i < (s.by > 0 ? s.by : -s.by); i++)
         ms_buf_puts(out, s.by > 0 ? "\n" : "\033M");
     ms_buf_puts(out, "\033[r");
-    p->x = -1;
+    p->x = UNKNOWN;
     shift_shown(p, &s);
 }
 
@@ -428,7 +509,7 @@ static struct slide best_slide(struct tui_paint *p, const struct tui_cell *now,
     if (x == w)
         return (struct slide){0, 0, 0};
     struct slide best = weigh_slide(now, then, x, p->slid != 0 ? p->slid : 1, w);
-    if (best.gain >= GAIN_LEAST || p->tried >= TRY_MOST || difference(now, then, w) < GAIN_LEAST)
+    if (best.gain >= SLIDE_LEAST || p->tried >= TRY_MOST || difference(now, then, w) < SLIDE_LEAST)
         return best;
     p->tried++;
     for (int by = 1; by <= w / 2; by++) {
@@ -453,7 +534,7 @@ static void slide_row(struct tui_paint *p, const struct tui_cells *g, int y, str
     if (!p->can.slide || holds_wide(then, g->w) || holds_wide(row_of(g, y), g->w))
         return;
     struct slide s = best_slide(p, row_of(g, y), then, g->w);
-    if (s.gain < GAIN_LEAST)
+    if (s.gain < SLIDE_LEAST)
         return;
     p->slid = s.by;
     int by = s.by > 0 ? s.by : -s.by, kept = g->w - s.x - by;

@@ -22,6 +22,7 @@ struct tui_paint_can {
     bool separate;  /* bold and the like can be switched off one by one */
     bool repeat;    /* "the last letter n times more" */
     bool slide;     /* letters can be put in and taken out of a row */
+    bool tabs;      /* "\t" goes to the next column that eight divides */
     bool last_cell; /* writing the last cell of the screen does not scroll it */
 };
 
@@ -36,7 +37,7 @@ struct tui_paint {
     bool known;             /* false: nobody knows what it has */
     bool whole;             /* unchanged cells are sent as well */
     struct tui_pen pen;
-    int y, x;        /* of its cursor; x -1: unknown */
+    int y, x;        /* of its cursor; x < 0: behind the last column, or unknown */
     int slid, tried; /* within a frame: how far the last row slid, rows that were searched */
 };
 

@@ -2,9 +2,10 @@
  *
  * tui_report: tables over the whole run: ranges, collectives, ranks, breakdown.
  *
- * They come from what the import has added up (names, steps), so that a run of any
- * size is answered at once.
+ * They come from what the import has added up (names, steps); where that is much it
+ * goes on between keys.
  */
+#include "viz/model/sums.h"
 #include "viz/model/tracks.h"
 #include "viz/tui_app.h"
 #include "viz/tui_time.h"
@@ -12,226 +13,160 @@
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
 #include "probe/base/mem.h"
-#include "probe/base/store.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { ROWS_MOST = 2000, PARTS = 128, TEXT_MOST = 1 << 28, BAR_W = 24 };
-enum view { RANGES, COLLECTIVES, RANKS, BREAKDOWN, VIEWS };
+enum { PARTS = 128, BAR_W = 24 };
+enum view { RANGES, COLLECTIVES, RANKS, BREAKDOWN, VIEWS, SUMS = BREAKDOWN };
 static const char *const view_names[VIEWS] = {"Ranges", "Collectives", "Ranks", "Breakdown"};
 
-struct entry {
-    struct ms_str name, domain;
-    int64_t rank, count, total, most, least, dropped; /* breakdown: count 1 once measured, most the
-                                                         index of its lane */
-    double share[4];                                  /* compute, communication, copy, nothing */
+struct share { /* how a process spends its time */
+    size_t lane;
+    bool measured;
+    double part[4]; /* compute, communication, copy, nothing */
 };
 
 struct report {
     enum view view;
-    bool read[VIEWS];
-    MS_VEC(struct entry) rows[VIEWS];
-    struct ms_arena *arena;
+    bool begun[VIEWS];
+    struct viz_sums sums[SUMS];
     struct viz_tracks tracks; /* of the breakdown */
+    MS_VEC(struct share) shares;
     size_t at[VIEWS], top[VIEWS];
 };
 
 static void close_report(void *self)
 {
     struct report *r = self;
-    for (int i = 0; i < VIEWS; i++)
-        ms_vec_free(&r->rows[i]);
+    for (int i = 0; i < SUMS; i++)
+        viz_sums_free(&r->sums[i]);
     viz_tracks_free(&r->tracks);
-    ms_arena_free(r->arena);
+    ms_vec_free(&r->shares);
     ms_free(r);
 }
 
 static void *open_report(struct tui_app *a, struct ms_err *err)
 {
     struct report *r = ms_calloc(1, sizeof *r);
-    struct ms_arena *arena = r != NULL ? ms_arena_new(TEXT_MOST) : NULL;
     (void)a;
-    if (arena == NULL) {
-        ms_free(r);
+    if (r == NULL)
         (void)ms_no_memory(err);
-        return NULL;
-    }
-    r->arena = arena;
     return r;
 }
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-#define NAMES_SQL(which)                                                                           \
-    "SELECT s.value, t.domain, -1, sum(n.events), sum(n.total_ns), max(n.max_ns), min(n.min_ns),"  \
-    " 0 FROM names n JOIN tracks t ON t.id = n.track JOIN strings s ON s.id = n.name"              \
-    " WHERE t.kind IN (0, 3)" which " GROUP BY n.name, t.domain"                                   \
-    " ORDER BY 5 DESC, 4 DESC, 1 LIMIT 2000"
-
-static const char *const sql[VIEWS] = {
-    [RANGES] = NAMES_SQL(""),
-    [COLLECTIVES] = NAMES_SQL(" AND t.domain = 'communication'"),
-    [RANKS] = "SELECT p.name, p.host, ifnull(p.rank, -1), ifnull(s.n, 0), ifnull(s.total, 0),"
-              " ifnull(s.most, 0), ifnull(s.least, 0), p.dropped FROM processes p"
-              " LEFT JOIN (SELECT process, count(*) AS n, sum(end_ns - start_ns) AS total,"
-              " max(end_ns - start_ns) AS most, min(end_ns - start_ns) AS least"
-              " FROM steps GROUP BY process) s ON s.process = p.id ORDER BY 3",
-};
-
-static enum ms_rc take_row(struct report *r, enum view v, struct ms_stmt *st, struct ms_err *err)
+static size_t count_rows(const struct report *r)
 {
-    struct entry *e = ms_vec_push(&r->rows[v]);
-    if (e == NULL)
-        return ms_no_memory(err);
-    *e = (struct entry){.name = ms_arena_str(r->arena, ms_stmt_get_str(st, 0)),
-                        .domain = ms_arena_str(r->arena, ms_stmt_get_str(st, 1)),
-                        .rank = ms_stmt_get_i64(st, 2),
-                        .count = ms_stmt_get_i64(st, 3),
-                        .total = ms_stmt_get_i64(st, 4),
-                        .most = ms_stmt_get_i64(st, 5),
-                        .least = ms_stmt_get_i64(st, 6),
-                        .dropped = ms_stmt_get_i64(st, 7)};
-    return e->name.p != NULL && e->domain.p != NULL ? MS_OK : ms_arena_fail(r->arena, err);
-}
-
-static enum ms_rc read_rows(struct report *r, enum view v, struct mstx_tl *tl, struct ms_err *err)
-{
-    struct ms_stmt *st;
-    bool more = true;
-    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, sql[v], err));
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    while (rc == MS_OK && more && r->rows[v].n < ROWS_MOST) {
-        rc = take_row(r, v, st, err);
-        if (rc == MS_OK)
-            rc = ms_stmt_step(st, &more, err);
-    }
-    ms_stmt_free(st);
-    return rc;
-}
-
-/* The slowest by mean first. */
-static void sort_ranks(struct report *r)
-{
-    for (size_t i = 1; i < r->rows[RANKS].n; i++) {
-        struct entry x = r->rows[RANKS].p[i];
-        size_t at = i;
-        double mean = x.count != 0 ? (double)x.total / (double)x.count : 0;
-        for (; at > 0; at--) {
-            const struct entry *e = &r->rows[RANKS].p[at - 1];
-            if ((e->count != 0 ? (double)e->total / (double)e->count : 0) >= mean)
-                break;
-            r->rows[RANKS].p[at] = *e;
-        }
-        r->rows[RANKS].p[at] = x;
-    }
+    if (r->view == BREAKDOWN)
+        return r->shares.n;
+    return r->sums[r->view].done ? r->sums[r->view].rows.n : 0;
 }
 
 /* Each part of the run counts for the kind of what runs longest in it. */
-static enum ms_rc fill_breakdown(struct entry *e, struct mstx_tl *tl, const struct viz_tracks *t,
-                                 struct ms_err *err)
+static enum ms_rc measure(struct share *e, struct mstx_tl *tl, const struct viz_tracks *t,
+                          struct ms_err *err)
 {
     struct viz_busy busy[PARTS];
     int64_t first, last;
-    if (e->count != 0)
+    if (e->measured)
         return MS_OK;
     mstx_tl_span(tl, &first, &last);
-    MS_TRY(viz_tracks_busy(t, tl, (size_t)e->most, first, last, busy, PARTS, err));
+    MS_TRY(viz_tracks_busy(t, tl, e->lane, first, last, busy, PARTS, err));
     for (int i = 0; i < PARTS; i++) {
         enum tui_token k = tui_time_token(MS_STR(""), mstx_tl_text(tl, busy[i].name), true);
         int part = k == TUI_COMM ? 1 : k == TUI_COPY ? 2 : 0;
-        e->share[part] += (double)busy[i].share / PARTS;
+        e->part[part] += (double)busy[i].share / PARTS;
     }
-    e->share[3] = 1 - e->share[0] - e->share[1] - e->share[2];
-    e->count = 1;
+    e->part[3] = 1 - e->part[0] - e->part[1] - e->part[2];
+    e->measured = true;
     return MS_OK;
 }
 
 /* Rows are measured when they are first seen: there may be thousands of ranks. */
-static enum ms_rc read_breakdown(struct report *r, struct mstx_tl *tl, struct ms_err *err)
+static enum ms_rc list_processes(struct report *r, struct mstx_tl *tl, struct ms_err *err)
 {
     MS_TRY(viz_tracks_make(&r->tracks, tl, err));
     for (size_t i = 0; i < r->tracks.lanes.n; i++) {
-        const struct viz_lane *l = &r->tracks.lanes.p[i];
-        if (l->kind != VIZ_LANE_PROCESS)
+        if (r->tracks.lanes.p[i].kind != VIZ_LANE_PROCESS)
             continue;
-        struct entry *e = ms_vec_push(&r->rows[BREAKDOWN]);
+        struct share *e = ms_vec_push(&r->shares);
         if (e == NULL)
             return ms_no_memory(err);
-        *e = (struct entry){.name = l->label,
-                            .domain = MS_STR(""),
-                            .rank = mstx_tl_process(tl, l->process)->rank,
-                            .most = (int64_t)i};
+        *e = (struct share){.lane = i};
     }
     return MS_OK;
 }
 
-static enum ms_rc need_view(struct tui_app *a, struct report *r, struct ms_err *err)
+/* Begin with a table; what can be had at once is there when it is drawn first. */
+static enum ms_rc begin_view(struct tui_app *a, struct report *r, enum view view, int64_t end,
+                             struct ms_err *err)
 {
-    if (r->read[r->view])
+    static const enum viz_sums_of of[SUMS] = {
+        [RANGES] = VIZ_SUM_NAMES, [COLLECTIVES] = VIZ_SUM_COLLECTIVES, [RANKS] = VIZ_SUM_RANKS};
+    if (r->begun[view])
         return MS_OK;
-    r->read[r->view] = true;
-    if (r->view == BREAKDOWN)
-        return read_breakdown(r, a->reader.tl, err);
-    MS_TRY(read_rows(r, r->view, a->reader.tl, err));
-    if (r->view == RANKS)
-        sort_ranks(r);
-    return MS_OK;
+    r->begun[view] = true;
+    if (view == BREAKDOWN)
+        return list_processes(r, a->reader.tl, err);
+    MS_TRY(viz_sums_begin(&r->sums[view], a->reader.tl, of[view], err));
+    return viz_sums_work(&r->sums[view], end, err);
 }
 
 /* ---- drawing ----------------------------------------------------------------------- */
 
-static void draw_name(struct tui_app *a, const struct report *r, int y, const struct entry *e)
+static void draw_name(struct tui_app *a, const struct report *r, int y, const struct viz_sum *e)
 {
     char b[4][MS_HUMAN_MAX];
     struct tui_cells *g = &a->cells;
-    int64_t most = r->rows[r->view].p[0].total;
+    int64_t most = r->sums[r->view].rows.p[0].total;
+    struct ms_str name = mstx_tl_text(a->reader.tl, e->name);
     tui_put_right(g, y, 10, TUI_TEXT, ms_human_time(b[0], e->total));
     tui_put_right(g, y, 21, TUI_TEXT, ms_human_count(b[1], (uint64_t)e->count));
-    tui_put_right(g, y, 32, TUI_DIM, ms_human_time(b[2], e->count != 0 ? e->total / e->count : 0));
-    tui_put_right(g, y, 43, TUI_DIM, ms_human_time(b[3], e->most));
+    tui_put_right(g, y, 32, TUI_DIM, ms_human_time(b[2], viz_sum_mean(e)));
+    tui_put_right(g, y, 43, TUI_DIM, ms_human_time(b[3], e->longest));
     int bar = g->w >= 100 ? BAR_W : 8;
-    tui_bar(g, y, 45, bar, tui_time_token(e->domain, e->name, true),
+    tui_bar(g, y, 45, bar, tui_time_token(e->domain, name, true),
             most > 0 ? (double)e->total / (double)most : 0);
-    tui_put_name(g, y, 46 + bar, g->w - 47 - bar, TUI_TEXT, e->name);
+    tui_put_name(g, y, 46 + bar, g->w - 47 - bar, TUI_TEXT, name);
 }
 
-static void draw_rank(struct tui_app *a, const struct report *r, int y, const struct entry *e)
+static void draw_rank(struct tui_app *a, const struct report *r, int y, const struct viz_sum *e)
 {
     char b[3][MS_HUMAN_MAX], rank[24];
     struct tui_cells *g = &a->cells;
-    double mean = e->count != 0 ? (double)e->total / (double)e->count : 0;
-    const struct entry *slowest = &r->rows[RANKS].p[0];
-    double worst = slowest->count != 0 ? (double)slowest->total / (double)slowest->count : 0;
-    snprintf(rank, sizeof rank, e->rank >= 0 ? "%" PRId64 : "-", e->rank);
+    const struct mstx_process *p = mstx_tl_process(a->reader.tl, e->process);
+    int64_t mean = viz_sum_mean(e), worst = viz_sum_mean(&r->sums[RANKS].rows.p[0]);
+    snprintf(rank, sizeof rank, p->rank >= 0 ? "%" PRId32 : "-", p->rank);
     tui_put_right(g, y, 6, TUI_TEXT, rank);
     tui_put_right(g, y, 14, TUI_TEXT, ms_human_count(b[0], (uint64_t)e->count));
-    tui_put_right(g, y, 25, TUI_TEXT, ms_human_time(b[1], (int64_t)mean));
-    tui_put_right(g, y, 36, TUI_DIM, ms_human_time(b[2], e->most));
-    tui_bar(g, y, 38, BAR_W, TUI_COMPUTE, worst > 0 ? mean / worst : 0);
-    int x = tui_put(g, y, 40 + BAR_W, g->w - 40 - BAR_W, TUI_DIM, e->domain);
-    if (e->dropped != 0)
-        tui_printf(g, y, x + 1, g->w - x - 1, TUI_WARNING, "%" PRId64 " lost", e->dropped);
+    tui_put_right(g, y, 25, TUI_TEXT, ms_human_time(b[1], mean));
+    tui_put_right(g, y, 36, TUI_DIM, ms_human_time(b[2], e->longest));
+    tui_bar(g, y, 38, BAR_W, TUI_COMPUTE, worst > 0 ? (double)mean / (double)worst : 0);
+    int x = tui_put(g, y, 40 + BAR_W, g->w - 40 - BAR_W, TUI_DIM, p->host);
+    if (p->dropped != 0)
+        tui_printf(g, y, x + 1, g->w - x - 1, TUI_WARNING, "%" PRIu64 " lost", p->dropped);
 }
 
-static void draw_breakdown(struct tui_app *a, int y, const struct entry *e)
+static void draw_breakdown(struct tui_app *a, const struct report *r, int y, const struct share *e)
 {
     static const enum tui_token token[] = {TUI_COMPUTE, TUI_COMM, TUI_COPY, TUI_IDLE};
     static const uint32_t fill[] = {0x2588, 0x2593, 0x2592, 0x2591};
     struct tui_cells *g = &a->cells;
     int x = 26, w = g->w - x - 24;
     double at = 0;
-    tui_put_name(g, y, 1, 24, TUI_TEXT, e->name);
-    if (e->count == 0) /* not measured yet */
+    tui_put_name(g, y, 1, 24, TUI_TEXT, r->tracks.lanes.p[e->lane].label);
+    if (!e->measured)
         return;
     for (int i = 0; i < 4; i++) {
         int from = (int)(at * w + 0.5);
-        at += e->share[i];
+        at += e->part[i];
         int to = (int)(at * w + 0.5);
         tui_fill(g, y, x + from, to - from, token[i], g->ascii ? (uint32_t) "#=+."[i] : fill[i]);
     }
     for (int i = 0; i < 4; i++)
-        tui_printf(g, y, g->w - 23 + 6 * i, 5, TUI_TEXT, "%4.0f%%", e->share[i] * 100);
+        tui_printf(g, y, g->w - 23 + 6 * i, 5, TUI_TEXT, "%4.0f%%", e->part[i] * 100);
 }
 
 static void draw_heads(struct tui_app *a, const struct report *r)
@@ -255,30 +190,38 @@ static void draw_heads(struct tui_app *a, const struct report *r)
 
 static void draw_empty(struct tui_app *a, const struct report *r)
 {
-    tui_puts(&a->cells, 4, 1, a->cells.w - 2, TUI_DIM,
-             r->view == COLLECTIVES
-                 ? "No marks in the domain 'communication': 'msprobe run' records collectives."
-                 : "Nothing was recorded for this.");
+    if (r->view != BREAKDOWN && !r->sums[r->view].done)
+        tui_printf(&a->cells, 4, 1, a->cells.w - 2, TUI_DIM, "Adding up, %" PRIu64 " so far ...",
+                   r->sums[r->view].read);
+    else
+        tui_puts(&a->cells, 4, 1, a->cells.w - 2, TUI_DIM,
+                 r->view == COLLECTIVES
+                     ? "No marks in the domain 'communication': 'msprobe run' records collectives."
+                     : "Nothing was recorded for this.");
+}
+
+static void draw_row(struct tui_app *a, const struct report *r, int y, size_t i)
+{
+    if (r->view == BREAKDOWN)
+        draw_breakdown(a, r, y, &r->shares.p[i]);
+    else if (r->view == RANKS)
+        draw_rank(a, r, y, &r->sums[RANKS].rows.p[i]);
+    else
+        draw_name(a, r, y, &r->sums[r->view].rows.p[i]);
 }
 
 static enum ms_rc draw_report(struct tui_app *a, void *self, struct ms_err *err)
 {
     struct report *r = self;
     int rows = tui_body_rows(a) - 2;
-    enum ms_rc rc = need_view(a, r, err);
-    size_t n = r->rows[r->view].n, *at = &r->at[r->view], *top = &r->top[r->view];
+    enum ms_rc rc = begin_view(a, r, r->view, ms_clock_ns() + TUI_WORK_NS, err);
+    size_t n = count_rows(r), *at = &r->at[r->view], *top = &r->top[r->view];
     draw_heads(a, r);
     if (n == 0)
         draw_empty(a, r);
     *top = tui_scroll(*top, *at, (size_t)(rows > 0 ? rows : 1));
     for (int i = 0; i < rows && *top + (size_t)i < n; i++) {
-        struct entry *e = &r->rows[r->view].p[*top + (size_t)i];
-        if (r->view == RANKS)
-            draw_rank(a, r, 3 + i, e);
-        else if (r->view == BREAKDOWN)
-            draw_breakdown(a, 3 + i, e);
-        else
-            draw_name(a, r, 3 + i, e);
+        draw_row(a, r, 3 + i, *top + (size_t)i);
         if (*top + (size_t)i == *at)
             tui_mark(&a->cells, 3 + i, 0, a->cells.w, TUI_REVERSE, TUI_TEXT);
     }
@@ -288,20 +231,44 @@ static enum ms_rc draw_report(struct tui_app *a, void *self, struct ms_err *err)
 }
 
 /* Rows that are seen are measured one after the other. */
-static enum ms_rc work(struct tui_app *a, void *self, bool *more, struct ms_err *err)
+static enum ms_rc measure_seen(struct tui_app *a, struct report *r, bool *more, struct ms_err *err)
 {
-    struct report *r = self;
     int64_t end = ms_clock_ns() + TUI_WORK_NS;
     size_t last = r->top[BREAKDOWN] + (size_t)tui_body_rows(a);
-    if (r->view != BREAKDOWN)
-        return MS_OK;
-    for (size_t i = r->top[BREAKDOWN]; i < last && i < r->rows[BREAKDOWN].n; i++) {
-        if (r->rows[BREAKDOWN].p[i].count != 0)
+    for (size_t i = r->top[BREAKDOWN]; i < last && i < r->shares.n; i++) {
+        if (r->shares.p[i].measured)
             continue;
         *more = ms_clock_ns() >= end;
         if (*more)
             return MS_OK;
-        MS_TRY(fill_breakdown(&r->rows[BREAKDOWN].p[i], a->reader.tl, &r->tracks, err));
+        MS_TRY(measure(&r->shares.p[i], a->reader.tl, &r->tracks, err));
+    }
+    return MS_OK;
+}
+
+static enum ms_rc work(struct tui_app *a, void *self, bool *more, struct ms_err *err)
+{
+    struct report *r = self;
+    if (r->view == BREAKDOWN)
+        return measure_seen(a, r, more, err);
+    if (!r->begun[r->view] || r->sums[r->view].done)
+        return MS_OK;
+    MS_TRY(viz_sums_work(&r->sums[r->view], ms_clock_ns() + TUI_WORK_NS, err));
+    *more = !r->sums[r->view].done;
+    return MS_OK;
+}
+
+static enum ms_rc ahead(struct tui_app *a, void *self, bool *more, struct ms_err *err)
+{
+    struct report *r = self;
+    int64_t end = ms_clock_ns() + TUI_WORK_NS;
+    for (int i = 0; i < SUMS; i++) {
+        MS_TRY(begin_view(a, r, (enum view)i, end, err));
+        if (!r->sums[i].done)
+            MS_TRY(viz_sums_work(&r->sums[i], end, err));
+        *more = !r->sums[i].done;
+        if (*more)
+            return MS_OK;
     }
     return MS_OK;
 }
@@ -312,12 +279,16 @@ static enum ms_rc work(struct tui_app *a, void *self, bool *more, struct ms_err 
 static enum ms_rc go_there(struct tui_app *a, const struct report *r, struct ms_err *err)
 {
     struct viz_place p = viz_place_of(VIZ_TIMELINE);
-    if (r->at[r->view] >= r->rows[r->view].n)
+    size_t at = r->at[r->view];
+    if (at >= count_rows(r))
         return MS_OK;
-    const struct entry *e = &r->rows[r->view].p[r->at[r->view]];
-    p.rank = e->rank;
-    if (r->view == RANGES || r->view == COLLECTIVES)
-        p.query = e->name;
+    if (r->view == BREAKDOWN)
+        p.rank =
+            mstx_tl_process(a->reader.tl, r->tracks.lanes.p[r->shares.p[at].lane].process)->rank;
+    else if (r->view == RANKS)
+        p.rank = mstx_tl_process(a->reader.tl, r->sums[RANKS].rows.p[at].process)->rank;
+    else
+        p.query = mstx_tl_text(a->reader.tl, r->sums[r->view].rows.p[at].name);
     return tui_go_place(a, &p, err);
 }
 
@@ -326,7 +297,7 @@ static enum ms_rc report_key(struct tui_app *a, void *self, int key, bool *taken
 {
     struct report *r = self;
     *taken = true;
-    if (tui_move(key, &r->at[r->view], r->rows[r->view].n, (size_t)tui_body_rows(a)))
+    if (tui_move(key, &r->at[r->view], count_rows(r), (size_t)tui_body_rows(a)))
         return MS_OK;
     if (key == TUI_KEY_TAB || key == 'l' || key == TUI_KEY_RIGHT)
         r->view = (enum view)((r->view + 1) % VIEWS);
@@ -349,28 +320,48 @@ static enum ms_rc go(struct tui_app *a, void *self, const struct viz_place *p, s
     return MS_OK;
 }
 
+static enum ms_rc export_shares(struct tui_app *a, struct report *r, struct ms_buf *out,
+                                struct ms_err *err)
+{
+    ms_buf_puts(out, "name,rank,compute,communication,copy,idle\n");
+    for (size_t i = 0; i < r->shares.n; i++) {
+        struct share *e = &r->shares.p[i];
+        const struct viz_lane *l = &r->tracks.lanes.p[e->lane];
+        MS_TRY(measure(e, a->reader.tl, &r->tracks, err));
+        tui_csv_text(out, l->label);
+        ms_buf_printf(out, ",%" PRId32 ",%.6g,%.6g,%.6g,%.6g\n",
+                      mstx_tl_process(a->reader.tl, l->process)->rank, e->part[0], e->part[1],
+                      e->part[2], e->part[3]);
+    }
+    return MS_OK;
+}
+
+static void export_sum(struct tui_app *a, const struct report *r, const struct viz_sum *e,
+                       struct ms_buf *out)
+{
+    const struct mstx_process *p =
+        r->view == RANKS ? mstx_tl_process(a->reader.tl, e->process) : NULL;
+    tui_csv_text(out, p != NULL ? p->name : mstx_tl_text(a->reader.tl, e->name));
+    ms_buf_putc(out, ',');
+    tui_csv_text(out, p != NULL ? p->host : e->domain);
+    ms_buf_printf(out, ",%" PRId32 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRIu64 "\n",
+                  p != NULL ? p->rank : -1, e->count, e->total, e->longest,
+                  p != NULL ? p->dropped : 0);
+}
+
 static enum ms_rc export_report(struct tui_app *a, void *self, struct ms_buf *out,
                                 struct ms_err *err)
 {
     struct report *r = self;
-    MS_TRY(need_view(a, r, err));
-    ms_buf_puts(out, r->view == BREAKDOWN ? "name,rank,compute,communication,copy,idle\n"
-                                          : "name,domain,rank,count,total_ns,max_ns,dropped\n");
-    for (size_t i = 0; i < r->rows[r->view].n; i++) {
-        struct entry *e = &r->rows[r->view].p[i];
-        if (r->view == BREAKDOWN)
-            MS_TRY(fill_breakdown(e, a->reader.tl, &r->tracks, err));
-        tui_csv_text(out, e->name);
-        if (r->view == BREAKDOWN) {
-            ms_buf_printf(out, ",%" PRId64 ",%.6g,%.6g,%.6g,%.6g\n", e->rank, e->share[0],
-                          e->share[1], e->share[2], e->share[3]);
-            continue;
-        }
-        ms_buf_putc(out, ',');
-        tui_csv_text(out, e->domain);
-        ms_buf_printf(out, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "\n",
-                      e->rank, e->count, e->total, e->most, e->dropped);
-    }
+    MS_TRY(begin_view(a, r, r->view, INT64_MAX, err));
+    if (r->view == BREAKDOWN)
+        return export_shares(a, r, out, err);
+    struct viz_sums *s = &r->sums[r->view];
+    MS_TRY(viz_sums_work(s, INT64_MAX, err));
+    ms_buf_puts(out, r->view == RANKS ? "name,host,rank,count,total_ns,max_ns,dropped\n"
+                                      : "name,domain,rank,count,total_ns,max_ns,dropped\n");
+    for (size_t i = 0; i < s->rows.n; i++)
+        export_sum(a, r, &s->rows.p[i], out);
     return MS_OK;
 }
 
@@ -389,5 +380,6 @@ const struct tui_screen tui_report_screen = {
     .key = report_key,
     .go = go,
     .work = work,
+    .ahead = ahead,
     .export = export_report,
 };

@@ -160,7 +160,7 @@ static bool has_flag(const char *capability)
  * by "ESC [ n b" is what terminfo says of those of today. */
 static struct tui_paint_can abilities(bool monochrome)
 {
-    char colors[] = "colors";
+    char colors[] = "colors", width[] = "it";
     int n = tigetnum(colors);
     bool today = has_flag("AX");
     return (struct tui_paint_can){.colours = monochrome || n < 8 ? 0
@@ -168,7 +168,8 @@ static struct tui_paint_can abilities(bool monochrome)
                                                                  : 8,
                                   .separate = today,
                                   .repeat = today && has_text("rep"),
-                                  .slide = false, /* tmux was seen to leave cells behind */
+                                  .slide = today && has_text("dch") && has_text("ich"),
+                                  .tabs = has_text("ht") && tigetnum(width) == 8,
                                   .last_cell = !has_flag("am") || has_flag("xenl")};
 }
 

@@ -7,7 +7,6 @@
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
 #include "probe/base/mem.h"
-#include "probe/base/store.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -17,39 +16,6 @@ enum { SUMS_MOST = 500 };
 static const double ZOOM = 0.5, PAN = 0.25;
 
 /* ---- opening ----------------------------------------------------------------------- */
-
-/* Those of the process under the cursor; kept until that is another one. */
-enum ms_rc tui_time_steps(struct tui_time *t, struct ms_err *err)
-{
-    const struct viz_lane *l = tui_time_lane(t);
-    int64_t process = l != NULL ? (int64_t)l->process + 1 : 0;
-    struct ms_stmt *st;
-    bool more = true;
-    if (process == t->steps_of)
-        return MS_OK;
-    t->steps_of = process;
-    t->steps.n = 0;
-    MS_TRY(ms_store_prepare(mstx_tl_store(t->tl), &st,
-                            "SELECT process, number, start_ns, end_ns FROM steps "
-                            "WHERE process = ?1 ORDER BY number",
-                            err));
-    ms_stmt_i64(st, 1, process);
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    while (rc == MS_OK && more) {
-        struct mstx_step *s = ms_vec_push(&t->steps);
-        if (s == NULL) {
-            rc = ms_no_memory(err);
-            break;
-        }
-        *s = (struct mstx_step){.process = (uint32_t)ms_stmt_get_i64(st, 0),
-                                .number = (uint32_t)ms_stmt_get_i64(st, 1),
-                                .start_ns = ms_stmt_get_i64(st, 2),
-                                .end_ns = ms_stmt_get_i64(st, 3)};
-        rc = ms_stmt_step(st, &more, err);
-    }
-    ms_stmt_free(st);
-    return rc;
-}
 
 static void close_time(void *self)
 {
@@ -281,21 +247,16 @@ static enum ms_rc go_partner(struct tui_app *a, struct tui_time *t, struct ms_er
 
 static enum ms_rc go_step(struct tui_app *a, struct tui_time *t, bool back, struct ms_err *err)
 {
-    const struct mstx_step *to = NULL;
-    MS_TRY(tui_time_steps(t, err));
-    for (size_t i = 0; i < t->steps.n; i++) {
-        const struct mstx_step *s = &t->steps.p[i];
-        if (back ? s->start_ns < t->time : s->start_ns > t->time && to == NULL)
-            to = s;
-    }
-    if (to == NULL) {
-        tui_say(a, t->steps.n == 0 ? "this run has no steps" : "no step %s",
-                back ? "before" : "behind");
+    struct mstx_step s;
+    bool found;
+    MS_TRY(tui_time_step_next(t, back, &s, &found, err));
+    if (!found) {
+        tui_say(a, "no step %s the cursor", back ? "before" : "behind");
         return MS_OK;
     }
-    reveal(t, to->start_ns);
+    reveal(t, s.start_ns);
     t->has_slice = false;
-    tui_say(a, "step %" PRIu32, to->number);
+    tui_say(a, "step %" PRIu32, s.number);
     return MS_OK;
 }
 
@@ -581,14 +542,13 @@ static enum ms_rc go(struct tui_app *a, void *self, const struct viz_place *p, s
         show(t, p->from - room, p->to + room);
         t->time = p->from;
     } else if (p->step >= 0) {
-        MS_TRY(tui_time_steps(t, err));
-        for (size_t k = 0; k < t->steps.n; k++) {
-            if (t->steps.p[k].number != p->step)
-                continue;
-            show(t, t->steps.p[k].start_ns, t->steps.p[k].end_ns);
-            t->time = t->steps.p[k].start_ns;
-            break;
-        }
+        struct mstx_step step;
+        bool found;
+        MS_TRY(tui_time_step_at(t, p->step, &step, &found, err));
+        if (!found)
+            return ms_fail(err, MS_E_NOTFOUND, "step %" PRId64 " is not in this process", p->step);
+        show(t, step.start_ns, step.end_ns);
+        t->time = step.start_ns;
     }
     return p->query.n != 0 ? time_line(a, t, '/', p->query, true, err) : MS_OK;
 }

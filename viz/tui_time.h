@@ -15,7 +15,7 @@
 
 #include "mstx/tl_report.h"
 
-enum { TUI_DEPTHS = 4, TUI_UNDO = 32, TUI_LABEL_W = 24 };
+enum { TUI_DEPTHS = 4, TUI_UNDO = 32, TUI_LABEL_W = 24, TUI_STEP_LEAST = 4 };
 
 struct tui_time {
     struct mstx_tl *tl;
@@ -37,8 +37,7 @@ struct tui_time {
         size_t next, lane;
         struct mstx_event best;
     } hit;
-    MS_VEC(struct mstx_step) steps; /* of the process under the cursor */
-    int64_t steps_of;               /* its id in run.db; 0: none yet */
+    MS_VEC(struct mstx_step) steps; /* that are seen, of the process under the cursor */
     MS_VEC(struct viz_busy) map;    /* the whole run, over all processes: how busy each column is */
     size_t mapped;                  /* lanes that are in it */
     int map_w;
@@ -50,7 +49,13 @@ struct tui_time {
 int tui_time_column(const struct tui_time *t, int64_t ns);
 /* Time of the left edge of a column. */
 int64_t tui_time_at(const struct tui_time *t, int column);
+/* Read the steps that begin in the window, as far as there is room to show them. */
 enum ms_rc tui_time_steps(struct tui_time *t, struct ms_err *err);
+enum ms_rc tui_time_step_at(struct tui_time *t, int64_t number, struct mstx_step *s, bool *found,
+                            struct ms_err *err);
+/* The step behind the cursor, or before it. */
+enum ms_rc tui_time_step_next(struct tui_time *t, bool back, struct mstx_step *s, bool *found,
+                              struct ms_err *err);
 int tui_time_rows(const struct tui_time *t, size_t lane);
 const struct viz_lane *tui_time_lane(const struct tui_time *t);
 enum tui_token tui_time_token(struct ms_str domain, struct ms_str name, bool stream);

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-enum { NAME_LEAST = 6, RULER_W = 14, STEP_LEAST = 4 };
+enum { NAME_LEAST = 6, RULER_W = 14 };
 static const float CLOSE = 0.6F, FULL = 0.8F, MOST = 0.55F, HALF = 0.3F;
 
 /* ---- places ------------------------------------------------------------------------- */
@@ -384,27 +384,12 @@ static void draw_ruler(struct tui_app *a, struct tui_time *t, int y)
     }
 }
 
-/* The first step that begins at or behind a time. */
-static size_t step_from(const struct tui_time *t, int64_t ns)
-{
-    size_t a = 0, b = t->steps.n;
-    while (a < b) {
-        size_t middle = a + (b - a) / 2;
-        if (t->steps.p[middle].start_ns < ns)
-            a = middle + 1;
-        else
-            b = middle;
-    }
-    return a;
-}
-
 /* Lines of steps where nothing runs, unless they would be all there is. */
 static void draw_steps(struct tui_app *a, struct tui_time *t, int y, int last)
 {
-    size_t first = step_from(t, t->w.from), end = step_from(t, t->w.to);
-    if (end - first > (size_t)t->width / STEP_LEAST)
+    if (t->steps.n > (size_t)t->width / TUI_STEP_LEAST)
         return;
-    for (size_t i = first; i < end; i++) {
+    for (size_t i = 0; i < t->steps.n; i++) {
         int x = tui_time_column(t, t->steps.p[i].start_ns);
         for (int row = y; x >= 0 && x < t->width && row < last; row++) {
             struct tui_cell *c = tui_at(&a->cells, row, t->label_w + x);

@@ -482,11 +482,23 @@ static enum ms_rc tree_line(struct tui_app *a, void *self, char kind, struct ms_
     return done ? rc : MS_OK;
 }
 
+/* Searches come by surprise: names are made ready for them while nothing else is to do. */
+static enum ms_rc ahead(struct tui_app *a, void *self, bool *more, struct ms_err *err)
+{
+    struct tui_tree *t = self;
+    (void)a;
+    return graph_view_ahead(t->v, tui_tree_spot(t, t->golden), more, err);
+}
+
 static enum ms_rc work(struct tui_app *a, void *self, bool *more, struct ms_err *err)
 {
     struct tui_tree *t = self;
     if (!t->unfold.on)
-        return tui_tree_search_work(a, t, more, err);
+        MS_TRY(tui_tree_search_work(a, t, more, err));
+    if (!t->unfold.on && !*more)
+        return ahead(a, t, more, err);
+    if (!t->unfold.on)
+        return MS_OK;
     MS_TRY(tui_tree_unsort(t, err));
     enum ms_rc rc = tui_tree_fold_work(a, t, more, err);
     MS_TRY(tui_tree_resort(t, rc == MS_OK ? err : NULL));
@@ -583,6 +595,7 @@ const struct tui_screen tui_tree_screen = {
     .key = tree_key,
     .go = go,
     .work = work,
+    .ahead = ahead,
     .click = click,
     .export = export_tree,
     .line = tree_line,

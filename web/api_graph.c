@@ -434,10 +434,15 @@ enum ms_rc web_api_unmatch(struct web_call *c, struct ms_err *err)
 {
     struct graph_spot at;
     struct ms_str target;
+    uint64_t parted = 1;
+    bool below;
     MS_TRY(web_read_spot(c, &at, err));
     MS_TRY(read_name(c, "target", &target, err));
-    MS_TRY(graph_unmatch(c->reader->graph_path, at, target, err));
-    put_done(c->json, 1);
+    MS_TRY(web_query_flag(c->query, "below", &below, err));
+    const char *path = c->reader->graph_path;
+    MS_TRY(below ? graph_unmatch_below(path, at, target, &parted, err)
+                 : graph_unmatch(path, at, target, err));
+    put_done(c->json, parted);
     return MS_OK;
 }
 

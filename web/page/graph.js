@@ -393,7 +393,8 @@ class Graph {
       add(key, text, () => place.turn(name, this.about.graph[list], by));
     }
     if (this.dual && canWrite()) {
-      add('M', 'matchOrNot', () => this.change());
+      add('M', 'matchOrNot', () => this.change(0));
+      add('B', 'matchBelow', () => this.change(1));
       add('ctrl+z', 'undo', () => this.undo());
     }
   }
@@ -533,12 +534,13 @@ class Graph {
 
   // ---- changes ------------------------------------------------------------------------
 
-  // M on a pair takes it apart; M on a single node waits for one of the other side.
-  async change() {
+  // M on a pair takes it apart; M on a single node waits for one of the other side.  B does it
+  // with all that is in the two.
+  async change(below) {
     const {target: t, golden: g} = this.outline.lines[this.cursor].pair;
-    if (t && g) await post('unmatch', {...this.spot, target: t.name});
+    if (t && g) await post('unmatch', {...this.spot, target: t.name, below});
     else if (this.waiting && Boolean(this.waiting.target) !== Boolean(t)) {
-      await post('match', {...this.spot, target: (t ?? this.waiting.target).name, partner: (g ?? this.waiting.golden).name, below: 1});
+      await post('match', {...this.spot, target: (t ?? this.waiting.target).name, partner: (g ?? this.waiting.golden).name, below});
       this.waiting = null;
     } else {
       this.waiting = {target: t, golden: g};

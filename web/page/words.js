@@ -44,6 +44,7 @@ const words = {
   match: ['match', '匹配'],
   unmatch: ['unmatch', '取消匹配'],
   matchOrNot: ['match or unmatch', '匹配或取消匹配'],
+  matchBelow: ['match or unmatch with all below', '连同下级匹配或取消匹配'],
   undo: ['undo', '撤销'],
   next: ['next', '下一个'],
   previous: ['previous', '上一个'],

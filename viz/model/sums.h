@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sums: what adds up over a whole run, by name or by rank, a slice of time at a call.
+ *
+ *     struct viz_sums s = {0};
+ *     viz_sums_begin(&s, tl, VIZ_SUM_NAMES, &err)
+ *     while (!s.done)
+ *         viz_sums_work(&s, ms_clock_ns() + SLICE, &err)      then s.rows, the largest first
+ *
+ * A run may have millions of names or steps: whoever looks at it goes on meanwhile.
+ */
+#ifndef VIZ_MODEL_SUMS_H
+#define VIZ_MODEL_SUMS_H
+
+#include "mstx/timeline.h"
+#include "probe/base/map.h"
+
+enum viz_sums_of {
+    VIZ_SUM_NAMES,       /* ranges by their total time */
+    VIZ_SUM_COLLECTIVES, /* of these what communicates */
+    VIZ_SUM_RANKS,       /* steps of each process, the longest on average first */
+};
+enum { VIZ_SUMS_MOST = 2000 }; /* rows that are kept at the end */
+
+struct viz_sum {
+    uint32_t name;                 /* of a range: its number among the texts of the run */
+    uint32_t process;              /* of a rank: an index */
+    struct ms_str domain;          /* of a range */
+    int64_t count, total, longest; /* times in ns */
+};
+
+struct viz_sums {
+    MS_VEC(struct viz_sum) rows; /* once done, in order */
+    bool done;
+    enum viz_sums_of of;
+    uint64_t read;      /* entries that were added so far */
+    struct ms_stmt *st; /* where reading goes on */
+    struct ms_map keys; /* name and domain to the row */
+    struct ms_arena *arena;
+};
+
+enum ms_rc viz_sums_begin(struct viz_sums *s, struct mstx_tl *tl, enum viz_sums_of of,
+                          struct ms_err *err) MS_MUST_USE;
+/* Go on until it is done, or about end_ns of the clock. */
+enum ms_rc viz_sums_work(struct viz_sums *s, int64_t end_ns, struct ms_err *err) MS_MUST_USE;
+void viz_sums_free(struct viz_sums *s);
+static inline int64_t viz_sum_mean(const struct viz_sum *s)
+{
+    return s->count != 0 ? s->total / s->count : 0;
+}
+
+#endif
