@@ -207,6 +207,9 @@ await test('Enter closes a process, and opens it', async () => {
   await settled(tl);
   truth(before !== await seen(), 'nothing has changed');
   await tl.keyboard.press('Enter');
+  await tl.keyboard.press('o'); // all closed: each draws how busy it is, once that is known
+  await settled(tl);
+  await tl.keyboard.press('o');
 });
 await test('what is seen is saved as a picture', async () => {
   const [file] = await Promise.all([tl.waitForEvent('download'), tl.keyboard.press('P')]);
