@@ -40,10 +40,12 @@ SRC_mstx    := $(filter-out $(wildcard mstx/dropin_*.c mstx/py_*.c mstx/hook_*.c
 SRC_compare := $(call src,compare)
 SRC_viz     := $(strip $(call src,viz) $(wildcard viz/model/*.c))
 SRC_web     := $(call src,web)
-PROG := $(wildcard probe/cli/*.c) $(wildcard probe/cmd_*.c mstx/cmd_*.c compare/cmd_*.c viz/cmd_*.c web/cmd_*.c)
+PROG := $(filter-out probe/cli/launch.c,$(wildcard probe/cli/*.c)) \
+        $(wildcard probe/cmd_*.c mstx/cmd_*.c compare/cmd_*.c viz/cmd_*.c web/cmd_*.c)
+LAUNCH := $(addprefix probe/cli/,launch.c main.c signals.c) mstx/cmd_run.c
 
 # What enters someone else's process: libc and pthread alone.
-BASE_CLI   := $(addprefix probe/base/,conf.c store.c store_vtab.c store_func.c opt.c complete.c par.c)
+BASE_CLI   := $(addprefix probe/base/,conf.c store.c store_vtab.c store_func.c opt.c complete.c par.c beside.c)
 BASE_RT    := $(filter-out $(BASE_CLI),$(SRC_base))
 PROBE_CLI  := $(wildcard probe/trend*.c)
 SO_MSPROBE := $(BASE_RT) $(filter-out $(PROBE_CLI),$(SRC_probe))
@@ -127,9 +129,13 @@ $(B)/web/asset.o: ALL_CPPFLAGS += -DWEB_PAGE='"$(B)/web/page"'
 # What "msprobe version -v" tells; a report of a bug should hold it.
 $(B)/probe/cli/builtin.o: ALL_CPPFLAGS += -DMS_BUILD_FLAGS='"$(subst ",,$(strip $(CFLAGS) $(SAN:%=-fsanitize=%)))"'
 
-$(B)/msprobe: $(call obj,$(PROG)) $(LIBS)
+# `msprobe run` is in the program, all other commands are in a library that it opens.
+$(B)/msprobe: $(call obj,$(LAUNCH)) $(LIBS) | $(B)/libmsprobe_cli.so
 	$(say) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS)
+	$(Q)$(CC) $(ALL_LDFLAGS) -Wl,--as-needed -o $@ $^ -lm
+$(B)/libmsprobe_cli.so: $(call obj,$(PROG)) $(LIBS)
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-Bsymbolic $(if $(SAN),,-Wl,-z,defs) -o $@ $^ $(DEP_LIBS)
 
 SO_FLAGS = -shared $(if $(SAN),,-Wl,-z,defs) -Wl,-z,nodelete -Wl,-soname,$(@F).0
 $(B)/libmsprobe.so: $(call obj,$(SO_MSPROBE))

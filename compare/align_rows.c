@@ -217,11 +217,17 @@ static unsigned kinds_by_value(const struct cmp_align *al, const struct cmp_alig
     return 0;
 }
 
+static uint32_t forward_of(const struct cmp_align *al, int side, uint32_t node)
+{
+    uint32_t op = al->op_of[side][node];
+    return op != ALIGN__NONE ? op : al->back_of[side][node];
+}
+
 /* Do the modules around both ops meet as a part and the whole? */
 static bool is_part_pair(const struct cmp_align *al, const struct cmp_align_pair *pair)
 {
     const struct align__ctx *c = &al->c;
-    uint32_t g = al->op_of[0][pair->golden], t = al->op_of[1][pair->target];
+    uint32_t g = forward_of(al, 0, pair->golden), t = forward_of(al, 1, pair->target);
     if (pair->how == CMP_ALIGN_PART)
         return true;
     if (g == ALIGN__NONE || t == ALIGN__NONE)

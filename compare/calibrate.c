@@ -276,7 +276,7 @@ static enum ms_rc run(struct work *w, const char *path, struct ms_err *err)
             MS_TRY(compare_pair(w, cal->runs[i], cal->runs[k], err));
     }
     MS_TRY(sum_up(w, err));
-    return write_file(w, path, err);
+    return path != NULL ? write_file(w, path, err) : MS_OK;
 }
 
 enum ms_rc calibrate(struct calibration *cal, const char *const *runs, size_t n, const char *path,

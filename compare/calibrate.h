@@ -33,7 +33,8 @@ struct calibration {
     struct ms_arena *arena;
 };
 
-/* Compare every run with every one before it and write the noise to path.  pool may be NULL. */
+/* Compare every run with every one before it and write the noise to path, unless that is NULL.
+ * pool may be NULL. */
 enum ms_rc calibrate(struct calibration *cal, const char *const *runs, size_t n, const char *path,
                      struct ms_pool *pool, struct ms_err *err) MS_MUST_USE;
 void calibration_free(struct calibration *cal);

@@ -27,7 +27,7 @@ static const struct ms_opt opts[] = {
     {"RUN", NULL, MS_OPT_REST, offsetof(struct args, runs), .min = 2, .max = RUNS_MAX,
      .help = "two or more dumps that ought to be equal: files or directories"},
     {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "FILE",
-     .dflt = "./noise_floor.json", .help = "where the noise goes, for compare --noise-floor"},
+     .help = "keep the noise of every row in a file, for compare --noise-floor"},
     {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "WHICH", .choices = formats,
      .dflt = "text", .help = "what the answer looks like"},
     {"exit_code", NULL, MS_OPT_FLAG, offsetof(struct args, exit_code),
@@ -121,6 +121,7 @@ static void put_summary(struct ms_jwrite *w, const struct calibration *cal, int6
     ms_jwrite_obj_end(w);
 }
 
+/* path: NULL when the noise was not kept */
 static void print_json(const struct calibration *cal, const char *path, int64_t took_ns)
 {
     struct ms_jwrite w;
@@ -142,7 +143,8 @@ static void print_json(const struct calibration *cal, const char *path, int64_t 
     ms_jwrite_arr_end(&w);
     ms_jwrite_key(&w, MS_STR("files"));
     ms_jwrite_arr(&w);
-    ms_jwrite_str(&w, ms_str_of(path));
+    if (path != NULL)
+        ms_jwrite_str(&w, ms_str_of(path));
     ms_jwrite_arr_end(&w);
     ms_jwrite_obj_end(&w);
     if (ms_jwrite_finish(&w, NULL) == MS_OK)
@@ -177,7 +179,7 @@ static enum ms_rc run_job(const struct args *a, struct calibration *cal, struct 
 
 static int run(int argc, char **argv)
 {
-    struct args a = {.output = "./noise_floor.json"};
+    struct args a = {.output = NULL};
     struct ms_err err = {0};
     struct calibration cal;
     bool done;
@@ -193,7 +195,8 @@ static int run(int argc, char **argv)
     } else {
         print_noise(&cal);
         print_alarms(&cal);
-        puts(a.output);
+        if (a.output != NULL)
+            puts(a.output);
     }
     int code = a.exit_code && cal.alarms.n != 0 ? MS_EXIT_FOUND : MS_EXIT_OK;
     calibration_free(&cal);
@@ -209,8 +212,8 @@ const struct ms_cmd compare_cmd_calibrate = {
     .about =
         "Compares runs of one program with each other, which differ in nothing but noise: other "
         "threads, other blocking, another order of sums. Says how large the noise is, whether "
-        "compare would take any of it for an error (a false alarm), and writes it row by row as a "
-        "file for compare --noise-floor.\n"
+        "compare would take any of it for an error (a false alarm), and with -o keeps it row by "
+        "row in a file for compare --noise-floor.\n"
         "\n"
         "  msprobe calibrate ref ref2 ref3 -o noise.json\n"
         "  msprobe compare -tp run -gp ref --ext --noise-floor noise.json\n",

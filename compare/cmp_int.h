@@ -36,6 +36,11 @@ enum ms_rc cmp__side_of(struct cmp__side *s, const struct cmp_conf *conf, struct
 /* Settle as_float, which takes a look at the statistics of many rows. */
 void cmp__side_columns(struct cmp__side *s);
 void cmp__side_free(struct cmp__side *s);
+/* A dump that does not say its framework is PyTorch's. */
+static inline bool cmp__is_pytorch(const struct cmp__side *s)
+{
+    return s->dump->framework == PROBE_FW_PYTORCH || s->dump->framework == PROBE_FW_UNKNOWN;
+}
 static inline const struct probe_row *cmp__side_row(const struct cmp__side *s, uint32_t row)
 {
     return &s->dump->rows.p[s->order.p[row]];
@@ -186,6 +191,9 @@ void cmp__judge(const struct cmp *c, struct cmp_view *v);
 /* A data file of the dump: in dir, or where the dump says that it was written. */
 enum ms_rc cmp__open_tensor(const struct probe_dump *d, const char *dir, struct ms_str name,
                             struct probe_tensor *t, struct ms_err *err);
+/* How many rows of a target's output were written, where its operator leaves the rest as it was;
+ * UINT64_MAX: all. */
+uint64_t cmp__used_rows(const struct cmp *c, uint32_t t_row);
 /* The name of a row's data file; empty: it has none. */
 struct ms_str cmp__data_name(const struct cmp__side *s, uint32_t row);
 /* Elements of a shape as it is written, "[2, 3]" or "(2, 3)". */

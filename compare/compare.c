@@ -15,23 +15,18 @@ enum { TEXT_MAX = 1 << 24 };
 
 /* ---- can they be compared? ------------------------------------------------ */
 
-static bool is_pytorch(const struct cmp__side *s)
-{
-    return s->dump->framework == PROBE_FW_PYTORCH || s->dump->framework == PROBE_FW_UNKNOWN;
-}
-
 static enum ms_rc check_frameworks(const struct cmp *c, struct ms_err *err)
 {
     const char *t = probe_framework_text(c->t.dump->framework);
     const char *b = probe_framework_text(c->b.dump->framework);
-    bool fine = (is_pytorch(&c->t) && is_pytorch(&c->b)) ||
-                (!is_pytorch(&c->t) && c->b.dump->framework != PROBE_FW_MINDTORCH);
+    bool fine = (cmp__is_pytorch(&c->t) && cmp__is_pytorch(&c->b)) ||
+                (!cmp__is_pytorch(&c->t) && c->b.dump->framework != PROBE_FW_MINDTORCH);
     if (!fine && cmp__strict(c)) {
         ms_fail(err, MS_E_ARG, "%s: cannot compare %s with %s", c->t.dump->path, t, b);
         ms_err_hint(err, "swap target and golden path: MindSpore is the target");
         return MS_E_ARG;
     }
-    if (c->conf.api.on && is_pytorch(&c->t))
+    if (c->conf.api.on && cmp__is_pytorch(&c->t))
         return ms_fail(err, MS_E_ARG,
                        "-am translates MindSpore names, but the target is a %s dump; leave it out",
                        t);
@@ -121,7 +116,7 @@ static enum ms_rc check_consistent(const struct cmp *c, struct ms_err *err)
                        "%s: checksums of parts say nothing about the whole; for "
                        "--consistent_check dump statistics or tensors",
                        c->t.dump->path);
-    if (!is_pytorch(&c->t) || !is_pytorch(&c->b))
+    if (!cmp__is_pytorch(&c->t) || !cmp__is_pytorch(&c->b))
         return ms_fail(err, MS_E_UNSUPPORTED,
                        "%s: --consistent_check knows training by PyTorch alone", c->t.dump->path);
     return MS_OK;
@@ -137,7 +132,7 @@ static enum ms_rc fill(struct cmp *c, const char *target, const char *golden, st
     MS_TRY(check_frameworks(c, err));
     MS_TRY(check_modes(c, err));
     MS_TRY(check_consistent(c, err));
-    c->cross = is_pytorch(&c->t) != is_pytorch(&c->b);
+    c->cross = cmp__is_pytorch(&c->t) != cmp__is_pytorch(&c->b);
     struct ms_span span = ms_span_begin("align");
     settle_columns(c, &c->t);
     settle_columns(c, &c->b);

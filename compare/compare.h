@@ -161,7 +161,7 @@ struct cmp_figures {
 struct cmp_delta {
     struct ms_str diff, rel;
     double rel_value; /* of a percentage; NaN where it is none */
-    bool rel_inf;     /* the text "inf" */
+    bool rel_inf;     /* the text "inf" or "-inf" */
 };
 
 /* How a row came to its partner. */

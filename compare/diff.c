@@ -115,7 +115,7 @@ static void put_p2p(struct ms_jwrite *w, const char *name, const struct cmp_item
             bool here = ms_str_is(r.text, field);
             enum ms_jtok tok = ms_jread_next(&r);
             if (here && (tok == MS_J_STR || tok == MS_J_NUM)) {
-                ms_jwrite_str(w, r.text);
+                tok == MS_J_NUM ? ms_jwrite_raw(w, r.text) : ms_jwrite_str(w, r.text);
                 return;
             }
             ms_jread_skip(&r, tok);
@@ -183,21 +183,26 @@ static void put_figures(struct ms_jwrite *w, const struct cmp *c, const struct c
     put_stats(w, "Bench", &row->b);
 }
 
+/* What the official tool has filled in by then: verdicts of checksums, and what is amiss before any
+ * rule is asked. */
 static void put_verdict(struct ms_jwrite *w, const struct cmp *c, const struct cmp_row *row)
 {
     bool md5 = c->mode == PROBE_MODE_MD5;
     key(w, "Requires_grad Consistent");
     ms_jwrite_bool(w, row->grad_same);
     ms_jwrite_kstr(w, "Result",
-                   !md5                                ? ""
-                   : !row->b.present                   ? "N/A"
-                   : ms_str_eq(row->t.md5, row->b.md5) ? "pass"
-                                                       : "Different");
+                   md5 && ms_str_eq(row->t.md5, row->b.md5) ? "pass"
+                   : !row->b.present                        ? "N/A"
+                   : md5                                    ? "Different"
+                                                            : "");
+    char message[80];
+    snprintf(message, sizeof message, "%s%s", row->b.present ? "" : "No bench data matched.",
+             row->grad_same || md5 ? "" : "Requires_grad inconsistent. ");
     key(w, "Err_message");
-    if (md5)
+    if (md5 && row->b.present)
         ms_jwrite_raw(w, MS_STR("NaN"));
     else
-        ms_jwrite_str(w, MS_STR(""));
+        ms_jwrite_str(w, ms_str_of(message));
 }
 
 static void put_row(struct ms_jwrite *w, const struct cmp *c, const struct cmp_view *v,
@@ -372,7 +377,10 @@ enum ms_rc cmp_diff_node(struct cmp_diff_out *d, const struct cmp *c, uint32_t g
         put_rows_of(&d->w, c, &v, "output");
         ms_jwrite_obj_end(&d->w);
         key(&d->w, "stack_info");
-        put_frames(&d->w, v.frames.p != NULL ? v.frames : MS_STR("[]"));
+        if (c->has_stack)
+            put_frames(&d->w, v.frames.p != NULL ? v.frames : MS_STR("[]"));
+        else
+            ms_jwrite_null(&d->w);
         ms_jwrite_obj_end(&d->w);
     }
     cmp_view_free(&v);

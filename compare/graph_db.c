@@ -712,7 +712,7 @@ enum ms_rc graph__db_findings(struct graph__db *db, const struct cmp_source *sou
 static enum ms_rc prepare(struct graph__db *db, struct ms_err *err)
 {
     struct ms_store *s = db->store;
-    MS_TRY(ms_store_exec(s, "COMMIT; PRAGMA page_size=8192; PRAGMA threads=4; BEGIN", err));
+    MS_TRY(ms_store_exec(s, "COMMIT; PRAGMA page_size=16384; PRAGMA threads=4; BEGIN", err));
     MS_TRY(ms_store_exec(s, GRAPH_SQL_TABLES, err));
     MS_TRY(ms_store_prepare(s, &db->node, GRAPH_SQL_INSERT, err));
     MS_TRY(ms_store_prepare(s, &db->stack, "INSERT INTO tb_stack VALUES (?, ?)", err));

@@ -33,11 +33,12 @@ struct run {
     struct graph__comm *comm;
     struct cmp_source *source; /* NULL: nobody asked */
     enum probe_mode mode;
-    uint32_t micro_steps; /* of the graph written first */
-    size_t done, total;   /* couples, or steps whose ranks are merged */
-    int shown;            /* per cent that have been told */
-    double from, to;      /* share of the couple that the current stage covers */
-    uint32_t repaired[2]; /* detached subtrees, gradients without a place */
+    uint32_t micro_steps;     /* of the graph written first */
+    size_t done, total;       /* couples, or steps whose ranks are merged */
+    int shown;                /* per cent that have been told */
+    double from, to;          /* share of the couple that the current stage covers */
+    const char *framework[2]; /* of the first couple; the second NULL without a golden side */
+    uint32_t repaired[2];     /* detached subtrees, gradients without a place */
 };
 
 static bool is_dual(const struct graph_conf *c)
@@ -321,6 +322,8 @@ static enum ms_rc write_couple(struct run *r, const struct couple *c, struct gra
     if (r->made->nodes[0] == 0) { /* the first tells what all of them are */
         r->mode = p->cmp.mode;
         r->micro_steps = p->t.micro_steps;
+        r->framework[0] = probe_framework_text(p->t.side.dump->framework);
+        r->framework[1] = p->dual ? probe_framework_text(p->b.side.dump->framework) : NULL;
     }
     stage(r, 0.3, p->dual ? 0.7 : 1);
     MS_TRY(put_side(r, p, place, err));
@@ -635,6 +638,17 @@ static enum ms_rc put_config(struct run *r, struct ms_err *err)
     return rc;
 }
 
+static enum ms_rc put_framework(struct run *r, struct ms_err *err)
+{
+    char both[64];
+    const char *mine = r->framework[0], *theirs = r->framework[1];
+    if (mine == NULL)
+        return MS_OK;
+    bool same = theirs == NULL || strcmp(mine, theirs) == 0;
+    snprintf(both, sizeof both, "%s%s%s", mine, same ? "" : ", ", same ? "" : theirs);
+    return graph__db_meta(r->db, "framework", both, err);
+}
+
 /* What a reader of the file should know about how it differs from the official one. */
 static enum ms_rc put_meta(struct run *r, struct ms_err *err)
 {
@@ -643,6 +657,7 @@ static enum ms_rc put_meta(struct run *r, struct ms_err *err)
     MS_TRY(graph__db_meta(r->db, "states", "all", err)); /* x_state lists passing nodes too */
     MS_TRY(graph__db_meta(r->db, "target", r->conf->target, err));
     MS_TRY(graph__db_meta(r->db, "golden", is_dual(r->conf) ? r->conf->golden : "", err));
+    MS_TRY(put_framework(r, err));
     MS_TRY(
         graph__db_meta(r->db, "modified", "0", err)); /* rows changed by hand that x_ tables know */
     snprintf(number, sizeof number, "%u", r->repaired[0]);

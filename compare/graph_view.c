@@ -90,6 +90,33 @@ static bool has_traces(struct graph_view *v)
                       " name IN ('x_align', 'x_edge', 'x_findings')");
 }
 
+/* What our files say about themselves; nothing in files of others. */
+static enum ms_rc read_meta(struct graph_view *v, const char *key, struct ms_str *out,
+                            struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more;
+    *out = MS_STR("");
+    if (ms_store_prepare(v->store, &st, "SELECT value FROM x_meta WHERE key = ?1", NULL) != MS_OK)
+        return MS_OK;
+    ms_stmt_str(st, 1, ms_str_of(key));
+    enum ms_rc rc = MS_OK;
+    if (ms_stmt_step(st, &more, NULL) == MS_OK && more && !ms_stmt_is_null(st, 0)) {
+        *out = ms_arena_str(v->arena, ms_stmt_get_str(st, 0));
+        rc = out->p != NULL ? MS_OK : ms_arena_fail(v->arena, err);
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
+static enum ms_rc read_origin(struct graph_view *v, struct ms_err *err)
+{
+    MS_TRY(read_meta(v, "tool", &v->about.tool, err));
+    MS_TRY(read_meta(v, "framework", &v->about.framework, err));
+    MS_TRY(read_meta(v, "target", &v->about.target, err));
+    return read_meta(v, "golden", &v->about.golden, err);
+}
+
 static enum ms_rc open_view(struct graph_view *v, const char *path, struct ms_err *err)
 {
     v->text.max = GRAPH_NAME_MAX;
@@ -102,7 +129,7 @@ static enum ms_rc open_view(struct graph_view *v, const char *path, struct ms_er
     v->quick = v->bands.usual && knows_all_changes(v);
     v->whole = v->quick && is_true(v, "SELECT value = 'all' FROM x_meta WHERE key = 'states'");
     v->traced = has_traces(v);
-    return MS_OK;
+    return read_origin(v, err);
 }
 
 enum ms_rc graph_view_open(struct graph_view **out, const char *path, struct ms_err *err)

@@ -24,6 +24,7 @@ struct graph_spot { /* a tree among ranks and steps */
 struct graph_about {
     bool dual, overflow;
     struct ms_str task; /* "summary", "md5", "all", "structure"; "" for a single graph */
+    struct ms_str tool, framework, target, golden; /* as our files say; "" where a file does not */
     int64_t micro_steps;
     MS_VEC(int64_t) ranks, steps;
 };

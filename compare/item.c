@@ -176,6 +176,14 @@ static bool is_peer(struct ms_str path)
     return false;
 }
 
+/* What nobody reads: the key of a torch.memory_format is `format`, and an end of a communication is
+ * asked for a `value`, not for group_ranks. */
+static bool has_no_value(const struct probe_leaf *leaf, bool peer)
+{
+    return leaf->value_json.n == 0 || ms_str_is(leaf->type, "torch.memory_format") ||
+           (peer && leaf->kind == PROBE_LEAF_GROUP);
+}
+
 /* A scalar, text, or whatever else has a value: it stands in all four columns. */
 static enum ms_rc plain_value(struct cmp_view *v, const struct cmp__side *s,
                               const struct probe_leaf *leaf, bool peer, struct cmp_item *item,
@@ -183,10 +191,8 @@ static enum ms_rc plain_value(struct cmp_view *v, const struct cmp__side *s,
 {
     struct ms_jread r;
     ms_jread_init(&r, leaf->value_json.p, leaf->value_json.n, 0);
-    enum ms_jtok tok = leaf->value_json.n != 0 ? ms_jread_next(&r) : MS_J_NULL;
+    enum ms_jtok tok = has_no_value(leaf, peer) ? MS_J_NULL : ms_jread_next(&r);
     item->shape = MS_STR("[]");
-    if (ms_str_is(leaf->type, "torch.memory_format")) /* its key is `format`, which nobody reads */
-        tok = MS_J_NULL;
     if (peer || leaf->kind == PROBE_LEAF_GROUP || ms_str_is(leaf->type, "ellipsis"))
         item->dtype = leaf->type;
     else
@@ -254,20 +260,29 @@ static enum ms_rc leaf_value(struct cmp_view *v, const struct cmp__side *s,
 
 /* ---- digests and files -------------------------------------------------- */
 
-/* What has no digest of its own has that of its text. */
-static enum ms_rc digest(struct cmp_view *v, const struct probe_leaf *leaf, struct cmp_item *item,
-                         struct ms_err *err)
+/* A group, or one end of a communication. */
+static bool names_ranks(const struct probe_leaf *leaf, struct ms_str path)
+{
+    bool sized = ms_str_is(leaf->type, "torch.Size") || ms_str_is(leaf->type, "slice") ||
+                 ms_str_is(leaf->type, "ellipsis");
+    return leaf->kind == PROBE_LEAF_GROUP ||
+           (leaf->kind == PROBE_LEAF_VALUE && !sized && is_peer(path));
+}
+
+/* What has no digest of its own has that of its text; ranks are their own digest. */
+static enum ms_rc digest(struct cmp_view *v, const struct probe_leaf *leaf, bool ranks,
+                         struct cmp_item *item, struct ms_err *err)
 {
     if (leaf->kind == PROBE_LEAF_NULL) {
         item->md5 = NA_TEXT;
         return MS_OK;
     }
-    if (leaf->md5.n != 0) {
-        item->md5 = leaf->md5;
+    if (ranks || leaf->md5.n != 0) {
+        item->md5 = ranks ? item->stat[PROBE_STAT_MAX].text : leaf->md5;
         return MS_OK;
     }
     struct ms_buf text = {.max = 1 << 20};
-    if (leaf->value_json.n != 0)
+    if (!has_no_value(leaf, false))
         cmp__py_str(&v->scratch, leaf->value_json, &text);
     ms_buf_free(&text);
     uint32_t crc = ms_crc32(0, v->scratch.n != 0 ? v->scratch.p : "", v->scratch.n);
@@ -335,7 +350,7 @@ enum ms_rc cmp__item_make(const struct cmp__side *s, uint32_t row, enum probe_mo
                                                     : MS_STR("False");
     item->data_name = leaf.data_name.n != 0 ? leaf.data_name : MS_STR("-1");
     if (mode == PROBE_MODE_MD5)
-        MS_TRY(digest(v, &leaf, item, err));
+        MS_TRY(digest(v, &leaf, names_ranks(&leaf, probe_row_path(s->dump, r)), item, err));
     MS_TRY(unescape(v, &item->dtype, err));
     return unescape(v, &item->data_name, err);
 }

@@ -300,21 +300,32 @@ static void judge_inference_alone(const struct cmp *c, struct cmp_row *row)
     mark(row, CMP_NOTE_SHAPE);
 }
 
+/* By which name an op is freed from rules: the official tool asks its first input. */
+static struct ms_str name_for_rules(const struct cmp *c, const struct cmp_view *v)
+{
+    for (size_t i = 0; i < v->rows.n && cmp__strict(c); i++) {
+        const struct cmp_row *row = &v->rows.p[i];
+        if (!row->is_output && row->t.present)
+            return row->t.name;
+    }
+    return cmp__strict(c) ? MS_STR_NONE : v->op;
+}
+
 void cmp__judge(const struct cmp *c, struct cmp_view *v)
 {
-    struct ms_str api = without_rank(c, second_component(v->op));
+    struct ms_str api = without_rank(c, second_component(name_for_rules(c, v)));
     bool outputs_only = has_output_only(api);
-    bool free_of_rules = c->mode != PROBE_MODE_MD5 && has_no_rules(api);
+    bool free_of_rules = has_no_rules(api);
     for (size_t i = 0; i < v->rows.n; i++) {
         struct cmp_row *row = &v->rows.p[i];
         if (judge_unmatched(c, row, free_of_rules) || free_of_rules)
             continue;
         judge_inference_alone(c, row);
-        if (!row->t.present)
+        if (!row->t.present || (outputs_only && !row->is_output))
             continue;
         if (c->mode == PROBE_MODE_MD5)
             judge_digest(c, row);
-        else if (!outputs_only || row->is_output)
+        else
             judge_row(c, row);
     }
     if (free_of_rules || outputs_only || v->op.n == 0)

@@ -52,7 +52,7 @@ static struct cmp_delta one_word(const char *word)
 {
     struct ms_str s = ms_str_of(word);
     return (struct cmp_delta){
-        .diff = s, .rel = s, .rel_value = NAN, .rel_inf = s.n == 3 && s.p[0] == 'i'};
+        .diff = s, .rel = s, .rel_value = NAN, .rel_inf = ms_str_ends(s, MS_STR("inf"))};
 }
 
 static void put_f64(struct ms_buf *b, double x)

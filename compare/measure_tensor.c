@@ -26,8 +26,8 @@ enum { BATCH = 4096, PATH_BYTES = 4096 };
 /* A stretch of one pair, and what was found in it.  Processes hand chunks to each other as bytes. */
 struct chunk {
     uint32_t pair, index;
-    bool done; /* measured here, or by another process */
-    uint64_t bytes;
+    bool done;              /* measured here, or by another process */
+    uint64_t bytes, used;   /* used: elements of the target that count, the others being zeros */
     struct cmp_figures fig; /* final already when state is not OK */
     enum ms_dtype tn, tb;
     struct cmp_facts facts;
@@ -129,36 +129,62 @@ bool cmp__same_shape(const struct probe_tensor *a, const struct probe_tensor *b)
     }
 }
 
-struct scratch {
-    void *n, *b;
+/* A stretch of two tensors.  Elements of the target from `used` on count as zeros. */
+struct stretch {
+    const struct probe_tensor *n, *b;
+    uint64_t from, to, used;
+    void *n_space, *b_space; /* for elements that cannot be taken from the file */
 };
 
-static enum ms_rc gather_space(struct scratch *s, const struct probe_tensor *n,
-                               const struct probe_tensor *b, struct ms_err *err)
+static enum ms_rc gather_space(struct stretch *s, struct ms_err *err)
 {
-    if (!n->contiguous)
-        s->n = ms_alloc(CMP_METRIC_BLOCK * ms_dtype_size(n->dtype));
-    if (!b->contiguous)
-        s->b = ms_alloc(CMP_METRIC_BLOCK * ms_dtype_size(b->dtype));
-    if ((!n->contiguous && s->n == NULL) || (!b->contiguous && s->b == NULL))
+    bool copies = !s->n->contiguous || s->used < s->to;
+    if (copies)
+        s->n_space = ms_alloc(CMP_METRIC_BLOCK * ms_dtype_size(s->n->dtype));
+    if (!s->b->contiguous)
+        s->b_space = ms_alloc(CMP_METRIC_BLOCK * ms_dtype_size(s->b->dtype));
+    if ((copies && s->n_space == NULL) || (!s->b->contiguous && s->b_space == NULL))
         return ms_no_memory(err);
     return MS_OK;
 }
 
-static enum ms_rc pass(struct chunk *ch, bool ext, const struct probe_tensor *n,
-                       const struct probe_tensor *b, uint64_t from, uint64_t to, struct ms_err *err)
+static const void *target_elements(const struct stretch *s, uint64_t at, uint64_t m)
 {
-    struct scratch s = {0};
-    enum ms_rc rc = gather_space(&s, n, b, err);
-    uint64_t step = n->contiguous && b->contiguous ? CHUNK : CMP_METRIC_BLOCK;
-    for (uint64_t at = from; at < to && rc == MS_OK; at += step) {
-        uint64_t m = to - at < step ? to - at : step;
-        cmp_facts_add(&ch->facts, n->dtype, probe_tensor_elements(n, at, m, s.n), b->dtype,
-                      probe_tensor_elements(b, at, m, s.b), (size_t)m, ext);
+    const char *p = probe_tensor_elements(s->n, at, m, s->n_space);
+    if (at + m <= s->used)
+        return p;
+    uint64_t kept = s->used > at ? s->used - at : 0;
+    size_t size = ms_dtype_size(s->n->dtype);
+    char *space = s->n_space;
+    if (p != space)
+        memcpy(space, p, kept * size);
+    memset(space + kept * size, 0, (m - kept) * size);
+    return space;
+}
+
+static enum ms_rc pass(struct chunk *ch, bool ext, struct stretch *s, struct ms_err *err)
+{
+    enum ms_rc rc = gather_space(s, err);
+    uint64_t step = s->n_space == NULL && s->b_space == NULL ? CHUNK : CMP_METRIC_BLOCK;
+    for (uint64_t at = s->from; at < s->to && rc == MS_OK; at += step) {
+        uint64_t m = s->to - at < step ? s->to - at : step;
+        cmp_facts_add(&ch->facts, s->n->dtype, target_elements(s, at, m), s->b->dtype,
+                      probe_tensor_elements(s->b, at, m, s->b_space), (size_t)m, ext);
     }
-    ms_free(s.n);
-    ms_free(s.b);
+    ms_free(s->n_space);
+    ms_free(s->b_space);
     return rc;
+}
+
+/* Elements before the rows that the operator did not write; axes of length 1 are none. */
+static uint64_t used_elements(const struct cmp *c, uint32_t row, const struct probe_tensor *n)
+{
+    uint64_t rows = cmp__used_rows(c, row);
+    uint32_t axis = 0;
+    while (axis < n->ndim && n->shape[axis] == 1)
+        axis++;
+    return axis == n->ndim || rows >= n->shape[axis] ? UINT64_MAX
+                                                     : rows * (n->count / n->shape[axis]);
 }
 
 /* One element: in the arithmetic of its own type, as numpy 1 computes it. */
@@ -205,7 +231,8 @@ static enum ms_rc measure_open(struct cmp *c, struct chunk *ch, uint32_t last,
     if (to > n->count || ch->index == last)
         to = n->count;
     ch->bytes = (to - from) * (ms_dtype_size(n->dtype) + ms_dtype_size(b->dtype));
-    return pass(ch, c->conf.ext, n, b, from, to, err);
+    struct stretch s = {.n = n, .b = b, .from = from, .to = to, .used = ch->used};
+    return pass(ch, c->conf.ext, &s, err);
 }
 
 static enum ms_rc measure_folded(struct cmp *c, struct chunk *ch, struct ms_err *err)
@@ -218,6 +245,17 @@ static enum ms_rc measure_folded(struct cmp *c, struct chunk *ch, struct ms_err 
     if (why.rc != MS_OK)
         ms_info("%s", why.msg);
     return MS_OK;
+}
+
+/* The official tool reads .pt files of PyTorch and .npy files of the others, and nothing else. */
+static bool is_own_format(const struct cmp__side *s, uint32_t row)
+{
+    return ms_str_ends(cmp__data_name(s, row), cmp__is_pytorch(s) ? MS_STR(".pt") : MS_STR(".npy"));
+}
+
+static bool is_readable(const struct cmp *c, const struct cmp__pair *p)
+{
+    return !cmp__strict(c) || (is_own_format(&c->t, p->t) && is_own_format(&c->b, p->b));
 }
 
 static enum ms_rc measure_chunk(void *ctx, size_t item, unsigned worker, struct ms_err *err)
@@ -235,6 +273,10 @@ static enum ms_rc measure_chunk(void *ctx, size_t item, unsigned worker, struct 
     ch->done = true;
     if (has_folds(c, p))
         return measure_folded(c, ch, err);
+    if (!is_readable(c, p)) {
+        ch->fig.state = CMP_STATE_UNREADABLE;
+        return MS_OK;
+    }
     if (cmp__open_tensor(c->t.dump, c->t_dir, cmp__data_name(&c->t, p->t), &n, &why) != MS_OK ||
         cmp__open_tensor(c->b.dump, c->b_dir, cmp__data_name(&c->b, p->b), &b, &why) != MS_OK) {
         probe_tensor_close(&n);
@@ -244,6 +286,7 @@ static enum ms_rc measure_chunk(void *ctx, size_t item, unsigned worker, struct 
         ch->fig.state = CMP_STATE_UNREADABLE;
         return MS_OK;
     }
+    ch->used = used_elements(c, p->t, &n);
     enum ms_rc rc = measure_open(c, ch, more ? UINT32_MAX : ch->index, &n, &b, err);
     probe_tensor_close(&n);
     probe_tensor_close(&b);
@@ -382,7 +425,8 @@ static enum ms_rc add_chunks(struct batch *batch, uint32_t pair, uint32_t n, str
     if (!ms_vec_reserve(&batch->chunks, batch->chunks.n + n))
         return ms_no_memory(err);
     for (uint32_t i = 0; i < n; i++)
-        batch->chunks.p[batch->chunks.n++] = (struct chunk){.pair = pair, .index = i};
+        batch->chunks.p[batch->chunks.n++] =
+            (struct chunk){.pair = pair, .index = i, .used = UINT64_MAX};
     return MS_OK;
 }
 

@@ -30,8 +30,8 @@ static bool split_name(struct ms_str name, struct ms_str *base, struct ms_str *c
 static bool is_listed(const struct cmp__side *s, const struct cmp_conf *conf,
                       const struct probe_node *node)
 {
-    return node->nrows != 0 && (s->is_debug || conf->compat == CMP_OLD ||
-                                node->dir != PROBE_DIR_NONE || node->kind == PROBE_NODE_PGRAD);
+    return s->is_debug || conf->compat == CMP_OLD || node->dir != PROBE_DIR_NONE ||
+           node->kind == PROBE_NODE_PGRAD;
 }
 
 /* Inputs and what has no place of its own, parameters, outputs, gradients. */
@@ -95,6 +95,8 @@ static enum ms_rc list_ops(struct cmp__side *s, const struct cmp_conf *conf, str
         if (!s->is_debug && conf->compat != CMP_OLD && is_recounted(node, conf))
             MS_TRY(count_call(bases, seen, probe_node_name(d, i), node->kind == PROBE_NODE_PGRAD,
                               &op.call, err));
+        if (op.n == 0) /* counted all the same */
+            continue;
         order_rows(s, node);
         for (uint32_t k = 0; k < op.n; k++)
             s->op_of.p[s->op_of.n++] = (uint32_t)s->ops.n;

@@ -11,6 +11,8 @@
 #include "compare/source_floor.h"
 #include "compare/source_int.h"
 
+#include <math.h>
+
 static const float unlike = 0.1F; /* a difference as large does not count as noise */
 static const float least = 2.4e-7F;
 /* A difference so many times the usual one is one: forward, backward. */
@@ -51,6 +53,7 @@ static bool first_noise(const struct source__part *p, float *noise)
 {
     float *e = ms_alloc((2 * p->leaves.n + 1) * sizeof *e), *roots = e + p->leaves.n;
     size_t n = 0, m = 0;
+    float unit = 0;
     *noise = least;
     for (size_t i = 0; e != NULL && i < p->leaves.n; i++) {
         const struct source__leaf *l = &p->leaves.p[i];
@@ -61,13 +64,13 @@ static bool first_noise(const struct source__part *p, float *noise)
         e[n++] = l->e;
         if (l->flags & SOURCE__ROOT)
             roots[m++] = l->e;
-        float unit = (float)source__roundoff(l, &differ);
-        *noise = unit > *noise ? unit : *noise;
+        unit = fmaxf(unit, (float)source__roundoff(l, &differ));
     }
     if (e != NULL) {
+        /* one coarse value is no coarse run */
+        *noise = fmaxf(*noise, fminf(unit, source__quantile(e, n, 0.25)));
         float low = source__quantile(e, n, 0.1), start = source__quantile(roots, m, 0.5);
-        *noise = low > *noise ? low : *noise;
-        *noise = start > *noise ? start : *noise;
+        *noise = fmaxf(*noise, fmaxf(low, start));
     }
     ms_free(e);
     return e != NULL;

@@ -57,7 +57,8 @@ enum source__op_flags {
     SOURCE__DROPS = 1 << 8,
     SOURCE__MASKS = 1 << 9,
     SOURCE__ADDS = 1 << 10,
-    SOURCE__WILD = 1 << 11, /* its backward may make differences much larger */
+    SOURCE__WILD = 1 << 11,  /* its backward may make differences much larger */
+    SOURCE__EXACT = 1 << 12, /* moves values or rounds each once: equal bits give equal bits */
 };
 unsigned source__op_flags(struct ms_str api);
 
@@ -125,6 +126,7 @@ struct source__node {
     float in, in_norm, out, out_norm, floor, floor_norm, rho, rho_norm;
     float tiny;       /* the part of the floor that types explain */
     uint8_t coarse;   /* the coarsest low type, MS_DT_NONE */
+    float unit;       /* rounding that its output carries: its own, or of what it was made of */
     uint32_t suspect; /* place in the list */
 };
 

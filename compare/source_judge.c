@@ -72,6 +72,13 @@ static double limit_of(const struct source__judge *j, const struct source__node 
     return source__rule.forward[j->tensor] * (n->young ? source__rule.start : 1);
 }
 
+static double norm_limit_of(const struct source__judge *j, const struct source__node *n)
+{
+    if (!is_backward(n) && n->kind != PROBE_NODE_PGRAD)
+        return source__rule.norm_forward;
+    return is_calm(j, n) ? source__rule.norm_calm : source__rule.norm_backward;
+}
+
 /* Equal calls were exact before: a hash of operator, direction and what comes out. */
 static enum ms_rc remember_exact(struct source__judge *j, const struct source__node *n, bool *known,
                                  struct ms_err *err)
@@ -114,11 +121,28 @@ static enum ms_rc ask_order(struct source__judge *j, uint32_t i, struct ms_err *
     const struct source__node *n = &j->p->nodes.p[i];
     uint32_t from = j->first_inexact;
     if (j->tensor || j->inexact != 1 || i == from || n->in > n->tiny || j->dirtiest > n->tiny ||
-        !reads_resummed(j, n))
+        j->p->nodes.p[from].out > source__rule.resummed || !reads_resummed(j, n))
         return MS_OK;
     struct source__raw raw =
         raw_of(&j->p->nodes.p[from], CMP_WHY_PRECEDENT, SOURCE__NUM, log10(n->rho));
     return accuse(j, from, raw, err);
+}
+
+/* Equal bits give equal bits, but where a gradient is summed up.  Of statistics no more is asked
+ * than what inputs with equal ones cannot hide. */
+static bool is_no_noise(const struct source__judge *j, const struct source__node *n)
+{
+    float read = 0, made = 0;
+    if (j->p->cross || n->in > 0 || n->out <= (j->tensor ? 0 : source__rule.hidden))
+        return false;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        if (l->flags & SOURCE__IS_OUT)
+            made = made == 0 ? l->count : fminf(made, l->count);
+        else
+            read = fmaxf(read, l->count);
+    }
+    return (j->p->ops.p[n->op].flags & SOURCE__EXACT) && (!is_backward(n) || made >= read);
 }
 
 /* The output has few digits, and all that it is made of has more. */
@@ -157,9 +181,7 @@ static enum ms_rc ask_output(struct source__judge *j, uint32_t i, struct ms_err 
         MS_TRY(ask_order(j, i, err));
         return accuse(j, i, raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
     }
-    double norm = is_backward(n) || n->kind == PROBE_NODE_PGRAD ? source__rule.norm_backward
-                                                                : source__rule.norm_forward;
-    if (n->rho_norm > norm && n->out_norm > source__rule.norm_least && !n->young) {
+    if (n->rho_norm > norm_limit_of(j, n) && n->out_norm > source__rule.norm_least && !n->young) {
         struct source__raw raw = raw_of(n, CMP_WHY_NORM, SOURCE__NUM, log10(n->rho_norm));
         raw.factor = n->rho_norm;
         return accuse(j, i, raw, err);
@@ -168,7 +190,7 @@ static enum ms_rc ask_output(struct source__judge *j, uint32_t i, struct ms_err 
         return accuse(j, i, raw_of(n, CMP_WHY_ROUNDED, SOURCE__NUM, 2), err);
     if ((n->flags & SOURCE__TURNED) && n->rho > 2 && n->out > source__rule.turned_least)
         return accuse(j, i, raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
-    if (exact_so_far && known && n->out > 0)
+    if (exact_so_far && n->out > 0 && (known || is_no_noise(j, n)))
         return accuse(j, i, raw_of(n, CMP_WHY_PRECEDENT, SOURCE__NUM, 1), err);
     return MS_OK;
 }

@@ -16,9 +16,12 @@ struct source__rules {
     double backward[2], backward_low[2];
     double backward_calm[2]; /* of low precision and operators that hardly amplify */
     double turned_least;     /* smaller gradients of clean runs seem turned by chance */
-    double norm_forward, norm_backward, norm_least;
+    double norm_forward, norm_backward, norm_calm, norm_least;
     double start;          /* more of it while there is nothing to learn from */
     double backward_least; /* smaller differences of gradients are noise */
+    double hidden;         /* differences of elements that equal statistics may hide */
+    double resummed;       /* what another order of summation makes at most */
+    double inherited;      /* units of rounding that statistics of what was made of it may show */
     double parameter_norm;
     double unexplained_input;
     double systemic_share;

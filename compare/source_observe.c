@@ -11,6 +11,8 @@
 
 #define PART_MAX ((size_t)1 << 34)
 
+enum { OPPOSITE_COUNT = 64 }; /* fewer elements may seem turned by chance */
+
 struct observer {
     struct source__part *p;
     struct source__pairing q;
@@ -21,6 +23,7 @@ struct observer {
     float *noise;          /* by golden row; NULL: no second run */
     uint32_t *by_golden;   /* node of the part by node of the golden side */
     MS_VEC(uint32_t) look; /* leaves whose tensor files have to be read */
+    bool finite;           /* nothing of the golden side is NaN or inf, whatever is its partner */
 };
 
 /* ---- operators -------------------------------------------------------------------- */
@@ -211,6 +214,8 @@ static bool take_figures(const struct observer *o, struct source__leaf *l)
         }
         if (l->e > 1e-4F && l->en < 1e-6F * l->e && isnan(l->scale))
             l->flags |= SOURCE__SAME_SET;
+        if (l->count >= OPPOSITE_COUNT && f->ext.scale < -0.5)
+            l->flags |= SOURCE__OPPOSITE;
         return false;
     }
     return f == NULL || f->state == CMP_STATE_MASKS || f->state == CMP_STATE_SCALAR;
@@ -290,6 +295,8 @@ static enum ms_rc put_leaf(struct observer *o, const struct source__node *n, uin
     const struct source__value *g = golden != SOURCE__NONE ? &o->side[0].value[golden] : NULL;
     const struct source__value *t = target != SOURCE__NONE ? &o->side[1].value[target] : NULL;
     source__compare(g, t, o->p->mode, o->p->cross, l);
+    if (g == NULL && t != NULL && o->finite && !source__is_finite(t))
+        l->flags |= SOURCE__FLAGGED | SOURCE__MEASURED;
     l->flags |= (uint16_t)(t != NULL ? role_of(o, n, 1, target) : role_of(o, n, 0, golden));
     l->path = t != NULL ? o->side[1].dump->rows.p[target].path
                         : o->p->golden_paths + o->side[0].dump->rows.p[golden].path;
@@ -346,26 +353,63 @@ static enum ms_rc put_unsaid(struct observer *o, const struct source__node *n,
     return MS_OK;
 }
 
-static enum ms_rc put_aligned(struct observer *o, const struct source__node *n, struct ms_err *err)
+static const struct cmp_align_pair *find_mate(const struct cmp_align_pair *pairs, size_t n,
+                                              uint32_t golden)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (pairs[i].golden == golden)
+            return &pairs[i];
+    }
+    return NULL;
+}
+
+static size_t most_golden_rows(const struct observer *o, uint32_t target)
 {
     const struct cmp_align_pair *pairs;
-    const struct probe_node *g = &o->side[0].dump->nodes.p[n->id[0]];
+    size_t n = cmp_align_of(o->q.al, target, &pairs), most = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t rows = o->side[0].dump->nodes.p[pairs[i].golden].nrows;
+        most = rows > most ? rows : most;
+    }
+    return most;
+}
+
+/* A fused operator meets several: what a row has no partner for in the first it may find in another.
+ * out is in the order of the target node's rows, without what the golden side alone has. */
+static void gather_rows(const struct observer *o, const struct source__node *n,
+                        struct cmp_align_row *rows, uint32_t *out)
+{
+    const struct cmp_align_pair *pairs;
     const struct probe_node *t = &o->side[1].dump->nodes.p[n->id[1]];
-    struct cmp_align_row *rows = ms_alloc((g->nrows + t->nrows + 1) * sizeof *rows);
-    if (rows == NULL)
-        return ms_no_memory(err);
+    size_t many = cmp_align_of(o->q.al, n->id[1], &pairs);
+    memset(out, 0xff, t->nrows * sizeof *out);
+    for (size_t k = 0; k <= many; k++) { /* the mate comes first */
+        const struct cmp_align_pair *p = k == 0 ? find_mate(pairs, many, n->id[0]) : &pairs[k - 1];
+        size_t count = p != NULL ? cmp_align_rows(o->q.al, p, rows) : 0;
+        for (size_t i = 0; i < count; i++) {
+            uint32_t *slot =
+                rows[i].target != CMP_ALIGN_NONE ? &out[rows[i].target - t->first_row] : NULL;
+            if (slot != NULL && *slot == SOURCE__NONE)
+                *slot = rows[i].golden;
+        }
+    }
+}
+
+static enum ms_rc put_aligned(struct observer *o, const struct source__node *n, struct ms_err *err)
+{
+    const struct probe_node *t = &o->side[1].dump->nodes.p[n->id[1]];
+    size_t most = t->nrows + most_golden_rows(o, n->id[1]);
+    struct cmp_align_row *rows = ms_alloc((most + 1) * sizeof *rows);
+    uint32_t *golden = ms_alloc((t->nrows + 1) * sizeof *golden);
+    bool fine = rows != NULL && golden != NULL;
     enum ms_rc rc = MS_OK;
-    size_t many = cmp_align_of(o->q.al, n->id[1], &pairs), count = 0;
-    for (size_t i = 0; i < many && count == 0; i++) {
-        if (pairs[i].golden == n->id[0])
-            count = cmp_align_rows(o->q.al, &pairs[i], rows);
-    }
-    for (size_t i = 0; i < count && rc == MS_OK; i++) {
-        if (rows[i].target != CMP_ALIGN_NONE)
-            rc = put_leaf(o, n, rows[i].golden, rows[i].target, err);
-    }
+    if (fine)
+        gather_rows(o, n, rows, golden);
+    for (uint32_t i = 0; fine && i < t->nrows && rc == MS_OK; i++)
+        rc = put_leaf(o, n, golden[i], t->first_row + i, err);
     ms_free(rows);
-    return rc;
+    ms_free(golden);
+    return fine ? rc : ms_no_memory(err);
 }
 
 static enum ms_rc put_leaves(struct observer *o, struct source__node *n, struct ms_err *err)
@@ -485,6 +529,15 @@ static enum ms_rc read_sides(struct observer *o, struct ms_err *err)
     return ms_pool_run(o->pool, 2, trace_side, o, err);
 }
 
+static bool is_finite_side(const struct source__side *s)
+{
+    for (uint32_t i = 0; i < s->dump->rows.n; i++) {
+        if (!source__is_finite(&s->value[i]))
+            return false;
+    }
+    return true;
+}
+
 /* Fused operators: who else runs in place of the golden one. */
 static enum ms_rc keep_members(struct observer *o, struct ms_err *err)
 {
@@ -515,6 +568,7 @@ static enum ms_rc observe(struct observer *o, struct ms_err *err)
     MS_TRY(read_sides(o, err));
     MS_TRY(source__is_cross(o->c, &p->cross, err));
     MS_TRY(source__pair(&o->q, o->c, o->side, p->cross, err));
+    o->finite = p->cross && is_finite_side(&o->side[0]);
     MS_TRY(keep_names(o, 0, err));
     MS_TRY(keep_names(o, 1, err));
     MS_TRY(keep_paths(o, err));

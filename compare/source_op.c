@@ -11,7 +11,7 @@ struct entry {
 };
 
 static const struct entry families[] = {
-    {"relu", SOURCE__SWITCH},
+    {"relu", SOURCE__SWITCH | SOURCE__EXACT},
     {"relu6", SOURCE__SWITCH},
     {"leakyrelu", SOURCE__SWITCH},
     {"elu", SOURCE__SWITCH},
@@ -19,9 +19,9 @@ static const struct entry families[] = {
     {"hardsigmoid", SOURCE__SWITCH},
     {"maxpool", SOURCE__SWITCH},
     {"adaptivemaxpool", SOURCE__SWITCH},
-    {"clamp", SOURCE__SWITCH},
-    {"where", SOURCE__SWITCH},
-    {"abs", SOURCE__SWITCH},
+    {"clamp", SOURCE__SWITCH | SOURCE__EXACT},
+    {"where", SOURCE__SWITCH | SOURCE__EXACT},
+    {"abs", SOURCE__SWITCH | SOURCE__EXACT},
     {"topk", SOURCE__SWITCH},
     {"max", SOURCE__SWITCH},
     {"min", SOURCE__SWITCH},
@@ -44,8 +44,17 @@ static const struct entry families[] = {
     {"rmsnorm", SOURCE__WEIGHED | SOURCE__NORMS | SOURCE__WILD},
     {"embedding", SOURCE__LOOKUP},
     {"dropout", SOURCE__DROPS},
-    {"mask", SOURCE__MASKS},
-    {"add", SOURCE__ADDS},
+    {"mask", SOURCE__MASKS | SOURCE__EXACT},
+    {"add", SOURCE__ADDS | SOURCE__EXACT},
+    {"sub", SOURCE__EXACT},
+    {"mul", SOURCE__EXACT},
+    {"neg", SOURCE__EXACT},
+    {"cat", SOURCE__EXACT},
+    {"stack", SOURCE__EXACT},
+    {"split", SOURCE__EXACT},
+    {"reshape", SOURCE__EXACT},
+    {"transpose", SOURCE__EXACT},
+    {"contiguous", SOURCE__EXACT},
     {"biasadd", SOURCE__ADDS},
 };
 

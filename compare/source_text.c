@@ -221,7 +221,8 @@ static void tell_precedent(struct ms_buf *b, const struct cmp_suspect *s)
 {
     ms_buf_puts(b, "introduces the first difference at all, ");
     put_e(b, s->out);
-    ms_buf_puts(b, "; everything before it and earlier calls of the same operator agree exactly");
+    ms_buf_puts(b, "; everything before it agrees exactly, and of equal values this operator makes "
+                   "equal ones");
 }
 
 static void put_later(struct ms_buf *b, size_t later)

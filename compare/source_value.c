@@ -143,7 +143,7 @@ bool source__is_traceable(const struct source__value *v)
 {
     enum { ALL = (1 << PROBE_STATS) - 1 };
     bool told = v->known == ALL;
-    if (v->kind != SOURCE__FLOAT || (told && !(v->stat[PROBE_STAT_NORM] > 0)))
+    if (v->kind != SOURCE__FLOAT || (told && v->stat[PROBE_STAT_NORM] == 0))
         return false;
     return v->digest != 0 || (told && source__is_finite(v));
 }

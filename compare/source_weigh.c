@@ -18,9 +18,13 @@ const struct source__rules source__rule = {
     .turned_least = 0.1,
     .norm_forward = 6,
     .norm_backward = 100,
+    .norm_calm = 15,
     .norm_least = 1e-4,
     .start = 2.5,
     .backward_least = 1e-5,
+    .hidden = 1e-5,
+    .resummed = 1e-6,
+    .inherited = 0.5,
     .parameter_norm = 6,
     .unexplained_input = 1e-2,
     .systemic_share = 0.2,
@@ -90,6 +94,23 @@ double source__tiny(const struct source__judge *j, double unit, bool differ)
 {
     double share = differ ? 2 : j->tensor ? 0.5 : 1;
     return fmax(source__rule.exact, share * unit);
+}
+
+/* What a node is made of was rounded before: elements differ by that, though statistics of single
+ * values may agree by chance.  Rounding of the target alone is no such excuse. */
+static double inherit(const struct source__judge *j, const struct source__node *n, double own)
+{
+    double unit = own;
+    if (n->id[0] == SOURCE__NONE)
+        return 0;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        if ((l->flags & SOURCE__IS_OUT) == 0 && l->maker[1] != SOURCE__NONE)
+            unit = fmax(unit, j->p->nodes.p[l->maker[1]].unit);
+    }
+    if (n->forward != SOURCE__NONE)
+        unit = fmax(unit, j->p->nodes.p[n->forward].unit);
+    return unit;
 }
 
 static double tiny_norm(const struct grain *g, float count)
@@ -312,6 +333,9 @@ static void weigh(struct source__judge *j, struct source__node *n)
     n->flags = c.flags & SOURCE__FLAGGED ? SOURCE__IN_FLAGGED : 0;
     n->floor_norm = floor_now(&j->floor_norm, j->p->root_floor_norm);
     n->tiny = (float)source__tiny(j, g.unit, g.differ);
+    n->unit = (float)inherit(j, n, g.unit);
+    if (!j->tensor && j->seen.e > 0)
+        n->tiny = fmaxf(n->tiny, (float)source__rule.inherited * n->unit);
     n->coarse = g.coarse;
     n->floor = fmaxf(n->tiny, floor_now(&j->floor, j->p->root_floor));
     n->young = j->floor.seen < source__rule.start_few && isnan(j->p->root_floor);

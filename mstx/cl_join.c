@@ -99,59 +99,48 @@ double mstx__median(double *v, size_t n)
 
 /* ---- places ------------------------------------------------------------------- */
 
-/* Numbers have few gaps; one far behind the count of calls comes from damage. */
-static void count_numbers(struct mstx_cluster *c)
+size_t mstx__cluster_place(const struct mstx_cluster *c, const struct mstx_cl_call *k)
 {
-    for (size_t i = 0; i < c->coll.n; i++)
-        c->group.p[c->coll.p[i].group].calls++;
-    for (size_t i = 0; i < c->coll.n; i++) {
-        const struct mstx_cl_call *k = &c->coll.p[i];
-        struct mstx_cl_group *g = &c->group.p[k->group];
-        if (k->seq > (uint64_t)g->calls * 4 + 65536)
-            c->strange++;
-        else if (k->seq >= g->seqs)
-            g->seqs = k->seq + 1;
-    }
+    const struct mstx_cl_group *g = &c->group.p[k->group];
+    const uint32_t at = k->seq - g->first_seq;
+    return at < g->seqs ? g->place + at : SIZE_MAX;
 }
 
+/* Calls by the places that are joined here. */
 struct places {
-    size_t *first;   /* by group: of its number 0 */
-    uint32_t *begin; /* by place: in order; one more at the end */
-    uint32_t *order; /* places in coll */
+    uint32_t *begin; /* by place behind the first: in order; one more at the end */
+    uint32_t *order; /* of calls in coll */
     size_t n;
 };
 
-static bool is_placed(const struct mstx_cluster *c, const struct mstx_cl_call *k)
-{
-    return k->seq < c->group.p[k->group].seqs;
-}
-
 static void free_places(struct places *p)
 {
-    ms_free(p->first);
     ms_free(p->begin);
     ms_free(p->order);
 }
 
+static void count_places(struct mstx_cluster *c, uint32_t *count, size_t n)
+{
+    for (size_t i = 0; i < c->coll.n; i++) {
+        const size_t at = mstx__cluster_place(c, &c->coll.p[i]) - c->from;
+        if (at < n)
+            count[at]++;
+        else
+            c->strange++;
+    }
+}
+
 static bool make_places(struct mstx_cluster *c, struct places *p)
 {
-    *p = (struct places){.first = ms_calloc(c->group.n + 1, sizeof *p->first)};
-    for (size_t i = 0; p->first != NULL && i < c->group.n; i++) {
-        p->first[i] = p->n;
-        p->n += c->group.p[i].seqs;
-    }
+    *p = (struct places){.n = c->to - c->from};
     p->begin = ms_calloc(p->n + 2, sizeof *p->begin);
     p->order = ms_calloc(c->coll.n + 1, sizeof *p->order);
-    if (p->first == NULL || p->begin == NULL || p->order == NULL || c->coll.n > UINT32_MAX / 2) {
+    if (p->begin == NULL || p->order == NULL || c->coll.n > UINT32_MAX / 2) {
         free_places(p);
         return false;
     }
     uint32_t *count = p->begin + 1; /* shifted by one: ends become begins while placing */
-    for (size_t i = 0; i < c->coll.n; i++) {
-        const struct mstx_cl_call *k = &c->coll.p[i];
-        if (is_placed(c, k))
-            count[p->first[k->group] + k->seq]++;
-    }
+    count_places(c, count, p->n);
     uint32_t sum = 0;
     for (size_t i = 0; i < p->n; i++) {
         uint32_t here = count[i];
@@ -159,9 +148,9 @@ static bool make_places(struct mstx_cluster *c, struct places *p)
         sum += here;
     }
     for (size_t i = 0; i < c->coll.n; i++) {
-        const struct mstx_cl_call *k = &c->coll.p[i];
-        if (is_placed(c, k))
-            p->order[count[p->first[k->group] + k->seq]++] = (uint32_t)i;
+        const size_t at = mstx__cluster_place(c, &c->coll.p[i]) - c->from;
+        if (at < p->n)
+            p->order[count[at]++] = (uint32_t)i;
     }
     return true;
 }
@@ -187,21 +176,38 @@ static bool is_same_call(const struct mstx_cl_call *a, const struct mstx_cl_call
            (!has_equal_bytes(a->op) || (a->bytes == b->bytes && a->dtype == b->dtype));
 }
 
+static struct mstx_cl_note note_of(const char *kind, int32_t rank, double value,
+                                   const struct mstx_cl_call *k)
+{
+    return (struct mstx_cl_note){.kind = kind,
+                                 .severity = "error",
+                                 .rank = rank,
+                                 .first_step = -1,
+                                 .last_step = -1,
+                                 .value = value,
+                                 .at_ns = k->start_ns,
+                                 .group = k->group,
+                                 .seq = k->seq};
+}
+
 static void take_quarrel(struct mstx_cluster *c, const struct quarrel *q, const char *comm)
 {
     const int32_t rank_a = c->process.p[q->a->process].rank;
     const int32_t rank_b = c->process.p[q->b->process].rank;
-    struct mstx_cl_note *n = mstx__cluster_note(c, "mismatch", "error", rank_b, q->a->seq);
-    if (n == NULL)
+    struct mstx_cl_note *n = ms_vec_push(&c->quarrel);
+    if (n == NULL) {
+        c->no_memory = true;
         return;
+    }
+    *n = note_of("mismatch", rank_b, q->a->seq, q->a);
     n->at_ns = q->b->start_ns;
     snprintf(n->text, sizeof n->text,
              "ranks %" PRId32 " and %" PRId32 " do not run the same program: call %" PRIu32
              " of %s is %s of %" PRIu64 " bytes of %s on the one, %s of %" PRIu64
              " bytes of %s on the other",
-             rank_a, rank_b, q->a->seq + c->group.p[q->a->group].first_seq, comm,
-             mstx_comm_op_text(q->a->op), q->a->bytes, mstx_comm_type_text(q->a->dtype),
-             mstx_comm_op_text(q->b->op), q->b->bytes, mstx_comm_type_text(q->b->dtype));
+             rank_a, rank_b, q->a->seq, comm, mstx_comm_op_text(q->a->op), q->a->bytes,
+             mstx_comm_type_text(q->a->dtype), mstx_comm_op_text(q->b->op), q->b->bytes,
+             mstx_comm_type_text(q->b->dtype));
 }
 
 static bool tells_waiting(const struct mstx_cl_call *k)
@@ -289,84 +295,71 @@ static void join_one(struct mstx_cluster *c, const uint32_t *at, uint32_t n, boo
 
 /* ---- who is missing -------------------------------------------------------------- */
 
-/* Who made fewer calls than the others, while others wait in the next one. */
-static void find_missing(struct mstx_cluster *c, const struct places *p, uint32_t group)
+static void tell_missing(struct mstx_cluster *c, uint32_t process, const struct mstx_cl_call *k,
+                         uint32_t waiting)
 {
-    const struct mstx_cl_group *g = &c->group.p[group];
-    for (uint32_t s = 0; s < g->seqs; s++) {
-        const uint32_t from = p->begin[p->first[group] + s], to = p->begin[p->first[group] + s + 1];
-        uint32_t waiting = 0, at = from;
-        for (uint32_t i = from; i < to; i++)
-            waiting += c->coll.p[p->order[i]].unfinished;
-        if (waiting == 0 || to - from >= g->members.n)
-            continue;
-        const struct mstx_cl_call *k = &c->coll.p[p->order[from]];
-        for (size_t m = 0; m < g->members.n; m++) {
-            if (at < to && c->coll.p[p->order[at]].process == g->members.p[m]) {
-                at++;
-                continue;
-            }
-            const int32_t rank = c->process.p[g->members.p[m]].rank;
-            struct mstx_cl_note *n = mstx__cluster_note(c, "hang", "error", rank, waiting);
-            if (n == NULL)
-                return;
-            n->at_ns = k->start_ns;
-            snprintf(n->text, sizeof n->text,
-                     "rank %" PRId32 " did not come to %s (call %" PRIu32
-                     " of %s), in which %" PRIu32 " rank%s waited at the end",
-                     rank, mstx_comm_op_text(k->op), s + g->first_seq, g->name, waiting,
-                     waiting == 1 ? "" : "s");
-        }
+    const int32_t rank = c->process.p[process].rank;
+    struct mstx_cl_note *n = ms_vec_push(&c->missing);
+    if (n == NULL) {
+        c->no_memory = true;
         return;
     }
+    *n = note_of("hang", rank, waiting, k);
+    snprintf(n->text, sizeof n->text,
+             "rank %" PRId32 " did not come to %s (call %" PRIu32 " of %s), in which %" PRIu32
+             " rank%s waited at the end",
+             rank, mstx_comm_op_text(k->op), k->seq, c->group.p[k->group].name, waiting,
+             waiting == 1 ? "" : "s");
 }
 
-static bool add_member(struct mstx_cl_group *g, uint32_t process)
+/* Is it a collective in which some wait to the end for others? */
+static bool find_missing(struct mstx_cluster *c, const struct mstx_cl_group *g, const uint32_t *at,
+                         uint32_t n)
 {
-    if (g->members.n != 0 && g->members.p[g->members.n - 1] == process)
-        return true;
-    uint32_t *slot = ms_vec_push(&g->members);
-    if (slot != NULL)
-        *slot = process;
-    return slot != NULL;
-}
-
-/* Calls lie in order of their processes. */
-static void list_members(struct mstx_cluster *c)
-{
-    for (size_t i = 0; i < c->coll.n && !c->no_memory; i++) {
-        const struct mstx_cl_call *k = &c->coll.p[i];
-        c->no_memory |= !add_member(&c->group.p[k->group], k->process);
+    uint32_t waiting = 0, came = 0;
+    for (uint32_t i = 0; i < n; i++)
+        waiting += c->coll.p[at[i]].unfinished;
+    if (waiting == 0 || n >= g->members.n)
+        return false;
+    for (size_t m = 0; m < g->members.n && !c->no_memory; m++) {
+        if (came < n && c->coll.p[at[came]].process == g->members.p[m])
+            came++;
+        else
+            tell_missing(c, g->members.p[m], &c->coll.p[at[0]], waiting);
     }
-    for (size_t i = 0; i < c->group.n; i++) {
-        struct mstx_cl_group *g = &c->group.p[i];
-        for (size_t m = 0; m < g->members.n; m++) {
-            bool seen = false;
-            for (size_t b = 0; b < m && !seen; b++)
-                seen = c->process.p[g->members.p[b]].host == c->process.p[g->members.p[m]].host;
-            g->hosts += !seen;
-            if (g->hosts > 1) /* more need not be told apart */
-                break;
-        }
+    return true;
+}
+
+/* ---- all of them ----------------------------------------------------------------- */
+
+/* Those of a communicator that are joined here; after the first of a kind that is wrong all are. */
+static void join_group(struct mstx_cluster *c, const struct mstx_cl_group *g,
+                       const struct places *p)
+{
+    const size_t from = g->place > c->from ? g->place : c->from;
+    const size_t end = g->place + g->seqs, to = end < c->to ? end : c->to;
+    bool quarrels = false, misses = false;
+    for (size_t k = from; k < to && !c->no_memory; k++) {
+        const uint32_t *begin = &p->begin[k - c->from];
+        const uint32_t n = begin[1] - begin[0];
+        if (n == 0)
+            continue;
+        join_one(c, p->order + begin[0], n, &quarrels);
+        if (!misses)
+            misses = find_missing(c, g, p->order + begin[0], n);
     }
 }
 
 void mstx__cluster_join(struct mstx_cluster *c)
 {
     struct places p;
-    count_numbers(c);
-    list_members(c);
     if (c->no_memory || !make_places(c, &p)) {
         c->no_memory = true;
         return;
     }
-    for (size_t g = 0; g < c->group.n && !c->no_memory; g++) {
-        bool quarrels = false;
-        for (size_t k = p.first[g]; k < p.first[g] + c->group.p[g].seqs; k++) {
-            if (p.begin[k + 1] != p.begin[k])
-                join_one(c, p.order + p.begin[k], p.begin[k + 1] - p.begin[k], &quarrels);
-        }
-        find_missing(c, &p, (uint32_t)g);
-    }
+    for (size_t g = 0; g < c->group.n && !c->no_memory; g++)
+        join_group(c, &c->group.p[g], &p);
     free_places(&p);
+    if (!c->no_memory)
+        mstx__cluster_paths(c);
 }

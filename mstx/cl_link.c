@@ -20,32 +20,87 @@ static const uint64_t LEAST_BYTES = 65536;
 static const double SLOW_RATIO = 1.12, SLOW_Z = 4, LEAST_SPREAD = 0.02;
 enum { CALLS_SURE = 5, PATHS_SURE = 3 };
 
-/* One transfer or collective. */
-struct sample {
-    uint64_t bytes;
-    int64_t ns;
-    uint32_t group, ranks, hosts;
-    int32_t src, dst;
-    uint8_t op;
-};
-typedef MS_VEC(struct sample) samples;
+/* ---- paths ---------------------------------------------------------------------- */
+
+/* Times of one path; `open` when other processes of ours may have some of it too. */
+static bool add_path(struct mstx_cluster *c, const struct mstx_cl_link *like, double *ns, size_t n,
+                     bool is_open)
+{
+    struct mstx_cl_link *l = ms_vec_push(&c->link);
+    if (l == NULL || (is_open && !ms_vec_reserve(&c->open, c->open.n + n)))
+        return false;
+    *l = *like;
+    l->calls = (int64_t)n;
+    l->ratio = 1;
+    l->is_open = is_open;
+    l->first_open = c->open.n;
+    for (size_t i = 0; is_open && i < n; i++)
+        c->open.p[c->open.n++] = (int64_t)ns[i];
+    l->transfer_ns = is_open ? 0 : (int64_t)mstx__median(ns, n);
+    return true;
+}
 
 /* ---- collectives ---------------------------------------------------------------- */
 
-static bool sample_joins(struct mstx_cluster *c, samples *out)
+static int by_kind(const void *pa, const void *pb)
 {
-    for (size_t i = 0; i < c->join.n; i++) {
-        const struct mstx_cl_join *j = &c->join.p[i];
-        if (j->transfer_ns <= 0)
+    const struct mstx_cl_join *const *a = pa, *const *b = pb;
+    if ((*a)->op != (*b)->op)
+        return (*a)->op < (*b)->op ? -1 : 1;
+    if ((*a)->bytes != (*b)->bytes)
+        return (*a)->bytes < (*b)->bytes ? -1 : 1;
+    return ((*a)->ranks > (*b)->ranks) - ((*a)->ranks < (*b)->ranks);
+}
+
+struct room {
+    const struct mstx_cl_join **join;
+    double *ns;
+};
+
+/* The n joins of one communicator. */
+static bool add_group(struct mstx_cluster *c, const struct mstx_cl_join *j, size_t n,
+                      struct room *r)
+{
+    const struct mstx_cl_group *g = &c->group.p[j->group];
+    const bool is_open = g->place < c->from || g->place + g->seqs > c->to;
+    size_t many = 0;
+    bool sorted = true, ok = true;
+    for (size_t i = 0; i < n; i++) {
+        if (j[i].transfer_ns <= 0)
             continue;
-        struct sample *s = ms_vec_push(out);
-        if (s == NULL)
-            return false;
-        *s = (struct sample){
-            j->bytes, j->transfer_ns, j->group, j->ranks, c->group.p[j->group].hosts, -1,
-            -1,       j->op};
+        r->join[many++] = &j[i];
+        sorted &= many < 2 || by_kind(&r->join[many - 2], &r->join[many - 1]) <= 0;
     }
-    return true;
+    if (!sorted)
+        qsort(r->join, many, sizeof(const struct mstx_cl_join *), by_kind);
+    for (size_t i = 0, last; ok && i < many; i = last) {
+        for (last = i; last < many && by_kind(&r->join[i], &r->join[last]) == 0; last++)
+            r->ns[last - i] = (double)r->join[last]->transfer_ns;
+        const struct mstx_cl_link like = {.src = -1,
+                                          .dst = -1,
+                                          .group = j->group,
+                                          .ranks = r->join[i]->ranks,
+                                          .hosts = g->hosts,
+                                          .bytes = r->join[i]->bytes,
+                                          .op = r->join[i]->op};
+        ok = add_path(c, &like, r->ns, last - i, is_open);
+    }
+    return ok;
+}
+
+static bool add_collectives(struct mstx_cluster *c)
+{
+    struct room r = {ms_calloc(c->join.n + 1, sizeof *r.join),
+                     ms_calloc(c->join.n + 1, sizeof *r.ns)};
+    bool ok = r.join != NULL && r.ns != NULL;
+    for (size_t i = 0, last; ok && i < c->join.n; i = last) {
+        for (last = i; last < c->join.n && c->join.p[last].group == c->join.p[i].group;)
+            last++;
+        ok = add_group(c, &c->join.p[i], last - i, &r);
+    }
+    ms_free(r.join);
+    ms_free(r.ns);
+    return ok;
 }
 
 /* ---- transfers ------------------------------------------------------------------ */
@@ -71,10 +126,9 @@ static int by_path(const void *pa, const void *pb)
     return (a->order > b->order) - (a->order < b->order);
 }
 
-/* false: the other end is not known. */
-static bool end_of(const struct mstx_cluster *c, size_t at, struct end *e)
+bool mstx__cluster_ends(const struct mstx_cluster *c, const struct mstx_cl_call *k, int32_t *src,
+                        int32_t *dst)
 {
-    const struct mstx_cl_call *k = &c->p2p.p[at];
     const struct mstx_cl_group *g = &c->group.p[k->group];
     const int32_t own = c->process.p[k->process].rank;
     if (k->peer < 0 || own < 0 || (k->op != MSTX_COMM_SEND && k->op != MSTX_COMM_RECV))
@@ -83,8 +137,8 @@ static bool end_of(const struct mstx_cluster *c, size_t at, struct end *e)
         return false;
     const int32_t peer = g->world.n != 0 ? g->world.p[k->peer] : k->peer;
     const bool receives = k->op == MSTX_COMM_RECV;
-    *e = (struct end){receives ? peer : own, receives ? own : peer, k->group, (uint32_t)at,
-                      receives};
+    *src = receives ? peer : own;
+    *dst = receives ? own : peer;
     return true;
 }
 
@@ -93,47 +147,98 @@ static bool is_same_path(const struct end *a, const struct end *b)
     return a->group == b->group && a->src == b->src && a->dst == b->dst;
 }
 
-static bool sample_pair(const struct mstx_cluster *c, const struct end *send,
-                        const struct end *receive, samples *out)
+/* How long a transfer took that both ends tell of. */
+struct transfer {
+    uint64_t bytes;
+    double ns;
+};
+
+static int by_bytes(const void *pa, const void *pb)
 {
-    const struct mstx_cl_call *a = &c->p2p.p[send->order], *b = &c->p2p.p[receive->order];
-    const bool tells = !((a->flags | b->flags) & MSTX_CF_ASYNC) && !a->unfinished && !b->unfinished;
-    const int64_t ns = a->dur_ns < b->dur_ns ? a->dur_ns : b->dur_ns;
-    if (!tells || a->bytes != b->bytes || a->bytes < LEAST_BYTES || ns <= 0)
-        return true;
-    struct sample *s = ms_vec_push(out);
-    const bool apart = c->process.p[a->process].host != c->process.p[b->process].host;
-    if (s != NULL)
-        *s = (struct sample){a->bytes, ns, a->group, 2, apart ? 2 : 1, send->src, send->dst, a->op};
-    return s != NULL;
+    const struct transfer *a = pa, *b = pb;
+    return (a->bytes > b->bytes) - (a->bytes < b->bytes);
 }
 
-/* The n-th that one sends to another is the n-th that the other receives. */
-static bool sample_transfers(const struct mstx_cluster *c, samples *out)
+static bool measure(const struct mstx_cl_call *a, const struct mstx_cl_call *b, struct transfer *t)
 {
-    MS_VEC(struct end) ends = {0};
-    bool ok = ms_vec_reserve(&ends, c->p2p.n + 1);
-    for (size_t i = 0; ok && i < c->p2p.n; i++)
-        ends.n += end_of(c, i, &ends.p[ends.n]);
-    if (ok && ends.n != 0)
-        qsort(ends.p, ends.n, sizeof *ends.p, by_path);
-    for (size_t i = 0; ok && i < ends.n;) {
-        size_t receive = i, last = i;
-        while (last < ends.n && is_same_path(&ends.p[last], &ends.p[i]))
-            last++;
-        while (receive < last && !ends.p[receive].receives)
-            receive++;
-        for (size_t s = i, r = receive; ok && s < receive && r < last; s++, r++)
-            ok = sample_pair(c, &ends.p[s], &ends.p[r], out);
-        i = last;
+    const bool tells = !((a->flags | b->flags) & MSTX_CF_ASYNC) && !a->unfinished && !b->unfinished;
+    const int64_t ns = a->dur_ns < b->dur_ns ? a->dur_ns : b->dur_ns;
+    *t = (struct transfer){a->bytes, (double)ns};
+    return tells && a->bytes == b->bytes && a->bytes >= LEAST_BYTES && ns > 0;
+}
+
+/* Of one path, by sizes. */
+static bool add_sizes(struct mstx_cluster *c, const struct end *e, uint32_t hosts,
+                      struct transfer *t, size_t n, double *ns)
+{
+    bool ok = true;
+    if (n != 0)
+        qsort(t, n, sizeof *t, by_bytes);
+    for (size_t i = 0, last; ok && i < n; i = last) {
+        for (last = i; last < n && t[last].bytes == t[i].bytes; last++)
+            ns[last - i] = t[last].ns;
+        const struct mstx_cl_link like = {.src = e->src,
+                                          .dst = e->dst,
+                                          .group = e->group,
+                                          .ranks = 2,
+                                          .hosts = hosts,
+                                          .bytes = t[i].bytes,
+                                          .op = MSTX_COMM_SEND};
+        ok = add_path(c, &like, ns, last - i, false);
     }
-    ms_vec_free(&ends);
+    return ok;
+}
+/* The n-th that one sends to another is the n-th that the other receives. */
+static bool add_pair(struct mstx_cluster *c, const struct end *e, size_t n, struct transfer *t,
+                     double *ns)
+{
+    size_t receive = 0, many = 0;
+    uint32_t hosts = 1;
+    while (receive < n && !e[receive].receives)
+        receive++;
+    for (size_t s = 0; s < receive && receive + s < n; s++) {
+        const struct mstx_cl_call *a = &c->p2p.p[e[s].order], *b = &c->p2p.p[e[receive + s].order];
+        many += measure(a, b, &t[many]);
+        hosts = c->process.p[a->process].host != c->process.p[b->process].host ? 2 : 1;
+    }
+    return add_sizes(c, e, hosts, t, many, ns);
+}
+
+static bool add_transfers(struct mstx_cluster *c)
+{
+    const size_t n = c->p2p.n;
+    struct end *ends = ms_calloc(n + 1, sizeof *ends);
+    struct transfer *t = ms_calloc(n + 1, sizeof *t);
+    double *ns = ms_calloc(n + 1, sizeof *ns);
+    bool ok = ends != NULL && t != NULL && ns != NULL;
+    size_t many = 0;
+    for (size_t i = 0; ok && i < n; i++) {
+        const struct mstx_cl_call *k = &c->p2p.p[i];
+        struct end *e = &ends[many];
+        *e = (struct end){0, 0, k->group, (uint32_t)i, k->op == MSTX_COMM_RECV};
+        many += mstx__cluster_ends(c, k, &e->src, &e->dst);
+    }
+    if (many != 0)
+        qsort(ends, many, sizeof *ends, by_path);
+    for (size_t i = 0, last; ok && i < many; i = last) {
+        for (last = i; last < many && is_same_path(&ends[last], &ends[i]);)
+            last++;
+        ok = add_pair(c, &ends[i], last - i, t, ns);
+    }
+    ms_free(ends);
+    ms_free(t);
+    ms_free(ns);
     return ok;
 }
 
-/* ---- paths ---------------------------------------------------------------------- */
+void mstx__cluster_paths(struct mstx_cluster *c)
+{
+    c->no_memory |= !add_collectives(c) || !add_transfers(c);
+}
 
-static int compare_like(const struct sample *a, const struct sample *b)
+/* ---- all paths ------------------------------------------------------------------ */
+
+static int compare_like(const struct mstx_cl_link *a, const struct mstx_cl_link *b)
 {
     if (a->op != b->op)
         return a->op < b->op ? -1 : 1;
@@ -144,8 +249,9 @@ static int compare_like(const struct sample *a, const struct sample *b)
     return (a->hosts > b->hosts) - (a->hosts < b->hosts);
 }
 
-static int compare_path(const struct sample *a, const struct sample *b)
+static int by_likeness(const void *pa, const void *pb)
 {
+    const struct mstx_cl_link *a = pa, *b = pb;
     int order = compare_like(a, b);
     if (order != 0)
         return order;
@@ -156,44 +262,29 @@ static int compare_path(const struct sample *a, const struct sample *b)
     return (a->group > b->group) - (a->group < b->group);
 }
 
-static int by_path_and_time(const void *pa, const void *pb)
+/* What several processes of ours have of one path becomes one. */
+static bool close_paths(struct mstx_cluster *c)
 {
-    const struct sample *a = pa, *b = pb;
-    int order = compare_path(a, b);
-    return order != 0 ? order : (a->ns > b->ns) - (a->ns < b->ns);
-}
-
-static void add_paths(struct mstx_cluster *c, const samples *s)
-{
-    for (size_t i = 0; i < s->n;) {
-        size_t last = i;
-        while (last < s->n && compare_path(&s->p[i], &s->p[last]) == 0)
-            last++;
-        struct mstx_cl_link *l = ms_vec_push(&c->link);
-        if (l == NULL) {
-            c->no_memory = true;
-            return;
+    double *ns = ms_calloc(c->open.n + 1, sizeof *ns);
+    size_t kept = 0;
+    for (size_t i = 0, last; ns != NULL && i < c->link.n; i = last) {
+        struct mstx_cl_link *l = &c->link.p[kept++];
+        size_t n = 0;
+        for (last = i; last < c->link.n && by_likeness(&c->link.p[i], &c->link.p[last]) == 0;
+             last++) {
+            const struct mstx_cl_link *part = &c->link.p[last];
+            for (int64_t k = 0; part->is_open && k < part->calls; k++)
+                ns[n++] = (double)c->open.p[part->first_open + (size_t)k];
         }
-        const struct sample *m = &s->p[i + (last - i) / 2];
-        *l = (struct mstx_cl_link){.src = m->src,
-                                   .dst = m->dst,
-                                   .group = m->group,
-                                   .hosts = m->hosts,
-                                   .bytes = m->bytes,
-                                   .calls = (int64_t)(last - i),
-                                   .transfer_ns = m->ns,
-                                   .ratio = 1,
-                                   .op = m->op};
-        i = last;
+        *l = c->link.p[i];
+        if (l->is_open) {
+            l->calls = (int64_t)n;
+            l->transfer_ns = (int64_t)mstx__median(ns, n);
+        }
     }
-}
-
-static bool are_alike(const struct mstx_cluster *c, const struct mstx_cl_link *a,
-                      const struct mstx_cl_link *b)
-{
-    const size_t na = a->src >= 0 ? 2 : c->group.p[a->group].members.n;
-    const size_t nb = b->src >= 0 ? 2 : c->group.p[b->group].members.n;
-    return a->op == b->op && a->bytes == b->bytes && a->hosts == b->hosts && na == nb;
+    c->link.n = ns != NULL ? kept : 0;
+    ms_free(ns);
+    return ns != NULL;
 }
 
 static void tell_slow(struct mstx_cluster *c, const struct mstx_cl_link *l, size_t paths)
@@ -284,7 +375,7 @@ static void judge_paths(struct mstx_cluster *c)
     MS_VEC(struct slow) slow = {0};
     for (size_t i = 0; v != NULL && i < c->link.n;) {
         size_t last = i;
-        while (last < c->link.n && are_alike(c, &c->link.p[i], &c->link.p[last]))
+        while (last < c->link.n && compare_like(&c->link.p[i], &c->link.p[last]) == 0)
             last++;
         compare_paths(c, i, last, v);
         for (size_t k = i; k < last; k++) {
@@ -302,15 +393,10 @@ static void judge_paths(struct mstx_cluster *c)
 
 void mstx__cluster_links(struct mstx_cluster *c)
 {
-    samples s = {0};
-    if (sample_joins(c, &s) && sample_transfers(c, &s)) {
-        if (s.n != 0)
-            qsort(s.p, s.n, sizeof *s.p, by_path_and_time);
-        add_paths(c, &s);
-    } else {
-        c->no_memory = true;
-    }
-    ms_vec_free(&s);
-    if (!c->no_memory)
+    if (c->link.n != 0)
+        qsort(c->link.p, c->link.n, sizeof *c->link.p, by_likeness);
+    if (close_paths(c))
         judge_paths(c);
+    else
+        c->no_memory = true;
 }

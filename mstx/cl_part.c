@@ -5,8 +5,6 @@
  */
 #include "mstx/tl_cluster.h"
 
-#include "mstx/tl_share.h"
-
 #include "probe/base/mem.h"
 
 #include <stdlib.h>
@@ -34,6 +32,9 @@ void mstx__cluster_free(struct mstx_cluster *c)
     ms_vec_free(&c->p2p);
     ms_vec_free(&c->join);
     ms_vec_free(&c->link);
+    ms_vec_free(&c->open);
+    ms_vec_free(&c->quarrel);
+    ms_vec_free(&c->missing);
     ms_vec_free(&c->note);
     ms_vec_free(&c->host);
 }
@@ -68,7 +69,8 @@ void mstx__cluster_group(struct mstx_cluster *c, uint32_t id, struct ms_str name
         c->no_memory = true;
         return;
     }
-    *g = (struct mstx_cl_group){.id = id, .name = group_name(id, name), .size = size};
+    *g = (struct mstx_cl_group){
+        .id = id, .name = group_name(id, name), .size = size, .first_seq = UINT32_MAX};
     c->no_memory |= g->name == NULL;
     if (listed == 0)
         return;
@@ -189,7 +191,7 @@ static void divide_steps(struct mstx_cl_part *p)
 
 /* ---- taking ------------------------------------------------------------------- */
 
-static uint32_t host_number(struct mstx_cluster *c, struct ms_str name)
+uint32_t mstx__cluster_host(struct mstx_cluster *c, struct ms_str name)
 {
     for (size_t i = c->host.n; i-- > 0;) {
         if (ms_str_is(name, c->host.p[i]))
@@ -202,6 +204,20 @@ static uint32_t host_number(struct mstx_cluster *c, struct ms_str name)
         return 0;
     }
     return (uint32_t)c->host.n - 1;
+}
+
+/* Parts come one after the other, so members are in order. */
+static bool count_call(struct mstx_cl_group *g, uint32_t seq, uint32_t process)
+{
+    g->calls++;
+    g->first_seq = seq < g->first_seq ? seq : g->first_seq;
+    g->last_seq = seq > g->last_seq ? seq : g->last_seq;
+    if (g->members.n != 0 && g->members.p[g->members.n - 1] == process)
+        return true;
+    uint32_t *slot = ms_vec_push(&g->members);
+    if (slot != NULL)
+        *slot = process;
+    return slot != NULL;
 }
 
 static bool take_call(struct mstx_cluster *c, const struct mstx_cl_call *call, uint32_t process,
@@ -223,7 +239,7 @@ static bool take_call(struct mstx_cluster *c, const struct mstx_cl_call *call, u
     slot->group = call->group - 1;
     slot->process = process;
     slot->step = step;
-    return true;
+    return class != MSTX_CLASS_COLL || count_call(&c->group.p[slot->group], call->seq, process);
 }
 
 static int call_by_start(const void *pa, const void *pb)
@@ -262,7 +278,7 @@ void mstx__cluster_part(struct mstx_cluster *c, struct mstx_cl_part *p)
         c->no_memory = true;
         return;
     }
-    *slot = (struct mstx_cl_process){p->rank, host_number(c, p->host), p->clock, first,
+    *slot = (struct mstx_cl_process){p->rank, mstx__cluster_host(c, p->host), p->clock, first,
                                      (uint32_t)p->steps.n};
     mstx__spans_join(&p->comm);
     mstx__spans_join(&p->work);
@@ -273,59 +289,4 @@ void mstx__cluster_part(struct mstx_cluster *c, struct mstx_cl_part *p)
         c->step.p[c->step.n] = p->steps.p[i];
         c->step.p[c->step.n++].process = process;
     }
-}
-
-/* ---- from process to process --------------------------------------------------- */
-
-void mstx__cluster_put(const struct mstx_cluster *c, struct ms_buf *b)
-{
-    const uint64_t hosts = c->host.n;
-    mstx__put(b, &hosts, sizeof hosts);
-    for (size_t i = 0; i < c->host.n; i++)
-        mstx__put_text(b, ms_str_of(c->host.p[i]));
-    mstx__put_items(b, &c->process);
-    mstx__put_items(b, &c->step);
-    mstx__put_items(b, &c->coll);
-    mstx__put_items(b, &c->p2p);
-}
-
-static bool take_hosts(struct mstx_cluster *c, struct mstx_taker *t, size_t first)
-{
-    MS_VEC(uint32_t) number = {0};
-    uint64_t hosts;
-    mstx__take(t, &hosts, sizeof hosts);
-    for (uint64_t i = 0; i < hosts && !t->bad && !c->no_memory; i++) {
-        uint32_t *slot = ms_vec_push(&number);
-        c->no_memory |= slot == NULL;
-        if (slot != NULL)
-            *slot = host_number(c, mstx__take_text(t));
-    }
-    c->no_memory |= !mstx__take_items(t, &c->process);
-    for (size_t i = first; i < c->process.n; i++)
-        c->process.p[i].host = c->process.p[i].host < number.n ? number.p[c->process.p[i].host] : 0;
-    ms_vec_free(&number);
-    return !c->no_memory && !t->bad;
-}
-
-static void move_calls(struct mstx_cl_call *p, size_t n, uint32_t processes, uint32_t steps)
-{
-    for (size_t i = 0; i < n; i++) {
-        p[i].process += processes;
-        p[i].step += p[i].step != MSTX_NO_STEP ? steps : 0;
-    }
-}
-
-bool mstx__cluster_take(struct mstx_cluster *c, struct mstx_taker *t)
-{
-    const size_t processes = c->process.n, steps = c->step.n, coll = c->coll.n, p2p = c->p2p.n;
-    if (!take_hosts(c, t, processes) || !mstx__take_items(t, &c->step) ||
-        !mstx__take_items(t, &c->coll) || !mstx__take_items(t, &c->p2p))
-        return false;
-    for (size_t i = processes; i < c->process.n; i++)
-        c->process.p[i].first_step += (uint32_t)steps;
-    for (size_t i = steps; i < c->step.n; i++)
-        c->step.p[i].process += (uint32_t)processes;
-    move_calls(c->coll.p + coll, c->coll.n - coll, (uint32_t)processes, (uint32_t)steps);
-    move_calls(c->p2p.p + p2p, c->p2p.n - p2p, (uint32_t)processes, (uint32_t)steps);
-    return !t->bad;
 }

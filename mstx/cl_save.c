@@ -4,6 +4,8 @@
  */
 #include "mstx/tl_cluster.h"
 
+#include "mstx/tl_write.h"
+
 enum { NULL_HERE = -1 };
 
 /* Negative numbers are not known. */
@@ -41,7 +43,7 @@ static enum ms_rc save_joins(const struct mstx_cluster *c, struct ms_stmt *st, s
         const struct mstx_cl_group *g = &c->group.p[j->group];
         const bool known = j->transfer_ns > 0;
         const int64_t column[] = {g->id,
-                                  (int64_t)j->seq + g->first_seq,
+                                  j->seq,
                                   0,
                                   j->step != MSTX_NO_STEP ? (int64_t)j->step : NULL_HERE,
                                   j->ranks,
@@ -97,26 +99,49 @@ static enum ms_rc save_notes(const struct mstx_cluster *c, struct ms_stmt *st, s
     return MS_OK;
 }
 
+struct table {
+    size_t rows;
+    const char *sql;
+    enum ms_rc (*save)(const struct mstx_cluster *c, struct ms_stmt *st, struct ms_err *err);
+};
+
+static enum ms_rc save(const struct mstx_cluster *c, struct ms_store *s, const struct table *t,
+                       struct ms_err *err)
+{
+    struct ms_stmt *st;
+    if (t->rows == 0)
+        return MS_OK;
+    MS_TRY(ms_store_prepare(s, &st, t->sql, err));
+    enum ms_rc rc = t->save(c, st, err);
+    ms_stmt_free(st);
+    return rc;
+}
+
+enum ms_rc mstx__cluster_save_joins(const struct mstx_cluster *c, struct ms_store *s,
+                                    struct ms_err *err)
+{
+    const struct table joins = {
+        c->join.n, "INSERT INTO joins VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", save_joins};
+    return save(c, s, &joins, err);
+}
+
 enum ms_rc mstx__cluster_save(const struct mstx_cluster *c, struct ms_store *s, struct ms_err *err)
 {
-    const struct {
-        size_t rows;
-        const char *sql;
-        enum ms_rc (*save)(const struct mstx_cluster *c, struct ms_stmt *st, struct ms_err *err);
-    } tables[] = {
+    const struct table tables[] = {
         {c->step.n, "INSERT INTO rank_steps VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", save_steps},
-        {c->join.n, "INSERT INTO joins VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", save_joins},
         {c->link.n, "INSERT INTO links VALUES(?,?,?,?,?,?,?,?,?,?,?)", save_links},
         {c->note.n, "INSERT INTO conclusions VALUES(?,?,?,?,?,?,?,?)", save_notes},
     };
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        struct ms_stmt *st;
-        if (tables[i].rows == 0)
-            continue;
-        MS_TRY(ms_store_prepare(s, &st, tables[i].sql, err));
-        enum ms_rc rc = tables[i].save(c, st, err);
-        ms_stmt_free(st);
-        MS_TRY(rc);
-    }
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        MS_TRY(save(c, s, &tables[i], err));
     return MS_OK;
+}
+
+enum ms_rc mstx__cluster_save_all(const struct mstx_cluster *c, struct mstx_writer *w,
+                                  struct ms_err *err)
+{
+    if (mstx__writer_bad(w)) /* it keeps why */
+        return MS_OK;
+    MS_TRY(mstx__cluster_save_joins(c, mstx__writer_store(w), err));
+    return mstx__cluster_save(c, mstx__writer_store(w), err);
 }

@@ -9,6 +9,7 @@
 #include "mstx/control.h"
 #include "mstx/elf_needs.h"
 #include "mstx/stage.h"
+#include "probe/base/beside.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 #include "probe/base/opt.h"
@@ -63,7 +64,8 @@ static const struct ms_opt opts[] = {
     {"no_torch", NULL, MS_OPT_FLAG, offsetof(struct args, no_torch),
      .help = "Python: do not mark batches, optimizer steps and checkpoints of PyTorch"},
     {"dump", NULL, MS_OPT_PATH, offsetof(struct args, dump), "FILE",
-     .help = "dump a PyTorch program as this config.json says; into DIR if it names no dump_path"},
+     .help = "dump a PyTorch or MindSpore program as this config.json says; into DIR if it names "
+             "no dump_path"},
     {"flight", NULL, MS_OPT_REAL, offsetof(struct args, flight), "SECONDS",
      .help = "flight recorder: keep the last seconds only, for 'msprobe ctl DIR snapshot'"},
     {"max_size", NULL, MS_OPT_TEXT, offsetof(struct args, max_size), "BYTES",
@@ -119,22 +121,11 @@ static int find_program(int argc, char **argv)
 
 /* ---- the program's environment ------------------------------------------------------------- */
 
-/* The library beside the program (a build) or in ../lib (an installation). */
-static enum ms_rc find_library(const char *const places[2], char *path, size_t cap,
+static enum ms_rc find_library(const struct ms_place *place, char *path, size_t cap,
                                struct ms_err *err)
 {
-    char exe[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    if (n <= 0)
-        return ms_fail_sys(err, "/proc/self/exe");
-    exe[n] = '\0';
-    char *slash = strrchr(exe, '/');
-    *slash = '\0';
-    for (int i = 0; i < 2; i++) {
-        int len = snprintf(path, cap, "%s/%s", exe, places[i]);
-        if (len > 0 && (size_t)len < cap && access(path, R_OK) == 0)
-            return MS_OK;
-    }
+    if (ms_place_find(place, path, cap))
+        return MS_OK;
     return ms_fail(err, MS_E_NOTFOUND, "%s is not there; is msprobe installed whole?", path);
 }
 
@@ -142,11 +133,11 @@ static enum ms_rc find_library(const char *const places[2], char *path, size_t c
  * what marks PyTorch; it steps aside where a sitecustomize of the program's own stands behind. */
 static void offer_python(bool torch)
 {
-    static const char *const places[2] = {"python/mstx.so", "../lib/msprobe/python/mstx.so"};
+    static const struct ms_place place = {"python/mstx.so", "../lib/msprobe/python/mstx.so"};
     char path[PATH_MAX], list[4 * PATH_MAX];
     struct ms_err ignored = {0};
     const char *others = getenv("PYTHONPATH");
-    if (find_library(places, path, sizeof path, &ignored) != MS_OK)
+    if (find_library(&place, path, sizeof path, &ignored) != MS_OK)
         return;
     *strrchr(path, '/') = '\0';
     bool more = others != NULL && *others != '\0';
@@ -208,9 +199,9 @@ static enum comm which_mpi(const char *program)
 /* Hooks of NCCL, HCCL and of device streams cost nothing in a program without these. */
 static enum ms_rc preload_ccl(struct ms_err *err)
 {
-    static const char *const places[2] = {"libmstx_hook.so", "../lib/msprobe/libmstx_hook.so"};
+    static const struct ms_place place = {"libmstx_hook.so", "../lib/msprobe/libmstx_hook.so"};
     char path[PATH_MAX];
-    MS_TRY(find_library(places, path, sizeof path, err));
+    MS_TRY(find_library(&place, path, sizeof path, err));
     preload(path);
     setenv("NCCL_PROFILER_PLUGIN", path, 0); /* another's stays */
     return MS_OK;
@@ -218,9 +209,9 @@ static enum ms_rc preload_ccl(struct ms_err *err)
 
 static enum ms_rc preload_dlsym(struct ms_err *err)
 {
-    static const char *const places[2] = {"libmstx_dlsym.so", "../lib/msprobe/libmstx_dlsym.so"};
+    static const struct ms_place place = {"libmstx_dlsym.so", "../lib/msprobe/libmstx_dlsym.so"};
     char path[PATH_MAX];
-    MS_TRY(find_library(places, path, sizeof path, err));
+    MS_TRY(find_library(&place, path, sizeof path, err));
     preload(path);
     return MS_OK;
 }
@@ -228,7 +219,7 @@ static enum ms_rc preload_dlsym(struct ms_err *err)
 /* Asked for by name it must be there; found out by ourselves it need not. */
 static enum ms_rc preload_hooks(int comm, const char *program, struct ms_err *err)
 {
-    static const char *const places[][2] = {
+    static const struct ms_place places[] = {
         [COMM_OPENMPI] = {"libmstx_mpi_openmpi.so", "../lib/msprobe/libmstx_mpi_openmpi.so"},
         [COMM_MPICH] = {"libmstx_mpi_mpich.so", "../lib/msprobe/libmstx_mpi_mpich.so"}};
     char path[PATH_MAX];
@@ -239,7 +230,7 @@ static enum ms_rc preload_hooks(int comm, const char *program, struct ms_err *er
     if (mpi == COMM_NONE)
         return MS_OK;
     enum ms_rc rc =
-        find_library(places[mpi], path, sizeof path, comm == COMM_AUTO ? &ignored : err);
+        find_library(&places[mpi], path, sizeof path, comm == COMM_AUTO ? &ignored : err);
     if (rc == MS_OK)
         preload(path);
     return comm == COMM_AUTO ? MS_OK : rc;
@@ -266,7 +257,7 @@ static void preload_sanitizer(const char *program)
     }
 }
 
-/* The program may change its directory before it imports torch. */
+/* The program may change its directory before it imports its framework. */
 static enum ms_rc ask_for_dump(const char *config, const char *out, struct ms_err *err)
 {
     char path[PATH_MAX];
@@ -291,11 +282,11 @@ static void keep_next(const char *variable, const char *next, const char *ours)
 static enum ms_rc set_environment(const struct args *a, const char *out, const char *program,
                                   struct ms_err *err)
 {
-    static const char *const recorder[2] = {"libmstx.so", "../lib/libmstx.so"};
-    static const char *const door[2] = {"dropin/libmspti.so", "../lib/msprobe/dropin/libmspti.so"};
+    static const struct ms_place recorder = {"libmstx.so", "../lib/libmstx.so"};
+    static const struct ms_place door = {"dropin/libmspti.so", "../lib/msprobe/dropin/libmspti.so"};
     char lib[PATH_MAX], drop[PATH_MAX];
-    MS_TRY(find_library(recorder, lib, sizeof lib, err));
-    MS_TRY(find_library(door, drop, sizeof drop, err));
+    MS_TRY(find_library(&recorder, lib, sizeof lib, err));
+    MS_TRY(find_library(&door, drop, sizeof drop, err));
     keep_next("MSTX_INJECTION_PATH", "MSTX_NEXT_PATH", lib);
     if (a->nvtx)
         keep_next("NVTX_INJECTION64_PATH", "MSTX_NEXT_NVTX_PATH", lib);
@@ -424,13 +415,16 @@ static enum ms_rc add_process(void *arg, const char *path, struct ms_err *err)
 }
 
 /* To stderr: standard output belongs to the program. */
-static enum ms_rc tell_result(const char *out, struct ms_err *err)
+static enum ms_rc tell_result(const char *out, bool has_dump, struct ms_err *err)
 {
     struct sum s = {0};
     MS_TRY(mstx_each_process(out, -1, add_process, &s, err));
     if (s.processes == 0) {
-        fprintf(stderr, "msprobe: the program made no mark; nothing was recorded\n");
-        rmdir(out);
+        bool is_empty = rmdir(out) == 0;
+        if (!has_dump)
+            fprintf(stderr, "msprobe: the program made no mark; nothing was recorded\n");
+        else if (!is_empty)
+            fprintf(stderr, "msprobe: the dump is in %s\n", out);
         return MS_OK;
     }
     fprintf(stderr, "msprobe: %s: %llu records of %zu process%s, %.1f MB", out,
@@ -476,7 +470,7 @@ static enum ms_rc record(const struct args *a, char **program, int *status, stru
     if (rc != MS_OK)
         rmdir(out); /* unless somebody else records there */
     MS_TRY(rc);
-    return talks() ? tell_result(out, err) : MS_OK;
+    return talks() ? tell_result(out, a->dump != NULL, err) : MS_OK;
 }
 
 static int run(int argc, char **argv)

@@ -38,6 +38,9 @@ struct mstx_recipe_run {
     const char *out;                      /* directory of the result */
     MS_VEC(struct mstx_rank_files) ranks; /* in order of rank */
     struct ms_stmt *add_problem;
+    /* Instead of rows in ImportProblem; or NULL. */
+    void (*tell_problem)(void *ctx, const char *file, const char *text);
+    void *ctx;
     uint64_t bad;         /* rows in ImportProblem that this run added */
     uint64_t good;        /* times that something of a rank could be read */
     int64_t step;         /* only this one, or MSTX_ALL_STEPS */

@@ -281,13 +281,17 @@ void mstx__recipe_forget(struct mstx_recipe_run *r)
 enum ms_rc mstx__recipe_problem(struct mstx_recipe_run *r, const char *file, const char *text,
                                 struct ms_err *err)
 {
+    r->bad++;
+    if (r->tell_problem != NULL) {
+        r->tell_problem(r->ctx, file, text);
+        return MS_OK;
+    }
     if (r->add_problem == NULL) {
         MS_TRY(ms_store_exec(r->s, "CREATE TABLE IF NOT EXISTS ImportProblem(file TEXT, text TEXT)",
                              err));
         MS_TRY(
             ms_store_prepare(r->s, &r->add_problem, "INSERT INTO ImportProblem VALUES(?,?)", err));
     }
-    r->bad++;
     ms_stmt_str(r->add_problem, 1, ms_str_of(file));
     ms_stmt_str(r->add_problem, 2, ms_str_of(text));
     return ms_stmt_run(r->add_problem, err);

@@ -388,8 +388,9 @@ bool rt_file_name(const char *name);
 /* Blocks for the first `bytes` bytes of a file; 0 or an errno. */
 int rt_file_allocate(int fd, size_t bytes);
 size_t rt_file_bytes(const struct mstx_seg *seg);
-/* Give back the blocks behind head; the mapping stays good. */
-void rt_file_trim(struct mstx_seg *seg, const char *name);
+/* Give back the blocks behind head of a file that has `all` bytes; the mapping stays good. How
+ * many have blocks now. */
+size_t rt_file_trim(const struct mstx_seg *seg, const char *name, size_t all);
 /* Copy every segment of this process into `to` (made when missing); 0 or an errno. */
 int rt_file_snapshot(const char *to);
 /* Stage: move finished segments (all: whatever is there) to the target. */

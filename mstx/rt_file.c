@@ -13,11 +13,16 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/uio.h>
 #include <unistd.h>
+
+enum { TRIM_LEAST = 128 << 10 };
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -310,6 +315,26 @@ bool rt_file_ask_parent(bool otherwise)
 
 /* ---- segments ----------------------------------------------------------------- */
 
+/* Bytes are written before the pages are mapped in: the kernel takes large pieces of a file then,
+ * where faults take one page after the other at three times the price.  On tmpfs the allocated
+ * blocks are the pages. */
+static void write_zeros(int fd, size_t n)
+{
+    enum { PAGE = 4096, PAGES = 16 };
+    static const char page[PAGE];
+    struct iovec v[PAGES];
+    struct statfs fs;
+    if (fstatfs(fd, &fs) != 0 || fs.f_type == TMPFS_MAGIC)
+        return;
+    for (int i = 0; i < PAGES; i++)
+        v[i] = (struct iovec){.iov_base = (void *)(uintptr_t)page, .iov_len = PAGE};
+    for (size_t at = 0; at < n; at += PAGES * PAGE) {
+        size_t left = (n - at) / PAGE;
+        if (pwritev(fd, v, left < PAGES ? (int)left : PAGES, (off_t)at) <= 0)
+            return; /* nothing is lost: the pages come by faults */
+    }
+}
+
 static void make_present(void *p, size_t n)
 {
     if (madvise(p, n, MADV_POPULATE_WRITE) == 0)
@@ -373,6 +398,7 @@ struct mstx_seg *rt_file_create(const char *name, uint32_t ring, uint32_t tid, s
     int fd = rt_file_begin(name, bytes);
     if (fd < 0)
         return NULL;
+    write_zeros(fd, bytes);
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (p == MAP_FAILED) {
@@ -398,20 +424,20 @@ size_t rt_file_bytes(const struct mstx_seg *seg)
 }
 
 /* Blocks are given back by punching, not by cutting: a thread that still writes gets fresh
- * blocks instead of SIGBUS. */
-void rt_file_trim(struct mstx_seg *seg, const char *name)
+ * blocks instead of SIGBUS.  A few are not worth what the end of a process pays for it. */
+size_t rt_file_trim(const struct mstx_seg *seg, const char *name, size_t all)
 {
     size_t used = MSTX_SEG_HEADER + (size_t)seg->head * seg->record_size;
     used = (used + 4095) & ~(size_t)4095;
-    size_t all = rt_file_bytes(seg);
-    if (used >= all)
-        return;
+    if (used + TRIM_LEAST > all)
+        return all;
     int fd = rt_file_open(name);
     if (fd < 0)
-        return;
+        return all;
     (void)!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)used,
                      (off_t)(all - used));
     close(fd);
+    return used;
 }
 
 /* ---- copies ------------------------------------------------------------------- */

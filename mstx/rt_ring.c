@@ -31,8 +31,10 @@
 
 enum {
     FIRST_BYTES = 64 << 10, /* a thread that marks little costs little */
+    GROWTH = 4,
+    SLOW_FILES = 8,
     FLIGHT_BYTES = 1 << 20, /* reuse is by file: small ones keep the window sharp */
-    PROCESS_BYTES = 64 << 10,
+    PROCESS_BYTES = 16 << 10,
     REBIRTHS = 3, /* rings a thread may open again while it ends */
     NAME_BYTES = 16,
 };
@@ -108,10 +110,6 @@ static void prepare(struct rt_ring *r)
     if (seg != NULL) {
         r->made++;
         r->next = (struct rt_file){seg, r->made};
-        uint32_t most = rt.conf.flight_s > 0 && rt.conf.segment_bytes > FLIGHT_BYTES
-                            ? FLIGHT_BYTES
-                            : rt.conf.segment_bytes;
-        r->next_bytes = r->next_bytes > most / 4 ? most : r->next_bytes * 4;
     }
     r->disk_full = seg == NULL && is_full(why);
     atomic_store_explicit(&r->next_state, seg != NULL ? RT_NEXT_READY : RT_NEXT_FAILED,
@@ -233,12 +231,29 @@ static bool drop(struct rt_ring *r, uint32_t n, enum mstx_why why)
     return false;
 }
 
+/* Files grow while one is full within a second.  A ring that fills slowly gets a larger one once in
+ * a while only, lest pages are made for nothing; the window of a flight recorder must fit. */
+static void choose_size(struct rt_ring *r, uint64_t now)
+{
+    uint32_t most = rt.conf.segment_bytes;
+    bool flight = rt.conf.flight_s > 0;
+    uint64_t hz = atomic_load(&rt.tick_hz); /* 0: not known yet */
+    if (flight && most > FLIGHT_BYTES)
+        most = FLIGHT_BYTES;
+    if (!flight && hz != 0 && now - r->seg->first_ticks > hz / 2 && r->made % SLOW_FILES != 0)
+        return;
+    r->next_bytes = r->next_bytes > most / GROWTH ? most : r->next_bytes * GROWTH;
+}
+
 static void ask(struct rt_ring *r)
 {
     int none = RT_NEXT_NONE;
     bool flight = rt.conf.flight_s > 0;
-    if (flight && (r->nfiles == RT_FILES || oldest_is_out(r, rt_ticks())))
+    uint64_t now = rt_ticks();
+    if (flight && (r->nfiles == RT_FILES || oldest_is_out(r, now)))
         return;
+    if (atomic_load(&r->next_state) == RT_NEXT_NONE)
+        choose_size(r, now);
     if (atomic_compare_exchange_strong(&r->next_state, &none, RT_NEXT_WANTED))
         rt_helper_wake();
 }
@@ -533,7 +548,7 @@ static void close_segment(struct mstx_seg *seg, uint32_t ring, uint32_t number)
     char name[32];
     snprintf(name, sizeof name, MSTX_SEG_NAME, ring, number);
     __atomic_or_fetch(&seg->state, MSTX_SEG_CLOSED | MSTX_SEG_LAST, __ATOMIC_RELEASE);
-    rt_file_trim(seg, name);
+    rt_file_trim(seg, name, rt_file_bytes(seg));
 }
 
 /* A file that was prepared and never used would only puzzle. */

@@ -274,8 +274,7 @@ void rt_text_close(void)
     rt_lock(&rt.text_lock);
     if (tx.seg != NULL) {
         __atomic_or_fetch(&tx.seg->state, MSTX_SEG_CLOSED | MSTX_SEG_LAST, __ATOMIC_RELEASE);
-        rt_file_trim(tx.seg, MSTX_STRINGS);
-        tx.size = MSTX_SEG_HEADER + (size_t)tx.seg->head; /* a late text asks for room again */
+        tx.size = rt_file_trim(tx.seg, MSTX_STRINGS, tx.size); /* a late text asks for room again */
     }
     rt_unlock(&rt.text_lock);
 }

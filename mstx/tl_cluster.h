@@ -4,11 +4,17 @@
  * collective is found in all of them by communicator and number, and durations alone tell who waits
  * for whom: who comes last waits least.  So clocks of hosts need not agree.
  *
- *     mstx__cluster_new
+ *     mstx__cluster_init
  *        mstx__cluster_group ..            what communicators there are
- *        mstx__cluster_process ─► _step, _call, _work ..      one process at a time
- *     mstx__cluster_judge                  joins, measures, concludes
- *     mstx__cluster_save                   rank_steps, joins, links, conclusions of run.db
+ *        mstx__cluster_part ..             what one process of the capture brings
+ *     mstx__cluster_conclude               all of what follows, in one process of ours
+ *
+ *     mstx__cluster_share                  who joins what; calls go there
+ *     mstx__cluster_join                   one collective in the calls of all its ranks; paths
+ *     mstx__cluster_save_joins             joins of run.db, or of our part of it
+ *     mstx__cluster_gather                 process 0 has what all found
+ *     mstx__cluster_judge                  concludes
+ *     mstx__cluster_save                   rank_steps, links, conclusions of run.db
  *
  * Own time of a rank in a step is the step without communication.  A straggler is a rank whose own
  * time is longer than that of its partners in every communicator it has: of a pipeline's slow stage
@@ -37,6 +43,7 @@ struct mstx_cl_call {
     uint8_t flags;      /* MSTX_CF_* */
     uint8_t unfinished; /* has not returned */
 };
+typedef MS_VEC(struct mstx_cl_call) mstx_cl_calls;
 
 struct mstx_cl_group {
     uint32_t id;              /* in comm_groups */
@@ -46,9 +53,11 @@ struct mstx_cl_group {
     MS_VEC(uint32_t) members; /* processes that made calls that all take part in, ascending */
     MS_VEC(double) cost;      /* own time minus that of the others: members x steps */
     double noise, spread;     /* of cost: from step to step, and between members for good */
-    uint32_t calls, seqs;     /* collectives: calls, and the largest seq + 1 */
-    uint32_t first_seq;       /* what seq 0 is called outside */
-    uint32_t hosts;           /* distinct ones of the members */
+    uint64_t calls;           /* of collectives */
+    uint32_t first_seq, last_seq;
+    uint32_t seqs;  /* from the first one on; what lies behind makes no sense */
+    uint32_t hosts; /* distinct ones of the members; 2: or more */
+    size_t place;   /* of the first one among those of all communicators */
 };
 
 struct mstx_cl_process {
@@ -84,13 +93,15 @@ struct mstx_cl_join {
 /* A kind of transfer on one path: a pair of ranks, or all of a communicator. */
 struct mstx_cl_link {
     int32_t src, dst; /* ranks; of a communicator -1 */
-    uint32_t group;
+    uint32_t group, ranks;
     uint32_t hosts;
     uint64_t bytes;
     int64_t calls, transfer_ns; /* median */
+    size_t first_open;          /* where its times begin in `open` */
     double ratio;               /* to the median of its like */
     double z;                   /* distance from it in robust deviations */
     uint8_t op;
+    bool is_open; /* other processes of ours have times of it too */
 };
 
 struct mstx_cl_note {
@@ -98,7 +109,8 @@ struct mstx_cl_note {
     int32_t rank;                  /* -1: none in particular */
     int64_t first_step, last_step; /* -1: none */
     double value;
-    int64_t at_ns; /* where to look; 0: nowhere */
+    int64_t at_ns;       /* where to look; 0: nowhere */
+    uint32_t group, seq; /* of a collective that is told of; else 0 */
     char text[240];
 };
 
@@ -106,11 +118,13 @@ struct mstx_cluster {
     MS_VEC(struct mstx_cl_group) group;
     MS_VEC(struct mstx_cl_process) process;
     MS_VEC(struct mstx_cl_step) step;
-    MS_VEC(struct mstx_cl_call) coll, p2p;
+    mstx_cl_calls coll, p2p;
     MS_VEC(struct mstx_cl_join) join;
     MS_VEC(struct mstx_cl_link) link;
-    MS_VEC(struct mstx_cl_note) note;
+    MS_VEC(int64_t) open; /* times of open paths, ns */
+    MS_VEC(struct mstx_cl_note) quarrel, missing, note;
     MS_VEC(char *) host;
+    size_t from, to;  /* places that are joined here */
     int64_t step_ns;  /* median of all steps */
     uint64_t strange; /* calls whose number makes no sense */
     bool no_memory;   /* kept: what was not taken is missing */
@@ -122,6 +136,9 @@ void mstx__cluster_free(struct mstx_cluster *c);
 /* A communicator by its id in comm_groups; ids count from 1 and come in their order. */
 void mstx__cluster_group(struct mstx_cluster *c, uint32_t id, struct ms_str name, int64_t size,
                          const void *world, uint32_t listed);
+
+/* The number of a host by its name. */
+uint32_t mstx__cluster_host(struct mstx_cluster *c, struct ms_str name);
 
 /* Time spans in order of start, joined where they touch; what they cover between two times. */
 struct mstx_cl_span {
@@ -137,7 +154,7 @@ struct mstx_cl_part {
     struct ms_str host;
     MS_VEC(struct mstx_cl_step) steps; /* number, start, end; in order */
     mstx_cl_spans comm, work, bubble;  /* communication, computing, waiting to receive */
-    MS_VEC(struct mstx_cl_call) calls; /* group: id in comm_groups, 0: none */
+    mstx_cl_calls calls;               /* group: id in comm_groups, 0: none */
     bool knows_work;                   /* else computing is what is not communication */
 };
 /* Steps of a part that has none, out of its calls; false: no memory. */
@@ -145,24 +162,40 @@ bool mstx__cluster_slice(struct mstx_cl_part *p);
 void mstx__cluster_part(struct mstx_cluster *c, struct mstx_cl_part *p);
 void mstx__cluster_part_free(struct mstx_cl_part *p);
 
-/* What another process of ours gathered, behind what is here; as bytes.  false: no memory. */
-struct ms_buf;
-struct mstx_taker;
-void mstx__cluster_put(const struct mstx_cluster *c, struct ms_buf *b);
-bool mstx__cluster_take(struct mstx_cluster *c, struct mstx_taker *t);
-
-/* Joins and concludes; after the last part. */
+/* Under mpirun, par, all processes of ours call these; without it NULL.  All learn of all ranks and steps,
+ * and collectives are dealt out in stretches of (communicator, number), to process 0 a share smaller by
+ * `less` of the whole; transfers by who has them with whom. */
+struct ms_par;
+enum ms_rc mstx__cluster_share(struct mstx_cluster *c, struct ms_par *par, double less,
+                               struct ms_err *err) MS_MUST_USE;
+/* Where a collective lies among all; SIZE_MAX: its number makes no sense. */
+size_t mstx__cluster_place(const struct mstx_cluster *c, const struct mstx_cl_call *k);
+/* Ranks of the world at both ends of a transfer; false: the other one is not known. */
+bool mstx__cluster_ends(const struct mstx_cluster *c, const struct mstx_cl_call *k, int32_t *src,
+                        int32_t *dst);
 void mstx__cluster_join(struct mstx_cluster *c);
+void mstx__cluster_paths(struct mstx_cluster *c);
+enum ms_rc mstx__cluster_gather(struct mstx_cluster *c, struct ms_par *par,
+                                struct ms_err *err) MS_MUST_USE;
+/* In process 0. */
 void mstx__cluster_links(struct mstx_cluster *c);
 void mstx__cluster_stragglers(struct mstx_cluster *c);
 void mstx__cluster_judge(struct mstx_cluster *c);
+/* Everything, in one process. */
+enum ms_rc mstx__cluster_conclude(struct mstx_cluster *c, struct ms_err *err) MS_MUST_USE;
 /* A new conclusion; NULL: no memory. */
 struct mstx_cl_note *mstx__cluster_note(struct mstx_cluster *c, const char *kind,
                                         const char *severity, int32_t rank, double value);
 
 /* Into the tables of run.db. */
+enum ms_rc mstx__cluster_save_joins(const struct mstx_cluster *c, struct ms_store *s,
+                                    struct ms_err *err) MS_MUST_USE;
 enum ms_rc mstx__cluster_save(const struct mstx_cluster *c, struct ms_store *s,
                               struct ms_err *err) MS_MUST_USE;
+
+struct mstx_writer;
+enum ms_rc mstx__cluster_save_all(const struct mstx_cluster *c, struct mstx_writer *w,
+                                  struct ms_err *err) MS_MUST_USE;
 
 /* ---- formulas ----------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 
 #include "probe/base/jread.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <strings.h>
 
@@ -43,6 +44,21 @@ uint8_t mstx__comm_type_find(struct ms_str text)
             return types[i].number;
     }
     return MSTX_TYPE_NA;
+}
+
+uint32_t mstx__comm_ranks(struct ms_str text, int32_t *rank, uint32_t most)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < text.n && n < most;) {
+        uint64_t v = 0;
+        uint32_t digits = 0;
+        for (; i < text.n && isdigit((unsigned char)text.p[i]) && digits < 10; i++, digits++)
+            v = v * 10 + (uint64_t)(text.p[i] - '0');
+        if (digits != 0 && v <= INT32_MAX)
+            rank[n++] = (int32_t)v;
+        i += digits == 0;
+    }
+    return n;
 }
 
 static void set_name(char out[MSTX_SAID_NAME], struct ms_str v)

@@ -31,5 +31,7 @@ bool mstx__comm_said(struct ms_str text, struct mstx_comm_said *out);
 /* Numbers of comm.h from their words, ours or the official ones: MSTX_COMM_NONE, MSTX_TYPE_NA. */
 uint8_t mstx__comm_op_find(struct ms_str name);
 uint8_t mstx__comm_type_find(struct ms_str text);
+/* "[0, 1]" as ranks, at most so many; how many there are. */
+uint32_t mstx__comm_ranks(struct ms_str text, int32_t *rank, uint32_t most);
 
 #endif

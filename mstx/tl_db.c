@@ -106,6 +106,8 @@ static size_t count_files(const char *dir)
     }
     if (procs.list.n == 0)
         n = mstx__count_flight_files(dir);
+    if (n == 0)
+        n = mstx__count_ascend_files(dir);
     mstx__procs_free(&procs);
     return n;
 }
@@ -147,9 +149,10 @@ static enum ms_rc import_file(const char *path, const char *db, struct mstx_impo
     enum ms_rc rc;
     if (ms_path_kind(path) == MS_KIND_FILE)
         mstx__import_source(w, path);
-    if (ms_path_kind(path) == MS_KIND_DIR || mstx__is_flight_file(path))
+    const bool is_dir = ms_path_kind(path) == MS_KIND_DIR;
+    if (is_dir ? mstx__count_flight_files(path) != 0 : mstx__is_flight_file(path))
         rc = mstx__import_flight(path, w, result, err);
-    else if (mstx__is_sqlite(path))
+    else if (is_dir || mstx__is_sqlite(path))
         rc = mstx__import_ascend(path, w, result, err);
     else
         rc = mstx__import_chrome(path, w, result, err);
@@ -176,15 +179,15 @@ static enum ms_rc add_findings(const char *db, struct ms_err *err)
     return rc;
 }
 
-/* Dumps of PyTorch's Flight Recorder, and nothing of ours. */
-static bool holds_flight(const char *dir)
+/* Files of others, and nothing of ours. */
+static bool is_foreign(const char *dir)
 {
     struct mstx_procs procs;
     if (mstx__procs_find(&procs, dir, NULL) != MS_OK)
         return false;
     const bool is_ours = procs.list.n != 0;
     mstx__procs_free(&procs);
-    return !is_ours && mstx__count_flight_files(dir) != 0;
+    return !is_ours && (mstx__count_flight_files(dir) != 0 || mstx__count_ascend_files(dir) != 0);
 }
 
 static enum ms_rc import_to(const char *path, const char *db, const struct mstx_import_how *how,
@@ -192,7 +195,7 @@ static enum ms_rc import_to(const char *path, const char *db, const struct mstx_
 {
     switch (ms_path_kind(path)) {
     case MS_KIND_DIR:
-        if (!holds_flight(path))
+        if (!is_foreign(path))
             MS_TRY(mstx__import_capture(path, db, how, result, err));
         else if (ms_par_rank(how->par) == 0)
             MS_TRY(import_file(path, db, result, err));

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_from_ascend: a database of Ascend's profilers becomes a run.db.
+ * tl_from_ascend: databases of Ascend's profilers, of one rank or all below a directory, become a run.db.
  *
  * Each table of events is one query that gives rows of one form: process, thread,
  * domain, name of the track, and the event.  Rows come in the order of tracks, so
  * one track at a time is gathered and written.
  */
+#include "mstx/cl_ascend.h"
+#include "mstx/recipe.h"
 #include "mstx/tl_import.h"
 
+#include "probe/base/io.h"
 #include "probe/base/mem.h"
 #include "probe/base/store.h"
 
@@ -48,8 +51,11 @@ struct reader {
     struct ms_store *store;
     struct mstx_writer *w;
     enum mstx_track_kind kind; /* of the source being read */
-    MS_VEC(int64_t) pid;       /* index + 1 is the id of the process */
+    MS_VEC(int64_t) pid;
+    MS_VEC(uint32_t) id; /* of the process, by pid's place */
     int32_t rank;
+    uint64_t events;
+    int64_t start_ns, end_ns;
     /* the track being gathered */
     struct mstx_track_row row;
     struct ms_buf domain, name;
@@ -62,31 +68,21 @@ static enum ms_rc fail_memory(struct ms_err *err)
     return ms_no_memory(err);
 }
 
-static enum ms_rc has_table(struct ms_store *s, const char *name, bool *has, struct ms_err *err)
-{
-    struct ms_stmt *st;
-    MS_TRY(ms_store_prepare(s, &st, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?",
-                            err));
-    ms_stmt_str(st, 1, ms_str_of(name));
-    enum ms_rc rc = ms_stmt_step(st, has, err);
-    ms_stmt_free(st);
-    return rc;
-}
-
 /* pid 0 comes from tables that do not tell: the first process has these. */
 static bool process_of(struct reader *r, int64_t pid, uint32_t *id)
 {
     for (size_t i = 0; i < r->pid.n; i++) {
         if (r->pid.p[i] == pid || pid == 0) {
-            *id = (uint32_t)i + 1;
+            *id = r->id.p[i];
             return true;
         }
     }
     int64_t *slot = ms_vec_push(&r->pid);
-    if (slot == NULL)
+    uint32_t *number = slot != NULL ? ms_vec_push(&r->id) : NULL;
+    if (number == NULL)
         return false;
     *slot = pid;
-    *id = mstx__writer_process_id(r->w);
+    *number = *id = mstx__writer_process_id(r->w);
     return true;
 }
 
@@ -150,6 +146,9 @@ static bool take_row(struct reader *r, struct ms_stmt *st)
                              .end_tid = (uint32_t)ms_stmt_get_i64(st, 8),
                              .kind = kinds[kind]};
     e->flags = e->end_tid != 0 ? MSTX_EVF_OTHER_THREAD : 0;
+    r->start_ns = r->events == 0 || start < r->start_ns ? start : r->start_ns;
+    r->end_ns = end > r->end_ns ? end : r->end_ns;
+    r->events++;
     return true;
 }
 
@@ -188,22 +187,20 @@ static enum ms_rc find_rank(struct reader *r, struct ms_err *err)
     return rc == MS_E_NOMEM ? fail_memory(err) : MS_OK;
 }
 
-static void write_processes(struct reader *r)
+static void write_processes(struct reader *r, const char *path)
 {
-    struct mstx_import_result t = {0};
-    mstx__writer_totals(r->w, &t);
     for (size_t i = 0; i < r->pid.n; i++) {
         const struct mstx_process_row row = {.rank = r->rank,
                                              .pid = (uint32_t)r->pid.p[i],
                                              .host = MS_STR(""),
                                              .name = MS_STR(""),
-                                             .dir = MS_STR(""),
+                                             .dir = ms_str_of(path),
                                              .tool = MS_STR("Ascend profiler"),
                                              .state = MS_STR("finished"),
-                                             .start_ns = t.start_ns,
-                                             .end_ns = t.end_ns,
-                                             .events = i == 0 ? t.events : 0};
-        mstx__writer_process(r->w, (uint32_t)i + 1, &row);
+                                             .start_ns = r->start_ns,
+                                             .end_ns = r->end_ns,
+                                             .events = i == 0 ? r->events : 0};
+        mstx__writer_process(r->w, r->id.p[i], &row);
     }
 }
 
@@ -218,10 +215,10 @@ static void tell_unreadable(struct reader *r, const char *table, const char *pat
 static enum ms_rc read_all(struct reader *r, const char *path, struct ms_err *err)
 {
     bool has, any = false;
-    MS_TRY(has_table(r->store, "STRING_IDS", &has, err));
+    MS_TRY(mstx__has_table(r->store, "STRING_IDS", &has, err));
     for (size_t i = 0; has && i < sizeof sources / sizeof *sources; i++) {
         bool there;
-        MS_TRY(has_table(r->store, sources[i].table, &there, err));
+        MS_TRY(mstx__has_table(r->store, sources[i].table, &there, err));
         struct ms_err aside = {0};
         enum ms_rc rc = there ? read_source(r, &sources[i], &aside) : MS_OK;
         if (rc == MS_E_NOMEM)
@@ -238,22 +235,119 @@ static enum ms_rc read_all(struct reader *r, const char *path, struct ms_err *er
                  (unsigned long long)r->bad);
         mstx__writer_problem(r->w, path, text);
     }
-    MS_TRY(find_rank(r, err));
-    write_processes(r);
+    if (r->rank < 0)
+        MS_TRY(find_rank(r, err));
+    write_processes(r, path);
     return MS_OK;
+}
+
+/* What the rank has to say of communication; a database where that cannot be read has its timeline. */
+static enum ms_rc read_cluster(struct reader *r, struct mstx_cl_ascend *all, const char *path,
+                               struct ms_err *err)
+{
+    struct ms_err aside = {0};
+    uint32_t process;
+    if (!process_of(r, 0, &process))
+        return fail_memory(err);
+    enum ms_rc rc = mstx__cluster_ascend_rank(all, r->store, r->rank, process, &aside);
+    if (rc == MS_E_NOMEM)
+        return fail_memory(err);
+    if (rc != MS_OK)
+        tell_unreadable(r, "COMMUNICATION_OP", path, &aside);
+    return MS_OK;
+}
+
+static void free_reader(struct reader *r)
+{
+    ms_store_close(r->store);
+    ms_vec_free(&r->pid);
+    ms_vec_free(&r->id);
+    ms_vec_free(&r->ev);
+    ms_buf_free(&r->domain);
+    ms_buf_free(&r->name);
+}
+
+/* rank: -1 where the database itself is to tell. */
+static enum ms_rc import_one(const char *path, int64_t rank, struct mstx_cl_ascend *all,
+                             struct ms_err *err)
+{
+    struct reader r = {
+        .w = all->w, .rank = (int32_t)rank, .domain = {.max = 1 << 24}, .name = {.max = 1 << 24}};
+    MS_TRY(ms_store_open(&r.store, path, err));
+    enum ms_rc rc = read_all(&r, path, err);
+    if (rc == MS_OK)
+        rc = read_cluster(&r, all, path, err);
+    free_reader(&r);
+    return rc;
+}
+
+/* ---- a directory ------------------------------------------------------------------- */
+
+static void ignore_problem(void *ctx, const char *file, const char *text)
+{
+    (void)ctx, (void)file, (void)text;
+}
+
+static void note_problem(void *ctx, const char *file, const char *text)
+{
+    mstx__writer_problem(ctx, file, text);
+}
+
+size_t mstx__count_ascend_files(const char *dir)
+{
+    struct mstx_recipe_run r = {.path = dir, .tell_problem = ignore_problem};
+    size_t n = 0;
+    if (mstx__recipe_find(&r, NULL, NULL) == MS_OK) {
+        for (size_t i = 0; i < r.ranks.n; i++)
+            n += r.ranks.p[i].profiler != NULL;
+    }
+    mstx__recipe_forget(&r);
+    return n;
+}
+
+/* A rank that cannot be read is a problem and the others count. */
+static enum ms_rc import_rank(const struct mstx_rank_files *f, struct mstx_cl_ascend *all,
+                              uint64_t *files, struct ms_err *err)
+{
+    struct ms_err aside = {0};
+    if (f->profiler == NULL)
+        return MS_OK;
+    mstx__import_source(all->w, f->profiler);
+    enum ms_rc rc = import_one(f->profiler, f->rank, all, &aside);
+    if (rc == MS_E_NOMEM)
+        return fail_memory(err);
+    if (rc != MS_OK)
+        mstx__writer_problem(all->w, f->profiler, aside.msg);
+    *files += rc == MS_OK;
+    return mstx__writer_why(all->w, err);
+}
+
+static enum ms_rc import_dir(const char *path, struct mstx_cl_ascend *all, uint64_t *files,
+                             struct ms_err *err)
+{
+    struct mstx_recipe_run r = {.path = path, .tell_problem = note_problem, .ctx = all->w};
+    enum ms_rc rc = mstx__recipe_find(&r, NULL, err);
+    for (size_t i = 0; i < r.ranks.n && rc == MS_OK; i++)
+        rc = import_rank(&r.ranks.p[i], all, files, err);
+    mstx__recipe_forget(&r);
+    if (rc == MS_OK && *files == 0)
+        rc = ms_fail(err, MS_E_FORMAT, "%s: none of the profilers' databases in it can be read",
+                     path);
+    return rc;
 }
 
 enum ms_rc mstx__import_ascend(const char *path, struct mstx_writer *w,
                                struct mstx_import_result *result, struct ms_err *err)
 {
-    struct reader r = {.w = w, .domain = {.max = 1 << 24}, .name = {.max = 1 << 24}};
-    MS_TRY(ms_store_open(&r.store, path, err));
-    enum ms_rc rc = read_all(&r, path, err);
-    ms_store_close(r.store);
-    ms_vec_free(&r.pid);
-    ms_vec_free(&r.ev);
-    ms_buf_free(&r.domain);
-    ms_buf_free(&r.name);
-    result->files = 1;
+    struct mstx_cl_ascend all;
+    enum ms_rc rc = mstx__cluster_ascend_new(&all, w, err);
+    result->files = 0;
+    if (rc == MS_OK && ms_path_kind(path) == MS_KIND_DIR)
+        rc = import_dir(path, &all, &result->files, err);
+    else if (rc == MS_OK && (rc = import_one(path, -1, &all, err)) == MS_OK)
+        result->files = 1;
+    if (rc == MS_OK)
+        rc = mstx__cluster_ascend_save(&all, err);
+    mstx__cluster_ascend_free(&all);
     return rc;
 }

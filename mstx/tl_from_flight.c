@@ -9,6 +9,7 @@
  */
 #include "mstx/tl_cluster.h"
 #include "mstx/tl_comm.h"
+#include "mstx/tl_comm_said.h"
 #include "mstx/tl_flight.h"
 #include "mstx/tl_import.h"
 #include "mstx/tl_plain.h"
@@ -186,22 +187,6 @@ static void read_entry(const struct mstx_plain *e, struct entry *to)
 
 /* ---- groups --------------------------------------------------------------------------- */
 
-/* "[0, 1]" as ranks. */
-static uint32_t read_ranks(struct ms_str text, int32_t *rank)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < text.n && n < GROUP_RANKS_MAX;) {
-        uint64_t v = 0;
-        uint32_t digits = 0;
-        for (; i < text.n && isdigit((unsigned char)text.p[i]) && digits < 10; i++, digits++)
-            v = v * 10 + (uint64_t)(text.p[i] - '0');
-        if (digits != 0 && v <= INT32_MAX)
-            rank[n++] = (int32_t)v;
-        i += digits == 0;
-    }
-    return n;
-}
-
 /* Group n of the file has number n + 1 in its calls. */
 static enum ms_rc take_group(struct flight *f, const struct mstx_plain *name,
                              const struct mstx_plain *conf, uint32_t number, struct ms_err *err)
@@ -213,7 +198,7 @@ static enum ms_rc take_group(struct flight *f, const struct mstx_plain *name,
     bool is_new = false;
     if (world == NULL)
         return ms_no_memory(err);
-    const uint32_t n = read_ranks(ranks, world);
+    const uint32_t n = mstx__comm_ranks(ranks, world, GROUP_RANKS_MAX);
     snprintf(shown, sizeof shown, "%.*s", MS_STR_ARG(desc.n != 0 ? desc : mstx_plain_text(name)));
     const struct mstx_comm_known g = {.uid = ms_str_hash(mstx_plain_text(name)) * 31 +
                                              ms_str_hash(ranks),
@@ -423,26 +408,10 @@ static enum ms_rc each_file(struct flight *f, const struct ms_dir *list, const c
 
 /* ---- all ------------------------------------------------------------------------------ */
 
-static void rebase(struct mstx_cluster *c)
-{
-    for (size_t i = 0; i < c->group.n; i++)
-        c->group.p[i].first_seq = UINT32_MAX;
-    for (size_t i = 0; i < c->coll.n; i++) {
-        uint32_t *first = &c->group.p[c->coll.p[i].group].first_seq;
-        *first = c->coll.p[i].seq < *first ? c->coll.p[i].seq : *first;
-    }
-    for (size_t i = 0; i < c->coll.n; i++)
-        c->coll.p[i].seq -= c->group.p[c->coll.p[i].group].first_seq;
-}
-
 static enum ms_rc conclude(struct flight *f, struct ms_err *err)
 {
-    rebase(&f->cluster);
-    mstx__cluster_judge(&f->cluster);
-    if (f->cluster.no_memory)
-        return ms_no_memory(err);
-    return mstx__writer_bad(f->w) ? MS_OK
-                                  : mstx__cluster_save(&f->cluster, mstx__writer_store(f->w), err);
+    MS_TRY(mstx__cluster_conclude(&f->cluster, err));
+    return mstx__cluster_save_all(&f->cluster, f->w, err);
 }
 
 enum ms_rc mstx__import_flight(const char *path, struct mstx_writer *w,

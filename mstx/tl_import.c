@@ -179,6 +179,20 @@ static void set_times(struct mstx_import *im)
 
 /* ---- all ranks together ------------------------------------------------------ */
 
+static enum ms_rc join(struct mstx_import *im, struct ms_err *err)
+{
+    struct ms_span span = ms_span_begin("join");
+    enum ms_rc rc = mstx__cluster_share(&im->cluster, im->par, mstx__import_alone(im), err);
+    if (rc == MS_OK) {
+        mstx__cluster_join(&im->cluster);
+        rc = im->cluster.no_memory ? ms_no_memory(err) : MS_OK;
+    }
+    if (rc == MS_OK && !mstx__writer_bad(im->w))
+        rc = mstx__cluster_save_joins(&im->cluster, mstx__writer_store(im->w), err);
+    ms_span_end(&span);
+    return mstx__share_result(im->par, rc, err);
+}
+
 static enum ms_rc judge(struct mstx_import *im, struct ms_err *err)
 {
     struct ms_span span = ms_span_begin("cluster");
@@ -284,7 +298,9 @@ static enum ms_rc import_all(struct mstx_import *im, const char *db, const char 
     if (rc == MS_OK)
         set_times(im);
     MS_TRY(mstx__share_result(im->par, rc, err));
+    MS_TRY(join(im, err));
     MS_TRY(mstx__import_merge(im, db, err));
+    MS_TRY(mstx__cluster_gather(&im->cluster, im->par, err));
     return ms_par_rank(im->par) == 0 ? finish(im, dir, err) : MS_OK;
 }
 

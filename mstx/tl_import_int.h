@@ -95,6 +95,8 @@ void mstx__import_write_process(struct mstx_import *im, size_t place);
 /* Find the captured processes, and which of them are ours. */
 enum ms_rc mstx__import_divide(struct mstx_import *im, const char *dir,
                                struct ms_err *err) MS_MUST_USE;
+/* How much of all work process 0 has for itself, and gets less of what is divided. */
+double mstx__import_alone(const struct mstx_import *im);
 /* Tell everybody what was learnt. */
 enum ms_rc mstx__import_exchange(struct mstx_import *im, enum ms_rc mine,
                                  struct ms_err *err) MS_MUST_USE;

@@ -20,8 +20,14 @@
 
 /* ---- who reads what ------------------------------------------------------------ */
 
-/* What process 0 does alone, in parts of the work of all: it gets less to read. */
-static const double JUDGE_SHARE = 0.25, MERGE_SHARE = 0.12;
+/* Process 0 copies what the others wrote and draws conclusions: in parts of all work, by measure. */
+static const double SUMMARY_COPY = 0.14, WHOLE_COPY = 0.32;
+
+double mstx__import_alone(const struct mstx_import *im)
+{
+    const double k = ms_par_size(im->par);
+    return (im->how->summary ? SUMMARY_COPY : WHOLE_COPY) * (k - 1) / k;
+}
 
 static uint64_t bytes_of(const char *dir)
 {
@@ -45,7 +51,7 @@ static void put_limits(struct mstx_import *im, struct ms_buf *b)
 {
     const unsigned k = ms_par_size(im->par);
     uint64_t all = 0, sum = 0;
-    const double alone = im->how->summary ? JUDGE_SHARE : MERGE_SHARE;
+    const double alone = mstx__import_alone(im);
     const double share = k > 1 ? (1 + alone) / k : 1;
     uint64_t at = 0;
     for (size_t i = 0; k > 1 && i < im->procs.list.n; i++)
@@ -318,6 +324,7 @@ static enum ms_rc copy(struct merging *m, struct ms_err *err)
              "INSERT INTO hangs SELECT * FROM part.hangs;"
              "INSERT OR REPLACE INTO sources SELECT * FROM part.sources;"
              "INSERT INTO comm_ops SELECT * FROM part.comm_ops;"
+             "INSERT INTO joins SELECT * FROM part.joins;"
              "INSERT INTO tracks SELECT id + %" PRId64 ", process, kind, tid, domain, name, unit,"
              " events, rows, start_ns, end_ns, device FROM part.tracks ORDER BY id;"
              "INSERT INTO levels SELECT track + %" PRId64 ", shift, events, first_chunk + %" PRId64
@@ -402,7 +409,7 @@ static enum ms_rc take_problems(struct mstx_import *im, struct mstx_taker *t, st
     return MS_OK;
 }
 
-/* Where our part lies, what was wrong, and what ranks say together. */
+/* Where our part lies, and what was wrong. */
 static enum ms_rc send_part(struct mstx_import *im, const char *path, struct ms_err *err)
 {
     struct ms_buf b = {.max = MSTX_SHARE_MAX};
@@ -412,7 +419,6 @@ static enum ms_rc send_part(struct mstx_import *im, const char *path, struct ms_
     if (rc == MS_OK) {
         mstx__put_text(&b, ms_str_of(path));
         put_problems(im, &b);
-        mstx__cluster_put(&im->cluster, &b);
         rc = ms_buf_check(&b, err);
     }
     if (rc == MS_OK)
@@ -432,9 +438,8 @@ static enum ms_rc receive_part(struct merging *m, unsigned from, struct ms_err *
         rc = take_part(m, path, err);
     if (rc == MS_OK)
         rc = take_problems(m->im, &t, err);
-    if (rc == MS_OK && !mstx__cluster_take(&m->im->cluster, &t))
-        rc = t.bad ? ms_fail(err, MS_E_INTERNAL, "the part of process %u is damaged", from)
-                   : ms_no_memory(err);
+    if (rc == MS_OK && t.bad)
+        rc = ms_fail(err, MS_E_INTERNAL, "the part of process %u is damaged", from);
     ms_buf_free(&b);
     return rc;
 }

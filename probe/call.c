@@ -354,6 +354,12 @@ struct probe_call *probe__open_module(struct probe_dumper *d, const void *tag)
     return c;
 }
 
+bool probe__in_module(struct probe_dumper *d)
+{
+    struct probe__thread *t = d != NULL && probe__is_own_process(d) ? probe__thread_of(d) : NULL;
+    return t != NULL && t->module != NULL && t->module->epoch == d->epoch;
+}
+
 uint64_t probe__call_uses(const struct probe_call *c)
 {
     return c != NULL ? c->uses : 0;

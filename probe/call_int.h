@@ -38,6 +38,8 @@ struct probe_call *probe__enter(struct probe_dumper *d, const struct probe__entr
 bool probe__may_enter(struct probe_dumper *d, enum probe__call_kind kind);
 /* The innermost module of this thread that was entered with this tag, or NULL. */
 struct probe_call *probe__open_module(struct probe_dumper *d, const void *tag);
+/* Does a module, or a root, run on this thread? */
+bool probe__in_module(struct probe_dumper *d);
 /* A handle is used again after its exit: by how often it was, a stale one is told. */
 uint64_t probe__call_uses(const struct probe_call *c);
 /* How many steps have ended. */

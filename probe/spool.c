@@ -4,8 +4,8 @@
  *
  * An item lies in one piece; what does not fit before the end of the ring
  * starts again at its beginning, and the gap counts as used until the item
- * before it is done.  A tensor larger than the ring is written by the caller,
- * after everything before it.
+ * before it is done.  A tensor for which there is no room is written by the
+ * caller, who would only wait for it otherwise.
  */
 #include "probe/spool.h"
 
@@ -36,6 +36,7 @@ struct probe__spool {
     char *ring;
     size_t size, wrap;       /* wrap: where the items before the beginning end */
     size_t head, tail, used; /* bytes */
+    unsigned through;        /* files that their callers are writing */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t more, less; /* items to write; room, or nothing left */
@@ -230,18 +231,19 @@ static void hand_over(struct probe__spool *s, char *place)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* By the caller, at the same time as the thread: each file is on its own. */
 static bool write_through(struct probe__spool *s, const char *dir, const char *name,
                           const struct probe_tensor *t)
 {
     struct ms_err err = {0};
-    if (probe__spool_drain(s, &err) == MS_OK)
-        write_file(s->kind, dir, name, t, &err); /* what failed is in err */
-    if (err.rc == MS_OK)
-        return true;
+    const bool written = write_file(s->kind, dir, name, t, &err) == MS_OK;
     pthread_mutex_lock(&s->lock);
-    s->err = err;
+    if (!written && s->err.rc == MS_OK)
+        s->err = err;
+    s->through--;
+    pthread_cond_broadcast(&s->less);
     pthread_mutex_unlock(&s->lock);
-    return false;
+    return written;
 }
 
 bool probe__spool_put(struct probe__spool *s, const char *dir, const char *name,
@@ -252,17 +254,16 @@ bool probe__spool_put(struct probe__spool *s, const char *dir, const char *name,
         !ms_add_size(bytes, HEADER + ALIGN - 1, &bytes))
         return false;
     bytes = bytes / ALIGN * ALIGN;
-    if (bytes > s->size)
-        return write_through(s, dir, name, t);
     pthread_mutex_lock(&s->lock);
-    char *place = NULL;
-    while (s->err.rc == MS_OK && (place = reserve(s, bytes)) == NULL)
-        pthread_cond_wait(&s->less, &s->lock);
+    bool failed = s->err.rc != MS_OK;
+    char *place = failed || bytes > s->size ? NULL : reserve(s, bytes);
     if (place != NULL)
         take(s, place, bytes);
+    else if (!failed)
+        s->through++;
     pthread_mutex_unlock(&s->lock);
     if (place == NULL)
-        return false;
+        return !failed && write_through(s, dir, name, t);
     fill(place, dir, name, t);
     hand_over(s, place);
     return true;
@@ -271,7 +272,7 @@ bool probe__spool_put(struct probe__spool *s, const char *dir, const char *name,
 enum ms_rc probe__spool_drain(struct probe__spool *s, struct ms_err *err)
 {
     pthread_mutex_lock(&s->lock);
-    while (s->used != 0)
+    while (s->used != 0 || s->through != 0)
         pthread_cond_wait(&s->less, &s->lock);
     struct ms_err first = s->err;
     ms_err_clear(&s->err);

@@ -2,7 +2,7 @@
  *
  * spool: tensors on their way to the disk.  Putting one copies its elements into
  * a ring of fixed size; a thread of its own makes files of them, in order.
- * When the ring is full the program waits, so memory is bounded.
+ * When the ring is full the program writes the file itself, so memory is bounded.
  *
  *     ring   │ ... done ... │ header name elements │ header ... │   free   │
  *                           └ tail: being written               └ head

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """What samples/train_torch.py and samples/train_mindspore.py share: the numbers of
-samples/train, that is its weights and data, and the options.
+samples/train, that is its weights and data, the options, and the order of a run.
 """
 import argparse
 import os
+import sys
 
 import numpy as np
 
@@ -84,6 +85,13 @@ def save(arrays, folder):
         np.save(os.path.join(folder, name + ".npy"), values)
 
 
+def set_weights(parameters, o, put):
+    """put(parameter, values) for all, from the folder that is given or of our own making."""
+    shapes = {name: tuple(p.shape) for name, p in parameters.items()}
+    for name, values in loaded(shapes, o.weights) if o.weights else made(shapes, o.seed):
+        put(parameters[name], values)
+
+
 # ---- data -------------------------------------------------------------------------
 
 
@@ -143,3 +151,41 @@ def fault_of(parser, o):
     if name not in FAULTS or not number.isdigit() or int(number) >= o.layers:
         parser.error(f"there is no fault '{o.fault}'; see --list-faults")
     return int(number), name
+
+
+# ---- the run ----------------------------------------------------------------------
+
+
+def open_debugger(o, debugger_class):
+    """None when no dump is asked for; debugger_class() imports the adapter, which is only needed
+    then."""
+    if o.dump is None:
+        return None
+    return debugger_class()(task=o.task, dump_path=o.dump, level=o.level)
+
+
+def run(framework, o):
+    """Train.  A framework has: the model; parameters(), by name; put(parameter, values) and
+    values_of(parameter); debugger_class(); begin(parameters), which makes the optimizer;
+    gradients(tokens, targets), which gives the loss; and step()."""
+    parameters = framework.parameters()
+    parameters = {name: parameters[name] for name in names_in_order(o.layers)}
+    try:
+        set_weights(parameters, o, framework.put)
+    except (OSError, ValueError) as why:
+        sys.exit(f"{os.path.basename(sys.argv[0])}: {why}")
+    debugger = open_debugger(o, framework.debugger_class)
+    framework.begin(parameters)
+    for step in range(o.steps):
+        tokens, targets = make_batch(o, step)
+        if debugger:
+            debugger.start(framework.model)
+        loss = framework.gradients(tokens, targets)
+        if debugger:
+            debugger.stop()
+            debugger.step()
+        framework.step()
+        if not o.quiet or step + 1 == o.steps:
+            print(f"step {step} loss {loss:.8f}")
+    if o.save:
+        save({name: framework.values_of(p) for name, p in parameters.items()}, o.save)

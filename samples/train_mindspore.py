@@ -8,8 +8,6 @@
 It runs on the CPU in PyNative mode.  The options and the faults are those of
 train_torch.py, so a mistake made here is found against the clean run there.
 """
-import sys
-
 import mindspore
 from mindspore import Parameter, Tensor, mint, nn, ops
 from mindspore.mint.nn import functional as F
@@ -110,67 +108,46 @@ class Decoder(nn.Cell):
         return self.head(self.norm(x))
 
 
-# ---- weights ----------------------------------------------------------------------
-
-
-def in_order(model):
-    parameters = dict(model.parameters_and_names())
-    return {name: parameters[name] for name in common.names_in_order(len(model.layers))}
-
-
-def set_weights(model, o):
-    parameters = in_order(model)
-    shapes = {name: tuple(p.shape) for name, p in parameters.items()}
-    source = common.loaded(shapes, o.weights) if o.weights else common.made(shapes, o.seed)
-    for name, values in source:
-        parameters[name].set_data(Tensor(values))
-
-
 # ---- the run ----------------------------------------------------------------------
 
 
-def open_debugger(o):
-    if o.dump is None:
-        return None
-    from msprobe.mindspore import PrecisionDebugger
-    return PrecisionDebugger(task=o.task, dump_path=o.dump, level=o.level)
+class Training:
+    """What train_common.run asks of a framework."""
 
+    def __init__(self, o):
+        self.model, self.rate = Decoder(o.dim, o.layers, o.fault_layer, o.fault), o.rate
 
-def train(model, o):
-    debugger = open_debugger(o)
-    parameters = list(in_order(model).values())
-    optimizer = nn.Momentum(parameters, o.rate, 0.9)
+    def parameters(self):
+        return dict(self.model.parameters_and_names())
 
-    def loss_of(tokens, targets):
-        return ops.cross_entropy(model(tokens).reshape(-1, VOCAB), targets.reshape(-1))
+    def put(self, parameter, values):
+        parameter.set_data(Tensor(values))
 
-    loss_and_gradients = mindspore.value_and_grad(loss_of, None, parameters)
-    for step in range(o.steps):
-        tokens, targets = map(Tensor, common.make_batch(o, step))
-        if debugger:
-            debugger.start(model)
-        loss, gradients = loss_and_gradients(tokens, targets)
-        if debugger:
-            debugger.stop()
-            debugger.step()
-        optimizer(gradients)
-        if not o.quiet or step + 1 == o.steps:
-            print(f"step {step} loss {float(loss.asnumpy()):.8f}")
+    def values_of(self, parameter):
+        return parameter.asnumpy()
 
+    def debugger_class(self):
+        from msprobe.mindspore import PrecisionDebugger
+        return PrecisionDebugger
 
-def main():
-    o = common.options()
-    mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
-    mindspore.set_device("CPU")
-    model = Decoder(o.dim, o.layers, o.fault_layer, o.fault)
-    try:
-        set_weights(model, o)
-    except (OSError, ValueError) as why:
-        sys.exit(f"train_mindspore: {why}")
-    train(model, o)
-    if o.save:
-        common.save({n: p.asnumpy() for n, p in in_order(model).items()}, o.save)
+    def begin(self, parameters):
+        parameters = list(parameters.values())
+        self.optimizer = nn.Momentum(parameters, self.rate, 0.9)
+        self.loss_and_gradients = mindspore.value_and_grad(self.loss_of, None, parameters)
+
+    def loss_of(self, tokens, targets):
+        return ops.cross_entropy(self.model(tokens).reshape(-1, VOCAB), targets.reshape(-1))
+
+    def gradients(self, tokens, targets):
+        loss, self.found = self.loss_and_gradients(Tensor(tokens), Tensor(targets))
+        return float(loss.asnumpy())
+
+    def step(self):
+        self.optimizer(self.found)
 
 
 if __name__ == "__main__":
-    main()
+    mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+    mindspore.set_device("CPU")
+    options = common.options()
+    common.run(Training(options), options)

@@ -13,8 +13,6 @@ numpy.load reads them.  --fault makes a mistake that ports make, so that
     train_torch.py --steps 1 --dump faulty --fault layer1.scale
     msprobe compare -tp faulty/step0 -gp clean/step0 -o compared
 """
-import sys
-
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -89,63 +87,44 @@ class Decoder(nn.Module):
         return self.head(self.norm(x))
 
 
-# ---- weights ----------------------------------------------------------------------
-
-
-def in_order(model):
-    parameters = dict(model.named_parameters())
-    return {name: parameters[name] for name in common.names_in_order(len(model.layers))}
-
-
-def set_weights(model, o):
-    parameters = in_order(model)
-    shapes = {name: tuple(p.shape) for name, p in parameters.items()}
-    source = common.loaded(shapes, o.weights) if o.weights else common.made(shapes, o.seed)
-    for name, values in source:
-        parameters[name].data = torch.from_numpy(values)
-
-
 # ---- the run ----------------------------------------------------------------------
 
 
-def open_debugger(o):
-    if o.dump is None:
-        return None
-    from msprobe.pytorch import PrecisionDebugger
-    return PrecisionDebugger(task=o.task, dump_path=o.dump, level=o.level)
+class Training:
+    """What train_common.run asks of a framework."""
 
+    def __init__(self, o):
+        self.model, self.rate = Decoder(o.dim, o.layers, o.fault_layer, o.fault), o.rate
 
-def train(model, o):
-    debugger = open_debugger(o)
-    optimizer = torch.optim.SGD(model.parameters(), lr=o.rate, momentum=0.9)
-    for step in range(o.steps):
-        tokens, targets = map(torch.from_numpy, common.make_batch(o, step))
-        optimizer.zero_grad()
-        if debugger:
-            debugger.start(model)
-        loss = F.cross_entropy(model(tokens).reshape(-1, VOCAB), targets.reshape(-1))
+    def parameters(self):
+        return dict(self.model.named_parameters())
+
+    def put(self, parameter, values):
+        parameter.data = torch.from_numpy(values)
+
+    def values_of(self, parameter):
+        return parameter.detach().numpy()
+
+    def debugger_class(self):
+        from msprobe.pytorch import PrecisionDebugger
+        return PrecisionDebugger
+
+    def begin(self, parameters):
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=self.rate, momentum=0.9)
+
+    def gradients(self, tokens, targets):
+        self.optimizer.zero_grad()
+        scores = self.model(torch.from_numpy(tokens))
+        loss = F.cross_entropy(scores.reshape(-1, VOCAB), torch.from_numpy(targets).reshape(-1))
         loss.backward()
-        if debugger:
-            debugger.stop()
-            debugger.step()
-        optimizer.step()
-        if not o.quiet or step + 1 == o.steps:
-            print(f"step {step} loss {loss.item():.8f}")
+        return loss.item()
 
-
-def main():
-    o = common.options()
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
-    model = Decoder(o.dim, o.layers, o.fault_layer, o.fault)
-    try:
-        set_weights(model, o)
-    except (OSError, ValueError) as why:
-        sys.exit(f"train_torch: {why}")
-    train(model, o)
-    if o.save:
-        common.save({n: p.detach().numpy() for n, p in in_order(model).items()}, o.save)
+    def step(self):
+        self.optimizer.step()
 
 
 if __name__ == "__main__":
-    main()
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    options = common.options()
+    common.run(Training(options), options)

@@ -43,16 +43,17 @@ subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNUL
 u = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(u.ru_utime + u.ru_stime)' "$@"
 }
-cost_of_lammps() { # RANKS: pairs of runs, in turn one or the other first; the median of the ratios
+# Pairs of runs, in turn one or the other first; the median of the ratios.  Runs are kept until the
+# end: ext4 looks at every inode that was deleted a short while ago before it makes the next file.
+cost_of_lammps() { # RANKS
     for i in $(seq "$runs"); do
         for what in $([ $((i % 2)) -eq 0 ] && echo bare on || echo on bare); do
             set -- "$1"
-            [ "$what" = bare ] || set -- "$1" "$msprobe" run -o "$scratch/run" --
+            [ "$what" = bare ] || set -- "$1" "$msprobe" run -o "$scratch/runs/$1.$i" --
             n=$1
             shift
             cpu_of mpirun.openmpi -n "$n" "$@" "$lmp" -log none -in "$scratch/in" >"$scratch/$what"
             set -- "$n"
-            rm -rf "$scratch/run"
         done
         paste "$scratch/bare" "$scratch/on"
     done | awk '{print $2 / $1, $1, $2}' | sort -n | awk -v n="$1" '

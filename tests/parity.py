@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Run the recorded compare commands of golden cases and hold every cell against
 the recorded output: parity.py MSPROBE GOLDEN.  Prints "ok NAME" or "not ok NAME"
-and where it differs.  Numbers are equal within 1e-9 of the larger one, since sums
+and where it differs.  Numbers are equal within 1e-12 of the larger one, since sums
 of products were taken in another order; everything else is equal as text."""
 import csv
 import glob
@@ -23,7 +23,7 @@ def same_text(want, have):
         x, y = float(want.rstrip('%')), float(have.rstrip('%'))
     except ValueError:
         return False
-    return abs(x - y) <= 1e-9 * max(abs(x), abs(y)) or abs(x - y) < 1e-12
+    return abs(x - y) <= 1e-12 * max(abs(x), abs(y))
 
 
 def csv_difference(want, have):

@@ -90,7 +90,7 @@ run_script() {
     report "$name" "$good" "$wrong" run_script "$1"
 }
 
-threaded='test_pool test_jread test_dump test_census test_dumper test_trace test_log test_mem test_io
+threaded='test_pool test_jread test_dump test_census test_dumper test_dumper_safety test_trace test_log test_mem test_io
     test_overflow test_rt test_rt_nvtx test_rt_comm'
 for t in "$B"/tests/test_*; do
     case $t in *.o | *.d) continue ;; esac

@@ -174,4 +174,27 @@ head -c 900 "$top/whole_trace_3" >"$top/flight-slow-4/nccl_trace_rank_3"
 "$tool" import "$top/flight-slow-4" >/dev/null
 check flight-recorder-cut-file-is-a-problem 1 \
     "$(ask "$top/flight-slow-4/run.db" "SELECT count(*) FROM problems WHERE text LIKE '%ends early%'")"
+
+# Databases of an Ascend profiler, one a rank: joined as the capture that they were made from.
+"$tool" export -f ascend-db -o "$top/ascend" "$top/whole.db" >/dev/null
+said=$("$tool" report "$top/ascend" 2>&1 | head -1)
+check ascend-databases-name-the-slow-rank "$("$tool" report "$top/whole.db" 2>&1 | head -1)" "$said"
+for q in 'SELECT count(*) || " " || sum(waited_ns) || " " || sum(transfer_ns) FROM joins' \
+    'SELECT count(*) || " " || sum(waiting_ns) || " " || sum(blame_ns) FROM rank_steps' \
+    'SELECT group_concat(calls || " " || transfer_ns) FROM (SELECT * FROM links ORDER BY calls, transfer_ns)'; do
+    check "ascend-${q##* FROM }-are-those-of-the-capture" "$(ask "$top/whole.db" "$q")" \
+        "$(ask "$top/ascend/run.db" "$q")"
+done
+ranks=$(ask "$top/ascend/run.db" 'SELECT count(DISTINCT rank) FROM processes')
+rm "$top/ascend/run.db"
+set -- "$top"/ascend/*profiler_1*.db
+head -c 9000 "$1" >"$top/cut" && mv "$top/cut" "$1"
+echo 'no database' >"$2"
+"$tool" import "$top/ascend" >/dev/null
+check ascend-files-that-cannot-be-read-are-problems "2 $((ranks - 2))" \
+    "$(ask "$top/ascend/run.db" "SELECT count(*) || ' ' || (SELECT count(DISTINCT rank) FROM processes) FROM problems")"
+"$PYTHON" "$(dirname "$0")/gen/ascend.py" "$top/marked" --ranks 4 --steps 3 --no-comm >/dev/null
+"$tool" import "$top/marked" >/dev/null
+check ascend-marks-tell-of-communication-that-was-not-profiled 1 \
+    "$(ask "$top/marked/run.db" "SELECT count(*) > 20 AND min(agrees) AND min(ranks) > 1 FROM joins")"
 exit $rc

@@ -6,6 +6,7 @@
 import glob
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -339,6 +340,146 @@ def a_cell_that_is_called_again_counts():
     d.step()
     assert list(data()) == ["Cell.act.ReLU.forward.0", "Cell.act.ReLU.forward.1",
                             "Cell.act.ReLU.backward.1", "Cell.act.ReLU.backward.0"]
+
+
+@test
+def calls_of_a_token_range():
+    model, d = Two(), debugger()
+    for _ in range(2):
+        d.start(model, token_range=[1, 2])
+        for _ in range(5):
+            model(batch())
+        d.stop()
+        d.step()
+    for step in (0, 1):
+        assert [n for n in data(step) if "fc.Linear.forward" in n] == \
+            ["Cell.fc.Linear.forward.0", "Cell.fc.Linear.forward.1"], list(data(step))
+
+
+@test
+def a_function_of_the_program_is_dumped_when_it_says_so():
+    class Own:
+        @staticmethod
+        def twice(t, by=2):
+            return mint.mul(t, by)
+
+    real, d = Own.twice, debugger(level="L1")
+    d.register_custom_api(Own, "twice", "Mine")
+    d.start()
+    gradient = mindspore.grad(lambda t: Own.twice(t, by=3).sum())(batch())
+    d.stop()
+    assert list(data())[0] == "Mine.twice.0.forward"
+    assert figures(data()["Mine.twice.0.backward"]["output"][0])[:2] == [3, 3]
+    assert (gradient.asnumpy() == 3).all() and "Mint.mul.0.forward" not in data()
+    d.restore_custom_api(Own, "twice")
+    assert Own.twice is real
+
+
+@test
+def one_cell_can_be_dumped_by_a_name_of_its_own():
+    from msprobe.mindspore import module_dump, module_dump_end
+    model, other, d = Two(), mint.nn.Linear(4, 4), debugger()
+    d.start(model)
+    module_dump(other, "special")
+    other(batch())
+    mint.abs(batch())
+    module_dump_end()
+    other(batch())
+    mint.abs(batch())
+    d.stop()
+    names = [n for n in data() if "special" in n or "abs" in n]
+    assert names == ["Cell.special.Linear.forward.0", "Mint.abs.0.forward"], names
+
+
+@test
+def clipping_and_the_optimizer_hold_what_is_called_in_them():
+    class Clipping(nn.Cell):
+        def construct(self, x):
+            return ops.clip_by_value(x, -0.5, 0.5)
+
+    model, inner, d = Two(), nn.SequentialCell(Clipping()), debugger()
+    optimizer = mint.optim.SGD(model.trainable_params(), lr=0.1)
+    gradients_of = mindspore.value_and_grad(lambda t: model(t).sum(), None,
+                                            model.trainable_params())
+    d.start([model, inner])
+    inner(batch())
+    optimizer(ops.clip_by_global_norm(gradients_of(batch())[1], 1.0))
+    d.stop()
+    d.step()
+    parents = read("construct.json")
+    assert parents["clip_grad"] is None and parents["optimizer"] is None
+    assert parents["Functional.clip_by_global_norm.0.forward"] == "clip_grad"
+    assert parents["Functional.clip_by_value.0.forward"] == "Cell.1.0.Clipping.forward.0"
+    assert "optimizer" in parents.values()
+
+
+SCRIPT = """
+import sys
+import mindspore
+import numpy as np
+from mindspore import Tensor, mint, nn, ops
+mindspore.set_device("CPU")
+mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+mindspore.set_seed(1)
+
+class Block(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Dense(4, 4)
+        self.norm = nn.LayerNorm((4,))
+
+    def construct(self, x):
+        return self.norm(self.fc(x)) + x
+
+model, loss = nn.SequentialCell(Block(), nn.ReLU(), nn.Dense(4, 2)), nn.MSELoss()
+optimizer = nn.Adam(model.trainable_params(), 0.01)
+x, y = (Tensor(np.linspace(-1, 1, 5 * n, dtype=np.float32).reshape(5, n)) for n in (4, 2))
+if sys.argv[1] == "functions":
+    forward = lambda x, y: loss(model(x), y)
+    gradients_of = mindspore.value_and_grad(forward, None, optimizer.parameters)
+    for _ in range(3):
+        value, gradients = gradients_of(x, y)
+        optimizer(gradients)
+else:
+    step = nn.TrainOneStepCell(nn.WithLossCell(model, loss), optimizer)
+    step.set_train()
+    for _ in range(3):
+        value = step(x, y)
+print(float(value))
+"""
+
+
+@test
+def a_script_that_knows_nothing_of_it_is_dumped():
+    with open("train.py", "w", encoding="utf-8") as f:
+        f.write(SCRIPT)
+    with open("config.json", "w", encoding="utf-8") as f:
+        json.dump({"level": "mix", "step": [0, 2], "dump_path": "out"}, f)
+    msprobe = [os.path.join(BUILD, "msprobe"), "run", "-o", "run", "--dump", "config.json", "--"]
+    for kind in ("functions", "cells"):
+        plain = [sys.executable, "train.py", kind]
+        said = [subprocess.run(command, capture_output=True, text=True, check=True).stdout
+                for command in (plain, msprobe + plain)]
+        assert said[0] and said[0] == said[1], said
+        assert sorted(os.listdir("out")) == ["step0", "step2"]
+        for step in (0, 2):
+            found, parents = data(step), read("construct.json", step)
+            assert parents["Cell.0.fc.Dense.forward.0"] == "Cell.0.Block.forward.0"
+            assert parents["Cell.0.Block.forward.0"] is None and parents["optimizer"] is None
+            assert "Cell.0.Block.backward.0" in found
+            assert "Cell.0.fc.Dense.parameters_grad.0" in found, list(found)
+            assert "Primitive.layer_norm.LayerNorm.0.forward" in found
+        shutil.rmtree("out")
+
+
+@test
+def a_mistake_in_its_config_ends_a_script_at_once():
+    with open("config.json", "w", encoding="utf-8") as f:
+        json.dump({"level": "mux"}, f)
+    end = subprocess.run([os.path.join(BUILD, "msprobe"), "run", "-o", "run", "--dump", "config.json",
+                          "--", sys.executable, "-c", "import mindspore; print(1)"],
+                         capture_output=True, text=True, check=False)
+    assert end.returncode == 2 and "level: expected one of" in end.stderr and not end.stdout, end
 
 
 @test

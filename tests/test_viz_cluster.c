@@ -112,6 +112,18 @@ START_TEST(peers_are_ranks_of_the_whole_run)
 }
 END_TEST
 
+START_TEST(a_send_that_does_not_say_what_it_sent_sent_all)
+{
+    struct viz_cluster c;
+    open_with(CALL "(1,0,1,0,0,'Send',1,64,NULL,1,0,5),(2,1,1,0,0,'Recv',1,64,NULL,0,0,5)");
+    ck_ok(viz_cluster_read(&c, reader.tl, &err), err);
+    ck_assert_uint_eq(c.transfers.n, 1);
+    ck_assert_int_eq(c.transfers.p[0].to, 1);
+    ck_assert_int_eq(c.transfers.p[0].bytes, 64);
+    viz_cluster_free(&c);
+}
+END_TEST
+
 START_TEST(a_collective_is_found_on_all_its_ranks)
 {
     struct viz_collective c;
@@ -136,6 +148,7 @@ int main(void)
         who_comes_last_makes_the_others_wait,
         overlapping_calls_count_once_and_starting_up_not_at_all,
         peers_are_ranks_of_the_whole_run,
+        a_send_that_does_not_say_what_it_sent_sent_all,
         a_collective_is_found_on_all_its_ranks,
     };
     tcase_add_checked_fixture(tc, set_up, tear_down);

@@ -165,6 +165,7 @@ START_TEST(a_trace_tells_its_lanes_steps_and_findings)
     says("/api/find", "tracks=0&t=5000&back=1", "<b>work</b>");
     says("/api/find", "tracks=0&t=-1&q=nothing", "null");
     says("/api/cluster", "", "\"ranks\": []");
+    says("/api/cluster", "", "\"use\": [");
     says("/api/collective", "process=0&start=0", "null");
     says("/api/sum", "tracks=0&from=0&to=10000", "\"total\": 10000");
 }
@@ -389,6 +390,59 @@ START_TEST(the_table_is_sorted_and_filtered)
 }
 END_TEST
 
+START_TEST(the_first_rows_are_there_before_the_table_is_read)
+{
+    open_pair();
+    says("/api/table", "quick=1&limit=2", "\"more\": true");
+    says("/api/table", "quick=1&limit=2", "\"total\": 2,");
+    ck_assert_ptr_nonnull(strstr(answer.p, "Torch.f.0.forward.input.0"));
+    says("/api/table", "quick=1&limit=50",
+         "\"total\": 4}"); /* all of them: nothing is left to count */
+    says("/api/table", "limit=1", "\"total\": 4}");
+    says("/api/table", "quick=1&limit=2", "\"total\": 4}"); /* it is known by now */
+    says("/api/table", "quick=1&limit=2&q=Torch.g", "\"total\": 2}");
+}
+END_TEST
+
+START_TEST(facts_say_what_was_compared)
+{
+    open_pair();
+    says("/api/facts", "", "\"framework\": \"pytorch\"");
+    ck_assert_ptr_nonnull(strstr(answer.p, "\"tool\": \"msprobe "));
+    ck_assert_ptr_nonnull(strstr(answer.p, "\"bytes\": "));
+    ck_assert_ptr_null(strstr(answer.p, "\"timeline\""));
+}
+END_TEST
+
+START_TEST(facts_of_a_trace_leave_out_what_is_not_known)
+{
+    open_trace();
+    says("/api/facts", "", "\"steps\": 2");
+    ck_assert_ptr_null(strstr(answer.p, "\"world\""));
+    ck_assert_ptr_null(strstr(answer.p, "\"overhead\""));
+    ck_assert_ptr_null(strstr(answer.p, "null"));
+}
+END_TEST
+
+START_TEST(a_module_has_its_children_on_every_rank)
+{
+    open_pair();
+    says("/api/strip", "name=Module.m.M.forward.0",
+         "{\"ranks\": [0], \"nodes\": [{\"name\": \"Torch.f.0.forward\", \"states\": [\"pass\"]}, "
+         "{\"name\": \"Torch.g.0.forward\", \"states\": [\"error\"]}]}");
+    says("/api/strip", "name=Torch.f.0.forward", "\"nodes\": []");
+    refused("/api/strip", "", MS_E_ARG, "name is missing");
+}
+END_TEST
+
+START_TEST(a_suspect_is_named_in_its_finding)
+{
+    open_pair();
+    says("/api/findings", "", "\"text\": \"introduces ");
+    ck_assert_ptr_nonnull(strstr(answer.p, "graph?step=0&rank=0&node=Torch.g.0.forward"));
+}
+END_TEST
+
 START_TEST(senseless_values_of_a_table_are_refused)
 {
     open_pair();
@@ -456,6 +510,11 @@ int main(void)
         a_pair_is_taken_apart_and_undone,
         the_table_has_a_row_for_each_input_and_output,
         the_table_is_sorted_and_filtered,
+        the_first_rows_are_there_before_the_table_is_read,
+        facts_say_what_was_compared,
+        facts_of_a_trace_leave_out_what_is_not_known,
+        a_module_has_its_children_on_every_rank,
+        a_suspect_is_named_in_its_finding,
         senseless_values_of_a_table_are_refused,
         every_file_of_the_page_is_there_and_whole,
         metrics_are_lines_of_prometheus,

@@ -2,7 +2,7 @@
  *
  * tool_sim: writes a simulated run and says what is true about it.
  *
- *     tool_sim DIR FAULT [AMOUNT [SEED [TP PP DP STEPS]]]
+ *     tool_sim DIR FAULT [AMOUNT [SEED [TP PP DP STEPS [MICRO LAYERS]]]]
  */
 #include "tests/gen/sim.h"
 
@@ -20,7 +20,9 @@ int main(int argc, char **argv)
     while (argc > 2 && fault < 8 && strcmp(faults[fault], argv[2]) != 0)
         fault++;
     if (argc < 3 || fault == 8) {
-        fprintf(stderr, "usage: tool_sim DIR FAULT [AMOUNT [SEED [TP PP DP STEPS]]]\nfaults:");
+        fprintf(
+            stderr,
+            "usage: tool_sim DIR FAULT [AMOUNT [SEED [TP PP DP STEPS [MICRO LAYERS]]]]\nfaults:");
         for (int i = 0; i < 8; i++)
             fprintf(stderr, " %s", faults[i]);
         fprintf(stderr, "\n");
@@ -34,6 +36,10 @@ int main(int argc, char **argv)
         s.dp = (int)strtol(argv[7], NULL, 10);
         s.steps = (int)strtol(argv[8], NULL, 10);
         s.per_host = 8;
+    }
+    if (argc > 10) {
+        s.micro = (int)strtol(argv[9], NULL, 10);
+        s.layers = (int)strtol(argv[10], NULL, 10);
     }
     sim_write(&s, argv[1]);
     printf("ranks %d tp %d pp %d dp %d steps %d records %llu fault %s rank %d other %d\n",

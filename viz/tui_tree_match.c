@@ -18,11 +18,14 @@ static enum ms_rc changed(struct tui_tree *t, struct ms_err *err)
     return rc;
 }
 
-static enum ms_rc unmatch(struct tui_app *a, struct tui_tree *t, struct ms_str target,
+static enum ms_rc unmatch(struct tui_app *a, struct tui_tree *t, struct ms_str target, bool below,
                           struct ms_err *err)
 {
-    MS_TRY(graph_unmatch(t->path, tui_tree_spot(t, false), target, err));
-    tui_say(a, "unmatched; Z takes it back");
+    uint64_t n = 1;
+    struct graph_spot at = tui_tree_spot(t, false);
+    MS_TRY(below ? graph_unmatch_below(t->path, at, target, &n, err)
+                 : graph_unmatch(t->path, at, target, err));
+    tui_say(a, "unmatched %" PRIu64 " pair%s; Z takes it back", n, n == 1 ? "" : "s");
     return changed(t, err);
 }
 
@@ -32,7 +35,7 @@ static enum ms_rc match(struct tui_app *a, struct tui_tree *t, bool below, struc
     struct ms_str tagged = ms_buf_slice(&t->tagged), here = MS_STR("");
     uint64_t n = 1;
     if (r != NULL && t->tagged.n == 0 && r->pair.target.partner.n != 0)
-        return unmatch(a, t, r->pair.target.name, err);
+        return unmatch(a, t, r->pair.target.name, below, err);
     if (r != NULL && t->tagged.n != 0)
         here = t->tagged_golden ? r->pair.target.name : r->pair.golden.name;
     if (here.n == 0)

@@ -52,6 +52,7 @@ unsigned web_status_of(enum ms_rc rc);
 /* ---- the answers ----------------------------------------------------------------- */
 
 enum ms_rc web_api_about(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_facts(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_findings(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_step(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_steps(struct web_call *c, struct ms_err *err);
@@ -73,6 +74,7 @@ enum ms_rc web_api_node(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_search(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_next(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_matrix(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_strip(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_first(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_flow(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_figures(struct web_call *c, struct ms_err *err);

@@ -5,6 +5,8 @@
 #include "viz/model/cluster.h"
 #include "web/api.h"
 
+#include "mstx/tl_use.h"
+
 static void put_numbers(struct ms_jwrite *w, size_t n, const int64_t *v)
 {
     ms_jwrite_arr(w);
@@ -36,7 +38,23 @@ static void put_size(struct ms_jwrite *w, const struct viz_size *s)
     ms_jwrite_obj_end(w);
 }
 
-static void put_cluster(struct ms_jwrite *w, const struct viz_cluster *c)
+/* Means over the steps of each rank, ns. */
+static void put_use(struct ms_jwrite *w, const struct mstx_use *u)
+{
+    ms_jwrite_key(w, MS_STR("use"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < u->rank.n; i++) {
+        ms_jwrite_obj(w);
+        ms_jwrite_ki64(w, "rank", u->rank.p[i].rank);
+        ms_jwrite_ki64(w, "steps", u->rank.p[i].steps);
+        for (int k = 0; k < MSTX_USE_PARTS; k++)
+            ms_jwrite_kf64(w, mstx_use_names[k], u->rank.p[i].ns[k]);
+        ms_jwrite_obj_end(w);
+    }
+    ms_jwrite_arr_end(w);
+}
+
+static void put_cluster(struct ms_jwrite *w, const struct viz_cluster *c, const struct mstx_use *u)
 {
     ms_jwrite_obj(w);
     ms_jwrite_key(w, MS_STR("ranks"));
@@ -63,16 +81,22 @@ static void put_cluster(struct ms_jwrite *w, const struct viz_cluster *c)
     for (size_t i = 0; i < c->sizes.n; i++)
         put_size(w, &c->sizes.p[i]);
     ms_jwrite_arr_end(w);
+    put_use(w, u);
     ms_jwrite_obj_end(w);
 }
 
 enum ms_rc web_api_cluster(struct web_call *c, struct ms_err *err)
 {
     struct viz_cluster cluster;
+    struct mstx_use use;
     MS_TRY(viz_cluster_read(&cluster, c->reader->tl, err));
-    put_cluster(c->json, &cluster);
+    enum ms_rc rc = mstx_use_measure(c->reader->tl, &use, err);
+    if (rc == MS_OK) {
+        put_cluster(c->json, &cluster, &use);
+        mstx_use_free(&use);
+    }
     viz_cluster_free(&cluster);
-    return MS_OK;
+    return rc;
 }
 
 /* ---- one collective ------------------------------------------------------------------- */

@@ -58,16 +58,24 @@ enum ms_rc web_api_table(struct web_call *c, struct ms_err *err)
     struct web_table_asked asked;
     int64_t first = 0, limit = ROWS_USUAL;
     size_t total = 0;
+    bool quick, more = false;
     MS_TRY(read_asked(c, &asked, err));
     MS_TRY(web_query_int(c->query, "first", 0, UINT32_MAX, &first, err));
     MS_TRY(web_query_int(c->query, "limit", 1, ROWS_MAX, &limit, err));
+    MS_TRY(web_query_flag(c->query, "quick", &quick, err));
     ms_jwrite_obj(c->json);
     ms_jwrite_key(c->json, MS_STR("rows"));
     ms_jwrite_arr(c->json);
-    MS_TRY(web_tables_fetch(c->tables, c->reader->graph, &asked, (size_t)first, (size_t)limit,
-                            put_row, c->json, &total, err));
+    if (quick && first == 0)
+        MS_TRY(web_tables_begin(c->tables, c->reader->graph, &asked, (size_t)limit, put_row,
+                                c->json, &total, &more, err));
+    else
+        MS_TRY(web_tables_fetch(c->tables, c->reader->graph, &asked, (size_t)first, (size_t)limit,
+                                put_row, c->json, &total, err));
     ms_jwrite_arr_end(c->json);
     ms_jwrite_ki64(c->json, "total", (int64_t)total);
+    if (more)
+        ms_jwrite_kbool(c->json, "more", true);
     ms_jwrite_obj_end(c->json);
     return MS_OK;
 }

@@ -21,12 +21,14 @@
     X(main, "/main.js", JS, "main.js")                                                             \
     X(mark, "/mark.js", JS, "mark.js")                                                             \
     X(api, "/api.js", JS, "api.js")                                                                \
+    X(bars, "/bars.js", JS, "bars.js")                                                             \
     X(cluster, "/cluster.js", JS, "cluster.js")                                                    \
     X(graph, "/graph.js", JS, "graph.js")                                                          \
     X(keys, "/keys.js", JS, "keys.js")                                                             \
     X(outline, "/outline.js", JS, "outline.js")                                                    \
     X(overview, "/overview.js", JS, "overview.js")                                                 \
     X(palette, "/palette.js", JS, "palette.js")                                                    \
+    X(picture, "/picture.js", JS, "picture.js")                                                    \
     X(place, "/place.js", JS, "place.js")                                                          \
     X(snapshot, "/snapshot.js", JS, "snapshot.js")                                                 \
     X(sql, "/sql.js", JS, "sql.js")                                                                \

@@ -6,6 +6,7 @@
 
 static const struct web_route routes[] = {
     {"/api/about", web_api_about, .writes = false},
+    {"/api/facts", web_api_facts, .writes = false},
     {"/api/findings", web_api_findings, .writes = false},
     {"/api/sql", web_api_sql, .writes = false},
     {"/api/steps", web_api_steps, .timeline = true},
@@ -24,6 +25,7 @@ static const struct web_route routes[] = {
     {"/api/search", web_api_search, .graph = true},
     {"/api/next", web_api_next, .graph = true},
     {"/api/matrix", web_api_matrix, .graph = true},
+    {"/api/strip", web_api_strip, .graph = true},
     {"/api/first", web_api_first, .graph = true},
     {"/api/flow", web_api_flow, .graph = true},
     {"/api/figures", web_api_figures, .graph = true},

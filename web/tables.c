@@ -113,7 +113,7 @@ static enum ms_rc table_of(struct web_tables *t, struct graph_view *v, struct gr
     if (x == NULL)
         return ms_no_memory(err);
     x->users = 1;
-    enum ms_rc rc = viz_table_read(&x->table, v, at, err);
+    enum ms_rc rc = viz_table_read(&x->table, v, at, 0, err);
     if (rc != MS_OK) {
         ms_free(x);
         return rc;
@@ -193,5 +193,53 @@ enum ms_rc web_tables_fetch(struct web_tables *t, struct graph_view *v,
     pthread_mutex_lock(&t->lock);
     drop_index(x);
     pthread_mutex_unlock(&t->lock);
+    return rc;
+}
+
+/* ---- the first rows ----------------------------------------------------------------- */
+
+static bool is_plain(const struct web_table_asked *a)
+{
+    return a->sort == VIZ_BY_ORDER && !a->descending && !a->failing && a->terms.n == 0;
+}
+
+static bool knows(struct web_tables *t, struct graph_spot at)
+{
+    bool known = false;
+    pthread_mutex_lock(&t->lock);
+    for (size_t i = 0; i < TABLES && !known; i++)
+        known = t->table[i] != NULL && same_spot(t->table[i]->table.at, at);
+    pthread_mutex_unlock(&t->lock);
+    return known;
+}
+
+static enum ms_rc count_up(viz_table_index *index, size_t n, struct ms_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t *slot = ms_vec_push(index);
+        if (slot == NULL)
+            return ms_no_memory(err);
+        *slot = (uint32_t)i;
+    }
+    return MS_OK;
+}
+
+enum ms_rc web_tables_begin(struct web_tables *t, struct graph_view *v,
+                            const struct web_table_asked *asked, size_t n, viz_table_fn fn,
+                            void *ctx, size_t *total, bool *more, struct ms_err *err)
+{
+    struct viz_table some;
+    viz_table_index index = {0};
+    *more = false;
+    if (!is_plain(asked) || knows(t, asked->at))
+        return web_tables_fetch(t, v, asked, 0, n, fn, ctx, total, err);
+    MS_TRY(viz_table_read(&some, v, asked->at, n, err));
+    *total = some.rows;
+    *more = some.partial;
+    enum ms_rc rc = count_up(&index, some.rows, err);
+    if (rc == MS_OK)
+        rc = viz_table_fetch(&some, v, &index, 0, n, fn, ctx, err);
+    ms_vec_free(&index);
+    viz_table_free(&some);
     return rc;
 }

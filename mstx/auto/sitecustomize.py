@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: MIT
 """Python runs this file when it starts under `msprobe run`, which puts its folder in front of
 PYTHONPATH.  It waits for `import torch`, has torch marked then (see msprobe_torch) and, when it is
-asked, dumped (see msprobe/pytorch/_auto), and runs the sitecustomize that the program would have
-had without us.
+asked, dumped (see msprobe/_auto), and runs the sitecustomize that the program would have had
+without us.  A dump is of PyTorch or of MindSpore, whichever is imported first.
 
 Nothing here may fail: what cannot be marked is not marked.  MSTX_TORCH=0 switches marks off,
 MSPROBE_DUMP names the config.json of a dump.
 """
+import importlib
 import os
 import sys
 
 
-class TorchWatch:
-    """A finder in front of all others.  It finds nothing by itself: it lets the others find
-    torch and adds to the end of its loading."""
+class ImportWatch:
+    """A finder in front of all others.  It finds nothing by itself: it lets the others find a
+    package and adds to the end of its loading."""
+
+    def __init__(self, package, loaded):
+        self._package, self._loaded = package, loaded
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch":
+        if name != self._package:
             return None
         for finder in list(sys.meta_path):
             find = getattr(finder, "find_spec", None)
@@ -33,31 +37,42 @@ class TorchWatch:
             def exec_module(module):
                 del loader.exec_module
                 load(module)
-                self._loaded(module)
+                if self in sys.meta_path:
+                    sys.meta_path.remove(self)
+                    self._loaded(module)
 
             loader.exec_module = exec_module
         except Exception:
-            pass  # a loader of its own kind: torch is loaded without marks
+            pass  # a loader of its own kind: the package is loaded as it is
 
-    def _loaded(self, torch):
-        try:
-            sys.meta_path.remove(self)
-            if has_marks:
-                import msprobe_torch
 
-                msprobe_torch.attach(torch)
-        except Exception:
-            pass
-        if config:
-            self._dump()
+def dump(adapter):
+    """Once: of the framework that comes first."""
+    global config
+    path, config = config, None
+    if not path:
+        return
+    try:
+        auto = importlib.import_module(f"msprobe.{adapter}._auto")
+    except ImportError as why:
+        print(f"msprobe: no dump: {why}", file=sys.stderr)
+        return
+    auto.attach(path)
 
-    def _dump(self):
-        try:
-            from msprobe.pytorch import _auto
-        except ImportError as why:
-            print(f"msprobe: no dump: {why}", file=sys.stderr)
-            return
-        _auto.attach(config)
+
+def torch_is_loaded(torch):
+    try:
+        if has_marks:
+            import msprobe_torch
+
+            msprobe_torch.attach(torch)
+    except Exception:
+        pass
+    dump("pytorch")
+
+
+def mindspore_is_loaded(_mindspore):
+    dump("mindspore")
 
 
 def run_the_other():
@@ -78,5 +93,7 @@ def run_the_other():
 has_marks = os.environ.get("MSTX_TORCH") != "0"
 config = os.environ.get("MSPROBE_DUMP")
 if has_marks or config:
-    sys.meta_path.insert(0, TorchWatch())
+    sys.meta_path.insert(0, ImportWatch("torch", torch_is_loaded))
+if config:
+    sys.meta_path.insert(0, ImportWatch("mindspore", mindspore_is_loaded))
 run_the_other()

@@ -6,6 +6,7 @@
  */
 #include "probe/base/par.h"
 
+#include "probe/base/beside.h"
 #include "probe/base/mem.h"
 #include "probe/base/par_plugin.h"
 
@@ -43,34 +44,25 @@ static const struct flavour *find_flavour(uint64_t *size)
 
 /* ---- the plugin -------------------------------------------------------------- */
 
-/* The directory of the program, with a slash behind it; "" when it is not known. */
-static void own_dir(char dir[PATH_MAX])
+/* The plugin of a flavour; false: it is not there. */
+static bool find_file(const char *flavour, char *path, size_t cap)
 {
-    ssize_t n = readlink("/proc/self/exe", dir, PATH_MAX - 1);
-    while (n > 0 && dir[n - 1] != '/')
-        n--;
-    dir[n > 0 ? n : 0] = 0;
+    char built[64], installed[sizeof built + 16];
+    const char *said = getenv("MSPROBE_PLUGINS");
+    snprintf(built, sizeof built, "libmsprobe_mpi_%s.so", flavour);
+    if (said != NULL && said[0] != 0) {
+        int n = snprintf(path, cap, "%s/%s", said, built);
+        return n > 0 && (size_t)n < cap && access(path, R_OK) == 0;
+    }
+    snprintf(installed, sizeof installed, "../lib/msprobe/%s", built);
+    return ms_place_find(&(struct ms_place){built, installed}, path, cap);
 }
 
-static void *open_in(const char *dir, const char *below, const char *flavour)
-{
-    char path[2 * PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s%slibmsprobe_mpi_%s.so", dir, below, flavour);
-    bool usable = n > 0 && (size_t)n < sizeof path && access(path, R_OK) == 0;
-    /* Open MPI opens parts of itself, which look for its symbols among the global ones */
-    return usable ? dlopen(path, RTLD_NOW | RTLD_GLOBAL) : NULL;
-}
-
-/* Beside the program as built, or where `make install` puts it. */
 static void *open_library(const char *flavour)
 {
-    char dir[PATH_MAX];
-    const char *said = getenv("MSPROBE_PLUGINS");
-    if (said != NULL && said[0] != 0)
-        return open_in(said, "/", flavour);
-    own_dir(dir);
-    void *library = open_in(dir, "", flavour);
-    return library != NULL ? library : open_in(dir, "../lib/msprobe/", flavour);
+    char path[2 * PATH_MAX];
+    /* Open MPI opens parts of itself, which look for its symbols among the global ones */
+    return find_file(flavour, path, sizeof path) ? dlopen(path, RTLD_NOW | RTLD_GLOBAL) : NULL;
 }
 
 static enum ms_rc find_plugin(struct ms_par *par, const struct flavour *f, uint64_t size,

@@ -161,3 +161,10 @@ const struct ms_cmd cli_cmd_completion = {
              "\n"
              "  msprobe completion zsh > ~/.zfunc/_msprobe\n",
 };
+
+/* ---- all commands ------------------------------------------------------- */
+
+static const struct ms_cmd *const builtin_cmds[] = {&cli_cmd_version, &cli_cmd_selftest,
+                                                    &cli_cmd_help, &cli_cmd_completion, NULL};
+const struct ms_cmd *const *const cli_folders[] = {probe_cmds, mstx_cmds,    compare_cmds, viz_cmds,
+                                                   web_cmds,   builtin_cmds, NULL};

@@ -13,6 +13,11 @@ extern const struct ms_cmd *const probe_cmds[],
     *const mstx_cmds[], *const compare_cmds[], *const viz_cmds[], *const web_cmds[];
 extern const struct ms_cmd cli_cmd_version, cli_cmd_selftest, cli_cmd_help, cli_cmd_completion;
 
+/* The lists that the program has, ended by NULL: all in libmsprobe_cli.so, see launch.c. */
+extern const struct ms_cmd *const *const cli_folders[];
+/* The program: an exit status. */
+__attribute__((visibility("default"))) int cli_main(int argc, char **argv);
+
 /* All commands in the order of `msprobe help`, ended by NULL. */
 const struct ms_cmd *const *cli_commands(void);
 /* The command of that name; else fails and suggests the nearest one. */

@@ -2,7 +2,7 @@
  *
  * main: finds the command, runs it, and does for every command what none
  * should forget: check that standard output arrived, show --stats, write
- * --trace-self.
+ * --trace-self.  launch.c calls it.
  */
 #include "probe/cli/cmds.h"
 #include "probe/cli/signals.h"
@@ -17,17 +17,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-static const struct ms_cmd *const builtin_cmds[] = {&cli_cmd_version, &cli_cmd_selftest,
-                                                    &cli_cmd_help, &cli_cmd_completion, NULL};
-static const struct ms_cmd *const *const folders[] = {probe_cmds, mstx_cmds, compare_cmds,
-                                                      viz_cmds,   web_cmds,  builtin_cmds};
-
 const struct ms_cmd *const *cli_commands(void)
 {
     static const struct ms_cmd *all[64];
     size_t n = 0;
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        for (const struct ms_cmd *const *c = folders[i]; *c != NULL; c++) {
+    for (const struct ms_cmd *const *const *f = cli_folders; *f != NULL; f++) {
+        for (const struct ms_cmd *const *c = *f; *c != NULL; c++) {
             assert(n + 1 < sizeof all / sizeof *all);
             all[n++] = *c;
         }
@@ -89,9 +84,9 @@ static enum ms_rc take_environment(struct ms_err *err)
 static const char *command_name(const char *arg)
 {
     if (strcmp(arg, "-h") == 0 || strcmp(arg, "--help") == 0)
-        return cli_cmd_help.name;
+        return "help";
     if (strcmp(arg, "-V") == 0 || strcmp(arg, "--version") == 0)
-        return cli_cmd_version.name;
+        return "version";
     return arg;
 }
 
@@ -144,7 +139,7 @@ static int run(const struct ms_cmd *cmd, int argc, char **argv)
     return finish(cmd, code);
 }
 
-int main(int argc, char **argv)
+int cli_main(int argc, char **argv)
 {
     struct ms_err err = {0};
     const struct ms_cmd *cmd = NULL;

@@ -70,12 +70,16 @@ static PyObject *call_enter(PyObject *module, PyObject *args)
     return wrap(c);
 }
 
+/* outside: only where no module runs */
 static PyObject *enter_root(PyObject *module, PyObject *args)
 {
     const char *name;
+    int outside = 0;
     (void)module;
-    if (!PyArg_ParseTuple(args, "s", &name))
+    if (!PyArg_ParseTuple(args, "s|p", &name, &outside))
         return NULL;
+    if (outside && probe__in_module(ext_dumper))
+        Py_RETURN_NONE;
     return wrap(probe__enter(
         ext_dumper,
         &(struct probe__entry){.kind = PROBE__ROOT, .dir = PROBE_DIR_NONE, .name = name}));
@@ -139,7 +143,7 @@ static PyObject *save(PyObject *module, PyObject *args)
 PyMethodDef ext_call_functions[] = {
     {"enter", call_enter, METH_VARARGS,
      "enter(prefix, name, args, kwargs, mask=0) -> Call or None"},
-    {"enter_root", enter_root, METH_VARARGS, "enter_root(name) -> Call or None"},
+    {"enter_root", enter_root, METH_VARARGS, "enter_root(name, outside=False) -> Call or None"},
     {"enter_module_backward", enter_module_backward, METH_VARARGS,
      "enter_module_backward(path, class_name, number) -> Call or None"},
     {"enter_backward", enter_backward, METH_VARARGS,

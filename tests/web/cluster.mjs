@@ -33,7 +33,7 @@ await test('the cluster has a bar for each rank, in parts that fill it', async (
   truth(shares.every((s) => s > 0.98 && s < 1.02), shares.join(' '));
 });
 await test('who makes others wait is marked by more than a colour', async () => {
-  const first = (await texts(page, '.sums tr'))[1];
+  const first = (await texts(page, '.ranking tr'))[1];
   truth(first.startsWith('▲ 3'), first);
 });
 await test('the heat map says its values and its scale', async () => {

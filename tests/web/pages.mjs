@@ -125,6 +125,20 @@ await test('M takes a pair apart, Ctrl+Z undoes it', async () => {
   await page.keyboard.press('Control+z');
   await until(page, () => !document.querySelector('.line.now')?.textContent.includes('only in target'));
 });
+await test('B takes a module apart with all in it, Ctrl+Z undoes it', async () => {
+  const line = () => document.querySelector('.line.now')?.textContent ?? '';
+  await page.focus('.outline');
+  await page.keyboard.press('u');
+  await until(page, () => !document.querySelector('.line.now')?.textContent.includes('matmul.1'));
+  await page.keyboard.press('B');
+  await until(page, () => document.querySelector('.line.now')?.textContent.includes('only in target'));
+  await go(page, 'graph?step=0&rank=0&node=Torch.matmul.1.forward');
+  await until(page, () => document.querySelector('.line.now')?.textContent.includes('matmul.1'));
+  truth((await page.evaluate(line)).includes('only in target'), await page.evaluate(line));
+  await page.focus('.outline');
+  await page.keyboard.press('Control+z');
+  await until(page, () => document.querySelector('.line.now') && !document.querySelector('.line.now').textContent.includes('only in target'));
+});
 await test('the matrix of ranks and steps is there with letters', async () => {
   const cells = await texts(page, '.matrix td');
   truth(cells.length === 4 && cells.every((t) => /[E.W-]/.test(t)), cells.join('|'));

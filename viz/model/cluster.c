@@ -28,11 +28,13 @@ static const char WAITS_SQL[] =
     COLLECTIVES " SELECT c.rank, k.late, sum(max(0, min(k.last, c.end_ns) - c.start_ns)), count(*)"
                 " FROM comm_ops c JOIN k ON c.comm_group = k.g AND c.seq = k.s WHERE c.class = 0"
                 " GROUP BY c.rank, k.late ORDER BY c.rank, k.late";
+/* Where a call does not say what of its bytes it sent, a send sent all of them. */
+#define SENT "ifnull(c.sent, CASE WHEN c.op LIKE '%send%' THEN c.bytes END)"
 static const char TRANSFERS_SQL[] =
     "SELECT c.rank, ifnull(json_extract('[' || nullif(g.ranks, '') || ']', '$[' || c.peer || ']'),"
-    " c.peer), sum(c.sent), sum(c.end_ns - c.start_ns), count(*) FROM comm_ops c"
+    " c.peer), sum(" SENT "), sum(c.end_ns - c.start_ns), count(*) FROM comm_ops c"
     " LEFT JOIN comm_groups g ON g.id = c.comm_group WHERE c.class = 1 AND c.peer >= 0 AND"
-    " c.sent > 0 GROUP BY 1, 2 ORDER BY 1, 2";
+    " " SENT " > 0 GROUP BY 1, 2 ORDER BY 1, 2";
 static const char SIZES_SQL[] =
     "SELECT op, bytes, count(*), sum(end_ns - start_ns) FROM comm_ops WHERE bytes > 0"
     " GROUP BY op, bytes ORDER BY count(*) DESC LIMIT ?1";

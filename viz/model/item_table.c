@@ -68,10 +68,14 @@ static float figure_of(struct ms_str s)
     return ms_num_parse_f64(s.p, s.n, &v) ? (float)v : NAN;
 }
 
+/* Asked for every field of a million items: a length that does not fit is told at once. */
 static int figure_named(struct ms_str name)
 {
+#define VIZ_LENGTH(name) sizeof(name) - 1,
+    static const uint8_t length[VIZ_FIGURE_COUNT] = {VIZ_FIGURES(VIZ_LENGTH)};
+#undef VIZ_LENGTH
     for (int i = 0; i < VIZ_FIGURE_COUNT; i++) {
-        if (ms_str_is(name, viz_figures[i]))
+        if (name.n == length[i] && memcmp(name.p, viz_figures[i], name.n) == 0)
             return i;
     }
     return -1;
@@ -161,6 +165,10 @@ static enum ms_rc on_node(void *ctx, const struct graph_row *row, struct ms_str 
     struct viz_table *t = ctx;
     struct items it;
     struct ms_str name;
+    if (t->most != 0 && t->rows >= t->most) {
+        t->partial = true;
+        return MS_E_LIMIT;
+    }
     MS_TRY(add_node(t, row, err));
     items_open(&it, input, output);
     for (uint16_t i = 0; i < UINT16_MAX && items_next(&it, &name); i++) {
@@ -171,10 +179,12 @@ static enum ms_rc on_node(void *ctx, const struct graph_row *row, struct ms_str 
 }
 
 enum ms_rc viz_table_read(struct viz_table *t, struct graph_view *v, struct graph_spot at,
-                          struct ms_err *err)
+                          size_t most, struct ms_err *err)
 {
-    *t = (struct viz_table){.at = at, .arena = ms_arena_new(TEXT_MAX)};
+    *t = (struct viz_table){.at = at, .most = most, .arena = ms_arena_new(TEXT_MAX)};
     enum ms_rc rc = t->arena != NULL ? graph_view_walk(v, at, on_node, t, err) : ms_no_memory(err);
+    if (t->partial)
+        rc = MS_OK; /* the walk was ended, nothing failed */
     if (rc != MS_OK)
         viz_table_free(t);
     return rc;
@@ -228,6 +238,11 @@ static enum ms_rc mark_nodes(const struct viz_table *t, struct graph_view *v,
         return MS_OK;
     char *marks = ms_calloc(t->nodes + 1, 1);
     enum ms_rc rc = marks != NULL ? MS_OK : ms_no_memory(err);
+    if (rc == MS_OK && viz_terms_by_name(terms)) { /* names are in memory */
+        for (size_t i = 0; i < t->nodes; i++)
+            marks[i] = viz_terms_meet_name(terms, t->node[i].name);
+        page.more = false;
+    }
     while (rc == MS_OK && page.more) {
         rc = viz_terms_search(terms, v, t->at, reached, PAGE, &page, &reached, err);
         for (size_t i = 0; rc == MS_OK && i < page.rows.n; i++)

@@ -54,6 +54,8 @@ struct viz_table {
     struct viz_table_row *row;
     float *value[VIZ_FIGURE_COUNT]; /* NaN: none, or none that is a number */
     size_t rows, rows_room;
+    size_t most;  /* no more nodes are read once there are so many rows; 0: all */
+    bool partial; /* there are more */
     struct ms_arena *arena;
 };
 
@@ -68,7 +70,7 @@ struct viz_table_view {
 typedef MS_VEC(uint32_t) viz_table_index;
 
 enum ms_rc viz_table_read(struct viz_table *t, struct graph_view *v, struct graph_spot at,
-                          struct ms_err *err) MS_MUST_USE;
+                          size_t most, struct ms_err *err) MS_MUST_USE;
 void viz_table_free(struct viz_table *t);
 /* "order", "name", "state" or a figure.  MS_E_ARG. */
 enum ms_rc viz_table_column(struct ms_str name, int *sort, struct ms_err *err) MS_MUST_USE;

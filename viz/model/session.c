@@ -70,6 +70,7 @@ static enum ms_rc make_graph(struct viz_session *s, const struct viz_conf *conf,
                            .golden = s->golden,
                            .out_dir = s->made,
                            .overflow = s->golden == NULL,
+                           .suspects = s->golden != NULL,
                            .progress = conf->progress,
                            .note = conf->note,
                            .ctx = conf->ctx};

@@ -318,6 +318,28 @@ static bool meets_class(struct ms_str name, struct ms_str want)
     return last.n == want.n && holds(last, want);
 }
 
+bool viz_terms_by_name(const struct viz_terms *t)
+{
+    for (size_t i = 0; i < t->list.n; i++) {
+        enum term_kind kind = t->list.p[i].kind;
+        if (kind != T_WORD && kind != T_REGEX && kind != T_CLASS)
+            return false;
+    }
+    return true;
+}
+
+bool viz_terms_meet_name(const struct viz_terms *t, struct ms_str name)
+{
+    if (!viz_terms_meet_text(t, name))
+        return false;
+    for (size_t i = 0; i < t->list.n; i++) {
+        const struct term *x = &t->list.p[i];
+        if (x->kind == T_CLASS && meets_class(name, ms_str_of(x->text)) == x->negated)
+            return false;
+    }
+    return true;
+}
+
 static bool meets_row(const struct term *t, const struct graph_row *row)
 {
     switch (t->kind) {

@@ -26,6 +26,10 @@ void viz_terms_limit(struct viz_terms *t, int64_t ns);
 /* Does a text alone (an event's name) meet the words and expressions? Other terms are passed over. */
 bool viz_terms_meet_text(const struct viz_terms *t, struct ms_str text);
 
+/* Is a name all that is needed to tell, and does it meet them? */
+bool viz_terms_by_name(const struct viz_terms *t);
+bool viz_terms_meet_name(const struct viz_terms *t, struct ms_str name);
+
 /* Nodes that meet the terms, behind node_order `after`.  A page may be short or empty with `more` set
  * when a time limit of the reader ends the search: *reached is where to go on. */
 enum ms_rc viz_terms_search(const struct viz_terms *t, struct graph_view *v, struct graph_spot at,

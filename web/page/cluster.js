@@ -1,31 +1,21 @@
 // SPDX-License-Identifier: MIT
 // The cluster: where the time of each rank goes, who waits for whom, what was sent, how fast.
 import {get} from './api.js';
-import * as place from './place.js';
-import {count, digits, fill, h, percent, svg, time} from './util.js';
+import {overlap, shareBars, stepBars} from './bars.js';
+import {bytes as size, count, fill, h, percent, svg, time} from './util.js';
 import {w} from './words.js';
 
-const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'];
-export function size(bytes) {
-  let i = 0, v = bytes;
-  while (v >= 1000 && i < UNITS.length - 1) {
-    v /= 1000;
-    i++;
-  }
-  return `${digits(v, 3)} ${UNITS[i]}`;
+// A step of each rank in figures: what of its communication is hidden behind work, what is not.
+function stepTable(use) {
+  const columns = [['step', 'step'], ['computing', 'computing'], ['transfer', 'communication'], ['overlapped', 'overlapped'], ['exposed', 'exposed'],
+    ['waiting', 'waiting'], ['bubble', 'bubble'], ['idle', 'free']];
+  return h('table.sums.narrow', {}, h('tr', {}, h('th.num', {}, w('rank')), h('th.num', {}, w('times')), columns.map(([t]) => h('th.num', {}, w(t))), h('th.num', {}, w('overlap'))),
+      use.map((u) => h('tr', {}, h('td.num', {}, u.rank), h('td.num', {}, count(u.steps)), columns.map(([, k]) => h('td.num', {}, time(u[k]))), h('td.num', {}, overlap(u)))));
 }
 
-// Parts of one bar: what a rank does with its time.
-function parts(r) {
-  const wait = Math.min(r.wait, r.comm);
-  return [['rest', r.span - r.comm], ['transfer', r.comm - wait], ['waiting', wait]];
-}
-
-export function shareBars(ranks) {
-  return h('div.bars', {}, h('div.legend', {}, ['rest', 'transfer', 'waiting'].map((k) => h('span', {}, h(`i.part.${k}`), w(k))), h('span.grow'), h('span', {}, `${w('transfer')} · ${w('waiting')}`)),
-      ranks.map((r) => h('a.bar', {href: `#${place.write({screen: 'timeline', rank: r.rank})}`}, h('span.mono', {}, `${w('rank')} ${r.rank}`),
-          h('span.track', {}, parts(r).map(([k, ns]) => h(`i.part.${k}`, {style: `width:${100 * ns / Math.max(r.span, 1)}%`, title: `${w(k)}: ${time(ns)} (${percent(ns / r.span)})`}))),
-          h('span.mono.num', {}, `${percent(r.comm / Math.max(r.span, 1))} · ${percent(Math.min(r.wait, r.comm) / Math.max(r.span, 1))}`))));
+function breakdown(c) {
+  if (!c.use.length) return [h('h2', {}, w('perRank')), shareBars(c.ranks)];
+  return [h('h2', {}, w('perStep')), stepBars(c.use), h('details', {}, h('summary', {}, w('figures')), stepTable(c.use))];
 }
 
 // One hue: the more, the nearer to the accent.  Values on hover, and in the cells where they fit.
@@ -58,7 +48,7 @@ function ranking(c) {
   const list = c.ranks.filter((r) => r.collectives > 0).sort((a, b) => b.blamed - a.blamed);
   if (!list.length) return null;
   const head = [w('rank'), w('cameLast'), w('madeWait'), w('waited'), w('ofTime')];
-  return [h('h2', {}, w('ranking')), h('table.sums.narrow', {}, h('tr', {}, head.map((t) => h('th.num', {}, t))), list.map((r, i) => h('tr', {},
+  return [h('h2', {}, w('ranking')), h('table.sums.narrow.ranking', {}, h('tr', {}, head.map((t) => h('th.num', {}, t))), list.map((r, i) => h('tr', {},
       h('td.num', {}, i === 0 && r.last > r.collectives / 2 ? h('span.W', {}, '▲ ') : '', r.rank), h('td.num', {}, `${count(r.last)} / ${count(r.collectives)} (${percent(r.last / r.collectives)})`),
       h('td.num', {}, time(r.blamed)), h('td.num', {}, time(r.wait)), h('td.num', {}, percent(r.wait / Math.max(r.span, 1))))))];
 }
@@ -117,7 +107,7 @@ export async function open({root, about}) {
       fill(root, h('div.empty', {}, w('noComm')));
       return;
     }
-    fill(root, h('div.page', {tabIndex: 0}, h('h2', {}, w('perRank')), shareBars(c.ranks), ranking(c), waitMap(c), transferMap(c), bandwidth(c)));
+    fill(root, h('div.page', {tabIndex: 0}, breakdown(c), ranking(c), waitMap(c), transferMap(c), bandwidth(c)));
   };
   await draw();
   return {
@@ -126,6 +116,6 @@ export async function open({root, about}) {
       about = now;
       return draw();
     },
-    hint: () => '? ',
+    hint: () => w('clusterHint'),
   };
 }

@@ -8,7 +8,7 @@ import * as place from './place.js';
 import {copy, count, digits, fill, h, shortName, VirtualList} from './util.js';
 import {w} from './words.js';
 
-const ROW = 22, HOVER_MS = 150, SPLIT_LEAST = 0.15, SPLIT_STEP = 0.02, FIGURES_MAX = 100;
+const ROW = 22, ROW_LEAST = 16, ROW_MOST = 44, HOVER_MS = 150, SPLIT_LEAST = 0.15, SPLIT_STEP = 0.02, FIGURES_MAX = 100;
 const METRICS = {summary: ['NormRelativeErr', 'MaxRelativeErr', 'MeanRelativeErr', 'MinRelativeErr', 'L2norm diff', 'Max diff', 'Mean diff'],
   all: ['Cosine', 'EucDist', 'MaxAbsErr', 'MaxRelativeErr', 'One Thousandth Err Ratio', 'Five Thousandths Err Ratio']};
 
@@ -18,7 +18,7 @@ class Pane {
     this.side = side;
     this.cursor = 0;
     this.body = h('div.outline', {tabIndex: 0, role: 'tree', 'aria-label': side ? w(side) : w('graph')});
-    this.list = new VirtualList(this.body, ROW, (i) => graph.line(this, i), () => graph.askFigures());
+    this.list = new VirtualList(this.body, graph.row ?? ROW, (i) => graph.line(this, i), () => graph.askFigures());
     this.body.addEventListener('focus', () => graph.enter(this));
   }
 }
@@ -32,6 +32,7 @@ class Graph {
     this.figures = new Map();
     this.synced = true;
     this.hits = [];
+    this.suspects = new Map();
     this.make();
   }
 
@@ -69,9 +70,10 @@ class Graph {
           (v) => place.go({...place.read(), micro: v || null})),
       this.dual && h('label.dim', {title: 'x'}, this.syncBox, ` ${w('sync')}`),
       h('span.grow'),
-      this.dual && h('button', {onclick: () => this.first()}, w('first')),
-      this.dual && h('button', {onclick: () => this.seek('error', true), title: 'E'}, `‹ ${w('errors')}`),
-      this.dual && h('button', {onclick: () => this.seek('error', false), title: 'e'}, `${w('errors')} ›`)];
+      this.dual && h('button', {onclick: () => this.listSuspects(), title: 'p'}, w('suspects')),
+      this.dual && h('button', {onclick: () => this.first(), title: 'g'}, w('first')),
+      this.dual && h('span', {}, h('button', {onclick: () => this.seek('error', true), title: 'E', 'aria-label': w('previous error')}, '‹'), ` ${w('errors')} `,
+          h('button', {onclick: () => this.seek('error', false), title: 'e', 'aria-label': w('next error')}, '›'))];
     return h('div.gbar', {hidden: !parts.some((p) => p && p.tagName !== 'SPAN')}, parts);
   }
 
@@ -123,10 +125,45 @@ class Graph {
     this.body.focus();
   }
 
+  // Another place in the same tree is gone to; another tree is read.
+  async go(at) {
+    const {step, rank, micro} = this.spot, key = `${step} ${rank} ${micro}`;
+    if (key !== this.shown) await this.start(at);
+    else if (at.node) await this.showNode(at.node, at.golden === '1');
+  }
+
+  // The suspects of this step and rank, as the findings name them.
+  async readSuspects() {
+    if (!this.dual) return;
+    this.findings ??= get('findings').catch(() => []);
+    const {step, rank} = this.spot;
+    this.suspects.clear();
+    for (const f of await this.findings) {
+      const at = place.read(f.place);
+      const here = at.screen === 'graph' && at.node && String(at.step) === String(step) && String(at.rank) === String(rank);
+      if (here && f.kind !== 'divergence') this.suspects.set(at.node, {...f, golden: at.golden === '1'});
+    }
+  }
+
+  listSuspects() {
+    const list = [...this.suspects];
+    if (!list.length) {
+      this.say(w('noSuspects'));
+      return;
+    }
+    this.hitBox.hidden = false;
+    fill(this.hitBox, h('div.dim', {}, w('suspects')), list.map(([name, s], i) => h('button.hit', {onclick: () => this.jump(name, s.golden)},
+        h('b.E', {}, `${i + 1} E■ `), `${name}  `, h('span.dim', {}, s.text))));
+  }
+
   async start(at) {
+    const {step, rank, micro} = this.spot;
+    this.shown = `${step} ${rank} ${micro}`;
+    const suspects = this.readSuspects();
     for (const pane of this.panes) { // what is shown stays until the new one is there
       const outline = new Outline(this.spot, pane.side);
       await outline.start();
+      await suspects;
       pane.outline = outline;
       pane.cursor = Math.min(pane.cursor, outline.lines.length - 1);
       pane.list.reset(outline.lines.length);
@@ -176,8 +213,14 @@ class Graph {
 
   side(row, line, n, missing) {
     if (!row) return h('span.dim.gap', {}, missing ? `· · ·  ${missing}` : '');
-    return [line && mark(row.overflow ? 'error' : row.state), h('span.name', {title: row.name}, shortName(row.name) + n),
+    return [line && mark(row.overflow ? 'overflow' : row.state), h('span.name', {title: row.name}, shortName(row.name) + n), line && this.role(row),
       row.modified && h('span.dim', {}, ' ✎'), line && h('span.ends', {}, badge(line), line.pair.target && this.figure(line))];
+  }
+
+  // What a suspect does with the difference, as the comparison found it.
+  role(row) {
+    const suspect = this.suspects.get(row.name);
+    return suspect && h('b.E', {title: suspect.text}, suspect.kind);
   }
 
   // ---- a figure for each row ------------------------------------------------------
@@ -246,6 +289,12 @@ class Graph {
     this.choose(Math.max(0, Math.min(n - 1, this.cursor + by)));
   }
 
+  // Somebody goes there: "back" returns.
+  async jump(name, golden) {
+    place.keep();
+    await this.showNode(name, golden);
+  }
+
   async showNode(name, golden) {
     if (!this.synced) this.pane = this.panes[golden ? 1 : 0];
     const i = await this.outline.reveal(name, golden).catch((e) => this.say(e.message) ?? -1);
@@ -258,7 +307,9 @@ class Graph {
     const golden = this.pane.side === 'golden' || !line.pair.target;
     const row = golden ? line.pair.golden : line.pair.target;
     place.note({...this.spot, node: row.name, golden: golden ? 1 : null});
-    await openNode({...this, line, golden, spot: this.spot, reveal: (n, g) => this.showNode(n, g)});
+    this.partners = [];
+    const {partners} = await openNode({...this, line, golden, spot: this.spot, reveal: (n, g) => this.jump(n, g), verdict: this.suspects.get(row.name)?.text});
+    this.partners = partners;
   }
 
   // Next or previous node in a state, from where we are.
@@ -266,7 +317,7 @@ class Graph {
     const line = this.outline.lines[this.cursor];
     const from = line?.kind === 'node' && line.pair.target ? line.pair.target.order : -1;
     const {rows} = await get('next', {...this.spot, state, from, back: back ? 1 : 0});
-    if (rows.length) await this.showNode(rows[0].name, false);
+    if (rows.length) await this.jump(rows[0].name, false);
   }
 
   // ---- searching --------------------------------------------------------------------
@@ -275,7 +326,7 @@ class Graph {
     if (direction) {
       if (this.hits.length) {
         this.hit = (this.hit + direction + this.hits.length) % this.hits.length;
-        this.showNode(this.hits[this.hit].name, false);
+        this.jump(this.hits[this.hit].name, false);
       }
       return;
     }
@@ -293,7 +344,7 @@ class Graph {
       this.hits = got.rows;
       this.hit = -1;
       fill(this.hitBox, h('div.dim', {}, got.rows.length ? `${count(got.rows.length)}${got.more ? '+' : ''}` : w('noHits')),
-          got.rows.map((r) => h('button.hit', {onclick: () => this.showNode(r.name, false)}, mark(r.state), r.name)));
+          got.rows.map((r) => h('button.hit', {onclick: () => this.jump(r.name, false)}, mark(r.state), r.name)));
     } catch (e) {
       if (e.name !== 'AbortError') fill(this.hitBox, h('div.failure', {}, e.message));
     }
@@ -324,13 +375,26 @@ class Graph {
     if (this.dual) add('x', 'both sides together or each on its own', () => this.sync());
     add('escape', 'clear the selection', () => this.clear());
     add('g', 'first', () => this.first());
+    add(']', 'next communication partner', () => this.partner(1));
+    add('[', 'previous communication partner', () => this.partner(-1));
+    add('p', 'suspects', () => this.listSuspects());
+    add('f', 'to the middle; again: fold the rest', () => this.focusNow());
+    add('space', 'fold to the top', () => this.foldAll());
+    add('w', 'larger', () => this.zoom(2));
+    add('s', 'smaller', () => this.zoom(-2));
+    if (this.dual) {
+      add('a', 'less room for the target', () => this.split(this.share - SPLIT_STEP));
+      add('d', 'more room for the target', () => this.split(this.share + SPLIT_STEP));
+    }
+    add('P', 'savePicture', () => this.picture());
     add('y', 'copyName', () => copy(this.outline.lines[now()].row?.name ?? ''));
     for (const [key, text, name, list, by] of [['r', 'next rank', 'rank', 'ranks', 1], ['R', 'previous rank', 'rank', 'ranks', -1],
       ['t', 'next step', 'step', 'steps', 1], ['T', 'previous step', 'step', 'steps', -1]]) {
-      add(key, text, () => this.turn(name, this.about.graph[list], by));
+      add(key, text, () => place.turn(name, this.about.graph[list], by));
     }
     if (this.dual && canWrite()) {
-      add('M', 'matchOrNot', () => this.change());
+      add('M', 'matchOrNot', () => this.change(0));
+      add('B', 'matchBelow', () => this.change(1));
       add('ctrl+z', 'undo', () => this.undo());
     }
   }
@@ -342,21 +406,60 @@ class Graph {
     this.showDrawer();
   }
 
+  // The same call on the next rank that took part, or the one before.
+  partner(by) {
+    if (!this.partners?.length) {
+      this.say(w('noPartner'));
+      return;
+    }
+    const here = Number(this.spot.rank), list = [...this.partners].sort((a, b) => by * (a.rank - b.rank));
+    const next = list.find((p) => by * (p.rank - here) > 0) ?? list[0];
+    place.go({...place.read(), rank: next.rank, node: next.node, golden: null});
+  }
+
+  // Once: to the middle of the screen.  Twice: all that it does not lie in is folded.
+  async focusNow() {
+    const {outline, list} = this, middle = list.middle(this.cursor);
+    if (this.body.scrollTop !== middle) {
+      this.body.scrollTop = middle;
+      if (this.body.scrollTop !== this.last?.top || this.last.at !== this.cursor) {
+        this.last = {top: this.body.scrollTop, at: this.cursor};
+        return;
+      }
+    }
+    this.cursor = outline.foldAround(this.cursor);
+    this.redraw();
+    this.redrawRows();
+  }
+
+  foldAll() {
+    const {outline} = this;
+    for (let i = outline.lines.length - 1; i > 0; i--) if (outline.lines[i]?.open) outline.fold(i);
+    this.redraw();
+    this.choose(0);
+  }
+
+  zoom(by) {
+    this.row = Math.min(ROW_MOST, Math.max(ROW_LEAST, (this.row ?? ROW) + by));
+    this.frame.style.setProperty('--row', `${this.row}px`);
+    this.frame.style.setProperty('--letters', `${Math.round(this.row * 0.55)}px`);
+    for (const p of this.panes) p.list.resize(this.row);
+  }
+
+  async picture() {
+    const {savePicture} = await import('./picture.js');
+    savePicture(this.panes.map((p) => p.outline.lines), this.dual && this.synced, this.about.title);
+  }
+
   left() {
     const line = this.outline.lines[this.cursor];
     if (line.open) this.toggle(this.cursor);
     else this.choose(this.outline.parent(this.cursor));
   }
 
-  turn(name, values, by) {
-    const i = values.findIndex((v) => String(v) === String(this.spot[name]));
-    const next = values[(i + by + values.length) % values.length];
-    place.go({...place.read(), [name]: next});
-  }
-
   async first() {
     const {rows} = await get('first', this.spot);
-    if (rows.length) await this.showNode(rows[0].name, false);
+    if (rows.length) await this.jump(rows[0].name, false);
     else this.say(w('noDivergence'));
   }
 
@@ -409,7 +512,7 @@ class Graph {
       const names = [...this.marks].filter(([, kind]) => kind !== 'here');
       fill(this.hitBox, names.length ? null : h('div.dim', {}, w('noFlow')), [['up', 'reads'], ['down', 'usedBy']].map(([kind, title]) => {
         const list = names.filter(([, k]) => k === kind);
-        return list.length > 0 && [h('div.dim', {}, w(title)), list.map(([n]) => h('button.hit', {onclick: () => this.showNode(n, false)}, kind === 'up' ? '← ' : '→ ', n))];
+        return list.length > 0 && [h('div.dim', {}, w(title)), list.map(([n]) => h('button.hit', {onclick: () => this.jump(n, false)}, kind === 'up' ? '← ' : '→ ', n))];
       }));
     }
     this.markFlow();
@@ -419,7 +522,7 @@ class Graph {
   matched() {
     const {target: t, golden: g, where} = this.outline.lines[this.cursor].pair;
     const name = t ? t.partner ?? g?.name : g?.partner;
-    if (name && (where === 'moved' || !g || !t)) this.showNode(name, Boolean(t));
+    if (name && (where === 'moved' || !g || !t)) this.jump(name, Boolean(t));
   }
 
   sibling(by) {
@@ -431,12 +534,13 @@ class Graph {
 
   // ---- changes ------------------------------------------------------------------------
 
-  // M on a pair takes it apart; M on a single node waits for one of the other side.
-  async change() {
+  // M on a pair takes it apart; M on a single node waits for one of the other side.  B does it
+  // with all that is in the two.
+  async change(below) {
     const {target: t, golden: g} = this.outline.lines[this.cursor].pair;
-    if (t && g) await post('unmatch', {...this.spot, target: t.name});
+    if (t && g) await post('unmatch', {...this.spot, target: t.name, below});
     else if (this.waiting && Boolean(this.waiting.target) !== Boolean(t)) {
-      await post('match', {...this.spot, target: (t ?? this.waiting.target).name, partner: (g ?? this.waiting.golden).name, below: 1});
+      await post('match', {...this.spot, target: (t ?? this.waiting.target).name, partner: (g ?? this.waiting.golden).name, below});
       this.waiting = null;
     } else {
       this.waiting = {target: t, golden: g};
@@ -476,7 +580,7 @@ export async function open(app) {
   const g = new Graph(app);
   await g.start(app.place);
   return {
-    go: (at) => g.start(at),
+    go: (at) => g.go(at),
     search: (text, direction) => g.search(text, direction),
     summary: () => g.summary(),
     hint: () => w('graphHint'),

@@ -4,7 +4,7 @@ import {get, takeToken} from './api.js';
 import {Keys} from './keys.js';
 import * as place from './place.js';
 import * as snapshot from './snapshot.js';
-import {count, fill, h, svg} from './util.js';
+import {count, fill, h, svg, time} from './util.js';
 import {language, switchLanguage, w} from './words.js';
 
 const views = {
@@ -15,7 +15,7 @@ const views = {
   cluster: () => import('./cluster.js'),
 };
 // What a view is made of, so that its parts are fetched side by side.
-const parts = {overview: ['cluster'], timeline: ['tl_data', 'tl_draw'], graph: ['node', 'mark', 'outline'], table: ['mark'], cluster: []};
+const parts = {overview: ['bars'], timeline: ['tl_data', 'tl_draw'], graph: ['node', 'mark', 'outline'], table: ['mark'], cluster: ['bars']};
 const icons = {
   overview: 'M2 2h5v5H2zM9 2h5v3H9zM9 7h5v7H9zM2 9h5v5H2z',
   timeline: 'M1 4h6M5 8h8M3 12h5M10 12h4',
@@ -43,8 +43,9 @@ function selector(label, values, now, choose) {
 function drawTop() {
   const at = place.read(), g = app.about.graph;
   fill(top, h('span.title', {}, 'msprobe'), h('span.dim', {title: app.about.path}, app.about.title),
-      g && selector(w('step'), g.steps, at.step ?? g.steps[0], (v) => place.go({...place.read(), step: v})),
-      g && selector(w('rank'), g.ranks, at.rank ?? g.ranks[0], (v) => place.go({...place.read(), rank: v})),
+      app.view?.choices?.().map((c) => selector(...c)),
+      g && app.view?.screen !== 'timeline' && selector(w('step'), g.steps, at.step ?? g.steps[0], (v) => place.go({...place.read(), step: v})),
+      g && app.view?.screen !== 'timeline' && selector(w('rank'), g.ranks, at.rank ?? g.ranks[0], (v) => place.go({...place.read(), rank: v})),
       find,
       h('button', {title: w('theme'), onclick: switchTheme}, '◐'),
       h('button', {title: w('language'), onclick: otherLanguage}, language() === 'zh' ? 'EN' : 'ZH'),
@@ -62,6 +63,7 @@ function drawRail() {
 function drawStatus() {
   const {timeline: t, graph: g} = app.about;
   fill(status, t && h('span', {}, `${count(t.events)} ${w('events')}`),
+      t?.clock > 0 && h('span', {}, `${w('clock')} ±${time(t.clock)}`),
       t && t.dropped > 0 && h('span.W', {}, `${count(t.dropped)} ${w('dropped')}`),
       g && h('span', {}, `${g.ranks.length} × ${w('rank')}, ${g.steps.length} × ${w('step')}`),
       app.view?.summary?.(), h('span.grow'), performance.now() - grownAt < LIVE_MS && h('span.P', {title: w('liveHint')}, `${w('live')} ●`), h('span', {}, app.view?.hint?.() ?? ''));
@@ -96,6 +98,15 @@ function showFailure(e) {
   fill(view, h('div.failure', {}, lost ? w('lost') : e.message));
 }
 
+// The picture of the view that is left stays, dimmed, until the next one is there.
+function leave() {
+  const [last, ...older] = view.children;
+  for (const e of older) e.remove();
+  if (!last) return;
+  last.inert = true;
+  last.classList.add('leaving');
+}
+
 let turns = 0; // which view was asked for last
 async function show(at, anew = false) {
   drawTop();
@@ -113,11 +124,14 @@ async function show(at, anew = false) {
     drawer.hidden = true;
     app.keys.clear('view');
     const root = h('div.ground');
-    fill(view, root);
+    leave();
+    view.prepend(root);
     const opened = await open({...app, root, showDrawer: (...c) => turn === turns && showDrawer(...c), place: at, status: drawStatus});
     if (turn !== turns) return;
     app.view = opened;
     app.view.screen = at.screen;
+    fill(view, root);
+    drawTop();
     drawStatus();
   } catch (e) {
     if (turn !== turns) return;
@@ -171,6 +185,7 @@ function globalKeys() {
   k.add('app', 'K', 'note about this place', () => snapshot.note());
   k.add('app', "'", 'notes and snapshots', () => snapshot.list());
   k.add('app', '?', 'help', () => k.show());
+  k.add('app', 'backspace', 'back', () => history.back());
   k.add('app', 'ctrl+b', 'icons alone at the left', () => rail.classList.toggle('small'));
   k.add('app', 'q', 'details', () => { drawer.hidden = !drawer.hidden; });
   place.SCREENS.forEach((s, i) => k.add('app', `alt+${i + 1}`, s, () => place.go({screen: s})));

@@ -2,7 +2,7 @@
 // The mark of a state: a letter and a shape beside the colour.
 import {h} from './util.js';
 
-const MARKS = {error: ['E', 'E', '■'], warning: ['W', 'W', '▲'], pass: ['.', 'P', '●'], unmatched: ['-', 'U', '□'], overflow: ['!', 'E', '■'],
+const MARKS = {error: ['E', 'E', '■'], warning: ['W', 'W', '▲'], pass: ['.', 'P', '●'], unmatched: ['-', 'U', '□'], overflow: ['!', 'E', '↯'],
   none: [' ', 'I', '·']};
 
 export function mark(state) {

@@ -3,7 +3,7 @@
 import {get} from './api.js';
 import {mark} from './mark.js';
 import * as place from './place.js';
-import {count, copy, digits, h, percent, svg} from './util.js';
+import {count, copy, digits, h, percent, shortName, svg} from './util.js';
 import {w} from './words.js';
 
 const STATS = ['Max', 'Min', 'Mean', 'Norm'];
@@ -132,12 +132,40 @@ async function matrix(name, golden) {
       }))));
 }
 
-export async function openNode({line, golden, spot, showDrawer, reveal}) {
+// Whom a communication call met: [{rank, node}], in the order of ranks.
+function partnersOf(links) {
+  try {
+    return [JSON.parse(links || '{}')].flat().flatMap((x) => Object.entries(x?.nodes_info ?? {}))
+        .map(([rank, [, node]]) => ({rank: Number(rank), node})).sort((a, b) => a.rank - b.rank);
+  } catch {
+    return [];
+  }
+}
+
+function partnerList(list, step) {
+  if (!list.length) return null;
+  return [h('h2', {}, w('partners')), h('div.facts', {}, list.map((p) => [h('span.dim', {}, `${w('rank')} ${p.rank}`),
+    h('a.mono', {href: `#${place.write({screen: 'graph', step, rank: p.rank, node: p.node})}`}, p.node)]))];
+}
+
+// What lies in a module, on every rank: a letter each, so that the rank that differs is seen at once.
+async function strip(row, golden, spot, ranks) {
+  if (!row.children || ranks.length < 2) return null;
+  const {nodes, ranks: list} = await get('strip', {step: spot.step, name: row.name, golden: golden ? 1 : 0});
+  if (!nodes.length) return null;
+  const cell = (n, state, rank) => h('td', {}, state && h('a', {href: `#${place.write({screen: 'graph', step: spot.step, rank, node: n.name})}`}, mark(state)));
+  return [h('h2', {}, w('belowOnRanks')), h('div.scroll', {}, h('table.matrix', {}, h('tr', {}, h('th', {}, w('rank')), list.map((r) => h('th', {}, r))),
+      nodes.map((n) => h('tr', {}, h('th.mono', {title: n.name}, shortName(n.name)), n.states.map((s, i) => cell(n, s, list[i]))))))];
+}
+
+// Fills the drawer; returns whom the node met on other ranks.
+export async function openNode({line, golden, spot, showDrawer, reveal, verdict, about}) {
   const row = line.row, partner = golden ? null : line.pair.golden;
-  const [d, other, grid] = await Promise.all([
+  const [d, other, grid, below] = await Promise.all([
     get('node', {...spot, name: row.name, golden: golden ? 1 : 0}),
     partner && get('node', {...spot, name: partner.name, golden: 1}),
     matrix(row.name, golden),
+    strip(row, golden, spot, about.graph.ranks),
   ]);
   const mine = [...items(d.input), ...items(d.output)];
   const theirs = other ? [...items(other.input), ...items(other.output)] : [];
@@ -148,9 +176,11 @@ export async function openNode({line, golden, spot, showDrawer, reveal}) {
   }}, partner.name));
   const why = d.how && h('div.dim', {}, `${w('why')} ${d.how}`, d.confidence ? ` · ${w('confidence')} ${percent(d.confidence)}` : '');
   const fate = d.fate && d.fate !== 'matched' && h('div.dim', {}, `${w('fate')}: ${d.fate}`, d.kin ? ` · ${d.kin}` : '');
-  const show = (spread) => showDrawer(name, paired, messages(mine), why, fate,
+  const partners = partnersOf(d.links);
+  const show = (spread) => showDrawer(name, verdict && h('p.E', {}, `E■ ${verdict}`), paired, messages(mine), why, fate,
       mine.length > 0 && [h('h2', {}, w('inputs')), itemTable(row.name, mine, partner?.name, theirs)],
-      ranges(row.name, mine, theirs), spread, grid, stackOf(d.stack));
+      ranges(row.name, mine, theirs), spread, partnerList(partners, spot.step), grid && h('div.scroll', {}, grid), below, stackOf(d.stack));
   show(null);
   if (mine.some(kept)) show(await histograms(spot, row.name, golden, mine, partner?.name, theirs));
+  return {partners};
 }

@@ -109,6 +109,14 @@ export class Outline {
     this.lines[i].open = false;
   }
 
+  // Folds what line i does not lie in; returns where it lies then.
+  foldAround(i) {
+    const line = this.lines[i], above = new Set();
+    for (let j = i; j > 0; j = this.parent(j)) above.add(this.lines[j]);
+    for (let j = this.lines.length - 1; j > 0; j--) if (this.lines[j]?.open && !above.has(this.lines[j])) this.fold(j);
+    return Math.max(0, this.lines.indexOf(line));
+  }
+
   async unfoldAll(i, most = 5000) {
     const depth = this.lines[i].depth;
     for (let j = i; j < this.lines.length && (j === i || this.lines[j].depth > depth) && this.lines.length < most; j++) {

@@ -1,20 +1,33 @@
 // SPDX-License-Identifier: MIT
 // The first screen: what is wrong with this run, each finding a link to its evidence.
 import {get} from './api.js';
-import {shareBars} from './cluster.js';
+import {shareBars, stepBars} from './bars.js';
 import * as place from './place.js';
-import {count, fill, h, svg, time} from './util.js';
-import {w} from './words.js';
+import {bytes, count, digits, fill, h, svg, time} from './util.js';
+import {language, w} from './words.js';
 
 const SHOWN = 10, RANKS = 16;
+const ABOUT_RANKS = /straggl|slow_link|fail_slow|imbalance|wait|skew|hang|mismatch/;
 const LETTER = {error: 'E', warning: 'W', info: 'i'};
 const CLASS = {error: 'E', warning: 'W', info: 'I'};
 
+// The sentence of a suspect begins with what the node does.
+function subject(f) {
+  const at = place.read(f.place);
+  return at.node && f.kind !== 'divergence' && [h('b.mono', {}, at.node), ' '];
+}
+
+// Where the evidence lies: the place that the finding names, and what else shows it.
+function evidence(f) {
+  const at = place.read(f.place), links = [[at.screen, f.place]];
+  if (at.screen === 'graph' && at.node) links.push(['rows', place.write({screen: 'table', step: at.step, rank: at.rank, q: `"${at.node}"`})]);
+  if (at.screen === 'timeline' && ABOUT_RANKS.test(f.kind)) links.push(['cluster', 'cluster']);
+  return links.map(([to, text]) => h('a', {href: `#${text}`}, w(to)));
+}
+
 function finding(f) {
-  const screen = place.read(f.place).screen;
   return h(`div.finding.${CLASS[f.severity]}`, {},
-      h('span.letter', {title: f.severity}, LETTER[f.severity]), h('span.text', {}, f.text),
-      h('a', {href: `#${f.place}`}, w(screen)));
+      h('span.letter', {title: f.severity}, LETTER[f.severity]), h('span.text', {}, subject(f), f.text), evidence(f));
 }
 
 function findingList(list, about) {
@@ -50,26 +63,39 @@ function stepPlot(steps) {
     h('span', {}, `${w('step')} ${steps[0][1]} – ${steps.at(-1)[1]}`)), plot];
 }
 
-function facts({timeline: t, graph: g, path, golden}) {
-  const rows = [[w('path'), path]];
-  if (golden) rows.push([w('golden'), golden]);
-  if (t) {
-    rows.push([w('events'), count(t.events)], [w('duration'), time(t.length)],
-        [w('processes'), count(t.processes)], [w('tracks'), count(t.tracks)]);
-  }
-  if (g) {
-    rows.push([w('task'), g.task || '–'], [w('rank'), g.ranks.join(', ')], [w('step'), g.steps.join(', ')]);
-  }
-  return h('div.facts', {}, rows.map(([k, v]) => [h('span.dim', {}, k), h('span.mono', {}, v)]));
+const moment = (ms) => new Date(ms).toLocaleString(language() === 'zh' ? 'zh-CN' : 'en-GB');
+
+function timelineFacts(t, more) {
+  return [[w('command'), more.command], [w('started'), more.start_ms && moment(more.start_ms)], [w('recordedBy'), more.tool],
+    [w('worldSize'), more.world], [w('hosts'), more.hosts], [w('events'), count(t.events)], [w('duration'), time(t.length)],
+    [w('processes'), count(t.processes)], [w('tracks'), count(t.tracks)], [w('steps'), more.steps && count(more.steps)],
+    [w('size'), more.bytes && bytes(more.bytes)], [w('overhead'), more.overhead && `${digits(100 * more.overhead, 2)} %`]];
+}
+
+function graphFacts(g, more) {
+  return [[w('framework'), more.framework], [w('task'), g.task || '–'], [w('rank'), g.ranks.join(', ')], [w('step'), g.steps.join(', ')],
+    [w('size'), more.bytes && bytes(more.bytes)], [w('made'), more.made_ms && moment(more.made_ms)], [w('recordedBy'), more.tool]];
+}
+
+function facts({timeline: t, graph: g, path, golden}, more) {
+  const rows = [[w('path'), path], [w('golden'), golden ?? more.graph?.golden], ...(t ? timelineFacts(t, more.timeline ?? {}) : []),
+    ...(g ? graphFacts(g, more.graph ?? {}) : [])];
+  return h('div.facts', {}, rows.filter(([, v]) => v).map(([k, v]) => [h('span.dim', {}, k), h('span.mono', {}, v)]));
+}
+
+function breakdown(c) {
+  if (!c?.ranks.length && !c?.use.length) return null;
+  const all = c.use.length ? c.use : c.ranks;
+  return [h('h2', {}, w(c.use.length ? 'perStep' : 'perRank')), (c.use.length ? stepBars : shareBars)(all.slice(0, RANKS)),
+    all.length > RANKS && h('p', {}, h('a', {href: '#cluster'}, `${w('showAll')} (${all.length})`))];
 }
 
 export async function open({root, about}) {
   const draw = async () => {
-    const [list, steps, cluster] = await Promise.all([get('findings'), about.timeline ? get('steps') : [], about.timeline ? get('cluster') : null]);
+    const [list, steps, cluster, more] = await Promise.all([get('findings'), about.timeline ? get('steps') : [], about.timeline ? get('cluster') : null, get('facts')]);
     fill(root, h('div.page', {}, h('h2', {}, w('wrong')), findingList(list, about),
         steps.length > 1 && [h('h2', {}, w('stepTime')), stepPlot(steps)],
-        cluster?.ranks.length > 0 && [h('h2', {}, w('perRank')), shareBars(cluster.ranks.slice(0, RANKS))],
-        h('h2', {}, w('facts')), facts(about)));
+        breakdown(cluster), h('h2', {}, w('facts')), facts(about, more)));
   };
   await draw();
   return {

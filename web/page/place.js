@@ -46,6 +46,12 @@ export function noteSoon(change) {
   }, SOON_MS);
 }
 
+// The place as it is becomes one that "back" returns to: what is noted from now on is another.
+export function keep() {
+  if (soon) note({});
+  history.pushState(null, '', location.hash);
+}
+
 function forget() {
   clearTimeout(timer);
   soon = null;
@@ -56,6 +62,12 @@ export function note(change) {
   const place = {...read(), ...soon, ...change};
   forget();
   history.replaceState(null, '', `#${write(place)}`);
+}
+
+// The next of some values, or the one before, around the end.
+export function turn(name, values, by) {
+  const i = values.findIndex((v) => String(v) === String(read()[name] ?? values[0]));
+  go({...read(), [name]: values[(i + by + values.length) % values.length]});
 }
 
 export function listen(fn) {

@@ -135,8 +135,7 @@ class Table {
   async load() {
     this.pages = new Map();
     this.generation = (this.generation ?? 0) + 1;
-    this.top = this.cursor = this.anchor = 0;
-    this.body.scrollTop = 0;
+    this.body.classList.add('waiting'); // the last picture stays until the answer is there
     try {
       await this.fetch(0);
       this.failed = null;
@@ -144,6 +143,10 @@ class Table {
       this.total = 0;
       this.failed = e.message;
     }
+    if (!this.pages.get(0) && !this.failed) return; // a later question is on its way
+    this.top = this.cursor = this.anchor = 0;
+    this.body.scrollTop = 0;
+    this.body.classList.remove('waiting');
     this.draw();
   }
 
@@ -151,11 +154,22 @@ class Table {
     if (this.pages.has(page)) return;
     const mine = this.generation;
     this.pages.set(page, null);
-    const got = await get('table', {...this.asked, first: page * PAGE, limit: PAGE});
+    const got = await get('table', {...this.asked, first: page * PAGE, limit: PAGE, quick: page === 0 ? 1 : 0});
     if (mine !== this.generation) return;
     this.pages.set(page, got.rows);
     this.total = got.total;
+    this.counting = Boolean(got.more);
+    if (got.more) this.countAll(mine);
     if (this.pages.size > 40) this.pages.delete(this.pages.keys().next().value);
+    this.draw();
+  }
+
+  // The first rows are there before the server has read all of them; how many there are comes later.
+  async countAll(mine) {
+    const got = await get('table', {...this.asked, first: 0, limit: 1}).catch(() => null);
+    if (!got || mine !== this.generation) return;
+    this.total = got.total;
+    this.counting = false;
     this.draw();
   }
 
@@ -196,8 +210,9 @@ class Table {
   }
 
   paint() {
+    if (this.body.classList.contains('waiting') && this.space.children.length) return;
     const first = Math.max(0, Math.floor(this.top)), end = Math.min(this.total, first + this.inSight + 2);
-    this.told.textContent = `${count(this.total)} ${w('rows')}`;
+    this.told.textContent = `${this.counting ? '> ' : ''}${count(this.total)} ${w('rows')}`;
     Object.assign(this.space.style, {height: `${this.height}px`, width: `${this.wide}px`});
     if (this.total === 0) {
       fill(this.space, h('div.tempty', {}, this.failed ?? w('noRows')));
@@ -281,6 +296,10 @@ class Table {
     add('end', 'last row', () => this.choose(this.total - 1));
     add('enter', 'show the node in the graph', () => this.toGraph());
     add('ctrl+c', 'copy the selected rows', () => this.copyRows());
+    for (const [key, text, name, list, by] of [['r', 'next rank', 'rank', 'ranks', 1], ['R', 'previous rank', 'rank', 'ranks', -1],
+      ['t', 'next step', 'step', 'steps', 1], ['T', 'previous step', 'step', 'steps', -1]]) {
+      add(key, text, () => place.turn(name, this.about.graph[list], by));
+    }
     add('f', 'filter', () => this.filter.focus());
     add('x', 'failing rows only', () => this.failing.click());
   }

@@ -45,7 +45,8 @@ class Timeline {
   }
 
   async start() {
-    const lanes = await get('lanes');
+    const [lanes, steps] = await Promise.all([get('lanes'), get('steps')]);
+    this.steps = steps.length > 1 ? steps : [];
     this.lanes = lanes;
     for (const l of lanes) if (l.track === undefined && lanes.length < 400) this.open.add(l.process);
     this.layout();
@@ -231,7 +232,7 @@ class Timeline {
     if (!(this.pointer > LABEL)) return;
     const p = this.painter, t = this.timeAt(this.pointer), at = this.first + BigInt(Math.round(t));
     const clock = new Date(Number(at / 1000000n)), part = String(at % 1000000000n).padStart(9, '0');
-    const told = `${time(t)}  ${clock.toLocaleTimeString('en-GB')}.${part}`, wide = told.length * 7.3 + 12;
+    const told = `${time(t)}  ${clock.toISOString().slice(11, 19)}.${part}`, wide = told.length * 7.3 + 12;
     const x = Math.min(this.pointer, p.width - wide);
     p.g.fillStyle = p.c.panel;
     p.g.fillRect(x, 0, wide, RULER - 1);
@@ -244,7 +245,8 @@ class Timeline {
     p.g.fillStyle = p.c.panel;
     p.g.fillRect(0, 0, LABEL, RULER);
     this.paintPointer();
-    if (clock > 0) p.text(`${w('clock')} ±${time(clock)}`, 8, RULER / 2, LABEL - 12, p.c.dim);
+    const begins = new Date(Number((this.first + BigInt(Math.round(this.view.from))) / 1000000n)).toISOString().slice(11, 23);
+    p.text(`${begins}${clock > 0 ? `  ±${time(clock)}` : ''}`, 8, RULER / 2, LABEL - 12, p.c.dim);
     p.g.fillStyle = p.c.line;
     p.g.fillRect(0, RULER - 1, p.width, 1);
   }
@@ -553,8 +555,14 @@ class Timeline {
     add('T', 'previous step', () => this.step(-1));
     add('r', 'next rank', () => this.turnRank(1));
     add('R', 'previous rank', () => this.turnRank(-1));
-    add(']', 'other end of the flow', () => this.followFlow());
-    add('[', 'other end of the flow', () => this.followFlow());
+    add(']', 'next communication partner or flow', () => this.partner(1));
+    add('[', 'previous communication partner or flow', () => this.partner(-1));
+    add('enter', 'open or close the process', () => this.flipProcess());
+    add('alt+enter', 'open or close all processes', () => this.openAll());
+    add('u', 'parent', () => this.around());
+    add('e', 'next finding', () => this.seekFinding(1));
+    add('E', 'previous finding', () => this.seekFinding(-1));
+    add('P', 'savePicture', () => this.picture());
     add('p', 'pin or unpin the lane', () => this.pinLane());
     add('o', 'open or close all processes', () => this.openAll());
     add('f', 'fit the selected slice', () => this.fitSelected());
@@ -563,6 +571,7 @@ class Timeline {
     add('backspace', 'back to the window before', () => {
       const last = this.history.pop();
       if (last) this.show(...last);
+      else history.back();
     });
     add('Z', 'zoom to the selected area', () => {
       if (this.area) this.show(Math.min(...this.area), Math.max(...this.area), true);
@@ -572,6 +581,24 @@ class Timeline {
       this.showDrawer();
       this.draw();
     });
+  }
+
+  // Ranks and steps for the frame to choose from.
+  choices() {
+    const ranks = [...new Set(this.lanes.filter((l) => l.track === undefined && l.rank >= 0).map((l) => l.rank))];
+    const steps = this.steps.map((s) => String(s[1])), {rank = ranks[0], step = ''} = place.read();
+    return [[w('step'), ['', ...steps], step, (v) => this.goToStep(v)],
+      [w('rank'), ranks, rank, (v) => {
+        place.note({rank: v});
+        this.revealRank(Number(v));
+      }]];
+  }
+
+  goToStep(number) {
+    const s = this.steps.find((x) => String(x[1]) === number);
+    if (!s) return;
+    place.note({step: number});
+    this.show(s[2] - s[3] * 0.1, s[2] + s[3] * 1.1, true);
   }
 
   roll(by) {
@@ -591,6 +618,76 @@ class Timeline {
     const now = groups.findLastIndex((r) => r.y <= this.scroll);
     const next = groups[Math.max(0, Math.min(groups.length - 1, now + by))];
     if (next) this.roll(next.y - this.scroll);
+  }
+
+  // The same collective on the next rank or the one before; of any other slice the other end of its flow.
+  async partner(by) {
+    if (!this.selected) return;
+    if (!this.collective) {
+      await this.followFlow();
+      return;
+    }
+    const calls = [...this.collective.calls].sort((a, b) => a[0] - b[0]), {lane} = this.selected;
+    const now = calls.findIndex((k) => k[1] === lane.process), next = calls[(now + by + calls.length) % calls.length];
+    const there = this.lanes.find((l) => l.process === next[1] && l.domain === 'communication' && l.tid === next[2]);
+    if (there) await this.selectAt(there, next[3], 0);
+  }
+
+  // The slice of a lane that begins at a time, wherever it is.
+  async selectAt(lane, start, depth) {
+    this.revealTrack(lane.track);
+    const span = this.view.to - this.view.from;
+    if (start < this.view.from || start > this.view.to) this.show(start - span / 2, start + span / 2, true);
+    await this.slices.ask([lane.track], this.view.from, this.view.to, Math.max(100, Math.round(this.painter.width - LABEL)), this.bounds);
+    const data = this.slices.get(lane.track);
+    for (let i = 0; data && i < data.n; i++) {
+      if (data.start[i] === start && data.depth(i) === depth) this.selected = {lane, data, i};
+    }
+    if (this.selected?.lane === lane) this.showSlice();
+    this.draw();
+  }
+
+  // What the selected slice lies in.
+  around() {
+    if (!this.selected) return;
+    const {lane, data, i} = this.selected, depth = data.depth(i) - 1;
+    const k = depth >= 0 ? hit(data, data.start[i], depth, 0) : -1;
+    if (k < 0) return;
+    this.selected = {lane, data, i: k};
+    this.showSlice();
+    this.draw();
+  }
+
+  flipProcess() {
+    const {process} = this.selected?.lane ?? this.rows.find((r) => !r.pinned && r.y >= this.scroll)?.lane ?? {};
+    if (process === undefined) return;
+    if (!this.open.delete(process)) this.open.add(process);
+    this.layout();
+    this.draw();
+  }
+
+  // From one finding of the timeline to the next.
+  async seekFinding(by) {
+    this.findings ??= (await get('findings')).map((f) => ({...f, at: place.read(f.place)})).filter((f) => f.at.screen === 'timeline' && f.at.from);
+    const {findings: list} = this;
+    if (!list.length) {
+      this.say(w('nothingFound'));
+      return;
+    }
+    this.finding = ((this.finding ?? (by > 0 ? -1 : 0)) + by + list.length) % list.length;
+    this.history.push([this.view.from, this.view.to]);
+    this.goTo(list[this.finding].at);
+    this.say(list[this.finding].text, list[this.finding].severity);
+  }
+
+  say(text, severity) {
+    this.showDrawer(h(`p.${{error: 'E', warning: 'W'}[severity] ?? 'dim'}`, {role: 'status'}, text));
+  }
+
+  async picture() {
+    const {saveCanvases} = await import('./picture.js');
+    this.paint();
+    await saveCanvases([this.mini, this.canvas], this.about.title);
   }
 
   async followFlow() {
@@ -664,6 +761,7 @@ export async function open(app) {
     refresh: (about) => {
       t.grow(about).catch(() => {});
     },
+    choices: () => t.choices(),
     hint: () => w('timelineHint'),
   };
 }

@@ -138,6 +138,7 @@ export class Painter {
     const {ratio, pixels} = this, wide = this.strip.width, scale = view.scale * ratio, names = [];
     const first = this.placed.length ? this.placed.at(-1).first + this.placed.at(-1).rows : 0;
     const last = new Int32Array(lane.rows).fill(-1), torn = this.pixel(this.c.error), gapFrom = 3 * ratio;
+    const idle = this.pixel(this.c.idle), dim = this.pixel(this.c.dim), hatch = Math.round(5 * ratio);
     const colours = c.shapes.map((s) => this.pixel(this.colour(lane.domain, s.name)));
     this.placed.push({first, rows: lane.rows, y, low});
     for (let i = 0; i < c.n; i++) {
@@ -149,7 +150,8 @@ export class Painter {
       if (end < 0 || b <= last[depth]) continue;
       last[depth] = b;
       const at = (first + depth) * wide, stop = at + b - (end - a > gapFrom ? 1 : 0), colour = colours[shape];
-      if (b - a > 16) pixels.fill(colour, at + a, stop);
+      if (colour === idle) for (let k = at + a; k < stop; k++) pixels[k] = (k - at) % hatch === 0 ? dim : idle;
+      else if (b - a > 16) pixels.fill(colour, at + a, stop);
       else for (let k = at + a; k < stop; k++) pixels[k] = colour;
       if (flags & 1) pixels.fill(torn, Math.max(at + a, stop - 2 * ratio), stop);
       if (b - a >= NAME_MIN * ratio && c.count(i) === 1) names.push(name, this.x0 + a / ratio, y + depth * ROW, (b - a) / ratio);

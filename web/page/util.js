@@ -56,6 +56,16 @@ export function digits(v, n = 4) {
   return a >= 1e-3 && a < 1e6 ? String(Number(v.toPrecision(n))) : v.toExponential(n - 1);
 }
 
+const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'];
+export function bytes(n) {
+  let i = 0, v = n;
+  while (v >= 1000 && i < UNITS.length - 1) {
+    v /= 1000;
+    i++;
+  }
+  return `${digits(v, 3)} ${UNITS[i]}`;
+}
+
 export const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 
 // A call that waits until there have been none for a while, and the next frame.
@@ -163,6 +173,17 @@ export class VirtualList {
     for (const row of this.rows.values()) row.remove();
     this.rows.clear();
     this.update();
+  }
+
+  resize(rowHeight) {
+    this.rowHeight = rowHeight;
+    this.reset(this.n);
+  }
+
+  // Where to scroll so that a line stands in the middle.
+  middle(i) {
+    const most = Math.max(0, this.root.scrollHeight - this.root.clientHeight);
+    return Math.min(most, Math.max(0, Math.round((i + 0.5) * this.rowHeight - this.root.clientHeight / 2)));
   }
 
   reveal(i) {

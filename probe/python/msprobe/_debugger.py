@@ -11,7 +11,8 @@ import json
 import os
 import threading
 
-from msprobe import _probe
+from msprobe import _custom, _probe
+from msprobe._tokens import Tokens
 
 _DEFAULT = '{"task": "statistics", "level": "L1"}'
 
@@ -55,6 +56,7 @@ class BaseDebugger:
             raise
         self._is_open = True
         self._grads = []
+        self._tokens = None
         atexit.register(self._last_words)
 
     @staticmethod
@@ -67,18 +69,38 @@ class BaseDebugger:
     # ---- what a framework adds -------------------------------------------
 
     framework = None
-
-    def _setup(self):
-        """Hooks that are there from the beginning."""
-
-    def _check_model(self, model):
-        """Remember the model, or the list of its chunks."""
+    _functions = None  # its module with put_all(), take_all(), wrapper(function, prefix, name)
+    _optimizers = None  # with watch()
+    _modules = None  # with check(model), hook_one(module, name, with_backward), unhook_one()
 
     def _hook_model(self):
-        """Hooks of its modules."""
+        """Hooks of the model's modules."""
+
+    def _has_backward(self):
+        """Is the backward of modules recorded?"""
 
     def _rank(self):
         """The rank of this process, None while it is not known."""
+
+    def _watch_grads(self, variable, name, number):
+        """Hooks on the tensors; the record is written when all are there."""
+
+    # ---- hooks ------------------------------------------------------------
+
+    def _setup(self):
+        """Those that are there from the beginning."""
+        if self._info["level"] in ("L1", "mix"):
+            self._functions.put_all()
+        if self._info["level"] == "mix":
+            self._optimizers.watch()
+
+    def _check_model(self, model):
+        """Remember the model, or the list of its chunks."""
+        if model is not None:
+            self._modules.check(model)
+            self._model = model
+        elif self._model is None and self._info["level"] in ("L0", "mix"):
+            raise ValueError("start(model): the levels L0 and mix need the model")
 
     def _begin(self):
         """Start the dumper, which may have read its file again; is anything collected?"""
@@ -95,6 +117,7 @@ class BaseDebugger:
             _probe.set_rank(rank)
 
     _known_rank = None
+    _model = None
 
     # ---- for people -------------------------------------------------------
 
@@ -122,9 +145,7 @@ class BaseDebugger:
                 return
             if self._begin() and self._info["level"] in ("L0", "mix"):
                 self._hook_model()
-            if token_range is not None:
-                _probe.stop()
-                self._watch_tokens(model, token_range)
+            self._watch_tokens(model, token_range)
 
     @classmethod
     def stop(cls):
@@ -164,16 +185,53 @@ class BaseDebugger:
         if number is not None and save_backward:
             self._watch_grads(variable, name, number)
 
-    def _watch_grads(self, variable, name, number):
-        """Hooks on the tensors; the record is written when all are there."""
-
     def _save_grads(self):
         for pending in self._grads:
             pending.write()
         self._grads.clear()
 
+    # ---- more and less than what is known ---------------------------------
+
     def _watch_tokens(self, model, token_range):
-        raise ValueError("token_range: not for this framework")
+        if token_range is None:
+            if self._tokens is not None:
+                self._tokens.forget()
+            return
+        root = model[0] if isinstance(model, (list, tuple)) else model
+        if root is None:
+            raise ValueError("token_range: needs the model")
+        if self._tokens is None or self._tokens.root is not root:
+            self._watch_tokens(None, None)
+            self._tokens = Tokens(root)
+        self._tokens.restart(token_range)
+
+    @classmethod
+    def register_custom_api(cls, module, api, api_prefix=None):
+        """Dump a function of the program's own: module.api."""
+        _custom.add(cls._get()._functions.wrapper, module, api, api_prefix)
+
+    @classmethod
+    def restore_custom_api(cls, module, api):
+        """Dump it no more."""
+        cls._get()
+        _custom.remove(module, api)
+
+    @classmethod
+    def _module_dump(cls, module, name):
+        """Dump one module, by a name of the program's own, and no functions meanwhile."""
+        self = cls._get()
+        if not isinstance(name, str):
+            raise ValueError(f"module_dump(module, name): expected a text, found {name!r}")
+        with BaseDebugger._lock:
+            self._functions.take_all()
+            self._modules.hook_one(module, name, self._has_backward())
+
+    @classmethod
+    def _module_dump_end(cls):
+        self = cls._get()
+        with BaseDebugger._lock:
+            self._modules.unhook_one()
+            self._setup()
 
     def _last_words(self):
         with BaseDebugger._lock:

@@ -10,7 +10,7 @@
     debugger.stop()
     debugger.step()
 """
-from msprobe.mindspore._debugger import PrecisionDebugger
+from msprobe.mindspore._debugger import PrecisionDebugger, module_dump, module_dump_end
 from msprobe.mindspore._seed import seed_all
 
-__all__ = ["PrecisionDebugger", "seed_all"]
+__all__ = ["PrecisionDebugger", "module_dump", "module_dump_end", "seed_all"]

@@ -23,10 +23,10 @@ def check(model):
                          f"and mix need; found {type(model).__name__}")
 
 
-def _named(models):
+def _named(models, prefix):
     """(path, cell) of all cells below the models; chunks of a list by their number."""
     if isinstance(models, nn.Cell):
-        chunks = [("", models)]
+        chunks = [(prefix, models)]
     else:
         chunks = [(f"{i}.", model) for i, model in enumerate(models)]
     for prefix, model in chunks:
@@ -42,16 +42,18 @@ def all_cells(models):
 
 
 def _hook_cell(cell, path, watcher):
+    """Gives what takes the hooks away."""
     hook = _probe.Hook(path, type(cell).__name__, _TAKES_KWARGS)
     hook.backward = watcher
     after = hook.after
     if _TAKES_KWARGS:
-        cell.register_forward_pre_hook(hook, with_kwargs=True)
+        before = cell.register_forward_pre_hook(hook, with_kwargs=True)
         handle = cell.register_forward_hook(after, with_kwargs=True, **_ALWAYS_CALLED)
     else:
-        cell.register_forward_pre_hook(hook)
+        before = cell.register_forward_pre_hook(hook)
         handle = cell.register_forward_hook(after)
     cell._forward_hook.move_to_end(handle.handle_id, last=False)
+    return before, handle
 
 
 def _watch_parameters(cell, path):
@@ -63,11 +65,11 @@ def _watch_parameters(cell, path):
         parameter.register_hook(_probe.Grad(grads, index, name, parameter, None))
 
 
-def hook_model(model, with_backward):
+def hook_model(model, with_backward, prefix=""):
     """Once for each model; parameters are looked at each time, since they may be others."""
     known = next((cells for m, cells in _hooked if m is model), None)
     if known is None:
-        known = list(_named(model))
+        known = list(_named(model, prefix))
         _hooked.append((model, known))
         watcher = Watcher() if with_backward else None
         for path, cell in known:
@@ -75,3 +77,22 @@ def hook_model(model, with_backward):
     for path, cell in known if with_backward else ():
         if cell._params:
             _watch_parameters(cell, path)
+
+
+_dumped = []  # hooks of cells that are dumped by hand just now
+
+
+def hook_one(cell, name, with_backward):
+    """A cell by a name of the program's own; one of a known model has its name already."""
+    if not isinstance(cell, nn.Cell):
+        raise ValueError(f"module_dump: expected a mindspore.nn.Cell, found {type(cell).__name__}")
+    if any(cell is one for _, known in _hooked for _, one in known):
+        return
+    _dumped.extend(_hook_cell(cell, name, Watcher() if with_backward else None))
+    if with_backward:
+        _watch_parameters(cell, name)
+
+
+def unhook_one():
+    while _dumped:
+        _dumped.pop().remove()

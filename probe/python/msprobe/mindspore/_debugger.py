@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: MIT
 """PrecisionDebugger of MindSpore, in PyNative mode."""
 import mindspore
-from mindspore import communication, nn
+from mindspore import communication
 
-from msprobe import _probe
 from msprobe._debugger import BaseDebugger
-from msprobe._roots import inside
 from msprobe._saved import SavedGradients
-from msprobe.mindspore import _cells, _distributed, _gradients, _tensors, _wrap
+from msprobe.mindspore import _cells, _distributed, _gradients, _optimizer, _tensors, _wrap
 
 _tensors.tell(_gradients.watched_call)
 
@@ -22,13 +20,9 @@ def _watch_gradient(value, then):
     return True
 
 
-def _optimizers():
-    """Their base classes; calling one is a step."""
-    yield nn.Optimizer
-    experimental = getattr(mindspore, "experimental", None)
-    optim = getattr(experimental, "optim", None)
-    if optim is not None:
-        yield optim.Optimizer
+def runs_graphs():
+    """Whether the program does not run function by function, which is what can be dumped."""
+    return mindspore.get_context("mode") != mindspore.PYNATIVE_MODE
 
 
 class PrecisionDebugger(BaseDebugger):
@@ -37,31 +31,23 @@ class PrecisionDebugger(BaseDebugger):
     config_path: the file; task, dump_path, level, step: as its keys."""
 
     framework = "mindspore"
+    _functions, _optimizers, _modules = _wrap, _optimizer, _cells
 
-    def _setup(self):
-        level = self._info["level"]
-        if level in ("L1", "mix"):
-            _wrap.put_all()
-        if level == "mix":
-            for cls in _optimizers():
-                if not getattr(cls.__call__, "_is_inside", False):
-                    cls.__call__ = inside(cls.__call__, "optimizer")
+    def _has_backward(self):
+        return not self._info["forward_only"]
 
     def _check_model(self, model):
-        if mindspore.get_context("mode") != mindspore.PYNATIVE_MODE:
+        if runs_graphs():
             raise ValueError("start: graphs are not dumped; "
                              "set_context(mode=mindspore.PYNATIVE_MODE) runs them as they are")
-        if model is not None:
-            _cells.check(model)
-            self._model = model
-        elif getattr(self, "_model", None) is None and self._info["level"] in ("L0", "mix"):
-            raise ValueError("start(model): the levels L0 and mix need the model")
+        super()._check_model(model)
 
     def _hook_model(self):
-        if getattr(self, "_model", None) is not None:
-            _cells.hook_model(self._model, not self._info["forward_only"])
-            if self._info["level"] == "mix":
-                _wrap.put_primitives(_cells.all_cells(self._model))
+        if self._model is None:
+            return  # the level has become one that needs it
+        _cells.hook_model(self._model, self._has_backward())
+        if self._info["level"] == "mix":
+            _wrap.put_primitives(_cells.all_cells(self._model))
 
     def _rank(self):
         return communication.get_rank() if _distributed.is_initialised() else None
@@ -76,3 +62,7 @@ class PrecisionDebugger(BaseDebugger):
 
     def _watch_grads(self, variable, name, number):
         self._grads.append(SavedGradients(variable, name, number, _watch_gradient))
+
+
+module_dump = PrecisionDebugger._module_dump
+module_dump_end = PrecisionDebugger._module_dump_end

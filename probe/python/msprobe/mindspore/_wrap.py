@@ -10,10 +10,11 @@ import functools
 from mindspore import Tensor, mint, ops
 
 from msprobe import _probe
+from msprobe._places import Places, owner_of
 from msprobe.mindspore import _apis, _distributed
 
 _METHODS = (type(lambda: None), type(str.join), type(int.__add__))
-_places = []  # (owner, name, what it was, what it is now)
+_places = Places()
 
 
 def wrapper(func, prefix, name):
@@ -22,19 +23,12 @@ def wrapper(func, prefix, name):
     return make(func, prefix, name, 0, 0, "p" if name.startswith("dropout") else None)
 
 
-def _owner_of(module, dotted):
-    *path, name = dotted.split(".")
-    for part in path:
-        module = getattr(module, part, None)
-    return module, name
-
-
 def _wrap_names(module, names, prefix, make=wrapper):
     for dotted in names:
-        owner, name = _owner_of(module, dotted)
+        owner, name = owner_of(module, dotted)
         func = getattr(owner, name, None) if owner is not None else None
         if callable(func) and not isinstance(func, (_probe.Op, _probe.Fn, type)):
-            _places.append((owner, name, func, make(func, prefix, name)))
+            _places.add(owner, name, func, make(func, prefix, name))
 
 
 def _find_all():
@@ -51,9 +45,13 @@ def put_all():
     """Put the wrappers where the functions were; once more is harmless."""
     if not _places:
         _find_all()
-    for owner, name, _, now in _places:
-        setattr(owner, name, now)
+    _places.put()
     _distributed.watch_waiting()
+
+
+def take_all():
+    """Give the functions back."""
+    _places.take()
 
 
 # ---- primitives ---------------------------------------------------------------------

@@ -2,10 +2,9 @@
 """PrecisionDebugger of PyTorch."""
 import torch
 
-from msprobe import _probe
 from msprobe._debugger import BaseDebugger
 from msprobe._saved import SavedGradients
-from msprobe.pytorch import _modules, _optimizer, _tensors, _wrap
+from msprobe.pytorch import _modules, _optimizer, _tensors, _wrap  # noqa: F401
 
 
 def _watch_gradient(value, then):
@@ -23,27 +22,18 @@ class PrecisionDebugger(BaseDebugger):
     config_path: the file; task, dump_path, level, step: as its keys."""
 
     framework = "pytorch"
+    _functions, _optimizers, _modules = _wrap, _optimizer, _modules
 
-    def _setup(self):
-        level = self._info["level"]
-        if level in ("L1", "mix"):
-            _wrap.put_all()
-        if level == "mix":
-            _optimizer.watch()
-
-    def _check_model(self, model):
-        if model is not None:
-            _modules.check(model)
-            self._model = model
-        elif getattr(self, "_model", None) is None and self._info["level"] in ("L0", "mix"):
-            raise ValueError("start(model): the levels L0 and mix need the model")
+    def _has_backward(self):
+        """Before version 2 the official tool has no records of modules' backward, so this has them
+        only when it is asked."""
+        return _modules.VERSION >= (2, 0) or bool(self._info["module_backward"])
 
     def _hook_model(self):
-        if getattr(self, "_model", None) is None:
+        if self._model is None:
             return  # the level has become one that needs it
         backward = not self._info["forward_only"]
-        with_modules = backward and _modules.has_backward(self._info["module_backward"])
-        _modules.hook_model(self._model, with_modules, backward)
+        _modules.hook_model(self._model, backward and self._has_backward(), backward)
 
     def _rank(self):
         dist = torch.distributed
@@ -52,52 +42,6 @@ class PrecisionDebugger(BaseDebugger):
     def _watch_grads(self, variable, name, number):
         self._grads.append(SavedGradients(variable, name, number, _watch_gradient))
 
-    def _watch_tokens(self, model, token_range):
-        first, last = _check_range(token_range)
-        root = model[0] if isinstance(model, (list, tuple)) else model
-        if root is None:
-            raise ValueError("token_range: needs the model")
-        count = iter(range(last + 2))
 
-        def watch(_module, _args):
-            number = next(count, last + 2)
-            if number == first:
-                _probe.start()
-            elif number == last + 1:
-                _probe.stop()
-
-        root.register_forward_pre_hook(watch)
-
-    @classmethod
-    def register_custom_api(cls, module, api, api_prefix=None):
-        """Dump a function of the program's own: module.api."""
-        cls._get()
-        _wrap.add_custom(module, api, api_prefix)
-
-    @classmethod
-    def restore_custom_api(cls, module, api):
-        _wrap.remove_custom(module, api)
-
-
-def _check_range(token_range):
-    ok = isinstance(token_range, (list, tuple)) and len(token_range) == 2 and \
-        all(isinstance(n, int) and n >= 0 for n in token_range) and token_range[0] <= token_range[1]
-    if not ok:
-        raise ValueError(f"token_range: expected [first, last], found {token_range!r}")
-    return token_range
-
-
-def module_dump(module, dump_name):
-    """Dump one module, by a name of the program's own, and no functions meanwhile."""
-    debugger = PrecisionDebugger._get()
-    if not isinstance(module, torch.nn.Module) or not isinstance(dump_name, str):
-        raise ValueError("module_dump(module, name): expected a torch.nn.Module and a text")
-    _wrap.take_all()
-    _modules.hook_one(module, dump_name,
-                      _modules.has_backward(debugger._info["module_backward"]))
-
-
-def module_dump_end():
-    debugger = PrecisionDebugger._get()
-    if debugger._info["level"] in ("L1", "mix"):
-        _wrap.put_all()
+module_dump = PrecisionDebugger._module_dump
+module_dump_end = PrecisionDebugger._module_dump_end

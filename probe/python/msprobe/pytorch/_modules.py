@@ -6,9 +6,9 @@ from torch.utils.hooks import BackwardHook
 from msprobe import _probe
 from msprobe._nested import as_tuple, tensors_of, with_tensors
 
-_VERSION = tuple(int(n) for n in torch.__version__.split("+")[0].split(".")[:2])
-_TAKES_KWARGS = _VERSION >= (2, 0)
-_ALWAYS_CALLED = _VERSION >= (2, 1)
+VERSION = tuple(int(n) for n in torch.__version__.split("+")[0].split(".")[:2])
+_TAKES_KWARGS = VERSION >= (2, 0)
+_ALWAYS_CALLED = VERSION >= (2, 1)
 _SKIPPED = {"FullyShardedDataParallel"}
 
 
@@ -62,7 +62,7 @@ class _Backward:
                 call.output(as_tuple(grad_input))
                 call.done()
 
-        watcher = BackwardHook(module, [leave], [enter]) if _VERSION >= (2, 0) \
+        watcher = BackwardHook(module, [leave], [enter]) if VERSION >= (2, 0) \
             else BackwardHook(module, [leave])
         self._open[hook, number] = watcher
         return self._through(watcher.setup_input_hook, args)
@@ -166,15 +166,20 @@ def hook_model(model, with_backward, with_gradients, prefix=""):
                 _watch_parameters(path, module, type(module).__name__)
 
 
+_dumped = []  # modules that are dumped by hand just now
+
+
 def hook_one(module, name, with_backward):
-    """A module by a name of the program's own."""
-    if not any(m is module for m, _ in _hooked):
-        _hooked.append((module, [(name, module)]))
-        _hook_module(module, name, _Backward() if with_backward else None)
-        _watch_parameters(name, module, type(module).__name__)
+    """A module by a name of the program's own; one of a known model has its name already."""
+    if not isinstance(module, torch.nn.Module):
+        raise ValueError(f"module_dump: expected a torch.nn.Module, found {type(module).__name__}")
+    if any(module is one for _, known in _hooked for _, one in known):
+        return
+    _hook_module(module, name, _Backward() if with_backward else None)
+    _watch_parameters(name, module, type(module).__name__)
+    _dumped.append(module)
 
 
-def has_backward(forced):
-    """Before version 2 the official tool has no records of modules' backward, so this has them
-    only when it is asked."""
-    return _VERSION >= (2, 0) or bool(forced)
+def unhook_one():
+    while _dumped:
+        _forget_hooks(_dumped.pop())

@@ -1,29 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""The optimizer and gradient clipping as parents of what is called in them."""
+"""Optimizers of PyTorch, and what clips gradients: see _roots."""
 import functools
 
 import torch
 
-from msprobe._roots import inside
-
-_after_step = []  # functions to call when an optimizer has stepped
+from msprobe._roots import inside, is_inside, stepping
 
 
 def _wrap_step(cls):
     step = vars(cls).get("step")
-    if step is None or getattr(step, "_is_inside", False):
-        return
-    inner = inside(step, "optimizer")
-
-    @functools.wraps(step)
-    def run(self, *args, **kwargs):
-        result = inner(self, *args, **kwargs)
-        for then in _after_step:
-            then(self)
-        return result
-
-    run._is_inside = True
-    cls.step = run
+    if step is not None and not is_inside(step):
+        cls.step = stepping(step)
 
 
 def _wrap_known(cls):
@@ -35,7 +22,7 @@ def _wrap_known(cls):
 def watch():
     """All optimizers there are, and those that will be."""
     base = torch.optim.Optimizer
-    if getattr(base.__init__, "_is_inside", False):
+    if is_inside(base.__init__):
         return
     init = base.__init__
 
@@ -54,9 +41,3 @@ def watch():
         func = getattr(utils, name, None)
         if func is not None:
             setattr(utils, name, inside(func, "clip_grad"))
-
-
-def call_after_step(then):
-    """Have a function called with the optimizer after each of its steps."""
-    watch()
-    _after_step.append(then)

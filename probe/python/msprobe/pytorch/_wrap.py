@@ -8,6 +8,7 @@ what they have imported; while nothing is collected they pass calls on.
 import torch
 
 from msprobe import _probe
+from msprobe._places import Places, owner_of
 from msprobe.pytorch import _apis, _distributed
 
 _FUNCTION = type(lambda: None)
@@ -15,7 +16,7 @@ _METHODS = (_FUNCTION, type(str.join), type(int.__add__))
 _DROPOUT = {"dropout", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"}
 _NPU_MASKS = {"npu_fusion_attention": 1 << 4 | 1 << 5}
 
-_places = []  # (owner, name, what it was, what it is now)
+_places = Places()
 
 
 def wrapper(func, prefix, name):
@@ -25,29 +26,17 @@ def wrapper(func, prefix, name):
                 "p" if name in _DROPOUT else None)
 
 
-def _owner_of(module, dotted):
-    owner = module
-    *path, name = dotted.split(".")
-    for part in path:
-        owner = getattr(owner, part, None)
-    return owner, name
-
-
 def _wrap_names(source, targets, names, prefix, make=wrapper):
     for dotted in names:
-        owner, name = _owner_of(source, dotted)
+        owner, name = owner_of(source, dotted)
         func = getattr(owner, name, None) if owner is not None else None
         if not callable(func) or isinstance(func, (_probe.Op, _probe.Fn)):
             continue
         now = make(func, prefix, name)
         for target in targets:
-            at, name = _owner_of(target, dotted)
+            at, name = owner_of(target, dotted)
             if at is not None:
-                _places.append((at, name, func, now))
-
-
-def _has_own(owner, name):
-    return name in vars(owner) if hasattr(owner, "__dict__") else False
+                _places.add(at, name, func, now)
 
 
 def _find_all():
@@ -72,16 +61,14 @@ def put_all():
     if not _places:
         _find_all()
         _spare_scripts()
-    for owner, name, _, now in _places:
-        setattr(owner, name, now)
+    _places.put()
     if torch.distributed.is_available():
         _distributed.watch_waiting()
 
 
 def take_all():
     """Give the functions back."""
-    for owner, name, func, _ in _places:
-        setattr(owner, name, func)
+    _places.take()
 
 
 def _spare_scripts():
@@ -98,26 +85,3 @@ def _spare_scripts():
 
         without.__name__, without.__doc__, without.__wrapped__ = name, real.__doc__, real
         setattr(owner, name, without)
-
-
-# ---- functions of the program's own -----------------------------------------
-
-_custom = {}
-
-
-def add_custom(module, name, prefix=None):
-    """Dump a function that is not among the known ones."""
-    prefix = prefix or getattr(module, "__name__", "Custom")
-    if not isinstance(prefix, str):
-        raise ValueError(f"api_prefix: expected a text, found {prefix!r}")
-    if not hasattr(module, name):
-        raise ValueError(f"{module!r} has no {name}")
-    func = getattr(module, name)
-    _custom.setdefault((id(module), name), func)
-    setattr(module, name, wrapper(func, prefix, name))
-
-
-def remove_custom(module, name):
-    func = _custom.pop((id(module), name), None)
-    if func is not None:
-        setattr(module, name, func)

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * used_rows: operators over groups of rows fill the head of their output and leave the rest of the
+ * buffer as it was, which is whatever lay there.  How long the head is, an argument says.
+ */
+#include "compare/cmp_int.h"
+
+static const struct {
+    const char *op, *sizes; /* part of the operator's name; the argument that holds group sizes */
+} grouped[] = {
+    {"npu_dequant_swiglu_quant", "input.group_index"},
+    {"npu_grouped_matmul", "input.group_list"},
+};
+enum { GROUPED = sizeof grouped / sizeof *grouped, BLOCK = 512 };
+
+static bool is_whole(enum ms_dtype t)
+{
+    return t == MS_DT_I8 || t == MS_DT_I16 || t == MS_DT_I32 || t == MS_DT_I64 || t == MS_DT_U8 ||
+           t == MS_DT_BOOL;
+}
+
+static uint64_t sum_of(const struct probe_tensor *t)
+{
+    double sum = 0, value[BLOCK];
+    char scratch[BLOCK * sizeof(int64_t)];
+    if (!is_whole(t->dtype))
+        return UINT64_MAX;
+    for (uint64_t at = 0; at < t->count; at += BLOCK) {
+        uint64_t n = t->count - at < BLOCK ? t->count - at : BLOCK;
+        ms_dtype_to_f64(t->dtype, probe_tensor_elements(t, at, n, scratch), (size_t)n, value);
+        for (uint64_t i = 0; i < n; i++)
+            sum += value[i];
+    }
+    return sum >= 0 && sum < 0x1p53 ? (uint64_t)sum : UINT64_MAX;
+}
+
+/* The row of an op that has the path; MS_MAP_NONE: none has. */
+static uint32_t row_with_path(const struct cmp__side *s, const struct cmp__op *op, const char *path)
+{
+    for (uint32_t i = op->first; i < op->first + op->n; i++) {
+        if (ms_str_is(probe_row_path(s->dump, cmp__side_row(s, i)), path))
+            return i;
+    }
+    return MS_MAP_NONE;
+}
+
+uint64_t cmp__used_rows(const struct cmp *c, uint32_t t_row)
+{
+    const struct cmp__side *s = &c->t;
+    const struct cmp__op *op = &s->ops.p[s->op_of.p[t_row]];
+    struct ms_str name = probe_node_name(s->dump, op->node);
+    struct probe_tensor sizes = {0};
+    struct ms_err why = {0};
+    if (cmp__side_row(s, t_row)->section != PROBE_SEC_OUTPUT || c->conf.compat == CMP_OLD)
+        return UINT64_MAX;
+    unsigned k = 0;
+    while (k < GROUPED && ms_str_find_str(name, ms_str_of(grouped[k].op)) < 0)
+        k++;
+    uint32_t row = k < GROUPED ? row_with_path(s, op, grouped[k].sizes) : MS_MAP_NONE;
+    struct ms_str file = cmp__data_name(s, row);
+    if (file.n == 0 || cmp__open_tensor(s->dump, c->t_dir, file, &sizes, &why) != MS_OK)
+        return UINT64_MAX;
+    uint64_t used = sum_of(&sizes);
+    probe_tensor_close(&sizes);
+    return used;
+}

@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cl_share: joining divided among the processes of ours.
+ *
+ *     every process has the calls of        share        every process has the calls of
+ *     some ranks                       ───────────────►  some collectives, of all their ranks
+ *
+ * All learn which ranks and steps there are and how many calls each communicator has.  So all know the
+ * place of each collective, by communicator and number, and places are dealt out in stretches with as
+ * many calls each: joined one behind the other they are in the order of a single process.
+ */
+#include "mstx/tl_cluster.h"
+
+#include "mstx/tl_share.h"
+
+#include "probe/base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- places -------------------------------------------------------------------- */
+
+/* Numbers have few gaps; one far behind the count of calls comes from damage. */
+enum { GAPS = 4, GAPS_LEAST = 4096 };
+
+static void count_hosts(const struct mstx_cluster *c, struct mstx_cl_group *g)
+{
+    g->hosts = g->members.n != 0;
+    for (size_t m = 1; m < g->members.n && g->hosts < 2; m++)
+        g->hosts += c->process.p[g->members.p[m]].host != c->process.p[g->members.p[0]].host;
+}
+
+static void find_places(struct mstx_cluster *c)
+{
+    size_t place = 0;
+    for (size_t i = 0; i < c->group.n; i++) {
+        struct mstx_cl_group *g = &c->group.p[i];
+        const uint64_t most = g->calls * GAPS + GAPS_LEAST;
+        const uint64_t span = g->calls != 0 ? (uint64_t)g->last_seq - g->first_seq + 1 : 0;
+        g->seqs = (uint32_t)(span < most ? span : most);
+        g->place = place;
+        place += g->seqs;
+        count_hosts(c, g);
+    }
+    c->from = 0;
+    c->to = place;
+}
+
+/* ---- what all must know -------------------------------------------------------- */
+
+static void put_known(const struct mstx_cluster *c, struct ms_buf *b)
+{
+    const uint64_t hosts = c->host.n, groups = c->group.n;
+    mstx__put(b, &hosts, sizeof hosts);
+    for (size_t i = 0; i < c->host.n; i++)
+        mstx__put_text(b, ms_str_of(c->host.p[i]));
+    mstx__put_items(b, &c->process);
+    mstx__put_items(b, &c->step);
+    mstx__put(b, &groups, sizeof groups);
+    for (size_t i = 0; i < c->group.n; i++) {
+        const struct mstx_cl_group *g = &c->group.p[i];
+        mstx__put(b, &g->calls, sizeof g->calls);
+        mstx__put(b, &g->first_seq, sizeof g->first_seq);
+        mstx__put(b, &g->last_seq, sizeof g->last_seq);
+        mstx__put_items(b, &g->members);
+    }
+}
+
+static void forget_known(struct mstx_cluster *c)
+{
+    for (size_t i = 0; i < c->host.n; i++)
+        ms_free(c->host.p[i]);
+    c->host.n = c->process.n = c->step.n = 0;
+    for (size_t i = 0; i < c->group.n; i++) {
+        struct mstx_cl_group *g = &c->group.p[i];
+        g->calls = 0;
+        g->first_seq = UINT32_MAX;
+        g->last_seq = 0;
+        g->members.n = 0;
+    }
+}
+
+static bool take_hosts(struct mstx_cluster *c, struct mstx_taker *t, size_t first)
+{
+    MS_VEC(uint32_t) number = {0};
+    uint64_t hosts;
+    mstx__take(t, &hosts, sizeof hosts);
+    for (uint64_t i = 0; i < hosts && !t->bad && !c->no_memory; i++) {
+        uint32_t *slot = ms_vec_push(&number);
+        c->no_memory |= slot == NULL;
+        if (slot != NULL)
+            *slot = mstx__cluster_host(c, mstx__take_text(t));
+    }
+    c->no_memory |= !mstx__take_items(t, &c->process);
+    for (size_t i = first; i < c->process.n; i++)
+        c->process.p[i].host = c->process.p[i].host < number.n ? number.p[c->process.p[i].host] : 0;
+    ms_vec_free(&number);
+    return !c->no_memory && !t->bad;
+}
+
+static bool take_counts(struct mstx_cl_group *g, struct mstx_taker *t, uint32_t processes)
+{
+    const size_t first = g->members.n;
+    uint64_t calls;
+    uint32_t first_seq, last_seq;
+    mstx__take(t, &calls, sizeof calls);
+    mstx__take(t, &first_seq, sizeof first_seq);
+    mstx__take(t, &last_seq, sizeof last_seq);
+    g->calls += calls;
+    g->first_seq = first_seq < g->first_seq ? first_seq : g->first_seq;
+    g->last_seq = last_seq > g->last_seq ? last_seq : g->last_seq;
+    if (!mstx__take_items(t, &g->members))
+        return false;
+    for (size_t m = first; m < g->members.n; m++)
+        g->members.p[m] += processes;
+    return true;
+}
+
+/* Behind what those before it told. */
+static bool take_known(struct mstx_cluster *c, struct mstx_taker *t)
+{
+    const size_t processes = c->process.n, steps = c->step.n;
+    uint64_t groups;
+    if (!take_hosts(c, t, processes) || !mstx__take_items(t, &c->step))
+        return false;
+    for (size_t i = processes; i < c->process.n; i++)
+        c->process.p[i].first_step += (uint32_t)steps;
+    for (size_t i = steps; i < c->step.n; i++)
+        c->step.p[i].process += (uint32_t)processes;
+    mstx__take(t, &groups, sizeof groups);
+    for (uint64_t i = 0; i < groups && i < c->group.n && !t->bad; i++) {
+        if (!take_counts(&c->group.p[i], t, (uint32_t)processes))
+            return false;
+    }
+    return !t->bad;
+}
+
+static void move_calls(struct mstx_cl_call *p, size_t n, uint32_t processes, uint32_t steps)
+{
+    for (size_t i = 0; i < n; i++) {
+        p[i].process += processes;
+        p[i].step += p[i].step != MSTX_NO_STEP ? steps : 0;
+    }
+}
+
+static enum ms_rc learn(struct mstx_cluster *c, struct ms_par *par, struct ms_err *err)
+{
+    struct ms_buf b = {.max = MSTX_SHARE_MAX};
+    struct mstx_messages all;
+    put_known(c, &b);
+    enum ms_rc rc = mstx__share_all(par, &b, MS_OK, &all, err);
+    ms_buf_free(&b);
+    if (rc != MS_OK)
+        return rc;
+    forget_known(c);
+    for (unsigned i = 0; rc == MS_OK && i < ms_par_size(par); i++) {
+        struct mstx_taker t = mstx__message(&all, i);
+        if (i == ms_par_rank(par)) {
+            const uint32_t processes = (uint32_t)c->process.n, steps = (uint32_t)c->step.n;
+            move_calls(c->coll.p, c->coll.n, processes, steps);
+            move_calls(c->p2p.p, c->p2p.n, processes, steps);
+        }
+        if (!take_known(c, &t))
+            rc = t.bad ? ms_fail(err, MS_E_INTERNAL, "what process %u knows is damaged", i)
+                       : ms_no_memory(err);
+    }
+    mstx__messages_free(&all);
+    return mstx__share_result(par, rc, err);
+}
+
+/* ---- who joins what ------------------------------------------------------------ */
+
+/* The place before which so many calls lie. */
+static size_t place_after(const struct mstx_cluster *c, double calls)
+{
+    for (size_t i = 0; i < c->group.n; i++) {
+        const struct mstx_cl_group *g = &c->group.p[i];
+        if (calls < (double)g->calls)
+            return g->place + (size_t)(calls / (double)g->calls * g->seqs);
+        calls -= (double)g->calls;
+    }
+    return c->to;
+}
+
+/* end[k]: behind the last place of process k. */
+static void deal_out(const struct mstx_cluster *c, unsigned k, double less, size_t *end)
+{
+    double all = 0;
+    for (size_t i = 0; i < c->group.n; i++)
+        all += (double)c->group.p[i].calls;
+    const double share = (1 + less) / k;
+    for (unsigned p = 0; p < k; p++) {
+        const double until = share * (p + 1) - less;
+        end[p] = p + 1 == k ? c->to : place_after(c, until > 0 ? until * all : 0);
+    }
+}
+
+static unsigned owner_of_place(const size_t *end, unsigned k, size_t place)
+{
+    unsigned p = 0;
+    while (p + 1 < k && place >= end[p])
+        p++;
+    return p;
+}
+
+static unsigned owner_of_pair(const struct mstx_cluster *c, const struct mstx_cl_call *k,
+                              unsigned processes)
+{
+    int32_t a, b;
+    if (!mstx__cluster_ends(c, k, &a, &b))
+        return 0;
+    const uint64_t key = (uint64_t)k->group << 40 ^ (uint64_t)(uint32_t)a << 20 ^ (uint32_t)b;
+    return (unsigned)((key * 0x9E3779B97F4A7C15u >> 33) % processes);
+}
+
+/* ---- calls go where they are joined -------------------------------------------- */
+
+enum { NOBODY = UINT16_MAX, PIECE = (1 << 20) / sizeof(struct mstx_cl_call) };
+
+struct deal {
+    struct mstx_cluster *c;
+    struct ms_par *par;
+    unsigned k;
+    const size_t *end;   /* of the places of each; NULL: calls go by pairs */
+    uint64_t *to, *from; /* how many we have for each, and each for us */
+    uint16_t *owner;     /* by call */
+    const mstx_cl_calls *given;
+    mstx_cl_calls taken;
+    struct mstx_cl_call *piece; /* one message */
+    struct ms_buf got;
+};
+
+static void find_owners(struct deal *d, const mstx_cl_calls *v)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        const struct mstx_cl_call *k = &v->p[i];
+        const size_t place = d->end != NULL ? mstx__cluster_place(d->c, k) : 0;
+        unsigned owner = NOBODY;
+        if (d->end == NULL)
+            owner = owner_of_pair(d->c, k, d->k);
+        else if (place != SIZE_MAX)
+            owner = owner_of_place(d->end, d->k, place);
+        d->owner[i] = (uint16_t)owner;
+        if (owner != NOBODY)
+            d->to[owner]++;
+        else
+            d->c->strange++;
+    }
+}
+
+static enum ms_rc tell_counts(struct deal *d, struct ms_err *err)
+{
+    struct ms_buf b = {.max = MSTX_SHARE_MAX};
+    struct mstx_messages all;
+    mstx__put(&b, d->to, d->k * sizeof *d->to);
+    enum ms_rc rc = mstx__share_all(d->par, &b, MS_OK, &all, err);
+    ms_buf_free(&b);
+    for (unsigned i = 0; rc == MS_OK && i < d->k; i++) {
+        struct mstx_taker t = mstx__message(&all, i);
+        for (unsigned p = 0; p <= ms_par_rank(d->par); p++)
+            mstx__take(&t, &d->from[i], sizeof d->from[i]);
+    }
+    if (rc == MS_OK)
+        mstx__messages_free(&all);
+    return rc;
+}
+
+static uint64_t all_of(const uint64_t *v, unsigned n)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < n; i++)
+        sum += v[i];
+    return sum;
+}
+
+/* All memory that is needed, before anybody waits for a message. */
+static bool make_room(struct deal *d)
+{
+    d->piece = ms_calloc(PIECE, sizeof *d->piece);
+    return d->piece != NULL && ms_buf_room(&d->got, PIECE * sizeof *d->piece) != NULL &&
+           ms_vec_reserve(&d->taken, all_of(d->from, d->k) + 1);
+}
+
+static enum ms_rc send_calls(struct deal *d, unsigned to, struct ms_err *err)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < d->given->n; i++) {
+        if (d->owner[i] != to)
+            continue;
+        d->piece[n++] = d->given->p[i];
+        if (n == PIECE) {
+            MS_TRY(ms_par_send(d->par, to, d->piece, n * sizeof *d->piece, err));
+            n = 0;
+        }
+    }
+    return n != 0 ? ms_par_send(d->par, to, d->piece, n * sizeof *d->piece, err) : MS_OK;
+}
+
+static enum ms_rc receive_calls(struct deal *d, unsigned from, struct ms_err *err)
+{
+    struct mstx_cl_call *p = d->taken.p + all_of(d->from, from);
+    for (uint64_t i = 0; i < d->from[from]; i += PIECE) {
+        const uint64_t n = d->from[from] - i < PIECE ? d->from[from] - i : PIECE;
+        unsigned who;
+        MS_TRY(ms_par_recv(d->par, (int)from, &d->got, &who, err));
+        if (d->got.n != n * sizeof *p)
+            return ms_fail(err, MS_E_INTERNAL, "process %u sent %zu bytes instead of %zu", from,
+                           d->got.n, (size_t)n * sizeof *p);
+        memcpy(p + i, d->got.p, d->got.n);
+    }
+    return MS_OK;
+}
+
+static void keep_calls(struct deal *d, unsigned own)
+{
+    struct mstx_cl_call *p = d->taken.p + all_of(d->from, own);
+    for (size_t i = 0; i < d->given->n; i++) {
+        if (d->owner[i] == own)
+            *p++ = d->given->p[i];
+    }
+}
+
+/* In each round pairs talk, the lower one first, so nobody waits for somebody who waits. */
+static enum ms_rc exchange(struct deal *d, struct ms_err *err)
+{
+    const unsigned own = ms_par_rank(d->par);
+    for (unsigned round = 0; round < d->k; round++) {
+        const unsigned with = (round + d->k - own) % d->k;
+        if (with == own)
+            keep_calls(d, own);
+        if (with > own)
+            MS_TRY(send_calls(d, with, err));
+        if (with != own)
+            MS_TRY(receive_calls(d, with, err));
+        if (with < own)
+            MS_TRY(send_calls(d, with, err));
+    }
+    d->taken.n = all_of(d->from, d->k);
+    return MS_OK;
+}
+
+static enum ms_rc pass_on(struct deal *d, struct ms_err *err)
+{
+    d->to = ms_calloc(d->k, sizeof *d->to);
+    d->from = ms_calloc(d->k, sizeof *d->from);
+    d->owner = ms_calloc(d->given->n + 1, sizeof *d->owner);
+    const bool ok = d->to != NULL && d->from != NULL && d->owner != NULL;
+    MS_TRY(mstx__share_result(d->par, ok ? MS_OK : ms_no_memory(err), err));
+    find_owners(d, d->given);
+    MS_TRY(tell_counts(d, err));
+    MS_TRY(mstx__share_result(d->par, make_room(d) ? MS_OK : ms_no_memory(err), err));
+    return exchange(d, err);
+}
+
+/* given: calls of some ranks; behind it those that are joined here, rank by rank as before. */
+static enum ms_rc deal(struct mstx_cluster *c, struct ms_par *par, const size_t *end, bool is_coll,
+                       struct ms_err *err)
+{
+    mstx_cl_calls *given = is_coll ? &c->coll : &c->p2p;
+    struct deal d = {.c = c,
+                     .par = par,
+                     .k = ms_par_size(par),
+                     .end = is_coll ? end : NULL,
+                     .given = given,
+                     .got = {.max = MSTX_SHARE_MAX}};
+    enum ms_rc rc = pass_on(&d, err);
+    if (rc == MS_OK) {
+        ms_vec_free(given);
+        *given = d.taken;
+    } else {
+        ms_vec_free(&d.taken);
+    }
+    ms_free(d.to);
+    ms_free(d.from);
+    ms_free(d.owner);
+    ms_free(d.piece);
+    ms_buf_free(&d.got);
+    return rc;
+}
+
+enum ms_rc mstx__cluster_share(struct mstx_cluster *c, struct ms_par *par, double less,
+                               struct ms_err *err)
+{
+    const unsigned k = ms_par_size(par), own = ms_par_rank(par);
+    enum ms_rc rc = mstx__share_result(par, c->no_memory ? ms_no_memory(err) : MS_OK, err);
+    if (rc == MS_OK && k > 1)
+        rc = learn(c, par, err);
+    if (rc != MS_OK)
+        return rc;
+    find_places(c);
+    if (k == 1)
+        return MS_OK;
+    size_t *end = ms_calloc(k, sizeof *end);
+    rc = mstx__share_result(par, end != NULL ? MS_OK : ms_no_memory(err), err);
+    if (rc == MS_OK) {
+        deal_out(c, k, less, end);
+        rc = deal(c, par, end, true, err);
+    }
+    if (rc == MS_OK)
+        rc = deal(c, par, NULL, false, err);
+    if (rc == MS_OK) {
+        c->from = own != 0 ? end[own - 1] : 0;
+        c->to = end[own];
+    }
+    ms_free(end);
+    return rc;
+}
+
+/* ---- what was found ------------------------------------------------------------ */
+
+static void put_notes(struct ms_buf *b, const struct mstx_cl_note *p, size_t n)
+{
+    const uint64_t count = n;
+    mstx__put(b, &count, sizeof count);
+    for (size_t i = 0; i < n; i++) {
+        mstx__put(b, &p[i].rank, sizeof p[i].rank);
+        mstx__put(b, &p[i].value, sizeof p[i].value);
+        mstx__put(b, &p[i].at_ns, sizeof p[i].at_ns);
+        mstx__put(b, &p[i].group, sizeof p[i].group);
+        mstx__put(b, &p[i].seq, sizeof p[i].seq);
+        mstx__put(b, p[i].text, sizeof p[i].text);
+    }
+}
+
+static void take_note(struct mstx_taker *t, struct mstx_cl_note *n)
+{
+    mstx__take(t, &n->rank, sizeof n->rank);
+    mstx__take(t, &n->value, sizeof n->value);
+    mstx__take(t, &n->at_ns, sizeof n->at_ns);
+    mstx__take(t, &n->group, sizeof n->group);
+    mstx__take(t, &n->seq, sizeof n->seq);
+    mstx__take(t, n->text, sizeof n->text);
+}
+
+/* Of a communicator whose collectives several processes joined the first counts. */
+static bool is_told(const struct mstx_cl_note *p, size_t n, const struct mstx_cl_note *one)
+{
+    for (size_t i = n; i-- > 0;) {
+        if (p[i].group == one->group)
+            return p[i].seq != one->seq;
+    }
+    return false;
+}
+
+static bool take_quarrels(struct mstx_cluster *c, struct mstx_taker *t)
+{
+    uint64_t n;
+    mstx__take(t, &n, sizeof n);
+    for (uint64_t i = 0; i < n && !t->bad; i++) {
+        struct mstx_cl_note *slot = ms_vec_push(&c->quarrel);
+        if (slot == NULL)
+            return false;
+        *slot = (struct mstx_cl_note){
+            .kind = "mismatch", .severity = "error", .first_step = -1, .last_step = -1};
+        take_note(t, slot);
+        c->quarrel.n -= is_told(c->quarrel.p, c->quarrel.n - 1, slot);
+    }
+    return true;
+}
+
+static bool take_missing(struct mstx_cluster *c, struct mstx_taker *t)
+{
+    uint64_t n;
+    mstx__take(t, &n, sizeof n);
+    for (uint64_t i = 0; i < n && !t->bad; i++) {
+        struct mstx_cl_note *slot = ms_vec_push(&c->missing);
+        if (slot == NULL)
+            return false;
+        *slot = (struct mstx_cl_note){
+            .kind = "hang", .severity = "error", .first_step = -1, .last_step = -1};
+        take_note(t, slot);
+        c->missing.n -= is_told(c->missing.p, c->missing.n - 1, slot);
+    }
+    return true;
+}
+
+static void put_found(const struct mstx_cluster *c, struct ms_buf *b)
+{
+    mstx__put(b, &c->strange, sizeof c->strange);
+    for (size_t i = 0; i < c->step.n; i++) {
+        mstx__put(b, &c->step.p[i].waiting_ns, sizeof c->step.p[i].waiting_ns);
+        mstx__put(b, &c->step.p[i].blame_ns, sizeof c->step.p[i].blame_ns);
+    }
+    put_notes(b, c->quarrel.p, c->quarrel.n);
+    put_notes(b, c->missing.p, c->missing.n);
+    mstx__put_items(b, &c->link);
+    mstx__put_items(b, &c->open);
+}
+
+static bool take_found(struct mstx_cluster *c, struct mstx_taker *t)
+{
+    const size_t links = c->link.n, open = c->open.n;
+    uint64_t strange;
+    mstx__take(t, &strange, sizeof strange);
+    c->strange += strange;
+    for (size_t i = 0; i < c->step.n; i++) {
+        int64_t waiting, blame;
+        mstx__take(t, &waiting, sizeof waiting);
+        mstx__take(t, &blame, sizeof blame);
+        c->step.p[i].waiting_ns += waiting;
+        c->step.p[i].blame_ns += blame;
+    }
+    if (!take_quarrels(c, t) || !take_missing(c, t) || !mstx__take_items(t, &c->link) ||
+        !mstx__take_items(t, &c->open))
+        return false;
+    for (size_t i = links; i < c->link.n; i++)
+        c->link.p[i].first_open += open;
+    return true;
+}
+
+enum ms_rc mstx__cluster_gather(struct mstx_cluster *c, struct ms_par *par, struct ms_err *err)
+{
+    struct ms_buf b = {.max = MSTX_SHARE_MAX};
+    struct mstx_messages all;
+    const bool is_first = ms_par_rank(par) == 0;
+    const enum ms_rc mine = c->no_memory ? ms_no_memory(err) : MS_OK;
+    if (ms_par_size(par) == 1)
+        return mine;
+    if (!is_first && mine == MS_OK)
+        put_found(c, &b);
+    enum ms_rc rc = mstx__share_gather(par, &b, mine, &all, err);
+    ms_buf_free(&b);
+    for (unsigned i = 1; rc == MS_OK && is_first && i < ms_par_size(par); i++) {
+        struct mstx_taker t = mstx__message(&all, i);
+        if (!take_found(c, &t) || t.bad)
+            rc = t.bad ? ms_fail(err, MS_E_INTERNAL, "what process %u found is damaged", i)
+                       : ms_no_memory(err);
+    }
+    mstx__messages_free(&all);
+    return rc;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * launch: the program that people start.
+ *
+ *     msprobe run ...     in here: linked to libc alone
+ *     msprobe WORD ...    libmsprobe_cli.so, beside it or in ../lib/msprobe: every command
+ *
+ * `msprobe run` stands before every rank of a job.  Two dozen libraries that it does not need would
+ * cost each rank more time at the start than recording costs it in a second.
+ */
+#include "probe/cli/cmds.h"
+
+#include "probe/base/beside.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+extern const struct ms_cmd mstx_cmd_run;
+static const struct ms_cmd *const run_alone[] = {&mstx_cmd_run, NULL};
+const struct ms_cmd *const *const cli_folders[] = {run_alone, NULL};
+
+static int not_whole(const char *what, const char *why)
+{
+    fprintf(stderr, "msprobe: %s%s; is msprobe installed whole?\n", what, why);
+    return MS_EXIT_FAIL;
+}
+
+static int run_library(int argc, char **argv)
+{
+    static const struct ms_place place = {"libmsprobe_cli.so", "../lib/msprobe/libmsprobe_cli.so"};
+    char path[PATH_MAX];
+    if (!ms_place_find(&place, path, sizeof path))
+        return not_whole(path, " is not there");
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *program = library != NULL ? dlsym(library, "cli_main") : NULL;
+    if (program == NULL)
+        return not_whole("", dlerror());
+    return ((int (*)(int, char **))program)(argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], mstx_cmd_run.name) == 0)
+        return cli_main(argc, argv);
+    return run_library(argc, argv);
+}

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+"""Where functions of a framework are found, and what stands there meanwhile."""
+
+
+def owner_of(module, dotted):
+    """What a dotted name is looked up in, None if there is no such thing, and its last part."""
+    *path, name = dotted.split(".")
+    for part in path:
+        module = getattr(module, part, None)
+    return module, name
+
+
+class Places:
+    """They stay as they are until put(), and are as they were after take()."""
+
+    def __init__(self):
+        self._all = []  # (owner, name, what it was, what it is now)
+
+    def __len__(self):
+        return len(self._all)
+
+    def add(self, owner, name, was, now):
+        self._all.append((owner, name, was, now))
+
+    def put(self):
+        for owner, name, _, now in self._all:
+            setattr(owner, name, now)
+
+    def take(self):
+        for owner, name, was, _ in self._all:
+            setattr(owner, name, was)

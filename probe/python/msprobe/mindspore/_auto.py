@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""A dump of a MindSpore script that knows nothing of it: see msprobe/_auto.py.
+
+The framework's own cells around a model, of the loss or of a whole step, are
+looked through: the model is what they call.
+"""
+import functools
+import sys
+
+from mindspore import nn
+
+from msprobe import _auto
+from msprobe.mindspore import _cells, _optimizer, _wrap
+from msprobe.mindspore._debugger import PrecisionDebugger, runs_graphs
+
+
+def _is_around_a_model(cell):
+    return type(cell).__module__.startswith("mindspore.nn.wrap.") or \
+        any(base.__module__.startswith("mindspore.nn.wrap.") for base in type(cell).__mro__)
+
+
+class _Watch(_auto.Watch):
+    def __init__(self, debugger):
+        super().__init__(debugger)
+        self._has_told = False
+
+    def _parts_of(self, root):
+        return (cell for _, cell in root.cells_and_names() if cell is not root)
+
+    def _hook_model(self, root, prefix):
+        _cells.hook_model(root, self._debugger._has_backward(), prefix)
+        if self._debugger._info["level"] == "mix":
+            _wrap.put_primitives(_cells.all_cells(root))
+
+    def called(self, cell):
+        if runs_graphs():
+            self._refuse()
+        elif isinstance(cell, tuple(_optimizer.bases())):
+            self._parts.update(self._parts_of(cell))
+        elif not _is_around_a_model(cell):
+            super().called(cell)
+
+    def _refuse(self):
+        if not self._has_told:
+            print("msprobe: graphs are not dumped; set_context(mode=mindspore.PYNATIVE_MODE) runs "
+                  "them as they are", file=sys.stderr)
+        self._has_told = True
+
+
+def attach(config):
+    """Dump this process as config.json says."""
+    watch = _auto.watch(config, PrecisionDebugger, _Watch)
+    if watch is None:
+        return
+    call = nn.Cell.__call__
+
+    @functools.wraps(call)
+    def run(self, *args, **kwargs):
+        watch.called(self)
+        return call(self, *args, **kwargs)
+
+    nn.Cell.__call__ = run

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+"""Optimizers of MindSpore, and what clips gradients: see _roots.
+
+Calling an optimizer is its step, whatever its class."""
+import mindspore
+from mindspore import nn, ops
+
+from msprobe._roots import inside, is_inside, stepping
+
+_CLIPPING = ("clip_by_global_norm", "clip_by_norm", "clip_by_value")
+
+
+def bases():
+    """The classes that all optimizers come from."""
+    yield nn.Optimizer
+    experimental = getattr(mindspore, "experimental", None)
+    optim = getattr(experimental, "optim", None)
+    if optim is not None:
+        yield optim.Optimizer
+
+
+def watch():
+    """All optimizers there are, and those that will be; once more after functions were wrapped."""
+    for cls in bases():
+        if not is_inside(cls.__call__):
+            cls.__call__ = stepping(cls.__call__)
+    for name in _CLIPPING:
+        func = getattr(ops, name, None)
+        if func is not None and not is_inside(func):
+            setattr(ops, name, inside(func, "clip_grad", outside=True))
