@@ -270,13 +270,24 @@ static bool all_partners_agree(const struct mstx_cluster *c, const struct mstx_c
     return true;
 }
 
+/* Steps of a stretch may be much longer than the median of all, as when steps are guessed. */
+static double share_of_step(const struct mstx_cluster *c, const struct mstx_cl_step *step, size_t n,
+                            double ns)
+{
+    double all = 0;
+    for (size_t i = 0; i < n; i++)
+        all += (double)(step[i].end_ns - step[i].start_ns);
+    const double mean = all / (double)n;
+    return ns / (ns > (double)c->step_ns ? fmax(mean, ns) : (double)c->step_ns);
+}
+
 static void tell_straggler(struct mstx_cluster *c, const struct mstx_cl_group *g, size_t m,
                            uint32_t steps, const struct stretch *s)
 {
     const struct mstx_cl_process *p = &c->process.p[g->members.p[m]];
     const struct mstx_cl_step *first = &c->step.p[p->first_step + s->from];
     const struct mstx_cl_step *last = &c->step.p[p->first_step + s->to - 1];
-    const double share = s->mean / (double)c->step_ns;
+    const double share = share_of_step(c, first, s->to - s->from, s->mean);
     const bool late = s->from >= STEPS_SURE, ends = s->to + STEPS_SURE <= steps;
     struct mstx_cl_note *n =
         mstx__cluster_note(c, late || ends ? "fail_slow" : "straggler",

@@ -2,21 +2,10 @@
 # SPDX-License-Identifier: MIT
 # `mpirun -n K msprobe import` writes the same database for every K and every flavour of MPI, also
 # when a rank's file is damaged; what `msprobe report` makes of ranks together.
-B=${B:-build}
-# MPI keeps memory to the end of a process: no leak of ours.
-ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
-OMPI_ALLOW_RUN_AS_ROOT=1
-OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export ASAN_OPTIONS OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
-tool=$(cd "$B" && pwd)/msprobe
-top=$(mktemp -d)
-trap 'rm -rf "$top"' EXIT
-rc=0
-ok() { echo "ok $*"; }
-bad() {
-    echo "not ok $*"
-    rc=1
-}
+suite=cluster
+. tests/checks.sh
+tool=$msprobe
+top=$scratch
 check() { # name expected got
     if [ "$2" = "$3" ]; then ok "$1"; else
         bad "$1"
@@ -24,7 +13,6 @@ check() { # name expected got
     fi
 }
 
-PYTHON=${PYTHON:-/usr/bin/python3}
 # All rows of all tables, read by somebody else; and what one query answers.
 rows() {
     "$PYTHON" -c 'import sqlite3, sys
