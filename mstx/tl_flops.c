@@ -38,12 +38,14 @@ static bool read_shape(struct ms_jread *j, struct shape *s)
     s->n = 0;
     if (t != MS_J_ARR)
         return ms_jread_skip(j, t) != MS_J_ERR;
-    while ((t = ms_jread_next(j)) == MS_J_NUM) {
+    while ((t = ms_jread_next(j)) != MS_J_ARR_END) {
         double v;
-        if (s->n < DIMS_MAX && ms_jread_f64(j, &v))
+        if (t == MS_J_NUM && s->n < DIMS_MAX && ms_jread_f64(j, &v))
             s->dim[s->n++] = v >= 0 && v < DIM_MOST ? v : 0;
+        else if (ms_jread_skip(j, t) == MS_J_ERR)
+            return false;
     }
-    return t == MS_J_ARR_END;
+    return true;
 }
 
 /* Shapes of the tensors in a value, in their order. */
@@ -88,10 +90,10 @@ static bool read_record(struct ms_jread *j, struct record *r)
             ok = read_tensors(j, t, r->in, INPUTS_MAX, &r->ins);
         else if (ms_str_is(key, "output"))
             ok = read_tensors(j, t, &r->out, 1, &r->outs);
-        else if (ms_str_is(key, "is_recompute"))
-            r->recomputed = t == MS_J_TRUE;
         else
             ok = ms_jread_skip(j, t) != MS_J_ERR;
+        if (ms_str_is(key, "is_recompute"))
+            r->recomputed = t == MS_J_TRUE;
         if (!ok)
             return false;
     }
