@@ -31,8 +31,8 @@ struct probe_call {
     unsigned epoch;
     bool is_wanted;
     bool has_failed; /* what has not been seen will not come */
-    int part;   /* the section that is open, -1: none yet */
-    int is_nan; /* of task nan_check: -1 while no output could be one */
+    int part;        /* the section that is open, -1: none yet */
+    int is_nan;      /* of task nan_check: -1 while no output could be one */
     struct ms_buf name;
     struct probe__record record;
     struct held *held;
