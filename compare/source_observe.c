@@ -191,6 +191,20 @@ static void mark_read(struct observer *o)
     }
 }
 
+/* Of whole numbers it counts how many differ, as source__look says it. */
+static bool take_share(const struct observer *o, struct source__leaf *l,
+                       const struct cmp_figures *f)
+{
+    double share = f->ext.bit_equal;
+    if (f->state != CMP_STATE_OK || isnan(share))
+        return false;
+    float e = (float)sqrt(1 - share);
+    if (!o->p->cross || l->e > e)
+        l->e = e;
+    l->flags |= SOURCE__MEASURED;
+    return true;
+}
+
 /* Tensor files say more than statistics: what was measured, or has to be looked at. */
 static bool take_figures(const struct observer *o, struct source__leaf *l)
 {
@@ -198,9 +212,10 @@ static bool take_figures(const struct observer *o, struct source__leaf *l)
         return false;
     uint32_t pair = o->figure[l->row[1]];
     bool real = (l->flags & SOURCE__REAL) != 0;
-    bool known =
-        pair != SOURCE__NONE && o->c->b.order.p[o->c->pairs.p[pair].b] == l->row[0] && real;
+    bool known = pair != SOURCE__NONE && o->c->b.order.p[o->c->pairs.p[pair].b] == l->row[0];
     const struct cmp_figures *f = known ? &o->c->figures.p[pair] : NULL;
+    if (f != NULL && !real)
+        return !take_share(o, l, f);
     if (f != NULL && f->state == CMP_STATE_OK) {
         double e = fmin(f->ext.rel_l2, 1e30);
         bool laid_out = o->p->cross && (l->flags & SOURCE__MEASURED) && l->e < e;
