@@ -86,6 +86,13 @@ static enum ms_rc put_all_ops(struct emit *e, struct ms_err *err)
 
 /* ---- parts: small projections and the split of the large one ------------- */
 
+/* Are the modules around both partners?  Where a side has fewer layers a part may be another's. */
+static bool are_in_one_module(const struct align__ctx *c, const struct align__link *l)
+{
+    uint32_t a = c->side[0].modules.p[l->a].parent, b = c->side[1].modules.p[l->b].parent;
+    return a != ALIGN__NONE && b != ALIGN__NONE && c->mod_pair[0][a] == b;
+}
+
 static enum ms_rc put_parts(struct emit *e, struct ms_err *err)
 {
     const struct align__side *g = &e->c->side[0];
@@ -97,7 +104,7 @@ static enum ms_rc put_parts(struct emit *e, struct ms_err *err)
         if (a == ALIGN__NONE || b == ALIGN__NONE)
             continue;
         /* Backward the large one's gradient is the sum of theirs, and nobody's partner. */
-        if (g->ops.p[a].family == t->ops.p[b].family)
+        if (g->ops.p[a].family == t->ops.p[b].family && are_in_one_module(e->c, l))
             MS_TRY(put(e, g->ops.p[a].node, t->ops.p[b].node, 0.85F, CMP_ALIGN_PART, err));
         uint32_t sa = align__split_behind(g, a);
         uint32_t sb = align__split_behind(t, b);
