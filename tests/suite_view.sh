@@ -108,8 +108,19 @@ screen sql-graph "$pair" 80x24 '2:sql SELECT count(*) AS nodes FROM tb_nodes<Ent
 screen sql-writes "$pair" 80x24 '2:sql DELETE FROM tb_nodes<Enter>'
 screen no-timeline "$pair" 80x24 '3'
 screen ascii "$pair" 80x24 '2E' --ascii
-screen too-small "$pair" 20x4 ''
+screen too-small "$pair" 39x9 ''
 screen tiny "$pair" 1x1 '2jE'
+screen tree-click "$pair" 80x24 '2E<Click:5,5>'
+screen tree-click-opens "$pair" 80x24 '2<Click:2,4>'
+screen tree-click-golden "$pair" 80x24 '2E<Click:9,60>'
+screen tree-wheel "$pair" 80x24 '2E<WheelDown:9,60><WheelDown:1,1><WheelUp:1,1>'
+screen click-on-screens "$pair" 80x24 '<Click:0,53>'
+screen click-outside "$pair" 80x24 '2E<Click:23,4><Click:12,3><Drag:0,0>'
+screen tree-next-suspect "$pair" 80x24 '2FF'
+screen escape-leads-back "$pair" 80x24 '2E<Esc>'
+screen set-rank "$pair" 80x24 '2:set rank 1<Enter>'
+screen set-wrong "$pair" 80x24 '2:set colour red<Enter>'
+screen line-edited "$pair" 80x24 ':goto overviewx<Backspace>'
 screen bad-key "$pair" 80x24 '<Nokey>'
 screen bad-size "$pair" 80by24 ''
 screen missing nowhere 80x24 ''
@@ -132,6 +143,14 @@ if [ -d "$tmp/run" ]; then
     screen time-search "$run" 80x24 '3/step 8<Enter>'
     screen time-closed "$run" 80x24 '3<Enter>'
     screen time-pinned "$run" 80x24 '3jjp'
+    screen time-click "$run" 80x24 '3<Click:9,60>'
+    screen time-click-closes "$run" 80x24 '3<Click:4,3>'
+    screen time-drag "$run" 80x24 '3<Click:9,30><Drag:9,40><Drag:9,50>'
+    screen time-map-dragged "$run" 80x24 '3www<Click:1,50><Drag:1,70>'
+    screen time-help-filtered "$run" 80x24 '3?/slice<Enter>'
+    screen report-click "$run" 80x24 '4<Click:6,4>'
+    screen report-click-opens "$run" 80x24 '4<Click:6,4><Click:6,4>'
+    screen live-click "$run" 80x24 '<Click:4,4>' --live
     screen time-ascii "$run" 80x24 '3' --ascii
     screen report-ranges "$run" 80x24 '4'
     screen report-collectives "$run" 80x24 '4<Tab>'
@@ -162,6 +181,15 @@ assert {'Torch.g.0.forward', 'Module.m.Mlp.forward.0'} <= {r['target'] for r in 
 assert [r['state'] for r in rows if r['target'] == 'Torch.g.0.forward'] == ['E'], rows
 assert list(csv.DictReader(open('$tmp/findings.csv')))[0]['kind'] == 'introduces'
 "; then ok "exported CSV is read by others"; else bad "exported CSV is read by others"; fi
+
+if [ -d "$tmp/run" ]; then
+    if "$PYTHON" tests/view_keys.py "$msprobe" viz/msprobe-view.1 "$pair" "$tmp/run" >"$tmp/said" 2>&1; then
+        ok "help and manual list the same keys and commands"
+    else
+        bad "help and manual list the same keys and commands"
+        head -20 "$tmp/said"
+    fi
+fi
 
 # ---- without a terminal ----------------------------------------------------------------------
 if "$msprobe" view "$pair" </dev/null >"$tmp/out" 2>&1; then
@@ -227,7 +255,53 @@ for t in xterm-256color vt100 linux; do
     says "$t 40x10 has room for the tree" 'n.Norm'
     finish
 done
-begin 20x5 xterm-256color "$view $pair" 'too small'
+
+# What is sent is told by a pane that prints it in its own words.
+colours() { $tmux capture-pane -p -e -t v | grep -o '\[[0-9;]*m' | tr -d '[m' | tr ';' '\n' | sort -un | tr '\n' ' '; }
+within() { # NAME ALLOWED...: no other parameter of colours and attributes
+    what=$1
+    shift
+    strange=
+    for c in $(colours); do
+        case " $* " in *" $c "*) ;; *) strange="$strange $c" ;; esac
+    done
+    if [ -z "$strange" ]; then ok "$what"; else bad "$what: also$strange"; fi
+}
+begin 80x24 xterm "$view $pair"
+press 2 E
+says "xterm of eight colours shows the tree" 'Torch.h.0'
+within "and is sent eight colours alone" 0 1 4 7 22 24 27 30 31 32 33 34 35 36 37 39 40 41 42 43 44 45 46 47 49
+finish
+begin 80x24 xterm-256color "NO_COLOR=1 $view $pair"
+press 2 E
+says "with NO_COLOR it shows the tree" 'Torch.h.0'
+within "and no colour at all" 0 1 4 7 22 24 27 39 49
+finish
+
+# The mouse as terminals tell it (SGR): the word Tree, the row that is chosen, and the wheel.
+point() { $tmux send-keys -t v -l "$(printf '\033[<%s' "$1")"; }
+mouse_flags() { $tmux display-message -p -t v '#{mouse_any_flag}#{mouse_button_flag}#{mouse_standard_flag}#{mouse_sgr_flag}'; }
+pid_of() { pgrep -P "$($tmux list-panes -t v -F '#{pane_pid}')"; }
+begin 80x24 xterm-256color "$view --mouse $pair"
+point '0;54;1M' && point '0;54;1m'
+says "a click on its name shows a screen" 'DefaultModel'
+point '0;4;3M' && point '0;4;3m'
+says "a click on the row that is chosen folds it" 'row 1 of 1'
+point '0;4;3M' && point '0;4;3m'
+says "another one opens it" 'n.Norm'
+point '65;4;3M'
+says "the wheel moves" 'row 2 of'
+press q q
+says "it ends after the mouse was used" 'left 0'
+if [ "$(mouse_flags)" = 0000 ]; then ok "and lets go of the mouse"; else bad "and lets go of the mouse: $(mouse_flags)"; fi
+finish
+begin 80x24 xterm-256color "$view --mouse $pair"
+kill -SEGV "$(pid_of)"
+until_shows 'left '
+if [ "$(mouse_flags)" = 0000 ]; then ok "a crash lets go of the mouse too"; else bad "a crash lets go of the mouse too: $(mouse_flags)"; fi
+finish
+
+begin 39x9 xterm-256color "$view $pair" 'too small'
 says "a terminal that is too small asks for room" 'is too small'
 $tmux resize-window -t v -x 80 -y 24
 says "and is used once it is larger" 'What is wrong'
@@ -242,7 +316,7 @@ finish
 
 begin 80x24 xterm-256color "$view $pair"
 press 2 E
-for s in 60x20 200x60 31x7 20x5 300x80 80x24 41x10 120x40 80x24; do
+for s in 60x20 200x60 31x7 20x5 300x80 80x24 41x10 40x10 120x40 1x1 80x24; do
     $tmux resize-window -t v -x ${s%x*} -y ${s#*x}
 done
 sleep 0.3
@@ -253,7 +327,6 @@ finish
 
 # How the terminal is left: echo and line mode are on again.
 is_sane() { sleep 0.2; grep -q '[^-]icanon' "$tmp/stty" && grep -q '[^-]echo ' "$tmp/stty"; }
-pid_of() { pgrep -P "$($tmux list-panes -t v -F '#{pane_pid}')"; }
 for how in quit TERM HUP INT SEGV; do
     rm -f "$tmp/stty"
     begin 80x24 xterm-256color "$view $pair"
@@ -291,6 +364,61 @@ sleep 0.2
 press 'echo ba""ck' Enter
 says "and it can be left" back
 finish
+
+# ---- a job that runs ---------------------------------------------------------------------------------
+cat >"$tmp/job.py" <<'END'
+import os, sys, time
+import mstx
+step = 0
+while os.path.exists(sys.argv[1]):
+    whole = mstx.range_start(f"step {step}")
+    time.sleep(0.2 if os.environ["RANK"] == "1" else 0.02)
+    call = mstx.range_start("all_reduce", domain="communication")
+    time.sleep(0.01)
+    mstx.range_end(call, domain="communication")
+    mstx.range_end(whole)
+    step += 1
+END
+grows() { # the step of rank 0, once it is above the one given
+    tries=0
+    until now=$(shown | awk '$1 == "0" {print $2 + 0}') && [ "${now:-0}" -gt "$1" ]; do
+        tries=$((tries + 1))
+        [ $tries -lt 300 ] || return 1
+        sleep 0.1
+    done
+    echo "$now"
+}
+if command -v "$PYTHON" >/dev/null; then
+    : >"$tmp/go"
+    for r in 0 1; do
+        RANK=$r WORLD_SIZE=2 "$msprobe" run -o "$tmp/job" -- "$PYTHON" "$tmp/job.py" "$tmp/go" >"$tmp/job$r" 2>&1 &
+        jobs="${jobs:-} $!"
+    done
+    tries=0
+    until [ -d "$tmp/job/rank_0" ] && [ -d "$tmp/job/rank_1" ] || [ $tries -ge 300 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+    begin 100x24 xterm-256color "$view --live $tmp/job" 'steps/s'
+    if first=$(grows 2) && grows "$first" >/dev/null; then ok "steps of a job that runs go up"; else
+        bad "steps of a job that runs go up"
+        shown
+        cat "$tmp/job0"
+    fi
+    says "the rank that is slower is named" 'slowest: rank 1'
+    says "what the ranks communicate is told" 'all_reduce'
+    press Space
+    says "it can be stopped" 'stopped'
+    press Space
+    rm -f "$tmp/go"
+    wait $jobs
+    says "a rank that has ended says so" 'ended'
+    press Enter
+    says "from there one goes to the timeline" 'whole run'
+    press q q
+    says "and out" 'left 0'
+    finish
+fi
 if [ -d "$tmp/t" ]; then
     mkdir -p "$tmp/made"
     begin 80x24 xterm-256color "TMPDIR=$tmp/made $view $tmp/t --golden $tmp/g" 'What is wrong'

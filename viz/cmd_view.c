@@ -124,12 +124,7 @@ static enum ms_rc loop(struct tui_app *a, struct ms_err *err)
         if (rc != MS_OK)
             break;
         int key = tui_term_key(busy ? 0 : a->live != NULL ? TICK_MS : -1);
-        if (key == TUI_KEY_MOUSE) {
-            int y, x, wheel;
-            tui_term_mouse(&y, &x, &wheel);
-            tui_app_mouse(a, y, x, wheel);
-        } else
-            tui_app_key(a, key);
+        tui_app_key(a, key);
         if (!a->quit && key != TUI_KEY_TICK)
             rc = show(a, err);
     }

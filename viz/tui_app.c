@@ -7,6 +7,7 @@
 #include "probe/base/mem.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 
 const struct tui_screen *const tui_screens[TUI_SCREENS] = {
@@ -147,6 +148,16 @@ bool tui_move(int key, size_t *at, size_t n, size_t page)
     return true;
 }
 
+bool tui_click_row(int y, int row, size_t top, size_t n, size_t *at)
+{
+    size_t to = y >= row ? top + (size_t)(y - row) : n;
+    bool chosen = to == *at;
+    if (to >= n)
+        return false;
+    *at = to;
+    return chosen;
+}
+
 size_t tui_scroll(size_t top, size_t at, size_t page)
 {
     if (at < top)
@@ -161,7 +172,7 @@ static void draw_head(struct tui_app *a)
     struct tui_cells *g = &a->cells;
     int x = g->w;
     tui_fill(g, 0, 0, g->w, TUI_TEXT, ' ');
-    for (int i = TUI_SCREENS; i-- > 0 && g->w >= 60;) {
+    for (int i = TUI_SCREENS; i-- > 0 && g->w >= TUI_ROOMY_W;) {
         char word[32];
         if (i == TUI_LIVE && a->live == NULL)
             continue;
@@ -171,28 +182,41 @@ static void draw_head(struct tui_app *a)
         if ((int)a->at == i)
             tui_mark(g, 0, x, w, TUI_BOLD, TUI_TOKENS);
     }
+    char where[TUI_WHERE_MAX] = "";
+    if (tui_screens[a->at]->where != NULL && g->w >= TUI_ROOMY_W)
+        tui_screens[a->at]->where(a, a->state[a->at], where);
     int at = tui_puts(g, 0, 1, 13, TUI_DIM, "msprobe view ");
-    tui_put_name(g, 0, at, x - at - 1, TUI_TEXT, viz_session_title(a->session));
-    tui_mark(g, 0, at, x - at - 1, TUI_BOLD, TUI_TOKENS);
+    int room = x - at - 1 - (where[0] != '\0' ? (int)strlen(where) + 2 : 0);
+    int end = tui_put_name(g, 0, at, room, TUI_TEXT, viz_session_title(a->session));
+    tui_mark(g, 0, at, end - at, TUI_BOLD, TUI_TOKENS);
+    tui_puts(g, 0, end + 2, x - end - 3, TUI_DIM, where);
 }
 
+static int put_hint(struct tui_cells *g, int x, const char *keys, const char *text)
+{
+    x = tui_puts(g, g->h - 1, x, g->w - x, TUI_TEXT, keys);
+    return tui_puts(g, g->h - 1, x + 1, g->w - x - 1, TUI_DIM, text) + 2;
+}
+
+/* Where there is little room one hint must do, and that more is to be seen on a larger screen. */
 static void draw_hints(struct tui_app *a)
 {
     struct tui_cells *g = &a->cells;
-    int x = 1;
-    for (const struct tui_hint *h = tui_screens[a->at]->hints; h->keys != NULL; h++) {
-        if (!h->always)
+    bool small = g->w < TUI_ROOMY_W || g->h < TUI_ROOMY_H;
+    int x = 1, left = small ? 1 : INT_MAX;
+    for (const struct tui_hint *h = tui_screens[a->at]->hints; h->keys != NULL && left > 0; h++) {
+        if (h->brief == NULL)
             continue;
-        int w = tui_text_width(ms_str_of(h->keys)) + tui_text_width(ms_str_of(h->text)) + 3;
+        int w = tui_text_width(ms_str_of(h->keys)) + tui_text_width(ms_str_of(h->brief)) + 3;
         if (x + w > g->w - 17)
             break;
-        x = tui_puts(g, g->h - 1, x, g->w - x, TUI_TEXT, h->keys);
-        x = tui_puts(g, g->h - 1, x + 1, g->w - x, TUI_DIM, h->text) + 2;
+        x = put_hint(g, x, h->keys, h->brief);
+        left--;
     }
-    tui_puts(g, g->h - 1, x, g->w - x, TUI_TEXT, "?");
-    tui_puts(g, g->h - 1, x + 2, g->w - x - 2, TUI_DIM, "help");
-    tui_puts(g, g->h - 1, x + 8, g->w - x - 8, TUI_TEXT, "q");
-    tui_puts(g, g->h - 1, x + 10, g->w - x - 10, TUI_DIM, "quit");
+    x = put_hint(g, x, "?", "help");
+    x = put_hint(g, x, "q", "quit");
+    if (small)
+        tui_puts(g, g->h - 1, x, g->w - x, TUI_INFO, "more at 80x24");
 }
 
 static void draw_line(struct tui_app *a)
@@ -200,8 +224,7 @@ static void draw_line(struct tui_app *a)
     struct tui_cells *g = &a->cells;
     int x = tui_char(g, g->h - 1, 0, TUI_ACCENT, (uint32_t)(unsigned char)a->kind);
     struct ms_str s = {a->line, (uint32_t)a->line_n};
-    while (tui_text_width(s) > g->w - 3)
-        tui_take(&s);
+    s = tui_tail(s, g->w - 3);
     x = tui_put(g, g->h - 1, x, g->w - 2, TUI_TEXT, s);
     tui_mark(g, g->h - 1, x, 1, TUI_REVERSE, TUI_TEXT);
 }
@@ -301,13 +324,17 @@ static enum ms_rc type(struct tui_app *a, int key, struct ms_err *err)
 
 /* ---- keys -------------------------------------------------------------------------- */
 
+static enum tui_screen_id home(const struct tui_app *a)
+{
+    return a->live != NULL ? TUI_LIVE : TUI_FINDINGS;
+}
+
 static enum ms_rc go_back(struct tui_app *a, struct ms_err *err)
 {
-    enum tui_screen_id home = a->live != NULL ? TUI_LIVE : TUI_FINDINGS;
-    if (a->at == home)
+    if (a->at == home(a))
         a->quit = true;
     else
-        return tui_go(a, home, NULL, err);
+        return tui_go(a, home(a), NULL, err);
     return MS_OK;
 }
 
@@ -323,7 +350,7 @@ static enum ms_rc frame_key(struct tui_app *a, int key, struct ms_err *err)
         a->redraw = true;
     else if (key == '`')
         return tui_go(a, a->before, NULL, err);
-    else if (key == 'q')
+    else if (key == 'q' || (key == TUI_KEY_ESC && a->at != home(a)))
         return go_back(a, err);
     return MS_OK;
 }
@@ -341,9 +368,42 @@ static enum ms_rc route(struct tui_app *a, int key, struct ms_err *err)
     return taken ? MS_OK : frame_key(a, key, err);
 }
 
+/* The words of the screens stand at the right end of the first row. */
+static int screen_at(const struct tui_app *a, int x)
+{
+    for (int i = TUI_SCREENS, right = a->cells.w; i-- > 0;) {
+        if (i == TUI_LIVE && a->live == NULL)
+            continue;
+        right -= (int)strlen(tui_screens[i]->name) + 3;
+        if (x >= right)
+            return i;
+    }
+    return -1;
+}
+
+/* A click moves to a row, opens the one that is chosen, or chooses a screen; the wheel moves. */
+static int key_of_mouse(struct tui_app *a, int point)
+{
+    const int most = (1 << TUI_POINT_BITS) - 1;
+    enum tui_mouse what = (enum tui_mouse)(point >> 2 * TUI_POINT_BITS & 3);
+    int y = point >> TUI_POINT_BITS & most, x = point & most;
+    int id = what == TUI_CLICK && y == 0 ? screen_at(a, x) : -1;
+    const struct tui_screen *s = tui_screens[a->at];
+    if (what == TUI_WHEEL_UP || what == TUI_WHEEL_DOWN)
+        return what == TUI_WHEEL_UP ? TUI_KEY_UP : TUI_KEY_DOWN;
+    if (a->page.open || a->kind != 0 || y >= a->cells.h - 2)
+        return TUI_KEY_NONE;
+    if (id >= 0)
+        return '1' + id;
+    bool opens = s->click != NULL && s->click(a, a->state[a->at], y, x, what == TUI_DRAG);
+    return opens && what == TUI_CLICK ? TUI_KEY_ENTER : TUI_KEY_NONE;
+}
+
 void tui_app_key(struct tui_app *a, int key)
 {
     struct ms_err err = {0};
+    if (key >= TUI_KEY_POINT)
+        key = key_of_mouse(a, key);
     if (key == TUI_KEY_CLOSED || key == TUI_CTRL('c'))
         a->quit = true;
     if (key == TUI_KEY_NONE || key == TUI_KEY_CLOSED)
@@ -386,30 +446,6 @@ bool tui_app_work(struct tui_app *a)
         return more || work_ahead(a);
     fail_to_message(a, &err);
     return false;
-}
-
-/* The words of the screens stand at the right end of the first row. */
-static int screen_at(const struct tui_app *a, int x)
-{
-    for (int i = TUI_SCREENS, right = a->cells.w; i-- > 0;) {
-        if (i == TUI_LIVE && a->live == NULL)
-            continue;
-        right -= (int)strlen(tui_screens[i]->name) + 3;
-        if (x >= right)
-            return i;
-    }
-    return -1;
-}
-
-void tui_app_mouse(struct tui_app *a, int y, int x, int wheel)
-{
-    int id = wheel == 0 && y == 0 ? screen_at(a, x) : -1;
-    if (wheel != 0)
-        tui_app_key(a, wheel > 0 ? TUI_KEY_DOWN : TUI_KEY_UP);
-    else if (id >= 0)
-        tui_app_key(a, '1' + id);
-    else if (!a->page.open && a->kind == 0 && tui_screens[a->at]->click != NULL)
-        tui_screens[a->at]->click(a, a->state[a->at], y, x);
 }
 
 enum ms_rc tui_app_script(struct tui_app *a, struct ms_str script, int w, int h, struct ms_err *err)

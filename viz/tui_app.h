@@ -22,13 +22,14 @@
 enum tui_screen_id { TUI_FINDINGS, TUI_TREE, TUI_TIME, TUI_REPORT, TUI_LIVE, TUI_SCREENS };
 
 enum { TUI_WORK_NS = 3000000 };
-enum { TUI_LEAST_W = 30, TUI_LEAST_H = 6, TUI_LINE_MAX = 512 };
+enum { TUI_LEAST_W = 40, TUI_LEAST_H = 10, TUI_LINE_MAX = 512 };
+enum { TUI_ROOMY_W = 60, TUI_ROOMY_H = 16, TUI_WHERE_MAX = 48 };
 
 struct tui_app;
 
 struct tui_hint {
     const char *keys, *text; /* text NULL: the row is a heading */
-    bool always;             /* also in the line of hints */
+    const char *brief;       /* in the line of hints; NULL: not there */
 };
 
 struct tui_screen {
@@ -46,8 +47,11 @@ struct tui_screen {
     /* What will be wanted when the screen is shown, done before that while nothing else is to do;
      * as work.  May be NULL. */
     enum ms_rc (*ahead)(struct tui_app *a, void *self, bool *more, struct ms_err *err);
-    /* A click on a row of the body; may be NULL. */
-    void (*click)(struct tui_app *a, void *self, int y, int x);
+    /* Which step and rank are shown, for the first row; may be NULL. */
+    void (*where)(const struct tui_app *a, const void *self, char text[TUI_WHERE_MAX]);
+    /* A click or a drag in the body: choose what is there; true when it was chosen already and
+     * the click opens it.  May be NULL. */
+    bool (*click)(struct tui_app *a, void *self, int y, int x, bool drag);
     /* What ":export FILE" writes, as CSV. */
     enum ms_rc (*export)(struct tui_app *a, void *self, struct ms_buf *out, struct ms_err *err);
     /* The line behind "/" (kind '/') or "\\" as it is typed; done: Enter, or cancelled with text
@@ -86,8 +90,6 @@ enum ms_rc tui_app_draw(struct tui_app *a, int w, int h, struct ms_err *err) MS_
 void tui_app_key(struct tui_app *a, int key);
 /* Go on with what the screen has begun; false when there is nothing to do. */
 bool tui_app_work(struct tui_app *a);
-/* A click moves to a row or chooses a screen; the wheel moves. */
-void tui_app_mouse(struct tui_app *a, int y, int x, int wheel);
 /* Keys from a script, a line at a time, drawn after each; lines that begin with # are passed over. */
 enum ms_rc tui_app_script(struct tui_app *a, struct ms_str script, int w, int h,
                           struct ms_err *err) MS_MUST_USE;
@@ -108,6 +110,8 @@ enum ms_rc tui_go_place(struct tui_app *a, const struct viz_place *p, struct ms_
 void tui_ask(struct tui_app *a, char kind);
 /* Open the reader again: what it reads has changed. */
 enum ms_rc tui_reopen(struct tui_app *a, struct ms_err *err);
+/* A click on the list whose first row is `row` and shows entry `top`: as click of a screen. */
+bool tui_click_row(int y, int row, size_t top, size_t n, size_t *at);
 /* What a list does with a key that moves: *at among n rows, `page` of which fit; false: another key. */
 bool tui_move(int key, size_t *at, size_t n, size_t page);
 /* The first row to show so that `at` is seen. */

@@ -189,12 +189,24 @@ void tui_put_right(struct tui_cells *g, int y, int x, enum tui_token t, const ch
     tui_puts(g, y, x - w, w, t, z);
 }
 
-/* The end of s that fits into w columns. */
-static struct ms_str tail_of(struct ms_str s, int w)
+struct ms_str tui_tail(struct ms_str s, int w)
 {
-    while (tui_text_width(s) > w)
-        tui_take(&s);
+    for (int all = tui_text_width(s); all > w;)
+        all -= tui_width(tui_take(&s));
     return s;
+}
+
+uint32_t tui_fit(struct ms_str s, int w)
+{
+    struct ms_str rest = s;
+    while (rest.n != 0) {
+        struct ms_str behind = rest;
+        w -= tui_width(tui_take(&behind));
+        if (w < 0)
+            break;
+        rest = behind;
+    }
+    return s.n - rest.n;
 }
 
 int tui_put_name(struct tui_cells *g, int y, int x, int w, enum tui_token t, struct ms_str s)
@@ -205,7 +217,7 @@ int tui_put_name(struct tui_cells *g, int y, int x, int w, enum tui_token t, str
     if (w < WORTH_BOTH_ENDS || tui_text_width(s) <= w)
         return tui_put(g, y, x, w, t, s);
     int head = w / 3;
-    struct ms_str tail = tail_of(s, w - head - 1);
+    struct ms_str tail = tui_tail(s, w - head - 1);
     int at = put_all(g, y, x, x + head, t, s);
     at = tui_char(g, y, at, t, ELLIPSIS);
     return put_all(g, y, at, x + w, t, tail);

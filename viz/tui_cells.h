@@ -71,6 +71,9 @@ static inline bool tui_cell_eq(const struct tui_cell *a, const struct tui_cell *
 int tui_width(uint32_t ch);
 /* Columns of a text. */
 int tui_text_width(struct ms_str s);
+/* The end of a text that fits into w columns; and how many bytes of its beginning do. */
+struct ms_str tui_tail(struct ms_str s, int w);
+uint32_t tui_fit(struct ms_str s, int w);
 /* What stands for a code point in ASCII. */
 uint32_t tui_plain(uint32_t ch);
 /* Take the first code point off *s; '?' for what is broken or a control character. */

@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-enum { SQL_ROWS = 10000, SQL_MS = 10000, SQL_CELL = 60, FILE_MAX = 256 << 20 };
+enum { SQL_ROWS = 10000, SQL_MS = 10000, SQL_CELL = 60, KEYS_W = 17, FILE_MAX = 256 << 20 };
 
 /* ---- files ------------------------------------------------------------------------- */
 
@@ -238,16 +238,24 @@ enum ms_rc tui_command(struct tui_app *a, struct ms_str line, struct ms_err *err
 /* ---- help -------------------------------------------------------------------------- */
 
 static const struct tui_hint frame_hints[] = {
-    {"anywhere", NULL, false},
-    {"1 2 3 4 5", "findings, tree, timeline, report, live", false},
-    {"`", "the screen before", false},
-    {":", "a command", false},
-    {"? F1", "this page; / filters it", false},
-    {"Ctrl-L", "draw the screen again", false},
-    {"Ctrl-Z", "back to the shell; fg returns", false},
-    {"q", "back, and from the first screen out", false},
-    {NULL, NULL, false},
+    {"anywhere", NULL, NULL},
+    {"1 2 3 4 5", "findings, tree, timeline, report, live", NULL},
+    {"j k PgDn PgUp g G", "move, a page, top, bottom", NULL},
+    {"`", "the screen before", NULL},
+    {":", "a command", NULL},
+    {"? F1", "this page; / filters it", NULL},
+    {"Ctrl-L", "draw the screen again", NULL},
+    {"Ctrl-Z", "back to the shell; fg returns", NULL},
+    {"q Esc", "back, and with q from the first screen out", NULL},
+    {NULL, NULL, NULL},
 };
+
+/* Arrows take more bytes than columns. */
+static enum ms_rc put_keys(struct tui_page *p, const struct tui_hint *h, struct ms_err *err)
+{
+    int room = KEYS_W - tui_text_width(ms_str_of(h->keys));
+    return tui_page_addf(p, TUI_TEXT, err, "  %s%*s %s", h->keys, room > 0 ? room : 0, "", h->text);
+}
 
 static enum ms_rc put_hints(struct tui_page *p, const struct tui_hint *h, struct ms_err *err)
 {
@@ -255,7 +263,7 @@ static enum ms_rc put_hints(struct tui_page *p, const struct tui_hint *h, struct
         if (h->text == NULL)
             MS_TRY(tui_page_addf(p, TUI_ACCENT, err, "%s", h->keys));
         else
-            MS_TRY(tui_page_addf(p, TUI_TEXT, err, "  %-14s %s", h->keys, h->text));
+            MS_TRY(put_keys(p, h, err));
     }
     return MS_OK;
 }

@@ -83,15 +83,11 @@ static int put_wrapped(struct tui_cells *g, int y, int last, int x, int w, enum 
                        struct ms_str s)
 {
     while (s.n != 0 && y < last) {
-        uint32_t cut = s.n;
-        while (tui_text_width(ms_str_sub(s, 0, cut)) > w) {
-            int64_t space = ms_str_rfind(ms_str_sub(s, 0, cut), ' ');
-            if (space <= 0)
-                break;
-            cut = (uint32_t)space;
-        }
+        uint32_t cut = tui_fit(s, w);
+        int64_t space = cut < s.n ? ms_str_rfind(ms_str_sub(s, 0, cut + 1), ' ') : -1;
+        cut = space > 0 ? (uint32_t)space : cut > 0 ? cut : s.n;
         tui_put(g, y++, x, w, t, ms_str_sub(s, 0, cut));
-        s = ms_str_sub(s, cut < s.n ? cut + 1 : cut, s.n);
+        s = ms_str_sub(s, cut + (cut < s.n && s.p[cut] == ' '), s.n);
     }
     return y;
 }
@@ -215,13 +211,12 @@ static enum ms_rc findings_key(struct tui_app *a, void *self, int key, bool *tak
     return MS_OK;
 }
 
-static void click(struct tui_app *a, void *self, int y, int x)
+static bool click(struct tui_app *a, void *self, int y, int x, bool drag)
 {
     struct findings *f = self;
-    size_t row = f->top + (size_t)(y > 2 ? y - 2 : 0);
     (void)x;
-    if (y >= 2 && row < a->findings.list.n)
-        f->at = row;
+    (void)drag;
+    return tui_click_row(y, 2, f->top, a->findings.list.n, &f->at);
 }
 
 static enum ms_rc export_findings(struct tui_app *a, void *self, struct ms_buf *out,
@@ -242,9 +237,10 @@ static enum ms_rc export_findings(struct tui_app *a, void *self, struct ms_buf *
 }
 
 static const struct tui_hint hints[] = {
-    {"list", NULL, false},       {"↑↓", "move", true},
-    {"Enter", "go there", true}, {"PgUp PgDn g G", "a page, top, bottom", false},
-    {NULL, NULL, false},
+    {"list", NULL, NULL},
+    {"↑↓", "choose a finding", "move"},
+    {"Enter", "to the place where it shows", "go there"},
+    {NULL, NULL, NULL},
 };
 
 const struct tui_screen tui_findings_screen = {

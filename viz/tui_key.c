@@ -28,6 +28,29 @@ static const struct {
              {"lt", '<'},
              {"Tick", TUI_KEY_TICK}};
 
+/* "Click:5,12": row and column, both from 0. */
+static int mouse_named(struct ms_str name)
+{
+    static const char *const words[] = {[TUI_CLICK] = "Click",
+                                        [TUI_DRAG] = "Drag",
+                                        [TUI_WHEEL_UP] = "WheelUp",
+                                        [TUI_WHEEL_DOWN] = "WheelDown"};
+    struct ms_str rest = name, word, row;
+    uint64_t y, x;
+    if (ms_str_find(name, ':') < 0 || ms_str_find(name, ',') < 0)
+        return TUI_KEY_NONE;
+    (void)ms_str_split(&rest, ':', &word);
+    (void)ms_str_split(&rest, ',', &row);
+    if (!ms_str_u64(row, &y) || !ms_str_u64(rest, &x) || y >> TUI_POINT_BITS != 0 ||
+        x >> TUI_POINT_BITS != 0)
+        return TUI_KEY_NONE;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (ms_str_is(word, words[i]))
+            return tui_key_point((enum tui_mouse)i, (int)y, (int)x);
+    }
+    return TUI_KEY_NONE;
+}
+
 static int key_named(struct ms_str name)
 {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -36,7 +59,7 @@ static int key_named(struct ms_str name)
     }
     if (name.n == 3 && ms_str_starts(name, MS_STR("C-")) && name.p[2] >= 'a' && name.p[2] <= 'z')
         return TUI_CTRL(name.p[2]);
-    return TUI_KEY_NONE;
+    return mouse_named(name);
 }
 
 enum ms_rc tui_key_read(struct ms_str *text, int *key, struct ms_err *err)

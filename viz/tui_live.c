@@ -26,7 +26,7 @@ struct rank_row {
     struct ms_str in; /* what communicates there now, or did last */
     int64_t in_ns;
     bool waiting; /* it has not ended yet */
-    uint32_t pid;
+    enum { RUNS, ENDED, KILLED } state;
 };
 
 struct live {
@@ -73,6 +73,22 @@ static enum ms_rc read_steps(struct rank_row *r, struct ms_store *s, size_t proc
     return rc;
 }
 
+static enum ms_rc read_state(struct rank_row *r, struct ms_store *s, size_t process,
+                             struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more;
+    MS_TRY(ms_store_prepare(s, &st, "SELECT state FROM processes WHERE id = ?1", err));
+    ms_stmt_i64(st, 1, (int64_t)process + 1);
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    if (rc == MS_OK && more)
+        r->state = ms_str_is(ms_stmt_get_str(st, 0), "finished") ? ENDED
+                   : ms_str_is(ms_stmt_get_str(st, 0), "killed") ? KILLED
+                                                                 : RUNS;
+    ms_stmt_free(st);
+    return rc;
+}
+
 static enum ms_rc read_last(struct live *l, struct rank_row *r, struct mstx_tl *tl, size_t process,
                             struct ms_err *err)
 {
@@ -108,8 +124,9 @@ static enum ms_rc read_all(struct live *l, struct mstx_tl *tl, struct ms_err *er
         struct rank_row *r = ms_vec_push(&l->rows);
         if (r == NULL)
             return ms_no_memory(err);
-        *r = (struct rank_row){.rank = p->rank, .step = -1, .dropped = p->dropped, .pid = p->pid};
+        *r = (struct rank_row){.rank = p->rank, .step = -1, .dropped = p->dropped};
         l->dropped += p->dropped;
+        MS_TRY(read_state(r, mstx_tl_store(tl), i, err));
         MS_TRY(read_steps(r, mstx_tl_store(tl), i, err));
         MS_TRY(read_last(l, r, tl, i, err));
     }
@@ -189,6 +206,11 @@ static void draw_rank(struct tui_app *a, const struct rank_row *r, int y, bool l
     tui_put_right(g, y, 37, late ? TUI_ERROR : TUI_TEXT,
                   r->steps > 0 ? ms_human_time(b, r->step_ns) : "-");
     tui_put_right(g, y, 47, r->dropped != 0 ? TUI_WARNING : TUI_DIM, ms_human_count(b, r->dropped));
+    if (r->state != RUNS) {
+        tui_puts(g, y, 49, g->w - 50, r->state == KILLED ? TUI_ERROR : TUI_DIM,
+                 r->state == KILLED ? "killed" : "ended");
+        return;
+    }
     int x = tui_put_name(g, y, 49, (g->w - 49) * 2 / 3, r->waiting ? TUI_COMM : TUI_DIM, r->in);
     if (r->in.n != 0)
         tui_printf(g, y, x + 1, g->w - x - 2, r->waiting ? TUI_WARNING : TUI_DIM, "%s%s",
@@ -245,9 +267,21 @@ static enum ms_rc live_key(struct tui_app *a, void *self, int key, bool *taken, 
     return MS_OK;
 }
 
+static bool click(struct tui_app *a, void *self, int y, int x, bool drag)
+{
+    struct live *l = self;
+    (void)a;
+    (void)x;
+    (void)drag;
+    return tui_click_row(y, 3, l->top, l->rows.n, &l->at);
+}
+
 static const struct tui_hint hints[] = {
-    {"ranks", NULL, false},         {"↑↓", "move", true}, {"Enter", "its timeline", true},
-    {"Space", "stop, go on", true}, {NULL, NULL, false},
+    {"ranks", NULL, NULL},
+    {"↑↓", "choose a rank", "move"},
+    {"Enter", "its timeline", "its timeline"},
+    {"Space", "stop reading anew, go on", "stop, go on"},
+    {NULL, NULL, NULL},
 };
 
 const struct tui_screen tui_live_screen = {
@@ -256,5 +290,6 @@ const struct tui_screen tui_live_screen = {
     .open = open_live,
     .close = close_live,
     .draw = draw_live,
+    .click = click,
     .key = live_key,
 };

@@ -275,36 +275,33 @@ enum ms_rc tui_node_stack(struct tui_page *p, const struct graph_detail *d, stru
 
 /* ---- communication ------------------------------------------------------------------ */
 
-/* Ranks and names in "nodes_info": {"1": [state, name], ...}; how many there are. */
-static int count_links(struct ms_str json, int want, int64_t *rank, struct ms_str *name,
-                       struct ms_buf *scratch)
+/* How far a rank is behind `from`; those on the other side come after all of these. */
+static uint64_t way_to(int64_t rank, int64_t from, bool back)
+{
+    return back ? (uint64_t)(from - rank - 1) : (uint64_t)(rank - from - 1);
+}
+
+/* Ranks and names in "nodes_info": {"1": [state, name], ...}. */
+enum ms_rc tui_node_link(const struct graph_detail *d, int64_t from, bool back, int64_t *rank,
+                         struct ms_str *name, struct ms_buf *scratch, struct ms_err *err)
 {
     struct ms_jread r;
     enum ms_jtok tok;
     int64_t of = -1;
-    int n = 0, texts = 0;
-    ms_jread_init(&r, json.p != NULL ? json.p : "", json.n, 0);
+    int texts = 0;
+    *rank = -1;
+    *name = MS_STR_NONE;
+    ms_jread_init(&r, d->links.p != NULL ? d->links.p : "", d->links.n, 0);
     while ((tok = ms_jread_next(&r)) > MS_J_END) {
         if (tok == MS_J_KEY) {
             texts = 0;
-            if (!ms_str_i64(r.text, &of))
-                of = -1;
-        } else if (tok == MS_J_STR && of >= 0 && ++texts == 2) {
-            if (n == want && ms_jread_text(&r, scratch, name, NULL) == MS_OK)
-                *rank = of;
-            n++;
+            of = ms_str_i64(r.text, &of) ? of : -1;
+        } else if (tok == MS_J_STR && of >= 0 && ++texts == 2 &&
+                   (*rank < 0 || way_to(of, from, back) < way_to(*rank, from, back))) {
+            MS_TRY(ms_jread_text(&r, scratch, name, err));
+            *rank = of;
         }
     }
-    return n;
-}
-
-enum ms_rc tui_node_link(const struct graph_detail *d, int n, int64_t *rank, struct ms_str *name,
-                         struct ms_buf *scratch, struct ms_err *err)
-{
-    int all = count_links(d->links, -1, rank, name, scratch);
-    if (all == 0)
-        return ms_fail(err, MS_E_NOTFOUND, "this node has no communication partner");
-    *name = MS_STR_NONE;
-    count_links(d->links, ((n % all) + all) % all, rank, name, scratch);
-    return name->p != NULL ? MS_OK : ms_fail(err, MS_E_FORMAT, "its link cannot be read");
+    return *rank >= 0 ? MS_OK
+                      : ms_fail(err, MS_E_NOTFOUND, "this node has no communication partner");
 }

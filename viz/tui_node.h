@@ -25,9 +25,11 @@ enum ms_rc tui_node_items(struct tui_page *p, const struct graph_detail *target,
                           const struct graph_detail *golden, struct ms_err *err) MS_MUST_USE;
 enum ms_rc tui_node_stack(struct tui_page *p, const struct graph_detail *d,
                           struct ms_err *err) MS_MUST_USE;
-/* A communication partner: the n-th, negative from the end; MS_E_NOTFOUND.  name lies in scratch. */
-enum ms_rc tui_node_link(const struct graph_detail *d, int n, int64_t *rank, struct ms_str *name,
-                         struct ms_buf *scratch, struct ms_err *err) MS_MUST_USE;
+/* The communication partner on the next rank behind `from`, or before it, and round: so one goes
+ * through all that took part.  MS_E_NOTFOUND; name lies in scratch. */
+enum ms_rc tui_node_link(const struct graph_detail *d, int64_t from, bool back, int64_t *rank,
+                         struct ms_str *name, struct ms_buf *scratch,
+                         struct ms_err *err) MS_MUST_USE;
 
 /* A name without what the row above it says already, and without what nearly all have:
  * "attn.SelfAttention" for "Module.layers.0.attn.SelfAttention.forward.0" below layer 0. */

@@ -365,10 +365,21 @@ static enum ms_rc export_report(struct tui_app *a, void *self, struct ms_buf *ou
     return MS_OK;
 }
 
+static bool click(struct tui_app *a, void *self, int y, int x, bool drag)
+{
+    struct report *r = self;
+    (void)a;
+    (void)x;
+    (void)drag;
+    return tui_click_row(y, 3, r->top[r->view], count_rows(r), &r->at[r->view]);
+}
+
 static const struct tui_hint hints[] = {
-    {"tables", NULL, false},   {"↑↓", "move", true},
-    {"Tab ←→", "table", true}, {"Enter", "in the timeline", true},
-    {NULL, NULL, false},
+    {"tables", NULL, NULL},
+    {"↑↓", "move", "move"},
+    {"Tab ←→", "the next, previous table", "table"},
+    {"Enter", "show it in the timeline", "in the timeline"},
+    {NULL, NULL, NULL},
 };
 
 const struct tui_screen tui_report_screen = {
@@ -377,6 +388,7 @@ const struct tui_screen tui_report_screen = {
     .open = open_report,
     .close = close_report,
     .draw = draw_report,
+    .click = click,
     .key = report_key,
     .go = go,
     .work = work,

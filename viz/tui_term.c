@@ -32,7 +32,7 @@ static struct {
     bool ascii;
     struct tui_paint paint;
     struct ms_buf out;
-    MEVENT mouse;
+    bool mouse, held; /* it is told of the mouse; its button is down */
 } term;
 
 /* ---- what signals need ------------------------------------------------------------- */
@@ -67,7 +67,9 @@ static void add_restore(const char *name)
 
 static void give_back_at_once(void)
 {
-    ssize_t ignored = write(STDOUT_FILENO, restore, restore_n);
+    static const char all_off[] = "\033[?1006;1002;1000l";
+    ssize_t ignored = term.mouse ? write(STDOUT_FILENO, all_off, sizeof all_off - 1) : 0;
+    ignored = write(STDOUT_FILENO, restore, restore_n);
     (void)ignored;
     tcsetattr(STDIN_FILENO, TCSANOW, &cooked);
 }
@@ -194,6 +196,21 @@ static void give_locale_back(void)
     term.locale = (locale_t)0;
 }
 
+/* ncurses asks for clicks; that moves with the button held are told as well it does not. */
+static const char drags_on[] = "\033[?1002h", drags_off[] = "\033[?1002l";
+
+static void take_mouse(void)
+{
+    mouseinterval(0);
+    if (mousemask(BUTTON1_PRESSED | BUTTON1_RELEASED | BUTTON4_PRESSED | BUTTON5_PRESSED |
+                      REPORT_MOUSE_POSITION,
+                  NULL) == 0)
+        return;
+    fputs(drags_on, stdout);
+    fflush(stdout);
+    term.mouse = true;
+}
+
 /* ncurses sets the terminal up, reads its keys and gives it back; what is on it is painted here. */
 static bool set_modes(const struct tui_term_conf *conf)
 {
@@ -208,7 +225,7 @@ static bool set_modes(const struct tui_term_conf *conf)
     set_escdelay(ESC_WAIT_MS);
     curs_set(0);
     if (conf->mouse)
-        mousemask(BUTTON1_CLICKED | BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+        take_mouse();
     refresh(); /* from now on a stop gives the terminal back first */
     term.paint.can = abilities(conf->monochrome);
     term.out.max = OUT_MAX;
@@ -256,7 +273,7 @@ void tui_term_close(void)
     if (term.screen == NULL)
         return;
     /* Where there is no second screen to leave, the shell goes on in the last line. */
-    fprintf(stdout, "\033[m\033[%dH\033[K", LINES);
+    fprintf(stdout, "%s\033[m\033[%dH\033[K", term.mouse ? drags_off : "", LINES);
     fflush(stdout);
     endwin();
     give_signals_back();
@@ -340,8 +357,7 @@ static int named_key(wint_t key)
                {KEY_PPAGE, TUI_KEY_PAGE_UP}, {KEY_NPAGE, TUI_KEY_PAGE_DOWN},
                {KEY_BTAB, TUI_KEY_BACKTAB},  {KEY_DC, TUI_KEY_DELETE},
                {KEY_ENTER, TUI_KEY_ENTER},   {KEY_BACKSPACE, TUI_KEY_BACKSPACE},
-               {KEY_F(1), TUI_KEY_F1},       {KEY_RESIZE, TUI_KEY_RESIZE},
-               {KEY_MOUSE, TUI_KEY_MOUSE}};
+               {KEY_F(1), TUI_KEY_F1},       {KEY_RESIZE, TUI_KEY_RESIZE}};
     for (size_t i = 0; i < sizeof map / sizeof *map; i++) {
         if (map[i].curses == key)
             return map[i].key;
@@ -356,6 +372,19 @@ static int letter_key(wint_t key)
     return key == 8 ? TUI_KEY_BACKSPACE : (int)key;
 }
 
+static int mouse_key(void)
+{
+    MEVENT m;
+    if (getmouse(&m) != OK)
+        return TUI_KEY_NONE;
+    if ((m.bstate & (BUTTON4_PRESSED | BUTTON5_PRESSED)) != 0)
+        return tui_key_point((m.bstate & BUTTON4_PRESSED) != 0 ? TUI_WHEEL_UP : TUI_WHEEL_DOWN, m.y,
+                             m.x);
+    bool drag = term.held && (m.bstate & REPORT_MOUSE_POSITION) != 0;
+    term.held = drag || (m.bstate & BUTTON1_PRESSED) != 0;
+    return term.held ? tui_key_point(drag ? TUI_DRAG : TUI_CLICK, m.y, m.x) : TUI_KEY_NONE;
+}
+
 /* TUI_KEY_TICK: nothing there. */
 static int take_key(void)
 {
@@ -365,9 +394,7 @@ static int take_key(void)
         return TUI_KEY_TICK;
     if (kind != KEY_CODE_YES)
         return letter_key(key);
-    if (key == KEY_MOUSE && getmouse(&term.mouse) != OK)
-        return TUI_KEY_NONE;
-    return named_key(key);
+    return key == KEY_MOUSE ? mouse_key() : named_key(key);
 }
 
 int tui_term_key(int timeout_ms)
@@ -384,13 +411,4 @@ int tui_term_key(int timeout_ms)
     /* A signal: it was the size, or a stop and a continue. */
     key = take_key();
     return key == TUI_KEY_TICK ? TUI_KEY_NONE : key;
-}
-
-void tui_term_mouse(int *y, int *x, int *wheel)
-{
-    *y = term.mouse.y;
-    *x = term.mouse.x;
-    *wheel = (term.mouse.bstate & BUTTON4_PRESSED) != 0   ? -1
-             : (term.mouse.bstate & BUTTON5_PRESSED) != 0 ? 1
-                                                          : 0;
 }

@@ -27,8 +27,6 @@ enum ms_rc tui_term_show(const struct tui_cells *g, struct ms_err *err) MS_MUST_
 void tui_term_forget(void);
 /* The next key; TUI_KEY_TICK when none comes in timeout_ms (-1: wait for ever). */
 int tui_term_key(int timeout_ms);
-/* Where the mouse was, after TUI_KEY_MOUSE; wheel: -1 up, 1 down, 0 a click. */
-void tui_term_mouse(int *y, int *x, int *wheel);
 /* The signal that asked the program to end; 0: none has. */
 int tui_term_stopped(void);
 /* Hand text to the clipboard of the terminal (OSC 52). */

@@ -471,7 +471,8 @@ static enum ms_rc act_key(struct tui_app *a, struct tui_time *t, int key, bool *
         t->marked = !t->marked;
         t->mark = t->time;
         return MS_OK;
-    case TUI_KEY_ESC:
+    case TUI_KEY_ESC: /* with nothing to let go of it leads back */
+        *taken = t->marked || t->has_slice;
         t->marked = t->has_slice = false;
         return MS_OK;
     case 'i':
@@ -514,7 +515,9 @@ static enum ms_rc time_line(struct tui_app *a, void *self, char kind, struct ms_
     MS_TRY(mstx_tl_find(t->tl, word, &t->names, err));
     if (!done)
         return MS_OK;
-    tui_say(a, "%zu names hold it; n and N go to them", mstx_names_count(t->names));
+    size_t n = mstx_names_count(t->names);
+    tui_say(a, "%zu name%s it; n and N go to %s", n, n == 1 ? " holds" : "s hold",
+            n == 1 ? "its slices" : "their slices");
     return begin_hit(t, false, err);
 }
 
@@ -553,53 +556,78 @@ static enum ms_rc go(struct tui_app *a, void *self, const struct viz_place *p, s
     return p->query.n != 0 ? time_line(a, t, '/', p->query, true, err) : MS_OK;
 }
 
-static void click(struct tui_app *a, void *self, int y, int x)
+/* The middle of the window goes to a column of the row of the whole run. */
+static void move_window(struct tui_time *t, int column)
+{
+    int64_t half = viz_window_length(&t->w) / 2;
+    int64_t middle = t->w.first + (int64_t)((double)(t->w.last - t->w.first) * column / t->map_w);
+    viz_window_show(&t->w, middle - half, middle + half);
+    t->time = within(t, middle);
+}
+
+/* A drag over tracks selects time. */
+static bool click(struct tui_app *a, void *self, int y, int x, bool drag)
 {
     struct tui_time *t = self;
     int row = tui_time_top(a);
-    if (row > 3 && y == 1 && x >= t->label_w && t->map_w > 0) { /* the window goes there */
-        int64_t middle =
-            t->w.first + (int64_t)((double)(t->w.last - t->w.first) * (x - t->label_w) / t->map_w);
-        show(t, middle - viz_window_length(&t->w) / 2, middle + viz_window_length(&t->w) / 2);
-        t->time = within(t, middle);
-        return;
+    size_t before = t->at;
+    if (row > 3 && y == 1 && x >= t->label_w && t->map_w > 0) {
+        if (!drag)
+            remember(t);
+        move_window(t, x - t->label_w);
+        return false;
     }
-    for (size_t i = t->top; i < t->seen.n; i++) {
+    for (size_t i = t->top; i < t->seen.n && !drag; i++) {
         int rows = tui_time_rows(t, i);
         if (y >= row && y < row + rows)
             t->at = i;
         row += rows;
     }
-    if (x >= t->label_w)
-        t->time = tui_time_at(t, x - t->label_w);
+    if (x < t->label_w)
+        return !drag && before == t->at && y >= tui_time_top(a);
+    if (drag && !t->marked) {
+        t->marked = true;
+        t->mark = t->time;
+    }
+    t->time = within(t, tui_time_at(t, x - t->label_w));
+    t->has_slice = false;
+    t->marked = t->marked && drag;
+    return false;
+}
+
+static void where(const struct tui_app *a, const void *self, char text[TUI_WHERE_MAX])
+{
+    const struct tui_time *t = self;
+    const struct viz_lane *l = tui_time_lane(t);
+    int32_t rank = l != NULL ? mstx_tl_process(t->tl, l->process)->rank : -1;
+    (void)a;
+    if (rank >= 0)
+        snprintf(text, TUI_WHERE_MAX, "rank %" PRId32 "/%zu", rank, mstx_tl_process_count(t->tl));
 }
 
 static const struct tui_hint hints[] = {
-    {"window", NULL, false},
-    {"W S", "zoom", true},
-    {"A D", "pan", true},
-    {"↑↓", "track", true},
-    {"←→", "cursor", true},
-    {". ,", "slice", true},
-    {"} {", "step", true},
-    {"Space", "select", true},
-    {"i", "sums", true},
-    {"0", "all of the run", false},
-    {"f", "the slice, as wide as the screen", false},
-    {"Z", "zoom to the selection", false},
-    {"Backspace", "the window before", false},
-    {"going to", NULL, false},
-    {". ,", "next, previous slice of the track", false},
-    {"] [", "the other side of the slice: device, host", false},
-    {"} { t T", "next, previous step", false},
-    {"/ n N", "search names, next, previous hit", false},
-    {"r R", "next, previous rank", false},
-    {"tracks", NULL, false},
-    {"Enter", "open and close a process", false},
-    {"p", "pin a track on top", false},
-    {"i", "names by total time, of the selection or the window", false},
-    {"Esc", "let go of slice and selection", false},
-    {NULL, NULL, false},
+    {"window", NULL, NULL},
+    {"W S", "zoom in, out", "zoom"},
+    {"A D", "to earlier, later", "pan"},
+    {"↑↓", "track above, below", "track"},
+    {"←→", "cursor to earlier, later", "cursor"},
+    {". ,", "next, previous slice of the track", "slice"},
+    {"} {", "next, previous step; also t T", "step"},
+    {"Space", "begin a selection, or let go of it", "select"},
+    {"i", "names by total time, of the selection or the window", "sums"},
+    {"0", "all of the run", NULL},
+    {"f", "the slice, as wide as the screen", NULL},
+    {"Z", "zoom to the selection", NULL},
+    {"Backspace", "the window before", NULL},
+    {"going to", NULL, NULL},
+    {"] [", "the other side of the slice: device, host", NULL},
+    {"/ n N", "search names, next, previous hit", NULL},
+    {"r R", "next, previous rank", NULL},
+    {"tracks", NULL, NULL},
+    {"Enter", "open and close a process", NULL},
+    {"p", "pin a track on top", NULL},
+    {"Esc", "let go of slice and selection", NULL},
+    {NULL, NULL, NULL},
 };
 
 const struct tui_screen tui_time_screen = {
@@ -608,6 +636,7 @@ const struct tui_screen tui_time_screen = {
     .open = open_time,
     .close = close_time,
     .draw = tui_time_draw,
+    .where = where,
     .key = time_key,
     .go = go,
     .work = work,

@@ -212,18 +212,33 @@ static enum ms_rc next_error(struct tui_app *a, struct tui_tree *t, bool back, s
     return next_in(a, t, want, from, back, "error", err);
 }
 
-/* The node that a suspect names comes first; without suspects the first error in order of calls. */
+static bool is_suspect(const struct tui_tree *t, const struct viz_finding *f)
+{
+    return f->place.screen == VIZ_GRAPH && f->place.node.n != 0 && f->place.rank == t->rank &&
+           f->place.step == t->step;
+}
+
+/* The node that the first suspect names; from there the next one, and round.  Without suspects the
+ * first error in order of calls. */
 static enum ms_rc first_divergence(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
 {
-    for (size_t i = 0; i < a->findings.list.n; i++) {
+    const struct graph_row *here = tui_tree_node(t);
+    const struct viz_finding *first = NULL, *to = NULL;
+    bool passed = false;
+    for (size_t i = 0; i < a->findings.list.n && to == NULL; i++) {
         const struct viz_finding *f = &a->findings.list.p[i];
-        if (f->place.screen == VIZ_GRAPH && f->place.node.n != 0 && f->place.rank == t->rank &&
-            f->place.step == t->step) {
-            tui_say(a, "%.*s", MS_STR_ARG(f->text));
-            return tui_tree_reveal(t, f->place.golden, f->place.node, err);
-        }
+        if (!is_suspect(t, f))
+            continue;
+        first = first != NULL ? first : f;
+        bool at = here != NULL && ms_str_eq(here->name, f->place.node);
+        to = passed && !at ? f : NULL;
+        passed = passed || at;
     }
-    return next_in(a, t, GRAPH_WANT_ERROR, -1, false, "error", err);
+    to = to != NULL ? to : first;
+    if (to == NULL)
+        return next_in(a, t, GRAPH_WANT_ERROR, -1, false, "error", err);
+    tui_say(a, "%.*s", MS_STR_ARG(to->text));
+    return tui_tree_reveal(t, to->place.golden, to->place.node, err);
 }
 
 /* The other side of the row, or where the partner has moved to. */
@@ -336,7 +351,7 @@ static enum ms_rc go_to_link(struct tui_tree *t, int by, struct ms_err *err)
     int64_t rank;
     enum ms_rc rc = read_details(t, &x, err);
     if (rc == MS_OK)
-        rc = tui_node_link(&x.d[x.has[t->golden] ? t->golden : !t->golden], by > 0 ? 0 : -1, &rank,
+        rc = tui_node_link(&x.d[x.has[t->golden] ? t->golden : !t->golden], t->rank, by < 0, &rank,
                            &name, &scratch, err);
     if (rc == MS_OK)
         rc = tui_tree_show(t, t->step, rank, err);
@@ -505,15 +520,17 @@ static enum ms_rc work(struct tui_app *a, void *self, bool *more, struct ms_err 
     return rc;
 }
 
-static void click(struct tui_app *a, void *self, int y, int x)
+static bool click(struct tui_app *a, void *self, int y, int x, bool drag)
 {
     struct tui_tree *t = self;
-    size_t *at = t->listing ? &t->list_at : &t->at;
-    size_t row = (t->listing ? t->list_top : t->top) + (size_t)(y > 2 ? y - 2 : 0);
-    (void)a;
-    (void)x;
-    if (y >= 2 && row < (t->listing ? t->found.rows.n : t->rows.rows.n))
-        *at = row;
+    (void)drag;
+    if (y < 2 || y >= 2 + tui_tree_rows(t, &a->cells))
+        return false;
+    if (t->listing)
+        return tui_click_row(y, 2, t->list_top, t->found.rows.n, &t->list_at);
+    bool golden = tui_tree_is_golden(t, &a->cells, x), same = golden == t->golden;
+    t->golden = golden;
+    return tui_click_row(y, 2, t->top, t->rows.rows.n, &t->at) && same;
 }
 
 static enum ms_rc export_tree(struct tui_app *a, void *self, struct ms_buf *out, struct ms_err *err)
@@ -546,44 +563,41 @@ static enum ms_rc export_tree(struct tui_app *a, void *self, struct ms_buf *out,
 }
 
 static const struct tui_hint hints[] = {
-    {"moving", NULL, false},
-    {"↑↓", "move", true},
-    {"→ Enter", "open", true},
-    {"← h", "fold, or to the parent", false},
-    {"Tab", "side", true},
-    {"/", "search", true},
-    {"}", "next error", true},
-    {"F", "first", true},
-    {"m", "match", true},
-    {"i", "items", true},
-    {"S", "stack", true},
-    {"{", "previous error", false},
-    {"F", "first divergence, or the first suspect", false},
-    {"c e / C E", "fold, unfold children / all below", false},
-    {"u J K", "parent, next and previous sibling", false},
-    {"z", "row to the middle", false},
-    {"s I", "sort siblings by state, errors, name, order; the other way round", false},
-    {"finding", NULL, false},
-    {"n N", "next, previous hit", false},
-    {"\\ f", "filter: words, state:EW, class:, shape:, dtype:, /expression/", false},
-    {"L", "list what is wrong; there s sorts by state, name, order and I inverts", false},
-    {"one node", NULL, false},
-    {"i", "its items with the figures of both sides", false},
-    {"x", "where its inputs come from and outputs go to", false},
-    {"] [", "communication partner on another rank", false},
-    {"y", "copy the name", false},
-    {"Q", "details on and off", false},
-    {"ranks, steps, sides", NULL, false},
-    {"r R", "next, previous rank", false},
-    {"t T", "next, previous step", false},
-    {"v", "both sides, one side, ranks by steps", false},
-    {"m", "to the matched node", false},
-    {"Space", "tag a node of one side", false},
-    {"U", "untag", false},
-    {"M", "match it with this one of the other side, or unmatch", false},
-    {"B", "the same with all below", false},
-    {"Z", "take the last match back", false},
-    {NULL, NULL, false},
+    {"moving", NULL, NULL},
+    {"↑↓", "move", "move"},
+    {"→ Enter", "open", "open"},
+    {"← h", "fold, or to the parent", NULL},
+    {"Tab", "the other side", "side"},
+    {"/", "search as you type", "search"},
+    {"}", "next error", "next error"},
+    {"{", "previous error", NULL},
+    {"F", "first divergence or suspect; again: the next suspect", "first"},
+    {"m", "to the matched node", "match"},
+    {"c e / C E", "fold, unfold children / all below", NULL},
+    {"u J K", "parent, next and previous sibling", NULL},
+    {"z", "row to the middle", NULL},
+    {"s I", "sort siblings by state, errors, name, order; the other way round", NULL},
+    {"finding", NULL, NULL},
+    {"n N", "next, previous hit", NULL},
+    {"\\ f", "filter: words, state:EW, class:, shape:, dtype:, /expression/", NULL},
+    {"L", "list what is wrong; there s sorts by state, name, order and I inverts", NULL},
+    {"one node", NULL, NULL},
+    {"i", "its items with the figures of both sides", "items"},
+    {"S", "where in the program it was called", "stack"},
+    {"x", "where its inputs come from and outputs go to", NULL},
+    {"] [", "communication partner on the next, previous rank", NULL},
+    {"y", "copy the name", NULL},
+    {"Q", "details on and off", NULL},
+    {"ranks, steps, sides", NULL, NULL},
+    {"r R", "next, previous rank", NULL},
+    {"t T", "next, previous step", NULL},
+    {"v", "both sides, one side, ranks by steps", NULL},
+    {"Space", "tag a node of one side", NULL},
+    {"U", "untag", NULL},
+    {"M", "match it with this one of the other side, or unmatch", NULL},
+    {"B", "the same with all below", NULL},
+    {"Z", "take the last match back", NULL},
+    {NULL, NULL, NULL},
 };
 
 const struct tui_screen tui_tree_screen = {
@@ -592,6 +606,7 @@ const struct tui_screen tui_tree_screen = {
     .open = open_tree,
     .close = close_tree,
     .draw = tui_tree_draw,
+    .where = tui_tree_where,
     .key = tree_key,
     .go = go,
     .work = work,

@@ -60,7 +60,6 @@ struct tui_tree {
     struct ms_str matrix_of;
     struct ms_buf tagged; /* name of the node to match with, "" for none */
     bool tagged_golden;   /* its side */
-    int link;             /* the communication partner that was gone to last */
 };
 
 static inline struct graph_spot tui_tree_spot(const struct tui_tree *t, bool golden)
@@ -75,6 +74,10 @@ enum ms_rc tui_tree_show(struct tui_tree *t, int64_t step, int64_t rank, struct 
 enum ms_rc tui_tree_reveal(struct tui_tree *t, bool golden, struct ms_str name, struct ms_err *err);
 /* Where a search forward from the cursor begins in node_order. */
 enum ms_rc tui_tree_before(struct tui_tree *t, bool golden, int64_t *order, struct ms_err *err);
+/* Rows of the screen that show nodes, and the side that a column belongs to. */
+int tui_tree_rows(const struct tui_tree *t, const struct tui_cells *g);
+bool tui_tree_is_golden(const struct tui_tree *t, const struct tui_cells *g, int x);
+void tui_tree_where(const struct tui_app *a, const void *self, char text[TUI_WHERE_MAX]);
 enum ms_rc tui_tree_draw(struct tui_app *a, void *self, struct ms_err *err);
 
 /* Terms: as typed, and n or N afterwards; and the list of what was found. */

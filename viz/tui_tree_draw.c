@@ -305,6 +305,27 @@ static enum ms_rc draw_detail(struct tui_tree *t, struct tui_cells *g, int y, st
     return MS_OK;
 }
 
+int tui_tree_rows(const struct tui_tree *t, const struct tui_cells *g)
+{
+    return g->h - 4 - (t->listing ? 0 : detail_rows(t, g));
+}
+
+bool tui_tree_is_golden(const struct tui_tree *t, const struct tui_cells *g, int x)
+{
+    return is_split(t, g) ? x > g->w * 11 / 20 : t->golden;
+}
+
+void tui_tree_where(const struct tui_app *a, const void *self, char text[TUI_WHERE_MAX])
+{
+    const struct tui_tree *t = self;
+    (void)a;
+    if (t->about->ranks.n > 1)
+        snprintf(text, TUI_WHERE_MAX, "step %" PRId64 "  rank %" PRId64 "/%zu", t->step, t->rank,
+                 t->about->ranks.n);
+    else
+        snprintf(text, TUI_WHERE_MAX, "step %" PRId64 "  rank %" PRId64, t->step, t->rank);
+}
+
 enum ms_rc tui_tree_draw(struct tui_app *a, void *self, struct ms_err *err)
 {
     struct tui_tree *t = self;
@@ -318,9 +339,10 @@ enum ms_rc tui_tree_draw(struct tui_app *a, void *self, struct ms_err *err)
         draw_rows(t, g, rows, err);
     if (detail > 0 && !t->listing)
         MS_TRY(draw_detail(t, g, g->h - 2 - detail, err));
-    char state[96];
-    snprintf(state, sizeof state, "step %" PRId64 "  rank %" PRId64 "  row %zu of %zu", t->step,
-             t->rank, t->listing ? t->list_at + 1 : t->at + 1,
+    char state[96], spot[TUI_WHERE_MAX];
+    tui_tree_where(a, t, spot);
+    snprintf(state, sizeof state, "%s%srow %zu of %zu", g->w < TUI_ROOMY_W ? spot : "",
+             g->w < TUI_ROOMY_W ? "  " : "", t->listing ? t->list_at + 1 : t->at + 1,
              t->listing ? t->found.rows.n : t->rows.rows.n);
     tui_put_right(g, g->h - 2, g->w - 1, TUI_DIM, state);
     return MS_OK;
