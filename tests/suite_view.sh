@@ -4,6 +4,8 @@
 # text in tests/data/view, and on a real terminal (tmux) for what needs one: sizes,
 # kinds of terminals, resizing, signals and how the terminal is left.
 #   sh tests/suite_view.sh --update     writes the expectations: read them before committing
+#   UNDER="valgrind -q ..."             runs the viewer of every script under that, and no terminal
+UNDER=${UNDER:-}
 B=${B:-build}
 PYTHON=${PYTHON:-/usr/bin/python3}
 msprobe=$PWD/$B/msprobe
@@ -60,7 +62,7 @@ screen() { # NAME PATH SIZE KEYS [options]
     shift 4
     printf '%s' "$keys" >"$tmp/keys"
     # Beside the fixtures, so that no path of this machine is on the screen.
-    (cd "$tmp" && "$msprobe" view --script keys --size "$size" "$@" "$path") >"$tmp/got" 2>"$tmp/error" ||
+    (cd "$tmp" && $UNDER "$msprobe" view --script keys --size "$size" "$@" "$path") >"$tmp/got" 2>"$tmp/error" ||
         cat "$tmp/error" >>"$tmp/got"
     if [ -n "$update" ]; then
         mkdir -p "$want"
@@ -171,6 +173,7 @@ work=work.vis.db
 screen match "$work" 100x24 '2E<Tab>/torch.old<Enter> <Tab>/torch.new<Enter>M'
 screen match-undone "$work" 100x24 '2EZ/torch.new<Enter>'
 [ -z "$update" ] || exit 0
+[ -z "$UNDER" ] || exit $rc
 pair=$tmp/pair.vis.db
 printf '2E:export %s/tree.csv<Enter>:goto overview<Enter>:export %s/findings.csv<Enter>' "$tmp" "$tmp" >"$tmp/keys"
 "$msprobe" view --script "$tmp/keys" "$pair" >/dev/null
