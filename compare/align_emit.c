@@ -96,6 +96,9 @@ static enum ms_rc put_parts(struct emit *e, struct ms_err *err)
         uint32_t b = t->modules.p[l->b].direct;
         if (a == ALIGN__NONE || b == ALIGN__NONE)
             continue;
+        /* Backward the large one's gradient is the sum of theirs, and nobody's partner. */
+        if (g->ops.p[a].family == t->ops.p[b].family)
+            MS_TRY(put(e, g->ops.p[a].node, t->ops.p[b].node, 0.85F, CMP_ALIGN_PART, err));
         uint32_t sa = align__split_behind(g, a);
         uint32_t sb = align__split_behind(t, b);
         /* The small side has no split of its own. */
@@ -305,6 +308,54 @@ static enum ms_rc put_gradients(struct emit *e, struct ms_err *err)
     return rc;
 }
 
+/* ---- namesakes ------------------------------------------------------------ */
+
+/* Gradients of what neither dump has a forward record of have nothing but their names to go by. */
+static bool is_orphan(const struct cmp_align *al, int side, uint32_t node)
+{
+    const struct probe_node *n = &al->c.side[side].dump->nodes.p[node];
+    bool gradient =
+        n->kind == PROBE_NODE_PGRAD || (n->kind == PROBE_NODE_API && n->dir == PROBE_BACKWARD);
+    return gradient && al->back_of[side][node] == ALIGN__NONE;
+}
+
+static bool have_equal_shapes(const struct probe_dump *const dump[2], uint32_t golden,
+                              uint32_t target)
+{
+    const struct probe_node *g = &dump[0]->nodes.p[golden], *t = &dump[1]->nodes.p[target];
+    bool same = g->nrows == t->nrows;
+    for (uint32_t i = 0; same && i < g->nrows; i++) {
+        struct align__value x, y;
+        struct align__dim p, q;
+        bool a = align__row_value(dump[0], g->first_row + i, &x, &p);
+        bool b = align__row_value(dump[1], t->first_row + i, &y, &q);
+        same = a == b && (!a || align__dim_same(&p, &q));
+    }
+    return same;
+}
+
+static enum ms_rc put_namesakes(struct emit *e, struct ms_err *err)
+{
+    const struct probe_dump *const dump[2] = {e->c->side[0].dump, e->c->side[1].dump};
+    bool *paired[2] = {ms_calloc(dump[0]->nodes.n + 1, 1), ms_calloc(dump[1]->nodes.n + 1, 1)};
+    enum ms_rc rc = paired[0] != NULL && paired[1] != NULL ? MS_OK : align__no_memory(err);
+    for (size_t i = 0; rc == MS_OK && i < e->al->pairs.n; i++) {
+        paired[0][e->al->pairs.p[i].golden] = true;
+        paired[1][e->al->pairs.p[i].target] = true;
+    }
+    for (uint32_t i = 0; rc == MS_OK && i < dump[1]->nodes.n; i++) {
+        if (paired[1][i] || !is_orphan(e->al, 1, i))
+            continue;
+        uint32_t g = probe_node_find(dump[0], probe_node_name(dump[1], i));
+        if (g != MS_MAP_NONE && !paired[0][g] && is_orphan(e->al, 0, g) &&
+            have_equal_shapes(dump, g, i))
+            rc = put(e, g, i, 0.8F, CMP_ALIGN_STRUCTURE, err);
+    }
+    ms_free(paired[0]);
+    ms_free(paired[1]);
+    return rc;
+}
+
 /* ---- pins and order ------------------------------------------------------ */
 
 static enum ms_rc find_pin(const struct probe_dump *d, struct ms_str name, const char *whose,
@@ -402,6 +453,21 @@ static void order(struct cmp_align *al)
     al->pairs.n = n;
 }
 
+/* The target of each golden node: a first choice counts before another's second one, and of several
+ * what is no mere part. */
+static void choose_targets(struct cmp_align *al)
+{
+    const struct cmp_align_pair *p = al->pairs.p;
+    for (unsigned pass = 0; pass < 3; pass++) {
+        for (size_t i = 0; i < al->pairs.n; i++) {
+            uint32_t *best = &al->of_golden[p[i].golden];
+            unsigned rank = p[i].more ? 2 : p[i].how == CMP_ALIGN_PART;
+            if (rank == pass && (*best == ALIGN__NONE || pass == 0))
+                *best = p[i].target;
+        }
+    }
+}
+
 static enum ms_rc index_pairs(struct cmp_align *al, struct ms_err *err)
 {
     size_t targets = al->c.side[1].dump->nodes.n;
@@ -415,12 +481,7 @@ static enum ms_rc index_pairs(struct cmp_align *al, struct ms_err *err)
         al->first_pair[al->pairs.p[i].target + 1]++;
     for (size_t i = 0; i < targets; i++)
         al->first_pair[i + 1] += al->first_pair[i];
-    for (size_t i = 0; i < al->pairs.n; i++) {
-        /* A first choice counts before another's second one. */
-        uint32_t *best = &al->of_golden[al->pairs.p[i].golden];
-        if (!al->pairs.p[i].more || *best == ALIGN__NONE)
-            *best = al->pairs.p[i].target;
-    }
+    choose_targets(al);
     return MS_OK;
 }
 
@@ -436,6 +497,7 @@ enum ms_rc align__emit(struct cmp_align *al, const struct cmp_align_pin *pins, s
     MS_TRY(put_part_entries(&e, err));
     MS_TRY(put_modules(&e, err));
     MS_TRY(put_gradients(&e, err));
+    MS_TRY(put_namesakes(&e, err));
     if (npins != 0)
         MS_TRY(apply_pins(&e, pins, npins, err));
     order(al);

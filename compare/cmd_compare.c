@@ -308,6 +308,12 @@ static enum ms_rc open_couple(struct job *j, const struct cmp_couple *couple, st
     return cmp_open(c, &j->conf, couple->t->json, couple->b->json, j->pool, err);
 }
 
+/* The first process looks for them; rows that were folded are nothing they know of. */
+static bool has_suspects(const struct job *j)
+{
+    return ms_par_rank(j->par) == 0 && !j->args.consistent;
+}
+
 static enum ms_rc compare_one(struct job *j, size_t i, struct ms_err *err)
 {
     const struct cmp_couple *couple = &j->ranks.list.p[i];
@@ -322,7 +328,7 @@ static enum ms_rc compare_one(struct job *j, size_t i, struct ms_err *err)
         rc = write_files(j, c, couple, r, err);
         if (rc == MS_OK)
             rc = cmp_report_take(r, c, err);
-        if (rc == MS_OK && ms_par_rank(j->par) == 0)
+        if (rc == MS_OK && has_suspects(j))
             rc = cmp_source_add(j->source, c, couple->t->rank, couple->t->step, j->pool, err);
     }
     cmp_close(c);
@@ -437,7 +443,7 @@ static enum ms_rc compare_all(struct job *j, struct ms_err *err)
 {
     MS_TRY(cmp_source_new(&j->source, err));
     MS_TRY(do_couples(j, compare_one, err));
-    if (ms_par_rank(j->par) != 0)
+    if (!has_suspects(j))
         return MS_OK;
     for (size_t i = 0; i < j->report.list.n; i++) {
         if (!cmp_spread_owns(&j->spread, i) && j->report.list.p[i]->err.rc == MS_OK)

@@ -15,8 +15,21 @@ enum { TEXT_MAX = 1 << 24 };
 
 /* ---- can they be compared? ------------------------------------------------ */
 
+static enum ms_rc check_framework(const struct probe_dump *d, struct ms_err *err)
+{
+    if (d->framework_said.n == 0 ||
+        ms_str_is(d->framework_said, probe_framework_text(d->framework)))
+        return MS_OK;
+    return ms_fail(err, MS_E_UNSUPPORTED,
+                   "%s: dumps of '%.*s' cannot be compared; those of pytorch, mindspore and "
+                   "mindtorch can",
+                   d->path, MS_STR_ARG(d->framework_said));
+}
+
 static enum ms_rc check_frameworks(const struct cmp *c, struct ms_err *err)
 {
+    MS_TRY(check_framework(c->t.dump, err));
+    MS_TRY(check_framework(c->b.dump, err));
     const char *t = probe_framework_text(c->t.dump->framework);
     const char *b = probe_framework_text(c->b.dump->framework);
     bool fine = (cmp__is_pytorch(&c->t) && cmp__is_pytorch(&c->b)) ||
@@ -111,14 +124,26 @@ static enum ms_rc check_consistent(const struct cmp *c, struct ms_err *err)
 {
     if (c->conf.consistent == CMP_CONSISTENT_NO)
         return MS_OK;
-    if (c->mode == PROBE_MODE_MD5)
-        return ms_fail(err, MS_E_UNSUPPORTED,
-                       "%s: checksums of parts say nothing about the whole; for "
-                       "--consistent_check dump statistics or tensors",
-                       c->t.dump->path);
     if (!cmp__is_pytorch(&c->t) || !cmp__is_pytorch(&c->b))
         return ms_fail(err, MS_E_UNSUPPORTED,
                        "%s: --consistent_check knows training by PyTorch alone", c->t.dump->path);
+    return MS_OK;
+}
+
+/* What was read all the same, but is not as it should be. */
+static enum ms_rc note_damage(struct cmp *c, struct ms_err *err)
+{
+    const struct probe_dump *const both[] = {c->t.dump, c->b.dump};
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t i = 0; i < both[k]->problems.n; i++)
+            MS_TRY(cmp__problem(c, err, "%s: %.*s", both[k]->path,
+                                MS_STR_ARG(both[k]->problems.p[i])));
+    }
+    for (size_t k = 0; k < 2; k++) {
+        if (both[k]->rows.n == 0)
+            MS_TRY(cmp__problem(c, err, "%s: has nothing in it that could be compared",
+                                both[k]->path));
+    }
     return MS_OK;
 }
 
@@ -133,6 +158,7 @@ static enum ms_rc fill(struct cmp *c, const char *target, const char *golden, st
     MS_TRY(check_modes(c, err));
     MS_TRY(check_consistent(c, err));
     c->cross = cmp__is_pytorch(&c->t) != cmp__is_pytorch(&c->b);
+    MS_TRY(note_damage(c, err));
     struct ms_span span = ms_span_begin("align");
     settle_columns(c, &c->t);
     settle_columns(c, &c->b);
@@ -345,6 +371,8 @@ static enum ms_rc make_row(const struct cmp *c, struct cmp_view *v, uint32_t pai
         MS_TRY(cmp__item_make(&c->b, p->b, c->mode, v, &row->b, err));
     if (row->t.present && row->b.present)
         MS_TRY(cmp__fold_item(c, v, pair, cmp__folds_target(c) ? &row->t : &row->b, err));
+    if (c->mode == PROBE_MODE_MD5 && c->conf.consistent != CMP_CONSISTENT_NO && cmp__strict(c))
+        cmp__lose_digests(row);
     if (row->b.present && is_gated(c) && !dtypes_go_together(c, &row->t, &row->b))
         row->b = cmp__item_none;
     row->is_output = ms_str_find_str(row->t.name, MS_STR(".output.")) >= 0;

@@ -96,7 +96,8 @@ extern const char *const cmp_level_names[CMP_LEVELS];
     X(COSINE_WARN, "warning: The input/parameters of Cosine > 0.9, and input/parameters - output " \
                    "> 0.1")                                                                        \
     X(CRC,         "error: The CRC-32 value of NPU differs from that of the bench.")               \
-    X(CRC_NONE,    "warning: The parameter of NPU does not match the bench.")
+    X(CRC_NONE,    "warning: The parameter of NPU does not match the bench.")                      \
+    X(CRC_PARTS,   "warning: Checksums of parts say nothing about the whole.")
 /* clang-format on */
 enum cmp_note {
 #define CMP_NOTE_ENUM(name, text) CMP_NOTE_##name,
@@ -118,7 +119,8 @@ enum cmp_value_kind {
 };
 struct cmp_value {
     enum cmp_value_kind kind;
-    bool is_int; /* of NUMBER */
+    bool is_int;  /* of NUMBER */
+    bool is_text; /* the dump has the number as text */
     double v;
     struct ms_str text; /* as it is shown; infinities are "inf" and "-inf" */
 };

@@ -25,6 +25,11 @@ const struct cmp__fold *cmp__folds_of(const struct cmp *c, uint32_t pair, size_t
 /* Add those rows to the cells of the first. */
 enum ms_rc cmp__fold_item(const struct cmp *c, struct cmp_view *v, uint32_t pair,
                           struct cmp_item *item, struct ms_err *err);
+/* The digests of parts, behind each other: what the whole would have cannot be told from them. */
+#define CMP__PARTS ";"
+bool cmp__is_joined(struct ms_str digest);
+/* The official tool has no digests left once rows were folded. */
+void cmp__lose_digests(struct cmp_row *row);
 /* Shapes that hold the same, as far as engines agree about axes. */
 bool cmp__consistent_shapes(const struct cmp *c, const struct cmp_row *row);
 /* The tensors of a pair that has folds, laid side by side.  CMP_STATE_UNREADABLE comes with the

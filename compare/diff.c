@@ -80,7 +80,9 @@ static void key(struct ms_jwrite *w, const char *name)
 static void put_stat(struct ms_jwrite *w, const struct cmp_item *item, const struct cmp_value *x)
 {
     bool plain = ms_str_is(item->dtype, "<class 'bool'>");
-    if (x->kind == CMP_VALUE_NUMBER && x->is_int)
+    if (x->is_text)
+        ms_jwrite_str(w, x->text);
+    else if (x->kind == CMP_VALUE_NUMBER && x->is_int)
         ms_jwrite_raw(w, x->text);
     else if (x->kind == CMP_VALUE_NUMBER || x->kind == CMP_VALUE_INF || x->kind == CMP_VALUE_NINF)
         ms_jwrite_f64(w, x->v);
@@ -103,14 +105,11 @@ static void put_stats(struct ms_jwrite *w, const char *side, const struct cmp_it
 }
 
 /* A key of a P2P operation, in Python's words. */
-static void put_p2p(struct ms_jwrite *w, const char *name, const struct cmp_item *item,
-                    const char *field)
+static void put_p2p_of(struct ms_jwrite *w, struct ms_str leaf, const char *field)
 {
     struct ms_jread r;
-    key(w, name);
-    ms_jread_init(&r, item->json.p, item->json.n, 0);
-    bool p2p = item->present && holds(item->json, "\"class_type\"");
-    if (p2p && ms_jread_next(&r) == MS_J_OBJ) {
+    ms_jread_init(&r, leaf.p, leaf.n, 0);
+    if (holds(leaf, "\"class_type\"") && ms_jread_next(&r) == MS_J_OBJ) {
         while (ms_jread_next(&r) == MS_J_KEY) {
             bool here = ms_str_is(r.text, field);
             enum ms_jtok tok = ms_jread_next(&r);
@@ -122,6 +121,32 @@ static void put_p2p(struct ms_jwrite *w, const char *name, const struct cmp_item
         }
     }
     ms_jwrite_str(w, MS_STR("None"));
+}
+
+static void put_p2p(struct ms_jwrite *w, const char *name, const struct cmp_item *item,
+                    const char *field)
+{
+    key(w, name);
+    put_p2p_of(w, item->present ? item->json : MS_STR_NONE, field);
+}
+
+/* The golden operation: of the partner; in strict of the row at the same place in the golden dump,
+ * which is whose the official tool takes. */
+static void put_golden_p2p(struct ms_jwrite *w, const char *name, const struct cmp *c,
+                           const struct cmp_row *row, size_t place, const char *field)
+{
+    struct probe_leaf leaf;
+    if (!cmp__strict(c)) {
+        put_p2p(w, name, &row->b, field);
+        return;
+    }
+    key(w, name);
+    if (place >= c->b.order.n) {
+        ms_jwrite_raw(w, MS_STR("NaN"));
+        return;
+    }
+    probe_row_leaf(c->b.dump, cmp__side_row(&c->b, (uint32_t)place), &leaf);
+    put_p2p_of(w, leaf.json, field);
 }
 
 static void put_frames(struct ms_jwrite *w, struct ms_str frames)
@@ -206,7 +231,7 @@ static void put_verdict(struct ms_jwrite *w, const struct cmp *c, const struct c
 }
 
 static void put_row(struct ms_jwrite *w, const struct cmp *c, const struct cmp_view *v,
-                    const struct cmp_row *row)
+                    const struct cmp_row *row, size_t place)
 {
     ms_jwrite_obj(w);
     put_pair_of(w, "NPU Name", "Bench Name", row->t.name, row->b.name);
@@ -226,9 +251,9 @@ static void put_row(struct ms_jwrite *w, const struct cmp *c, const struct cmp_v
     put_text(w, "state", ms_str_of(state_of(&row->t)));
     put_text(w, "api_origin_name", v->op);
     put_p2p(w, "NPU P2POp op", &row->t, "op");
-    put_p2p(w, "Bench P2POp op", &row->b, "op");
+    put_golden_p2p(w, "Bench P2POp op", c, row, place, "op");
     put_p2p(w, "NPU P2POp peer", &row->t, "peer");
-    put_p2p(w, "Bench P2POp peer", &row->b, "peer");
+    put_golden_p2p(w, "Bench P2POp peer", c, row, place, "peer");
     ms_jwrite_obj_end(w);
 }
 
@@ -241,7 +266,9 @@ static enum ms_rc to_out(void *ctx, const char *p, size_t n, struct ms_err *err)
     return MS_OK;
 }
 
-static void put_op(struct ms_jwrite *w, const struct cmp *c, const struct cmp_view *v, bool differs)
+/* place: of its first row in the table. */
+static void put_op(struct ms_jwrite *w, const struct cmp *c, const struct cmp_view *v, bool differs,
+                   size_t place)
 {
     ms_jwrite_key(w, v->op);
     ms_jwrite_obj(w);
@@ -250,7 +277,7 @@ static void put_op(struct ms_jwrite *w, const struct cmp *c, const struct cmp_vi
     key(w, "op_items");
     ms_jwrite_arr(w);
     for (size_t i = 0; i < v->rows.n; i++)
-        put_row(w, c, v, &v->rows.p[i]);
+        put_row(w, c, v, &v->rows.p[i], place + i);
     ms_jwrite_arr_end(w);
     ms_jwrite_obj_end(w);
 }
@@ -261,6 +288,7 @@ static enum ms_rc put_ops(struct ms_jwrite *w, const struct cmp *c, struct cmp_t
     struct cmp_view v;
     MS_TRY(cmp_view_init(&v, err));
     enum ms_rc rc = MS_OK;
+    size_t place = 0;
     for (uint32_t g = 0; g < cmp_groups(c) && rc == MS_OK; g++) {
         if (g % RENEW_GROUPS == 0)
             rc = cmp_view_renew(&v, err);
@@ -269,7 +297,8 @@ static enum ms_rc put_ops(struct ms_jwrite *w, const struct cmp *c, struct cmp_t
         if (rc != MS_OK || v.op.n == 0) /* rows of the golden side alone */
             continue;
         bool differs = op_differs(c, &v);
-        put_op(w, c, &v, differs);
+        put_op(w, c, &v, differs, place);
+        place += v.rows.n;
         bool communicates = is_communication(v.op);
         if ((differs && !is_ignored(v.op)) || communicates)
             rc = cmp_trail_add(trail, g, &v, differs, communicates, err);

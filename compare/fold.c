@@ -165,6 +165,8 @@ static enum ms_rc fold_one(const struct cmp *c, struct cmp_view *v, struct cmp_i
     MS_TRY(join_text(v, &item->data_name, more->data_name, ";", err));
     if (!cmp__strict(c) && is_input(item))
         return MS_OK;
+    if (c->mode == PROBE_MODE_MD5)
+        MS_TRY(join_text(v, &item->md5, more->md5, CMP__PARTS, err));
     take_extreme(&item->stat[PROBE_STAT_MAX], &more->stat[PROBE_STAT_MAX], 1);
     take_extreme(&item->stat[PROBE_STAT_MIN], &more->stat[PROBE_STAT_MIN], -1);
     if (cmp__strict(c))
@@ -174,6 +176,17 @@ static enum ms_rc fold_one(const struct cmp *c, struct cmp_view *v, struct cmp_i
         item->type = MS_DT_NONE;
     }
     return fold_shape(v, item, more, err);
+}
+
+void cmp__lose_digests(struct cmp_row *row)
+{
+    struct ms_str lost = row->b.present ? MS_STR("") : MS_STR("N/A");
+    row->t.md5 = row->b.md5 = lost;
+}
+
+bool cmp__is_joined(struct ms_str digest)
+{
+    return ms_str_find_str(digest, MS_STR(CMP__PARTS)) >= 0;
 }
 
 enum ms_rc cmp__fold_item(const struct cmp *c, struct cmp_view *v, uint32_t pair,

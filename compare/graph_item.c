@@ -351,7 +351,7 @@ static void put_additions(struct ms_buf *out, const struct cmp_item *item, const
     for (unsigned i = 0; i < PROBE_STATS; i++) {
         if (said->stat[i])
             continue;
-        if (scalar && item->stat[i].kind == CMP_VALUE_NUMBER)
+        if (scalar && item->stat[i].kind == CMP_VALUE_NUMBER && !item->stat[i].is_text)
             put_number_member(out, probe_stat_names[i], item->stat[i].text);
         else
             put_member(out, probe_stat_names[i], scalar ? item->stat[i].text : MS_STR("null"));

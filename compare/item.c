@@ -72,8 +72,12 @@ static bool has(struct ms_str s, const char *word)
     return ms_str_find_str(s, ms_str_of(word)) >= 0;
 }
 
+/* Text that is a number is subtracted as one, as ranks are that a communication names. */
 static struct cmp_value value_of_text(struct ms_str text)
 {
+    double x;
+    if (text.n != 0 && ms_num_parse_f64(text.p, text.n, &x) && isfinite(x))
+        return (struct cmp_value){.kind = CMP_VALUE_NUMBER, .is_text = true, .v = x, .text = text};
     bool device = has(text, "npu") || has(text, "cpu") || has(text, "cuda");
     return (struct cmp_value){.kind = device ? CMP_VALUE_DEVICE : CMP_VALUE_TEXT, .text = text};
 }

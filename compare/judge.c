@@ -206,7 +206,8 @@ struct extremes {
 /* Has the row a say in how far the inputs are apart?  A scalar argument has not, outside of strict. */
 static bool counts(const struct cmp *c, const struct cmp_row *row)
 {
-    return cmp__strict(c) || row->is_output || !is_class(row->t.dtype);
+    bool scalar = is_class(row->t.dtype) || row->t.stat[PROBE_STAT_NORM].is_text;
+    return cmp__strict(c) || row->is_output || !scalar;
 }
 
 static struct extremes largest_norm_err(const struct cmp *c, struct cmp_view *v)
@@ -271,7 +272,11 @@ static bool has_digest(const struct cmp_item *item)
 
 static void judge_digest(const struct cmp *c, struct cmp_row *row)
 {
-    if (!ms_str_eq(row->t.md5, row->b.md5))
+    if (cmp__is_joined(row->t.md5) || cmp__is_joined(row->b.md5))
+        mark(row, CMP_NOTE_CRC_PARTS);
+    else if (is_consistent(c) && cmp__strict(c) && row->b.present)
+        mark(row, CMP_NOTE_CRC);
+    else if (!ms_str_eq(row->t.md5, row->b.md5))
         mark(row, has_digest(&row->t) && has_digest(&row->b) ? CMP_NOTE_CRC : CMP_NOTE_CRC_NONE);
     if (!cmp__strict(c))
         judge_attributes(c, row);
@@ -294,10 +299,14 @@ static bool judge_unmatched(const struct cmp *c, struct cmp_row *row, bool free_
 /* The official tool judges what inference alone has by the N/A of the other side. */
 static void judge_inference_alone(const struct cmp *c, struct cmp_row *row)
 {
-    if (!is_consistent(c) || row->t.present || !cmp__strict(c) || c->mode != PROBE_MODE_SUMMARY)
+    if (!is_consistent(c) || row->t.present || !cmp__strict(c))
         return;
-    mark(row, CMP_NOTE_GRAD);
-    mark(row, CMP_NOTE_SHAPE);
+    if (c->mode == PROBE_MODE_SUMMARY) {
+        mark(row, CMP_NOTE_GRAD);
+        mark(row, CMP_NOTE_SHAPE);
+    } else if (c->mode == PROBE_MODE_MD5) {
+        mark(row, CMP_NOTE_CRC);
+    }
 }
 
 /* By which name an op is freed from rules: the official tool asks its first input. */

@@ -17,6 +17,7 @@ struct matcher {
     uint32_t *listed[2]; /* by row of a dump: the row of the table, or MS_MAP_NONE */
     uint32_t *pinned;    /* by target row of the dump: its golden row; or one of these: */
     bool *taken;         /* by golden row of the dump: a pin took it */
+    bool *later;         /* by target row: a second partner of its node has one for it */
     MS_VEC(struct cmp_align_row) rows;
 };
 #define UNPINNED (UINT32_MAX - 1)
@@ -100,7 +101,8 @@ static enum ms_rc note_pins(struct matcher *m, struct ms_err *err)
     size_t nt = m->c->t.dump->rows.n, nb = m->c->b.dump->rows.n;
     m->pinned = ms_calloc(nt + 1, sizeof *m->pinned);
     m->taken = ms_calloc(nb + 1, sizeof *m->taken);
-    if (m->pinned == NULL || m->taken == NULL)
+    m->later = ms_calloc(nt + 1, sizeof *m->later);
+    if (m->pinned == NULL || m->taken == NULL || m->later == NULL)
         return ms_no_memory(err);
     for (size_t i = 0; i < nt; i++)
         m->pinned[i] = UNPINNED;
@@ -132,20 +134,43 @@ static enum ms_rc put_row(struct matcher *m, uint32_t target, uint32_t golden, s
     return MS_OK;
 }
 
-/* The rows of one pair of nodes; the first pair of a node shows all of its rows. */
-static enum ms_rc put_block(struct matcher *m, const struct cmp_align_pair *pair,
-                            struct ms_err *err)
+static enum ms_rc rows_of(struct matcher *m, const struct cmp_align_pair *pair, size_t *n,
+                          struct ms_err *err)
 {
     size_t most = (size_t)m->c->t.dump->nodes.p[pair->target].nrows +
                   m->c->b.dump->nodes.p[pair->golden].nrows;
     if (!ms_vec_reserve(&m->rows, most + 1))
         return ms_no_memory(err);
-    size_t n = cmp_align_rows(m->c->al, pair, m->rows.p);
+    *n = cmp_align_rows(m->c->al, pair, m->rows.p);
+    return MS_OK;
+}
+
+static enum ms_rc note_later(struct matcher *m, const struct cmp_align_pair *pair,
+                             struct ms_err *err)
+{
+    size_t n;
+    MS_TRY(rows_of(m, pair, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        const struct cmp_align_row *r = &m->rows.p[i];
+        if (r->target != CMP_ALIGN_NONE && r->golden != CMP_ALIGN_NONE)
+            m->later[r->target] = true;
+    }
+    return MS_OK;
+}
+
+/* The rows of one pair of nodes; the first pair of a node shows all of its rows, but for those that
+ * have a partner in another. */
+static enum ms_rc put_block(struct matcher *m, const struct cmp_align_pair *pair,
+                            struct ms_err *err)
+{
+    size_t n;
+    MS_TRY(rows_of(m, pair, &n, err));
     for (size_t i = 0; i < n; i++) {
         const struct cmp_align_row *r = &m->rows.p[i];
         if (r->target == CMP_ALIGN_NONE)
             continue;
-        if (pair->more && (m->pinned[r->target] != UNPINNED || r->golden == CMP_ALIGN_NONE))
+        bool pinned = m->pinned[r->target] != UNPINNED, alone = r->golden == CMP_ALIGN_NONE;
+        if (pair->more ? pinned || alone : !pinned && alone && m->later[r->target])
             continue;
         MS_TRY(put_row(m, r->target, partner_of(m, r), err));
     }
@@ -156,6 +181,8 @@ static enum ms_rc put_op(struct matcher *m, const struct cmp__op *op, struct ms_
 {
     const struct cmp_align_pair *pairs;
     size_t n = cmp_align_of(m->c->al, op->node, &pairs);
+    for (size_t i = 1; i < n; i++)
+        MS_TRY(note_later(m, &pairs[i], err));
     for (size_t i = 0; i < n; i++)
         MS_TRY(put_block(m, &pairs[i], err));
     for (uint32_t i = op->first; i < op->first + op->n && n == 0; i++) {
@@ -186,6 +213,7 @@ enum ms_rc cmp__match(struct cmp *c, struct ms_err *err)
     ms_free(m.listed[1]);
     ms_free(m.pinned);
     ms_free(m.taken);
+    ms_free(m.later);
     ms_vec_free(&m.rows);
     return rc;
 }

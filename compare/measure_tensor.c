@@ -198,7 +198,7 @@ static void measure_scalar(struct chunk *ch, const struct probe_tensor *n,
     double d = single ? (double)((float)x - (float)y) : x - y;
     if (strict && n->dtype == MS_DT_U8 && b->dtype == MS_DT_U8)
         d = (double)(uint8_t)((int)x - (int)y);
-    double step = y == 0 ? (single ? 0x1p-23 : 0x1p-52) : 0;
+    double step = y == 0 ? (single || strict ? 0x1p-23 : 0x1p-52) : 0;
     double below = y + step, above = x + step;
     double rel = single || strict ? (double)fabsf(((float)above - (float)below) / (float)below)
                                   : fabs((above - below) / below);
@@ -339,11 +339,12 @@ static struct cmp_ext ext_of(const struct chunk *ch, const struct cmp_facts *f, 
     e.rel_l2 = f->dd == 0 ? 0 : f->bb > 0 ? sqrt(f->dd / f->bb) : HUGE_VAL;
     e.sqnr_db = -20 * log10(e.rel_l2);
     e.scale = f->bb > 0 ? f->nb / f->bb : NAN;
+    if (all || cmp_facts_whole(ch->tn, ch->tb))
+        e.bit_equal = (double)f->bit_equal / count;
     if (!all)
         return e;
     e.mean_ulp = f->sum_ulp / unit / count;
     e.max_ulp = f->max_ulp / unit;
-    e.bit_equal = (double)f->bit_equal / count;
     e.bias = f->sum_abs_d > 0 ? fabs(f->sum_d) / f->sum_abs_d : 0;
     return e;
 }

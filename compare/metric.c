@@ -125,18 +125,52 @@ static void add_double(struct cmp_facts *f, const struct cmp__kernel *k, enum ms
     fill_up(f, all - count, ext);
 }
 
+bool cmp_facts_whole(enum ms_dtype tn, enum ms_dtype tb)
+{
+    enum ms_dtype_kind kind = ms_dtype_kind(tn);
+    return tn == tb && (kind == MS_DTK_BOOL || kind == MS_DTK_INT || kind == MS_DTK_UINT);
+}
+
+#define COUNT_EQUAL(type)                                                                          \
+    do {                                                                                           \
+        type x, y;                                                                                 \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            memcpy(&x, a + i * sizeof x, sizeof x);                                                \
+            memcpy(&y, b + i * sizeof y, sizeof y);                                                \
+            equal += x == y;                                                                       \
+        }                                                                                          \
+        return equal;                                                                              \
+    } while (0)
+
+/* Whole numbers that are the same; most blocks are so altogether. */
+static uint64_t count_equal(const char *a, const char *b, size_t n, size_t size)
+{
+    uint64_t equal = 0;
+    if (memcmp(a, b, n * size) == 0)
+        return n;
+    if (size == 1)
+        COUNT_EQUAL(uint8_t);
+    if (size == 2)
+        COUNT_EQUAL(uint16_t);
+    if (size == 4)
+        COUNT_EQUAL(uint32_t);
+    COUNT_EQUAL(uint64_t);
+}
+
 void cmp_facts_add(struct cmp_facts *f, enum ms_dtype tn, const void *n, enum ms_dtype tb,
                    const void *b, size_t count, bool ext)
 {
     const struct cmp__kernel *k = best_kernel();
     const char *pn = n, *pb = b;
-    bool single = cmp_facts_single(tn, tb);
+    bool single = cmp_facts_single(tn, tb), whole = !ext && cmp_facts_whole(tn, tb);
     while (count != 0) {
         size_t m = count < CMP_METRIC_BLOCK ? count : CMP_METRIC_BLOCK;
         if (single)
             add_single(f, k, tn, pn, tb, pb, m, ext);
         else
             add_double(f, k, tn, pn, tb, pb, m, ext);
+        if (whole)
+            f->bit_equal += count_equal(pn, pb, m, ms_dtype_size(tn));
         pn += m * ms_dtype_size(tn);
         pb += m * ms_dtype_size(tb);
         f->count += m;

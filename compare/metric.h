@@ -38,5 +38,7 @@ void cmp_facts_add(struct cmp_facts *f, enum ms_dtype tn, const void *n, enum ms
 void cmp_facts_join(struct cmp_facts *f, const struct cmp_facts *next);
 /* Is the relative error taken in float32? */
 bool cmp_facts_single(enum ms_dtype tn, enum ms_dtype tb);
+/* Are both whole numbers of one type?  Then bit_equal is counted whatever ext says. */
+bool cmp_facts_whole(enum ms_dtype tn, enum ms_dtype tb);
 
 #endif

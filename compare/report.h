@@ -61,7 +61,7 @@ bool cmp_report_differs(const struct cmp_report *r);
 void cmp_report_free(struct cmp_report *r);
 
 /* The suspects alone; several: say of which rank they are. */
-void cmp_report_suspects_text(const struct cmp_source *source, bool several);
+void cmp_report_suspects_text(const struct cmp_source *source, bool several, bool compared);
 void cmp_report_suspects_json(struct ms_jwrite *w, const struct cmp_source *source);
 
 /* Of tables without a dump.json: what was counted and the paths. */

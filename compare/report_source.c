@@ -32,7 +32,7 @@ static void print_suspect(const struct cmp_suspect *s, bool several)
         printf("           pattern: %s\n", s->pattern);
 }
 
-void cmp_report_suspects_text(const struct cmp_source *source, bool several)
+void cmp_report_suspects_text(const struct cmp_source *source, bool several, bool compared)
 {
     const struct cmp_suspect *list;
     const struct ms_str *notes;
@@ -40,7 +40,8 @@ void cmp_report_suspects_text(const struct cmp_source *source, bool several)
     for (size_t i = 0; i < nnotes; i++)
         printf("note: %.*s\n", MS_STR_ARG(notes[i]));
     if (n == 0)
-        puts("no suspect: nothing differs more than the noise of this pair explains");
+        puts(compared ? "no suspect: nothing differs more than the noise of this pair explains"
+                      : "nothing was compared: no row has a partner on the other side");
     for (size_t i = 0; i < n && i < SHOWN; i++)
         print_suspect(&list[i], several);
     if (n > SHOWN)

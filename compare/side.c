@@ -131,7 +131,7 @@ enum ms_rc cmp__side_init(struct cmp__side *s, const struct cmp_conf *conf, cons
 {
     struct probe_dump *dump;
     *s = (struct cmp__side){0};
-    MS_TRY(probe_dump_open(&dump, path, 0, pool, err));
+    MS_TRY(probe_dump_open(&dump, path, PROBE_OPEN_TOLERANT, pool, err));
     return cmp__side_of(s, conf, dump, err);
 }
 

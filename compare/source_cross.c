@@ -149,7 +149,8 @@ static void forget_passing(struct source__part *p, const struct noise *w)
             bool out = (l->flags & SOURCE__IS_OUT) != 0;
             uint32_t maker = l->maker[1];
             bool read = !out && maker != SOURCE__NONE && l->e > w->e[i] && !w->lasts[maker];
-            if ((out && passing) || read)
+            bool real = p->finite && (l->flags & SOURCE__FLAGGED); /* no way to cut makes a NaN */
+            if (((out && passing) || read) && !real)
                 forget(l);
         }
     }

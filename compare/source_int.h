@@ -145,6 +145,7 @@ struct source__part {
     uint32_t number;
     enum probe_mode mode;
     bool cross;    /* two frameworks or programs: other operators, other arguments */
+    bool finite;   /* ... and nothing of the golden side is NaN or inf, whatever is its partner */
     bool has_apis; /* modules are there for the eye only */
     char *path[2]; /* of the dumps */
     struct ms_map ops_by_name;

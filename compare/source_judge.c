@@ -133,7 +133,8 @@ static enum ms_rc ask_order(struct source__judge *j, uint32_t i, struct ms_err *
 static bool is_no_noise(const struct source__judge *j, const struct source__node *n)
 {
     float read = 0, made = 0;
-    if (j->p->cross || n->in > 0 || n->out <= (j->tensor ? 0 : source__rule.hidden))
+    bool other = j->p->cross || (n->attrs_in & (SOURCE__SHAPE | SOURCE__DTYPE));
+    if (other || n->in > 0 || n->out <= (j->tensor ? 0 : source__rule.hidden))
         return false;
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
         const struct source__leaf *l = &j->p->leaves.p[i];

@@ -23,7 +23,6 @@ struct observer {
     float *noise;          /* by golden row; NULL: no second run */
     uint32_t *by_golden;   /* node of the part by node of the golden side */
     MS_VEC(uint32_t) look; /* leaves whose tensor files have to be read */
-    bool finite;           /* nothing of the golden side is NaN or inf, whatever is its partner */
 };
 
 /* ---- operators -------------------------------------------------------------------- */
@@ -192,6 +191,20 @@ static void mark_read(struct observer *o)
     }
 }
 
+/* Of whole numbers it counts how many differ, as source__look says it. */
+static bool take_share(const struct observer *o, struct source__leaf *l,
+                       const struct cmp_figures *f)
+{
+    double share = f->ext.bit_equal;
+    if (f->state != CMP_STATE_OK || isnan(share))
+        return false;
+    float e = (float)sqrt(1 - share);
+    if (!o->p->cross || l->e > e)
+        l->e = e;
+    l->flags |= SOURCE__MEASURED;
+    return true;
+}
+
 /* Tensor files say more than statistics: what was measured, or has to be looked at. */
 static bool take_figures(const struct observer *o, struct source__leaf *l)
 {
@@ -199,9 +212,10 @@ static bool take_figures(const struct observer *o, struct source__leaf *l)
         return false;
     uint32_t pair = o->figure[l->row[1]];
     bool real = (l->flags & SOURCE__REAL) != 0;
-    bool known =
-        pair != SOURCE__NONE && o->c->b.order.p[o->c->pairs.p[pair].b] == l->row[0] && real;
+    bool known = pair != SOURCE__NONE && o->c->b.order.p[o->c->pairs.p[pair].b] == l->row[0];
     const struct cmp_figures *f = known ? &o->c->figures.p[pair] : NULL;
+    if (f != NULL && !real)
+        return !take_share(o, l, f);
     if (f != NULL && f->state == CMP_STATE_OK) {
         double e = fmin(f->ext.rel_l2, 1e30);
         bool laid_out = o->p->cross && (l->flags & SOURCE__MEASURED) && l->e < e;
@@ -295,7 +309,7 @@ static enum ms_rc put_leaf(struct observer *o, const struct source__node *n, uin
     const struct source__value *g = golden != SOURCE__NONE ? &o->side[0].value[golden] : NULL;
     const struct source__value *t = target != SOURCE__NONE ? &o->side[1].value[target] : NULL;
     source__compare(g, t, o->p->mode, o->p->cross, l);
-    if (g == NULL && t != NULL && o->finite && !source__is_finite(t))
+    if (g == NULL && t != NULL && o->p->finite && !source__is_finite(t))
         l->flags |= SOURCE__FLAGGED | SOURCE__MEASURED;
     l->flags |= (uint16_t)(t != NULL ? role_of(o, n, 1, target) : role_of(o, n, 0, golden));
     l->path = t != NULL ? o->side[1].dump->rows.p[target].path
@@ -568,7 +582,7 @@ static enum ms_rc observe(struct observer *o, struct ms_err *err)
     MS_TRY(read_sides(o, err));
     MS_TRY(source__is_cross(o->c, &p->cross, err));
     MS_TRY(source__pair(&o->q, o->c, o->side, p->cross, err));
-    o->finite = p->cross && is_finite_side(&o->side[0]);
+    p->finite = p->cross && is_finite_side(&o->side[0]);
     MS_TRY(keep_names(o, 0, err));
     MS_TRY(keep_names(o, 1, err));
     MS_TRY(keep_paths(o, err));

@@ -147,8 +147,10 @@ static void take_alignment(struct source__pairing *q, bool forward_apis)
 {
     size_t n;
     const struct cmp_align_pair *pairs = cmp_align_pairs(q->al, &n);
-    for (size_t i = 0; i < n; i++) {
-        const struct cmp_align_pair *p = &pairs[i];
+    for (size_t k = 0; k < 2 * n; k++) { /* parts take what is left */
+        const struct cmp_align_pair *p = &pairs[k % n];
+        if ((p->how == CMP_ALIGN_PART) != (k >= n))
+            continue;
         if (forward_apis && !is_api(&q->dump[1]->nodes.p[p->target], PROBE_FORWARD))
             continue;
         if (q->mate[1][p->target] == SOURCE__NONE && q->mate[0][p->golden] == SOURCE__NONE)

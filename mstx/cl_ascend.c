@@ -91,7 +91,7 @@ static enum ms_rc look_up_group(struct rank *r, struct ms_str name, struct mstx_
         const struct ms_str kind = ms_stmt_get_str(st, 1);
         g->listed = mstx__comm_ranks(ms_stmt_get_str(st, 0), world, GROUP_RANKS_MAX);
         g->size = g->listed != 0 ? (int32_t)g->listed : -1;
-        if (kind.n != 0)
+        if (kind.n != 0 && !ms_str_eq(kind, name))
             snprintf(shown, 128, "%.*s %.*s", MS_STR_ARG(kind), MS_STR_ARG(name));
     }
     ms_stmt_free(st);

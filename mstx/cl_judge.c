@@ -241,14 +241,24 @@ static size_t place_in(const struct mstx_cl_group *g, uint32_t process)
     return low < g->members.n && g->members.p[low] == process ? low : SIZE_MAX;
 }
 
+static bool has_all_of(const struct mstx_cl_group *g, const struct mstx_cl_group *part)
+{
+    for (size_t m = 0; m < part->members.n; m++) {
+        if (place_in(g, part->members.p[m]) == SIZE_MAX)
+            return false;
+    }
+    return true;
+}
+
 /* In every other communicator it must stand out by half as much, unless ranks differ there for good, as
- * those of unlike stages of a pipeline do. */
-static bool all_partners_agree(const struct mstx_cluster *c, uint32_t process,
-                               const struct stretch *s)
+ * those of unlike stages of a pipeline do.  One with all of these partners and more cannot say against
+ * it: the others in it do other work. */
+static bool all_partners_agree(const struct mstx_cluster *c, const struct mstx_cl_group *own,
+                               uint32_t process, const struct stretch *s)
 {
     for (size_t i = 0; i < c->group.n; i++) {
         const struct mstx_cl_group *g = &c->group.p[i];
-        if (g->cost.n == 0 || g->spread > s->mean / 4)
+        if (g->cost.n == 0 || g->spread > s->mean / 4 || has_all_of(g, own))
             continue;
         const uint32_t steps = (uint32_t)(g->cost.n / g->members.n);
         const size_t m = place_in(g, process);
@@ -260,13 +270,24 @@ static bool all_partners_agree(const struct mstx_cluster *c, uint32_t process,
     return true;
 }
 
+/* Steps of a stretch may be much longer than the median of all, as when steps are guessed. */
+static double share_of_step(const struct mstx_cluster *c, const struct mstx_cl_step *step, size_t n,
+                            double ns)
+{
+    double all = 0;
+    for (size_t i = 0; i < n; i++)
+        all += (double)(step[i].end_ns - step[i].start_ns);
+    const double mean = all / (double)n;
+    return ns / (ns > (double)c->step_ns ? fmax(mean, ns) : (double)c->step_ns);
+}
+
 static void tell_straggler(struct mstx_cluster *c, const struct mstx_cl_group *g, size_t m,
                            uint32_t steps, const struct stretch *s)
 {
     const struct mstx_cl_process *p = &c->process.p[g->members.p[m]];
     const struct mstx_cl_step *first = &c->step.p[p->first_step + s->from];
     const struct mstx_cl_step *last = &c->step.p[p->first_step + s->to - 1];
-    const double share = s->mean / (double)c->step_ns;
+    const double share = share_of_step(c, first, s->to - s->from, s->mean);
     const bool late = s->from >= STEPS_SURE, ends = s->to + STEPS_SURE <= steps;
     struct mstx_cl_note *n =
         mstx__cluster_note(c, late || ends ? "fail_slow" : "straggler",
@@ -286,7 +307,12 @@ static void tell_straggler(struct mstx_cluster *c, const struct mstx_cl_group *g
              p->rank, when, ms_human_time(time, (int64_t)s->mean), 100 * share);
 }
 
+struct sized {
+    size_t members, place;
+};
+
 struct scratch {
+    struct sized *order; /* of groups */
     double *of_step, *of_member;
     bool *told;   /* by process */
     double limit; /* of a stretch's mean in measures of its noise */
@@ -302,7 +328,7 @@ static void judge_group(struct mstx_cluster *c, size_t group, const struct scrat
             best_stretch(g->cost.p + m * steps, steps, g->noise, x->limit, x->of_step);
         const bool is_large = s.mean >= LEAST_SHARE * (double)c->step_ns && s.mean > 4 * g->spread;
         const bool is_sure = s.score > x->limit;
-        if (!x->told[process] && is_large && is_sure && all_partners_agree(c, process, &s)) {
+        if (!x->told[process] && is_large && is_sure && all_partners_agree(c, g, process, &s)) {
             x->told[process] = true;
             tell_straggler(c, g, m, steps, &s);
         }
@@ -321,9 +347,29 @@ static void judge_groups(struct mstx_cluster *c, const struct scratch *x)
         }
     }
     for (size_t i = 0; i < c->group.n && c->step_ns > 0; i++) {
-        if (c->group.p[i].cost.n != 0)
-            judge_group(c, i, x);
+        if (c->group.p[x->order[i].place].cost.n != 0)
+            judge_group(c, x->order[i].place, x);
     }
+}
+
+/* Small communicators first: their members do the same work, while among all ranks a stage that always
+ * computes longer hides since when one of its ranks does. */
+static int by_size(const void *pa, const void *pb)
+{
+    const struct sized *a = pa, *b = pb;
+    if (a->members != b->members)
+        return a->members < b->members ? -1 : 1;
+    return (a->place > b->place) - (a->place < b->place);
+}
+
+static struct sized *order_groups(const struct mstx_cluster *c)
+{
+    struct sized *order = ms_calloc(c->group.n + 1, sizeof *order);
+    for (size_t i = 0; order != NULL && i < c->group.n; i++)
+        order[i] = (struct sized){c->group.p[i].members.n, i};
+    if (order != NULL)
+        qsort(order, c->group.n, sizeof *order, by_size);
+    return order;
 }
 
 void mstx__cluster_stragglers(struct mstx_cluster *c)
@@ -335,12 +381,15 @@ void mstx__cluster_stragglers(struct mstx_cluster *c)
     const size_t room = (most > c->process.n ? most : c->process.n) + BLOCKS_MAX + 2;
     const double blocks = most < BLOCKS_MAX ? most : BLOCKS_MAX;
     const double looks = (double)(c->process.n + 1) * (blocks * blocks / 2 + 1);
-    struct scratch x = {ms_calloc(room, sizeof *x.of_step), ms_calloc(room, sizeof *x.of_member),
+    struct scratch x = {order_groups(c), ms_calloc(room, sizeof *x.of_step),
+                        ms_calloc(room, sizeof *x.of_member),
                         ms_calloc(c->process.n + 1, sizeof *x.told), sqrt(2 * log(looks / 0.001))};
-    if (x.of_step != NULL && x.of_member != NULL && x.told != NULL && find_costs(c))
+    if (x.order != NULL && x.of_step != NULL && x.of_member != NULL && x.told != NULL &&
+        find_costs(c))
         judge_groups(c, &x);
     else
         c->no_memory = true;
+    ms_free(x.order);
     ms_free(x.of_step);
     ms_free(x.of_member);
     ms_free(x.told);

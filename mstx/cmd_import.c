@@ -21,7 +21,8 @@ struct args {
 
 static const struct ms_opt opts[] = {
     {"DIR", NULL, MS_OPT_REST, offsetof(struct args, path), .min = 1, .max = 1,
-     .help = "directory of a run, as given to 'msprobe run -o', or of Flight Recorder dumps"},
+     .help = "directory of a run, as given to 'msprobe run -o', of Flight Recorder dumps, or of "
+             "databases of an Ascend profiler"},
     {"output", "o", MS_OPT_PATH, offsetof(struct args, output), "FILE", .dflt = "DIR/run.db",
      .help = "where to write the database"},
     {"summary", NULL, MS_OPT_FLAG, offsetof(struct args, summary),
@@ -138,8 +139,8 @@ const struct ms_cmd mstx_cmd_import = {
              "read are noted in it and the others are taken. Other commands import by themselves "
              "when the database is missing or older than the capture.\n"
              "\n"
-             "Started by mpirun, the processes share the files; the database is the same for any "
-             "number of them.\n"
+             "Started by mpirun, the processes share the files and the joining of collectives; the "
+             "database is the same for any number of them.\n"
              "\n"
              "  msprobe import run1\n"
              "  mpirun -n 8 msprobe import --summary run1\n",

@@ -150,6 +150,11 @@ static uint64_t start_of(uint32_t pid)
     return p == NULL ? 0 : strtoull(p, NULL, 10);
 }
 
+bool mstx_process_runs(uint32_t pid, uint64_t start_jiffies)
+{
+    return start_of(pid) == start_jiffies;
+}
+
 bool mstx_link_alive(const struct mstx_link *l)
 {
     char host[65] = "";
@@ -159,7 +164,7 @@ bool mstx_link_alive(const struct mstx_link *l)
     const char *process = slash != NULL ? slash + 1 : dir.p;
     size_t n = strlen(host);
     bool here = strncmp(process, host, n) == 0 && process[n] == '.';
-    return !here || start_of(l->page->pid) == l->page->start_jiffies;
+    return !here || mstx_process_runs(l->page->pid, l->page->start_jiffies);
 }
 
 static void ring(uint32_t *bell)

@@ -17,6 +17,9 @@ typedef enum ms_rc mstx_process_fn(void *arg, const char *path, struct ms_err *e
 enum ms_rc mstx_each_process(const char *run, int rank, mstx_process_fn *fn, void *arg,
                              struct ms_err *err) MS_MUST_USE;
 
+/* Is the process with this start time there?  Of this host and what its /proc shows. */
+bool mstx_process_runs(uint32_t pid, uint64_t start_jiffies);
+
 struct mstx_link;
 /* *out NULL and MS_OK: the process has no control file (it is a copy). */
 enum ms_rc mstx_link_open(struct mstx_link **out, const char *process_dir,

@@ -152,8 +152,8 @@ static inline struct rt_ring *rt_ring_of_thread(void)
     struct rt_ring *r = rt_tls;
     return RT_LIKELY(r != NULL) ? r : rt_ring_open();
 }
-/* Room for n records when limit is met; false: dropped and counted. */
-bool rt_ring_more(struct rt_ring *r, uint32_t n);
+/* The rest of rt_reserve when limit is met; NULL: dropped and counted. */
+struct mstx_rec *rt_ring_more(struct rt_ring *r, uint32_t at, uint32_t n);
 /* The process ring, number 0; caller holds rt.process_lock. */
 void rt_ring_process(const struct mstx_rec *rec);
 /* Helper: prepare wanted segments, unmap full ones. */
@@ -191,12 +191,7 @@ static inline struct mstx_rec *rt_reserve(struct rt_ring *r, uint32_t n)
     uint32_t at = rt_bump(&r->pos, n);
     if (RT_LIKELY(at + n <= r->limit))
         return r->rec + at;
-    rt_bump(&r->pos, 0u - n);
-    if (!rt_ring_more(r, n)) {
-        rt_bump(&r->busy, ~0u);
-        return NULL;
-    }
-    return r->rec + rt_bump(&r->pos, n);
+    return rt_ring_more(r, at, n);
 }
 static inline void rt_publish(struct rt_ring *r)
 {

@@ -40,8 +40,8 @@ enum {
 };
 
 __thread struct rt_ring *rt_tls;
-/* Set while this thread opens a ring: a signal handler that marks then must not wait for
- * itself.  And how often the ring was opened again after the thread's destructors ran. */
+/* Set while this thread opens a ring: what is called on the way may mark, and has none yet.  And how
+ * often the ring was opened again after the thread's destructors ran. */
 static __thread struct {
     bool opening;
     uint8_t rebirths;
@@ -123,12 +123,9 @@ static bool claim(struct rt_ring *r, int from)
     return atomic_compare_exchange_strong(&r->next_state, &from, RT_NEXT_WORK);
 }
 
-/* Write into seg from now on.  limit 0 while the fields change: a signal handler that comes in
- * between takes the slow path and is dropped there. */
+/* Write into seg from now on.  No signal comes meanwhile. */
 static void install(struct rt_ring *r, struct mstx_seg *seg)
 {
-    r->limit = 0;
-    atomic_signal_fence(memory_order_seq_cst);
     atomic_fetch_add(&rings.records, r->pos); /* of the segment we leave; 0 at the first */
     seg->tid = r->tid;
     seg->first_ticks = rt_ticks();
@@ -144,7 +141,6 @@ static void install(struct rt_ring *r, struct mstx_seg *seg)
     }
     __atomic_store_n(&seg->head, r->pos, __ATOMIC_RELEASE);
     __atomic_store_n(&seg->part, ++r->part, __ATOMIC_RELEASE);
-    atomic_signal_fence(memory_order_seq_cst);
     r->limit = r->cap / 2;
 }
 
@@ -199,7 +195,6 @@ static void reuse_oldest(struct rt_ring *r)
 {
     r->file_at = after(r, r->file_at);
     struct mstx_seg *seg = r->files[r->file_at].map;
-    r->limit = 0;
     __atomic_store_n(&seg->part, 0, __ATOMIC_SEQ_CST);
     atomic_thread_fence(memory_order_seq_cst);
     install(r, seg);
@@ -213,6 +208,13 @@ static void insert_file(struct rt_ring *r, struct rt_file f)
     r->files[at] = f;
     r->nfiles++;
     r->file_at = at;
+}
+
+static void no_signals(sigset_t *before)
+{
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, before);
 }
 
 /* ---- the slow path ---------------------------------------------------------------- */
@@ -341,16 +343,37 @@ static bool next_segment(struct rt_ring *r, uint32_t n)
     return drop(r, n, failed ? MSTX_WHY_NO_SPACE : MSTX_WHY_NOT_READY);
 }
 
-RT_COLD bool rt_ring_more(struct rt_ring *r, uint32_t n)
+static void half_way(struct rt_ring *r)
 {
     if (r->busy > 1)
+        return; /* the call that a handler interrupted, or the next one, asks */
+    r->limit = r->cap;
+    ask(r);
+}
+
+/* A handler that marks would find the ring between two segments: it comes afterwards. */
+static bool change_segment(struct rt_ring *r, uint32_t n)
+{
+    sigset_t before;
+    if (r->busy > 1)
         return drop(r, n, MSTX_WHY_SIGNAL);
-    if (r->pos + n <= r->cap) { /* the half-way line */
-        ask(r);
-        r->limit = r->cap;
-        return true;
+    no_signals(&before);
+    bool ok = next_segment(r, n);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return ok;
+}
+
+RT_COLD struct mstx_rec *rt_ring_more(struct rt_ring *r, uint32_t at, uint32_t n)
+{
+    if (at + n <= r->cap) {
+        half_way(r);
+        return r->rec + at;
     }
-    return next_segment(r, n);
+    rt_bump(&r->pos, 0u - n);
+    if (change_segment(r, n))
+        return r->rec + rt_bump(&r->pos, n);
+    rt_bump(&r->busy, ~0u);
+    return NULL;
 }
 
 /* ---- threads ----------------------------------------------------------------------- */
@@ -456,16 +479,25 @@ static struct rt_ring *open_ring(void)
     return r;
 }
 
+/* A handler that marks comes when there is a ring for it. */
+static struct rt_ring *open_undisturbed(void)
+{
+    sigset_t before;
+    no_signals(&before);
+    self.opening = true;
+    struct rt_ring *r = rt_start(false) && atomic_load(&rt.recording) != 0 ? open_ring() : NULL;
+    if (r != NULL && pthread_setspecific(rings.key, r) == 0)
+        rt_tls = r;
+    self.opening = false;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return r;
+}
+
 RT_COLD struct rt_ring *rt_ring_open(void)
 {
     struct rt_ring *r = NULL;
-    if (!self.opening && self.rebirths < REBIRTHS) {
-        self.opening = true;
-        r = rt_start(false) && atomic_load(&rt.recording) != 0 ? open_ring() : NULL;
-        if (r != NULL && pthread_setspecific(rings.key, r) == 0)
-            rt_tls = r;
-        self.opening = false;
-    }
+    if (!self.opening && self.rebirths < REBIRTHS)
+        r = open_undisturbed();
     if (r == NULL && rt_is_running() && atomic_load(&rt.recording) != 0) {
         atomic_fetch_add(&rt.lost_no_ring, 1);
         rt_say(RT_SAY_THREADS, MSTX_WHY_NO_THREAD, "a thread has no ring; its records are dropped");

@@ -62,14 +62,46 @@ static bool has_calls(struct mstx_tl *tl, bool *yes, struct ms_err *err)
     return rc == MS_OK;
 }
 
+/* A group is known by its name there, so each needs one of its own. */
+#define NAMED_GROUPS                                                                               \
+    "(SELECT id, size, ranks, CASE WHEN ifnull(name, '') = '' THEN 'communicator ' || id"          \
+    " WHEN count(*) OVER (PARTITION BY name) > 1 THEN name || ' ' || id ELSE name END AS name"     \
+    " FROM comm_groups)"
+
+/* Which ranks are in which group, as the profiler of PyTorch notes it. */
+static enum ms_rc put_groups(struct mstx_ascend_comm *c, struct mstx_tl *tl, struct ms_err *err)
+{
+    struct ms_stmt *from = NULL, *add = NULL;
+    bool more = false;
+    enum ms_rc rc = ms_store_prepare(
+        mstx_tl_store(tl), &from,
+        "SELECT json_group_object(name, json_object('group_name', name, 'global_ranks',"
+        " json('[' || ranks || ']'))) FROM " NAMED_GROUPS " WHERE ifnull(ranks, '') <> ''"
+        " AND json_valid('[' || ranks || ']')",
+        err);
+    if (rc == MS_OK)
+        rc = ms_store_prepare(c->to, &add, "INSERT INTO META_DATA VALUES('parallel_group_info', ?)",
+                              err);
+    if (rc == MS_OK)
+        rc = ms_stmt_step(from, &more, err);
+    if (rc == MS_OK && more) {
+        ms_stmt_str(add, 1, ms_stmt_get_str(from, 0));
+        rc = ms_stmt_run(add, err);
+    }
+    ms_stmt_free(from);
+    ms_stmt_free(add);
+    return rc;
+}
+
 static enum ms_rc prepare(struct mstx_ascend_comm *c, struct mstx_tl *tl, struct ms_err *err)
 {
     static const char sql[] =
         "SELECT o.process, o.tid, o.start_ns, o.end_ns, o.op, o.type, o.count, o.peer,"
         " o.stream, g.name, coalesce(g.size, -1), o.name, o.lib"
-        " FROM comm_ops o LEFT JOIN comm_groups g ON g.id = o.comm_group"
+        " FROM comm_ops o LEFT JOIN " NAMED_GROUPS " g ON g.id = o.comm_group"
         " WHERE o.class < 2 ORDER BY o.start_ns";
     MS_TRY(ms_store_exec(c->to, table, err));
+    MS_TRY(put_groups(c, tl, err));
     MS_TRY(ms_store_prepare(c->to, &c->add,
                             "INSERT INTO COMMUNICATION_OP VALUES(?,?,?,?,?,?,NULL,NULL,?,NULL,?,"
                             "?,0,?)",

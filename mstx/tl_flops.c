@@ -17,6 +17,8 @@
 #include <string.h>
 
 enum { DIMS_MAX = 8, INPUTS_MAX = 4 };
+static const double DIM_MOST =
+    1e12; /* no tensor is longer: what is, is damage and counts nothing */
 
 struct shape {
     double dim[DIMS_MAX];
@@ -39,7 +41,7 @@ static bool read_shape(struct ms_jread *j, struct shape *s)
     while ((t = ms_jread_next(j)) == MS_J_NUM) {
         double v;
         if (s->n < DIMS_MAX && ms_jread_f64(j, &v))
-            s->dim[s->n++] = v;
+            s->dim[s->n++] = v >= 0 && v < DIM_MOST ? v : 0;
     }
     return t == MS_J_ARR_END;
 }

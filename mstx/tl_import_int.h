@@ -72,6 +72,9 @@ struct mstx_import {
 
 /* Of the process at hand, or of none where at is behind the list. */
 void mstx__import_problem(struct mstx_import *im, const char *file, const char *text);
+/* finished, replaced by exec, running, killed, or not finished where that cannot be told. */
+const char *mstx__import_state(const struct mstx_procs *all, size_t place,
+                               const struct mstx_seg *head, bool is_closed);
 /* One process has been passed. */
 void mstx__import_step(struct mstx_import *im);
 

@@ -11,12 +11,9 @@
 
 #include "probe/base/mem.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* Of a flight recorder only the promised window is shown: files are reused whole. */
 static int64_t oldest_shown(const struct mstx_proc *p, struct mstx_host_clock *c, uint64_t newest)
@@ -132,19 +129,6 @@ static void write_lane(struct mstx_import *im, const struct mstx_lanes *l,
     mstx__writer_track_end(im->w);
 }
 
-/* Signal 0 asks whether the process is there, which can be told on its own host alone. */
-static const char *state_of(const struct mstx_seen *seen)
-{
-    char host[sizeof seen->head->host] = "";
-    if (seen->is_closed)
-        return "finished";
-    if (gethostname(host, sizeof host - 1) != 0 || strcmp(host, seen->head->host) != 0)
-        return "not finished";
-    pid_t pid = (pid_t)seen->head->pid;
-    bool there = pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
-    return there ? "running" : "killed";
-}
-
 /* A record costs one reading of the clock and about as much again for the rest. */
 static int64_t cost_of(const struct mstx_seen *seen, struct mstx_host_clock *c)
 {
@@ -170,7 +154,7 @@ void mstx__import_write_process(struct mstx_import *im, size_t place)
         .name = mstx__writer_text_of(im->w, seen->name),
         .dir = ms_str_of(im->procs.list.p[place].dir),
         .tool = {h->tool, (uint32_t)strnlen(h->tool, sizeof h->tool)},
-        .state = ms_str_of(state_of(seen)),
+        .state = ms_str_of(mstx__import_state(&im->procs, place, h, seen->is_closed)),
         .start_ns = h->start_ns,
         .end_ns = mstx__clock_ns(c, seen->newest),
         .records = seen->records,

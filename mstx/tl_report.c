@@ -88,8 +88,7 @@ static enum ms_rc find_in_process(struct mstx_report *r, struct ms_stmt *st, str
         if (f == NULL)
             return fail_memory(err);
         snprintf(f->text, sizeof f->text,
-                 "%s did not close its capture: it was killed, crashed, or left by _exit or exec",
-                 who);
+                 "%s did not close its capture: it was killed, crashed, or left by _exit", who);
     }
     if (time > 0 && cost > 0) {
         r->cost_ns += cost;

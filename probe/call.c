@@ -204,6 +204,7 @@ static void begin_record(struct probe_call *c)
 {
     c->part = -1;
     c->is_nan = -1;
+    c->has_failed = false;
     if (c->d->s.task == PROBE_TASK_STRUCTURE ||
         (!has_part(c, PROBE_DATA_INPUT) && !has_part(c, PROBE_DATA_OUTPUT)))
         c->is_wanted = false; /* there would be nothing in the record */
@@ -260,7 +261,14 @@ bool probe__may_enter(struct probe_dumper *d, enum probe__call_kind kind)
     if (!probe__is_mine(d) || !probe__has_level(d, kind))
         return false;
     struct probe__thread *t = probe__thread_of(d);
-    return t != NULL && (t->op == NULL || t->op->epoch != d->epoch);
+    return t != NULL && t->hidden == 0 && (t->op == NULL || t->op->epoch != d->epoch);
+}
+
+void probe__hide(struct probe_dumper *d, int by)
+{
+    struct probe__thread *t = d != NULL && probe__is_own_process(d) ? probe__thread_of(d) : NULL;
+    if (t != NULL)
+        t->hidden += by;
 }
 
 struct probe_call *probe__enter(struct probe_dumper *d, const struct probe__entry *e)
@@ -617,7 +625,7 @@ static bool finish_record(struct probe_call *c, struct ms_str *text)
 {
     struct ms_err err = {0};
     if (c->kind != PROBE__SAVED)
-        pass_parts(c, PROBE_SEC_PARAMETERS + 1);
+        pass_parts(c, c->has_failed ? PROBE_SEC_OUTPUT : PROBE_SEC_PARAMETERS + 1);
     if (c->d->s.task == PROBE_TASK_NAN_CHECK && has_part(c, PROBE_DATA_OUTPUT))
         put_is_nan(c);
     if (probe__record_finish(&c->record, text, &err) == MS_OK)
@@ -660,6 +668,15 @@ void probe_call_drop(struct probe_call *c)
         return;
     pop(c);
     abandon(c);
+}
+
+void probe__call_fail(struct probe_call *c)
+{
+    if (!is_live(c))
+        return;
+    probe__note(c->d, PROBE__LEFT_OPEN, "%s: ended by an exception", ms_buf_z(&c->name));
+    c->has_failed = true;
+    probe_call_exit(c);
 }
 
 int64_t probe_op(struct probe_dumper *d, const char *prefix, const char *name,

@@ -38,6 +38,10 @@ struct probe_call *probe__enter(struct probe_dumper *d, const struct probe__entr
 bool probe__may_enter(struct probe_dumper *d, enum probe__call_kind kind);
 /* The innermost module of this thread that was entered with this tag, or NULL. */
 struct probe_call *probe__open_module(struct probe_dumper *d, const void *tag);
+/* It ended without a result: its inputs are dumped, and a note. */
+void probe__call_fail(struct probe_call *c);
+/* +1: operators that are entered on this thread are the tool's own; -1: no longer. */
+void probe__hide(struct probe_dumper *d, int by);
 /* Does a module, or a root, run on this thread? */
 bool probe__in_module(struct probe_dumper *d);
 /* A handle is used again after its exit: by how often it was, a stale one is told. */

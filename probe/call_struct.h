@@ -30,6 +30,7 @@ struct probe_call {
     struct probe__owner self;
     unsigned epoch;
     bool is_wanted;
+    bool has_failed; /* what has not been seen will not come */
     int part;   /* the section that is open, -1: none yet */
     int is_nan; /* of task nan_check: -1 while no output could be one */
     struct ms_buf name;

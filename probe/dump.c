@@ -348,20 +348,19 @@ static enum ms_rc header_text(struct probe_dump *d, const struct ms_jread *r, st
 static enum ms_rc header_key(struct probe_dump *d, struct ms_jread *r, struct ms_str key,
                              enum ms_jtok tok, struct ms_err *err)
 {
-    struct ms_str framework = MS_STR_NONE;
     struct {
         const char *key;
         struct ms_str *out;
     } known[] = {{"task", &d->task},
                  {"level", &d->level},
-                 {"framework", &framework},
+                 {"framework", &d->framework_said},
                  {"dump_data_dir", &d->data_dir}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (ms_str_is(key, known[i].key) && tok == MS_J_STR)
             MS_TRY(header_text(d, r, known[i].out, err));
     }
-    if (framework.p != NULL)
-        d->framework = framework_of(framework);
+    if (d->framework_said.p != NULL)
+        d->framework = framework_of(d->framework_said);
     return ms_jread_skip(r, tok) != MS_J_ERR ? MS_OK : ms_jread_fail(r, err);
 }
 

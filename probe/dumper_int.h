@@ -44,6 +44,7 @@ struct probe__thread {
     bool in_use;
     struct probe_call *module; /* innermost open module or root */
     struct probe_call *op;     /* open operator; those inside it are not collected */
+    int hidden;                /* the tool itself calls operators */
     struct probe_call *spare;  /* to be used again */
     struct probe__stack_area stack;
 };

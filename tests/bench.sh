@@ -4,6 +4,7 @@
 # says on what: a figure without its machine and its load means nothing.
 #   B=build        what to measure
 #   ONLY=word      only what has the word in its name
+#   OFFICIAL=dir   the official tool, to be measured beside ours on the small models
 B=${B:-build}
 PYTHON=${PYTHON:-/usr/bin/python3}
 export B PYTHON
@@ -26,6 +27,16 @@ case mpi in *"${ONLY:-}"*)
     printf '\nbench_mpi\n'
     sh tests/bench_mpi.sh || { rc=1; echo "bench: bench_mpi failed"; }
     runs=$((runs + 1))
+    ;;
+esac
+case torch in *"${ONLY:-}"*)
+    printf '\nbench_torch\n'
+    if "$PYTHON" -c 'import torch' 2>/dev/null; then
+        ONLY=-s "$PYTHON" tests/bench_torch.py "$B" ${OFFICIAL:+"$OFFICIAL"} || { rc=1; echo "bench: bench_torch failed"; }
+        runs=$((runs + 1))
+    else
+        echo "left out: $PYTHON has no torch"
+    fi
     ;;
 esac
 printf '\nload     %s\n' "$(load)"

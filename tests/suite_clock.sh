@@ -4,32 +4,10 @@
 # second and drift, meet through the run or at an address, and are brought to one clock; what cannot
 # meet is not waited for.
 #   B=build        what to test
-B=${B:-build}
-build=$(cd "$B" && pwd) || exit 1
-msprobe=$build/msprobe
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-clock-XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM
-run=$scratch/run
-said=$scratch/said
-rc=0
-unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MSTX_OUT MSTX_INJECTION_PATH LD_PRELOAD
+suite=clock
+. tests/checks.sh
 export MSTX_QUIET=2 MSTX_CLOCK_EVERY=1
 
-check() { # NAME COMMAND...
-    name=$1
-    shift
-    if "$@" >>"$said" 2>&1; then
-        echo "ok $name"
-        [ -z "$VERBOSE" ] || cat "$said"
-    else
-        echo "not ok $name"
-        sed 's/^/    /' "$said" | tail -12
-        rc=1
-    fi
-    : >"$said"
-}
-is() { [ "$1" = "$2" ] || { echo "expected '$2', found '$1'"; return 1; }; }
 sql() { "$msprobe" sql "$run" "$1" | tail -n +2; }
 
 rank() { # RANK ROUNDS DIR CLOCK

@@ -2,19 +2,14 @@
 # SPDX-License-Identifier: MIT
 # torch.distributed over gloo in two processes, unchanged, under msprobe run.
 #   B=build        what to test
-B=${B:-build}
-PYTHON=${PYTHON:-/usr/bin/python3}
-build=$(cd "$B" && pwd) || exit 1
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-gloo-XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM
+suite=gloo
+. tests/checks.sh
 export MSTX_QUIET=2
-unset RANK WORLD_SIZE LOCAL_RANK MSTX_OUT MSTX_INJECTION_PATH LD_PRELOAD
 if [ ! -e "$build/python/mstx.so" ] || ! "$PYTHON" -c 'import torch.distributed as d; assert d.is_gloo_available() if hasattr(d, "is_gloo_available") else d.is_available()' 2>/dev/null; then
     echo "skip gloo: no PyTorch with it"
     exit 0
 fi
-if nm -D "$build/libmstx.so" | grep -q '__asan_init\|__tsan_init'; then
+if ! can_preload; then
     echo "skip gloo: a sanitizer must come first in a process"
     exit 0
 fi

@@ -3,50 +3,23 @@
 # Devices and communication libraries as users of msprobe run meet them: queues of OpenCL, NCCL on
 # several ranks, programs that look functions up, and ranks that do not come back.
 #   B=build        what to test
-B=${B:-build}
-build=$(cd "$B" && pwd) || exit 1
-msprobe=$build/msprobe
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-hang-XXXXXX") || exit 1
+suite=hang
+. tests/checks.sh
 meeting=0
 trap 'rm -rf "$scratch" /dev/shm/suite-$$-*' EXIT
-trap 'exit 130' INT TERM
-run=$scratch/run
-said=$scratch/said
-rc=0
-unset RANK WORLD_SIZE LOCAL_RANK MSTX_OUT MSTX_INJECTION_PATH LD_PRELOAD LD_LIBRARY_PATH
+unset LD_LIBRARY_PATH
 
-if nm -D "$build/libmstx.so" | grep -q '__asan_init\|__tsan_init'; then
+if ! can_preload; then
     echo "skip hangs: a sanitizer must be first in a process"
     exit 0
 fi
-check() {
-    name=$1
-    shift
-    if "$@" >>"$said" 2>&1; then
-        echo "ok $name"
-    else
-        echo "not ok $name"
-        sed 's/^/    /' "$said" | tail -25
-        rc=1
-    fi
-    : >"$said"
-}
 fresh() { rm -rf "$run"; }
 sql() { "$msprobe" sql "$run" "$1" | tail -n +2; }
-is() { [ "$1" = "$2" ] || { echo "expected '$2', found '$1'"; return 1; }; }
 
-symbols_of() { nm -D --defined-only "$1" | awk '{print $3}' | grep -v '^__\(asan\|ubsan\|odr\)' | sort; }
 same_symbols() { symbols_of "$build/$1.so" | diff "tests/data/$1.symbols" -; }
 check 'libmstx_hook.so shows the names it stands for' same_symbols libmstx_hook
 check 'libmstx_dlsym.so shows dlsym' same_symbols libmstx_dlsym
-needs() {
-    for n in $(readelf -d "$build/$1.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p'); do
-        case " libc.so.6 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1 libmstx.so.0 " in
-        *" $n "*) ;;
-        *) echo "$1 needs $n"; return 1 ;;
-        esac
-    done
-}
+needs() { needs_only "$build/$1.so" libc.so.6 libmstx.so.0; }
 check 'libmstx_hook.so needs libc and the recorder' needs libmstx_hook
 check 'libmstx_dlsym.so needs libc' needs libmstx_dlsym
 

@@ -3,36 +3,13 @@
 # The MPI hooks, once for each flavour that is installed: programs run with and without them and
 # must do and say the same; every call must be in the capture.
 #   B=build        what to test
-B=${B:-build}
-build=$(cd "$B" && pwd) || exit 1
+suite=mpi
+. tests/checks.sh
 here=$(pwd)
-msprobe=$build/msprobe
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-mpi-XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM
-said=$scratch/said
-rc=0
-unset RANK WORLD_SIZE LOCAL_RANK MSTX_OUT MSTX_INJECTION_PATH LD_PRELOAD
-export MSTX_QUIET=2 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_base_warn_component_unused=0
-
-check() { # NAME COMMAND...
-    name=$1
-    shift
-    if "$@" >>"$said" 2>&1; then
-        echo "ok $name"
-        [ -z "$VERBOSE" ] || cat "$said"
-    else
-        echo "not ok $name"
-        sed 's/^/    /' "$said" | tail -12
-        rc=1
-    fi
-    : >"$said"
-}
+export MSTX_QUIET=2
 sql() { "$msprobe" sql "$1" "$2" | tail -n +2 | tr '\t' ','; }
-is() { [ "$1" = "$2" ] || { echo "expected '$2', found '$1'"; return 1; }; }
 
-if nm -D "$build/libmstx.so" | grep -q '__asan_init\|__tsan_init'; then
+if ! can_preload; then
     echo "skip mpi: a sanitizer must come first in a process"
     exit 0
 fi

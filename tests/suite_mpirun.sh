@@ -2,19 +2,10 @@
 # SPDX-License-Identifier: MIT
 # `mpirun -n K msprobe compare` writes the same for every K and every flavour of
 # MPI, also when one rank's dump cannot be read.
-B=${B:-build}
-# MPI keeps memory to the end of a process: no leak of ours.
-ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
-export ASAN_OPTIONS
-tool=$(cd "$B" && pwd)/msprobe
-top=$(mktemp -d)
-trap 'rm -rf "$top"' EXIT
-rc=0
-ok() { echo "ok $*"; }
-bad() {
-    echo "not ok $*"
-    rc=1
-}
+suite=mpirun
+. tests/checks.sh
+tool=$msprobe
+top=$scratch
 
 dump() { # directory rank scale
     mkdir -p "$1/rank$2"

@@ -3,56 +3,23 @@
 # The recorder as its users meet it: msprobe run and ctl, the libraries under the vendor's
 # names, a next tool, Python, and what the libraries show of themselves.
 #   B=build        what to test
-B=${B:-build}
-PYTHON=${PYTHON:-/usr/bin/python3}
-build=$(cd "$B" && pwd) || exit 1
-msprobe=$build/msprobe
+suite=mstx
+. tests/checks.sh
 app=$build/tests/rt/app
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-mstx-XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM
-run=$scratch/run
-said=$scratch/said
-rc=0
-unset RANK WORLD_SIZE LOCAL_RANK MSTX_OUT MSTX_INJECTION_PATH NVTX_INJECTION64_PATH
 export MSTX_QUIET=1
-
-# check NAME COMMAND...: the command succeeds; what was said last is shown when it does not.
-check() {
-    name=$1
-    shift
-    if "$@" >>"$said" 2>&1; then
-        echo "ok $name"
-    else
-        echo "not ok $name"
-        sed 's/^/    /' "$said" | tail -12
-        rc=1
-    fi
-    : >"$said"
-}
-is() { [ "$1" = "$2" ] || { echo "expected '$2', found '$1'"; return 1; }; }
-says() { grep -q -- "$1" "$said"; }
-# A sanitizer must come first in a process, which a preload prevents.
 preloads=yes
-nm -D "$build/libmstx.so" | grep -q '__asan_init\|__tsan_init' && preloads=
+can_preload || preloads=
 
-symbols_of() { nm -D --defined-only "$1" | awk '{print $3}' | grep -v '^__\(asan\|ubsan\|odr\)' | sort; }
 same_symbols() { symbols_of "$1" | diff "tests/data/$2.symbols" -; }
-needs_only() { # library allowed...
-    lib=$1
-    shift
-    for n in $(readelf -d "$lib" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p'); do
-        case " $* " in *" $n "*) ;; *) echo "$lib needs $n"; return 1 ;; esac
-    done
-}
 if [ -n "$preloads" ]; then
     check 'libmstx.so shows the names of the interface alone' same_symbols "$build/libmstx.so" libmstx
     check 'libms_tools_ext.so shows the vendor'"'"'s names' \
         same_symbols "$build/dropin/libms_tools_ext.so" libms_tools_ext
     check 'libmspti.so shows the vendor'"'"'s names' same_symbols "$build/dropin/libmspti.so" libmspti
-    check 'libmstx.so needs libc alone' needs_only "$build/libmstx.so" libc.so.6 ld-linux-x86-64.so.2
+    check 'the program needs libc alone to run another' needs_only "$msprobe" libc.so.6
+    check 'libmstx.so needs libc alone' needs_only "$build/libmstx.so" libc.so.6
     check 'the drop-ins need libc and the recorder' \
-        needs_only "$build/dropin/libmspti.so" libc.so.6 ld-linux-x86-64.so.2 libmstx.so.0
+        needs_only "$build/dropin/libmspti.so" libc.so.6 libmstx.so.0
 fi
 static_tls() { readelf -dW "$build/libmstx.so" | grep -q STATIC_TLS; }
 check 'its thread-local storage is of the initial-exec kind' static_tls
@@ -89,6 +56,14 @@ killed() {
     is $? 143
 }
 check 'death by a signal is 128 and its number' killed
+# The old image of a process that became another program was not killed.
+replaced() {
+    rm -rf "$run"
+    "$msprobe" run -o "$run" -- "$app" exec &&
+        is "$("$msprobe" sql "$run" 'SELECT state FROM processes ORDER BY start_ns' | tail -n +2 | tr '\n' ' ')" 'replaced finished ' &&
+        "$msprobe" report "$run" && ! says 'did not close'
+}
+check 'exec is not taken for a death' replaced
 forwards() {
     "$msprobe" run -o "$run" sh -c 'trap "exit 9" USR1; echo up >"$0"; while :; do sleep 0.05; done' \
         "$scratch/up" 2>"$said" &
@@ -319,6 +294,49 @@ END
     done
 }
 check 'a signal handler may interrupt the first call' interrupted
+# Threads that get their first ring while a timer fires: no mark of the handler is lost.
+interrupted_opening() {
+    cat >"$scratch/rings.c" <<'END'
+#define MSTX_NO_IMPL
+#include "mstx/ms_tools_ext.h"
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/time.h>
+static _Atomic int alarms;
+static __thread volatile int mine;
+static void on_alarm(int s) { (void)s; mstxMarkA("alarm", NULL); alarms++; mine++; }
+static void *work(void *arg) {
+    sigset_t alarm;
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
+    do mstxMarkA("thread", NULL); while (mine < 2);
+    pthread_sigmask(SIG_BLOCK, &alarm, NULL);
+    return arg;
+}
+int main(void) {
+    struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+    sigset_t alarm;
+    pthread_t t[64];
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    sigprocmask(SIG_BLOCK, &alarm, NULL);
+    signal(SIGALRM, on_alarm);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (int i = 0; i < 64; i++) pthread_create(&t[i], NULL, work, NULL);
+    for (int i = 0; i < 64; i++) pthread_join(t[i], NULL);
+    setitimer(ITIMER_REAL, &never, NULL);
+    printf("%d\n", alarms);
+    return 0;
+}
+END
+    ${CC:-cc} -O1 -I. -o "$scratch/rings" "$scratch/rings.c" -pthread -L"$build" -lmstx -Wl,-rpath,"$build" 2>"$said" || return 1
+    rm -rf "$run"
+    made=$(MSTX_OUT=$run timeout 60 "$scratch/rings") || return 1
+    is "$("$msprobe" sql "$run" "SELECT count(*) FROM events WHERE name = 'alarm'" | tail -1)" "$made"
+}
+check 'and the opening of a ring, without a loss' interrupted_opening
 disabled() {
     printf '#define MSTX_DISABLE\n#include "mstx/ms_tools_ext.h"\nint main(void){mstxMarkA("x",NULL);return (int)mstxRangeStartA("y",NULL);}\n' >"$scratch/none.c"
     ${CC:-cc} -I. -O1 -Wall -Wextra -Werror -std=c99 -o "$scratch/none" "$scratch/none.c" 2>"$said" &&

@@ -3,17 +3,9 @@
 # Marks of PyTorch that a program does not make itself: with a torch of a few lines for what can
 # go wrong, and with the real one where it is installed.
 #   B=build        what to test
-B=${B:-build}
-PYTHON=${PYTHON:-/usr/bin/python3}
-build=$(cd "$B" && pwd) || exit 1
-msprobe=$build/msprobe
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-torch-XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM
-said=$scratch/said
-rc=0
-unset RANK WORLD_SIZE LOCAL_RANK MSTX_OUT MSTX_INJECTION_PATH PYTHONPATH MSTX_TORCH
-if nm -D "$build/libmstx.so" | grep -q '__asan_init\|__tsan_init'; then
+suite=torch
+. tests/checks.sh
+if ! can_preload; then
     echo "skip marks of torch: a sanitizer must be first in a process"
     exit 0
 fi
@@ -21,21 +13,6 @@ if [ ! -x "$PYTHON" ] || [ ! -e "$build/python/mstx.so" ]; then
     echo "skip marks of torch: the Python module is not built"
     exit 0
 fi
-
-check() { # name command...
-    name=$1
-    shift
-    if "$@" >>"$said" 2>&1; then
-        echo "ok $name"
-    else
-        echo "not ok $name"
-        sed 's/^/    /' "$said" | tail -12
-        rc=1
-    fi
-    : >"$said"
-}
-is() { [ "$1" = "$2" ] || { echo "expected '$2', found '$1'"; return 1; }; }
-fails() { ! "$@"; }
 
 # under NAME OPTIONS...: runs $scratch/NAME.py, its output in $scratch/out.
 under() {
@@ -72,7 +49,12 @@ class Twice(Optimizer):
         super().step()
         return super().step(closure)
 END
-echo "def save(what, where): return (what, where)" >"$fake/torch/serialization.py"
+cat >"$fake/torch/serialization.py" <<'END'
+def save(what, where):
+    if callable(what):
+        what()
+    return (what, where)
+END
 echo "from . import data" >"$fake/torch/utils/__init__.py"
 echo "from . import dataloader" >"$fake/torch/utils/data/__init__.py"
 cat >"$fake/torch/utils/data/dataloader.py" <<'END'
@@ -110,6 +92,43 @@ off() { under loop --no_torch && grep 'made no mark' "$scratch/err"; }
 check 'an option switches them off' off
 variable() { MSTX_TORCH=0 under loop && grep 'made no mark' "$scratch/err"; }
 check 'a variable does so too' variable
+
+# Marks of the program tell from inside which ranges must be open, and from outside that none is.
+cat >"$scratch/nest.py" <<'END'
+import mstx, torch
+class Mine(torch.optim.Optimizer):
+    def step(self):
+        mstx.mark("optimizer_step")
+        torch.save(lambda: mstx.mark("optimizer_step,save_checkpoint"), 1)
+class Batches(torch.utils.data.dataloader._BaseDataLoaderIter):
+    @property
+    def left(self): return self.n
+    @left.setter
+    def left(self, n):
+        self.n = n
+        mstx.mark("dataloader" if n < 3 else "none")
+o = Mine()
+for batch in Batches(3):
+    mstx.mark("none")
+    o.step()
+    mstx.mark("none")
+torch.save(lambda: mstx.mark("save_checkpoint"), 2)
+END
+inside() { # what is open at each mark of the program, in time
+    "$msprobe" sql "$scratch/run" "SELECT m.name, coalesce((SELECT group_concat(name) FROM (SELECT r.name FROM events r
+        WHERE r.domain = 'torch' AND r.dur_ns > 0 AND m.start_ns BETWEEN r.start_ns AND r.start_ns + r.dur_ns
+        ORDER BY r.start_ns)), 'none') FROM events m WHERE m.domain = 'default' ORDER BY m.start_ns" | tail -n +2
+}
+nested() {
+    under nest && inside >"$scratch/inside" && is "$(wc -l <"$scratch/inside")" 18 &&
+        awk -F '\t' '$1 != $2 {print "open at the mark " $1 ": " $2; bad = 1} END {exit bad}' "$scratch/inside"
+}
+check 'each range is open while that happens which it is called for, one in the other' nested
+in_turn() {
+    is "$("$msprobe" sql "$scratch/run" "SELECT name FROM events WHERE domain = 'torch' ORDER BY start_ns, dur_ns DESC" |
+        tail -n +2 | tr '\n' ' ')" "$(for _ in 1 2 3; do printf 'step dataloader optimizer_step save_checkpoint '; done)step dataloader save_checkpoint "
+}
+check 'a step begins, waits for its batch and ends with the optimizer' in_turn
 
 cat >"$scratch/raise.py" <<'END'
 import torch

@@ -3,34 +3,10 @@
 # The sample trainer: deterministic, right by the word of PyTorch, slow and wrong where it is told to
 # be, dumped in the official layout.
 #   B=build        what to test
-B=${B:-build}
-PYTHON=${PYTHON:-/usr/bin/python3}
-build=$(cd "$B" && pwd) || exit 1
-msprobe=$build/msprobe
+suite=train
+. tests/checks.sh
 train=$build/samples/train_mpi
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-train-XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM
-said=$scratch/said
-rc=0
-# MPI keeps memory to the end of a process: no leak of ours.
-ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
-export ASAN_OPTIONS
-unset RANK WORLD_SIZE LOCAL_RANK MSTX_OUT MSTX_INJECTION_PATH LD_PRELOAD
-export MSTX_QUIET=2 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_rmaps_base_oversubscribe=1
-check() { # NAME COMMAND...
-    name=$1
-    shift
-    if "$@" >>"$said" 2>&1; then
-        echo "ok $name"
-    else
-        echo "not ok $name"
-        sed 's/^/    /' "$said" | tail -12
-        rc=1
-    fi
-    : >"$said"
-}
+export MSTX_QUIET=2
 if [ ! -x "$train" ]; then
     echo "skip train: no MPI to build it with"
     exit 0

@@ -551,6 +551,42 @@ START_TEST(structure_is_enough_without_statistics)
 }
 END_TEST
 
+START_TEST(the_large_one_is_a_partner_of_all_its_parts)
+{
+    struct pair_of_dumps p;
+    const struct cmp_align_pair *pairs;
+    struct cmp_align_row rows[16];
+    start(&p);
+    two_blocks(&p);
+    finish(&p, NULL, 0);
+    uint32_t large = probe_node_find(p.dump[1], MS_STR("Mint.matmul.0.forward"));
+    size_t n = cmp_align_of(p.al, large, &pairs);
+    ck_assert_uint_eq(n, 3);
+    for (size_t i = 0; i < n; i++) {
+        ck_assert_uint_gt(cmp_align_rows(p.al, &pairs[i], rows), 0);
+        ck_assert_msg(rows[0].golden != CMP_ALIGN_NONE, "all of them read one value");
+    }
+    stop(&p);
+}
+END_TEST
+
+START_TEST(gradients_without_a_forward_record_go_by_their_names)
+{
+    struct pair_of_dumps p;
+    start(&p);
+    two_blocks(&p);
+    for (int side = 0; side < 2; side++) {
+        add_backward(&p.make[side], "Functional.fancy.0.backward", "dy:8x16", "dz:8x16");
+        add_backward(&p.make[side], "Functional.fancy.1.backward", "dy:8x16",
+                     side == 0 ? "dw:8x16" : "dw:4x16");
+    }
+    finish(&p, NULL, 0);
+    ck_paired(&p, "Functional.fancy.0.backward", "Functional.fancy.0.backward");
+    ck_unpaired(&p, "Functional.fancy.1.backward", "Functional.fancy.1.backward");
+    stop(&p);
+}
+END_TEST
+
 START_TEST(members_are_what_runs_in_place_of_a_fused_op)
 {
     struct pair_of_dumps p;
@@ -842,6 +878,8 @@ TEST_MAIN("align", names_of_one_operator_are_one_family, names_in_no_table_are_u
           the_chain_is_the_heaviest_that_increases, a_chain_of_nothing_is_nothing,
           a_path_matches_in_order_and_leaves_gaps, a_window_keeps_matches_within_it,
           a_fused_and_a_decomposed_block_are_aligned, structure_is_enough_without_statistics,
+          the_large_one_is_a_partner_of_all_its_parts,
+          gradients_without_a_forward_record_go_by_their_names,
           members_are_what_runs_in_place_of_a_fused_op, rows_pair_by_value_whatever_their_order,
           a_row_without_partner_stays_alone,
           backward_of_a_recomputed_call_is_that_of_its_repetition, a_pin_overrides_what_was_found,

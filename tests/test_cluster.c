@@ -262,10 +262,42 @@ START_TEST(damaged_numbers_are_counted_and_passed_over)
 }
 END_TEST
 
+/* What was recorded begins late in a long run, and on one rank a little later than on the other. */
+START_TEST(calls_of_a_late_window_are_joined_by_their_numbers)
+{
+    struct mstx_cluster c;
+    struct ms_err err = {0};
+    mstx__cluster_init(&c);
+    mstx__cluster_group(&c, 1, MS_STR("late"), 2, NULL, 0);
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        struct mstx_cl_part p = {.rank = (int32_t)rank, .host = MS_STR("a")};
+        for (uint32_t i = rank; i < 10; i++) {
+            struct mstx_cl_call *k = ms_vec_push(&p.calls);
+            *k = (struct mstx_cl_call){.start_ns = 10 * i,
+                                       .dur_ns = 5 - rank,
+                                       .group = 1,
+                                       .seq = 4000000 + i,
+                                       .peer = -1,
+                                       .op = MSTX_COMM_BARRIER};
+        }
+        mstx__cluster_part(&c, &p);
+        mstx__cluster_part_free(&p);
+    }
+    ck_assert_int_eq(mstx__cluster_conclude(&c, &err), MS_OK);
+    ck_assert_uint_eq(c.strange, 0);
+    ck_assert_uint_eq(c.join.n, 10);
+    ck_assert_uint_eq(c.join.p[0].seq, 4000000);
+    ck_assert_int_eq(c.join.p[0].transfer_ns, -1); /* the other's call was before its window */
+    ck_assert_int_eq(c.join.p[9].transfer_ns, 4);
+    mstx__cluster_free(&c);
+}
+END_TEST
+
 TEST_MAIN("cluster", bandwidths_are_those_of_the_ring, spans_that_touch_are_one,
           a_step_is_divided_into_computing_communication_and_the_rest, a_clean_run_blames_nobody,
           a_slow_rank_is_named_in_the_first_line, when_a_rank_became_slow_is_told,
           slow_links_are_named_by_their_ends_or_their_communicator,
           the_rank_whose_program_differs_is_named,
           a_rank_that_does_not_come_is_named_and_one_without_capture_is_not,
-          a_summary_concludes_what_the_whole_does, damaged_numbers_are_counted_and_passed_over)
+          a_summary_concludes_what_the_whole_does, damaged_numbers_are_counted_and_passed_over,
+          calls_of_a_late_window_are_joined_by_their_numbers)

@@ -55,7 +55,9 @@ static void open_with(const char *sql)
 #define COLLECTIVE                                                                                 \
     CALL "(1,0,1,1,0,'AllReduce',0,64,64,-1,100,500),"                                             \
          "(2,1,1,1,0,'AllReduce',0,64,64,-1,300,500),"                                             \
-         "(3,2,1,1,0,'AllReduce',0,64,64,-1,400,500);"
+         "(3,2,1,1,0,'AllReduce',0,64,64,-1,400,500);"                                             \
+         "INSERT INTO joins(comm_group, seq, op, ranks, transfer_ns, last_rank) VALUES"            \
+         "(1,0,'AllReduce',3,100,2);"
 
 START_TEST(a_run_without_calls_has_empty_lists)
 {

@@ -108,9 +108,13 @@ void ext_settle_if_many(void);
 void ext_finish_grads(void);
 
 extern PyTypeObject ext_op_type, ext_fn_type, ext_back_type; /* ext_op */
-extern PyTypeObject ext_hook_type, ext_after_type;           /* ext_hook */
-extern PyTypeObject ext_grads_type, ext_grad_type;           /* ext_grad */
-extern PyTypeObject ext_call_type;                           /* ext_call */
+/* Of a Hook: what the module is called, and whether it was called while anything was collected. */
+const char *ext_hook_path(PyObject *hook);
+const char *ext_hook_class(PyObject *hook);
+bool ext_was_called(PyObject *hook);
+extern PyTypeObject ext_hook_type, ext_after_type; /* ext_hook */
+extern PyTypeObject ext_grads_type, ext_grad_type; /* ext_grad */
+extern PyTypeObject ext_call_type;                 /* ext_call */
 /* enter(prefix, name, args, kwargs, mask), enter_root(name), ... */
 extern PyMethodDef ext_call_functions[];
 extern uint32_t ext_late; /* figures that are still to come */

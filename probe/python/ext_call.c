@@ -118,6 +118,20 @@ static PyObject *enter_backward(PyObject *module, PyObject *args)
                                                         .is_loose = !ext_has_module_backward}));
 }
 
+/* hidden(function, *args): what it calls is the tool's own business */
+static PyObject *hidden(PyObject *module, PyObject *const *args, Py_ssize_t n)
+{
+    (void)module;
+    if (n < 1) {
+        PyErr_SetString(PyExc_TypeError, "hidden(function, *args)");
+        return NULL;
+    }
+    probe__hide(ext_dumper, 1);
+    PyObject *result = PyObject_Vectorcall(args[0], args + 1, (size_t)n - 1, NULL);
+    probe__hide(ext_dumper, -1);
+    return result;
+}
+
 /* save(name, value, is_grad, number) -> number, or None where it is not wanted */
 static PyObject *save(PyObject *module, PyObject *args)
 {
@@ -148,6 +162,8 @@ PyMethodDef ext_call_functions[] = {
      "enter_module_backward(path, class_name, number) -> Call or None"},
     {"enter_backward", enter_backward, METH_VARARGS,
      "enter_backward(prefix, name, number) -> Call or None"},
+    {"hidden", (PyCFunction)(void (*)(void))hidden, METH_FASTCALL,
+     "hidden(function, *args): its result; functions it calls are not dumped"},
     {"save", save, METH_VARARGS, "save(name, value, is_grad=False, number=-1) -> number or None"},
     {0}};
 
@@ -192,10 +208,10 @@ static PyObject *done(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-static PyObject *drop(PyObject *self, PyObject *unused)
+static PyObject *fail(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    probe_call_drop(open_call(self));
+    probe__call_fail(open_call(self));
     Py_RETURN_NONE;
 }
 
@@ -204,7 +220,7 @@ static PyMethodDef methods[] = {
     {"output", put_output, METH_VARARGS, "output(tuple, mask=0)"},
     {"detach", detach, METH_NOARGS, "the rest comes later; others may be entered"},
     {"done", done, METH_NOARGS, "the call is over"},
-    {"drop", drop, METH_NOARGS, "the call has failed; nothing of it is dumped"},
+    {"fail", fail, METH_NOARGS, "the call ended without a result"},
     {0}};
 static PyMemberDef members[] = {
     {"number", T_LONGLONG, offsetof(struct call, number), READONLY, NULL}, {0}};

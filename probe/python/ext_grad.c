@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * ext_grad: gradients of a module's own parameters, one record for all of them.
+ * ext_grad: gradients of a module's own parameters, one record for all of them;
+ * of a module that has been called, as others are in no graph.
  * Each is written when it has been made; the record is whole when all are, when
  * the round begins again, or when collecting stops.
  */
 #include "probe/python/ext.h"
-
-#include "probe/base/mem.h"
 
 #include <structmember.h>
 
@@ -14,7 +13,7 @@ struct grads {
     PyObject_HEAD struct grads *next; /* in the list of those with an open record */
     struct probe_call *call;
     uint64_t uses;
-    char *path, *class_name;
+    PyObject *hook; /* of the module */
     unsigned total, made;
     uint64_t is_made[4]; /* a bit per parameter */
 };
@@ -52,7 +51,7 @@ void ext_finish_grads(void)
 
 static bool begin(struct grads *g)
 {
-    g->call = probe__begin_grads(ext_dumper, g->path, g->class_name);
+    g->call = probe__begin_grads(ext_dumper, ext_hook_path(g->hook), ext_hook_class(g->hook));
     if (g->call == NULL)
         return false;
     g->uses = probe__call_uses(g->call);
@@ -86,7 +85,7 @@ static PyObject *grad_call(PyObject *self, PyObject *const *args, size_t nargsf,
     const struct grad *one = (struct grad *)self;
     struct grads *g = (struct grads *)one->grads;
     (void)kwnames;
-    if (!probe__may_enter(ext_dumper, PROBE__MODULE))
+    if (!ext_was_called(g->hook) || !probe__may_enter(ext_dumper, PROBE__MODULE))
         Py_RETURN_NONE;
     if (g->call != NULL && (g->is_made[one->index / 64] >> one->index % 64 & 1) != 0)
         finish(g);
@@ -106,29 +105,24 @@ static PyObject *grad_call(PyObject *self, PyObject *const *args, size_t nargsf,
 
 static PyObject *grads_new(PyTypeObject *type, PyObject *args, PyObject *kw)
 {
-    const char *path, *class_name;
+    PyObject *hook;
     unsigned total;
     (void)kw;
-    if (!PyArg_ParseTuple(args, "ssI", &path, &class_name, &total))
+    if (!PyArg_ParseTuple(args, "O!I", &ext_hook_type, &hook, &total))
         return NULL;
     struct grads *g = (struct grads *)type->tp_alloc(type, 0);
     if (g == NULL)
         return NULL;
-    g->path = ms_str_dup(ms_str_of(path));
-    g->class_name = ms_str_dup(ms_str_of(class_name));
+    g->hook = Py_NewRef(hook);
     g->total = total < PARAMETERS_MAX ? total : PARAMETERS_MAX;
-    if (g->path != NULL && g->class_name != NULL)
-        return (PyObject *)g;
-    Py_DECREF(g);
-    return PyErr_NoMemory();
+    return (PyObject *)g;
 }
 
 static void grads_dealloc(PyObject *self)
 {
     struct grads *g = (struct grads *)self;
     finish(g);
-    ms_free(g->path);
-    ms_free(g->class_name);
+    Py_DECREF(g->hook);
     Py_TYPE(self)->tp_free(self);
 }
 

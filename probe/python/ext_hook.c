@@ -18,7 +18,23 @@ struct hook {
     PyObject *backward; /* None, or what watches the gradients: see msprobe/pytorch/_modules.py */
     char *path, *class_name;
     char takes_kwargs; /* they are among the arguments of both */
+    char was_called;   /* while anything was collected */
 };
+
+bool ext_was_called(PyObject *hook)
+{
+    return ((struct hook *)hook)->was_called != 0;
+}
+
+const char *ext_hook_path(PyObject *hook)
+{
+    return ((struct hook *)hook)->path;
+}
+
+const char *ext_hook_class(PyObject *hook)
+{
+    return ((struct hook *)hook)->class_name;
+}
 
 /* after(module, args[, kwargs], result) */
 struct after {
@@ -52,6 +68,7 @@ static PyObject *hook_call(PyObject *self, PyObject *const *args, size_t nargsf,
     (void)kwnames;
     if (n < 2 || !probe__may_enter(ext_dumper, PROBE__MODULE))
         Py_RETURN_NONE;
+    h->was_called = 1;
     struct probe_call *c =
         probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__MODULE,
                                                         .dir = PROBE_FORWARD,
@@ -176,6 +193,13 @@ static PyObject *hook_reduce(PyObject *self, PyObject *unused)
                          (int)h->takes_kwargs);
 }
 
+static PyObject *hook_fail(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    probe__call_fail(probe__open_module(ext_dumper, self));
+    Py_RETURN_NONE;
+}
+
 static PyObject *hook_after(PyObject *self, void *unused)
 {
     struct after *after = PyObject_New(struct after, &ext_after_type);
@@ -194,7 +218,10 @@ static PyMemberDef hook_members[] = {
     {"class_name", T_STRING, offsetof(struct hook, class_name), READONLY, NULL},
     {0}};
 static PyMethodDef hook_methods[] = {
-    {"__deepcopy__", hook_copy, METH_O, NULL}, {"__reduce__", hook_reduce, METH_NOARGS, NULL}, {0}};
+    {"__deepcopy__", hook_copy, METH_O, NULL},
+    {"__reduce__", hook_reduce, METH_NOARGS, NULL},
+    {"fail", hook_fail, METH_NOARGS, "the module has raised: there will be no after"},
+    {0}};
 
 PyTypeObject ext_hook_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "msprobe._probe.Hook",
                               .tp_doc = "Runs before a module; its .after runs after it.",

@@ -202,7 +202,7 @@ static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, P
         ext_swallow("the inputs of a function");
     PyObject *result = run(op, c, args, nargsf, kwnames);
     if (result == NULL) {
-        probe_call_drop(c);
+        probe__call_fail(c);
         return NULL;
     }
     if (probe__call_has(c, PROBE_SEC_OUTPUT))

@@ -54,21 +54,23 @@ struct group {
     double factor; /* of transfers */
 };
 
+/* Groups of a rank; BEFORE and NEXT are pairs of stages. */
+enum { TENSOR, DATA, WORLD, BEFORE, NEXT, EXPERT, SLOTS };
+
 struct player {
     struct maker m;
-    double now;             /* ns of the true clock */
-    double offset, slope;   /* of its host's clock */
-    int tp, pp, dp;         /* places */
-    struct group *group[5]; /* tensor, data, world, from the stage before, to the next */
-    uint32_t seq[5], p2p[5];
+    double now;           /* ns of the true clock */
+    double offset, slope; /* of its host's clock */
+    int tp, pp, dp;       /* places */
+    struct group *group[SLOTS];
+    uint32_t seq[SLOTS], p2p[SLOTS];
     uint32_t name[4], step_name;
     uint16_t domain;
     uint64_t range;
     struct mstx_rec *rec;
     size_t n, cap;
 };
-enum { TENSOR, DATA, WORLD, BEFORE, NEXT };
-static const char *const names[] = {"HcclAllReduce", "HcclSend", "HcclRecv"};
+static const char *const names[] = {"HcclAllReduce", "HcclSend", "HcclRecv", "HcclAlltoAll"};
 
 static struct player *players;
 static struct group *groups;
@@ -97,7 +99,7 @@ static void make_groups(void)
 {
     const struct sim *s = run;
     const int n = s->tp * s->pp * s->dp;
-    groups = calloc((size_t)(3 * n + 1), sizeof *groups);
+    groups = calloc((size_t)(4 * n + 1), sizeof *groups);
     group_count = 0;
     for (int p = 0; p < s->pp; p++) {
         for (int d = 0; s->tp > 1 && d < s->dp; d++) {
@@ -110,6 +112,12 @@ static void make_groups(void)
             for (int d = 0; d < s->dp; d++)
                 place(g, d, rank_of(t, p, d), DATA);
         }
+    }
+    for (int i = 0; s->ep > 1 && i < n / s->ep; i++) {
+        struct group *g = new_group(s->ep);
+        const int t = i % s->tp, block = i / s->tp; /* of ep places in dp, stage by stage */
+        for (int e = 0; e < s->ep; e++)
+            place(g, e, rank_of(t, block * s->ep / s->dp, block * s->ep % s->dp + e), EXPERT);
     }
     struct group *world = new_group(n);
     for (int r = 0; r < n; r++)
@@ -156,7 +164,7 @@ struct call {
 /* end < 0: it never came back. */
 static void put_call(struct player *p, const struct call *c, double begin, double end)
 {
-    const bool is_p2p = c->op != MSTX_COMM_ALLREDUCE;
+    const bool is_p2p = c->op == MSTX_COMM_SEND || c->op == MSTX_COMM_RECV;
     const uint64_t from = TICKS_0 + ticks_of(p, begin), id = p->range++;
     const struct mstx_rec b = {from,        id, p->name[c->name], p->domain, MSTX_REC_BEGIN,
                                MSTX_F_MORE, 0};
@@ -197,8 +205,9 @@ static void compute(int rank, double ns, int step, double per_step)
     p->now += time;
 }
 
-static void all_reduce(struct group *g, int slot, uint64_t count, int step)
+static void collective(struct group *g, int slot, uint64_t count, int step)
 {
+    const bool is_expert = slot == EXPERT;
     double last = 0;
     const bool fails = slot == WORLD && step == run->steps - 1;
     for (int i = 0; i < g->n; i++)
@@ -207,7 +216,8 @@ static void all_reduce(struct group *g, int slot, uint64_t count, int step)
         last + around(20e3 + 4.0 * (double)count * (g->n - 1) / g->n / BUS, run->noise) * g->factor;
     for (int i = 0; i < g->n; i++) {
         struct player *p = &players[g->rank[i]];
-        struct call c = {slot, MSTX_COMM_ALLREDUCE, 0, -1, count};
+        struct call c = {slot, is_expert ? MSTX_COMM_ALLTOALL : MSTX_COMM_ALLREDUCE,
+                         is_expert ? 3 : 0, -1, count};
         const double out = end + 2e3 * uniform();
         if (run->fault == SIM_MISMATCH && slot == DATA && step == run->steps / 2 &&
             g->rank[i] == run->rank)
@@ -230,6 +240,16 @@ static void send_on(struct group *g, uint64_t count)
     a->now = b->now = end;
 }
 
+/* Tokens go to their experts: in all groups of a stage before anybody computes on. */
+static void expert_layer(int stage, int step)
+{
+    for (int r = 0; r < run->tp * run->dp * run->pp; r++) {
+        struct group *g = players[r].group[EXPERT];
+        if (g != NULL && players[r].pp == stage && g->rank[0] == r)
+            collective(g, EXPERT, 1 << 20, step);
+    }
+}
+
 static void micro_batch(int step, double per_step)
 {
     const struct sim *s = run;
@@ -239,8 +259,12 @@ static void micro_batch(int step, double per_step)
                 for (int t = 0; t < s->tp; t++)
                     compute(rank_of(t, p, d), LAYER_NS, step, per_step);
                 if (s->tp > 1)
-                    all_reduce(players[rank_of(0, p, d)].group[TENSOR], TENSOR, 8 << 20, step);
+                    collective(players[rank_of(0, p, d)].group[TENSOR], TENSOR, 8 << 20, step);
             }
+        }
+        if (s->ep > 1)
+            expert_layer(p, step);
+        for (int d = 0; d < s->dp; d++) {
             for (int t = 0; t < s->tp && p + 1 < s->pp; t++)
                 send_on(players[rank_of(t, p, d)].group[NEXT], 4 << 20);
         }
@@ -269,9 +293,9 @@ static void one_step(int step, int ranks)
         micro_batch(step, per_step);
     for (int i = 0; i < group_count; i++) {
         for (int b = 0; b < s->buckets && players[groups[i].rank[0]].group[DATA] == &groups[i]; b++)
-            all_reduce(&groups[i], DATA, 32 << 20, step);
+            collective(&groups[i], DATA, 32 << 20, step);
     }
-    all_reduce(players[0].group[WORLD], WORLD, 1, step);
+    collective(players[0].group[WORLD], WORLD, 1, step);
     for (int r = 0; r < ranks; r++) {
         struct player *p = &players[r];
         const struct mstx_rec e = {
@@ -286,7 +310,7 @@ static void one_step(int step, int ranks)
 static void introduce(struct player *p, int slot)
 {
     const struct group *g = p->group[slot];
-    static const char *const kind[] = {"tensor", "data", "world", "pipe", "pipe"};
+    static const char *const kind[] = {"tensor", "data", "world", "pipe", "pipe", "expert"};
     unsigned char text[sizeof(struct mstx_comm_group) + 8192 * 4 + 32];
     struct mstx_comm_group h = {.uid = g->uid, .size = g->n, .rank = -1, .listed = (uint32_t)g->n};
     size_t n = sizeof h;
@@ -310,9 +334,9 @@ static void begin_player(int r, const char *dir)
     p->dp = r / s->tp % s->dp;
     p->pp = r / s->tp / s->dp;
     p->domain = maker_domain(&p->m, MSTX_COMM_DOMAIN);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         p->name[i] = maker_text(&p->m, names[i]);
-    for (int slot = 0; slot < 5; slot++) {
+    for (int slot = 0; slot < SLOTS; slot++) {
         if (p->group[slot] != NULL)
             introduce(p, slot);
     }
@@ -433,4 +457,25 @@ void sim_draw(struct sim *s, uint64_t seed, enum sim_fault fault, double amount)
                       .fault = fault,
                       .amount = amount,
                       .seed = seed};
+}
+
+void sim_draw_wide(struct sim *s, uint64_t seed, enum sim_fault fault, double amount)
+{
+    sim_draw(s, seed, fault, amount);
+    const bool needs_stages = fault == SIM_SLOW_PAIR, needs_groups = fault == SIM_SLOW_GROUP;
+    int ranks;
+    do {
+        s->tp = 1 << below(4);
+        s->pp = 1 << below(3);
+        s->dp = 1 << below(8);
+        ranks = s->tp * s->pp * s->dp;
+    } while (ranks < 2 || ranks > 512 || (needs_stages && (s->pp == 1 || s->tp * s->dp < 2)) ||
+             (needs_groups && ranks / (s->tp > s->dp ? s->tp : s->dp) < 4));
+    s->ep = s->dp % 4 == 0 ? 1 << below(3) : 1;
+    s->steps = 5 + below(196);
+    while (s->steps > 5 && s->steps * ranks > 8000)
+        s->steps = 5 + below(s->steps - 5);
+    s->per_host = 8;
+    if (s->tp * s->dp == 1) /* nobody does the same work: a longer stage would be a slow rank */
+        s->imbalance = 0;
 }

@@ -4,8 +4,9 @@
  * left, and what is true about it.
  *
  * Ranks are tp x pp x dp.  A step has micro-batches: each stage receives from the one before, computes
- * its layers with an all-reduce of the tensor group behind each, and sends on; then gradients are
- * all-reduced in the data group bucket by bucket, and one all-reduce of all ranks ends the step.
+ * its layers with an all-reduce of the tensor group behind each, and an all-to-all of the expert group,
+ * ep neighbours of the data group, and sends on; then gradients are all-reduced in the data group bucket
+ * by bucket, and one all-reduce of all ranks ends the step.
  * All times are simulated on one true clock and written with the clock of the rank's host.
  */
 #ifndef TESTS_GEN_SIM_H
@@ -26,7 +27,7 @@ enum sim_fault {
 };
 
 struct sim {
-    int tp, pp, dp, steps, micro, layers, buckets, per_host;
+    int tp, pp, dp, ep, steps, micro, layers, buckets, per_host;
     double jitter;    /* deviation of computing, of 1 */
     double noise;     /* of transfers */
     double imbalance; /* the last stage computes so much longer */
@@ -43,6 +44,8 @@ struct sim {
 
 /* A reasonable run of that seed: the shape is drawn too. */
 void sim_draw(struct sim *s, uint64_t seed, enum sim_fault fault, double amount);
+/* Of 2 to 512 ranks and 5 to 200 steps, with expert groups. */
+void sim_draw_wide(struct sim *s, uint64_t seed, enum sim_fault fault, double amount);
 /* Writes DIR; exits with a message when it cannot. */
 void sim_write(struct sim *s, const char *dir);
 

@@ -3,7 +3,7 @@
 //   node bench.mjs RUN GRAPH     addresses of servers of a large run and a large graph
 import {readFileSync} from 'node:fs';
 import http from 'node:http';
-import {launch, openPage} from './browser.mjs';
+import {close, launch, openPage} from './browser.mjs';
 
 const [run, graph] = process.argv.slice(2);
 let missed = 0;
@@ -173,5 +173,5 @@ if (parts.has('graph')) {
   line('1,000 children unfold to the screen, median', quantile(unfolded, 0.5), 'ms', 50);
   line('search as you type, worst of 4 texts', Math.max(...found), 'ms', 100);
 }
-await browser.close();
+await close(browser);
 console.log(missed ? `# ${missed} bars missed` : '# all bars met');

@@ -2,6 +2,7 @@
 // Chromium for tests of the page, and checks that print "ok NAME" or "not ok NAME: why".
 import {existsSync} from 'node:fs';
 
+const SLOW_MS = 60000; // on a machine that does three other things, under a sanitizer
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
 // Launches a browser, or says what is missing and ends.
@@ -18,21 +19,53 @@ export async function launch() {
     console.log('skip pages in a browser: no Chromium here');
     process.exit(0);
   }
-  return chromium.launch({executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run',
-    '--disable-background-networking', '--disable-component-update', '--disable-sync']});
+  const browser = await chromium.launch({executablePath, timeout: 2 * SLOW_MS, args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run',
+    '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-extensions', '--disable-hang-monitor',
+    '--renderer-process-limit=1']});
+  browser.on('disconnected', () => closing || lost('Chromium ended'));
+  return browser;
+}
+
+// Ends it for good.
+let closing = false;
+export async function close(browser) {
+  closing = true;
+  await browser.close();
 }
 
 // A page of which every error is remembered.
 export async function openPage(browser, address, options = {}) {
   const context = await browser.newContext({viewport: {width: 1280, height: 720}, colorScheme: 'light', ...options});
   const page = await context.newPage();
-  page.setDefaultTimeout(15000);
+  page.setDefaultTimeout(SLOW_MS);
   page.faults = [];
+  page.on('crash', () => lost('a page crashed'));
   page.on('pageerror', (e) => page.faults.push(e.message));
   page.on('console', (m) => { if (m.type() === 'error') page.faults.push(m.text()); });
   await page.goto(address);
   await page.waitForSelector('.ground > *, .failure');
+  await settled(page);
   return page;
+}
+
+// Chromium itself has gone: that says nothing about the page.  Who started us may try again.
+export const LOST = 75;
+function lost(why) {
+  console.log(`# ${why}`);
+  process.exit(LOST);
+}
+
+// All that was asked for has come and is drawn: the page is quiet for some time of its own.  A page is
+// slow where the machine is, and so are its timers: nothing here depends on how long it takes.
+export async function settled(page) {
+  await page.evaluate(async () => {
+    const quiet = () => !document.documentElement.ariaBusy && !document.querySelector('.leaving, .stale');
+    for (let calm = 0; calm < 3;) {
+      await new Promise((r) => setTimeout(r, 80));
+      await new Promise((r) => requestAnimationFrame(r));
+      calm = quiet() ? calm + 1 : 0;
+    }
+  });
 }
 
 let failed = 0;
@@ -58,7 +91,7 @@ export function truth(value, what) {
 
 // Waits until a question of the page holds.
 export async function until(page, fn, arg, what = String(fn)) {
-  await page.waitForFunction(fn, arg, {timeout: 8000}).catch(() => { throw new Error(`never: ${what}`); });
+  await page.waitForFunction(fn, arg, {timeout: SLOW_MS}).catch(() => { throw new Error(`never: ${what}`); });
 }
 
 // Text elements whose colour is too near to what is behind them.

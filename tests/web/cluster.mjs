@@ -2,7 +2,7 @@
 // Drives the pages of a run of eight ranks of which rank 3 is slow, and of one that grows meanwhile.
 //   node cluster.mjs RUN COMPARISON GROWING "COMMAND THAT MAKES IT GROW"
 import {execSync} from 'node:child_process';
-import {equal, failures, launch, openPage, pale, test, truth, until} from './browser.mjs';
+import {close, equal, failures, launch, openPage, pale, settled, test, truth, until} from './browser.mjs';
 
 const [run, comparison, growing, grow] = process.argv.slice(2);
 const browser = await launch();
@@ -49,12 +49,12 @@ await test('bandwidth has a dot for each size and the line that fits', async () 
 
 await test('a collective is aligned over its ranks, and the last one is named', async () => {
   await go(page, 'timeline?t0=0&t1=100000000');
-  await page.waitForTimeout(800);
+  await settled(page);
   const box = await (await page.$('.lanes')).boundingBox();
   let told = '';
   for (let x = 260; x < 900 && !told.includes('comes last'); x += 23) { // wherever a call of rank 2 lies
     await page.mouse.click(box.x + x, box.y + 212);
-    await page.waitForTimeout(150);
+    await settled(page);
     told = await page.evaluate(() => document.querySelector('.drawer')?.textContent ?? '');
   }
   truth(/rank \d+ comes last/.test(told), told.slice(0, 200));
@@ -96,7 +96,7 @@ await test('the SQL box answers, and refuses what would change something', async
 });
 await test('a snapshot leads back', async () => {
   await go(page, 'timeline?t0=5000000&t1=6000000');
-  await page.waitForTimeout(400);
+  await settled(page);
   await page.focus('.lanes');
   await page.keyboard.press('#');
   await page.waitForSelector('.toast');
@@ -107,7 +107,7 @@ await test('a snapshot leads back', async () => {
 });
 await test('in Chinese no key is left without words', async () => {
   await page.click('.top button >> nth=1');
-  await page.waitForTimeout(300);
+  await settled(page);
   await page.focus('.lanes');
   await page.keyboard.press('?');
   await page.waitForSelector('.keylist > div');
@@ -133,7 +133,7 @@ await test('x folds each side on its own, and together again', async () => {
   await pair.keyboard.press('x');
   await until(pair, () => document.querySelectorAll('.outline').length === 2);
   const count = (n) => pair.$$eval('.outline', (all, k) => all[k].querySelectorAll('.line').length, n);
-  await pair.waitForTimeout(300);
+  await settled(pair);
   const before = await count(1);
   await pair.focus('.outline >> nth=0');
   await pair.keyboard.press('Home');
@@ -167,8 +167,8 @@ await test('a run that is still written is followed', async () => {
   const events = () => live.$eval('.status span', (e) => Number(e.textContent.replace(/\D/g, '')));
   const before = await events();
   execSync(grow, {stdio: 'ignore'});
-  await live.waitForFunction((n) => Number(document.querySelector('.status span').textContent.replace(/\D/g, '')) > n, before, {timeout: 30000});
+  await live.waitForFunction((n) => Number(document.querySelector('.status span').textContent.replace(/\D/g, '')) > n, before, {timeout: 120000});
   await until(live, () => document.querySelector('.status').textContent.includes('live'));
 });
-await browser.close();
+await close(browser);
 process.exit(failures() ? 1 : 0);

@@ -9,6 +9,7 @@ import os
 import sys
 
 RANKS, STEPS, LAYERS = 2, 2, 6
+ODD = ["\u0645\u0635\u0641\u0648\u0641\u0629", "n" * 5000]  # from right to left, and far too long
 MARKUP = '<img src=x onerror="window.hacked=1">'
 
 
@@ -35,6 +36,12 @@ def put(top, step, rank, wrong):
         add(f"Torch.matmul.{i}.forward", layer, value * (9 if wrong and i > 3 else 1), value + 0.5)
         add(f"Functional.softmax.{i}.forward", layer, value + 0.5, (value + 1) * (9 if bad else 1))
         value += 1
+    reduce = "Distributed.all_reduce.0.forward"
+    data[reduce] = {"input_args": [leaf(2.0)], "output": [leaf(2.0)],
+                    "input_kwargs": {"group": {"type": "torch.ProcessGroup", "group_ranks": list(range(RANKS)), "group_id": "1"}}}
+    construct[reduce] = "Module.m.Net.forward.0"
+    for odd in ODD:
+        add(f"Torch.{odd}.0.forward", "Module.m.Net.forward.0", 1.0, 1.0)
     if wrong:
         add(f"Torch.{MARKUP}.0.forward", "Module.m.Net.forward.0", 1.0, 1.0)
     data["Module.m.Net.forward.0"] = {"input_args": [leaf(1.0)], "output": [leaf(value * (9 if wrong else 1))]}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Drives every page as a visitor would: by keys where there are keys, by the mouse elsewhere.
 //   node pages.mjs COMPARISON TRACE     addresses that two servers printed
-import {equal, failures, launch, openPage, pale, test, truth, until} from './browser.mjs';
+import {close, equal, failures, launch, openPage, pale, settled, test, truth, until} from './browser.mjs';
 
 const [comparison, trace] = process.argv.slice(2);
 const browser = await launch();
@@ -17,7 +17,7 @@ for (const colorScheme of ['light', 'dark']) {
   for (const [page, place] of [[a, 'overview'], [a, 'graph?step=0&rank=1&node=Functional.softmax.3.forward'], [a, 'table'], [b, 'overview'], [b, 'timeline'], [b, 'cluster']]) {
     await test(`text stands out from its background: ${place.split('?')[0]}, ${colorScheme}`, async () => {
       await go(page, place);
-      await page.waitForTimeout(500);
+      await settled(page);
       equal((await page.evaluate(pale)).join('; '), '', 'too pale');
     });
   }
@@ -205,7 +205,7 @@ await page.context().close();
 
 const tl = await openPage(browser, trace);
 const window_ = async () => {
-  await tl.waitForTimeout(250); // the address follows when the hand rests
+  await settled(tl); // the address follows when the hand rests
   const q = new URLSearchParams((await hash(tl)).split('?')[1]);
   return [Number(q.get('t0')), Number(q.get('t1'))];
 };
@@ -219,7 +219,7 @@ const painted = () => tl.evaluate(() => {
 await test('a finding opens the timeline at its step', async () => {
   await tl.click('.finding a');
   await tl.waitForSelector('.lanes');
-  await tl.waitForTimeout(500);
+  await settled(tl);
   const [a, b] = await window_();
   truth(b - a < 5e6 && a > 10e6, `${a} ${b}`);
   truth(await painted() > 5, 'nothing is drawn');
@@ -246,16 +246,16 @@ await test('zoom reaches single nanoseconds', async () => {
 });
 await test('t goes from step to step', async () => {
   await go(tl, 'timeline?t0=0&t1=1000000');
-  await tl.waitForTimeout(300);
+  await settled(tl);
   await tl.focus('.lanes');
   await tl.keyboard.press('t');
-  await tl.waitForTimeout(500);
+  await settled(tl);
   const [a] = await window_();
   truth(a > 500000 && a < 1100000, `at ${a}`);
 });
 await test('a click shows the slice, an area its sums', async () => {
   await go(tl, 'timeline?t0=0&t1=3000000');
-  await tl.waitForTimeout(600);
+  await settled(tl);
   const box = await (await tl.$('.lanes')).boundingBox();
   await tl.mouse.click(box.x + 400, box.y + 58);
   await until(tl, () => document.querySelector('.drawer h2')?.textContent.startsWith('step'));
@@ -272,7 +272,7 @@ await test('search goes to the next hit, markup in names is text', async () => {
   await tl.keyboard.press('/');
   await tl.keyboard.type('onerror');
   await tl.keyboard.press('Enter');
-  await tl.waitForTimeout(600);
+  await settled(tl);
   const [a] = await window_();
   truth(a > 2e6 && a < 5e6, `at ${a}`);
   equal(await tl.evaluate(() => window.hacked), undefined, 'script');
@@ -280,10 +280,10 @@ await test('search goes to the next hit, markup in names is text', async () => {
 });
 await test('a reload restores the window', async () => {
   await go(tl, 'timeline?t0=5000000&t1=6000000');
-  await tl.waitForTimeout(300);
+  await settled(tl);
   await tl.reload();
   await tl.waitForSelector('.lanes');
-  await tl.waitForTimeout(500);
+  await settled(tl);
   equal((await window_()).join(), '5000000,6000000', 'window');
 });
 await test('a run without communication says how to record some', async () => {
@@ -303,5 +303,5 @@ await test('a server that has ended is said in words', async () => {
   await go(tl, 'overview');
   await until(tl, () => document.querySelector('.failure')?.textContent.includes('msprobe serve'));
 });
-await browser.close();
+await close(browser);
 process.exit(failures() ? 1 : 0);

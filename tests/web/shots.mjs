@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Pictures of every view to look at, light and dark, small and large.
 //   node shots.mjs ADDRESS FOLDER PREFIX PLACE...
-import {launch, openPage} from './browser.mjs';
+import {close, launch, openPage} from './browser.mjs';
 
 const [address, folder, prefix, ...places] = process.argv.slice(2);
 const browser = await launch();
@@ -17,4 +17,4 @@ for (const colorScheme of ['light', 'dark']) {
     await page.context().close();
   }
 }
-await browser.close();
+await close(browser);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cluster: queries over comm_ops.  A collective is named by its communicator and
- * its number on it, the same on every rank.
+ * cluster: queries over comm_ops and what import found out about ranks together.  A collective is named
+ * by its communicator and its number on it, the same on every rank.
  */
 #include "viz/model/cluster.h"
 
@@ -13,21 +13,18 @@
 
 enum { SIZES_MAX = 500 };
 
-#define COLLECTIVES                                                                                \
-    "WITH k AS (SELECT comm_group g, seq s, max(start_ns) last, rank late FROM comm_ops"           \
-    " WHERE class = 0 AND comm_group > 0 GROUP BY comm_group, seq HAVING count(DISTINCT rank) > "  \
-    "1)"
-
 static const char RANKS_SQL[] =
     "SELECT p.rank, max(p.end_ns) - min(p.start_ns) FROM processes p"
     " WHERE p.rank >= 0 AND p.rank IN (SELECT rank FROM comm_ops) GROUP BY p.rank ORDER BY p.rank";
 static const char CALLS_SQL[] =
     "SELECT rank, start_ns, end_ns FROM comm_ops WHERE rank >= 0 AND class <> 3"
     " ORDER BY rank, start_ns";
+/* Who came last and how long a transfer takes was found when ranks were joined; longer is waiting. */
 static const char WAITS_SQL[] =
-    COLLECTIVES " SELECT c.rank, k.late, sum(max(0, min(k.last, c.end_ns) - c.start_ns)), count(*)"
-                " FROM comm_ops c JOIN k ON c.comm_group = k.g AND c.seq = k.s WHERE c.class = 0"
-                " GROUP BY c.rank, k.late ORDER BY c.rank, k.late";
+    "SELECT c.rank, j.last_rank, sum(max(0, c.end_ns - c.start_ns - j.transfer_ns)), count(*)"
+    " FROM joins j JOIN comm_ops c ON c.comm_group = j.comm_group AND c.seq = j.seq"
+    " WHERE j.last_rank IS NOT NULL AND c.class = 0 AND c.rank >= 0"
+    " GROUP BY c.rank, j.last_rank ORDER BY c.rank, j.last_rank";
 /* Where a call does not say what of its bytes it sent, a send sent all of them. */
 #define SENT "ifnull(c.sent, CASE WHEN c.op LIKE '%send%' THEN c.bytes END)"
 static const char TRANSFERS_SQL[] =
@@ -56,6 +53,16 @@ static enum ms_rc each(struct ms_stmt *st, row_fn fn, void *ctx, struct ms_err *
     }
     ms_stmt_free(st);
     return rc;
+}
+
+/* A database of an older version has no such table. */
+static bool has_joins(struct mstx_tl *tl)
+{
+    struct ms_stmt *st;
+    if (ms_store_prepare(mstx_tl_store(tl), &st, "SELECT 1 FROM joins", NULL) != MS_OK)
+        return false;
+    ms_stmt_free(st);
+    return true;
 }
 
 static enum ms_rc query(struct mstx_tl *tl, const char *sql, row_fn fn, void *ctx,
@@ -176,7 +183,7 @@ enum ms_rc viz_cluster_read(struct viz_cluster *c, struct mstx_tl *tl, struct ms
     enum ms_rc rc = query(tl, RANKS_SQL, add_rank, c, err);
     if (rc == MS_OK)
         rc = query(tl, CALLS_SQL, cover, &v, err);
-    if (rc == MS_OK)
+    if (rc == MS_OK && has_joins(tl))
         rc = query(tl, WAITS_SQL, add_wait, c, err);
     if (rc == MS_OK)
         rc = query(tl, TRANSFERS_SQL, add_transfer, c, err);

@@ -18,6 +18,13 @@ export function takeToken() {
 
 export const canWrite = () => token !== '';
 
+// How many answers are awaited, for whom it concerns: assistive technology, and tests.
+function tellWaiting() {
+  const root = document.documentElement;
+  if (waiting > 0) root.setAttribute('aria-busy', 'true');
+  else root.removeAttribute('aria-busy');
+}
+
 function showBar(on) {
   bar ??= document.body.appendChild(h('div.busy'));
   bar.hidden = !on;
@@ -30,6 +37,7 @@ async function ask(path, params, options) {
   }
   const timer = setTimeout(() => showBar(true), SLOW_MS);
   waiting++;
+  tellWaiting();
   try {
     const text = query.toString();
     const r = await fetch(`/api/${path}${text ? `?${text}` : ''}`,
@@ -39,6 +47,7 @@ async function ask(path, params, options) {
   } finally {
     clearTimeout(timer);
     if (--waiting === 0 && bar) showBar(false);
+    tellWaiting();
   }
 }
 

@@ -41,7 +41,7 @@ function findingList(list, about) {
 
 function checked({timeline: t, graph: g}) {
   const parts = [];
-  if (t) parts.push(`${count(t.events)} ${w('events')} (${w('step')}, ${w('rank')}, dropped)`);
+  if (t) parts.push(`${count(t.events)} ${w('events')} (${w('checkedRun')})`);
   if (g) parts.push(`${g.ranks.length} × ${w('rank')}, ${g.steps.length} × ${w('step')}${g.dual ? `, ${w('target')} – ${w('golden')}` : ''}`);
   return parts.join('; ');
 }

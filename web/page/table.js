@@ -135,7 +135,7 @@ class Table {
   async load() {
     this.pages = new Map();
     this.generation = (this.generation ?? 0) + 1;
-    this.body.classList.add('waiting'); // the last picture stays until the answer is there
+    this.body.classList.add('stale'); // the last picture stays until the answer is there
     try {
       await this.fetch(0);
       this.failed = null;
@@ -146,7 +146,7 @@ class Table {
     if (!this.pages.get(0) && !this.failed) return; // a later question is on its way
     this.top = this.cursor = this.anchor = 0;
     this.body.scrollTop = 0;
-    this.body.classList.remove('waiting');
+    this.body.classList.remove('stale');
     this.draw();
   }
 
@@ -210,7 +210,7 @@ class Table {
   }
 
   paint() {
-    if (this.body.classList.contains('waiting') && this.space.children.length) return;
+    if (this.body.classList.contains('stale') && this.space.children.length) return;
     const first = Math.max(0, Math.floor(this.top)), end = Math.min(this.total, first + this.inSight + 2);
     this.told.textContent = `${this.counting ? '> ' : ''}${count(this.total)} ${w('rows')}`;
     Object.assign(this.space.style, {height: `${this.height}px`, width: `${this.wide}px`});

@@ -192,7 +192,7 @@ class Timeline {
       p.g.fillRect(0, y, p.width, r.height - 1);
       p.text(`${this.open.has(lane.process) ? '▾' : '▸'} ${lane.label}`, 8, y + GROUP / 2, LABEL - 12);
       const b = this.busy.get(lane.process);
-      if (!this.open.has(lane.process) && b) p.busy(b.share, b.name, '', y, LABEL);
+      if (!this.open.has(lane.process) && b?.share) p.busy(b.share, b.name, '', y, LABEL);
       return;
     }
     const data = this.slices.get(lane.track);

@@ -18,6 +18,7 @@ const words = {
   nodes: ['nodes', '节点'],
   wrong: ['What is wrong', '问题'],
   nothingWrong: ['Nothing found. Checked:', '未发现问题。已检查：'],
+  checkedRun: ['times of steps, ranks that are late or hang, events that were lost', '每步时间、迟到或挂起的卡、丢失的事件'],
   showAll: ['show all', '全部显示'],
   facts: ['Facts', '概况'],
   stepTime: ['Time of steps', '每步时间'],

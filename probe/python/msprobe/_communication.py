@@ -70,7 +70,7 @@ def wrapper(func, prefix, name, returns_result=False):
         try:
             result = func(*args, **kwargs)
         except BaseException:
-            call.drop()
+            call.fail()
             raise
         values = tuple(args) + tuple(kwargs.values())
         if returns_result:

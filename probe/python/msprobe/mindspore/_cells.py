@@ -12,7 +12,7 @@ _TAKES_KWARGS = "with_kwargs" in _WORDS
 _ALWAYS_CALLED = {"always_call": True} if "always_call" in _WORDS else {}
 _CONTAINERS = ("CellList", "CellDict")  # they are never called
 
-_hooked = []  # (model, its cells by name)
+_hooked = []  # (model, its cells: path, cell, hook)
 _watched = set()  # (path, name, id of the parameter)
 
 
@@ -42,7 +42,7 @@ def all_cells(models):
 
 
 def _hook_cell(cell, path, watcher):
-    """Gives what takes the hooks away."""
+    """Gives the hook and what takes it away."""
     hook = _probe.Hook(path, type(cell).__name__, _TAKES_KWARGS)
     hook.backward = watcher
     after = hook.after
@@ -53,13 +53,13 @@ def _hook_cell(cell, path, watcher):
         before = cell.register_forward_pre_hook(hook)
         handle = cell.register_forward_hook(after)
     cell._forward_hook.move_to_end(handle.handle_id, last=False)
-    return before, handle
+    return hook, (before, handle)
 
 
-def _watch_parameters(cell, path):
+def _watch_parameters(cell, path, hook):
     params = [(n, p) for n, p in cell._params.items() if p is not None and p.requires_grad]
     new = [(i, n, p) for i, (n, p) in enumerate(params) if (path, n, id(p)) not in _watched]
-    grads = _probe.Grads(path, type(cell).__name__, len(params)) if new else None
+    grads = _probe.Grads(hook, len(params)) if new else None
     for index, name, parameter in new:
         _watched.add((path, name, id(parameter)))
         parameter.register_hook(_probe.Grad(grads, index, name, parameter, None))
@@ -69,14 +69,13 @@ def hook_model(model, with_backward, prefix=""):
     """Once for each model; parameters are looked at each time, since they may be others."""
     known = next((cells for m, cells in _hooked if m is model), None)
     if known is None:
-        known = list(_named(model, prefix))
-        _hooked.append((model, known))
         watcher = Watcher() if with_backward else None
-        for path, cell in known:
-            _hook_cell(cell, path, watcher)
-    for path, cell in known if with_backward else ():
+        known = [(path, cell, _hook_cell(cell, path, watcher)[0])
+                 for path, cell in _named(model, prefix)]
+        _hooked.append((model, known))
+    for path, cell, hook in known if with_backward else ():
         if cell._params:
-            _watch_parameters(cell, path)
+            _watch_parameters(cell, path, hook)
 
 
 _dumped = []  # hooks of cells that are dumped by hand just now
@@ -86,11 +85,12 @@ def hook_one(cell, name, with_backward):
     """A cell by a name of the program's own; one of a known model has its name already."""
     if not isinstance(cell, nn.Cell):
         raise ValueError(f"module_dump: expected a mindspore.nn.Cell, found {type(cell).__name__}")
-    if any(cell is one for _, known in _hooked for _, one in known):
+    if any(cell is one for _, known in _hooked for _, one, _ in known):
         return
-    _dumped.extend(_hook_cell(cell, name, Watcher() if with_backward else None))
+    hook, handles = _hook_cell(cell, name, Watcher() if with_backward else None)
+    _dumped.extend(handles)
     if with_backward:
-        _watch_parameters(cell, name)
+        _watch_parameters(cell, name, hook)
 
 
 def unhook_one():

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Hooks of the modules of a model, and of their parameters' gradients."""
+import functools
+
 import torch
 from torch.utils.hooks import BackwardHook
 
@@ -42,7 +44,7 @@ class _Backward:
         tensors = tuple(tensors_of(value, _is_watched)) if torch.is_grad_enabled() else ()
         if not tensors:
             return value
-        others = setup(tensors)
+        others = _probe.hidden(setup, tensors)
         return with_tensors(value, iter(_allow_in_place(others)), _is_watched)
 
     def before(self, hook, module, args, number):
@@ -87,9 +89,9 @@ def _accumulator(parameter):
 _expand_as = torch.Tensor.__mro__[1].expand_as
 
 
-def _watch_parameters(path, module, class_name):
+def _watch_parameters(path, module, hook):
     params = [(n, p) for n, p in module._parameters.items() if p is not None and p.requires_grad]
-    grads = _probe.Grads(path, class_name, len(params))
+    grads = _probe.Grads(hook, len(params))
     for index, (name, parameter) in enumerate(params):
         node = _accumulator(parameter)
         known = _watched.get((path, name))
@@ -104,7 +106,31 @@ def _watch_parameters(path, module, class_name):
 
 # ---- models -----------------------------------------------------------------
 
-_hooked = []  # (model, its modules by name)
+_hooked = []  # (model, its modules: path, module, hook)
+
+
+def _hooks_of(module):
+    return [h for h in module._forward_pre_hooks.values() if type(h) is _probe.Hook]
+
+
+def _tell_of_exceptions():
+    """Before version 2.1 no hook is called when a module raises; its call would seem to go on."""
+    cls = torch.nn.Module
+    real = cls.__call__
+    if getattr(real, "_tells", False):
+        return
+
+    @functools.wraps(real)
+    def run(self, *args, **kwargs):
+        try:
+            return real(self, *args, **kwargs)
+        except BaseException:
+            for hook in _hooks_of(self):
+                hook.fail()
+            raise
+
+    run._tells = True
+    cls.__call__ = run
 
 
 def _forget_hooks(module):
@@ -130,6 +156,9 @@ def _hook_module(module, path, backward):
         module.register_forward_pre_hook(hook)
         handle = module.register_forward_hook(hook.after)
         module._forward_hooks.move_to_end(handle.id, last=False)
+    if not _ALWAYS_CALLED:
+        _tell_of_exceptions()
+    return hook
 
 
 def _named(models, prefix):
@@ -155,15 +184,14 @@ def hook_model(model, with_backward, with_gradients, prefix=""):
     """Once for each model; parameters are looked at each time, since they may be others."""
     known = next((modules for m, modules in _hooked if m is model), None)
     if known is None:
-        known = list(_named(model, prefix))
-        _hooked.append((model, known))
         backward = _Backward() if with_backward else None
-        for path, module in known:
-            _hook_module(module, path, backward)
+        known = [(path, module, _hook_module(module, path, backward))
+                 for path, module in _named(model, prefix)]
+        _hooked.append((model, known))
     if with_gradients:
-        for path, module in known:
+        for path, module, hook in known:
             if module._parameters:
-                _watch_parameters(path, module, type(module).__name__)
+                _watch_parameters(path, module, hook)
 
 
 _dumped = []  # modules that are dumped by hand just now
@@ -173,10 +201,10 @@ def hook_one(module, name, with_backward):
     """A module by a name of the program's own; one of a known model has its name already."""
     if not isinstance(module, torch.nn.Module):
         raise ValueError(f"module_dump: expected a torch.nn.Module, found {type(module).__name__}")
-    if any(module is one for _, known in _hooked for _, one in known):
+    if any(module is one for _, known in _hooked for _, one, _ in known):
         return
-    _hook_module(module, name, _Backward() if with_backward else None)
-    _watch_parameters(name, module, type(module).__name__)
+    hook = _hook_module(module, name, _Backward() if with_backward else None)
+    _watch_parameters(name, module, hook)
     _dumped.append(module)
 
 

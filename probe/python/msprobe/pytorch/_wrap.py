@@ -5,6 +5,8 @@ Each is replaced where it is found by an object of the C half that stands for
 it.  They stay in place from the making of the debugger on, since scripts keep
 what they have imported; while nothing is collected they pass calls on.
 """
+import importlib.util
+
 import torch
 
 from msprobe import _probe
@@ -48,12 +50,34 @@ def _find_all():
         dist = torch.distributed
         for module in (dist, dist.distributed_c10d):
             _wrap_names(module, (module,), _apis.DISTRIBUTED, "Distributed", _distributed.wrapper)
+    _find_npu()
+    _find_mindspeed()
+
+
+def _find_npu():
     try:
         import torch_npu
     except ImportError:
         return
     for module in (torch_npu, torch.ops.npu):
         _wrap_names(module, (module,), _apis.NPU, "NPU")
+    dist = getattr(torch_npu, "distributed", None)
+    for module in (dist, getattr(dist, "distributed_c10d", None)):
+        if module is not None:
+            _wrap_names(module, (module,), _apis.NPU_DISTRIBUTED, "Distributed",
+                        _distributed.wrapper)
+
+
+def _find_mindspeed():
+    """Its functions lie in modules that are loaded only when they are asked for."""
+    for dotted in _apis.MINDSPEED if importlib.util.find_spec("mindspeed") else ():
+        path, _, name = dotted.rpartition(".")
+        try:
+            module = importlib.import_module(f"mindspeed.ops.{path}")
+        except Exception as why:  # most need a compiler of the device
+            _probe.note(f"mindspeed.ops.{path}: {why}")
+            continue
+        _wrap_names(module, (module,), [name], "MindSpeed")
 
 
 def put_all():

@@ -1,0 +1,64 @@
+# shellcheck shell=sh disable=SC2034
+# SPDX-License-Identifier: MIT
+# What suites have in common; from the top folder:   suite=NAME; . tests/checks.sh
+#   build, msprobe    what is tested: an absolute path, and the program
+#   scratch, run      a folder that goes at the end, and a place for a run in it
+#   check, ok, bad    tell how a test went; rc: the exit status of the suite
+: "${suite:?which suite}"
+B=${B:-build}
+PYTHON=${PYTHON:-/usr/bin/python3}
+build=$(cd "$B" && pwd) || exit 1
+msprobe=$build/msprobe
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-$suite-XXXXXX") || exit 1
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM
+run=$scratch/run
+said=$scratch/said
+rc=0
+unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR PYTHONPATH LD_PRELOAD
+unset MSTX_OUT MSTX_INJECTION_PATH NVTX_INJECTION64_PATH MSTX_TORCH
+# As many ranks as a test wants, whoever runs it on whatever machine.
+OMPI_ALLOW_RUN_AS_ROOT=1
+OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+OMPI_MCA_rmaps_base_oversubscribe=1
+OMPI_MCA_btl_base_warn_component_unused=0
+# MPI keeps memory to the end of a process: no leak of ours.
+ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
+export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_rmaps_base_oversubscribe
+export OMPI_MCA_btl_base_warn_component_unused ASAN_OPTIONS
+
+ok() { echo "ok $*"; }
+bad() {
+    echo "not ok $*"
+    rc=1
+}
+# check NAME COMMAND...: the command succeeds; what was said last is shown when it does not.
+check() {
+    name=$1
+    shift
+    if "$@" >>"$said" 2>&1; then
+        ok "$name"
+        [ -z "$VERBOSE" ] || cat "$said"
+    else
+        bad "$name"
+        sed 's/^/    /' "$said" | tail -25
+    fi
+    : >"$said"
+}
+is() { [ "$1" = "$2" ] || { echo "expected '$2', found '$1'"; return 1; }; }
+says() { grep -q -- "$1" "$said"; }
+fails() { ! "$@"; }
+# A sanitizer must come first in a process, which a preload prevents.
+can_preload() { ! nm -D "$build/libmstx.so" | grep -q '__asan_init\|__tsan_init'; }
+# What a shared object shows, and that it needs none but the given libraries.
+symbols_of() { nm -D --defined-only "$1" | awk '{print $3}' | grep -v '^__\(asan\|ubsan\|odr\)' | sort; }
+needs_only() { # FILE LIBRARY...
+    file=$1
+    shift
+    for n in $(readelf -d "$file" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p'); do
+        case " $* ld-linux-x86-64.so.2 ld-linux-aarch64.so.1 " in
+        *" $n "*) ;;
+        *) echo "$file needs $n"; return 1 ;;
+        esac
+    done
+}
