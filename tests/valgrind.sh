@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs the unit tests under valgrind: no bad access, nothing undefined, no leak.
+# Runs the unit tests, and every screen of the terminal viewer, under valgrind: no bad access, nothing undefined, no leak.
 #   B=build        what to test
 #   ONLY=word      only what has the word in its name
 B=${B:-build}
@@ -32,5 +32,19 @@ for t in "$B"/tests/test_*; do
     case $t in *.o | *.d | *'*') continue ;; esac
     case $t in *"${ONLY:-}"*) run "$t" ;; esac
 done
+# Every screen of the terminal viewer: an error also shows as another screen or exit status.
+case view in
+*"${ONLY:-}"*)
+    if UNDER="valgrind -q --leak-check=full --errors-for-leak-kinds=definite --error-exitcode=9" \
+        sh tests/suite_view.sh >"$logs/view.log" 2>&1 && ! grep -q '^==' "$logs/view.log"; then
+        passed=$((passed + 1))
+        echo "ok screens of the viewer"
+    else
+        failed=$((failed + 1))
+        echo "not ok screens of the viewer; $logs/view.log"
+        grep -v '^ok' "$logs/view.log" | head -20
+    fi
+    ;;
+esac
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
