@@ -70,6 +70,15 @@ static void call(sqlite3_context *c, int n, sqlite3_value **v)
     give(c, &out);
 }
 
+/* What became of adding the function. */
+static enum ms_rc added(int code, const char *name, struct ms_err *err)
+{
+    if (code == SQLITE_OK)
+        return MS_OK;
+    return ms_fail(err, code == SQLITE_NOMEM ? MS_E_NOMEM : MS_E_INTERNAL, "%s: %s", name,
+                   sqlite3_errstr(code));
+}
+
 enum ms_rc ms_store_add_function(struct ms_store *s, const char *name, int args, ms_function fn,
                                  struct ms_err *err)
 {
@@ -82,8 +91,7 @@ enum ms_rc ms_store_add_function(struct ms_store *s, const char *name, int args,
                          : sqlite3_create_function_v2(ms_store__handle(s), name, args,
                                                       SQLITE_UTF8 | SQLITE_DETERMINISTIC, kept,
                                                       call, NULL, NULL, ms_free);
-    return code == SQLITE_OK ? MS_OK
-                             : ms_fail(err, MS_E_INTERNAL, "%s: %s", name, sqlite3_errstr(code));
+    return added(code, name, err);
 }
 
 static void round_even(const struct ms_value *arg, char scratch[MS_FUNCTION_SCRATCH],
@@ -196,8 +204,7 @@ enum ms_rc ms_store_add_statistics(struct ms_store *s, struct ms_err *err)
         const int code = sqlite3_create_function_v2(ms_store__handle(s), all[i].name, all[i].args,
                                                     SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, NULL,
                                                     gather, all[i].finish, NULL);
-        if (code != SQLITE_OK)
-            return ms_fail(err, MS_E_INTERNAL, "%s: %s", all[i].name, sqlite3_errstr(code));
+        MS_TRY(added(code, all[i].name, err));
     }
     return ms_store_add_function(s, "round_even", 2, round_even, err);
 }
