@@ -29,7 +29,7 @@ struct cmp_partners cmp_partners_count(const struct cmp *c)
 
 void cmp_partners_text(const struct cmp_partners *p, struct ms_buf *out)
 {
-    if (!p->aligned)
+    if (!p->aligned || p->nodes == 0)
         return;
     ms_buf_printf(out, "aligned by %s: %zu of %zu target nodes have a partner",
                   p->by_value ? "values and structure" : "structure alone", p->paired, p->nodes);

@@ -309,7 +309,8 @@ static enum ms_rc put_leaf(struct observer *o, const struct source__node *n, uin
     const struct source__value *g = golden != SOURCE__NONE ? &o->side[0].value[golden] : NULL;
     const struct source__value *t = target != SOURCE__NONE ? &o->side[1].value[target] : NULL;
     source__compare(g, t, o->p->mode, o->p->cross, l);
-    if (g == NULL && t != NULL && o->p->finite && !source__is_finite(t))
+    bool broken = t != NULL && !source__is_finite(t) && !source__is_masked(t);
+    if (g == NULL && o->p->finite && broken)
         l->flags |= SOURCE__FLAGGED | SOURCE__MEASURED;
     l->flags |= (uint16_t)(t != NULL ? role_of(o, n, 1, target) : role_of(o, n, 0, golden));
     l->path = t != NULL ? o->side[1].dump->rows.p[target].path

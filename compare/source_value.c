@@ -138,6 +138,13 @@ bool source__is_finite(const struct source__value *v)
     return true;
 }
 
+bool source__is_masked(const struct source__value *v)
+{
+    const unsigned both = 1U << PROBE_STAT_MAX | 1U << PROBE_STAT_MIN;
+    return (v->known & both) == both && isfinite(v->stat[PROBE_STAT_MAX]) &&
+           v->stat[PROBE_STAT_MIN] == -INFINITY;
+}
+
 /* Whole numbers, zeroes and what has no figures look alike without being the same. */
 bool source__is_traceable(const struct source__value *v)
 {

@@ -31,6 +31,8 @@ void source__take(const struct probe_leaf *leaf, struct source__value *v);
 /* Is it one value and no other: can it be followed from writer to reader? */
 bool source__is_traceable(const struct source__value *v);
 bool source__is_finite(const struct source__value *v);
+/* Infinite downwards alone, as what a softmax is kept from seeing is made to be. */
+bool source__is_masked(const struct source__value *v);
 static inline bool source__is_tensor(const struct source__value *v)
 {
     return v->kind >= SOURCE__FLOAT;
