@@ -217,12 +217,13 @@ echo 'a note of somebody' >"$3"
 check each-bad-file-of-a-rank-is-a-problem 1 \
     "$(ask "$top/mixed.db" "SELECT count(DISTINCT file) >= 3 AND (SELECT count(DISTINCT rank) FROM rank_steps) > 8 FROM problems")"
 
-# Interrupted at any moment nothing half-written is left.
+# Interrupted at any moment nothing half-written is left.  Once: of two signals the second ends it at once,
+# and without --foreground timeout sends two.
 mkdir "$top/stopped"
 for wait in 0.01 0.03 0.06 0.1 0.2; do
-    timeout -s INT $wait "$tool" import -o "$top/stopped/run.db" "$top/run" >/dev/null 2>&1
-    timeout -s INT $wait "$tool" cluster -m slow_rank -d "$top/whole.db" -o "$top/stopped/out" >/dev/null 2>&1
-    timeout -s INT $wait "$tool" export -f ascend-db -o "$top/stopped/dbs" "$top/whole.db" >/dev/null 2>&1
+    timeout --foreground -s INT $wait "$tool" import -o "$top/stopped/run.db" "$top/run" >/dev/null 2>&1
+    timeout --foreground -s INT $wait "$tool" cluster -m slow_rank -d "$top/whole.db" -o "$top/stopped/out" >/dev/null 2>&1
+    timeout --foreground -s INT $wait "$tool" export -f ascend-db -o "$top/stopped/dbs" "$top/whole.db" >/dev/null 2>&1
 done
 check interrupted-imports-leave-nothing-half-written "" \
     "$(find "$top/stopped" -name '*.tmp*' -o -name '*-journal' -o -name '*.part*')"

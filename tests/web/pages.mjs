@@ -54,6 +54,7 @@ await test('question mark lists the keys, the filter finds one, Escape closes', 
 });
 await test('the palette runs a command by its words', async () => {
   await page.keyboard.press('Control+Shift+P');
+  await page.waitForSelector('.dialog input:focus');
   await page.keyboard.type('table');
   await page.keyboard.press('Enter');
   await page.waitForSelector('.table .trow');

@@ -17,6 +17,7 @@ class Pane {
   constructor(graph, side) {
     this.side = side;
     this.cursor = 0;
+    this.outline = new Outline(graph.spot, side); // empty until it is read
     this.body = h('div.outline', {tabIndex: 0, role: 'tree', 'aria-label': side ? w(side) : w('graph')});
     this.list = new VirtualList(this.body, graph.row ?? ROW, (i) => graph.line(this, i), () => graph.askFigures());
     this.body.addEventListener('focus', () => graph.enter(this));
@@ -129,7 +130,10 @@ class Graph {
   async go(at) {
     const {step, rank, micro} = this.spot, key = `${step} ${rank} ${micro}`;
     if (key !== this.shown) await this.start(at);
-    else if (at.node) await this.showNode(at.node, at.golden === '1');
+    else {
+      await this.reading;
+      if (at.node) await this.showNode(at.node, at.golden === '1');
+    }
   }
 
   // The suspects of this step and rank, as the findings name them.
@@ -156,7 +160,12 @@ class Graph {
         h('b.E', {}, `${i + 1} E■ `), `${name}  `, h('span.dim', {}, s.text))));
   }
 
-  async start(at) {
+  start(at) {
+    this.reading = this.read(at);
+    return this.reading;
+  }
+
+  async read(at) {
     const {step, rank, micro} = this.spot;
     this.shown = `${step} ${rank} ${micro}`;
     const suspects = this.readSuspects();
