@@ -402,7 +402,11 @@ grows() { # the step of rank 0, once it is above the one given
     done
     echo "$now"
 }
-if command -v "$PYTHON" >/dev/null; then
+if nm -D "$B/libmstx.so" | grep -q '__asan_init\|__tsan_init'; then
+    echo "skip a job that runs: a sanitizer must come first in a process"
+elif ! ls "$B"/python/mstx*.so >/dev/null 2>&1 || ! command -v "$PYTHON" >/dev/null; then
+    echo "skip a job that runs: no module for Python was built"
+else
     : >"$tmp/go"
     for r in 0 1; do
         RANK=$r WORLD_SIZE=2 "$msprobe" run -o "$tmp/job" -- "$PYTHON" "$tmp/job.py" "$tmp/go" >"$tmp/job$r" 2>&1 &
