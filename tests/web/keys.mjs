@@ -64,8 +64,7 @@ await changes(page, 'graph', 'f', async () => {
   await graph();
 });
 await changes(page, 'graph', ',', at('graph?step=0&rank=0&node=Module.m.layers.4.Block.forward.0'));
-for (const key of ['Enter', 'Alt+Enter', 'ArrowRight']) await changes(page, 'graph', key, at('graph?step=0&rank=0&node=Module.m.layers.4.Block.forward.0'));
-await changes(page, 'graph', 'ArrowLeft', graph);
+for (const key of ['Enter', 'Alt+Enter', 'ArrowLeft', 'ArrowRight']) await changes(page, 'graph', key, at('graph?step=0&rank=0&node=Module.m.layers.4.Block.forward.0'));
 await changes(page, 'graph', '.', at('graph?step=0&rank=0&node=Module.m.layers.4.Block.forward.0'));
 await changes(page, 'graph', 'E', at('graph?step=0&rank=0&node=Functional.softmax.5.forward'));
 await changes(page, 'graph', 'g', at('graph?step=0&rank=0&node=Module.m.layers.4.Block.forward.0'));
@@ -148,10 +147,11 @@ const window_ = (place = WINDOW, selected = false) => async () => {
   await tl.focus('.lanes');
   await tl.keyboard.press('Escape');
   if (!selected) return;
+  await settled(tl);
   await tl.keyboard.press('.');
   await until(tl, () => document.querySelector('.drawer h2'));
 };
-for (const key of ['w', 's', 'a', 'd', 'ArrowLeft', 'ArrowRight', 'ArrowDown', 'Space', '.', 't', 'T', 'r', 'e', 'E', 'Enter', 'Alt+Enter', 'o', 'q', '?', '>', ':', '/', 'Control+b', 'K', 'Shift+Digit3']) {
+for (const key of ['w', 's', 'a', 'd', 'ArrowLeft', 'ArrowRight', 'Space', '.', 't', 'T', 'r', 'R', 'e', 'E', 'Enter', 'Alt+Enter', 'o', 'q', '?', '>', ':', '/', 'Control+b', 'K', 'Shift+Digit3']) {
   await changes(tl, 'timeline', key, window_());
 }
 for (const key of ['.', 'ArrowRight', 'ArrowDown', 'f', 'p', 'h', 'Escape']) await changes(tl, 'timeline with a slice', key, window_(WINDOW, true));

@@ -125,11 +125,11 @@ async function show(at, anew = false) {
     const root = h('div.ground');
     leave();
     view.prepend(root);
-    const opened = await open({...app, root, showDrawer: (...c) => turn === turns && showDrawer(...c), place: at, status: drawStatus});
+    const opened = await open({...app, root, showDrawer: (...c) => turn === turns && showDrawer(...c), place: at, status: drawStatus, frame: drawFrame});
     if (turn !== turns) return;
     app.view = opened;
     app.view.screen = at.screen;
-    fill(view, root);
+    for (const e of [...view.children]) if (e !== root) e.remove(); // it keeps the focus where it is
     drawTop();
     drawStatus();
   } catch (e) {
@@ -166,6 +166,12 @@ async function poll() {
   setTimeout(poll, POLL_MS);
 }
 
+// What was searched before is typed over.
+function startSearch() {
+  find.focus();
+  find.select();
+}
+
 function flipDrawer() {
   if (drawer.hidden && !drawer.children.length) fill(drawer, h('p.dim', {}, w('noDetails')));
   drawer.hidden = !drawer.hidden;
@@ -185,8 +191,8 @@ async function showPalette() {
 
 function globalKeys() {
   const k = app.keys;
-  k.add('app', '/', 'search', () => find.focus());
-  k.add('app', 'ctrl+f', 'search', () => find.focus());
+  k.add('app', '/', 'search', startSearch);
+  k.add('app', 'ctrl+f', 'search', startSearch);
   k.add('app', '>', 'commands', showPalette);
   k.add('app', 'ctrl+shift+p', 'commands', showPalette);
   k.add('app', ':', 'ask in SQL', async () => (await import('./sql.js')).openSql(app.about));

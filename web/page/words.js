@@ -162,6 +162,7 @@ const words = {
   official: ['official', '官方'],
   allColumns: ['all', '全部'],
   rows: ['rows', '行'],
+  noItems: ['No inputs or outputs were kept here: the dump has the structure alone, or another step or rank has them.', '此处没有输入输出：dump 只含结构，或数据在其他步或卡。'],
   noRows: ['No row meets the filter.', '没有符合条件的行。'],
   copyRows: ['copy rows', '复制行'],
   copied: ['copied', '已复制'],
