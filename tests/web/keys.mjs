@@ -64,7 +64,13 @@ await changes(page, 'graph', 'f', async () => {
   await graph();
 });
 await changes(page, 'graph', ',', at('graph?step=0&rank=0&node=Module.m.layers.4.Block.forward.0'));
-for (const key of ['Enter', 'Alt+Enter', 'ArrowLeft', 'ArrowRight']) await changes(page, 'graph', key, at('graph?step=0&rank=0&node=Module.m.layers.4.Block.forward.0'));
+for (const key of ['Enter', 'ArrowLeft']) await changes(page, 'graph', key, at('graph?step=0&rank=0&node=Module.m.layers.4.Block.forward.0'));
+for (const key of ['Alt+Enter', 'ArrowRight']) {
+  await changes(page, 'graph', key, async () => {
+    await graph();
+    await page.keyboard.press('Space'); // all is folded
+  });
+}
 await changes(page, 'graph', '.', at('graph?step=0&rank=0&node=Module.m.layers.4.Block.forward.0'));
 await changes(page, 'graph', 'E', at('graph?step=0&rank=0&node=Functional.softmax.5.forward'));
 await changes(page, 'graph', 'g', at('graph?step=0&rank=0&node=Module.m.layers.4.Block.forward.0'));
@@ -141,6 +147,10 @@ await page.context().close();
 const tl = await openPage(browser, `${base(run)}/#timeline`);
 const WINDOW = 'timeline?t0=100000000&t1=400000000';
 const window_ = (place = WINDOW, selected = false) => async () => {
+  if (selected) { // with all processes as they are at first
+    await away(tl, 'overview');
+    await tl.waitForSelector('.findings');
+  }
   await away(tl, place);
   await tl.waitForSelector('.lanes');
   await tl.mouse.move(700, 400);

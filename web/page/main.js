@@ -15,7 +15,7 @@ const views = {
   cluster: () => import('./cluster.js'),
 };
 // What a view is made of, so that its parts are fetched side by side.
-const parts = {overview: ['bars'], timeline: ['tl_data', 'tl_draw', 'tl_hands', 'tl_marks', 'tl_sums'], graph: ['node', 'mark', 'outline'], table: ['mark'], cluster: ['bars']};
+const parts = {overview: ['bars', 'sentences'], timeline: ['tl_data', 'tl_draw', 'tl_hands', 'tl_marks', 'tl_sums', 'sentences'], graph: ['node', 'mark', 'outline', 'sentences'], table: ['mark'], cluster: ['bars']};
 const icons = {
   overview: 'M2 2h5v5H2zM9 2h5v3H9zM9 7h5v7H9zM2 9h5v5H2z',
   timeline: 'M1 4h6M5 8h8M3 12h5M10 12h4',

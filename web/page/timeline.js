@@ -2,6 +2,7 @@
 // The timeline: lanes of a run, zoomed and panned; a selection is summed up by the server.
 import {bytes, fetchTexts, get, textOf, told} from './api.js';
 import * as place from './place.js';
+import {sentence} from './sentences.js';
 import {hit, Slices} from './tl_data.js';
 import {GROUP, LABEL, laneHeight, Painter, ROW, RULER} from './tl_draw.js';
 import {addKeys, listen} from './tl_hands.js';
@@ -633,7 +634,7 @@ class Timeline {
     this.finding = ((this.finding ?? (by > 0 ? -1 : 0)) + by + list.length) % list.length;
     this.history.push([this.view.from, this.view.to]);
     this.goTo(list[this.finding].at);
-    this.say(list[this.finding].text, list[this.finding].severity);
+    this.say(sentence(list[this.finding].text), list[this.finding].severity);
   }
 
   say(text, severity) {
