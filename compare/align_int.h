@@ -48,7 +48,7 @@ uint16_t align__family_find(struct ms_str api);
 const char *align__family_text(uint16_t family);
 bool align__family_is_view(uint16_t family);
 bool align__family_is_split(uint16_t family);
-/* What the family is when a parameter is read: a matmul is a linear then. */
+/* What the family is when a parameter is read: a matmul is a linear then, an add one of a bias. */
 uint16_t align__family_with_weight(uint16_t family);
 bool align__family_is_collective(uint16_t family); /* those of tensor parallelism */
 bool align__family_is_linear(uint16_t family);     /* linear or matmul */
@@ -136,6 +136,7 @@ struct align__side {
     MS_VEC(struct align__tensor) tensors;
     MS_VEC(struct align__value) values;
     uint32_t *users;     /* ops by value: side.values[v].first_use .. */
+    bool owns;           /* it tells which tensors are parameters */
     struct ms_map index; /* module names -> modules */
     struct ms_arena *arena;
 };

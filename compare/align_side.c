@@ -278,6 +278,7 @@ static enum ms_rc read_parameters(struct reader *rd, struct ms_err *err)
         MS_TRY(collect(rd, m->node, 1U << PROBE_SEC_PARAMETERS, OWNED, false, err));
         m->params = (uint32_t)s->tensors.n;
         m->nparam = (uint16_t)rd->ins.n;
+        s->owns |= m->nparam != 0;
         MS_TRY(push_tensors(s, rd->ins.p, rd->ins.n, err));
         for (size_t k = 0; k < rd->ins.n; k++) {
             uint32_t *owner = &s->values.p[rd->ins.p[k].value].module;
@@ -377,6 +378,17 @@ static enum ms_rc backward_of(struct reader *rd, struct ms_str forward, uint32_t
     return MS_OK;
 }
 
+/* What a view makes of a parameter, as a cast to the type of computing, is one still. */
+static void pass_ownership(struct align__side *s, const struct align__op *op)
+{
+    if (!align__family_is_view(op->family) || op->nin != 0 || op->nparam != 1 || op->nout != 1)
+        return;
+    const struct align__value *from = &s->values.p[align__params(s, op)->value];
+    struct align__value *to = &s->values.p[align__outs(s, op)->value];
+    if (to->module == ALIGN__NONE)
+        to->module = from->module;
+}
+
 static enum ms_rc read_op(struct reader *rd, uint32_t node, struct ms_err *err)
 {
     struct align__side *s = rd->s;
@@ -406,6 +418,7 @@ static enum ms_rc read_op(struct reader *rd, uint32_t node, struct ms_err *err)
         struct align__value *v = &s->values.p[rd->outs.p[i].value];
         v->producer = v->producer == ALIGN__NONE ? id : v->producer;
     }
+    pass_ownership(s, &op);
     struct align__op *slot = ms_vec_push(&s->ops);
     if (slot == NULL)
         return align__no_memory(err);

@@ -225,10 +225,30 @@ enum ms_rc align__learn(struct align__ctx *c, const struct align__link *pairs, s
     return rc;
 }
 
+/* A product of two activations, where parameters are known, stands for no projection. */
+#define UNWEIGHTED 0.15F
+
+static bool is_unweighted(const struct align__side *s, const struct align__op *op)
+{
+    return s->owns && op->nparam == 0 && align__family_with_weight(op->family) != op->family &&
+           align__family_is_linear(op->family);
+}
+
+static bool meets_weights(const struct align__ctx *c, const struct align__op *a,
+                          const struct align__op *b)
+{
+    bool x = is_unweighted(&c->side[0], a), y = is_unweighted(&c->side[1], b);
+    bool projects[2] = {a->nparam != 0 || align__family_is_split(a->family),
+                        b->nparam != 0 || align__family_is_split(b->family)};
+    return !(x && projects[1]) && !(y && projects[0]);
+}
+
 float align__op_likeness(const struct align__ctx *c, const struct align__op *a,
                          const struct align__op *b)
 {
-    if (a->family != ALIGN__FAM_UNKNOWN && b->family != ALIGN__FAM_UNKNOWN)
-        return align__family_likeness(a->family, b->family);
+    if (a->family != ALIGN__FAM_UNKNOWN && b->family != ALIGN__FAM_UNKNOWN) {
+        float like = align__family_likeness(a->family, b->family);
+        return meets_weights(c, a, b) ? like : fminf(like, UNWEIGHTED);
+    }
     return c->names.twin.p[a->api] == b->api ? c->names.twin_share.p[a->api] : 0;
 }

@@ -326,7 +326,7 @@ class Gqa(Decoder):
 
     def core(self, group, q, k, v, out_key, path):
         if self.r.forms["repeat"]:
-            k, v = (self.r.one("repeat", f"only/{self.r.kind}", [x], self.r.private(q.shape)) for x in (k, v))
+            k, v = (self.r.one("repeat", group, [x], self.r.private(q.shape)) for x in (k, v))
         return super().core(group, q, k, v, out_key, path)
 
     def forward(self):
