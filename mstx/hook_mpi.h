@@ -35,7 +35,6 @@
 #define HOOK_DROP(...)
 #define HOOK_IF(name, ...)  HOOK_IF_(HAVE_##name, __VA_ARGS__)
 #define HOOK_IF_(have, ...) HOOK_PICK(have HOOK_KEEP, HOOK_DROP, )(__VA_ARGS__)
-#define HOOK_BARE(...)      __VA_ARGS__
 
 typedef uint64_t hook_handle;
 #define HOOK_HANDLE(h) ((hook_handle)(uintptr_t)(h))
