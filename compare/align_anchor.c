@@ -22,6 +22,7 @@
 enum { CROWD = 64 };   /* a cell with more has no value that stands alone */
 
 struct item { /* a value that can be an anchor */
+    uint64_t kind; /* hash of what must be equal: size, class, parameter or not */
     uint32_t value, op;
     uint32_t next;      /* of the cell */
     int32_t cell[3];    /* norm, peak, tilt */
@@ -33,8 +34,10 @@ struct item { /* a value that can be an anchor */
 struct grid {
     MS_VEC(struct item) item[2];
     uint32_t *slots, mask; /* cells of the target */
+    uint64_t *taken;       /* a bit for each of SPARSE times as many cells: most are empty */
     size_t met;            /* values that have found their partner */
 };
+enum { SPARSE = 4 };
 
 /* The last op that reads a parameter, when all that do lie in one module: ops before it prepare. */
 static uint32_t reader_of(const struct align__side *s, const struct align__value *v)
@@ -70,7 +73,9 @@ static enum ms_rc list_items(struct grid *g, const struct align__ctx *c, int sid
         struct item *it = ms_vec_push(&g->item[side]);
         if (it == NULL)
             return align__no_memory(err);
-        *it = (struct item){.value = i,
+        const uint64_t kind[3] = {v->n, v->cls, is_param};
+        *it = (struct item){.kind = ms_str_hash((struct ms_str){(const char *)kind, sizeof kind}),
+                            .value = i,
                             .op = op,
                             .next = ALIGN__NONE,
                             .cell = {(int32_t)lrintf(v->ln_norm / NEAR),
@@ -83,28 +88,31 @@ static enum ms_rc list_items(struct grid *g, const struct align__ctx *c, int sid
     return MS_OK;
 }
 
-static uint32_t slot_of(const struct grid *g, const struct align__value *v, const int32_t cell[3])
+static uint32_t hash_of(uint64_t kind, const int32_t cell[3])
 {
-    uint64_t words[4] = {v->n, v->cls, (uint64_t)(uint32_t)cell[0] << 32 | (uint32_t)cell[1],
-                         (uint32_t)cell[2]};
-    return (uint32_t)ms_str_hash((struct ms_str){(const char *)words, sizeof words}) & g->mask;
+    uint64_t h = kind + (uint32_t)cell[0] * 0x9E3779B97F4A7C15U +
+                 (uint32_t)cell[1] * 0xD6E8FEB86659FD93U + (uint32_t)cell[2] * 0xA0761D6478BD642FU;
+    h = (h ^ h >> 29) * 0xE7037ED1A0B428DBU;
+    return (uint32_t)(h >> 32);
 }
 
-static enum ms_rc fill_grid(struct grid *g, const struct align__ctx *c, struct ms_err *err)
+static enum ms_rc fill_grid(struct grid *g, struct ms_err *err)
 {
     uint32_t size = 64;
     while (size < 2 * g->item[1].n && size < 1U << 30)
         size *= 2;
     g->mask = size - 1;
     g->slots = ms_alloc((size_t)size * sizeof *g->slots);
-    if (g->slots == NULL)
+    g->taken = ms_calloc((size_t)size * SPARSE / 64, sizeof *g->taken);
+    if (g->slots == NULL || g->taken == NULL)
         return align__no_memory(err);
     memset(g->slots, 0xff, (size_t)size * sizeof *g->slots);
     for (uint32_t i = (uint32_t)g->item[1].n; i-- > 0;) {
         struct item *it = &g->item[1].p[i];
-        uint32_t *slot = &g->slots[slot_of(g, &c->side[1].values.p[it->value], it->cell)];
-        it->next = *slot;
-        *slot = i;
+        uint32_t hash = hash_of(it->kind, it->cell), bit = hash & (size * SPARSE - 1);
+        it->next = g->slots[hash & g->mask];
+        g->slots[hash & g->mask] = i;
+        g->taken[bit / 64] |= 1ULL << bit % 64;
     }
     return MS_OK;
 }
@@ -126,15 +134,18 @@ static void probe_cell(struct grid *g, const struct align__ctx *c, uint32_t a,
     struct item *x = &g->item[0].p[a];
     const struct align__value *v = &c->side[0].values.p[x->value];
     unsigned seen = 0;
-    for (uint32_t b = g->slots[slot_of(g, v, cell)]; b != ALIGN__NONE; b = g->item[1].p[b].next) {
+    uint32_t hash = hash_of(x->kind, cell), bit = hash & (g->mask * SPARSE + SPARSE - 1);
+    if ((g->taken[bit / 64] >> bit % 64 & 1) == 0)
+        return;
+    for (uint32_t b = g->slots[hash & g->mask]; b != ALIGN__NONE; b = g->item[1].p[b].next) {
         struct item *y = &g->item[1].p[b];
+        if (y->kind != x->kind || memcmp(y->cell, cell, sizeof y->cell) != 0)
+            continue;
         if (++seen > CROWD) {
             x->crowded = true;
             return;
         }
-        float d = y->is_param == x->is_param && memcmp(y->cell, cell, sizeof y->cell) == 0
-                      ? align__distance(v, &c->side[1].values.p[y->value])
-                      : -1;
+        float d = align__distance(v, &c->side[1].values.p[y->value]);
         if (d < 0)
             continue;
         note(x, b, d);
@@ -272,7 +283,7 @@ enum ms_rc align__anchors(struct align__ctx *c, struct ms_err *err)
     if (rc == MS_OK)
         rc = list_items(&g, c, 1, err);
     if (rc == MS_OK)
-        rc = fill_grid(&g, c, err);
+        rc = fill_grid(&g, err);
     for (uint32_t a = 0; rc == MS_OK && a < g.item[0].n; a++) {
         const int32_t *at = g.item[0].p[a].cell;
         for (int32_t k = 0; k < 27 && !g.item[0].p[a].crowded; k++) {
@@ -287,5 +298,6 @@ enum ms_rc align__anchors(struct align__ctx *c, struct ms_err *err)
     ms_vec_free(&g.item[0]);
     ms_vec_free(&g.item[1]);
     ms_free(g.slots);
+    ms_free(g.taken);
     return rc;
 }

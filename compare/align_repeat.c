@@ -11,7 +11,7 @@
 #include "compare/align_int.h"
 
 struct repeater {
-    struct align__ctx *c;
+    struct ms_arena *arena;
     const struct probe_dump *d;
     const struct probe_tree *tree;
     bool *again;          /* by node: the result */
@@ -97,7 +97,7 @@ static enum ms_rc note_calls(struct repeater *r, struct ms_err *err)
         MS_TRY(find_backward(r, i, err));
         put_call(r, i);
         MS_TRY(ms_buf_check(&r->text, err));
-        uint32_t id = ms_map_put_copy(&r->calls, ms_buf_slice(&r->text), r->c->arena, &added);
+        uint32_t id = ms_map_put_copy(&r->calls, ms_buf_slice(&r->text), r->arena, &added);
         uint8_t *slot = id == MS_MAP_NONE ? NULL : added ? ms_vec_push(&r->seen) : &r->seen.p[id];
         if (slot == NULL)
             return align__no_memory(err);
@@ -119,7 +119,7 @@ static enum ms_rc judge_call(struct repeater *r, uint32_t node, struct ms_err *e
         return MS_OK;
     MS_TRY(ms_buf_check(&r->text, err));
     if (!has) {
-        uint32_t lone = ms_map_put_copy(&r->lone, ms_buf_slice(&r->text), r->c->arena, NULL);
+        uint32_t lone = ms_map_put_copy(&r->lone, ms_buf_slice(&r->text), r->arena, NULL);
         return lone != MS_MAP_NONE ? MS_OK : align__no_memory(err);
     }
     if (ms_map_get(&r->lone, ms_buf_slice(&r->text)) == MS_MAP_NONE)
@@ -172,19 +172,19 @@ static uint32_t first_backward(const struct probe_dump *d)
     return MS_MAP_NONE;
 }
 
-enum ms_rc align__repeats(struct align__ctx *c, const struct cmp_align_input *in, bool **again,
+enum ms_rc align__repeats(struct ms_arena *arena, const struct cmp_align_input *in, bool **again,
                           struct ms_err *err)
 {
     const struct probe_dump *d = in->dump;
     bool said = false;
-    *again = ms_arena_calloc(c->arena, d->nodes.n + 1, sizeof **again);
+    *again = ms_arena_calloc(arena, d->nodes.n + 1, sizeof **again);
     if (*again == NULL)
-        return ms_arena_fail(c->arena, err);
+        return ms_arena_fail(arena, err);
     for (uint32_t i = 0; i < d->nodes.n; i++) {
         said |= (d->nodes.p[i].flags & PROBE_NODE_RECOMPUTE_SAID) != 0;
         (*again)[i] = (d->nodes.p[i].flags & PROBE_NODE_RECOMPUTE) != 0;
     }
-    struct repeater r = {.c = c,
+    struct repeater r = {.arena = arena,
                          .d = d,
                          .tree = in->tree,
                          .again = *again,

@@ -512,7 +512,7 @@ static enum ms_rc name_one(struct job *j, struct cmp_diff_out *d, size_t i, uint
 
 static enum ms_rc name_all(struct job *j, const uint32_t *blamed, struct ms_err *err)
 {
-    struct cmp_diff_out *d;
+    struct cmp_diff_out *d = NULL;
     struct ms_buf path = {.max = 1 << 16};
     ms_buf_printf(&path, "%s/diff_analyze_%lld.json", output_of(j),
                   (long long)ms_clock_read(CLOCK_REALTIME));
