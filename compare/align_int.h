@@ -301,6 +301,9 @@ struct cmp_align {
     size_t anchors;
 };
 
+/* What is fused goes with the last of the ops that run in its place, also where no value tells
+ * which that is. */
+void align__settle_tails(struct align__ctx *c);
 /* Drop pairs that are too weak to be shown. */
 void align__prune(struct align__ctx *c);
 /* Pair what is left by name, where that keeps the order of the pairs around it: runs of one framework
