@@ -141,8 +141,10 @@ struct align__side {
     struct ms_arena *arena;
 };
 
-/* Which nodes of a dump are recomputations; the list is in the arena. */
-enum ms_rc align__repeats(struct ms_arena *arena, const struct cmp_align_input *in, bool **again,
+/* Which nodes of a dump are recomputations; the list is in the arena.  By forward node: its place
+ * in the tree and its backward, or MS_MAP_NONE. */
+enum ms_rc align__repeats(struct ms_arena *arena, const struct cmp_align_input *in,
+                          const uint32_t *in_tree, const uint32_t *back, bool **again,
                           struct ms_err *err);
 /* Read one side; names and dims take what it has of them. */
 enum ms_rc align__side_read(struct align__side *s, const struct cmp_align_input *in,
