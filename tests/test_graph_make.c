@@ -111,6 +111,13 @@ static const struct {
     {"{\"type\":\"torch.ProcessGroup\",\"group_ranks\":[0,1],\"group_id\":\"ab\"}",
      "{\"type\": \"torch.ProcessGroup\", \"group_ranks\": \"[0, 1]\", \"group_id\": \"ab\","
      " \"data_name\": \"-1\"}"},
+    {"{\"type\":\"torch.Tensor\",\"dtype\":\"torch.int8\",\"shape\":[],\"Max\":-0.12345678,"
+     "\"Min\":-5,\"Mean\":-1.0,\"Norm\":100000000000000000000,\"requires_grad\":false,"
+     "\"state\":\"input\",\"full_op_name\":\"x\"}",
+     "{\"type\": \"torch.Tensor\", \"dtype\": \"torch.int8\", \"shape\": \"[]\","
+     " \"Max\": \"-0.12345678\", \"Min\": \"-5\", \"Mean\": \"-1.0\","
+     " \"Norm\": \"100000000000000000000\", \"requires_grad\": \"False\","
+     " \"data_name\": \"-1\"}"},
     {"null", "{\"value\": \"null\"}"},
     {"{\"type\":\"torch.Size\",\"value\":[2,3]}", "{\"value\": \"null\"}"},
     {LEAF("null", "null", "null", "null"), "{\"value\": \"null\"}"},
@@ -163,6 +170,12 @@ START_TEST(the_schema_is_the_official_one)
            " parallel_merge_info TEXT, matched_distributed TEXT, modified INTEGER N,"
            " input_data TEXT, output_data TEXT, data_source TEXT, dump_data_dir TEXT,"
            " step INTEGER N, rank INTEGER N, is_distributed INTEGER");
+    expect("SELECT group_concat(sql, '; ') FROM sqlite_master WHERE name LIKE 'tb_%'"
+           " AND name <> 'tb_nodes'",
+           "CREATE TABLE tb_stack (id TEXT PRIMARY KEY, stack_info TEXT); "
+           "CREATE TABLE tb_config (id TEXT PRIMARY KEY, graph_type TEXT NOT NULL, task TEXT,"
+           " tool_tip TEXT, micro_steps INTEGER, overflow_check INTEGER, node_colors TEXT NOT NULL,"
+           " rank_list TEXT NOT NULL, step_list TEXT NOT NULL)");
     expect("SELECT group_concat(name) FROM (SELECT name FROM sqlite_master WHERE type = 'index'"
            " AND name LIKE 'index%' ORDER BY name)",
            "index1,index2,index3,index4,index5,index6,index7");
@@ -332,6 +345,39 @@ START_TEST(fuzzy_pairs_operators_by_name_and_order)
 }
 END_TEST
 
+START_TEST(a_layer_mapping_renames_and_cuts_brackets)
+{
+    char path[160];
+    set_up();
+    put_text(dir, "layers.yaml",
+             "TopLayer:\n  net: model\nNet:\n  fc: linear(of the golden side)\n");
+    snprintf(path, sizeof path, "%s/layers.yaml", dir);
+    conf.map_layers = true;
+    conf.layer_file = path;
+    put_rank(target, ".",
+             "{\"Module.net.Net.forward.0\":null,"
+             "\"Module.net.fc.Linear.forward.0\":\"Module.net.Net.forward.0\","
+             "\"Torch.f.0.forward\":\"Module.net.fc.Linear.forward.0\"}",
+             DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("1.0")) "," RECORD(
+                 "Module.net.fc.Linear.forward.0", FLAT("1.0"),
+                 FLAT("1.0")) "," RECORD("Module.net.Net.forward.0", FLAT("1.0"), FLAT("1.0"))),
+             "{}");
+    put_rank(golden, ".",
+             "{\"Module.model.Net.forward.0\":null,"
+             "\"Module.model.linear.Linear.forward.0\":\"Module.model.Net.forward.0\","
+             "\"Torch.f.0.forward\":\"Module.model.linear.Linear.forward.0\"}",
+             DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("1.0")) "," RECORD(
+                 "Module.model.linear.Linear.forward.0", FLAT("1.0"),
+                 FLAT("1.0")) "," RECORD("Module.model.Net.forward.0", FLAT("1.0"), FLAT("1.0"))),
+             "{}");
+    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_assert_str_eq(ask_of("matched_node_link", "NPU_0_0_Module.net.fc.Linear.forward.0"),
+                     "[\"DefaultModel\", \"Module.model.Net.forward.0\","
+                     " \"Module.model.linear.Linear.forward.0\"]");
+    tear_down();
+}
+END_TEST
+
 /* Norms of input and output on both sides, and the state that comes of them. */
 static const struct {
     const char *name, *t_in, *t_out, *b_in, *b_out, *state;
@@ -435,6 +481,9 @@ END_TEST
 
 /* ---- overflow ---------------------------------------------------------------------- */
 
+/* No positional arguments, and one by its name. */
+#define NAMED(name, leaf) "],\"input_kwargs\":{\"" name "\":" leaf "},\"x\":["
+
 static const struct {
     const char *name, *in, *out, *level;
 } levels[] = {
@@ -446,9 +495,21 @@ static const struct {
     {"Torch.f.0.forward", FLAT("0.0"), FLAT("100.5"), "high"},
     {"Torch.f.0.forward", FLAT("0.0"), FLAT("99.0"), "NULL"},
     {"Torch.empty.0.forward", FLAT("1.0"), FLAT("NaN"), "NULL"},
+    {"Torch.empty_like.0.forward", FLAT("1.0"), FLAT("NaN"), "NULL"},
     {"Torch.empty_like.0.forward", FLAT("1.0"), FLAT("1.0") "," FLAT("NaN"), "critical"},
+    {"Torch.empty_strided.0.forward", FLAT("1.0"), FLAT("-Infinity"), "NULL"},
+    {"Torch.new_empty.0.forward", FLAT("1.0"), FLAT("NaN"), "critical"},
     {"Distributed.recv.0.forward", FLAT("NaN"), FLAT("1.0"), "NULL"},
+    {"Distributed.recv.0.forward", NAMED("tensor", FLAT("NaN")), FLAT("1.0"), "NULL"},
+    {"Distributed.recv.0.forward", NAMED("other", FLAT("NaN")), FLAT("1.0"), "medium"},
+    {"Distributed.all_gather.0.forward", FLAT("NaN"), FLAT("1.0"), "NULL"},
     {"Distributed.all_gather.0.forward", FLAT("NaN") "," FLAT("NaN"), FLAT("1.0"), "medium"},
+    {"Distributed.reduce_scatter.0.forward", FLAT("NaN"), FLAT("1.0"), "NULL"},
+    {"Distributed.reduce_scatter.0.forward", NAMED("output", FLAT("NaN")), FLAT("1.0"), "NULL"},
+    {"Distributed._reduce_scatter_base.0.forward", FLAT("NaN"), FLAT("1.0"), "NULL"},
+    {"Distributed.all_gather_into_tensor.0.forward", FLAT("NaN"), FLAT("1.0"), "NULL"},
+    {"Distributed.reduce_scatter_tensor.0.forward", FLAT("NaN"), FLAT("1.0"), "NULL"},
+    {"Distributed.all_reduce.0.forward", FLAT("NaN"), FLAT("1.0"), "medium"},
     {"Tensor.masked_fill_.0.forward", FLAT("NaN"), FLAT("NaN"), "critical"},
     {"Tensor.masked_fill.0.forward", FLAT("NaN"), FLAT("NaN"), "high"},
 };
@@ -789,7 +850,8 @@ TEST_MAIN("graph_make", leaves_become_text, a_file_name_names_the_item_and_decid
           by_name_and_place_an_inserted_module_unmatches_what_lies_below_it,
           what_moved_is_matched_and_said_to_have_moved, two_frameworks_are_aligned_by_themselves,
           what_runs_in_place_of_a_fused_operator_is_listed, fuzzy_pairs_operators_by_name_and_order,
-          states_follow_the_rules, a_collection_is_as_bad_as_its_worst_member,
+          a_layer_mapping_renames_and_cuts_brackets, states_follow_the_rules,
+          a_collection_is_as_bad_as_its_worst_member,
           rows_meet_by_position_and_zero_has_no_relative_error,
           sides_that_do_not_go_together_are_refused, a_dump_without_values_gives_a_structure,
           overflow_levels_say_where_it_is_made, calls_of_two_ranks_meet,
