@@ -141,8 +141,10 @@ struct align__side {
     struct ms_arena *arena;
 };
 
-/* Which nodes of a dump are recomputations; the list is in the arena. */
-enum ms_rc align__repeats(struct ms_arena *arena, const struct cmp_align_input *in, bool **again,
+/* Which nodes of a dump are recomputations; the list is in the arena.  By forward node: its place
+ * in the tree and its backward, or MS_MAP_NONE. */
+enum ms_rc align__repeats(struct ms_arena *arena, const struct cmp_align_input *in,
+                          const uint32_t *in_tree, const uint32_t *back, bool **again,
                           struct ms_err *err);
 /* Read one side; names and dims take what it has of them. */
 enum ms_rc align__side_read(struct align__side *s, const struct cmp_align_input *in,
@@ -301,6 +303,9 @@ struct cmp_align {
     size_t anchors;
 };
 
+/* What is fused goes with the last of the ops that run in its place, also where no value tells
+ * which that is. */
+void align__settle_tails(struct align__ctx *c);
 /* Drop pairs that are too weak to be shown. */
 void align__prune(struct align__ctx *c);
 /* Pair what is left by name, where that keeps the order of the pairs around it: runs of one framework

@@ -84,6 +84,7 @@ static enum ms_rc search(struct cmp_align *al, const struct cmp_align_pin *pins,
     al->anchors = c->anchors.n;
     for (c->round = 0; c->round < ROUNDS; c->round++) {
         MS_TRY(align__segments(c, err));
+        align__settle_tails(c);
         MS_TRY(align__vote(c, err));
     }
     align__prune(c);

@@ -27,7 +27,9 @@ struct reader {
     MS_VEC(struct align__tensor) ins, outs;
     MS_VEC(uint32_t) tree_module; /* module by node of the tree, or ALIGN__NONE */
     struct ms_buf text;
-    bool *again; /* by node: it is a recomputation */
+    uint32_t *in_tree; /* by forward node: where it is in the tree, MS_MAP_NONE: nowhere */
+    uint32_t *back;    /* and its backward, MS_MAP_NONE: it has none */
+    bool *again;       /* by node: it is a recomputation */
 };
 
 /* ---- values -------------------------------------------------------------- */
@@ -305,9 +307,9 @@ static enum ms_rc read_outputs(struct reader *rd, struct ms_err *err)
 
 /* ---- ops ----------------------------------------------------------------- */
 
-static uint32_t parent_of(const struct reader *rd, struct ms_str name)
+static uint32_t parent_of(const struct reader *rd, uint32_t node)
 {
-    uint32_t at = rd->tree != NULL ? probe_tree_find(rd->tree, name) : MS_MAP_NONE;
+    uint32_t at = rd->in_tree[node];
     uint32_t up = at != MS_MAP_NONE ? rd->tree->nodes.p[at].parent : MS_MAP_NONE;
     return up != MS_MAP_NONE ? rd->tree_module.p[up] : ALIGN__NONE;
 }
@@ -378,6 +380,27 @@ static enum ms_rc backward_of(struct reader *rd, struct ms_str forward, uint32_t
     return MS_OK;
 }
 
+static enum ms_rc look_nodes_up(struct reader *rd, struct ms_err *err)
+{
+    const struct probe_dump *d = rd->s->dump;
+    size_t bytes = (d->nodes.n + 1) * sizeof *rd->in_tree;
+    rd->in_tree = ms_alloc(bytes);
+    rd->back = ms_alloc(bytes);
+    if (rd->in_tree == NULL || rd->back == NULL)
+        return align__no_memory(err);
+    memset(rd->in_tree, 0xff, bytes);
+    memset(rd->back, 0xff, bytes);
+    for (uint32_t i = 0; i < d->nodes.n; i++) {
+        struct ms_str name = probe_node_name(d, i);
+        if (d->nodes.p[i].dir != PROBE_FORWARD)
+            continue;
+        if (rd->tree != NULL)
+            rd->in_tree[i] = probe_tree_find(rd->tree, name);
+        MS_TRY(backward_of(rd, name, &rd->back[i], err));
+    }
+    return MS_OK;
+}
+
 /* What a view makes of a parameter, as a cast to the type of computing, is one still. */
 static void pass_ownership(struct align__side *s, const struct align__op *op)
 {
@@ -393,8 +416,8 @@ static enum ms_rc read_op(struct reader *rd, uint32_t node, struct ms_err *err)
 {
     struct align__side *s = rd->s;
     struct ms_str name = probe_node_name(s->dump, node);
-    struct align__op op = {.node = node, .parent = parent_of(rd, name), .twin = ALIGN__NONE};
-    MS_TRY(backward_of(rd, name, &op.back, err));
+    struct align__op op = {
+        .node = node, .parent = parent_of(rd, node), .back = rd->back[node], .twin = ALIGN__NONE};
     MS_TRY(align__names_put(rd->names, probe_name_parse(name).path, &op.api, err));
     op.family = rd->names->family.p[op.api];
     if (rd->again[node]) {
@@ -438,7 +461,7 @@ static enum ms_rc read_ops(struct reader *rd, struct ms_err *err)
         if (m == MS_MAP_NONE)
             continue;
         rd->s->modules.p[m].place = (uint32_t)rd->s->ops.n;
-        MS_TRY(backward_of(rd, probe_node_name(d, i), &rd->s->modules.p[m].back, err));
+        rd->s->modules.p[m].back = rd->back[i];
     }
     return MS_OK;
 }
@@ -610,7 +633,8 @@ static enum ms_rc read_side(struct reader *rd, const struct cmp_align_input *in,
     /* One more than needed, so that an empty list has an address. */
     if (s->arena == NULL || !ms_vec_reserve(&s->tensors, 1))
         return align__no_memory(err);
-    MS_TRY(align__repeats(s->arena, in, &rd->again, err));
+    MS_TRY(look_nodes_up(rd, err));
+    MS_TRY(align__repeats(s->arena, in, rd->in_tree, rd->back, &rd->again, err));
     MS_TRY(list_modules(rd, err));
     MS_TRY(read_parameters(rd, err));
     MS_TRY(read_ops(rd, err));
@@ -630,6 +654,8 @@ enum ms_rc align__side_read(struct align__side *s, const struct cmp_align_input 
     s->arena = ms_arena_new(SIZE_MAX);
     enum ms_rc rc = read_side(&rd, in, err);
     ms_free(rd.slots);
+    ms_free(rd.in_tree);
+    ms_free(rd.back);
     ms_vec_free(&rd.ins);
     ms_vec_free(&rd.outs);
     ms_vec_free(&rd.tree_module);

@@ -138,7 +138,7 @@ def main():
     p.add_argument("--pairs", type=int, default=20)
     p.add_argument("--tool", default=os.path.join(os.environ.get("B", "build"), "tests/tool_align"))
     p.add_argument("--case", choices=gen.CASES)
-    p.add_argument("--model", choices=[*models.MODELS, "all"], help="another model than the decoder")
+    p.add_argument("--model", choices=["decoder", *models.MODELS, "all"], help="one model, or all but the decoder")
     p.add_argument("--show", action="store_true", help="print what was wrong or missing")
     p.add_argument("--tuning", action="store_true", help="the first table alone")
     p.add_argument("--check", action="store_true", help="print ok or not ok for every case")
@@ -154,9 +154,9 @@ def main():
             report(case, [sum(c) / len(c) for c in zip(*rows)])
         return None
     for title, first in SEEDS[:1] if args.tuning else SEEDS:
-        if args.model is None:
+        if args.model in (None, "decoder"):
             print_table(args, title, first, cases)
-        for model in models.MODELS if args.model in (None, "all") else [args.model]:
+        for model in models.MODELS if args.model in (None, "all") else {args.model} - {"decoder"}:
             print_table(args, title, first, [c for c in models.CASES if c in cases], model)
     if args.speed:
         print_speed(args)
