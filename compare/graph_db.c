@@ -530,6 +530,7 @@ static enum ms_rc store_extra(struct graph__db *db, struct ms_err *err)
     MS_TRY(rc);
     MS_TRY(store_states(db, err));
     MS_TRY(store_fates(db, err));
+    MS_TRY(graph__store_kin(db->store, db->pair, db->place.golden, ms_buf_slice(&db->prefix), err));
     MS_TRY(store_edges(db, err));
     return store_names(db, err);
 }

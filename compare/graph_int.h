@@ -121,7 +121,7 @@ enum ms_rc graph__match_fuzzy(struct graph__tree *t, struct graph__tree *b, stru
 /* What has no partner goes to one of its name, wherever that lies. */
 void graph__match_moved(struct graph__tree *t, struct graph__tree *b);
 /* By the alignment, which is kept in p->cmp. */
-enum ms_rc graph__match_aligned(struct graph__pair *p, struct ms_err *err);
+enum ms_rc graph__match_aligned(struct graph__pair *p, struct ms_pool *pool, struct ms_err *err);
 /* names: target name -> golden name where they differ. */
 enum ms_rc graph__match_mapped(struct graph__tree *t, struct graph__tree *b,
                                const struct cmp__pairs *names, struct ms_err *err);
@@ -156,6 +156,11 @@ struct graph__fate {
     bool plain; /* under its own name at its own place: nothing to tell */
 };
 struct graph__fate graph__fate_of(const struct graph__pair *p, bool golden, uint32_t node);
+/* By record of the dump: the node of the tree, or GRAPH_NO; free it.  NULL: out of memory. */
+uint32_t *graph__nodes_of_records(const struct graph__tree *g);
+/* Fill x_kin of one side. */
+enum ms_rc graph__store_kin(struct ms_store *store, const struct graph__pair *p, bool golden,
+                            struct ms_str graph_id, struct ms_err *err);
 
 /* Rows that the alignment puts together. */
 struct graph__row_pairs {

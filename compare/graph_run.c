@@ -237,7 +237,7 @@ static enum ms_rc match(struct run *r, struct graph__pair *p, struct ms_err *err
         c->matching == CMP_MATCH_ALWAYS ||
         (c->matching == CMP_MATCH_AUTO && cmp_align_wanted(p->t.side.dump, p->b.side.dump));
     if (align && !c->strict)
-        return graph__match_aligned(p, err);
+        return graph__match_aligned(p, r->pool, err);
     MS_TRY(graph__match_same(&p->t, &p->b, err));
     if (!c->strict && c->matching == CMP_MATCH_AUTO)
         graph__match_moved(&p->t, &p->b);

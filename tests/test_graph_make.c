@@ -289,6 +289,44 @@ START_TEST(two_frameworks_are_aligned_by_themselves)
 }
 END_TEST
 
+#define NORM_X LEAF("1.5", "-2.0", "0.25", "3.0")
+#define NORM_S LEAF("4.0", "0.5", "1.5", "5.0")
+#define NORM_R LEAF("0.8", "0.7", "0.75", "1.8")
+#define NORM_Y LEAF("1.2", "-1.6", "0.2", "2.4")
+
+START_TEST(what_runs_in_place_of_a_fused_operator_is_listed)
+{
+    struct graph_kins k = {.page = {.more = false}};
+    struct graph_view *view;
+    set_up();
+    make_two("{\"Functional.rms_norm.0.forward\":null}",
+             "{\"task\":\"statistics\",\"level\":\"mix\",\"framework\":\"mindspore\","
+             "\"dump_data_dir\":null,\"data\":{" RECORD("Functional.rms_norm.0.forward", NORM_X,
+                                                        NORM_Y) "}}",
+             "{\"Tensor.pow.0.forward\":null,\"Torch.rsqrt.0.forward\":null,"
+             "\"Tensor.mul.0.forward\":null}",
+             DUMP(RECORD("Tensor.pow.0.forward", NORM_X, NORM_S) "," RECORD(
+                 "Torch.rsqrt.0.forward", NORM_S, NORM_R) "," RECORD("Tensor.mul.0.forward",
+                                                                     NORM_X "," NORM_R, NORM_Y)));
+    ck_assert_str_eq(ask_of("json_extract(matched_node_link, '$[#-1]')",
+                            "NPU_0_0_Functional.rms_norm.0.forward"),
+                     "Tensor.mul.0.forward");
+    expect("SELECT group_concat(kind || ' ' || name, ', ') FROM x_kin WHERE graph_id = 'NPU_0_0'",
+           "member Tensor.pow.0.forward, member Torch.rsqrt.0.forward");
+    ck_ok(graph_view_open(&view, made.path, &err), err);
+    const struct graph_spot npu = {0, 0, false}, bench = {0, 0, true};
+    ck_ok(graph_view_kin(view, npu, MS_STR("Functional.rms_norm.0.forward"), &k, &err), err);
+    ck_assert_uint_eq(k.list.n, 2);
+    ck_assert_msg(ms_str_is(k.list.p[1].partner, "Torch.rsqrt.0.forward"), "%.*s",
+                  MS_STR_ARG(k.list.p[1].partner));
+    ck_ok(graph_view_kin(view, bench, MS_STR("Tensor.mul.0.forward"), &k, &err), err);
+    ck_assert_uint_eq(k.list.n, 0);
+    graph_kins_free(&k);
+    graph_view_close(view);
+    tear_down();
+}
+END_TEST
+
 START_TEST(fuzzy_pairs_operators_by_name_and_order)
 {
     set_up();
@@ -811,8 +849,9 @@ TEST_MAIN("graph_make", leaves_become_text, a_file_name_names_the_item_and_decid
           strict_writes_no_table_of_ours,
           by_name_and_place_an_inserted_module_unmatches_what_lies_below_it,
           what_moved_is_matched_and_said_to_have_moved, two_frameworks_are_aligned_by_themselves,
-          fuzzy_pairs_operators_by_name_and_order, a_layer_mapping_renames_and_cuts_brackets,
-          states_follow_the_rules, a_collection_is_as_bad_as_its_worst_member,
+          what_runs_in_place_of_a_fused_operator_is_listed, fuzzy_pairs_operators_by_name_and_order,
+          a_layer_mapping_renames_and_cuts_brackets, states_follow_the_rules,
+          a_collection_is_as_bad_as_its_worst_member,
           rows_meet_by_position_and_zero_has_no_relative_error,
           sides_that_do_not_go_together_are_refused, a_dump_without_values_gives_a_structure,
           overflow_levels_say_where_it_is_made, calls_of_two_ranks_meet,
