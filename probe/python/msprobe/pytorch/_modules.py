@@ -76,7 +76,7 @@ class _Backward:
 
 # ---- gradients of parameters ------------------------------------------------
 
-_watched = {}  # id of a parameter and the record -> (accumulator, handle, parameter)
+_watched = {}  # path and name -> (accumulator, handle, its record, parameter, type and place)
 
 
 def _accumulator(parameter):
@@ -89,7 +89,24 @@ def _accumulator(parameter):
 _expand_as = torch.Tensor.__mro__[1].expand_as
 
 
+def _kind(parameter):
+    """What a parameter's accumulator goes with: it gets another one when it becomes another kind."""
+    return parameter.dtype, parameter.device
+
+
+def _are_watched(path, module):
+    """Whether the parameters are those that have been met before, which is cheap to say."""
+    for name, parameter in module._parameters.items():
+        if parameter is not None and parameter.requires_grad:
+            known = _watched.get((path, name))
+            if known is None or known[3] is not parameter or known[4] != _kind(parameter):
+                return False
+    return True
+
+
 def _watch_parameters(path, module, hook):
+    if _are_watched(path, module):
+        return
     params = [(n, p) for n, p in module._parameters.items() if p is not None and p.requires_grad]
     grads = _probe.Grads(hook, len(params))
     for index, (name, parameter) in enumerate(params):
@@ -101,7 +118,8 @@ def _watch_parameters(path, module, hook):
             known[1].remove()
         attribute = "main_grad" if hasattr(parameter, "main_grad") else "grad"
         watcher = _probe.Grad(grads, index, name, parameter, attribute)
-        _watched[path, name] = (node, node.register_hook(watcher), grads)
+        _watched[path, name] = (node, node.register_hook(watcher), grads, parameter,
+                                _kind(parameter))
 
 
 # ---- models -----------------------------------------------------------------
