@@ -167,11 +167,9 @@ static enum ms_rc check_given(struct mirror *m, uint32_t forward, uint32_t backw
         m->c->s->scope.looked[SELF_MIRROR] += want != 0;
         if (met)
             continue;
-        ms_buf_printf(
-            &m->c->text,
-            "gradient %u that it hands back has shape %.*s, which no input of the forward "
-            "has",
-            i, MS_STR_ARG(given[i].shape_json));
+        ms_buf_printf(&m->c->text, "gradient %u that it hands back has shape ", i);
+        put_shape(&m->c->text, &given[i]);
+        ms_buf_puts(&m->c->text, ", and no input of the forward is of that size");
         return report(m, backward, false, "gradient of another shape", err);
     }
     return MS_OK;
