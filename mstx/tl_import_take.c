@@ -58,8 +58,7 @@ static void write_call(struct mstx_import *im, const struct mstx_lanes *l,
     struct ms_err err = {0};
     if (at == 0 || lane->kind != MSTX_TRACK_THREAD || l->comm.p[at - 1].rec.type == 0)
         return;
-    if (mstx__comm_writer_call(im->comm, &l->comm.p[at - 1], e, lane->tid,
-                               mstx__writer_text_of(im->w, e->name), &err) != MS_OK)
+    if (mstx__comm_writer_call(im->comm, &l->comm.p[at - 1], e, lane->tid, &err) != MS_OK)
         mstx__writer_fail(im->w, &err);
 }
 
@@ -85,6 +84,7 @@ static int by_start(const void *pa, const void *pb)
     return a->event.start_ns < b->event.start_ns ? -1 : a->event.start_ns > b->event.start_ns;
 }
 
+/* Afterwards no call of the process awaits its being written. */
 static void write_said(struct mstx_import *im)
 {
     struct ms_err err = {0};
@@ -97,6 +97,8 @@ static void write_said(struct mstx_import *im)
             mstx__writer_fail(im->w, &err);
     }
     im->said.n = 0;
+    if (mstx__comm_writer_flush(im->comm, &err) != MS_OK)
+        mstx__writer_fail(im->w, &err);
 }
 
 static void write_lane(struct mstx_import *im, const struct mstx_lanes *l,

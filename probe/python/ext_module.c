@@ -207,6 +207,12 @@ static PyObject *py_info(PyObject *module, PyObject *unused)
     return info_of(ext_dumper);
 }
 
+const char *ext_data_dir(void)
+{
+    const char *dir = ext_dumper != NULL ? ext_dumper->files.data_dir : NULL;
+    return dir != NULL ? dir : "";
+}
+
 static void settle_all(void)
 {
     ext_finish_grads();

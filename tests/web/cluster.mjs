@@ -98,7 +98,7 @@ await test('a snapshot leads back', async () => {
   await go(page, 'timeline?t0=5000000&t1=6000000');
   await settled(page);
   await page.focus('.lanes');
-  await page.keyboard.press('#');
+  await page.keyboard.press('Shift+Digit3');
   await page.waitForSelector('.toast');
   await go(page, 'overview');
   await page.waitForSelector('.findings');

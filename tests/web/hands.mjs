@@ -15,18 +15,22 @@ const now = (page, text) => until(page, (t) => document.querySelector('.line.now
 
 // ---- colours --------------------------------------------------------------------------
 
-// Tokens of marks that stand out less than three to one from what they are drawn on.
-function faint() {
+// Colours of marks that stand out less than three to one from what they are drawn on, and of slices
+// from which their names do not.
+async function faint() {
+  const {markColour} = await import('/tl_draw.js'), dark = document.documentElement.dataset.theme === 'dark';
   const probe = document.body.appendChild(document.createElement('i'));
-  const light = (token) => {
-    probe.style.color = `var(--${token})`;
+  const light = (colour) => {
+    probe.style.color = /^hsl/.test(colour) ? colour : `var(--${colour})`;
     const [r, g, b] = getComputedStyle(probe).color.match(/[\d.]+/g).map(Number)
         .map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
   const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), out = [];
   for (const ground of ['bg', 'panel']) {
-    for (const [tokens, least] of [[['text', 'dim', 'error', 'warning', 'pass', 'unmatched', 'accent'], 4.5], [['compute', 'comm', 'copy'], 2.9]]) {
+    const own = Array.from({length: 200}, (_, i) => markColour(`layer${i}.forward`, dark)), kinds = ['compute', 'comm', 'copy', ...own];
+    for (const k of kinds) if (ratio(light('text'), light(k)) < 4.5) out.push(`text on ${k}: ${ratio(light('text'), light(k)).toFixed(2)}`);
+    for (const [tokens, least] of [[['text', 'dim', 'error', 'warning', 'pass', 'unmatched', 'accent'], 4.5], [kinds, 3]]) {
       for (const t of tokens) if (ratio(light(t), light(ground)) < least) out.push(`${t} on ${ground}: ${ratio(light(t), light(ground)).toFixed(2)}`);
     }
   }

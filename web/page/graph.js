@@ -18,9 +18,10 @@ class Pane {
     this.side = side;
     this.cursor = 0;
     this.outline = new Outline(graph.spot, side); // empty until it is read
-    this.body = h('div.outline', {tabIndex: 0, role: 'tree', 'aria-label': side ? w(side) : w('graph')});
+    this.body = h('div.outline', {tabIndex: 0, role: 'tree', 'aria-activedescendant': `now-${side ?? 'both'}`, 'aria-label': side ? w(side) : w('graph')});
     this.list = new VirtualList(this.body, graph.row ?? ROW, (i) => graph.line(this, i), () => graph.askFigures());
     this.body.addEventListener('focus', () => graph.enter(this));
+    this.body.addEventListener('wheel', (e) => graph.wheel(e), {passive: false});
   }
 }
 
@@ -29,9 +30,10 @@ class Graph {
     Object.assign(this, app);
     this.dual = app.about.graph.dual;
     this.metrics = this.dual ? METRICS[app.about.graph.task] ?? [] : [];
-    this.metric = this.metrics.find((m) => m === localStorage.getItem('msprobe-metric')) ?? this.metrics[0];
+    const at = place.read(), wanted = at.metric ?? localStorage.getItem('msprobe-metric');
+    this.metric = this.metrics.find((m) => m === wanted) ?? this.metrics[0];
     this.figures = new Map();
-    this.synced = true;
+    this.synced = !this.dual || at.apart !== '1';
     this.hits = [];
     this.suspects = new Map();
     this.make();
@@ -120,6 +122,7 @@ class Graph {
   // Together or each on its own; what was selected stays so.
   async sync() {
     this.synced = !this.synced;
+    place.note({apart: this.synced ? null : 1});
     this.syncBox.checked = this.synced;
     this.makePanes();
     await this.start(place.read());
@@ -202,6 +205,7 @@ class Graph {
       'aria-selected': String(i === pane.cursor),
       onpointerenter: () => this.hover(line), onclick: (ev) => this.choose(i, ev, pane), ondblclick: () => this.toggle(i),
     });
+    if (i === pane.cursor) e.id = `now-${pane.side ?? 'both'}`;
     if (line.kind === 'more') {
       e.append(indent(line, '▸'), w('more'));
       return e;
@@ -243,6 +247,7 @@ class Graph {
   show(metric) {
     this.metric = metric;
     localStorage.setItem('msprobe-metric', metric);
+    place.note({metric});
     this.figures.clear();
     for (const p of this.panes) p.list.reset(p.outline.lines.length);
   }
@@ -446,6 +451,12 @@ class Graph {
     for (let i = outline.lines.length - 1; i > 0; i--) if (outline.lines[i]?.open) outline.fold(i);
     this.redraw();
     this.choose(0);
+  }
+
+  wheel(e) {
+    if (!e.ctrlKey && !e.metaKey) return;
+    e.preventDefault();
+    this.zoom(e.deltaY < 0 ? 2 : -2);
   }
 
   zoom(by) {
