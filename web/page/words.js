@@ -115,6 +115,7 @@ const words = {
   why: ['pairing:', '匹配依据：'],
   confidence: ['confidence', '置信度'],
   fate: ['fate', '结果'],
+  alsoWith: ['also goes with', '还对应'],
   reads: ['written by (inferred)', '数据来自（推断）'],
   usedBy: ['read by (inferred)', '数据去往（推断）'],
   noFlow: ['no data flow is known here', '此处没有已知的数据流'],
