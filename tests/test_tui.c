@@ -290,7 +290,7 @@ START_TEST(a_collective_shows_who_came_when)
         *ms_vec_push(&c.list) = came[i];
     ms_err_clear(&err);
     ck_ok(tui_time_meet_page(&p, &c, &err), err);
-    ck_assert_str_eq(p.title, "all_reduce on 3 ranks, 3.00 us, 4.0 KiB");
+    ck_assert_str_eq(p.title, "all_reduce on 3 ranks, 3.00 us, 4.10 kB");
     for (size_t i = 0; i < 3; i++)
         ck_assert_msg(ms_str_is(p.lines.p[i].text, wanted[i]), "%.*s",
                       MS_STR_ARG(p.lines.p[i].text));

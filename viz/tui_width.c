@@ -3,8 +3,9 @@
  * tui_width: how many cells a letter takes, by the tables of Unicode 14.0.0.
  *
  * Letters that combine with the one before take none and are left out, so that a cell is always one
- * letter; what is not assigned stands with what is around it.  The terminal's own idea of a letter's
- * width cannot be asked for, and the locale's would make pictures depend on the machine.
+ * letter.  What is not assigned stands with what is around it; the planes of ideographs are wide to
+ * their end.  The terminal's own idea of a letter's width cannot be asked for, and the locale's would
+ * make pictures depend on the machine.
  */
 #include "viz/tui_cells.h"
 
@@ -99,7 +100,7 @@ static const struct range wide[] = {
     {0x1f5a4, 0x1f5a4}, {0x1f5fb, 0x1f64f}, {0x1f680, 0x1f6c5}, {0x1f6cc, 0x1f6cc},
     {0x1f6d0, 0x1f6d2}, {0x1f6d5, 0x1f6df}, {0x1f6eb, 0x1f6ec}, {0x1f6f4, 0x1f6fc},
     {0x1f7e0, 0x1f7f0}, {0x1f90c, 0x1f93a}, {0x1f93c, 0x1f945}, {0x1f947, 0x1f9ff},
-    {0x1fa70, 0x1faf6}, {0x20000, 0x3134a},
+    {0x1fa70, 0x1faf6}, {0x20000, 0x3fffd},
 };
 /* clang-format on */
 
