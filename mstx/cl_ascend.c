@@ -202,7 +202,8 @@ static enum ms_rc add_call(struct rank *r, const struct mstx_rec_comm *rec, stru
                            int64_t start, int64_t end, struct ms_err *err)
 {
     const struct mstx_comm_fact fact = {.rec = *rec};
-    const struct mstx_event ev = {.start_ns = start, .dur_ns = end - start};
+    const struct mstx_event ev = {
+        .start_ns = start, .dur_ns = end - start, .name = mstx__writer_text(r->a->w, name)};
     struct mstx_cl_call *k = ms_vec_push(&r->part.calls);
     const bool waits = rec->op == MSTX_COMM_RECV;
     if (k == NULL || !add_span(&r->part.comm, start, end) ||
@@ -217,7 +218,7 @@ static enum ms_rc add_call(struct rank *r, const struct mstx_rec_comm *rec, stru
                                .op = rec->op,
                                .dtype = rec->dtype};
     r->a->calls++;
-    return mstx__comm_writer_call(r->a->comm, &fact, &ev, 0, name, err);
+    return mstx__comm_writer_call(r->a->comm, &fact, &ev, 0, err);
 }
 
 static int32_t peer_of(struct ms_stmt *st, uint8_t op)
@@ -310,6 +311,8 @@ enum ms_rc mstx__cluster_ascend_rank(struct mstx_cl_ascend *a, struct ms_store *
     char host[128] = "";
     mstx__comm_writer_process(a->comm, process, rank, a->calls);
     enum ms_rc rc = read_rank(&r, host, err);
+    if (rc == MS_OK)
+        rc = mstx__comm_writer_flush(a->comm, err);
     if (rc == MS_OK && r.part.steps.n == 0 && !mstx__cluster_slice(&r.part))
         rc = ms_no_memory(err);
     r.part.host = ms_str_of(host);
@@ -330,7 +333,7 @@ enum ms_rc mstx__cluster_ascend_new(struct mstx_cl_ascend *a, struct mstx_writer
     a->texts = ms_arena_new((size_t)1 << 34);
     if (a->texts == NULL)
         return ms_no_memory(err);
-    return mstx__comm_writer_new(&a->comm, mstx__writer_store(w), err);
+    return mstx__comm_writer_new(&a->comm, w, err);
 }
 
 void mstx__cluster_ascend_free(struct mstx_cl_ascend *a)

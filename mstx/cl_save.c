@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * cl_save: the tables rank_steps, joins, links and conclusions of run.db.
+ * cl_save: joins, packed, and the tables rank_steps, links and conclusions of run.db.
  */
 #include "mstx/tl_cluster.h"
 
+#include "mstx/tl_packed.h"
 #include "mstx/tl_write.h"
 
 enum { NULL_HERE = -1 };
@@ -36,34 +37,49 @@ static enum ms_rc save_steps(const struct mstx_cluster *c, struct ms_stmt *st, s
     return MS_OK;
 }
 
-static enum ms_rc save_joins(const struct mstx_cluster *c, struct ms_stmt *st, struct ms_err *err)
+static int64_t known_or_null(bool known, int64_t v)
 {
+    return known ? v : MSTX_ROWS_NULL;
+}
+
+static void put_join(const struct mstx_cluster *c, const struct mstx_cl_join *j,
+                     struct mstx_rows_out *r)
+{
+    const struct mstx_cl_group *g = &c->group.p[j->group];
+    const bool known = j->transfer_ns > 0;
+    const int64_t missing = g->size >= 0 && g->size > j->ranks ? g->size - j->ranks : 0;
+    const int64_t last = known ? c->process.p[j->last].rank : -1;
+    mstx__rows_put(r, MSTX_JOIN_GROUP, g->id);
+    mstx__rows_put(r, MSTX_JOIN_SEQ, j->seq);
+    mstx__rows_put(r, MSTX_JOIN_OP, j->op);
+    mstx__rows_put(r, MSTX_JOIN_STEP, known_or_null(j->step != MSTX_NO_STEP, j->step));
+    mstx__rows_put(r, MSTX_JOIN_RANKS, j->ranks);
+    mstx__rows_put(r, MSTX_JOIN_MISSING, missing);
+    mstx__rows_put(r, MSTX_JOIN_AGREES, j->agrees);
+    mstx__rows_put(r, MSTX_JOIN_BYTES, (int64_t)j->bytes);
+    mstx__rows_put(r, MSTX_JOIN_START, j->start_ns);
+    mstx__rows_put(r, MSTX_JOIN_TRANSFER, known_or_null(j->transfer_ns >= 0, j->transfer_ns));
+    mstx__rows_put(r, MSTX_JOIN_SKEW, known_or_null(known, j->skew_ns));
+    mstx__rows_put(r, MSTX_JOIN_WAITED, known_or_null(known, j->waited_ns));
+    mstx__rows_put(r, MSTX_JOIN_LAST, known_or_null(last >= 0, last));
+    r->n++;
+}
+
+/* A stretch of places is one blob, whichever process of ours has it. */
+static enum ms_rc pack_joins(const struct mstx_cluster *c, struct mstx_packed_out *out,
+                             struct ms_err *err)
+{
+    size_t stretch = 0;
     for (size_t i = 0; i < c->join.n; i++) {
         const struct mstx_cl_join *j = &c->join.p[i];
         const struct mstx_cl_group *g = &c->group.p[j->group];
-        const bool known = j->transfer_ns > 0;
-        const int64_t column[] = {g->id,
-                                  j->seq,
-                                  0,
-                                  j->step != MSTX_NO_STEP ? (int64_t)j->step : NULL_HERE,
-                                  j->ranks,
-                                  g->size >= 0 && g->size > j->ranks ? g->size - j->ranks : 0,
-                                  j->agrees,
-                                  (int64_t)j->bytes,
-                                  j->start_ns,
-                                  j->transfer_ns,
-                                  known ? j->skew_ns : NULL_HERE,
-                                  known ? j->waited_ns : NULL_HERE,
-                                  known ? c->process.p[j->last].rank : NULL_HERE};
-        const double rate =
-            known ? mstx_cl_algorithm_bytes(j->op, j->bytes, j->ranks) / (double)j->transfer_ns : 0;
-        bind(st, column, sizeof column / sizeof *column);
-        ms_stmt_str(st, 3, ms_str_of(mstx_comm_op_text(j->op)));
-        ms_stmt_f64(st, 14, rate);
-        ms_stmt_f64(st, 15, rate * mstx_cl_bus_factor(j->op, j->ranks));
-        MS_TRY(ms_stmt_run(st, err));
+        const size_t here = (g->place + j->seq - g->first_seq) / MSTX_JOINS_TOGETHER;
+        if (here != stretch)
+            MS_TRY(mstx__packed_flush(out, (int64_t)stretch + 1, err));
+        stretch = here;
+        put_join(c, j, &out->rows);
     }
-    return MS_OK;
+    return mstx__packed_flush(out, (int64_t)stretch + 1, err);
 }
 
 static enum ms_rc save_links(const struct mstx_cluster *c, struct ms_stmt *st, struct ms_err *err)
@@ -120,9 +136,11 @@ static enum ms_rc save(const struct mstx_cluster *c, struct ms_store *s, const s
 enum ms_rc mstx__cluster_save_joins(const struct mstx_cluster *c, struct ms_store *s,
                                     struct ms_err *err)
 {
-    const struct table joins = {
-        c->join.n, "INSERT INTO joins VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", save_joins};
-    return save(c, s, &joins, err);
+    struct mstx_packed_out out;
+    MS_TRY(mstx__packed_joins_new(&out, s, err));
+    enum ms_rc rc = pack_joins(c, &out, err);
+    mstx__packed_free(&out);
+    return rc;
 }
 
 enum ms_rc mstx__cluster_save(const struct mstx_cluster *c, struct ms_store *s, struct ms_err *err)

@@ -11,6 +11,7 @@
  */
 #include "mstx/tl_cluster.h"
 
+#include "mstx/tl_packed.h"
 #include "mstx/tl_share.h"
 
 #include "probe/base/mem.h"
@@ -182,7 +183,7 @@ static size_t place_after(const struct mstx_cluster *c, double calls)
     return c->to;
 }
 
-/* end[k]: behind the last place of process k. */
+/* end[k]: behind the last place of process k.  Joins that lie in one blob have one process. */
 static void deal_out(const struct mstx_cluster *c, unsigned k, double less, size_t *end)
 {
     double all = 0;
@@ -191,7 +192,8 @@ static void deal_out(const struct mstx_cluster *c, unsigned k, double less, size
     const double share = (1 + less) / k;
     for (unsigned p = 0; p < k; p++) {
         const double until = share * (p + 1) - less;
-        end[p] = p + 1 == k ? c->to : place_after(c, until > 0 ? until * all : 0);
+        const size_t at = place_after(c, until > 0 ? until * all : 0);
+        end[p] = p + 1 == k ? c->to : at - at % MSTX_JOINS_TOGETHER;
     }
 }
 

@@ -43,23 +43,15 @@ struct mstx_ascend_comm {
 
 /* ---- reading ---------------------------------------------------------------- */
 
-static bool has_calls(struct mstx_tl *tl, bool *yes, struct ms_err *err)
+static enum ms_rc has_calls(struct mstx_tl *tl, bool *yes, struct ms_err *err)
 {
     struct ms_stmt *st;
     *yes = false;
-    if (ms_store_prepare(mstx_tl_store(tl), &st,
-                         "SELECT 1 FROM sqlite_master WHERE name = 'comm_ops'", err) != MS_OK)
-        return false;
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st,
+                            "SELECT 1 FROM comm_ops WHERE class < 2 LIMIT 1", err));
     enum ms_rc rc = ms_stmt_step(st, yes, err);
     ms_stmt_free(st);
-    if (rc != MS_OK || !*yes)
-        return rc == MS_OK;
-    if (ms_store_prepare(mstx_tl_store(tl), &st, "SELECT 1 FROM comm_ops WHERE class < 2 LIMIT 1",
-                         err) != MS_OK)
-        return false;
-    rc = ms_stmt_step(st, yes, err);
-    ms_stmt_free(st);
-    return rc == MS_OK;
+    return rc;
 }
 
 /* A group is known by its name there, so each needs one of its own. */
@@ -116,8 +108,7 @@ enum ms_rc mstx__ascend_comm_new(struct mstx_ascend_comm **out, struct mstx_tl *
 {
     bool yes;
     *out = NULL;
-    if (!has_calls(tl, &yes, err))
-        return err != NULL ? err->rc : MS_E_IO;
+    MS_TRY(has_calls(tl, &yes, err));
     if (!yes)
         return MS_OK;
     struct mstx_ascend_comm *c = ms_calloc(1, sizeof *c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_comm: the tables comm_ops and comm_groups.
+ * tl_comm: calls, packed, and the table comm_groups.
  *
  * A communicator has one row for all its ranks: processes know it by numbers of their own, its uid
  * is the same everywhere.  Calls on one that nobody introduced have no group.
@@ -8,9 +8,12 @@
 #include "mstx/tl_comm.h"
 
 #include "mstx/tl_comm_said.h"
+#include "mstx/tl_packed.h"
+#include "mstx/tl_write.h"
 
 #include "probe/base/mem.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +84,9 @@ struct group_row {
 };
 
 struct mstx_comm_writer {
-    struct ms_stmt *add_call, *add_group;
+    struct mstx_writer *to; /* NULL: nothing is written */
+    struct mstx_packed_out out;
+    struct ms_stmt *add_group;
     MS_VEC(struct group_row) known; /* in order of appearance; its place + 1 is the id */
     MS_VEC(uint32_t) id_of;         /* by the number that the process uses */
     MS_VEC(uint32_t) slot;          /* hash of uid to place + 1, a power of two */
@@ -92,25 +97,26 @@ struct mstx_comm_writer {
     size_t elsewhere; /* of a part: rows that others write */
 };
 
-enum ms_rc mstx__comm_writer_new(struct mstx_comm_writer **out, struct ms_store *s,
+static enum ms_rc prepare(struct mstx_comm_writer *w, struct ms_err *err)
+{
+    struct ms_store *s = mstx__writer_store(w->to);
+    MS_TRY(mstx__packed_calls_new(&w->out, s, err));
+    return ms_store_prepare(s, &w->add_group, "INSERT INTO comm_groups VALUES(?,?,?,?,?)", err);
+}
+
+enum ms_rc mstx__comm_writer_new(struct mstx_comm_writer **out, struct mstx_writer *to,
                                  struct ms_err *err)
 {
     struct mstx_comm_writer *w = ms_calloc(1, sizeof *w);
     *out = NULL;
     if (w == NULL)
         return ms_no_memory(err);
-    *out = w;
-    if (s == NULL)
-        return MS_OK;
-    enum ms_rc rc = ms_store_prepare(
-        s, &w->add_call,
-        "INSERT INTO comm_ops VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
+    w->to = to;
+    const enum ms_rc rc = to != NULL ? prepare(w, err) : MS_OK;
     if (rc == MS_OK)
-        rc = ms_store_prepare(s, &w->add_group, "INSERT INTO comm_groups VALUES(?,?,?,?,?)", err);
-    if (rc != MS_OK) {
+        *out = w;
+    else
         mstx__comm_writer_free(w);
-        *out = NULL;
-    }
     return rc;
 }
 
@@ -130,7 +136,7 @@ void mstx__comm_writer_free(struct mstx_comm_writer *w)
 {
     if (w == NULL)
         return;
-    ms_stmt_free(w->add_call);
+    mstx__packed_free(&w->out);
     ms_stmt_free(w->add_group);
     ms_vec_free(&w->known);
     ms_vec_free(&w->id_of);
@@ -141,6 +147,7 @@ void mstx__comm_writer_free(struct mstx_comm_writer *w)
 void mstx__comm_writer_process(struct mstx_comm_writer *w, uint32_t process, int32_t rank,
                                uint64_t calls)
 {
+    assert(w->out.rows.n == 0);
     w->process = process;
     w->rank = rank;
     w->calls = (int64_t)calls;
@@ -267,62 +274,67 @@ uint32_t mstx__comm_writer_id(const struct mstx_comm_writer *w, uint32_t number)
     return place != 0 ? (uint32_t)w->known.p[place - 1].id : 0;
 }
 
-static void bind_if(struct ms_stmt *st, int i, bool known, int64_t v)
+static int64_t known_or_null(bool known, int64_t v)
 {
-    if (known)
-        ms_stmt_i64(st, i, v);
-    else
-        ms_stmt_null(st, i);
+    return known ? v : MSTX_ROWS_NULL;
 }
 
-static void bind_moved(struct ms_stmt *st, const struct mstx_comm_fact *f)
+static void put_moved(struct mstx_rows_out *r, const struct mstx_comm_fact *f)
 {
     const bool has_part = f->part.type != 0, has_end = f->end.type != 0;
     const uint64_t received = has_end ? f->end.received : f->part.received;
-    bind_if(st, 16, has_part, (int64_t)f->part.sent);
-    bind_if(st, 17, has_part || has_end, (int64_t)received);
     const int32_t source = has_end ? f->end.peer : f->rec.peer;
-    bind_if(st, 18, source >= 0, source);
-    bind_if(st, 19, has_part && f->part.tag >= 0, f->part.tag);
+    const bool has_tag = has_part && f->part.tag >= 0;
+    mstx__rows_put(r, MSTX_CALL_SENT, known_or_null(has_part, (int64_t)f->part.sent));
+    mstx__rows_put(r, MSTX_CALL_RECEIVED, known_or_null(has_part || has_end, (int64_t)received));
+    mstx__rows_put(r, MSTX_CALL_PEER, known_or_null(source >= 0, source));
+    mstx__rows_put(r, MSTX_CALL_TAG, known_or_null(has_tag, f->part.tag));
+}
+
+static void put_kind(struct mstx_rows_out *r, const struct mstx_rec_comm *c, uint32_t group)
+{
+    const bool counts = mstx_comm_op_class(c->op) < MSTX_SEQUENCES && group != 0;
+    mstx__rows_put(r, MSTX_CALL_GROUP, known_or_null(group != 0, group));
+    mstx__rows_put(r, MSTX_CALL_SEQ, known_or_null(counts, c->seq));
+    mstx__rows_put(r, MSTX_CALL_OP, c->op);
+    mstx__rows_put(r, MSTX_CALL_LIB, c->lib);
+    mstx__rows_put(r, MSTX_CALL_TYPE, c->dtype);
+    mstx__rows_put(r, MSTX_CALL_REDUCE, c->reduce);
+    mstx__rows_put(r, MSTX_CALL_COUNT, (int64_t)c->count);
+    mstx__rows_put(r, MSTX_CALL_ELEM, c->elem);
+    mstx__rows_put(r, MSTX_CALL_FLAGS, c->flags & ~MSTX_F_MORE);
+}
+
+enum ms_rc mstx__comm_writer_flush(struct mstx_comm_writer *w, struct ms_err *err)
+{
+    return mstx__packed_flush(&w->out, w->calls - w->out.rows.n + 1, err);
 }
 
 /* group: a row of comm_groups, 0: none. */
 static enum ms_rc write_call(struct mstx_comm_writer *w, const struct mstx_comm_fact *f,
                              uint32_t group, const struct mstx_event *ev, uint32_t tid,
-                             struct ms_str name, struct ms_err *err)
+                             uint32_t name, struct ms_err *err)
 {
-    struct ms_stmt *st = w->add_call;
-    const struct mstx_rec_comm *c = &f->rec;
-    const enum mstx_comm_class class = mstx_comm_op_class(c->op);
-    ms_stmt_i64(st, 1, ++w->calls);
-    ms_stmt_i64(st, 2, w->process);
-    bind_if(st, 3, w->rank >= 0, w->rank);
-    ms_stmt_i64(st, 4, tid);
-    bind_if(st, 5, group != 0, group);
-    bind_if(st, 6, class < MSTX_SEQUENCES && group != 0, c->seq);
-    ms_stmt_str(st, 7, name);
-    ms_stmt_str(st, 8, ms_str_of(mstx_comm_op_text(c->op)));
-    ms_stmt_i64(st, 9, class);
-    ms_stmt_str(st, 10, ms_str_of(mstx_comm_lib_text(c->lib)));
-    ms_stmt_str(st, 11, ms_str_of(mstx_comm_type_text(c->dtype)));
-    ms_stmt_str(st, 12, ms_str_of(mstx_comm_reduce_text(c->reduce)));
-    ms_stmt_i64(st, 13, (int64_t)c->count);
-    ms_stmt_i64(st, 14, c->elem);
-    ms_stmt_i64(st, 15, (int64_t)(c->count * c->elem));
-    bind_moved(st, f);
-    ms_stmt_i64(st, 20, c->flags & ~MSTX_F_MORE);
-    bind_if(st, 21, (ev->flags & MSTX_EVF_STREAM) != 0, (int64_t)ev->arg);
-    ms_stmt_i64(st, 22, ev->start_ns);
-    ms_stmt_i64(st, 23, ev->start_ns + ev->dur_ns);
-    ms_stmt_i64(st, 24, (int64_t)ev->size); /* of the event and its device side, 0: none */
-    return ms_stmt_run(st, err);
+    struct mstx_rows_out *r = &w->out.rows;
+    const bool has_stream = (ev->flags & MSTX_EVF_STREAM) != 0;
+    mstx__rows_put(r, MSTX_CALL_ID, ++w->calls);
+    mstx__rows_put(r, MSTX_CALL_PROCESS, w->process);
+    mstx__rows_put(r, MSTX_CALL_RANK, known_or_null(w->rank >= 0, w->rank));
+    mstx__rows_put(r, MSTX_CALL_TID, tid);
+    mstx__rows_put(r, MSTX_CALL_NAME, name);
+    put_kind(r, &f->rec, group);
+    put_moved(r, f);
+    mstx__rows_put(r, MSTX_CALL_STREAM, known_or_null(has_stream, (int64_t)ev->arg));
+    mstx__rows_put(r, MSTX_CALL_START, ev->start_ns);
+    mstx__rows_put(r, MSTX_CALL_DUR, ev->dur_ns);
+    mstx__rows_put(r, MSTX_CALL_DEVICE, (int64_t)ev->size); /* of the event and its device side */
+    return ++r->n < MSTX_ROWS_MAX ? MS_OK : mstx__comm_writer_flush(w, err);
 }
 
 enum ms_rc mstx__comm_writer_call(struct mstx_comm_writer *w, const struct mstx_comm_fact *f,
-                                  const struct mstx_event *ev, uint32_t tid, struct ms_str name,
-                                  struct ms_err *err)
+                                  const struct mstx_event *ev, uint32_t tid, struct ms_err *err)
 {
-    return write_call(w, f, mstx__comm_writer_id(w, f->rec.group), ev, tid, name, err);
+    return write_call(w, f, mstx__comm_writer_id(w, f->rec.group), ev, tid, ev->name, err);
 }
 
 enum ms_rc mstx__comm_writer_said(struct mstx_comm_writer *w, struct ms_str text,
@@ -350,97 +362,6 @@ enum ms_rc mstx__comm_writer_said(struct mstx_comm_writer *w, struct ms_str text
         e.flags |= MSTX_EVF_STREAM;
         e.arg = said.stream;
     }
-    return write_call(w, &f, (uint32_t)w->known.p[place].id, &e, tid, ms_str_of(said.op), err);
-}
-
-/* ---- asking ----------------------------------------------------------------- */
-
-static bool has_table(struct mstx_tl *tl, const char *name, bool *yes, struct ms_err *err)
-{
-    struct ms_stmt *st;
-    *yes = false;
-    if (ms_store_prepare(mstx_tl_store(tl), &st, "SELECT 1 FROM sqlite_master WHERE name = ?",
-                         err) != MS_OK)
-        return false;
-    ms_stmt_str(st, 1, ms_str_of(name));
-    enum ms_rc rc = ms_stmt_step(st, yes, err);
-    ms_stmt_free(st);
-    return rc == MS_OK;
-}
-
-static enum ms_rc take_row(mstx_comm_rows *rows, struct ms_stmt *st, struct ms_err *err)
-{
-    struct mstx_comm_row *r = ms_vec_push(rows);
-    if (r == NULL)
-        return ms_no_memory(err);
-    *r = (struct mstx_comm_row){.group = ms_str_dup(ms_stmt_get_str(st, 0)),
-                                .op = ms_str_dup(ms_stmt_get_str(st, 1)),
-                                .size = ms_stmt_get_i64(st, 2),
-                                .calls = ms_stmt_get_i64(st, 3),
-                                .bytes = ms_stmt_get_i64(st, 4),
-                                .total_ns = ms_stmt_get_i64(st, 5),
-                                .max_ns = ms_stmt_get_i64(st, 6),
-                                .ranks = ms_stmt_get_i64(st, 7)};
-    r->mean_ns = r->calls != 0 ? r->total_ns / r->calls : 0;
-    return r->group != NULL && r->op != NULL ? MS_OK : ms_no_memory(err);
-}
-
-enum ms_rc mstx_comm_measure(struct mstx_tl *tl, mstx_comm_rows *rows, struct ms_err *err)
-{
-    /* Collectives and transfers; what waits, begins and ends has its place among the names. */
-    static const char sql[] =
-        "SELECT coalesce(g.name, '(not known)'), o.op, coalesce(g.size, -1), count(*),"
-        " sum(o.bytes), sum(o.end_ns - o.start_ns), max(o.end_ns - o.start_ns),"
-        " count(DISTINCT o.process)"
-        " FROM comm_ops o LEFT JOIN comm_groups g ON g.id = o.comm_group"
-        " WHERE o.class IN (0, 1, 4) GROUP BY o.comm_group, o.op"
-        " ORDER BY o.comm_group IS NULL, sum(sum(o.end_ns - o.start_ns))"
-        " OVER (PARTITION BY o.comm_group) DESC, o.comm_group, 6 DESC, 2";
-    struct ms_stmt *st;
-    bool more;
-    *rows = (mstx_comm_rows){0};
-    if (!has_table(tl, "comm_ops", &more, err))
-        return err != NULL ? err->rc : MS_E_IO;
-    if (!more) /* made by an older version */
-        return MS_OK;
-    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, sql, err));
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    while (rc == MS_OK && more) {
-        rc = take_row(rows, st, err);
-        if (rc == MS_OK)
-            rc = ms_stmt_step(st, &more, err);
-    }
-    ms_stmt_free(st);
-    if (rc != MS_OK)
-        mstx_comm_rows_free(rows);
-    return rc;
-}
-
-void mstx_comm_rows_free(mstx_comm_rows *rows)
-{
-    for (size_t i = 0; i < rows->n; i++) {
-        ms_free(rows->p[i].group);
-        ms_free(rows->p[i].op);
-    }
-    ms_vec_free(rows);
-}
-
-enum ms_rc mstx_clocks_measure(struct mstx_tl *tl, struct mstx_clock_summary *s, struct ms_err *err)
-{
-    static const char sql[] =
-        "SELECT count(*), coalesce(max(best), 0) FROM"
-        " (SELECT max(uncertainty_ns) AS best FROM clock_offsets GROUP BY host)";
-    struct ms_stmt *st;
-    bool there;
-    *s = (struct mstx_clock_summary){0};
-    if (!has_table(tl, "clock_offsets", &there, err))
-        return err != NULL ? err->rc : MS_E_IO;
-    if (!there)
-        return MS_OK;
-    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, sql, err));
-    enum ms_rc rc = ms_stmt_step(st, &there, err);
-    if (rc == MS_OK && there)
-        *s = (struct mstx_clock_summary){ms_stmt_get_i64(st, 0), ms_stmt_get_i64(st, 1)};
-    ms_stmt_free(st);
-    return rc;
+    const uint32_t name = mstx__writer_text(w->to, ms_str_of(said.op));
+    return write_call(w, &f, (uint32_t)w->known.p[place].id, &e, tid, name, err);
 }

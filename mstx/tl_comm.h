@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_comm: communication calls of a run: from records to the tables comm_ops and comm_groups of
+ * tl_comm: communication calls of a run: from records to packed calls and the table comm_groups of
  * run.db, and from there to reports and exports.
  */
 #ifndef MSTX_TL_COMM_H
@@ -10,7 +10,6 @@
 #include "mstx/timeline.h"
 
 #include "probe/base/jwrite.h"
-#include "probe/base/store.h"
 
 /* ---- importing -------------------------------------------------------------- */
 
@@ -39,8 +38,9 @@ bool mstx__comm_take(const struct mstx_rec *cont, size_t n, struct mstx_comm_fac
 
 /* The rows of run.db; one writer for a whole import.  Failures stay in err. */
 struct mstx_comm_writer;
-/* Without a store it only tells which communicators were met before. */
-enum ms_rc mstx__comm_writer_new(struct mstx_comm_writer **out, struct ms_store *s,
+struct mstx_writer;
+/* Without a database it only tells which communicators were met before. */
+enum ms_rc mstx__comm_writer_new(struct mstx_comm_writer **out, struct mstx_writer *to,
                                  struct ms_err *err) MS_MUST_USE;
 enum ms_rc mstx__comm_writer_meet(struct mstx_comm_writer *w, const struct mstx_comm_known *g,
                                   bool *is_new, struct ms_err *err) MS_MUST_USE;
@@ -61,10 +61,12 @@ enum ms_rc mstx__comm_writer_group(struct mstx_comm_writer *w, uint32_t number,
                                    const struct mstx_comm_known *g, struct ms_err *err) MS_MUST_USE;
 /* Id in comm_groups of the communicator that the process calls so; 0: nobody introduced it. */
 uint32_t mstx__comm_writer_id(const struct mstx_comm_writer *w, uint32_t number);
-/* tid: of the thread that made the call. */
+/* tid: of the thread that made the call, whose event is named after its function. */
 enum ms_rc mstx__comm_writer_call(struct mstx_comm_writer *w, const struct mstx_comm_fact *f,
-                                  const struct mstx_event *ev, uint32_t tid, struct ms_str name,
+                                  const struct mstx_event *ev, uint32_t tid,
                                   struct ms_err *err) MS_MUST_USE;
+/* After the last call of a process. */
+enum ms_rc mstx__comm_writer_flush(struct mstx_comm_writer *w, struct ms_err *err) MS_MUST_USE;
 /* A call that a framework marked itself: its name tells what it is. Those of a process come in order
  * of their start, so that each gets its number on the communicator. Another text is passed over. */
 enum ms_rc mstx__comm_writer_said(struct mstx_comm_writer *w, struct ms_str text,

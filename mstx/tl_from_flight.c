@@ -266,7 +266,7 @@ static enum ms_rc take_entry(struct flight *f, const struct entry *e, struct mst
                                 .flags = e->is_done ? 0 : MSTX_EVF_UNFINISHED};
     f->entries++;
     f->unfinished += !e->is_done;
-    return mstx__comm_writer_call(f->comm, &fact, slot, 0, e->name, err);
+    return mstx__comm_writer_call(f->comm, &fact, slot, 0, err);
 }
 
 static void write_process(struct flight *f, uint32_t id, int32_t rank, const char *path,
@@ -315,6 +315,8 @@ static enum ms_rc take_dump(struct flight *f, const char *path, int32_t rank,
         e.rec.group = number_of(groups, e.group);
         rc = take_entry(f, &e, &part, &events, err);
     }
+    if (rc == MS_OK)
+        rc = mstx__comm_writer_flush(f->comm, err);
     if (rc == MS_OK && !mstx__cluster_slice(&part))
         rc = ms_no_memory(err);
     if (rc == MS_OK) {
@@ -429,7 +431,7 @@ enum ms_rc mstx__import_flight(const char *path, struct mstx_writer *w,
     if (slash != NULL && !is_dir)
         *slash = '\0';
     const char *dir = is_dir ? path : slash == base ? "/" : slash != NULL ? base : ".";
-    enum ms_rc rc = mstx__comm_writer_new(&f.comm, mstx__writer_store(w), err);
+    enum ms_rc rc = mstx__comm_writer_new(&f.comm, w, err);
     if (rc == MS_OK && is_dir)
         rc = ms_dir_list(&list, path, err);
     for (int look = 1; rc == MS_OK && look >= 0; look--)

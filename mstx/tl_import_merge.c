@@ -10,6 +10,7 @@
 #include "mstx/tl_import_int.h"
 
 #include "mstx/tl_pack.h"
+#include "mstx/tl_packed.h"
 
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
@@ -196,7 +197,7 @@ static void number(struct mstx_import *im)
 /* Rows of communicators that all know are written once, by process 0. */
 static enum ms_rc new_comm(struct mstx_import *im, struct ms_err *err)
 {
-    MS_TRY(mstx__comm_writer_new(&im->comm, mstx__writer_store(im->w), err));
+    MS_TRY(mstx__comm_writer_new(&im->comm, im->w, err));
     if (ms_par_rank(im->par) != 0)
         mstx__comm_writer_mute(im->comm);
     return MS_OK;
@@ -234,6 +235,9 @@ struct merging {
     struct ms_store *s;
     int64_t tracks, chunks; /* in the parts before */
     MS_VEC(uint32_t) text;  /* of the part's texts behind those that all know */
+    MS_VEC(int64_t) group;  /* of its communicators from MSTX_COMM_LATER on */
+    struct mstx_rows rows;
+    struct mstx_packed_out out;
     struct mstx_packer *packer;
     struct mstx_event *ev; /* MSTX_CHUNK_MAX */
 };
@@ -305,14 +309,51 @@ static enum ms_rc take_name(struct merging *m, struct ms_stmt *row, struct ms_er
 /* Communicators that only texts of the part tell of. */
 static enum ms_rc take_group(struct merging *m, struct ms_stmt *row, struct ms_err *err)
 {
-    char sql[128];
-    int64_t id;
-    MS_TRY(mstx__comm_writer_adopt(m->im->comm, (uint64_t)ms_stmt_get_i64(row, 2),
+    int64_t *slot = ms_vec_push(&m->group);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    return mstx__comm_writer_adopt(m->im->comm, (uint64_t)ms_stmt_get_i64(row, 2),
                                    ms_stmt_get_str(row, 1), ms_stmt_get_i64(row, 3),
-                                   ms_stmt_get_str(row, 4), &id, err));
-    snprintf(sql, sizeof sql, "INSERT INTO temp.adopted VALUES(%" PRId64 ", %" PRId64 ")",
-             ms_stmt_get_i64(row, 0), id);
-    return ms_store_exec(m->s, sql, err);
+                                   ms_stmt_get_str(row, 4), slot, err);
+}
+
+static int64_t group_of(const struct merging *m, int64_t id)
+{
+    const uint64_t later = (uint64_t)id - MSTX_COMM_LATER;
+    return later < m->group.n ? m->group.p[later] : id;
+}
+
+/* Calls with texts and communicators as the whole database numbers them. */
+static enum ms_rc renumber(struct merging *m, struct ms_str blob, struct ms_err *err)
+{
+    MS_TRY(mstx__rows_look(&m->rows, blob, MSTX_CALL_COLUMNS, err));
+    for (unsigned c = 0; c < MSTX_CALL_COLUMNS; c++) {
+        const int64_t *cell = mstx__rows_column(&m->rows, c, err);
+        if (cell == NULL)
+            return MS_E_FORMAT;
+        for (m->out.rows.n = 0; m->out.rows.n < m->rows.n; m->out.rows.n++) {
+            const int64_t v = cell[m->out.rows.n];
+            mstx__rows_put(&m->out.rows, c,
+                           c == MSTX_CALL_NAME    ? (int64_t)text_of(m, (uint32_t)v)
+                           : c == MSTX_CALL_GROUP ? group_of(m, v)
+                                                  : v);
+        }
+    }
+    return MS_OK;
+}
+
+static enum ms_rc take_calls(struct merging *m, struct ms_stmt *row, struct ms_err *err)
+{
+    MS_TRY(renumber(m, ms_stmt_get_blob(row, 1), err));
+    return mstx__packed_flush(&m->out, ms_stmt_get_i64(row, 0), err);
+}
+
+/* Where nothing has another number, calls are as they are. */
+static enum ms_rc copy_calls(struct merging *m, struct ms_err *err)
+{
+    if (m->text.n == 0 && m->group.n == 0)
+        return ms_store_exec(m->s, "INSERT INTO packed_calls SELECT * FROM part.packed_calls", err);
+    return each(m, "SELECT id, data FROM part.packed_calls ORDER BY id", take_calls, err);
 }
 
 static enum ms_rc copy(struct merging *m, struct ms_err *err)
@@ -323,25 +364,19 @@ static enum ms_rc copy(struct merging *m, struct ms_err *err)
              "INSERT INTO processes SELECT * FROM part.processes;"
              "INSERT INTO hangs SELECT * FROM part.hangs;"
              "INSERT OR REPLACE INTO sources SELECT * FROM part.sources;"
-             "INSERT INTO comm_ops SELECT * FROM part.comm_ops;"
-             "INSERT INTO joins SELECT * FROM part.joins;"
+             "INSERT INTO packed_joins SELECT * FROM part.packed_joins;"
              "INSERT INTO tracks SELECT id + %" PRId64 ", process, kind, tid, domain, name, unit,"
              " events, rows, start_ns, end_ns, device FROM part.tracks ORDER BY id;"
              "INSERT INTO levels SELECT track + %" PRId64 ", shift, events, first_chunk + %" PRId64
              ", chunks FROM part.levels;"
              "INSERT INTO chunks SELECT id + %" PRId64 ", start_ns, end_ns, events FROM part.chunks"
-             " ORDER BY id;"
-             "CREATE TEMP TABLE adopted(part INTEGER PRIMARY KEY, whole INTEGER)",
+             " ORDER BY id",
              m->tracks, m->tracks, m->chunks, m->chunks);
     MS_TRY(ms_store_exec(m->s, sql, err));
     MS_TRY(each(m, "SELECT chunk, data FROM part.blobs ORDER BY chunk", take_blob, err));
     MS_TRY(each(m, "SELECT * FROM part.names", take_name, err));
     MS_TRY(each(m, "SELECT * FROM part.comm_groups ORDER BY id", take_group, err));
-    return ms_store_exec(m->s,
-                         "UPDATE comm_ops SET comm_group = (SELECT whole FROM temp.adopted WHERE"
-                         " part = comm_group) WHERE EXISTS (SELECT 1 FROM temp.adopted) AND"
-                         " comm_group >= 1 << 30; DROP TABLE temp.adopted",
-                         err);
+    return copy_calls(m, err);
 }
 
 static enum ms_rc count_rows(struct merging *m, const char *sql, int64_t *n, struct ms_err *err)
@@ -370,7 +405,7 @@ static enum ms_rc attach(struct merging *m, struct ms_str path, struct ms_err *e
 
 static enum ms_rc take_part(struct merging *m, struct ms_str path, struct ms_err *err)
 {
-    m->text.n = 0;
+    m->text.n = m->group.n = 0;
     MS_TRY(count_rows(m, "SELECT max(id) FROM main.tracks", &m->tracks, err));
     MS_TRY(count_rows(m, "SELECT max(id) FROM main.chunks", &m->chunks, err));
     MS_TRY(attach(m, path, err));
@@ -444,18 +479,33 @@ static enum ms_rc receive_part(struct merging *m, unsigned from, struct ms_err *
     return rc;
 }
 
+static enum ms_rc begin_merging(struct merging *m, struct ms_err *err)
+{
+    m->packer = mstx_packer_new();
+    m->ev = ms_calloc(MSTX_CHUNK_MAX, sizeof *m->ev);
+    if (m->packer == NULL || m->ev == NULL)
+        return ms_no_memory(err);
+    MS_TRY(mstx__rows_new(&m->rows, err));
+    return mstx__packed_calls_new(&m->out, m->s, err);
+}
+
+static void end_merging(struct merging *m)
+{
+    mstx__packed_free(&m->out);
+    mstx__rows_free(&m->rows);
+    ms_vec_free(&m->text);
+    ms_vec_free(&m->group);
+    mstx_packer_free(m->packer);
+    ms_free(m->ev);
+}
+
 static enum ms_rc receive_parts(struct mstx_import *im, struct ms_err *err)
 {
     struct merging m = {.im = im, .s = mstx__writer_store(im->w)};
-    m.packer = mstx_packer_new();
-    m.ev = ms_calloc(MSTX_CHUNK_MAX, sizeof *m.ev);
-    enum ms_rc rc = m.packer != NULL && m.ev != NULL ? MS_OK : ms_no_memory(err);
-    rc = mstx__share_result(im->par, rc, err);
+    enum ms_rc rc = mstx__share_result(im->par, begin_merging(&m, err), err);
     for (unsigned i = 1; rc == MS_OK && i < ms_par_size(im->par); i++)
         rc = receive_part(&m, i, err);
-    ms_vec_free(&m.text);
-    mstx_packer_free(m.packer);
-    ms_free(m.ev);
+    end_merging(&m);
     return rc;
 }
 

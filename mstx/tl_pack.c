@@ -4,14 +4,14 @@
  */
 #include "mstx/tl_pack.h"
 
+#include "mstx/tl_varint.h"
+
 #include "probe/base/mem.h"
 
 #include <assert.h>
-#include <endian.h>
 
 enum {
     VERSION = 1,
-    VARINT_MAX = 10,
     HAS_ID = 1 << 0,
     HAS_ARG = 1 << 1,
     HAS_SIZE = 1 << 2,
@@ -22,7 +22,7 @@ enum {
     HEAD = 2 + 8,
     SLOTS = 2 * MSTX_CHUNK_MAX,
     /* Bytes one event takes at most: its index, eight varints, and its shape. */
-    EVENT_MAX = 2 + 8 * VARINT_MAX + 5 + 3 + 2,
+    EVENT_MAX = 2 + 8 * MSTX_VARINT_MAX + 5 + 3 + 2,
 };
 
 struct mstx_packer *mstx_packer_new(void)
@@ -45,26 +45,6 @@ void mstx_packer_free(struct mstx_packer *p)
 }
 
 /* ---- writing ---------------------------------------------------------------- */
-
-static uint8_t *put_varint(uint8_t *at, uint64_t v)
-{
-    while (v >= 0x80) {
-        *at++ = (uint8_t)(v | 0x80);
-        v >>= 7;
-    }
-    *at++ = (uint8_t)v;
-    return at;
-}
-
-static uint64_t zigzag(uint64_t difference)
-{
-    return (difference << 1) ^ (0 - (difference >> 63));
-}
-
-static uint64_t unzigzag(uint64_t v)
-{
-    return (v >> 1) ^ (0 - (v & 1));
-}
 
 static uint32_t hash_shape(const struct mstx_event *e)
 {
@@ -123,11 +103,11 @@ static uint8_t *put_head(const struct mstx_packer *p, uint8_t *at, const struct 
     *at++ = VERSION;
     *at++ = (uint8_t)columns;
     memcpy(at, &first, sizeof first);
-    at = put_varint(at + sizeof first, n);
-    at = put_varint(at, p->shapes);
+    at = mstx_put_varint(at + sizeof first, n);
+    at = mstx_put_varint(at, p->shapes);
     for (uint32_t i = 0; i < p->shapes; i++) {
-        at = put_varint(at, p->shape[i].name);
-        at = put_varint(at, p->shape[i].depth);
+        at = mstx_put_varint(at, p->shape[i].name);
+        at = mstx_put_varint(at, p->shape[i].depth);
         *at++ = p->shape[i].kind;
         *at++ = p->shape[i].flags;
     }
@@ -150,11 +130,11 @@ static uint8_t *put_times(uint8_t *at, const struct mstx_event *ev, uint32_t n)
     int64_t before = ev[0].start_ns;
     for (uint32_t i = 0; i < n; i++) {
         assert(ev[i].start_ns >= before);
-        at = put_varint(at, (uint64_t)ev[i].start_ns - (uint64_t)before);
+        at = mstx_put_varint(at, (uint64_t)ev[i].start_ns - (uint64_t)before);
         before = ev[i].start_ns;
     }
     for (uint32_t i = 0; i < n; i++)
-        at = put_varint(at, (uint64_t)ev[i].dur_ns);
+        at = mstx_put_varint(at, (uint64_t)ev[i].dur_ns);
     return at;
 }
 
@@ -163,7 +143,7 @@ static uint8_t *put_times(uint8_t *at, const struct mstx_event *ev, uint32_t n)
     do {                                                                                           \
         uint64_t before = 0;                                                                       \
         for (uint32_t i = 0; i < (n); i++) {                                                       \
-            (at) = put_varint((at), zigzag((ev)[i].field - before));                               \
+            (at) = mstx_put_varint((at), mstx_zigzag((ev)[i].field - before));                               \
             before = (ev)[i].field;                                                                \
         }                                                                                          \
     } while (0)
@@ -177,11 +157,11 @@ static uint8_t *put_optional(uint8_t *at, const struct mstx_event *ev, uint32_t 
     if (columns & HAS_SIZE)
         PUT_DIFFERENCES(at, ev, n, size);
     for (uint32_t i = 0; columns & HAS_COUNT && i < n; i++)
-        at = put_varint(at, ev[i].count);
+        at = mstx_put_varint(at, ev[i].count);
     for (uint32_t i = 0; columns & HAS_END_TID && i < n; i++)
-        at = put_varint(at, ev[i].end_tid);
+        at = mstx_put_varint(at, ev[i].end_tid);
     for (uint32_t i = 0; columns & HAS_ARGS && i < n; i++)
-        at = put_varint(at, ev[i].args);
+        at = mstx_put_varint(at, ev[i].args);
     return at;
 }
 
@@ -205,89 +185,13 @@ enum ms_rc mstx_pack(struct mstx_packer *p, const struct mstx_event *ev, uint32_
 
 /* ---- reading ---------------------------------------------------------------- */
 
-/* A failure is kept in bad; reading on then gives zeros and stays within the bytes. */
-struct reader {
-    const uint8_t *at, *end;
-    bool bad;
-};
-
-static uint64_t get_varint_slowly(struct reader *r)
-{
-    uint64_t v = 0;
-    for (unsigned shift = 0; shift < 7 * VARINT_MAX && r->at < r->end; shift += 7) {
-        uint8_t byte = *r->at++;
-        if (shift == 63 && byte > 1)
-            break;
-        v |= (uint64_t)(byte & 0x7F) << shift;
-        if (byte < 0x80)
-            return v;
-    }
-    r->bad = true;
-    r->at = r->end;
-    return 0;
-}
-
-/* The low seven bits of eight bytes, side by side. */
-static inline uint64_t close_gaps(uint64_t w)
-{
-    w = (w & 0x007F007F007F007Fu) | (w & 0x7F007F007F007F00u) >> 1;
-    w = (w & 0x00003FFF00003FFFu) | (w & 0x3FFF00003FFF0000u) >> 2;
-    return (w & 0x000000000FFFFFFFu) | (w & 0x0FFFFFFF00000000u) >> 4;
-}
-
-/* Distances take two to four bytes, which no branch can guess: up to eight are taken at once. */
-static inline uint64_t get_varint(struct reader *r)
-{
-    if (r->end - r->at >= 8) {
-        uint64_t w;
-        memcpy(&w, r->at, sizeof w);
-        w = le64toh(w);
-        uint64_t last = ~w & 0x8080808080808080u;
-        if (last != 0) {
-            r->at += (__builtin_ctzll(last) >> 3) + 1;
-            return close_gaps(w & (last ^ (last - 1)));
-        }
-    }
-    return get_varint_slowly(r);
-}
-
-/* Every number ends with the one byte of it that is below 0x80. */
-static void skip_varints(struct reader *r, uint32_t n)
-{
-    while (n >= 8 && r->end - r->at >= 8) {
-        uint64_t w;
-        memcpy(&w, r->at, sizeof w);
-        n -= (uint32_t)__builtin_popcountll(~w & 0x8080808080808080u);
-        r->at += 8;
-    }
-    for (; n > 0 && r->at < r->end; r->at++)
-        n -= *r->at < 0x80;
-    r->bad |= n > 0;
-}
-
-static uint64_t get_below(struct reader *r, uint64_t limit)
-{
-    uint64_t v = get_varint(r);
-    r->bad |= v >= limit;
-    return v < limit ? v : 0;
-}
-
-static uint8_t get_byte(struct reader *r)
-{
-    if (r->at == r->end) {
-        r->bad = true;
-        return 0;
-    }
-    return *r->at++;
-}
-
 struct head {
     unsigned columns;
     uint64_t start;
     uint32_t n, shapes;
 };
 
-static void get_head(struct reader *r, struct head *h)
+static void get_head(struct mstx_bytes *r, struct head *h)
 {
     *h = (struct head){0};
     if (r->end - r->at < HEAD || r->at[0] != VERSION || r->at[1] > HAS_ALL) {
@@ -298,24 +202,24 @@ static void get_head(struct reader *r, struct head *h)
     memcpy(&h->start, r->at + 2, sizeof h->start);
     h->start = le64toh(h->start);
     r->at += HEAD;
-    h->n = (uint32_t)get_below(r, MSTX_CHUNK_MAX + 1);
-    h->shapes = (uint32_t)get_below(r, h->n + 1);
+    h->n = (uint32_t)mstx_get_below(r, MSTX_CHUNK_MAX + 1);
+    h->shapes = (uint32_t)mstx_get_below(r, h->n + 1);
     r->bad |= h->n == 0 || h->shapes == 0;
 }
 
-static struct mstx_shape get_shape(struct reader *r)
+static struct mstx_shape get_shape(struct mstx_bytes *r)
 {
     struct mstx_shape s;
-    s.name = (uint32_t)get_below(r, (uint64_t)UINT32_MAX + 1);
-    s.depth = (uint16_t)get_below(r, UINT16_MAX + 1);
-    s.kind = get_byte(r);
-    s.flags = get_byte(r);
+    s.name = (uint32_t)mstx_get_below(r, (uint64_t)UINT32_MAX + 1);
+    s.depth = (uint16_t)mstx_get_below(r, UINT16_MAX + 1);
+    s.kind = mstx_get_byte(r);
+    s.flags = mstx_get_byte(r);
     r->bad |= s.kind >= MSTX_EV_KINDS;
     return s;
 }
 
 /* Where the index lies; it is passed. */
-static const uint8_t *pass_index(struct reader *r, const struct head *h)
+static const uint8_t *pass_index(struct mstx_bytes *r, const struct head *h)
 {
     size_t bytes = (size_t)h->n * (h->shapes > 256 ? 2 : 1);
     const uint8_t *at = r->at;
@@ -328,7 +232,7 @@ static const uint8_t *pass_index(struct reader *r, const struct head *h)
 }
 
 /* The first n events get their shapes. */
-static void get_index(struct reader *r, const uint8_t *at, const struct head *h, uint32_t n,
+static void get_index(struct mstx_bytes *r, const uint8_t *at, const struct head *h, uint32_t n,
                       const struct mstx_shape *shape, struct mstx_event *ev)
 {
     unsigned width = h->shapes > 256 ? 2 : 1;
@@ -347,30 +251,30 @@ static bool is_time(uint64_t v)
     return v + ((uint64_t)1 << 62) <= (uint64_t)1 << 63;
 }
 
-static void get_times(struct reader *r, const struct head *h, struct mstx_event *ev)
+static void get_times(struct mstx_bytes *r, const struct head *h, struct mstx_event *ev)
 {
     uint64_t start = h->start;
     r->bad |= !is_time(start);
     for (uint32_t i = 0; i < h->n; i++) {
-        uint64_t distance = get_varint(r);
+        uint64_t distance = mstx_get_varint(r);
         start += distance;
         r->bad |= distance > (uint64_t)1 << 62 || !is_time(start);
         ev[i].start_ns = (int64_t)start;
     }
     for (uint32_t i = 0; i < h->n; i++)
-        ev[i].dur_ns = (int64_t)get_below(r, (uint64_t)1 << 62);
+        ev[i].dur_ns = (int64_t)mstx_get_below(r, (uint64_t)1 << 62);
 }
 
 #define GET_DIFFERENCES(r, ev, n, field)                                                           \
     do {                                                                                           \
         uint64_t before = 0;                                                                       \
         for (uint32_t i = 0; i < (n); i++) {                                                       \
-            before += unzigzag(get_varint(r));                                                     \
+            before += mstx_unzigzag(mstx_get_varint(r));                                                     \
             (ev)[i].field = before;                                                                \
         }                                                                                          \
     } while (0)
 
-static void get_optional(struct reader *r, const struct head *h, struct mstx_event *ev)
+static void get_optional(struct mstx_bytes *r, const struct head *h, struct mstx_event *ev)
 {
     if (h->columns & HAS_ID)
         GET_DIFFERENCES(r, ev, h->n, id);
@@ -379,11 +283,11 @@ static void get_optional(struct reader *r, const struct head *h, struct mstx_eve
     if (h->columns & HAS_SIZE)
         GET_DIFFERENCES(r, ev, h->n, size);
     for (uint32_t i = 0; h->columns & HAS_COUNT && i < h->n; i++)
-        ev[i].count = (uint32_t)get_below(r, (uint64_t)UINT32_MAX + 1);
+        ev[i].count = (uint32_t)mstx_get_below(r, (uint64_t)UINT32_MAX + 1);
     for (uint32_t i = 0; h->columns & HAS_END_TID && i < h->n; i++)
-        ev[i].end_tid = (uint32_t)get_below(r, (uint64_t)UINT32_MAX + 1);
+        ev[i].end_tid = (uint32_t)mstx_get_below(r, (uint64_t)UINT32_MAX + 1);
     for (uint32_t i = 0; h->columns & HAS_ARGS && i < h->n; i++)
-        ev[i].args = (uint32_t)get_below(r, (uint64_t)UINT32_MAX + 1);
+        ev[i].args = (uint32_t)mstx_get_below(r, (uint64_t)UINT32_MAX + 1);
 }
 
 static enum ms_rc fail_damaged(struct ms_err *err)
@@ -391,16 +295,10 @@ static enum ms_rc fail_damaged(struct ms_err *err)
     return ms_fail(err, MS_E_FORMAT, "a chunk of events is damaged; import the capture again");
 }
 
-static struct reader reader_of(struct ms_str blob)
-{
-    const uint8_t *p = (const uint8_t *)blob.p;
-    return (struct reader){.at = p, .end = p + blob.n};
-}
-
 enum ms_rc mstx_unpack(struct ms_str blob, struct mstx_event *ev, uint32_t *n, struct ms_err *err)
 {
     struct mstx_shape shape[MSTX_CHUNK_MAX];
-    struct reader r = reader_of(blob);
+    struct mstx_bytes r = mstx_bytes_of(blob);
     struct head h;
     *n = 0;
     get_head(&r, &h);
@@ -421,18 +319,18 @@ enum ms_rc mstx_unpack(struct ms_str blob, struct mstx_event *ev, uint32_t *n, s
 /* ---- what pictures need --------------------------------------------------------- */
 
 /* The starts up to `until`; returns how many, the rest is passed. */
-static uint32_t get_starts_until(struct reader *r, const struct head *h, int64_t until,
+static uint32_t get_starts_until(struct mstx_bytes *r, const struct head *h, int64_t until,
                                  int64_t *start)
 {
     uint64_t at = h->start;
     uint32_t n = 0;
     r->bad |= !is_time(at);
     for (uint32_t i = 0; i < h->n; i++) {
-        uint64_t distance = get_varint(r);
+        uint64_t distance = mstx_get_varint(r);
         at += distance;
         r->bad |= distance > (uint64_t)1 << 62 || !is_time(at);
         if (r->bad || (int64_t)at > until) {
-            skip_varints(r, h->n - i - 1);
+            mstx_skip_varints(r, h->n - i - 1);
             break;
         }
         start[n++] = (int64_t)at;
@@ -440,23 +338,23 @@ static uint32_t get_starts_until(struct reader *r, const struct head *h, int64_t
     return n;
 }
 
-static void get_drawn(struct reader *r, const struct head *h, uint32_t n, struct mstx_event *ev)
+static void get_drawn(struct mstx_bytes *r, const struct head *h, uint32_t n, struct mstx_event *ev)
 {
     for (uint32_t i = 0; i < n; i++)
-        ev[i].dur_ns = (int64_t)get_below(r, (uint64_t)1 << 62);
-    skip_varints(r, h->n - n);
+        ev[i].dur_ns = (int64_t)mstx_get_below(r, (uint64_t)1 << 62);
+    mstx_skip_varints(r, h->n - n);
     if (h->columns & HAS_ID)
-        skip_varints(r, h->n);
+        mstx_skip_varints(r, h->n);
     if (h->columns & HAS_ARG) {
         GET_DIFFERENCES(r, ev, n, arg);
-        skip_varints(r, h->n - n);
+        mstx_skip_varints(r, h->n - n);
     }
     if (h->columns & HAS_SIZE) {
         GET_DIFFERENCES(r, ev, n, size);
-        skip_varints(r, h->n - n);
+        mstx_skip_varints(r, h->n - n);
     }
     for (uint32_t i = 0; h->columns & HAS_COUNT && i < n; i++)
-        ev[i].count = (uint32_t)get_below(r, (uint64_t)UINT32_MAX + 1);
+        ev[i].count = (uint32_t)mstx_get_below(r, (uint64_t)UINT32_MAX + 1);
 }
 
 enum ms_rc mstx_unpack_drawn(struct ms_str blob, int64_t until, struct mstx_event *ev, uint32_t *n,
@@ -464,7 +362,7 @@ enum ms_rc mstx_unpack_drawn(struct ms_str blob, int64_t until, struct mstx_even
 {
     struct mstx_shape shape[MSTX_CHUNK_MAX];
     int64_t start[MSTX_CHUNK_MAX];
-    struct reader r = reader_of(blob);
+    struct mstx_bytes r = mstx_bytes_of(blob);
     struct head h;
     *n = 0;
     get_head(&r, &h);
@@ -486,7 +384,7 @@ enum ms_rc mstx_unpack_drawn(struct ms_str blob, int64_t until, struct mstx_even
 
 bool mstx_pack_has_name(struct ms_str blob, mstx_name_test test, void *ctx)
 {
-    struct reader r = reader_of(blob);
+    struct mstx_bytes r = mstx_bytes_of(blob);
     struct head h;
     get_head(&r, &h);
     for (uint32_t i = 0; i < h.shapes && !r.bad; i++) {

@@ -11,6 +11,7 @@
 #include "mstx/tl_export.h"
 #include "mstx/tl_import.h"
 #include "mstx/tl_pack.h"
+#include "mstx/tl_packed.h"
 #include "mstx/tl_schema.h"
 
 #include "probe/base/arena.h"
@@ -198,6 +199,8 @@ enum ms_rc mstx__tl_open_db(struct mstx_tl **out, const char *path, struct ms_er
     enum ms_rc rc = tl->arena != NULL ? ms_store_open(&tl->store, path, err) : fail_memory(err);
     if (rc == MS_OK) {
         rc = read_tables(tl, err);
+        if (rc == MS_OK)
+            rc = mstx__packed_tables(tl, err);
         if (rc == MS_OK)
             rc = mstx__tl_check(tl, err);
         if (rc != MS_OK)

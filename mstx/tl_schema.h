@@ -5,7 +5,7 @@
 #ifndef MSTX_TL_SCHEMA_H
 #define MSTX_TL_SCHEMA_H
 
-#define MSTX_DB_VERSION "1"
+#define MSTX_DB_VERSION "2"
 #define MSTX_DB_NAME    "run.db"
 
 static const char mstx_db_schema[] =
@@ -36,11 +36,8 @@ static const char mstx_db_schema[] =
     " uncertainty_ns INTEGER, drift_ppm REAL, method TEXT);"
     "CREATE TABLE comm_groups(id INTEGER PRIMARY KEY, name TEXT, key INTEGER, size INTEGER,"
     " ranks TEXT);"
-    "CREATE TABLE comm_ops(id INTEGER PRIMARY KEY, process INTEGER, rank INTEGER, tid INTEGER,"
-    " comm_group INTEGER, seq INTEGER, name TEXT, op TEXT, class INTEGER, lib TEXT, type TEXT,"
-    " reduce TEXT, count INTEGER, elem_bytes INTEGER, bytes INTEGER, sent INTEGER,"
-    " received INTEGER, peer INTEGER, tag INTEGER, flags INTEGER, stream INTEGER,"
-    " start_ns INTEGER, end_ns INTEGER, device INTEGER);"
+    "CREATE TABLE packed_calls(id INTEGER PRIMARY KEY, rows INTEGER, data BLOB);"
+    "CREATE TABLE packed_joins(id INTEGER PRIMARY KEY, rows INTEGER, data BLOB);"
     "CREATE TABLE steps(process INTEGER, number INTEGER, name TEXT, start_ns INTEGER,"
     " end_ns INTEGER, PRIMARY KEY(process, number)) WITHOUT ROWID;"
     "CREATE TABLE findings(id INTEGER PRIMARY KEY, kind TEXT, severity TEXT, ranks TEXT,"
@@ -52,9 +49,6 @@ static const char mstx_db_schema[] =
     " end_ns INTEGER, computing_ns INTEGER, communication_ns INTEGER, exposed_ns INTEGER,"
     " overlapped_ns INTEGER, free_ns INTEGER, bubble_ns INTEGER, preparing_ns INTEGER,"
     " waiting_ns INTEGER, blame_ns INTEGER);"
-    "CREATE TABLE joins(comm_group INTEGER, seq INTEGER, op TEXT, step INTEGER, ranks INTEGER,"
-    " missing INTEGER, agrees INTEGER, bytes INTEGER, start_ns INTEGER, transfer_ns INTEGER,"
-    " skew_ns INTEGER, waited_ns INTEGER, last_rank INTEGER, algorithm_gbs REAL, bus_gbs REAL);"
     "CREATE TABLE links(src INTEGER, dst INTEGER, comm_group INTEGER, op TEXT, bytes INTEGER,"
     " between_hosts INTEGER, calls INTEGER, transfer_ns INTEGER, gbs REAL, ratio REAL, z REAL);"
     "CREATE TABLE conclusions(kind TEXT, severity TEXT, rank INTEGER, first_step INTEGER,"

@@ -19,11 +19,14 @@ static const char RANKS_SQL[] =
 static const char CALLS_SQL[] =
     "SELECT rank, start_ns, end_ns FROM comm_ops WHERE rank >= 0 AND class <> 3"
     " ORDER BY rank, start_ns";
-/* Who came last and how long a transfer takes was found when ranks were joined; longer is waiting. */
+/* Who came last and how long a transfer takes was found when ranks were joined; longer is waiting.
+ * Each call looks its join up in a table that is made for that. */
 static const char WAITS_SQL[] =
+    "WITH j AS MATERIALIZED (SELECT comm_group, seq, last_rank, transfer_ns FROM joins"
+    " WHERE last_rank >= 0)"
     "SELECT c.rank, j.last_rank, sum(max(0, c.end_ns - c.start_ns - j.transfer_ns)), count(*)"
-    " FROM joins j JOIN comm_ops c ON c.comm_group = j.comm_group AND c.seq = j.seq"
-    " WHERE j.last_rank IS NOT NULL AND c.class = 0 AND c.rank >= 0"
+    " FROM comm_ops c CROSS JOIN j ON c.comm_group = j.comm_group AND c.seq = j.seq"
+    " WHERE c.class = 0 AND c.rank >= 0"
     " GROUP BY c.rank, j.last_rank ORDER BY c.rank, j.last_rank";
 /* Where a call does not say what of its bytes it sent, a send sent all of them. */
 #define SENT "ifnull(c.sent, CASE WHEN c.op LIKE '%send%' THEN c.bytes END)"
@@ -53,16 +56,6 @@ static enum ms_rc each(struct ms_stmt *st, row_fn fn, void *ctx, struct ms_err *
     }
     ms_stmt_free(st);
     return rc;
-}
-
-/* A database of an older version has no such table. */
-static bool has_joins(struct mstx_tl *tl)
-{
-    struct ms_stmt *st;
-    if (ms_store_prepare(mstx_tl_store(tl), &st, "SELECT 1 FROM joins", NULL) != MS_OK)
-        return false;
-    ms_stmt_free(st);
-    return true;
 }
 
 static enum ms_rc query(struct mstx_tl *tl, const char *sql, row_fn fn, void *ctx,
@@ -183,7 +176,7 @@ enum ms_rc viz_cluster_read(struct viz_cluster *c, struct mstx_tl *tl, struct ms
     enum ms_rc rc = query(tl, RANKS_SQL, add_rank, c, err);
     if (rc == MS_OK)
         rc = query(tl, CALLS_SQL, cover, &v, err);
-    if (rc == MS_OK && has_joins(tl))
+    if (rc == MS_OK)
         rc = query(tl, WAITS_SQL, add_wait, c, err);
     if (rc == MS_OK)
         rc = query(tl, TRANSFERS_SQL, add_transfer, c, err);

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_packed: see the header.
+ */
+#include "mstx/tl_packed.h"
+
+#include "mstx/comm.h"
+#include "mstx/tl_cluster.h"
+
+#include "probe/base/mem.h"
+#include "probe/base/store_vtab.h"
+
+/* ---- writing ---------------------------------------------------------------- */
+
+static enum ms_rc new_out(struct mstx_packed_out *p, struct ms_store *s, const char *sql,
+                          unsigned columns, struct ms_err *err)
+{
+    *p = (struct mstx_packed_out){.add = NULL};
+    MS_TRY(mstx__rows_out_new(&p->rows, columns, err));
+    enum ms_rc rc = ms_store_prepare(s, &p->add, sql, err);
+    if (rc != MS_OK)
+        mstx__packed_free(p);
+    return rc;
+}
+
+enum ms_rc mstx__packed_calls_new(struct mstx_packed_out *p, struct ms_store *s, struct ms_err *err)
+{
+    return new_out(p, s, "INSERT INTO packed_calls VALUES(?,?,?)", MSTX_CALL_COLUMNS, err);
+}
+
+enum ms_rc mstx__packed_joins_new(struct mstx_packed_out *p, struct ms_store *s, struct ms_err *err)
+{
+    return new_out(p, s, "INSERT INTO packed_joins VALUES(?,?,?)", MSTX_JOIN_COLUMNS, err);
+}
+
+enum ms_rc mstx__packed_flush(struct mstx_packed_out *p, int64_t id, struct ms_err *err)
+{
+    const uint32_t n = p->rows.n;
+    if (n == 0)
+        return MS_OK;
+    MS_TRY(mstx__rows_pack(&p->rows, err));
+    ms_stmt_i64(p->add, 1, id);
+    ms_stmt_i64(p->add, 2, n);
+    ms_stmt_blob(p->add, 3, p->rows.packed.p, p->rows.packed.n);
+    return ms_stmt_run(p->add, err);
+}
+
+void mstx__packed_free(struct mstx_packed_out *p)
+{
+    mstx__rows_out_free(&p->rows);
+    ms_stmt_free(p->add);
+    p->add = NULL;
+}
+
+/* ---- scanning --------------------------------------------------------------- */
+
+/* What one of the tables is for SQL. */
+struct kind {
+    const char *select; /* its blobs */
+    unsigned packed;    /* columns */
+    const int8_t *of;   /* by column of SQL: the packed one that holds the same, -1: none does */
+    /* The value of a column of SQL at a row. */
+    enum ms_rc (*give)(struct mstx_tl *tl, struct mstx_rows *r, uint32_t at, int column,
+                       struct ms_value *v, struct ms_err *err);
+};
+
+struct bound {
+    unsigned column;
+    int64_t low, high;
+};
+
+struct scan {
+    struct mstx_tl *tl;
+    const struct kind *kind;
+    struct ms_stmt *blobs;
+    struct mstx_rows rows;
+    uint32_t at;
+    bool at_end;
+    unsigned n;
+    struct bound bound[MSTX_ROWS_COLUMNS];
+    const int64_t *cell[MSTX_ROWS_COLUMNS]; /* of bounds, in the blob at hand */
+};
+
+static enum ms_rc open_scan(const struct kind *kind, struct mstx_tl *tl, void **cursor,
+                            struct ms_err *err)
+{
+    struct scan *s = ms_calloc(1, sizeof *s);
+    *cursor = s;
+    if (s == NULL)
+        return ms_no_memory(err);
+    s->tl = tl;
+    s->kind = kind;
+    enum ms_rc rc = mstx__rows_new(&s->rows, err);
+    if (rc != MS_OK)
+        ms_free(s);
+    return rc;
+}
+
+static void close_scan(void *cursor)
+{
+    struct scan *s = cursor;
+    ms_stmt_free(s->blobs);
+    mstx__rows_free(&s->rows);
+    ms_free(s);
+}
+
+static struct bound *bound_of(struct scan *s, unsigned column)
+{
+    for (unsigned i = 0; i < s->n; i++) {
+        if (s->bound[i].column == column)
+            return &s->bound[i];
+    }
+    s->bound[s->n] = (struct bound){column, INT64_MIN + 1, INT64_MAX}; /* NULL is no number */
+    return &s->bound[s->n++];
+}
+
+static void set_bounds(struct scan *s, const struct ms_bound *bound, int n)
+{
+    s->n = 0;
+    for (int i = 0; i < n; i++) {
+        struct bound *b = bound_of(s, (unsigned)s->kind->of[bound[i].column]);
+        const int64_t v = bound[i].value;
+        if (bound[i].op != MS_BOUND_LE)
+            b->low = v > b->low ? v : b->low;
+        if (bound[i].op != MS_BOUND_GE)
+            b->high = v < b->high ? v : b->high;
+    }
+}
+
+static bool may_hold(const struct scan *s)
+{
+    for (unsigned i = 0; i < s->n; i++) {
+        const struct bound *b = &s->bound[i];
+        if (s->rows.column[b->column].high < b->low || s->rows.column[b->column].low > b->high)
+            return false;
+    }
+    return true;
+}
+
+static enum ms_rc unpack_bounds(struct scan *s, struct ms_err *err)
+{
+    for (unsigned i = 0; i < s->n; i++) {
+        s->cell[i] = mstx__rows_column(&s->rows, s->bound[i].column, err);
+        if (s->cell[i] == NULL)
+            return MS_E_FORMAT;
+    }
+    return MS_OK;
+}
+
+/* The next blob that may hold wanted rows. */
+static enum ms_rc next_blob(struct scan *s, struct ms_err *err)
+{
+    bool more;
+    for (;;) {
+        MS_TRY(ms_stmt_step(s->blobs, &more, err));
+        s->at_end = !more;
+        if (!more)
+            return MS_OK;
+        MS_TRY(mstx__rows_look(&s->rows, ms_stmt_get_blob(s->blobs, 0), s->kind->packed, err));
+        s->at = 0;
+        if (may_hold(s))
+            return unpack_bounds(s, err);
+    }
+}
+
+static bool is_wanted(const struct scan *s)
+{
+    for (unsigned i = 0; i < s->n; i++) {
+        const int64_t v = s->cell[i][s->at];
+        if (v < s->bound[i].low || v > s->bound[i].high)
+            return false;
+    }
+    return true;
+}
+
+static enum ms_rc find_row(struct scan *s, struct ms_err *err)
+{
+    for (;;) {
+        while (s->at < s->rows.n && !is_wanted(s))
+            s->at++;
+        if (s->at < s->rows.n || s->at_end)
+            return MS_OK;
+        MS_TRY(next_blob(s, err));
+        if (s->at_end)
+            return MS_OK;
+    }
+}
+
+static enum ms_rc start_scan(void *cursor, const struct ms_bound *bound, int n, struct ms_err *err)
+{
+    struct scan *s = cursor;
+    ms_stmt_free(s->blobs);
+    s->blobs = NULL;
+    s->rows.n = s->at = 0;
+    s->at_end = false;
+    set_bounds(s, bound, n);
+    MS_TRY(ms_store_prepare(mstx_tl_store(s->tl), &s->blobs, s->kind->select, err));
+    return find_row(s, err);
+}
+
+static enum ms_rc next_row(void *cursor, struct ms_err *err)
+{
+    struct scan *s = cursor;
+    s->at++;
+    return find_row(s, err);
+}
+
+static bool is_at_end(const void *cursor)
+{
+    return ((const struct scan *)cursor)->at_end;
+}
+
+static enum ms_rc give_column(void *cursor, int column, struct ms_value *v, struct ms_err *err)
+{
+    struct scan *s = cursor;
+    return s->kind->give(s->tl, &s->rows, s->at, column, v, err);
+}
+
+/* ---- values ----------------------------------------------------------------- */
+
+/* A number of a row as SQL has it. */
+static enum ms_rc give_cell(struct mstx_rows *r, unsigned column, uint32_t at, struct ms_value *v,
+                            struct ms_err *err)
+{
+    const int64_t *cell = mstx__rows_column(r, column, err);
+    if (cell == NULL)
+        return MS_E_FORMAT;
+    v->i = cell[at];
+    v->type = v->i != MSTX_ROWS_NULL ? MS_VALUE_INT : MS_VALUE_NULL;
+    return MS_OK;
+}
+
+static void give_word(struct ms_value *v, const char *word)
+{
+    v->type = MS_VALUE_TEXT;
+    v->s = ms_str_of(word);
+}
+
+/* ---- calls ------------------------------------------------------------------ */
+
+enum call_sql { NAME = 6, OP, CLASS, LIB, TYPE, REDUCE, COUNT, ELEM, BYTES, START = 21, END };
+
+static const int8_t call_of[] = {
+    MSTX_CALL_ID,     MSTX_CALL_PROCESS,  MSTX_CALL_RANK,  MSTX_CALL_TID,    MSTX_CALL_GROUP,
+    MSTX_CALL_SEQ,    MSTX_CALL_NAME,     MSTX_CALL_OP,    MSTX_CALL_OP,     MSTX_CALL_LIB,
+    MSTX_CALL_TYPE,   MSTX_CALL_REDUCE,   MSTX_CALL_COUNT, MSTX_CALL_ELEM,   MSTX_CALL_COUNT,
+    MSTX_CALL_SENT,   MSTX_CALL_RECEIVED, MSTX_CALL_PEER,  MSTX_CALL_TAG,    MSTX_CALL_FLAGS,
+    MSTX_CALL_STREAM, MSTX_CALL_START,    MSTX_CALL_DUR,   MSTX_CALL_DEVICE,
+};
+
+static enum ms_rc give_sum(struct mstx_rows *r, uint32_t at, int column, struct ms_value *v,
+                           struct ms_err *err)
+{
+    struct ms_value other;
+    MS_TRY(give_cell(r, column == END ? MSTX_CALL_START : MSTX_CALL_ELEM, at, &other, err));
+    const uint64_t a = (uint64_t)v->i, b = (uint64_t)other.i;
+    v->i = (int64_t)(column == END ? a + b : a * b);
+    return MS_OK;
+}
+
+static enum ms_rc give_call(struct mstx_tl *tl, struct mstx_rows *r, uint32_t at, int column,
+                            struct ms_value *v, struct ms_err *err)
+{
+    MS_TRY(give_cell(r, (unsigned)call_of[column], at, v, err));
+    const unsigned number = (unsigned)v->i;
+    switch (column) {
+    case NAME:
+        v->type = MS_VALUE_TEXT;
+        v->s = mstx_tl_text(tl, number);
+        break;
+    case OP:
+        give_word(v, mstx_comm_op_text(number));
+        break;
+    case CLASS:
+        v->i = mstx_comm_op_class(number);
+        break;
+    case LIB:
+        give_word(v, mstx_comm_lib_text(number));
+        break;
+    case TYPE:
+        give_word(v, mstx_comm_type_text(number));
+        break;
+    case REDUCE:
+        give_word(v, mstx_comm_reduce_text(number));
+        break;
+    case BYTES:
+    case END:
+        return give_sum(r, at, column, v, err);
+    default:
+        break;
+    }
+    return MS_OK;
+}
+
+static const struct kind calls = {.select = "SELECT data FROM packed_calls ORDER BY id",
+                                  .packed = MSTX_CALL_COLUMNS,
+                                  .of = call_of,
+                                  .give = give_call};
+
+static enum ms_rc open_calls(void *ctx, void **cursor, struct ms_err *err)
+{
+    return open_scan(&calls, ctx, cursor, err);
+}
+
+static const struct ms_table calls_table = {
+    .name = "comm_ops",
+    .columns = "id INTEGER, process INTEGER, rank INTEGER, tid INTEGER, comm_group INTEGER,"
+               " seq INTEGER, name TEXT, op TEXT, class INTEGER, lib TEXT, type TEXT, reduce TEXT,"
+               " count INTEGER, elem_bytes INTEGER, bytes INTEGER, sent INTEGER, received INTEGER,"
+               " peer INTEGER, tag INTEGER, flags INTEGER, stream INTEGER, start_ns INTEGER,"
+               " end_ns INTEGER, device INTEGER",
+    .usable = 1u << 0 | 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5 | 1u << START,
+    .open = open_calls,
+    .close = close_scan,
+    .start = start_scan,
+    .next = next_row,
+    .at_end = is_at_end,
+    .column = give_column,
+};
+
+/* ---- joins ------------------------------------------------------------------ */
+
+enum join_sql { JOIN_OP = 2, ALGORITHM = 13, BUS };
+
+static const int8_t join_of[] = {
+    MSTX_JOIN_GROUP,   MSTX_JOIN_SEQ,    MSTX_JOIN_OP,    MSTX_JOIN_STEP,  MSTX_JOIN_RANKS,
+    MSTX_JOIN_MISSING, MSTX_JOIN_AGREES, MSTX_JOIN_BYTES, MSTX_JOIN_START, MSTX_JOIN_TRANSFER,
+    MSTX_JOIN_SKEW,    MSTX_JOIN_WAITED, MSTX_JOIN_LAST,  MSTX_JOIN_OP,    MSTX_JOIN_OP,
+};
+
+/* 10^9 bytes a second; 0 where the transfer is not known. */
+static enum ms_rc give_rate(struct mstx_rows *r, uint32_t at, int column, struct ms_value *v,
+                            struct ms_err *err)
+{
+    const unsigned op = (unsigned)v->i;
+    struct ms_value bytes, ranks, transfer;
+    MS_TRY(give_cell(r, MSTX_JOIN_BYTES, at, &bytes, err));
+    MS_TRY(give_cell(r, MSTX_JOIN_RANKS, at, &ranks, err));
+    MS_TRY(give_cell(r, MSTX_JOIN_TRANSFER, at, &transfer, err));
+    v->type = MS_VALUE_REAL;
+    v->f = 0;
+    if (transfer.i > 0)
+        v->f = mstx_cl_algorithm_bytes(op, (uint64_t)bytes.i, ranks.i) / (double)transfer.i;
+    if (column == BUS)
+        v->f *= mstx_cl_bus_factor(op, ranks.i);
+    return MS_OK;
+}
+
+static enum ms_rc give_join(struct mstx_tl *tl, struct mstx_rows *r, uint32_t at, int column,
+                            struct ms_value *v, struct ms_err *err)
+{
+    (void)tl;
+    MS_TRY(give_cell(r, (unsigned)join_of[column], at, v, err));
+    if (column == JOIN_OP)
+        give_word(v, mstx_comm_op_text((unsigned)v->i));
+    return column >= ALGORITHM ? give_rate(r, at, column, v, err) : MS_OK;
+}
+
+static const struct kind joins = {.select = "SELECT data FROM packed_joins ORDER BY id",
+                                  .packed = MSTX_JOIN_COLUMNS,
+                                  .of = join_of,
+                                  .give = give_join};
+
+static enum ms_rc open_joins(void *ctx, void **cursor, struct ms_err *err)
+{
+    return open_scan(&joins, ctx, cursor, err);
+}
+
+static const struct ms_table joins_table = {
+    .name = "joins",
+    .columns = "comm_group INTEGER, seq INTEGER, op TEXT, step INTEGER, ranks INTEGER,"
+               " missing INTEGER, agrees INTEGER, bytes INTEGER, start_ns INTEGER,"
+               " transfer_ns INTEGER, skew_ns INTEGER, waited_ns INTEGER, last_rank INTEGER,"
+               " algorithm_gbs REAL, bus_gbs REAL",
+    .usable = 0x1FFFu & ~(1u << JOIN_OP),
+    .open = open_joins,
+    .close = close_scan,
+    .start = start_scan,
+    .next = next_row,
+    .at_end = is_at_end,
+    .column = give_column,
+};
+
+enum ms_rc mstx__packed_tables(struct mstx_tl *tl, struct ms_err *err)
+{
+    MS_TRY(ms_store_add_table(mstx_tl_store(tl), &calls_table, tl, err));
+    return ms_store_add_table(mstx_tl_store(tl), &joins_table, tl, err);
+}
+
+/* ---- all calls -------------------------------------------------------------- */
+
+static enum ms_rc each_blob(struct ms_stmt *st, struct mstx_rows *rows, mstx_calls_fn fn, void *ctx,
+                            struct ms_err *err)
+{
+    bool more;
+    for (;;) {
+        MS_TRY(ms_stmt_step(st, &more, err));
+        if (!more)
+            return MS_OK;
+        MS_TRY(mstx__rows_look(rows, ms_stmt_get_blob(st, 0), MSTX_CALL_COLUMNS, err));
+        MS_TRY(fn(ctx, rows, err));
+    }
+}
+
+enum ms_rc mstx__packed_each_call(struct mstx_tl *tl, mstx_calls_fn fn, void *ctx,
+                                  struct ms_err *err)
+{
+    struct mstx_rows rows;
+    struct ms_stmt *st;
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, calls.select, err));
+    enum ms_rc rc = mstx__rows_new(&rows, err);
+    if (rc == MS_OK)
+        rc = each_blob(st, &rows, fn, ctx, err);
+    mstx__rows_free(&rows);
+    ms_stmt_free(st);
+    return rc;
+}

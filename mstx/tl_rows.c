@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_rows: see the layout in the header.
+ */
+#include "mstx/tl_rows.h"
+
+#include "mstx/tl_varint.h"
+
+#include "probe/base/mem.h"
+
+#include <assert.h>
+
+enum { VERSION = 1, EVEN = 0, DIFFERENCES = 1, WITH_NULL = 2, HEAD_MAX = 1 + 3 * MSTX_VARINT_MAX };
+
+/* ---- writing ---------------------------------------------------------------- */
+
+enum ms_rc mstx__rows_out_new(struct mstx_rows_out *r, unsigned columns, struct ms_err *err)
+{
+    const size_t most = 16 + (size_t)columns * (HEAD_MAX + (size_t)MSTX_VARINT_MAX * MSTX_ROWS_MAX);
+    assert(columns <= MSTX_ROWS_COLUMNS);
+    *r = (struct mstx_rows_out){.columns = columns, .packed = {.max = most}};
+    r->cell = ms_calloc((size_t)columns * MSTX_ROWS_APART, sizeof *r->cell);
+    if (r->cell != NULL && ms_buf_room(&r->packed, most) != NULL)
+        return MS_OK;
+    mstx__rows_out_free(r);
+    return ms_no_memory(err);
+}
+
+void mstx__rows_out_free(struct mstx_rows_out *r)
+{
+    ms_free(r->cell);
+    r->cell = NULL;
+    ms_buf_free(&r->packed);
+}
+
+static bool is_even(const int64_t *v, uint32_t n)
+{
+    const uint64_t step = n > 1 ? (uint64_t)v[1] - (uint64_t)v[0] : 0;
+    uint64_t odd = 0;
+    for (uint32_t i = 1; i < n; i++) {
+        odd |= ((uint64_t)v[i] - (uint64_t)v[i - 1]) ^ step;
+        if ((i & 63) == 0 && odd != 0)
+            return false;
+    }
+    return odd == 0;
+}
+
+static uint8_t *put_even(uint8_t *at, const int64_t *v, uint32_t n)
+{
+    const uint64_t step = n > 1 ? (uint64_t)v[1] - (uint64_t)v[0] : 0;
+    *at++ = EVEN;
+    at = mstx_put_varint(at, mstx_zigzag((uint64_t)v[0]));
+    return mstx_put_varint(at, mstx_zigzag(step));
+}
+
+/* A number as it is told where some are NULL. */
+static uint64_t code_of(int64_t v)
+{
+    return mstx_zigzag((uint64_t)v) + 1; /* NULL, the least of all, becomes 0 */
+}
+
+static uint8_t *put_body(uint8_t *at, const int64_t *v, uint32_t n, bool has_null)
+{
+    uint64_t before = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t code = has_null ? code_of(v[i]) : (uint64_t)v[i];
+        at = mstx_put_varint(at, mstx_zigzag(code - before));
+        before = code;
+    }
+    return at;
+}
+
+struct range {
+    int64_t low, high;
+    bool has_null;
+};
+
+static struct range range_of(const int64_t *v, uint32_t n)
+{
+    struct range r = {INT64_MAX, INT64_MIN, false};
+    for (uint32_t i = 0; i < n; i++) {
+        r.has_null |= v[i] == MSTX_ROWS_NULL;
+        r.low = v[i] < r.low && v[i] != MSTX_ROWS_NULL ? v[i] : r.low;
+        r.high = v[i] > r.high ? v[i] : r.high;
+    }
+    return r;
+}
+
+/* Heads grow from the front, bodies behind the room that heads can take at most. */
+static uint8_t *put_column(uint8_t *head, uint8_t **body, const int64_t *v, uint32_t n)
+{
+    if (is_even(v, n))
+        return put_even(head, v, n);
+    const struct range r = range_of(v, n);
+    uint8_t *end = put_body(*body, v, n, r.has_null);
+    *head++ = r.has_null ? WITH_NULL : DIFFERENCES;
+    head = mstx_put_varint(head, mstx_zigzag((uint64_t)r.low));
+    head = mstx_put_varint(head, (uint64_t)r.high - (uint64_t)r.low);
+    head = mstx_put_varint(head, (uint64_t)(end - *body));
+    *body = end;
+    return head;
+}
+
+enum ms_rc mstx__rows_pack(struct mstx_rows_out *r, struct ms_err *err)
+{
+    assert(r->n >= 1 && r->n <= MSTX_ROWS_MAX);
+    ms_buf_clear(&r->packed);
+    uint8_t *head = (uint8_t *)ms_buf_room(&r->packed, r->packed.max);
+    if (head == NULL)
+        return ms_buf_check(&r->packed, err);
+    uint8_t *start = head, *bodies = head + 16 + (size_t)r->columns * HEAD_MAX, *body = bodies;
+    *head++ = VERSION;
+    *head++ = (uint8_t)r->columns;
+    head = mstx_put_varint(head, r->n);
+    for (unsigned c = 0; c < r->columns; c++)
+        head = put_column(head, &body, r->cell + (size_t)c * MSTX_ROWS_APART, r->n);
+    memmove(head, bodies, (size_t)(body - bodies));
+    r->packed.n = (size_t)(head - start) + (size_t)(body - bodies);
+    r->n = 0;
+    return MS_OK;
+}
+
+/* ---- reading ---------------------------------------------------------------- */
+
+enum ms_rc mstx__rows_new(struct mstx_rows *r, struct ms_err *err)
+{
+    *r = (struct mstx_rows){0};
+    r->cell = ms_calloc((size_t)MSTX_ROWS_COLUMNS * MSTX_ROWS_APART, sizeof *r->cell);
+    return r->cell != NULL ? MS_OK : ms_no_memory(err);
+}
+
+void mstx__rows_free(struct mstx_rows *r)
+{
+    ms_free(r->cell);
+    r->cell = NULL;
+}
+
+static int64_t *cells_of(const struct mstx_rows *r, unsigned column)
+{
+    return r->cell + (size_t)column * MSTX_ROWS_APART;
+}
+
+/* Numbers that leave the range on the way, as NULL beside others does, may be anything. */
+static void set_range(struct mstx_rows *r, unsigned column, int64_t first, uint64_t step)
+{
+    const uint64_t far = (uint64_t)1 << 40;
+    const int64_t last = cells_of(r, column)[r->n - 1];
+    const bool is_null = first == MSTX_ROWS_NULL && step == 0;
+    const bool is_any = first == MSTX_ROWS_NULL || step + far > 2 * far;
+    r->column[column].low = is_null ? 1 : is_any ? INT64_MIN : first < last ? first : last;
+    r->column[column].high = is_null ? 0 : is_any ? INT64_MAX : first < last ? last : first;
+}
+
+static void get_even(struct mstx_rows *r, unsigned column, struct mstx_bytes *b)
+{
+    uint64_t v = mstx_unzigzag(mstx_get_varint(b));
+    const uint64_t step = mstx_unzigzag(mstx_get_varint(b));
+    const int64_t first = (int64_t)v;
+    int64_t *cell = cells_of(r, column);
+    for (uint32_t i = 0; i < r->n; i++, v += step)
+        cell[i] = (int64_t)v;
+    r->column[column].is_known = true;
+    set_range(r, column, first, step);
+}
+
+/* The head of a column; returns the bytes of its body. */
+static uint64_t get_head(struct mstx_rows *r, unsigned column, struct mstx_bytes *b)
+{
+    const uint8_t kind = mstx_get_byte(b);
+    r->column[column].kind = kind;
+    r->column[column].is_known = false;
+    b->bad |= kind > WITH_NULL;
+    if (kind == EVEN) {
+        get_even(r, column, b);
+        return 0;
+    }
+    const uint64_t low = mstx_unzigzag(mstx_get_varint(b));
+    r->column[column].low = (int64_t)low;
+    r->column[column].high = (int64_t)(low + mstx_get_varint(b));
+    return mstx_get_varint(b);
+}
+
+static enum ms_rc fail_damaged(struct ms_err *err)
+{
+    return ms_fail(err, MS_E_FORMAT, "packed rows are damaged; import the capture again");
+}
+
+enum ms_rc mstx__rows_look(struct mstx_rows *r, struct ms_str blob, unsigned columns,
+                           struct ms_err *err)
+{
+    struct mstx_bytes b = mstx_bytes_of(blob);
+    uint64_t bytes[MSTX_ROWS_COLUMNS];
+    r->n = 0;
+    b.bad |= mstx_get_byte(&b) != VERSION;
+    r->columns = mstx_get_byte(&b);
+    const uint32_t n = (uint32_t)mstx_get_below(&b, MSTX_ROWS_MAX + 1);
+    if (b.bad || r->columns != columns || n == 0)
+        return fail_damaged(err);
+    r->n = n;
+    for (unsigned c = 0; c < columns; c++)
+        bytes[c] = get_head(r, c, &b);
+    for (unsigned c = 0; c < columns && !b.bad; c++) {
+        b.bad |= bytes[c] > (uint64_t)(b.end - b.at);
+        r->column[c].at = b.at;
+        b.at += b.bad ? 0 : bytes[c];
+        r->column[c].end = b.at;
+    }
+    if (!b.bad && b.at == b.end)
+        return MS_OK;
+    r->n = 0;
+    return fail_damaged(err);
+}
+
+static void get_body(int64_t *cell, uint32_t n, bool has_null, struct mstx_bytes *b)
+{
+    uint64_t before = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        before += mstx_unzigzag(mstx_get_varint(b));
+        cell[i] = (int64_t)(has_null ? mstx_unzigzag(before - 1) : before);
+    }
+}
+
+const int64_t *mstx__rows_column(struct mstx_rows *r, unsigned column, struct ms_err *err)
+{
+    int64_t *cell = cells_of(r, column);
+    if (r->column[column].is_known)
+        return cell;
+    struct mstx_bytes b = {r->column[column].at, r->column[column].end, false};
+    get_body(cell, r->n, r->column[column].kind == WITH_NULL, &b);
+    r->column[column].is_known = !b.bad && b.at == b.end;
+    if (r->column[column].is_known)
+        return cell;
+    (void)!fail_damaged(err);
+    return NULL;
+}

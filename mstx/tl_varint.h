@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tl_varint: numbers of changing length, LEB128, as the packed parts of run.db hold them.
+ */
+#ifndef MSTX_TL_VARINT_H
+#define MSTX_TL_VARINT_H
+
+#include "probe/base/str.h"
+
+#include <endian.h>
+#include <string.h>
+
+enum { MSTX_VARINT_MAX = 10 }; /* bytes */
+
+static inline uint8_t *mstx_put_varint(uint8_t *at, uint64_t v)
+{
+    while (v >= 0x80) {
+        *at++ = (uint8_t)(v | 0x80);
+        v >>= 7;
+    }
+    *at++ = (uint8_t)v;
+    return at;
+}
+
+/* Small differences in either direction become small numbers. */
+static inline uint64_t mstx_zigzag(uint64_t difference)
+{
+    return (difference << 1) ^ (0 - (difference >> 63));
+}
+
+static inline uint64_t mstx_unzigzag(uint64_t v)
+{
+    return (v >> 1) ^ (0 - (v & 1));
+}
+
+/* A failure is kept in bad; reading on then gives zeros and stays within the bytes. */
+struct mstx_bytes {
+    const uint8_t *at, *end;
+    bool bad;
+};
+
+static inline struct mstx_bytes mstx_bytes_of(struct ms_str blob)
+{
+    const uint8_t *p = (const uint8_t *)blob.p;
+    return (struct mstx_bytes){.at = p, .end = p + blob.n};
+}
+
+static inline uint64_t mstx_get_varint_slowly(struct mstx_bytes *r)
+{
+    uint64_t v = 0;
+    for (unsigned shift = 0; shift < 7 * MSTX_VARINT_MAX && r->at < r->end; shift += 7) {
+        uint8_t byte = *r->at++;
+        if (shift == 63 && byte > 1)
+            break;
+        v |= (uint64_t)(byte & 0x7F) << shift;
+        if (byte < 0x80)
+            return v;
+    }
+    r->bad = true;
+    r->at = r->end;
+    return 0;
+}
+
+/* The low seven bits of eight bytes, side by side. */
+static inline uint64_t mstx_close_gaps(uint64_t w)
+{
+    w = (w & 0x007F007F007F007Fu) | (w & 0x7F007F007F007F00u) >> 1;
+    w = (w & 0x00003FFF00003FFFu) | (w & 0x3FFF00003FFF0000u) >> 2;
+    return (w & 0x000000000FFFFFFFu) | (w & 0x0FFFFFFF00000000u) >> 4;
+}
+
+/* Distances take two to four bytes, which no branch can guess: up to eight are taken at once. */
+static inline uint64_t mstx_get_varint(struct mstx_bytes *r)
+{
+    if (r->end - r->at >= 8) {
+        uint64_t w;
+        memcpy(&w, r->at, sizeof w);
+        w = le64toh(w);
+        uint64_t last = ~w & 0x8080808080808080u;
+        if (last != 0) {
+            r->at += (__builtin_ctzll(last) >> 3) + 1;
+            return mstx_close_gaps(w & (last ^ (last - 1)));
+        }
+    }
+    return mstx_get_varint_slowly(r);
+}
+
+static inline uint64_t mstx_get_below(struct mstx_bytes *r, uint64_t limit)
+{
+    uint64_t v = mstx_get_varint(r);
+    r->bad |= v >= limit;
+    return v < limit ? v : 0;
+}
+
+static inline uint8_t mstx_get_byte(struct mstx_bytes *r)
+{
+    if (r->at == r->end) {
+        r->bad = true;
+        return 0;
+    }
+    return *r->at++;
+}
+
+/* Every number ends with the one byte of it that is below 0x80. */
+static inline void mstx_skip_varints(struct mstx_bytes *r, uint32_t n)
+{
+    while (n >= 8 && r->end - r->at >= 8) {
+        uint64_t w;
+        memcpy(&w, r->at, sizeof w);
+        n -= (uint32_t)__builtin_popcountll(~w & 0x8080808080808080u);
+        r->at += 8;
+    }
+    for (; n > 0 && r->at < r->end; r->at++)
+        n -= *r->at < 0x80;
+    r->bad |= n > 0;
+}
+
+#endif
