@@ -128,6 +128,14 @@ void *hook_copy_look_up(struct hook_family *f, struct hook_fn *fn, const char *n
     return p;
 }
 
+bool hook_copy_is_called(const struct hook_family *f)
+{
+    size_t at = 0;
+    while (at < HOOK_SITES && atomic_load_explicit(&f->site[at], memory_order_relaxed) == 0)
+        at++;
+    return at < HOOK_SITES;
+}
+
 bool hook_copy_is_usual(const struct hook_family *f, const char *name, const void *function)
 {
     const void *usual = hook_find(name, f->owners);

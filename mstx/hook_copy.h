@@ -47,6 +47,9 @@ static inline void *hook_copy_fn(struct hook_family *f, struct hook_fn *fn, cons
     return HOOK_LIKELY(p != NULL) ? p : hook_copy_look_up(f, fn, name, copy);
 }
 
+/* Was any function of it called through the hooks? */
+bool hook_copy_is_called(const struct hook_family *f);
+
 /* Does the function, which a program looked up by that name, lie in copy 0? */
 bool hook_copy_is_usual(const struct hook_family *f, const char *name, const void *function);
 

@@ -229,3 +229,13 @@ MANAGEMENT(X)
 #define X(name, otherwise) HOOK_PASS(&hccl, name, otherwise)
 PASSED(X)
 #undef X
+
+/* HCCL has no other interface that would tell: at the end, a library that was there and silent. */
+__attribute__((destructor)) static void say_past_hooks(void)
+{
+    if (!hook_copy_is_called(&hook_hccl_family) && mstx_comm_on() &&
+        hook_find("HcclAllReduce", owners) != NULL)
+        mstx_comm_note(
+            "HCCL was loaded and none of its calls came to the hooks: it was not used, or "
+            "is linked -Bsymbolic, opened RTLD_DEEPBIND or looked up (try --hook_dlsym)");
+}

@@ -263,7 +263,7 @@ await test('a click shows the slice, an area its sums', async () => {
   await tl.keyboard.down('Shift');
   await tl.mouse.move(box.x + 300, box.y + 60);
   await tl.mouse.down();
-  await tl.mouse.move(box.x + 500, box.y + 90, {steps: 4});
+  await tl.mouse.move(box.x + 500, box.y + 130, {steps: 4});
   await tl.mouse.up();
   await tl.keyboard.up('Shift');
   await until(tl, () => [...document.querySelectorAll('.sums td')].some((e) => e.textContent === 'AllReduce'));
