@@ -120,8 +120,9 @@ struct cmp__factors; /* compare/multiply.h */
 struct cmp {
     struct cmp_conf conf;
     enum probe_mode mode;
-    bool merged; /* ranks that were put together: shapes are those of their parts */
-    bool cross;  /* the two frameworks name dtypes differently */
+    bool merged;   /* ranks that were put together: shapes are those of their parts */
+    bool is_graph; /* its rows are those of nodes that met, not of a table */
+    bool cross;    /* the two frameworks name dtypes differently */
     struct cmp__side t, b;
     struct probe_stacks stacks;
     bool has_stack;

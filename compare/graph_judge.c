@@ -141,6 +141,11 @@ enum ms_rc graph__measure_row(const struct cmp *c, struct cmp_view *v, struct cm
     MS_TRY(cmp__measure_stats_old(v, row, err));
     for (unsigned i = 0; i < PROBE_STATS; i++) {
         const struct cmp_value *n = &row->t.stat[i], *b = &row->b.stat[i];
+        if (n->is_text || b->is_text) { /* whatever it looks like */
+            row->delta[i] =
+                (struct cmp_delta){.diff = MS_STR("N/A"), .rel = MS_STR("N/A"), .rel_value = NAN};
+            continue;
+        }
         bool numbers = (n->kind == CMP_VALUE_NUMBER || is_infinite(n)) &&
                        (b->kind == CMP_VALUE_NUMBER || is_infinite(b));
         if (!numbers)
@@ -172,13 +177,14 @@ static enum ms_rc make_row(const struct graph__pair *p, uint32_t i, struct cmp_v
     return p->cmp.mode == PROBE_MODE_SUMMARY ? graph__measure_row(&p->cmp, v, row, err) : MS_OK;
 }
 
-/* A target that does not say requires_grad does not disagree with a golden side that does. */
+/* Who does not say requires_grad does not disagree with a side that does. */
 static void judge_rows(const struct cmp *c, struct cmp_view *v)
 {
     for (size_t i = 0; i < v->rows.n; i++) {
         struct cmp_row *row = &v->rows.p[i];
         row->is_output = ms_str_find_str(row->t.name, MS_STR(".output.")) >= 0;
-        row->grad_same |= ms_str_is(row->t.requires_grad, "N/A");
+        row->grad_same |=
+            ms_str_is(row->t.requires_grad, "N/A") || ms_str_is(row->b.requires_grad, "N/A");
     }
     cmp__judge(c, v);
     for (size_t i = 0; i < v->rows.n; i++) {

@@ -251,6 +251,7 @@ static void set_rules(struct run *r, struct graph__pair *p)
     c->layer.on = r->conf->map_layers;
     c->layer.file = r->conf->layer_file;
     p->cmp.mode = p->t.side.dump->mode;
+    p->cmp.is_graph = true;
     p->red_empty = r->conf->strict || r->conf->md5_index;
 }
 

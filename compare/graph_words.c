@@ -71,6 +71,12 @@ static struct ms_str text_of(const struct words *w, bool strict)
 void graph__put_tips(struct ms_buf *out, enum probe_mode mode, bool strict)
 {
     const char *between = "";
+    if (mode == PROBE_MODE_STRUCTURE && strict) { /* there is nothing to explain */
+        ms_buf_puts(out, "{\"Cosine\": \"\", \"EucDist\": \"\", \"MaxAbsErr\": \"\","
+                         " \"MaxRelativeErr\": \"\", \"One Thousandth Err Ratio\": \"\","
+                         " \"Five Thousandths Err Ratio\": \"\"}");
+        return;
+    }
     ms_buf_putc(out, '{');
     for (size_t i = 0; i < sizeof tips / sizeof *tips; i++) {
         if (tips[i].mode != mode)
@@ -98,12 +104,14 @@ void graph__put_colours(struct ms_buf *out, enum probe_mode mode, bool strict)
     while (i + 1 < sizeof pass / sizeof *pass && pass[i].mode != mode)
         i++;
     ms_buf_putc(out, '{');
-    put_band(out, "#FFFCF3", "0, 0.3", text_of(&pass[i], strict), "pass");
-    ms_buf_puts(out, ", ");
-    put_band(out, "#FFDC7F", "0.3, 0.6", text_of(&differs[i], strict), "warning");
-    ms_buf_puts(out, ", ");
-    put_band(out, "#FF704D", "0.6, 1", text_of(&differs[i], strict), "error");
-    ms_buf_puts(out, ", ");
+    if (mode != PROBE_MODE_STRUCTURE) { /* which has nothing to judge */
+        put_band(out, "#FFFCF3", "0, 0.3", text_of(&pass[i], strict), "pass");
+        ms_buf_puts(out, ", ");
+        put_band(out, "#FFDC7F", "0.3, 0.6", text_of(&differs[i], strict), "warning");
+        ms_buf_puts(out, ", ");
+        put_band(out, "#FF704D", "0.6, 1", text_of(&differs[i], strict), "error");
+        ms_buf_puts(out, ", ");
+    }
     put_band(out, "#C7C7C7", "", text_of(&unmatched, strict), "unmatched node");
     ms_buf_putc(out, '}');
 }

@@ -51,13 +51,16 @@ static bool has_changed(const char *run, const char *path, int64_t bytes, int64_
            (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec != mtime_ns;
 }
 
-/* Was it made while a process was still recording?  What is written through a mapping shows in no
- * size or time, so such a database is never current. */
+/* Was it made by another version, or while a process was still recording?  What is written through a
+ * mapping shows in no size or time, so such a database is never current. */
 static enum ms_rc look_for_live(struct ms_store *s, bool *live)
 {
     struct ms_stmt *st;
     MS_TRY(ms_store_prepare(
-        s, &st, "SELECT 1 FROM processes WHERE state IN ('running', 'not finished')", NULL));
+        s, &st,
+        "SELECT 1 FROM processes WHERE state IN ('running', 'not finished') UNION ALL"
+        " SELECT 1 FROM meta WHERE key = 'version' AND value <> '" MSTX_DB_VERSION "'",
+        NULL));
     enum ms_rc rc = ms_stmt_step(st, live, NULL);
     ms_stmt_free(st);
     return rc;

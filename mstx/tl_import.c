@@ -332,7 +332,6 @@ static enum ms_rc run(struct mstx_import *im, const char *db, const char *dir, s
     if (rc == MS_OK)
         rc = mstx__writer_new(&im->w, db, err);
     MS_TRY(mstx__share_result(im->par, rc, err));
-    im->lanes.no_args = im->how->summary;
     rc = import_all(im, db, dir, err);
     if (rc == MS_OK && ms_par_rank(im->par) == 0)
         return mstx__writer_commit(im->w, err);

@@ -28,25 +28,25 @@ static int64_t oldest_shown(const struct mstx_proc *p, struct mstx_host_clock *c
     return mstx__clock_ns(c, newest) - (int64_t)flight_ns;
 }
 
-static struct mstx_event event_of(const struct mstx_lanes *l, const struct mstx_lane *lane,
-                                  struct mstx_host_clock *c, const struct mstx_raw *raw)
+static void put_event(struct mstx_event *e, const struct mstx_lanes *l,
+                      const struct mstx_lane *lane, struct mstx_host_clock *c,
+                      const struct mstx_raw *raw)
 {
-    struct mstx_event e = {.start_ns = mstx__lane_ns(lane, c, raw->begin),
-                           .id = raw->id,
-                           .name = raw->name,
-                           .count = 1,
-                           .kind = raw->kind,
-                           .flags = raw->flags};
-    if (raw->end > raw->begin)
-        e.dur_ns = mstx__lane_ns(lane, c, raw->end) - e.start_ns;
-    if (raw->extra != 0) {
-        const struct mstx_extra *x = &l->extra.p[raw->extra - 1];
-        e.arg = x->arg;
-        e.size = x->size;
-        e.args = x->args;
-        e.end_tid = x->end_tid;
-    }
-    return e;
+    static const struct mstx_extra none;
+    const struct mstx_extra *x = raw->extra != 0 ? &l->extra.p[raw->extra - 1] : &none;
+    const int64_t start = mstx__lane_ns(lane, c, raw->begin);
+    const int64_t end = raw->end > raw->begin ? mstx__lane_ns(lane, c, raw->end) : start;
+    *e = (struct mstx_event){.start_ns = start,
+                             .dur_ns = end - start,
+                             .id = raw->id,
+                             .arg = x->arg,
+                             .size = x->size,
+                             .name = raw->name,
+                             .count = 1,
+                             .args = x->args,
+                             .end_tid = x->end_tid,
+                             .kind = raw->kind,
+                             .flags = raw->flags};
 }
 
 /* One row for an event that is a communication call. */
@@ -118,15 +118,16 @@ static void write_lane(struct mstx_import *im, const struct mstx_lanes *l,
         lane->kind == MSTX_TRACK_THREAD && ms_str_eq(row.domain, MS_STR(MSTX_COMM_DOMAIN));
     mstx__writer_track_begin(im->w, &row);
     for (size_t i = 0; i < lane->ev.n; i++) {
-        struct mstx_event e = event_of(l, lane, c, &lane->ev.p[i]);
-        if (e.start_ns + e.dur_ns < oldest)
+        struct mstx_event *e = mstx__writer_slot(im->w);
+        put_event(e, l, lane, c, &lane->ev.p[i]);
+        if (e->start_ns + e->dur_ns < oldest)
             continue;
-        mstx__writer_event(im->w, &e);
         const uint32_t extra = lane->ev.p[i].extra;
         if (extra != 0 && l->extra.p[extra - 1].comm != 0)
-            write_call(im, l, lane, &lane->ev.p[i], &e);
+            write_call(im, l, lane, &lane->ev.p[i], e);
         else if (is_comm)
-            keep_said(im, lane, &e);
+            keep_said(im, lane, e);
+        mstx__writer_event(im->w);
     }
     mstx__writer_track_end(im->w);
 }
@@ -279,6 +280,7 @@ enum ms_rc mstx__import_take(struct mstx_import *im, size_t place, unsigned what
         rc = mstx__texts_read(&texts, p, im->w, &im->problems, err);
     im->is_quiet = false;
     if (rc == MS_OK && p->seg.n != 0) {
+        im->lanes.no_args = !(what & MSTX_TAKE_EVENTS);
         read_lanes(&im->lanes, p, &texts);
         rc = im->lanes.no_memory
                  ? ms_fail(err, MS_E_NOMEM, "%s: %s", p->dir, ms_rc_text(MS_E_NOMEM))

@@ -114,10 +114,10 @@ static bool place(struct mstx_levels *l, struct mstx_event *out, size_t n,
     return true;
 }
 
-/* One shift up, in place: the reading index never falls behind the writing one. */
-static void coarsen(struct mstx_levels *l)
+/* At `shift`, in place: the reading index never falls behind the writing one. */
+static void coarsen(struct mstx_levels *l, unsigned shift)
 {
-    l->shift++;
+    l->shift = shift;
     if (l->open.n != 0)
         memset(l->open.p, 0, l->open.n * sizeof *l->open.p);
     size_t n = 0;
@@ -128,30 +128,65 @@ static void coarsen(struct mstx_levels *l)
     l->ev.n = n;
 }
 
+/* The least shift above this one at which no more than `most` events are too long to be joined. */
+static unsigned next_shift(const struct mstx_levels *l, uint64_t most)
+{
+    size_t of_length[65] = {0}; /* by bits of the duration */
+    uint64_t longer = l->ev.n;
+    unsigned shift = l->shift < MSTX_SHIFT_MIN ? MSTX_SHIFT_MIN : l->shift + 1;
+    for (size_t i = 0; i < l->ev.n; i++) {
+        const uint64_t ns = (uint64_t)l->ev.p[i].dur_ns;
+        of_length[ns != 0 ? 64 - __builtin_clzll(ns) : 0]++;
+    }
+    for (unsigned bits = 0; bits <= shift; bits++)
+        longer -= of_length[bits];
+    while (longer > most && shift < MSTX_SHIFT_MAX)
+        longer -= of_length[++shift];
+    return shift;
+}
+
 static bool is_too_fine(const struct mstx_levels *l)
 {
     return l->ev.n > FEW && l->ev.n > l->seen / 4 && l->shift < MSTX_SHIFT_MAX;
 }
 
-bool mstx__levels_add(struct mstx_levels *l, const struct mstx_event *ev)
+static void join_down(struct mstx_levels *l)
 {
-    if (l->seen++ == 0)
-        l->shift = MSTX_SHIFT_MIN;
-    if (!reserve_lane(l, lane_of(ev)) || !ms_vec_reserve(&l->ev, l->ev.n + 1))
+    while (is_too_fine(l))
+        coarsen(l, next_shift(l, l->seen / 4));
+}
+
+static bool reserve_lanes(struct mstx_levels *l, const struct mstx_event *ev, size_t n)
+{
+    size_t last = 0;
+    for (size_t i = 0; i < n; i++)
+        last = lane_of(&ev[i]) > last ? lane_of(&ev[i]) : last;
+    return reserve_lane(l, last);
+}
+
+bool mstx__levels_add(struct mstx_levels *l, const struct mstx_event *ev, size_t n)
+{
+    const uint64_t before = l->seen;
+    if (before == 0)
+        l->shift = 0;
+    l->seen += n;
+    if (!reserve_lanes(l, ev, n) || !ms_vec_reserve(&l->ev, l->ev.n + n))
         return false;
-    l->ev.n += place(l, l->ev.p, l->ev.n, ev);
-    /* Looking now and then is enough to bound the memory. */
-    if ((l->seen & 0xFFFF) == 0) {
-        while (is_too_fine(l))
-            coarsen(l);
+    if (l->shift == 0) {
+        memcpy(l->ev.p + l->ev.n, ev, n * sizeof *ev);
+        l->ev.n += n;
     }
+    for (size_t i = 0; l->shift != 0 && i < n; i++)
+        l->ev.n += place(l, l->ev.p, l->ev.n, &ev[i]);
+    /* Looking now and then is enough to bound the memory. */
+    if (before >> 16 != l->seen >> 16)
+        join_down(l);
     return true;
 }
 
 bool mstx__levels_finish(struct mstx_levels *l)
 {
-    while (is_too_fine(l))
-        coarsen(l);
+    join_down(l);
     return l->seen > FEW;
 }
 
@@ -161,21 +196,15 @@ bool mstx__levels_up(struct mstx_levels *l)
     if (before <= FEW)
         return false;
     while (l->ev.n > before / 2 && l->shift < MSTX_SHIFT_MAX)
-        coarsen(l);
+        coarsen(l, next_shift(l, before / 2));
     return l->ev.n <= before / 2;
 }
 
 bool mstx__levels_join(struct mstx_levels *l, unsigned shift)
 {
-    size_t lanes = 0;
-    for (size_t i = 0; i < l->ev.n; i++) {
-        size_t lane = lane_of(&l->ev.p[i]);
-        lanes = lane >= lanes ? lane + 1 : lanes;
-    }
-    if (lanes != 0 && !reserve_lane(l, lanes - 1))
+    if (!reserve_lanes(l, l->ev.p, l->ev.n))
         return false;
-    l->shift = shift - 1;
-    coarsen(l);
+    coarsen(l, shift);
     return true;
 }
 

@@ -4,9 +4,10 @@
  *
  * On level `shift` events shorter than 2^shift ns that begin in the same slot of
  * that width and lie in the same row are one; longer ones stay what they are.
- * The builder keeps only the lowest level it will store: it starts fine and
- * joins again whenever it holds more than a quarter of the events seen, so the
- * whole pyramid stays below half the size of the track.
+ * The builder keeps only the lowest level it will store: it joins whenever it
+ * holds more than a quarter of the events seen, so the whole pyramid stays below
+ * half the size of the track.  Widths at which too many events are longer are
+ * passed over without joining.
  */
 #ifndef MSTX_TL_LEVELS_H
 #define MSTX_TL_LEVELS_H
@@ -19,11 +20,11 @@ struct mstx_levels {
     mstx_events ev;        /* the level at hand, by start */
     MS_VEC(uint32_t) open; /* per row and kind: 1 + place of the event that may grow */
     uint64_t seen;
-    unsigned shift;
+    unsigned shift; /* 0: nothing has been joined */
 };
 
-/* Zero it to start. Events come in order of their start; false when out of memory. */
-bool mstx__levels_add(struct mstx_levels *l, const struct mstx_event *ev);
+/* Zero it to start. Events come in order of their start, some at a time; false when out of memory. */
+bool mstx__levels_add(struct mstx_levels *l, const struct mstx_event *ev, size_t n);
 /* After the last event: bring the level at hand to its final shift. */
 bool mstx__levels_finish(struct mstx_levels *l);
 /* Go up until at most half as many events are left; false when it cannot be (or memory ran out). */

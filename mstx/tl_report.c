@@ -426,11 +426,16 @@ static enum ms_rc save_findings(const struct mstx_report *r, struct ms_store *s,
     return rc;
 }
 
+/* The database has no name of its own yet, so nothing needs to be rolled back, and no journal is left
+ * behind when the import is interrupted here. */
 enum ms_rc mstx_report_save(const struct mstx_report *r, const char *db, struct ms_err *err)
 {
     struct ms_store *s;
     MS_TRY(ms_store_edit(&s, db, err));
-    enum ms_rc rc = ms_store_exec(s, "BEGIN; DELETE FROM steps; DELETE FROM findings", err);
+    enum ms_rc rc = ms_store_exec(s,
+                                  "PRAGMA journal_mode=MEMORY; BEGIN; DELETE FROM steps;"
+                                  " DELETE FROM findings",
+                                  err);
     if (rc == MS_OK)
         rc = save_steps(r, s, err);
     if (rc == MS_OK)

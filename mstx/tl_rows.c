@@ -19,7 +19,7 @@ enum ms_rc mstx__rows_out_new(struct mstx_rows_out *r, unsigned columns, struct 
     const size_t most = 16 + (size_t)columns * (HEAD_MAX + (size_t)MSTX_VARINT_MAX * MSTX_ROWS_MAX);
     assert(columns <= MSTX_ROWS_COLUMNS);
     *r = (struct mstx_rows_out){.columns = columns, .packed = {.max = most}};
-    r->cell = ms_calloc((size_t)columns * MSTX_ROWS_MAX, sizeof *r->cell);
+    r->cell = ms_calloc((size_t)columns * MSTX_ROWS_APART, sizeof *r->cell);
     if (r->cell != NULL && ms_buf_room(&r->packed, most) != NULL)
         return MS_OK;
     mstx__rows_out_free(r);
@@ -113,7 +113,7 @@ enum ms_rc mstx__rows_pack(struct mstx_rows_out *r, struct ms_err *err)
     *head++ = (uint8_t)r->columns;
     head = mstx_put_varint(head, r->n);
     for (unsigned c = 0; c < r->columns; c++)
-        head = put_column(head, &body, r->cell + (size_t)c * MSTX_ROWS_MAX, r->n);
+        head = put_column(head, &body, r->cell + (size_t)c * MSTX_ROWS_APART, r->n);
     memmove(head, bodies, (size_t)(body - bodies));
     r->packed.n = (size_t)(head - start) + (size_t)(body - bodies);
     r->n = 0;
@@ -125,7 +125,7 @@ enum ms_rc mstx__rows_pack(struct mstx_rows_out *r, struct ms_err *err)
 enum ms_rc mstx__rows_new(struct mstx_rows *r, struct ms_err *err)
 {
     *r = (struct mstx_rows){0};
-    r->cell = ms_calloc((size_t)MSTX_ROWS_COLUMNS * MSTX_ROWS_MAX, sizeof *r->cell);
+    r->cell = ms_calloc((size_t)MSTX_ROWS_COLUMNS * MSTX_ROWS_APART, sizeof *r->cell);
     return r->cell != NULL ? MS_OK : ms_no_memory(err);
 }
 
@@ -137,7 +137,7 @@ void mstx__rows_free(struct mstx_rows *r)
 
 static int64_t *cells_of(const struct mstx_rows *r, unsigned column)
 {
-    return r->cell + (size_t)column * MSTX_ROWS_MAX;
+    return r->cell + (size_t)column * MSTX_ROWS_APART;
 }
 
 /* Numbers that leave the range on the way, as NULL beside others does, may be anything. */

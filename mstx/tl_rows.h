@@ -18,7 +18,8 @@
 
 #include "probe/base/str.h"
 
-enum { MSTX_ROWS_MAX = 4096, MSTX_ROWS_COLUMNS = 24 };
+/* Columns lie a little more than a power of two apart, so that cells of a row share no place in a cache. */
+enum { MSTX_ROWS_MAX = 4096, MSTX_ROWS_COLUMNS = 24, MSTX_ROWS_APART = MSTX_ROWS_MAX + 8 };
 #define MSTX_ROWS_NULL INT64_MIN
 
 /* What is written: fill cells of row n, then n++; pack at MSTX_ROWS_MAX at the latest. */
@@ -33,7 +34,7 @@ enum ms_rc mstx__rows_out_new(struct mstx_rows_out *r, unsigned columns,
 void mstx__rows_out_free(struct mstx_rows_out *r);
 static inline void mstx__rows_put(struct mstx_rows_out *r, unsigned column, int64_t v)
 {
-    r->cell[column * MSTX_ROWS_MAX + r->n] = v;
+    r->cell[column * MSTX_ROWS_APART + r->n] = v;
 }
 /* At least one row; none afterwards. */
 enum ms_rc mstx__rows_pack(struct mstx_rows_out *r, struct ms_err *err) MS_MUST_USE;

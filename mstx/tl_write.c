@@ -403,27 +403,33 @@ static uint16_t row_for(struct mstx_writer *w, const struct mstx_event *e)
 
 static void flush(struct mstx_writer *w)
 {
-    if (w->n != 0)
+    if (w->n != 0) {
         write_chunk(w, w->buffer, w->n);
+        if (!mstx__levels_add(&w->levels, w->buffer, w->n))
+            fail_memory(w);
+    }
     w->n = 0;
 }
 
-void mstx__writer_event(struct mstx_writer *w, struct mstx_event *ev)
+struct mstx_event *mstx__writer_slot(struct mstx_writer *w)
 {
+    return &w->buffer[w->n];
+}
+
+void mstx__writer_event(struct mstx_writer *w)
+{
+    struct mstx_event *ev = &w->buffer[w->n];
     if (w->err.rc != MS_OK)
         return;
     if (!w->track.has_rows)
         ev->depth = row_for(w, ev);
-    w->buffer[w->n++] = *ev;
     count_name(w, ev);
-    if (!mstx__levels_add(&w->levels, ev))
-        fail_memory(w);
     int64_t end = ev->start_ns + ev->dur_ns;
     w->track_start = ev->start_ns < w->track_start ? ev->start_ns : w->track_start;
     w->track_end = end > w->track_end ? end : w->track_end;
     w->rows = ev->depth >= w->rows ? ev->depth + 1u : w->rows;
     w->track_events++;
-    if (w->n == MSTX_CHUNK_MAX)
+    if (++w->n == MSTX_CHUNK_MAX)
         flush(w);
 }
 
@@ -479,8 +485,10 @@ void mstx__writer_track(struct mstx_writer *w, const struct mstx_track_row *t, m
     if (ev->n != 0)
         qsort(ev->p, ev->n, sizeof *ev->p, by_start);
     mstx__writer_track_begin(w, t);
-    for (size_t i = 0; i < ev->n; i++)
-        mstx__writer_event(w, &ev->p[i]);
+    for (size_t i = 0; i < ev->n; i++) {
+        *mstx__writer_slot(w) = ev->p[i];
+        mstx__writer_event(w);
+    }
     mstx__writer_track_end(w);
 }
 

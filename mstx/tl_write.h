@@ -68,7 +68,9 @@ struct mstx_track_row {
     bool has_rows;
 };
 void mstx__writer_track_begin(struct mstx_writer *w, const struct mstx_track_row *t);
-void mstx__writer_event(struct mstx_writer *w, struct mstx_event *ev);
+/* Fill all of the slot, then call writer_event, or do not and fill it again. */
+struct mstx_event *mstx__writer_slot(struct mstx_writer *w);
+void mstx__writer_event(struct mstx_writer *w);
 void mstx__writer_track_end(struct mstx_writer *w);
 /* Sort the events by start, the longer first, and write them as a track. */
 void mstx__writer_track(struct mstx_writer *w, const struct mstx_track_row *t, mstx_events *ev);

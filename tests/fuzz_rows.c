@@ -18,7 +18,7 @@ static void read_again(struct mstx_rows *rows, const struct mstx_rows *first)
     assert(rc == MS_OK);
     for (; out.n < first->n; out.n++) {
         for (unsigned c = 0; c < COLUMNS; c++)
-            mstx__rows_put(&out, c, first->cell[c * MSTX_ROWS_MAX + out.n]);
+            mstx__rows_put(&out, c, first->cell[c * MSTX_ROWS_APART + out.n]);
     }
     rc = mstx__rows_pack(&out, &err);
     assert(rc == MS_OK);
@@ -27,7 +27,7 @@ static void read_again(struct mstx_rows *rows, const struct mstx_rows *first)
     for (unsigned c = 0; c < COLUMNS; c++) {
         const int64_t *cell = mstx__rows_column(rows, c, &err);
         assert(cell != NULL);
-        assert(memcmp(cell, &first->cell[c * MSTX_ROWS_MAX], rows->n * sizeof *cell) == 0);
+        assert(memcmp(cell, &first->cell[c * MSTX_ROWS_APART], rows->n * sizeof *cell) == 0);
         for (uint32_t i = 0; i < rows->n; i++)
             assert(cell[i] == MSTX_ROWS_NULL ||
                    (cell[i] >= rows->column[c].low && cell[i] <= rows->column[c].high));

@@ -22,6 +22,8 @@ ask() { # database query
     "$PYTHON" -c 'import sqlite3, sys
 print(sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchone()[0])' "$1" "$2"
 }
+# The same of what is packed, which only msprobe shows as rows.
+tell() { "$tool" sql "$1" "$2" | tail -n +2; }
 start() { # flavour K args..
     flavour=$1 k=$2
     shift 2
@@ -120,7 +122,7 @@ check peak-without-flops 2 "$("$tool" report --peak 1e6 "$top/whole.db" >/dev/nu
 "$tool" report --format prometheus --flops 3072 --peak 1e6 "$top/whole.db" >"$top/prom"
 check prometheus-lines-are-well-formed 0 "$(grep -cvE '^(# (HELP|TYPE) msprobe_[a-z_]+ .+|msprobe_[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? [0-9.e+-]+)$' "$top/prom")"
 check prometheus-calls-are-those-of-the-database \
-    "$(ask "$top/whole.db" "SELECT count(*) FROM comm_ops WHERE class < 2")" \
+    "$(tell "$top/whole.db" "SELECT count(*) FROM comm_ops WHERE class < 2")" \
     "$(awk '/^msprobe_comm_calls_total/ {n += $NF} END {print n}' "$top/prom")"
 
 # Dumps of PyTorch's Flight Recorder, pickled by Python in the structure that it documents.
@@ -189,8 +191,8 @@ check ascend-databases-name-the-slow-rank "$("$tool" report "$top/whole.db" 2>&1
 for q in 'SELECT count(*) || " " || sum(waited_ns) || " " || sum(transfer_ns) FROM joins' \
     'SELECT count(*) || " " || sum(waiting_ns) || " " || sum(blame_ns) FROM rank_steps' \
     'SELECT count(*) || " " || sum(calls) || " " || sum(transfer_ns) FROM links'; do
-    check "ascend-${q##* FROM }-are-those-of-the-capture" "$(ask "$top/whole.db" "$q")" \
-        "$(ask "$top/ascend/run.db" "$q")"
+    check "ascend-${q##* FROM }-are-those-of-the-capture" "$(tell "$top/whole.db" "$q")" \
+        "$(tell "$top/ascend/run.db" "$q")"
 done
 ranks=$(ask "$top/ascend/run.db" 'SELECT count(DISTINCT rank) FROM processes')
 rm "$top/ascend/run.db"
@@ -203,7 +205,7 @@ check ascend-files-that-cannot-be-read-are-problems "2 $((ranks - 2))" \
 "$PYTHON" "$(dirname "$0")/gen/ascend.py" "$top/marked" --ranks 4 --steps 3 --no-comm >/dev/null
 "$tool" import "$top/marked" >/dev/null
 check ascend-marks-tell-of-communication-that-was-not-profiled 1 \
-    "$(ask "$top/marked/run.db" "SELECT count(*) > 20 AND min(agrees) AND max(missing) = 0 AND max(ranks) = 4 FROM joins")"
+    "$(tell "$top/marked/run.db" "SELECT count(*) > 20 AND min(agrees) AND max(missing) = 0 AND max(ranks) = 4 FROM joins")"
 
 # Foreign and damaged files among those of the ranks: each a problem, and the others count.
 cp -r "$top/run" "$top/mixed"

@@ -79,9 +79,11 @@ cluster() {
     run=$address
     beside "$scratch/grow" || return
     growing=$address
+    beside "$scratch/t" || return
+    alone=$address
     start "$scratch/t" --golden "$scratch/g" || return
     export SHOTS="$B/tests/logs"
-    browse tests/web/hands.mjs "$run" "$address"
+    browse tests/web/hands.mjs "$run" "$address" "$alone"
     browse tests/web/keys.mjs "$run" "$address"
     browse tests/web/cluster.mjs "$run" "$address" "$growing" \
         "$B/tests/tool_sim $scratch/grow clean 0 1 1 1 2 \$((\$(date +%s) % 500 + 20))"

@@ -362,7 +362,7 @@ static void put_false_gradients(void)
 
 START_TEST(who_does_not_say_requires_grad_does_not_disagree)
 {
-    expect_both(put_other_gradients, STATE_OF("Torch.f.0.forward"), "1", "0");
+    expect_both(put_other_gradients, STATE_OF("Torch.f.0.forward"), "0", "0");
     expect_both(put_false_gradients, STATE_OF("Torch.f.0.forward"), "1", "1");
 }
 END_TEST
@@ -377,6 +377,69 @@ static void put_fused_types(void)
 START_TEST(a_name_does_not_excuse_another_type)
 {
     expect_both(put_fused_types, STATE_OF("Module.qkv.Linear.forward.0"), "0", "1");
+}
+END_TEST
+
+static void put_extra_rows(void)
+{
+    put_both("{\"Torch.f.0.forward\":null}",
+             DUMP(RECORD("Torch.f.0.forward", FLAT("1.0") "," FLAT("2.0"), "")),
+             DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"), "")));
+}
+
+#define MEMBER_OF_ROW(row, member)                                                                 \
+    "SELECT json_extract(input_data, '$.\"Torch.f.0.forward.input." row "\".\"" member "\"')"      \
+    " FROM tb_nodes WHERE data_source = 'NPU' AND node_name = 'Torch.f.0.forward'"
+
+START_TEST(a_row_without_a_partner_is_a_warning)
+{
+    expect_both(put_extra_rows, MEMBER_OF_ROW("1", "Max diff"), " ", " ");
+    expect_both(put_extra_rows, MEMBER_OF_ROW("1", "Requires_grad Consistent"), "False", "False");
+    expect_both(put_extra_rows,
+                "SELECT json_array_length(json_extract(input_data,"
+                " '$.\"Torch.f.0.forward.input.1\".Err_message'))"
+                " FROM tb_nodes WHERE data_source = 'NPU'"
+                " AND node_name = 'Torch.f.0.forward'",
+                "3", "1");
+    expect_both(put_extra_rows, STATE_OF("Torch.f.0.forward"), "1", "0.5");
+}
+END_TEST
+
+static void put_scalars(void)
+{
+    put_both("{\"Torch.f.0.forward\":null}",
+             DUMP(RECORD("Torch.f.0.forward",
+                         "{\"type\":\"str\",\"value\":\"0.5\"},"
+                         "{\"type\":\"float\",\"value\":NaN}",
+                         "")),
+             DUMP(RECORD("Torch.f.0.forward",
+                         "{\"type\":\"str\",\"value\":\"0.5\"},"
+                         "{\"type\":\"float\",\"value\":NaN}",
+                         "")));
+}
+
+START_TEST(text_is_no_number_and_nan_is_written_as_python_does)
+{
+    expect_both(put_scalars, MEMBER_OF_ROW("0", "Max diff"), "N/A", "N/A");
+    expect_both(put_scalars, MEMBER_OF_ROW("1", "Max"), "nan", "nan");
+    expect_both(put_scalars, MEMBER_OF_ROW("1", "Max diff"), "Nan", "Nan");
+}
+END_TEST
+
+static void put_exempt(void)
+{
+    conf.golden = NULL;
+    conf.overflow = true;
+    put_rank(target, ".", "{\"Tensor.masked_fill_.0.forward\":null}",
+             DUMP(RECORD("Tensor.masked_fill_.0.forward", FLAT("NaN"), FLAT("NaN"))), NULL);
+}
+
+START_TEST(an_exempt_input_does_not_exempt_the_output)
+{
+    expect_both(put_exempt,
+                "SELECT overflow_level FROM tb_nodes"
+                " WHERE node_name = 'Tensor.masked_fill_.0.forward'",
+                "NULL", "critical");
 }
 END_TEST
 
@@ -497,7 +560,8 @@ TEST_MAIN("graph_strict", digests_of_empty_memory_are_no_errors, what_hangs_belo
           a_collection_of_tensors_is_as_bad_as_its_worst, members_of_batches_meet,
           calls_meet_however_they_were_written, two_frameworks_spell_types_in_their_ways,
           who_does_not_say_requires_grad_does_not_disagree, a_name_does_not_excuse_another_type,
-          gradients_without_a_backward_are_kept,
+          a_row_without_a_partner_is_a_warning, text_is_no_number_and_nan_is_written_as_python_does,
+          an_exempt_input_does_not_exempt_the_output, gradients_without_a_backward_are_kept,
           a_backward_has_the_stack_of_a_forward_that_comes_later,
           an_inserted_module_does_not_unmatch_what_is_in_it,
           a_structure_with_values_gives_a_structure, dumps_without_any_values_are_compared_by_names,

@@ -34,6 +34,7 @@
     X(sql, "/sql.js", JS, "sql.js")                                                                \
     X(table, "/table.js", JS, "table.js")                                                          \
     X(timeline, "/timeline.js", JS, "timeline.js")                                                 \
+    X(sentences, "/sentences.js", JS, "sentences.js")                                              \
     X(tl_data, "/tl_data.js", JS, "tl_data.js")                                                    \
     X(tl_draw, "/tl_draw.js", JS, "tl_draw.js")                                                    \
     X(tl_hands, "/tl_hands.js", JS, "tl_hands.js")                                                 \

@@ -190,16 +190,17 @@ static enum MHD_Result send_answer(struct web_server *s, struct MHD_Connection *
         w.buf = (struct ms_buf){.max = 1};
     }
     ms_jwrite_free(&w);
-    web_metrics_count(&s->metrics, rc == MS_OK, ms_clock_ns() - start, bytes.n);
+    unsigned status = web_status_of(rc);
+    bool refused = status == MHD_HTTP_BAD_REQUEST || status == MHD_HTTP_CONTENT_TOO_LARGE;
+    if (!refused)
+        web_metrics_count(&s->metrics, rc == MS_OK, ms_clock_ns() - start, bytes.n);
     if (rc == MS_OK)
         return send_buf(c, MHD_HTTP_OK, &bytes,
                         route->binary ? "application/octet-stream" : "application/json");
     ms_buf_free(&bytes);
     ms_debug(1, "%s: %s", route->path, err.msg);
-    unsigned status = web_status_of(rc);
-    if (status == MHD_HTTP_BAD_REQUEST || status == MHD_HTTP_CONTENT_TOO_LARGE)
-        return refuse(s, c, status, err.msg, ms_str_of(route->path));
-    return send_error(c, status, err.msg);
+    return refused ? refuse(s, c, status, err.msg, ms_str_of(route->path))
+                   : send_error(c, status, err.msg);
 }
 
 static enum MHD_Result send_metrics(struct web_server *s, struct MHD_Connection *c)

@@ -118,6 +118,7 @@ await test('in Chinese no key is left without words', async () => {
     await go(page, place);
     await page.waitForSelector('.page h2');
     equal((await texts(page, '.page h2')).filter((t) => !/[\u4e00-\u9fff]/.test(t)).join('; '), '', place);
+    equal((await texts(page, '.finding .text')).filter((t) => !/[\u4e00-\u9fff]/.test(t)).join('; '), '', `findings of ${place}`);
   }
 });
 await test('no error in the console', async () => equal(page.faults.filter((f) => !f.includes('400 (Bad Request)')).join('; '), '', 'faults'));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The page without a mouse, without colours, with odd names: what is measured rather than seen.
-//   node hands.mjs RUN COMPARISON
+//   node hands.mjs RUN COMPARISON DUMP
 import {readFile} from 'node:fs/promises';
 import {close, equal, failures, launch, openPage, settled, test, truth, until} from './browser.mjs';
 
-const [run, comparison] = process.argv.slice(2);
+const [run, comparison, dump] = process.argv.slice(2);
 const browser = await launch();
 const go = async (page, place) => {
   await page.evaluate((p) => { location.hash = p; }, place);
@@ -176,6 +176,24 @@ await test('the table copies the rows that are chosen, whole', async () => {
 });
 await test('no error in the console of the comparison', async () => equal(page.faults.join('; '), '', 'faults'));
 await page.context().close();
+
+// ---- a dump alone -----------------------------------------------------------------------
+
+const alone = await openPage(browser, dump);
+await test('the graph of one dump fills its view', async () => {
+  await go(alone, 'graph?step=0&rank=0&node=Functional.softmax.3.forward');
+  await now(alone, 'softmax.3');
+  const {height, lines} = await alone.$eval('.outline', (e) => ({height: e.clientHeight, lines: e.querySelectorAll('.line').length}));
+  truth(height > 400 && lines > 8, `${lines} lines in ${height} px`);
+});
+await test('the table of one dump has its statistics, and no columns of another', async () => {
+  await go(alone, 'table?step=0&rank=0');
+  await alone.waitForSelector('.trow');
+  const head = await alone.textContent('.thead');
+  truth(head.includes('Norm') && !head.includes('golden'), head);
+});
+await test('no error in the console of the dump', async () => equal(alone.faults.join('; '), '', 'faults'));
+await alone.context().close();
 
 // ---- timeline ---------------------------------------------------------------------------
 

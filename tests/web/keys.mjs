@@ -64,8 +64,13 @@ await changes(page, 'graph', 'f', async () => {
   await graph();
 });
 await changes(page, 'graph', ',', at('graph?step=0&rank=0&node=Module.m.layers.4.Block.forward.0'));
-for (const key of ['Enter', 'Alt+Enter', 'ArrowRight']) await changes(page, 'graph', key, at('graph?step=0&rank=0&node=Module.m.layers.4.Block.forward.0'));
-await changes(page, 'graph', 'ArrowLeft', graph);
+for (const key of ['Enter', 'ArrowLeft']) await changes(page, 'graph', key, at('graph?step=0&rank=0&node=Module.m.layers.4.Block.forward.0'));
+for (const key of ['Alt+Enter', 'ArrowRight']) {
+  await changes(page, 'graph', key, async () => {
+    await graph();
+    await page.keyboard.press('Space'); // all is folded
+  });
+}
 await changes(page, 'graph', '.', at('graph?step=0&rank=0&node=Module.m.layers.4.Block.forward.0'));
 await changes(page, 'graph', 'E', at('graph?step=0&rank=0&node=Functional.softmax.5.forward'));
 await changes(page, 'graph', 'g', at('graph?step=0&rank=0&node=Module.m.layers.4.Block.forward.0'));
@@ -142,16 +147,21 @@ await page.context().close();
 const tl = await openPage(browser, `${base(run)}/#timeline`);
 const WINDOW = 'timeline?t0=100000000&t1=400000000';
 const window_ = (place = WINDOW, selected = false) => async () => {
+  if (selected) { // with all processes as they are at first
+    await away(tl, 'overview');
+    await tl.waitForSelector('.findings');
+  }
   await away(tl, place);
   await tl.waitForSelector('.lanes');
   await tl.mouse.move(700, 400);
   await tl.focus('.lanes');
   await tl.keyboard.press('Escape');
   if (!selected) return;
+  await settled(tl);
   await tl.keyboard.press('.');
   await until(tl, () => document.querySelector('.drawer h2'));
 };
-for (const key of ['w', 's', 'a', 'd', 'ArrowLeft', 'ArrowRight', 'ArrowDown', 'Space', '.', 't', 'T', 'r', 'e', 'E', 'Enter', 'Alt+Enter', 'o', 'q', '?', '>', ':', '/', 'Control+b', 'K', 'Shift+Digit3']) {
+for (const key of ['w', 's', 'a', 'd', 'ArrowLeft', 'ArrowRight', 'Space', '.', 't', 'T', 'r', 'R', 'e', 'E', 'Enter', 'Alt+Enter', 'o', 'q', '?', '>', ':', '/', 'Control+b', 'K', 'Shift+Digit3']) {
   await changes(tl, 'timeline', key, window_());
 }
 for (const key of ['.', 'ArrowRight', 'ArrowDown', 'f', 'p', 'h', 'Escape']) await changes(tl, 'timeline with a slice', key, window_(WINDOW, true));

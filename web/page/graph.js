@@ -5,6 +5,7 @@ import {mark} from './mark.js';
 import {openNode} from './node.js';
 import {Outline} from './outline.js';
 import * as place from './place.js';
+import {sentence} from './sentences.js';
 import {copy, count, digits, fill, h, shortName, VirtualList} from './util.js';
 import {w} from './words.js';
 
@@ -148,7 +149,7 @@ class Graph {
     for (const f of await this.findings) {
       const at = place.read(f.place);
       const here = at.screen === 'graph' && at.node && String(at.step) === String(step) && String(at.rank) === String(rank);
-      if (here && f.kind !== 'divergence') this.suspects.set(at.node, {...f, golden: at.golden === '1'});
+      if (here && f.kind !== 'divergence') this.suspects.set(at.node, {...f, text: sentence(f.text), golden: at.golden === '1'});
     }
   }
 
@@ -233,7 +234,7 @@ class Graph {
   // What a suspect does with the difference, as the comparison found it.
   role(row) {
     const suspect = this.suspects.get(row.name);
-    return suspect && h('b.E', {title: suspect.text}, suspect.kind);
+    return suspect && h('b.E', {title: suspect.text}, w(suspect.kind));
   }
 
   // ---- a figure for each row ------------------------------------------------------

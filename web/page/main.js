@@ -15,7 +15,7 @@ const views = {
   cluster: () => import('./cluster.js'),
 };
 // What a view is made of, so that its parts are fetched side by side.
-const parts = {overview: ['bars'], timeline: ['tl_data', 'tl_draw', 'tl_hands', 'tl_marks', 'tl_sums'], graph: ['node', 'mark', 'outline'], table: ['mark'], cluster: ['bars']};
+const parts = {overview: ['bars', 'sentences'], timeline: ['tl_data', 'tl_draw', 'tl_hands', 'tl_marks', 'tl_sums', 'sentences'], graph: ['node', 'mark', 'outline', 'sentences'], table: ['mark'], cluster: ['bars']};
 const icons = {
   overview: 'M2 2h5v5H2zM9 2h5v3H9zM9 7h5v7H9zM2 9h5v5H2z',
   timeline: 'M1 4h6M5 8h8M3 12h5M10 12h4',
@@ -125,11 +125,11 @@ async function show(at, anew = false) {
     const root = h('div.ground');
     leave();
     view.prepend(root);
-    const opened = await open({...app, root, showDrawer: (...c) => turn === turns && showDrawer(...c), place: at, status: drawStatus});
+    const opened = await open({...app, root, showDrawer: (...c) => turn === turns && showDrawer(...c), place: at, status: drawStatus, frame: drawFrame});
     if (turn !== turns) return;
     app.view = opened;
     app.view.screen = at.screen;
-    fill(view, root);
+    for (const e of [...view.children]) if (e !== root) e.remove(); // it keeps the focus where it is
     drawTop();
     drawStatus();
   } catch (e) {
@@ -166,6 +166,12 @@ async function poll() {
   setTimeout(poll, POLL_MS);
 }
 
+// What was searched before is typed over.
+function startSearch() {
+  find.focus();
+  find.select();
+}
+
 function flipDrawer() {
   if (drawer.hidden && !drawer.children.length) fill(drawer, h('p.dim', {}, w('noDetails')));
   drawer.hidden = !drawer.hidden;
@@ -185,8 +191,8 @@ async function showPalette() {
 
 function globalKeys() {
   const k = app.keys;
-  k.add('app', '/', 'search', () => find.focus());
-  k.add('app', 'ctrl+f', 'search', () => find.focus());
+  k.add('app', '/', 'search', startSearch);
+  k.add('app', 'ctrl+f', 'search', startSearch);
   k.add('app', '>', 'commands', showPalette);
   k.add('app', 'ctrl+shift+p', 'commands', showPalette);
   k.add('app', ':', 'ask in SQL', async () => (await import('./sql.js')).openSql(app.about));

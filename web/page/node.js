@@ -128,7 +128,7 @@ async function matrix(name, golden) {
   return h('table.matrix', {}, h('tr', {}, h('th', {}, `${w('step')} \\ ${w('rank')}`), ranks.map((r) => h('th', {}, r))),
       steps.map((s) => h('tr', {}, h('th', {}, s), ranks.map((r) => {
         const row = at.get(`${s} ${r}`);
-        return h('td', {}, row && h('a', {href: `#${place.write({screen: 'graph', step: s, rank: r, node: name})}`}, mark(row.state)));
+        return h('td', {}, row && h('a', {href: `#${place.write({screen: 'graph', step: s, rank: r, node: name})}`}, row.state === 'none' ? '·' : mark(row.state)));
       }))));
 }
 
@@ -177,8 +177,9 @@ export async function openNode({line, golden, spot, showDrawer, reveal, verdict,
   const paired = partner && h('div.dim.mono', {}, '= ', goTo(partner.name));
   // What runs in place of a fused operator; q, k and v of one large projection.
   const also = d.also?.length > 0 && h('div.dim.mono', {title: w('alsoWith')}, '+ ', d.also.map((k, i) => [i > 0 && ', ', goTo(k.name)]));
-  const why = d.how && h('div.dim', {}, `${w('why')} ${d.how}`, d.confidence ? ` · ${w('confidence')} ${percent(d.confidence)}` : '');
-  const fate = d.fate && d.fate !== 'matched' && h('div.dim', {}, `${w('fate')}: ${d.fate}`, d.kin ? ` · ${d.kin}` : '');
+  const {dual} = about.graph;
+  const why = dual && d.how && h('div.dim', {}, `${w('why')} ${d.how}`, d.confidence ? ` · ${w('confidence')} ${percent(d.confidence)}` : '');
+  const fate = dual && d.fate && d.fate !== 'matched' && h('div.dim', {}, `${w('fate')}: ${d.fate}`, d.kin ? ` · ${d.kin}` : '');
   const partners = partnersOf(d.links);
   const show = (spread) => showDrawer(name, verdict && h('p.E', {}, `E■ ${verdict}`), paired, also, messages(mine), why, fate,
       mine.length > 0 && [h('h2', {}, w('inputs')), itemTable(row.name, mine, partner?.name, theirs)],

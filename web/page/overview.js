@@ -3,6 +3,7 @@
 import {get} from './api.js';
 import {shareBars, stepBars} from './bars.js';
 import * as place from './place.js';
+import {sentence} from './sentences.js';
 import {bytes, count, digits, fill, h, svg, time} from './util.js';
 import {language, w} from './words.js';
 
@@ -27,7 +28,7 @@ function evidence(f) {
 
 function finding(f) {
   return h(`div.finding.${CLASS[f.severity]}`, {},
-      h('span.letter', {title: f.severity}, LETTER[f.severity]), h('span.text', {}, subject(f), f.text), evidence(f));
+      h('span.letter', {title: f.severity}, LETTER[f.severity]), h('span.text', {}, subject(f), sentence(f.text)), evidence(f));
 }
 
 function findingList(list, about) {

@@ -217,7 +217,7 @@ class Table {
     this.told.textContent = `${this.counting ? '> ' : ''}${count(this.total)} ${w('rows')}`;
     Object.assign(this.space.style, {height: `${this.height}px`, width: `${this.wide}px`});
     if (this.total === 0) {
-      fill(this.space, h('div.tempty', {}, this.failed ?? w('noRows')));
+      fill(this.space, h('div.tempty', {}, this.failed ?? w(this.asked.q || this.asked.failing ? 'noRows' : 'noItems')));
       return;
     }
     const offset = this.body.scrollTop - (this.top - first) * ROW;

@@ -2,6 +2,7 @@
 // The timeline: lanes of a run, zoomed and panned; a selection is summed up by the server.
 import {bytes, fetchTexts, get, textOf, told} from './api.js';
 import * as place from './place.js';
+import {sentence} from './sentences.js';
 import {hit, Slices} from './tl_data.js';
 import {GROUP, LABEL, laneHeight, Painter, ROW, RULER} from './tl_draw.js';
 import {addKeys, listen} from './tl_hands.js';
@@ -20,8 +21,8 @@ function firstPicture() {
 }
 
 class Timeline {
-  constructor({root, about, showDrawer, keys, status, place: at}) {
-    Object.assign(this, {root, about, showDrawer, keys, status});
+  constructor({root, about, showDrawer, keys, status, frame, place: at}) {
+    Object.assign(this, {root, about, showDrawer, keys, status, frame});
     this.length = about.timeline.length;
     this.first = BigInt(about.timeline.first);
     this.bounds = [-this.length * ROOM - SHORTEST, this.length * (1 + ROOM) + SHORTEST];
@@ -201,7 +202,14 @@ class Timeline {
     if (at.rank !== undefined) this.revealRank(Number(at.rank));
   }
 
+  chooseRank(rank) {
+    place.note({rank});
+    this.revealRank(rank);
+    this.frame();
+  }
+
   revealRank(rank) {
+    this.rank = rank;
     const row = this.rows.find((r) => r.lane.track === undefined && r.lane.rank === rank);
     if (row) this.scroll = Math.min(row.y, Math.max(0, this.total - this.canvas.clientHeight + RULER));
     this.draw();
@@ -253,6 +261,10 @@ class Timeline {
     if (lane.track === undefined) {
       p.g.fillStyle = p.c.panel;
       p.g.fillRect(0, y, p.width, r.height - 1);
+      if (lane.rank === this.rank) {
+        p.g.fillStyle = p.c.accent;
+        p.g.fillRect(0, y, 3, r.height - 1);
+      }
       p.text(`${this.open.has(lane.process) ? '▾' : '▸'} ${lane.label}`, 8, y + GROUP / 2, LABEL - 12);
       const b = this.busy.get(lane.process);
       if (!this.open.has(lane.process) && b?.share) p.busy(b.share, b.name, '', y, LABEL);
@@ -542,10 +554,7 @@ class Timeline {
     const ranks = [...new Set(this.lanes.filter((l) => l.track === undefined && l.rank >= 0).map((l) => l.rank))];
     const steps = this.steps.map((s) => String(s[1])), {rank = ranks[0], step = ''} = place.read();
     return [[w('step'), ['', ...steps], step, (v) => this.goToStep(v)],
-      [w('rank'), ranks, rank, (v) => {
-        place.note({rank: v});
-        this.revealRank(Number(v));
-      }]];
+      [w('rank'), ranks, rank, (v) => this.chooseRank(Number(v))]];
   }
 
   goToStep(number) {
@@ -569,10 +578,10 @@ class Timeline {
   }
 
   turnRank(by) {
-    const groups = this.rows.filter((r) => r.lane.track === undefined);
-    const now = groups.findLastIndex((r) => r.y <= this.scroll);
-    const next = groups[Math.max(0, Math.min(groups.length - 1, now + by))];
-    if (next) this.roll(next.y - this.scroll);
+    const ranks = [...new Set(this.lanes.filter((l) => l.track === undefined && l.rank >= 0).map((l) => l.rank))];
+    if (!ranks.length) return;
+    const now = ranks.indexOf(this.rank), next = now < 0 ? (by > 0 ? 0 : ranks.length - 1) : (now + by + ranks.length) % ranks.length;
+    this.chooseRank(ranks[next]);
   }
 
   // The same collective on the next rank or the one before; of any other slice the other end of its flow.
@@ -625,7 +634,7 @@ class Timeline {
     this.finding = ((this.finding ?? (by > 0 ? -1 : 0)) + by + list.length) % list.length;
     this.history.push([this.view.from, this.view.to]);
     this.goTo(list[this.finding].at);
-    this.say(list[this.finding].text, list[this.finding].severity);
+    this.say(sentence(list[this.finding].text), list[this.finding].severity);
   }
 
   say(text, severity) {

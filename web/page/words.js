@@ -163,6 +163,7 @@ const words = {
   official: ['official', '官方'],
   allColumns: ['all', '全部'],
   rows: ['rows', '行'],
+  noItems: ['No inputs or outputs were kept here: the dump has the structure alone, or another step or rank has them.', '此处没有输入输出：dump 只含结构，或数据在其他步或卡。'],
   noRows: ['No row meets the filter.', '没有符合条件的行。'],
   copyRows: ['copy rows', '复制行'],
   copied: ['copied', '已复制'],
@@ -175,7 +176,7 @@ const words = {
 };
 
 const chinese = {
-  'back': '返回', 'close the details': '关闭详情', 'next error row': '下一个错误行', 'previous error row': '上一个错误行', 'clear the selection, or the filter': '清除选择或过滤', 'next communication partner': '下一个通信对端', 'previous communication partner': '上一个通信对端',
+  'introduces': '引入', 'amplifies': '放大', 'propagates': '传播', 'absorbs': '吸收', 'back': '返回', 'close the details': '关闭详情', 'next error row': '下一个错误行', 'previous error row': '上一个错误行', 'clear the selection, or the filter': '清除选择或过滤', 'next communication partner': '下一个通信对端', 'previous communication partner': '上一个通信对端',
   'to the middle; again: fold the rest': '居中；再按：折叠其余', 'fold to the top': '全部折叠', 'larger': '放大', 'smaller': '缩小',
   'less room for the target': '缩小目标侧', 'more room for the target': '扩大目标侧', 'next communication partner or flow': '下一个通信对端或流',
   'previous communication partner or flow': '上一个通信对端或流', 'open or close the process': '展开或折叠进程', 'next finding': '下一个问题', 'previous finding': '上一个问题',
