@@ -70,6 +70,9 @@ export function textOf(id) {
   return t;
 }
 
+// One of them at once, whatever else is on its way.
+export const knownText = async (id) => textOf(id) ?? (await get('strings', {ids: id}))[0];
+
 export async function fetchTexts(then) {
   if (fetching || wanted.size === 0) return;
   fetching = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The timeline: lanes of a run, zoomed and panned; a selection is summed up by the server.
-import {bytes, fetchTexts, get, textOf, told} from './api.js';
+import {bytes, fetchTexts, get, knownText, textOf, told} from './api.js';
 import * as place from './place.js';
 import {sentence} from './sentences.js';
 import {hit, Slices} from './tl_data.js';
@@ -427,15 +427,16 @@ class Timeline {
   }
 
   async showSlice() {
-    const {lane, data, i} = this.selected;
+    const {lane, data, i} = this.selected, name = await knownText(data.name(i));
+    if (this.selected?.data !== data || this.selected.i !== i) return; // another was chosen meanwhile
     const rows = [[w('start'), time(data.start[i])], [w('duration'), time(data.dur[i])], [w('domain'), lane.domain],
       ['', lane.label]];
     if (data.count(i) > 1) rows.push([w('times'), count(data.count(i))]);
     if (data.flags(i) & 1) rows.push(['', w('neverEnded')]);
-    const show = (extra) => this.showDrawer(h('h2.mono', {}, textOf(data.name(i)) ?? ''),
+    const show = (extra) => this.showDrawer(h('h2.mono', {}, name ?? ''),
         h('div.facts', {}, rows.map(([k, v]) => [h('span.dim', {}, k), h('span.mono', {}, v)])), extra);
     show();
-    const ev = await get('find', {tracks: lane.track, t: Math.floor(data.start[i]) - 1, q: textOf(data.name(i))});
+    const ev = await get('find', {tracks: lane.track, t: Math.floor(data.start[i]) - 1, q: name});
     const args = ev?.args && h('pre.mono', {}, JSON.stringify(ev.args, null, 1));
     show(args);
     const aligned = await this.askCollective(lane, data.start[i]);
