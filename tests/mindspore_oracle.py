@@ -5,6 +5,9 @@
 
 It runs in a Python that has mindspore; OFFICIAL is a folder with the package and what it needs.
 It takes mint.norm where there is one, which has no kernel for the CPU, so there is another here.
+What differs, and why:
+  - backward of a cell that is called twice with inputs that need no gradient: it mixes up the two
+    calls' inputs and outputs, and here the first has no record
 """
 import os
 import sys

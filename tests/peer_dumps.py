@@ -62,6 +62,13 @@ def without_optimizer(parents):
     return {k: None if v in names else v for k, v in parents.items() if k not in names}
 
 
+def without_tool(stacks, ours):
+    """A hook of the official tool is a cell of MindSpore, whose own frames come first in its stacks."""
+    return {key: [names, frames[-len(ours[key][1]):] if key in ours and names == ours[key][0] and
+                  frames[:1] and "check_jit_forbidden" in frames[0] else frames]
+            for key, (names, frames) in stacks.items()}
+
+
 def compare(ours, official):
     for step in (0, 1):
         a, b = (load(root, "dump.json", step) for root in (official, ours))
@@ -69,8 +76,8 @@ def compare(ours, official):
         yield from differences(a, b)
         a, b = (without_optimizer(load(root, "construct.json", step)) for root in (official, ours))
         yield from differences(a, b, "construct")
-        yield from differences(load(official, "stack.json", step), load(ours, "stack.json", step),
-                               "stack")
+        a, b = (load(root, "stack.json", step) for root in (official, ours))
+        yield from differences(without_tool(a, b), b, "stack")
 
 
 def files_differ(ours, official):
@@ -124,5 +131,5 @@ def check(script, build, official, name, label, keys, known=None):
     wrong = [w for w in wrong if known is None or not known.search(w)]
     print(f"not ok {title}" if wrong else f"ok {title}", flush=True)
     for line in wrong[:int(os.environ.get("LINES", "8"))]:
-        print("   ", line[:300])
+        print("   ", line[:int(os.environ.get("WIDTH", "300"))])
     return not wrong
