@@ -260,8 +260,9 @@ struct align__ctx {
     struct align__words *words[2]; /* by module */
     float *word_weight;            /* by word: rare ones weigh more */
     uint64_t cells;
-    unsigned round;
+    unsigned round; /* from 0 to before ALIGN__ROUNDS */
 };
+enum { ALIGN__ROUNDS = 3 };
 
 /* Fill anchors with ops whose values meet; settle sigma, strict and by_value. */
 enum ms_rc align__anchors(struct align__ctx *c, struct ms_err *err);

@@ -4,8 +4,6 @@
  */
 #include "compare/align_int.h"
 
-enum { ROUNDS = 3 };
-
 const char *const cmp_align_how_names[CMP_ALIGN_HOWS] = {"pinned", "value", "structure", "weak",
                                                          "part",   "entry", "repeat",    "module"};
 
@@ -82,7 +80,7 @@ static enum ms_rc search(struct cmp_align *al, const struct cmp_align_pin *pins,
     MS_TRY(pin_anchors(al, pins, npins, err));
     MS_TRY(align__modules(c, err));
     al->anchors = c->anchors.n;
-    for (c->round = 0; c->round < ROUNDS; c->round++) {
+    for (c->round = 0; c->round < ALIGN__ROUNDS; c->round++) {
         MS_TRY(align__segments(c, err));
         align__settle_tails(c);
         MS_TRY(align__vote(c, err));

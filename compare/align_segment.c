@@ -36,7 +36,8 @@ static float score(void *ctx, uint32_t r, uint32_t col, unsigned k, unsigned l)
     (void)k;
     (void)l;
     align__weigh(s->c, s->a + r, s->b + col, &e);
-    return e.score;
+    /* What would not be shown in the end is not to keep others apart. */
+    return s->c->round + 1 < ALIGN__ROUNDS || align__accept(s->c, &e) ? e.score : -1;
 }
 
 /* The segment before anchor i, or behind the last one. */

@@ -171,7 +171,7 @@ static enum ms_rc make_row(const struct graph__pair *p, uint32_t i, struct cmp_v
     MS_TRY(cmp__item_make(&p->t.side, pair->t, p->cmp.mode, v, &row->t, err));
     if (pair->b != GRAPH_NO)
         MS_TRY(cmp__item_make(&p->b.side, pair->b, p->cmp.mode, v, &row->b, err));
-    row->grad_same = ms_str_eq(row->t.requires_grad, row->b.requires_grad);
+    row->grad_same = row->b.present && ms_str_eq(row->t.requires_grad, row->b.requires_grad);
     if (p->cmp.mode == PROBE_MODE_TENSOR && row->b.present)
         row->fig = p->cmp.figures.p[i];
     return p->cmp.mode == PROBE_MODE_SUMMARY ? graph__measure_row(&p->cmp, v, row, err) : MS_OK;
@@ -189,7 +189,7 @@ static void judge_rows(const struct cmp *c, struct cmp_view *v)
     cmp__judge(c, v);
     for (size_t i = 0; i < v->rows.n; i++) {
         struct cmp_row *row = &v->rows.p[i];
-        row->grad_same = ms_str_eq(row->t.requires_grad, row->b.requires_grad);
+        row->grad_same = row->b.present && ms_str_eq(row->t.requires_grad, row->b.requires_grad);
     }
 }
 

@@ -22,7 +22,7 @@
 /* ---- who reads what ------------------------------------------------------------ */
 
 /* Process 0 copies what the others wrote and draws conclusions: in parts of all work, by measure. */
-static const double SUMMARY_COPY = 0.14, WHOLE_COPY = 0.32;
+static const double SUMMARY_COPY = 0.18, WHOLE_COPY = 0.44;
 
 double mstx__import_alone(const struct mstx_import *im)
 {
@@ -239,7 +239,6 @@ struct merging {
     struct mstx_rows rows;
     struct mstx_packed_out out;
     struct mstx_packer *packer;
-    struct mstx_event *ev; /* MSTX_CHUNK_MAX */
 };
 
 typedef enum ms_rc (*row_fn)(struct merging *m, struct ms_stmt *row, struct ms_err *err);
@@ -268,31 +267,21 @@ static enum ms_rc take_text(struct merging *m, struct ms_stmt *row, struct ms_er
     return MS_OK;
 }
 
-static uint32_t text_of(const struct merging *m, uint32_t id)
+/* As the whole database numbers it. */
+static uint32_t text_of(const void *ctx, uint32_t id)
 {
+    const struct merging *m = ctx;
     const uint32_t known = m->im->texts;
     return id > known && id - known <= m->text.n ? m->text.p[id - known - 1] : id;
-}
-
-/* The chunk with texts as the whole database numbers them. */
-static enum ms_rc repack(struct merging *m, struct ms_str *blob, struct ms_err *err)
-{
-    uint32_t n;
-    MS_TRY(mstx_unpack(*blob, m->ev, &n, err));
-    for (uint32_t i = 0; i < n; i++) {
-        m->ev[i].name = text_of(m, m->ev[i].name);
-        m->ev[i].args = text_of(m, m->ev[i].args);
-    }
-    MS_TRY(mstx_pack(m->packer, m->ev, n, err));
-    *blob = (struct ms_str){m->packer->out.p, (uint32_t)m->packer->out.n};
-    return MS_OK;
 }
 
 static enum ms_rc take_blob(struct merging *m, struct ms_stmt *row, struct ms_err *err)
 {
     struct ms_str blob = ms_stmt_get_blob(row, 1);
-    if (m->text.n != 0)
-        MS_TRY(repack(m, &blob, err));
+    if (m->text.n != 0) {
+        MS_TRY(mstx_pack_renumber(m->packer, blob, text_of, m, err));
+        blob = ms_buf_slice(&m->packer->out);
+    }
     return mstx__writer_blob(m->im->w, m->chunks + ms_stmt_get_i64(row, 0), blob, err);
 }
 
@@ -323,17 +312,24 @@ static int64_t group_of(const struct merging *m, int64_t id)
     return later < m->group.n ? m->group.p[later] : id;
 }
 
-/* Calls with texts and communicators as the whole database numbers them. */
-static enum ms_rc renumber(struct merging *m, struct ms_str blob, struct ms_err *err)
+/* Where all have a number already. */
+static bool is_known_to_all(const struct merging *m)
 {
-    MS_TRY(mstx__rows_look(&m->rows, blob, MSTX_CALL_COLUMNS, err));
+    return m->rows.column[MSTX_CALL_NAME].high <= m->im->texts &&
+           m->rows.column[MSTX_CALL_GROUP].high < MSTX_COMM_LATER;
+}
+
+/* Calls with texts and communicators as the whole database numbers them. */
+static enum ms_rc renumber(struct merging *m, struct ms_err *err)
+{
+    struct mstx_rows_out *to = &m->out.rows;
     for (unsigned c = 0; c < MSTX_CALL_COLUMNS; c++) {
         const int64_t *cell = mstx__rows_column(&m->rows, c, err);
         if (cell == NULL)
             return MS_E_FORMAT;
-        for (m->out.rows.n = 0; m->out.rows.n < m->rows.n; m->out.rows.n++) {
-            const int64_t v = cell[m->out.rows.n];
-            mstx__rows_put(&m->out.rows, c,
+        for (to->n = 0; to->n < m->rows.n; to->n++) {
+            const int64_t v = cell[to->n];
+            mstx__rows_put(to, c,
                            c == MSTX_CALL_NAME    ? (int64_t)text_of(m, (uint32_t)v)
                            : c == MSTX_CALL_GROUP ? group_of(m, v)
                                                   : v);
@@ -344,16 +340,13 @@ static enum ms_rc renumber(struct merging *m, struct ms_str blob, struct ms_err 
 
 static enum ms_rc take_calls(struct merging *m, struct ms_stmt *row, struct ms_err *err)
 {
-    MS_TRY(renumber(m, ms_stmt_get_blob(row, 1), err));
-    return mstx__packed_flush(&m->out, ms_stmt_get_i64(row, 0), err);
-}
-
-/* Where nothing has another number, calls are as they are. */
-static enum ms_rc copy_calls(struct merging *m, struct ms_err *err)
-{
-    if (m->text.n == 0 && m->group.n == 0)
-        return ms_store_exec(m->s, "INSERT INTO packed_calls SELECT * FROM part.packed_calls", err);
-    return each(m, "SELECT id, data FROM part.packed_calls ORDER BY id", take_calls, err);
+    const struct ms_str blob = ms_stmt_get_blob(row, 1);
+    const int64_t id = ms_stmt_get_i64(row, 0);
+    MS_TRY(mstx__rows_look(&m->rows, blob, MSTX_CALL_COLUMNS, err));
+    if (is_known_to_all(m))
+        return mstx__packed_copy(&m->out, id, m->rows.n, blob, err);
+    MS_TRY(renumber(m, err));
+    return mstx__packed_flush(&m->out, id, err);
 }
 
 static enum ms_rc copy(struct merging *m, struct ms_err *err)
@@ -376,7 +369,7 @@ static enum ms_rc copy(struct merging *m, struct ms_err *err)
     MS_TRY(each(m, "SELECT chunk, data FROM part.blobs ORDER BY chunk", take_blob, err));
     MS_TRY(each(m, "SELECT * FROM part.names", take_name, err));
     MS_TRY(each(m, "SELECT * FROM part.comm_groups ORDER BY id", take_group, err));
-    return copy_calls(m, err);
+    return each(m, "SELECT id, data FROM part.packed_calls ORDER BY id", take_calls, err);
 }
 
 static enum ms_rc count_rows(struct merging *m, const char *sql, int64_t *n, struct ms_err *err)
@@ -482,8 +475,7 @@ static enum ms_rc receive_part(struct merging *m, unsigned from, struct ms_err *
 static enum ms_rc begin_merging(struct merging *m, struct ms_err *err)
 {
     m->packer = mstx_packer_new();
-    m->ev = ms_calloc(MSTX_CHUNK_MAX, sizeof *m->ev);
-    if (m->packer == NULL || m->ev == NULL)
+    if (m->packer == NULL)
         return ms_no_memory(err);
     MS_TRY(mstx__rows_new(&m->rows, err));
     return mstx__packed_calls_new(&m->out, m->s, err);
@@ -496,7 +488,6 @@ static void end_merging(struct merging *m)
     ms_vec_free(&m->text);
     ms_vec_free(&m->group);
     mstx_packer_free(m->packer);
-    ms_free(m->ev);
 }
 
 static enum ms_rc receive_parts(struct mstx_import *im, struct ms_err *err)

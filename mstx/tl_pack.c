@@ -143,7 +143,7 @@ static uint8_t *put_times(uint8_t *at, const struct mstx_event *ev, uint32_t n)
     do {                                                                                           \
         uint64_t before = 0;                                                                       \
         for (uint32_t i = 0; i < (n); i++) {                                                       \
-            (at) = mstx_put_varint((at), mstx_zigzag((ev)[i].field - before));                               \
+            (at) = mstx_put_varint((at), mstx_zigzag((ev)[i].field - before));                     \
             before = (ev)[i].field;                                                                \
         }                                                                                          \
     } while (0)
@@ -269,7 +269,7 @@ static void get_times(struct mstx_bytes *r, const struct head *h, struct mstx_ev
     do {                                                                                           \
         uint64_t before = 0;                                                                       \
         for (uint32_t i = 0; i < (n); i++) {                                                       \
-            before += mstx_unzigzag(mstx_get_varint(r));                                                     \
+            before += mstx_unzigzag(mstx_get_varint(r));                                           \
             (ev)[i].field = before;                                                                \
         }                                                                                          \
     } while (0)
@@ -313,6 +313,59 @@ enum ms_rc mstx_unpack(struct ms_str blob, struct mstx_event *ev, uint32_t *n, s
     if (r.bad || r.at != r.end)
         return fail_damaged(err);
     *n = h.n;
+    return MS_OK;
+}
+
+/* ---- other texts ---------------------------------------------------------------- */
+
+static uint8_t *put_shapes(uint8_t *at, struct mstx_bytes *r, const struct head *h,
+                           mstx_text_map map, const void *ctx)
+{
+    for (uint32_t i = 0; i < h->shapes && !r->bad; i++) {
+        const struct mstx_shape s = get_shape(r);
+        at = mstx_put_varint(at, map(ctx, s.name));
+        at = mstx_put_varint(at, s.depth);
+        *at++ = s.kind;
+        *at++ = s.flags;
+    }
+    return at;
+}
+
+/* From the index up to the attributes. */
+static uint8_t *copy_columns(uint8_t *at, struct mstx_bytes *r, const struct head *h)
+{
+    const uint8_t *from = r->at;
+    const unsigned present = h->columns & (HAS_ALL & ~(unsigned)HAS_ARGS);
+    if (pass_index(r, h) != NULL)
+        mstx_skip_varints(r, h->n * (2 + (uint32_t)__builtin_popcount(present)));
+    r->bad |= (size_t)(r->at - from) > (size_t)h->n * (2 + 7 * MSTX_VARINT_MAX); /* damage */
+    const size_t bytes = r->bad ? 0 : (size_t)(r->at - from);
+    memcpy(at, from, bytes);
+    return at + bytes;
+}
+
+enum ms_rc mstx_pack_renumber(struct mstx_packer *p, struct ms_str blob, mstx_text_map map,
+                              const void *ctx, struct ms_err *err)
+{
+    struct mstx_bytes r = mstx_bytes_of(blob);
+    struct head h;
+    ms_buf_clear(&p->out);
+    uint8_t *start = (uint8_t *)ms_buf_room(&p->out, p->out.max), *at = start;
+    if (start == NULL)
+        return ms_buf_check(&p->out, err);
+    get_head(&r, &h);
+    if (r.bad)
+        return fail_damaged(err);
+    memcpy(at, blob.p, HEAD);
+    at = mstx_put_varint(at + HEAD, h.n);
+    at = mstx_put_varint(at, h.shapes);
+    at = put_shapes(at, &r, &h, map, ctx);
+    at = copy_columns(at, &r, &h);
+    for (uint32_t i = 0; h.columns & HAS_ARGS && i < h.n && !r.bad; i++)
+        at = mstx_put_varint(at, map(ctx, (uint32_t)mstx_get_below(&r, (uint64_t)UINT32_MAX + 1)));
+    if (r.bad || r.at != r.end)
+        return fail_damaged(err);
+    p->out.n = (size_t)(at - start);
     return MS_OK;
 }
 

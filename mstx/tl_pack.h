@@ -58,6 +58,12 @@ enum ms_rc mstx_unpack(struct ms_str blob, struct mstx_event *ev, uint32_t *n,
 enum ms_rc mstx_unpack_drawn(struct ms_str blob, int64_t until, struct mstx_event *ev, uint32_t *n,
                              struct ms_err *err) MS_MUST_USE;
 
+/* The same chunk with other ids of texts: of names and attributes.  The bytes lie in p->out until the
+ * next call; columns that hold no such ids are copied as they are. */
+typedef uint32_t (*mstx_text_map)(const void *ctx, uint32_t id);
+enum ms_rc mstx_pack_renumber(struct mstx_packer *p, struct ms_str blob, mstx_text_map map,
+                              const void *ctx, struct ms_err *err) MS_MUST_USE;
+
 /* Tells of a name whether it is wanted. */
 typedef bool (*mstx_name_test)(void *ctx, uint32_t name);
 /* May the chunk hold an event with a wanted name?  A damaged chunk answers yes: unpacking it

@@ -33,16 +33,22 @@ enum ms_rc mstx__packed_joins_new(struct mstx_packed_out *p, struct ms_store *s,
     return new_out(p, s, "INSERT INTO packed_joins VALUES(?,?,?)", MSTX_JOIN_COLUMNS, err);
 }
 
+enum ms_rc mstx__packed_copy(struct mstx_packed_out *p, int64_t id, uint32_t rows,
+                             struct ms_str blob, struct ms_err *err)
+{
+    ms_stmt_i64(p->add, 1, id);
+    ms_stmt_i64(p->add, 2, rows);
+    ms_stmt_blob(p->add, 3, blob.p, blob.n);
+    return ms_stmt_run(p->add, err);
+}
+
 enum ms_rc mstx__packed_flush(struct mstx_packed_out *p, int64_t id, struct ms_err *err)
 {
     const uint32_t n = p->rows.n;
     if (n == 0)
         return MS_OK;
     MS_TRY(mstx__rows_pack(&p->rows, err));
-    ms_stmt_i64(p->add, 1, id);
-    ms_stmt_i64(p->add, 2, n);
-    ms_stmt_blob(p->add, 3, p->rows.packed.p, p->rows.packed.n);
-    return ms_stmt_run(p->add, err);
+    return mstx__packed_copy(p, id, n, ms_buf_slice(&p->rows.packed), err);
 }
 
 void mstx__packed_free(struct mstx_packed_out *p)

@@ -78,6 +78,9 @@ enum ms_rc mstx__packed_joins_new(struct mstx_packed_out *p, struct ms_store *s,
 /* What awaits becomes the blob of that id; nothing does nothing. */
 enum ms_rc mstx__packed_flush(struct mstx_packed_out *p, int64_t id,
                               struct ms_err *err) MS_MUST_USE;
+/* A blob of so many rows as it is. */
+enum ms_rc mstx__packed_copy(struct mstx_packed_out *p, int64_t id, uint32_t rows,
+                             struct ms_str blob, struct ms_err *err) MS_MUST_USE;
 void mstx__packed_free(struct mstx_packed_out *p);
 
 /* comm_ops and joins for queries on this database, which keeps t; a table of such a name in the

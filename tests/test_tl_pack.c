@@ -201,7 +201,44 @@ START_TEST(a_chunk_tells_whether_it_may_hold_a_name)
 }
 END_TEST
 
-TEST_MAIN("tl_pack", a_chunk_reads_back_as_it_was, columns_that_nobody_uses_take_no_bytes,
-          extreme_times_survive, a_chunk_cut_off_anywhere_is_refused,
-          a_changed_byte_never_gives_times_that_overflow, what_is_drawn_is_the_same_up_to_its_end,
-          a_chunk_tells_whether_it_may_hold_a_name)
+static uint32_t other_text(const void *ctx, uint32_t id)
+{
+    const uint32_t *by = ctx;
+    return id != 0 ? id * 2 + *by : 0;
+}
+
+START_TEST(texts_get_other_numbers_and_nothing_else_changes)
+{
+    static struct mstx_event in[MSTX_CHUNK_MAX], out[MSTX_CHUNK_MAX];
+    struct mstx_packer *p = mstx_packer_new();
+    const uint32_t sizes[] = {1, 200, 1000, MSTX_CHUNK_MAX}, by = 100000;
+    for (size_t c = 0; c < 8; c++) {
+        struct ms_err e = {0};
+        char *copy;
+        uint32_t n;
+        fill(in, sizes[c % 4], c == 3 ? 5000 : 20, c >= 4);
+        for (uint32_t i = 0; i < sizes[c % 4]; i++)
+            in[i].args %= 1000000;
+        ck_ok(mstx_pack(p, in, sizes[c % 4], &e), e);
+        const struct ms_str blob = {copy = ms_str_dup(ms_buf_slice(&p->out)), (uint32_t)p->out.n};
+        ck_ok(mstx_pack_renumber(p, blob, other_text, &by, &e), e);
+        ck_ok(mstx_unpack(ms_buf_slice(&p->out), out, &n, &e), e);
+        for (uint32_t i = 0; i < sizes[c % 4]; i++) {
+            in[i].name = other_text(&by, in[i].name);
+            in[i].args = other_text(&by, in[i].args);
+            ck_assert_msg(same(&in[i], &out[i]), "case %zu, event %u", c, i);
+        }
+        for (uint32_t cut = 0; cut < blob.n; cut += 1 + cut / 16)
+            ck_assert_int_eq(
+                mstx_pack_renumber(p, (struct ms_str){blob.p, cut}, other_text, &by, NULL),
+                MS_E_FORMAT);
+        ms_free(copy);
+    }
+    mstx_packer_free(p);
+}
+END_TEST
+
+TEST_MAIN("tl_pack", texts_get_other_numbers_and_nothing_else_changes, a_chunk_reads_back_as_it_was,
+          columns_that_nobody_uses_take_no_bytes, extreme_times_survive,
+          a_chunk_cut_off_anywhere_is_refused, a_changed_byte_never_gives_times_that_overflow,
+          what_is_drawn_is_the_same_up_to_its_end, a_chunk_tells_whether_it_may_hold_a_name)

@@ -152,6 +152,10 @@ def main():
         for case in cases:
             rows, _ = run_case(args, case, SEEDS[0][1])
             report(case, [sum(c) / len(c) for c in zip(*rows)])
+        for model in models.MODELS:
+            for case in ("plain", "values", "fault"):
+                rows, _ = run_case(args, case, SEEDS[0][1], model)
+                report(f"{model} {case}", [sum(c) / len(c) for c in zip(*rows)])
         return None
     for title, first in SEEDS[:1] if args.tuning else SEEDS:
         if args.model in (None, "decoder"):

@@ -68,7 +68,8 @@ for (const key of ['Enter', 'ArrowLeft']) await changes(page, 'graph', key, at('
 for (const key of ['Alt+Enter', 'ArrowRight']) {
   await changes(page, 'graph', key, async () => {
     await graph();
-    await page.keyboard.press('Space'); // all is folded
+    await page.keyboard.press('Space'); // all is folded but the root
+    await page.keyboard.press('ArrowDown');
   });
 }
 await changes(page, 'graph', '.', at('graph?step=0&rank=0&node=Module.m.layers.4.Block.forward.0'));
@@ -165,15 +166,13 @@ for (const key of ['w', 's', 'a', 'd', 'ArrowLeft', 'ArrowRight', 'Space', '.', 
   await changes(tl, 'timeline', key, window_());
 }
 for (const key of ['.', 'ArrowRight', 'ArrowDown', 'f', 'p', 'h', 'Escape']) await changes(tl, 'timeline with a slice', key, window_(WINDOW, true));
-for (const key of [',', 'ArrowLeft', 'ArrowUp', 'u']) {
+for (const key of [',', 'ArrowLeft', 'ArrowUp']) {
   await changes(tl, 'timeline with a slice', key, async () => {
     await window_(WINDOW, true)();
     for (const k of ['.', '.', 'ArrowDown', 'ArrowDown']) {
       await tl.keyboard.press(k);
       await settled(tl);
     }
-    if (key === 'u') await window_('timeline?t0=100000000&t1=130000000', true)();
-    if (key === 'u') for (let i = 0; i < 3; i++) { await tl.keyboard.press('.'); await settled(tl); }
   });
 }
 await changes(tl, 'timeline', 'H', async () => {
@@ -195,7 +194,10 @@ async function reopened(page_, address, selector) {
   await settled(other);
   return other;
 }
-const picture = (p) => p.evaluate(() => document.querySelector('.lanes').toDataURL());
+const labels = () => { // what stands at the left: it does not depend on how finely slices were asked for
+  const c = document.querySelector('.lanes'), d = c.getContext('2d').getImageData(0, 28, 220, c.height - 28).data;
+  return d.reduce((sum, v) => (sum * 31 + v) % 1000003, 7);
+};
 await test('a link reopens window, selection, pinned, hidden and closed lanes of the timeline', async () => {
   await window_(WINDOW, true)();
   for (const key of ['p', 'ArrowDown', 'h', 'ArrowDown', 'ArrowDown', 'Enter', '.']) {
@@ -207,7 +209,8 @@ await test('a link reopens window, selection, pinned, hidden and closed lanes of
   truth(/sel=.*/.test(await tl.evaluate(() => location.hash)) && /hide=/.test(await tl.evaluate(() => location.hash)), await tl.evaluate(() => location.hash));
   const other = await reopened(tl, run, '.drawer h2');
   equal(await other.textContent('.drawer h2'), await tl.textContent('.drawer h2'), 'selected');
-  await until(other, (wanted) => document.querySelector('.lanes').toDataURL() === wanted, await picture(tl), 'the same picture');
+  equal(await other.evaluate(() => location.hash), await tl.evaluate(() => location.hash), 'address');
+  equal(await other.evaluate(labels), await tl.evaluate(labels), 'lanes');
   await other.context().close();
 });
 await test('a link reopens an area with its sums, of the lanes that were touched', async () => {

@@ -206,7 +206,7 @@ function globalKeys() {
   k.add('app', 'backspace', 'back', () => history.back());
   k.add('app', 'ctrl+b', 'icons alone at the left', () => rail.classList.toggle('small'));
   k.add('app', 'q', 'details', flipDrawer);
-  k.add('app', 'g', 'first', goToFirst);
+  k.add('app', 'g', 'first', () => goToFirst().catch(showFailure));
   k.add('app', 'escape', 'close the details', () => { drawer.hidden = true; });
   k.add('app', '', 'theme', switchTheme);
   k.add('app', '', 'language', otherLanguage);

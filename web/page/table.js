@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The table: a row for each input and output of a comparison.  The server sorts and filters; the page
 // holds the rows in sight and a few screens around them, however many there are.
-import {get} from './api.js';
+import {get, told} from './api.js';
 import {mark} from './mark.js';
 import * as place from './place.js';
 import {copy, count, debounce, digits, fill, h, onFrame, save} from './util.js';
@@ -328,8 +328,9 @@ class Table {
       ['t', 'next step', 'step', 'steps', 1], ['T', 'previous step', 'step', 'steps', -1]]) {
       add(key, text, () => place.turn(name, this.about.graph[list], by));
     }
-    add('e', 'next error row', () => this.seekError(1));
-    add('E', 'previous error row', () => this.seekError(-1));
+    const seek = (by) => this.seekError(by).catch((e) => { this.told.textContent = told(e); });
+    add('e', 'next error row', () => seek(1));
+    add('E', 'previous error row', () => seek(-1));
     add('escape', 'clear the selection, or the filter', () => this.clear());
     add('f', 'filter', () => this.filter.focus());
     add('x', 'failing rows only', () => this.failing.click());

@@ -31,7 +31,9 @@ class Timeline {
     this.open = new Set();
     this.pinned = new Set();
     this.hidden = new Set();
-    this.scroll = 0;
+    this.scroll = this.total = 0;
+    this.lanes = this.rows = this.steps = []; // until they are read
+    this.ready = false;
     this.draw = onFrame(() => this.paint());
     this.slices = new Slices(this.draw);
     this.busy = new Map();
@@ -54,6 +56,7 @@ class Timeline {
     const [lanes, steps] = await Promise.all([get('lanes'), get('steps')]);
     this.steps = steps.length > 1 ? steps : [];
     this.lanes = lanes;
+    this.ready = true;
     this.takePlace(this.at);
     this.layout();
     this.goTo(this.at);
@@ -122,6 +125,7 @@ class Timeline {
 
   // Which lanes are seen has changed.
   rearrange() {
+    if (!this.ready) return;
     this.layout();
     place.noteSoon(this.lanesAsPlace());
     this.status();
@@ -218,7 +222,7 @@ class Timeline {
   // ---- painting -------------------------------------------------------------------
 
   paint() {
-    if (!this.rows) return;
+    if (!this.ready) return;
     const p = this.painter;
     p.resize();
     this.view.scale = Math.max((p.width - LABEL) / (this.view.to - this.view.from), 1e-12);

@@ -6,7 +6,7 @@ const CLICK_PX = 3, ROLL_PX = 60, PAN = 0.15, ZOOM = 0.7;
 
 export function listen(tl) {
   new ResizeObserver(() => {
-    if (tl.rows) tl.layout();
+    if (tl.ready) tl.layout();
     tl.draw();
   }).observe(tl.root);
   tl.canvas.addEventListener('wheel', (e) => wheel(tl, e), {passive: false});
