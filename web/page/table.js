@@ -8,7 +8,7 @@ import {copy, count, debounce, digits, fill, h, onFrame, save} from './util.js';
 import {w} from './words.js';
 
 const ROW = 24, TALLEST = 12e6; // px; browsers end somewhere above
-const PAGE = 200, SEEK_PAGES = 50, PAGES_KEPT = 40; // rows
+const PAGE = 200, SEEK_PAGES = 50, PAGES_KEPT = 40, EXPORTED = 2000; // rows
 const STATS = ['Max', 'Min', 'Mean', 'Norm'];
 const REAL = ['Cosine', 'EucDist', 'MaxAbsErr', 'MaxRelativeErr', 'One Thousandth Err Ratio', 'Five Thousandths Err Ratio'];
 const SUMMARY = ['Max diff', 'Min diff', 'Mean diff', 'L2norm diff', 'MaxRelativeErr', 'MinRelativeErr', 'MeanRelativeErr', 'NormRelativeErr'];
@@ -303,13 +303,17 @@ class Table {
 
   // All rows of the filter, in order, as a file.
   async exportAll() {
-    const parts = [this.shown.map((c) => quoted(c.title || w('state'))).join(',')], size = 2000;
-    for (let first = 0; first < this.total; first += size) {
-      const got = await get('table', {...this.asked, first, limit: size});
-      parts.push(this.csvOf(got.rows, ','));
-      this.told.textContent = `${count(Math.min(first + size, this.total))} / ${count(this.total)}`;
+    let {total} = this; // which may be counted still
+    const {asked} = this, parts = [`${this.shown.map((c) => quoted(c.title || w('state'))).join(',')}\n`];
+    const ask = (first) => (first < total ? get('table', {...asked, first, limit: EXPORTED}) : null);
+    for (let first = 0, next = ask(0); first < total; first += EXPORTED) {
+      const got = await next;
+      total = got.total;
+      next = ask(first + EXPORTED); // is on its way while these are written
+      parts.push(new Blob([this.csvOf(got.rows, ','), '\n'])); // which the browser keeps, not this page
+      this.told.textContent = `${count(Math.min(first + EXPORTED, total))} / ${count(total)}`;
     }
-    save(`${this.about.title}.csv`, 'text/csv', `${parts.join('\n')}\n`);
+    save(`${this.about.title}.csv`, 'text/csv', ...parts);
   }
 
   addKeys() {

@@ -13,7 +13,7 @@ import {w} from './words.js';
 
 const SHORTEST = 10, ROOM = 0.02; // ns; share of the run beside its ends
 const OPEN_LANES = 400; // of a run with more lanes the processes are closed at first
-const SEARCHED = 4096, MINI_PROCESSES = 16, MINI_PARTS = 400, BUSY_PARTS = 800;
+const ASKED_AGAIN = 5, SEARCHED = 4096, MINI_PROCESSES = 16, MINI_PARTS = 400, BUSY_PARTS = 800;
 
 // When the first events were to be seen: measured by the benchmark, shown by the browser's own tools.
 function firstPicture() {
@@ -601,13 +601,21 @@ class Timeline {
     if (there) await this.selectAt(there, next[3], 0);
   }
 
+  // A picture that is drawn meanwhile calls our question off with one of its own: it is asked again.
+  async slicesOf(track) {
+    const px = Math.max(100, Math.round(this.painter.width - LABEL)), {from, to} = this.view;
+    for (let i = 0; i < ASKED_AGAIN && !this.slices.serves(track, Math.max(from, this.bounds[0]), Math.min(to, this.bounds[1]), (to - from) / px); i++) {
+      await this.slices.ask([track], from, to, px, this.bounds);
+    }
+    return this.slices.get(track);
+  }
+
   // The slice of a lane that begins at a time, wherever it is; where slices are drawn as one, that which holds it.
   async selectAt(lane, start, depth, reveal = true) {
     if (reveal) this.revealTrack(lane.track);
     const span = this.view.to - this.view.from;
     if (reveal && (start < this.view.from || start > this.view.to)) this.show(start - span / 2, start + span / 2, true);
-    await this.slices.ask([lane.track], this.view.from, this.view.to, Math.max(100, Math.round(this.painter.width - LABEL)), this.bounds);
-    const data = this.slices.get(lane.track);
+    const data = await this.slicesOf(lane.track);
     if (!data) return;
     const exact = data.start.findIndex((t, i) => t === start && data.depth(i) === depth);
     const i = exact >= 0 ? exact : hit(data, start, depth, 2 / this.view.scale);

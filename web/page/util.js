@@ -101,9 +101,9 @@ export async function copy(text) {
   }
 }
 
-// A text as a file of the visitor's.
-export function save(name, type, text) {
-  const a = h('a', {href: URL.createObjectURL(new Blob([text], {type})), download: name});
+// Texts, one behind the other, as a file of the visitor's.
+export function save(name, type, ...parts) {
+  const a = h('a', {href: URL.createObjectURL(new Blob(parts, {type})), download: name});
   a.click();
   setTimeout(() => URL.revokeObjectURL(a.href), 10000);
 }
