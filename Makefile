@@ -45,14 +45,14 @@ PROG := $(filter-out probe/cli/launch.c,$(wildcard probe/cli/*.c)) \
 LAUNCH := $(addprefix probe/cli/,launch.c main.c signals.c) mstx/cmd_run.c
 
 # What enters someone else's process: libc and pthread alone.
-BASE_CLI   := $(addprefix probe/base/,conf.c store.c store_vtab.c store_func.c opt.c complete.c par.c beside.c)
+BASE_CLI   := $(addprefix probe/base/,conf.c store.c store_vtab.c store_func.c opt.c complete.c par.c beside.c mapsafe.c)
 BASE_RT    := $(filter-out $(BASE_CLI),$(SRC_base))
 PROBE_CLI  := $(wildcard probe/trend*.c)
 SO_MSPROBE := $(BASE_RT) $(filter-out $(PROBE_CLI),$(SRC_probe))
 # The recorder needs not even base: it allocates nothing and calls little.
 SO_MSTX    := $(wildcard mstx/rt_*.c)
 # Preloaded before communication libraries and device runtimes; thin, over the recorder.
-SO_HOOK    := $(addprefix mstx/,hook_find.c hook_ccl.c hook_nccl.c hook_hccl.c hook_stream.c hook_opencl.c hook_plugin.c rt_comm_text.c)
+SO_HOOK    := $(addprefix mstx/,hook_find.c hook_copy.c hook_ccl.c hook_nccl.c hook_hccl.c hook_stream.c hook_opencl.c hook_plugin.c rt_comm_text.c)
 HOOK_LIBS  := $(B)/libmstx_hook.so $(B)/libmstx_dlsym.so
 MSTX_LIBS  := $(HOOK_LIBS) $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so $(B)/dropin/libmspti.so
 
@@ -90,7 +90,7 @@ RT_APPS := $(addprefix $(B)/tests/rt/, \
            nvtx_app nvtx_next.so \
            mspti_app chain.so image.so broken_disk.so \
            comm_app clock_app \
-           device_app ccl_app ccl_mod.so loader)
+           device_app ccl_app ccl_mod.so ccl_static.so loader)
 STANDIN := $(addprefix $(B)/tests/standin/,libcuda.so.1 libascendcl.so libnccl.so.2 libhccl.so)
 SAMPLES := $(patsubst %.c,$(B)/%,$(wildcard samples/*.c)) $(if $(MPI_FLAVOURS),$(B)/samples/train_mpi)
 MAN     := $(wildcard */*.1 */*.3 */*.5)
@@ -218,7 +218,7 @@ $(B)/tests/test_%: $(B)/tests/test_%.o $(LIBS)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(CHECK_LIBS) $(DEP_LIBS) \
 	  $(TEST_LIBS_$*)
 TEST_LIBS_crc := -lz
-$(B)/tests/test_dump $(B)/tests/test_out: $(B)/tests/gen/big_dump.o
+$(B)/tests/test_dump $(B)/tests/test_out $(B)/tests/test_pairing: $(B)/tests/gen/big_dump.o
 $(B)/tests/test_cluster $(B)/tests/bench_cluster $(B)/tests/tool_sim: $(B)/tests/gen/sim.o
 
 # Programs and libraries that the tests of the recorder run; built from one file each, so that
@@ -251,6 +251,10 @@ $(B)/tests/rt/ccl_mod.so: RT_DEFS := -DMODULE -shared
 $(B)/tests/rt/ccl_app $(B)/tests/rt/ccl_mod.so: tests/rt/ccl_app.c $(STANDIN)
 	$(say) LD $@
 	$(Q)$(RT_CC) $(RT_DEFS) -o $@ $< $(filter %/libcuda.so.1 %/libnccl.so.2,$(STANDIN)) -Wl,-rpath,'$$ORIGIN/../standin'
+# ... and one that holds a copy of the library.
+$(B)/tests/rt/ccl_static.so: tests/rt/ccl_app.c tests/standin/nccl.c $(STANDIN)
+	$(say) LD $@
+	$(Q)$(RT_CC) -DMODULE -DOWN_VERSION=22105 -DSTANDIN_VERSION=22105 -shared -o $@ $(filter %.c,$^) $(filter %/libcuda.so.1,$(STANDIN)) -L$(B) -lmstx -Wl,-rpath,'$$ORIGIN/../standin:$$ORIGIN/../..'
 $(B)/tests/rt/image3.o: tests/rt/image3.cpp
 	$(say) CXX $<
 	$(Q)mkdir -p $(@D) && $(CXX) -std=c++11 -I. -fPIC -fvisibility=hidden -Wall -Wextra -O2 -MMD -MP -c -o $@ $<

@@ -394,7 +394,7 @@ static enum ms_rc add_lonely(struct aligner *a, struct ms_err *err)
 static enum ms_rc pair_aligned(struct aligner *a, struct ms_err *err)
 {
     struct cmp *c = a->c;
-    MS_TRY(cmp__match(c, err));
+    MS_TRY(cmp__match(c, a->pool, err));
     for (size_t i = 0; i < c->pairs.n; i++) {
         if (c->pairs.p[i].b != MS_MAP_NONE)
             a->partner_op.p[c->pairs.p[i].b] = c->t.op_of.p[c->pairs.p[i].t];

@@ -8,7 +8,7 @@
  * and, where the runs have the same values, the values themselves.
  *
  *     struct cmp_align *al;
- *     cmp_align_new(&al, &target, &golden, NULL, 0, err);
+ *     cmp_align_new(&al, &target, &golden, NULL, 0, pool, err);
  *     for each node: n = cmp_align_of(al, node, &pairs);       best pair first
  *     cmp_align_write_layers(al, &buf);  or  cmp_align_write_rows(al, &buf, err);
  *     cmp_align_free(al);
@@ -74,11 +74,11 @@ struct cmp_align_stats {
 
 struct cmp_align;
 
-/* Align.  Pins that name no node are refused.  The result does not depend on anything but the
- * arguments. */
+/* Align.  Pins that name no node are refused.  The result does not depend on the threads of the
+ * pool, which may be NULL. */
 enum ms_rc cmp_align_new(struct cmp_align **al, const struct cmp_align_input *target,
                          const struct cmp_align_input *golden, const struct cmp_align_pin *pins,
-                         size_t npins, struct ms_err *err) MS_MUST_USE;
+                         size_t npins, struct ms_pool *pool, struct ms_err *err) MS_MUST_USE;
 void cmp_align_free(struct cmp_align *al);
 
 /* All pairs: by target node, of one node the best first. */

@@ -21,7 +21,8 @@
 #define UNLIKE    0.2F /* families with less in common are different operators */
 enum { CROWD = 64 };   /* a cell with more has no value that stands alone */
 
-struct item { /* a value that can be an anchor */
+struct item {      /* a value that can be an anchor */
+    uint64_t kind; /* hash of what must be equal: size, class, parameter or not */
     uint32_t value, op;
     uint32_t next;      /* of the cell */
     int32_t cell[3];    /* norm, peak, tilt */
@@ -30,10 +31,18 @@ struct item { /* a value that can be an anchor */
     bool crowded, is_param;
 };
 
+struct cells { /* the first item in each */
+    uint32_t *slots, mask;
+    uint64_t *taken; /* a bit for each of SPARSE times as many cells: most are empty */
+};
+enum { SPARSE = 4, CHUNK = 4096 };
+
 struct grid {
+    const struct align__ctx *c;
     MS_VEC(struct item) item[2];
-    uint32_t *slots, mask; /* cells of the target */
-    size_t met;            /* values that have found their partner */
+    struct cells cells[2];
+    MS_VEC(uint32_t) wanted; /* target items that are the nearest of one that stands alone */
+    size_t met;              /* values that have found their partner */
 };
 
 /* The last op that reads a parameter, when all that do lie in one module: ops before it prepare. */
@@ -70,7 +79,9 @@ static enum ms_rc list_items(struct grid *g, const struct align__ctx *c, int sid
         struct item *it = ms_vec_push(&g->item[side]);
         if (it == NULL)
             return align__no_memory(err);
-        *it = (struct item){.value = i,
+        const uint64_t kind[3] = {v->n, v->cls, is_param};
+        *it = (struct item){.kind = ms_str_hash((struct ms_str){(const char *)kind, sizeof kind}),
+                            .value = i,
                             .op = op,
                             .next = ALIGN__NONE,
                             .cell = {(int32_t)lrintf(v->ln_norm / NEAR),
@@ -83,28 +94,32 @@ static enum ms_rc list_items(struct grid *g, const struct align__ctx *c, int sid
     return MS_OK;
 }
 
-static uint32_t slot_of(const struct grid *g, const struct align__value *v, const int32_t cell[3])
+static uint32_t hash_of(uint64_t kind, const int32_t cell[3])
 {
-    uint64_t words[4] = {v->n, v->cls, (uint64_t)(uint32_t)cell[0] << 32 | (uint32_t)cell[1],
-                         (uint32_t)cell[2]};
-    return (uint32_t)ms_str_hash((struct ms_str){(const char *)words, sizeof words}) & g->mask;
+    uint64_t h = kind + (uint32_t)cell[0] * 0x9E3779B97F4A7C15U +
+                 (uint32_t)cell[1] * 0xD6E8FEB86659FD93U + (uint32_t)cell[2] * 0xA0761D6478BD642FU;
+    h = (h ^ h >> 29) * 0xE7037ED1A0B428DBU;
+    return (uint32_t)(h >> 32);
 }
 
-static enum ms_rc fill_grid(struct grid *g, const struct align__ctx *c, struct ms_err *err)
+static enum ms_rc fill_cells(struct grid *g, int side, struct ms_err *err)
 {
+    struct cells *cells = &g->cells[side];
     uint32_t size = 64;
-    while (size < 2 * g->item[1].n && size < 1U << 30)
+    while (size < 2 * g->item[side].n && size < 1U << 30)
         size *= 2;
-    g->mask = size - 1;
-    g->slots = ms_alloc((size_t)size * sizeof *g->slots);
-    if (g->slots == NULL)
+    cells->mask = size - 1;
+    cells->slots = ms_alloc((size_t)size * sizeof *cells->slots);
+    cells->taken = ms_calloc((size_t)size * SPARSE / 64, sizeof *cells->taken);
+    if (cells->slots == NULL || cells->taken == NULL)
         return align__no_memory(err);
-    memset(g->slots, 0xff, (size_t)size * sizeof *g->slots);
-    for (uint32_t i = (uint32_t)g->item[1].n; i-- > 0;) {
-        struct item *it = &g->item[1].p[i];
-        uint32_t *slot = &g->slots[slot_of(g, &c->side[1].values.p[it->value], it->cell)];
-        it->next = *slot;
-        *slot = i;
+    memset(cells->slots, 0xff, (size_t)size * sizeof *cells->slots);
+    for (uint32_t i = (uint32_t)g->item[side].n; i-- > 0;) {
+        struct item *it = &g->item[side].p[i];
+        uint32_t hash = hash_of(it->kind, it->cell), bit = hash & (size * SPARSE - 1);
+        it->next = cells->slots[hash & cells->mask];
+        cells->slots[hash & cells->mask] = i;
+        cells->taken[bit / 64] |= 1ULL << bit % 64;
     }
     return MS_OK;
 }
@@ -120,31 +135,87 @@ static void note(struct item *it, uint32_t other, float d)
     }
 }
 
-static void probe_cell(struct grid *g, const struct align__ctx *c, uint32_t a,
-                       const int32_t cell[3])
+static void probe_cell(const struct grid *g, int side, struct item *x, const int32_t cell[3])
 {
-    struct item *x = &g->item[0].p[a];
-    const struct align__value *v = &c->side[0].values.p[x->value];
+    const struct cells *cells = &g->cells[1 - side];
+    const struct align__value *v = &g->c->side[side].values.p[x->value];
+    uint32_t hash = hash_of(x->kind, cell), bit = hash & (cells->mask * SPARSE + SPARSE - 1);
     unsigned seen = 0;
-    for (uint32_t b = g->slots[slot_of(g, v, cell)]; b != ALIGN__NONE; b = g->item[1].p[b].next) {
-        struct item *y = &g->item[1].p[b];
-        if (++seen > CROWD) {
-            x->crowded = true;
-            return;
+    if ((cells->taken[bit / 64] >> bit % 64 & 1) == 0)
+        return;
+    for (uint32_t b = cells->slots[hash & cells->mask]; b != ALIGN__NONE;) {
+        const struct item *y = &g->item[1 - side].p[b];
+        if (y->kind == x->kind && memcmp(y->cell, cell, sizeof y->cell) == 0) {
+            x->crowded = ++seen > CROWD;
+            if (x->crowded)
+                return;
+            float d = align__distance(v, &g->c->side[1 - side].values.p[y->value]);
+            if (d >= 0)
+                note(x, b, d);
         }
-        float d = y->is_param == x->is_param && memcmp(y->cell, cell, sizeof y->cell) == 0
-                      ? align__distance(v, &c->side[1].values.p[y->value])
-                      : -1;
-        if (d < 0)
-            continue;
-        note(x, b, d);
-        note(y, a, d);
+        b = y->next;
     }
+}
+
+/* Find the nearest of the other side, and the one after it. */
+static void probe(const struct grid *g, int side, struct item *x)
+{
+    const int32_t *at = x->cell;
+    for (int32_t k = 0; k < 27 && !x->crowded; k++) {
+        const int32_t cell[3] = {at[0] + k / 9 - 1, at[1] + k / 3 % 3 - 1, at[2] + k % 3 - 1};
+        probe_cell(g, side, x, cell);
+    }
+}
+
+static enum ms_rc probe_golden(void *ctx, size_t item, unsigned worker, struct ms_err *err)
+{
+    struct grid *g = ctx;
+    (void)worker;
+    (void)err;
+    for (size_t i = item * CHUNK; i < g->item[0].n && i < (item + 1) * CHUNK; i++)
+        probe(g, 0, &g->item[0].p[i]);
+    return MS_OK;
+}
+
+static enum ms_rc probe_wanted(void *ctx, size_t item, unsigned worker, struct ms_err *err)
+{
+    struct grid *g = ctx;
+    (void)worker;
+    (void)err;
+    for (size_t i = item * CHUNK; i < g->wanted.n && i < (item + 1) * CHUNK; i++)
+        probe(g, 1, &g->item[1].p[g->wanted.p[i]]);
+    return MS_OK;
 }
 
 static bool stands_alone(const struct item *it)
 {
     return it->second >= MARGIN * (it->near > EQUAL ? it->near : EQUAL);
+}
+
+static bool may_be_anchor(const struct item *it)
+{
+    return !it->crowded && it->best != ALIGN__NONE && it->near <= NEAR && stands_alone(it);
+}
+
+/* Only target items that may become anchors look for their nearest, each once. */
+static enum ms_rc list_wanted(struct grid *g, struct ms_err *err)
+{
+    bool *listed = ms_calloc(g->item[1].n + 1, sizeof *listed);
+    enum ms_rc rc = listed != NULL ? MS_OK : align__no_memory(err);
+    for (size_t a = 0; rc == MS_OK && a < g->item[0].n; a++) {
+        const struct item *x = &g->item[0].p[a];
+        if (!may_be_anchor(x) || listed[x->best])
+            continue;
+        uint32_t *slot = ms_vec_push(&g->wanted);
+        if (slot == NULL) {
+            rc = align__no_memory(err);
+            break;
+        }
+        *slot = x->best;
+        listed[x->best] = true;
+    }
+    ms_free(listed);
+    return rc;
 }
 
 static float likeness_of(const struct align__ctx *c, const struct align__link *l)
@@ -170,10 +241,10 @@ static enum ms_rc link_items(struct grid *g, struct align__ctx *c, struct ms_err
 {
     for (uint32_t a = 0; a < g->item[0].n; a++) {
         const struct item *x = &g->item[0].p[a];
-        if (x->crowded || x->best == ALIGN__NONE || x->near > NEAR)
+        if (!may_be_anchor(x))
             continue;
         const struct item *y = &g->item[1].p[x->best];
-        if (y->best != a || !stands_alone(x) || !stands_alone(y))
+        if (y->best != a || !may_be_anchor(y))
             continue;
         g->met++;
         if (x->op == ALIGN__NONE || y->op == ALIGN__NONE)
@@ -265,27 +336,28 @@ static enum ms_rc settle(struct align__ctx *c, const struct grid *g, struct ms_e
     return MS_OK;
 }
 
+static enum ms_rc find_anchors(struct grid *g, struct align__ctx *c, struct ms_err *err)
+{
+    for (int side = 0; side < 2; side++) {
+        MS_TRY(list_items(g, c, side, err));
+        MS_TRY(fill_cells(g, side, err));
+    }
+    MS_TRY(ms_pool_run(c->pool, g->item[0].n / CHUNK + 1, probe_golden, g, err));
+    MS_TRY(list_wanted(g, err));
+    MS_TRY(ms_pool_run(c->pool, g->wanted.n / CHUNK + 1, probe_wanted, g, err));
+    MS_TRY(link_items(g, c, err));
+    return settle(c, g, err);
+}
+
 enum ms_rc align__anchors(struct align__ctx *c, struct ms_err *err)
 {
-    struct grid g = {.slots = NULL};
-    enum ms_rc rc = list_items(&g, c, 0, err);
-    if (rc == MS_OK)
-        rc = list_items(&g, c, 1, err);
-    if (rc == MS_OK)
-        rc = fill_grid(&g, c, err);
-    for (uint32_t a = 0; rc == MS_OK && a < g.item[0].n; a++) {
-        const int32_t *at = g.item[0].p[a].cell;
-        for (int32_t k = 0; k < 27 && !g.item[0].p[a].crowded; k++) {
-            const int32_t cell[3] = {at[0] + k / 9 - 1, at[1] + k / 3 % 3 - 1, at[2] + k % 3 - 1};
-            probe_cell(&g, c, a, cell);
-        }
+    struct grid g = {.c = c};
+    enum ms_rc rc = find_anchors(&g, c, err);
+    for (int side = 0; side < 2; side++) {
+        ms_vec_free(&g.item[side]);
+        ms_free(g.cells[side].slots);
+        ms_free(g.cells[side].taken);
     }
-    if (rc == MS_OK)
-        rc = link_items(&g, c, err);
-    if (rc == MS_OK)
-        rc = settle(c, &g, err);
-    ms_vec_free(&g.item[0]);
-    ms_vec_free(&g.item[1]);
-    ms_free(g.slots);
+    ms_vec_free(&g.wanted);
     return rc;
 }

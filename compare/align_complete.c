@@ -27,6 +27,58 @@ void align__prune(struct align__ctx *c)
     }
 }
 
+/* Does `later`, which reads `tail`, rather end what runs in place of `fused`?  A bias that is added
+ * apart belongs to what has one of its own. */
+static bool ends_later(const struct align__op *fused, const struct align__op *tail,
+                       const struct align__op *later)
+{
+    if (!align__family_fuses(fused->family, later->family) || align__family_is_view(later->family))
+        return false; /* a view hands on what the tail has computed */
+    if (fused->family == tail->family)
+        return fused->nparam > tail->nparam && later->nparam != 0;
+    return align__family_fuses(fused->family, tail->family) &&
+           align__family_likeness(fused->family, later->family) >=
+               align__family_likeness(fused->family, tail->family);
+}
+
+/* The op without a partner behind `op`, in its module, that is to have its partner. */
+static uint32_t later_tail(const struct align__ctx *c, int side, uint32_t op)
+{
+    const struct align__side *s = &c->side[side];
+    const struct align__op *tail = &s->ops.p[op];
+    const struct align__op *fused = &c->side[1 - side].ops.p[c->op[side][op]];
+    if (tail->nout == 0 || fused->nout == 0)
+        return ALIGN__NONE;
+    const struct align__value *v = &s->values.p[align__outs(s, tail)->value];
+    const struct align__value *whole =
+        &c->side[1 - side].values.p[align__outs(&c->side[1 - side], fused)->value];
+    if (c->by_value && align__likeness(align__distance(v, whole)) >= c->strict)
+        return ALIGN__NONE;
+    for (uint32_t i = 0; i < v->uses; i++) {
+        uint32_t next = s->users[v->first_use + i];
+        const struct align__op *later = &s->ops.p[next];
+        if (next > op && c->op[side][next] == ALIGN__NONE && later->parent == tail->parent &&
+            later->nout != 0 && s->values.p[align__outs(s, later)->value].n == v->n &&
+            ends_later(fused, tail, later))
+            return next;
+    }
+    return ALIGN__NONE;
+}
+
+void align__settle_tails(struct align__ctx *c)
+{
+    for (int side = 0; side < 2; side++) {
+        for (uint32_t op = 0; op < c->side[side].ops.n; op++) {
+            uint32_t later = c->op[side][op] != ALIGN__NONE ? later_tail(c, side, op) : ALIGN__NONE;
+            if (later == ALIGN__NONE)
+                continue;
+            c->op[side][later] = c->op[side][op];
+            c->op[1 - side][c->op[side][op]] = later;
+            c->op[side][op] = ALIGN__NONE;
+        }
+    }
+}
+
 enum ms_rc align__same_names(struct cmp_align *al, struct ms_err *err)
 {
     struct align__ctx *c = &al->c;

@@ -63,15 +63,14 @@ static enum ms_rc grow(struct align__dims *dims, struct ms_err *err)
     return MS_OK;
 }
 
-enum ms_rc align__dims_put(struct align__dims *dims, const uint64_t *d, unsigned nd, uint32_t *id,
+enum ms_rc align__dims_put(struct align__dims *dims, const struct align__dim *key, uint32_t *id,
                            struct ms_err *err)
 {
-    struct align__dim key = align__dim_of(d, nd);
     if (dims->slots == NULL || dims->list.n > dims->mask)
         MS_TRY(grow(dims, err));
-    uint32_t *slot = &dims->slots[hash_dim(&key) & dims->mask];
+    uint32_t *slot = &dims->slots[hash_dim(key) & dims->mask];
     for (uint32_t i = *slot; i != ALIGN__NONE; i = dims->list.p[i].next) {
-        if (align__dim_same(&dims->list.p[i], &key)) {
+        if (align__dim_same(&dims->list.p[i], key)) {
             *id = i;
             return MS_OK;
         }
@@ -79,7 +78,7 @@ enum ms_rc align__dims_put(struct align__dims *dims, const uint64_t *d, unsigned
     struct align__dim *new = ms_vec_push(&dims->list);
     if (new == NULL)
         return align__no_memory(err);
-    *new = key;
+    *new = *key;
     new->next = *slot;
     *id = *slot = (uint32_t)(dims->list.n - 1);
     return MS_OK;

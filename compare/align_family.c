@@ -94,7 +94,9 @@ bool align__family_is_split(uint16_t family)
 
 uint16_t align__family_with_weight(uint16_t family)
 {
-    return family == ALIGN__FAM_MATMUL ? ALIGN__FAM_LINEAR : family;
+    if (family == ALIGN__FAM_MATMUL)
+        return ALIGN__FAM_LINEAR;
+    return family == ALIGN__FAM_ADD ? ALIGN__FAM_BIASADD : family;
 }
 
 bool align__family_is_collective(uint16_t family)

@@ -48,7 +48,7 @@ uint16_t align__family_find(struct ms_str api);
 const char *align__family_text(uint16_t family);
 bool align__family_is_view(uint16_t family);
 bool align__family_is_split(uint16_t family);
-/* What the family is when a parameter is read: a matmul is a linear then. */
+/* What the family is when a parameter is read: a matmul is a linear then, an add one of a bias. */
 uint16_t align__family_with_weight(uint16_t family);
 bool align__family_is_collective(uint16_t family); /* those of tensor parallelism */
 bool align__family_is_linear(uint16_t family);     /* linear or matmul */
@@ -73,7 +73,7 @@ struct align__dims { /* of both sides */
 
 struct align__dim align__dim_of(const uint64_t *d, unsigned nd);
 bool align__dim_same(const struct align__dim *a, const struct align__dim *b);
-enum ms_rc align__dims_put(struct align__dims *dims, const uint64_t *d, unsigned nd, uint32_t *id,
+enum ms_rc align__dims_put(struct align__dims *dims, const struct align__dim *key, uint32_t *id,
                            struct ms_err *err);
 void align__dims_free(struct align__dims *dims);
 /* How many pieces along one axis one makes of the other, 2 or more; 0: it does not. */
@@ -136,16 +136,24 @@ struct align__side {
     MS_VEC(struct align__tensor) tensors;
     MS_VEC(struct align__value) values;
     uint32_t *users;     /* ops by value: side.values[v].first_use .. */
+    bool owns;           /* it tells which tensors are parameters */
     struct ms_map index; /* module names -> modules */
-    bool is_golden;
+    struct ms_arena *arena;
 };
 
-struct align__ctx;
-/* Which nodes of a dump are recomputations; the list is in the context's arena. */
-enum ms_rc align__repeats(struct align__ctx *c, const struct cmp_align_input *in, bool **again,
+/* Which nodes of a dump are recomputations; the list is in the arena.  By forward node: its place
+ * in the tree and its backward, or MS_MAP_NONE. */
+enum ms_rc align__repeats(struct ms_arena *arena, const struct cmp_align_input *in,
+                          const uint32_t *in_tree, const uint32_t *back, bool **again,
                           struct ms_err *err);
-enum ms_rc align__side_read(struct align__ctx *c, struct align__side *s,
-                            const struct cmp_align_input *in, struct ms_err *err);
+/* Read one side; names and dims take what it has of them. */
+enum ms_rc align__side_read(struct align__side *s, const struct cmp_align_input *in,
+                            struct align__names *names, struct align__dims *dims,
+                            struct ms_err *err);
+/* Say everything of a side in names and dims of another, which are added to. */
+enum ms_rc align__side_renumber(struct align__side *s, const struct align__names *own_names,
+                                const struct align__dims *own_dims, struct align__names *names,
+                                struct align__dims *dims, struct ms_err *err);
 void align__side_free(struct align__side *s);
 /* What a row holds, as far as it is a tensor: false when it is none. */
 bool align__row_value(const struct probe_dump *dump, uint32_t row, struct align__value *v,
@@ -202,6 +210,8 @@ struct align__path {
     uint32_t rows, cols;
     const uint32_t *lo, *hi; /* columns allowed by row, not falling; NULL: all */
     unsigned merge;          /* up to so many rows may meet one column, and the reverse; 1: none */
+    const uint8_t
+        *reach[2]; /* the same of those that end at a row and at a column, with merge > 1 */
     /* Score of rows r - k + 1 .. r with columns c - l + 1 .. c, where k or l is 1; a match needs
      * more than 0. */
     float (*score)(void *ctx, uint32_t r, uint32_t c, unsigned k, unsigned l);
@@ -235,8 +245,9 @@ struct align__ctx {
     struct align__names names;
     struct align__dims dims;
     struct ms_arena *arena;
-    float sigma, strict; /* noise of equal values; likeness that counts as equality */
-    bool by_value;       /* else structure alone */
+    struct ms_pool *pool; /* NULL: the caller alone */
+    float sigma, strict;  /* noise of equal values; likeness that counts as equality */
+    bool by_value;        /* else structure alone */
     uint64_t cut[2]; /* a side's ranks hold one of so many pieces of sharded tensors; 1: whole */
     MS_VEC(struct align__link) anchors; /* ops */
     uint32_t *op[2];                    /* partner by op, ALIGN__NONE */
@@ -249,8 +260,9 @@ struct align__ctx {
     struct align__words *words[2]; /* by module */
     float *word_weight;            /* by word: rare ones weigh more */
     uint64_t cells;
-    unsigned round;
+    unsigned round; /* from 0 to before ALIGN__ROUNDS */
 };
+enum { ALIGN__ROUNDS = 3 };
 
 /* Fill anchors with ops whose values meet; settle sigma, strict and by_value. */
 enum ms_rc align__anchors(struct align__ctx *c, struct ms_err *err);
@@ -292,6 +304,9 @@ struct cmp_align {
     size_t anchors;
 };
 
+/* What is fused goes with the last of the ops that run in its place, also where no value tells
+ * which that is. */
+void align__settle_tails(struct align__ctx *c);
 /* Drop pairs that are too weak to be shown. */
 void align__prune(struct align__ctx *c);
 /* Pair what is left by name, where that keeps the order of the pairs around it: runs of one framework

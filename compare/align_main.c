@@ -4,8 +4,6 @@
  */
 #include "compare/align_int.h"
 
-enum { ROUNDS = 3 };
-
 const char *const cmp_align_how_names[CMP_ALIGN_HOWS] = {"pinned", "value", "structure", "weak",
                                                          "part",   "entry", "repeat",    "module"};
 
@@ -82,8 +80,9 @@ static enum ms_rc search(struct cmp_align *al, const struct cmp_align_pin *pins,
     MS_TRY(pin_anchors(al, pins, npins, err));
     MS_TRY(align__modules(c, err));
     al->anchors = c->anchors.n;
-    for (c->round = 0; c->round < ROUNDS; c->round++) {
+    for (c->round = 0; c->round < ALIGN__ROUNDS; c->round++) {
         MS_TRY(align__segments(c, err));
+        align__settle_tails(c);
         MS_TRY(align__vote(c, err));
     }
     align__prune(c);
@@ -95,20 +94,48 @@ static enum ms_rc search(struct cmp_align *al, const struct cmp_align_pin *pins,
     return align__emit(al, pins, npins, err);
 }
 
+/* Both sides are read at once, each with numbers of its own; the golden side's are kept. */
+struct reading {
+    struct align__side *side;
+    const struct cmp_align_input *in[2];
+    struct align__names names[2];
+    struct align__dims dims[2];
+};
+
+static enum ms_rc read_one(void *ctx, size_t item, unsigned worker, struct ms_err *err)
+{
+    struct reading *r = ctx;
+    (void)worker;
+    return align__side_read(&r->side[item], r->in[item], &r->names[item], &r->dims[item], err);
+}
+
+static enum ms_rc read_sides(struct align__ctx *c, const struct cmp_align_input *golden,
+                             const struct cmp_align_input *target, struct ms_err *err)
+{
+    struct reading r = {.side = c->side, .in = {golden, target}};
+    enum ms_rc rc = ms_pool_run(c->pool, 2, read_one, &r, err);
+    c->names = r.names[0];
+    c->dims = r.dims[0];
+    if (rc == MS_OK)
+        rc = align__side_renumber(&c->side[1], &r.names[1], &r.dims[1], &c->names, &c->dims, err);
+    align__names_free(&r.names[1]);
+    align__dims_free(&r.dims[1]);
+    return rc;
+}
+
 enum ms_rc cmp_align_new(struct cmp_align **out, const struct cmp_align_input *target,
                          const struct cmp_align_input *golden, const struct cmp_align_pin *pins,
-                         size_t npins, struct ms_err *err)
+                         size_t npins, struct ms_pool *pool, struct ms_err *err)
 {
     struct cmp_align *al = ms_calloc(1, sizeof *al);
     *out = NULL;
     if (al == NULL)
         return align__no_memory(err);
     al->c.arena = ms_arena_new(SIZE_MAX);
+    al->c.pool = pool;
     enum ms_rc rc = al->c.arena != NULL ? MS_OK : align__no_memory(err);
     if (rc == MS_OK)
-        rc = align__side_read(&al->c, &al->c.side[0], golden, err);
-    if (rc == MS_OK)
-        rc = align__side_read(&al->c, &al->c.side[1], target, err);
+        rc = read_sides(&al->c, golden, target, err);
     if (rc == MS_OK)
         rc = make_room(al, err);
     if (rc == MS_OK)

@@ -11,6 +11,7 @@
  */
 #include "compare/align_int.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { MERGE = 4, PARAMS_LOOK = 16, BAND = 256 };
@@ -18,13 +19,25 @@ enum { MERGE = 4, PARAMS_LOOK = 16, BAND = 256 };
 
 struct row { /* a module that owns parameters */
     uint32_t module;
-    uint32_t at;          /* place in the order of execution */
-    uint64_t families[3]; /* of the ops directly inside */
+    uint32_t at;               /* place in the order of execution */
+    uint64_t families[3];      /* of the ops directly inside */
+    uint32_t look;             /* number of all that a score depends on but values */
+    uint32_t group[MERGE - 1]; /* of 2, 3, 4 rows that end here, if they can be pieces of one */
+};
+
+/* Scores by two numbers, NAN: not known yet.  A model has few modules that look different. */
+struct table {
+    float *score; /* NULL: too many to be kept */
+    size_t width;
 };
 
 struct rows {
     MS_VEC(struct row) side[2];
-    MS_VEC(uint32_t) lo, hi; /* columns allowed by row */
+    MS_VEC(uint32_t) lo, hi;           /* columns allowed by row */
+    MS_VEC(uint8_t) reach[2];          /* by row: how many that end here may be pieces */
+    struct ms_map looks[2], groups[2]; /* by side */
+    struct table pairs, parts[2];      /* looks with looks; groups of a side with looks */
+    struct ms_arena *arena;
     const struct align__ctx *c;
 };
 
@@ -108,7 +121,7 @@ static float output_score(const struct align__ctx *c, const struct align__module
     return is_part(c, x, y) ? 0.6F : 0;
 }
 
-static float pair_score(const struct rows *rows, const struct row *ra, const struct row *rb)
+static float look_score(const struct rows *rows, const struct row *ra, const struct row *rb)
 {
     const struct align__ctx *c = rows->c;
     const struct align__module *a = &c->side[0].modules.p[ra->module];
@@ -116,10 +129,28 @@ static float pair_score(const struct rows *rows, const struct row *ra, const str
     bool family = false;
     for (int i = 0; i < 3; i++)
         family |= (ra->families[i] & rb->families[i]) != 0;
-    float score = 0.6F * shape_score(c, a, b) + 0.3F * output_score(c, a, b) +
-                  0.4F * align__word_likeness(c, ra->module, rb->module) + (family ? 0.2F : 0);
+    return 0.6F * shape_score(c, a, b) + 0.3F * output_score(c, a, b) +
+           0.4F * align__word_likeness(c, ra->module, rb->module) + (family ? 0.2F : 0);
+}
+
+static float *known_score(const struct table *t, uint32_t i, uint32_t j)
+{
+    return t->score != NULL ? &t->score[i * t->width + j] : NULL;
+}
+
+static float pair_score(const struct rows *rows, const struct row *ra, const struct row *rb)
+{
+    const struct align__ctx *c = rows->c;
+    float *known = known_score(&rows->pairs, ra->look, rb->look);
+    float score = known == NULL || isnan(*known) ? look_score(rows, ra, rb) : *known;
+    if (known != NULL)
+        *known = score;
+    if (!c->by_value)
+        return score - 0.7F;
     bool met;
-    return score + 0.8F * align__param_likeness(c, a, b, &met) - (c->by_value ? 0.9F : 0.7F);
+    float params = align__param_likeness(c, &c->side[0].modules.p[ra->module],
+                                         &c->side[1].modules.p[rb->module], &met);
+    return score + 0.8F * params - 0.9F;
 }
 
 /* Do both shapes have a size in common?  Pieces of a matrix do. */
@@ -144,13 +175,14 @@ static float merge_score(const struct rows *rows, int side, uint32_t last, unsig
     const struct align__side *s = &c->side[side];
     const struct align__module *w = &c->side[1 - side].modules.p[whole->module];
     const struct align__module *m = &s->modules.p[rows->side[side].p[last].module];
-    uint32_t parent = m->parent;
     uint32_t big = align__module_params(&c->side[1 - side], w)->dims;
     uint64_t sum = 0;
+    if (m->nparam != w->nparam)
+        return 0;
     for (unsigned i = 0; i < n; i++) {
         m = &s->modules.p[rows->side[side].p[last - i].module];
         uint32_t dims = align__module_params(s, m)->dims;
-        if (m->parent != parent || m->nparam != w->nparam || !share_size(&c->dims, dims, big))
+        if (!share_size(&c->dims, dims, big))
             return 0;
         if (__builtin_add_overflow(sum, c->dims.list.p[dims].n, &sum))
             return 0;
@@ -160,16 +192,141 @@ static float merge_score(const struct rows *rows, int side, uint32_t last, unsig
     return same ? MERGE_SCORE : 0;
 }
 
+static float parts_score(const struct rows *rows, int side, uint32_t last, unsigned n,
+                         const struct row *whole)
+{
+    uint32_t group = rows->side[side].p[last].group[n - 2];
+    float *known = known_score(&rows->parts[side], group, whole->look);
+    if (known == NULL)
+        return merge_score(rows, side, last, n, whole);
+    if (isnan(*known))
+        *known = merge_score(rows, side, last, n, whole);
+    return *known;
+}
+
 static float score(void *ctx, uint32_t r, uint32_t col, unsigned k, unsigned l)
 {
     const struct rows *rows = ctx;
     const struct row *a = &rows->side[0].p[r];
     const struct row *b = &rows->side[1].p[col];
     if (k > 1)
-        return merge_score(rows, 0, r, k, b);
+        return parts_score(rows, 0, r, k, b);
     if (l > 1)
-        return merge_score(rows, 1, col, l, a);
+        return parts_score(rows, 1, col, l, a);
     return pair_score(rows, a, b);
+}
+
+/* ---- looks ---------------------------------------------------------------- */
+
+static void put_word(struct ms_buf *key, uint64_t word)
+{
+    ms_buf_str(key, (struct ms_str){(const char *)&word, sizeof word});
+}
+
+/* All that look_score and merge_score ask of one module. */
+static void describe(const struct rows *rows, int side, const struct row *row, struct ms_buf *key)
+{
+    const struct align__side *s = &rows->c->side[side];
+    const struct align__module *m = &s->modules.p[row->module];
+    const struct align__words *w = &rows->c->words[side][row->module];
+    ms_buf_clear(key);
+    put_word(key, m->nparam);
+    for (unsigned i = 0; i < few(m->nparam); i++)
+        put_word(key, align__module_params(s, m)[i].dims);
+    put_word(key, m->nout != 0 ? align__module_outs(s, m)->dims : UINT64_MAX);
+    for (int i = 0; i < 3; i++)
+        put_word(key, row->families[i]);
+    for (uint32_t i = 0; i < w->n; i++)
+        put_word(key, w->id[i]);
+}
+
+/* The same of the n rows that end at `last`; false when they are no pieces of one module. */
+static bool describe_group(const struct rows *rows, int side, uint32_t last, unsigned n,
+                           struct ms_buf *key)
+{
+    const struct align__side *s = &rows->c->side[side];
+    const struct align__module *first = &s->modules.p[rows->side[side].p[last].module];
+    if (n > last + 1)
+        return false;
+    ms_buf_clear(key);
+    put_word(key, first->nparam);
+    for (unsigned i = 0; i < n; i++) {
+        const struct align__module *m = &s->modules.p[rows->side[side].p[last - i].module];
+        if (m->parent != first->parent || m->nparam != first->nparam)
+            return false;
+        put_word(key, align__module_params(s, m)->dims);
+    }
+    return true;
+}
+
+static enum ms_rc number(struct ms_map *map, struct ms_buf *key, struct ms_arena *arena,
+                         uint32_t *out, struct ms_err *err)
+{
+    MS_TRY(ms_buf_check(key, err));
+    *out = ms_map_put_copy(map, ms_buf_slice(key), arena, NULL);
+    return *out != MS_MAP_NONE ? MS_OK : align__no_memory(err);
+}
+
+static enum ms_rc number_rows(struct rows *rows, int side, struct ms_buf *key, struct ms_err *err)
+{
+    uint32_t n = (uint32_t)rows->side[side].n;
+    if (!ms_vec_reserve(&rows->reach[side], n))
+        return align__no_memory(err);
+    for (uint32_t r = 0; r < n; r++) {
+        struct row *row = &rows->side[side].p[r];
+        unsigned reach = 1;
+        describe(rows, side, row, key);
+        MS_TRY(number(&rows->looks[side], key, rows->arena, &row->look, err));
+        for (; reach < MERGE && describe_group(rows, side, r, reach + 1, key); reach++)
+            MS_TRY(number(&rows->groups[side], key, rows->arena, &row->group[reach - 1], err));
+        rows->reach[side].p[r] = (uint8_t)reach;
+    }
+    return MS_OK;
+}
+
+static enum ms_rc make_table(struct table *t, size_t rows, size_t width, struct ms_err *err)
+{
+    enum { SCORES_MAX = 1 << 22 };
+    if (rows == 0 || width == 0 || rows > SCORES_MAX / width)
+        return MS_OK;
+    t->width = width;
+    t->score = ms_alloc(rows * width * sizeof *t->score);
+    if (t->score == NULL)
+        return align__no_memory(err);
+    for (size_t i = 0; i < rows * width; i++)
+        t->score[i] = NAN;
+    return MS_OK;
+}
+
+static enum ms_rc number_looks(struct rows *rows, struct ms_err *err)
+{
+    struct ms_buf key = {.max = 1 << 12};
+    rows->arena = ms_arena_new(SIZE_MAX);
+    enum ms_rc rc = rows->arena != NULL ? MS_OK : align__no_memory(err);
+    for (int side = 0; side < 2 && rc == MS_OK; side++)
+        rc = number_rows(rows, side, &key, err);
+    ms_buf_free(&key);
+    size_t looks[2] = {rows->looks[0].keys.n, rows->looks[1].keys.n};
+    if (rc == MS_OK)
+        rc = make_table(&rows->pairs, looks[0], looks[1], err);
+    for (int side = 0; side < 2 && rc == MS_OK; side++)
+        rc = make_table(&rows->parts[side], rows->groups[side].keys.n, looks[1 - side], err);
+    return rc;
+}
+
+static void free_rows(struct rows *rows)
+{
+    for (int side = 0; side < 2; side++) {
+        ms_vec_free(&rows->side[side]);
+        ms_vec_free(&rows->reach[side]);
+        ms_map_free(&rows->looks[side]);
+        ms_map_free(&rows->groups[side]);
+        ms_free(rows->parts[side].score);
+    }
+    ms_free(rows->pairs.score);
+    ms_vec_free(&rows->lo);
+    ms_vec_free(&rows->hi);
+    ms_arena_free(rows->arena);
 }
 
 /* ---- shards --------------------------------------------------------------- */
@@ -439,6 +596,24 @@ static enum ms_rc take_parts(const struct rows *rows, struct align__ctx *c,
     return c->by_value ? MS_OK : add_anchor(c, a, b, 0.8F, err);
 }
 
+static enum ms_rc match_rows(struct rows *rows, struct align__path_room *room, uint64_t *cells,
+                             struct ms_err *err)
+{
+    if (rows->side[0].n == 0 || rows->side[1].n == 0)
+        return MS_OK;
+    MS_TRY(set_windows(rows, err));
+    MS_TRY(number_looks(rows, err));
+    const struct align__path path = {.rows = (uint32_t)rows->side[0].n,
+                                     .cols = (uint32_t)rows->side[1].n,
+                                     .lo = rows->lo.p,
+                                     .hi = rows->hi.p,
+                                     .reach = {rows->reach[0].p, rows->reach[1].p},
+                                     .merge = MERGE,
+                                     .score = score,
+                                     .ctx = rows};
+    return align__path_find(&path, room, cells, err);
+}
+
 enum ms_rc align__modules(struct align__ctx *c, struct ms_err *err)
 {
     struct rows rows = {.c = c};
@@ -448,18 +623,8 @@ enum ms_rc align__modules(struct align__ctx *c, struct ms_err *err)
         rc = list_rows(&rows, 0, err);
     if (rc == MS_OK)
         rc = list_rows(&rows, 1, err);
-    if (rc == MS_OK && rows.side[0].n != 0 && rows.side[1].n != 0) {
-        rc = set_windows(&rows, err);
-        const struct align__path path = {.rows = (uint32_t)rows.side[0].n,
-                                         .cols = (uint32_t)rows.side[1].n,
-                                         .lo = rows.lo.p,
-                                         .hi = rows.hi.p,
-                                         .merge = MERGE,
-                                         .score = score,
-                                         .ctx = &rows};
-        if (rc == MS_OK)
-            rc = align__path_find(&path, &room, &c->cells, err);
-    }
+    if (rc == MS_OK)
+        rc = match_rows(&rows, &room, &c->cells, err);
     for (size_t i = 0; rc == MS_OK && i < room.out.n; i++) {
         const struct align__match *m = &room.out.p[i];
         rc = m->k == 1 && m->l == 1
@@ -468,10 +633,7 @@ enum ms_rc align__modules(struct align__ctx *c, struct ms_err *err)
     }
     if (rc == MS_OK)
         rc = align__chain(c->anchors.p, &c->anchors.n, err);
-    ms_vec_free(&rows.side[0]);
-    ms_vec_free(&rows.side[1]);
-    ms_vec_free(&rows.lo);
-    ms_vec_free(&rows.hi);
+    free_rows(&rows);
     align__path_room_free(&room);
     return rc;
 }

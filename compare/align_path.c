@@ -33,15 +33,28 @@ static size_t cell_of(const struct align__path *p, const struct align__path_room
     return room->start.p[r - 1] + (c - window_of(p, r).lo);
 }
 
-static float best_at(const struct align__path *p, const struct align__path_room *room, uint32_t r,
-                     uint32_t c)
+/* What is known of the first r rows. */
+struct line {
+    const float *best; /* of prefix lengths from lo on; NULL: r is 0 */
+    uint32_t lo, hi;
+};
+
+static struct line line_of(const struct align__path *p, const struct align__path_room *room,
+                           uint32_t r)
 {
     if (r == 0)
-        return 0;
+        return (struct line){.best = NULL};
     struct window w = window_of(p, r);
-    if (c < w.lo)
+    return (struct line){room->best.p + room->start.p[r - 1], w.lo, w.hi};
+}
+
+static float best_at(const struct line *l, uint32_t c)
+{
+    if (l->best == NULL)
+        return 0;
+    if (c < l->lo)
         return -1; /* no matching is worth less than 0 */
-    return room->best.p[cell_of(p, room, r, c > w.hi ? w.hi : c)];
+    return l->best[(c > l->hi ? l->hi : c) - l->lo];
 }
 
 struct cell {
@@ -49,10 +62,10 @@ struct cell {
     uint8_t step;
 };
 
-static void try_match(const struct align__path *p, const struct align__path_room *room,
-                      struct cell *cell, const uint32_t at[2], unsigned k, unsigned l)
+/* Match k rows with l columns, of which `at` are the last; before: what came before them. */
+static void try_match(const struct align__path *p, struct cell *cell, float before,
+                      const uint32_t at[2], unsigned k, unsigned l)
 {
-    float before = best_at(p, room, at[0] - k, at[1] - l);
     if (before < 0)
         return;
     float score = p->score(p->ctx, at[0] - 1, at[1] - 1, k, l);
@@ -62,26 +75,40 @@ static void try_match(const struct align__path *p, const struct align__path_room
     }
 }
 
-static void fill_cell(const struct align__path *p, struct align__path_room *room, uint32_t r,
-                      uint32_t c)
+static void try_merges(const struct align__path *p, const struct align__path_room *room,
+                       struct cell *cell, const struct line *above, const uint32_t at[2])
 {
-    struct cell cell = {best_at(p, room, r - 1, c), STEP_UP};
-    if (c > window_of(p, r).lo) {
-        float left = best_at(p, room, r, c - 1);
-        if (left > cell.best)
-            cell = (struct cell){left, STEP_LEFT};
-        const uint32_t at[2] = {r, c};
-        try_match(p, room, &cell, at, 1, 1);
-        for (unsigned k = 2; k <= p->merge; k++) {
-            if (k <= r)
-                try_match(p, room, &cell, at, k, 1);
-            if (k <= c)
-                try_match(p, room, &cell, at, 1, k);
-        }
+    unsigned rows = p->reach[0][at[0] - 1], cols = p->reach[1][at[1] - 1];
+    rows = rows < at[0] ? rows : at[0];
+    cols = cols < at[1] ? cols : at[1];
+    for (unsigned k = 2; k <= p->merge && (k <= rows || k <= cols); k++) {
+        const struct line before = k <= rows ? line_of(p, room, at[0] - k) : *above;
+        if (k <= rows)
+            try_match(p, cell, best_at(&before, at[1] - 1), at, k, 1);
+        if (k <= cols)
+            try_match(p, cell, best_at(above, at[1] - k), at, 1, k);
     }
-    size_t i = cell_of(p, room, r, c);
-    room->best.p[i] = cell.best > 0 ? cell.best : 0;
-    room->step.p[i] = cell.step;
+}
+
+static void fill_row(const struct align__path *p, struct align__path_room *room, uint32_t r)
+{
+    const struct window w = window_of(p, r);
+    const struct line above = line_of(p, room, r - 1);
+    float *best = room->best.p + room->start.p[r - 1];
+    uint8_t *step = room->step.p + room->start.p[r - 1];
+    for (uint32_t c = w.lo; c <= w.hi; c++) {
+        const uint32_t at[2] = {r, c};
+        struct cell cell = {best_at(&above, c), STEP_UP};
+        if (c > w.lo) {
+            if (best[c - w.lo - 1] > cell.best)
+                cell = (struct cell){best[c - w.lo - 1], STEP_LEFT};
+            try_match(p, &cell, best_at(&above, c - 1), at, 1, 1);
+            if (p->merge > 1)
+                try_merges(p, room, &cell, &above, at);
+        }
+        best[c - w.lo] = cell.best > 0 ? cell.best : 0;
+        step[c - w.lo] = cell.step;
+    }
 }
 
 static enum ms_rc trace(const struct align__path *p, struct align__path_room *room,
@@ -134,11 +161,8 @@ enum ms_rc align__path_find(const struct align__path *p, struct align__path_room
     }
     if (!ms_vec_reserve(&room->best, total) || !ms_vec_reserve(&room->step, total))
         return align__no_memory(err);
-    for (uint32_t r = 1; r <= p->rows; r++) {
-        struct window w = window_of(p, r);
-        for (uint32_t c = w.lo; c <= w.hi; c++)
-            fill_cell(p, room, r, c);
-    }
+    for (uint32_t r = 1; r <= p->rows; r++)
+        fill_row(p, room, r);
     *cells += total;
     return trace(p, room, err);
 }

@@ -11,16 +11,18 @@
 #include "compare/align_int.h"
 
 struct repeater {
-    struct align__ctx *c;
+    struct ms_arena *arena;
     const struct probe_dump *d;
     const struct probe_tree *tree;
-    bool *again;          /* by node: the result */
-    bool *module_again;   /* by tree node */
-    uint32_t *back;       /* by node: has a backward, else MS_MAP_NONE */
-    uint32_t first_back;  /* node of the first backward */
-    struct ms_map calls;  /* operator and module */
-    MS_VEC(uint8_t) seen; /* by call: HAS and LACKS */
-    struct ms_map lone;   /* calls without backward, with what they read and write */
+    bool *again;                    /* by node: the result */
+    bool *module_again;             /* by tree node */
+    const uint32_t *in_tree, *back; /* by node */
+    uint32_t *call;                 /* by node: of calls */
+    bool found;                     /* any is */
+    uint32_t first_back;            /* node of the first backward */
+    struct ms_map calls;            /* operator and module */
+    MS_VEC(uint8_t) seen;           /* by call: HAS and LACKS */
+    struct ms_map lone;             /* calls without backward, with what they read and write */
     struct ms_buf text;
 };
 enum { HAS = 1, LACKS = 2 };
@@ -30,24 +32,10 @@ static bool is_op(const struct probe_node *n)
     return n->kind == PROBE_NODE_API && n->dir == PROBE_FORWARD;
 }
 
-/* Does the record that is the op's backward exist? */
-static enum ms_rc find_backward(struct repeater *r, uint32_t node, struct ms_err *err)
-{
-    struct ms_str name = probe_node_name(r->d, node);
-    int64_t at = ms_str_rfind(name, '.');
-    ms_buf_clear(&r->text);
-    ms_buf_str(&r->text, ms_str_sub(name, 0, (uint32_t)(at + 1)));
-    ms_buf_puts(&r->text, "backward");
-    MS_TRY(ms_buf_check(&r->text, err));
-    r->back[node] = probe_node_find(r->d, ms_buf_slice(&r->text));
-    return MS_OK;
-}
-
 /* The module call around a node as a node of the tree, or MS_MAP_NONE. */
 static uint32_t module_of(const struct repeater *r, uint32_t node)
 {
-    uint32_t at =
-        r->tree != NULL ? probe_tree_find(r->tree, probe_node_name(r->d, node)) : MS_MAP_NONE;
+    uint32_t at = r->in_tree[node];
     return at != MS_MAP_NONE ? r->tree->nodes.p[at].parent : MS_MAP_NONE;
 }
 
@@ -94,13 +82,13 @@ static enum ms_rc note_calls(struct repeater *r, struct ms_err *err)
         bool added;
         if (!is_op(&r->d->nodes.p[i]))
             continue;
-        MS_TRY(find_backward(r, i, err));
         put_call(r, i);
         MS_TRY(ms_buf_check(&r->text, err));
-        uint32_t id = ms_map_put_copy(&r->calls, ms_buf_slice(&r->text), r->c->arena, &added);
+        uint32_t id = ms_map_put_copy(&r->calls, ms_buf_slice(&r->text), r->arena, &added);
         uint8_t *slot = id == MS_MAP_NONE ? NULL : added ? ms_vec_push(&r->seen) : &r->seen.p[id];
         if (slot == NULL)
             return align__no_memory(err);
+        r->call[i] = id;
         *slot = (uint8_t)((added ? 0 : *slot) | (r->back[i] != MS_MAP_NONE ? HAS : LACKS));
     }
     return MS_OK;
@@ -111,20 +99,19 @@ static enum ms_rc note_calls(struct repeater *r, struct ms_err *err)
 static enum ms_rc judge_call(struct repeater *r, uint32_t node, struct ms_err *err)
 {
     bool has = r->back[node] != MS_MAP_NONE;
-    put_call(r, node);
-    uint32_t id = ms_map_get(&r->calls, ms_buf_slice(&r->text));
-    if (id == MS_MAP_NONE || r->seen.p[id] != (HAS | LACKS))
+    if (r->seen.p[r->call[node]] != (HAS | LACKS))
         return MS_OK;
+    put_call(r, node);
     if (!put_values(r, node) && has && node < r->first_back)
         return MS_OK;
     MS_TRY(ms_buf_check(&r->text, err));
     if (!has) {
-        uint32_t lone = ms_map_put_copy(&r->lone, ms_buf_slice(&r->text), r->c->arena, NULL);
+        uint32_t lone = ms_map_put_copy(&r->lone, ms_buf_slice(&r->text), r->arena, NULL);
         return lone != MS_MAP_NONE ? MS_OK : align__no_memory(err);
     }
     if (ms_map_get(&r->lone, ms_buf_slice(&r->text)) == MS_MAP_NONE)
         return MS_OK;
-    r->again[node] = true;
+    r->again[node] = r->found = true;
     uint32_t up = module_of(r, node);
     if (up != MS_MAP_NONE)
         r->module_again[up] = true;
@@ -135,10 +122,8 @@ static enum ms_rc judge_call(struct repeater *r, uint32_t node, struct ms_err *e
 static void spread(struct repeater *r)
 {
     enum { UP = 64 };
-    for (uint32_t i = 0; r->tree != NULL && i < r->d->nodes.n; i++) {
-        const struct probe_node *n = &r->d->nodes.p[i];
-        uint32_t at = n->dir == PROBE_FORWARD ? probe_tree_find(r->tree, probe_node_name(r->d, i))
-                                              : MS_MAP_NONE;
+    for (uint32_t i = 0; r->found && r->tree != NULL && i < r->d->nodes.n; i++) {
+        uint32_t at = r->in_tree[i];
         for (unsigned k = 0; at != MS_MAP_NONE && k < UP && !r->again[i]; k++) {
             r->again[i] = r->module_again[at];
             at = r->tree->nodes.p[at].parent;
@@ -149,9 +134,9 @@ static void spread(struct repeater *r)
 static enum ms_rc judge(struct repeater *r, struct ms_err *err)
 {
     size_t in_tree = r->tree != NULL ? r->tree->nodes.n : 0;
-    r->back = ms_calloc(r->d->nodes.n + 1, sizeof *r->back);
+    r->call = ms_alloc((r->d->nodes.n + 1) * sizeof *r->call);
     r->module_again = ms_calloc(in_tree + 1, sizeof *r->module_again);
-    if (r->back == NULL || r->module_again == NULL)
+    if (r->call == NULL || r->module_again == NULL)
         return align__no_memory(err);
     MS_TRY(note_calls(r, err));
     for (uint32_t i = 0; i < r->d->nodes.n; i++) {
@@ -172,28 +157,31 @@ static uint32_t first_backward(const struct probe_dump *d)
     return MS_MAP_NONE;
 }
 
-enum ms_rc align__repeats(struct align__ctx *c, const struct cmp_align_input *in, bool **again,
+enum ms_rc align__repeats(struct ms_arena *arena, const struct cmp_align_input *in,
+                          const uint32_t *in_tree, const uint32_t *back, bool **again,
                           struct ms_err *err)
 {
     const struct probe_dump *d = in->dump;
     bool said = false;
-    *again = ms_arena_calloc(c->arena, d->nodes.n + 1, sizeof **again);
+    *again = ms_arena_calloc(arena, d->nodes.n + 1, sizeof **again);
     if (*again == NULL)
-        return ms_arena_fail(c->arena, err);
+        return ms_arena_fail(arena, err);
     for (uint32_t i = 0; i < d->nodes.n; i++) {
         said |= (d->nodes.p[i].flags & PROBE_NODE_RECOMPUTE_SAID) != 0;
         (*again)[i] = (d->nodes.p[i].flags & PROBE_NODE_RECOMPUTE) != 0;
     }
-    struct repeater r = {.c = c,
+    struct repeater r = {.arena = arena,
                          .d = d,
                          .tree = in->tree,
+                         .in_tree = in_tree,
+                         .back = back,
                          .again = *again,
                          .first_back = first_backward(d),
                          .text = {.max = 1 << 24}};
     if (said || r.first_back == MS_MAP_NONE)
         return MS_OK;
     enum ms_rc rc = judge(&r, err);
-    ms_free(r.back);
+    ms_free(r.call);
     ms_free(r.module_again);
     ms_map_free(&r.calls);
     ms_vec_free(&r.seen);

@@ -285,12 +285,22 @@ static void weigh_run(const struct align__ctx *c, uint32_t a, uint32_t b, struct
     e->same_in |= in == 1;
 }
 
+/* A view of a parameter is none of data, where it is known which is which. */
+static bool views_differ(const struct align__ctx *c, const struct align__op *a,
+                         const struct align__op *b)
+{
+    return c->side[0].owns && c->side[1].owns && (a->nin == 0) != (b->nin == 0) &&
+           (a->nparam == 0) != (b->nparam == 0);
+}
+
 /* What operators and values say against the pair before anything else is looked at. */
 static bool ruled_out(const struct align__ctx *c, const struct align__op *a,
                       const struct align__op *b, struct align__evidence *e)
 {
     bool both_views = e->views[0] && e->views[1];
     e->out = best_output(c, a, b, &e->blind);
+    if (both_views && views_differ(c, a, b))
+        return true;
     bool comparable = c->by_value && !e->blind;
     if (comparable && a->passes != b->passes && !is_tail(e) && e->family < 1)
         return true; /* one merely hands on the value that the other computes */

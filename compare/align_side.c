@@ -19,14 +19,17 @@ enum ms_rc align__no_memory(struct ms_err *err)
 }
 
 struct reader {
-    struct align__ctx *c;
     struct align__side *s;
+    struct align__names *names;
+    struct align__dims *dims;
     const struct probe_tree *tree;
     uint32_t *slots, mask; /* values by description */
     MS_VEC(struct align__tensor) ins, outs;
     MS_VEC(uint32_t) tree_module; /* module by node of the tree, or ALIGN__NONE */
     struct ms_buf text;
-    bool *again; /* by node: it is a recomputation */
+    uint32_t *in_tree; /* by forward node: where it is in the tree, MS_MAP_NONE: nowhere */
+    uint32_t *back;    /* and its backward, MS_MAP_NONE: it has none */
+    bool *again;       /* by node: it is a recomputation */
 };
 
 /* ---- values -------------------------------------------------------------- */
@@ -165,7 +168,7 @@ static enum ms_rc read_tensor(struct reader *rd, uint32_t row, enum role role,
     *is_tensor = align__row_value(rd->s->dump, row, &v, &dim);
     if (!*is_tensor)
         return MS_OK;
-    MS_TRY(align__dims_put(&rd->c->dims, dim.d, dim.nd, &t->dims, err));
+    MS_TRY(align__dims_put(rd->dims, &dim, &t->dims, err));
     t->row = row;
     return find_value(rd, &v, role, &t->value, err);
 }
@@ -277,6 +280,7 @@ static enum ms_rc read_parameters(struct reader *rd, struct ms_err *err)
         MS_TRY(collect(rd, m->node, 1U << PROBE_SEC_PARAMETERS, OWNED, false, err));
         m->params = (uint32_t)s->tensors.n;
         m->nparam = (uint16_t)rd->ins.n;
+        s->owns |= m->nparam != 0;
         MS_TRY(push_tensors(s, rd->ins.p, rd->ins.n, err));
         for (size_t k = 0; k < rd->ins.n; k++) {
             uint32_t *owner = &s->values.p[rd->ins.p[k].value].module;
@@ -303,9 +307,9 @@ static enum ms_rc read_outputs(struct reader *rd, struct ms_err *err)
 
 /* ---- ops ----------------------------------------------------------------- */
 
-static uint32_t parent_of(const struct reader *rd, struct ms_str name)
+static uint32_t parent_of(const struct reader *rd, uint32_t node)
 {
-    uint32_t at = rd->tree != NULL ? probe_tree_find(rd->tree, name) : MS_MAP_NONE;
+    uint32_t at = rd->in_tree[node];
     uint32_t up = at != MS_MAP_NONE ? rd->tree->nodes.p[at].parent : MS_MAP_NONE;
     return up != MS_MAP_NONE ? rd->tree_module.p[up] : ALIGN__NONE;
 }
@@ -376,14 +380,46 @@ static enum ms_rc backward_of(struct reader *rd, struct ms_str forward, uint32_t
     return MS_OK;
 }
 
+static enum ms_rc look_nodes_up(struct reader *rd, struct ms_err *err)
+{
+    const struct probe_dump *d = rd->s->dump;
+    size_t bytes = (d->nodes.n + 1) * sizeof *rd->in_tree;
+    rd->in_tree = ms_alloc(bytes);
+    rd->back = ms_alloc(bytes);
+    if (rd->in_tree == NULL || rd->back == NULL)
+        return align__no_memory(err);
+    memset(rd->in_tree, 0xff, bytes);
+    memset(rd->back, 0xff, bytes);
+    for (uint32_t i = 0; i < d->nodes.n; i++) {
+        struct ms_str name = probe_node_name(d, i);
+        if (d->nodes.p[i].dir != PROBE_FORWARD)
+            continue;
+        if (rd->tree != NULL)
+            rd->in_tree[i] = probe_tree_find(rd->tree, name);
+        MS_TRY(backward_of(rd, name, &rd->back[i], err));
+    }
+    return MS_OK;
+}
+
+/* What a view makes of a parameter, as a cast to the type of computing, is one still. */
+static void pass_ownership(struct align__side *s, const struct align__op *op)
+{
+    if (!align__family_is_view(op->family) || op->nin != 0 || op->nparam != 1 || op->nout != 1)
+        return;
+    const struct align__value *from = &s->values.p[align__params(s, op)->value];
+    struct align__value *to = &s->values.p[align__outs(s, op)->value];
+    if (to->module == ALIGN__NONE)
+        to->module = from->module;
+}
+
 static enum ms_rc read_op(struct reader *rd, uint32_t node, struct ms_err *err)
 {
     struct align__side *s = rd->s;
     struct ms_str name = probe_node_name(s->dump, node);
-    struct align__op op = {.node = node, .parent = parent_of(rd, name), .twin = ALIGN__NONE};
-    MS_TRY(backward_of(rd, name, &op.back, err));
-    MS_TRY(align__names_put(&rd->c->names, probe_name_parse(name).path, &op.api, err));
-    op.family = rd->c->names.family.p[op.api];
+    struct align__op op = {
+        .node = node, .parent = parent_of(rd, node), .back = rd->back[node], .twin = ALIGN__NONE};
+    MS_TRY(align__names_put(rd->names, probe_name_parse(name).path, &op.api, err));
+    op.family = rd->names->family.p[op.api];
     if (rd->again[node]) {
         struct align__op *slot = ms_vec_push(&s->again);
         if (slot == NULL)
@@ -405,6 +441,7 @@ static enum ms_rc read_op(struct reader *rd, uint32_t node, struct ms_err *err)
         struct align__value *v = &s->values.p[rd->outs.p[i].value];
         v->producer = v->producer == ALIGN__NONE ? id : v->producer;
     }
+    pass_ownership(s, &op);
     struct align__op *slot = ms_vec_push(&s->ops);
     if (slot == NULL)
         return align__no_memory(err);
@@ -424,7 +461,7 @@ static enum ms_rc read_ops(struct reader *rd, struct ms_err *err)
         if (m == MS_MAP_NONE)
             continue;
         rd->s->modules.p[m].place = (uint32_t)rd->s->ops.n;
-        MS_TRY(backward_of(rd, probe_node_name(d, i), &rd->s->modules.p[m].back, err));
+        rd->s->modules.p[m].back = rd->back[i];
     }
     return MS_OK;
 }
@@ -451,7 +488,7 @@ static void span_modules(struct align__side *s)
 }
 
 /* Lists of ops by the value they read, in one array. */
-static enum ms_rc list_users(struct align__ctx *c, struct align__side *s, struct ms_err *err)
+static enum ms_rc list_users(struct align__side *s, struct ms_err *err)
 {
     uint32_t total = 0;
     for (uint32_t i = 0; i < s->ops.n; i++) {
@@ -464,9 +501,9 @@ static enum ms_rc list_users(struct align__ctx *c, struct align__side *s, struct
         s->values.p[v].first_use = total;
         total += n;
     }
-    s->users = ms_arena_alloc(c->arena, ((size_t)total + 1) * sizeof *s->users);
+    s->users = ms_arena_alloc(s->arena, ((size_t)total + 1) * sizeof *s->users);
     if (s->users == NULL)
-        return ms_arena_fail(c->arena, err);
+        return ms_arena_fail(s->arena, err);
     for (uint32_t i = 0; i < s->ops.n; i++) {
         const struct align__tensor *t = align__ins(s, &s->ops.p[i]);
         for (unsigned k = 0; k < s->ops.p[i].nin + s->ops.p[i].nparam; k++) {
@@ -512,7 +549,7 @@ static enum ms_rc note_repeat(struct reader *rd, struct repeats *r, struct ms_st
 {
     bool added;
     MS_TRY(ms_buf_check(&rd->text, err)); /* the key was made there */
-    uint32_t id = ms_map_put_copy(&r->keys, key, rd->c->arena, &added);
+    uint32_t id = ms_map_put_copy(&r->keys, key, rd->s->arena, &added);
     uint32_t call = (uint32_t)r->next.n;
     uint32_t *next = ms_vec_push(&r->next);
     if (id == MS_MAP_NONE || next == NULL)
@@ -547,7 +584,7 @@ static uint32_t take_repeat(struct repeats *r, struct ms_str key)
 
 static struct ms_str api_of(const struct reader *rd, const struct align__op *op)
 {
-    return ms_map_key(&rd->c->names.apis, op->api);
+    return ms_map_key(&rd->names->apis, op->api);
 }
 
 /* Join recomputed calls with the calls they repeat: the n-th of each key with the n-th. */
@@ -590,35 +627,61 @@ bool align__inside(const struct align__side *s, uint32_t m, uint32_t up)
     return false;
 }
 
-enum ms_rc align__side_read(struct align__ctx *c, struct align__side *s,
-                            const struct cmp_align_input *in, struct ms_err *err)
+static enum ms_rc read_side(struct reader *rd, const struct cmp_align_input *in, struct ms_err *err)
 {
-    struct reader rd = {.c = c, .s = s, .tree = in->tree, .text = {.max = 1 << 20}};
-    s->dump = in->dump;
+    struct align__side *s = rd->s;
     /* One more than needed, so that an empty list has an address. */
-    enum ms_rc rc = ms_vec_reserve(&s->tensors, 1) ? MS_OK : align__no_memory(err);
-    if (rc == MS_OK)
-        rc = align__repeats(c, in, &rd.again, err);
-    if (rc == MS_OK)
-        rc = list_modules(&rd, err);
-    if (rc == MS_OK)
-        rc = read_parameters(&rd, err);
-    if (rc == MS_OK)
-        rc = read_ops(&rd, err);
-    if (rc == MS_OK)
-        rc = read_outputs(&rd, err);
-    if (rc == MS_OK)
-        span_modules(s);
-    if (rc == MS_OK)
-        rc = list_users(c, s, err);
-    if (rc == MS_OK && s->again.n != 0)
-        rc = join_repeats(&rd, err);
+    if (s->arena == NULL || !ms_vec_reserve(&s->tensors, 1))
+        return align__no_memory(err);
+    MS_TRY(look_nodes_up(rd, err));
+    MS_TRY(align__repeats(s->arena, in, rd->in_tree, rd->back, &rd->again, err));
+    MS_TRY(list_modules(rd, err));
+    MS_TRY(read_parameters(rd, err));
+    MS_TRY(read_ops(rd, err));
+    MS_TRY(read_outputs(rd, err));
+    span_modules(s);
+    MS_TRY(list_users(s, err));
+    return s->again.n != 0 ? join_repeats(rd, err) : MS_OK;
+}
+
+enum ms_rc align__side_read(struct align__side *s, const struct cmp_align_input *in,
+                            struct align__names *names, struct align__dims *dims,
+                            struct ms_err *err)
+{
+    struct reader rd = {
+        .s = s, .names = names, .dims = dims, .tree = in->tree, .text = {.max = 1 << 20}};
+    s->dump = in->dump;
+    s->arena = ms_arena_new(SIZE_MAX);
+    enum ms_rc rc = read_side(&rd, in, err);
     ms_free(rd.slots);
+    ms_free(rd.in_tree);
+    ms_free(rd.back);
     ms_vec_free(&rd.ins);
     ms_vec_free(&rd.outs);
     ms_vec_free(&rd.tree_module);
     ms_buf_free(&rd.text);
     return rc;
+}
+
+enum ms_rc align__side_renumber(struct align__side *s, const struct align__names *own_names,
+                                const struct align__dims *own_dims, struct align__names *names,
+                                struct align__dims *dims, struct ms_err *err)
+{
+    uint32_t *name_of = ms_arena_alloc(s->arena, (own_names->family.n + 1) * sizeof *name_of);
+    uint32_t *shape_of = ms_arena_alloc(s->arena, (own_dims->list.n + 1) * sizeof *shape_of);
+    if (name_of == NULL || shape_of == NULL)
+        return ms_arena_fail(s->arena, err);
+    for (uint32_t i = 0; i < own_names->family.n; i++)
+        MS_TRY(align__names_put(names, ms_map_key(&own_names->apis, i), &name_of[i], err));
+    for (uint32_t i = 0; i < own_dims->list.n; i++)
+        MS_TRY(align__dims_put(dims, &own_dims->list.p[i], &shape_of[i], err));
+    for (uint32_t i = 0; i < s->ops.n; i++)
+        s->ops.p[i].api = name_of[s->ops.p[i].api];
+    for (uint32_t i = 0; i < s->again.n; i++)
+        s->again.p[i].api = name_of[s->again.p[i].api];
+    for (uint32_t i = 0; i < s->tensors.n; i++)
+        s->tensors.p[i].dims = shape_of[s->tensors.p[i].dims];
+    return MS_OK;
 }
 
 void align__side_free(struct align__side *s)
@@ -629,4 +692,5 @@ void align__side_free(struct align__side *s)
     ms_vec_free(&s->tensors);
     ms_vec_free(&s->values);
     ms_map_free(&s->index);
+    ms_arena_free(s->arena);
 }

@@ -154,7 +154,7 @@ static enum ms_rc grow(struct urn *u, struct ms_err *err)
     return MS_OK;
 }
 
-static enum ms_rc cast(struct urn *u, uint32_t a, uint32_t b, struct ms_err *err)
+static enum ms_rc cast(struct urn *u, uint32_t a, uint32_t b, uint32_t n, struct ms_err *err)
 {
     if (u->slots == NULL || u->list.n >= u->mask / 2)
         MS_TRY(grow(u, err));
@@ -162,33 +162,52 @@ static enum ms_rc cast(struct urn *u, uint32_t a, uint32_t b, struct ms_err *err
     for (at ^= at >> 15; u->slots[at & u->mask] != ALIGN__NONE; at++) {
         struct ballot *bal = &u->list.p[u->slots[at & u->mask]];
         if (bal->a == a && bal->b == b) {
-            bal->n++;
+            bal->n += n;
             return MS_OK;
         }
     }
     struct ballot *new = ms_vec_push(&u->list);
     if (new == NULL)
         return align__no_memory(err);
-    *new = (struct ballot){a, b, 1, 0};
+    *new = (struct ballot){a, b, n, 0};
     u->slots[at & u->mask] = (uint32_t)(u->list.n - 1);
     return MS_OK;
 }
 
-static enum ms_rc cast_pair(const struct align__ctx *c, struct urn *u, uint32_t a, uint32_t b,
-                            struct ms_err *err)
+/* n pairs of ops lie directly in x and first. */
+static enum ms_rc cast_pairs(const struct align__ctx *c, struct urn *u, uint32_t x, uint32_t first,
+                             uint32_t n, struct ms_err *err)
 {
-    uint32_t x = c->side[0].ops.p[a].parent;
-    uint32_t first = c->side[1].ops.p[b].parent;
     uint32_t y = first;
     for (unsigned j = 0; y != ALIGN__NONE && j < UP; j++, y = c->side[1].modules.p[y].parent)
-        u->all[1][y]++;
+        u->all[1][y] += n;
     for (unsigned i = 0; x != ALIGN__NONE && i < UP; i++, x = c->side[0].modules.p[x].parent) {
-        u->all[0][x]++;
+        u->all[0][x] += n;
         y = first;
         for (unsigned j = 0; y != ALIGN__NONE && j < UP; j++, y = c->side[1].modules.p[y].parent)
-            MS_TRY(cast(u, x, y, err));
+            MS_TRY(cast(u, x, y, n, err));
     }
     return MS_OK;
+}
+
+/* Pairs that follow each other lie in the same modules most of the time. */
+static enum ms_rc cast_all(const struct align__ctx *c, struct urn *u, struct ms_err *err)
+{
+    uint32_t x = ALIGN__NONE, y = ALIGN__NONE, n = 0;
+    for (uint32_t a = 0; a < c->side[0].ops.n; a++) {
+        uint32_t b = c->op[0][a];
+        if (b == ALIGN__NONE)
+            continue;
+        uint32_t now[2] = {c->side[0].ops.p[a].parent, c->side[1].ops.p[b].parent};
+        if (n != 0 && (now[0] != x || now[1] != y)) {
+            MS_TRY(cast_pairs(c, u, x, y, n, err));
+            n = 0;
+        }
+        x = now[0];
+        y = now[1];
+        n++;
+    }
+    return cast_pairs(c, u, x, y, n, err);
 }
 
 static float output_likeness(const struct align__ctx *c, const struct align__module *a,
@@ -269,10 +288,7 @@ static enum ms_rc elect(struct align__ctx *c, struct urn *u, struct ms_err *err)
         if (u->all[s] == NULL)
             return align__no_memory(err);
     }
-    for (uint32_t a = 0; a < c->side[0].ops.n; a++) {
-        if (c->op[0][a] != ALIGN__NONE)
-            MS_TRY(cast_pair(c, u, a, c->op[0][a], err));
-    }
+    MS_TRY(cast_all(c, u, err));
     size_t n = 0;
     for (size_t i = 0; i < u->list.n; i++) {
         struct ballot bal = u->list.p[i];

@@ -172,32 +172,37 @@ struct tally { /* by name */
 static void judge(struct align__names *names, const struct tally *t, const struct meeting *m,
                   const size_t ops[2])
 {
-    bool known =
-        names->family.p[m->a] != ALIGN__FAM_UNKNOWN && names->family.p[m->b] != ALIGN__FAM_UNKNOWN;
     bool common = (float)t->ops[0][m->a] > COMMON_MAX * (float)ops[0] ||
                   (float)t->ops[1][m->b] > COMMON_MAX * (float)ops[1];
     float share = 2 * (float)m->n / (float)(t->met[0][m->a] + t->met[1][m->b]);
-    if (!known && !common && m->n >= MEET_MIN && share > names->twin_share.p[m->a]) {
+    if (!common && m->n >= MEET_MIN && share > names->twin_share.p[m->a]) {
         names->twin.p[m->a] = m->b;
         names->twin_share.p[m->a] = share;
     }
 }
 
+static bool both_known(const struct align__names *names, uint32_t a, uint32_t b)
+{
+    return names->family.p[a] != ALIGN__FAM_UNKNOWN && names->family.p[b] != ALIGN__FAM_UNKNOWN;
+}
+
 static void count(struct align__ctx *c, const struct tally *t, struct meeting *m,
                   const struct align__link *pairs, size_t n)
 {
+    size_t met = 0; /* names in the table have nothing to learn */
     for (size_t i = 0; i < n; i++) {
-        m[i] =
-            (struct meeting){c->side[0].ops.p[pairs[i].a].api, c->side[1].ops.p[pairs[i].b].api, 1};
-        t->met[0][m[i].a]++;
-        t->met[1][m[i].b]++;
+        uint32_t a = c->side[0].ops.p[pairs[i].a].api, b = c->side[1].ops.p[pairs[i].b].api;
+        t->met[0][a]++;
+        t->met[1][b]++;
+        if (!both_known(&c->names, a, b))
+            m[met++] = (struct meeting){a, b, 1};
     }
     for (int s = 0; s < 2; s++) {
         for (size_t i = 0; i < c->side[s].ops.n; i++)
             t->ops[s][c->side[s].ops.p[i].api]++;
     }
     const size_t ops[2] = {c->side[0].ops.n, c->side[1].ops.n};
-    size_t folded = fold(m, n);
+    size_t folded = fold(m, met);
     for (size_t i = 0; i < folded; i++)
         judge(&c->names, t, &m[i], ops);
 }
@@ -220,10 +225,30 @@ enum ms_rc align__learn(struct align__ctx *c, const struct align__link *pairs, s
     return rc;
 }
 
+/* A product of two activations, where parameters are known, stands for no projection. */
+#define UNWEIGHTED 0.15F
+
+static bool is_unweighted(const struct align__side *s, const struct align__op *op)
+{
+    return s->owns && op->nparam == 0 && align__family_with_weight(op->family) != op->family &&
+           align__family_is_linear(op->family);
+}
+
+static bool meets_weights(const struct align__ctx *c, const struct align__op *a,
+                          const struct align__op *b)
+{
+    bool x = is_unweighted(&c->side[0], a), y = is_unweighted(&c->side[1], b);
+    bool projects[2] = {a->nparam != 0 || align__family_is_split(a->family),
+                        b->nparam != 0 || align__family_is_split(b->family)};
+    return !(x && projects[1]) && !(y && projects[0]);
+}
+
 float align__op_likeness(const struct align__ctx *c, const struct align__op *a,
                          const struct align__op *b)
 {
-    if (a->family != ALIGN__FAM_UNKNOWN && b->family != ALIGN__FAM_UNKNOWN)
-        return align__family_likeness(a->family, b->family);
+    if (a->family != ALIGN__FAM_UNKNOWN && b->family != ALIGN__FAM_UNKNOWN) {
+        float like = align__family_likeness(a->family, b->family);
+        return meets_weights(c, a, b) ? like : fminf(like, UNWEIGHTED);
+    }
     return c->names.twin.p[a->api] == b->api ? c->names.twin_share.p[a->api] : 0;
 }

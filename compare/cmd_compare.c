@@ -25,18 +25,20 @@ extern const struct ms_cmd compare_cmd_compare;
 
 enum { FORMAT_TEXT, FORMAT_JSON };
 enum { NOT_SAID = -1 };
-enum { MODE_AUTO, MODE_OFFLINE_DATA, MODE_TORCHAIR, MODE_OFFLINE_MODEL, MODE_ATB };
+enum { MODE_AUTO, MODE_OFFLINE_DATA, MODE_TORCHAIR, MODE_OFFLINE_MODEL, MODE_ATB, MODES };
+enum { FOREIGN = 8 }; /* options of modes that only the official tool has */
 
 struct args {
     const char *target, *golden, *output;
     const char *cell, *api, *layer, *data;
     const char *input, *noise;
-    const char *pins, *explain;
+    const char *pins, *explain, *config;
     int mode, compat, format, align;
     bool fuzzy, xlsx, ext, exit_code, tensor_log, diff, stack_mode, compare_only;
     bool consistent, write_mapping, highlight;
     const char *ranks, *steps;
     int backend; /* enum cmp_consistent */
+    const char *foreign[FOREIGN];
 };
 
 static const char *const formats[] = {"text", "json", NULL};
@@ -99,6 +101,8 @@ static const struct ms_opt opts[] = {
              "needs --backend"},
     {"backend", NULL, MS_OPT_CHOICE, offsetof(struct args, backend), "NAME", .choices = backends,
      .dflt = "none", .help = "of --consistent_check: what the training runs on"},
+    {"config", NULL, MS_OPT_PATH, offsetof(struct args, config), "FILE",
+     .help = "yaml of matrices by which tensors are multiplied before they are compared"},
     {"mode", "m", MS_OPT_CHOICE, offsetof(struct args, mode), "MODE", .choices = modes,
      .dflt = "auto",
      .help = "kind of dump: auto, or atb for directories with a statistic.csv of the ATB library"},
@@ -114,6 +118,19 @@ static const struct ms_opt opts[] = {
      .dflt = "text", .help = "what the summary on standard output looks like"},
     {"exit_code", NULL, MS_OPT_FLAG, offsetof(struct args, exit_code),
      .help = "exit with 1 when a row is not well"},
+#define OF_ANOTHER_MODE(i, name, brief)                                                            \
+    {                                                                                              \
+        name, brief, MS_OPT_TEXT, offsetof(struct args, foreign[i]), "TEXT",                       \
+            .hidden = true, .help = "of a mode that only the official tool has"                    \
+    }
+    OF_ANOTHER_MODE(0, "fusion_rule_file", "fr"),
+    OF_ANOTHER_MODE(1, "quant_fusion_rule_file", "qfr"),
+    OF_ANOTHER_MODE(2, "close_fusion_rule_file", "cfr"),
+    OF_ANOTHER_MODE(3, "input_data", NULL),
+    OF_ANOTHER_MODE(4, "input_shape", NULL),
+    OF_ANOTHER_MODE(5, "output_size", NULL),
+    OF_ANOTHER_MODE(6, "dym_shape_range", NULL),
+    OF_ANOTHER_MODE(7, "onnx_fusion_switch", "ofs"),
     {0}};
 
 /* A line that is written over, on a terminal and for what takes longer than a second. */
@@ -195,6 +212,7 @@ static void configure(struct job *j)
                                                             : CMP_CONSISTENT_NO,
                                 .fold_lines = a->xlsx,
                                 .pins = a->pins,
+                                .config = a->config,
                                 .ext = a->ext,
                                 .explain = true,
                                 .highlight = a->highlight,
@@ -494,7 +512,7 @@ static enum ms_rc name_one(struct job *j, struct cmp_diff_out *d, size_t i, uint
 
 static enum ms_rc name_all(struct job *j, const uint32_t *blamed, struct ms_err *err)
 {
-    struct cmp_diff_out *d;
+    struct cmp_diff_out *d = NULL;
     struct ms_buf path = {.max = 1 << 16};
     ms_buf_printf(&path, "%s/diff_analyze_%lld.json", output_of(j),
                   (long long)ms_clock_read(CLOCK_REALTIME));
@@ -541,15 +559,28 @@ static enum ms_rc analyze(struct job *j, struct ms_err *err)
 
 /* ---- the command ---------------------------------------------------------- */
 
+static enum ms_rc check_mode(const struct args *a, struct ms_err *err)
+{
+    static const char *const instead[MODES] = {
+        [MODE_OFFLINE_DATA] = "the official tool, which knows dumps of offline models, or, for "
+                              "trees of .npy files, -i with \"common\": true",
+        [MODE_TORCHAIR] = "the official tool, which knows torchair's files",
+        [MODE_OFFLINE_MODEL] = "the official tool, which runs the model"};
+    enum { OF_DATA = 3 }; /* the first options are of offline_data, the others of offline_model */
+    int mode = a->mode;
+    for (size_t i = 0; i < FOREIGN && instead[mode] == NULL; i++) {
+        if (a->foreign[i] != NULL)
+            mode = i < OF_DATA ? MODE_OFFLINE_DATA : MODE_OFFLINE_MODEL;
+    }
+    if (instead[mode] == NULL)
+        return MS_OK;
+    return ms_fail(err, MS_E_UNSUPPORTED, "--mode %s%s is not supported here; use %s", modes[mode],
+                   mode != a->mode ? ", to which an option belongs," : "", instead[mode]);
+}
+
 static enum ms_rc check_args(const struct args *a, struct ms_err *err)
 {
-    static const char *const instead[] = {NULL,
-                                          "the official tool, which runs the framework's operators",
-                                          "the official tool, which knows torchair's files",
-                                          "the official tool, which runs the model", NULL};
-    if (a->mode != MODE_AUTO && a->mode != MODE_ATB)
-        return ms_fail(err, MS_E_UNSUPPORTED, "--mode %s is not supported here; use %s",
-                       modes[a->mode], instead[a->mode]);
+    MS_TRY(check_mode(a, err));
     if (a->consistent && a->backend == CMP_CONSISTENT_NO)
         return ms_fail(err, MS_E_ARG,
                        "--consistent_check needs --backend fsdp or --backend megatron");

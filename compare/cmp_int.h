@@ -115,17 +115,21 @@ struct cmp__group {
     uint32_t first; /* pair */
 };
 
+struct cmp__factors; /* compare/multiply.h */
+
 struct cmp {
     struct cmp_conf conf;
     enum probe_mode mode;
-    bool merged; /* ranks that were put together: shapes are those of their parts */
-    bool cross;  /* the two frameworks name dtypes differently */
+    bool merged;   /* ranks that were put together: shapes are those of their parts */
+    bool is_graph; /* its rows are those of nodes that met, not of a table */
+    bool cross;    /* the two frameworks name dtypes differently */
     struct cmp__side t, b;
     struct probe_stacks stacks;
     bool has_stack;
-    struct cmp__pairs row_map; /* -dm, or what -lm comes to */
-    struct cmp_align *al;      /* NULL: rows are joined by name */
-    struct probe_tree tree[2]; /* golden, target; of the alignment */
+    struct cmp__pairs row_map;    /* -dm, or what -lm comes to */
+    struct cmp__factors *factors; /* with --config */
+    struct cmp_align *al;         /* NULL: rows are joined by name */
+    struct probe_tree tree[2];    /* golden, target; of the alignment */
     bool has_tree[2];
     MS_VEC(struct cmp__pair) pairs;
     MS_VEC(struct cmp__fold) folds;     /* with --consistent_check */

@@ -4,6 +4,7 @@
  */
 #include "compare/consistent.h"
 #include "compare/match.h"
+#include "compare/multiply.h"
 #include "compare/source_value.h"
 
 #include "probe/base/trace.h"
@@ -166,6 +167,8 @@ static enum ms_rc fill(struct cmp *c, const char *target, const char *golden, st
     ms_span_end(&span);
     if (rc == MS_OK && c->conf.data_mapping != NULL)
         rc = cmp__check_names(c, err);
+    if (rc == MS_OK && c->conf.config != NULL && c->mode == PROBE_MODE_TENSOR)
+        rc = cmp__factors_read(c, err);
     if (rc == MS_OK)
         rc = keep_seen(c, err);
     if (rc == MS_OK && c->conf.noise_floor != NULL)
@@ -200,6 +203,7 @@ void cmp_close(struct cmp *c)
     if (c->has_stack)
         probe_stacks_close(&c->stacks);
     cmp__pairs_free(&c->row_map);
+    cmp__factors_free(c->factors);
     ms_vec_free(&c->pairs);
     ms_vec_free(&c->folds);
     ms_vec_free(&c->groups);

@@ -64,8 +64,9 @@ struct cmp_conf {
     const char *data_mapping;
     enum cmp_matching matching;
     enum cmp_consistent consistent;
-    bool fold_lines;  /* names of folded rows on lines of their own, as a workbook has them */
-    const char *pins; /* a file of pairs that the alignment has to respect, or NULL */
+    bool fold_lines;    /* names of folded rows on lines of their own, as a workbook has them */
+    const char *config; /* a file of matrices to multiply tensors by first, or NULL */
+    const char *pins;   /* a file of pairs that the alignment has to respect, or NULL */
     /* dump.json of a second run of the golden side, or a calibration, of which the place with this
      * step and rank counts (-1: not known); or NULL */
     const char *noise_floor;

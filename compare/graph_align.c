@@ -11,8 +11,7 @@
 
 /* ---- nodes ------------------------------------------------------------------ */
 
-/* By record of the dump: the node of the tree, or GRAPH_NO. */
-static uint32_t *nodes_of_records(const struct graph__tree *g)
+uint32_t *graph__nodes_of_records(const struct graph__tree *g)
 {
     size_t n = g->side.dump->nodes.n;
     uint32_t *list = ms_alloc((n + 1) * sizeof *list);
@@ -110,7 +109,7 @@ static void match_the_rest(struct graph__pair *p)
 
 static enum ms_rc match_all(struct graph__pair *p, struct ms_err *err)
 {
-    uint32_t *target = nodes_of_records(&p->t), *golden = nodes_of_records(&p->b);
+    uint32_t *target = graph__nodes_of_records(&p->t), *golden = graph__nodes_of_records(&p->b);
     bool done = target != NULL && golden != NULL && make_parts(p);
     if (done) {
         match_records(p, target, golden);
@@ -122,11 +121,11 @@ static enum ms_rc match_all(struct graph__pair *p, struct ms_err *err)
     return done ? MS_OK : ms_no_memory(err);
 }
 
-enum ms_rc graph__match_aligned(struct graph__pair *p, struct ms_err *err)
+enum ms_rc graph__match_aligned(struct graph__pair *p, struct ms_pool *pool, struct ms_err *err)
 {
     struct cmp_align_input target = {p->t.side.dump, &p->t.built};
     struct cmp_align_input golden = {p->b.side.dump, &p->b.built};
-    MS_TRY(cmp_align_new(&p->cmp.al, &target, &golden, NULL, 0, err));
+    MS_TRY(cmp_align_new(&p->cmp.al, &target, &golden, NULL, 0, pool, err));
     return match_all(p, err);
 }
 

@@ -140,33 +140,59 @@ static enum ms_rc index_state(struct edit *e, bool golden, const struct node *n,
     return rc;
 }
 
-/* What lies above a node counts it: add it, or with sign -1 take it away. */
-static enum ms_rc count_above(struct edit *e, bool golden, const struct node *n, int sign,
-                              struct ms_err *err)
+/* Without the columns behind the children's names, which may be many. */
+static enum ms_rc read_parent(struct edit *e, bool golden, struct ms_str name,
+                              struct ms_str *parent, struct ms_err *err)
 {
     struct ms_stmt *st;
-    struct node up = *n;
-    enum graph_state state = state_of(e, n);
+    bool more;
+    *parent = MS_STR("");
+    MS_TRY(prepare_at(e, &st,
+                      "SELECT up_node FROM tb_nodes"
+                      " WHERE step = ?1 AND rank = ?2 AND data_source = ?3 AND node_name = ?4",
+                      golden, err));
+    ms_stmt_str(st, 4, name);
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    if (rc == MS_OK && more)
+        rc = keep(e, ms_stmt_get_str(st, 0), parent, err);
+    ms_stmt_free(st);
+    return rc;
+}
+
+static enum ms_rc add_above(struct edit *e, struct ms_stmt *st, bool golden, struct ms_str up,
+                            struct ms_err *err)
+{
+    struct ms_str id;
+    while (up.n != 0) {
+        MS_TRY(put_graph_id(e, golden, up, &id, err));
+        ms_stmt_str(st, 1, id);
+        MS_TRY(ms_stmt_run(st, err));
+        MS_TRY(read_parent(e, golden, up, &up, err));
+    }
+    return MS_OK;
+}
+
+/* What lies above a node counts it. */
+static enum ms_rc count_above(struct edit *e, bool golden, const struct node *before,
+                              const struct node *after, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    enum graph_state was = state_of(e, before), is = state_of(e, after);
+    int error = (is == GRAPH_ERROR) - (was == GRAPH_ERROR);
+    int warn = (is == GRAPH_WARNING) - (was == GRAPH_WARNING);
+    int unmatched = is_unmatched(after) - is_unmatched(before);
+    if (error == 0 && warn == 0 && unmatched == 0)
+        return MS_OK;
     MS_TRY(ms_store_prepare(
         e->store, &st,
         "UPDATE x_rollup SET n_error = n_error + ?2, n_warn = n_warn + ?3,"
         " n_unmatched = n_unmatched + ?4, worst = CASE WHEN n_error + ?2 > 0 THEN 3"
         " WHEN n_warn + ?3 > 0 THEN 2 ELSE min(worst, 1) END WHERE id = ?1",
         err));
-    enum ms_rc rc = MS_OK;
-    while (rc == MS_OK && up.there && up.parent.n != 0) {
-        struct ms_str id;
-        rc = put_graph_id(e, golden, up.parent, &id, err);
-        if (rc != MS_OK)
-            break;
-        ms_stmt_str(st, 1, id);
-        ms_stmt_i64(st, 2, sign * (state == GRAPH_ERROR));
-        ms_stmt_i64(st, 3, sign * (state == GRAPH_WARNING));
-        ms_stmt_i64(st, 4, sign * is_unmatched(n));
-        rc = ms_stmt_run(st, err);
-        if (rc == MS_OK)
-            rc = read_node(e, golden, up.parent, &up, err);
-    }
+    ms_stmt_i64(st, 2, error);
+    ms_stmt_i64(st, 3, warn);
+    ms_stmt_i64(st, 4, unmatched);
+    enum ms_rc rc = add_above(e, st, golden, before->parent, err);
     ms_stmt_free(st);
     return rc;
 }
@@ -178,8 +204,7 @@ static enum ms_rc follow(struct edit *e, bool golden, const struct node *before,
         return MS_OK;
     MS_TRY(index_state(e, golden, before, false, err));
     MS_TRY(index_state(e, golden, after, true, err));
-    MS_TRY(count_above(e, golden, before, -1, err));
-    return count_above(e, golden, after, 1, err);
+    return count_above(e, golden, before, after, err);
 }
 
 /* ---- changing a row -------------------------------------------------------------- */
@@ -328,7 +353,7 @@ static enum ms_rc match_names(struct edit *e, struct ms_str target, struct ms_st
                    MS_STR_ARG(golden));
 }
 
-static enum ms_rc match_pair(struct edit *e, struct ms_str target, struct ms_str golden, bool must,
+static enum ms_rc match_both(struct edit *e, struct ms_str target, struct ms_str golden, bool must,
                              bool *done, struct ms_err *err)
 {
     struct ms_str ot, ob;
@@ -341,21 +366,41 @@ static enum ms_rc match_pair(struct edit *e, struct ms_str target, struct ms_str
     return match_names(e, ot, ob, false, &other, err);
 }
 
+/* What is read for one of many changes is not needed after it. */
+static enum ms_rc own_memory(struct edit *e, struct ms_arena **kept, struct ms_err *err)
+{
+    struct ms_arena *own = ms_arena_new(SIZE_MAX);
+    if (own == NULL)
+        return ms_no_memory(err);
+    *kept = e->arena;
+    e->arena = own;
+    return MS_OK;
+}
+
+static void common_memory(struct edit *e, struct ms_arena *kept)
+{
+    ms_arena_free(e->arena);
+    e->arena = kept;
+}
+
+/* The nodes and their opposites in direction. */
+static enum ms_rc match_pair(struct edit *e, struct ms_str target, struct ms_str golden, bool must,
+                             bool *done, struct ms_err *err)
+{
+    struct ms_arena *kept = NULL;
+    MS_TRY(own_memory(e, &kept, err));
+    enum ms_rc rc = match_both(e, target, golden, must, done, err);
+    common_memory(e, kept);
+    return rc;
+}
+
 /* ---- descendants --------------------------------------------------------------------- */
 
 struct pair {
     struct ms_str t, b;
 };
 
-/* What makes two children alike: the class of a module, the api of an operator. */
-static struct ms_str likeness(struct ms_str name, bool api)
-{
-    unsigned n = graph__parts(name), back = api ? 2 : 4;
-    if (n >= back && graph__is_number(graph__part(name, n - back)))
-        back++;
-    return n >= back ? graph__part(name, n - back) : name;
-}
-
+/* Without their items. */
 static enum ms_rc children_of(struct edit *e, bool golden, struct ms_str parent, struct node **list,
                               size_t *n, struct ms_err *err)
 {
@@ -364,7 +409,8 @@ static enum ms_rc children_of(struct edit *e, bool golden, struct ms_str parent,
     bool more;
     enum ms_rc rc;
     MS_TRY(prepare_at(e, &st,
-                      "SELECT " NODE_COLUMNS " FROM tb_nodes WHERE step = ?1 AND rank = ?2 AND"
+                      "SELECT node_name, up_node, node_type, matched_node_link, '', '', NULL,"
+                      " node_order, modified, '' FROM tb_nodes WHERE step = ?1 AND rank = ?2 AND"
                       " data_source = ?3 AND up_node = ?4 ORDER BY node_order",
                       golden, err));
     ms_stmt_str(st, 4, parent);
@@ -380,28 +426,9 @@ static enum ms_rc children_of(struct edit *e, bool golden, struct ms_str parent,
     return rc;
 }
 
-static bool are_alike(const struct node *t, const struct node *b)
-{
-    bool api = ms_str_is(t->kind, "1");
-    return is_unmatched(b) && ms_str_eq(t->kind, b->kind) &&
-           ms_str_eq(likeness(t->name, api), likeness(b->name, api));
-}
-
 struct todo {
     MS_VEC(struct pair) list;
 };
-
-/* The first golden child that is like this one and has no partner yet, looked for behind the last
- * that was found, where it stands in most modules, and then from the beginning; nb: none. */
-static size_t likest(const struct node *t, const struct node *b, size_t nb, size_t last)
-{
-    for (size_t i = 0; i < nb; i++) {
-        size_t k = (last + 1 + i) % nb;
-        if (are_alike(t, &b[k]))
-            return k;
-    }
-    return nb;
-}
 
 static enum ms_rc note_pair(struct todo *todo, struct ms_str target, struct ms_str golden,
                             struct ms_err *err)
@@ -413,28 +440,50 @@ static enum ms_rc note_pair(struct todo *todo, struct ms_str target, struct ms_s
     return MS_OK;
 }
 
+static enum ms_rc list_peers(struct graph__peers *peers, const struct node *list, size_t n,
+                             struct ms_err *err)
+{
+    MS_TRY(graph__peers_new(peers, n, err));
+    for (size_t i = 0; i < n; i++)
+        MS_TRY(graph__peers_add(peers, list[i].kind, list[i].name, !is_unmatched(&list[i]), err));
+    return graph__peers_sort(peers, err);
+}
+
 /* Pair the unmatched children of one likeness in order, and note each pair for its own children's
  * sake. */
+static enum ms_rc match_lists(struct edit *e, struct todo *todo, const struct node *t, size_t nt,
+                              const struct node *b, struct graph__peers *peers, uint64_t *matched,
+                              struct ms_err *err)
+{
+    uint32_t last = GRAPH_NO;
+    for (size_t i = 0; i < nt; i++) {
+        uint32_t k =
+            is_unmatched(&t[i]) ? graph__peers_take(peers, t[i].kind, t[i].name, last) : GRAPH_NO;
+        if (k == GRAPH_NO)
+            continue;
+        bool done;
+        last = k;
+        MS_TRY(match_pair(e, t[i].name, b[k].name, false, &done, err));
+        MS_TRY(note_pair(todo, t[i].name, b[k].name, err));
+        *matched += done;
+    }
+    return ms_buf_check(&peers->text, err);
+}
+
 static enum ms_rc match_children(struct edit *e, struct todo *todo, struct pair p,
                                  uint64_t *matched, struct ms_err *err)
 {
     struct node *t = NULL, *b = NULL;
-    size_t nt = 0, nb = 0, last = (size_t)-1;
+    struct graph__peers peers = {.n = 0};
+    size_t nt = 0, nb = 0;
     enum ms_rc rc = children_of(e, false, p.t, &t, &nt, err);
     if (rc == MS_OK)
         rc = children_of(e, true, p.b, &b, &nb, err);
-    for (size_t i = 0; rc == MS_OK && i < nt; i++) {
-        size_t k = is_unmatched(&t[i]) ? likest(&t[i], b, nb, last) : nb;
-        if (k == nb)
-            continue;
-        bool done;
-        last = k;
-        rc = match_pair(e, t[i].name, b[k].name, false, &done, err);
-        if (rc == MS_OK)
-            rc = note_pair(todo, t[i].name, b[k].name, err);
-        *matched += rc == MS_OK && done;
-        b[k].kind = MS_STR(""); /* like nobody any more */
-    }
+    if (rc == MS_OK)
+        rc = list_peers(&peers, b, nb, err);
+    if (rc == MS_OK)
+        rc = match_lists(e, todo, t, nt, b, &peers, matched, err);
+    graph__peers_free(&peers);
     ms_free(t);
     ms_free(b);
     return rc;
@@ -613,9 +662,15 @@ static enum ms_rc part(struct edit *e, struct ms_str target, bool must, struct m
 static enum ms_rc part_both(struct edit *e, struct ms_str target, bool must, struct ms_err *err)
 {
     struct ms_str other;
-    MS_TRY(part(e, target, must, err));
-    MS_TRY(opposite(e, target, &other, err));
-    return part(e, other, false, err);
+    struct ms_arena *kept = NULL;
+    MS_TRY(own_memory(e, &kept, err));
+    enum ms_rc rc = part(e, target, must, err);
+    if (rc == MS_OK)
+        rc = opposite(e, target, &other, err);
+    if (rc == MS_OK)
+        rc = part(e, other, false, err);
+    common_memory(e, kept);
+    return rc;
 }
 
 enum ms_rc graph_unmatch(const char *path, struct graph_spot at, struct ms_str target,
@@ -691,6 +746,19 @@ static enum ms_rc restore(struct edit *e, bool golden, struct node *old, struct 
     return change_node(e, golden, &now, old, err);
 }
 
+static enum ms_rc restore_row(struct edit *e, struct ms_stmt *st, struct ms_err *err)
+{
+    struct node old = {.there = false};
+    struct ms_arena *kept = NULL;
+    bool golden;
+    MS_TRY(own_memory(e, &kept, err));
+    enum ms_rc rc = take_old(e, st, &golden, &old, err);
+    if (rc == MS_OK)
+        rc = restore(e, golden, &old, err);
+    common_memory(e, kept);
+    return rc;
+}
+
 /* Rows of the last change, the last one first. */
 static enum ms_rc restore_all(struct edit *e, struct ms_err *err)
 {
@@ -705,11 +773,7 @@ static enum ms_rc restore_all(struct edit *e, struct ms_err *err)
                             " WHERE change = (SELECT max(change) FROM x_undo) ORDER BY id DESC",
                             err));
     while ((rc = ms_stmt_step(st, &more, err)) == MS_OK && more) {
-        struct node old = {.there = false};
-        bool golden;
-        rc = take_old(e, st, &golden, &old, err);
-        if (rc == MS_OK)
-            rc = restore(e, golden, &old, err);
+        rc = restore_row(e, st, err);
         if (rc != MS_OK)
             break;
         n++;

@@ -121,7 +121,7 @@ enum ms_rc graph__match_fuzzy(struct graph__tree *t, struct graph__tree *b, stru
 /* What has no partner goes to one of its name, wherever that lies. */
 void graph__match_moved(struct graph__tree *t, struct graph__tree *b);
 /* By the alignment, which is kept in p->cmp. */
-enum ms_rc graph__match_aligned(struct graph__pair *p, struct ms_err *err);
+enum ms_rc graph__match_aligned(struct graph__pair *p, struct ms_pool *pool, struct ms_err *err);
 /* names: target name -> golden name where they differ. */
 enum ms_rc graph__match_mapped(struct graph__tree *t, struct graph__tree *b,
                                const struct cmp__pairs *names, struct ms_err *err);
@@ -156,6 +156,11 @@ struct graph__fate {
     bool plain; /* under its own name at its own place: nothing to tell */
 };
 struct graph__fate graph__fate_of(const struct graph__pair *p, bool golden, uint32_t node);
+/* By record of the dump: the node of the tree, or GRAPH_NO; free it.  NULL: out of memory. */
+uint32_t *graph__nodes_of_records(const struct graph__tree *g);
+/* Fill x_kin of one side. */
+enum ms_rc graph__store_kin(struct ms_store *store, const struct graph__pair *p, bool golden,
+                            struct ms_str graph_id, struct ms_err *err);
 
 /* Rows that the alignment puts together. */
 struct graph__row_pairs {
@@ -227,6 +232,24 @@ enum ms_rc graph__match_all(const char *path, struct graph_spot at,
                             const struct graph__names *names, uint64_t *matched,
                             struct ms_err *err);
 
+/* Children of a node by what makes two of them alike: add all, sort once, then take. */
+struct graph__peers {
+    struct ms_map kinds;
+    uint32_t n, *kind, *place, *first, *free;
+    struct ms_arena *arena;
+    struct ms_buf text;
+};
+enum ms_rc graph__peers_new(struct graph__peers *p, size_t n, struct ms_err *err);
+/* The next child; type is its node_type, one that is taken is like nobody. */
+enum ms_rc graph__peers_add(struct graph__peers *p, struct ms_str type, struct ms_str name,
+                            bool taken, struct ms_err *err);
+enum ms_rc graph__peers_sort(struct graph__peers *p, struct ms_err *err);
+/* The first child like that one which nobody has taken: behind child `last` if there is one, where it
+ * stands in most modules, and else from the beginning; GRAPH_NO: there is none. */
+uint32_t graph__peers_take(struct graph__peers *p, struct ms_str type, struct ms_str name,
+                           uint32_t last);
+void graph__peers_free(struct graph__peers *p);
+
 /* Explanations of figures and of the colours of states, as JSON objects. */
 void graph__put_tips(struct ms_buf *out, enum probe_mode mode, bool strict);
 void graph__put_colours(struct ms_buf *out, enum probe_mode mode, bool strict);
@@ -235,6 +258,8 @@ void graph__put_colours(struct ms_buf *out, enum probe_mode mode, bool strict);
 enum graph__word { GRAPH_WORD_RANKS = PROBE_STATS, GRAPH_WORD_OUTPUT };
 /* word: one of the above or a statistic, then of an item. */
 void graph__put_merge_word(struct ms_buf *out, unsigned word, struct ms_str item, bool strict);
+/* What is done otherwise than the official tool does it, as a JSON list of sentences; out is empty. */
+void graph__put_repairs(struct ms_buf *out, const struct graph_conf *c);
 /* The stack of a backward node whose forward node is nowhere, a JSON list. */
 struct ms_str graph__lost_stack(bool strict);
 

@@ -351,10 +351,13 @@ static void put_additions(struct ms_buf *out, const struct cmp_item *item, const
     for (unsigned i = 0; i < PROBE_STATS; i++) {
         if (said->stat[i])
             continue;
-        if (scalar && item->stat[i].kind == CMP_VALUE_NUMBER && !item->stat[i].is_text)
-            put_number_member(out, probe_stat_names[i], item->stat[i].text);
+        const struct cmp_value *x = &item->stat[i];
+        if (scalar && x->kind == CMP_VALUE_NUMBER && !x->is_text)
+            put_number_member(out, probe_stat_names[i], x->text);
+        else if (scalar && x->kind == CMP_VALUE_NAN && !x->is_text)
+            put_number_member(out, probe_stat_names[i], MS_STR("nan"));
         else
-            put_member(out, probe_stat_names[i], scalar ? item->stat[i].text : MS_STR("null"));
+            put_member(out, probe_stat_names[i], scalar ? x->text : MS_STR("null"));
     }
     if (!said->dtype)
         put_member(out, "dtype", item->dtype);
@@ -376,6 +379,14 @@ static bool is_figure(const char *column)
            !ms_str_is(s, "Data_name");
 }
 
+/* What is measured between both sides, not a word about it. */
+static bool is_measure(const char *column)
+{
+    struct ms_str s = ms_str_of(column);
+    return !ms_str_is(s, "Requires_grad Consistent") && !ms_str_is(s, "Result") &&
+           !ms_str_is(s, "Err_message");
+}
+
 /* The cells of the official table between the two descriptions and the stack, under the names of
  * their columns. */
 enum ms_rc graph__put_figures(struct ms_buf *out, const struct cmp *c, struct cmp_view *v,
@@ -388,7 +399,9 @@ enum ms_rc graph__put_figures(struct ms_buf *out, const struct cmp *c, struct cm
     for (unsigned i = FIRST_FIGURE; i < n; i++) {
         if (!is_figure(names[i]))
             continue;
-        if (cells[i].number || ms_str_ends(ms_str_of(names[i]), MS_STR(" diff")))
+        if (!v->rows.p[row].b.present && is_measure(names[i]))
+            put_member(out, names[i], MS_STR(" "));
+        else if (cells[i].number || ms_str_ends(ms_str_of(names[i]), MS_STR(" diff")))
             put_number_member(out, names[i], cells[i].text);
         else
             put_member(out, names[i], cells[i].text);

@@ -141,6 +141,11 @@ enum ms_rc graph__measure_row(const struct cmp *c, struct cmp_view *v, struct cm
     MS_TRY(cmp__measure_stats_old(v, row, err));
     for (unsigned i = 0; i < PROBE_STATS; i++) {
         const struct cmp_value *n = &row->t.stat[i], *b = &row->b.stat[i];
+        if (n->is_text || b->is_text) { /* whatever it looks like */
+            row->delta[i] =
+                (struct cmp_delta){.diff = MS_STR("N/A"), .rel = MS_STR("N/A"), .rel_value = NAN};
+            continue;
+        }
         bool numbers = (n->kind == CMP_VALUE_NUMBER || is_infinite(n)) &&
                        (b->kind == CMP_VALUE_NUMBER || is_infinite(b));
         if (!numbers)
@@ -166,24 +171,25 @@ static enum ms_rc make_row(const struct graph__pair *p, uint32_t i, struct cmp_v
     MS_TRY(cmp__item_make(&p->t.side, pair->t, p->cmp.mode, v, &row->t, err));
     if (pair->b != GRAPH_NO)
         MS_TRY(cmp__item_make(&p->b.side, pair->b, p->cmp.mode, v, &row->b, err));
-    row->grad_same = ms_str_eq(row->t.requires_grad, row->b.requires_grad);
+    row->grad_same = row->b.present && ms_str_eq(row->t.requires_grad, row->b.requires_grad);
     if (p->cmp.mode == PROBE_MODE_TENSOR && row->b.present)
         row->fig = p->cmp.figures.p[i];
     return p->cmp.mode == PROBE_MODE_SUMMARY ? graph__measure_row(&p->cmp, v, row, err) : MS_OK;
 }
 
-/* A target that does not say requires_grad does not disagree with a golden side that does. */
+/* Who does not say requires_grad does not disagree with a side that does. */
 static void judge_rows(const struct cmp *c, struct cmp_view *v)
 {
     for (size_t i = 0; i < v->rows.n; i++) {
         struct cmp_row *row = &v->rows.p[i];
         row->is_output = ms_str_find_str(row->t.name, MS_STR(".output.")) >= 0;
-        row->grad_same |= ms_str_is(row->t.requires_grad, "N/A");
+        row->grad_same |=
+            ms_str_is(row->t.requires_grad, "N/A") || ms_str_is(row->b.requires_grad, "N/A");
     }
     cmp__judge(c, v);
     for (size_t i = 0; i < v->rows.n; i++) {
         struct cmp_row *row = &v->rows.p[i];
-        row->grad_same = ms_str_eq(row->t.requires_grad, row->b.requires_grad);
+        row->grad_same = row->b.present && ms_str_eq(row->t.requires_grad, row->b.requires_grad);
     }
 }
 

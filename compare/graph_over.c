@@ -100,11 +100,64 @@ static enum graph__over level_of(const struct side *in, const struct side *out)
     return explodes(in, out) ? GRAPH_OVER_HIGH : GRAPH_OVER_NONE;
 }
 
+/* The official tool looks into lists and not into objects. */
+static bool is_in_lists(struct ms_str path)
+{
+    unsigned n = graph__parts(path);
+    for (unsigned i = 2; i < n; i++) {
+        if (!graph__is_number(graph__part(path, i)))
+            return false;
+    }
+    return true;
+}
+
+/* Does it exempt anything of this section of the operator? */
+static bool has_exemption(struct ms_str name, uint8_t section)
+{
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) {
+        if (ignored[i].section == section && is_api(name, ignored[i].api))
+            return true;
+    }
+    return false;
+}
+
+/* The official tool exempts an operator as a whole: when what is abnormal among the arguments, or
+ * results, that the exemption is about lies where it says, whatever the others are. */
+static enum graph__over official_level(const struct graph__tree *g, uint32_t node,
+                                       const struct probe_node *record)
+{
+    const struct probe_dump *d = g->side.dump;
+    struct ms_str name = graph__name(g, node);
+    struct side in = {.norm = -1}, out = {.norm = -1};
+    bool exempt = false, fails = false;
+    for (uint32_t i = record->first_row; i < record->first_row + record->nrows; i++) {
+        const struct probe_row *row = &d->rows.p[i];
+        struct ms_str path = probe_row_path(d, row);
+        struct probe_leaf leaf;
+        struct side one = {.norm = -1};
+        if (row->section > PROBE_SEC_OUTPUT || !is_in_lists(path))
+            continue;
+        probe_row_leaf(d, row, &leaf);
+        look_at(&one, &leaf);
+        bool whole = graph__parts(path) == 2;
+        fails |= whole && one.abnormal && has_exemption(name, row->section) &&
+                 !is_ignored(name, row->section, path);
+        struct side *side = row->section == PROBE_SEC_OUTPUT ? &out : &in;
+        side->abnormal |= one.abnormal;
+        side->norm = whole && one.norm > side->norm ? one.norm : side->norm;
+    }
+    for (uint8_t s = 0; s <= PROBE_SEC_OUTPUT; s++)
+        exempt |= has_exemption(name, s);
+    return exempt && !fails ? GRAPH_OVER_NONE : level_of(&in, &out);
+}
+
 static enum graph__over level_of_node(const struct graph__tree *g, uint32_t node)
 {
     const struct probe_dump *d = g->side.dump;
     const struct probe_node *record = &d->nodes.p[g->side.ops.p[g->nodes.p[node].op].node];
     struct side in = {.norm = -1}, out = {.norm = -1};
+    if (g->strict)
+        return official_level(g, node, record);
     for (uint32_t i = record->first_row; i < record->first_row + record->nrows; i++) {
         const struct probe_row *row = &d->rows.p[i];
         struct probe_leaf leaf;

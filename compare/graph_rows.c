@@ -50,6 +50,8 @@ static const char *const sql[QUERIES] = {
         "SELECT n_error, n_warn, n_unmatched, n_overflow, worst FROM x_rollup WHERE id = ?1",
     [Q_FATE] = "SELECT kind, partner, how, confidence FROM x_align"
                " WHERE graph_id = ?1 AND node_order = ?2",
+    [Q_KIN] = "SELECT kind, name, how, confidence FROM x_kin"
+              " WHERE graph_id = ?1 AND node_order = ?2 ORDER BY place",
     [Q_MOVED_UP] = MOVED("> ?5 ORDER BY a.node_order"),
     [Q_MOVED_DOWN] = MOVED("< ?5 ORDER BY a.node_order DESC"),
     [Q_WRITERS] = ROW " FROM x_edge e JOIN tb_nodes n ON" AT "AND n.node_order = e.src"

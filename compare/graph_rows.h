@@ -32,6 +32,7 @@ enum query {
     Q_ROLLUP,
     Q_ROLLUP_SLOW,
     Q_FATE,
+    Q_KIN,
     Q_MOVED_UP,
     Q_MOVED_DOWN,
     Q_WRITERS,
@@ -48,6 +49,7 @@ struct graph_view {
     bool quick;  /* x_ tables are there and tell the truth */
     bool whole;  /* and x_state holds every state, not only what is worth a visit */
     bool traced; /* x_align, x_edge and x_findings are there */
+    bool kin;    /* and x_kin */
     struct ms_arena *arena;
     struct ms_buf text;
     struct graph_shapes *shapes[2]; /* by side, of the step and rank that were asked for last */

@@ -237,7 +237,7 @@ static enum ms_rc match(struct run *r, struct graph__pair *p, struct ms_err *err
         c->matching == CMP_MATCH_ALWAYS ||
         (c->matching == CMP_MATCH_AUTO && cmp_align_wanted(p->t.side.dump, p->b.side.dump));
     if (align && !c->strict)
-        return graph__match_aligned(p, err);
+        return graph__match_aligned(p, r->pool, err);
     MS_TRY(graph__match_same(&p->t, &p->b, err));
     if (!c->strict && c->matching == CMP_MATCH_AUTO)
         graph__match_moved(&p->t, &p->b);
@@ -251,6 +251,7 @@ static void set_rules(struct run *r, struct graph__pair *p)
     c->layer.on = r->conf->map_layers;
     c->layer.file = r->conf->layer_file;
     p->cmp.mode = p->t.side.dump->mode;
+    p->cmp.is_graph = true;
     p->red_empty = r->conf->strict || r->conf->md5_index;
 }
 
@@ -649,6 +650,17 @@ static enum ms_rc put_framework(struct run *r, struct ms_err *err)
     return graph__db_meta(r->db, "framework", both, err);
 }
 
+static enum ms_rc put_repairs(struct run *r, struct ms_err *err)
+{
+    struct ms_buf list = {.max = 1 << 16};
+    graph__put_repairs(&list, r->conf);
+    enum ms_rc rc = ms_buf_check(&list, err);
+    if (rc == MS_OK)
+        rc = graph__db_meta(r->db, "repaired", ms_buf_z(&list), err);
+    ms_buf_free(&list);
+    return rc;
+}
+
 /* What a reader of the file should know about how it differs from the official one. */
 static enum ms_rc put_meta(struct run *r, struct ms_err *err)
 {
@@ -658,6 +670,7 @@ static enum ms_rc put_meta(struct run *r, struct ms_err *err)
     MS_TRY(graph__db_meta(r->db, "target", r->conf->target, err));
     MS_TRY(graph__db_meta(r->db, "golden", is_dual(r->conf) ? r->conf->golden : "", err));
     MS_TRY(put_framework(r, err));
+    MS_TRY(put_repairs(r, err));
     MS_TRY(
         graph__db_meta(r->db, "modified", "0", err)); /* rows changed by hand that x_ tables know */
     snprintf(number, sizeof number, "%u", r->repaired[0]);

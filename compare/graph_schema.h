@@ -10,6 +10,8 @@
  *     x_names   names in lower case, in pages, for the search
  *     x_align   nodes of both sides but those that have a partner of their own name at
  *               their own place: what became of them, their partner, why, how sure
+ *     x_kin     who else of the other side goes with a node: further pairs, and members that
+ *               run in its place together with its partner
  */
 #ifndef COMPARE_GRAPH_SCHEMA_H
 #define COMPARE_GRAPH_SCHEMA_H
@@ -56,6 +58,9 @@ enum { GRAPH_STATE_OVERFLOW = 4 };
     " PRIMARY KEY (graph_id, first_order)) WITHOUT ROWID;"                                         \
     "CREATE TABLE x_align (graph_id TEXT, node_order INTEGER, kind TEXT, partner TEXT,"            \
     " how TEXT, confidence REAL, PRIMARY KEY (graph_id, node_order)) WITHOUT ROWID;"               \
+    "CREATE TABLE x_kin (graph_id TEXT, node_order INTEGER, place INTEGER, kind TEXT,"             \
+    " name TEXT, how TEXT, confidence REAL,"                                                       \
+    " PRIMARY KEY (graph_id, node_order, place)) WITHOUT ROWID;"                                   \
     "CREATE INDEX x_moved ON x_align (graph_id, node_order) WHERE kind = 'moved';"                 \
     "CREATE TABLE x_edge (graph_id TEXT, dst INTEGER, slot TEXT, src INTEGER,"                     \
     " PRIMARY KEY (graph_id, dst, slot)) WITHOUT ROWID;"                                           \

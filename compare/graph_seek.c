@@ -5,6 +5,7 @@
  */
 #include "compare/graph_rows.h"
 #include "compare/graph_schema.h"
+#include "probe/base/mapsafe.h"
 #include "probe/base/mem.h"
 
 enum { SEARCH_PAGES = 8 };
@@ -69,16 +70,30 @@ static enum ms_rc search_pages(struct graph_view *v, struct graph_spot at, struc
     return rc;
 }
 
+static enum ms_rc search_mapped(struct graph_view *v, struct graph_spot at, struct ms_str word,
+                                int64_t after, uint32_t limit, struct graph_page *page,
+                                struct ms_err *err)
+{
+    MS_TRY(ms_store_exec(v->store, "PRAGMA mmap_size = 1099511627776", err));
+    enum ms_rc rc = search_pages(v, at, word, after, limit, page, err);
+    enum ms_rc back = ms_store_exec(v->store, "PRAGMA mmap_size = 0", rc == MS_OK ? err : NULL);
+    return rc == MS_OK ? back : rc;
+}
+
 /* Names lie on many pages: mapped they are searched in half the time of reading them.  Not for longer
  * than a few pages, since what is mapped counts as memory of ours. */
 static enum ms_rc search_quick(struct graph_view *v, struct graph_spot at, struct ms_str word,
                                int64_t after, uint32_t limit, struct graph_page *page,
                                struct ms_err *err)
 {
-    MS_TRY(ms_store_exec(v->store, "PRAGMA mmap_size = 1099511627776", err));
-    enum ms_rc rc = search_pages(v, at, word, after, limit, page, err);
-    enum ms_rc back = ms_store_exec(v->store, "PRAGMA mmap_size = 0", rc == MS_OK ? err : NULL);
-    return rc == MS_OK ? back : rc;
+    struct ms_err why = {0};
+    ms_mapsafe_begin();
+    enum ms_rc rc = search_mapped(v, at, word, after, limit, page, &why);
+    if (ms_mapsafe_end())
+        return ms_fail(err, MS_E_IO, "the file of the graph became shorter while it was read");
+    if (rc != MS_OK && err != NULL && err->rc == MS_OK)
+        *err = why;
+    return rc;
 }
 
 static enum ms_rc search_shapes(struct graph_view *v, struct graph_spot at, struct ms_str word,

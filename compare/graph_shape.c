@@ -326,10 +326,11 @@ static uint32_t place_for_gradient(const struct graph__tree *g, const struct las
     return g->strict ? GRAPH_NO : g->root;
 }
 
-static enum ms_rc add_gradient(struct graph__tree *g, const struct last_backward *lb, uint32_t op,
-                               struct ms_err *err)
+/* op: its rows, GRAPH_NO: it has none. */
+static enum ms_rc add_gradient(struct graph__tree *g, const struct last_backward *lb,
+                               uint32_t record, uint32_t op, struct ms_err *err)
 {
-    struct ms_str name = probe_node_name(g->side.dump, g->side.ops.p[op].node);
+    struct ms_str name = probe_node_name(g->side.dump, record);
     if (graph__find(g, name) != GRAPH_NO)
         return MS_OK;
     bool counted = graph__is_call_of(name, MS_STR("parameters_grad"));
@@ -352,9 +353,12 @@ enum ms_rc graph__add_gradients(struct graph__tree *g, struct ms_err *err)
     enum ms_rc rc = MS_OK;
     for (uint32_t i = 0; rc == MS_OK && i < g->nodes.n; i++)
         rc = note_module(&lb, g, i, err);
-    for (uint32_t i = 0; rc == MS_OK && i < g->side.ops.n; i++) {
-        if (g->side.dump->nodes.p[g->side.ops.p[i].node].kind == PROBE_NODE_PGRAD)
-            rc = add_gradient(g, &lb, i, err);
+    for (uint32_t i = 0, op = 0; rc == MS_OK && i < g->side.dump->nodes.n; i++) {
+        while (op < g->side.ops.n && g->side.ops.p[op].node < i)
+            op++;
+        bool has_rows = op < g->side.ops.n && g->side.ops.p[op].node == i;
+        if (g->side.dump->nodes.p[i].kind == PROBE_NODE_PGRAD)
+            rc = add_gradient(g, &lb, i, has_rows ? op : GRAPH_NO, err);
     }
     ms_vec_free(&lb.last);
     ms_map_free(&lb.prefixes);
@@ -404,12 +408,21 @@ void graph__number_micro_steps(struct graph__tree *g)
     g->nodes.p[g->root].micro = 0;
 }
 
+/* The partner of a node of the root; the official tool asks those alone that are of the root too. */
+static bool has_number(const struct graph__tree *t, const struct graph__tree *b, uint32_t n)
+{
+    uint32_t partner = b->nodes.p[n].match;
+    return partner != GRAPH_NO && (!b->strict || t->nodes.p[partner].parent == t->root);
+}
+
 void graph__share_micro_steps(const struct graph__tree *t, struct graph__tree *b)
 {
+    if (b->strict && t->built.micro_steps >= 0)
+        return; /* each side says its own */
     for (uint32_t n = b->nodes.p[b->root].first_child; n != GRAPH_NO; n = b->nodes.p[n].next) {
         struct ms_str name = graph__name(b, n);
         uint64_t number = 0;
-        if (b->nodes.p[n].match != GRAPH_NO)
+        if (has_number(t, b, n))
             number = t->nodes.p[b->nodes.p[n].match].micro;
         else if (!ms_str_u64(ms_str_sub(name, (uint32_t)(ms_str_rfind(name, '.') + 1), name.n),
                              &number))

@@ -84,6 +84,11 @@ static bool knows_all_changes(struct graph_view *v)
                       " (SELECT CAST(value AS INTEGER) FROM x_meta WHERE key = 'modified')");
 }
 
+static bool has_kin(struct graph_view *v)
+{
+    return is_true(v, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'x_kin'");
+}
+
 static bool has_traces(struct graph_view *v)
 {
     return is_true(v, "SELECT count(*) = 3 FROM sqlite_master WHERE type = 'table' AND"
@@ -129,6 +134,7 @@ static enum ms_rc open_view(struct graph_view *v, const char *path, struct ms_er
     v->quick = v->bands.usual && knows_all_changes(v);
     v->whole = v->quick && is_true(v, "SELECT value = 'all' FROM x_meta WHERE key = 'states'");
     v->traced = has_traces(v);
+    v->kin = has_kin(v);
     return read_origin(v, err);
 }
 
@@ -364,6 +370,36 @@ enum ms_rc graph_view_fate(struct graph_view *v, struct graph_spot at, struct ms
     ms_stmt_i64(st, 2, row.order);
     MS_TRY(ms_stmt_step(st, &more, err));
     enum ms_rc rc = more ? take_fate(st, page, fate, err) : MS_OK;
+    ms_stmt_reset(st);
+    return rc;
+}
+
+void graph_kins_free(struct graph_kins *k)
+{
+    ms_vec_free(&k->list);
+    graph_page_free(&k->page);
+}
+
+enum ms_rc graph_view_kin(struct graph_view *v, struct graph_spot at, struct ms_str name,
+                          struct graph_kins *k, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more = true;
+    k->list.n = 0;
+    MS_TRY(one_node(v, at, name, &k->page, err));
+    const struct graph_row row = k->page.rows.p[0];
+    if (!v->kin || row.modified)
+        return MS_OK;
+    MS_TRY(graph__statement(v, Q_KIN, &st, err));
+    ms_stmt_str(st, 1, graph__view_id(v, at, MS_STR("")));
+    ms_stmt_i64(st, 2, row.order);
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    while (rc == MS_OK && more) {
+        struct graph_fate *fate = ms_vec_push(&k->list);
+        rc = fate != NULL ? take_fate(st, &k->page, fate, err) : ms_no_memory(err);
+        if (rc == MS_OK)
+            rc = ms_stmt_step(st, &more, err);
+    }
     ms_stmt_reset(st);
     return rc;
 }

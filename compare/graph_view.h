@@ -126,6 +126,16 @@ struct graph_fate {
 enum ms_rc graph_view_fate(struct graph_view *v, struct graph_spot at, struct ms_str name,
                            struct graph_page *page, struct graph_fate *fate,
                            struct ms_err *err) MS_MUST_USE;
+/* Who else of the other side goes with a node: "pair"s, and "member"s that run in its place together
+ * with its partner.  Empty where there are none, or nobody knows. */
+struct graph_kins {
+    MS_VEC(struct graph_fate) list; /* partner: the name */
+    struct graph_page page;         /* holds the text */
+};
+/* Zero it before. */
+enum ms_rc graph_view_kin(struct graph_view *v, struct graph_spot at, struct ms_str name,
+                          struct graph_kins *k, struct ms_err *err) MS_MUST_USE;
+void graph_kins_free(struct graph_kins *k);
 /* Which nodes wrote what a node of the target reads, or with `readers` which read what it wrote.
  * Inferred from values; an empty page when nothing is known. */
 enum ms_rc graph_view_flow(struct graph_view *v, struct graph_spot at, struct ms_str name,

@@ -71,6 +71,12 @@ static struct ms_str text_of(const struct words *w, bool strict)
 void graph__put_tips(struct ms_buf *out, enum probe_mode mode, bool strict)
 {
     const char *between = "";
+    if (mode == PROBE_MODE_STRUCTURE && strict) { /* there is nothing to explain */
+        ms_buf_puts(out, "{\"Cosine\": \"\", \"EucDist\": \"\", \"MaxAbsErr\": \"\","
+                         " \"MaxRelativeErr\": \"\", \"One Thousandth Err Ratio\": \"\","
+                         " \"Five Thousandths Err Ratio\": \"\"}");
+        return;
+    }
     ms_buf_putc(out, '{');
     for (size_t i = 0; i < sizeof tips / sizeof *tips; i++) {
         if (tips[i].mode != mode)
@@ -98,12 +104,14 @@ void graph__put_colours(struct ms_buf *out, enum probe_mode mode, bool strict)
     while (i + 1 < sizeof pass / sizeof *pass && pass[i].mode != mode)
         i++;
     ms_buf_putc(out, '{');
-    put_band(out, "#FFFCF3", "0, 0.3", text_of(&pass[i], strict), "pass");
-    ms_buf_puts(out, ", ");
-    put_band(out, "#FFDC7F", "0.3, 0.6", text_of(&differs[i], strict), "warning");
-    ms_buf_puts(out, ", ");
-    put_band(out, "#FF704D", "0.6, 1", text_of(&differs[i], strict), "error");
-    ms_buf_puts(out, ", ");
+    if (mode != PROBE_MODE_STRUCTURE) { /* which has nothing to judge */
+        put_band(out, "#FFFCF3", "0, 0.3", text_of(&pass[i], strict), "pass");
+        ms_buf_puts(out, ", ");
+        put_band(out, "#FFDC7F", "0.3, 0.6", text_of(&differs[i], strict), "warning");
+        ms_buf_puts(out, ", ");
+        put_band(out, "#FF704D", "0.6, 1", text_of(&differs[i], strict), "error");
+        ms_buf_puts(out, ", ");
+    }
     put_band(out, "#C7C7C7", "", text_of(&unmatched, strict), "unmatched node");
     ms_buf_putc(out, '}');
 }
@@ -138,4 +146,31 @@ void graph__put_merge_word(struct ms_buf *out, unsigned word, struct ms_str item
                       MS_STR_ARG(item));
     else
         ms_buf_printf(out, "%s of %.*s: ", probe_stat_names[word], MS_STR_ARG(item));
+}
+
+void graph__put_repairs(struct ms_buf *out, const struct graph_conf *c)
+{
+    const struct repair {
+        const char *what;
+        bool on;
+    } repairs[] = {
+        {"digests of operators that make empty memory are no errors", !c->md5_index},
+        {"what hangs below no root is attached to the root", true},
+        {"a collection is as bad as its worst member in tensor comparisons too", true},
+        {"members of a batch of point-to-point calls are linked", c->batch != GRAPH_BATCH_NONE},
+        {"isend meets recv, and ranks count however they were passed", true},
+        {"a dtype is what it means in its framework, not how it is spelt", true},
+        {"who does not say requires_grad does not disagree", true},
+        {"a gradient without a backward node hangs below the forward node", true},
+        {"a backward node has the stack of a forward node that comes later", true},
+        {"what lies at another place is matched and said to have moved",
+         c->matching != CMP_MATCH_EXACT},
+    };
+    for (size_t i = 0; i < sizeof repairs / sizeof *repairs; i++) {
+        if (!repairs[i].on)
+            continue;
+        ms_buf_puts(out, out->n == 0 ? "[" : ", ");
+        graph__put_json(out, ms_str_of(repairs[i].what));
+    }
+    ms_buf_putc(out, ']');
 }

@@ -309,6 +309,20 @@ static void judge_inference_alone(const struct cmp *c, struct cmp_row *row)
     }
 }
 
+/* In a graph of the official tool the fields of the side that is missing are "Nan", not "N/A", and so
+ * differ from all there is. */
+static bool judge_alone(const struct cmp *c, struct cmp_row *row)
+{
+    if (!c->is_graph || !cmp__strict(c) || row->b.present || c->mode == PROBE_MODE_MD5)
+        return false;
+    if (row->t.requires_grad.p[0] != 'N')
+        mark(row, CMP_NOTE_GRAD);
+    mark(row, CMP_NOTE_DTYPE);
+    if (!c->merged)
+        mark(row, CMP_NOTE_SHAPE);
+    return true;
+}
+
 /* By which name an op is freed from rules: the official tool asks its first input. */
 static struct ms_str name_for_rules(const struct cmp *c, const struct cmp_view *v)
 {
@@ -331,6 +345,8 @@ void cmp__judge(const struct cmp *c, struct cmp_view *v)
             continue;
         judge_inference_alone(c, row);
         if (!row->t.present || (outputs_only && !row->is_output))
+            continue;
+        if (judge_alone(c, row))
             continue;
         if (c->mode == PROBE_MODE_MD5)
             judge_digest(c, row);

@@ -14,6 +14,7 @@
  */
 #include "compare/cmp_int.h"
 #include "compare/frame.h"
+#include "compare/map_names.h"
 
 enum { TEXT_MAX = 1 << 20 };
 #define MAP_MAX ((size_t)8 << 30)
@@ -463,6 +464,16 @@ static enum ms_rc golden_stacks(struct cmp *c, struct probe_stacks *s, bool *the
     return rc;
 }
 
+static enum ms_rc check_names(struct cmp *c, const struct cmp__layers *rules,
+                              const struct layout *t, const struct layout *b, struct ms_err *err)
+{
+    const struct cmp__known_layers known = {.target = &t->classes,
+                                            .golden = &b->classes,
+                                            .classes = t->class_of.p,
+                                            .n_classes = t->class_of.n};
+    return cmp__check_layers(c, rules, &known, err);
+}
+
 static enum ms_rc expand(struct cmp *c, const struct probe_stacks *stacks,
                          const struct cmp__layers *rules, struct cmp__pairs *out,
                          struct ms_err *err)
@@ -474,6 +485,8 @@ static enum ms_rc expand(struct cmp *c, const struct probe_stacks *stacks,
     enum ms_rc rc = lay_out(&t, err);
     if (rc == MS_OK)
         rc = lay_out(&b, err);
+    if (rc == MS_OK)
+        rc = check_names(c, rules, &t, &b, err);
     if (rc == MS_OK)
         rc = pair_ops(&t, &b, rules, out, err);
     layout_free(&t);

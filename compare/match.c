@@ -70,7 +70,7 @@ static struct cmp_align_input input_of(const struct cmp *c, int side)
                                     c->has_tree[side] ? &c->tree[side] : NULL};
 }
 
-static enum ms_rc align(struct matcher *m, struct ms_err *err)
+static enum ms_rc align(struct matcher *m, struct ms_pool *pool, struct ms_err *err)
 {
     struct cmp *c = m->c;
     MS_TRY(open_tree(c, SIDE_GOLDEN, err));
@@ -78,7 +78,7 @@ static enum ms_rc align(struct matcher *m, struct ms_err *err)
     if (c->conf.pins != NULL)
         MS_TRY(cmp__pins_read(c, &m->pins, err));
     struct cmp_align_input golden = input_of(c, SIDE_GOLDEN), target = input_of(c, SIDE_TARGET);
-    return cmp_align_new(&c->al, &target, &golden, m->pins.nodes.p, m->pins.nodes.n, err);
+    return cmp_align_new(&c->al, &target, &golden, m->pins.nodes.p, m->pins.nodes.n, pool, err);
 }
 
 /* ---- rows --------------------------------------------------------------- */
@@ -202,10 +202,10 @@ static enum ms_rc put_all(struct matcher *m, struct ms_err *err)
     return MS_OK;
 }
 
-enum ms_rc cmp__match(struct cmp *c, struct ms_err *err)
+enum ms_rc cmp__match(struct cmp *c, struct ms_pool *pool, struct ms_err *err)
 {
     struct matcher m = {.c = c};
-    enum ms_rc rc = align(&m, err);
+    enum ms_rc rc = align(&m, pool, err);
     if (rc == MS_OK)
         rc = put_all(&m, err);
     cmp__pins_free(&m.pins);

@@ -22,7 +22,7 @@ void cmp__pins_free(struct cmp__pins *pins);
 /* Are rows to be paired by the alignment rather than by name? */
 bool cmp__match_wanted(const struct cmp *c);
 /* Align the dumps and fill c->pairs, in the target's order. */
-enum ms_rc cmp__match(struct cmp *c, struct ms_err *err);
+enum ms_rc cmp__match(struct cmp *c, struct ms_pool *pool, struct ms_err *err);
 void cmp__match_free(struct cmp *c);
 /* How a row of a group with these nodes came to its partner. */
 struct cmp_match cmp__match_of(const struct cmp *c, const struct cmp_pairing *nodes,

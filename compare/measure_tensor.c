@@ -9,6 +9,7 @@
  */
 #include "compare/consistent.h"
 #include "compare/metric.h"
+#include "compare/multiply.h"
 
 #include "probe/base/log.h"
 #include "probe/base/num.h"
@@ -89,7 +90,7 @@ static uint32_t chunks_of(const struct cmp *c, const struct cmp__pair *p)
 {
     if (cmp__data_name(&c->t, p->t).n == 0 || cmp__data_name(&c->b, p->b).n == 0)
         return 0;
-    if (has_folds(c, p)) /* parts are laid side by side in one go */
+    if (has_folds(c, p) || cmp__has_factors(c, p)) /* they are measured in one go */
         return 1;
     uint64_t n = elements_of(&c->t, p->t) / CHUNK + 1;
     return n < 1 << 20 ? (uint32_t)n : 1 << 20;
@@ -235,6 +236,31 @@ static enum ms_rc measure_open(struct cmp *c, struct chunk *ch, uint32_t last,
     return pass(ch, c->conf.ext, &s, err);
 }
 
+/* The sides are multiplied first. */
+static enum ms_rc measure_products(struct cmp *c, struct chunk *ch, const struct probe_tensor *n,
+                                   const struct probe_tensor *b, struct ms_err *err)
+{
+    struct cmp__product x = {0}, y = {0};
+    struct ms_err why = {0};
+    const struct cmp__pair *p = &c->pairs.p[ch->pair];
+    enum ms_rc rc = cmp__multiply(c, true, cmp__data_name(&c->t, p->t), n, ch->used, &x, &why);
+    if (rc == MS_OK)
+        rc = cmp__multiply(c, false, cmp__data_name(&c->b, p->b), b, UINT64_MAX, &y, &why);
+    if (rc == MS_OK) {
+        ch->used = x.own != NULL ? UINT64_MAX : ch->used;
+        rc = measure_open(c, ch, ch->index, &x.t, &y.t, err);
+    } else if (rc == MS_E_NOMEM) {
+        rc = ms_no_memory(err);
+    } else {
+        ms_info("%s", why.msg);
+        ch->fig.state = CMP_STATE_UNREADABLE;
+        rc = MS_OK;
+    }
+    ms_free(x.own);
+    ms_free(y.own);
+    return rc;
+}
+
 static enum ms_rc measure_folded(struct cmp *c, struct chunk *ch, struct ms_err *err)
 {
     struct ms_err why = {0};
@@ -287,7 +313,9 @@ static enum ms_rc measure_chunk(void *ctx, size_t item, unsigned worker, struct 
         return MS_OK;
     }
     ch->used = used_elements(c, p->t, &n);
-    enum ms_rc rc = measure_open(c, ch, more ? UINT32_MAX : ch->index, &n, &b, err);
+    enum ms_rc rc = cmp__has_factors(c, p)
+                        ? measure_products(c, ch, &n, &b, err)
+                        : measure_open(c, ch, more ? UINT32_MAX : ch->index, &n, &b, err);
     probe_tensor_close(&n);
     probe_tensor_close(&b);
     return rc;

@@ -19,11 +19,12 @@ static const struct cmp__kernel *best_kernel(void)
     return &cmp__metric_plain;
 }
 
-/* ---- blocks --------------------------------------------------------------- */
+/* ---- elements as passes take them ------------------------------------------- */
 
+/* fp8 too: the official tool reads it as float32. */
 static bool is_small_float(enum ms_dtype t)
 {
-    return t == MS_DT_F32 || t == MS_DT_F16 || t == MS_DT_BF16;
+    return ms_dtype_kind(t) == MS_DTK_FLOAT && ms_dtype_size(t) <= sizeof(float);
 }
 
 bool cmp_facts_single(enum ms_dtype tn, enum ms_dtype tb)
@@ -31,12 +32,22 @@ bool cmp_facts_single(enum ms_dtype tn, enum ms_dtype tb)
     return is_small_float(tn) && is_small_float(tb);
 }
 
-/* Zeroes at the end fill the last group and are counted out again. */
-static void fill_up(struct cmp_facts *f, size_t extra, bool ext)
+bool cmp_facts_whole(enum ms_dtype tn, enum ms_dtype tb)
 {
-    f->thousandth -= extra;
-    f->five -= extra;
-    f->bit_equal -= ext ? extra : 0;
+    enum ms_dtype_kind kind = ms_dtype_kind(tn);
+    return tn == tb && (kind == MS_DTK_BOOL || kind == MS_DTK_INT || kind == MS_DTK_UINT);
+}
+
+/* CMP__SOURCES: no pass reads it as it lies. */
+static enum cmp__source source_of(enum ms_dtype t)
+{
+    static const uint8_t sources[MS_DT_MAX] = {
+        [MS_DT_F32] = CMP__F32 + 1,  [MS_DT_F16] = CMP__F16 + 1, [MS_DT_BF16] = CMP__BF16 + 1,
+        [MS_DT_F64] = CMP__F64 + 1,  [MS_DT_I64] = CMP__I64 + 1, [MS_DT_U64] = CMP__U64 + 1,
+        [MS_DT_I32] = CMP__I32 + 1,  [MS_DT_U32] = CMP__U32 + 1, [MS_DT_I16] = CMP__I16 + 1,
+        [MS_DT_U16] = CMP__U16 + 1,  [MS_DT_I8] = CMP__I8 + 1,   [MS_DT_U8] = CMP__U8 + 1,
+        [MS_DT_BOOL] = CMP__BOOL + 1};
+    return sources[t] != 0 ? (enum cmp__source)(sources[t] - 1) : CMP__SOURCES;
 }
 
 static size_t whole_groups(size_t n)
@@ -54,37 +65,12 @@ static const void *filled(const void *p, size_t n, size_t size, void *room)
     return p == room ? p : memcpy(room, p, n * size);
 }
 
-static enum cmp__source source_of(enum ms_dtype t)
+/* Zeroes at the end fill the last group and are counted out again. */
+static void fill_up(struct cmp_facts *f, size_t extra, bool equal)
 {
-    return t == MS_DT_F16 ? CMP__F16 : t == MS_DT_BF16 ? CMP__BF16 : CMP__F32;
-}
-
-/* Whole groups as float32: where they lie, or in out. */
-static const void *to_single(const struct cmp__kernel *k, enum ms_dtype t, const void *p, size_t n,
-                             float *out)
-{
-    if (t == MS_DT_F32)
-        return p;
-    k->widen(source_of(t), p, out, n);
-    return out;
-}
-
-/* Equal types are widened in registers.  NaN and inf are rare: they are looked for only in blocks
- * that have one. */
-static void add_single(struct cmp_facts *f, const struct cmp__kernel *k, enum ms_dtype tn,
-                       const void *n, enum ms_dtype tb, const void *b, size_t count, bool ext)
-{
-    float x[CMP_METRIC_BLOCK], y[CMP_METRIC_BLOCK], xs[CMP_METRIC_BLOCK], ys[CMP_METRIC_BLOCK];
-    size_t all = whole_groups(count);
-    n = filled(n, count, ms_dtype_size(tn), x);
-    b = filled(b, count, ms_dtype_size(tb), y);
-    if (tn != tb || !k->single[source_of(tn)][ext](f, n, b, all)) {
-        n = to_single(k, tn, n, all, xs);
-        b = to_single(k, tb, b, all, ys);
-        if (tn == tb || !k->single[CMP__F32][ext](f, n, b, all))
-            (void)k->single_careful[ext](f, n, b, all);
-    }
-    fill_up(f, all - count, ext);
+    f->thousandth -= extra;
+    f->five -= extra;
+    f->bit_equal -= equal ? extra : 0;
 }
 
 /* Of complex numbers the official tool takes the real part. */
@@ -101,80 +87,152 @@ static void real_parts(enum ms_dtype t, const char *p, size_t n, double *out)
     }
 }
 
-/* A real number of any type, in whole groups: where they lie, or in out. */
-static const void *to_double(enum ms_dtype t, const void *p, size_t n, double *out)
+union room {
+    double whole[CMP_METRIC_BLOCK];
+    float single[CMP_METRIC_BLOCK];
+};
+
+/* Whole groups of any real number: as doubles in `out`. */
+static const void *to_double(const struct cmp__kernel *k, enum ms_dtype t, const void *p, size_t n,
+                             union room *out)
 {
-    if (t == MS_DT_F64)
-        return filled(p, n, sizeof *out, out);
+    union room raw;
+    if (source_of(t) != CMP__SOURCES) {
+        k->to_double(source_of(t), filled(p, n, ms_dtype_size(t), &raw), out->whole,
+                     whole_groups(n));
+        return out;
+    }
     if (t == MS_DT_C64 || t == MS_DT_C128)
-        real_parts(t, p, n, out);
+        real_parts(t, p, n, out->whole);
     else
-        ms_dtype_to_f64(t, p, n, out);
-    return filled(out, n, sizeof *out, out);
+        ms_dtype_to_f64(t, p, n, out->whole);
+    return filled(out, n, sizeof *out->whole, out);
 }
 
-static void add_double(struct cmp_facts *f, const struct cmp__kernel *k, enum ms_dtype tn,
-                       const void *n, enum ms_dtype tb, const void *b, size_t count, bool ext)
+/* Small floats that no pass knows have a byte: each of its values is looked up. */
+static void by_table(enum ms_dtype t, const uint8_t *p, size_t n, float *out)
 {
-    double x[CMP_METRIC_BLOCK], y[CMP_METRIC_BLOCK];
-    size_t all = whole_groups(count);
-    n = to_double(tn, n, count, x);
-    b = to_double(tb, b, count, y);
-    if (!k->whole[ext](f, n, b, all))
-        (void)k->whole_careful[ext](f, n, b, all);
-    fill_up(f, all - count, ext);
+    enum { VALUES = 256 };
+    uint8_t all[VALUES];
+    double value[VALUES];
+    float table[VALUES];
+    for (size_t i = 0; i < VALUES; i++)
+        all[i] = (uint8_t)i;
+    ms_dtype_to_f64(t, all, VALUES, value);
+    for (size_t i = 0; i < VALUES; i++)
+        table[i] = (float)value[i];
+    for (size_t i = 0; i < n; i++)
+        out[i] = table[p[i]];
 }
 
-bool cmp_facts_whole(enum ms_dtype tn, enum ms_dtype tb)
+/* And of small floats, as float32. */
+static const void *to_single(const struct cmp__kernel *k, enum ms_dtype t, const void *p, size_t n,
+                             union room *out)
 {
-    enum ms_dtype_kind kind = ms_dtype_kind(tn);
-    return tn == tb && (kind == MS_DTK_BOOL || kind == MS_DTK_INT || kind == MS_DTK_UINT);
+    union room raw;
+    if (source_of(t) != CMP__SOURCES) {
+        k->to_single(source_of(t), filled(p, n, ms_dtype_size(t), &raw), out->single,
+                     whole_groups(n));
+        return out;
+    }
+    by_table(t, p, n, out->single);
+    return filled(out, n, sizeof *out->single, out);
 }
 
-#define COUNT_EQUAL(type)                                                                          \
-    do {                                                                                           \
-        type x, y;                                                                                 \
-        for (size_t i = 0; i < n; i++) {                                                           \
-            memcpy(&x, a + i * sizeof x, sizeof x);                                                \
-            memcpy(&y, b + i * sizeof y, sizeof y);                                                \
-            equal += x == y;                                                                       \
-        }                                                                                          \
-        return equal;                                                                              \
-    } while (0)
+/* ---- blocks --------------------------------------------------------------- */
 
-/* Whole numbers that are the same; most blocks are so altogether. */
-static uint64_t count_equal(const char *a, const char *b, size_t n, size_t size)
+struct block {
+    const struct cmp__kernel *k;
+    enum ms_dtype tn, tb;
+    const void *n, *b;
+    size_t count;
+    bool ext;
+};
+
+/* Elements that are brought into another form first.  NaN and inf are rare: they are looked for only
+ * in blocks that have one. */
+static void add_converted(struct cmp_facts *f, const struct block *in, bool was_tried)
 {
-    uint64_t equal = 0;
-    if (memcmp(a, b, n * size) == 0)
-        return n;
-    if (size == 1)
-        COUNT_EQUAL(uint8_t);
-    if (size == 2)
-        COUNT_EQUAL(uint16_t);
-    if (size == 4)
-        COUNT_EQUAL(uint32_t);
-    COUNT_EQUAL(uint64_t);
+    union room x, y;
+    bool single = cmp_facts_single(in->tn, in->tb);
+    size_t all = whole_groups(in->count);
+    const void *n = (single ? to_single : to_double)(in->k, in->tn, in->n, in->count, &x);
+    const void *b = (single ? to_single : to_double)(in->k, in->tb, in->b, in->count, &y);
+    if (was_tried || !in->k->pass[single ? CMP__F32 : CMP__F64][in->ext](f, n, b, all))
+        (void)(single ? in->k->single_careful : in->k->double_careful)[in->ext](f, n, b, all);
+}
+
+static void add_block(struct cmp_facts *f, const struct block *in)
+{
+    union room x, y;
+    enum cmp__source from = in->tn == in->tb ? source_of(in->tn) : CMP__SOURCES;
+    size_t all = whole_groups(in->count);
+    bool tried = from != CMP__SOURCES;
+    if (!tried ||
+        !in->k->pass[from][in->ext](f, filled(in->n, in->count, ms_dtype_size(in->tn), &x),
+                                    filled(in->b, in->count, ms_dtype_size(in->tb), &y), all))
+        add_converted(f, in, tried);
+    fill_up(f, all - in->count, in->ext || cmp_facts_whole(in->tn, in->tb));
+}
+
+/* ---- 8-bit numbers ---------------------------------------------------------- */
+
+enum { BYTE_MOST = 255 }; /* of a difference, and of a divisor */
+
+/* The relative error of v against nothing, by the rule for zeroes. */
+static double against_zero(double v)
+{
+    const double eps = 0x1p-52;
+    double above = v + eps, below = -v + eps;
+    return cmp__larger((above - eps) / eps, -(below - eps) / eps);
+}
+
+/* A largest error so far that is p / q, or that of a number against zero. */
+static struct cmp__ceiling ceiling_of(double max_rel)
+{
+    struct cmp__ceiling c = {.q = 1, .p = BYTE_MOST};
+    if (max_rel > BYTE_MOST) {
+        while (c.at_zero < BYTE_MOST && against_zero(c.at_zero + 1) <= max_rel)
+            c.at_zero++;
+        return c;
+    }
+    for (uint16_t q = 1; q <= BYTE_MOST; q++) {
+        uint16_t p = (uint16_t)(max_rel * q + 0.5);
+        if ((double)p / q == max_rel)
+            return (struct cmp__ceiling){.q = q, .p = p};
+    }
+    return (struct cmp__ceiling){.q = 1};
+}
+
+/* What is known of the largest error from block to block. */
+struct bytes {
+    struct cmp__ceiling ceiling;
+    double max_rel; /* that it is of; negative: none yet */
+};
+
+static bool add_bytes(struct cmp_facts *f, const struct block *in, struct bytes *known)
+{
+    enum cmp__source from = source_of(in->tn);
+    if (in->tn != in->tb || from < CMP__I8 || from == CMP__SOURCES || in->ext ||
+        in->count != CMP_METRIC_BLOCK)
+        return false;
+    if (f->max_rel != known->max_rel)
+        *known = (struct bytes){ceiling_of(f->max_rel), f->max_rel};
+    return in->k->bytes[from - CMP__I8](f, in->n, in->b, &known->ceiling);
 }
 
 void cmp_facts_add(struct cmp_facts *f, enum ms_dtype tn, const void *n, enum ms_dtype tb,
                    const void *b, size_t count, bool ext)
 {
-    const struct cmp__kernel *k = best_kernel();
-    const char *pn = n, *pb = b;
-    bool single = cmp_facts_single(tn, tb), whole = !ext && cmp_facts_whole(tn, tb);
-    while (count != 0) {
-        size_t m = count < CMP_METRIC_BLOCK ? count : CMP_METRIC_BLOCK;
-        if (single)
-            add_single(f, k, tn, pn, tb, pb, m, ext);
-        else
-            add_double(f, k, tn, pn, tb, pb, m, ext);
-        if (whole)
-            f->bit_equal += count_equal(pn, pb, m, ms_dtype_size(tn));
-        pn += m * ms_dtype_size(tn);
-        pb += m * ms_dtype_size(tb);
-        f->count += m;
-        count -= m;
+    struct block in = {best_kernel(), tn, tb, n, b, 0, ext};
+    struct bytes known = {.max_rel = -1};
+    for (; count != 0; count -= in.count) {
+        in.count = count < CMP_METRIC_BLOCK ? count : CMP_METRIC_BLOCK;
+        if (!add_bytes(f, &in, &known))
+            add_block(f, &in);
+        in.n = (const char *)in.n + in.count * ms_dtype_size(tn);
+        in.b = (const char *)in.b + in.count * ms_dtype_size(tb);
+        f->count += in.count;
     }
 }
 

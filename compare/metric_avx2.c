@@ -22,6 +22,20 @@
 #define FUSED(a, b, c) (vd) _mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c))
 #define HALVES(p)      (vi) _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)(p)))
 #define FROM_F16(p)    (vf) _mm256_cvtph_ps(_mm_loadu_si128((const void *)(p)))
+#define LOAD_128(p)    _mm_loadu_si128((const void *)(p))
+#define LOAD_64(p)     _mm_loadl_epi64((const void *)(p))
+#define LOAD_32(p)     _mm_loadu_si32((const void *)(p))
+#define FROM_I32(p)    (vd) _mm256_cvtepi32_pd(LOAD_128(p))
+#define FROM_I16(p)    (vd) _mm256_cvtepi32_pd(_mm_cvtepi16_epi32(LOAD_64(p)))
+#define FROM_U16(p)    (vd) _mm256_cvtepi32_pd(_mm_cvtepu16_epi32(LOAD_64(p)))
+#define FROM_I8(p)     (vd) _mm256_cvtepi32_pd(_mm_cvtepi8_epi32(LOAD_32(p)))
+#define FROM_U8(p)     (vd) _mm256_cvtepi32_pd(_mm_cvtepu8_epi32(LOAD_32(p)))
+#define WORDS_I8(p)    (vw) _mm256_cvtepi8_epi16(LOAD_128(p))
+#define WORDS_U8(p)    (vw) _mm256_cvtepu8_epi16(LOAD_128(p))
+/* The lower bits of 2^52 count whole numbers. */
+#define FROM_U32(p)        ((vd)((vl)_mm256_cvtepu32_epi64(LOAD_128(p)) | 0x4330000000000000) - 0x1p52)
+#define MULTIPLY_ADD(a, b) (vi) _mm256_madd_epi16((__m256i)(a), (__m256i)(b))
+#define MAX_WORD(a, b)     (vu) _mm256_max_epi16((__m256i)(a), (__m256i)(b))
 
 #include "compare/metric_simd.h"
 

@@ -17,14 +17,43 @@ enum {
  * nothing, when there is one. */
 typedef bool (*cmp__pass_fn)(struct cmp_facts *f, const void *n, const void *b, size_t count);
 
-enum cmp__source { CMP__F32, CMP__F16, CMP__BF16, CMP__SOURCES };
+/* What passes read as it lies in memory: the small floats, as float32, and from CMP__F64 on what is
+ * taken as double. */
+enum cmp__source {
+    CMP__F32,
+    CMP__F16,
+    CMP__BF16,
+    CMP__F64,
+    CMP__I64,
+    CMP__U64,
+    CMP__I32,
+    CMP__U32,
+    CMP__I16,
+    CMP__U16,
+    CMP__I8,
+    CMP__U8,
+    CMP__BOOL,
+    CMP__SOURCES
+};
+
+/* Which relative errors of 8-bit numbers do not raise the largest one so far: those of d against b
+ * with |d| * q <= p * |b| + at_zero. */
+struct cmp__ceiling {
+    uint16_t q, p, at_zero;
+};
+
+/* A block of CMP_METRIC_BLOCK 8-bit numbers in integer arithmetic, all but max_rel: false, and
+ * nothing added, where that would be raised. */
+typedef bool (*cmp__bytes_fn)(struct cmp_facts *f, const void *n, const void *b,
+                              const struct cmp__ceiling *ceiling);
 
 struct cmp__kernel {
-    cmp__pass_fn single[CMP__SOURCES][2];    /* [][ext], both sides of this type */
-    cmp__pass_fn single_careful[2];          /* of float32 */
-    cmp__pass_fn whole[2], whole_careful[2]; /* of double */
-    /* Small floats to float32, a NaN's bits included; count is a multiple of CMP__GROUP. */
-    void (*widen)(enum cmp__source from, const void *p, float *out, size_t count);
+    cmp__pass_fn pass[CMP__SOURCES][2];                /* [][ext], both sides of this type */
+    cmp__pass_fn single_careful[2], double_careful[2]; /* of CMP__F32, CMP__F64 */
+    cmp__bytes_fn bytes[CMP__SOURCES - CMP__I8];       /* of CMP__I8 and those behind it */
+    /* Elements as float32 or double, a NaN's bits included; count is a multiple of CMP__GROUP. */
+    void (*to_single)(enum cmp__source from, const void *p, float *out, size_t count);
+    void (*to_double)(enum cmp__source from, const void *p, double *out, size_t count);
 };
 extern const struct cmp__kernel cmp__metric_plain;
 #if defined(__x86_64__)

@@ -10,6 +10,7 @@
  *     MAX          the larger elements of two vectors
  *     ADD_AT_ZERO, COUNT_LESS   those for its type
  *     LOAD         takes a vector out of memory
+ *     SAME         which of its elements are equal, as they lie there
  *     SPREAD, SPREAD_ULPS   add vector number `nth` of a group to the sums
  */
 
@@ -47,8 +48,6 @@ INLINE void FOR_ELEM(relate)(struct FOR_ELEM(state) * s, const VEC *x, const VEC
 INLINE void FOR_ELEM(step)(struct FOR_ELEM(state) * s, const unsigned nth, VEC *x, VEC *y,
                            const bool careful, const bool ext)
 {
-    if (ext)
-        s->equal -= (INT)*x == (INT)*y;
     if (careful)
         FOR_ELEM(screen)(s, x, y);
     FOR_ELEM(relate)(s, x, y);
@@ -84,10 +83,9 @@ INLINE void FOR_ELEM(take)(struct cmp_facts *f, const struct FOR_ELEM(state) * s
         f->mask_diff += FOR_ELEM(count_of)(&s->mask_diff);
         f->sign_diff += FOR_ELEM(count_of)(&s->sign_diff);
     }
-    if (ext) {
+    if (ext)
         take_ext(f, &s->sums);
-        f->bit_equal += FOR_ELEM(count_of)(&s->equal);
-    }
+    f->bit_equal += FOR_ELEM(count_of)(&s->equal);
 }
 
 INLINE bool FOR_ELEM(pass)(struct cmp_facts *f, const void *n, const void *b, size_t count,
@@ -101,6 +99,8 @@ INLINE bool FOR_ELEM(pass)(struct cmp_facts *f, const void *n, const void *b, si
         VEC x, y;                                                                                  \
         LOAD(&x, n, i + (nth)*WIDTH, from);                                                        \
         LOAD(&y, b, i + (nth)*WIDTH, from);                                                        \
+        if (ext || from > CMP__F64)                                                                \
+            s.equal -= SAME(&x, &y, n, b, i + (nth)*WIDTH, from);                                  \
         FOR_ELEM(step)(&s, nth, &x, &y, careful, ext);                                             \
     }
         ONE(0) ONE(1) ONE(2) ONE(3) ONE(4) ONE(5) ONE(6) ONE(7)
@@ -123,6 +123,7 @@ INLINE bool FOR_ELEM(pass)(struct cmp_facts *f, const void *n, const void *b, si
 #undef ADD_AT_ZERO
 #undef COUNT_LESS
 #undef LOAD
+#undef SAME
 #undef SPREAD
 #undef SPREAD_ULPS
 #undef FOR_ELEM

@@ -12,7 +12,17 @@
 #define KERNEL cmp__metric_plain
 #define BYTES  16
 
-typedef uint16_t four_halves __attribute__((vector_size(8), aligned(1), may_alias));
+#define SMALL(type, name, bytes)                                                                   \
+    typedef type name __attribute__((vector_size(bytes), aligned(1), may_alias))
+SMALL(uint16_t, four_halves, 8);
+SMALL(int32_t, two_i32, 8);
+SMALL(uint32_t, two_u32, 8);
+SMALL(int16_t, two_i16, 4);
+SMALL(uint16_t, two_u16, 4);
+SMALL(int8_t, two_i8, 2);
+SMALL(uint8_t, two_u8, 2);
+SMALL(int8_t, eight_i8, 8);
+SMALL(uint8_t, eight_u8, 8);
 
 #define PART(v, a, b)           __builtin_convertvector(__builtin_shufflevector(v, v, a, b), vd)
 #define LOW(v)                  PART(v, 0, 1)
@@ -24,5 +34,19 @@ typedef uint16_t four_halves __attribute__((vector_size(8), aligned(1), may_alia
 #define MAX_D(a, b)             (vd) CHOOSE((a) > (b), vl, a, b)
 #define FUSED(a, b, c)          ((a) * (b) + (c))
 #define HALVES(p)               __builtin_convertvector(*(const four_halves *)(p), vi)
+#define DOUBLES_OF(type, p)     __builtin_convertvector(*(const type *)(p), vd)
+#define FROM_I32(p)             DOUBLES_OF(two_i32, p)
+#define FROM_U32(p)             DOUBLES_OF(two_u32, p)
+#define FROM_I16(p)             DOUBLES_OF(two_i16, p)
+#define FROM_U16(p)             DOUBLES_OF(two_u16, p)
+#define FROM_I8(p)              DOUBLES_OF(two_i8, p)
+#define FROM_U8(p)              DOUBLES_OF(two_u8, p)
+#define WORDS_I8(p)             __builtin_convertvector(*(const eight_i8 *)(p), vw)
+#define WORDS_U8(p)             __builtin_convertvector(*(const eight_u8 *)(p), vw)
+/* Both 16-bit integers in 32 bits, and their products one by one. */
+#define LOW_WORD(v)        ((vi)(v) << 16 >> 16)
+#define HIGH_WORD(v)       ((vi)(v) >> 16)
+#define MULTIPLY_ADD(a, b) (LOW_WORD(a) * LOW_WORD(b) + HIGH_WORD(a) * HIGH_WORD(b))
+#define MAX_WORD(a, b)     (vu) CHOOSE((vw)(a) > (vw)(b), vw, a, b)
 
 #include "compare/metric_simd.h"

@@ -12,10 +12,15 @@
  *     MAX_F(a, b), MAX_D(a, b)   the larger floats, doubles; b where a is NaN
  *     FUSED(a, b, c)         a * b + c in doubles, where a * b is exact
  *     HALVES(p)              16-bit integers in memory as 32-bit ones
+ *     FROM_I32(p) and so on, U32, I16, U16, I8, U8    whole numbers in memory as doubles
+ *     WORDS_I8(p), WORDS_U8(p)   and as 16-bit integers
+ *     MULTIPLY_ADD(a, b)     products of 16-bit integers, added two by two
+ *     MAX_WORD(a, b)         the larger 16-bit integers, none of them above INT16_MAX
  *
  * and where there are instructions for it
  *
  *     FROM_F16(p), FROM_BF16(p)    small floats in memory as floats
+ *     FROM_I64(p), FROM_U64(p)     whole numbers in memory as doubles
  *     RAISE_D(a, b)                the larger of |a| and b, which is not negative
  *     COUNT_LESS_F(n, v, limit)    n, one more in every lane where v < limit
  *     ADD_AT_ZERO_F(v, at, what)   v + what where `at` is zero, v elsewhere
@@ -172,6 +177,13 @@ INLINE void load_floats(vf *out, const char *p, size_t at, const enum cmp__sourc
 #endif
 }
 
+INLINE vi same_floats(const vf *x, const vf *y, const char *n, const char *b, size_t at,
+                      const enum cmp__source from)
+{
+    (void)n, (void)b, (void)at, (void)from;
+    return (vi)*x == (vi)*y;
+}
+
 INLINE void spread_floats(struct sums *s, const unsigned nth, const vf *x, const vf *y,
                           const bool ext)
 {
@@ -202,17 +214,67 @@ INLINE void spread_float_ulps(struct sums *s, const unsigned nth, const vi *x, c
 #define ADD_AT_ZERO   ADD_AT_ZERO_F
 #define COUNT_LESS    COUNT_LESS_F
 #define LOAD          load_floats
+#define SAME          same_floats
 #define SPREAD        spread_floats
 #define SPREAD_ULPS   spread_float_ulps
 #define FOR_ELEM(x)   x##_single
 #include "compare/metric_loop.h"
 
-/* ---- double --------------------------------------------------------------------- */
+/* ---- double, and what is taken as such ------------------------------------------ */
+
+#ifndef FROM_I64
+/* The upper and the lower half become doubles by the bits of 2^84 and 2^52 around them; both and
+ * their difference are exact, so that the sum is rounded once. */
+INLINE void from_64_bits(vd *out, const char *p, const bool has_sign)
+{
+    vl v;
+    memcpy(&v, p, sizeof v);
+    vl high = ((v >> 32) & UINT32_MAX) ^ (has_sign ? (int64_t)1 << 31 : 0);
+    vd upper = (vd)(high | 0x4530000000000000), lower = (vd)((v & UINT32_MAX) | 0x4330000000000000);
+    *out = (upper - (has_sign ? 0x1p84 + 0x1p63 + 0x1p52 : 0x1p84 + 0x1p52)) + lower;
+}
+#endif
+
+INLINE void load_64_bits(vd *out, const char *p, const enum cmp__source from)
+{
+#ifdef FROM_I64
+    *out = from == CMP__I64 ? FROM_I64(p) : FROM_U64(p);
+#else
+    from_64_bits(out, p, from == CMP__I64);
+#endif
+}
+
+INLINE void load_8_bits(vd *out, const char *p, const enum cmp__source from)
+{
+    *out = from == CMP__I8 ? FROM_I8(p) : FROM_U8(p);
+    if (from == CMP__BOOL)
+        *out = (vd)((vl)((vd){0} + 1) & (*out != 0));
+}
 
 INLINE void load_doubles(vd *out, const char *p, size_t at, const enum cmp__source from)
 {
-    (void)from;
-    memcpy(out, p + at * sizeof(double), sizeof *out);
+    if (from == CMP__F64)
+        memcpy(out, p + at * sizeof(double), sizeof *out);
+    else if (from == CMP__I64 || from == CMP__U64)
+        load_64_bits(out, p + at * sizeof(int64_t), from);
+    else if (from == CMP__I32 || from == CMP__U32)
+        *out = from == CMP__I32 ? FROM_I32(p + at * sizeof(int32_t)) : FROM_U32(p + at * 4);
+    else if (from == CMP__I16 || from == CMP__U16)
+        *out = from == CMP__I16 ? FROM_I16(p + at * sizeof(int16_t)) : FROM_U16(p + at * 2);
+    else
+        load_8_bits(out, p + at, from);
+}
+
+/* Two large whole numbers may be one double. */
+INLINE vl same_doubles(const vd *x, const vd *y, const char *n, const char *b, size_t at,
+                       const enum cmp__source from)
+{
+    vl u = (vl)*x, v = (vl)*y;
+    if (from == CMP__I64 || from == CMP__U64) {
+        memcpy(&u, n + at * sizeof(int64_t), sizeof u);
+        memcpy(&v, b + at * sizeof(int64_t), sizeof v);
+    }
+    return u == v;
 }
 
 INLINE void spread_doubles(struct sums *s, const unsigned nth, const vd *x, const vd *y,
@@ -239,6 +301,7 @@ INLINE void spread_double_ulps(struct sums *s, const unsigned nth, const vl *x, 
 #define ADD_AT_ZERO   ADD_AT_ZERO_D
 #define COUNT_LESS    COUNT_LESS_D
 #define LOAD          load_doubles
+#define SAME          same_doubles
 #define SPREAD        spread_doubles
 #define SPREAD_ULPS   spread_double_ulps
 #define FOR_ELEM(x)   x##_whole
@@ -246,39 +309,105 @@ INLINE void spread_double_ulps(struct sums *s, const unsigned nth, const vl *x, 
 
 /* ---- the table -------------------------------------------------------------------- */
 
+#include "compare/metric_bytes.h"
+
 #define PASS(name, elem, from, careful, ext)                                                       \
     TARGET static bool name(struct cmp_facts *f, const void *n, const void *b, size_t count)       \
     {                                                                                              \
         return pass_##elem(f, n, b, count, from, careful, ext);                                    \
     }
-PASS(f32, single, CMP__F32, false, false)
-PASS(f32_ext, single, CMP__F32, false, true)
-PASS(f16, single, CMP__F16, false, false)
-PASS(f16_ext, single, CMP__F16, false, true)
-PASS(bf16, single, CMP__BF16, false, false)
-PASS(bf16_ext, single, CMP__BF16, false, true)
+#define PASSES(name, elem, from)                                                                   \
+    PASS(name, elem, from, false, false)                                                           \
+    PASS(name##_ext, elem, from, false, true)
+PASSES(f32, single, CMP__F32)
+PASSES(f16, single, CMP__F16)
+PASSES(bf16, single, CMP__BF16)
+PASSES(f64, whole, CMP__F64)
+PASSES(i64, whole, CMP__I64)
+PASSES(u64, whole, CMP__U64)
+PASSES(i32, whole, CMP__I32)
+PASSES(u32, whole, CMP__U32)
+PASSES(i16, whole, CMP__I16)
+PASSES(u16, whole, CMP__U16)
+PASSES(i8, whole, CMP__I8)
+PASSES(u8, whole, CMP__U8)
+PASSES(flag, whole, CMP__BOOL)
 PASS(f32_careful, single, CMP__F32, true, false)
 PASS(f32_careful_ext, single, CMP__F32, true, true)
-PASS(f64, whole, CMP__F32, false, false)
-PASS(f64_ext, whole, CMP__F32, false, true)
-PASS(f64_careful, whole, CMP__F32, true, false)
-PASS(f64_careful_ext, whole, CMP__F32, true, true)
+PASS(f64_careful, whole, CMP__F64, true, false)
+PASS(f64_careful_ext, whole, CMP__F64, true, true)
 
-TARGET static void widen(enum cmp__source from, const void *p, float *out, size_t count)
+#define BYTE_PASS(name, from)                                                                      \
+    TARGET static bool name(struct cmp_facts *f, const void *n, const void *b,                     \
+                            const struct cmp__ceiling *ceiling)                                    \
+    {                                                                                              \
+        return pass_bytes(f, n, b, ceiling, from);                                                 \
+    }
+BYTE_PASS(i8_block, CMP__I8)
+BYTE_PASS(u8_block, CMP__U8)
+BYTE_PASS(flag_block, CMP__BOOL)
+
+TARGET static void to_single(enum cmp__source from, const void *p, float *out, size_t count)
 {
     for (size_t i = 0; i < count; i += FLOATS) {
-        vi bits = HALVES((const char *)p + i * sizeof(uint16_t));
-        vf value = (vf)(bits << 16);
-        if (from == CMP__F16)
-            widen_f16(&bits, &value);
+        vf value;
+        if (from == CMP__F32) {
+            load_floats(&value, p, i, CMP__F32);
+        } else {
+            vi bits = HALVES((const char *)p + i * sizeof(uint16_t));
+            value = (vf)(bits << 16);
+            if (from == CMP__F16)
+                widen_f16(&bits, &value);
+        }
+        memcpy(out + i, &value, sizeof value);
+    }
+}
+
+INLINE void floats_to_double(enum cmp__source from, const void *p, double *out, size_t count)
+{
+    for (size_t i = 0; i < count; i += FLOATS) {
+        float f[FLOATS];
+        vf value;
+        vd half[2];
+        to_single(from, (const char *)p + i * (from == CMP__F32 ? sizeof *f : sizeof(uint16_t)), f,
+                  FLOATS);
+        memcpy(&value, f, sizeof value);
+        half[0] = LOW(value);
+        half[1] = HIGH(value);
+        memcpy(out + i, half, sizeof half);
+    }
+}
+
+TARGET static void to_double(enum cmp__source from, const void *p, double *out, size_t count)
+{
+    if (from < CMP__F64) {
+        floats_to_double(from, p, out, count);
+        return;
+    }
+    for (size_t i = 0; i < count; i += DOUBLES) {
+        vd value;
+        load_doubles(&value, p, i, from);
         memcpy(out + i, &value, sizeof value);
     }
 }
 
 const struct cmp__kernel KERNEL = {
-    .single = {{f32, f32_ext}, {f16, f16_ext}, {bf16, bf16_ext}},
+    .pass = {[CMP__F32] = {f32, f32_ext},
+             [CMP__F16] = {f16, f16_ext},
+             [CMP__BF16] = {bf16, bf16_ext},
+             [CMP__F64] = {f64, f64_ext},
+             [CMP__I64] = {i64, i64_ext},
+             [CMP__U64] = {u64, u64_ext},
+             [CMP__I32] = {i32, i32_ext},
+             [CMP__U32] = {u32, u32_ext},
+             [CMP__I16] = {i16, i16_ext},
+             [CMP__U16] = {u16, u16_ext},
+             [CMP__I8] = {i8, i8_ext},
+             [CMP__U8] = {u8, u8_ext},
+             [CMP__BOOL] = {flag, flag_ext}},
     .single_careful = {f32_careful, f32_careful_ext},
-    .whole = {f64, f64_ext},
-    .whole_careful = {f64_careful, f64_careful_ext},
-    .widen = widen,
+    .double_careful = {f64_careful, f64_careful_ext},
+    .bytes = {i8_block, u8_block, flag_block},
+    .to_single = to_single,
+    .to_double = to_double,
 };

@@ -4,7 +4,7 @@
  */
 #include "compare/names.h"
 
-enum { NAME_BYTES = 1 << 20 };
+enum { NAME_BYTES = 1 << 20, TOLD = 10 };
 
 static enum ms_rc put(struct cmp__names *n, struct ms_str name, struct cmp__named what,
                       struct ms_err *err)
@@ -72,4 +72,31 @@ const char *cmp__names_near(const struct cmp__names *n, const char *word)
     struct ms_near near = {.word = word};
     cmp__names_offer(n, &near);
     return near.best;
+}
+
+/* ---- names that are nowhere --------------------------------------------- */
+
+bool cmp__unknown_is_told(const struct cmp__unknown *u)
+{
+    return u->n < TOLD;
+}
+
+enum ms_rc cmp__unknown_tell(struct cmp__unknown *u, struct ms_str name, const char *near,
+                             struct ms_err *err)
+{
+    if (u->n++ >= TOLD)
+        return MS_OK;
+    if (near == NULL)
+        return cmp__problem(u->c, err, "%s: the %s has no %s '%.*s'", u->file, u->side, u->what,
+                            MS_STR_ARG(name));
+    return cmp__problem(u->c, err, "%s: the %s has no %s '%.*s'; did you mean '%s'?", u->file,
+                        u->side, u->what, MS_STR_ARG(name), near);
+}
+
+enum ms_rc cmp__unknown_end(const struct cmp__unknown *u, struct ms_err *err)
+{
+    if (u->n <= TOLD)
+        return MS_OK;
+    return cmp__problem(u->c, err, "%s: %zu more names that the %s does not have", u->file,
+                        u->n - TOLD, u->side);
 }

@@ -28,4 +28,18 @@ void cmp__names_offer(const struct cmp__names *n, struct ms_near *near);
 /* The name nearest in spelling, NULL when none is near; it ends with a NUL. */
 const char *cmp__names_near(const struct cmp__names *n, const char *word);
 
+/* Names in a mapping file that a side does not have: the first few become problems, the others a
+ * number. */
+struct cmp__unknown {
+    struct cmp *c;
+    const char *file, *side, *what; /* "row" and so on */
+    size_t n;
+};
+/* Is the next one still told by its name? */
+bool cmp__unknown_is_told(const struct cmp__unknown *u);
+/* near: the name it may have been meant for, or NULL. */
+enum ms_rc cmp__unknown_tell(struct cmp__unknown *u, struct ms_str name, const char *near,
+                             struct ms_err *err);
+enum ms_rc cmp__unknown_end(const struct cmp__unknown *u, struct ms_err *err);
+
 #endif

@@ -60,7 +60,20 @@ static void put_quoted(struct ms_buf *b, struct ms_str s)
         s = ms_str_sub(s, n, s.n);
     }
     ms_buf_str(b, s);
-    ms_buf_putc(b, '"');
+}
+
+/* A spreadsheet takes what follows ' for text. */
+static void put_harmless(struct ms_buf *b, struct ms_str s)
+{
+    struct ms_str part;
+    const char *begin = s.p;
+    while (ms_str_split(&s, ';', &part)) {
+        if (part.p != begin)
+            ms_buf_putc(b, ';');
+        if (cmp_begins_formula(part))
+            ms_buf_putc(b, '\'');
+        put_quoted(b, part);
+    }
 }
 
 void cmp_csv_cell(struct ms_buf *b, const struct cmp_cell *cell)
@@ -77,8 +90,9 @@ void cmp_csv_cell(struct ms_buf *b, const struct cmp_cell *cell)
         ms_buf_str(b, s);
         return;
     }
-    ms_buf_puts(b, formula ? "\"'" : "\""); /* a spreadsheet takes what follows ' for text */
-    put_quoted(b, s);
+    ms_buf_putc(b, '"');
+    (formula ? put_harmless : put_quoted)(b, s);
+    ms_buf_putc(b, '"');
 }
 
 /* ---- blocks ------------------------------------------------------------- */

@@ -134,10 +134,11 @@ static enum ms_rc pair(struct cmp_ranks *r, const char *target, const char *gold
     bool single = r->t.list.n == 1 && r->b.list.n == 1;
     bool files = t_file || b_file;
     MS_TRY(by_position || single ? pair_in_order(r, files, err) : pair_by_number(r, files, err));
-    if (r->list.n == 0)
-        return ms_fail(err, MS_E_NOTFOUND, "%s and %s have no rank and step in common", target,
-                       golden);
-    return MS_OK;
+    if (r->list.n != 0)
+        return MS_OK;
+    ms_fail(err, MS_E_NOTFOUND, "%s and %s have no rank and step in common", target, golden);
+    ms_err_hint(err, "give the directories of one rank or one step, which may have any numbers");
+    return MS_E_NOTFOUND;
 }
 
 enum ms_rc cmp_ranks_pair(struct cmp_ranks *r, const char *target, const char *golden,

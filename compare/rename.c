@@ -38,8 +38,7 @@ static bool has_component(struct ms_str name, const char *word)
     return false;
 }
 
-/* The first two components: Functional.linear. */
-static struct ms_str api_of(struct ms_str name)
+struct ms_str cmp__api_of(struct ms_str name)
 {
     int64_t dot = ms_str_find(name, '.');
     if (dot < 0)
@@ -69,7 +68,7 @@ static const char *twin_of(struct ms_str api)
 void cmp__rename_builtin(struct ms_buf *name, struct ms_buf *scratch)
 {
     struct ms_str s = ms_buf_slice(name);
-    struct ms_str api = api_of(s);
+    struct ms_str api = cmp__api_of(s);
     if (ms_str_starts(s, MS_STR("Mint."))) {
         replace_in(name, scratch, MS_STR("Mint"), MS_STR("Torch"), true);
     } else if (ms_str_starts(s, MS_STR("MintFunctional."))) {
@@ -98,9 +97,10 @@ static bool translate(const struct cmp__index_list *list, struct ms_str index, s
     return false;
 }
 
-/* Translate the component behind ".input." and so on; false when the rule does not list it. */
+/* Translate what stands behind ".input." and so on; false when the rule does not list it.  Unless it
+ * is to be listed whole, an argument's place covers what is nested below it. */
 static bool translate_index(struct ms_buf *name, struct ms_buf *scratch,
-                            const struct cmp__api_rule *rule)
+                            const struct cmp__api_rule *rule, bool whole)
 {
     struct ms_str s = ms_buf_slice(name);
     for (unsigned i = 0; i < 4; i++) {
@@ -109,10 +109,12 @@ static bool translate_index(struct ms_buf *name, struct ms_buf *scratch,
         if (at < 0)
             continue;
         uint32_t from = (uint32_t)at + word.n;
-        struct ms_str rest = ms_str_sub(s, from, s.n), index;
-        ms_str_split(&rest, '.', &index);
-        if (!translate(&rule->part[i], index, &to))
-            return false;
+        struct ms_str index = ms_str_sub(s, from, s.n), rest = index;
+        if (!translate(&rule->part[i], index, &to)) {
+            ms_str_split(&rest, '.', &index);
+            if (whole || !translate(&rule->part[i], index, &to))
+                return false;
+        }
         uint32_t end = from + index.n;
         ms_buf_clear(scratch);
         ms_buf_str(scratch, ms_str_sub(s, 0, from));
@@ -125,37 +127,36 @@ static bool translate_index(struct ms_buf *name, struct ms_buf *scratch,
     return true;
 }
 
-bool cmp__rename_by_rules(const struct cmp__api_rules *rules, struct ms_str original,
+bool cmp__rename_by_rules(const struct cmp__api_rules *rules, bool whole, struct ms_str original,
                           struct ms_buf *name, struct ms_buf *scratch)
 {
-    struct ms_str api = api_of(original);
-    for (size_t i = 0; i < rules->list.n; i++) {
+    struct ms_str api = cmp__api_of(original);
+    for (size_t i = rules->list.n; i-- > 0;) { /* of several for one operator the last counts */
         const struct cmp__api_rule *rule = &rules->list.p[i];
         if (!rule->valid || !ms_str_eq(rule->ms, api))
             continue;
         ms_buf_clear(name);
         put_replaced(name, original, rule->ms, rule->pt, false);
-        return translate_index(name, scratch, rule);
+        return translate_index(name, scratch, rule, whole);
     }
     return true;
 }
 
 /* ---- cell mapping ------------------------------------------------------- */
 
-/* The part between the first dot and the direction, which a cell mapping names. */
-static bool cell_part(struct ms_str name, uint32_t *from, uint32_t *to)
+struct ms_str cmp__cell_part(struct ms_str name)
 {
     static const char *const ends[] = {".forward.", ".backward.", ".parameters_grad"};
-    int64_t dot = ms_str_find(name, '.');
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        int64_t at = ms_str_find_str(name, ms_str_of(ends[i]));
-        if (dot >= 0 && at > dot) {
-            *from = (uint32_t)dot + 1;
-            *to = (uint32_t)at;
-            return true;
-        }
+    int64_t dot = ms_str_find(name, '.'), end = INT64_MAX;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && dot >= 0; i++) {
+        int64_t at =
+            ms_str_find_str(ms_str_sub(name, (uint32_t)dot + 1, name.n), ms_str_of(ends[i]));
+        if (at >= 0 && at < end)
+            end = at;
     }
-    return false;
+    if (dot < 0 || end == INT64_MAX)
+        return MS_STR_NONE;
+    return ms_str_sub(name, (uint32_t)dot + 1, (uint32_t)(dot + 1 + end));
 }
 
 static bool is_cell_row(struct ms_str name)
@@ -177,22 +178,29 @@ static void replace_part(struct ms_buf *name, struct ms_buf *scratch, uint32_t f
     ms_buf_str(name, ms_buf_slice(scratch));
 }
 
-bool cmp__rename_cell(const struct cmp__pairs *map, bool whole_only, struct ms_buf *name,
-                      struct ms_buf *scratch)
+/* The cell's name on the other side: by a line for all of it, or by every line for a part of it. */
+static void map_cell(const struct cmp__pairs *map, bool whole_only, struct ms_str cell,
+                     struct ms_buf *out, struct ms_buf *scratch)
 {
-    uint32_t from, to;
+    uint32_t id = ms_map_get(&map->keys, cell);
+    ms_buf_clear(out);
+    ms_buf_str(out, id != MS_MAP_NONE ? map->values.p[id] : cell);
+    for (uint32_t i = 0; i < map->keys.keys.n && id == MS_MAP_NONE && !whole_only; i++)
+        replace_in(out, scratch, ms_map_key(&map->keys, i), map->values.p[i], false);
+}
+
+bool cmp__rename_cell(const struct cmp__pairs *map, bool whole_only, struct ms_buf *name,
+                      struct ms_buf *scratch, struct ms_buf *cell)
+{
     if (!is_cell_row(ms_buf_slice(name)))
         return false;
     replace_in(name, scratch, MS_STR("Cell"), MS_STR("Module"), false);
-    if (map == NULL || !cell_part(ms_buf_slice(name), &from, &to))
+    struct ms_str s = ms_buf_slice(name), part = cmp__cell_part(s);
+    if (map == NULL || part.p == NULL)
         return true;
-    uint32_t id = ms_map_get(&map->keys, ms_str_sub(ms_buf_slice(name), from, to));
-    if (id != MS_MAP_NONE) {
-        replace_part(name, scratch, from, to, map->values.p[id]);
-        return true;
-    }
-    for (uint32_t i = 0; i < map->keys.keys.n && !whole_only; i++)
-        replace_in(name, scratch, ms_map_key(&map->keys, i), map->values.p[i], false);
+    map_cell(map, whole_only, part, cell, scratch);
+    uint32_t from = (uint32_t)(part.p - s.p);
+    replace_part(name, scratch, from, from + part.n, ms_buf_slice(cell));
     return true;
 }
 

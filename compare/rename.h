@@ -11,12 +11,17 @@
 /* The built-in MindSpore to PyTorch names of -am. */
 void cmp__rename_builtin(struct ms_buf *name, struct ms_buf *scratch);
 /* A user's api mapping; `original` is the name before the built-in step.  False: the rule for this
- * api leaves the row out. */
-bool cmp__rename_by_rules(const struct cmp__api_rules *rules, struct ms_str original,
+ * api leaves the row out.  whole: an argument that has parts is only covered part by part. */
+bool cmp__rename_by_rules(const struct cmp__api_rules *rules, bool whole, struct ms_str original,
                           struct ms_buf *name, struct ms_buf *scratch);
-/* -cm; map may be NULL.  False: not a row of a module. */
+/* The first two components of a name: Functional.linear. */
+struct ms_str cmp__api_of(struct ms_str name);
+/* -cm; map may be NULL, whole_only: its lines are for whole names.  False: not a row of a module. */
 bool cmp__rename_cell(const struct cmp__pairs *map, bool whole_only, struct ms_buf *name,
-                      struct ms_buf *scratch);
+                      struct ms_buf *scratch, struct ms_buf *cell);
+/* What a cell mapping names: what stands between the first dot and the direction; p is NULL when
+ * there is no such thing. */
+struct ms_str cmp__cell_part(struct ms_str name);
 /* -fm: Torch.a.3.forward.input.0 becomes Torch.a.forward.input.0. */
 void cmp__rename_fuzzy(struct ms_buf *name, struct ms_buf *scratch);
 

@@ -4,13 +4,22 @@
  */
 #include "compare/row_key.h"
 
+#include "compare/map_names.h"
 #include "compare/rename.h"
 
 enum { NAME_MAX_BYTES = 1 << 20 };
 
+/* Of several mappings the official tool uses one, and rows come last. */
 static bool has_row_map(const struct cmp__keys *keys)
 {
-    return keys->c->row_map.arena != NULL;
+    const struct cmp *c = keys->c;
+    return c->row_map.arena != NULL && !(cmp__strict(c) && (c->conf.api.on || c->conf.cell.on));
+}
+
+static bool has_cell_map(const struct cmp__keys *keys)
+{
+    const struct cmp *c = keys->c;
+    return c->conf.cell.on && !(cmp__strict(c) && c->conf.api.on);
 }
 
 /* ---- mapping files -------------------------------------------------------- */
@@ -25,11 +34,17 @@ static enum ms_rc read_mappings(struct cmp__keys *keys, struct cmp *c, struct ms
         conf->layer.on && (!cmp__strict(c) || c->t.dump->framework == PROBE_FW_MINDSPORE ||
                            c->t.dump->framework == PROBE_FW_MINDTORCH);
     if (layers)
-        return cmp__layer_pairs(c, &c->row_map, err);
-    if (conf->api.on && conf->api.file != NULL)
+        MS_TRY(cmp__layer_pairs(c, &c->row_map, err));
+    if (has_row_map(keys))
+        return MS_OK;
+    if (conf->api.on && conf->api.file != NULL) {
         MS_TRY(cmp__api_rules_read(&keys->rules, conf->api.file, err));
-    if (conf->cell.on && conf->cell.file != NULL)
+        MS_TRY(cmp__check_rules(c, &keys->rules, err));
+    }
+    if (has_cell_map(keys) && conf->cell.file != NULL) {
         MS_TRY(cmp__pairs_read(&keys->cells, conf->cell.file, err));
+        MS_TRY(cmp__check_cells(c, &keys->cells, err));
+    }
     return MS_OK;
 }
 
@@ -107,7 +122,8 @@ static bool rename_by_api(struct cmp__keyer *k)
     ms_buf_str(&k->original, ms_buf_slice(&k->name));
     cmp__rename_builtin(&k->name, &k->scratch);
     return rules->arena == NULL ||
-           cmp__rename_by_rules(rules, ms_buf_slice(&k->original), &k->name, &k->scratch);
+           cmp__rename_by_rules(rules, cmp__strict(k->keys->c), ms_buf_slice(&k->original),
+                                &k->name, &k->scratch);
 }
 
 static bool rename_by_mapping(struct cmp__keyer *k)
@@ -116,8 +132,9 @@ static bool rename_by_mapping(struct cmp__keyer *k)
     const struct cmp_conf *conf = &keys->c->conf;
     if (conf->api.on && !rename_by_api(k))
         return false;
-    return !conf->cell.on || cmp__rename_cell(keys->cells.arena != NULL ? &keys->cells : NULL,
-                                              conf->compat == CMP_OLD, &k->name, &k->scratch);
+    return !has_cell_map(keys) ||
+           cmp__rename_cell(keys->cells.arena != NULL ? &keys->cells : NULL,
+                            conf->compat == CMP_OLD, &k->name, &k->scratch, &k->original);
 }
 
 static void rename_by_row(struct cmp__keyer *k)

@@ -21,8 +21,8 @@ void cmp__keys_free(struct cmp__keys *keys);
 /* What a thread needs to make keys. */
 struct cmp__keyer {
     const struct cmp__keys *keys;
-    struct ms_buf name; /* the key that was made last */
-    struct ms_buf scratch, original;
+    struct ms_buf name;              /* the key that was made last */
+    struct ms_buf scratch, original; /* original: what the name was, or a part of it */
 };
 void cmp__keyer_init(struct cmp__keyer *k, const struct cmp__keys *keys);
 /* Free it; an error when a key was too much for it. */

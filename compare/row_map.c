@@ -8,7 +8,7 @@
 
 /* Keys of this length get a line of their own: with the five characters of their tag they reach the 128
  * bytes at which the writer of the official tool stops calling a key simple. */
-enum { SHOWN = 10, SIMPLE_KEY = 123 };
+enum { SIMPLE_KEY = 123 };
 
 /* ---- writing ------------------------------------------------------------ */
 
@@ -67,47 +67,30 @@ enum ms_rc cmp_write_mapping(const struct cmp *c, const char *path, struct cmp_f
 
 /* ---- unknown names ---------------------------------------------------------- */
 
-/* Which of a mapping's names a side does not have. */
-struct check {
-    struct cmp *c;
-    const char *what;
-    struct cmp__names names;
-    size_t unknown;
-};
-
-static enum ms_rc report_unknown(struct check *k, struct ms_str name, struct ms_err *err)
+static enum ms_rc check_name(struct cmp__unknown *u, const struct cmp__names *names,
+                             struct ms_str name, struct ms_err *err)
 {
-    char *z = ms_str_dup(name);
-    if (z == NULL)
+    if (ms_str_is(name, "N/A") || cmp__names_find(names, name) != NULL)
+        return MS_OK;
+    char *z = cmp__unknown_is_told(u) ? ms_str_dup(name) : NULL;
+    if (z == NULL && cmp__unknown_is_told(u))
         return ms_no_memory(err);
-    const char *near = cmp__names_near(&k->names, z);
-    enum ms_rc rc = near != NULL
-                        ? cmp__problem(k->c, err, "%s: the %s has no row '%s'; did you mean '%s'?",
-                                       k->c->conf.data_mapping, k->what, z, near)
-                        : cmp__problem(k->c, err, "%s: the %s has no row '%s'",
-                                       k->c->conf.data_mapping, k->what, z);
+    enum ms_rc rc = cmp__unknown_tell(u, name, z != NULL ? cmp__names_near(names, z) : NULL, err);
     ms_free(z);
     return rc;
-}
-
-static enum ms_rc check_name(struct check *k, struct ms_str name, struct ms_err *err)
-{
-    if (ms_str_is(name, "N/A") || cmp__names_find(&k->names, name) != NULL)
-        return MS_OK;
-    return k->unknown++ < SHOWN ? report_unknown(k, name, err) : MS_OK;
 }
 
 static enum ms_rc check_side(struct cmp *c, bool golden, struct ms_err *err)
 {
     const struct cmp__pairs *map = &c->row_map;
-    struct check k = {.c = c, .what = golden ? "golden side" : "target"};
-    enum ms_rc rc = cmp__names_list(&k.names, golden ? c->b.dump : c->t.dump, false, err);
+    struct cmp__unknown u = {c, c->conf.data_mapping, golden ? "golden side" : "target", "row", 0};
+    struct cmp__names names;
+    enum ms_rc rc = cmp__names_list(&names, golden ? c->b.dump : c->t.dump, false, err);
     for (uint32_t i = 0; i < map->keys.keys.n && rc == MS_OK; i++)
-        rc = check_name(&k, golden ? map->values.p[i] : ms_map_key(&map->keys, i), err);
-    if (rc == MS_OK && k.unknown > SHOWN)
-        rc = cmp__problem(c, err, "%s: %zu more names that the %s does not have",
-                          c->conf.data_mapping, k.unknown - SHOWN, k.what);
-    cmp__names_free(&k.names);
+        rc = check_name(&u, &names, golden ? map->values.p[i] : ms_map_key(&map->keys, i), err);
+    if (rc == MS_OK)
+        rc = cmp__unknown_end(&u, err);
+    cmp__names_free(&names);
     return rc;
 }
 

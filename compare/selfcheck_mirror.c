@@ -12,8 +12,11 @@
 
 #include <stdio.h>
 
-enum { MANY = 4 }; /* calls of an operator that make a habit */
-#define USUAL 0.8  /* share of calls that makes one */
+enum {
+    MANY = 4,
+    SOME = 2
+};                /* calls of an operator that make a habit; of gradients that are said */
+#define USUAL 0.8 /* share of calls that makes one */
 
 struct written {    /* a value that forward ops write */
     uint32_t op;    /* MS_MAP_NONE: several */
@@ -94,6 +97,18 @@ static uint32_t list_shapes(const struct probe_dump *d, uint32_t node, unsigned 
     return found;
 }
 
+/* "[2, 64]", however it is written in the file. */
+static void put_shape(struct ms_buf *out, const struct probe_leaf *leaf)
+{
+    uint64_t d[16];
+    unsigned nd = 0;
+    probe_leaf_shape(leaf, d, 16, &nd);
+    ms_buf_putc(out, '[');
+    for (unsigned i = 0; i < nd; i++)
+        ms_buf_printf(out, "%s%llu", i != 0 ? ", " : "", (unsigned long long)d[i]);
+    ms_buf_putc(out, ']');
+}
+
 /* The gradient of every output has the shape of the output. */
 static enum ms_rc check_shapes(struct mirror *m, uint32_t forward, uint32_t backward,
                                struct ms_err *err)
@@ -109,9 +124,53 @@ static enum ms_rc check_shapes(struct mirror *m, uint32_t forward, uint32_t back
         m->c->s->scope.looked[SELF_MIRROR]++;
         if (self__shape(&out[i]) == self__shape(&grad[i]))
             continue;
-        ms_buf_printf(&m->c->text, "output %u of the forward has shape %.*s, its gradient %.*s", i,
-                      MS_STR_ARG(out[i].shape_json), MS_STR_ARG(grad[i].shape_json));
+        ms_buf_printf(&m->c->text, "output %u of the forward has shape ", i);
+        put_shape(&m->c->text, &out[i]);
+        ms_buf_puts(&m->c->text, ", its gradient ");
+        put_shape(&m->c->text, &grad[i]);
         return report(m, backward, true, "gradient of another shape", err);
+    }
+    return MS_OK;
+}
+
+/* Numbers in a tensor; 0: not known. */
+static uint64_t count_of(const struct probe_leaf *leaf)
+{
+    uint64_t d[16], n = 1;
+    unsigned nd;
+    if (leaf->kind != PROBE_LEAF_TENSOR || !probe_leaf_shape(leaf, d, 16, &nd))
+        return 0;
+    for (unsigned i = 0; i < nd; i++) {
+        if (__builtin_mul_overflow(n, d[i], &n))
+            return 0;
+    }
+    return n;
+}
+
+/* What an op hands back has as many numbers as one of its inputs; or as its output, where an input
+ * was spread out and the gradients are not summed yet. */
+static enum ms_rc check_given(struct mirror *m, uint32_t forward, uint32_t backward,
+                              struct ms_err *err)
+{
+    enum { ROOM = 64 };
+    struct probe_leaf all[ROOM], given[ROOM];
+    unsigned sections = ~0U;
+    uint32_t n = list_shapes(m->d, forward, sections, all, ROOM);
+    uint32_t ngiven = list_shapes(m->d, backward, 1U << PROBE_SEC_OUTPUT, given, ROOM);
+    if (m->d->nodes.p[forward].kind != PROBE_NODE_API || n == ROOM || ngiven == ROOM)
+        return MS_OK;
+    for (uint32_t i = 0; i < ngiven; i++) {
+        uint64_t want = count_of(&given[i]);
+        bool met = want == 0;
+        for (uint32_t k = 0; k < n && !met; k++)
+            met = count_of(&all[k]) == want;
+        m->c->s->scope.looked[SELF_MIRROR] += want != 0;
+        if (met)
+            continue;
+        ms_buf_printf(&m->c->text, "gradient %u that it hands back has shape ", i);
+        put_shape(&m->c->text, &given[i]);
+        ms_buf_puts(&m->c->text, ", and no input of the forward is of that size");
+        return report(m, backward, false, "gradient of another shape", err);
     }
     return MS_OK;
 }
@@ -226,8 +285,8 @@ static enum ms_rc note_habit(struct mirror *m, uint32_t node, uint32_t *id, stru
     return MS_OK;
 }
 
-/* Does anyone who read the op's output hand a gradient back? */
-static bool is_due(const struct mirror *m, uint32_t node)
+/* Does anyone who read the op's output hand a gradient back?  *said: the output asks for one. */
+static bool is_due(const struct mirror *m, uint32_t node, bool *said)
 {
     const struct probe_node *n = &m->d->nodes.p[node];
     for (uint32_t k = n->first_row; k < n->first_row + n->nrows; k++) {
@@ -239,8 +298,10 @@ static bool is_due(const struct mirror *m, uint32_t node)
         probe_row_leaf(m->d, row, &leaf);
         uint32_t id = ms_map_get(&m->keys, ms_str_of(key));
         if (id != MS_MAP_NONE && m->values.p[id].op == node && m->values.p[id].is_read &&
-            leaf.requires_grad != 0)
+            leaf.requires_grad != 0) {
+            *said = leaf.requires_grad == 1;
             return true;
+        }
     }
     return false;
 }
@@ -260,7 +321,9 @@ static enum ms_rc check_missing(struct mirror *m, struct ms_err *err)
             continue;
         MS_TRY(note_habit(m, i, &id, err));
         const struct habit *h = &m->habits.p[id];
-        if (h->calls < MANY || h->with_backward < USUAL * h->calls || !is_due(m, i))
+        bool said = false, all_others = h->with_backward + 1 == h->calls;
+        if (!(all_others || h->with_backward >= USUAL * h->calls) || !is_due(m, i, &said) ||
+            h->calls < (said && all_others ? SOME : MANY))
             continue;
         ms_buf_printf(&m->c->text,
                       "it has no backward, though those that read its output have one and so have "
@@ -303,8 +366,10 @@ static enum ms_rc find_backward(struct mirror *m, struct ms_err *err)
         struct ms_str name = turned(m, probe_node_name(m->d, i), ".forward", ".backward");
         MS_TRY(ms_buf_check(&m->text, err));
         m->back[i] = name.n != 0 ? probe_node_find(m->d, name) : MS_MAP_NONE;
-        if (m->back[i] != MS_MAP_NONE)
-            MS_TRY(check_shapes(m, i, m->back[i], err));
+        if (m->back[i] == MS_MAP_NONE)
+            continue;
+        MS_TRY(check_shapes(m, i, m->back[i], err));
+        MS_TRY(check_given(m, i, m->back[i], err));
     }
     return MS_OK;
 }

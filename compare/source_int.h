@@ -191,6 +191,7 @@ struct source__pairing {
     const struct cmp *c;
     const struct probe_dump *dump[2];
     const struct source__side *side[2];
+    struct ms_pool *pool;
     uint32_t *mate[2];          /* by node, SOURCE__NONE */
     bool *moved;                /* by node of the target: it runs at another place */
     uint32_t *row_mate;         /* by target row; NULL: rows meet by their paths */
@@ -199,7 +200,8 @@ struct source__pairing {
     uint32_t *golden_path;      /* by path of the target */
 };
 enum ms_rc source__pair(struct source__pairing *q, const struct cmp *c,
-                        const struct source__side side[2], bool cross, struct ms_err *err);
+                        const struct source__side side[2], bool cross, struct ms_pool *pool,
+                        struct ms_err *err);
 /* Are these two programs, of two frameworks or of operators that the other does not call? */
 enum ms_rc source__is_cross(const struct cmp *c, bool *cross, struct ms_err *err);
 /* Mates of forward operators of one framework; *done: false when the runs are too far apart. */

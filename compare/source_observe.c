@@ -582,7 +582,7 @@ static enum ms_rc observe(struct observer *o, struct ms_err *err)
     struct source__part *p = o->p;
     MS_TRY(read_sides(o, err));
     MS_TRY(source__is_cross(o->c, &p->cross, err));
-    MS_TRY(source__pair(&o->q, o->c, o->side, p->cross, err));
+    MS_TRY(source__pair(&o->q, o->c, o->side, p->cross, o->pool, err));
     p->finite = p->cross && is_finite_side(&o->side[0]);
     MS_TRY(keep_names(o, 0, err));
     MS_TRY(keep_names(o, 1, err));

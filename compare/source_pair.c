@@ -134,7 +134,7 @@ static enum ms_rc align(struct source__pairing *q, struct ms_err *err)
     struct cmp_align_input g = {q->dump[0], there[0] ? &tree[0] : NULL};
     struct cmp_align_input t = {q->dump[1], there[1] ? &tree[1] : NULL};
     if (rc == MS_OK)
-        rc = cmp_align_new(&q->own, &t, &g, NULL, 0, err);
+        rc = cmp_align_new(&q->own, &t, &g, NULL, 0, q->pool, err);
     q->al = q->own;
     for (unsigned s = 0; s < 2; s++) {
         if (there[s])
@@ -385,10 +385,11 @@ static enum ms_rc pair_one_framework(struct source__pairing *q, struct ms_err *e
 }
 
 enum ms_rc source__pair(struct source__pairing *q, const struct cmp *c,
-                        const struct source__side side[2], bool cross, struct ms_err *err)
+                        const struct source__side side[2], bool cross, struct ms_pool *pool,
+                        struct ms_err *err)
 {
     *q = (struct source__pairing){
-        .c = c, .dump = {c->b.dump, c->t.dump}, .side = {&side[0], &side[1]}};
+        .c = c, .dump = {c->b.dump, c->t.dump}, .side = {&side[0], &side[1]}, .pool = pool};
     MS_TRY(make_room(q, err));
     if (is_mapped(&c->conf))
         return take_groups(q, err);

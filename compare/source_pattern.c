@@ -85,10 +85,10 @@ struct elements {
 };
 
 struct marks {
-    uint64_t n, differ, first, last; /* places that differ */
-    uint64_t zeroed;                 /* zero on the target alone */
-    uint64_t exact_low, exact_half;  /* of the target's values, those that bf16 and fp16 can hold */
-    uint64_t golden_low, golden_half;
+    uint64_t n, differ, first, last;  /* places that differ */
+    uint64_t zeroed;                  /* zero on the target alone */
+    bool exact_low, exact_half;       /* bf16, fp16 can hold all of the target's values so far */
+    uint64_t golden_low, golden_half; /* and how many of the golden side's, while that is so */
     double sum_d, sum_dd;
     double max, golden_max;
     uint64_t at_max; /* target values at its maximum */
@@ -130,6 +130,15 @@ static bool fits_type(enum ms_dtype t, double x)
     return ms_dtype_round(t, x) == x;
 }
 
+/* Rounding is asked for no longer once a value of the target has more digits. */
+static void mark_digits(struct marks *m, double g, double t)
+{
+    m->exact_low = m->exact_low && fits_type(MS_DT_BF16, t);
+    m->exact_half = m->exact_half && fits_type(MS_DT_F16, t);
+    m->golden_low += m->exact_low && fits_type(MS_DT_BF16, g);
+    m->golden_half += m->exact_half && fits_type(MS_DT_F16, g);
+}
+
 static void mark(struct marks *m, uint64_t at, double g, double t)
 {
     double d = t - g;
@@ -140,13 +149,11 @@ static void mark(struct marks *m, uint64_t at, double g, double t)
         m->differ++;
     }
     m->zeroed += t == 0 && g != 0;
-    m->exact_low += fits_type(MS_DT_BF16, t);
-    m->exact_half += fits_type(MS_DT_F16, t);
-    m->golden_low += fits_type(MS_DT_BF16, g);
-    m->golden_half += fits_type(MS_DT_F16, g);
+    if (m->exact_low || m->exact_half)
+        mark_digits(m, g, t);
     m->sum_d += d;
     m->sum_dd += d * d;
-    m->golden_max = fmax(m->golden_max, g);
+    m->golden_max = g > m->golden_max ? g : m->golden_max;
     if (t > m->max) {
         m->max = t;
         m->at_max = 0;
@@ -157,7 +164,9 @@ static void mark(struct marks *m, uint64_t at, double g, double t)
 
 static void mark_all(struct elements *e, struct marks *m)
 {
-    *m = (struct marks){.max = -HUGE_VAL, .golden_max = -HUGE_VAL};
+    bool single = e->t[1].dtype == MS_DT_F32 && e->t[1].count > 16;
+    *m = (struct marks){
+        .max = -HUGE_VAL, .golden_max = -HUGE_VAL, .exact_low = single, .exact_half = single};
     for (uint64_t at = 0; at < e->t[0].count; at += BLOCK) {
         uint64_t left = e->t[0].count - at;
         size_t n = left < BLOCK ? (size_t)left : BLOCK;
@@ -211,12 +220,11 @@ static bool tell_elements(struct elements *e, struct ms_buf *b)
     struct slice s;
     mark_all(e, &m);
     double n = (double)m.n;
-    bool rounded = e->t[1].dtype == MS_DT_F32 && m.n > 16;
     if (m.differ == 0 || m.n < 2)
         return false;
-    if (rounded && m.exact_low == m.n && 2 * m.golden_low < m.n)
+    if (m.exact_low && 2 * m.golden_low < m.n)
         ms_buf_puts(b, "hidden down-cast to bfloat16");
-    else if (rounded && m.exact_half == m.n && 2 * m.golden_half < m.n)
+    else if (m.exact_half && 2 * m.golden_half < m.n)
         ms_buf_puts(b, "hidden down-cast to float16");
     else if (m.differ == 1)
         ms_buf_printf(b, "one element: number %llu of %llu", (unsigned long long)m.first,

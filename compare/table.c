@@ -303,7 +303,24 @@ static bool is_numbers(struct ms_str s)
     return true;
 }
 
+bool cmp_begins_formula(struct ms_str s)
+{
+    static const char *const wide[] = {"\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\x9d",
+                                       "\xef\xbc\xa0", "\xef\xbc\x85"};
+    for (size_t i = 0; i < sizeof wide / sizeof *wide && s.n != 0 && s.p[0] == wide[i][0]; i++) {
+        if (ms_str_starts(s, ms_str_of(wide[i])))
+            return true;
+    }
+    return s.n != 0 && memchr("+-=@%", s.p[0], 5) != NULL;
+}
+
 bool cmp_is_formula(struct ms_str s)
 {
-    return s.n != 0 && memchr("+-=@%", s.p[0], 5) != NULL && !is_numbers(s);
+    bool begins = cmp_begins_formula(s);
+    struct ms_str rest = s;
+    for (int64_t at; !begins && (at = ms_str_find(rest, ';')) >= 0;) {
+        rest = ms_str_sub(rest, (uint32_t)at + 1, rest.n);
+        begins = cmp_begins_formula(rest);
+    }
+    return begins && !is_numbers(s);
 }

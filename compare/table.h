@@ -27,7 +27,10 @@ enum ms_rc cmp_table_notes(const struct cmp *c, struct cmp_view *v, const struct
                            struct ms_str *out, struct ms_err *err) MS_MUST_USE;
 /* A cell as csv has it, quoted where it must be. */
 void cmp_csv_cell(struct ms_buf *out, const struct cmp_cell *cell);
-/* Would a spreadsheet take the text for a formula? */
+/* Would a spreadsheet take the text, or what stands behind a semicolon in it, for a formula?  Where
+ * semicolons are between columns it does. */
 bool cmp_is_formula(struct ms_str text);
+/* Does the text begin as formulas do?  Full-width signs count. */
+bool cmp_begins_formula(struct ms_str text);
 
 #endif

@@ -32,6 +32,18 @@ static __thread struct {
     void *stream; /* last told to the recorder */
 } mine __attribute__((tls_model("initial-exec")));
 
+__thread unsigned hook_ccl_copy_now __attribute__((tls_model("initial-exec")));
+
+/* For libmstx_dlsym.so: would a call of the hook reach the function that the program looked up? */
+HOOK_API int mstx_hook_reaches(const char *name, const void *function);
+HOOK_API int mstx_hook_reaches(const char *name, const void *function)
+{
+    const struct hook_family *f = strncmp(name, "nccl", 4) == 0   ? &hook_nccl_family
+                                  : strncmp(name, "Hccl", 4) == 0 ? &hook_hccl_family
+                                                                  : NULL;
+    return f == NULL || hook_copy_is_usual(f, name, function);
+}
+
 /* ---- communicators ----------------------------------------------------------------------- */
 
 static size_t first_place(const void *handle)
@@ -66,7 +78,7 @@ static struct hook_ccl_comm *free_place(const void *handle)
     return NULL;
 }
 
-void hook_ccl_made(void *handle, const struct mstx_group_info *info)
+void hook_ccl_made(const struct hook_ccl_lib *lib, void *handle, const struct mstx_group_info *info)
 {
     if (handle == NULL || handle == GONE)
         return;
@@ -78,6 +90,8 @@ void hook_ccl_made(void *handle, const struct mstx_group_info *info)
         c->group = group;
         c->size = info->size;
         c->rank = info->rank;
+        c->copy = (uint8_t)hook_ccl_copy_now;
+        c->lib = (uint8_t)lib->kind();
         snprintf(c->name, sizeof c->name, "%.63s", info->name);
         atomic_store(&c->children, 0);
         atomic_store_explicit(&c->handle, handle, memory_order_release);
@@ -103,7 +117,7 @@ HOOK_COLD static struct hook_ccl_comm *learn(const struct hook_ccl_lib *lib, voi
     if (handle == NULL || !lib->learn(handle, &info, name))
         return NULL;
     info.name = name;
-    hook_ccl_made(handle, &info);
+    hook_ccl_made(lib, handle, &info);
     return hook_ccl_find(handle);
 }
 
@@ -111,6 +125,16 @@ struct hook_ccl_comm *hook_ccl_of(const struct hook_ccl_lib *lib, void *handle)
 {
     struct hook_ccl_comm *c = hook_ccl_find(handle);
     return HOOK_LIKELY(c != NULL) ? c : learn(lib, handle);
+}
+
+uint64_t hook_ccl_sum(const struct hook_ccl_lib *lib, void *handle, const void *counts)
+{
+    const struct hook_ccl_comm *c = hook_ccl_of(lib, handle);
+    const uint64_t *n = counts;
+    uint64_t sum = 0;
+    for (int32_t i = 0; c != NULL && n != NULL && i < c->size; i++)
+        sum += n[i];
+    return sum;
 }
 
 /* While a communicator was being made, it did not know its ranks. */
@@ -135,7 +159,7 @@ uint64_t hook_ccl_begin(const struct hook_ccl_lib *lib, void *comm, struct mstx_
     bool in_group = open_group != NULL && open_group->depth != 0;
     if (k != NULL && k->size < 0)
         learn_ranks(lib, k);
-    c->lib = (uint8_t)lib->lib;
+    c->lib = k != NULL ? k->lib : (uint8_t)lib->kind();
     c->group = k != NULL ? k->group : NULL;
     if (in_group)
         c->flags |= MSTX_CF_GROUPED;
@@ -160,6 +184,16 @@ void hook_ccl_end(uint64_t id)
     mine.id = 0;
     if (id != 0)
         mstx_comm_end(id);
+}
+
+void hook_ccl_count(const struct hook_ccl_lib *lib, const char *name, uint8_t op)
+{
+    if (hook_depth != 0 || !hook_ccl_on())
+        return;
+    hook_depth = 1;
+    struct mstx_comm_call c = hook_ccl_plain(name, op);
+    hook_ccl_end(hook_ccl_begin(lib, NULL, &c));
+    hook_depth = 0;
 }
 
 void hook_ccl_group_start(void)

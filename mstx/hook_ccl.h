@@ -12,12 +12,13 @@
  * A function of a table is made by HOOK_CALL from its parameters and a description; one that is
  * only passed on by HOOK_PASS, which needs to know nothing of its parameters.
  *
- * mstx/hook_find.h says how the library's own function is found.
+ * mstx/hook_find.h says how the library's own function is found, mstx/hook_copy.h which one where
+ * there are several: that of the communicator's copy, else of the caller's.
  */
 #ifndef MSTX_HOOK_CCL_H
 #define MSTX_HOOK_CCL_H
 
-#include "mstx/hook_find.h"
+#include "mstx/hook_copy.h"
 #include "mstx/mstx_device.h"
 #include "mstx/rt_comm.h"
 
@@ -28,13 +29,15 @@ struct hook_ccl_comm {
     struct mstx_group *group;
     int32_t size, rank;
     _Atomic uint32_t children; /* made from it: all ranks count alike */
+    uint8_t copy, lib;         /* of the library that made it; enum mstx_comm_lib */
     char name[64];
 };
 
 /* What a library is to the hooks. */
 struct hook_ccl_lib {
-    enum mstx_comm_lib lib;
-    enum mstx_device_kind device; /* of its streams */
+    struct hook_family *family;
+    enum mstx_device_kind device;     /* of its streams */
+    enum mstx_comm_lib (*kind)(void); /* of the copy that the call under way is for */
     /* Ask the library about a communicator whose making was not seen; false: not now. */
     bool (*learn)(void *handle, struct mstx_group_info *info, char name[128]);
 };
@@ -42,16 +45,43 @@ struct hook_ccl_lib {
 /* NULL: not introduced, or the library does not tell yet. */
 struct hook_ccl_comm *hook_ccl_find(void *handle);
 struct hook_ccl_comm *hook_ccl_of(const struct hook_ccl_lib *lib, void *handle);
-/* A communicator was made. */
-void hook_ccl_made(void *handle, const struct mstx_group_info *info);
+/* A communicator was made, by the copy of the library that the call under way is for. */
+void hook_ccl_made(const struct hook_ccl_lib *lib, void *handle,
+                   const struct mstx_group_info *info);
+/* The sum of an array with a number for each of its ranks; 0: no array, or not known. */
+uint64_t hook_ccl_sum(const struct hook_ccl_lib *lib, void *handle, const void *counts);
 /* It will be destroyed: handles are used again at once. */
 void hook_ccl_gone(void *handle);
+
+/* ---- copies of the library ----------------------------------------------------- */
+
+/* The copy that a call of `name` is for, by its communicator (NULL: none) and the address it returns
+ * to; and where it is kept while the call is under way. */
+static inline unsigned hook_ccl_copy(const struct hook_ccl_lib *lib, void *handle, const char *name,
+                                     const void *caller)
+{
+    const struct hook_ccl_comm *c = hook_ccl_find(handle);
+    return c != NULL ? c->copy : hook_copy_of(lib->family, name, caller);
+}
+extern struct hook_family hook_nccl_family, hook_hccl_family;
+extern __thread unsigned hook_ccl_copy_now __attribute__((tls_model("initial-exec")));
+
+/* A function of the library that the hooks need for themselves; NULL: that copy has none. */
+#define HOOK_CCL_FN(ccl, name, args)                                                               \
+    ({                                                                                             \
+        static struct hook_fn own_fn;                                                              \
+        int(*f) args;                                                                              \
+        *(void **)(void *)&f = hook_copy_fn((ccl)->family, &own_fn, #name, hook_ccl_copy_now);     \
+        f;                                                                                         \
+    })
 
 /* ---- one call ------------------------------------------------------------------ */
 
 /* Call with c filled in but for lib and group; id for hook_ccl_end. */
 uint64_t hook_ccl_begin(const struct hook_ccl_lib *lib, void *comm, struct mstx_comm_call *c);
 void hook_ccl_end(uint64_t id);
+/* A call of which nothing else is known. */
+void hook_ccl_count(const struct hook_ccl_lib *lib, const char *name, uint8_t op);
 /* A group is opened, and after its end closed, by this thread.  Operations in between end with
  * the outermost of them, because only then they are given to the device. */
 void hook_ccl_group_start(void);
@@ -82,23 +112,25 @@ static inline void hook_ccl_pass(void *handle, enum mstx_comm_op op)
 }
 
 /*
- * HOOK_CALL(ccl, owners, missing, fn, kind, handle, params, args, facts): the function `fn`.
+ * HOOK_CALL(ccl, missing, fn, kind, handle, params, args, facts): the function `fn`.
  * Its parameters and the call's arguments stand in parentheses.  handle: the communicator, or
  * NULL.  facts: assignments to the members of c, with commas in between, in parentheses; they
  * are evaluated only when something is recorded.
  */
-#define HOOK_CALL(ccl, owners, missing, fn, kind, handle, params, args, facts)                     \
+#define HOOK_CALL(ccl, missing, fn, kind, handle, params, args, facts)                             \
     HOOK_API int fn params;                                                                        \
     HOOK_API int fn params                                                                         \
     {                                                                                              \
-        static hook_slot slot;                                                                     \
+        static struct hook_fn all;                                                                 \
+        unsigned copy = hook_ccl_copy(ccl, handle, #fn, __builtin_return_address(0));              \
         int(*real) params;                                                                         \
-        *(void **)(void *)&real = hook_real(&slot, #fn, owners);                                   \
+        *(void **)(void *)&real = hook_copy_fn((ccl)->family, &all, #fn, copy);                    \
         if (real == NULL)                                                                          \
             return missing;                                                                        \
         if (hook_depth != 0)                                                                       \
             return real args;                                                                      \
         hook_depth = 1;                                                                            \
+        hook_ccl_copy_now = copy;                                                                  \
         uint64_t range = 0;                                                                        \
         if (hook_ccl_on()) {                                                                       \
             struct mstx_comm_call c = hook_ccl_plain(#fn, MSTX_COMM_##kind);                       \
@@ -114,18 +146,20 @@ static inline void hook_ccl_pass(void *handle, enum mstx_comm_op op)
     }
 /* The same for what makes, ends and brackets: before and after are statements around the call,
  * whether something is recorded or not; after may look at rc. */
-#define HOOK_MANAGE(ccl, owners, missing, fn, kind, handle, params, args, before, after)           \
+#define HOOK_MANAGE(ccl, missing, fn, kind, handle, params, args, before, after)                   \
     HOOK_API int fn params;                                                                        \
     HOOK_API int fn params                                                                         \
     {                                                                                              \
-        static hook_slot slot;                                                                     \
+        static struct hook_fn all;                                                                 \
+        unsigned copy = hook_ccl_copy(ccl, handle, #fn, __builtin_return_address(0));              \
         int(*real) params;                                                                         \
-        *(void **)(void *)&real = hook_real(&slot, #fn, owners);                                   \
+        *(void **)(void *)&real = hook_copy_fn((ccl)->family, &all, #fn, copy);                    \
         if (real == NULL)                                                                          \
             return missing;                                                                        \
         if (hook_depth != 0)                                                                       \
             return real args;                                                                      \
         hook_depth = 1;                                                                            \
+        hook_ccl_copy_now = copy;                                                                  \
         struct mstx_comm_call c = hook_ccl_plain(#fn, MSTX_COMM_##kind);                           \
         uint64_t range = hook_ccl_begin(ccl, handle, &c);                                          \
         before;                                                                                    \
@@ -137,9 +171,10 @@ static inline void hook_ccl_pass(void *handle, enum mstx_comm_op op)
     }
 
 /*
- * HOOK_PASS(name, owners, missing): a function that is not recorded, of any parameters: a jump
- * that leaves registers and stack as the caller set them.  name_real finds where to, or gives
- * the function `missing`, which returns the library's error.
+ * HOOK_PASS(ccl, name, missing): a function of any parameters, of which nothing is known but that it
+ * is called: a jump that leaves registers and stack as the caller set them.  hook_real_name finds
+ * where to, or gives the function `missing`, which returns the library's error.
+ * HOOK_COUNT does the same and records that it was called, as a range without a length.
  */
 #if defined(__x86_64__)
 #define HOOK_JUMP(name)                                                                            \
@@ -150,7 +185,7 @@ static inline void hook_ccl_pass(void *handle, enum mstx_comm_op op)
             "  movups %xmm0,(%rsp)\n  movups %xmm1,16(%rsp)\n  movups %xmm2,32(%rsp)\n"            \
             "  movups %xmm3,48(%rsp)\n  movups %xmm4,64(%rsp)\n  movups %xmm5,80(%rsp)\n"          \
             "  movups %xmm6,96(%rsp)\n  movups %xmm7,112(%rsp)\n"                                  \
-            "  call hook_real_" #name "\n  mov %rax,%r11\n"                                        \
+            "  mov 8(%rbp),%rdi\n  call hook_real_" #name "\n  mov %rax,%r11\n"                    \
             "  movups (%rsp),%xmm0\n  movups 16(%rsp),%xmm1\n  movups 32(%rsp),%xmm2\n"            \
             "  movups 48(%rsp),%xmm3\n  movups 64(%rsp),%xmm4\n  movups 80(%rsp),%xmm5\n"          \
             "  movups 96(%rsp),%xmm6\n  movups 112(%rsp),%xmm7\n  add $128,%rsp\n"                 \
@@ -164,7 +199,7 @@ static inline void hook_ccl_pass(void *handle, enum mstx_comm_op op)
             "  stp x0,x1,[sp,#16]\n  stp x2,x3,[sp,#32]\n  stp x4,x5,[sp,#48]\n"                   \
             "  stp x6,x7,[sp,#64]\n  str x8,[sp,#80]\n"                                            \
             "  stp q0,q1,[sp,#96]\n  stp q2,q3,[sp,#128]\n  stp q4,q5,[sp,#160]\n"                 \
-            "  stp q6,q7,[sp,#192]\n  bl hook_real_" #name "\n  mov x16,x0\n"                      \
+            "  stp q6,q7,[sp,#192]\n  mov x0,x30\n  bl hook_real_" #name "\n  mov x16,x0\n"        \
             "  ldp x0,x1,[sp,#16]\n  ldp x2,x3,[sp,#32]\n  ldp x4,x5,[sp,#48]\n"                   \
             "  ldp x6,x7,[sp,#64]\n  ldr x8,[sp,#80]\n"                                            \
             "  ldp q0,q1,[sp,#96]\n  ldp q2,q3,[sp,#128]\n  ldp q4,q5,[sp,#160]\n"                 \
@@ -173,12 +208,18 @@ static inline void hook_ccl_pass(void *handle, enum mstx_comm_op op)
 #else
 #error "a jump that keeps the arguments is needed for this processor"
 #endif
-#define HOOK_PASS(name, owners, missing)                                                           \
-    void *hook_real_##name(void);                                                                  \
-    __attribute__((used)) void *hook_real_##name(void)                                             \
+#define HOOK_PASS(ccl, name, missing) HOOK_PASS_WITH(ccl, name, missing, (void)0)
+#define HOOK_COUNT(ccl, name, kind, missing)                                                       \
+    HOOK_PASS_WITH(ccl, name, missing, hook_ccl_count(ccl, #name, MSTX_COMM_##kind))
+#define HOOK_PASS_WITH(ccl, name, missing, SAY)                                                    \
+    void *hook_real_##name(const void *caller);                                                    \
+    __attribute__((used)) void *hook_real_##name(const void *caller)                               \
     {                                                                                              \
-        static hook_slot slot;                                                                     \
-        void *p = hook_real(&slot, #name, owners);                                                 \
+        static struct hook_fn all;                                                                 \
+        unsigned copy = hook_copy_of((ccl)->family, #name, caller);                                \
+        void *p = hook_copy_fn((ccl)->family, &all, #name, copy);                                  \
+        if (p != NULL)                                                                             \
+            SAY;                                                                                   \
         return p != NULL ? p : (void *)(uintptr_t)(missing);                                       \
     }                                                                                              \
     HOOK_JUMP(name);

@@ -43,7 +43,8 @@ static int may_be_ours(const char *name)
     return 0;
 }
 
-/* The hook stands for a function that is really there, in a library that was really asked. */
+/* The hook stands for a function that is really there, in a library that was really asked, and in the
+ * copy of it that the hook calls. */
 static void *hook_of(void *handle, const char *name)
 {
     void *lib = atomic_load(&hooks);
@@ -54,9 +55,12 @@ static void *hook_of(void *handle, const char *name)
         atomic_store(&hooks, lib);
     }
     dlsym_fn *real = find_real();
-    if (handle == lib || real(handle, name) == NULL)
+    const void *wanted = handle != lib ? real(handle, name) : NULL;
+    if (wanted == NULL)
         return NULL;
-    return real(lib, name);
+    int (*reaches)(const char *, const void *);
+    *(void **)(void *)&reaches = real(lib, "mstx_hook_reaches");
+    return reaches != NULL && reaches(name, wanted) ? real(lib, name) : NULL;
 }
 
 /* Our libraries ask for the real ones. */

@@ -19,6 +19,8 @@
 #define HOOK_API       __attribute__((visibility("default")))
 #define HOOK_LIKELY(x) __builtin_expect(!!(x), 1)
 #define HOOK_COLD      __attribute__((noinline, cold))
+/* Of a list in parentheses, which makes it one argument of a macro, the list. */
+#define HOOK_BARE(...) __VA_ARGS__
 
 /* The definition of `name` behind this library, or one in a loaded object whose file name begins
  * with one of owners (NULL ends them); NULL when there is none yet. */

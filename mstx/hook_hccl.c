@@ -46,19 +46,20 @@ static uint8_t reduce_of(int32_t op)
 
 /* ---- communicators ------------------------------------------------------------------------- */
 
-#define REAL(name, args)                                                                           \
-    ({                                                                                             \
-        static hook_slot own_slot;                                                                 \
-        int(*f) args;                                                                              \
-        *(void **)(void *)&f = hook_real(&own_slot, #name, owners);                                \
-        f;                                                                                         \
-    })
+struct hook_family hook_hccl_family = {.name = "HCCL", .owners = owners};
+static enum mstx_comm_lib kind(void)
+{
+    return MSTX_LIB_HCCL;
+}
+static bool learn(void *comm, struct mstx_group_info *info, char name[128]);
+static const struct hook_ccl_lib hccl = {
+    .family = &hook_hccl_family, .device = MSTX_DEVICE_ACL, .kind = kind, .learn = learn};
 
 static bool learn(void *comm, struct mstx_group_info *info, char name[128])
 {
-    int (*get_name)(void *, char *) = REAL(HcclGetCommName, (void *, char *));
-    int (*get_size)(void *, uint32_t *) = REAL(HcclGetRankSize, (void *, uint32_t *));
-    int (*get_rank)(void *, uint32_t *) = REAL(HcclGetRankId, (void *, uint32_t *));
+    int (*get_name)(void *, char *) = HOOK_CCL_FN(&hccl, HcclGetCommName, (void *, char *));
+    int (*get_size)(void *, uint32_t *) = HOOK_CCL_FN(&hccl, HcclGetRankSize, (void *, uint32_t *));
+    int (*get_rank)(void *, uint32_t *) = HOOK_CCL_FN(&hccl, HcclGetRankId, (void *, uint32_t *));
     uint32_t size = 0, rank = 0;
     if (get_name == NULL || get_size == NULL || get_rank == NULL || get_name(comm, name) != 0 ||
         get_size(comm, &size) != 0 || get_rank(comm, &rank) != 0)
@@ -69,15 +70,12 @@ static bool learn(void *comm, struct mstx_group_info *info, char name[128])
     return true;
 }
 
-static const struct hook_ccl_lib hccl = {
-    .lib = MSTX_LIB_HCCL, .device = MSTX_DEVICE_ACL, .learn = learn};
-
 static void made(int rc, void *const *comm)
 {
     char name[128] = "";
     struct mstx_group_info info = {.name = name};
     if (rc == 0 && comm != NULL && *comm != NULL && learn(*comm, &info, name))
-        hook_ccl_made(*comm, &info);
+        hook_ccl_made(&hccl, *comm, &info);
 }
 
 static void made_all(int rc, void *const *comms, uint32_t n)
@@ -88,19 +86,9 @@ static void made_all(int rc, void *const *comms, uint32_t n)
 
 /* ---- sizes ---------------------------------------------------------------------------------- */
 
-static uint64_t bytes_of(const void *counts, uint32_t n, int32_t type)
+static uint64_t bytes_of(uint64_t count, int32_t type)
 {
-    const uint64_t *c = counts;
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < n && c != NULL; i++)
-        sum += c[i];
-    return sum * mstx_comm_type_bytes(type_of(type));
-}
-
-static uint32_t size_of(void *comm)
-{
-    const struct hook_ccl_comm *c = hook_ccl_of(&hccl, comm);
-    return c != NULL && c->size > 0 ? (uint32_t)c->size : 0;
+    return count * mstx_comm_type_bytes(type_of(type));
 }
 
 /* What this rank sends by a matrix of counts, row by sender; by column: what it receives. */
@@ -114,7 +102,7 @@ static uint64_t matrix_bytes(const void *matrix, void *comm, int32_t type, bool 
     size_t n = (size_t)c->size, rank = (size_t)c->rank;
     for (size_t i = 0; i < n; i++)
         sum += by_column ? m[i * n + rank] : m[rank * n + i];
-    return sum * mstx_comm_type_bytes(type_of(type));
+    return bytes_of(sum, type);
 }
 
 static uint64_t items_bytes(const struct item *it, uint32_t n, bool sends)
@@ -122,7 +110,7 @@ static uint64_t items_bytes(const struct item *it, uint32_t n, bool sends)
     uint64_t sum = 0;
     for (uint32_t i = 0; i < n && it != NULL; i++) {
         if ((it[i].what == SEND) == sends)
-            sum += it[i].count * mstx_comm_type_bytes(type_of(it[i].type));
+            sum += bytes_of(it[i].count, it[i].type);
     }
     return sum;
 }
@@ -133,6 +121,7 @@ static uint64_t items_bytes(const struct item *it, uint32_t n, bool sends)
 #define C_TYPED      c.count = count, c.dtype = type_of(type), c.stream = stream
 #define C_REDUCE     c.reduce = reduce_of(op)
 #define C_PEER(rank) c.peer = (int32_t)(rank)
+#define C_SUM(of, t) bytes_of(hook_ccl_sum(&hccl, comm, of), t)
 #define C_PART(s, r) c.has_part = true, c.peer2 = -1, c.sent = (s), c.received = (r)
 
 #define OPERATIONS(X)                                                                              \
@@ -148,8 +137,7 @@ static uint64_t items_bytes(const struct item *it, uint32_t n, bool sends)
       (void *send, const void *counts, const void *displs, void *recv, uint64_t count,             \
        int32_t type, int32_t op, C_TAIL),                                                          \
       (send, counts, displs, recv, count, type, op, comm, stream),                                 \
-      (C_TYPED, C_REDUCE,                                                                          \
-       C_PART(bytes_of(counts, size_of(comm), type), bytes_of(&count, 1, type))))                  \
+      (C_TYPED, C_REDUCE, C_PART(C_SUM(counts, type), bytes_of(count, type))))                     \
     X(HcclScatter, SCATTER,                                                                        \
       (void *send, void *recv, uint64_t count, int32_t type, uint32_t root, C_TAIL),               \
       (send, recv, count, type, root, comm, stream), (C_TYPED, C_PEER(root)))                      \
@@ -159,7 +147,7 @@ static uint64_t items_bytes(const struct item *it, uint32_t n, bool sends)
       (void *send, uint64_t count, void *recv, const void *counts, const void *displs,             \
        int32_t type, C_TAIL),                                                                      \
       (send, count, recv, counts, displs, type, comm, stream),                                     \
-      (C_TYPED, C_PART(bytes_of(&count, 1, type), bytes_of(counts, size_of(comm), type))))         \
+      (C_TYPED, C_PART(bytes_of(count, type), C_SUM(counts, type))))                               \
     X(HcclReduce, REDUCE,                                                                          \
       (void *send, void *recv, uint64_t count, int32_t type, int32_t op, uint32_t root, C_TAIL),   \
       (send, recv, count, type, op, root, comm, stream), (C_TYPED, C_REDUCE, C_PEER(root)))        \
@@ -172,8 +160,7 @@ static uint64_t items_bytes(const struct item *it, uint32_t n, bool sends)
        const void *recv_counts, const void *recv_displs, int32_t recv_type, C_TAIL),               \
       (send, counts, displs, type, recv, recv_counts, recv_displs, recv_type, comm, stream),       \
       (c.dtype = type_of(type), c.stream = stream,                                                 \
-       C_PART(bytes_of(counts, size_of(comm), type),                                               \
-              bytes_of(recv_counts, size_of(comm), recv_type))))                                   \
+       C_PART(C_SUM(counts, type), C_SUM(recv_counts, recv_type))))                                \
     X(HcclAlltoAllVC, ALLTOALL_V,                                                                  \
       (const void *send, const void *matrix, int32_t type, const void *recv, int32_t recv_type,    \
        C_TAIL),                                                                                    \
@@ -192,7 +179,7 @@ static uint64_t items_bytes(const struct item *it, uint32_t n, bool sends)
     X(HcclBarrier, BARRIER, (C_TAIL), (comm, stream), (c.stream = stream))
 
 #define X(fn, kind, params, args, facts)                                                           \
-    HOOK_CALL(&hccl, owners, INTERNAL, fn, kind, comm, params, args, facts)
+    HOOK_CALL(&hccl, INTERNAL, fn, kind, comm, params, args, facts)
 OPERATIONS(X)
 #undef X
 
@@ -224,7 +211,7 @@ OPERATIONS(X)
     X(HcclGroupEnd, GROUP_CALL, NULL, (void), (), , hook_ccl_group_end())
 
 #define X(fn, kind, handle, params, args, before, after)                                           \
-    HOOK_MANAGE(&hccl, owners, INTERNAL, fn, kind, handle, params, args, before, after)
+    HOOK_MANAGE(&hccl, INTERNAL, fn, kind, handle, params, args, before, after)
 MANAGEMENT(X)
 #undef X
 
@@ -239,6 +226,16 @@ MANAGEMENT(X)
     X(HcclSetConfig, missing)                                                                      \
     X(HcclGetConfig, missing)
 
-#define X(name, otherwise) HOOK_PASS(name, owners, otherwise)
+#define X(name, otherwise) HOOK_PASS(&hccl, name, otherwise)
 PASSED(X)
 #undef X
+
+/* HCCL has no other interface that would tell: at the end, a library that was there and silent. */
+__attribute__((destructor)) static void say_past_hooks(void)
+{
+    if (!hook_copy_is_called(&hook_hccl_family) && mstx_comm_on() &&
+        hook_find("HcclAllReduce", owners) != NULL)
+        mstx_comm_note(
+            "HCCL was loaded and none of its calls came to the hooks: it was not used, or "
+            "is linked -Bsymbolic, opened RTLD_DEEPBIND or looked up (try --hook_dlsym)");
+}

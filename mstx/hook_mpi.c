@@ -287,6 +287,13 @@ uint64_t hook_status_bytes(const MPI_Status *s)
     return (uint64_t)n;
 }
 
+bool hook_status_is_cancelled(const MPI_Status *s)
+{
+    int flag = 0;
+    int (*cancelled)(const MPI_Status *, int *) = HOOK_MPI(PMPI_Test_cancelled);
+    return cancelled != NULL && cancelled(s, &flag) == MPI_SUCCESS && flag != 0;
+}
+
 /* ---- begin and end --------------------------------------------------------------------------------- */
 
 _Atomic bool hook_mpi_started;

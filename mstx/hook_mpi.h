@@ -35,7 +35,6 @@
 #define HOOK_DROP(...)
 #define HOOK_IF(name, ...)  HOOK_IF_(HAVE_##name, __VA_ARGS__)
 #define HOOK_IF_(have, ...) HOOK_PICK(have HOOK_KEEP, HOOK_DROP, )(__VA_ARGS__)
-#define HOOK_BARE(...)      __VA_ARGS__
 
 typedef uint64_t hook_handle;
 #define HOOK_HANDLE(h) ((hook_handle)(uintptr_t)(h))
@@ -116,7 +115,10 @@ uint8_t hook_op_find(MPI_Op op);
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-enum { HOOK_REQ_RECV = 1 };
+enum {
+    HOOK_REQ_RECV = 1,
+    HOOK_REQ_OTHERS = 8 /* bits above: where the others of its communicator begin */
+};
 /* An operation was begun: its range ends when the request completes. */
 void hook_req_add(MPI_Request r, uint64_t id, unsigned flags);
 /* An operation was prepared: each start begins a range as described. */
@@ -161,6 +163,8 @@ static inline bool hook_mpi_is_off(void)
 }
 /* Bytes that arrived, whatever their type; 0 when it cannot be told. */
 uint64_t hook_status_bytes(const MPI_Status *s);
+/* Then nothing else of it means anything. */
+bool hook_status_is_cancelled(const MPI_Status *s);
 MPI_Datatype hook_byte_type(void);
 MPI_Comm hook_world(void);
 /* Clocks of hosts: in MPI_Init and MPI_Finalize, where all ranks are. */
@@ -270,12 +274,16 @@ static inline void hook_pass(hook_handle comm, enum mstx_comm_class class)
     hook_depth--;                                                                                  \
     return rc
 
+static inline unsigned hook_req_flags(const struct hook_call *x, unsigned flags)
+{
+    return x->k != NULL ? flags | (unsigned)x->k->others_at << HOOK_REQ_OTHERS : flags;
+}
 /* After a call that only began something: its range ends with the request. */
 static inline void hook_begun(const struct hook_call *x, int rc, const MPI_Request *r,
                               unsigned flags)
 {
     if (rc == MPI_SUCCESS && !hook_req_is_null(*r))
-        hook_req_add(*r, x->id, flags);
+        hook_req_add(*r, x->id, hook_req_flags(x, flags));
     else
         hook_end(x);
 }
@@ -294,7 +302,7 @@ static inline void hook_prepared(const struct hook_call *x, int rc, const MPI_Re
                                  const struct mstx_comm_call *later, unsigned flags)
 {
     if (rc == MPI_SUCCESS && x->on)
-        hook_req_prepare(*r, later, flags);
+        hook_req_prepare(*r, later, hook_req_flags(x, flags));
     hook_end(x);
 }
 

@@ -70,7 +70,7 @@ static bool serve(int client, const struct mstx_clock_point *own)
 
 static bool ask_once(int server, struct mstx_ping *p)
 {
-    int64_t stamp[2];
+    int64_t stamp[2] = {0};
     p->sent = mstx_clock_now();
     bool ok = put(server, &p->sent, sizeof p->sent) && get(server, stamp, sizeof stamp);
     p->back = mstx_clock_now();

@@ -69,36 +69,40 @@ const MPI_Status *hook_fortran_status(const F *s, size_t at, MPI_Status *out);
 
 /* ---- one function ------------------------------------------------------------------------------- */
 
-/* TAIL: the error and, behind it, the lengths of texts that compilers pass unasked. */
-#define FUNCTION(OURS, REAL, NAME, OP, K, PARAMS, ARGS, TAIL_PARAMS, TAIL, DESC, AFTER)            \
-    HOOK_API void OURS(HOOK_BARE PARAMS, HOOK_BARE TAIL_PARAMS);                                   \
-    HOOK_API void OURS(HOOK_BARE PARAMS, HOOK_BARE TAIL_PARAMS)                                    \
+/* BEGIN opens x; the last parameter but texts' lengths is ierr, where a program may say nothing. */
+#define SUBROUTINE(OURS, REAL, PARAMS, ARGS, BEGIN, AFTER)                                         \
+    HOOK_API void OURS PARAMS;                                                                     \
+    HOOK_API void OURS PARAMS                                                                      \
     {                                                                                              \
         static hook_slot slot;                                                                     \
         __typeof__(&OURS) real = (__typeof__(real))hook_real(&slot, REAL, hook_fortran_owners);    \
-        F own_error;                                                                               \
-        ierr = ierr != NULL ? ierr : &own_error;                                                   \
+        F own_error = MPI_ERR_INTERN;                                                              \
+        if (ierr == NULL)                                                                          \
+            ierr = &own_error;                                                                     \
         *ierr = MPI_ERR_INTERN;                                                                    \
         if (real == NULL)                                                                          \
             return;                                                                                \
         if (hook_depth != 0) {                                                                     \
-            real(HOOK_BARE ARGS, HOOK_BARE TAIL);                                                  \
+            real ARGS;                                                                             \
             return;                                                                                \
         }                                                                                          \
         hook_depth++;                                                                              \
-        hook_mpi_here();                                                                           \
         struct hook_call x;                                                                        \
-        hook_open(&x, NAME, MSTX_COMM_##OP, K);                                                    \
-        if (HOOK_LIKELY(x.on)) {                                                                   \
-            DESC;                                                                                  \
-        }                                                                                          \
+        BEGIN;                                                                                     \
         hook_begin(&x);                                                                            \
-        real(HOOK_BARE ARGS, HOOK_BARE TAIL);                                                      \
+        real ARGS;                                                                                 \
         const int rc = *ierr;                                                                      \
         (void)rc;                                                                                  \
         AFTER;                                                                                     \
         hook_depth--;                                                                              \
     }
+
+/* TAIL: the error and, behind it, the lengths of texts that compilers pass unasked. */
+#define FUNCTION(OURS, REAL, NAME, OP, K, PARAMS, ARGS, TAIL_PARAMS, TAIL, DESC, AFTER)            \
+    SUBROUTINE(                                                                                    \
+        OURS, REAL, (HOOK_BARE PARAMS, HOOK_BARE TAIL_PARAMS), (HOOK_BARE ARGS, HOOK_BARE TAIL),   \
+        hook_mpi_here();                                                                           \
+        hook_open(&x, NAME, MSTX_COMM_##OP, K); if (HOOK_LIKELY(x.on)) { DESC; }, AFTER)
 extern const char *const hook_fortran_owners[];
 
 /* What compilers and bindings call the function ompi_x_f. */

@@ -303,26 +303,8 @@ HANDLES(type_free, TYPE_FREE, "", NONE, (type_going = HOOK_HANDLE(type_of(*t)), 
 /* ---- calls without an argument but the error ----------------------------------------------------- */
 
 #define BARE(OURS, REAL, NAME, BEFORE, AFTER)                                                      \
-    HOOK_API void OURS(F *ierr);                                                                   \
-    HOOK_API void OURS(F *ierr)                                                                    \
-    {                                                                                              \
-        static hook_slot slot;                                                                     \
-        __typeof__(&OURS) real = (__typeof__(real))hook_real(&slot, REAL, hook_fortran_owners);    \
-        F own_error;                                                                               \
-        ierr = ierr != NULL ? ierr : &own_error;                                                   \
-        *ierr = MPI_ERR_INTERN;                                                                    \
-        if (real == NULL)                                                                          \
-            return;                                                                                \
-        hook_depth++;                                                                              \
-        BEFORE;                                                                                    \
-        struct hook_call x;                                                                        \
-        hook_open(&x, NAME, MSTX_COMM_LIFE, NULL);                                                 \
-        hook_begin(&x);                                                                            \
-        real(ierr);                                                                                \
-        AFTER;                                                                                     \
-        hook_end(&x);                                                                              \
-        hook_depth--;                                                                              \
-    }
+    SUBROUTINE(OURS, REAL, (F * ierr), (ierr), BEFORE;                                             \
+               hook_open(&x, NAME, MSTX_COMM_LIFE, NULL), AFTER; hook_end(&x))
 #if defined(OPEN_MPI)
 #define BARE_NAMES(lower, UPPER, ...)                                                              \
     BARE(ompi_##lower##_f, "mpi_" #lower "_", __VA_ARGS__)                                         \
@@ -332,7 +314,7 @@ HANDLES(type_free, TYPE_FREE, "", NONE, (type_going = HOOK_HANDLE(type_of(*t)), 
 #define BARE_NAMES(lower, UPPER, ...) BARE(mpi_##lower##_f08_, "mpi_" #lower "_f08_", __VA_ARGS__)
 #define PCONTROL                      mpi_pcontrol_f08_
 #endif
-BARE_NAMES(init, INIT, "MPI_Init", (void)0, up(*ierr))
+BARE_NAMES(init, INIT, "MPI_Init", (void)0, up(rc))
 BARE_NAMES(finalize, FINALIZE, "MPI_Finalize", hook_clock_stop(), (void)0)
 
 HOOK_API void PCONTROL(const F *level);

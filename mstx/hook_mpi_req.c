@@ -132,6 +132,16 @@ void hook_req_start(hook_handle h)
     hook_unlock(&b->lock);
 }
 
+/* What MPI says of the rest of a cancelled one is left over from others. */
+static void received(uint64_t id, const MPI_Status *s, int others_at)
+{
+    if (hook_status_is_cancelled(s))
+        mstx_comm_end_received(id, 0, -1, -1);
+    else
+        mstx_comm_end_received(id, hook_status_bytes(s),
+                               s->MPI_SOURCE + (s->MPI_SOURCE >= 0 ? others_at : 0), s->MPI_TAG);
+}
+
 void hook_req_done(hook_handle h, const MPI_Status *status)
 {
     if (atomic_load_explicit(&hook_req_tracked, memory_order_relaxed) == 0)
@@ -152,7 +162,7 @@ void hook_req_done(hook_handle h, const MPI_Status *status)
     if (gone != NULL)
         entry_free(gone);
     if (id != 0 && status != NULL && (flags & HOOK_REQ_RECV) != 0)
-        mstx_comm_end_received(id, hook_status_bytes(status), status->MPI_SOURCE, status->MPI_TAG);
+        received(id, status, (int)(flags >> HOOK_REQ_OTHERS));
     else
         mstx_comm_end(id);
 }

@@ -9,6 +9,7 @@
 #include "mstx/hook_ccl.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { IN_PROGRESS = 7, SYSTEM_ERROR = 2, NO_COLOR = -1 };
@@ -46,19 +47,33 @@ static uint8_t reduce_of(int op)
 
 /* ---- communicators ------------------------------------------------------------------------- */
 
-#define REAL(name, args)                                                                           \
-    ({                                                                                             \
-        static hook_slot own_slot;                                                                 \
-        int(*f) args;                                                                              \
-        *(void **)(void *)&f = hook_real(&own_slot, #name, owners);                                \
-        f;                                                                                         \
-    })
+struct hook_family hook_nccl_family = {.name = "NCCL", .owners = owners};
+static enum mstx_comm_lib kind(void);
+static bool learn(void *comm, struct mstx_group_info *info, char name[128]);
+static const struct hook_ccl_lib nccl = {
+    .family = &hook_nccl_family, .device = MSTX_DEVICE_CUDA, .kind = kind, .learn = learn};
+
+/* RCCL has the same functions, alone or inside of PyTorch. */
+static enum mstx_comm_lib kind(void)
+{
+    static _Atomic uint8_t known[HOOK_COPIES]; /* OTHER: not yet */
+    uint8_t lib = atomic_load_explicit(&known[hook_ccl_copy_now], memory_order_relaxed);
+    if (HOOK_LIKELY(lib != MSTX_LIB_OTHER))
+        return lib;
+    int (*count)(void *, int *) = HOOK_CCL_FN(&nccl, ncclCommCount, (void *, int *));
+    const char *file = hook_copy_file((void *)(uintptr_t)count);
+    bool is_rccl = strncmp(file, "librccl", 7) == 0 || strncmp(file, "libtorch_hip", 12) == 0;
+    lib = is_rccl ? MSTX_LIB_RCCL : MSTX_LIB_NCCL;
+    if (count != NULL)
+        atomic_store_explicit(&known[hook_ccl_copy_now], lib, memory_order_relaxed);
+    return lib;
+}
 
 /* While a communicator that does not block is being made, these fail; asked again at the next. */
 static bool learn_ranks(void *comm, int32_t *size, int32_t *rank)
 {
-    int (*count)(void *, int *) = REAL(ncclCommCount, (void *, int *));
-    int (*user)(void *, int *) = REAL(ncclCommUserRank, (void *, int *));
+    int (*count)(void *, int *) = HOOK_CCL_FN(&nccl, ncclCommCount, (void *, int *));
+    int (*user)(void *, int *) = HOOK_CCL_FN(&nccl, ncclCommUserRank, (void *, int *));
     int n = -1, r = -1;
     if (count == NULL || user == NULL || count(comm, &n) != 0 || user(comm, &r) != 0)
         return false;
@@ -83,16 +98,13 @@ static bool learn(void *comm, struct mstx_group_info *info, char name[128])
     return true;
 }
 
-static const struct hook_ccl_lib nccl = {
-    .lib = MSTX_LIB_NCCL, .device = MSTX_DEVICE_CUDA, .learn = learn};
-
 static void made(int rc, void *const *comm, uint64_t uid, int size, int rank)
 {
     char name[128];
     if ((rc != 0 && rc != IN_PROGRESS) || comm == NULL || *comm == NULL)
         return;
     name_group(name, uid);
-    hook_ccl_made(*comm,
+    hook_ccl_made(&nccl, *comm,
                   &(struct mstx_group_info){.uid = uid, .name = name, .size = size, .rank = rank});
 }
 
@@ -132,39 +144,56 @@ static void made_child(int rc, void *const *comm, uint64_t uid)
 
 /* ---- operations: name, op, parameters, arguments, facts ------------------------------------- */
 
-#define C_FRONT  const void *send, void *recv, size_t count, int type
-#define C_ARGS   send, recv, count, type
-#define C_TAIL   void *comm, void *stream
-#define C_TYPED  c.count = count, c.dtype = type_of(type), c.stream = stream
-#define C_REDUCE c.reduce = reduce_of(op)
+#define C_FRONT   const void *send, void *recv, size_t count, int type
+#define C_ARGS    send, recv, count, type
+#define C_TAIL    void *comm, void *stream
+#define C_TYPED   c.count = count, c.dtype = type_of(type), c.stream = stream
+#define C_REDUCE  c.reduce = reduce_of(op)
+#define C_SUM(of) hook_ccl_sum(&nccl, comm, of) * mstx_comm_type_bytes(type_of(type))
 
+/* Since 2.31 with a configuration of the call behind it. */
+#define COLLECTIVE(X, fn, kind, params, args, facts)                                               \
+    X(fn, kind, (HOOK_BARE params, C_TAIL), (HOOK_BARE args, comm, stream), facts)                 \
+    X(fn##Config, kind, (HOOK_BARE params, C_TAIL, const void *config),                            \
+      (HOOK_BARE args, comm, stream, config), facts)
 #define OPERATIONS(X)                                                                              \
-    X(ncclAllReduce, ALLREDUCE, (C_FRONT, int op, C_TAIL), (C_ARGS, op, comm, stream),             \
-      (C_TYPED, C_REDUCE))                                                                         \
-    X(ncclReduce, REDUCE, (C_FRONT, int op, int root, C_TAIL), (C_ARGS, op, root, comm, stream),   \
-      (C_TYPED, C_REDUCE, c.peer = root))                                                          \
-    X(ncclBroadcast, BROADCAST, (C_FRONT, int root, C_TAIL), (C_ARGS, root, comm, stream),         \
-      (C_TYPED, c.peer = root))                                                                    \
+    COLLECTIVE(X, ncclAllReduce, ALLREDUCE, (C_FRONT, int op), (C_ARGS, op), (C_TYPED, C_REDUCE))  \
+    COLLECTIVE(X, ncclReduce, REDUCE, (C_FRONT, int op, int root), (C_ARGS, op, root),             \
+               (C_TYPED, C_REDUCE, c.peer = root))                                                 \
+    COLLECTIVE(X, ncclBroadcast, BROADCAST, (C_FRONT, int root), (C_ARGS, root),                   \
+               (C_TYPED, c.peer = root))                                                           \
     X(ncclBcast, BROADCAST, (void *recv, size_t count, int type, int root, C_TAIL),                \
       (recv, count, type, root, comm, stream),                                                     \
       (C_TYPED, c.peer = root, c.flags = MSTX_CF_IN_PLACE))                                        \
-    X(ncclAllGather, ALLGATHER, (C_FRONT, C_TAIL), (C_ARGS, comm, stream), (C_TYPED))              \
-    X(ncclReduceScatter, REDUCE_SCATTER, (C_FRONT, int op, C_TAIL), (C_ARGS, op, comm, stream),    \
-      (C_TYPED, C_REDUCE))                                                                         \
-    X(ncclAlltoAll, ALLTOALL, (C_FRONT, C_TAIL), (C_ARGS, comm, stream), (C_TYPED))                \
-    X(ncclAllToAll, ALLTOALL, (C_FRONT, C_TAIL), (C_ARGS, comm, stream), (C_TYPED))                \
-    X(ncclGather, GATHER, (C_FRONT, int root, C_TAIL), (C_ARGS, root, comm, stream),               \
-      (C_TYPED, c.peer = root))                                                                    \
-    X(ncclScatter, SCATTER, (C_FRONT, int root, C_TAIL), (C_ARGS, root, comm, stream),             \
-      (C_TYPED, c.peer = root))                                                                    \
+    COLLECTIVE(X, ncclAllGather, ALLGATHER, (C_FRONT), (C_ARGS), (C_TYPED))                        \
+    COLLECTIVE(X, ncclReduceScatter, REDUCE_SCATTER, (C_FRONT, int op), (C_ARGS, op),              \
+               (C_TYPED, C_REDUCE))                                                                \
+    COLLECTIVE(X, ncclAlltoAll, ALLTOALL, (C_FRONT), (C_ARGS), (C_TYPED))                          \
+    COLLECTIVE(X, ncclGather, GATHER, (C_FRONT, int root), (C_ARGS, root),                         \
+               (C_TYPED, c.peer = root))                                                           \
+    COLLECTIVE(X, ncclScatter, SCATTER, (C_FRONT, int root), (C_ARGS, root),                       \
+               (C_TYPED, c.peer = root))                                                           \
     X(ncclSend, SEND, (const void *send, size_t count, int type, int peer, C_TAIL),                \
       (send, count, type, peer, comm, stream), (C_TYPED, c.peer = peer))                           \
     X(ncclRecv, RECV, (void *recv, size_t count, int type, int peer, C_TAIL),                      \
       (recv, count, type, peer, comm, stream), (C_TYPED, c.peer = peer))
 
+/* What RCCL alone has. */
+#define OPERATIONS_RCCL(X)                                                                         \
+    X(ncclAllToAll, ALLTOALL, (C_FRONT, C_TAIL), (C_ARGS, comm, stream), (C_TYPED))                \
+    X(ncclAllToAllv, ALLTOALL_V,                                                                   \
+      (const void *send, const size_t *counts, const size_t *displs, void *recv,                   \
+       const size_t *recv_counts, const size_t *recv_displs, int type, C_TAIL),                    \
+      (send, counts, displs, recv, recv_counts, recv_displs, type, comm, stream),                  \
+      (c.dtype = type_of(type), c.stream = stream, c.has_part = true, c.peer2 = -1,                \
+       c.sent = C_SUM(counts), c.received = C_SUM(recv_counts)))                                   \
+    X(ncclAllReduceWithBias, ALLREDUCE, (C_FRONT, int op, C_TAIL, const void *bias),               \
+      (C_ARGS, op, comm, stream, bias), (C_TYPED, C_REDUCE))
+
 #define X(fn, kind, params, args, facts)                                                           \
-    HOOK_CALL(&nccl, owners, SYSTEM_ERROR, fn, kind, comm, params, args, facts)
+    HOOK_CALL(&nccl, SYSTEM_ERROR, fn, kind, comm, params, args, facts)
 OPERATIONS(X)
+OPERATIONS_RCCL(X)
 #undef X
 
 /* ---- communicators and groups --------------------------------------------------------------- */
@@ -189,6 +218,13 @@ OPERATIONS(X)
       (void *comm, int *without, int n, void **newcomm, void *config, int flags),                  \
       (comm, without, n, newcomm, config, flags), uint64_t uid = child_of(comm, NO_COLOR),         \
       made_child(rc, newcomm, uid))                                                                \
+    X(ncclCommGrow, COMMUNICATOR, comm,                                                            \
+      (void *comm, int n, const nccl_id *id, int rank, void **newcomm, void *config),              \
+      (comm, n, id, rank, newcomm, config),                                                        \
+      uint64_t uid = comm != NULL ? child_of(comm, n) : id_hash(id), made_child(rc, newcomm, uid)) \
+    X(ncclCommRevoke, COMMUNICATOR, comm, (void *comm, int flags), (comm, flags), , )              \
+    X(ncclCommSuspend, COMMUNICATOR, comm, (void *comm, int flags), (comm, flags), , )             \
+    X(ncclCommResume, COMMUNICATOR, comm, (void *comm), (comm), , )                                \
     X(ncclCommFinalize, COMMUNICATOR, comm, (void *comm), (comm), , )                              \
     X(ncclCommDestroy, COMMUNICATOR, comm, (void *comm), (comm), hook_ccl_gone(comm), )            \
     X(ncclCommAbort, COMMUNICATOR, comm, (void *comm), (comm), hook_ccl_gone(comm), )              \
@@ -196,7 +232,7 @@ OPERATIONS(X)
     X(ncclGroupEnd, GROUP_CALL, NULL, (void), (), , hook_ccl_group_end())
 
 #define X(fn, kind, handle, params, args, before, after)                                           \
-    HOOK_MANAGE(&nccl, owners, SYSTEM_ERROR, fn, kind, handle, params, args, before, after)
+    HOOK_MANAGE(&nccl, SYSTEM_ERROR, fn, kind, handle, params, args, before, after)
 MANAGEMENT(X)
 #undef X
 
@@ -205,11 +241,6 @@ MANAGEMENT(X)
     X(ncclGetVersion)                                                                              \
     X(ncclGetUniqueId)                                                                             \
     X(ncclGroupSimulateEnd)                                                                        \
-    X(ncclPutSignal)                                                                               \
-    X(ncclSignal)                                                                                  \
-    X(ncclWaitSignal)                                                                              \
-    X(ncclCommGrow)                                                                                \
-    X(ncclCommRevoke)                                                                              \
     X(ncclCommCount)                                                                               \
     X(ncclCommUserRank)                                                                            \
     X(ncclCommCuDevice)                                                                            \
@@ -221,9 +252,13 @@ MANAGEMENT(X)
     X(ncclMemAlloc)                                                                                \
     X(ncclMemFree)                                                                                 \
     X(ncclRedOpCreatePreMulSum)                                                                    \
-    X(ncclRedOpDestroy)                                                                            \
-    X(ncclAllToAllv)
+    X(ncclRedOpDestroy)
 
-#define X(name) HOOK_PASS(name, owners, missing)
+#define X(name) HOOK_PASS(&nccl, name, missing)
 PASSED(X)
 #undef X
+
+/* One-sided: their parameters have changed from version to version. */
+HOOK_COUNT(&nccl, ncclPutSignal, PUT, missing)
+HOOK_COUNT(&nccl, ncclSignal, PUT, missing)
+HOOK_COUNT(&nccl, ncclWaitSignal, WINDOW, missing)

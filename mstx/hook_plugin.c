@@ -34,7 +34,8 @@ struct context {
 
 struct event {
     _Atomic uint32_t users; /* itself and its channels; 0: free */
-    uint8_t version, type;
+    uint8_t version;
+    uint32_t type;
     struct context *context;
     struct event *parent; /* of a channel */
     uint64_t range, ticks, call;
@@ -60,7 +61,7 @@ static int64_t host_ns(void)
 /* ---- events ------------------------------------------------------------------------------- */
 
 /* NULL when all are in use: the operation goes unseen. */
-static struct event *event_new(uint8_t version, uint8_t type)
+static struct event *event_new(uint8_t version, uint32_t type)
 {
     for (int i = 0; i < 64; i++) {
         struct event *e = &events[atomic_fetch_add(&next_event, 1) % EVENTS];
@@ -101,7 +102,7 @@ static void event_let_go(struct event *e)
         event_let_go(e->parent);
         return;
     }
-    if (e->range == 0 || !e->context->has_kernels)
+    if (e->range == 0 || e->type == PLUGIN_CE_COLL || !e->context->has_kernels)
         return;
     bool is_whole = first != UINT64_MAX && last >= first;
     mstx_device_time(e->range, e->ticks, 0, is_whole ? (int64_t)first + shift : 0);
@@ -253,11 +254,12 @@ static int start_event(int version, void *context, void **out, const void *descr
     if (type == PLUGIN_KERNEL) {
         uint64_t stamp = version >= 5 ? five->kernel4.timer : d->kernel4.timer;
         *out = start_channel(version, ours(parent), version >= 4 ? stamp : 0);
-    } else if (type == PLUGIN_COLL || type == PLUGIN_P2P) {
-        struct event *e = event_new((uint8_t)version, (uint8_t)type);
+    } else if (type == PLUGIN_COLL || type == PLUGIN_P2P ||
+               (type == PLUGIN_CE_COLL && version >= 6)) {
+        struct event *e = event_new((uint8_t)version, (uint32_t)type);
         if (e == NULL)
             return 0;
-        struct operation o = read_operation(version, type == PLUGIN_COLL, descr);
+        struct operation o = read_operation(version, type != PLUGIN_P2P, descr);
         e->context = context;
         begin_operation(e, &o);
         *out = e;
@@ -305,6 +307,15 @@ static int finalize(void *context)
     return 0;
 }
 
+/* A communicator that no hook was called for: it was made where no preload comes between. */
+static void say_past_hooks(void)
+{
+    if (!hook_copy_is_called(&hook_nccl_family))
+        mstx_comm_note("calls of NCCL do not come to the hooks (it is linked -Bsymbolic, opened "
+                       "RTLD_DEEPBIND or looked up: try --hook_dlsym); what its profiler interface "
+                       "tells is recorded");
+}
+
 static int init(void **context, int *mask, bool has_kernels, const char *name, uint64_t id,
                 int ranks, int rank)
 {
@@ -327,6 +338,7 @@ static int init(void **context, int *mask, bool has_kernels, const char *name, u
         &(struct mstx_group_info){.uid = id, .name = c->name, .size = ranks, .rank = rank});
     mstx_device_stream(c, c->name, 0, (uint32_t)(c - contexts));
     *mask = PLUGIN_COLL | PLUGIN_P2P | (has_kernels ? PLUGIN_KERNEL : 0);
+    say_past_hooks();
     return 0;
 }
 
@@ -350,6 +362,13 @@ static int init_v5(void **context, uint64_t id, int *mask, const char *name, int
     (void)log;
     return init(context, mask, true, name, id, ranks, rank);
 }
+static int init_v6(void **context, uint64_t id, int *mask, const char *name, int nodes, int ranks,
+                   int rank, plugin_log *log)
+{
+    int rc = init_v5(context, id, mask, name, nodes, ranks, rank, log);
+    *mask |= PLUGIN_CE_COLL;
+    return rc;
+}
 
 #define VERSION(n, table, init_fn)                                                                 \
     static int start_v##n(void *context, void **event, void *descr)                                \
@@ -364,4 +383,4 @@ VERSION(2, 1, init_old);
 VERSION(3, 1, init_old);
 VERSION(4, 4, init_v4);
 VERSION(5, 5, init_v5);
-VERSION(6, 5, init_v5);
+VERSION(6, 5, init_v6);

@@ -25,6 +25,7 @@ enum {
     PLUGIN_PROXY_CTRL = 32,
     PLUGIN_KERNEL = 64,
     PLUGIN_NET = 128,
+    PLUGIN_CE_COLL = 4096, /* v6: by copy engines, described as a collective, without a kernel */
 };
 enum { PLUGIN_KERNEL_STOP = 22 }; /* a state */
 

@@ -261,7 +261,7 @@ static enum ms_rc copy_base(struct ms_store *from, struct ms_store *to, struct m
 
 static enum ms_rc read_base(struct mstx_recipe_run *r, struct ms_err *err)
 {
-    struct ms_store *base;
+    struct ms_store *base = NULL;
     bool has = false;
     char *dir = ms_path_join(r->base, MSTX_ANALYSIS_DIR);
     char *path = dir != NULL ? ms_path_join(dir, MSTX_ANALYSIS_DB) : NULL;

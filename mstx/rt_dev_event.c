@@ -13,7 +13,9 @@
  */
 #include "mstx/rt_dev_event.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
+#include <string.h>
 
 enum {
     CONTEXTS = 64,
@@ -44,6 +46,35 @@ struct context {
     struct rt_dev_clock clock;
 };
 static struct context contexts[CONTEXTS];
+
+/* ---- the library ------------------------------------------------------------------------- */
+
+bool rt_event_load(void **lib, const char *const *files, const struct rt_event_symbol *symbols,
+                   size_t n)
+{
+    if (*lib != NULL)
+        return true;
+    void *found = rt_dev_library(files, true);
+    bool all = found != NULL;
+    for (size_t i = 0; all && i < n; i++) {
+        void *p = dlsym(found, symbols[i].name);
+        memcpy(symbols[i].to, &p, sizeof p);
+        all = p != NULL || symbols[i].may_lack;
+    }
+    *lib = all ? found : NULL;
+    return all;
+}
+
+/* This thread's calls must not end a capture of another. */
+static void relax(const struct rt_event_api *api)
+{
+    enum { RELAXED = 2 };
+    static __thread unsigned relaxed __attribute__((tls_model("initial-exec"))); /* kinds */
+    int mode = RELAXED;
+    if ((relaxed & 1u << api->kind) == 0 && api->capture_mode != NULL)
+        api->capture_mode(&mode);
+    relaxed |= 1u << api->kind;
+}
 
 /* ---- the pool ---------------------------------------------------------------------------- */
 
@@ -205,8 +236,7 @@ bool rt_event_enter(struct rt_stream *s, int64_t now_ns)
     c->api->context_get(&c->before);
     if (c->api->context_set(c->handle) != 0)
         return false;
-    if (c->api->thread_relax != NULL)
-        c->api->thread_relax();
+    relax(c->api);
     if (c->spare == NULL && c->api->event_create(&c->spare) != 0)
         c->spare = NULL;
     if (c->stream == NULL && c->api->stream_create(&c->stream) != 0)

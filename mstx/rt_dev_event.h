@@ -11,20 +11,35 @@
 
 struct rt_event_api {
     const char *name;
+    enum mstx_device_kind kind;
     uint32_t events_max; /* of one context: a scarce resource on some devices */
-    bool (*load)(void);  /* find the library and its symbols */
-    int (*event_create)(void **event);
+    bool (*load)(void);  /* find the library: rt_event_load with its symbols */
+
+    /* the runtime's own, by rt_event_load */
     int (*event_record)(void *event, void *stream);
-    enum rt_dev_answer (*event_query)(void *event);
     int (*event_elapsed)(float *ms, void *from, void *to);
-    int (*stream_create)(void **stream); /* one that waits for no other */
-    int (*stream_number)(void *stream, uint32_t *number);
-    bool (*stream_is_capturing)(void *stream);
     int (*context_get)(void **context);
     int (*context_set)(void *context);
     int (*device_get)(int *device);
-    void (*thread_relax)(void); /* this thread's calls must not end a capture of another */
+    int (*capture_mode)(int *mode); /* of this thread; NULL: an older release */
+
+    /* where runtimes differ */
+    int (*event_create)(void **event);
+    enum rt_dev_answer (*event_query)(void *event);
+    int (*stream_create)(void **stream); /* one that waits for no other */
+    int (*stream_number)(void *stream, uint32_t *number);
+    bool (*stream_is_capturing)(void *stream);
 };
+
+/* A function of the runtime by its name there, and the pointer to it that is to be set. */
+struct rt_event_symbol {
+    const char *name;
+    void *to;
+    bool may_lack; /* from older releases */
+};
+/* files: names of the library, NULL at their end; *lib stays NULL unless everything was found. */
+bool rt_event_load(void **lib, const char *const *files, const struct rt_event_symbol *symbols,
+                   size_t n);
 
 bool rt_event_open(struct rt_stream *s, const struct rt_event_api *api);
 bool rt_event_is_capturing(struct rt_stream *s);

@@ -345,8 +345,10 @@ enum ms_rc mstx__comm_writer_said(struct mstx_comm_writer *w, struct ms_str text
     if (!mstx__comm_said(text, &said))
         return MS_OK;
     const struct mstx_comm_known g = {.uid = ms_str_hash(ms_str_of(said.group)),
-                                      .size = -1,
+                                      .size = said.size,
                                       .rank = -1,
+                                      .world = (const char *)said.world,
+                                      .listed = said.listed,
                                       .name = ms_str_of(said.group)};
     size_t place = place_of(w, g.uid, &is_new);
     if (place == SIZE_MAX)

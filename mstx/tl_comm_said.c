@@ -46,6 +46,23 @@ uint8_t mstx__comm_type_find(struct ms_str text)
     return MSTX_TYPE_NA;
 }
 
+static uint8_t reduce_of(struct ms_str text)
+{
+    static const struct {
+        const char *text;
+        uint8_t number;
+    } reduces[] = {
+#define ROW(name, number, text) {text, number},
+        MSTX_COMM_REDUCES(ROW)
+#undef ROW
+            {"product", MSTX_REDUCE_PROD}};
+    for (size_t i = 0; i < sizeof reduces / sizeof *reduces; i++) {
+        if (is_same(text, reduces[i].text))
+            return reduces[i].number;
+    }
+    return MSTX_REDUCE_USER;
+}
+
 uint32_t mstx__comm_ranks(struct ms_str text, int32_t *rank, uint32_t most)
 {
     uint32_t n = 0;
@@ -82,6 +99,18 @@ static unsigned take_type(struct mstx_comm_said *s, struct ms_str v)
     return TYPE;
 }
 
+/* What only our own texts say. */
+static void take_more(struct mstx_comm_said *s, struct ms_str key, struct ms_str v)
+{
+    uint64_t n = 0;
+    if (is_same(key, "reduceOp"))
+        s->rec.reduce = reduce_of(v);
+    else if (is_same(key, "groupSize") && ms_str_u64(v, &n) && n <= INT32_MAX)
+        s->size = (int32_t)n;
+    else if (is_same(key, "groupRanks"))
+        s->listed = mstx__comm_ranks(v, s->world, MSTX_SAID_RANKS);
+}
+
 /* All values are strings; what is no number counts as missing. */
 static unsigned take(struct mstx_comm_said *s, struct ms_str key, struct ms_str v)
 {
@@ -98,9 +127,10 @@ static unsigned take(struct mstx_comm_said *s, struct ms_str key, struct ms_str 
         return ms_str_u64(v, &s->rec.count) ? COUNT : 0;
     if (is_same(key, "streamId"))
         return ms_str_u64(v, &s->stream) ? STREAM : 0;
-    if ((is_same(key, "destRank") || is_same(key, "srcRank")) && ms_str_u64(v, &peer) &&
-        peer <= INT32_MAX)
+    if ((is_same(key, "destRank") || is_same(key, "srcRank") || is_same(key, "rootRank")) &&
+        ms_str_u64(v, &peer) && peer <= INT32_MAX)
         s->rec.peer = (int32_t)peer;
+    take_more(s, key, v);
     return 0;
 }
 
@@ -159,6 +189,7 @@ static bool read_fields(struct mstx_comm_said *s, struct ms_str text)
 bool mstx__comm_said(struct ms_str text, struct mstx_comm_said *s)
 {
     *s = (struct mstx_comm_said){
+        .size = -1,
         .rec = {
             .peer = -1, .reduce = MSTX_REDUCE_NONE, .type = MSTX_REC_COMM, .lib = MSTX_LIB_TORCH}};
     if (!mstx__comm_is_said(text))

@@ -5,6 +5,8 @@
  *
  *     {\"opName\": \"HcclAllreduce\",\"groupName\": \"g\",\"dataType\": \"fp32\",...}
  *     comm:HcclAllreduce,g,fp32,1048576                                  the older form
+ *
+ * Our own texts for torch.distributed also say rootRank, reduceOp, groupSize and groupRanks ("0 1 2").
  */
 #ifndef MSTX_TL_COMM_SAID_H
 #define MSTX_TL_COMM_SAID_H
@@ -13,11 +15,14 @@
 
 #include "probe/base/str.h"
 
-enum { MSTX_SAID_NAME = 128 };
+enum { MSTX_SAID_NAME = 128, MSTX_SAID_RANKS = 128 };
 struct mstx_comm_said {
     struct mstx_rec_comm rec; /* group and seq are not told: 0 */
     uint64_t stream;
     char group[MSTX_SAID_NAME], op[MSTX_SAID_NAME];
+    int32_t size;                   /* of the group; -1: not said */
+    int32_t world[MSTX_SAID_RANKS]; /* the ranks of its members, so many as listed */
+    uint32_t listed;
 };
 /* Could it be such a text? Cheap, for all texts of the domain. */
 static inline bool mstx__comm_is_said(struct ms_str text)

@@ -107,13 +107,20 @@ double mstx_use_hfu(const struct mstx_use *u, const struct mstx_use_rank *r)
 
 /* ---- showing --------------------------------------------------------------------- */
 
+/* A column is as wide as its name, and wide enough for any time. */
+static int width_of(int part)
+{
+    const int n = (int)strlen(mstx_use_names[part]);
+    return n > 10 ? n : 10;
+}
+
 static void text_rank(const struct mstx_use *u, const struct mstx_use_rank *r, struct ms_buf *out)
 {
     char time[MS_HUMAN_MAX];
     const double comm = r->ns[MSTX_USE_COMM];
     ms_buf_printf(out, "  %4" PRId64 " %6" PRId64, r->rank, r->steps);
     for (int i = 0; i < MSTX_USE_PARTS; i++)
-        ms_buf_printf(out, " %10s", ms_human_time(time, (int64_t)r->ns[i]));
+        ms_buf_printf(out, " %*s", width_of(i), ms_human_time(time, (int64_t)r->ns[i]));
     ms_buf_printf(out, " %6.1f %%", comm > 0 ? 100 * r->ns[MSTX_USE_OVERLAPPED] / comm : 0);
     if (u->peak > 0)
         ms_buf_printf(out, " %6.2f %% %6.2f %%", 100 * mstx_use_mfu(u, r),
@@ -127,7 +134,7 @@ void mstx_use_text(const struct mstx_use *u, size_t most, struct ms_buf *out)
     if (u->rank.n != 0) {
         ms_buf_printf(out, "\n  %4s %6s", "rank", "steps");
         for (int i = 0; i < MSTX_USE_PARTS; i++)
-            ms_buf_printf(out, " %10.10s", mstx_use_names[i]);
+            ms_buf_printf(out, " %*s", width_of(i), mstx_use_names[i]);
         ms_buf_printf(out, " %8s%s\n", "overlap", u->peak > 0 ? "      MFU      HFU" : "");
     }
     for (size_t i = 0; i < u->rank.n && (most == 0 || i < most); i++)

@@ -72,6 +72,8 @@ enum ms_rc probe__append_flush(struct probe__append *a, struct ms_err *err)
     if (a->json.err.rc != MS_OK)
         return ms_fail(err, a->json.err.rc, "%s: %s", a->path, a->json.err.msg);
     const char *tail = a->members ? a->tail : a->tail_0;
+    if (a->json.buf.n == 0 && a->in_file == tail)
+        return MS_OK; /* it is all there */
     struct iovec part[2] = {{a->json.buf.p, a->json.buf.n},
                             {(void *)(uintptr_t)tail, strlen(tail)}};
     /* The official readers take this lock.  One that holds it must not stall the program that

@@ -202,13 +202,41 @@ static struct figure reduced(const struct probe__style *style, enum ms_dtype t, 
     return (struct figure){REAL, ms_dtype_round(style->unrounded ? MS_DT_F32 : t, v), 0};
 }
 
+static bool is_tiny_float(enum ms_dtype t)
+{
+    return ms_dtype_kind(t) == MS_DTK_FLOAT && ms_dtype_size(t) == 1;
+}
+
+/* For MindSpore the official tool makes float32 of most types before it reduces them. */
+static bool is_cast(const struct probe__style *style, const struct probe_tensor *t)
+{
+    return style->mindspore && !style->all_numbers &&
+           (is_tiny_float(t->dtype) ||
+            (t->ndim != 0 && (t->dtype == MS_DT_F64 || is_whole(ms_dtype_kind(t->dtype)))));
+}
+
+static void figures_of_cast(const struct ms_stats *s, struct figure f[PROBE_STATS])
+{
+    const bool bad = s->nan != 0;
+    const double v[PROBE_STATS] = {[PROBE_STAT_MAX] = bad ? (double)NAN : s->max,
+                                   [PROBE_STAT_MIN] = bad ? (double)NAN : s->min,
+                                   [PROBE_STAT_MEAN] = ms_stats_mean(s),
+                                   [PROBE_STAT_NORM] = ms_stats_norm(s)};
+    for (unsigned i = 0; i < PROBE_STATS; i++)
+        f[i] = (struct figure){REAL, ms_dtype_round(MS_DT_F32, v[i]), 0};
+}
+
 /* Which of the four the official tool has for a type: the table of the format's statistics rules. */
 static void figures_of(const struct probe__style *style, const struct probe_tensor *t,
                        const struct ms_stats *s, struct figure f[PROBE_STATS])
 {
     enum ms_dtype_kind kind = ms_dtype_kind(t->dtype);
-    if (t->count == 0 || (kind == MS_DTK_FLOAT && ms_dtype_size(t->dtype) == 1))
+    if (t->count == 0 || (is_tiny_float(t->dtype) && !style->mindspore))
         return;
+    if (is_cast(style, t)) {
+        figures_of_cast(s, f);
+        return;
+    }
     set_range(t, s, &f[PROBE_STAT_MAX], &f[PROBE_STAT_MIN]);
     if (t->ndim == 0 && (is_whole(kind) || kind == MS_DTK_FLOAT)) {
         f[PROBE_STAT_MEAN] = f[PROBE_STAT_NORM] = f[PROBE_STAT_MAX];
@@ -281,8 +309,28 @@ bool probe__is_odd(const struct probe_tensor *t)
 
 /* ---- digests ---------------------------------------------------------- */
 
-static void put_crc(struct leaf *l, const struct probe_tensor *t, const struct probe__leaf_as *as)
+/* Of the same values as float32. */
+static uint32_t crc_of_bf16(uint32_t crc, const char *p, size_t bytes)
 {
+    enum { CHUNK = 1024 };
+    uint32_t wide[CHUNK];
+    for (size_t at = 0; at < bytes; at += CHUNK * sizeof(uint16_t)) {
+        size_t n = (bytes - at) / sizeof(uint16_t);
+        n = n < CHUNK ? n : CHUNK;
+        for (size_t i = 0; i < n; i++) {
+            uint16_t v;
+            memcpy(&v, p + at + i * sizeof v, sizeof v);
+            wide[i] = (uint32_t)v << 16;
+        }
+        crc = ms_crc32(crc, wide, n * sizeof *wide);
+    }
+    return crc;
+}
+
+static void put_crc(struct leaf *l, const struct probe__style *style, const struct probe_tensor *t,
+                    const struct probe__leaf_as *as)
+{
+    const bool is_widened = style->mindspore && t->dtype == MS_DT_BF16;
     struct pieces pieces;
     uint32_t crc = 0;
     size_t bytes;
@@ -293,7 +341,7 @@ static void put_crc(struct leaf *l, const struct probe_tensor *t, const struct p
     }
     pieces_start(&pieces, t);
     for (const char *p = next_piece(&pieces, &bytes); p != NULL; p = next_piece(&pieces, &bytes))
-        crc = ms_crc32(crc, p, bytes);
+        crc = is_widened ? crc_of_bf16(crc, p, bytes) : ms_crc32(crc, p, bytes);
     KEY(l, "md5");
     PUT(l, "\"");
     put_hex(l, crc, 8);
@@ -406,7 +454,7 @@ void probe__leaf_begin(struct ms_jwrite *json, const struct probe__style *style,
         l.first = true;
     }
     if (!style->bare && style->summary == PROBE_SUMMARY_MD5)
-        put_crc(&l, t, as);
+        put_crc(&l, style, t, as);
     if (l.at != l.room)
         ms_jwrite_members(json, (struct ms_str){l.room, (uint32_t)(l.at - l.room)});
 }

@@ -276,21 +276,41 @@ void probe__record_value_end(struct probe__record *r, size_t path_n)
 
 /* ---- tensors ---------------------------------------------------------- */
 
-/* Have the elements kept and name their file; a tensor without a file is described all the same. */
-static void put_file(struct probe__record *r, const struct probe_tensor *t)
+/* The path with an ending, as the name of a file, until the path is cut back to `item`; NULL: it
+ * cannot be one. */
+static const char *name_file(struct probe__record *r, const char *ending, size_t *item)
 {
-    const size_t item = r->path.n;
-    ms_buf_puts(&r->path, r->style->mindspore ? ".npy" : ".pt");
+    *item = r->path.n;
+    ms_buf_puts(&r->path, ending);
     const char *name = ms_buf_z(&r->path);
     if (r->path.bad == MS_E_NOMEM) {
         ms_buf_check(&r->path, &r->json.err);
-        return;
+        return NULL;
     }
-    if (r->path.bad != MS_OK || r->path.n > FILE_NAME_MAX || strchr(name, '/') != NULL)
-        ms_warn("no file for '%s': the name cannot be one of a file", name);
-    else if (r->save(r->ctx, name, t))
+    if (r->path.bad == MS_OK && r->path.n <= FILE_NAME_MAX && strchr(name, '/') == NULL)
+        return name;
+    ms_warn("no file for '%s': the name cannot be one of a file", name);
+    return NULL;
+}
+
+void probe__record_file(struct probe__record *r, const struct probe_tensor *t)
+{
+    size_t item;
+    if (r->save == NULL || t->count == 0 || t->data == NULL)
+        return;
+    const char *name = name_file(r, r->style->mindspore ? ".npy" : ".pt", &item);
+    if (name != NULL && r->save(r->ctx, name, t))
         ms_jwrite_kstr(&r->json, "data_name", name);
     r->path.n = item;
+}
+
+const char *probe__record_foreign_file(struct probe__record *r, const char *ending)
+{
+    size_t item;
+    const char *name = r->save != NULL ? name_file(r, ending, &item) : NULL;
+    if (name != NULL)
+        ms_jwrite_kstr(&r->json, "data_name", name);
+    return name;
 }
 
 void probe__record_tensor(struct probe__record *r, const char *key, const struct probe_tensor *t,
@@ -299,8 +319,8 @@ void probe__record_tensor(struct probe__record *r, const char *key, const struct
     const size_t path_n = enter(r, key);
     probe__leaf_begin(&r->json, r->style, t, as, &r->odd);
     r->is_late |= as->later != 0;
-    if (r->save != NULL && t->count != 0 && !as->is_blank && t->data != NULL)
-        put_file(r, t);
+    if (!as->is_blank)
+        probe__record_file(r, t);
     ms_jwrite_obj_end(&r->json);
     r->path.n = path_n;
 }

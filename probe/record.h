@@ -62,9 +62,13 @@ void probe__record_close(struct probe__record *r, bool is_list);
 
 void probe__record_tensor(struct probe__record *r, const char *key, const struct probe_tensor *t,
                           const struct probe__leaf_as *as);
-/* A value that the caller writes to the document itself, between these two. */
+/* A value that the caller writes to the document itself, between these two.  Within it elements can
+ * have a file, whose name becomes a member of the object that is open: one like those of tensors, or
+ * one of another ending that the caller makes; NULL: there is to be none. */
 struct ms_jwrite *probe__record_value(struct probe__record *r, const char *key, size_t *path_n);
 void probe__record_value_end(struct probe__record *r, size_t path_n);
+void probe__record_file(struct probe__record *r, const struct probe_tensor *t);
+const char *probe__record_foreign_file(struct probe__record *r, const char *ending);
 void probe__record_int(struct probe__record *r, const char *key, int64_t v);
 void probe__record_float(struct probe__record *r, const char *key, double v);
 void probe__record_bool(struct probe__record *r, const char *key, bool v);

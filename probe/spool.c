@@ -5,7 +5,9 @@
  * An item lies in one piece; what does not fit before the end of the ring
  * starts again at its beginning, and the gap counts as used until the item
  * before it is done.  A tensor for which there is no room is written by the
- * caller, who would only wait for it otherwise.
+ * caller, who would only wait for it otherwise; so is what is left when the
+ * program waits for the rest.  Items are begun in their order and are done in
+ * any, and their room is free again once those before them are done.
  */
 #include "probe/spool.h"
 
@@ -21,7 +23,7 @@ enum { ALIGN = 64, PAGE = 4096, NAME_MAX_BYTES = 256 };
 /* In front of an item's elements. */
 struct item {
     size_t bytes; /* with header and elements */
-    bool is_ready;
+    enum { FILLING, READY, TAKEN, DONE } state;
     const char *dir;
     enum ms_dtype dtype;
     uint32_t ndim;
@@ -30,13 +32,19 @@ struct item {
 };
 enum { HEADER = (sizeof(struct item) + ALIGN - 1) / ALIGN * ALIGN };
 
+/* A place in the ring, and the bytes from there to the head. */
+struct mark {
+    size_t at, bytes;
+};
+
 struct probe__spool {
     enum probe_file_kind kind;
     void *memory;
     char *ring;
-    size_t size, wrap;       /* wrap: where the items before the beginning end */
-    size_t head, tail, used; /* bytes */
-    unsigned through;        /* files that their callers are writing */
+    size_t size, wrap; /* wrap: where the items before the beginning end */
+    size_t head;
+    struct mark tail, next; /* the first item that is not done, the first that nobody writes */
+    unsigned through;       /* files that their callers are writing */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t more, less; /* items to write; room, or nothing left */
@@ -66,51 +74,74 @@ static enum ms_rc write_item(const struct probe__spool *s, const struct item *it
     return write_file(s->kind, item->dir, item->name, &t, err);
 }
 
+/* ---- taking ----------------------------------------------------------- */
+
+static struct item *item_at(const struct probe__spool *s, const struct mark *m)
+{
+    return (struct item *)(void *)(s->ring + m->at);
+}
+
+/* To the item behind. */
+static void pass(const struct probe__spool *s, struct mark *m, size_t bytes)
+{
+    m->at += bytes;
+    m->bytes -= bytes;
+    if (m->at == s->wrap) {
+        m->bytes -= s->size - s->wrap;
+        m->at = 0;
+    }
+}
+
+/* The item to write next, which is the caller's now; NULL: there is none yet. */
+static struct item *take_next(struct probe__spool *s)
+{
+    struct item *item = item_at(s, &s->next);
+    if (s->next.bytes == 0 || item->state != READY)
+        return NULL;
+    item->state = TAKEN;
+    pass(s, &s->next, item->bytes);
+    return item;
+}
+
+static void free_done(struct probe__spool *s)
+{
+    while (s->tail.bytes != s->next.bytes && item_at(s, &s->tail)->state == DONE) {
+        pass(s, &s->tail, item_at(s, &s->tail)->bytes);
+        if (s->tail.at == 0)
+            s->wrap = s->size;
+    }
+}
+
+/* Make a file of an item that is the caller's; the lock is held before and afterwards. */
+static void write_taken(struct probe__spool *s, struct item *item)
+{
+    struct ms_err err = {0};
+    const bool failed = s->err.rc != MS_OK;
+    pthread_mutex_unlock(&s->lock);
+    if (!failed)
+        write_item(s, item, &err); /* what failed is in err */
+    pthread_mutex_lock(&s->lock);
+    if (err.rc != MS_OK && s->err.rc == MS_OK)
+        s->err = err;
+    item->state = DONE;
+    free_done(s);
+    pthread_cond_broadcast(&s->less);
+}
+
 /* ---- the thread ------------------------------------------------------- */
-
-static void pop(struct probe__spool *s, size_t bytes)
-{
-    s->tail += bytes;
-    s->used -= bytes;
-    if (s->tail == s->wrap) {
-        s->used -= s->size - s->wrap;
-        s->tail = 0;
-        s->wrap = s->size;
-    }
-}
-
-/* The item to write next, waited for; NULL: there will be no more. */
-static const struct item *next_item(struct probe__spool *s)
-{
-    for (;;) {
-        const struct item *item = (const struct item *)(const void *)(s->ring + s->tail);
-        if (s->used != 0 && item->is_ready)
-            return item;
-        if (s->used == 0 && s->stop)
-            return NULL;
-        pthread_cond_wait(&s->more, &s->lock);
-    }
-}
 
 static void *run(void *ctx)
 {
     struct probe__spool *s = ctx;
     pthread_mutex_lock(&s->lock);
     for (;;) {
-        const struct item *item = next_item(s);
-        struct ms_err err = {0};
-        if (item == NULL)
+        struct item *item = take_next(s);
+        if (item != NULL)
+            write_taken(s, item);
+        else if (s->stop && s->next.bytes == 0)
             break;
-        const size_t bytes = item->bytes;
-        bool failed = s->err.rc != MS_OK;
-        pthread_mutex_unlock(&s->lock);
-        if (!failed)
-            write_item(s, item, &err); /* what failed is in err */
-        pthread_mutex_lock(&s->lock);
-        if (err.rc != MS_OK && s->err.rc == MS_OK)
-            s->err = err;
-        pop(s, bytes);
-        pthread_cond_broadcast(&s->less);
+        else
+            pthread_cond_wait(&s->more, &s->lock);
     }
     pthread_mutex_unlock(&s->lock);
     return NULL;
@@ -184,18 +215,24 @@ void probe__spool_free(struct probe__spool *s)
 /* A place for so many bytes in one piece, or NULL while there is none. */
 static char *reserve(struct probe__spool *s, size_t bytes)
 {
-    if (s->used == 0) {
-        s->head = s->tail = 0;
+    if (s->tail.bytes == 0) {
+        s->head = s->tail.at = s->next.at = 0;
         s->wrap = s->size;
     }
-    if (s->used != 0 && s->head <= s->tail) /* the free part is in the middle */
-        return s->tail - s->head >= bytes ? s->ring + s->head : NULL;
+    if (s->tail.bytes != 0 && s->head <= s->tail.at) /* the free part is in the middle */
+        return s->tail.at - s->head >= bytes ? s->ring + s->head : NULL;
     if (s->size - s->head >= bytes)
         return s->ring + s->head;
-    if (s->tail < bytes)
+    if (s->tail.at < bytes)
         return NULL;
+    const size_t gap = s->size - s->head;
     s->wrap = s->head;
-    s->used += s->size - s->head;
+    s->tail.bytes += gap;
+    s->next.bytes += gap;
+    if (s->next.at == s->head) { /* everything is being written: what comes next lies there */
+        s->next.bytes -= gap;
+        s->next.at = 0;
+    }
     s->head = 0;
     return s->ring;
 }
@@ -205,9 +242,10 @@ static void take(struct probe__spool *s, char *place, size_t bytes)
 {
     struct item *item = (struct item *)(void *)place;
     item->bytes = bytes;
-    item->is_ready = false;
+    item->state = FILLING;
     s->head = (size_t)(place - s->ring) + bytes;
-    s->used += bytes;
+    s->tail.bytes += bytes;
+    s->next.bytes += bytes;
 }
 
 static void fill(char *place, const char *dir, const char *name, const struct probe_tensor *t)
@@ -226,7 +264,7 @@ static void fill(char *place, const char *dir, const char *name, const struct pr
 static void hand_over(struct probe__spool *s, char *place)
 {
     pthread_mutex_lock(&s->lock);
-    ((struct item *)(void *)place)->is_ready = true;
+    ((struct item *)(void *)place)->state = READY;
     pthread_cond_signal(&s->more);
     pthread_mutex_unlock(&s->lock);
 }
@@ -272,8 +310,13 @@ bool probe__spool_put(struct probe__spool *s, const char *dir, const char *name,
 enum ms_rc probe__spool_drain(struct probe__spool *s, struct ms_err *err)
 {
     pthread_mutex_lock(&s->lock);
-    while (s->used != 0 || s->through != 0)
-        pthread_cond_wait(&s->less, &s->lock);
+    while (s->tail.bytes != 0 || s->through != 0) {
+        struct item *item = take_next(s);
+        if (item != NULL)
+            write_taken(s, item);
+        else
+            pthread_cond_wait(&s->less, &s->lock);
+    }
     struct ms_err first = s->err;
     ms_err_clear(&s->err);
     pthread_mutex_unlock(&s->lock);

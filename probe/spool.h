@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * spool: tensors on their way to the disk.  Putting one copies its elements into
- * a ring of fixed size; a thread of its own makes files of them, in order.
- * When the ring is full the program writes the file itself, so memory is bounded.
+ * a ring of fixed size; a thread of its own makes files of them.
+ * When the ring is full the program writes the file itself, so memory is bounded, and so it does
+ * while it waits for the last of them.
  *
- *     ring   │ ... done ... │ header name elements │ header ... │   free   │
- *                           └ tail: being written               └ head
+ *     ring   │ ... done ... │ header name elements │ header ... │ header ... │   free   │
+ *                           └ tail: being written  └ done       └ next       └ head
  */
 #ifndef PROBE_SPOOL_H
 #define PROBE_SPOOL_H

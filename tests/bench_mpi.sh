@@ -15,26 +15,31 @@ unset LD_PRELOAD MSTX_OUT
 
 best_of() { # NAME LINES: column by column the least
     awk -v name="$1" '{for (i = 1; i <= NF; i++) if (NR == 1 || $i < m[i]) m[i] = $i}
-        END {print name, m[1], m[2], m[3]}' "$2"
+        END {$0 = name; for (i = 1; i in m; i++) $(i + 1) = m[i]; print}' "$2"
 }
-cost_of_calls() { # FLAVOUR
-    flavour=$1
-    command -v "mpicc.$flavour" >/dev/null && [ -e "$build/libmstx_mpi_$flavour.so" ] || return 0
-    "mpicc.$flavour" -w -O2 -o "$scratch/cost" tests/rt/mpi_cost.c || return 0
+cost_of() { # FLAVOUR PROGRAM NAMES-AND-CALLS...: as many as the program prints
     for i in $(seq "${RUNS:-5}"); do
-        "mpirun.$flavour" -n 1 "$scratch/cost" >>"$scratch/bare"
-        "mpirun.$flavour" -n 1 "$msprobe" run -o "$scratch/run" -- "$scratch/cost" >>"$scratch/on" 2>/dev/null
-        "mpirun.$flavour" -n 1 "$msprobe" run -o "$scratch/run" --domain_exclude communication -- "$scratch/cost" >>"$scratch/off" 2>/dev/null
+        "mpirun.$1" -n 1 "$2" >>"$scratch/bare"
+        "mpirun.$1" -n 1 "$msprobe" run -o "$scratch/run" -- "$2" >>"$scratch/on" 2>/dev/null
+        "mpirun.$1" -n 1 "$msprobe" run -o "$scratch/run" --domain_exclude communication -- "$2" >>"$scratch/off" 2>/dev/null
         rm -rf "$scratch/run"
     done
     { best_of bare "$scratch/bare"; best_of on "$scratch/on"; best_of off "$scratch/off"; } |
-        awk -v f="$flavour" '{for (i = 2; i <= 4; i++) v[$1, i] = $i}
-            function line(what, i, calls) {
-                printf "  %-8s %-18s bare %7.1f ns   recording +%6.1f ns   off +%5.1f ns a call\n", f, what,
-                    v["bare", i] / calls, (v["on", i] - v["bare", i]) / calls, (v["off", i] - v["bare", i]) / calls
-            }
-            END {line("send to nobody", 2, 1); line("allreduce of self", 3, 1); line("isend and wait", 4, 2)}'
+        awk -v f="$1" -v names="$3" '{for (i = 2; i <= NF; i++) v[$1, i - 1] = $i}
+            END {n = split(names, what, ",")
+                for (i = 1; i <= n; i++) {
+                    split(what[i], w, ":")
+                    printf "  %-8s %-26s bare %7.1f ns   recording +%6.1f ns   off +%5.1f ns a call\n", f, w[1],
+                        v["bare", i] / w[2], (v["on", i] - v["bare", i]) / w[2], (v["off", i] - v["bare", i]) / w[2]
+                }}'
     rm -f "$scratch/bare" "$scratch/on" "$scratch/off"
+}
+cost_of_calls() { # FLAVOUR
+    command -v "mpicc.$1" >/dev/null && [ -e "$build/libmstx_mpi_$1.so" ] || return 0
+    "mpicc.$1" -w -O2 -o "$scratch/cost" tests/rt/mpi_cost.c || return 0
+    cost_of "$1" "$scratch/cost" "send to nobody:1,allreduce of self:1,isend and wait:2,bcast to self:1,four requests and waitall:5"
+    command -v "mpif90.$1" >/dev/null && "mpif90.$1" -w -O2 -o "$scratch/cost" tests/rt/mpi_cost.f90 || return 0
+    cost_of "$1" "$scratch/cost" "Fortran send:1,Fortran allreduce:1,Fortran isend and wait:2"
 }
 
 cpu_of() { # COMMAND...: seconds of CPU time of all its processes

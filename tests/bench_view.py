@@ -91,6 +91,18 @@ def frames(path, keys):
         return out
 
 
+def least(before, after):
+    """Bytes that changed cells take in UTF-8, with one for a move to each run of them and five for each
+    other colour: what is below it was gained by moving rows and by repeating letters."""
+    total, look, running = 0, None, False
+    for a, b in zip(before, after):
+        if a != b:
+            total += len(b[0].encode()) + (not running) + 5 * (look not in (None, b[1]) and b[0] != ' ')
+            look = b[1]
+        running = a != b
+    return total
+
+
 def main():
     path = sys.argv[1]
     keys = TREE if path.endswith('.vis.db') else TIME
@@ -120,7 +132,7 @@ def main():
     print(f'computed      {cpu[len(cpu) // 2][0]:8.2f} ms a key median, {cpu[len(cpu) * 99 // 100][0]:.2f} p99, '
           f'most {", ".join(f"{NAMES.get(k, k)} {t:.1f}" for t, k in cpu[-8:])}')
     shots = frames(path, keys)
-    changed = bytes_sent = 0
+    changed = bytes_sent = bound = 0
     worst = []
     for i in range(len(keys)):
         if shots[i] is None or shots[i + 1] is None:
@@ -128,11 +140,12 @@ def main():
         cells = sum(a != b for a, b in zip(shots[i], shots[i + 1]))
         changed += cells
         bytes_sent += sent[i]
+        bound += least(shots[i], shots[i + 1])
         if cells > 0:
             worst.append((sent[i] / cells, keys[i], sent[i], cells))
     worst.sort()
-    print(f'bytes         {bytes_sent} for {changed} changed cells: {bytes_sent / max(changed, 1):.2f} a cell; '
-          f'median of keys {worst[len(worst) // 2][0]:.2f}, worst {worst[-3:]}')
+    print(f'bytes         {bytes_sent} for {changed} changed cells: {bytes_sent / max(changed, 1):.2f} a cell, '
+          f'{bound / max(changed, 1):.2f} by letters, moves and colours alone; median of keys {worst[len(worst) // 2][0]:.2f}, worst {worst[-3:]}')
 
 
 if __name__ == '__main__':

@@ -4,6 +4,7 @@
 #   build, msprobe    what is tested: an absolute path, and the program
 #   scratch, run      a folder that goes at the end, and a place for a run in it
 #   check, ok, bad    tell how a test went; rc: the exit status of the suite
+#   skip              ends the suite and says why; find_python: one that has packages of others
 : "${suite:?which suite}"
 B=${B:-build}
 PYTHON=${PYTHON:-/usr/bin/python3}
@@ -61,4 +62,31 @@ needs_only() { # FILE LIBRARY...
         *) echo "$file needs $n"; return 1 ;;
         esac
     done
+}
+skip() {
+    echo "skip $suite: $1"
+    exit 0
+}
+# find_python VARIABLE MODULE SECONDS PACKAGE...: $python has a module that is not of this project.
+# It is $VARIABLE_PYTHON, or a virtual environment in the folder $VARIABLE_INSTALL, which gets the
+# packages from PyPI if it is not there yet, or else $PYTHON.
+find_python() {
+    variable=$1 module=$2 limit=$3
+    shift 3
+    eval "python=\${${variable}_PYTHON:-} folder=\${${variable}_INSTALL:-}"
+    if [ -z "$python" ] && [ -n "$folder" ]; then
+        python=$folder/bin/python
+        [ -x "$python" ] || make_venv "$folder" "$limit" "$@" >&2 ||
+            skip "it could not be installed into $folder within $limit s; is PyPI reachable?"
+    fi
+    python=${python:-$PYTHON}
+    "$python" -c "import $module" >/dev/null 2>&1 ||
+        skip "$python has no $module; ${variable}_PYTHON=FILE or ${variable}_INSTALL=DIR"
+}
+make_venv() { # DIR SECONDS PACKAGE...
+    venv=$1 seconds=$2
+    shift 2
+    "$PYTHON" -m venv "$venv" && timeout "$seconds" "$venv/bin/python" -m pip install -q "$@" && return
+    rm -rf "$venv" # half of it would be taken for the whole next time
+    return 1
 }

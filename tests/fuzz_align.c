@@ -221,7 +221,7 @@ static void align(struct side side[2])
     const struct cmp_align_input g = {side[0].dump, side[0].has_tree ? &side[0].nodes : NULL};
     const struct cmp_align_input t = {side[1].dump, side[1].has_tree ? &side[1].nodes : NULL};
     for (int i = 0; i < 2; i++)
-        require(cmp_align_new(&al[i], &t, &g, NULL, 0, &err) == MS_OK);
+        require(cmp_align_new(&al[i], &t, &g, NULL, 0, NULL, &err) == MS_OK);
     check_equal(al[0], al[1]);
     check_pairs(al[0], side);
     check_rows(al[0], side);

@@ -4,7 +4,7 @@
  * be written by the writer's rules and read again; rules never have lists of unequal
  * length and are valid too.
  */
-#include "compare/cmp_int.h"
+#include "compare/multiply.h"
 #include "compare/rename.h"
 
 #include <stdlib.h>
@@ -20,17 +20,18 @@ static void check(bool fine)
 static void try_pairs(struct ms_str text)
 {
     struct cmp__pairs p;
-    struct ms_buf name = {.max = 1 << 16}, scratch = {.max = 1 << 16};
+    struct ms_buf name = {.max = 1 << 16}, scratch = {.max = 1 << 16}, cell = {.max = 1 << 16};
     if (cmp__pairs_parse(&p, "fuzz", text, NULL) != MS_OK)
         return;
     check(p.keys.keys.n == p.values.n);
     for (uint32_t i = 0; i < p.values.n; i++)
         check(ms_map_get(&p.keys, ms_map_key(&p.keys, i)) == i);
     ms_buf_puts(&name, "Cell.a.b.Class.forward.0.input.0");
-    check(cmp__rename_cell(&p, false, &name, &scratch) || p.keys.keys.n != 0);
+    check(cmp__rename_cell(&p, false, &name, &scratch, &cell) || p.keys.keys.n != 0);
     cmp__pairs_free(&p);
     ms_buf_free(&name);
     ms_buf_free(&scratch);
+    ms_buf_free(&cell);
 }
 
 static void try_rules(struct ms_str text)
@@ -45,8 +46,10 @@ static void try_rules(struct ms_str text)
         for (unsigned k = 0; k < 4; k++)
             check(!rule->valid || rule->part[k].ms.n == rule->part[k].pt.n);
     }
-    ms_buf_puts(&name, "Functional.fa.0.forward.input.0");
-    (void)cmp__rename_by_rules(&r, MS_STR("Functional.fa.0.forward.input.0"), &name, &scratch);
+    const struct ms_str row = MS_STR("Functional.fa.0.forward.input.0.1");
+    ms_buf_str(&name, row);
+    if (cmp__rename_by_rules(&r, true, row, &name, &scratch)) /* what is covered part by part */
+        check(cmp__rename_by_rules(&r, false, row, &name, &scratch));
     cmp__api_rules_free(&r);
     ms_buf_free(&name);
     ms_buf_free(&scratch);
@@ -65,6 +68,16 @@ static void try_layers(struct ms_str text)
     cmp__layers_free(&l);
 }
 
+static void try_factors(struct ms_str text)
+{
+    struct cmp c = {.arena = ms_arena_new(1 << 24)};
+    struct cmp__factors *f;
+    if (c.arena != NULL && cmp__factors_parse(&f, &c, "fuzz", text, NULL) == MS_OK)
+        cmp__factors_free(f);
+    ms_vec_free(&c.problems);
+    ms_arena_free(c.arena);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size > 1 << 16)
@@ -73,5 +86,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_pairs(text);
     try_rules(text);
     try_layers(text);
+    try_factors(text);
     return 0;
 }

@@ -43,7 +43,7 @@ static void check_pins(const struct cmp *c, const struct cmp__pins *pins)
     const struct cmp_align_input t = {c->t.dump, NULL}, g = {c->b.dump, NULL};
     struct cmp_align *al;
     struct ms_err err = {0};
-    require(cmp_align_new(&al, &t, &g, pins->nodes.p, pins->nodes.n, &err) == MS_OK);
+    require(cmp_align_new(&al, &t, &g, pins->nodes.p, pins->nodes.n, NULL, &err) == MS_OK);
     for (size_t i = 0; i < pins->nodes.n; i++) {
         const struct cmp_align_pin *pin = &pins->nodes.p[i];
         const struct cmp_align_pair *pairs;

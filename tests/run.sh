@@ -91,7 +91,7 @@ run_script() {
 }
 
 threaded='test_pool test_jread test_dump test_census test_dumper test_dumper_safety test_trace test_log test_mem test_io
-    test_overflow test_rt test_rt_nvtx test_rt_comm'
+    test_overflow test_rt test_rt_nvtx test_rt_comm test_pairing'
 for t in "$B"/tests/test_*; do
     case $t in *.o | *.d) continue ;; esac
     [ -z "${TSAN:-}" ] || case " $threaded " in *" $(basename "$t") "*) ;; *) continue ;; esac

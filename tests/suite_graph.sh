@@ -82,8 +82,41 @@ for compat in none strict; do
         "$(ask "SELECT count(*) FROM tb_nodes WHERE $at AND sub_nodes = '' AND matched_node_link = '[]'")"
     check "$compat: detail with stack" 'File m.py, line 1, in f,' \
         "$(ask "SELECT json_extract(stack_info, '\$[0]') FROM tb_nodes n JOIN tb_stack s ON s.id = n.stack_id WHERE $at AND node_name = 'Torch.g.0.forward'" | head -1 | sed 's/ $//')"
+    check "$compat: children know their parents as parents know them" 0 \
+        "$(ask "SELECT count(*) FROM tb_nodes c WHERE up_node <> '' AND NOT EXISTS (SELECT 1 FROM tb_nodes p, json_each(p.sub_nodes) s WHERE p.graph_id = c.graph_id AND p.node_name = c.up_node AND s.value = c.node_name)")"
+    check "$compat: ranks and steps are listed" 0 \
+        "$(ask "SELECT count(*) FROM tb_nodes, tb_config WHERE rank NOT IN (SELECT value FROM json_each(rank_list)) OR step NOT IN (SELECT value FROM json_each(step_list))")"
+    check "$compat: micro steps are counted" 0 \
+        "$(ask "SELECT count(*) FROM tb_nodes, tb_config WHERE micro_steps < 1 OR micro_step_id NOT BETWEEN 0 AND micro_steps - 1")"
+    check "$compat: places are counted from 0" 0 \
+        "$(ask "SELECT count(*) FROM (SELECT 1 FROM tb_nodes GROUP BY graph_id HAVING min(node_order) <> 0 OR max(node_order) <> count(*) - 1 OR count(DISTINCT node_order) <> count(*))")"
+    check "$compat: ids are made of their parts" 0 \
+        "$(ask "SELECT count(*) FROM tb_nodes WHERE id <> data_source || '_' || step || '_' || rank || '_' || node_name OR graph_id <> data_source || '_' || step || '_' || rank")"
+    check "$compat: relations go both ways" 0 \
+        "$(ask "SELECT count(*) FROM tb_nodes a WHERE matched_node_link <> '[]' AND NOT EXISTS (SELECT 1 FROM tb_nodes b WHERE b.step = a.step AND b.rank = a.rank AND b.data_source <> a.data_source AND b.node_name = json_extract(a.matched_node_link, '\$[#-1]') AND json_extract(b.matched_node_link, '\$[#-1]') = a.node_name)")"
+    check "$compat: a link leads from the root" 0 \
+        "$(ask "SELECT count(*) FROM tb_nodes WHERE matched_node_link <> '[]' AND json_extract(matched_node_link, '\$[0]') <> 'DefaultModel'")"
+    check "$compat: a file that only its owner writes" "640 750" \
+        "$(stat -c %a "$db" "$scratch/o" | tr '\n' ' ' | sed 's/ $//')"
+    check "$compat: indexes are used as the plugin asks" "index1 index2 index3" \
+        "$(for q in "up_node = 'x' ORDER BY node_order" "node_name = 'x'" "sub_nodes = '' ORDER BY node_order"; do
+            ask "EXPLAIN QUERY PLAN SELECT * FROM tb_nodes WHERE $at AND $q" | grep -o 'index[0-9]'
+        done | tr '\n' ' ' | sed 's/ $//')"
     check "$compat: node list" "$([ $compat = strict ] && echo 4 || echo 6)" \
         "$(ask "SELECT count(*) FROM tb_nodes WHERE $at AND (-1 = -1 OR micro_step_id = -1)")"
+done
+
+# What overflows is found among leaves by its level.
+put_rank "$scratch/n" NaN
+for compat in none strict; do
+    rm -rf "$scratch/o"
+    "$B/msprobe" graph_visualize -tp "$scratch/n" -o "$scratch/o" -oc --compat=$compat \
+        >"$scratch/said" 2>&1
+    command -v sqlite3 >/dev/null || break
+    check "$compat: the overflow filter" "critical Torch.g.0.forward" \
+        "$(sqlite3 "$scratch"/o/build_*.vis.db "SELECT overflow_level || ' ' || node_name FROM tb_nodes WHERE step = 0 AND rank = 0 AND data_source = 'NPU' AND sub_nodes = '' AND overflow_level IN ('medium', 'high', 'critical') ORDER BY node_order" 2>&1)"
+    check "$compat: one graph has no colours" 'build||null|1' \
+        "$(sqlite3 "$scratch"/o/build_*.vis.db 'SELECT graph_type, task, node_colors, overflow_check FROM tb_config' 2>&1)"
 done
 
 # The page stops waiting at the line that says so.

@@ -111,6 +111,12 @@ looked_up() {
 }
 check 'run --hook_dlsym sees functions that are looked up' looked_up
 
+said_so() {
+    LD_LIBRARY_PATH=$build/tests/standin MSTX_QUIET=0 "$msprobe" run -o "$run" "$build/tests/rt/ccl_app" hccl 2>"$scratch/out"
+    grep -q 'none of its calls came to the hooks.*--hook_dlsym' "$scratch/out"
+}
+check 'without it the user is told what to try' said_so
+
 # ---- hangs --------------------------------------------------------------------------------------
 
 # Rank 1 does not come back from its fourth call.  While it hangs, within two seconds of the limit

@@ -232,7 +232,9 @@ def figures_are_those_of_numpy():
 @test
 def types_have_the_figures_they_should():
     cases = [(Tensor([1, 2, 3], mindspore.bfloat16), "BFloat16", [3, 1, 2, 3.734375]),
-             (Tensor([1, 2, 3], mindspore.int32), "Int32", [3, 1, None, None]),
+             (Tensor([1, 2, 3], mindspore.int32), "Int32", [3., 1., 2., float(np.sqrt(np.float32(14)))]),
+             (Tensor([0.1], mindspore.float64), "Float64", [float(np.float32(0.1))] * 4),
+             (Tensor(7, mindspore.int64), "Int64", [7] * 4),
              (Tensor([True, False]), "Bool", [True, False, None, None]),
              (Tensor(2.5, mindspore.float32), "Float32", [2.5] * 4),
              (Tensor(np.zeros((0, 3), np.float32)), "Float32", [None] * 4),
@@ -246,8 +248,8 @@ def types_have_the_figures_they_should():
     for i, (_, dtype, expected) in enumerate(cases):
         leaf = found[f"case{i}.0.debug"]
         assert leaf["dtype"] == dtype, leaf
-        assert str(figures(leaf)) == str([float(e) if isinstance(e, int) and dtype[0] in "BF"
-                                          and dtype != "Bool" else e for e in expected]), leaf
+        assert str(figures(leaf)) == str([float(e) if type(e) is int and dtype[0] in "BF"
+                                          else e for e in expected]), leaf
 
 
 @test
@@ -255,6 +257,14 @@ def digests_are_of_the_bytes():
     x = batch()
     called(lambda: ops.tanh(x), summary_mode="md5", statistics={"summary_mode": "md5"})
     assert leaf_of("Functional.tanh.0.forward")["md5"] == f"{zlib.crc32(x.asnumpy().tobytes()):08x}"
+
+
+@test
+def digests_of_bfloat16_are_of_float32():
+    x = mint.arange(5000).to(mindspore.bfloat16)
+    called(lambda: ops.abs(x), statistics={"summary_mode": "md5"})
+    wide = x.to(mindspore.float32).asnumpy().tobytes()
+    assert leaf_of("Functional.abs.0.forward")["md5"] == f"{zlib.crc32(wide):08x}"
 
 
 @test
@@ -340,6 +350,19 @@ def a_cell_that_is_called_again_counts():
     d.step()
     assert list(data()) == ["Cell.act.ReLU.forward.0", "Cell.act.ReLU.forward.1",
                             "Cell.act.ReLU.backward.1", "Cell.act.ReLU.backward.0"]
+
+
+@test
+def steps_of_a_loop_of_the_framework():
+    from msprobe.mindspore import MsprobeInitStep, MsprobeStep
+    model, d = Two(), debugger(level="L0", step=[1])
+    data_set = mindspore.dataset.NumpySlicesDataset(
+        {"x": np.ones((6, 4), np.float32), "y": np.zeros((6, 4), np.float32)}, shuffle=False)
+    loop = mindspore.train.Model(model, nn.MSELoss(), nn.SGD(model.trainable_params(), 0.1))
+    loop.train(1, data_set.batch(2), callbacks=[MsprobeInitStep(), MsprobeStep(d)],
+               dataset_sink_mode=False)
+    assert os.listdir("out") == ["step1"]
+    assert {"Cell.fc.Linear.forward.0", "Cell.act.ReLU.backward.0"} <= set(data(1))
 
 
 @test

@@ -6,51 +6,32 @@
 #   MINDSPORE_PYTHON=FILE    a Python of the version the extension is built for that has mindspore
 #   MINDSPORE_INSTALL=DIR    without one: make a virtual environment there from PyPI
 #   MINDSPORE_FAULTS=all     every fault against every other run; without it, three of them
-B=${B:-build}
-PYTHON=${PYTHON:-/usr/bin/python3}
+#   OFFICIAL=DIR             a folder with the package msprobe of mindstudio-probe and what it needs
+suite=mindspore
+. tests/checks.sh
 export PYTHONDONTWRITEBYTECODE=1 MSTX_QUIET=2 GLOG_v=3
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-unset PYTHONPATH MSPROBE_DUMP RANK WORLD_SIZE LOCAL_RANK
-skip() {
-    echo "skip mindspore: $1"
-    exit 0
-}
-build=$(cd "$B" && pwd) || exit 1
+unset MSPROBE_DUMP
 extension=$(ls "$build"/python/msprobe/_probe*.so 2>/dev/null | head -1)
 [ -n "$extension" ] || skip "no extension was built; are there headers of Python?"
 if ldd "$extension" | grep -q 'libasan\|libtsan'; then
     skip "the interpreter is built without the sanitizer"
 fi
-install_it() { # DIR: the package is not always for the newest numpy, and says so only when it runs
-    "$PYTHON" -m venv "$1" &&
-        timeout 400 "$1/bin/python" -m pip install -q 'numpy<2' mindspore && return
-    rm -rf "$1" # half of it would be taken for the whole next time
-    return 1
-}
-if [ -z "${MINDSPORE_PYTHON:-}" ] && [ -n "${MINDSPORE_INSTALL:-}" ]; then
-    [ -x "$MINDSPORE_INSTALL/bin/python" ] || install_it "$MINDSPORE_INSTALL" >&2 ||
-        skip "it could not be installed into $MINDSPORE_INSTALL within 400 s; is PyPI reachable?"
-    MINDSPORE_PYTHON=$MINDSPORE_INSTALL/bin/python
-fi
-python=${MINDSPORE_PYTHON:-$PYTHON}
-"$python" -c 'import mindspore' >/dev/null 2>&1 ||
-    skip "$python has no mindspore; MINDSPORE_PYTHON=FILE or MINDSPORE_INSTALL=DIR"
+# The package is not always for the newest numpy, and says so only when it runs.
+find_python MINDSPORE mindspore 400 'numpy<2' mindspore
 "$python" -c 'import sys; sys.path.insert(0, sys.argv[1]); from msprobe import _probe' \
     "$build/python" 2>/dev/null || skip "the extension is for another version than $python"
 
 "$python" tests/suite_mindspore.py "$B"
+"$python" tests/mindspore_oracle.py "$B" "${OFFICIAL:-}"
 
 # ---- one model in C, PyTorch and MindSpore --------------------------------------------------
 
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-mindspore-XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM
 report() { # name status
     if [ "$2" -eq 0 ]; then
         echo "ok $1"
     else
         echo "not ok $1"
-        [ ! -s "$scratch/said" ] || sed 's/^/    /' "$scratch/said" | head -12
+        [ ! -s "$said" ] || sed 's/^/    /' "$said" | head -12
     fi
 }
 in_c() { "$build/samples/train_mpi" --steps 1 --quiet "$@" 2>/dev/null; }
@@ -58,12 +39,12 @@ in_torch() { PYTHONPATH=$build/python "$PYTHON" samples/train_torch.py --steps 1
 in_mindspore() { PYTHONPATH=$build/python "$python" samples/train_mindspore.py --steps 1 --quiet "$@" 2>/dev/null; }
 compare() { # TARGET GOLDEN
     "$build/msprobe" compare -tp "$scratch/$1/step0" -gp "$scratch/$2/step0" -o "$scratch/out" \
-        >"$scratch/said" 2>&1
+        >"$said" 2>&1
 }
-no_suspect() { compare "$1" "$2" && grep -q '^no suspect' "$scratch/said"; }
+no_suspect() { compare "$1" "$2" && grep -q '^no suspect' "$said"; }
 first_suspect() { # TARGET GOLDEN MODULE: an operator in it, or itself
     compare "$1" "$2"
-    sed -n 's/^suspect 1  *//p' "$scratch/said" | grep -Eq " in $3|^(Module|Cell)\.$3"
+    sed -n 's/^suspect 1  *//p' "$said" | grep -Eq " in $3|^(Module|Cell)\.$3"
 }
 loss_is_near() { # LOSS LOSS
     echo "$1 $2" | awk '{d = $4 - $8; exit !(d < 1e-4 && d > -1e-4 && $4 > 1)}'

@@ -112,6 +112,10 @@ test_flavour() {
     check "$flavour-names-of-communicators" is "$(sql "$scratch/run" "SELECT count(*) FROM comm_groups WHERE name = 'a name' AND size = 4")" 1
     check "$flavour-source-and-bytes-of-a-receive" is "$(sql "$scratch/run" "SELECT received, peer, tag FROM comm_ops
         WHERE rank = 1 AND name = 'MPI_Irecv' ORDER BY id LIMIT 1")" 24,0,5
+    check "$flavour-nothing-arrived-at-a-cancelled-receive" is "$(sql "$scratch/run" "SELECT count(*), sum(received), count(peer)
+        FROM comm_ops WHERE name = 'MPI_Irecv' AND tag = 77")" 4,0,0
+    check "$flavour-peer-across-an-intercommunicator" is "$(sql "$scratch/run" "SELECT peer FROM comm_ops
+        WHERE name = 'MPI_Irecv' AND tag = 79")" 1
     check "$flavour-counts-are-right" counts_are_those_of "$scratch/count.so" 2 "$scratch/app" all
     check "$flavour-many-threads" same_with_and_without threads 2
     check "$flavour-threads-lose-nothing" is "$(sql "$scratch/run" "SELECT count(*) FROM comm_ops WHERE name IN ('MPI_Isend', 'MPI_Irecv')")" 8000

@@ -259,6 +259,27 @@ def numpy_values():
 
 
 @test
+def numpy_arrays_have_files():
+    import numpy as np
+    d = debugger(level="L1", task="tensor")
+    torch.anything = lambda *args, **kwargs: None
+    d.register_custom_api(torch, "anything", "Mine")
+    d.start()
+    turned = np.arange(6, dtype=np.int32).reshape(2, 3).T
+    torch.anything(turned, [np.array(["ab"])], np.zeros(0), np.array([True]), far=np.float64([[2]]))
+    d.stop()
+    record = data()["Mine.anything.0.forward"]
+    args, folder = record["input_args"], glob.glob("out/step0/*/dump_tensor_data")[0]
+    equal(args[0]["data_name"], "Mine.anything.0.forward.input.0.pt")
+    equal(torch.load(f"{folder}/{args[0]['data_name']}").tolist(), turned.tolist())
+    equal(args[1][0]["data_name"], "Mine.anything.0.forward.input.1.0.npy")
+    equal(np.load(f"{folder}/{args[1][0]['data_name']}").tolist(), ["ab"])
+    equal("data_name" in args[2], False)
+    equal(torch.load(f"{folder}/{args[3]['data_name']}").dtype, torch.bool)
+    equal(torch.load(f"{folder}/{record['input_kwargs']['far']['data_name']}").tolist(), [[2.0]])
+
+
+@test
 def debug_level_saves_values_and_gradients():
     d = debugger(level="debug")
     x = torch.tensor([1.0, 2.0], requires_grad=True)

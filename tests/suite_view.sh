@@ -139,6 +139,7 @@ if [ -d "$tmp/run" ]; then
     screen time-slice "$run" 80x24 '3j..'
     screen time-slice-focus "$run" 80x24 '3j..f'
     screen time-partner "$run" 80x24 '3jj.]'
+    screen time-collective-none "$run" 80x24 '3jc..c'
     screen time-step "$run" 80x24 '3}}'
     screen time-selected "$run" 80x24 '3j llllllll'
     screen time-sums "$run" 80x24 '3j lllllllli'

@@ -41,7 +41,7 @@ start() { # argument...
 
 "$PYTHON" tests/web/make_inputs.py "$scratch" || exit 1
 if start "$scratch/t" --golden "$scratch/g"; then
-    "$PYTHON" tests/web/sockets.py "$port" "$token" "$scratch/log" "$(ulimit -n)" || rc=1
+    "$PYTHON" tests/web/sockets.py "$port" "$token" "$scratch/log" || rc=1
     if kill -TERM "$server" && wait "$server"; then
         echo "ok the server ends by a signal"
         server=
@@ -79,9 +79,12 @@ cluster() {
     run=$address
     beside "$scratch/grow" || return
     growing=$address
+    beside "$scratch/t" || return
+    alone=$address
     start "$scratch/t" --golden "$scratch/g" || return
     export SHOTS="$B/tests/logs"
-    browse tests/web/hands.mjs "$run" "$address"
+    browse tests/web/hands.mjs "$run" "$address" "$alone"
+    browse tests/web/keys.mjs "$run" "$address"
     browse tests/web/cluster.mjs "$run" "$address" "$growing" \
         "$B/tests/tool_sim $scratch/grow clean 0 1 1 1 2 \$((\$(date +%s) % 500 + 20))"
 }

@@ -154,7 +154,7 @@ static void finish(struct pair_of_dumps *p, const struct cmp_align_pin *pins, si
     finish_side(p, 1, &err);
     const struct cmp_align_input g = {p->dump[0], &p->tree[0]};
     const struct cmp_align_input t = {p->dump[1], &p->tree[1]};
-    ck_ok(cmp_align_new(&p->al, &t, &g, pins, npins, &err), err);
+    ck_ok(cmp_align_new(&p->al, &t, &g, pins, npins, NULL, &err), err);
 }
 
 static void stop(struct pair_of_dumps *p)
@@ -249,8 +249,10 @@ START_TEST(shapes_are_equal_whatever_their_layout)
     uint32_t id[6];
     const uint64_t shape[6][4] = {{2, 8, 4}, {8, 2, 4}, {1, 2, 8, 4}, {64}, {2, 8, 2}, {0, 3}};
     const unsigned nd[6] = {3, 3, 4, 1, 3, 2};
-    for (int i = 0; i < 6; i++)
-        ck_ok(align__dims_put(&dims, shape[i], nd[i], &id[i], &err), err);
+    for (int i = 0; i < 6; i++) {
+        const struct align__dim dim = align__dim_of(shape[i], nd[i]);
+        ck_ok(align__dims_put(&dims, &dim, &id[i], &err), err);
+    }
     ck_assert_uint_eq(id[0], id[1]);
     ck_assert_uint_eq(id[0], id[2]);
     ck_assert_uint_ne(id[0], id[3]);
@@ -287,8 +289,9 @@ START_TEST(a_piece_is_a_whole_number_of_times_smaller_along_one_axis)
         struct align__dims dims = {.slots = NULL};
         uint32_t a;
         uint32_t b;
-        ck_ok(align__dims_put(&dims, cases[i].a, 2, &a, &err), err);
-        ck_ok(align__dims_put(&dims, cases[i].b, 2, &b, &err), err);
+        const struct align__dim x = align__dim_of(cases[i].a, 2), y = align__dim_of(cases[i].b, 2);
+        ck_ok(align__dims_put(&dims, &x, &a, &err), err);
+        ck_ok(align__dims_put(&dims, &y, &b, &err), err);
         ck_assert_uint_eq(align__dims_ratio(&dims, a, b), cases[i].ratio);
         ck_assert_uint_eq(align__dims_ratio(&dims, b, a), cases[i].ratio);
         align__dims_free(&dims);
@@ -417,9 +420,12 @@ static void find_path(const char *rows, const char *cols, unsigned merge, const 
     struct ms_err err = {0};
     uint64_t cells = 0;
     struct align__path_room room = {.best = {.p = NULL}};
+    uint8_t reach[64];
+    memset(reach, (int)merge, sizeof reach);
     const struct align__path p = {.rows = (uint32_t)strlen(rows),
                                   .cols = (uint32_t)strlen(cols),
                                   .merge = merge,
+                                  .reach = {reach, reach},
                                   .score = grid_score,
                                   .ctx = &g};
     ck_ok(align__path_find(&p, &room, &cells, &err), err);
@@ -533,6 +539,47 @@ START_TEST(a_fused_and_a_decomposed_block_are_aligned)
     ck_assert(cmp_align_stats(p.al).by_value);
     ck_paired(&p, "NPU.npu_fusion_attention.0.backward", "Mint.matmul.1.backward");
     ck_assert(cmp_align_wanted(p.dump[1], p.dump[0]));
+    stop(&p);
+}
+END_TEST
+
+START_TEST(threads_change_nothing)
+{
+    enum { BLOCKS = 40 };
+    struct pair_of_dumps p;
+    struct ms_err err = {0};
+    struct ms_pool *pool;
+    struct cmp_align *al;
+    size_t n[2];
+    start(&p);
+    for (int i = 0; i < BLOCKS; i++) {
+        for (int s = 0; s < 2; s++) {
+            char node[64], row[64];
+            snprintf(node, sizeof node, s == 0 ? "Torch.add.%d.forward" : "Mint.add.%d.forward", i);
+            snprintf(row, sizeof row, "v%d:%dx16", i + 1, 8 + i % 3);
+            char before[64];
+            snprintf(before, sizeof before, "v%d:%dx16", i, 8 + (i + 2) % 3);
+            add_op(&p.make[s], NULL, node, before, row);
+        }
+    }
+    two_blocks(&p);
+    finish(&p, NULL, 0);
+    ck_ok(ms_pool_new(&pool, 3, &err), err);
+    const struct cmp_align_input g = {p.dump[0], &p.tree[0]};
+    const struct cmp_align_input t = {p.dump[1], &p.tree[1]};
+    ck_ok(cmp_align_new(&al, &t, &g, NULL, 0, pool, &err), err);
+    const struct cmp_align_pair *one = cmp_align_pairs(p.al, &n[0]);
+    const struct cmp_align_pair *many = cmp_align_pairs(al, &n[1]);
+    ck_assert_uint_gt(n[0], BLOCKS);
+    ck_assert_uint_eq(n[0], n[1]);
+    for (size_t i = 0; i < n[0]; i++) {
+        ck_assert_uint_eq(one[i].target, many[i].target);
+        ck_assert_uint_eq(one[i].golden, many[i].golden);
+        ck_assert_float_eq(one[i].confidence, many[i].confidence);
+    }
+    ck_assert_uint_eq(cmp_align_stats(p.al).cells, cmp_align_stats(al).cells);
+    cmp_align_free(al);
+    ms_pool_free(pool);
     stop(&p);
 }
 END_TEST
@@ -725,7 +772,7 @@ START_TEST(a_pin_that_names_no_node_is_refused)
     const struct cmp_align_input g = {p.dump[0], NULL};
     const struct cmp_align_input t = {p.dump[1], NULL};
     struct cmp_align *al;
-    ck_assert_int_eq(cmp_align_new(&al, &t, &g, &pin, 1, &err), MS_E_NOTFOUND);
+    ck_assert_int_eq(cmp_align_new(&al, &t, &g, &pin, 1, NULL, &err), MS_E_NOTFOUND);
     ck_assert_ptr_null(al);
     ck_says(err, "the target dump has no node 'Mint.split.9.forward'");
     stop(&p);
@@ -855,7 +902,7 @@ START_TEST(running_out_of_memory_anywhere_is_an_error)
         struct cmp_align *al;
         size_t live = ms_mem_live();
         ms_mem_fail_at(n);
-        enum ms_rc rc = cmp_align_new(&al, &t, &g, NULL, 0, &err);
+        enum ms_rc rc = cmp_align_new(&al, &t, &g, NULL, 0, NULL, &err);
         bool failed = ms_mem_failed();
         ms_mem_fail_at(0);
         if (!failed) {
@@ -877,8 +924,8 @@ TEST_MAIN("align", names_of_one_operator_are_one_family, names_in_no_table_are_u
           distance_is_the_largest_difference_of_a_statistic, likeness_falls_with_a_long_tail,
           the_chain_is_the_heaviest_that_increases, a_chain_of_nothing_is_nothing,
           a_path_matches_in_order_and_leaves_gaps, a_window_keeps_matches_within_it,
-          a_fused_and_a_decomposed_block_are_aligned, structure_is_enough_without_statistics,
-          the_large_one_is_a_partner_of_all_its_parts,
+          a_fused_and_a_decomposed_block_are_aligned, threads_change_nothing,
+          structure_is_enough_without_statistics, the_large_one_is_a_partner_of_all_its_parts,
           gradients_without_a_forward_record_go_by_their_names,
           members_are_what_runs_in_place_of_a_fused_op, rows_pair_by_value_whatever_their_order,
           a_row_without_partner_stays_alone,

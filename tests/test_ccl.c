@@ -12,9 +12,9 @@
 static int hooked(const char *app, const char *a, const char *b, const char *c)
 {
     char libs[2500];
-    snprintf(libs, sizeof libs, "%s%s%s", rt_built("libmstx_hook.so"),
-             strcmp(a, "hccl") == 0 ? ":" : "",
-             strcmp(a, "hccl") == 0 ? rt_built("libmstx_dlsym.so") : "");
+    bool looks_up = strcmp(a, "hccl") == 0 || strcmp(a, "looked-up") == 0;
+    snprintf(libs, sizeof libs, "%s%s%s", rt_built("libmstx_hook.so"), looks_up ? ":" : "",
+             looks_up ? rt_built("libmstx_dlsym.so") : "");
     unsetenv("MSTX_INJECTION_PATH");
     setenv("LD_PRELOAD", libs, 1);
     setenv("LD_LIBRARY_PATH", rt_built("tests/standin"), 1);
@@ -108,6 +108,17 @@ static const char *const prototypes[] = {"ncclAllReduce",
                                          "ncclRedOpDestroy",
                                          "ncclAllToAll",
                                          "ncclAllToAllv", /* RCCL */
+                                         "ncclAllReduceWithBias",
+                                         "ncclAllReduceConfig", /* 2.31 */
+                                         "ncclReduceConfig",
+                                         "ncclBroadcastConfig",
+                                         "ncclAllGatherConfig",
+                                         "ncclReduceScatterConfig",
+                                         "ncclAlltoAllConfig",
+                                         "ncclGatherConfig",
+                                         "ncclScatterConfig",
+                                         "ncclCommSuspend",
+                                         "ncclCommResume",
                                          "HcclAllReduce",
                                          "HcclBroadcast",
                                          "HcclReduceScatter",
@@ -230,6 +241,68 @@ START_TEST(a_library_opened_locally_is_seen_as_well)
 }
 END_TEST
 
+/* One in a library, one inside of a module: each call comes to the copy that its caller reached
+ * before, and a communicator stays with the copy that made it. */
+static void two_copies(const char *first, const char *second)
+{
+    struct cap c;
+    char modules[2500];
+    rt_setup();
+    snprintf(modules, sizeof modules, "%s:", rt_built(first));
+    snprintf(modules + strlen(modules), sizeof modules - strlen(modules), "%s", rt_built(second));
+    ck_assert_int_eq(hooked("tests/rt/loader", modules, "copies", NULL), 0);
+    cap_load_one(&c, rt_out);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "ncclAllReduce"), 5);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "ncclBcast"), 2);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "ncclBroadcast"), 0);
+    ck_assert_uint_eq(comm_of(&c, "ncclAllReduce", 4)->seq, 2);
+    ck_assert_uint_eq(comm_of(&c, "ncclAllReduce", 4)->group,
+                      comm_of(&c, "ncclAllReduce", 0)->group);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_DEVICE, NULL, NULL), 2 * 7);
+    cap_free(&c);
+    rt_done();
+}
+
+START_TEST(of_two_copies_each_gets_its_own_calls)
+{
+    if (!can_preload())
+        return;
+    two_copies("tests/rt/ccl_mod.so", "tests/rt/ccl_static.so");
+    two_copies("tests/rt/ccl_static.so", "tests/rt/ccl_mod.so");
+}
+END_TEST
+
+START_TEST(a_copy_that_is_looked_up_is_not_mistaken_for_another)
+{
+    char module[2500];
+    if (!can_preload())
+        return;
+    rt_setup();
+    snprintf(module, sizeof module, "%s", rt_built("tests/rt/ccl_static.so"));
+    ck_assert_int_eq(hooked("tests/rt/ccl_app", "looked-up", module, NULL), 0);
+    rt_done();
+}
+END_TEST
+
+START_TEST(calls_of_later_versions_and_of_rccl_are_recorded)
+{
+    struct cap c;
+    if (!can_preload())
+        return;
+    rt_setup();
+    ck_assert_int_eq(hooked("tests/rt/ccl_app", "newer", NULL, NULL), 0);
+    cap_load_one(&c, rt_out);
+    const struct mstx_rec_comm *r = comm_of(&c, "ncclAllReduceConfig", 0);
+    ck_assert_int_eq(r->op, MSTX_COMM_ALLREDUCE);
+    ck_assert_uint_eq(r->count, 8);
+    ck_assert_int_eq(comm_of(&c, "ncclAllToAllv", 0)->op, MSTX_COMM_ALLTOALL_V);
+    ck_assert_uint_eq(part_of(&c, "ncclAllToAllv")->sent, 24);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_DEVICE, NULL, NULL), 4);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
 START_TEST(a_group_ends_its_operations)
 {
     struct cap c;
@@ -259,6 +332,7 @@ START_TEST(errors_and_arguments_pass_untouched_and_handles_come_back)
     ck_assert_int_eq(hooked("tests/rt/ccl_app", "errors", NULL, NULL), 0);
     cap_load_one(&c, rt_out);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, NULL, "ncclAllReduce"), 51);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "ncclPutSignal"), 1);
     for (size_t i = 1; i < 51; i++) /* each is the first of a communicator of its own */
         ck_assert_uint_eq(comm_of(&c, "ncclAllReduce", i)->seq, 0);
     ck_assert_uint_ne(comm_of(&c, "ncclAllReduce", 1)->group,
@@ -338,7 +412,10 @@ END_TEST
 
 TEST_MAIN("ccl", every_prototype_has_its_hook, without_the_library_a_call_returns_its_own_error,
           a_linked_program_is_seen_whole, a_library_opened_locally_is_seen_as_well,
-          a_group_ends_its_operations, errors_and_arguments_pass_untouched_and_handles_come_back,
+          of_two_copies_each_gets_its_own_calls,
+          a_copy_that_is_looked_up_is_not_mistaken_for_another,
+          calls_of_later_versions_and_of_rccl_are_recorded, a_group_ends_its_operations,
+          errors_and_arguments_pass_untouched_and_handles_come_back,
           a_captured_call_says_so_and_has_no_device_time,
           a_device_reset_loses_times_and_nothing_else,
           a_program_that_looks_hccl_up_is_seen_with_the_dlsym_library)

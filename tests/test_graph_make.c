@@ -111,6 +111,13 @@ static const struct {
     {"{\"type\":\"torch.ProcessGroup\",\"group_ranks\":[0,1],\"group_id\":\"ab\"}",
      "{\"type\": \"torch.ProcessGroup\", \"group_ranks\": \"[0, 1]\", \"group_id\": \"ab\","
      " \"data_name\": \"-1\"}"},
+    {"{\"type\":\"torch.Tensor\",\"dtype\":\"torch.int8\",\"shape\":[],\"Max\":-0.12345678,"
+     "\"Min\":-5,\"Mean\":-1.0,\"Norm\":100000000000000000000,\"requires_grad\":false,"
+     "\"state\":\"input\",\"full_op_name\":\"x\"}",
+     "{\"type\": \"torch.Tensor\", \"dtype\": \"torch.int8\", \"shape\": \"[]\","
+     " \"Max\": \"-0.12345678\", \"Min\": \"-5\", \"Mean\": \"-1.0\","
+     " \"Norm\": \"100000000000000000000\", \"requires_grad\": \"False\","
+     " \"data_name\": \"-1\"}"},
     {"null", "{\"value\": \"null\"}"},
     {"{\"type\":\"torch.Size\",\"value\":[2,3]}", "{\"value\": \"null\"}"},
     {LEAF("null", "null", "null", "null"), "{\"value\": \"null\"}"},
@@ -163,6 +170,12 @@ START_TEST(the_schema_is_the_official_one)
            " parallel_merge_info TEXT, matched_distributed TEXT, modified INTEGER N,"
            " input_data TEXT, output_data TEXT, data_source TEXT, dump_data_dir TEXT,"
            " step INTEGER N, rank INTEGER N, is_distributed INTEGER");
+    expect("SELECT group_concat(sql, '; ') FROM sqlite_master WHERE name LIKE 'tb_%'"
+           " AND name <> 'tb_nodes'",
+           "CREATE TABLE tb_stack (id TEXT PRIMARY KEY, stack_info TEXT); "
+           "CREATE TABLE tb_config (id TEXT PRIMARY KEY, graph_type TEXT NOT NULL, task TEXT,"
+           " tool_tip TEXT, micro_steps INTEGER, overflow_check INTEGER, node_colors TEXT NOT NULL,"
+           " rank_list TEXT NOT NULL, step_list TEXT NOT NULL)");
     expect("SELECT group_concat(name) FROM (SELECT name FROM sqlite_master WHERE type = 'index'"
            " AND name LIKE 'index%' ORDER BY name)",
            "index1,index2,index3,index4,index5,index6,index7");
@@ -276,6 +289,44 @@ START_TEST(two_frameworks_are_aligned_by_themselves)
 }
 END_TEST
 
+#define NORM_X LEAF("1.5", "-2.0", "0.25", "3.0")
+#define NORM_S LEAF("4.0", "0.5", "1.5", "5.0")
+#define NORM_R LEAF("0.8", "0.7", "0.75", "1.8")
+#define NORM_Y LEAF("1.2", "-1.6", "0.2", "2.4")
+
+START_TEST(what_runs_in_place_of_a_fused_operator_is_listed)
+{
+    struct graph_kins k = {.page = {.more = false}};
+    struct graph_view *view;
+    set_up();
+    make_two("{\"Functional.rms_norm.0.forward\":null}",
+             "{\"task\":\"statistics\",\"level\":\"mix\",\"framework\":\"mindspore\","
+             "\"dump_data_dir\":null,\"data\":{" RECORD("Functional.rms_norm.0.forward", NORM_X,
+                                                        NORM_Y) "}}",
+             "{\"Tensor.pow.0.forward\":null,\"Torch.rsqrt.0.forward\":null,"
+             "\"Tensor.mul.0.forward\":null}",
+             DUMP(RECORD("Tensor.pow.0.forward", NORM_X, NORM_S) "," RECORD(
+                 "Torch.rsqrt.0.forward", NORM_S, NORM_R) "," RECORD("Tensor.mul.0.forward",
+                                                                     NORM_X "," NORM_R, NORM_Y)));
+    ck_assert_str_eq(ask_of("json_extract(matched_node_link, '$[#-1]')",
+                            "NPU_0_0_Functional.rms_norm.0.forward"),
+                     "Tensor.mul.0.forward");
+    expect("SELECT group_concat(kind || ' ' || name, ', ') FROM x_kin WHERE graph_id = 'NPU_0_0'",
+           "member Tensor.pow.0.forward, member Torch.rsqrt.0.forward");
+    ck_ok(graph_view_open(&view, made.path, &err), err);
+    const struct graph_spot npu = {0, 0, false}, bench = {0, 0, true};
+    ck_ok(graph_view_kin(view, npu, MS_STR("Functional.rms_norm.0.forward"), &k, &err), err);
+    ck_assert_uint_eq(k.list.n, 2);
+    ck_assert_msg(ms_str_is(k.list.p[1].partner, "Torch.rsqrt.0.forward"), "%.*s",
+                  MS_STR_ARG(k.list.p[1].partner));
+    ck_ok(graph_view_kin(view, bench, MS_STR("Tensor.mul.0.forward"), &k, &err), err);
+    ck_assert_uint_eq(k.list.n, 0);
+    graph_kins_free(&k);
+    graph_view_close(view);
+    tear_down();
+}
+END_TEST
+
 START_TEST(fuzzy_pairs_operators_by_name_and_order)
 {
     set_up();
@@ -290,6 +341,39 @@ START_TEST(fuzzy_pairs_operators_by_name_and_order)
                      "[\"DefaultModel\", \"Module.m.M.forward.0\", \"Torch.f.0.forward\"]");
     ck_assert_str_eq(ask_of("matched_node_link", "NPU_0_0_Torch.f_rank1.7.forward"),
                      "[\"DefaultModel\", \"Module.m.M.forward.0\", \"Torch.f.1.forward\"]");
+    tear_down();
+}
+END_TEST
+
+START_TEST(a_layer_mapping_renames_and_cuts_brackets)
+{
+    char path[160];
+    set_up();
+    put_text(dir, "layers.yaml",
+             "TopLayer:\n  net: model\nNet:\n  fc: linear(of the golden side)\n");
+    snprintf(path, sizeof path, "%s/layers.yaml", dir);
+    conf.map_layers = true;
+    conf.layer_file = path;
+    put_rank(target, ".",
+             "{\"Module.net.Net.forward.0\":null,"
+             "\"Module.net.fc.Linear.forward.0\":\"Module.net.Net.forward.0\","
+             "\"Torch.f.0.forward\":\"Module.net.fc.Linear.forward.0\"}",
+             DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("1.0")) "," RECORD(
+                 "Module.net.fc.Linear.forward.0", FLAT("1.0"),
+                 FLAT("1.0")) "," RECORD("Module.net.Net.forward.0", FLAT("1.0"), FLAT("1.0"))),
+             "{}");
+    put_rank(golden, ".",
+             "{\"Module.model.Net.forward.0\":null,"
+             "\"Module.model.linear.Linear.forward.0\":\"Module.model.Net.forward.0\","
+             "\"Torch.f.0.forward\":\"Module.model.linear.Linear.forward.0\"}",
+             DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("1.0")) "," RECORD(
+                 "Module.model.linear.Linear.forward.0", FLAT("1.0"),
+                 FLAT("1.0")) "," RECORD("Module.model.Net.forward.0", FLAT("1.0"), FLAT("1.0"))),
+             "{}");
+    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_assert_str_eq(ask_of("matched_node_link", "NPU_0_0_Module.net.fc.Linear.forward.0"),
+                     "[\"DefaultModel\", \"Module.model.Net.forward.0\","
+                     " \"Module.model.linear.Linear.forward.0\"]");
     tear_down();
 }
 END_TEST
@@ -397,6 +481,9 @@ END_TEST
 
 /* ---- overflow ---------------------------------------------------------------------- */
 
+/* No positional arguments, and one by its name. */
+#define NAMED(name, leaf) "],\"input_kwargs\":{\"" name "\":" leaf "},\"x\":["
+
 static const struct {
     const char *name, *in, *out, *level;
 } levels[] = {
@@ -408,9 +495,21 @@ static const struct {
     {"Torch.f.0.forward", FLAT("0.0"), FLAT("100.5"), "high"},
     {"Torch.f.0.forward", FLAT("0.0"), FLAT("99.0"), "NULL"},
     {"Torch.empty.0.forward", FLAT("1.0"), FLAT("NaN"), "NULL"},
+    {"Torch.empty_like.0.forward", FLAT("1.0"), FLAT("NaN"), "NULL"},
     {"Torch.empty_like.0.forward", FLAT("1.0"), FLAT("1.0") "," FLAT("NaN"), "critical"},
+    {"Torch.empty_strided.0.forward", FLAT("1.0"), FLAT("-Infinity"), "NULL"},
+    {"Torch.new_empty.0.forward", FLAT("1.0"), FLAT("NaN"), "critical"},
     {"Distributed.recv.0.forward", FLAT("NaN"), FLAT("1.0"), "NULL"},
+    {"Distributed.recv.0.forward", NAMED("tensor", FLAT("NaN")), FLAT("1.0"), "NULL"},
+    {"Distributed.recv.0.forward", NAMED("other", FLAT("NaN")), FLAT("1.0"), "medium"},
+    {"Distributed.all_gather.0.forward", FLAT("NaN"), FLAT("1.0"), "NULL"},
     {"Distributed.all_gather.0.forward", FLAT("NaN") "," FLAT("NaN"), FLAT("1.0"), "medium"},
+    {"Distributed.reduce_scatter.0.forward", FLAT("NaN"), FLAT("1.0"), "NULL"},
+    {"Distributed.reduce_scatter.0.forward", NAMED("output", FLAT("NaN")), FLAT("1.0"), "NULL"},
+    {"Distributed._reduce_scatter_base.0.forward", FLAT("NaN"), FLAT("1.0"), "NULL"},
+    {"Distributed.all_gather_into_tensor.0.forward", FLAT("NaN"), FLAT("1.0"), "NULL"},
+    {"Distributed.reduce_scatter_tensor.0.forward", FLAT("NaN"), FLAT("1.0"), "NULL"},
+    {"Distributed.all_reduce.0.forward", FLAT("NaN"), FLAT("1.0"), "medium"},
     {"Tensor.masked_fill_.0.forward", FLAT("NaN"), FLAT("NaN"), "critical"},
     {"Tensor.masked_fill.0.forward", FLAT("NaN"), FLAT("NaN"), "high"},
 };
@@ -750,7 +849,8 @@ TEST_MAIN("graph_make", leaves_become_text, a_file_name_names_the_item_and_decid
           strict_writes_no_table_of_ours,
           by_name_and_place_an_inserted_module_unmatches_what_lies_below_it,
           what_moved_is_matched_and_said_to_have_moved, two_frameworks_are_aligned_by_themselves,
-          fuzzy_pairs_operators_by_name_and_order, states_follow_the_rules,
+          what_runs_in_place_of_a_fused_operator_is_listed, fuzzy_pairs_operators_by_name_and_order,
+          a_layer_mapping_renames_and_cuts_brackets, states_follow_the_rules,
           a_collection_is_as_bad_as_its_worst_member,
           rows_meet_by_position_and_zero_has_no_relative_error,
           sides_that_do_not_go_together_are_refused, a_dump_without_values_gives_a_structure,

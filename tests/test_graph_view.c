@@ -322,6 +322,26 @@ static const struct {
     {"{\"#FFFCF3\":{\"value\":[0,0.3]}}", 7, GRAPH_ERROR},
 };
 
+/* As earlier versions of the official tool wrote it. */
+START_TEST(a_file_without_is_distributed_opens)
+{
+    struct graph_detail d;
+    uint64_t n;
+    set_up();
+    reopen("DROP TABLE x_meta; DROP TABLE x_state; DROP TABLE x_names; DROP TABLE x_rollup;"
+           "DROP INDEX index7; ALTER TABLE tb_nodes DROP COLUMN is_distributed");
+    ck_ok(graph_view_children(view, npu, MS_STR("DefaultModel"), -1, -1, 10, &page, &err), err);
+    ck_assert_uint_eq(page.rows.n, 3);
+    ck_ok(graph_view_node(view, npu, MS_STR("Torch.f.1.forward"), &page, &d, &err), err);
+    ck_assert_int_eq(d.row.state, GRAPH_ERROR);
+    ck_ok(graph_match_below(made.path, npu, MS_STR("Module.new.N.forward.0"),
+                            MS_STR("Module.old.N.forward.0"), &n, &err),
+          err);
+    ck_assert_uint_eq(n, 2);
+    tear_down();
+}
+END_TEST
+
 START_TEST(colours_say_what_a_value_means)
 {
     for (size_t i = 0; i < sizeof bands / sizeof *bands; i++) {
@@ -442,6 +462,49 @@ START_TEST(descendants_are_matched_by_their_names)
     reopen(NULL);
     ck_assert(row_of(npu, "Torch.n.0.forward").unmatched);
     ck_assert(row_of(npu, "Module.new.N.forward.0").unmatched);
+    tear_down();
+}
+END_TEST
+
+/* A module of many children, which the other side has in another order. */
+static void put_many(const char *side, const char *module, int n, int step)
+{
+    struct ms_buf text = {.max = 1 << 24};
+    ms_buf_printf(&text, "{\"Module.%s.M.forward.0\":null", module);
+    for (int i = 0; i < n; i++) {
+        int which = (int)((int64_t)i * step % n);
+        ms_buf_printf(&text, ",\"Torch.op%d.%d.forward\":\"Module.%s.M.forward.0\"", which / 2,
+                      which, module);
+    }
+    ms_buf_putc(&text, '}');
+    put_rank(side, ".", ms_buf_z(&text), DUMP(""), NULL);
+    ms_buf_free(&text);
+}
+
+START_TEST(many_children_of_few_likenesses_are_matched)
+{
+    enum { MANY = 3001 };
+    uint64_t n;
+    set_up();
+    put_many(target, "t", MANY, 1);
+    put_many(golden, "b", MANY, 1000); /* no divisor in common: all of them */
+    unlink(made.path);
+    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_match_below(made.path, npu, MS_STR("Module.t.M.forward.0"),
+                            MS_STR("Module.b.M.forward.0"), &n, &err),
+          err);
+    ck_assert_uint_eq(n, 1 + MANY);
+    reopen(NULL);
+    expect_true_tables();
+    /* Of two that are alike the one goes where the other does not. */
+    ck_assert(!row_of(bench, "Torch.op7.14.forward").unmatched);
+    ck_assert(!row_of(bench, "Torch.op7.15.forward").unmatched);
+    ck_assert(
+        ms_str_is(row_of(npu, "Torch.op1500.3000.forward").partner, "Torch.op1500.3000.forward"));
+    ck_ok(graph_undo(made.path, &err), err);
+    reopen(NULL);
+    ck_assert(row_of(npu, "Torch.op7.14.forward").unmatched);
+    expect_true_tables();
     tear_down();
 }
 END_TEST
@@ -759,11 +822,13 @@ TEST_MAIN("graph_view", the_configuration_is_told, children_come_page_by_page,
           search_finds_parts_of_names_in_any_case, states_are_filtered_and_stepped_through,
           the_next_node_of_any_states_is_found_without_looking_at_all, states_are_rolled_up,
           a_matrix_shows_a_node_over_ranks_and_steps, what_is_no_graph_is_refused,
-          colours_say_what_a_value_means, a_match_by_hand_writes_what_the_plugin_would,
+          a_file_without_is_distributed_opens, colours_say_what_a_value_means,
+          a_match_by_hand_writes_what_the_plugin_would,
           unmatching_takes_figures_away_and_undo_brings_all_back,
           a_match_again_gives_the_figures_of_the_file, descendants_are_matched_by_their_names,
-          descendants_are_unmatched_in_one_change, impossible_changes_are_refused_and_leave_nothing,
-          changes_of_the_plugin_show, matches_are_saved_and_applied_to_another_file,
+          many_children_of_few_likenesses_are_matched, descendants_are_unmatched_in_one_change,
+          impossible_changes_are_refused_and_leave_nothing, changes_of_the_plugin_show,
+          matches_are_saved_and_applied_to_another_file,
           a_config_of_the_plugin_may_hold_pairs_the_wrong_way_round,
           what_is_no_config_is_refused_and_changes_nothing,
           tensors_matched_by_hand_are_measured_by_their_files,

@@ -97,8 +97,9 @@ static struct reference refer(const double *x, const double *y, size_t n, bool s
     for (size_t i = 0; i < n; i++) {
         double a = x[i], b = y[i];
         bool bad = !isfinite(a) || !isfinite(b);
-        r.mask_diff += isnan(a) != isnan(b) || isinf(a) != isinf(b);
-        r.sign_diff += isinf(a) && isinf(b) && signbit(a) != signbit(b);
+        /* of any sign: isinf may tell it */
+        r.mask_diff += !isnan(a) != !isnan(b) || !isinf(a) != !isinf(b);
+        r.sign_diff += isinf(a) && isinf(b) && !signbit(a) != !signbit(b);
         r.special += bad;
         if (bad)
             a = b = 0;
@@ -166,8 +167,10 @@ static void check_pair(enum ms_dtype tn, enum ms_dtype tb, size_t n, bool wild)
     ms_cpu_limit(~0U);
 }
 
-static const enum ms_dtype types[] = {MS_DT_F32, MS_DT_F16, MS_DT_BF16, MS_DT_F64, MS_DT_I64,
-                                      MS_DT_I32, MS_DT_I8,  MS_DT_U8,   MS_DT_BOOL};
+static const enum ms_dtype types[] = {MS_DT_F32,    MS_DT_F16,    MS_DT_BF16,   MS_DT_F64,
+                                      MS_DT_F8E5M2, MS_DT_F8E4M3, MS_DT_F8E8M0, MS_DT_I64,
+                                      MS_DT_I32,    MS_DT_I16,    MS_DT_I8,     MS_DT_U64,
+                                      MS_DT_U32,    MS_DT_U16,    MS_DT_U8,     MS_DT_BOOL};
 enum { TYPES = sizeof types / sizeof *types };
 
 START_TEST(figures_equal_those_in_long_double_for_every_type)
@@ -185,7 +188,7 @@ START_TEST(any_bits_are_measured_without_harm)
 {
     state = 42;
     for (int round = 0; round < 10; round++) {
-        for (size_t t = 0; t < 4; t++)
+        for (size_t t = 0; t < 7; t++)
             check_pair(types[t], types[t], 1 + next_random() % MOST, true);
     }
 }
@@ -246,20 +249,99 @@ START_TEST(pieces_of_whole_blocks_add_up_to_the_same_bits)
 }
 END_TEST
 
-START_TEST(the_short_pass_finds_the_same_without_the_rest)
+/* Without what only --ext asks for; equal whole numbers are counted always. */
+static void check_short(enum ms_dtype t, const void *x, const void *y, size_t n)
 {
-    static float x[MOST], y[MOST];
-    state = 11;
-    tame(MS_DT_F32, x, MOST);
-    tame(MS_DT_F32, y, MOST);
     for (size_t s = 0; s < sizeof sets / sizeof *sets; s++) {
         struct cmp_facts f = {0}, g = {0};
         ms_cpu_limit(sets[s]);
-        cmp_facts_add(&f, MS_DT_F32, x, MS_DT_F32, y, MOST, true);
-        cmp_facts_add(&g, MS_DT_F32, x, MS_DT_F32, y, MOST, false);
-        f.bit_equal = 0;
+        cmp_facts_add(&f, t, x, t, y, n, true);
+        cmp_facts_add(&g, t, x, t, y, n, false);
+        f.bit_equal = cmp_facts_whole(t, t) ? f.bit_equal : 0;
         f.sum_d = f.sum_abs_d = f.sum_ulp = f.max_ulp = 0;
-        ck_assert(memcmp(&f, &g, sizeof f) == 0);
+        ck_assert_msg(memcmp(&f, &g, sizeof f) == 0, "the short pass differs for %s, set %zu",
+                      ms_dtype_torch(t), s);
+    }
+    ms_cpu_limit(~0U);
+}
+
+START_TEST(the_short_pass_finds_the_same_without_the_rest)
+{
+    static char x[MOST * 8], y[MOST * 8];
+    state = 11;
+    for (size_t t = 0; t < TYPES; t++) {
+        tame(types[t], x, MOST);
+        tame(types[t], y, MOST);
+        check_short(types[t], x, y, MOST);
+        mix(x, y, ms_dtype_size(types[t]), MOST);
+        check_short(types[t], x, y, MOST);
+    }
+}
+END_TEST
+
+/* Every pair of 8-bit numbers, in an order in which the largest error keeps on rising: by blocks
+ * without zeroes first, where `from` is not 0. */
+static void check_bytes(enum ms_dtype t, int least, int most, int from)
+{
+    static int8_t x[256 * 256], y[256 * 256];
+    size_t n = 0;
+    for (int b = most; b >= least; b--) {
+        for (int a = least; a <= most; a++) {
+            if (b < from && b > -from)
+                continue;
+            x[n] = (int8_t)a;
+            y[n++] = (int8_t)b;
+        }
+    }
+    check_short(t, x, y, n);
+}
+
+START_TEST(every_pair_of_8_bit_numbers_is_measured_as_in_doubles)
+{
+    static const int from[] = {0, 1, 100, 120};
+    for (size_t i = 0; i < sizeof from / sizeof *from; i++) {
+        check_bytes(MS_DT_U8, 0, 255, from[i]);
+        check_bytes(MS_DT_I8, -128, 127, from[i]);
+        check_bytes(MS_DT_BOOL, 0, 255, from[i]);
+    }
+}
+END_TEST
+
+/* One element of many blocks differs, by every amount, in every order. */
+START_TEST(rare_differences_of_8_bit_numbers_are_seen)
+{
+    static uint8_t x[CMP_METRIC_BLOCK * 64], y[sizeof x];
+    state = 17;
+    for (int round = 0; round < 40; round++) {
+        memset(x, round * 6 + 1, sizeof x);
+        memset(y, round * 6 + 1, sizeof y);
+        for (size_t i = 0; i < 64; i++) {
+            x[i * CMP_METRIC_BLOCK + next_random() % CMP_METRIC_BLOCK] = (uint8_t)next_random();
+            y[i * CMP_METRIC_BLOCK + next_random() % CMP_METRIC_BLOCK] =
+                (uint8_t)(i % 8 < 6 ? next_random() | 1 : 0);
+        }
+        check_short(MS_DT_U8, x, y, sizeof x);
+        check_short(MS_DT_I8, x, y, sizeof x);
+    }
+}
+END_TEST
+
+START_TEST(large_whole_numbers_that_are_one_double_are_not_equal)
+{
+    int64_t x[16], y[16];
+    for (int i = 0; i < 16; i++) {
+        x[i] = INT64_MAX - i;
+        y[i] = INT64_MAX - i - (i & 1);
+    }
+    for (int ext = 0; ext < 2; ext++) {
+        for (size_t s = 0; s < sizeof sets / sizeof *sets; s++) {
+            struct cmp_facts f = {0}, g = {0};
+            ms_cpu_limit(sets[s]);
+            cmp_facts_add(&f, MS_DT_I64, x, MS_DT_I64, y, 16, ext != 0);
+            cmp_facts_add(&g, MS_DT_U64, x, MS_DT_U64, y, 16, ext != 0);
+            ck_assert_uint_eq(f.bit_equal, 8);
+            ck_assert_uint_eq(g.bit_equal, 8);
+        }
     }
     ms_cpu_limit(~0U);
 }
@@ -281,4 +363,8 @@ TEST_MAIN("metric", figures_equal_those_in_long_double_for_every_type,
           any_bits_are_measured_without_harm, two_types_are_compared_by_value,
           a_tensor_against_itself_is_equal_in_every_figure, swapping_the_sides_mirrors_the_figures,
           pieces_of_whole_blocks_add_up_to_the_same_bits,
-          the_short_pass_finds_the_same_without_the_rest, neighbouring_numbers_are_one_step_apart)
+          the_short_pass_finds_the_same_without_the_rest,
+          every_pair_of_8_bit_numbers_is_measured_as_in_doubles,
+          rare_differences_of_8_bit_numbers_are_seen,
+          large_whole_numbers_that_are_one_double_are_not_equal,
+          neighbouring_numbers_are_one_step_apart)

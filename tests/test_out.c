@@ -127,7 +127,18 @@ END_TEST
 
 START_TEST(formulas_are_told_from_numbers)
 {
-    static const char *const formulas[] = {"=a", "+a", "-a", "@a", "%a", "-", "=1"};
+    static const char *const formulas[] = {"=a",
+                                           "+a",
+                                           "-a",
+                                           "@a",
+                                           "%a",
+                                           "-",
+                                           "=1",
+                                           "a;=b",
+                                           "1;-b",
+                                           "\xef\xbc\x9d"
+                                           "a",
+                                           "a;b;\xef\xbc\x8b"};
     static const char *const others[] = {"", "a", "-5", "-0.25", "1=2", "-Infinity"};
     for (size_t i = 0; i < sizeof formulas / sizeof *formulas; i++)
         ck_assert_msg(cmp_is_formula(ms_str_of(formulas[i])), "%s", formulas[i]);

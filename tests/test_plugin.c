@@ -9,7 +9,7 @@
 
 #include <dlfcn.h>
 
-enum { COLL = 2, P2P = 4, PROXY_OP = 8, KERNEL = 64, KERNEL_STOP = 22 };
+enum { COLL = 2, P2P = 4, PROXY_OP = 8, KERNEL = 64, CE_COLL = 4096, KERNEL_STOP = 22 };
 
 struct old_table {
     const char *name;
@@ -221,12 +221,25 @@ static int play_new(const char *version)
     return bad + v->state(NULL, 0, NULL) + v->finalize(context);
 }
 
+/* A collective of the copy engines, which only the newest version knows. */
+static int play_copy_engine(void)
+{
+    struct v5_table *v = table("ncclProfiler_v6");
+    void *context, *event;
+    int mask = 0;
+    struct coll5 a = {.type = CE_COLL, .func = "AllGather", .count = 16, .datatype = "ncclFloat32"};
+    v->init(&context, 99, &mask, "dp", 1, 8, 3, NULL);
+    int bad = v->start(context, &event, &a) + (event == NULL) + v->stop(event);
+    return bad + v->finalize(context) + (mask & CE_COLL ? 0 : 1);
+}
+
 static int play(int which)
 {
     return which == 0   ? play_old()
            : which == 1 ? play_v4()
            : which == 2 ? play_new("ncclProfiler_v5")
-                        : play_new("ncclProfiler_v6");
+           : which == 3 ? play_new("ncclProfiler_v6")
+                        : play_copy_engine();
 }
 
 /* A sanitizer must come first in a process: then this is skipped. */
@@ -315,6 +328,17 @@ START_TEST(version_6_does_as_well)
 }
 END_TEST
 
+START_TEST(version_6_tells_of_copy_engines)
+{
+    struct cap c;
+    played(4, &c);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, "nccl", "AllGather"), 1);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "AllGather"), 1);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_DEVICE, NULL, NULL), 0);
+    done(&c);
+}
+END_TEST
+
 TEST_MAIN("plugin", old_versions_give_operations_without_kernels,
           version_4_tells_when_the_kernel_ran, version_5_joins_the_channels_of_an_operation,
-          version_6_does_as_well)
+          version_6_does_as_well, version_6_tells_of_copy_engines)

@@ -87,7 +87,7 @@ static void backward(struct writer *w, int i)
     if (i == 1 && has(w, "inf gradient"))
         put_bad(w, "Infinity", "-1.0");
     else
-        put_tensor(w, x, "4, 8");
+        put_tensor(w, x, i == 1 && has(w, "given") ? "4, 4" : "4, 8");
     ms_buf_puts(&w->text, "]}");
 }
 
@@ -301,6 +301,12 @@ START_TEST(a_gradient_has_the_shape_of_its_output)
 }
 END_TEST
 
+START_TEST(a_gradient_that_is_handed_back_has_the_size_of_an_input)
+{
+    finds(one, "given", 0, 0, SELF_MIRROR, "Functional.linear.1.backward", "shape [4, 4]", 1);
+}
+END_TEST
+
 START_TEST(backward_runs_against_forward)
 {
     finds(one, "order", 0, 0, SELF_MIRROR, "Functional.linear.0.backward",
@@ -357,6 +363,7 @@ TEST_MAIN("selfcheck", a_clean_run_has_no_findings, nan_is_told_where_it_comes_o
           of_two_ranks_that_disagree_once_both_are_named, a_collective_hands_every_rank_the_same,
           parameters_keep_their_values_within_a_step,
           a_parameter_with_a_gradient_changes_from_step_to_step,
-          a_gradient_has_the_shape_of_its_output, backward_runs_against_forward,
+          a_gradient_has_the_shape_of_its_output,
+          a_gradient_that_is_handed_back_has_the_size_of_an_input, backward_runs_against_forward,
           a_dump_that_cannot_be_read_is_left_out_and_named,
           running_out_of_memory_anywhere_is_an_error)

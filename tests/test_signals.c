@@ -5,6 +5,8 @@
  */
 #include "probe/cli/signals.c"
 
+#include "probe/base/mapsafe.h"
+
 #include "tests/check.h"
 
 #include <fcntl.h>
@@ -135,6 +137,55 @@ START_TEST(input_cut_short_while_it_is_mapped_is_an_error_in_one_line)
 }
 END_TEST
 
+/* What a file of one page gave, twice its length: a letter, then zero where nothing is any more. */
+static int read_safely(bool within)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    int fd = open(tmp, O_RDWR);
+    if (fd < 0 || ftruncate(fd, (off_t)(2 * page)) != 0)
+        return 10;
+    volatile const char *p = mmap(NULL, 2 * page, PROT_READ, MAP_PRIVATE, fd, 0);
+    ms_mapsafe_begin();
+    ms_mapsafe_begin();
+    bool torn = ms_mapsafe_end() || p[0] != 'x';
+    if (ftruncate(fd, (off_t)page) != 0 || torn)
+        return 11;
+    if (!within && ms_mapsafe_end())
+        return 12;
+    char read = p[page];
+    return read != 0 || p[0] != 'x' || !ms_mapsafe_end() ? 13 : 0;
+}
+
+static void read_within(void)
+{
+    _exit(read_safely(true));
+}
+
+static void read_outside(void)
+{
+    _exit(read_safely(false));
+}
+
+START_TEST(who_asks_for_it_reads_zeros_from_a_file_cut_short)
+{
+    int status = status_of(read_within);
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    ck_assert_str_eq(said, "");
+}
+END_TEST
+
+START_TEST(who_does_not_ends_as_before)
+{
+    if (!handlers_are_ours())
+        return;
+    int status = status_of(read_outside);
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), MS_EXIT_FAIL);
+    ck_assert_ptr_nonnull(strstr(said, "an input file became shorter while it was read"));
+}
+END_TEST
+
 static const int crashes[] = {SIGSEGV, SIGILL, SIGFPE, SIGABRT, SIGBUS};
 
 START_TEST(a_crash_tells_the_command_and_the_stack)
@@ -197,6 +248,8 @@ int main(void)
                         (int)(sizeof stops / sizeof *stops));
     tcase_add_test(tc, what_the_parent_ignores_stays_ignored);
     tcase_add_test(tc, input_cut_short_while_it_is_mapped_is_an_error_in_one_line);
+    tcase_add_test(tc, who_asks_for_it_reads_zeros_from_a_file_cut_short);
+    tcase_add_test(tc, who_does_not_ends_as_before);
     tcase_add_loop_test(tc, a_crash_tells_the_command_and_the_stack, 0,
                         (int)(sizeof crashes / sizeof *crashes));
     tcase_add_test(tc, a_stack_that_overflows_is_reported_too);

@@ -353,6 +353,17 @@ START_TEST(both_forms_of_the_text_are_read_and_others_are_not)
     ck_assert_int_eq(s.rec.dtype, MSTX_TYPE_NA);
     ck_assert_int_eq(s.rec.peer, 2);
     ck_assert_uint_eq(s.stream, 7);
+    ck_assert_int_eq(s.size, -1);
+    ck_assert(mstx__comm_said(
+        MS_STR("{\"count\": \"3\",\"dataType\": \"fp32\",\"groupName\": \"0\",\"opName\": "
+               "\"HcclReduce\",\"streamId\": \"0\",\"rootRank\": \"1\",\"reduceOp\": \"product\","
+               "\"groupSize\": \"2\",\"groupRanks\": \"4 17\"}"),
+        &s));
+    ck_assert_int_eq(s.rec.peer, 1);
+    ck_assert_int_eq(s.rec.reduce, MSTX_REDUCE_PROD);
+    ck_assert_int_eq(s.size, 2);
+    ck_assert_uint_eq(s.listed, 2);
+    ck_assert_int_eq(s.world[1], 17);
 }
 END_TEST
 

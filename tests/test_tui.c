@@ -3,8 +3,12 @@
  * The parts of the terminal viewer that need no terminal: cells, keys, pages, lists.
  */
 #include "viz/tui_app.h"
+#include "viz/tui_time_meet.h"
 
 #include "tests/check.h"
+
+#include <locale.h>
+#include <wchar.h>
 
 static struct ms_err err;
 static struct tui_cells g;
@@ -233,6 +237,82 @@ START_TEST(a_field_of_csv_is_no_formula)
 }
 END_TEST
 
+START_TEST(letters_are_as_wide_as_the_locale_says)
+{
+    static const struct {
+        uint32_t ch;
+        int width;
+    } some[] = {{'a', 1},     {0xe9, 1},   {0x301, 0},  {0x5d0, 1},   {0x5b0, 0},   {0x64b, 0},
+                {0x93e, 1},   {0x941, 0},  {0xe31, 0},  {0x1100, 2},  {0x1161, 0},  {0x200d, 0},
+                {0x231a, 2},  {0x2500, 1}, {0x2588, 1}, {0x3042, 2},  {0x4e2d, 2},  {0xac00, 2},
+                {0xfe0f, 0},  {0xff21, 2}, {0xff71, 1}, {0x1f600, 2}, {0x1f1e6, 1}, {0x20000, 2},
+                {0xe0101, 0}, {0x3fffd, 2}};
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        ck_assert_msg(tui_width(some[i].ch) == some[i].width, "%x", some[i].ch);
+    locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    if (utf8 == (locale_t)0)
+        return;
+    locale_t before = uselocale(utf8);
+    unsigned known = 0, other = 0; /* its tables are of another version */
+    for (uint32_t ch = 0x300; ch < 0x30000; ch++) {
+        int width = ch >= 0xd800 && ch < 0xe000 ? -1 : wcwidth((wchar_t)ch);
+        known += width >= 0;
+        other += width >= 0 && width != tui_width(ch);
+    }
+    uselocale(before);
+    freelocale(utf8);
+    ck_assert_uint_gt(known, 50000);
+    ck_assert_msg(other < known / 100, "%u of %u", other, known);
+}
+END_TEST
+
+START_TEST(names_cannot_turn_the_direction_of_writing)
+{
+    grid(12, 1);
+    tui_puts(&g, 0, 0, 12, TUI_TEXT, "a\u202eb\u2066c\u200fd\u061ce\u00adf");
+    ck_assert_str_eq(written(), "a?b?c?d?e?f\n");
+    done();
+}
+END_TEST
+
+START_TEST(a_collective_shows_who_came_when)
+{
+    static const struct viz_arrival came[] = {{.rank = 2, .start_ns = 1000, .end_ns = 4000},
+                                              {.rank = 0, .start_ns = 2000, .end_ns = 4000},
+                                              {.rank = 1, .start_ns = 3000, .end_ns = 4000}};
+    static const char *const wanted[] = {
+        "rank 2           first  ░░░░░░░░░░░░░░░░░░░░██████████  waits 2.00 us",
+        "rank 0     +   1.00 us  ··········░░░░░░░░░░██████████  waits 1.00 us",
+        "rank 1    !+   2.00 us  ····················██████████  the others wait for it"};
+    struct viz_collective c = {.op = "all_reduce", .bytes = 4096};
+    struct tui_page p = {.open = false};
+    for (size_t i = 0; i < 3; i++)
+        *ms_vec_push(&c.list) = came[i];
+    ms_err_clear(&err);
+    ck_ok(tui_time_meet_page(&p, &c, &err), err);
+    ck_assert_str_eq(p.title, "all_reduce on 3 ranks, 3.00 us, 4.10 kB");
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_msg(ms_str_is(p.lines.p[i].text, wanted[i]), "%.*s",
+                      MS_STR_ARG(p.lines.p[i].text));
+    tui_page_close(&p);
+    viz_collective_free(&c);
+}
+END_TEST
+
+START_TEST(all_that_come_at_once_wait_for_nobody)
+{
+    struct viz_collective c = {.op = "barrier"};
+    struct tui_page p = {.open = false};
+    for (int i = 0; i < 2; i++)
+        *ms_vec_push(&c.list) = (struct viz_arrival){.rank = i, .start_ns = 5, .end_ns = 5};
+    ms_err_clear(&err);
+    ck_ok(tui_time_meet_page(&p, &c, &err), err);
+    ck_assert_int_lt(ms_str_find_str(p.lines.p[1].text, MS_STR("wait")), 0);
+    tui_page_close(&p);
+    viz_collective_free(&c);
+}
+END_TEST
+
 TEST_MAIN("tui", text_is_cut_with_an_ellipsis_where_its_room_ends, text_that_fits_is_left_whole,
           nothing_is_drawn_outside_of_the_grid,
           a_wide_letter_takes_two_cells_and_is_never_cut_in_half,
@@ -242,4 +322,6 @@ TEST_MAIN("tui", text_is_cut_with_an_ellipsis_where_its_room_ends, text_that_fit
           the_grid_can_change_its_size_and_is_empty_then, keys_of_a_script_are_letters_and_names,
           an_unknown_name_of_a_key_is_an_error, moving_never_leaves_the_list,
           scrolling_shows_the_row_and_moves_no_further_than_it_must,
-          a_page_is_filtered_as_one_types, a_field_of_csv_is_no_formula)
+          a_page_is_filtered_as_one_types, a_field_of_csv_is_no_formula,
+          letters_are_as_wide_as_the_locale_says, names_cannot_turn_the_direction_of_writing,
+          a_collective_shows_who_came_when, all_that_come_at_once_wait_for_nobody)

@@ -2,38 +2,18 @@
  *
  * What ranks did with each other, from calls that are written by hand into run.db.
  */
-#include "tests/check.h"
+#include "tests/view_files.h"
 
 #include "viz/model/cluster.h"
-#include "viz/model/session.h"
 
 #include "probe/base/store.h"
 
-static struct ms_err err;
-static char dir[64];
-static struct viz_session session;
-static struct viz_reader reader;
-
 static void set_up(void)
 {
-    static const char trace[] =
-        "[{\"name\":\"a\",\"ph\":\"X\",\"pid\":0,\"tid\":1,\"ts\":0,\"dur\":1},"
-        "{\"name\":\"a\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":1},"
-        "{\"name\":\"a\",\"ph\":\"X\",\"pid\":2,\"tid\":1,\"ts\":0,\"dur\":1}]";
-    char path[96];
-    ms_err_clear(&err);
-    scratch_dir(dir);
-    snprintf(path, sizeof path, "%s/trace.json", dir);
-    write_file(path, trace, sizeof trace - 1);
-    struct viz_conf conf = {.path = path};
-    ck_ok(viz_session_open(&session, &conf, &err), err);
-}
-
-static void tear_down(void)
-{
-    viz_reader_close(&reader);
-    viz_session_close(&session);
-    scratch_remove(dir);
+    view_set_up();
+    put_events(MS_STR("[" EVENT("a", "0", "1", "0", "1") "," EVENT(
+        "a", "1", "1", "0", "1") "," EVENT("a", "2", "1", "0", "1") "]"));
+    open_session(events_path, NULL);
 }
 
 /* Tables of such names in a database go before the packed ones, and can be written by hand. */
@@ -163,7 +143,7 @@ int main(void)
         a_send_that_does_not_say_what_it_sent_sent_all,
         a_collective_is_found_on_all_its_ranks,
     };
-    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_checked_fixture(tc, set_up, view_tear_down);
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
         tcase_add_test(tc, tests[i]);
     suite_add_tcase(suite, tc);

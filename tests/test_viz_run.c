@@ -3,45 +3,25 @@
  * What a viewer was asked to open, and the timeline's lanes, findings and sums.
  */
 #include "tests/graph_files.h"
+#include "tests/view_files.h"
 
 #include "mstx/tl_report.h"
 #include "viz/model/finding.h"
-#include "viz/model/session.h"
 #include "viz/model/tracks.h"
 
-static struct ms_err err;
-static char dir[64], path[128];
-static struct viz_session session;
-static struct viz_reader reader;
 static struct viz_tracks tracks;
 
 static void set_up(void)
 {
-    ms_err_clear(&err);
-    scratch_dir(dir);
-    session = (struct viz_session){.version = 0};
-    reader = (struct viz_reader){.version = 0};
+    view_set_up();
     tracks = (struct viz_tracks){.arena = NULL};
 }
 
 static void tear_down(void)
 {
     viz_tracks_free(&tracks);
-    viz_reader_close(&reader);
-    viz_session_close(&session);
-    scratch_remove(dir);
+    view_tear_down();
 }
-
-static void open_path(const char *what, const char *golden)
-{
-    struct viz_conf conf = {.path = what, .golden = golden};
-    ck_ok(viz_session_open(&session, &conf, &err), err);
-    ck_ok(viz_reader_open(&reader, &session, &err), err);
-}
-
-#define EVENT(name, pid, tid, ts, dur)                                                             \
-    "{\"name\":\"" name "\",\"ph\":\"X\",\"pid\":" pid ",\"tid\":" tid ",\"ts\":" ts               \
-    ",\"dur\":" dur "}"
 
 /* Ten steps of 10 us of which the sixth is slow; work fills half of each step. */
 static void put_trace(void)
@@ -57,15 +37,14 @@ static void put_trace(void)
         at += length;
     }
     ms_buf_puts(&b, "]");
-    snprintf(path, sizeof path, "%s/trace.json", dir);
-    write_file(path, b.p, b.n);
+    put_events(ms_buf_slice(&b));
     ms_buf_free(&b);
 }
 
 static void open_trace(void)
 {
     put_trace();
-    open_path(path, NULL);
+    open_path(events_path, NULL);
     ck_ok(viz_tracks_make(&tracks, reader.tl, &err), err);
 }
 
@@ -145,7 +124,7 @@ START_TEST(a_file_that_changed_is_read_again)
     uint64_t version = session.version;
     ck_ok(viz_session_refresh(&session, &err), err);
     ck_assert_uint_eq(session.version, version);
-    write_file(path, "[" EVENT("new", "1", "1", "5", "7") "]",
+    write_file(events_path, "[" EVENT("new", "1", "1", "5", "7") "]",
                strlen("[" EVENT("new", "1", "1", "5", "7") "]"));
     ck_ok(viz_session_refresh(&session, &err), err);
     ck_assert_uint_eq(session.version, version + 1);

@@ -3,6 +3,7 @@
  * Every question of the page, asked of a small timeline and a small comparison.
  */
 #include "tests/graph_files.h"
+#include "tests/view_files.h"
 
 #include "probe/base/jread.h"
 #include "probe/tensor.h"
@@ -15,19 +16,12 @@
 #include <math.h>
 #include <sys/stat.h>
 
-static struct ms_err err;
-static char dir[64];
-static struct viz_session session;
-static struct viz_reader reader;
 static struct ms_buf answer;
 static struct web_tables *tables;
 
 static void set_up(void)
 {
-    ms_err_clear(&err);
-    scratch_dir(dir);
-    session = (struct viz_session){.version = 0};
-    reader = (struct viz_reader){.version = 0};
+    view_set_up();
     answer = (struct ms_buf){.max = 1 << 24};
     tables = web_tables_new();
 }
@@ -36,16 +30,7 @@ static void tear_down(void)
 {
     ms_buf_free(&answer);
     web_tables_free(tables);
-    viz_reader_close(&reader);
-    viz_session_close(&session);
-    scratch_remove(dir);
-}
-
-static void open_path(const char *what, const char *golden)
-{
-    struct viz_conf conf = {.path = what, .golden = golden};
-    ck_ok(viz_session_open(&session, &conf, &err), err);
-    ck_ok(viz_reader_open(&reader, &session, &err), err);
+    view_tear_down();
 }
 
 #define CONSTRUCT                                                                                  \
@@ -70,14 +55,9 @@ static void open_pair(void)
 
 static void open_trace(void)
 {
-    static const char text[] =
-        "[{\"name\":\"step 0\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":100,\"dur\":10},"
-        "{\"name\":\"<b>work</b>\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":101,\"dur\":4},"
-        "{\"name\":\"step 1\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":110,\"dur\":20}]";
-    char path[96];
-    snprintf(path, sizeof path, "%s/trace.json", dir);
-    write_file(path, text, sizeof text - 1);
-    open_path(path, NULL);
+    put_events(MS_STR("[" EVENT("step 0", "1", "1", "100", "10") "," EVENT(
+        "<b>work</b>", "1", "1", "101", "4") "," EVENT("step 1", "1", "1", "110", "20") "]"));
+    open_path(events_path, NULL);
 }
 
 /* Ask as the server does; the answer, JSON or bytes, is in `answer` with a zero behind it. */

@@ -22,10 +22,10 @@ struct side {
     bool has_tree;
 };
 
-static double cpu_seconds(void)
+static double seconds_of(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
@@ -87,13 +87,23 @@ static enum ms_rc print_mapping(const struct cmp_align *al, bool layers, struct 
     return rc;
 }
 
-static void print_figures(const struct cmp_align *al, double seconds, size_t bytes)
+struct spent {
+    double wall, cpu;
+};
+
+static struct spent spent_since(struct spent s)
+{
+    return (struct spent){seconds_of(CLOCK_MONOTONIC) - s.wall,
+                          seconds_of(CLOCK_PROCESS_CPUTIME_ID) - s.cpu};
+}
+
+static void print_figures(const struct cmp_align *al, struct spent spent, size_t bytes)
 {
     struct cmp_align_stats s = cmp_align_stats(al);
     printf("ops %zu %zu, pairs %zu, anchors %zu, cells %llu, %s, noise %.2g, unknown names %zu, "
-           "%.3f s, peak %.1f MB\n",
+           "%.3f s, CPU %.3f s, peak %.1f MB\n",
            s.ops[0], s.ops[1], s.pairs, s.anchors, (unsigned long long)s.cells,
-           s.by_value ? "values" : "structure", s.noise, s.unknown_names, seconds,
+           s.by_value ? "values" : "structure", s.noise, s.unknown_names, spent.wall, spent.cpu,
            (double)bytes / 1e6);
 }
 
@@ -110,19 +120,22 @@ int main(int argc, char **argv)
     if (rc == MS_OK)
         rc = open_side(&side[0], argv[argc - 1], &err);
     struct cmp_align *al = NULL;
-    double start = cpu_seconds();
+    struct ms_pool *pool = NULL;
+    if (rc == MS_OK)
+        rc = ms_pool_new(&pool, 0, &err);
+    const struct spent start = spent_since((struct spent){0, 0});
     size_t before = ms_mem_live();
     ms_mem_peak_reset();
     if (rc == MS_OK) {
         const struct cmp_align_input in[2] = {
             {side[0].dump, side[0].has_tree ? &side[0].tree : NULL},
             {side[1].dump, side[1].has_tree ? &side[1].tree : NULL}};
-        rc = cmp_align_new(&al, &in[1], &in[0], NULL, 0, &err);
+        rc = cmp_align_new(&al, &in[1], &in[0], NULL, 0, pool, &err);
     }
     if (rc != MS_OK)
         fprintf(stderr, "tool_align: %s\n", err.msg);
     else if (what == 's')
-        print_figures(al, cpu_seconds() - start, ms_mem_peak() - before);
+        print_figures(al, spent_since(start), ms_mem_peak() - before);
     else if (what == 'l' || what == 'd')
         rc = print_mapping(al, what == 'l', &err);
     else if (what == 'e')
@@ -130,6 +143,7 @@ int main(int argc, char **argv)
     else
         print_pairs(al, side, what == 'v');
     cmp_align_free(al);
+    ms_pool_free(pool);
     close_side(&side[0]);
     close_side(&side[1]);
     return rc == MS_OK ? 0 : 3;

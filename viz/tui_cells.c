@@ -42,35 +42,6 @@ void tui_cells_clear(struct tui_cells *g)
 
 /* ---- letters ----------------------------------------------------------------------- */
 
-struct range {
-    uint32_t from, to;
-};
-
-static bool within(const struct range *r, size_t n, uint32_t ch)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (ch >= r[i].from && ch <= r[i].to)
-            return true;
-    }
-    return false;
-}
-
-int tui_width(uint32_t ch)
-{
-    static const struct range none[] = {
-        {0x300, 0x36f}, {0x200b, 0x200f}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}};
-    static const struct range wide[] = {{0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0x33ff},
-                                        {0x3400, 0x4dbf},   {0x4e00, 0x9fff},   {0xa000, 0xa4cf},
-                                        {0xac00, 0xd7a3},   {0xf900, 0xfaff},   {0xfe30, 0xfe4f},
-                                        {0xff00, 0xff60},   {0xffe0, 0xffe6},   {0x1f300, 0x1f64f},
-                                        {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd}};
-    if (ch < 0x300)
-        return 1;
-    if (within(none, sizeof none / sizeof *none, ch))
-        return 0;
-    return within(wide, sizeof wide / sizeof *wide, ch) ? 2 : 1;
-}
-
 uint32_t tui_plain(uint32_t ch)
 {
     static const struct {
@@ -106,8 +77,9 @@ static uint32_t decode(const unsigned char *p, unsigned n)
 /* Letters that turn the direction of writing would let a name rearrange the screen. */
 static bool is_control(uint32_t ch)
 {
-    return ch < 0x20 || (ch >= 0x7f && ch < 0xa0) || (ch >= 0x2028 && ch <= 0x202e) ||
-           (ch >= 0x2060 && ch <= 0x206f) || ch == 0xfeff;
+    return ch < 0x20 || (ch >= 0x7f && ch < 0xa0) || ch == 0xad || ch == 0x61c ||
+           (ch >= 0x200e && ch <= 0x200f) || (ch >= 0x2028 && ch <= 0x202e) ||
+           (ch >= 0x2060 && ch <= 0x206f) || ch == 0xfeff || (ch >= 0xfff9 && ch <= 0xfffb);
 }
 
 uint32_t tui_take(struct ms_str *s)

@@ -228,8 +228,7 @@ static enum ms_rc draw_live(struct tui_app *a, void *self, struct ms_err *err)
     int x = tui_printf(g, 1, 1, g->w - 2, TUI_TEXT, "%.3g steps/s, %zu processes, %s lost  ",
                        speed(l), l->rows.n, ms_human_count(lost, l->dropped));
     if (late < l->rows.n)
-        x = tui_printf(g, 1, x, g->w - x, TUI_ERROR, "slowest: rank %" PRId64,
-                       l->rows.p[late].rank);
+        tui_printf(g, 1, x, g->w - x, TUI_ERROR, "slowest: rank %" PRId64, l->rows.p[late].rank);
     tui_puts(g, 2, 0, g->w, TUI_DIM,
              "  rank      step   steps/s  step time      lost  communication");
     l->top = tui_scroll(l->top, l->at, (size_t)(rows > 0 ? rows : 1));

@@ -82,10 +82,9 @@ typedef void (*item_fn)(void *ctx, struct ms_str item, struct ms_str key, struct
 
 static void walk_item(struct ms_jread *r, struct ms_str item, item_fn fn, void *ctx)
 {
-    enum ms_jtok tok;
-    while ((tok = ms_jread_next(r)) == MS_J_KEY) {
+    while (ms_jread_next(r) == MS_J_KEY) {
         struct ms_str key = r->text;
-        tok = ms_jread_next(r);
+        const enum ms_jtok tok = ms_jread_next(r);
         if (tok == MS_J_STR || tok == MS_J_NUM)
             fn(ctx, item, key, r->text);
         else if (tok <= MS_J_END || ms_jread_skip(r, tok) == MS_J_ERR)
@@ -96,13 +95,12 @@ static void walk_item(struct ms_jread *r, struct ms_str item, item_fn fn, void *
 static void walk(struct ms_str json, item_fn fn, void *ctx)
 {
     struct ms_jread r;
-    enum ms_jtok tok;
     ms_jread_init(&r, json.p != NULL ? json.p : "", json.n, 0);
     if (ms_jread_next(&r) != MS_J_OBJ)
         return;
-    while ((tok = ms_jread_next(&r)) == MS_J_KEY) {
+    while (ms_jread_next(&r) == MS_J_KEY) {
         struct ms_str item = r.text;
-        tok = ms_jread_next(&r);
+        const enum ms_jtok tok = ms_jread_next(&r);
         if (tok == MS_J_OBJ)
             walk_item(&r, item, fn, ctx);
         else if (tok <= MS_J_END || ms_jread_skip(&r, tok) == MS_J_ERR)

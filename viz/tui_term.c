@@ -68,9 +68,8 @@ static void add_restore(const char *name)
 static void give_back_at_once(void)
 {
     static const char all_off[] = "\033[?1006;1002;1000l";
-    ssize_t ignored = term.mouse ? write(STDOUT_FILENO, all_off, sizeof all_off - 1) : 0;
-    ignored = write(STDOUT_FILENO, restore, restore_n);
-    (void)ignored;
+    (void)!(term.mouse ? write(STDOUT_FILENO, all_off, sizeof all_off - 1) : 0);
+    (void)!write(STDOUT_FILENO, restore, restore_n);
     tcsetattr(STDIN_FILENO, TCSANOW, &cooked);
 }
 
@@ -86,8 +85,7 @@ static void on_stop(int sig)
     int before = errno;
     if (stopped == 0) {
         stopped = sig;
-        ssize_t ignored = write(wake[1], "", 1);
-        (void)ignored;
+        (void)!write(wake[1], "", 1);
         errno = before;
         return;
     }

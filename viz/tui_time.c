@@ -3,6 +3,7 @@
  * tui_time: the timeline screen: windows, cursors, slices and what keys do.
  */
 #include "viz/tui_time.h"
+#include "viz/tui_time_meet.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
@@ -477,6 +478,8 @@ static enum ms_rc act_key(struct tui_app *a, struct tui_time *t, int key, bool *
         return MS_OK;
     case 'i':
         return open_sums(a, t, err);
+    case 'c':
+        return tui_time_meet(a, t, err);
     case 'p':
         return pin(t, err);
     case TUI_KEY_ENTER:
@@ -615,6 +618,7 @@ static const struct tui_hint hints[] = {
     {"} {", "next, previous step; also t T", "step"},
     {"Space", "begin a selection, or let go of it", "select"},
     {"i", "names by total time, of the selection or the window", "sums"},
+    {"c", "the collective that the slice is, on all ranks: who came when", NULL},
     {"0", "all of the run", NULL},
     {"f", "the slice, as wide as the screen", NULL},
     {"Z", "zoom to the selection", NULL},

@@ -280,6 +280,23 @@ static enum ms_rc draw_fate(struct tui_tree *t, struct tui_cells *g, int y,
     return rc;
 }
 
+/* Who else goes with the node: what runs in place of a fused operator, q, k and v of a large one. */
+static enum ms_rc draw_kin(struct tui_tree *t, struct tui_cells *g, int y,
+                           const struct graph_row *n, struct ms_err *err)
+{
+    struct graph_kins k = {.page = {.more = false}};
+    struct ms_buf text = {.max = 1 << 20};
+    enum ms_rc rc = graph_view_kin(t->v, tui_tree_spot(t, t->golden), n->name, &k, err);
+    for (size_t i = 0; rc == MS_OK && i < k.list.n; i++)
+        ms_buf_printf(&text, "%s%.*s", i != 0 ? ", " : "", MS_STR_ARG(k.list.p[i].partner));
+    if (rc == MS_OK && k.list.n != 0)
+        tui_printf(g, y, 1, g->w - 2, TUI_DIM, "and %zu more of %s: %s", k.list.n,
+                   t->golden ? "target" : "golden", ms_buf_z(&text));
+    ms_buf_free(&text);
+    graph_kins_free(&k);
+    return rc;
+}
+
 static enum ms_rc draw_detail(struct tui_tree *t, struct tui_cells *g, int y, struct ms_err *err)
 {
     static const char *const states[GRAPH_STATES] = {"not compared", "pass", "warning", "error"};
@@ -300,6 +317,8 @@ static enum ms_rc draw_detail(struct tui_tree *t, struct tui_cells *g, int y, st
                MS_STR_ARG(n->overflow), n->modified ? ", matched by hand" : "");
     if (t->about->dual)
         MS_TRY(draw_fate(t, g, y + 3, n, err));
+    if (t->about->dual && t->tagged.n == 0)
+        MS_TRY(draw_kin(t, g, y + 4, n, err));
     if (t->tagged.n != 0)
         tui_printf(g, y + 4, 1, g->w - 2, TUI_ACCENT, "tagged: %s", ms_buf_z(&t->tagged));
     return MS_OK;

@@ -243,6 +243,27 @@ static enum ms_rc put_fate(struct web_call *c, struct graph_spot at, struct ms_s
     return rc;
 }
 
+/* Who else of the other side goes with it. */
+static enum ms_rc put_kin(struct web_call *c, struct graph_spot at, struct ms_str name,
+                          struct ms_err *err)
+{
+    struct graph_kins k = {.page = {.more = false}};
+    enum ms_rc rc = graph_view_kin(c->reader->graph, at, name, &k, err);
+    ms_jwrite_key(c->json, MS_STR("also"));
+    ms_jwrite_arr(c->json);
+    for (size_t i = 0; rc == MS_OK && i < k.list.n; i++) {
+        ms_jwrite_obj(c->json);
+        put_text(c->json, "name", k.list.p[i].partner);
+        put_text(c->json, "kind", k.list.p[i].kind);
+        put_text(c->json, "how", k.list.p[i].how);
+        ms_jwrite_kf64(c->json, "confidence", k.list.p[i].confidence);
+        ms_jwrite_obj_end(c->json);
+    }
+    ms_jwrite_arr_end(c->json);
+    graph_kins_free(&k);
+    return rc;
+}
+
 enum ms_rc web_api_node(struct web_call *c, struct ms_err *err)
 {
     struct graph_page page = {.more = false};
@@ -267,6 +288,8 @@ enum ms_rc web_api_node(struct web_call *c, struct ms_err *err)
         put_stored(w, "links", d.links);
         put_stored(w, "merged", d.merged);
         rc = put_fate(c, at, name, err);
+        if (rc == MS_OK)
+            rc = put_kin(c, at, name, err);
         ms_jwrite_obj_end(w);
     }
     graph_page_free(&page);

@@ -34,8 +34,12 @@
     X(sql, "/sql.js", JS, "sql.js")                                                                \
     X(table, "/table.js", JS, "table.js")                                                          \
     X(timeline, "/timeline.js", JS, "timeline.js")                                                 \
+    X(sentences, "/sentences.js", JS, "sentences.js")                                              \
     X(tl_data, "/tl_data.js", JS, "tl_data.js")                                                    \
     X(tl_draw, "/tl_draw.js", JS, "tl_draw.js")                                                    \
+    X(tl_hands, "/tl_hands.js", JS, "tl_hands.js")                                                 \
+    X(tl_marks, "/tl_marks.js", JS, "tl_marks.js")                                                 \
+    X(tl_sums, "/tl_sums.js", JS, "tl_sums.js")                                                    \
     X(util, "/util.js", JS, "util.js")                                                             \
     X(words, "/words.js", JS, "words.js")
 

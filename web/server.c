@@ -12,7 +12,9 @@
 #include "web/asset.h"
 #include "web/metrics.h"
 #include "web/readers.h"
+#include "web/refusal.h"
 #include "web/tables.h"
+#include "web/visits.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/cpu.h"
@@ -22,7 +24,6 @@
 #include <arpa/inet.h>
 #include <microhttpd.h>
 #include <netdb.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/resource.h>
 
@@ -31,8 +32,8 @@ enum {
     THREADS_MAX = 16,
     CONNECTIONS_MAX = 4096,
     IDLE_SECONDS = 15,
+    SLOW_SECONDS = 10, /* for a request to arrive; before it counts as idle */
     HEADER_MEMORY = 64 << 10,
-    WARNINGS_A_SECOND = 5,
     URI_MAX = WEB_QUERY_MAX + 1024,
 };
 
@@ -43,8 +44,8 @@ struct web_server {
     struct web_readers *readers;
     struct web_tables *tables;
     struct web_metrics metrics;
-    _Atomic int64_t warned_second;
-    _Atomic unsigned warned; /* in that second */
+    struct web_refusals refusals;
+    struct web_visits *visits;
 };
 
 /* A request while it is read: its address as it came. */
@@ -106,6 +107,13 @@ static enum MHD_Result send_error(struct MHD_Connection *c, unsigned status, con
     w.buf = (struct ms_buf){.max = 1};
     ms_jwrite_free(&w);
     return send_buf(c, status, &body, "application/json");
+}
+
+static enum MHD_Result refuse(struct web_server *s, struct MHD_Connection *c, unsigned status,
+                              const char *why, struct ms_str what)
+{
+    web_refusal(&s->refusals, why, what);
+    return send_error(c, status, why);
 }
 
 /* ---- files of the page ------------------------------------------------------------ */
@@ -182,13 +190,17 @@ static enum MHD_Result send_answer(struct web_server *s, struct MHD_Connection *
         w.buf = (struct ms_buf){.max = 1};
     }
     ms_jwrite_free(&w);
-    web_metrics_count(&s->metrics, rc == MS_OK, ms_clock_ns() - start, bytes.n);
+    unsigned status = web_status_of(rc);
+    bool refused = status == MHD_HTTP_BAD_REQUEST || status == MHD_HTTP_CONTENT_TOO_LARGE;
+    if (!refused)
+        web_metrics_count(&s->metrics, rc == MS_OK, ms_clock_ns() - start, bytes.n);
     if (rc == MS_OK)
         return send_buf(c, MHD_HTTP_OK, &bytes,
                         route->binary ? "application/octet-stream" : "application/json");
     ms_buf_free(&bytes);
     ms_debug(1, "%s: %s", route->path, err.msg);
-    return send_error(c, web_status_of(rc), err.msg);
+    return refused ? refuse(s, c, status, err.msg, ms_str_of(route->path))
+                   : send_error(c, status, err.msg);
 }
 
 static enum MHD_Result send_metrics(struct web_server *s, struct MHD_Connection *c)
@@ -219,36 +231,13 @@ static enum MHD_Result dispatch(struct web_server *s, struct MHD_Connection *c, 
     if (!is_post && ms_str_is(path, "/metrics"))
         return send_metrics(s, c);
     if (route == NULL)
-        return send_error(c, MHD_HTTP_NOT_FOUND, "there is no such page");
+        return refuse(s, c, MHD_HTTP_NOT_FOUND, "there is no such page", path);
     if (route->writes != is_post)
-        return send_error(c, MHD_HTTP_METHOD_NOT_ALLOWED,
-                          route->writes ? "this needs POST" : "this needs GET");
+        return refuse(s, c, MHD_HTTP_METHOD_NOT_ALLOWED,
+                      route->writes ? "this needs POST" : "this needs GET", path);
     if (ms_str_is(path, "/api/about"))
         web_readers_refresh(s->readers);
     return send_answer(s, c, route, query);
-}
-
-/* A flood of refusals must not fill the disk: some of each second are written, the rest is counted. */
-static void warn_some(struct web_server *s, const char *why)
-{
-    int64_t second = ms_clock_ns() / 1000000000;
-    if (atomic_exchange(&s->warned_second, second) != second) {
-        unsigned left = atomic_exchange(&s->warned, 0);
-        if (left > WARNINGS_A_SECOND)
-            ms_warn("%u more like these", left - WARNINGS_A_SECOND);
-    }
-    if (atomic_fetch_add(&s->warned, 1) < WARNINGS_A_SECOND)
-        ms_warn("%s", why);
-}
-
-static enum MHD_Result refuse(struct web_server *s, struct MHD_Connection *c, unsigned status,
-                              const char *why)
-{
-    char line[160];
-    snprintf(line, sizeof line, "refused: %s", why);
-    warn_some(s, line);
-    web_metrics_refused(&s->metrics);
-    return send_error(c, status, why);
 }
 
 /* The token is in a header of the page's requests, or in an address that was printed. */
@@ -276,8 +265,42 @@ static enum MHD_Result serve(struct web_server *s, struct MHD_Connection *c, con
                               .page = !is_post && web_asset_find(path) != NULL};
     const char *why = web_guard_refuses(&s->guard, &asked);
     if (why != NULL)
-        return refuse(s, c, MHD_HTTP_FORBIDDEN, why);
+        return refuse(s, c, MHD_HTTP_FORBIDDEN, why, MS_STR_NONE);
     return dispatch(s, c, is_post, path, query);
+}
+
+static struct web_visit *visit_of(struct MHD_Connection *c)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info != NULL ? info->socket_context : NULL;
+}
+
+static void on_connection(void *ctx, struct MHD_Connection *c, void **context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct web_server *s = ctx;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED)
+        web_visits_go(s->visits, *context);
+    else if (info != NULL)
+        *context = web_visits_come(s->visits, info->connect_fd);
+}
+
+static void on_end(void *ctx, unsigned n, const char *why)
+{
+    struct web_server *s = ctx;
+    char times[24];
+    snprintf(times, sizeof times, "%u", n);
+    web_refusal(&s->refusals, why, ms_str_of(times));
+}
+
+static bool announces_too_much(struct MHD_Connection *c)
+{
+    uint64_t n;
+    struct ms_str length = header(c, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    return length.p != NULL && (!ms_str_u64(length, &n) || n > WEB_BODY_MAX);
 }
 
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const char *url,
@@ -291,23 +314,29 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
     (void)upload;
     if (q == NULL || q->uri == NULL)
         return q != NULL && q->too_long
-                   ? refuse(s, c, MHD_HTTP_URI_TOO_LONG, "the address is too long")
+                   ? refuse(s, c, MHD_HTTP_URI_TOO_LONG, "the address is too long", MS_STR_NONE)
                    : MHD_NO;
     bool known =
         strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_POST) == 0;
     if (!known)
-        return refuse(s, c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and POST are answered");
+        return refuse(s, c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and POST are answered",
+                      ms_str_of(method));
     if (!q->started) { /* the headers are here, a body may follow */
         q->started = true;
-        return MHD_YES;
+        return announces_too_much(c)
+                   ? refuse(s, c, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too long", MS_STR_NONE)
+                   : MHD_YES;
     }
     q->body += *upload_size;
-    if (q->body > WEB_BODY_MAX)
+    if (q->body > WEB_BODY_MAX) { /* no answer can be sent within a body: the connection ends */
+        web_refusal(&s->refusals, "the body is too long", MS_STR_NONE);
         return MHD_NO;
+    }
     if (*upload_size != 0) { /* values are in the address: a body says nothing to us */
         *upload_size = 0;
         return MHD_YES;
     }
+    web_visit_answers(s->visits, visit_of(c), true);
     return serve(s, c, method, q);
 }
 
@@ -327,24 +356,31 @@ static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *c)
 static void on_done(void *ctx, struct MHD_Connection *c, void **state,
                     enum MHD_RequestTerminationCode why)
 {
+    struct web_server *s = ctx;
     struct request *q = *state;
-    (void)ctx;
-    (void)c;
     (void)why;
+    web_visit_answers(s->visits, visit_of(c), false);
     if (q != NULL)
         ms_free(q->uri);
     ms_free(q);
     *state = NULL;
 }
 
-/* What the HTTP library says: clients that go away are nothing, too many of them are. */
+/* What the HTTP library says: clients that go away are nothing, too many of them and requests that
+ * it does not take are. */
 static MS_PRINTF(2, 0) void on_log(void *ctx, const char *fmt, va_list ap)
 {
+    static const char *const refusals[] = {"limit", "Error processing request", "Content-Length"};
+    struct web_server *s = ctx;
     char line[512];
     vsnprintf(line, sizeof line, fmt, ap);
     line[strcspn(line, "\n")] = '\0';
-    if (strstr(line, "limit") != NULL)
-        warn_some(ctx, line);
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        if (strstr(line, refusals[i]) != NULL) {
+            web_refusal(&s->refusals, line, MS_STR_NONE);
+            return;
+        }
+    }
     ms_debug(1, "%s", line);
 }
 
@@ -367,14 +403,26 @@ static unsigned threads(void)
     return n < THREADS_MIN ? THREADS_MIN : n > THREADS_MAX ? THREADS_MAX : n;
 }
 
-/* Files and databases need descriptors as well. */
+/* Files and databases need descriptors as well: half of what we may have, which we may raise. */
 static unsigned connections(void)
 {
     struct rlimit files;
     unsigned n = CONNECTIONS_MAX;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < 2 * CONNECTIONS_MAX) {
+        files.rlim_cur =
+            files.rlim_max < 2 * CONNECTIONS_MAX ? files.rlim_max : 2 * CONNECTIONS_MAX;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / 2 < n)
         n = (unsigned)(files.rlim_cur / 2);
     return n;
+}
+
+static enum ms_rc watch_visits(struct web_server *s, struct ms_err *err)
+{
+    struct web_visits_conf conf = {
+        .seconds = SLOW_SECONDS, .many = connections() / 2, .on_end = on_end, .ctx = s};
+    return web_visits_new(&s->visits, &conf, err);
 }
 
 static enum ms_rc listen_on(struct web_server *s, const struct addrinfo *ai, struct ms_err *err)
@@ -384,10 +432,10 @@ static enum ms_rc listen_on(struct web_server *s, const struct addrinfo *ai, str
     s->daemon = MHD_start_daemon(
         flags, s->guard.port, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR, ai->ai_addr,
         MHD_OPTION_EXTERNAL_LOGGER, on_log, s, MHD_OPTION_URI_LOG_CALLBACK, on_uri, NULL,
-        MHD_OPTION_NOTIFY_COMPLETED, on_done, NULL, MHD_OPTION_THREAD_POOL_SIZE, threads(),
-        MHD_OPTION_CONNECTION_LIMIT, connections(), MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MEMORY,
-        MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_COMPLETED, on_done, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+        MHD_OPTION_THREAD_POOL_SIZE, threads(), MHD_OPTION_CONNECTION_LIMIT, connections(),
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)HEADER_MEMORY, MHD_OPTION_END);
     if (s->daemon == NULL)
         return ms_fail_sys(err, "cannot listen on port %u of %s", s->guard.port, s->guard.host);
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
@@ -409,7 +457,10 @@ enum ms_rc web_server_start(struct web_server **out, const struct web_server_con
     s->guard.only_this_machine = web_is_loopback(conf->host);
     snprintf(s->guard.host, sizeof s->guard.host, "%s", conf->host);
     web_metrics_init(&s->metrics);
+    s->refusals.metrics = &s->metrics;
     enum ms_rc rc = web_guard_token(&s->guard, err);
+    if (rc == MS_OK)
+        rc = watch_visits(s, err);
     if (rc == MS_OK)
         rc = web_readers_new(&s->readers, conf->session, err);
     s->tables = web_tables_new();
@@ -434,6 +485,7 @@ void web_server_stop(struct web_server *s)
         return;
     if (s->daemon != NULL)
         MHD_stop_daemon(s->daemon);
+    web_visits_free(s->visits);
     web_readers_free(s->readers);
     web_tables_free(s->tables);
     ms_free(s);

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Ranges of the domain `communication` around the calls of torch.distributed, whatever backend is
-below (gloo in C++ offers no other place), with the message that Ascend's frameworks give to theirs.
+below (gloo in C++ offers no other place), with the message that Ascend's frameworks give to theirs,
+and behind it the root, the reduction and the members of the group.
 
-The range covers the call; with async_op=True that is its beginning alone.  Backends that mark by
-themselves (hccl) are left to do so.
+The range covers the call; that of an asynchronous call on tensors of the CPU lasts until somebody has
+waited for it, or until nobody can any more.  Calls within calls are part of the outer one.  Backends
+that mark by themselves (hccl) are left to do so.
 """
 import functools
+import inspect
 import sys
+import threading
+import weakref
 
 import mstx
 
@@ -15,26 +20,30 @@ TYPES = {
     "int8": "int8", "int16": "int16", "int32": "int32", "int64": "int64", "uint8": "uint8",
     "float16": "fp16", "float32": "fp32", "float64": "fp64", "bfloat16": "bfp16",
 }
-# Function, official name, where its tensor is among the arguments, where the peer, and its key.
+MESSAGE_MAX = 255  # what MSPTI takes
+# Function, official name, its tensor, its peers (one of them is given) and their key.
 CALLS = (
-    ("all_reduce", "HcclAllreduce", "tensor", 0, None, None),
-    ("broadcast", "HcclBroadcast", "tensor", 0, None, None),
-    ("reduce", "HcclReduce", "tensor", 0, None, None),
-    ("all_gather", "HcclAllGather", "tensor", 1, None, None),
-    ("all_gather_into_tensor", "HcclAllGather", "input_tensor", 1, None, None),
-    ("_all_gather_base", "HcclAllGather", "input_tensor", 1, None, None),
-    ("gather", "HcclGather", "tensor", 0, None, None),
-    ("scatter", "HcclScatter", "tensor", 0, None, None),
-    ("reduce_scatter", "HcclReduceScatter", "output", 0, None, None),
-    ("reduce_scatter_tensor", "HcclReduceScatter", "output", 0, None, None),
-    ("_reduce_scatter_base", "HcclReduceScatter", "output", 0, None, None),
-    ("all_to_all_single", "HcclAlltoAll", "input", 1, None, None),
-    ("all_to_all", "HcclAlltoAll", "input_tensor_list", 1, None, None),
-    ("send", "HcclSend", "tensor", 0, "dst", "destRank"),
-    ("isend", "HcclSend", "tensor", 0, "dst", "destRank"),
-    ("recv", "HcclRecv", "tensor", 0, "src", "srcRank"),
-    ("irecv", "HcclRecv", "tensor", 0, "src", "srcRank"),
-    ("barrier", "HcclBarrier", None, None, None, None),
+    ("all_reduce", "HcclAllreduce", "tensor", (), None),
+    ("all_reduce_coalesced", "HcclAllreduce", "tensors", (), None),
+    ("broadcast", "HcclBroadcast", "tensor", ("src", "group_src"), "rootRank"),
+    ("reduce", "HcclReduce", "tensor", ("dst", "group_dst"), "rootRank"),
+    ("all_gather", "HcclAllGather", "tensor", (), None),
+    ("all_gather_coalesced", "HcclAllGather", "input_tensor_list", (), None),
+    ("all_gather_into_tensor", "HcclAllGather", "input_tensor", (), None),
+    ("_all_gather_base", "HcclAllGather", "input_tensor", (), None),
+    ("gather", "HcclGather", "tensor", ("dst", "group_dst"), "rootRank"),
+    ("scatter", "HcclScatter", "tensor", ("src", "group_src"), "rootRank"),
+    ("reduce_scatter", "HcclReduceScatter", "output", (), None),
+    ("reduce_scatter_tensor", "HcclReduceScatter", "output", (), None),
+    ("_reduce_scatter_base", "HcclReduceScatter", "output", (), None),
+    ("all_to_all_single", "HcclAlltoAll", "input", (), None),
+    ("all_to_all", "HcclAlltoAll", "input_tensor_list", (), None),
+    ("send", "HcclSend", "tensor", ("dst", "group_dst"), "destRank"),
+    ("isend", "HcclSend", "tensor", ("dst", "group_dst"), "destRank"),
+    ("recv", "HcclRecv", "tensor", ("src", "group_src"), "srcRank"),
+    ("irecv", "HcclRecv", "tensor", ("src", "group_src"), "srcRank"),
+    ("barrier", "HcclBarrier", None, (), None),
+    ("monitored_barrier", "HcclBarrier", None, (), None),
 )
 
 
@@ -52,38 +61,163 @@ def names_of_groups(c10d):
     return name
 
 
-def message(official, tensor, group, peer_key, peer):
+def facts_of_groups(c10d):
+    """What a message says of a group: its name, and its size and members once known."""
+    name_of = names_of_groups(c10d)
+    known = weakref.WeakKeyDictionary()
+
+    def facts(group):
+        if group is None:
+            group = getattr(getattr(c10d, "GroupMember", None), "WORLD", None)
+        try:
+            return known[group]
+        except (KeyError, TypeError):
+            pass
+        ranks = getattr(c10d, "get_process_group_ranks", None)
+        size = c10d.get_world_size(group)
+        try:
+            members = list(ranks(group)) if ranks else list(c10d._pg_group_ranks[group])
+        except Exception:
+            members = list(range(size)) if group is c10d.GroupMember.WORLD else []
+        found = (name_of(group), size, " ".join(str(r) for r in members))
+        try:
+            known[group] = found
+        except TypeError:
+            pass
+        return found
+
+    return facts
+
+
+def message(official, tensor, group, more):
     first = tensor[0] if isinstance(tensor, (list, tuple)) and tensor else tensor
     count = first.numel() if hasattr(first, "numel") else 0
     kind = TYPES.get(str(getattr(first, "dtype", "")).replace("torch.", ""), "na")
-    parts = [("count", count), ("dataType", kind), ("groupName", group), ("opName", official),
-             ("streamId", 0)]
-    if peer_key is not None and peer is not None:
-        parts.append((peer_key, peer))
+    name, size, ranks = group
+    parts = [("count", count), ("dataType", kind), ("groupName", name), ("opName", official),
+             ("streamId", 0), *more, ("groupSize", size)]
     quote = '\\"'
-    return "{" + ",".join(f"{quote}{k}{quote}: {quote}{v}{quote}" for k, v in parts) + "}"
+    text = ",".join(f"{quote}{k}{quote}: {quote}{v}{quote}" for k, v in parts)
+    listed = f",{quote}groupRanks{quote}: {quote}{ranks}{quote}"
+    if ranks and len(text) + len(listed) + 2 <= MESSAGE_MAX:
+        text += listed
+    return "{" + text + "}"
 
 
-def ranged(call, row, name_of):
-    _, official, key, place, peer, peer_key = row
+class Arguments:
+    """Finds an argument by its name, as given or by its place."""
+
+    def __init__(self, call):
+        try:
+            names = list(inspect.signature(call).parameters)
+        except (TypeError, ValueError):
+            names = []
+        self.place = {name: at for at, name in enumerate(names)}
+
+    def get(self, args, kwargs, name):
+        if name in kwargs:
+            return kwargs[name]
+        at = self.place.get(name)
+        return args[at] if at is not None and at < len(args) else None
+
+
+def reduction(op):
+    """Its name: an enumeration, or an object that holds one."""
+    op = getattr(op, "op", op)
+    name = str(getattr(op, "name", op)).rsplit(".", 1)[-1].lower()
+    return name if name.isidentifier() else "user"
+
+
+def describer(call, row, facts):
+    _, official, key, peers, peer_key = row
+    arguments = Arguments(call)
+    reduces = "op" in arguments.place and "reduce" in row[0]
+    op_unless_given = inspect.signature(call).parameters["op"].default if reduces else None
 
     def text(args, kwargs):
-        tensor = kwargs.get(key, args[place] if key and len(args) > place else None) if key else None
-        group = kwargs.get("group")
-        other = kwargs.get(peer, args[1] if peer and len(args) > 1 else None) if peer else None
-        return message(official, tensor, name_of(group), peer_key, other)
+        get = functools.partial(arguments.get, args, kwargs)
+        given = [v for v in map(get, peers) if v is not None]
+        more = [(peer_key, given[0])] if given else []
+        if reduces:
+            op = get("op")
+            more.append(("reduceOp", reduction(op_unless_given if op is None else op)))
+        tensor = get(key) if key else None
+        return message(official, tensor, facts(get("group")), more), tensor
+
+    return text
+
+
+class Pending:
+    """Ranges that are open until somebody has waited for the work that a call gave."""
+
+    def __init__(self):
+        self.opened = {}
+        self.watched = set()
+
+    def _end(self, key):
+        opened = self.opened.pop(key, None)
+        if opened:
+            mstx.range_end(opened, domain=DOMAIN)
+
+    def keep(self, work, opened):
+        """False: the range has to end now."""
+        kind = type(work)
+        try:
+            self._watch(kind)
+            self.opened[id(work)] = opened
+            weakref.finalize(work, self._end, id(work)).atexit = False
+        except (TypeError, AttributeError):
+            self.opened.pop(id(work), None)
+            return False
+        return True
+
+    def _watch(self, kind):
+        if kind in self.watched:
+            return
+        wait = kind.wait
+
+        @functools.wraps(wait)
+        def waited(work, *args, **kwargs):
+            try:
+                return wait(work, *args, **kwargs)
+            finally:
+                if id(work) in self.opened:
+                    self._end(id(work))
+
+        kind.wait = waited
+        self.watched.add(kind)
+
+
+def is_on_cpu(tensor):
+    first = tensor[0] if isinstance(tensor, (list, tuple)) and tensor else tensor
+    return getattr(getattr(first, "device", None), "type", None) == "cpu"
+
+
+def ranged(call, describe, pending, inside):
+    def begin(args, kwargs):
+        if getattr(inside, "call", False):
+            return 0, None
+        try:
+            text, tensor = describe(args, kwargs)
+            return mstx.range_start(text, domain=DOMAIN), tensor
+        except Exception:
+            return 0, None  # odd arguments: the call itself will say what is wrong
 
     @functools.wraps(call)
     def marked(*args, **kwargs):
-        try:
-            opened = mstx.range_start(text(args, kwargs), domain=DOMAIN)
-        except Exception:
-            opened = 0  # odd arguments: the call itself will say what is wrong
-        try:
+        opened, tensor = begin(args, kwargs)
+        if not opened:
             return call(*args, **kwargs)
+        inside.call = True
+        work = None
+        try:
+            work = call(*args, **kwargs)
         finally:
-            if opened:
+            inside.call = False
+            lasts = hasattr(work, "wait") and is_on_cpu(tensor) and pending.keep(work, opened)
+            if not lasts:
                 mstx.range_end(opened, domain=DOMAIN)
+        return work
 
     return marked
 
@@ -93,12 +227,12 @@ def attach(torch):
     if distributed is None or not distributed.is_available():
         return
     c10d = sys.modules.get("torch.distributed.distributed_c10d", distributed)
-    name_of = names_of_groups(c10d)
+    facts, pending, inside = facts_of_groups(c10d), Pending(), threading.local()
     for row in CALLS:
         call = getattr(c10d, row[0], None)
         if call is None:
             continue
-        marked = ranged(call, row, name_of)
+        marked = ranged(call, describer(call, row, facts), pending, inside)
         for module in (c10d, distributed):
             if getattr(module, row[0], None) is call:
                 setattr(module, row[0], marked)

@@ -551,24 +551,30 @@ static enum ms_rc make_dir(const char *path, struct ms_err *err)
     return ms_fail_sys(err, "%s: cannot make the directory", path);
 }
 
+/* Most often the one above is there, so it is looked for only when it is missing. */
+static enum ms_rc make_dirs(char *z, struct ms_err *err)
+{
+    char *slash = strrchr(z, '/');
+    if (mkdir(z, 0777) == 0)
+        return MS_OK;
+    if (errno == ENOENT && slash != NULL && slash != z) {
+        *slash = '\0';
+        enum ms_rc rc = make_dirs(z, err);
+        *slash = '/';
+        if (rc != MS_OK)
+            return rc;
+    }
+    return make_dir(z, err);
+}
+
 enum ms_rc ms_mkdirs(const char *path, struct ms_err *err)
 {
     if (path[0] == '\0')
         return ms_fail(err, MS_E_ARG, "the name of a directory is empty");
-    char *z = ms_str_dup(ms_str_of(path));
+    char *z = ms_str_dup(without_slashes(path));
     if (z == NULL)
         return ms_no_memory(err);
-    enum ms_rc rc = MS_OK;
-    for (char *at = z + 1; rc == MS_OK; at++) {
-        char c = *at;
-        if (c != '/' && c != '\0')
-            continue;
-        *at = '\0';
-        rc = make_dir(z, err);
-        *at = c;
-        if (c == '\0')
-            break;
-    }
+    enum ms_rc rc = make_dirs(z, err);
     ms_free(z);
     return rc;
 }

@@ -49,8 +49,8 @@ enum ms_rc cli_find(const char *name, const struct ms_cmd **cmd, struct ms_err *
 void cli_overview(FILE *to)
 {
     fputs("usage: msprobe COMMAND [options] [arguments]\n\n"
-          "Finds out why a training run is wrong or slow: reads, checks and converts the\n"
-          "data that a run dumps.\n\n"
+          "Finds out why a training run is wrong or slow: records marks and communication,\n"
+          "dumps tensors, compares two runs, and shows what it found.\n\n"
           "commands:\n",
           to);
     for (const struct ms_cmd *const *c = cli_commands(); *c != NULL; c++)

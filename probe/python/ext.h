@@ -104,6 +104,8 @@ void ext_swallow(const char *where);
 /* Figures that have been waited for; at the end of a step or when there are many. */
 void ext_settle(void);
 void ext_settle_if_many(void);
+/* Where the files of tensors are; "" where there are none. */
+const char *ext_data_dir(void);
 /* Records of gradients that are not complete. */
 void ext_finish_grads(void);
 

@@ -154,14 +154,15 @@ static PyObject *info_of(const struct probe_dumper *d)
     static const char *const levels[] = {"mix", "L0", "L1", "debug"};
     static const char *const tasks[] = {"statistics", "tensor", "structure", "nan_check",
                                         "overflow_check"};
-    return Py_BuildValue("{s:s,s:s,s:s,s:O,s:O,s:O,s:I}", "level", levels[d->s.level], "task",
+    return Py_BuildValue("{s:s,s:s,s:s,s:O,s:O,s:O,s:O,s:I}", "level", levels[d->s.level], "task",
                          tasks[d->s.task], "dump_path", d->s.dump_path, "forward_only",
                          probe__has_data(&d->s, PROBE_BACKWARD, PROBE_DATA_INPUT) ||
                                  probe__has_data(&d->s, PROBE_BACKWARD, PROBE_DATA_OUTPUT)
                              ? Py_False
                              : Py_True,
                          "module_backward", d->s.module_backward ? Py_True : Py_False, "enabled",
-                         d->s.disabled ? Py_False : Py_True, "step", d->step);
+                         d->s.disabled ? Py_False : Py_True, "watched",
+                         d->s.is_watched ? Py_True : Py_False, "step", d->step);
 }
 
 /* The file they come from may have changed. */
@@ -205,6 +206,12 @@ static PyObject *py_info(PyObject *module, PyObject *unused)
     if (ext_dumper == NULL)
         Py_RETURN_NONE;
     return info_of(ext_dumper);
+}
+
+const char *ext_data_dir(void)
+{
+    const char *dir = ext_dumper != NULL ? ext_dumper->files.data_dir : NULL;
+    return dir != NULL ? dir : "";
 }
 
 static void settle_all(void)
@@ -257,6 +264,14 @@ static PyObject *py_active(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
     return PyBool_FromLong(probe_dumper_active(ext_dumper));
+}
+
+/* Nothing is collected and nothing waits to be written. */
+static PyObject *py_idle(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyBool_FromLong(ext_dumper == NULL ||
+                           (!probe_dumper_active(ext_dumper) && !ext_dumper->files.is_open));
 }
 
 static PyObject *py_set_step(PyObject *module, PyObject *arg)
@@ -313,6 +328,7 @@ static PyMethodDef functions[] = {
     {"step", py_step, METH_NOARGS, "the step is over"},
     {"close", py_close, METH_NOARGS, "finish the files"},
     {"active", py_active, METH_NOARGS, "is anything collected now?"},
+    {"idle", py_idle, METH_NOARGS, "is there nothing to stop?"},
     {"set_step", py_set_step, METH_O, "the number of the step"},
     {"set_rank", py_set_rank, METH_O, "the rank of this process"},
     {"note", py_note, METH_O, "a line of dump_error_info.log"},

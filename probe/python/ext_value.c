@@ -77,7 +77,6 @@ static void put_members(struct ms_jwrite *json, PyObject *dict)
 {
     PyObject *key, *value, *hold;
     Py_ssize_t at = 0;
-    ms_jwrite_obj(json);
     while (PyDict_Next(dict, &at, &key, &value)) {
         const char *text = key_text(key, &hold);
         ms_jwrite_key(json, ms_str_of(text != NULL ? text : "?"));
@@ -85,7 +84,6 @@ static void put_members(struct ms_jwrite *json, PyObject *dict)
         Py_XDECREF(hold);
         ext_put_json(json, value);
     }
-    ms_jwrite_obj_end(json);
 }
 
 void ext_put_json(struct ms_jwrite *json, PyObject *v)
@@ -100,12 +98,15 @@ void ext_put_json(struct ms_jwrite *json, PyObject *v)
         ms_jwrite_f64(json, PyFloat_AS_DOUBLE(v));
     else if (PyUnicode_Check(v))
         put_text(json, v);
-    else if (PyDict_Check(v))
-        put_members(json, v);
     else if (PyList_Check(v) || PyTuple_Check(v))
         put_items(json, v);
-    else
+    else if (!PyDict_Check(v))
         ms_jwrite_null(json);
+    else {
+        ms_jwrite_obj(json);
+        put_members(json, v);
+        ms_jwrite_obj_end(json);
+    }
 }
 
 /* ---- leaves ----------------------------------------------------------- */
@@ -158,8 +159,56 @@ static void put_object(struct probe_call *c, struct probe__record *r, const char
     probe__record_close(r, false);
 }
 
+/* The elements of an array of numpy as a file, where records have such. */
+static void put_elements(struct probe__record *r, PyObject *array, const char *dtype)
+{
+    struct probe_tensor t = {.dtype = ms_dtype_parse(ms_str_of(dtype)), .contiguous = true};
+    Py_buffer view;
+    if (r->save == NULL || t.dtype == MS_DT_NONE)
+        return;
+    PyObject *plain = PyObject_CallMethod(array, "copy", "s", "C");
+    if (plain == NULL || PyObject_GetBuffer(plain, &view, PyBUF_C_CONTIGUOUS) != 0) {
+        ext_swallow("the file of an array");
+        Py_XDECREF(plain);
+        return;
+    }
+    t.ndim = view.ndim <= PROBE_MAX_DIMS ? (uint32_t)view.ndim : 0;
+    t.count = t.ndim == (uint32_t)view.ndim ? (uint64_t)view.len / ms_dtype_size(t.dtype) : 0;
+    for (uint32_t i = 0; i < t.ndim; i++)
+        t.shape[i] = (uint64_t)view.shape[i];
+    t.data = view.buf;
+    probe__record_file(r, &t);
+    PyBuffer_Release(&view);
+    Py_DECREF(plain);
+}
+
+/* (leaf, array, None), or (leaf, array, what makes a file of it: save(path, array)). */
+static void put_array(struct probe__record *r, const char *key, PyObject *told)
+{
+    PyObject *leaf = PyTuple_GET_ITEM(told, 0), *array = PyTuple_GET_ITEM(told, 1),
+             *save = PyTuple_GET_ITEM(told, 2);
+    size_t path_n;
+    struct ms_jwrite *json = probe__record_value(r, key, &path_n);
+    ms_jwrite_obj(json);
+    put_members(json, leaf);
+    if (save == Py_None) {
+        PyObject *dtype = PyDict_GetItemString(leaf, "dtype");
+        put_elements(r, array, dtype != NULL ? PyUnicode_AsUTF8(dtype) : "");
+    } else {
+        const char *name = probe__record_foreign_file(r, ".npy");
+        PyObject *done = name != NULL
+                             ? PyObject_CallFunction(save, "ssO", ext_data_dir(), name, array)
+                             : Py_NewRef(Py_None);
+        if (done == NULL)
+            ext_swallow("the file of an array");
+        Py_XDECREF(done);
+    }
+    ms_jwrite_obj_end(json);
+    probe__record_value_end(r, path_n);
+}
+
 /* What the framework says: JSON of a leaf, or, in a tuple, what is put instead of the value; with a
- * second item that is a leaf with tensors in it. */
+ * second item that is a leaf with tensors in it, and with a third an array. */
 static void put_told(struct probe_call *c, struct probe__record *r, const char *key, PyObject *v)
 {
     PyObject *name = key != NULL ? PyUnicode_FromString(key) : Py_NewRef(Py_None);
@@ -173,6 +222,8 @@ static void put_told(struct probe_call *c, struct probe__record *r, const char *
     } else if (told != NULL && PyTuple_Check(told) && PyTuple_GET_SIZE(told) == 2 &&
                PyDict_Check(PyTuple_GET_ITEM(told, 0))) {
         put_object(c, r, key, PyTuple_GET_ITEM(told, 0));
+    } else if (told != NULL && PyTuple_Check(told) && PyTuple_GET_SIZE(told) == 3) {
+        put_array(r, key, told);
     } else {
         struct ms_jwrite *json = probe__record_value(r, key, &path_n);
         ext_put_json(json, told != NULL ? told : Py_None);

@@ -9,7 +9,7 @@ Limits of the aligner were set with the seeds of the first table and are reporte
 with those of the second.
 
     python3 tests/gen/align_accuracy.py [--pairs 20] [--tool build/tests/tool_align]
-                                        [--case NAME] [--show] [--tuning] [--speed]
+                                        [--case NAME] [--model NAME] [--show] [--tuning] [--speed]
 """
 import argparse
 import json
@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 
+import gen_cross_models as models
 import gen_cross_pairs as gen
 
 # Pair precision, group recall, module precision and recall that no case may fall below.
@@ -58,11 +59,19 @@ def score(truth, pairs):
     return figures, wrong, missing + [[[name], [""]] for name in lost]
 
 
-def run_case(args, case, first):
+def generate(seed, case, folder, model):
+    if model:
+        opts = models.options(seed, case, folder, model)
+        return opts, models.make(opts)
+    opts = gen.options(seed, case, folder)
+    return opts, gen.make(opts)
+
+
+def run_case(args, case, first, model=None):
     rows, seconds = [], 0.0
     for k in range(args.pairs):
         with tempfile.TemporaryDirectory() as folder:
-            runs = gen.make(opts := gen.options(first + k, case, folder))
+            opts, runs = generate(first + k, case, folder, model)
             gen.write(opts, runs)
             start = time.perf_counter()
             pairs = align(args.tool, folder)
@@ -76,12 +85,12 @@ def run_case(args, case, first):
     return rows, seconds
 
 
-def print_table(args, title, first, cases):
-    print(f"\n{title} {first}..{first + args.pairs - 1}: mean (worst) of {args.pairs} pairs a case")
+def print_table(args, title, first, cases, model=None):
+    print(f"\n{model + ', ' if model else ''}{title} {first}..{first + args.pairs - 1}: mean (worst) of {args.pairs} pairs a case")
     print(f"{'case':12s} {'pair precision':>16s} {'group recall':>16s} {'module precision':>17s} {'module recall':>16s}"
           f" {'ms a pair':>10s}")
     for case in cases:
-        rows, seconds = run_case(args, case, first)
+        rows, seconds = run_case(args, case, first, model)
         cells = [f"{sum(c) / len(c):.4f} ({min(c):.3f})" for c in zip(*rows)]
         print(f"{case:12s} {cells[0]:>16s} {cells[1]:>16s} {cells[2]:>17s} {cells[3]:>16s}"
               f" {1000 * seconds / len(rows):10.1f}")
@@ -108,13 +117,13 @@ def check_recorded(tool, folder):
 def print_speed(args):
     """Time and memory of large pairs, beyond reading the files; cells tell whether work grows with
     the product of both sizes."""
-    print("\nspeed: CPU time of aligning, least of 3 runs")
+    print("\nspeed: time of aligning by all processors, least of 3 runs")
     for case, layers in (("plain", 150), ("plain", 600), ("fault", 600), ("values", 600)):
         with tempfile.TemporaryDirectory() as folder:
             runs = gen.make(opts := gen.options(77, case, folder, layers))
             gen.write(opts, runs)
             lines = [figures(args.tool, folder) for _ in range(3)]
-            best = min(lines, key=lambda s: float(s.split(" s,")[0].split()[-1]))
+            best = min(lines, key=lambda s: float(s.split(" s,")[0].split()[-1]))  # wall time, two or more threads
             print(f"  {case:8s} {len(runs[0].data):7d} + {len(runs[1].data):7d} entries: {best}")
             sys.stdout.flush()
 
@@ -129,6 +138,7 @@ def main():
     p.add_argument("--pairs", type=int, default=20)
     p.add_argument("--tool", default=os.path.join(os.environ.get("B", "build"), "tests/tool_align"))
     p.add_argument("--case", choices=gen.CASES)
+    p.add_argument("--model", choices=["decoder", *models.MODELS, "all"], help="one model, or all but the decoder")
     p.add_argument("--show", action="store_true", help="print what was wrong or missing")
     p.add_argument("--tuning", action="store_true", help="the first table alone")
     p.add_argument("--check", action="store_true", help="print ok or not ok for every case")
@@ -142,9 +152,16 @@ def main():
         for case in cases:
             rows, _ = run_case(args, case, SEEDS[0][1])
             report(case, [sum(c) / len(c) for c in zip(*rows)])
+        for model in models.MODELS:
+            for case in ("plain", "values", "fault"):
+                rows, _ = run_case(args, case, SEEDS[0][1], model)
+                report(f"{model} {case}", [sum(c) / len(c) for c in zip(*rows)])
         return None
     for title, first in SEEDS[:1] if args.tuning else SEEDS:
-        print_table(args, title, first, cases)
+        if args.model in (None, "decoder"):
+            print_table(args, title, first, cases)
+        for model in models.MODELS if args.model in (None, "all") else {args.model} - {"decoder"}:
+            print_table(args, title, first, [c for c in models.CASES if c in cases], model)
     if args.speed:
         print_speed(args)
     return None

@@ -112,6 +112,12 @@ lnot: logical_not invert bitwise_not
 lxor: logical_xor xor bitwise_xor
 isfinite: isfinite isnan isinf
 conv: conv1d conv2d conv3d convolution conv conv_transpose2d
+lstm: lstm
+lstmcell: lstm_cell lstmcell
+gru: gru dynamicgruv2
+grucell: gru_cell grucell
+rnn: rnn_tanh rnn_relu
+rnncell: rnn_tanh_cell rnn_relu_cell
 maxpool: max_pool1d max_pool2d max_pool3d maxpool max_pool2d_with_indices
 avgpool: avg_pool1d avg_pool2d avg_pool3d avgpool
 adaptiveavgpool: adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
@@ -140,13 +146,21 @@ p2p: batch_isend_irecv
 barrier: barrier
 """
 
-# fused family: members in the order they run; tails
+# fused family: members in the order they run; tails, the usual ones behind the bar
 FUSED = """
 linear: transpose matmul biasadd allreduce reducescatter; biasadd allreduce reducescatter matmul
 matmul: biasadd allreduce reducescatter; biasadd allreduce reducescatter
 rmsnorm: cast square mean add rsqrt mul sqrt div reciprocal; mul
 addrmsnorm: add cast square mean rsqrt mul; mul
-layernorm: cast mean sub square var add rsqrt sqrt div mul; add mul
+layernorm: cast mean sub square var add rsqrt sqrt reciprocal div mul biasadd; mul | add biasadd
+groupnorm: cast reshape mean sub square var add rsqrt sqrt reciprocal div mul biasadd silu; mul silu | add biasadd
+instancenorm: cast mean sub square var add rsqrt sqrt reciprocal div mul biasadd; div | mul add biasadd
+biasadd: add; add
+conv: biasadd add; biasadd
+lstmcell: linear matmul biasadd add split getitem sigmoid tanh mul; mul
+grucell: linear matmul biasadd add split getitem sigmoid tanh sub mul; add
+rnncell: linear matmul biasadd add tanh relu; tanh relu
+unpermutetokens: gather mul sum scatter; scatter sum
 rope: mul neg cat add split getitem stack; add
 swiglu: split silu sigmoid mul; mul
 geglu: split gelu mul; mul
@@ -161,8 +175,22 @@ mse: sub square mean sum; mean sum
 embedding: gather allreduce; allreduce gather
 gather: allreduce; allreduce
 groupedmatmul: matmul split cat; cat matmul
-batchnorm: sub mul add div rsqrt mean var; add mul
+batchnorm: sub mul add div rsqrt sqrt reciprocal mean var square biasadd; mul | add biasadd
 normalize: norm clamp div; div
+softmax: max sub exp sum div; div
+l1loss: sub abs mean sum; mean sum
+adaptiveavgpool: mean avgpool; mean avgpool
+mean: sum div; div
+var: sub square mean sum div; div mean
+norm: square sum sqrt; sqrt
+getitem: gather; gather
+stack: reshape cat; cat
+where: mask; mask
+tile: expand; expand
+relu6: clamp; clamp
+relu: clamp max; max clamp
+div: mul reciprocal; mul |
+square: mul; mul |
 """
 
 VIEWS = "cast reshape transpose contiguous expand"
@@ -190,6 +218,8 @@ def main():
             assert n not in owner, n
             owner[n] = f
     fused = {f: [part.split() for part in rest.split("; ")] for f, rest in parse(FUSED)}
+    usual = {f: set(tails[tails.index("|") + 1:] if "|" in tails else tails[-1:]) for f, (_, tails) in fused.items()}
+    fused = {f: (members, [t for t in tails if t != "|"]) for f, (members, tails) in fused.items()}
     views = VIEWS.split()
     print("/* SPDX-License-Identifier: MIT")
     print(" *")
@@ -199,14 +229,14 @@ def main():
     print("#ifndef COMPARE_ALIGN_FAMILY_TABLE_H")
     print("#define COMPARE_ALIGN_FAMILY_TABLE_H")
     print("/* clang-format off */\n")
-    for f in ("linear", "matmul", "split", "allreduce", "reducescatter"):
+    for f in ("linear", "matmul", "add", "biasadd", "split", "allreduce", "reducescatter"):
         print(f"#define ALIGN__FAM_{f.upper()} {index[f]}")
     print(f"#define ALIGN__FAM_COUNT {len(families)}\n")
     print("static const struct align__family align__families[ALIGN__FAM_COUNT] = {")
     for f, _ in families:
         members, tails = fused.get(f, ([], []))
         view = "true" if f in views else "false"
-        print(f'    {{"{f}", {view}, {mask(members, index)}, {mask(tails, index)}, {mask(tails[-1:], index)}}},')
+        print(f'    {{"{f}", {view}, {mask(members, index)}, {mask(tails, index)}, {mask(sorted(usual.get(f, ())), index)}}},')
     print("};\n")
     print("/* Sorted by name. */")
     print("static const struct {\n    const char *name;\n    uint16_t family;\n} align__family_names[] = {")

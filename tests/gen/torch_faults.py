@@ -7,7 +7,7 @@ with a fault and in another background - other threads, other blocking of sums,
 float64, bfloat16 - and compares the two dumps.  Each background also runs without a
 fault: such a pair must have no suspect.
 
-    torch_faults.py [--cases N] [--set fixed|unseen|both] [--modes LIST] [-v]
+    torch_faults.py [--cases N] [--set fixed|unseen|both] [--first SEED] [--modes LIST] [-v]
 """
 import argparse
 import collections
@@ -588,8 +588,10 @@ def main():
     ap.add_argument("--set", dest="which", default="both", choices=("fixed", "unseen", "both"))
     ap.add_argument("--one", help="SEED:KIND:BACKGROUND")
     ap.add_argument("--check", action="store_true", help="a few cases, each of which has to be right")
+    ap.add_argument("--first", type=int, help="the first of the unseen seeds, to take others")
     ap.add_argument("-v", dest="verbose", action="store_true")
     o = ap.parse_args()
+    FIRST_SEED["unseen"] = o.first or FIRST_SEED["unseen"]
     if torch is None:
         print("skip source torch: no PyTorch")
         return

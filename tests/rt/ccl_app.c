@@ -23,6 +23,7 @@ int cuStreamSynchronize(void *stream);
 int cuStreamBeginCapture_v2(void *stream, int mode);
 int cuStreamEndCapture(void *stream, void **graph);
 int cuDevicePrimaryCtxReset_v2(int device);
+int ncclGetVersion(int *version);
 int ncclGetUniqueId(nccl_id *id);
 int ncclCommInitRank(void **comm, int n, nccl_id id, int rank);
 int ncclCommInitAll(void **comms, int n, const int *devices);
@@ -31,6 +32,9 @@ int ncclCommDestroy(void *comm);
 int ncclGroupStart(void);
 int ncclGroupEnd(void);
 int ncclAllReduce(const void *, void *, size_t, int, int, void *, void *);
+int ncclAllReduceConfig(const void *, void *, size_t, int, int, void *, void *, const void *);
+int ncclAllToAllv(const void *, const size_t *, const size_t *, void *, const size_t *,
+                  const size_t *, int, void *, void *);
 int ncclReduceScatter(const void *, void *, size_t, int, int, void *, void *);
 int ncclBroadcast(const void *, void *, size_t, int, int, void *, void *);
 int ncclBcast(void *, size_t, int, int, void *, void *);
@@ -84,6 +88,66 @@ static int do_all(long n)
     good(ncclCommDestroy(c));
     good(cuStreamDestroy_v2(s));
     return wrong;
+}
+
+/* Calls of later versions, and of RCCL. */
+static int do_newer(void)
+{
+    float a[8] = {0};
+    const size_t counts[1] = {6}, displs[1] = {0};
+    void *s = stream_new(), *c = comm_new("newer", 1, 0);
+    good(ncclAllReduceConfig(a, a, 8, FLOAT, SUM, c, s, a));
+    good(ncclAllToAllv(a, counts, displs, a, counts, displs, FLOAT, c, s));
+    good(cuStreamSynchronize(s));
+    good(ncclCommDestroy(c));
+    return wrong;
+}
+
+/* One of two modules with a copy of NCCL each: calls must come to the module's own.  The second
+ * uses and destroys a communicator of the first, whose copy alone can do that. */
+#if !defined(OWN_VERSION)
+#define OWN_VERSION 23007
+#endif
+static int do_copies(void)
+{
+    float a[8] = {0};
+    int version = 0;
+    char handle[32];
+    void *s = stream_new(), *c = comm_new(OWN_VERSION == 23007 ? "one" : "two", 1, 0), *child;
+    good(ncclGetVersion(&version));
+    wrong += version != OWN_VERSION;
+    good(ncclCommSplit(c, 0, 0, &child, NULL));
+    good(ncclGroupStart());
+    good(ncclAllReduce(a, a, 8, FLOAT, SUM, c, s));
+    good(ncclAllReduce(a, a, 8, FLOAT, SUM, child, s));
+    good(ncclGroupEnd());
+    good(ncclBcast(a, 8, FLOAT, 0, c, s));
+    good(cuStreamSynchronize(s));
+    good(ncclCommDestroy(child));
+    const char *given = getenv("GIVEN_COMM");
+    if (given == NULL) {
+        snprintf(handle, sizeof handle, "%llx", (unsigned long long)(uintptr_t)c);
+        setenv("GIVEN_COMM", handle, 1);
+        return wrong;
+    }
+    void *foreign = (void *)(uintptr_t)strtoull(given, NULL, 16);
+    good(ncclAllReduce(a, a, 8, FLOAT, SUM, foreign, s));
+    good(cuStreamSynchronize(s));
+    good(ncclCommDestroy(foreign));
+    good(ncclCommDestroy(c));
+    return wrong;
+}
+
+/* A copy that is looked up while another is linked. */
+static int do_looked_up(const char *file)
+{
+    void *other = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    int version = 0, own = 0;
+    if (other == NULL)
+        return 2;
+    good(((int (*)(int *))(uintptr_t)dlsym(other, "ncclGetVersion"))(&version));
+    good(ncclGetVersion(&own));
+    return wrong + (version == own) + (own != OWN_VERSION);
 }
 
 static int do_group(void)
@@ -248,6 +312,12 @@ int run(int argc, char **argv)
     long n = argc > 2 ? strtol(argv[2], NULL, 10) : 10;
     if (strcmp(what, "all") == 0)
         return do_all(n);
+    if (strcmp(what, "newer") == 0)
+        return do_newer();
+    if (strcmp(what, "copies") == 0)
+        return do_copies();
+    if (strcmp(what, "looked-up") == 0 && argc > 2)
+        return do_looked_up(argv[2]);
     if (strcmp(what, "group") == 0)
         return do_group();
     if (strcmp(what, "errors") == 0)

@@ -134,7 +134,39 @@ static void transfers(MPI_Comm c)
     MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
 }
 
+/* Requests that end in another way: taken back, and freed while under way. */
+static void given_up(void)
+{
+    MPI_Request r;
+    MPI_Status s;
+    double in[8], out = 1;
+    int flag = 0;
+    MPI_Irecv(in, 8, MPI_DOUBLE, MPI_ANY_SOURCE, 77, MPI_COMM_SELF, &r);
+    MPI_Cancel(&r);
+    MPI_Wait(&r, &s);
+    MPI_Test_cancelled(&s, &flag);
+    expect(flag != 0, "cancelled");
+    MPI_Isend(&out, 1, MPI_DOUBLE, 0, 78, MPI_COMM_SELF, &r);
+    MPI_Request_free(&r);
+    MPI_Recv(in, 8, MPI_DOUBLE, 0, 78, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+}
+
 /* ---- communicators ---------------------------------------------------------------------------- */
+
+/* Rank 0 is one side, the others are the other; its peer's rank counts from 0 again over there. */
+static void across(MPI_Comm inter)
+{
+    MPI_Request r;
+    MPI_Status s;
+    int x = 0;
+    if (rank == 0) {
+        MPI_Irecv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 79, inter, &r);
+        MPI_Wait(&r, &s);
+        expect(s.MPI_SOURCE == 0, "from the first of the others");
+    } else if (rank == 1) {
+        MPI_Send(&x, 1, MPI_INT, 0, 79, inter);
+    }
+}
 
 static void communicators(void)
 {
@@ -168,6 +200,7 @@ static void communicators(void)
         MPI_Comm_split(MPI_COMM_WORLD, rank == 0, rank, &mine);
         MPI_Intercomm_create(mine, 0, MPI_COMM_WORLD, rank == 0 ? 1 : 0, 4, &inter);
         MPI_Barrier(inter);
+        across(inter);
         MPI_Intercomm_merge(inter, rank == 0, &merged);
         MPI_Barrier(merged);
         MPI_Comm_free(&merged);
@@ -304,6 +337,7 @@ int main(int argc, char **argv)
         blocking(MPI_COMM_WORLD);
         nonblocking(MPI_COMM_WORLD);
         transfers(MPI_COMM_WORLD);
+        given_up();
         communicators();
         one_sided();
     } else if (strcmp(what, "threads") == 0 && provided == MPI_THREAD_MULTIPLE) {

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 
 enum { CCL_RANKS = 64, CCL_TURNS = 1024 };
@@ -27,7 +28,15 @@ struct ccl_comm {
     uint64_t turn, children; /* issued by this rank */
     uint64_t to[CCL_RANKS], from[CCL_RANKS];
     char name[128];
+    const void *copy; /* of the library that made it */
 };
+
+/* Two copies of a library know nothing of each other's communicators. */
+static const char ccl_copy;
+static inline bool ccl_is_ours(const struct ccl_comm *c)
+{
+    return c != NULL && c->copy == &ccl_copy;
+}
 
 /* All ranks that give the same name meet. */
 static inline struct ccl_comm *ccl_new(const char *name, int size, int rank)
@@ -44,6 +53,7 @@ static inline struct ccl_comm *ccl_new(const char *name, int size, int rank)
     close(fd);
     c->size = size;
     c->rank = rank;
+    c->copy = &ccl_copy;
     snprintf(c->name, sizeof c->name, "%.120s", name);
     return c;
 }
@@ -105,7 +115,7 @@ static inline int ccl_run(struct ccl_work work, void *stream)
 
 static inline int ccl_collective(struct ccl_comm *c, void *stream)
 {
-    if (c == NULL || ccl_fault(c))
+    if (!ccl_is_ours(c) || ccl_fault(c))
         return -1;
     uint64_t turn = c->turn++;
     _Atomic uint64_t *arrived = &c->shared->arrived[turn % CCL_TURNS];
@@ -125,7 +135,7 @@ static inline long ccl_link_us(int a, int b)
 
 static inline int ccl_transfer(struct ccl_comm *c, int peer, void *stream, int sends)
 {
-    if (c == NULL || peer < 0 || peer >= c->size || ccl_fault(c))
+    if (!ccl_is_ours(c) || peer < 0 || peer >= c->size || ccl_fault(c))
         return -1;
     struct ccl_shared *s = c->shared;
     long us = ccl_delay(c) + ccl_link_us(c->rank, peer);

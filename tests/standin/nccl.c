@@ -5,6 +5,9 @@
  */
 #include "tests/standin/ccl.h"
 
+#if !defined(STANDIN_VERSION)
+#define STANDIN_VERSION 23007
+#endif
 enum { SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, INVALID_USAGE = 5, QUEUED_MAX = 4096 };
 
 typedef struct {
@@ -35,7 +38,7 @@ static int carry_out(const struct queued *q)
 static int issue(void *comm, void *stream, int peer, int sends)
 {
     const struct queued q = {comm, stream, peer, sends};
-    if (comm == NULL)
+    if (!ccl_is_ours(comm))
         return INVALID_ARGUMENT;
     if (depth == 0)
         return carry_out(&q);
@@ -66,7 +69,7 @@ NCCL(ncclGroupEnd, void)
 
 NCCL(ncclGetVersion, int *version)
 {
-    *version = 23007;
+    *version = STANDIN_VERSION;
     return 0;
 }
 NCCL(ncclGetUniqueId, ncclUniqueId *id)
@@ -105,6 +108,8 @@ NCCL(ncclCommSplit, void *comm, int color, int key, void **newcomm, void *config
     char name[200];
     (void)config;
     *newcomm = NULL;
+    if (!ccl_is_ours(c))
+        return INVALID_ARGUMENT;
     snprintf(name, sizeof name, "%.100s-%llu-%d", c->name, (unsigned long long)c->children++,
              color);
     if (color >= 0)
@@ -117,7 +122,7 @@ NCCL(ncclCommFinalize, void *comm)
 }
 NCCL(ncclCommDestroy, void *comm)
 {
-    if (comm == NULL)
+    if (!ccl_is_ours(comm))
         return INVALID_ARGUMENT;
     ccl_free(comm);
     return 0;
@@ -165,8 +170,18 @@ NCCL(ncclPutSignal, const void *buf, size_t count, int type, int peer, void *win
         (void)count;                                                                               \
         return type < 0 ? INVALID_ARGUMENT : issue(comm, stream, -1, 0);                           \
     }
+#define CONFIGURED(name, ...)                                                                      \
+    STANDIN_API int name(BUFFERS, __VA_ARGS__ void *comm, void *stream, const void *config);       \
+    STANDIN_API int name(BUFFERS, __VA_ARGS__ void *comm, void *stream, const void *config)        \
+    {                                                                                              \
+        (void)send;                                                                                \
+        (void)recv;                                                                                \
+        (void)count;                                                                               \
+        return type < 0 || config == NULL ? INVALID_ARGUMENT : issue(comm, stream, -1, 0);         \
+    }
 #define COMMA ,
 COLLECTIVE(ncclAllReduce, int op __attribute__((unused)) COMMA)
+CONFIGURED(ncclAllReduceConfig, int op __attribute__((unused)) COMMA)
 COLLECTIVE(ncclReduce, int op __attribute__((unused)) COMMA int root __attribute__((unused)) COMMA)
 COLLECTIVE(ncclBroadcast, int root __attribute__((unused)) COMMA)
 COLLECTIVE(ncclAllGather, )
@@ -175,6 +190,17 @@ COLLECTIVE(ncclAlltoAll, )
 COLLECTIVE(ncclGather, int root __attribute__((unused)) COMMA)
 COLLECTIVE(ncclScatter, int root __attribute__((unused)) COMMA)
 
+STANDIN_API int ncclAllToAllv(const void *, const size_t *, const size_t *, void *, const size_t *,
+                              const size_t *, int, void *, void *);
+STANDIN_API int ncclAllToAllv(const void *send, const size_t *counts, const size_t *displs,
+                              void *recv, const size_t *recv_counts, const size_t *recv_displs,
+                              int type, void *comm, void *stream)
+{
+    (void)send;
+    (void)recv;
+    bool is_whole = counts != NULL && displs != NULL && recv_counts != NULL && recv_displs != NULL;
+    return !is_whole || type < 0 ? INVALID_ARGUMENT : issue(comm, stream, -1, 0);
+}
 NCCL(ncclBcast, void *buf, size_t count, int type, int root, void *comm, void *stream)
 {
     return ncclBroadcast(buf, buf, count, type, root, comm, stream);

@@ -2,6 +2,7 @@
 // Measures the page and its server; each line is a figure beside its bar.
 //   node bench.mjs RUN GRAPH     addresses of servers of a large run and a large graph
 import {readFileSync} from 'node:fs';
+import {stat} from 'node:fs/promises';
 import http from 'node:http';
 import {close, launch, openPage} from './browser.mjs';
 
@@ -33,32 +34,35 @@ const about = await json(run, 'about'), lanes = await json(run, 'lanes');
 const tracks = lanes.filter((l) => l.track !== undefined).map((l) => l.track), length = about.timeline.length;
 console.log(`# run of ${about.timeline.events} events, ${about.timeline.processes} processes, ${about.timeline.tracks} tracks`);
 
+const parts = new Set((process.env.PARTS ?? 'load run draw graph table').split(' '));
+
 // A window two screens wide on the tracks that one screen shows, as the page asks for it.
 function windowOf(i, n) {
   const span = length * 0.5 ** (i % 16), at = (length - span) * ((i * 7919) % 1000) / 1000;
   const first = (i * 13) % Math.max(1, tracks.length - n);
   return `slices?tracks=${tracks.slice(first, first + n).join(',')}&from=${Math.floor(at)}&to=${Math.ceil(at + span)}&px=2120`;
 }
-for (let i = 0; i < 20; i++) await ask(run, windowOf(i, 24));
-const times = [];
-for (let i = 0; i < 200; i++) times.push((await ask(run, windowOf(i, 24))).ms);
-line('pan or zoom of 24 tracks, median', quantile(times, 0.5), 'ms', 20);
-line('pan or zoom of 24 tracks, 2 screens, p99', quantile(times, 0.99), 'ms', 20);
 
-let errors = 0;
-const crowd = [];
-await Promise.all(Array.from({length: 64}, async (_, client) => {
-  for (let i = 0; i < 20; i++) {
-    await new Promise((r) => setTimeout(r, (client * 37 + i * 11) % 400 + 200)); // people look before they move on
-    const r = await ask(run, windowOf(client * 20 + i, 24)).catch(() => ({status: 0, ms: 1e9}));
-    errors += r.status !== 200;
-    crowd.push(r.ms);
-  }
-}));
-line('64 clients, errors', errors, '', 0);
-line('64 clients with 0.2 to 0.6 s between requests, p99', quantile(crowd, 0.99), 'ms', 100);
+if (parts.has('load')) {
+  for (let i = 0; i < 20; i++) await ask(run, windowOf(i, 24));
+  const times = [];
+  for (let i = 0; i < 200; i++) times.push((await ask(run, windowOf(i, 24))).ms);
+  line('pan or zoom of 24 tracks, median', quantile(times, 0.5), 'ms', 20);
+  line('pan or zoom of 24 tracks, 2 screens, p99', quantile(times, 0.99), 'ms', 20);
 
-const parts = new Set((process.env.PARTS ?? 'run draw graph').split(' '));
+  let errors = 0;
+  const crowd = [];
+  await Promise.all(Array.from({length: 64}, async (_, client) => {
+    for (let i = 0; i < 20; i++) {
+      await new Promise((r) => setTimeout(r, (client * 37 + i * 11) % 400 + 200)); // people look before they move on
+      const r = await ask(run, windowOf(client * 20 + i, 24)).catch(() => ({status: 0, ms: 1e9}));
+      errors += r.status !== 200;
+      crowd.push(r.ms);
+    }
+  }));
+  line('64 clients, errors', errors, '', 0);
+  line('64 clients with 0.2 to 0.6 s between requests, p99', quantile(crowd, 0.99), 'ms', 100);
+}
 
 // ---- the page ----------------------------------------------------------------------
 
@@ -136,12 +140,21 @@ if (parts.has('draw')) {
   line('a frame of 50,000 rectangles at 2560 × 1440, p95', quantile(frames, 0.95), 'ms', 16);
   await page.context().close();
 }
+// Notes the frame behind the one in which the first lines of a graph are there.
+function seeLines() {
+  const seek = () => requestAnimationFrame(() => {
+    if (document.querySelectorAll('.line').length > 1) requestAnimationFrame(() => { window.linesAt = performance.now(); });
+    else seek();
+  });
+  seek();
+}
+
 if (parts.has('graph')) {
   const opened = [], unfolded = [], found = [];
   for (let i = 0; i < 3; i++) {
-    const page = await openPage(browser, `${base(graph)}/#graph`);
-    await page.waitForFunction(() => document.querySelectorAll('.line').length > 1);
-    opened.push(await page.evaluate(() => performance.now()));
+    const page = await openPage(browser, `${base(graph)}/#graph`, {init: seeLines});
+    await page.waitForFunction(() => window.linesAt > 0);
+    opened.push(await page.evaluate(() => window.linesAt));
     await page.evaluate(() => { location.hash = 'graph?node=Module.blocks.5.Block.forward.0'; });
     await page.waitForFunction(() => document.querySelector('.line.now')?.getAttribute('aria-level') === '2', null, {timeout: 10000});
     await page.waitForTimeout(300);
@@ -172,6 +185,41 @@ if (parts.has('graph')) {
   line('graph opens, median', quantile(opened, 0.5), 'ms', 500);
   line('1,000 children unfold to the screen, median', quantile(unfolded, 0.5), 'ms', 50);
   line('search as you type, worst of 4 texts', Math.max(...found), 'ms', 100);
+}
+if (parts.has('table')) {
+  const page = await openPage(browser, `${base(graph)}/#table`), shown = () => page.evaluate(() => [...document.querySelectorAll('.trow')].map((r) => r.textContent).join('|'));
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  // How long until other rows are seen, all of them complete.
+  const timed = async (what, act) => {
+    const before = await shown(), start = performance.now();
+    await act();
+    await page.waitForFunction((b) => {
+      const rows = [...document.querySelectorAll('.trow')], text = rows.map((r) => r.textContent).join('|');
+      return rows.length && text !== b && rows.every((r) => r.children.length) && !document.querySelector('.stale');
+    }, before, {timeout: 60000});
+    console.log(`# table of a million rows, ${what}: ${(performance.now() - start).toFixed(0)} ms`);
+  };
+  await page.waitForSelector('.trow');
+  await page.waitForFunction(() => /1,000,\d\d\d/.test(document.querySelector('.tbar').textContent), null, {timeout: 60000});
+  await page.focus('.tbody');
+  await timed('to the end', () => page.keyboard.press('End'));
+  await timed('to the middle by the scroll bar', () => page.evaluate(() => { document.querySelector('.tbody').scrollTop = 6e6; }));
+  await page.mouse.move(640, 400);
+  await timed('ten rows by the wheel', () => page.mouse.wheel(0, 240));
+  await timed('sorted by a figure', () => page.click('.thead .tcell:has-text("Max")'));
+  await timed('sorted by name', () => page.click('.thead .tcell:has-text("name")'));
+  await timed('filtered by name', () => page.fill('.tbar input[type=search]', 'gelu'));
+  await timed('filtered by one name', () => page.fill('.tbar input[type=search]', 'softmax.1999'));
+  await timed('no filter', () => page.fill('.tbar input[type=search]', ''));
+  await page.focus('.tbody');
+  for (let i = 0; i < 99; i++) await page.keyboard.press('Shift+ArrowDown');
+  await page.keyboard.press('Control+c');
+  await page.waitForFunction(() => /100 copied/.test(document.querySelector('.tbar').textContent));
+  const start = performance.now(), [file] = await Promise.all([page.waitForEvent('download', {timeout: 300000}), page.click('text=export CSV')]);
+  const size = (await stat(await file.path())).size;
+  console.log(`# table of a million rows, exported: ${((performance.now() - start) / 1000).toFixed(1)} s, ${(size / 1e6).toFixed(0)} MB`);
+  line('table of a million rows, memory of the page', await rendererBytes() / 1e6, 'MB', 300);
+  await page.context().close();
 }
 await close(browser);
 console.log(missed ? `# ${missed} bars missed` : '# all bars met');

@@ -33,11 +33,12 @@ export async function close(browser) {
   await browser.close();
 }
 
-// A page of which every error is remembered.
-export async function openPage(browser, address, options = {}) {
+// A page of which every error is remembered; `init` runs in it before anything of its own.
+export async function openPage(browser, address, {init, ...options} = {}) {
   const context = await browser.newContext({viewport: {width: 1280, height: 720}, colorScheme: 'light', ...options});
   const page = await context.newPage();
   page.setDefaultTimeout(SLOW_MS);
+  if (init) await page.addInitScript(init);
   page.faults = [];
   page.on('crash', () => lost('a page crashed'));
   page.on('pageerror', (e) => page.faults.push(e.message));

@@ -98,7 +98,7 @@ await test('a snapshot leads back', async () => {
   await go(page, 'timeline?t0=5000000&t1=6000000');
   await settled(page);
   await page.focus('.lanes');
-  await page.keyboard.press('#');
+  await page.keyboard.press('Shift+Digit3');
   await page.waitForSelector('.toast');
   await go(page, 'overview');
   await page.waitForSelector('.findings');
@@ -118,6 +118,7 @@ await test('in Chinese no key is left without words', async () => {
     await go(page, place);
     await page.waitForSelector('.page h2');
     equal((await texts(page, '.page h2')).filter((t) => !/[\u4e00-\u9fff]/.test(t)).join('; '), '', place);
+    equal((await texts(page, '.finding .text')).filter((t) => !/[\u4e00-\u9fff]/.test(t)).join('; '), '', `findings of ${place}`);
   }
 });
 await test('no error in the console', async () => equal(page.faults.filter((f) => !f.includes('400 (Bad Request)')).join('; '), '', 'faults'));

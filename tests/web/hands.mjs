@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The page without a mouse, without colours, with odd names: what is measured rather than seen.
-//   node hands.mjs RUN COMPARISON
+//   node hands.mjs RUN COMPARISON DUMP
 import {readFile} from 'node:fs/promises';
 import {close, equal, failures, launch, openPage, settled, test, truth, until} from './browser.mjs';
 
-const [run, comparison] = process.argv.slice(2);
+const [run, comparison, dump] = process.argv.slice(2);
 const browser = await launch();
 const go = async (page, place) => {
   await page.evaluate((p) => { location.hash = p; }, place);
@@ -15,18 +15,22 @@ const now = (page, text) => until(page, (t) => document.querySelector('.line.now
 
 // ---- colours --------------------------------------------------------------------------
 
-// Tokens of marks that stand out less than three to one from what they are drawn on.
-function faint() {
+// Colours of marks that stand out less than three to one from what they are drawn on, and of slices
+// from which their names do not.
+async function faint() {
+  const {markColour} = await import('/tl_draw.js'), dark = document.documentElement.dataset.theme === 'dark';
   const probe = document.body.appendChild(document.createElement('i'));
-  const light = (token) => {
-    probe.style.color = `var(--${token})`;
+  const light = (colour) => {
+    probe.style.color = /^hsl/.test(colour) ? colour : `var(--${colour})`;
     const [r, g, b] = getComputedStyle(probe).color.match(/[\d.]+/g).map(Number)
         .map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
   const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), out = [];
   for (const ground of ['bg', 'panel']) {
-    for (const [tokens, least] of [[['text', 'dim', 'error', 'warning', 'pass', 'unmatched', 'accent'], 4.5], [['compute', 'comm', 'copy'], 2.9]]) {
+    const own = Array.from({length: 200}, (_, i) => markColour(`layer${i}.forward`, dark)), kinds = ['compute', 'comm', 'copy', ...own];
+    for (const k of kinds) if (ratio(light('text'), light(k)) < 4.5) out.push(`text on ${k}: ${ratio(light('text'), light(k)).toFixed(2)}`);
+    for (const [tokens, least] of [[['text', 'dim', 'error', 'warning', 'pass', 'unmatched', 'accent'], 4.5], [kinds, 3]]) {
       for (const t of tokens) if (ratio(light(t), light(ground)) < least) out.push(`${t} on ${ground}: ${ratio(light(t), light(ground)).toFixed(2)}`);
     }
   }
@@ -172,6 +176,24 @@ await test('the table copies the rows that are chosen, whole', async () => {
 });
 await test('no error in the console of the comparison', async () => equal(page.faults.join('; '), '', 'faults'));
 await page.context().close();
+
+// ---- a dump alone -----------------------------------------------------------------------
+
+const alone = await openPage(browser, dump);
+await test('the graph of one dump fills its view', async () => {
+  await go(alone, 'graph?step=0&rank=0&node=Functional.softmax.3.forward');
+  await now(alone, 'softmax.3');
+  const {height, lines} = await alone.$eval('.outline', (e) => ({height: e.clientHeight, lines: e.querySelectorAll('.line').length}));
+  truth(height > 400 && lines > 8, `${lines} lines in ${height} px`);
+});
+await test('the table of one dump has its statistics, and no columns of another', async () => {
+  await go(alone, 'table?step=0&rank=0');
+  await alone.waitForSelector('.trow');
+  const head = await alone.textContent('.thead');
+  truth(head.includes('Norm') && !head.includes('golden'), head);
+});
+await test('no error in the console of the dump', async () => equal(alone.faults.join('; '), '', 'faults'));
+await alone.context().close();
 
 // ---- timeline ---------------------------------------------------------------------------
 

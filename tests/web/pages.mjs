@@ -263,10 +263,25 @@ await test('a click shows the slice, an area its sums', async () => {
   await tl.keyboard.down('Shift');
   await tl.mouse.move(box.x + 300, box.y + 60);
   await tl.mouse.down();
-  await tl.mouse.move(box.x + 500, box.y + 90, {steps: 4});
+  await tl.mouse.move(box.x + 500, box.y + 130, {steps: 4});
   await tl.mouse.up();
   await tl.keyboard.up('Shift');
   await until(tl, () => [...document.querySelectorAll('.sums td')].some((e) => e.textContent === 'AllReduce'));
+});
+await test('. chooses a slice and the next one, u what it lies in', async () => {
+  const named = (start) => until(tl, (s) => document.querySelector('.drawer h2')?.textContent.startsWith(s), start);
+  await go(tl, 'timeline?t0=0&t1=3000000');
+  await settled(tl);
+  await tl.focus('.lanes');
+  await tl.keyboard.press('Escape');
+  await tl.keyboard.press('.');
+  await named('step');
+  await settled(tl);
+  await tl.keyboard.press('.');
+  await named('layer');
+  await settled(tl);
+  await tl.keyboard.press('u');
+  await named('step');
 });
 await test('search goes to the next hit, markup in names is text', async () => {
   await tl.keyboard.press('Escape');

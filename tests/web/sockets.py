@@ -2,16 +2,20 @@
 """Requests that a browser would not send, over raw sockets: all are refused, and
 the server goes on answering.
 
-    sockets.py PORT TOKEN LOG DESCRIPTORS
+    sockets.py PORT TOKEN LOG
 """
 import http.client
 import json
+import re
+import resource
+import select
 import socket
 import sys
 import time
 import urllib.parse
 
-PORT, TOKEN, LOG, FILES = int(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
+PORT, TOKEN, LOG = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+CROWD, SLOW_MOST = 10000, 60
 HERE = f"127.0.0.1:{PORT}"
 failed = False
 
@@ -135,54 +139,116 @@ def sizes():
     check("the server is alive", alive())
 
 
+def log_from(at):
+    with open(LOG, encoding="utf-8", errors="replace") as f:
+        f.seek(at)
+        return f.read()
+
+
+def logged():
+    """One of each kind leaves its line in the log, and no control character of it."""
+    large = "POST /api/undo HTTP/1.1\r\nHost: %s\r\nX-Msprobe-Token: %s\r\n" % (HERE, TOKEN)
+    for name, words, ask in [
+            ("path traversal", "no such page: /../../etc/passwd", lambda: request("/../../etc/passwd")),
+            ("an absolute path", "no such page: /etc/passwd", lambda: request("/etc/passwd")),
+            ("escape sequences", "no such page: /?[31m", lambda: request("/\x1b[31m\x07")),
+            ("a foreign Host", "the Host header does not name this server", lambda: request("/", host="evil.example")),
+            ("a foreign Origin", "pages of other sites", lambda: request("/", headers=["Origin: http://evil.example"])),
+            ("a missing token", "a change needs the token", lambda: request("/api/undo", "POST")),
+            ("a malformed value", "limit must be a whole number", lambda: request("/api/children?limit=-1")),
+            ("an unknown method", "only GET and POST", lambda: request("/", "PUT")),
+            ("a long address", "refused", lambda: request("/api/search?q=" + "x" * 40000)),
+            ("a long header", "refused", lambda: request("/", headers=["X-Long: " + "y" * 200000])),
+            ("a long body", "the body is too long", lambda: raw((large + "Content-Length: 900000000\r\n\r\n").encode(), 2)),
+            ("an endless body", "the body is too long", lambda: raw((large + "Transfer-Encoding: chunked\r\n\r\n").encode() + (b"8000\r\n" + b"z" * 0x8000 + b"\r\n") * 20, 2))]:
+        time.sleep(1.1)  # of one second only some are written
+        at = len(log_from(0))
+        ask()
+        deadline = time.monotonic() + 10
+        while words not in log_from(at) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        told = log_from(at)
+        check(f"logged: {name}", words in told and not re.search("[\x00-\x09\x0b-\x1f\x7f]", told), told)
+
+
+def closed_within(s, seconds):
+    """Does the server close, or say 408, before that many seconds are over?"""
+    if not select.select([s], [], [], seconds)[0]:
+        return False
+    try:
+        got = s.recv(100)
+    except OSError:
+        return True
+    return got == b"" or status(got) == 408
+
+
 def slow():
-    """A request of which a byte comes now and then must not hold up others."""
-    with socket.create_connection(("127.0.0.1", PORT)) as s:
-        for c in b"GET /api/about HT":
-            s.sendall(bytes([c]))
-            time.sleep(0.02)
+    """A request of which a byte comes now and then must not hold up others, nor its place for ever."""
+    at = len(log_from(0))
+    with socket.create_connection(("127.0.0.1", PORT)) as silent, socket.create_connection(("127.0.0.1", PORT)) as drops:
+        silent.sendall(b"GET /api/about HT")
         start = time.monotonic()
         check("others are answered beside a slow one", alive() and time.monotonic() - start < 5)
-        s.settimeout(40)
-        try:
-            end = s.recv(100)
-        except ConnectionError:
-            end = b""
-        except TimeoutError:
-            end = b"still open"
-        check("a request that does not end is closed", end == b"" or status(end) == 408, end)
+        text = iter(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"x" * 1000)
+        ended = False
+        while not ended and time.monotonic() - start < SLOW_MOST:
+            try:
+                drops.sendall(bytes([next(text)]))
+                ended = closed_within(drops, 0.5)
+            except OSError:
+                ended = True
+        check("a request that comes by drops is ended", ended)
+        check("a request that does not end is closed", closed_within(silent, SLOW_MOST))
+    deadline = time.monotonic() + 10
+    while "did not arrive in time" not in log_from(at) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    check("logged: a slow request", "did not arrive in time" in log_from(at), log_from(at))
+
+
+def has_gone(s):
+    try:
+        return s.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 def crowd():
-    """More idle connections than the server takes: the rest is refused, and it stays alive."""
-    idle, refused = [], 0
-    for _ in range(min(10000, FILES - 100)):
+    """More idle connections than the server takes: some are refused; who was there is answered, and new
+    visitors are once the idle have been sent away, though none of them has left."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    visitor = http.client.HTTPConnection("127.0.0.1", PORT, timeout=30)
+
+    def answered():
+        visitor.request("GET", "/api/about")
+        r = visitor.getresponse()
+        r.read()
+        return r.status == 200
+    good, at, idle = answered(), len(log_from(0)), []
+    for i in range(min(CROWD, most - 100)):
         s = socket.socket()
-        s.settimeout(2)
-        try:
-            s.connect(("127.0.0.1", PORT))
-            idle.append(s)
-        except OSError:
-            s.close()
-            refused += 1
-    closed = 0
-    for s in idle:
         s.setblocking(False)
-        try:
-            closed += s.recv(1) == b""
-        except BlockingIOError:
-            pass
-        except OSError:
-            closed += 1
-    print(f"# {len(idle)} connections, {closed + refused} of them refused")
-    for s in idle:
-        s.close()
-    deadline = time.monotonic() + 20
+        s.connect_ex(("127.0.0.1", PORT))
+        idle.append(s)
+        good = good and (i % 500 != 0 or answered())
+    check("who was there is answered beside a crowd", good)
+    deadline = time.monotonic() + SLOW_MOST
     while not alive() and time.monotonic() < deadline:
         time.sleep(0.2)
+    check("new visitors are answered while a crowd sits idle", alive())
+    refused = 0
+    while refused == 0 and time.monotonic() < deadline:
+        time.sleep(0.2)
+        refused = sum(has_gone(s) for s in idle)
+    print(f"# {len(idle)} connections, {refused} of them refused when others were answered")
+    if len(idle) > 9000:
+        check("what is too much was refused", refused > 0)
+        check("logged: too many connections", "too many connections" in log_from(at), log_from(at)[-300:])
+    for s in idle:
+        s.close()
     check("alive after a crowd of idle connections", alive())
-    if FILES > 5000:
-        check("what is too much was refused", closed + refused > 0)
 
 
 def keep_alive():
@@ -196,8 +262,6 @@ def keep_alive():
     check("many requests on one connection", good == 50, good)
 
 
-for part in [paths, callers, answers, values, statements, sizes, slow, crowd, keep_alive]:
+for part in [paths, callers, answers, values, statements, sizes, logged, slow, crowd, keep_alive]:
     part()
-log = open(LOG, encoding="utf-8", errors="replace").read()
-check("what is refused is logged", "refused: the Host header does not name this server" in log, log[-300:])
 sys.exit(failed)

@@ -5,6 +5,7 @@
 #include "viz/model/histogram.h"
 
 #include "probe/base/jread.h"
+#include "probe/base/mapsafe.h"
 #include "probe/base/mem.h"
 #include "probe/find.h"
 #include "probe/tensor.h"
@@ -137,6 +138,30 @@ static enum ms_rc count(struct viz_histogram *h, const struct probe_tensor *t, s
     return for_blocks(t, h, bins_of, err);
 }
 
+static enum ms_rc count_file(struct viz_histogram *h, const struct viz_session *s,
+                             struct graph_spot at, struct ms_buf *name, struct ms_err *err)
+{
+    struct probe_tensor t;
+    MS_TRY(open_tensor(&t, s, at, name, err));
+    enum ms_rc rc = count(h, &t, err);
+    probe_tensor_close(&t);
+    return rc;
+}
+
+/* A viewer goes on when a training program writes the file anew under it. */
+static enum ms_rc count_safely(struct viz_histogram *h, const struct viz_session *s,
+                               struct graph_spot at, struct ms_buf *name, struct ms_err *err)
+{
+    struct ms_err why = {0};
+    ms_mapsafe_begin();
+    enum ms_rc rc = count_file(h, s, at, name, &why);
+    if (ms_mapsafe_end())
+        return ms_fail(err, MS_E_IO, "the file of the tensor became shorter while it was read");
+    if (rc != MS_OK && err != NULL && err->rc == MS_OK)
+        *err = why;
+    return rc;
+}
+
 enum ms_rc viz_histogram_read(struct viz_histogram *h, const struct viz_session *s,
                               struct graph_view *v, struct graph_spot at, struct ms_str node,
                               struct ms_str item, struct ms_err *err)
@@ -144,18 +169,13 @@ enum ms_rc viz_histogram_read(struct viz_histogram *h, const struct viz_session 
     struct graph_page page = {.more = false};
     struct graph_detail d;
     struct ms_buf name = {.max = NAME_BYTES_MAX};
-    struct probe_tensor t;
     enum ms_rc rc = graph_view_node(v, at, node, &page, &d, err);
     if (rc == MS_OK)
         rc = find_name(d.input, item, &name, err);
     if (rc == MS_OK && name.n == 0)
         rc = find_name(d.output, item, &name, err);
     if (rc == MS_OK)
-        rc = open_tensor(&t, s, at, &name, err);
-    if (rc == MS_OK) {
-        rc = count(h, &t, err);
-        probe_tensor_close(&t);
-    }
+        rc = count_safely(h, s, at, &name, err);
     ms_buf_free(&name);
     graph_page_free(&page);
     return rc;

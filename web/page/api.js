@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Questions to the server.  A thin bar on top shows when an answer takes long.
 import {h} from './util.js';
+import {w} from './words.js';
 
 const SLOW_MS = 300;
 let token = sessionStorage.getItem('msprobe-token') ?? '';
@@ -17,6 +18,9 @@ export function takeToken() {
 }
 
 export const canWrite = () => token !== '';
+
+// What went wrong, in words: a request that did not even get there has no message of its own.
+export const told = (e) => (e instanceof TypeError ? w('lost') : e.message);
 
 // How many answers are awaited, for whom it concerns: assistive technology, and tests.
 function tellWaiting() {

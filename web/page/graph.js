@@ -5,6 +5,7 @@ import {mark} from './mark.js';
 import {openNode} from './node.js';
 import {Outline} from './outline.js';
 import * as place from './place.js';
+import {sentence} from './sentences.js';
 import {copy, count, digits, fill, h, shortName, VirtualList} from './util.js';
 import {w} from './words.js';
 
@@ -18,9 +19,10 @@ class Pane {
     this.side = side;
     this.cursor = 0;
     this.outline = new Outline(graph.spot, side); // empty until it is read
-    this.body = h('div.outline', {tabIndex: 0, role: 'tree', 'aria-label': side ? w(side) : w('graph')});
+    this.body = h('div.outline', {tabIndex: 0, role: 'tree', 'aria-activedescendant': `now-${side ?? 'both'}`, 'aria-label': side ? w(side) : w('graph')});
     this.list = new VirtualList(this.body, graph.row ?? ROW, (i) => graph.line(this, i), () => graph.askFigures());
     this.body.addEventListener('focus', () => graph.enter(this));
+    this.body.addEventListener('wheel', (e) => graph.wheel(e), {passive: false});
   }
 }
 
@@ -29,9 +31,10 @@ class Graph {
     Object.assign(this, app);
     this.dual = app.about.graph.dual;
     this.metrics = this.dual ? METRICS[app.about.graph.task] ?? [] : [];
-    this.metric = this.metrics.find((m) => m === localStorage.getItem('msprobe-metric')) ?? this.metrics[0];
+    const at = place.read(), wanted = at.metric ?? localStorage.getItem('msprobe-metric');
+    this.metric = this.metrics.find((m) => m === wanted) ?? this.metrics[0];
     this.figures = new Map();
-    this.synced = true;
+    this.synced = !this.dual || at.apart !== '1';
     this.hits = [];
     this.suspects = new Map();
     this.make();
@@ -120,6 +123,7 @@ class Graph {
   // Together or each on its own; what was selected stays so.
   async sync() {
     this.synced = !this.synced;
+    place.note({apart: this.synced ? null : 1});
     this.syncBox.checked = this.synced;
     this.makePanes();
     await this.start(place.read());
@@ -145,7 +149,7 @@ class Graph {
     for (const f of await this.findings) {
       const at = place.read(f.place);
       const here = at.screen === 'graph' && at.node && String(at.step) === String(step) && String(at.rank) === String(rank);
-      if (here && f.kind !== 'divergence') this.suspects.set(at.node, {...f, golden: at.golden === '1'});
+      if (here && f.kind !== 'divergence') this.suspects.set(at.node, {...f, text: sentence(f.text), golden: at.golden === '1'});
     }
   }
 
@@ -202,6 +206,7 @@ class Graph {
       'aria-selected': String(i === pane.cursor),
       onpointerenter: () => this.hover(line), onclick: (ev) => this.choose(i, ev, pane), ondblclick: () => this.toggle(i),
     });
+    if (i === pane.cursor) e.id = `now-${pane.side ?? 'both'}`;
     if (line.kind === 'more') {
       e.append(indent(line, '▸'), w('more'));
       return e;
@@ -229,7 +234,7 @@ class Graph {
   // What a suspect does with the difference, as the comparison found it.
   role(row) {
     const suspect = this.suspects.get(row.name);
-    return suspect && h('b.E', {title: suspect.text}, suspect.kind);
+    return suspect && h('b.E', {title: suspect.text}, w(suspect.kind));
   }
 
   // ---- a figure for each row ------------------------------------------------------
@@ -243,6 +248,7 @@ class Graph {
   show(metric) {
     this.metric = metric;
     localStorage.setItem('msprobe-metric', metric);
+    place.note({metric});
     this.figures.clear();
     for (const p of this.panes) p.list.reset(p.outline.lines.length);
   }
@@ -446,6 +452,12 @@ class Graph {
     for (let i = outline.lines.length - 1; i > 0; i--) if (outline.lines[i]?.open) outline.fold(i);
     this.redraw();
     this.choose(0);
+  }
+
+  wheel(e) {
+    if (!e.ctrlKey && !e.metaKey) return;
+    e.preventDefault();
+    this.zoom(e.deltaY < 0 ? 2 : -2);
   }
 
   zoom(by) {

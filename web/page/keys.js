@@ -26,10 +26,19 @@ export class Keys {
         (e.shiftKey && (!single || e.ctrlKey) ? 'shift+' : '') + (e.ctrlKey || e.altKey ? key.toLowerCase() : key);
   }
 
+  // Shift and a digit, whatever letter the keyboard has there.
+  static digitOf(e) {
+    const digit = /^Digit([1-9])$/.exec(e.code)?.[1];
+    return digit && e.shiftKey && !e.ctrlKey && !e.altKey && !e.metaKey ? `shift+${digit}` : null;
+  }
+
+  find(name) {
+    return name && this.list.find((k) => k.key === name);
+  }
+
   press(e) {
     if (e.target.matches?.('input, textarea, select') || e.defaultPrevented) return;
-    const name = Keys.nameOf(e);
-    const found = this.list.find((k) => k.key === name);
+    const found = this.find(Keys.nameOf(e)) ?? this.find(Keys.digitOf(e));
     if (!found) return;
     e.preventDefault();
     found.run(e);
@@ -37,9 +46,10 @@ export class Keys {
 
   show() {
     const list = h('div.keylist'), filter = h('input', {type: 'search', placeholder: w('filterKeys')});
-    const draw = () => fill(list, this.list.filter((k) =>
-      `${k.key} ${w(k.text)}`.toLowerCase().includes(filter.value.toLowerCase())).reverse().map((k) =>
-      h('div', {}, h('kbd', {}, k.key), h('span', {}, w(k.text)))));
+    const ordered = ['view', 'app'].flatMap((g) => this.list.filter((k) => k.group === g).reverse()); // those of the view first
+    const draw = () => fill(list, ordered.filter((k) =>
+      `${k.key} ${w(k.text)}`.toLowerCase().includes(filter.value.toLowerCase())).map((k) =>
+      h('div', {}, h('kbd', {hidden: !k.key}, k.key), h('span', {}, w(k.text)))));
     filter.addEventListener('input', draw);
     openDialog(w('keysOf'), filter, list);
     draw();
@@ -47,20 +57,34 @@ export class Keys {
   }
 }
 
-// Something in front of the page that Escape closes; returns a function that does.
+// Escape closes wherever the focus is; Tab goes round within.
+function holdKeys(e, box, close) {
+  const stops = [...box.querySelectorAll('button, a[href], input, select, textarea')], inside = box.contains(document.activeElement);
+  const edge = e.shiftKey ? stops[0] : stops.at(-1);
+  if (e.key === 'Escape') close();
+  else if (e.key === 'Tab' && (!inside || document.activeElement === edge)) (e.shiftKey ? stops.at(-1) : stops[0])?.focus();
+  else if (inside) return;
+  e.preventDefault();
+  e.stopPropagation();
+}
+
+// Something in front of the page that Escape closes; returns a function that does.  The page behind it
+// can be neither reached nor read meanwhile.
 export function openDialog(title, ...content) {
-  const before = document.activeElement;
-  const cover = h('div.cover'), box = h('div.floating.dialog', {role: 'dialog', 'aria-label': title}, content);
+  const before = document.activeElement, behind = [...document.body.children].filter((e) => !e.inert);
+  const cover = h('div.cover'), box = h('div.floating.dialog', {role: 'dialog', 'aria-modal': 'true', 'aria-label': title}, content);
+  for (const e of behind) e.inert = true;
+  const hold = (e) => holdKeys(e, box, close);
   const close = () => {
+    removeEventListener('keydown', hold, true);
     cover.remove();
     box.remove();
+    for (const e of behind) e.inert = false;
     before?.focus?.();
   };
   cover.addEventListener('click', close);
-  box.addEventListener('keydown', (e) => {
-    if (e.key === 'Escape') close();
-    e.stopPropagation();
-  });
+  box.addEventListener('keydown', (e) => e.stopPropagation());
+  addEventListener('keydown', hold, true);
   document.body.append(cover, box);
   return close;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The frame of the page: title bar, rail of views, the view, details, status line.
-import {get, takeToken} from './api.js';
+import {get, takeToken, told} from './api.js';
 import {Keys} from './keys.js';
 import * as place from './place.js';
 import * as snapshot from './snapshot.js';
@@ -15,7 +15,7 @@ const views = {
   cluster: () => import('./cluster.js'),
 };
 // What a view is made of, so that its parts are fetched side by side.
-const parts = {overview: ['bars'], timeline: ['tl_data', 'tl_draw'], graph: ['node', 'mark', 'outline'], table: ['mark'], cluster: ['bars']};
+const parts = {overview: ['bars', 'sentences'], timeline: ['tl_data', 'tl_draw', 'tl_hands', 'tl_marks', 'tl_sums', 'sentences'], graph: ['node', 'mark', 'outline', 'sentences'], table: ['mark'], cluster: ['bars']};
 const icons = {
   overview: 'M2 2h5v5H2zM9 2h5v3H9zM9 7h5v7H9zM2 9h5v5H2z',
   timeline: 'M1 4h6M5 8h8M3 12h5M10 12h4',
@@ -94,8 +94,7 @@ function firstTheme() {
 // ---- views ------------------------------------------------------------------------
 
 function showFailure(e) {
-  const lost = e instanceof TypeError;
-  fill(view, h('div.failure', {}, lost ? w('lost') : e.message));
+  fill(view, h('div.failure', {}, told(e)));
 }
 
 // The picture of the view that is left stays, dimmed, until the next one is there.
@@ -126,11 +125,11 @@ async function show(at, anew = false) {
     const root = h('div.ground');
     leave();
     view.prepend(root);
-    const opened = await open({...app, root, showDrawer: (...c) => turn === turns && showDrawer(...c), place: at, status: drawStatus});
+    const opened = await open({...app, root, showDrawer: (...c) => turn === turns && showDrawer(...c), place: at, status: drawStatus, frame: drawFrame});
     if (turn !== turns) return;
     app.view = opened;
     app.view.screen = at.screen;
-    fill(view, root);
+    for (const e of [...view.children]) if (e !== root) e.remove(); // it keeps the focus where it is
     drawTop();
     drawStatus();
   } catch (e) {
@@ -167,27 +166,50 @@ async function poll() {
   setTimeout(poll, POLL_MS);
 }
 
+// What was searched before is typed over.
+function startSearch() {
+  find.focus();
+  find.select();
+}
+
+function flipDrawer() {
+  if (drawer.hidden && !drawer.children.length) fill(drawer, h('p.dim', {}, w('noDetails')));
+  drawer.hidden = !drawer.hidden;
+}
+
+// From any view to where the two sides begin to differ.
+async function goToFirst() {
+  const {graph: g} = app.about, at = place.read();
+  if (!g) return;
+  const {step = g.steps[0], rank = g.ranks[0]} = at, {rows} = await get('first', {step, rank});
+  place.go({screen: 'graph', step, rank, node: rows[0]?.name});
+}
+
 async function showPalette() {
   (await import('./palette.js')).openPalette(app.keys);
 }
 
 function globalKeys() {
   const k = app.keys;
-  k.add('app', '/', 'search', () => find.focus());
-  k.add('app', 'ctrl+f', 'search', () => find.focus());
+  k.add('app', '/', 'search', startSearch);
+  k.add('app', 'ctrl+f', 'search', startSearch);
   k.add('app', '>', 'commands', showPalette);
   k.add('app', 'ctrl+shift+p', 'commands', showPalette);
   k.add('app', ':', 'ask in SQL', async () => (await import('./sql.js')).openSql(app.about));
   for (let n = 1; n <= 9; n++) {
     k.add('app', String(n), `recall snapshot ${n}`, () => snapshot.recall(n));
-    k.add('app', snapshot.keyOf(n), `store snapshot ${n}`, () => snapshot.store(n));
+    k.add('app', `shift+${n}`, `store snapshot ${n}`, () => snapshot.store(n));
   }
   k.add('app', 'K', 'note about this place', () => snapshot.note());
   k.add('app', "'", 'notes and snapshots', () => snapshot.list());
   k.add('app', '?', 'help', () => k.show());
   k.add('app', 'backspace', 'back', () => history.back());
   k.add('app', 'ctrl+b', 'icons alone at the left', () => rail.classList.toggle('small'));
-  k.add('app', 'q', 'details', () => { drawer.hidden = !drawer.hidden; });
+  k.add('app', 'q', 'details', flipDrawer);
+  k.add('app', 'g', 'first', () => goToFirst().catch(showFailure));
+  k.add('app', 'escape', 'close the details', () => { drawer.hidden = true; });
+  k.add('app', '', 'theme', switchTheme);
+  k.add('app', '', 'language', otherLanguage);
   place.SCREENS.forEach((s, i) => k.add('app', `alt+${i + 1}`, s, () => place.go({screen: s})));
   find.addEventListener('input', () => app.view?.search?.(find.value, 0));
   find.addEventListener('keydown', (e) => {

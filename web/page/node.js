@@ -128,7 +128,7 @@ async function matrix(name, golden) {
   return h('table.matrix', {}, h('tr', {}, h('th', {}, `${w('step')} \\ ${w('rank')}`), ranks.map((r) => h('th', {}, r))),
       steps.map((s) => h('tr', {}, h('th', {}, s), ranks.map((r) => {
         const row = at.get(`${s} ${r}`);
-        return h('td', {}, row && h('a', {href: `#${place.write({screen: 'graph', step: s, rank: r, node: name})}`}, mark(row.state)));
+        return h('td', {}, row && h('a', {href: `#${place.write({screen: 'graph', step: s, rank: r, node: name})}`}, row.state === 'none' ? '·' : mark(row.state)));
       }))));
 }
 
@@ -170,14 +170,18 @@ export async function openNode({line, golden, spot, showDrawer, reveal, verdict,
   const mine = [...items(d.input), ...items(d.output)];
   const theirs = other ? [...items(other.input), ...items(other.output)] : [];
   const name = h('h2.mono', {}, mark(row.state), ' ', row.name, ' ', h('button', {title: w('copyName'), onclick: () => copy(row.name)}, w('copy')));
-  const paired = partner && h('div.dim.mono', {}, '= ', h('a', {href: '#', onclick: (e) => {
+  const goTo = (other) => h('a', {href: '#', onclick: (e) => {
     e.preventDefault();
-    reveal(partner.name, true);
-  }}, partner.name));
-  const why = d.how && h('div.dim', {}, `${w('why')} ${d.how}`, d.confidence ? ` · ${w('confidence')} ${percent(d.confidence)}` : '');
-  const fate = d.fate && d.fate !== 'matched' && h('div.dim', {}, `${w('fate')}: ${d.fate}`, d.kin ? ` · ${d.kin}` : '');
+    reveal(other, !golden);
+  }}, other);
+  const paired = partner && h('div.dim.mono', {}, '= ', goTo(partner.name));
+  // What runs in place of a fused operator; q, k and v of one large projection.
+  const also = d.also?.length > 0 && h('div.dim.mono', {title: w('alsoWith')}, '+ ', d.also.map((k, i) => [i > 0 && ', ', goTo(k.name)]));
+  const {dual} = about.graph;
+  const why = dual && d.how && h('div.dim', {}, `${w('why')} ${d.how}`, d.confidence ? ` · ${w('confidence')} ${percent(d.confidence)}` : '');
+  const fate = dual && d.fate && d.fate !== 'matched' && h('div.dim', {}, `${w('fate')}: ${d.fate}`, d.kin ? ` · ${d.kin}` : '');
   const partners = partnersOf(d.links);
-  const show = (spread) => showDrawer(name, verdict && h('p.E', {}, `E■ ${verdict}`), paired, messages(mine), why, fate,
+  const show = (spread) => showDrawer(name, verdict && h('p.E', {}, `E■ ${verdict}`), paired, also, messages(mine), why, fate,
       mine.length > 0 && [h('h2', {}, w('inputs')), itemTable(row.name, mine, partner?.name, theirs)],
       ranges(row.name, mine, theirs), spread, partnerList(partners, spot.step), grid && h('div.scroll', {}, grid), below, stackOf(d.stack));
   show(null);

@@ -3,6 +3,7 @@
 import {get} from './api.js';
 import {shareBars, stepBars} from './bars.js';
 import * as place from './place.js';
+import {sentence} from './sentences.js';
 import {bytes, count, digits, fill, h, svg, time} from './util.js';
 import {language, w} from './words.js';
 
@@ -27,7 +28,7 @@ function evidence(f) {
 
 function finding(f) {
   return h(`div.finding.${CLASS[f.severity]}`, {},
-      h('span.letter', {title: f.severity}, LETTER[f.severity]), h('span.text', {}, subject(f), f.text), evidence(f));
+      h('span.letter', {title: f.severity}, LETTER[f.severity]), h('span.text', {}, subject(f), sentence(f.text)), evidence(f));
 }
 
 function findingList(list, about) {
@@ -90,7 +91,18 @@ function breakdown(c) {
     all.length > RANKS && h('p', {}, h('a', {href: '#cluster'}, `${w('showAll')} (${all.length})`))];
 }
 
-export async function open({root, about}) {
+// From one finding to the next, by its first link.
+function addKeys(keys, root) {
+  const step = (by) => {
+    const links = [...root.querySelectorAll('.finding a:first-of-type')], now = links.findIndex((a) => a.parentElement.contains(document.activeElement));
+    links[now < 0 ? (by > 0 ? 0 : links.length - 1) : (now + by + links.length) % links.length]?.focus();
+  };
+  keys.add('view', 'e', 'next finding', () => step(1));
+  keys.add('view', 'E', 'previous finding', () => step(-1));
+}
+
+export async function open({root, about, keys}) {
+  addKeys(keys, root);
   const draw = async () => {
     const [list, steps, cluster, more] = await Promise.all([get('findings'), about.timeline ? get('steps') : [], about.timeline ? get('cluster') : null, get('facts')]);
     fill(root, h('div.page', {}, h('h2', {}, w('wrong')), findingList(list, about),

@@ -17,16 +17,21 @@ function score(text, want) {
 }
 
 export function openPalette(keys) {
-  const input = h('input', {type: 'text', 'aria-label': w('command'), placeholder: w('command')}), list = h('div.keylist', {role: 'listbox'});
+  const input = h('input', {type: 'text', role: 'combobox', 'aria-label': w('command'), 'aria-expanded': 'true', 'aria-controls': 'commands', placeholder: w('command')});
+  const list = h('div.keylist', {role: 'listbox', id: 'commands'});
   let hits = [], chosen = 0;
   const close = openDialog(w('commands'), input, list);
   const run = (k) => {
     close();
     k.run();
   };
-  const draw = () => fill(list, hits.map((k, i) => h('div', {
-    role: 'option', 'aria-selected': i === chosen ? 'true' : 'false', onclick: () => run(k),
-  }, h('span', {}, w(k.text)), h('kbd', {}, k.key))));
+  const draw = () => {
+    fill(list, hits.map((k, i) => h('div', {
+      role: 'option', id: `command-${i}`, 'aria-selected': i === chosen ? 'true' : 'false', onclick: () => run(k),
+    }, h('span', {}, w(k.text)), h('kbd', {hidden: !k.key}, k.key))), hits.length === 0 && h('div.dim', {}, w('noHits')));
+    input.setAttribute('aria-activedescendant', hits.length ? `command-${chosen}` : '');
+    list.children[chosen]?.scrollIntoView({block: 'nearest'});
+  };
   const seek = () => {
     hits = keys.list.map((k) => [score(w(k.text), input.value), k]).filter(([s]) => s >= 0)
         .sort((a, b) => a[0] - b[0]).map(([, k]) => k);

@@ -5,9 +5,8 @@ import * as place from './place.js';
 import {fill, h} from './util.js';
 import {w} from './words.js';
 
-const KEY = 'msprobe-places', SHIFTED = '!@#$%^&*(';
+const KEY = 'msprobe-places';
 
-export const keyOf = (n) => SHIFTED[n - 1];
 const read = () => JSON.parse(localStorage.getItem(KEY) ?? '{"shots":{},"notes":[]}');
 const write = (all) => localStorage.setItem(KEY, JSON.stringify(all));
 const here = () => place.write(place.read());

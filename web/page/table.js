@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The table: a row for each input and output of a comparison.  The server sorts and filters; the page
 // holds the rows in sight and a few screens around them, however many there are.
-import {get} from './api.js';
+import {get, told} from './api.js';
 import {mark} from './mark.js';
 import * as place from './place.js';
 import {copy, count, debounce, digits, fill, h, onFrame, save} from './util.js';
 import {w} from './words.js';
 
-const ROW = 24, PAGE = 200, TALLEST = 12e6; // px; browsers end somewhere above
+const ROW = 24, TALLEST = 12e6; // px; browsers end somewhere above
+const PAGE = 200, SEEK_PAGES = 50, PAGES_KEPT = 40; // rows
 const STATS = ['Max', 'Min', 'Mean', 'Norm'];
 const REAL = ['Cosine', 'EucDist', 'MaxAbsErr', 'MaxRelativeErr', 'One Thousandth Err Ratio', 'Five Thousandths Err Ratio'];
 const SUMMARY = ['Max diff', 'Min diff', 'Mean diff', 'L2norm diff', 'MaxRelativeErr', 'MinRelativeErr', 'MeanRelativeErr', 'NormRelativeErr'];
@@ -75,7 +76,7 @@ class Table {
     this.told = h('span.dim');
     this.head = h('div.thead', {role: 'row'});
     this.space = h('div.tspace');
-    this.body = h('div.tbody', {tabIndex: 0, role: 'grid', 'aria-label': w('table')}, this.head, this.space);
+    this.body = h('div.tbody', {tabIndex: 0, role: 'grid', 'aria-activedescendant': 'row-now', 'aria-label': w('table')}, this.head, this.space);
     fill(this.root, h('div.table', {}, h('div.tbar', {}, this.filter, h('label', {}, this.failing, ` ${w('onlyFailing')}`),
         h('label', {}, `${w('columns')} `, this.sets), this.told, h('span.grow'),
         h('button', {onclick: () => this.copyRows()}, w('copyRows')), h('button', {onclick: () => this.exportAll()}, w('exportCsv'))), this.body));
@@ -91,16 +92,17 @@ class Table {
     this.addKeys();
   }
 
-  go(at) {
+  async go(at) {
     this.filter.value = at.q ?? '';
     this.failing.checked = at.failing === '1';
     this.sets.value = at.set ?? 'short';
     this.columns();
-    return this.load();
+    await this.load();
+    if (at.row && this.total) this.choose(Number(at.row));
   }
 
   change(to) {
-    place.note(to);
+    place.note({...to, row: null});
     return this.load();
   }
 
@@ -160,7 +162,7 @@ class Table {
     this.total = got.total;
     this.counting = Boolean(got.more);
     if (got.more) this.countAll(mine);
-    if (this.pages.size > 40) this.pages.delete(this.pages.keys().next().value);
+    if (this.pages.size > PAGES_KEPT) this.pages.delete(this.pages.keys().next().value);
     this.draw();
   }
 
@@ -215,7 +217,7 @@ class Table {
     this.told.textContent = `${this.counting ? '> ' : ''}${count(this.total)} ${w('rows')}`;
     Object.assign(this.space.style, {height: `${this.height}px`, width: `${this.wide}px`});
     if (this.total === 0) {
-      fill(this.space, h('div.tempty', {}, this.failed ?? w('noRows')));
+      fill(this.space, h('div.tempty', {}, this.failed ?? w(this.asked.q || this.asked.failing ? 'noRows' : 'noItems')));
       return;
     }
     const offset = this.body.scrollTop - (this.top - first) * ROW;
@@ -228,7 +230,7 @@ class Table {
   line(i, y) {
     const row = this.row(i), [a, b] = this.selection;
     const classes = `${i === this.cursor ? '.now' : ''}${i >= a && i <= b ? '.chosen' : ''}`;
-    return h(`div.trow${classes}`, {role: 'row', 'aria-rowindex': i + 1, 'aria-selected': String(i >= a && i <= b), style: `top:${y}px`,
+    return h(`div.trow${classes}`, {id: i === this.cursor ? 'row-now' : null, role: 'row', 'aria-rowindex': i + 1, 'aria-selected': String(i >= a && i <= b), style: `top:${y}px`,
       onclick: (e) => this.choose(i, e.shiftKey), ondblclick: () => this.toGraph()}, row && this.shown.map((c) => this.cell(c, row)));
   }
 
@@ -251,7 +253,33 @@ class Table {
     if (this.cursor < this.top) this.scrollTo(this.cursor);
     else if (this.cursor >= this.top + this.inSight) this.scrollTo(this.cursor - this.inSight + 1);
     this.body.focus({preventScroll: true});
+    place.noteSoon({row: this.cursor || null});
     this.draw();
+  }
+
+  // The nearest row with an error, within some pages of where we are.
+  async seekError(by) {
+    const here = this.cursor, generation = this.generation;
+    for (let i = here + by; i >= 0 && i < this.total && Math.abs(i - here) < SEEK_PAGES * PAGE; i += by) {
+      if (!this.row(i)) await this.fetch(Math.floor(i / PAGE));
+      if (generation !== this.generation) return;
+      const row = this.row(i);
+      if (row && /^(e|error)$/i.test(row.item?.Result ?? row.state)) {
+        this.choose(i);
+        return;
+      }
+    }
+    this.told.textContent = w('noErrors');
+  }
+
+  clear() {
+    if (this.anchor !== this.cursor) this.choose(this.cursor);
+    else if (place.read().q) this.search('');
+  }
+
+  search(words) {
+    this.filter.value = words;
+    return this.change({q: words || null});
   }
 
   toGraph() {
@@ -300,6 +328,10 @@ class Table {
       ['t', 'next step', 'step', 'steps', 1], ['T', 'previous step', 'step', 'steps', -1]]) {
       add(key, text, () => place.turn(name, this.about.graph[list], by));
     }
+    const seek = (by) => this.seekError(by).catch((e) => { this.told.textContent = told(e); });
+    add('e', 'next error row', () => seek(1));
+    add('E', 'previous error row', () => seek(-1));
+    add('escape', 'clear the selection, or the filter', () => this.clear());
     add('f', 'filter', () => this.filter.focus());
     add('x', 'failing rows only', () => this.failing.click());
   }
@@ -315,9 +347,7 @@ export async function open(app) {
   return {
     go: (at) => t.go(at),
     search: (words, direction) => {
-      if (direction) return;
-      t.filter.value = words;
-      t.change({q: words || null});
+      if (!direction) t.search(words);
     },
     hint: () => w('tableHint'),
   };

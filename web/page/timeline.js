@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: MIT
 // The timeline: lanes of a run, zoomed and panned; a selection is summed up by the server.
-import {bytes, fetchTexts, get, textOf} from './api.js';
+import {bytes, fetchTexts, get, textOf, told} from './api.js';
 import * as place from './place.js';
+import {sentence} from './sentences.js';
 import {hit, Slices} from './tl_data.js';
-import {GROUP, laneHeight, Painter, ROW, RULER} from './tl_draw.js';
-import {copy, count, fill, h, onFrame, percent, save, time} from './util.js';
+import {GROUP, LABEL, laneHeight, Painter, ROW, RULER} from './tl_draw.js';
+import {addKeys, listen} from './tl_hands.js';
+import {paintMarks} from './tl_marks.js';
+import {sumsOf} from './tl_sums.js';
+import {count, fill, h, onFrame, time} from './util.js';
 import {w} from './words.js';
 
-const LABEL = 220, MINIMAP = 36, SHORTEST = 10, ROOM = 0.02;
+const SHORTEST = 10, ROOM = 0.02; // ns; share of the run beside its ends
+const OPEN_LANES = 400; // of a run with more lanes the processes are closed at first
+const SEARCHED = 4096, MINI_PROCESSES = 16, MINI_PARTS = 400, BUSY_PARTS = 800;
 
 // When the first events were to be seen: measured by the benchmark, shown by the browser's own tools.
 function firstPicture() {
@@ -15,8 +21,8 @@ function firstPicture() {
 }
 
 class Timeline {
-  constructor({root, about, showDrawer, keys, status, place: at}) {
-    Object.assign(this, {root, about, showDrawer, keys, status});
+  constructor({root, about, showDrawer, keys, status, frame, place: at}) {
+    Object.assign(this, {root, about, showDrawer, keys, status, frame});
     this.length = about.timeline.length;
     this.first = BigInt(about.timeline.first);
     this.bounds = [-this.length * ROOM - SHORTEST, this.length * (1 + ROOM) + SHORTEST];
@@ -25,7 +31,9 @@ class Timeline {
     this.open = new Set();
     this.pinned = new Set();
     this.hidden = new Set();
-    this.scroll = 0;
+    this.scroll = this.total = 0;
+    this.lanes = this.rows = this.steps = []; // until they are read
+    this.ready = false;
     this.draw = onFrame(() => this.paint());
     this.slices = new Slices(this.draw);
     this.busy = new Map();
@@ -40,19 +48,32 @@ class Timeline {
     fill(this.root, h('div.tl', {}, this.mini, this.canvas));
     this.painter = new Painter(this.canvas);
     this.miniPainter = new Painter(this.mini);
-    this.listen();
-    this.addKeys();
+    listen(this);
+    addKeys(this);
   }
 
   async start() {
     const [lanes, steps] = await Promise.all([get('lanes'), get('steps')]);
     this.steps = steps.length > 1 ? steps : [];
     this.lanes = lanes;
-    for (const l of lanes) if (l.track === undefined && lanes.length < 400) this.open.add(l.process);
+    this.ready = true;
+    this.takePlace(this.at);
     this.layout();
     this.goTo(this.at);
     await this.loadMini();
-    this.draw();
+    this.paint();
+    this.restore(this.at).catch((e) => this.say(told(e), 'error'));
+  }
+
+  // Another place of the same view: by a link, or back to one that was left.
+  async go(at) {
+    if (at.flip || at.pin || at.hide) {
+      this.takePlace(at);
+      this.layout();
+    }
+    this.goTo(at);
+    place.noteSoon(this.lanesAsPlace());
+    await this.restore(at);
   }
 
   // More has been written: the end moves, and the window with it when it showed everything.
@@ -102,6 +123,53 @@ class Timeline {
     });
   }
 
+  // Which lanes are seen has changed.
+  rearrange() {
+    if (!this.ready) return;
+    this.layout();
+    place.noteSoon(this.lanesAsPlace());
+    this.status();
+    this.draw();
+  }
+
+  // ---- the address -----------------------------------------------------------------
+
+  get openAtFirst() {
+    return this.lanes.length < OPEN_LANES ? this.lanes.filter((l) => l.track === undefined).map((l) => l.process) : [];
+  }
+
+  // Processes that are not as they were at first, pinned and hidden lanes.
+  lanesAsPlace() {
+    const first = new Set(this.openAtFirst), all = this.lanes.filter((l) => l.track === undefined).map((l) => l.process);
+    const list = (set) => [...set].join(',');
+    return {flip: list(all.filter((p) => first.has(p) !== this.open.has(p))), pin: list(this.pinned), hide: list(this.hidden)};
+  }
+
+  takePlace({flip, pin, hide}) {
+    const numbers = (text) => (text ? text.split(',').map(Number) : []);
+    this.open = new Set(this.openAtFirst);
+    for (const p of numbers(flip)) if (!this.open.delete(p)) this.open.add(p);
+    this.pinned = new Set(numbers(pin));
+    this.hidden = new Set(numbers(hide));
+  }
+
+  // What was selected when the address was taken.
+  async restore({sel, area, top}) {
+    const [track, start, depth] = (sel ?? '').split(':').map(Number), lane = this.lanes.find((l) => l.track === track);
+    if (top) this.roll(Number(top) - this.scroll);
+    if (sel && lane) await this.selectAt(lane, start, depth, false);
+    const [from, to, ...tracks] = (area ?? '').split(',').map(Number);
+    if (!area) return;
+    this.area = {times: [from, to], tracks};
+    await this.sumUp();
+  }
+
+  noteSelected() {
+    const {lane, data, i} = this.selected ?? {};
+    place.noteSoon({sel: lane ? `${lane.track}:${data.start[i]}:${data.depth(i)}` : null,
+      area: this.area ? [...this.area.times, ...this.area.tracks].join(',') : null});
+  }
+
   // ---- window ---------------------------------------------------------------------
 
   show(from, to, remember = false) {
@@ -138,7 +206,14 @@ class Timeline {
     if (at.rank !== undefined) this.revealRank(Number(at.rank));
   }
 
+  chooseRank(rank) {
+    place.note({rank});
+    this.revealRank(rank);
+    this.frame();
+  }
+
   revealRank(rank) {
+    this.rank = rank;
     const row = this.rows.find((r) => r.lane.track === undefined && r.lane.rank === rank);
     if (row) this.scroll = Math.min(row.y, Math.max(0, this.total - this.canvas.clientHeight + RULER));
     this.draw();
@@ -147,7 +222,7 @@ class Timeline {
   // ---- painting -------------------------------------------------------------------
 
   paint() {
-    if (!this.rows) return;
+    if (!this.ready) return;
     const p = this.painter;
     p.resize();
     this.view.scale = Math.max((p.width - LABEL) / (this.view.to - this.view.from), 1e-12);
@@ -161,7 +236,7 @@ class Timeline {
     p.g.save();
     this.clip(RULER);
     for (const r of seen) if (r.pinned) this.paintRow(r);
-    this.paintMarks();
+    paintMarks(this);
     p.g.restore();
     if (seen.some((r) => this.slices.get(r.lane.track) || this.busy.get(r.lane.process)?.share)) firstPicture();
     this.paintClock();
@@ -190,6 +265,10 @@ class Timeline {
     if (lane.track === undefined) {
       p.g.fillStyle = p.c.panel;
       p.g.fillRect(0, y, p.width, r.height - 1);
+      if (lane.rank === this.rank) {
+        p.g.fillStyle = p.c.accent;
+        p.g.fillRect(0, y, 3, r.height - 1);
+      }
       p.text(`${this.open.has(lane.process) ? '▾' : '▸'} ${lane.label}`, 8, y + GROUP / 2, LABEL - 12);
       const b = this.busy.get(lane.process);
       if (!this.open.has(lane.process) && b?.share) p.busy(b.share, b.name, '', y, LABEL);
@@ -203,28 +282,6 @@ class Timeline {
     p.text(lane.label, 24, y + ROW / 2, LABEL - 30, p.c.dim);
     p.g.fillStyle = p.c.line;
     p.g.fillRect(0, y + r.height - 1, p.width, 1);
-  }
-
-  // Selected slice, its partner on the device, the selected area, the pointer.
-  paintMarks() {
-    const {g, c} = this.painter;
-    if (this.selected) {
-      const {lane, i, data} = this.selected;
-      const row = this.rows.find((r) => r.lane === lane);
-      if (row) this.outline(row, data.start[i], data.dur[i], data.depth(i), c.accent);
-    }
-    this.paintCollective();
-    if (this.hovered?.data.link(this.hovered.i)) this.flowLine(this.hovered);
-    if (this.selected?.data.link(this.selected.i)) this.flowLine(this.selected);
-    if (this.area) {
-      const [a, b] = [this.area[0], this.area[1]].map((t) => LABEL + (t - this.view.from) * this.view.scale);
-      g.fillStyle = `${c.accent}22`;
-      g.fillRect(Math.min(a, b), RULER, Math.abs(b - a), this.painter.height);
-    }
-    if (this.pointer > LABEL) {
-      g.fillStyle = c.dim;
-      g.fillRect(this.pointer, RULER, 1, this.painter.height);
-    }
   }
 
   // The time under the pointer, from the start of the run and of the day.
@@ -251,21 +308,6 @@ class Timeline {
     p.g.fillRect(0, RULER - 1, p.width, 1);
   }
 
-  // A collective on all ranks: dots where each came, hatched while it waits, the last one outlined.
-  paintCollective() {
-    if (!this.collective) return;
-    const {calls} = this.collective, last = calls.at(-1), p = this.painter;
-    const x = (t) => LABEL + (t - this.view.from) * this.view.scale;
-    for (const call of calls) {
-      const row = this.rowsInSight().find((r) => r.lane.process === call[1] && r.lane.domain === 'communication' && r.lane.tid === call[2]);
-      if (!row) continue;
-      const y = this.top(row), a = Math.max(LABEL, x(call[3])), b = x(Math.min(last[3], call[4]));
-      if (b > a) p.hatch(a, y, b - a, ROW - 2);
-      p.dot(x(call[3]), y + ROW / 2 - 1);
-      if (call === last) this.outline(row, call[3], call[4] - call[3], 0, p.c.error);
-    }
-  }
-
   async askCollective(lane, start) {
     this.collective = null;
     if (lane.domain !== 'communication') return null;
@@ -279,47 +321,12 @@ class Timeline {
           h('td.num', {}, k === last ? h('span.E', {}, '■ ') : '', k[0]), h('td.num', {}, `+${time(k[3] - c.calls[0][3])}`), h('td.num', {}, time(last[3] - k[3])), h('td.num', {}, time(k[4] - k[3])))))];
   }
 
-  outline(row, start, dur, depth, colour) {
-    const {g} = this.painter, y = this.top(row) + depth * ROW;
-    const a = LABEL + (start - this.view.from) * this.view.scale;
-    g.strokeStyle = colour;
-    g.lineWidth = 2;
-    g.strokeRect(a, y, Math.max(dur * this.view.scale, 2), ROW - 2);
-    return [a, y];
-  }
-
-  // From a mark on the host to where its stream reached it, or back.
-  flowLine({lane, data, i}) {
-    const here = this.rows.find((r) => r.lane === lane), {g, c} = this.painter;
-    if (!here) return;
-    const [x0, y0] = this.outline(here, data.start[i], data.dur[i], data.depth(i), c.accent);
-    for (const [x1, y1] of this.outlineLinked(lane, data.link(i))) {
-      g.beginPath();
-      g.lineWidth = 1.5;
-      g.moveTo(x0, y0 + ROW / 2);
-      g.bezierCurveTo(x0 + 30, y0 + ROW / 2, x1 - 30, y1 + ROW / 2, x1, y1 + ROW / 2);
-      g.stroke();
-    }
-  }
-
-  outlineLinked(from, link) {
-    const ends = [];
-    for (const row of this.rowsInSight()) {
-      const data = row.lane.track !== undefined && row.lane !== from && row.lane.process === from.process
-          ? this.slices.get(row.lane.track) : null;
-      for (let i = 0; data?.links && i < data.n; i++) {
-        if (data.links[i] === link) ends.push(this.outline(row, data.start[i], data.dur[i], data.depth(i), this.painter.c.accent));
-      }
-    }
-    return ends;
-  }
-
   // ---- data -----------------------------------------------------------------------
 
   fetch(seen) {
     const px = Math.max(100, Math.round(this.painter.width - LABEL));
     const tracks = seen.filter((r) => r.lane.track !== undefined).map((r) => r.lane.track);
-    const fail = (e) => this.status(e.message);
+    const fail = (e) => this.say(told(e), 'error');
     this.slices.ask(tracks, this.view.from, this.view.to, px, this.bounds).catch(fail);
     for (const r of seen) {
       if (r.lane.track === undefined && !this.open.has(r.lane.process)) this.fetchBusy(r.lane.process, px);
@@ -332,14 +339,14 @@ class Timeline {
     const known = this.busy.get(process);
     if (known?.key === key || known?.asked === key) return;
     this.busy.set(process, {...known, asked: key});
-    const n = Math.min(px, 800);
+    const n = Math.min(px, BUSY_PARTS);
     const b = await bytes('busy', {process, from: Math.round(this.view.from), to: Math.round(this.view.to), px: n});
     this.busy.set(process, {key, asked: key, share: new Float32Array(b, 0, n), name: new Uint32Array(b, 4 * n, n)});
     this.draw();
   }
 
   async loadMini() {
-    const groups = this.lanes.filter((l) => l.track === undefined).slice(0, 16), n = 400;
+    const groups = this.lanes.filter((l) => l.track === undefined).slice(0, MINI_PROCESSES), n = MINI_PARTS;
     const sums = new Float32Array(n);
     await Promise.all(groups.map(async (l) => {
       const b = new Float32Array(await bytes('busy', {process: l.process, from: 0, to: this.length, px: n}), 0, n);
@@ -382,12 +389,13 @@ class Timeline {
     this.canvas.title = this.hovered ? `${name ?? ''}  ${time(data.dur[i])}` : '';
   }
 
-  click(x, y) {
+  click(x, y, all) {
     const row = this.rowAt(y);
     if (!row) return;
+    this.area = null;
     if (row.lane.track === undefined) {
-      if (!this.open.delete(row.lane.process)) this.open.add(row.lane.process);
-      this.layout();
+      if (all) this.openAll();
+      else this.flipOpen(row.lane.process);
     } else if (x < LABEL) {
       this.laneMenu(row.lane);
     } else {
@@ -400,9 +408,22 @@ class Timeline {
     const data = this.slices.get(row.lane.track);
     const depth = Math.floor((y - this.top(row)) / ROW);
     const i = data && row.lane.kind !== 'counter' ? hit(data, this.timeAt(x), depth, 2 / this.view.scale) : -1;
-    this.selected = i >= 0 ? {lane: row.lane, data, i} : null;
-    if (this.selected) this.showSlice();
+    this.choose(i >= 0 ? {lane: row.lane, data, i} : null);
+  }
+
+  choose(selected) {
+    this.selected = selected;
+    this.noteSelected();
+    if (selected) this.showSlice().catch((e) => this.say(told(e), 'error'));
     else this.showDrawer();
+    this.draw();
+  }
+
+  clear() {
+    this.selected = this.area = this.collective = null;
+    this.noteSelected();
+    this.showDrawer();
+    this.draw();
   }
 
   async showSlice() {
@@ -422,37 +443,62 @@ class Timeline {
   }
 
   laneMenu(lane) {
-    const flip = (set) => () => {
-      if (!set.delete(lane.track)) set.add(lane.track);
-      this.layout();
-      this.draw();
-    };
+    const button = (set, text) => h('button', {onclick: () => this.flip(set, lane.track)}, w(text));
     this.showDrawer(h('h2', {}, lane.label), h('div.facts', {}, h('span.dim', {}, w('events')), count(lane.events)),
-        h('button', {onclick: flip(this.pinned)}, w('pin')), h('button', {onclick: flip(this.hidden)}, w('hide')));
+        button(this.pinned, 'pin'), ' ', button(this.hidden, 'hide'));
+  }
+
+  flip(set, what) {
+    if (!set.delete(what)) set.add(what);
+    this.rearrange();
+  }
+
+  flipOpen(process) {
+    this.flip(this.open, process);
+  }
+
+  flipLane(set) {
+    if (this.selected) this.flip(set, this.selected.lane.track);
+    else this.say(w('selectFirst'));
+  }
+
+  showHidden() {
+    this.hidden.clear();
+    this.rearrange();
+  }
+
+  // An area between two corners: its times, and the lanes that it touches; of a closed or named process all.
+  takeIn(x0, y0, x1, y1) {
+    const low = Math.min(y0, y1), high = Math.max(y0, y1);
+    const touched = this.rowsInSight().filter((r) => this.top(r) <= high && this.top(r) + r.height > low && r.lane.kind !== 'counter');
+    const whole = new Set(touched.filter((r) => r.lane.track === undefined).map((r) => r.lane.process)), some = touched.filter((r) => r.lane.track !== undefined);
+    const lanes = some.length ? some.map((r) => r.lane) : this.lanes.filter((l) => l.track !== undefined && l.kind !== 'counter' && whole.has(l.process));
+    this.area = {times: [x0, x1].map((x) => Math.round(this.timeAt(Math.max(x, LABEL)))).sort((a, b) => a - b), tracks: lanes.map((l) => l.track)};
   }
 
   async sumUp() {
-    const [from, to] = [...this.area].sort((a, b) => a - b).map(Math.round);
-    const tracks = this.rowsInSight().filter((r) => r.lane.track !== undefined && r.lane.kind !== 'counter').map((r) => r.lane.track);
-    const rows = await get('sum', {tracks: tracks.join(','), from, to});
-    this.showSums(rows, 'total', to - from);
+    this.noteSelected();
+    if (!this.area?.tracks.length) return;
+    const {times: [from, to], tracks} = this.area;
+    try {
+      this.showSums(await get('sum', {tracks: tracks.join(','), from, to}), 'total', to - from);
+    } catch (e) {
+      this.say(told(e), 'error');
+    }
   }
 
   showSums(rows, by, length) {
-    const sorted = [...rows].sort((a, b) => (by === 'name' ? a.name.localeCompare(b.name) : b[by] - a[by]));
-    this.showDrawer(h('h2', {}, `${w('selection')}: ${time(length)} `, h('button', {onclick: () => copy(sumsAsCsv(sorted))}, w('copy')), ' ',
-        h('button', {onclick: () => save('selection.csv', 'text/csv', sumsAsCsv(sorted))}, w('exportCsv'))),
-    rows.length ? sumTable(sorted, by, (k) => this.showSums(rows, k, length)) : h('p.dim', {}, w('noHits')));
+    this.showDrawer(sumsOf(rows, by, length, (k) => this.showSums(rows, k, length)));
   }
 
   // Next or previous hit of a search over the lanes in sight.
   async search(text, direction) {
     if (!text) return;
-    const tracks = this.lanes.filter((l) => l.track !== undefined).map((l) => l.track).slice(0, 4096);
+    const tracks = this.lanes.filter((l) => l.track !== undefined).map((l) => l.track).slice(0, SEARCHED);
     const from = direction === 0 ? this.view.from : this.found ?? this.view.from;
     const ev = await get('find', {tracks: tracks.join(','), t: Math.floor(from), q: text, back: direction < 0 ? 1 : 0});
     if (!ev) {
-      this.status(w('noHits'));
+      this.say(w('noHits'));
       return;
     }
     this.found = ev.start;
@@ -465,122 +511,46 @@ class Timeline {
     const lane = this.lanes.find((l) => l.track === track);
     this.open.add(lane.process);
     this.hidden.delete(track);
-    this.layout();
-    const row = this.rows.find((r) => r.lane === lane);
-    if (!row.pinned) this.scroll = Math.max(0, Math.min(row.y - this.canvas.clientHeight / 2, this.total - this.canvas.clientHeight + RULER));
-    this.draw();
+    this.rearrange();
+    const row = this.rows.find((r) => r.lane === lane), y = this.top(row);
+    if (!row.pinned && (y < RULER + this.pinHeight || y + row.height > this.canvas.clientHeight)) this.roll(row.y - this.canvas.clientHeight / 2 - this.scroll);
   }
 
+  // The slice behind or before the selected one; the first in sight where none is selected.
   async neighbour(direction) {
-    if (!this.selected) return;
+    if (!this.selected) {
+      this.selectFirst();
+      return;
+    }
     const {lane, data, i} = this.selected;
     const ev = await get('find', {tracks: lane.track, t: Math.floor(data.start[i]), back: direction < 0 ? 1 : 0});
-    if (!ev) return;
-    const span = this.view.to - this.view.from;
-    if (ev.start < this.view.from || ev.start + ev.duration > this.view.to) this.show(ev.start - span / 2, ev.start + span / 2);
-    const again = this.slices.get(lane.track);
-    for (let k = 0; k < again.n; k++) {
-      if (again.start[k] === ev.start && again.depth(k) === ev.depth) this.selected = {lane, data: again, i: k};
+    if (ev) await this.selectAt(lane, ev.start, ev.depth);
+  }
+
+  selectFirst() {
+    for (const {lane} of this.rowsInSight()) {
+      const data = lane.track !== undefined && lane.kind !== 'counter' ? this.slices.get(lane.track) : null;
+      const i = data?.start.findIndex((t, k) => t + data.dur[k] >= this.view.from && t <= this.view.to) ?? -1;
+      if (i >= 0) {
+        this.choose({lane, data, i});
+        return;
+      }
     }
-    this.showSlice();
-    this.draw();
+    this.say(w('noSlices'));
   }
 
-  // ---- hands ----------------------------------------------------------------------
-
-  listen() {
-    const c = this.canvas;
-    let drag = null;
-    new ResizeObserver(() => {
-      if (this.rows) this.layout();
-      this.draw();
-    }).observe(this.root);
-    c.addEventListener('wheel', (e) => {
-      e.preventDefault();
-      if (e.ctrlKey || e.metaKey) this.zoom(1.0015 ** e.deltaY, (e.offsetX - LABEL) / (c.clientWidth - LABEL));
-      else if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) this.pan((e.deltaX || e.deltaY) / c.clientWidth);
-      else {
-        this.scroll = Math.max(0, Math.min(this.scroll + e.deltaY, this.total - c.clientHeight + RULER));
-        this.draw();
-      }
-    }, {passive: false});
-    c.addEventListener('pointerdown', (e) => {
-      c.setPointerCapture(e.pointerId);
-      drag = {x: e.offsetX, y: e.offsetY, from: this.view.from, to: this.view.to, moved: false, area: e.shiftKey};
-      if (drag.area) this.area = [this.timeAt(e.offsetX), this.timeAt(e.offsetX)];
-    });
-    c.addEventListener('pointermove', (e) => {
-      this.pointer = e.offsetX;
-      if (!drag) this.hoverAt(e.offsetX, e.offsetY);
-      if (drag) {
-        drag.moved ||= Math.abs(e.offsetX - drag.x) > 3;
-        if (drag.area) this.area[1] = this.timeAt(e.offsetX);
-        else if (drag.moved) {
-          const by = (drag.x - e.offsetX) / this.view.scale;
-          this.show(drag.from + by, drag.to + by);
-        }
-      }
-      this.draw();
-    });
-    c.addEventListener('pointerup', (e) => {
-      if (drag && !drag.moved) {
-        this.area = null;
-        this.click(e.offsetX, e.offsetY);
-      } else if (drag?.area) this.sumUp();
-      drag = null;
-    });
-    this.mini.addEventListener('pointerdown', (e) => this.fromMini(e));
-    this.mini.addEventListener('pointermove', (e) => { if (e.buttons) this.fromMini(e); });
-  }
-
-  fromMini(e) {
-    const span = this.bounds[1] - this.bounds[0], t = this.bounds[0] + e.offsetX / this.mini.clientWidth * span;
-    const half = (this.view.to - this.view.from) / 2;
-    this.show(t - half, t + half);
-  }
-
-  addKeys() {
-    const add = (key, text, run) => this.keys.add('view', key, text, run);
-    const middle = () => (this.pointer > LABEL ? (this.pointer - LABEL) / (this.canvas.clientWidth - LABEL) : 0.5);
-    add('w', 'zoom in', () => this.zoom(0.7, middle()));
-    add('s', 'zoom out', () => this.zoom(1 / 0.7, middle()));
-    add('a', 'earlier', () => this.pan(-0.15));
-    add('d', 'later', () => this.pan(0.15));
-    add('arrowleft', 'earlier', () => this.pan(-0.15));
-    add('arrowright', 'later', () => this.pan(0.15));
-    add('space', 'fit all', () => this.show(...this.bounds, true));
-    add('arrowup', 'up', () => this.roll(-60));
-    add('arrowdown', 'down', () => this.roll(60));
-    add('t', 'next step', () => this.step(1));
-    add('T', 'previous step', () => this.step(-1));
-    add('r', 'next rank', () => this.turnRank(1));
-    add('R', 'previous rank', () => this.turnRank(-1));
-    add(']', 'next communication partner or flow', () => this.partner(1));
-    add('[', 'previous communication partner or flow', () => this.partner(-1));
-    add('enter', 'open or close the process', () => this.flipProcess());
-    add('alt+enter', 'open or close all processes', () => this.openAll());
-    add('u', 'parent', () => this.around());
-    add('e', 'next finding', () => this.seekFinding(1));
-    add('E', 'previous finding', () => this.seekFinding(-1));
-    add('P', 'savePicture', () => this.picture());
-    add('p', 'pin or unpin the lane', () => this.pinLane());
-    add('o', 'open or close all processes', () => this.openAll());
-    add('f', 'fit the selected slice', () => this.fitSelected());
-    add('.', 'next slice', () => this.neighbour(1));
-    add(',', 'previous slice', () => this.neighbour(-1));
-    add('backspace', 'back to the window before', () => {
-      const last = this.history.pop();
-      if (last) this.show(...last);
-      else history.back();
-    });
-    add('Z', 'zoom to the selected area', () => {
-      if (this.area) this.show(Math.min(...this.area), Math.max(...this.area), true);
-    });
-    add('escape', 'clear the selection', () => {
-      this.selected = this.area = this.collective = null;
-      this.showDrawer();
-      this.draw();
-    });
+  // What runs at the same time in the next lane that shows something, or begins next there.
+  acrossLanes(by) {
+    const {lane, data, i} = this.selected, t = Math.max(data.start[i], this.view.from);
+    const lanes = this.rows.map((r) => r.lane).filter((l) => l.track !== undefined && l.kind !== 'counter');
+    for (let k = lanes.indexOf(lane) + by; k >= 0 && k < lanes.length; k += by) {
+      const there = this.slices.get(lanes[k].track);
+      if (!there?.n) continue;
+      const now = hit(there, t, 0, 0), next = there.start.findIndex((s) => s >= t);
+      this.choose({lane: lanes[k], data: there, i: now >= 0 ? now : next >= 0 ? next : there.n - 1});
+      this.revealTrack(lanes[k].track);
+      return;
+    }
   }
 
   // Ranks and steps for the frame to choose from.
@@ -588,10 +558,7 @@ class Timeline {
     const ranks = [...new Set(this.lanes.filter((l) => l.track === undefined && l.rank >= 0).map((l) => l.rank))];
     const steps = this.steps.map((s) => String(s[1])), {rank = ranks[0], step = ''} = place.read();
     return [[w('step'), ['', ...steps], step, (v) => this.goToStep(v)],
-      [w('rank'), ranks, rank, (v) => {
-        place.note({rank: v});
-        this.revealRank(Number(v));
-      }]];
+      [w('rank'), ranks, rank, (v) => this.chooseRank(Number(v))]];
   }
 
   goToStep(number) {
@@ -603,6 +570,7 @@ class Timeline {
 
   roll(by) {
     this.scroll = Math.max(0, Math.min(this.scroll + by, this.total - this.canvas.clientHeight + RULER));
+    place.noteSoon({top: this.scroll ? Math.round(this.scroll) : null});
     this.draw();
   }
 
@@ -614,10 +582,10 @@ class Timeline {
   }
 
   turnRank(by) {
-    const groups = this.rows.filter((r) => r.lane.track === undefined);
-    const now = groups.findLastIndex((r) => r.y <= this.scroll);
-    const next = groups[Math.max(0, Math.min(groups.length - 1, now + by))];
-    if (next) this.roll(next.y - this.scroll);
+    const ranks = [...new Set(this.lanes.filter((l) => l.track === undefined && l.rank >= 0).map((l) => l.rank))];
+    if (!ranks.length) return;
+    const now = ranks.indexOf(this.rank), next = now < 0 ? (by > 0 ? 0 : ranks.length - 1) : (now + by + ranks.length) % ranks.length;
+    this.chooseRank(ranks[next]);
   }
 
   // The same collective on the next rank or the one before; of any other slice the other end of its flow.
@@ -633,18 +601,17 @@ class Timeline {
     if (there) await this.selectAt(there, next[3], 0);
   }
 
-  // The slice of a lane that begins at a time, wherever it is.
-  async selectAt(lane, start, depth) {
-    this.revealTrack(lane.track);
+  // The slice of a lane that begins at a time, wherever it is; where slices are drawn as one, that which holds it.
+  async selectAt(lane, start, depth, reveal = true) {
+    if (reveal) this.revealTrack(lane.track);
     const span = this.view.to - this.view.from;
-    if (start < this.view.from || start > this.view.to) this.show(start - span / 2, start + span / 2, true);
+    if (reveal && (start < this.view.from || start > this.view.to)) this.show(start - span / 2, start + span / 2, true);
     await this.slices.ask([lane.track], this.view.from, this.view.to, Math.max(100, Math.round(this.painter.width - LABEL)), this.bounds);
     const data = this.slices.get(lane.track);
-    for (let i = 0; data && i < data.n; i++) {
-      if (data.start[i] === start && data.depth(i) === depth) this.selected = {lane, data, i};
-    }
-    if (this.selected?.lane === lane) this.showSlice();
-    this.draw();
+    if (!data) return;
+    const exact = data.start.findIndex((t, i) => t === start && data.depth(i) === depth);
+    const i = exact >= 0 ? exact : hit(data, start, depth, 2 / this.view.scale);
+    if (i >= 0) this.choose({lane, data, i});
   }
 
   // What the selected slice lies in.
@@ -652,18 +619,12 @@ class Timeline {
     if (!this.selected) return;
     const {lane, data, i} = this.selected, depth = data.depth(i) - 1;
     const k = depth >= 0 ? hit(data, data.start[i], depth, 0) : -1;
-    if (k < 0) return;
-    this.selected = {lane, data, i: k};
-    this.showSlice();
-    this.draw();
+    if (k >= 0) this.choose({lane, data, i: k});
   }
 
   flipProcess() {
     const {process} = this.selected?.lane ?? this.rows.find((r) => !r.pinned && r.y >= this.scroll)?.lane ?? {};
-    if (process === undefined) return;
-    if (!this.open.delete(process)) this.open.add(process);
-    this.layout();
-    this.draw();
+    if (process !== undefined) this.flipOpen(process);
   }
 
   // From one finding of the timeline to the next.
@@ -677,7 +638,7 @@ class Timeline {
     this.finding = ((this.finding ?? (by > 0 ? -1 : 0)) + by + list.length) % list.length;
     this.history.push([this.view.from, this.view.to]);
     this.goTo(list[this.finding].at);
-    this.say(list[this.finding].text, list[this.finding].severity);
+    this.say(sentence(list[this.finding].text), list[this.finding].severity);
   }
 
   say(text, severity) {
@@ -698,49 +659,30 @@ class Timeline {
       const there = other.track !== undefined && other !== lane && other.process === lane.process ? this.slices.get(other.track) : null;
       const k = there?.links ? there.links.indexOf(data.link(i)) : -1;
       if (k < 0) continue;
-      this.selected = {lane: other, data: there, i: k};
       this.revealTrack(other.track);
-      this.showSlice();
+      this.choose({lane: other, data: there, i: k});
       return;
     }
-  }
-
-  pinLane() {
-    if (!this.selected) return;
-    const {track} = this.selected.lane;
-    if (!this.pinned.delete(track)) this.pinned.add(track);
-    this.layout();
-    this.draw();
   }
 
   openAll() {
     const all = this.lanes.filter((l) => l.track === undefined).map((l) => l.process);
     this.open = this.open.size === all.length ? new Set() : new Set(all);
-    this.layout();
-    this.draw();
+    this.rearrange();
   }
 
-  fitSelected() {
-    if (!this.selected) return;
-    const {data, i} = this.selected, room = Math.max(data.dur[i] * 0.1, SHORTEST);
-    this.show(data.start[i] - room, data.start[i] + data.dur[i] + room, true);
+  // Once: to the middle of the window.  Twice: as wide as the window.
+  focusSelected() {
+    if (!this.selected) {
+      this.say(w('selectFirst'));
+      return;
+    }
+    const {lane, data, i} = this.selected, middle = data.start[i] + data.dur[i] / 2, half = (this.view.to - this.view.from) / 2;
+    const room = Math.max(data.dur[i] * 0.1, SHORTEST), there = Math.abs(this.view.from + half - middle) < 2 / this.view.scale;
+    this.revealTrack(lane.track);
+    if (there) this.show(data.start[i] - room, data.start[i] + data.dur[i] + room, true);
+    else this.show(middle - half, middle + half, true);
   }
-}
-
-const SUMS = ['name', 'events', 'total', 'mean', 'p99', 'max', 'share'];
-
-function sumTable(rows, by, sortBy) {
-  const title = {name: w('name'), events: w('times'), total: w('total'), mean: w('mean'), p99: 'p99', max: w('longest'), share: w('share')};
-  return h('table.sums', {}, h('tr', {}, SUMS.map((k) => h(k === 'name' ? 'th' : 'th.num', {'aria-sort': k === by ? (k === 'name' ? 'ascending' : 'descending') : null},
-      h('button', {onclick: () => sortBy(k)}, `${k === by ? '▾ ' : ''}${title[k]}`)))),
-  rows.map((r) => h('tr', {}, h('td', {title: `${r.domain}: ${r.name}`}, r.name), h('td.num', {}, count(r.events)),
-      ['total', 'mean', 'p99', 'max'].map((k) => h('td.num', {}, time(r[k]))), h('td.num', {}, percent(r.share)))));
-}
-
-function sumsAsCsv(rows) {
-  const quoted = (s) => (/[",\n]/.test(s) ? `"${s.replaceAll('"', '""')}"` : s);
-  const head = 'domain,name,count,total_ns,mean_ns,p50_ns,p99_ns,max_ns,share';
-  return `${[head, ...rows.map((r) => [quoted(r.domain), quoted(r.name), r.events, r.total, r.mean, r.p50, r.p99, r.max, r.share].join(','))].join('\n')}\n`;
 }
 
 export async function open(app) {
@@ -751,7 +693,7 @@ export async function open(app) {
   const t = new Timeline(app);
   await t.start();
   return {
-    go: (at) => t.goTo(at),
+    go: (at) => t.go(at).catch((e) => t.say(told(e), 'error')),
     search: (text, direction) => t.search(text, direction),
     restyle: () => {
       t.painter.restyle();
@@ -762,6 +704,7 @@ export async function open(app) {
       t.grow(about).catch(() => {});
     },
     choices: () => t.choices(),
+    summary: () => t.hidden.size > 0 && h('span', {}, `${count(t.hidden.size)} ${w('hiddenLanes')} (H)`),
     hint: () => w('timelineHint'),
   };
 }

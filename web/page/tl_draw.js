@@ -3,7 +3,7 @@
 import {textOf} from './api.js';
 import {time} from './util.js';
 
-export const ROW = 18, PAD = 4, GROUP = 22, RULER = 28;
+export const ROW = 18, PAD = 4, GROUP = 22, RULER = 28, LABEL = 220; // px
 const NAME_MIN = 44; // px in which six characters fit
 const COUNTER_HEIGHT = 32;
 
@@ -17,6 +17,30 @@ export function kindOf(domain, name) {
   if (WAIT.test(name)) return 'idle';
   if (COPY.test(name)) return 'copy';
   return 'mark';
+}
+
+const channel = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+
+// Of a colour by hue, saturation and lightness, as contrast is reckoned.
+function luminance(hue, sat, light) {
+  const f = (n) => {
+    const k = (n + hue / 30) % 12;
+    return channel(light - sat * Math.min(light, 1 - light) * Math.max(-1, Math.min(k - 3, 9 - k, 1)));
+  };
+  return 0.2126 * f(0) + 0.7152 * f(8) + 0.0722 * f(4);
+}
+
+// Marks of a program: the accent's family, within 25 degrees by their name.  All are as light as the
+// other kinds, so that they stand out from the ground and names stand out from them.
+export function markColour(name, dark) {
+  const hue = 217 + (hash(name) % 51) - 25, sat = dark ? 0.38 : 0.48, want = dark ? 0.1365 : 0.262;
+  let [low, high] = [0, 1];
+  for (let i = 0; i < 12; i++) {
+    const middle = (low + high) / 2;
+    if (luminance(hue, sat, middle) < want) low = middle;
+    else high = middle;
+  }
+  return `hsl(${hue} ${100 * sat}% ${(100 * low).toFixed(2)}%)`;
 }
 
 function hash(s) {
@@ -61,9 +85,7 @@ export class Painter {
     const name = textOf(id);
     if (name === undefined) return this.c.compute;
     const kind = kindOf(domain, name);
-    // Marks of a program: the accent's family, within 25 degrees by their name.
-    const hue = 217 + (hash(name) % 51) - 25;
-    const colour = kind === 'mark' ? `hsl(${hue} ${this.dark ? 38 : 48}% ${this.dark ? 44 : 66}%)` : this.c[kind];
+    const colour = kind === 'mark' ? markColour(name, this.dark) : this.c[kind];
     this.colours.set(key, colour);
     return colour;
   }

@@ -54,6 +54,11 @@ const words = {
     '没有打开时间线。先用 “msprobe run -o DIR -- PROGRAM” 记录，再用 “msprobe serve DIR” 打开。'],
   noGraph: ['No graph is open. Open a dump, or two: “msprobe serve DUMP --golden OTHER”.',
     '没有打开图。打开一份或两份 dump：“msprobe serve DUMP --golden OTHER”。'],
+  selectFirst: ['Nothing is selected. A click selects a slice; so does “.”.', '没有选中的片段。点击或按 “.” 选中一个。'],
+  noSlices: ['No slice is in sight.', '当前画面没有片段。'],
+  hiddenLanes: ['lanes hidden', '条轨道已隐藏'],
+  noDetails: ['Nothing is selected.', '没有选中任何内容。'],
+  noErrors: ['No row with an error is near.', '附近没有错误行。'],
   noHits: ['Nothing found.', '没有找到。'],
   lost: ['The server does not answer. It may have been stopped; start “msprobe serve” again.',
     '服务器没有响应，可能已停止；请重新运行 “msprobe serve”。'],
@@ -107,9 +112,10 @@ const words = {
   othersWait: ['others wait up to', '他卡最多等待'],
   arrival: ['arrival', '到达'],
   clock: ['clock', '时钟'],
-  why: ['paired by', '匹配依据'],
+  why: ['pairing:', '匹配依据：'],
   confidence: ['confidence', '置信度'],
   fate: ['fate', '结果'],
+  alsoWith: ['also goes with', '还对应'],
   reads: ['written by (inferred)', '数据来自（推断）'],
   usedBy: ['read by (inferred)', '数据去往（推断）'],
   noFlow: ['no data flow is known here', '此处没有已知的数据流'],
@@ -157,6 +163,7 @@ const words = {
   official: ['official', '官方'],
   allColumns: ['all', '全部'],
   rows: ['rows', '行'],
+  noItems: ['No inputs or outputs were kept here: the dump has the structure alone, or another step or rank has them.', '此处没有输入输出：dump 只含结构，或数据在其他步或卡。'],
   noRows: ['No row meets the filter.', '没有符合条件的行。'],
   copyRows: ['copy rows', '复制行'],
   copied: ['copied', '已复制'],
@@ -169,7 +176,7 @@ const words = {
 };
 
 const chinese = {
-  'back': '返回', 'next communication partner': '下一个通信对端', 'previous communication partner': '上一个通信对端',
+  'introduces': '引入', 'amplifies': '放大', 'propagates': '传播', 'absorbs': '吸收', 'back': '返回', 'close the details': '关闭详情', 'next error row': '下一个错误行', 'previous error row': '上一个错误行', 'clear the selection, or the filter': '清除选择或过滤', 'next communication partner': '下一个通信对端', 'previous communication partner': '上一个通信对端',
   'to the middle; again: fold the rest': '居中；再按：折叠其余', 'fold to the top': '全部折叠', 'larger': '放大', 'smaller': '缩小',
   'less room for the target': '缩小目标侧', 'more room for the target': '扩大目标侧', 'next communication partner or flow': '下一个通信对端或流',
   'previous communication partner or flow': '上一个通信对端或流', 'open or close the process': '展开或折叠进程', 'next finding': '下一个问题', 'previous finding': '上一个问题',
@@ -181,10 +188,12 @@ const chinese = {
   'next sibling': '下一个同级节点', 'previous sibling': '上一个同级节点', 'go to the matched node': '转到匹配节点',
   'trace what it reads and what reads it': '追踪其上下游', 'next row': '下一行', 'previous row': '上一行', 'extend the selection': '扩展选区',
   'first row': '第一行', 'last row': '最后一行', 'show the node in the graph': '在图中显示节点', 'copy the selected rows': '复制选中的行',
-  'filter': '过滤', 'failing rows only': '仅异常行', 'zoom in': '放大', 'zoom out': '缩小', 'earlier': '向前', 'later': '向后', 'fit all': '显示全部',
-  'fit the selected slice': '适配选中的片段', 'next slice': '下一个片段', 'previous slice': '上一个片段', 'back to the window before': '回到上一个窗口',
-  'zoom to the selected area': '缩放到选区', 'clear the selection': '清除选择', 'up': '上移', 'down': '下移', 'pin or unpin the lane': '固定或取消固定',
-  'open or close all processes': '展开或折叠全部进程', 'show the same collective on all ranks': '对齐各卡的同一集合通信',
+  'filter': '过滤', 'failing rows only': '仅异常行', 'previous slice, or earlier': '上一个片段，或向前', 'next slice, or later': '下一个片段，或向后',
+  'slice of the lane above, or up': '上一条轨道的片段，或上移', 'slice of the lane below, or down': '下一条轨道的片段，或下移', 'hide the lane': '隐藏轨道',
+  'show hidden lanes': '显示已隐藏的轨道', 'to the middle; again: fit it': '居中；再按：适配', 'zoom in': '放大', 'zoom out': '缩小', 'earlier': '向前', 'later': '向后', 'fit all': '显示全部',
+  'next slice': '下一个片段', 'previous slice': '上一个片段', 'back to the window before': '回到上一个窗口',
+  'zoom to the selected area': '缩放到选区', 'clear the selection': '清除选择', 'pin or unpin the lane': '固定或取消固定',
+  'open or close all processes': '展开或折叠全部进程',
 };
 
 let column = (localStorage.getItem('msprobe-lang') ?? navigator.language).startsWith('zh') ? 1 : 0;

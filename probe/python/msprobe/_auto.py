@@ -10,7 +10,6 @@ import os
 import sys
 import weakref
 
-from msprobe import _probe
 from msprobe._roots import call_after_step
 
 
@@ -55,7 +54,7 @@ class Watch:
     def _begin(self):
         self._began = True
         self._debugger._find_rank()
-        _probe.start()
+        self._debugger._begin()
 
     def stepped(self, optimizer):
         """The first optimizer that steps is the one that tells steps apart."""

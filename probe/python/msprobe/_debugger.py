@@ -103,16 +103,23 @@ class BaseDebugger:
             raise ValueError("start(model): the levels L0 and mix need the model")
 
     def _begin(self):
-        """Start the dumper, which may have read its file again; is anything collected?"""
+        """Start the dumper, which may have read its file again; is anything collected?
+
+        While nothing is, the framework's functions are its own."""
         collects = _probe.start()
-        level, self._info = self._info["level"], _probe.info()
-        if self._info["level"] != level:
-            self._setup()
+        if self._info["watched"]:
+            level, self._info = self._info["level"], _probe.info()
+            if self._info["level"] != level:
+                self._setup()
+        if self._info["level"] != "L0" and collects is not self._functions.are_put():
+            self._functions.put_all() if collects else self._functions.take_all()
         return collects
 
     def _find_rank(self):
+        if self._known_rank is not None:
+            return
         rank = self._rank()
-        if rank is not None and rank != self._known_rank:
+        if rank is not None:
             self._known_rank = rank
             _probe.set_rank(rank)
 
@@ -151,6 +158,8 @@ class BaseDebugger:
     def stop(cls):
         """Collect no more until the next start."""
         self = cls._get()
+        if _probe.idle():
+            return
         with BaseDebugger._lock:
             self._find_rank()
             _probe.stop()

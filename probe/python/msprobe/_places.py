@@ -15,6 +15,7 @@ class Places:
 
     def __init__(self):
         self._all = []  # (owner, name, what it was, what it is now)
+        self.is_put = False
 
     def __len__(self):
         return len(self._all)
@@ -23,9 +24,11 @@ class Places:
         self._all.append((owner, name, was, now))
 
     def put(self):
+        self.is_put = True
         for owner, name, _, now in self._all:
             setattr(owner, name, now)
 
     def take(self):
+        self.is_put = False
         for owner, name, was, _ in self._all:
             setattr(owner, name, was)

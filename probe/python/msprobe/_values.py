@@ -2,9 +2,11 @@
 """How values are described that belong to no framework.
 
 A description is what json makes of it: the leaf of a dump.  A tuple of one
-means: this instead, with all that is in it.
+means: this instead, with all that is in it; of three: a leaf, the array it is of,
+and, where that is none of numbers, what makes a file of it.
 """
 import dataclasses
+import os
 import sys
 
 
@@ -33,12 +35,16 @@ def _array(np, value):
     return leaf
 
 
+def _save_text(folder, name, array):
+    sys.modules["numpy"].save(os.path.join(folder, name), array, allow_pickle=False)
+
+
 def _numpy(value):
     np = sys.modules.get("numpy")
     if np is None:
         return None
     if isinstance(value, np.ndarray):
-        return _array(np, value)
+        return _array(np, value), value, _save_text if value.dtype.kind in "SU" else None
     if isinstance(value, np.generic):
         plain = value.item()
         return None if isinstance(plain, complex) else {"type": type(value).__name__, "value": plain}

@@ -10,7 +10,9 @@
     debugger.stop()
     debugger.step()
 """
+from msprobe.mindspore._callbacks import MsprobeInitStep, MsprobeStep
 from msprobe.mindspore._debugger import PrecisionDebugger, module_dump, module_dump_end
 from msprobe.mindspore._seed import seed_all
 
-__all__ = ["PrecisionDebugger", "module_dump", "module_dump_end", "seed_all"]
+__all__ = ["MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "module_dump",
+           "module_dump_end", "seed_all"]

@@ -3,6 +3,7 @@
 import inspect
 
 from mindspore import nn
+from mindspore.common.hook_handle import HookHandle
 
 from msprobe import _probe
 from msprobe.mindspore._gradients import Watcher
@@ -41,19 +42,29 @@ def all_cells(models):
             for _, cell in model.cells_and_names()]
 
 
+def _register_after(cell, after):
+    """In front of the program's own; a cell with gradients of its own takes none in the usual way."""
+    words = {"with_kwargs": True, **_ALWAYS_CALLED} if _TAKES_KWARGS else {}
+    handle = cell.register_forward_hook(after, **words)
+    if not hasattr(handle, "handle_id"):
+        extra = [cell._forward_hook_with_kwargs, cell._forward_hook_always_called] \
+            if _ALWAYS_CALLED else None
+        handle = HookHandle(cell._forward_hook, extra_dict=extra) if extra \
+            else HookHandle(cell._forward_hook)
+        cell._forward_hook[handle.handle_id] = after
+        for flags in extra or ():
+            flags[handle.handle_id] = True
+    cell._forward_hook.move_to_end(handle.handle_id, last=False)
+    return handle
+
+
 def _hook_cell(cell, path, watcher):
     """Gives the hook and what takes it away."""
     hook = _probe.Hook(path, type(cell).__name__, _TAKES_KWARGS)
     hook.backward = watcher
-    after = hook.after
-    if _TAKES_KWARGS:
-        before = cell.register_forward_pre_hook(hook, with_kwargs=True)
-        handle = cell.register_forward_hook(after, with_kwargs=True, **_ALWAYS_CALLED)
-    else:
-        before = cell.register_forward_pre_hook(hook)
-        handle = cell.register_forward_hook(after)
-    cell._forward_hook.move_to_end(handle.handle_id, last=False)
-    return hook, (before, handle)
+    before = cell.register_forward_pre_hook(hook, with_kwargs=True) if _TAKES_KWARGS \
+        else cell.register_forward_pre_hook(hook)
+    return hook, (before, _register_after(cell, hook.after))
 
 
 def _watch_parameters(cell, path, hook):

@@ -3,6 +3,7 @@
 import mindspore
 from mindspore import communication
 
+from msprobe import _probe
 from msprobe._debugger import BaseDebugger
 from msprobe._saved import SavedGradients
 from msprobe.mindspore import _cells, _distributed, _gradients, _optimizer, _tensors, _wrap
@@ -55,8 +56,9 @@ class PrecisionDebugger(BaseDebugger):
     @classmethod
     def stop(cls):
         """Collect no more until the next start."""
-        _tensors.executor().sync()
-        super().stop()
+        if not _probe.idle():
+            _tensors.executor().sync()
+            super().stop()
 
     forward_backward_dump_end = stop
 

@@ -30,12 +30,16 @@ def _operator(name, then, is_before):
     return operator
 
 
-def _through(operator, value):
-    tensors = tuple(tensors_of(value, may_have_gradient))
+def _through(operator, value, is_wanted=may_have_gradient):
+    tensors = tuple(tensors_of(value, is_wanted))
     if not tensors:
         return value
     others = operator(tensors) if _TAKES_TUPLE else as_tuple(operator(*tensors))
-    return with_tensors(value, iter(others), may_have_gradient)
+    return with_tensors(value, iter(others), is_wanted)
+
+
+def _is_tensor(value):
+    return isinstance(value, mindspore.Tensor)
 
 
 def _has_tensors(value):
@@ -52,6 +56,14 @@ def _writes_to_its_arguments(name):
     return name.endswith("_")
 
 
+def _as_they_come(prefix, gradients):
+    """The official tool lists those of a primitive as they come: the last argument's first, and
+    none of what has none."""
+    if prefix != "Primitive":
+        return gradients
+    return tuple(g for g in reversed(gradients) if g is not None)
+
+
 def watched_call(func, prefix, name, number, args, kwargs):
     """Call a function; its gradients are dumped when they have come."""
     if _writes_to_its_arguments(name) or not _has_tensors((args, kwargs)):
@@ -61,11 +73,11 @@ def watched_call(func, prefix, name, number, args, kwargs):
         call = _probe.enter_backward(prefix, name, number)
         if call is not None:
             call.input(as_tuple(grad_output))
-            call.output(as_tuple(grad_input))
+            call.output(_as_they_come(prefix, as_tuple(grad_input)))
             call.done()
 
     operator = _operator(f"{prefix}.{name}.{number}", come, False)
-    args, kwargs = _through(operator, (args, kwargs))
+    args, kwargs = _through(operator, (args, kwargs), _is_tensor)
     return _through(operator, func(*args, **kwargs))
 
 

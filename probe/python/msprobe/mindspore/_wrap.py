@@ -2,8 +2,8 @@
 """Functions of MindSpore with a dump around them.
 
 Each is replaced where it is found by an object of the C half that stands for
-it.  They stay in place from the making of the debugger on, since scripts keep
-what they have imported; while nothing is collected they pass calls on.
+it.  They are in place from the making of the debugger on, since scripts keep
+what they have imported, but for steps that are not collected.
 """
 import functools
 
@@ -52,6 +52,11 @@ def put_all():
 def take_all():
     """Give the functions back."""
     _places.take()
+
+
+def are_put():
+    """Whether the wrappers are there."""
+    return _places.is_put
 
 
 # ---- primitives ---------------------------------------------------------------------

@@ -76,7 +76,7 @@ class _Backward:
 
 # ---- gradients of parameters ------------------------------------------------
 
-_watched = {}  # id of a parameter and the record -> (accumulator, handle, parameter)
+_watched = {}  # path and name -> (accumulator, handle, its record)
 
 
 def _accumulator(parameter):
@@ -106,7 +106,28 @@ def _watch_parameters(path, module, hook):
 
 # ---- models -----------------------------------------------------------------
 
-_hooked = []  # (model, its modules: path, module, hook)
+_hooked = []  # (model, its modules: path, module, hook; how their parameters are)
+
+
+def _state_of(p):
+    """What goes with the node that adds to a parameter's gradient: it gets another when it changes."""
+    return None if p is None else (p.requires_grad, p.dtype, p.device)
+
+
+def _states(known):
+    """Of all parameters of a model's modules."""
+    return [(module, module._parameters, [(n, p, _state_of(p)) for n, p in module._parameters.items()])
+            for _, module, _ in known]
+
+
+def _are_as_before(states):
+    for module, params, items in states:
+        if module._parameters is not params or len(params) != len(items):
+            return False
+        for name, p, state in items:
+            if params.get(name) is not p or _state_of(p) != state:
+                return False
+    return True
 
 
 def _hooks_of(module):
@@ -182,16 +203,19 @@ def check(model):
 
 def hook_model(model, with_backward, with_gradients, prefix=""):
     """Once for each model; parameters are looked at each time, since they may be others."""
-    known = next((modules for m, modules in _hooked if m is model), None)
-    if known is None:
+    entry = next((e for e in _hooked if e[0] is model), None)
+    if entry is None:
         backward = _Backward() if with_backward else None
-        known = [(path, module, _hook_module(module, path, backward))
-                 for path, module in _named(model, prefix)]
-        _hooked.append((model, known))
-    if with_gradients:
-        for path, module, hook in known:
-            if module._parameters:
-                _watch_parameters(path, module, hook)
+        entry = [model, [(path, module, _hook_module(module, path, backward))
+                         for path, module in _named(model, prefix)], None]
+        _hooked.append(entry)
+    _, known, states = entry
+    if not with_gradients or (states is not None and _are_as_before(states)):
+        return
+    for path, module, hook in known:
+        if module._parameters:
+            _watch_parameters(path, module, hook)
+    entry[2] = _states(known)
 
 
 _dumped = []  # modules that are dumped by hand just now
@@ -201,7 +225,7 @@ def hook_one(module, name, with_backward):
     """A module by a name of the program's own; one of a known model has its name already."""
     if not isinstance(module, torch.nn.Module):
         raise ValueError(f"module_dump: expected a torch.nn.Module, found {type(module).__name__}")
-    if any(module is one for _, known in _hooked for _, one, _ in known):
+    if any(module is one for _, known, _ in _hooked for _, one, _ in known):
         return
     hook = _hook_module(module, name, _Backward() if with_backward else None)
     _watch_parameters(name, module, hook)

@@ -2,8 +2,8 @@
 """Functions of PyTorch with a dump around them.
 
 Each is replaced where it is found by an object of the C half that stands for
-it.  They stay in place from the making of the debugger on, since scripts keep
-what they have imported; while nothing is collected they pass calls on.
+it.  They are in place from the making of the debugger on, since scripts keep
+what they have imported, but for steps that are not collected.
 """
 import importlib.util
 
@@ -95,12 +95,19 @@ def take_all():
     _places.take()
 
 
+def are_put():
+    """Whether the wrappers are there."""
+    return _places.is_put
+
+
 def _spare_scripts():
     """TorchScript compiles functions, not what stands for them."""
     for owner, name in ((torch.jit, "script"), (torch.jit, "trace")):
         real = getattr(owner, name)
 
         def without(*args, _real=real, **kwargs):
+            if not are_put():
+                return _real(*args, **kwargs)
             take_all()
             try:
                 return _real(*args, **kwargs)

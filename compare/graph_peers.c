@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * graph_peers: children by what makes two of them alike.
+ *
+ *     place   c0 c3 c4 | c1 c5 | c2      children of one likeness together, in their order
+ *     first   0          3       5  6    by likeness
+ *     free    by place: the place itself, or one behind it where a child may be free
+ *
+ * A module may hold a hundred thousand children none of which are alike, so they are
+ * not looked through for each of the other side.
+ */
+#include "compare/graph_int.h"
+
+/* What makes two children alike: the class of a module, the api of an operator. */
+static struct ms_str likeness(struct ms_str name, bool api)
+{
+    unsigned n = graph__parts(name), back = api ? 2 : 4;
+    if (n >= back && graph__is_number(graph__part(name, n - back)))
+        back++;
+    return n >= back ? graph__part(name, n - back) : name;
+}
+
+static struct ms_str key_of(struct graph__peers *p, struct ms_str type, struct ms_str name)
+{
+    ms_buf_clear(&p->text);
+    ms_buf_str(&p->text, type);
+    ms_buf_putc(&p->text, ' ');
+    ms_buf_str(&p->text, likeness(name, ms_str_is(type, "1")));
+    return ms_buf_slice(&p->text);
+}
+
+enum ms_rc graph__peers_new(struct graph__peers *p, size_t n, struct ms_err *err)
+{
+    *p = (struct graph__peers){.text.max = 1 << 20};
+    p->arena = ms_arena_new(SIZE_MAX);
+    p->kind = ms_alloc((n + 1) * sizeof *p->kind);
+    p->place = ms_alloc((n + 1) * sizeof *p->place);
+    p->free = ms_alloc((n + 1) * sizeof *p->free);
+    bool done = p->arena != NULL && p->kind != NULL && p->place != NULL && p->free != NULL;
+    return done ? MS_OK : ms_no_memory(err);
+}
+
+enum ms_rc graph__peers_add(struct graph__peers *p, struct ms_str type, struct ms_str name,
+                            bool taken, struct ms_err *err)
+{
+    uint32_t kind = GRAPH_NO;
+    if (!taken) {
+        struct ms_str key = key_of(p, type, name);
+        MS_TRY(ms_buf_check(&p->text, err));
+        kind = ms_map_put_copy(&p->kinds, key, p->arena, NULL);
+        if (kind == GRAPH_NO)
+            return ms_no_memory(err);
+    }
+    p->kind[p->n++] = kind;
+    return MS_OK;
+}
+
+enum ms_rc graph__peers_sort(struct graph__peers *p, struct ms_err *err)
+{
+    size_t kinds = p->kinds.keys.n;
+    p->first = ms_calloc(kinds + 2, sizeof *p->first);
+    if (p->first == NULL)
+        return ms_no_memory(err);
+    /* One further along until the children have been placed, each of which moves its begin on. */
+    for (uint32_t i = 0; i < p->n; i++) {
+        if (p->kind[i] != GRAPH_NO)
+            p->first[p->kind[i] + 2]++;
+    }
+    for (size_t k = 2; k < kinds + 2; k++)
+        p->first[k] += p->first[k - 1];
+    for (uint32_t i = 0; i < p->n; i++) {
+        if (p->kind[i] != GRAPH_NO)
+            p->place[p->first[p->kind[i] + 1]++] = i;
+    }
+    for (uint32_t i = 0; i <= p->n; i++)
+        p->free[i] = i;
+    return MS_OK;
+}
+
+/* The first free place from `at` on, of whatever likeness; paths are halved on the way. */
+static uint32_t free_from(struct graph__peers *p, uint32_t at)
+{
+    while (p->free[at] != at) {
+        p->free[at] = p->free[p->free[at]];
+        at = p->free[at];
+    }
+    return at;
+}
+
+/* Where children behind `child` begin among those of its likeness. */
+static uint32_t behind(const struct graph__peers *p, uint32_t from, uint32_t end, uint32_t child)
+{
+    while (from < end) {
+        uint32_t middle = from + (end - from) / 2;
+        if (p->place[middle] <= child)
+            from = middle + 1;
+        else
+            end = middle;
+    }
+    return from;
+}
+
+uint32_t graph__peers_take(struct graph__peers *p, struct ms_str type, struct ms_str name,
+                           uint32_t last)
+{
+    uint32_t kind = ms_map_get(&p->kinds, key_of(p, type, name));
+    if (kind == GRAPH_NO || p->text.bad != MS_OK)
+        return GRAPH_NO;
+    uint32_t from = p->first[kind], end = p->first[kind + 1], at = end;
+    if (last != GRAPH_NO)
+        at = free_from(p, behind(p, from, end, last));
+    if (at >= end)
+        at = free_from(p, from);
+    if (at >= end)
+        return GRAPH_NO;
+    p->free[at] = at + 1;
+    return p->place[at];
+}
+
+void graph__peers_free(struct graph__peers *p)
+{
+    ms_map_free(&p->kinds);
+    ms_buf_free(&p->text);
+    ms_free(p->kind);
+    ms_free(p->place);
+    ms_free(p->free);
+    ms_free(p->first);
+    ms_arena_free(p->arena);
+    *p = (struct graph__peers){.n = 0};
+}

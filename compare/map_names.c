@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * map_names: names in mapping files that no dump has.
+ *
+ * What a dump has is a map of texts; a file may name one of them, or some components
+ * of one.  So what a wrong name may have been meant for is looked for among all runs
+ * of as many components.
+ */
+#include "compare/map_names.h"
+
+#include "compare/names.h"
+#include "compare/rename.h"
+
+#define TEXTS_MAX ((size_t)2 << 30)
+enum { TEXT_BYTES = 1 << 20 };
+
+struct texts {
+    struct ms_map map;
+    struct ms_arena *arena;
+};
+
+static enum ms_rc texts_begin(struct texts *t, struct ms_err *err)
+{
+    *t = (struct texts){.arena = ms_arena_new(TEXTS_MAX)};
+    return t->arena != NULL ? MS_OK : ms_no_memory(err);
+}
+
+static void texts_free(struct texts *t)
+{
+    ms_map_free(&t->map);
+    ms_arena_free(t->arena);
+}
+
+static enum ms_rc texts_put(struct texts *t, struct ms_str text, struct ms_err *err)
+{
+    return ms_map_put_copy(&t->map, text, t->arena, NULL) != MS_MAP_NONE ? MS_OK
+                                                                         : ms_no_memory(err);
+}
+
+/* ---- is it there? ----------------------------------------------------------- */
+
+/* Does the text hold the word, and with whole: as components of its own? */
+static bool holds(struct ms_str text, struct ms_str word, bool whole)
+{
+    int64_t found;
+    for (uint32_t at = 0; at <= text.n; at += (uint32_t)found + 1) {
+        found = ms_str_find_str(ms_str_sub(text, at, text.n), word);
+        if (found < 0)
+            return false;
+        uint32_t from = at + (uint32_t)found, to = from + word.n;
+        if (!whole ||
+            ((from == 0 || text.p[from - 1] == '.') && (to == text.n || text.p[to] == '.')))
+            return true;
+    }
+    return false;
+}
+
+static bool is_known(const struct ms_map *texts, struct ms_str word, bool whole)
+{
+    if (word.n == 0 || ms_map_get(texts, word) != MS_MAP_NONE)
+        return true;
+    for (uint32_t i = 0; i < texts->keys.n; i++) {
+        if (holds(ms_map_key(texts, i), word, whole))
+            return true;
+    }
+    return false;
+}
+
+/* ---- what may have been meant -------------------------------------------------- */
+
+static unsigned components_of(struct ms_str s)
+{
+    unsigned n = 1;
+    for (uint32_t i = 0; i < s.n; i++)
+        n += s.p[i] == '.';
+    return n;
+}
+
+/* All runs of n components; of shorter texts all there is. */
+static enum ms_rc put_runs(struct texts *runs, struct ms_str text, unsigned n, struct ms_err *err)
+{
+    struct ms_str rest = text, part = MS_STR("");
+    for (unsigned have = components_of(text);; have--) {
+        struct ms_str tail = rest;
+        for (unsigned i = 0; i < n && ms_str_split(&tail, '.', &part); i++)
+            ;
+        uint32_t end = have > n ? (uint32_t)(part.p + part.n - rest.p) : rest.n;
+        MS_TRY(texts_put(runs, ms_str_sub(rest, 0, end), err));
+        if (have <= n || !ms_str_split(&rest, '.', &part))
+            return MS_OK;
+    }
+}
+
+static enum ms_rc offer_runs(struct texts *runs, const struct ms_map *texts, unsigned n,
+                             struct ms_near *near, struct ms_err *err)
+{
+    for (uint32_t i = 0; i < texts->keys.n; i++)
+        MS_TRY(put_runs(runs, ms_map_key(texts, i), n, err));
+    for (uint32_t i = 0; i < runs->map.keys.n; i++) /* copies of the arena end with a NUL */
+        ms_near_offer(near, runs->map.keys.p[i].p);
+    return MS_OK;
+}
+
+static enum ms_rc tell(struct cmp__unknown *u, const struct ms_map *texts, struct ms_str word,
+                       struct ms_err *err)
+{
+    if (!cmp__unknown_is_told(u))
+        return cmp__unknown_tell(u, word, NULL, err);
+    struct texts runs;
+    MS_TRY(texts_begin(&runs, err));
+    char *z = ms_str_dup(word);
+    struct ms_near near = {.word = z};
+    enum ms_rc rc =
+        z != NULL ? offer_runs(&runs, texts, components_of(word), &near, err) : ms_no_memory(err);
+    if (rc == MS_OK)
+        rc = cmp__unknown_tell(u, word, near.best, err);
+    ms_free(z);
+    texts_free(&runs);
+    return rc;
+}
+
+static enum ms_rc check_word(struct cmp__unknown *u, const struct ms_map *texts, struct ms_str word,
+                             bool whole, struct ms_err *err)
+{
+    if (ms_str_is(word, "N/A") || is_known(texts, word, whole))
+        return MS_OK;
+    return tell(u, texts, word, err);
+}
+
+/* ---- -am --------------------------------------------------------------------- */
+
+static const char *const parts[] = {".input.", ".output.", ".parameters.", ".parameters_grad."};
+enum { PARTS = sizeof parts / sizeof *parts };
+
+/* Functional.add.input.0 of the row Functional.add.3.forward.input.0, and of ...input.0.1 too, which
+ * is also Functional.add.input.0.1. */
+static enum ms_rc put_argument(struct texts *t, struct ms_str row, struct ms_buf *text,
+                               struct ms_err *err)
+{
+    for (size_t i = 0; i < PARTS; i++) {
+        int64_t at = ms_str_find_str(row, ms_str_of(parts[i]));
+        if (at < 0)
+            continue;
+        struct ms_str index = ms_str_sub(row, (uint32_t)at + (uint32_t)strlen(parts[i]), row.n);
+        ms_buf_clear(text);
+        ms_buf_str(text, cmp__api_of(row));
+        ms_buf_puts(text, parts[i]);
+        ms_buf_str(text, index);
+        MS_TRY(ms_buf_check(text, err));
+        struct ms_str all = ms_buf_slice(text), first;
+        uint32_t before = all.n - index.n;
+        MS_TRY(texts_put(t, all, err));
+        ms_str_split(&index, '.', &first);
+        return texts_put(t, ms_str_sub(all, 0, before + first.n), err);
+    }
+    return MS_OK;
+}
+
+/* The operators of a side and their arguments. */
+static enum ms_rc list_arguments(struct texts *t, const struct probe_dump *d, struct ms_err *err)
+{
+    struct ms_buf name = {.max = TEXT_BYTES}, text = {.max = TEXT_BYTES};
+    enum ms_rc rc = MS_OK;
+    for (uint32_t i = 0; i < d->nodes.n && rc == MS_OK; i++)
+        rc = texts_put(t, cmp__api_of(probe_node_name(d, i)), err);
+    for (uint32_t i = 0; i < d->rows.n && rc == MS_OK; i++) {
+        ms_buf_clear(&name);
+        probe_row_name(d, &d->rows.p[i], &name);
+        rc = ms_buf_check(&name, err);
+        if (rc == MS_OK)
+            rc = put_argument(t, ms_buf_slice(&name), &text, err);
+    }
+    ms_buf_free(&name);
+    ms_buf_free(&text);
+    return rc;
+}
+
+struct rule_check {
+    struct cmp__unknown unknown[2]; /* golden, target */
+    struct texts known[2];
+    struct ms_buf text;
+};
+
+static enum ms_rc check_arguments(struct rule_check *k, const struct cmp__api_rule *rule,
+                                  bool target, struct ms_err *err)
+{
+    for (size_t i = 0; i < PARTS; i++) {
+        size_t n = target ? rule->part[i].ms.n : rule->part[i].pt.n;
+        const struct ms_str *list = target ? rule->part[i].ms.p : rule->part[i].pt.p;
+        for (size_t at = 0; at < n; at++) {
+            ms_buf_clear(&k->text);
+            ms_buf_str(&k->text, target ? rule->ms : rule->pt);
+            ms_buf_puts(&k->text, parts[i]);
+            ms_buf_str(&k->text, list[at]);
+            MS_TRY(ms_buf_check(&k->text, err));
+            if (ms_map_get(&k->known[target].map, ms_buf_slice(&k->text)) == MS_MAP_NONE)
+                MS_TRY(
+                    tell(&k->unknown[target], &k->known[target].map, ms_buf_slice(&k->text), err));
+        }
+    }
+    return MS_OK;
+}
+
+static enum ms_rc check_rule(struct rule_check *k, struct cmp__api_rule *rule, struct ms_err *err)
+{
+    struct cmp__unknown *u = k->unknown;
+    if (!rule->valid)
+        return cmp__problem(u->c, err,
+                            "%s: the entry of '%.*s' is left out: it lists more of one side's "
+                            "arguments than of the other's",
+                            u->file, MS_STR_ARG(rule->ms));
+    for (int target = 1; target >= 0; target--) {
+        struct ms_str api = target ? rule->ms : rule->pt;
+        if (ms_map_get(&k->known[target].map, api) != MS_MAP_NONE)
+            continue;
+        rule->valid = false;
+        MS_TRY(tell(&u[target], &k->known[target].map, api, err));
+    }
+    for (int target = 1; target >= 0 && rule->valid; target--)
+        MS_TRY(check_arguments(k, rule, target, err));
+    return MS_OK;
+}
+
+static enum ms_rc check_rules(struct rule_check *k, struct cmp *c, struct cmp__api_rules *rules,
+                              struct ms_err *err)
+{
+    MS_TRY(texts_begin(&k->known[0], err));
+    MS_TRY(texts_begin(&k->known[1], err));
+    MS_TRY(list_arguments(&k->known[0], c->b.dump, err));
+    MS_TRY(list_arguments(&k->known[1], c->t.dump, err));
+    for (size_t i = 0; i < rules->list.n; i++)
+        MS_TRY(check_rule(k, &rules->list.p[i], err));
+    MS_TRY(cmp__unknown_end(&k->unknown[1], err));
+    return cmp__unknown_end(&k->unknown[0], err);
+}
+
+enum ms_rc cmp__check_rules(struct cmp *c, struct cmp__api_rules *rules, struct ms_err *err)
+{
+    const char *file = c->conf.api.file;
+    struct rule_check k = {
+        .unknown = {{c, file, "golden side", "operator", 0}, {c, file, "target", "operator", 0}},
+        .text.max = TEXT_BYTES};
+    enum ms_rc rc = check_rules(&k, c, rules, err);
+    ms_buf_free(&k.text);
+    texts_free(&k.known[0]);
+    texts_free(&k.known[1]);
+    return rc;
+}
+
+/* ---- -cm --------------------------------------------------------------------- */
+
+static enum ms_rc list_cells(struct texts *t, const struct probe_dump *d, struct ms_err *err)
+{
+    struct ms_buf name = {.max = TEXT_BYTES};
+    enum ms_rc rc = MS_OK;
+    for (uint32_t i = 0; i < d->nodes.n && rc == MS_OK; i++) {
+        ms_buf_clear(&name);
+        ms_buf_str(&name, probe_node_name(d, i));
+        ms_buf_putc(&name, '.'); /* as the names of its rows go on */
+        rc = ms_buf_check(&name, err);
+        struct ms_str cell = cmp__cell_part(ms_buf_slice(&name));
+        if (rc == MS_OK && cell.p != NULL)
+            rc = texts_put(t, cell, err);
+    }
+    ms_buf_free(&name);
+    return rc;
+}
+
+static enum ms_rc check_cells_of(struct cmp__unknown *u, const struct cmp__pairs *cells,
+                                 bool target, struct ms_err *err)
+{
+    struct texts known;
+    MS_TRY(texts_begin(&known, err));
+    enum ms_rc rc = list_cells(&known, target ? u->c->t.dump : u->c->b.dump, err);
+    for (uint32_t i = 0; i < cells->keys.keys.n && rc == MS_OK; i++)
+        rc = check_word(u, &known.map, target ? ms_map_key(&cells->keys, i) : cells->values.p[i],
+                        false, err);
+    texts_free(&known);
+    return rc == MS_OK ? cmp__unknown_end(u, err) : rc;
+}
+
+enum ms_rc cmp__check_cells(struct cmp *c, const struct cmp__pairs *cells, struct ms_err *err)
+{
+    struct cmp__unknown t = {c, c->conf.cell.file, "target", "module", 0};
+    struct cmp__unknown b = {c, c->conf.cell.file, "golden side", "module", 0};
+    MS_TRY(check_cells_of(&t, cells, true, err));
+    return check_cells_of(&b, cells, false, err);
+}
+
+/* ---- -lm --------------------------------------------------------------------- */
+
+static enum ms_rc check_classes(struct cmp *c, const struct cmp__layers *layers,
+                                const struct cmp__known_layers *known, struct ms_err *err)
+{
+    struct cmp__unknown u = {c, c->conf.layer.file, "target", "class", 0};
+    struct texts classes;
+    MS_TRY(texts_begin(&classes, err));
+    enum ms_rc rc = texts_put(&classes, MS_STR("TopLayer"), err);
+    for (size_t i = 0; i < known->n_classes && rc == MS_OK; i++)
+        rc = texts_put(&classes, known->classes[i], err);
+    for (uint32_t i = 0; i < layers->classes.keys.n && rc == MS_OK; i++)
+        rc = check_word(&u, &classes.map, ms_map_key(&layers->classes, i), true, err);
+    texts_free(&classes);
+    return rc == MS_OK ? cmp__unknown_end(&u, err) : rc;
+}
+
+static enum ms_rc check_places(struct cmp__unknown *u, const struct cmp__layers *layers,
+                               const struct ms_map *known, bool target, struct ms_err *err)
+{
+    for (size_t k = 0; k < layers->maps.n; k++) {
+        const struct cmp__pairs *map = &layers->maps.p[k];
+        for (uint32_t i = 0; i < map->keys.keys.n; i++)
+            MS_TRY(check_word(u, known, target ? ms_map_key(&map->keys, i) : map->values.p[i], true,
+                              err));
+    }
+    return cmp__unknown_end(u, err);
+}
+
+enum ms_rc cmp__check_layers(struct cmp *c, const struct cmp__layers *layers,
+                             const struct cmp__known_layers *known, struct ms_err *err)
+{
+    struct cmp__unknown t = {c, c->conf.layer.file, "target", "layer", 0};
+    struct cmp__unknown b = {c, c->conf.layer.file, "golden side", "layer", 0};
+    MS_TRY(check_classes(c, layers, known, err));
+    MS_TRY(check_places(&t, layers, known->target, true, err));
+    return check_places(&b, layers, known->golden, false, err);
+}

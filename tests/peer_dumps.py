@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""Two dumps of one program beside each other, ours and the official tool's: what torch_oracle.py and
+mindspore_oracle.py have in common.
+
+Records, their order, keys, types, shapes, texts, stacks and parents must be equal; Mean and Norm may
+differ in the last bits, as they are sums made in another order.
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+TOLERANCE = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 1.6e-2}
+
+
+def tolerance_of(leaf):
+    """MindSpore's other numbers are reduced as float32."""
+    framework, _, name = leaf.get("dtype", "").rpartition(".")
+    return TOLERANCE.get(name.lower(), 0 if framework else 1e-5)
+
+
+# ---- comparing --------------------------------------------------------------------
+
+
+def load(root, name, step=1):
+    with open(glob.glob(f"{root}/step{step}/*/{name}")[0], encoding="utf-8") as f:
+        return json.load(f)
+
+
+def is_close(a, b, leaf):
+    """A sum that cancels is as exact as its largest part."""
+    if a != a or b != b or a == b:
+        return a == b or (a != a and b != b)
+    size = max(abs(leaf.get(key) or 0) for key in ("Max", "Min", "Norm"))
+    if max(abs(a), abs(b)) < 1e-18:  # squares below what a float holds
+        return True
+    return abs(a - b) <= tolerance_of(leaf) * max(abs(a), abs(b), size)
+
+
+def differences(a, b, path="", leaf=None):
+    """Where two documents differ, as text; leaf: the official object around them."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        if list(a) != list(b):
+            yield f"{path}: keys {sorted(set(a) ^ set(b)) or 'in another order'}"
+        for key in a:
+            if key in b:
+                yield from differences(a[key], b[key], f"{path}/{key}", a)
+    elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        for i, (x, y) in enumerate(zip(a, b)):
+            yield from differences(x, y, f"{path}/{i}", leaf)
+    elif isinstance(a, float) and isinstance(b, float) and path.endswith(("Mean", "Norm")):
+        if not is_close(a, b, leaf):
+            yield f"{path}: {a} and {b}"
+    elif a != b and not (a != a and b != b) or type(a) is not type(b):
+        yield f"{path}: {a!r} and {b!r}"
+
+
+def without_optimizer(parents):
+    names = ("optimizer", "clip_grad")
+    return {k: None if v in names else v for k, v in parents.items() if k not in names}
+
+
+def without_tool(stacks, ours):
+    """A hook of the official tool is a cell of MindSpore, whose own frames come first in its stacks."""
+    return {key: [names, frames[-len(ours[key][1]):] if key in ours and names == ours[key][0] and
+                  frames[:1] and "check_jit_forbidden" in frames[0] else frames]
+            for key, (names, frames) in stacks.items()}
+
+
+def compare(ours, official):
+    for step in (0, 1):
+        a, b = (load(root, "dump.json", step) for root in (official, ours))
+        a["dump_data_dir"] = b["dump_data_dir"] = None
+        yield from differences(a, b)
+        a, b = (without_optimizer(load(root, "construct.json", step)) for root in (official, ours))
+        yield from differences(a, b, "construct")
+        a, b = (load(root, "stack.json", step) for root in (official, ours))
+        yield from differences(without_tool(a, b), b, "stack")
+
+
+def files_differ(ours, official):
+    """Files of tensors must be equal to the byte."""
+    for path in sorted(glob.glob(f"{official}/step*/*/dump_tensor_data/*")):
+        step, name = path.split("/step")[1].split("/")[0], os.path.basename(path)
+        mine = glob.glob(f"{ours}/step{step}/*/dump_tensor_data/{name}")
+        if not mine or open(path, "rb").read() != open(mine[0], "rb").read():
+            yield f"{name} of step {step}"
+
+
+# ---- running -------------------------------------------------------------------------
+
+
+def run(path, *args):
+    env = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run([sys.executable, *args], env=env, capture_output=True, text=True)
+
+
+def last_line(out):
+    lines = out.stdout.strip().splitlines()
+    return lines[-1] if lines else ""
+
+
+def dump(script, path, folder, which, name, keys):
+    """Run `script - - NAME CONFIG` with the package at `path`: where it dumped, and what it said last."""
+    config, out = os.path.join(folder, f"{which}.json"), os.path.join(folder, which)
+    with open(config, "w", encoding="utf-8") as f:
+        json.dump({"task": "statistics", "dump_path": out, "rank": [], "step": [], **keys}, f)
+    got = run(path, script, "-", "-", name, config)
+    if got.returncode != 0:
+        raise RuntimeError(f"{which}: {got.stderr[-2000:]}")
+    return out, last_line(got)
+
+
+def check(script, build, official, name, label, keys, known=None):
+    """known: a pattern of differences that are not ours to mend."""
+    title = f"{name}_{label}_is_as_the_official_tool_writes_it"
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            ours, loss = dump(script, os.path.join(build, "python"), folder, "ours", name, keys)
+            theirs, other = dump(script, official, folder, "official", name, keys)
+            wrong = [] if loss == other else [f"loss {loss} and {other}"]
+            if keys.get("extra_info", True):
+                wrong += compare(ours, theirs)
+            else:
+                wrong += differences(load(theirs, "dump.json"), load(ours, "dump.json"))
+            wrong += files_differ(ours, theirs)
+        except RuntimeError as why:
+            wrong = [str(why)]
+    wrong = [w for w in wrong if known is None or not known.search(w)]
+    print(f"not ok {title}" if wrong else f"ok {title}", flush=True)
+    for line in wrong[:int(os.environ.get("LINES", "8"))]:
+        print("   ", line[:int(os.environ.get("WIDTH", "300"))])
+    return not wrong

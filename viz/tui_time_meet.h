@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tui_time_meet: who came when to a collective, and who waited for whom.
+ */
+#ifndef VIZ_TUI_TIME_MEET_H
+#define VIZ_TUI_TIME_MEET_H
+
+#include "viz/model/cluster.h"
+#include "viz/tui_time.h"
+
+/* A page about the collective that the chosen slice is, or a word why there is none. */
+enum ms_rc tui_time_meet(struct tui_app *a, struct tui_time *t, struct ms_err *err);
+/* The same of a collective that has been read; its list is not empty. */
+enum ms_rc tui_time_meet_page(struct tui_page *p, const struct viz_collective *c,
+                              struct ms_err *err);
+
+#endif

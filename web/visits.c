@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * visits: a list under a lock, and a thread that looks at it every second.
+ */
+#include "web/visits.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/mem.h"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <time.h>
+
+static const int64_t SECOND_NS = 1000000000, IDLE_NS = 2000000000;
+
+struct web_visit {
+    struct web_visit *before, *next;
+    int64_t came_ns;
+    uint64_t bytes_in; /* that had come when its last request was done */
+    int64_t begun_ns;  /* when more was first seen; 0: nothing is awaited */
+    int fd;
+    bool answers, ended;
+};
+
+struct web_visits {
+    struct web_visits_conf conf;
+    pthread_mutex_t lock;
+    pthread_cond_t end;
+    pthread_t thread;
+    struct web_visit *first;
+    unsigned n;
+    bool ends;
+};
+
+/* What has come on a connection so far. */
+static uint64_t bytes_in(int fd)
+{
+    struct tcp_info info = {0};
+    socklen_t n = sizeof info;
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 ? info.tcpi_bytes_received : 0;
+}
+
+/* Who sends nothing is merely idle; the time counts from when a request was seen to begin. */
+static bool is_slow(struct web_visit *x, int64_t patience_ns, int64_t now)
+{
+    if (x->answers || bytes_in(x->fd) <= x->bytes_in)
+        return false;
+    if (x->begun_ns == 0)
+        x->begun_ns = now;
+    return now - x->begun_ns >= patience_ns;
+}
+
+static bool never_asked(const struct web_visit *x, int64_t now)
+{
+    return now - x->came_ns >= IDLE_NS && bytes_in(x->fd) == 0;
+}
+
+/* The descriptor cannot be another's: it is closed only after its visit has left the list. */
+static void end_visit(struct web_visit *x, unsigned *n)
+{
+    x->ended = true;
+    shutdown(x->fd, SHUT_RDWR);
+    ++*n;
+}
+
+static void look(struct web_visits *v, unsigned *slow, unsigned *idle)
+{
+    int64_t now = ms_clock_ns();
+    bool crowded = v->n > v->conf.many;
+    for (struct web_visit *x = v->first; x != NULL; x = x->next) {
+        if (x->ended)
+            continue;
+        if (is_slow(x, v->conf.seconds * SECOND_NS, now))
+            end_visit(x, slow);
+        else if (crowded && never_asked(x, now))
+            end_visit(x, idle);
+    }
+}
+
+static void *watch(void *arg)
+{
+    struct web_visits *v = arg;
+    pthread_mutex_lock(&v->lock);
+    while (!v->ends) {
+        unsigned slow = 0, idle = 0;
+        struct timespec at;
+        clock_gettime(CLOCK_REALTIME, &at);
+        at.tv_sec++;
+        pthread_cond_timedwait(&v->end, &v->lock, &at);
+        look(v, &slow, &idle);
+        pthread_mutex_unlock(&v->lock);
+        if (slow != 0)
+            v->conf.on_end(v->conf.ctx, slow, "a request that did not arrive in time");
+        if (idle != 0)
+            v->conf.on_end(v->conf.ctx, idle, "too many connections that ask nothing");
+        pthread_mutex_lock(&v->lock);
+    }
+    pthread_mutex_unlock(&v->lock);
+    return NULL;
+}
+
+enum ms_rc web_visits_new(struct web_visits **out, const struct web_visits_conf *conf,
+                          struct ms_err *err)
+{
+    struct web_visits *v = ms_calloc(1, sizeof *v);
+    *out = NULL;
+    if (v == NULL)
+        return ms_no_memory(err);
+    v->conf = *conf;
+    pthread_mutex_init(&v->lock, NULL);
+    pthread_cond_init(&v->end, NULL);
+    int rc = pthread_create(&v->thread, NULL, watch, v);
+    if (rc != 0) {
+        ms_free(v);
+        return ms_fail(err, MS_E_IO, "cannot start a thread (error %d)", rc);
+    }
+    *out = v;
+    return MS_OK;
+}
+
+void web_visits_free(struct web_visits *v)
+{
+    if (v == NULL)
+        return;
+    pthread_mutex_lock(&v->lock);
+    v->ends = true;
+    pthread_cond_signal(&v->end);
+    pthread_mutex_unlock(&v->lock);
+    pthread_join(v->thread, NULL);
+    pthread_cond_destroy(&v->end);
+    pthread_mutex_destroy(&v->lock);
+    ms_free(v);
+}
+
+struct web_visit *web_visits_come(struct web_visits *v, int fd)
+{
+    struct web_visit *x = ms_calloc(1, sizeof *x);
+    if (x == NULL)
+        return NULL;
+    x->fd = fd;
+    x->came_ns = ms_clock_ns();
+    pthread_mutex_lock(&v->lock);
+    x->next = v->first;
+    if (v->first != NULL)
+        v->first->before = x;
+    v->first = x;
+    v->n++;
+    pthread_mutex_unlock(&v->lock);
+    return x;
+}
+
+void web_visits_go(struct web_visits *v, struct web_visit *x)
+{
+    if (x == NULL)
+        return;
+    pthread_mutex_lock(&v->lock);
+    if (x->next != NULL)
+        x->next->before = x->before;
+    *(x->before != NULL ? &x->before->next : &v->first) = x->next;
+    v->n--;
+    pthread_mutex_unlock(&v->lock);
+    ms_free(x);
+}
+
+void web_visit_answers(struct web_visits *v, struct web_visit *x, bool answers)
+{
+    if (x == NULL)
+        return;
+    uint64_t n = bytes_in(x->fd);
+    pthread_mutex_lock(&v->lock);
+    x->answers = answers;
+    x->begun_ns = 0;
+    x->bytes_in = n;
+    pthread_mutex_unlock(&v->lock);
+}
