@@ -301,7 +301,9 @@ static enum ms_rc note_module(struct last_backward *lb, const struct graph__tree
     bool backward = graph__is_call_of(name, MS_STR("backward"));
     uint64_t call;
     bool added;
-    if (!g->nodes.p[node].in_tree || (!backward && !graph__is_call_of(name, MS_STR("forward"))) ||
+    /* The official tool takes a backward that hangs nowhere too, and loses the gradients with it. */
+    bool here = g->nodes.p[node].in_tree || (g->strict && backward);
+    if (!here || (!backward && !graph__is_call_of(name, MS_STR("forward"))) ||
         !ms_str_u64(ms_str_sub(name, (uint32_t)ms_str_rfind(name, '.') + 1, name.n), &call))
         return MS_OK;
     uint32_t id = ms_map_put(&lb->prefixes, prefix_of(g, node), &added);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_from_ascend: databases of Ascend's profilers, of one rank or all below a directory, become a run.db.
+ * tl_from_ascend: databases of Ascend's profilers, of one rank or all below a directory, become a run.db;
+ * so does what they tell of communication in texts alone.
  *
  * Each table of events is one query that gives rows of one form: process, thread,
  * domain, name of the track, and the event.  Rows come in the order of tracks, so
@@ -8,6 +9,7 @@
  */
 #include "mstx/cl_ascend.h"
 #include "mstx/recipe.h"
+#include "mstx/tl_ascend_text.h"
 #include "mstx/tl_import.h"
 
 #include "probe/base/io.h"
@@ -267,18 +269,36 @@ static void free_reader(struct reader *r)
     ms_buf_free(&r->name);
 }
 
-/* rank: -1 where the database itself is to tell. */
-static enum ms_rc import_one(const char *path, int64_t rank, struct mstx_cl_ascend *all,
-                             struct ms_err *err)
+/* What is in a database that was opened, which is closed. rank: -1 where it is to tell itself. */
+static enum ms_rc import_store(struct ms_store *s, const char *path, int64_t rank,
+                               struct mstx_cl_ascend *all, struct ms_err *err)
 {
-    struct reader r = {
-        .w = all->w, .rank = (int32_t)rank, .domain = {.max = 1 << 24}, .name = {.max = 1 << 24}};
-    MS_TRY(ms_store_open(&r.store, path, err));
+    struct reader r = {.store = s,
+                       .w = all->w,
+                       .rank = (int32_t)rank,
+                       .domain = {.max = 1 << 24},
+                       .name = {.max = 1 << 24}};
     enum ms_rc rc = read_all(&r, path, err);
     if (rc == MS_OK)
         rc = read_cluster(&r, all, path, err);
     free_reader(&r);
     return rc;
+}
+
+static enum ms_rc import_one(const char *path, int64_t rank, struct mstx_cl_ascend *all,
+                             struct ms_err *err)
+{
+    struct ms_store *s;
+    MS_TRY(ms_store_open(&s, path, err));
+    return import_store(s, path, rank, all, err);
+}
+
+static enum ms_rc import_text(const char *path, const struct mstx_rank_files *f,
+                              struct mstx_cl_ascend *all, struct ms_err *err)
+{
+    struct ms_store *s;
+    MS_TRY(mstx__ascend_text_open(&s, f->dir, err));
+    return import_store(s, path, f->rank, all, err);
 }
 
 /* ---- a directory ------------------------------------------------------------------- */
@@ -293,13 +313,19 @@ static void note_problem(void *ctx, const char *file, const char *text)
     mstx__writer_problem(ctx, file, text);
 }
 
+/* The profiler's database, or what it tells of communication in a text. */
+static bool is_readable(const struct mstx_rank_files *f)
+{
+    return f->profiler != NULL || mstx__has_ascend_text(f->dir);
+}
+
 size_t mstx__count_ascend_files(const char *dir)
 {
     struct mstx_recipe_run r = {.path = dir, .tell_problem = ignore_problem};
     size_t n = 0;
     if (mstx__recipe_find(&r, NULL, NULL) == MS_OK) {
         for (size_t i = 0; i < r.ranks.n; i++)
-            n += r.ranks.p[i].profiler != NULL;
+            n += is_readable(&r.ranks.p[i]);
     }
     mstx__recipe_forget(&r);
     return n;
@@ -310,16 +336,20 @@ static enum ms_rc import_rank(const struct mstx_rank_files *f, struct mstx_cl_as
                               uint64_t *files, struct ms_err *err)
 {
     struct ms_err aside = {0};
-    if (f->profiler == NULL)
+    const bool is_text = f->profiler == NULL;
+    if (!is_readable(f))
         return MS_OK;
-    mstx__import_source(all->w, f->profiler);
-    enum ms_rc rc = import_one(f->profiler, f->rank, all, &aside);
-    if (rc == MS_E_NOMEM)
+    char *path = is_text ? mstx__ascend_text_path(f->dir) : ms_str_dup(ms_str_of(f->profiler));
+    if (path == NULL)
         return fail_memory(err);
-    if (rc != MS_OK)
-        mstx__writer_problem(all->w, f->profiler, aside.msg);
+    mstx__import_source(all->w, path);
+    enum ms_rc rc =
+        is_text ? import_text(path, f, all, &aside) : import_one(path, f->rank, all, &aside);
+    if (rc != MS_OK && rc != MS_E_NOMEM)
+        mstx__writer_problem(all->w, path, aside.msg);
+    ms_free(path);
     *files += rc == MS_OK;
-    return mstx__writer_why(all->w, err);
+    return rc == MS_E_NOMEM ? fail_memory(err) : mstx__writer_why(all->w, err);
 }
 
 static enum ms_rc import_dir(const char *path, struct mstx_cl_ascend *all, uint64_t *files,
@@ -331,8 +361,7 @@ static enum ms_rc import_dir(const char *path, struct mstx_cl_ascend *all, uint6
         rc = import_rank(&r.ranks.p[i], all, files, err);
     mstx__recipe_forget(&r);
     if (rc == MS_OK && *files == 0)
-        rc = ms_fail(err, MS_E_FORMAT, "%s: none of the profilers' databases in it can be read",
-                     path);
+        rc = ms_fail(err, MS_E_FORMAT, "%s: none of the profilers' files in it can be read", path);
     return rc;
 }
 

@@ -207,6 +207,25 @@ check ascend-files-that-cannot-be-read-are-problems "2 $((ranks - 2))" \
 check ascend-marks-tell-of-communication-that-was-not-profiled 1 \
     "$(tell "$top/marked/run.db" "SELECT count(*) > 20 AND min(agrees) AND max(missing) = 0 AND max(ranks) = 4 FROM joins")"
 
+# What a profiler tells of communication in texts says the same as its databases, but for rounding.
+for form in texts databases; do
+    [ $form = texts ] && how=--text || how=
+    # shellcheck disable=SC2086
+    "$PYTHON" "$(dirname "$0")/gen/ascend.py" "$top/$form" --ranks 8 --steps 5 --seed 77 $how >/dev/null
+    "$tool" report "$top/$form" >/dev/null
+    tell "$top/$form/run.db" "SELECT op, count(*), sum(ranks), sum(seq), sum(missing), min(agrees),
+        sum(step), round(log(sum(waited_ns)), 1), round(log(sum(transfer_ns)), 1), max(last_rank)
+        FROM joins GROUP BY op" >"$top/$form.joins"
+    tell "$top/$form/run.db" "SELECT name, size, ranks FROM comm_groups ORDER BY name" >>"$top/$form.joins"
+done
+check texts-of-a-profiler-are-joined-as-its-databases 15 "$(wc -l <"$top/texts.joins" | tr -d ' ')"
+check texts-of-a-profiler-say-what-its-databases-say "" "$(diff "$top/texts.joins" "$top/databases.joins")"
+set -- "$top"/texts/*/ASCEND_PROFILER_OUTPUT/communication.json
+echo '{"step1": {"collective": {"hcom_allReduce__1_0_1@1": {' >"$1"
+"$tool" import "$top/texts" >/dev/null
+check a-damaged-text-is-a-problem-and-the-others-count "1 7" \
+    "$(ask "$top/texts/run.db" "SELECT count(*) || ' ' || (SELECT count(DISTINCT rank) FROM processes) FROM problems")"
+
 # Foreign and damaged files among those of the ranks: each a problem, and the others count.
 cp -r "$top/run" "$top/mixed"
 files=$(find "$top/mixed" -name 'r0001*.seg' | sort | grep -v "$(basename "$(dirname "$damaged")")")

@@ -460,6 +460,23 @@ START_TEST(gradients_without_a_backward_are_kept)
 }
 END_TEST
 
+static void put_gradients_of_the_detached(void)
+{
+    conf.golden = NULL;
+    put_rank(target, ".",
+             "{\"Module.b.B.forward.0\":null,\"Module.b.B.backward.0\":null,"
+             "\"Torch.x.0.backward\":\"Module.b.B.backward.1\"}",
+             DUMP("\"Module.b.B.parameters_grad.0\":{\"weight\":[" FLAT("1.0") "]}"), NULL);
+}
+
+START_TEST(gradients_are_not_lost_with_a_backward_that_hangs_nowhere)
+{
+    expect_both(put_gradients_of_the_detached,
+                "SELECT up_node FROM tb_nodes WHERE node_name = 'Module.b.B.parameters_grad.0'",
+                "no row", "Module.b.B.backward.1");
+}
+END_TEST
+
 static void put_late_forward(void)
 {
     conf.golden = NULL;
@@ -562,6 +579,7 @@ TEST_MAIN("graph_strict", digests_of_empty_memory_are_no_errors, what_hangs_belo
           who_does_not_say_requires_grad_does_not_disagree, a_name_does_not_excuse_another_type,
           a_row_without_a_partner_is_a_warning, text_is_no_number_and_nan_is_written_as_python_does,
           an_exempt_input_does_not_exempt_the_output, gradients_without_a_backward_are_kept,
+          gradients_are_not_lost_with_a_backward_that_hangs_nowhere,
           a_backward_has_the_stack_of_a_forward_that_comes_later,
           an_inserted_module_does_not_unmatch_what_is_in_it,
           a_structure_with_values_gives_a_structure, dumps_without_any_values_are_compared_by_names,

@@ -266,6 +266,20 @@ START_TEST(letters_are_as_wide_as_the_locale_says)
 }
 END_TEST
 
+START_TEST(half_a_wide_letter_is_empty)
+{
+    grid(8, 1);
+    tui_puts(&g, 0, 0, 8, TUI_TEXT, "漢字漢字");
+    tui_puts(&g, 0, 1, 1, TUI_TEXT, "a"); /* over the right half of the first */
+    tui_puts(&g, 0, 4, 1, TUI_TEXT, "b"); /* over the left half of the third */
+    ck_assert_str_eq(written(), " a字b 字\n");
+    tui_puts(&g, 0, 2, 6, TUI_TEXT, "漢漢漢"); /* the same place again */
+    tui_puts(&g, 0, 3, 2, TUI_TEXT, "字");     /* a half and a half */
+    ck_assert_str_eq(written(), " a 字 漢\n");
+    done();
+}
+END_TEST
+
 START_TEST(names_cannot_turn_the_direction_of_writing)
 {
     grid(12, 1);
@@ -323,5 +337,6 @@ TEST_MAIN("tui", text_is_cut_with_an_ellipsis_where_its_room_ends, text_that_fit
           an_unknown_name_of_a_key_is_an_error, moving_never_leaves_the_list,
           scrolling_shows_the_row_and_moves_no_further_than_it_must,
           a_page_is_filtered_as_one_types, a_field_of_csv_is_no_formula,
-          letters_are_as_wide_as_the_locale_says, names_cannot_turn_the_direction_of_writing,
-          a_collective_shows_who_came_when, all_that_come_at_once_wait_for_nobody)
+          letters_are_as_wide_as_the_locale_says, half_a_wide_letter_is_empty,
+          names_cannot_turn_the_direction_of_writing, a_collective_shows_who_came_when,
+          all_that_come_at_once_wait_for_nobody)

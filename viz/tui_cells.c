@@ -100,6 +100,18 @@ int tui_text_width(struct ms_str s)
 
 /* ---- putting ----------------------------------------------------------------------- */
 
+/* What is left of a wide letter of which one half is written over is empty. */
+static void part_wide(struct tui_cells *g, int y, int x)
+{
+    struct tui_cell *c = tui_at(g, y, x), *left = tui_at(g, y, x - 1), *right = tui_at(g, y, x + 1);
+    if (c == NULL)
+        return;
+    if (c->ch == 0 && left != NULL)
+        left->ch = ' ';
+    if (c->ch != 0 && right != NULL && right->ch == 0)
+        right->ch = ' ';
+}
+
 int tui_char(struct tui_cells *g, int y, int x, enum tui_token t, uint32_t ch)
 {
     int w = tui_width(ch);
@@ -110,6 +122,8 @@ int tui_char(struct tui_cells *g, int y, int x, enum tui_token t, uint32_t ch)
         return x;
     if (w == 2 && tui_at(g, y, x + 1) == NULL)
         ch = ' ';
+    for (int i = 0; i < w; i++)
+        part_wide(g, y, x + i);
     if (c != NULL)
         *c = (struct tui_cell){.ch = ch, .token = (uint8_t)t};
     if (w == 2 && (c = tui_at(g, y, x + 1)) != NULL)

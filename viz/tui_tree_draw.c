@@ -314,7 +314,10 @@ static enum ms_rc draw_detail(struct tui_tree *t, struct tui_cells *g, int y, st
     tui_printf(g, y + 2, x, g->w - x - 1, TUI_DIM, "%s%s%s%s%s%.*s%s",
                figure[0] != '\0' ? ", worst figure " : "", figure,
                counts[0] != '\0' ? ", below " : "", counts, n->overflow.n != 0 ? ", overflow " : "",
-               MS_STR_ARG(n->overflow), n->modified ? ", matched by hand" : "");
+               MS_STR_ARG(n->overflow),
+               !n->modified   ? ""
+               : n->unmatched ? ", parted by hand"
+                              : ", matched by hand");
     if (t->about->dual)
         MS_TRY(draw_fate(t, g, y + 3, n, err));
     if (t->about->dual && t->tagged.n == 0)

@@ -325,6 +325,11 @@ static enum ms_rc begin_bulk(struct ms_store *s, struct ms_err *err)
     return ms_store_exec(s, bulk, err);
 }
 
+static enum ms_rc open_in_memory(struct ms_store *s, struct ms_err *err)
+{
+    return connect_to(s, s->path, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
+}
+
 static enum ms_rc copy_old(struct ms_store *s, const char *from, struct ms_err *err)
 {
     struct ms_store *old;
@@ -369,6 +374,11 @@ static enum ms_rc check_file(const char *path, struct ms_err *err)
 enum ms_rc ms_store_create(struct ms_store **s, const char *path, struct ms_err *err)
 {
     return open_with(s, path, begin_bulk, err);
+}
+
+enum ms_rc ms_store_scratch(struct ms_store **s, struct ms_err *err)
+{
+    return open_with(s, ":memory:", open_in_memory, err);
 }
 
 enum ms_rc ms_store_renew(struct ms_store **s, const char *path, const char *from,

@@ -18,6 +18,8 @@ enum ms_rc ms_store_create(struct ms_store **s, const char *path, struct ms_err 
  * Temporary tables may be larger than memory. */
 enum ms_rc ms_store_renew(struct ms_store **s, const char *path, const char *from,
                           struct ms_err *err) MS_MUST_USE;
+/* In memory alone, for as long as it is open. */
+enum ms_rc ms_store_scratch(struct ms_store **s, struct ms_err *err) MS_MUST_USE;
 /* For reading; survives a read-only directory and a WAL file left behind. */
 enum ms_rc ms_store_open(struct ms_store **s, const char *path, struct ms_err *err) MS_MUST_USE;
 /* For changing in place, with ordinary transactions (write-backs of a viewer). */
