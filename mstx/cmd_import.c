@@ -106,7 +106,8 @@ static enum ms_rc import(const struct args *a, struct ms_par *par, struct ms_err
     return rc;
 }
 
-/* Under mpirun the first process speaks for all. */
+/* Under mpirun the first process speaks for all, and before they part: a launcher stops those that
+ * are left once one has ended with a failure. */
 static int run_import(int argc, char **argv)
 {
     struct args a = {0};
@@ -121,11 +122,11 @@ static int run_import(int argc, char **argv)
         return ms_cmd_fail(&mstx_cmd_import, &opened);
     if (rc == MS_OK)
         rc = import(&a, par, &err);
-    const bool tells = ms_par_rank(par) == 0;
+    int code = MS_EXIT_OK;
+    if (rc != MS_OK)
+        code = ms_par_rank(par) == 0 ? ms_cmd_fail(&mstx_cmd_import, &err) : MS_EXIT_FAIL;
     ms_par_close(par);
-    if (rc == MS_OK)
-        return MS_EXIT_OK;
-    return tells ? ms_cmd_fail(&mstx_cmd_import, &err) : MS_EXIT_FAIL;
+    return code;
 }
 
 const struct ms_cmd mstx_cmd_import = {
