@@ -370,6 +370,19 @@ START_TEST(the_table_is_sorted_and_filtered)
 }
 END_TEST
 
+START_TEST(the_table_finds_the_nearest_error)
+{
+    open_pair();
+    says("/api/table", "error=1", "\"at\": 3, \"total\": 4");
+    says("/api/table", "error=1&first=3", "\"at\": null");
+    says("/api/table", "error=-1&first=3", "\"at\": null");
+    says("/api/table", "error=1&first=4294967295", "\"at\": null");
+    says("/api/table", "sort=order&desc=1&error=-1&first=3", "\"at\": 0");
+    says("/api/table", "failing=1&error=1", "\"at\": null"); /* the first row is it */
+    says("/api/table", "q=nothing&error=1", "\"at\": null");
+}
+END_TEST
+
 START_TEST(the_first_rows_are_there_before_the_table_is_read)
 {
     open_pair();
@@ -490,6 +503,7 @@ int main(void)
         a_pair_is_taken_apart_and_undone,
         the_table_has_a_row_for_each_input_and_output,
         the_table_is_sorted_and_filtered,
+        the_table_finds_the_nearest_error,
         the_first_rows_are_there_before_the_table_is_read,
         facts_say_what_was_compared,
         facts_of_a_trace_leave_out_what_is_not_known,

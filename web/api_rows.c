@@ -53,29 +53,56 @@ static enum ms_rc read_asked(const struct web_call *c, struct web_table_asked *a
     return viz_table_column(sort.n != 0 ? sort : MS_STR("order"), &a->sort, err);
 }
 
-enum ms_rc web_api_table(struct web_call *c, struct ms_err *err)
+static enum ms_rc put_rows(struct web_call *c, const struct web_table_asked *asked, size_t first,
+                           struct ms_err *err)
 {
-    struct web_table_asked asked;
-    int64_t first = 0, limit = ROWS_USUAL;
+    int64_t limit = ROWS_USUAL;
     size_t total = 0;
     bool quick, more = false;
-    MS_TRY(read_asked(c, &asked, err));
-    MS_TRY(web_query_int(c->query, "first", 0, UINT32_MAX, &first, err));
     MS_TRY(web_query_int(c->query, "limit", 1, ROWS_MAX, &limit, err));
     MS_TRY(web_query_flag(c->query, "quick", &quick, err));
-    ms_jwrite_obj(c->json);
     ms_jwrite_key(c->json, MS_STR("rows"));
     ms_jwrite_arr(c->json);
     if (quick && first == 0)
-        MS_TRY(web_tables_begin(c->tables, c->reader->graph, &asked, (size_t)limit, put_row,
-                                c->json, &total, &more, err));
+        MS_TRY(web_tables_begin(c->tables, c->reader->graph, asked, (size_t)limit, put_row, c->json,
+                                &total, &more, err));
     else
-        MS_TRY(web_tables_fetch(c->tables, c->reader->graph, &asked, (size_t)first, (size_t)limit,
-                                put_row, c->json, &total, err));
+        MS_TRY(web_tables_fetch(c->tables, c->reader->graph, asked, first, (size_t)limit, put_row,
+                                c->json, &total, err));
     ms_jwrite_arr_end(c->json);
     ms_jwrite_ki64(c->json, "total", (int64_t)total);
     if (more)
         ms_jwrite_kbool(c->json, "more", true);
+    return MS_OK;
+}
+
+/* "at" of the nearest row with an error, null where there is none. */
+static enum ms_rc put_error(struct web_call *c, const struct web_table_asked *asked, size_t from,
+                            bool before, struct ms_err *err)
+{
+    size_t at, total;
+    MS_TRY(web_tables_error(c->tables, c->reader->graph, asked, from, before, &at, &total, err));
+    ms_jwrite_key(c->json, MS_STR("at"));
+    if (at != SIZE_MAX)
+        ms_jwrite_i64(c->json, (int64_t)at);
+    else
+        ms_jwrite_null(c->json);
+    ms_jwrite_ki64(c->json, "total", (int64_t)total);
+    return MS_OK;
+}
+
+enum ms_rc web_api_table(struct web_call *c, struct ms_err *err)
+{
+    struct web_table_asked asked;
+    int64_t first = 0, error = 0; /* 1: the next row with one, -1: the one before */
+    MS_TRY(read_asked(c, &asked, err));
+    MS_TRY(web_query_int(c->query, "first", 0, UINT32_MAX, &first, err));
+    MS_TRY(web_query_int(c->query, "error", -1, 1, &error, err));
+    ms_jwrite_obj(c->json);
+    if (error != 0)
+        MS_TRY(put_error(c, &asked, (size_t)first, error < 0, err));
+    else
+        MS_TRY(put_rows(c, &asked, (size_t)first, err));
     ms_jwrite_obj_end(c->json);
     return MS_OK;
 }

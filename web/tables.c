@@ -174,26 +174,54 @@ static enum ms_rc index_of(struct web_tables *t, struct graph_view *v,
     return MS_OK;
 }
 
-enum ms_rc web_tables_fetch(struct web_tables *t, struct graph_view *v,
-                            const struct web_table_asked *asked, size_t first, size_t n,
-                            viz_table_fn fn, void *ctx, size_t *total, struct ms_err *err)
+/* Until let_go it is not thrown away; NULL on failure. */
+static struct index *hold(struct web_tables *t, struct graph_view *v,
+                          const struct web_table_asked *asked, enum ms_rc *rc, struct ms_err *err)
 {
     struct index *x = NULL;
     pthread_mutex_lock(&t->lock);
-    enum ms_rc rc = index_of(t, v, asked, err);
-    if (rc == MS_OK) {
+    *rc = index_of(t, v, asked, err);
+    if (*rc == MS_OK) {
         x = t->index[0];
         x->users++;
     }
     pthread_mutex_unlock(&t->lock);
+    return x;
+}
+
+static void let_go(struct web_tables *t, struct index *x)
+{
+    pthread_mutex_lock(&t->lock);
+    drop_index(x);
+    pthread_mutex_unlock(&t->lock);
+}
+
+enum ms_rc web_tables_fetch(struct web_tables *t, struct graph_view *v,
+                            const struct web_table_asked *asked, size_t first, size_t n,
+                            viz_table_fn fn, void *ctx, size_t *total, struct ms_err *err)
+{
+    enum ms_rc rc;
+    struct index *x = hold(t, v, asked, &rc, err);
     if (x == NULL)
         return rc;
     *total = x->index.n;
     rc = viz_table_fetch(&x->of->table, v, &x->index, first, n, fn, ctx, err);
-    pthread_mutex_lock(&t->lock);
-    drop_index(x);
-    pthread_mutex_unlock(&t->lock);
+    let_go(t, x);
     return rc;
+}
+
+enum ms_rc web_tables_error(struct web_tables *t, struct graph_view *v,
+                            const struct web_table_asked *asked, size_t from, bool before,
+                            size_t *at, size_t *total, struct ms_err *err)
+{
+    enum ms_rc rc;
+    struct index *x = hold(t, v, asked, &rc, err);
+    if (x == NULL)
+        return rc;
+    *total = x->index.n;
+    *at = viz_table_error(&x->of->table, &x->index, from, before);
+    let_go(t, x);
+    return MS_OK;
 }
 
 /* ---- the first rows ----------------------------------------------------------------- */

@@ -30,7 +30,11 @@ enum ms_rc web_tables_fetch(struct web_tables *t, struct graph_view *v,
                             const struct web_table_asked *asked, size_t first, size_t n,
                             viz_table_fn fn, void *ctx, size_t *total,
                             struct ms_err *err) MS_MUST_USE;
-/* The same for the first n rows, before the table is read: *more says that there are more rows, and
+/* The nearest row with an error after row `from`, or before it; SIZE_MAX: there is none. */
+enum ms_rc web_tables_error(struct web_tables *t, struct graph_view *v,
+                            const struct web_table_asked *asked, size_t from, bool before,
+                            size_t *at, size_t *total, struct ms_err *err) MS_MUST_USE;
+/* The same as fetch for the first n rows, before the table is read: *more says that there are more rows, and
  * *total then counts no further. */
 enum ms_rc web_tables_begin(struct web_tables *t, struct graph_view *v,
                             const struct web_table_asked *asked, size_t n, viz_table_fn fn,

@@ -361,6 +361,17 @@ static enum ms_rc fetch_node(const struct viz_table *t, struct graph_view *v, si
     return rc == MS_E_NOTFOUND ? MS_OK : rc;
 }
 
+size_t viz_table_error(const struct viz_table *t, const viz_table_index *index, size_t from,
+                       bool before)
+{
+    const size_t step = before ? SIZE_MAX : 1; /* below 0 is beyond the end, too */
+    for (size_t i = from + step; i < index->n; i += step) {
+        if (t->row[index->p[i]].state == GRAPH_ERROR)
+            return i;
+    }
+    return SIZE_MAX;
+}
+
 enum ms_rc viz_table_fetch(const struct viz_table *t, struct graph_view *v,
                            const viz_table_index *index, size_t first, size_t n, viz_table_fn fn,
                            void *ctx, struct ms_err *err)

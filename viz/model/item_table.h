@@ -78,6 +78,10 @@ enum ms_rc viz_table_select(const struct viz_table *t, struct graph_view *v,
                             const struct viz_table_view *view, viz_table_index *index,
                             struct ms_err *err) MS_MUST_USE;
 
+/* The nearest row with an error after `from`, or before it; SIZE_MAX: there is none. */
+size_t viz_table_error(const struct viz_table *t, const viz_table_index *index, size_t from,
+                       bool before);
+
 /* One row with its texts: both items are JSON objects, "" where there is none. */
 struct viz_table_texts {
     enum graph_state state;

@@ -8,7 +8,7 @@ import {copy, count, debounce, digits, fill, h, onFrame, save} from './util.js';
 import {w} from './words.js';
 
 const ROW = 24, TALLEST = 12e6; // px; browsers end somewhere above
-const PAGE = 200, SEEK_PAGES = 50, PAGES_KEPT = 40, EXPORTED = 2000; // rows
+const PAGE = 200, PAGES_KEPT = 40, EXPORTED = 2000; // rows
 const STATS = ['Max', 'Min', 'Mean', 'Norm'];
 const REAL = ['Cosine', 'EucDist', 'MaxAbsErr', 'MaxRelativeErr', 'One Thousandth Err Ratio', 'Five Thousandths Err Ratio'];
 const SUMMARY = ['Max diff', 'Min diff', 'Mean diff', 'L2norm diff', 'MaxRelativeErr', 'MinRelativeErr', 'MeanRelativeErr', 'NormRelativeErr'];
@@ -257,19 +257,14 @@ class Table {
     this.draw();
   }
 
-  // The nearest row with an error, within some pages of where we are.
+  // The nearest row with an error in this order, however far it is.
   async seekError(by) {
-    const here = this.cursor, generation = this.generation;
-    for (let i = here + by; i >= 0 && i < this.total && Math.abs(i - here) < SEEK_PAGES * PAGE; i += by) {
-      if (!this.row(i)) await this.fetch(Math.floor(i / PAGE));
-      if (generation !== this.generation) return;
-      const row = this.row(i);
-      if (row && /^(e|error)$/i.test(row.item?.Result ?? row.state)) {
-        this.choose(i);
-        return;
-      }
-    }
-    this.told.textContent = w('noErrors');
+    const {generation} = this;
+    const {at, total} = await get('table', {...this.asked, first: this.cursor, error: by});
+    if (generation !== this.generation) return;
+    this.total = total;
+    if (at === null) this.told.textContent = w('noErrors');
+    else this.choose(at);
   }
 
   clear() {
