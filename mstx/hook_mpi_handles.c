@@ -73,9 +73,15 @@ PLAIN(session_finalize, SESSION_FINALIZE, Session_finalize, LIFE, (F *s), (s))
 
 /* ---- completion ------------------------------------------------------------------------------- */
 
+/* With recording off and nothing known there is nothing that could be done. */
+static bool is_idle(void)
+{
+    return hook_mpi_is_off() && atomic_load_explicit(&hook_req_tracked, memory_order_relaxed) == 0;
+}
+
 static void remember(struct hook_before *b, int n, const F *r)
 {
-    hook_before_room(b, n);
+    hook_before_room(b, is_idle() ? 0 : n);
     for (int i = 0; i < b->n; i++)
         b->h[i] = HOOK_HANDLE(request_of(r[i]));
 }
