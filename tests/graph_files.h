@@ -43,6 +43,23 @@ static inline void put_rank(const char *top, const char *rank, const char *const
         put_text(dir, "stack.json", stack);
 }
 
+/* Four floats as a tensor file below the dump. */
+static inline void put_npy(const char *top, const char *name, const float x[4])
+{
+    static const char head[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }";
+    char path[256], bytes[128 + 4 * sizeof *x];
+    struct ms_err err = {0};
+    memset(bytes, ' ', sizeof bytes);
+    memcpy(bytes, "\x93NUMPY\x01\x00\x76\x00", 10);
+    memcpy(bytes + 10, head, sizeof head - 1);
+    bytes[127] = '\n';
+    memcpy(bytes + 128, x, 4 * sizeof *x);
+    snprintf(path, sizeof path, "%s/dump_tensor_data", top);
+    ck_ok(ms_mkdirs(path, &err), err);
+    snprintf(path, sizeof path, "%s/dump_tensor_data/%s", top, name);
+    write_file(path, bytes, sizeof bytes);
+}
+
 /* "a(b c(d))": the tree below the root, children in order. */
 static inline void draw(const struct graph__tree *g, uint32_t node, struct ms_buf *out)
 {

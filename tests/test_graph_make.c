@@ -1,49 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/graph_files.h"
+#include "tests/graph_made.h"
 
 #include <sys/stat.h>
-
-static struct ms_err err;
-static char dir[64], target[96], golden[96], out[96];
-static size_t live_before;
-static struct graph_conf conf;
-static struct graph_made made;
-
-static void set_up(void)
-{
-    ms_err_clear(&err);
-    scratch_dir(dir);
-    snprintf(target, sizeof target, "%s/t", dir);
-    snprintf(golden, sizeof golden, "%s/g", dir);
-    snprintf(out, sizeof out, "%s/o", dir);
-    conf = (struct graph_conf){.target = target, .golden = golden, .out_dir = out};
-    live_before = ms_mem_live();
-}
-
-static void tear_down(void)
-{
-    ms_trace_reset();
-    ck_assert_uint_eq(ms_mem_live(), live_before);
-    scratch_remove(dir);
-}
-
-/* One text out of the database that was made. */
-static const char *ask(const char *question)
-{
-    static char answer[65536];
-    struct ms_store *s;
-    struct ms_stmt *st;
-    bool more;
-    ck_ok(ms_store_open(&s, made.path, &err), err);
-    ck_ok(ms_store_prepare(s, &st, question, &err), err);
-    ck_ok(ms_stmt_step(st, &more, &err), err);
-    ck_assert_msg(more, "no row: %s", question);
-    struct ms_str text = ms_stmt_get_str(st, 0);
-    snprintf(answer, sizeof answer, "%.*s", MS_STR_ARG(text));
-    ms_stmt_free(st);
-    ms_store_close(s);
-    return answer;
-}
 
 static const char *ask_of(const char *column, const char *node)
 {
@@ -51,12 +9,6 @@ static const char *ask_of(const char *column, const char *node)
     snprintf(question, sizeof question, "SELECT coalesce(%s, 'NULL') FROM tb_nodes WHERE id = '%s'",
              column, node);
     return ask(question);
-}
-
-static void expect(const char *question, const char *wanted)
-{
-    const char *got = ask(question);
-    ck_assert_msg(strcmp(got, wanted) == 0, "%s: %s, expected %s", question, got, wanted);
 }
 
 #define ONE "{\"Module.m.M.forward.0\":null,\"Torch.f.0.forward\":\"Module.m.M.forward.0\"}"
@@ -127,7 +79,7 @@ START_TEST(leaves_become_text)
 {
     for (size_t i = 0; i < sizeof items / sizeof *items; i++) {
         char wanted[2048];
-        set_up();
+        begin_pair();
         make_one(items[i].leaf);
         snprintf(wanted, sizeof wanted, "{\"Torch.f.0.forward.input.0\": %s}", items[i].wanted);
         ck_assert_str_eq(ask_of("input_data", "NPU_0_0_Torch.f.0.forward"), wanted);
@@ -138,7 +90,7 @@ END_TEST
 
 START_TEST(a_file_name_names_the_item_and_decides_the_side)
 {
-    set_up();
+    begin_pair();
     conf.golden = NULL;
     put_rank(target, ".", ONE,
              "{\"task\":\"statistics\",\"data\":{\"Torch.f.0.forward\":{\"input_kwargs\":{\"x\":"
@@ -160,7 +112,7 @@ END_TEST
 
 START_TEST(the_schema_is_the_official_one)
 {
-    set_up();
+    begin_pair();
     make_one("null");
     expect("SELECT group_concat(name || ' ' || type || CASE WHEN \"notnull\" THEN ' N' ELSE '' END"
            " || CASE WHEN pk THEN ' K' ELSE '' END, ', ') FROM pragma_table_info('tb_nodes')",
@@ -189,7 +141,7 @@ END_TEST
 START_TEST(the_file_is_the_owners_alone)
 {
     struct stat st;
-    set_up();
+    begin_pair();
     make_one("null");
     ck_assert_int_eq(stat(made.path, &st), 0);
     ck_assert_uint_eq(st.st_mode & 0777, 0640);
@@ -202,7 +154,7 @@ END_TEST
 
 START_TEST(strict_writes_no_table_of_ours)
 {
-    set_up();
+    begin_pair();
     conf.strict = true;
     make_one("null");
     expect("SELECT count(*) FROM sqlite_master WHERE name LIKE 'x\\_%' ESCAPE '\\'", "0");
@@ -227,7 +179,7 @@ static void make_two(const char *t_construct, const char *t_dump, const char *b_
 START_TEST(by_name_and_place_an_inserted_module_unmatches_what_lies_below_it)
 {
     for (int strict = 0; strict < 2; strict++) {
-        set_up();
+        begin_pair();
         conf.strict = strict != 0;
         conf.matching = strict ? CMP_MATCH_AUTO : CMP_MATCH_EXACT;
         make_two(WRAPPED, DUMP(""), ONE, DUMP(""));
@@ -242,7 +194,7 @@ END_TEST
 
 START_TEST(what_moved_is_matched_and_said_to_have_moved)
 {
-    set_up();
+    begin_pair();
     make_two(WRAPPED, DUMP(""), ONE, DUMP(""));
     ck_assert_str_eq(ask_of("matched_node_link", "NPU_0_0_Torch.f.0.forward"),
                      "[\"DefaultModel\", \"Module.m.M.forward.0\", \"Torch.f.0.forward\"]");
@@ -263,7 +215,7 @@ END_TEST
 
 START_TEST(two_frameworks_are_aligned_by_themselves)
 {
-    set_up();
+    begin_pair();
     make_two("{\"Cell.net.Net.forward.0\":null,\"Mint.add.0.forward\":\"Cell.net.Net.forward.0\","
              "\"Mint.matmul.0.forward\":\"Cell.net.Net.forward.0\"}",
              MS_DUMP,
@@ -298,7 +250,7 @@ START_TEST(what_runs_in_place_of_a_fused_operator_is_listed)
 {
     struct graph_kins k = {.page = {.more = false}};
     struct graph_view *view;
-    set_up();
+    begin_pair();
     make_two("{\"Functional.rms_norm.0.forward\":null}",
              "{\"task\":\"statistics\",\"level\":\"mix\",\"framework\":\"mindspore\","
              "\"dump_data_dir\":null,\"data\":{" RECORD("Functional.rms_norm.0.forward", NORM_X,
@@ -329,7 +281,7 @@ END_TEST
 
 START_TEST(fuzzy_pairs_operators_by_name_and_order)
 {
-    set_up();
+    begin_pair();
     conf.fuzzy = true;
     make_two("{\"Module.m.M.forward.0\":null,\"Torch.f.3.forward\":\"Module.m.M.forward.0\","
              "\"Torch.f_rank1.7.forward\":\"Module.m.M.forward.0\"}",
@@ -348,7 +300,7 @@ END_TEST
 START_TEST(a_layer_mapping_renames_and_cuts_brackets)
 {
     char path[160];
-    set_up();
+    begin_pair();
     put_text(dir, "layers.yaml",
              "TopLayer:\n  net: model\nNet:\n  fc: linear(of the golden side)\n");
     snprintf(path, sizeof path, "%s/layers.yaml", dir);
@@ -394,7 +346,7 @@ START_TEST(states_follow_the_rules)
 {
     for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
         char construct[256], t[2048], b[2048], id[128];
-        set_up();
+        begin_pair();
         snprintf(construct, sizeof construct,
                  "{\"%s\":null,\"Module.m.M.forward.0\":null,\"Torch.x.0.forward\":null,"
                  "\"Torch.y.0.forward\":null}",
@@ -416,7 +368,7 @@ END_TEST
 
 START_TEST(a_collection_is_as_bad_as_its_worst_member)
 {
-    set_up();
+    begin_pair();
     make_two("{\"Torch.f.0.forward\":null,\"Torch.g.0.forward\":null}",
              DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("NaN"))),
              "{\"Torch.f.0.forward\":null,\"Torch.g.0.forward\":null}",
@@ -430,7 +382,7 @@ END_TEST
 
 START_TEST(rows_meet_by_position_and_zero_has_no_relative_error)
 {
-    set_up();
+    begin_pair();
     make_two(ONE,
              DUMP(RECORD("Torch.f.0.forward", FLAT("1.0") ",{\"type\":\"int\",\"value\":5}",
                          FLAT("2.0"))),
@@ -454,7 +406,7 @@ START_TEST(sides_that_do_not_go_together_are_refused)
         {"{\"task\":\"tensor\",\"data\":{}}", "compares as"},
         {"{\"task\":\"statistics\",\"framework\":\"mindspore\",\"data\":{}}", "--layer_mapping"}};
     for (size_t i = 0; i < 2; i++) {
-        set_up();
+        begin_pair();
         put_rank(target, ".", ONE, DUMP(""), NULL);
         put_rank(golden, ".", ONE, cases[i].dump, NULL);
         conf.strict = i == 1; /* the official tool does not align */
@@ -468,7 +420,7 @@ END_TEST
 
 START_TEST(a_dump_without_values_gives_a_structure)
 {
-    set_up();
+    begin_pair();
     conf.suspects = true; /* there are none, and nothing to look at */
     make_two(ONE, "{\"task\":\"structure\",\"data\":{}}", ONE,
              "{\"task\":\"structure\",\"data\":{}}");
@@ -518,7 +470,7 @@ START_TEST(overflow_levels_say_where_it_is_made)
 {
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
         char construct[256], dump[2048], id[128];
-        set_up();
+        begin_pair();
         conf.golden = NULL;
         conf.overflow = true;
         snprintf(construct, sizeof construct, "{\"%s\":null}", levels[i].name);
@@ -575,7 +527,7 @@ START_TEST(calls_of_two_ranks_meet)
 {
     for (size_t i = 0; i < sizeof talks / sizeof *talks; i++) {
         char c0[256], c1[256], d0[2048], d1[2048], id[128];
-        set_up();
+        begin_pair();
         conf.golden = NULL;
         snprintf(c0, sizeof c0, "{\"Distributed.%s.forward\":null}", talks[i].call0);
         snprintf(c1, sizeof c1, "{\"Distributed.%s.forward\":null}", talks[i].call1);
@@ -608,7 +560,7 @@ static void expect_link(const char *node, const char *wanted)
 
 START_TEST(the_second_call_meets_the_second)
 {
-    set_up();
+    begin_pair();
     conf.golden = NULL;
     put_rank(target, "rank0",
              "{\"Distributed.isend.0.forward\":null,\"Distributed.isend.1.forward\":null}",
@@ -632,7 +584,7 @@ START_TEST(calls_meet_within_their_group)
     static const char two[] = "{\"Distributed.all_reduce.0.forward\":null,"
                               "\"Distributed.all_reduce.1.forward\":null}",
                       one[] = "{\"Distributed.all_reduce.0.forward\":null}";
-    set_up();
+    begin_pair();
     conf.golden = NULL;
     put_rank(target, "rank0", two,
              DUMP(IN_GROUP("all_reduce.0", "g", "0,1") "," IN_GROUP("all_reduce.1", "h", "0,2")),
@@ -665,7 +617,7 @@ START_TEST(a_broadcast_goes_from_its_root_to_all_others)
     static const char *const dumps[] = {BROADCAST("," ROOT, ""),
                                         BROADCAST("", "\"src\":" ROOT ",")};
     for (int how = 0; how < 2; how++) {
-        set_up();
+        begin_pair();
         conf.golden = NULL;
         for (int i = 0; i < 3; i++) {
             char rank[16];
@@ -687,7 +639,7 @@ END_TEST
 
 START_TEST(a_node_of_one_side_has_the_micro_step_that_its_name_says)
 {
-    set_up();
+    begin_pair();
     make_two("{\"Module.a.A.forward.0\":null}", DUMP(""),
              "{\"Module.a.A.forward.0\":null,\"Module.b.B.forward.3\":null,"
              "\"Torch.x.0.forward\":\"Module.b.B.forward.3\"}",
@@ -711,7 +663,7 @@ START_TEST(members_of_a_batch_meet_each_by_itself)
     static const char construct[] = "{\"Distributed.batch_isend_irecv.0.forward\":null}";
     static const char id[] = "NPU_0_0_Distributed.batch_isend_irecv.0.forward";
     for (int how = 0; how < 3; how++) {
-        set_up();
+        begin_pair();
         conf.golden = NULL;
         conf.batch = (enum graph_batch)how;
         put_rank(target, "rank0", construct, BATCH(MEMBER("isend", "1") "," MEMBER("irecv", "1")),
@@ -735,7 +687,7 @@ END_TEST
 
 START_TEST(ranks_of_both_sides_are_intersected)
 {
-    set_up();
+    begin_pair();
     put_rank(target, "step0/rank0", ONE, DUMP(""), NULL);
     put_rank(target, "step1/rank0", ONE, DUMP(""), NULL);
     put_rank(golden, "step1/rank0", ONE, DUMP(""), NULL);
@@ -744,7 +696,7 @@ START_TEST(ranks_of_both_sides_are_intersected)
     expect("SELECT step_list || rank_list FROM tb_config", "[1][0]");
     ck_assert_uint_eq(made.steps, 1);
     tear_down();
-    set_up();
+    begin_pair();
     put_rank(target, "rank0", ONE, DUMP(""), NULL);
     put_rank(target, "rank2", ONE, DUMP(""), NULL);
     put_rank(golden, "rank1", ONE, DUMP(""), NULL);
@@ -759,7 +711,7 @@ END_TEST
 
 START_TEST(no_memory_leaves_no_file_and_no_leak)
 {
-    set_up();
+    begin_pair();
     put_rank(target, ".", ONE, DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("2.0"))), NULL);
     put_rank(golden, ".", ONE, DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("2.0"))), NULL);
     /* SQLite keeps some of its first memory for the life of the process. */
@@ -787,7 +739,7 @@ END_TEST
 
 START_TEST(edges_lead_from_the_last_writer_to_its_readers)
 {
-    set_up();
+    begin_pair();
     conf.golden = NULL;
     put_rank(target, ".",
              "{\"Torch.f.0.forward\":null,\"Torch.g.0.forward\":null,\"Torch.h.0.forward\":null}",
@@ -813,7 +765,7 @@ START_TEST(suspects_are_listed_when_asked_for)
                 LEAF("2.0", "1.0", "1.5",                                                          \
                      "4.0")) "," RECORD("Torch.g.0.forward", LEAF("2.0", "1.0", "1.5", "4.0"),     \
                                         x) "," RECORD("Torch.h.0.forward", x, x))
-    set_up();
+    begin_pair();
     conf.suspects = true;
     make_two(CHAIN, RUN(LEAF("8.0", "1.0", "4.5", "9.0")), CHAIN,
              RUN(LEAF("5.0", "1.0", "2.5", "6.0")));
@@ -829,7 +781,7 @@ START_TEST(a_graph_is_made_where_suspects_cannot_be_looked_for)
 {
     static const char stacks[] =
         "{\"0\": [[\"Torch.f.0.forward\"], [\"File m.py, line 1, in f\"]]}";
-    set_up();
+    begin_pair();
     conf.suspects = conf.map_layers = true;
     conf.matching = CMP_MATCH_EXACT; /* by which names of two frameworks mean nothing */
     put_rank(target, ".", ONE, DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("1.0"))), stacks);

@@ -1,54 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/graph_files.h"
+#include "tests/graph_made.h"
 
-static struct ms_err err;
-static char dir[64], target[96], golden[96], out[96];
-static size_t live_before;
-static struct graph_conf conf;
 static struct graph_param merge[2];
-static struct graph_made made;
 
 static void set_up(void)
 {
-    ms_err_clear(&err);
-    scratch_dir(dir);
-    snprintf(target, sizeof target, "%s/t", dir);
-    snprintf(golden, sizeof golden, "%s/g", dir);
-    snprintf(out, sizeof out, "%s/o", dir);
+    begin_pair();
     for (unsigned i = 0; i < 2; i++)
         merge[i] = (struct graph_param){1, 1, 1, 1, "tp-cp-ep-dp-pp"};
-    conf = (struct graph_conf){.target = target, .out_dir = out, .merge = merge};
-    live_before = ms_mem_live();
-}
-
-static void tear_down(void)
-{
-    ms_trace_reset();
-    ck_assert_uint_eq(ms_mem_live(), live_before);
-    scratch_remove(dir);
-}
-
-static const char *ask(const char *question)
-{
-    static char answer[65536];
-    struct ms_store *s;
-    struct ms_stmt *st;
-    bool more;
-    ck_ok(ms_store_open(&s, made.path, &err), err);
-    ck_ok(ms_store_prepare(s, &st, question, &err), err);
-    ck_ok(ms_stmt_step(st, &more, &err), err);
-    snprintf(answer, sizeof answer, "%.*s", MS_STR_ARG(ms_stmt_get_str(st, 0)));
-    if (!more)
-        strcpy(answer, "no row");
-    ms_stmt_free(st);
-    ms_store_close(s);
-    return answer;
-}
-
-static void expect(const char *question, const char *wanted)
-{
-    const char *got = ask(question);
-    ck_assert_msg(strcmp(got, wanted) == 0, "%s: %s, expected %s", question, got, wanted);
+    conf.golden = NULL;
+    conf.merge = merge;
 }
 
 static void expect_of(const char *column, const char *node, const char *wanted)

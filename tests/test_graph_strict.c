@@ -3,55 +3,12 @@
  * What the official tool gets wrong in a graph: each defect as --compat=strict
  * reproduces it, and repaired.
  */
-#include "tests/graph_files.h"
-
-static struct ms_err err;
-static char dir[64], target[96], golden[96], out[96];
-static size_t live_before;
-static struct graph_conf conf;
-static struct graph_made made;
+#include "tests/graph_made.h"
 
 static void set_up(bool strict)
 {
-    ms_err_clear(&err);
-    scratch_dir(dir);
-    snprintf(target, sizeof target, "%s/t", dir);
-    snprintf(golden, sizeof golden, "%s/g", dir);
-    snprintf(out, sizeof out, "%s/o", dir);
-    conf =
-        (struct graph_conf){.target = target, .golden = golden, .out_dir = out, .strict = strict};
-    live_before = ms_mem_live();
-}
-
-static void tear_down(void)
-{
-    ms_trace_reset();
-    ck_assert_uint_eq(ms_mem_live(), live_before);
-    scratch_remove(dir);
-}
-
-/* The first column of the first row; "NULL", or "no row". */
-static const char *ask(const char *question)
-{
-    static char answer[65536];
-    struct ms_store *s;
-    struct ms_stmt *st;
-    bool more;
-    ck_ok(ms_store_open(&s, made.path, &err), err);
-    ck_ok(ms_store_prepare(s, &st, question, &err), err);
-    ck_ok(ms_stmt_step(st, &more, &err), err);
-    strcpy(answer, !more ? "no row" : "NULL");
-    if (more && !ms_stmt_is_null(st, 0))
-        snprintf(answer, sizeof answer, "%.*s", MS_STR_ARG(ms_stmt_get_str(st, 0)));
-    ms_stmt_free(st);
-    ms_store_close(s);
-    return answer;
-}
-
-static void expect(const char *question, const char *wanted)
-{
-    const char *got = ask(question);
-    ck_assert_msg(strcmp(got, wanted) == 0, "%s: %s, expected %s", question, got, wanted);
+    begin_pair();
+    conf.strict = strict;
 }
 
 /* The same input by both rules: what the official tool answers, and what we do. */
@@ -195,21 +152,6 @@ END_TEST
 #define TENSOR(file)                                                                               \
     "{\"type\":\"mindspore.Tensor\",\"dtype\":\"Float32\",\"shape\":[4],\"Max\":4.0,"              \
     "\"Min\":1.0,\"Mean\":2.5,\"Norm\":5.5,\"requires_grad\":true,\"data_name\":\"" file "\"}"
-
-static void put_npy(const char *top, const char *name, const float x[4])
-{
-    static const char head[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }";
-    char path[256], bytes[128 + 4 * sizeof *x];
-    memset(bytes, ' ', sizeof bytes);
-    memcpy(bytes, "\x93NUMPY\x01\x00\x76\x00", 10);
-    memcpy(bytes + 10, head, sizeof head - 1);
-    bytes[127] = '\n';
-    memcpy(bytes + 128, x, 4 * sizeof *x);
-    snprintf(path, sizeof path, "%s/dump_tensor_data", top);
-    ck_ok(ms_mkdirs(path, &err), err);
-    snprintf(path, sizeof path, "%s/dump_tensor_data/%s", top, name);
-    write_file(path, bytes, sizeof bytes);
-}
 
 static void put_tensors(void)
 {

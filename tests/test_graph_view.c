@@ -649,21 +649,6 @@ END_TEST
 
 /* ---- tensors by hand ------------------------------------------------------------------ */
 
-static void put_npy(const char *top, const char *name, const float x[4])
-{
-    static const char head[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }";
-    char path[256], bytes[128 + 4 * sizeof *x];
-    memset(bytes, ' ', sizeof bytes);
-    memcpy(bytes, "\x93NUMPY\x01\x00\x76\x00", 10);
-    memcpy(bytes + 10, head, sizeof head - 1);
-    bytes[127] = '\n';
-    memcpy(bytes + 128, x, 4 * sizeof *x);
-    snprintf(path, sizeof path, "%s/dump_tensor_data", top);
-    ck_ok(ms_mkdirs(path, &err), err);
-    snprintf(path, sizeof path, "%s/dump_tensor_data/%s", top, name);
-    write_file(path, bytes, sizeof bytes);
-}
-
 #define TENSOR_LEAF(file)                                                                          \
     "{\"type\":\"torch.Tensor\",\"dtype\":\"torch.float32\",\"shape\":[4],\"Max\":4.0,"            \
     "\"Min\":1.0,\"Mean\":2.5,\"Norm\":5.5,\"requires_grad\":true,\"data_name\":\"" file "\"}"
