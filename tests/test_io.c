@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "probe/base/io.h"
+#include "tests/io_place.h"
 
 #include "probe/base/mem.h"
-#include "tests/check.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,72 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { MIB = 1 << 20, NOBODY = 65534 };
-
-/* ---- scaffolding ------------------------------------------------------ */
-
-static char dir[64];
-
-/* "dir/name" in one of a few static buffers, so that two may be in use at a time. */
-static const char *in_dir(const char *name)
-{
-    static char buf[4][512];
-    static unsigned next;
-    char *p = buf[next++ % 4];
-    snprintf(p, sizeof *buf, "%s/%s", dir, name);
-    return p;
-}
-
-static void put(const char *path, const char *text)
-{
-    write_file(path, text, strlen(text));
-}
-
-static const char *text_of(const char *path)
-{
-    static char text[4096];
-    FILE *f = fopen(path, "rb");
-    if (f == NULL)
-        return NULL;
-    text[fread(text, 1, sizeof text - 1, f)] = '\0';
-    fclose(f);
-    return text;
-}
-
-static size_t entries(const char *path)
-{
-    struct ms_err e = {0};
-    struct ms_dir d;
-    ck_ok(ms_dir_list(&d, path, &e), e);
-    size_t n = d.names.n;
-    ms_dir_free(&d);
-    return n;
-}
-
-/* Runs the body in a process of its own, where it may lose rights and die; its exit status, or the
- * signal that ended it, negative. */
-static int in_child(int (*body)(void))
-{
-    pid_t pid = fork();
-    ck_assert_int_ge(pid, 0);
-    if (pid == 0)
-        _exit(body());
-    int status;
-    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
-
-/* Root may do anything, so what is forbidden is tried as somebody else. */
-static bool drop_rights(void)
-{
-    return geteuid() != 0 || (setegid(NOBODY) == 0 && seteuid(NOBODY) == 0);
-}
-
-static void setup(void)
-{
-    scratch_dir(dir);
-    ck_assert_int_eq(chmod(dir, 0755), 0);
-}
+enum { MIB = 1 << 20 };
 
 /* ---- mapping ---------------------------------------------------------- */
 
@@ -510,141 +444,6 @@ START_TEST(a_full_table_says_so_and_takes_names_again_later)
 }
 END_TEST
 
-/* ---- paths ------------------------------------------------------------ */
-
-START_TEST(the_kind_of_a_path_follows_links)
-{
-    setup();
-    put(in_dir("file"), "");
-    ck_assert_int_eq(symlink("file", in_dir("to_file")), 0);
-    ck_assert_int_eq(symlink(".", in_dir("to_dir")), 0);
-    ck_assert_int_eq(symlink("loop", in_dir("loop")), 0);
-    ck_assert_int_eq(mkfifo(in_dir("fifo"), 0666), 0);
-    ck_assert_int_eq(ms_path_kind(in_dir("file")), MS_KIND_FILE);
-    ck_assert_int_eq(ms_path_kind(in_dir("to_file")), MS_KIND_FILE);
-    ck_assert_int_eq(ms_path_kind(dir), MS_KIND_DIR);
-    ck_assert_int_eq(ms_path_kind(in_dir("to_dir/to_dir")), MS_KIND_DIR);
-    ck_assert_int_eq(ms_path_kind(in_dir("fifo")), MS_KIND_OTHER);
-    ck_assert_int_eq(ms_path_kind(in_dir("loop")), MS_KIND_NONE);
-    ck_assert_int_eq(ms_path_kind(in_dir("absent")), MS_KIND_NONE);
-    ck_assert_int_eq(ms_path_kind(""), MS_KIND_NONE);
-    scratch_remove(dir);
-}
-END_TEST
-
-START_TEST(paths_are_joined_and_taken_apart)
-{
-    static const struct {
-        const char *dir, *name, *joined;
-    } joins[] = {{"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"/", "b", "/b"},
-                 {"", "b", "b"},    {"a", "/b", "/b"},  {"a", "", "a/"}};
-    for (size_t i = 0; i < sizeof joins / sizeof *joins; i++) {
-        char *p = ms_path_join(joins[i].dir, joins[i].name);
-        ck_assert_str_eq(p, joins[i].joined);
-        ms_free(p);
-    }
-    ms_mem_fail_at(1);
-    ck_assert_ptr_null(ms_path_join("a", "b"));
-    ms_mem_fail_at(0);
-
-    static const struct {
-        const char *path, *dir, *base;
-    } parts[] = {{"a", ".", "a"},     {"a/b", "a", "b"}, {"/a", "/", "a"},    {"/", "/", "/"},
-                 {"a/b/", "a", "b"},  {"", ".", ""},     {"/a/b", "/a", "b"}, {"///", "/", "/"},
-                 {"a/b//", "a", "b"}, {".", ".", "."}};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        ck_assert_msg(ms_str_is(ms_path_dir(parts[i].path), parts[i].dir), "%s", parts[i].path);
-        ck_assert_msg(ms_str_is(ms_path_base(parts[i].path), parts[i].base), "%s", parts[i].path);
-    }
-}
-END_TEST
-
-START_TEST(directories_are_made_once_and_with_their_parents)
-{
-    setup();
-    struct ms_err e = {0};
-    ck_ok(ms_mkdirs(in_dir("a/b//c/"), &e), e);
-    ck_assert_int_eq(ms_path_kind(in_dir("a/b/c")), MS_KIND_DIR);
-    ck_ok(ms_mkdirs(in_dir("a/b"), &e), e);
-    ck_ok(ms_mkdirs("/", &e), e);
-    ck_ok(ms_mkdirs(".", &e), e);
-    ck_assert_int_eq(symlink("a", in_dir("link")), 0);
-    ck_ok(ms_mkdirs(in_dir("link/d"), &e), e);
-    ck_assert_int_eq(ms_path_kind(in_dir("a/d")), MS_KIND_DIR);
-    put(in_dir("file"), "");
-    ck_assert_int_eq(ms_mkdirs(in_dir("file"), &e), MS_E_IO);
-    ck_says(e, "file: cannot make the directory: File exists");
-    scratch_remove(dir);
-}
-END_TEST
-
-START_TEST(names_are_listed_in_natural_order)
-{
-    setup();
-    static const char *const sorted[] = {".hidden", "new\nline", "rank0",    "rank1",
-                                         "rank2",   "rank10",    "rank10.db"};
-    enum { N = sizeof sorted / sizeof *sorted };
-    for (size_t i = 0; i < N; i++)
-        put(in_dir(sorted[(i * 3) % N]), "");
-    struct ms_err e = {0};
-    struct ms_dir d;
-    ck_ok(ms_dir_list(&d, dir, &e), e);
-    ck_assert_uint_eq(d.names.n, N);
-    for (size_t i = 0; i < N; i++) {
-        ck_assert_str_eq(d.names.p[i].p, sorted[i]);
-        ck_assert_uint_eq(d.names.p[i].n, strlen(sorted[i]));
-    }
-    ms_dir_free(&d);
-    ck_assert_uint_eq(d.names.n, 0);
-    scratch_remove(dir);
-}
-END_TEST
-
-START_TEST(what_cannot_be_listed_is_named)
-{
-    setup();
-    put(in_dir("file"), "");
-    struct ms_err e = {0};
-    struct ms_dir d;
-    ck_assert_int_eq(ms_dir_list(&d, in_dir("file"), &e), MS_E_NOTFOUND);
-    ck_says(e, "file: Not a directory");
-    ms_err_clear(&e);
-    ck_assert_int_eq(ms_dir_list(&d, in_dir("absent"), &e), MS_E_NOTFOUND);
-    ms_dir_free(&d);
-    ck_assert_int_eq(mkdir(in_dir("empty"), 0777), 0);
-    ck_ok(ms_dir_list(&d, in_dir("empty"), NULL), e);
-    ck_assert_uint_eq(d.names.n, 0);
-    ms_dir_free(&d);
-    scratch_remove(dir);
-}
-END_TEST
-
-START_TEST(a_listing_without_memory_leaks_nothing)
-{
-    setup();
-    for (int i = 0; i < 40; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "f%d", i);
-        put(in_dir(name), "");
-    }
-    size_t live = ms_mem_live();
-    uint64_t n = 1;
-    for (bool failed = true; failed; n++) {
-        struct ms_err e = {0};
-        struct ms_dir d;
-        ms_mem_fail_at(n);
-        enum ms_rc rc = ms_dir_list(&d, dir, &e);
-        failed = ms_mem_failed();
-        ms_mem_fail_at(0);
-        ck_assert_int_eq(rc, failed ? MS_E_NOMEM : MS_OK);
-        ms_dir_free(&d);
-        ck_assert_uint_eq(ms_mem_live(), live);
-    }
-    ck_assert_uint_gt(n, 4);
-    scratch_remove(dir);
-}
-END_TEST
-
 static int print_to_a_full_disk(void)
 {
     struct ms_err e = {0};
@@ -659,32 +458,6 @@ START_TEST(standard_output_on_a_full_disk_is_reported)
     fflush(stdout);
     ck_assert_int_eq(in_child(print_to_a_full_disk), 0);
     ck_assert_int_eq(ms_stdout_finish(NULL), MS_OK);
-}
-END_TEST
-
-START_TEST(no_directory_is_not_a_directory_to_make)
-{
-    struct ms_err e = {0};
-    ck_assert_int_eq(ms_mkdirs("", &e), MS_E_ARG);
-    ck_says(e, "empty");
-}
-END_TEST
-
-static int make_directory_as_nobody(void)
-{
-    struct ms_err e = {0};
-    if (geteuid() != 0)
-        chmod(dir, 0555);
-    if (!drop_rights())
-        return 2;
-    return ms_mkdirs(in_dir("new"), &e) == MS_E_IO && strstr(e.msg, "Permission denied") ? 0 : 1;
-}
-
-START_TEST(a_directory_that_may_not_be_made_is_refused_with_the_reason)
-{
-    setup();
-    ck_assert_int_eq(in_child(make_directory_as_nobody), 0);
-    scratch_remove(dir);
 }
 END_TEST
 
@@ -920,12 +693,8 @@ TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_a
           a_descriptor_stays_open, text_too_long_to_format_is_kept_as_a_failure,
           out_of_memory_is_reported_and_leaves_nothing,
           an_interrupt_in_mid_write_leaves_nothing_behind, only_registered_names_are_removed,
-          a_full_table_says_so_and_takes_names_again_later, the_kind_of_a_path_follows_links,
-          paths_are_joined_and_taken_apart, directories_are_made_once_and_with_their_parents,
-          names_are_listed_in_natural_order, what_cannot_be_listed_is_named,
-          a_listing_without_memory_leaks_nothing, standard_output_on_a_full_disk_is_reported,
-          no_directory_is_not_a_directory_to_make,
-          a_directory_that_may_not_be_made_is_refused_with_the_reason, nothing_may_be_written,
+          a_full_table_says_so_and_takes_names_again_later,
+          standard_output_on_a_full_disk_is_reported, nothing_may_be_written,
           an_earlier_failure_of_standard_output_is_reported_too,
           a_device_is_written_to_and_never_replaced, a_pipe_is_written_to_when_somebody_reads_it,
           a_link_stays_and_its_file_is_replaced, a_replaced_file_keeps_who_may_read_it,
