@@ -3,7 +3,7 @@
  * The expected files in tests/data/writer/ come from tests/gen/writer_expected.py,
  * which works out the same dump on its own.
  */
-#include "probe/probe.h"
+#include "tests/writer_place.h"
 
 #include "probe/base/mem.h"
 #include "probe/base/trace.h"
@@ -11,8 +11,6 @@
 #include "probe/stack.h"
 #include "probe/tensor.h"
 #include "probe/tree.h"
-
-#include "tests/check.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -22,54 +20,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-
-static struct ms_err err;
-static char dir[64], path[256];
-
-static const char *file_in_dir(const char *name)
-{
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    return path;
-}
-
-/* A whole file, with a NUL behind it. */
-static char *read_file(const char *at, size_t *n)
-{
-    FILE *f = fopen(at, "rb");
-    ck_assert_msg(f != NULL, "no %s", at);
-    char *p = malloc(1 << 20);
-    *n = fread(p, 1, (1 << 20) - 1, f);
-    p[*n] = '\0';
-    fclose(f);
-    return p;
-}
-
-static struct probe_writer *open_with(struct probe_conf conf)
-{
-    struct probe_writer *w;
-    conf.dir = dir;
-    ms_err_clear(&err);
-    ck_ok(probe_writer_open(&w, &conf, &err), err);
-    return w;
-}
-
-static void ck_closes(struct probe_writer *w)
-{
-    ms_err_clear(&err);
-    ck_ok(probe_writer_close(w, &err), err);
-}
-
-static void ck_file_is(const char *name, const char *want)
-{
-    size_t n;
-    char *text = read_file(file_in_dir(name), &n);
-    size_t same = 0;
-    while (text[same] != '\0' && text[same] == want[same])
-        same++;
-    ck_assert_msg(text[same] == want[same], "%s differs at byte %zu: '%.60s', expected '%.60s'",
-                  name, same, text + same, want + same);
-    free(text);
-}
 
 /* Our own strict readers take all three files as they are now. */
 static size_t ck_files_are_whole(bool extra)
@@ -91,23 +41,6 @@ static size_t ck_files_are_whole(bool extra)
 }
 
 /* ---- the dump of the expected files ------------------------------------------------- */
-
-#define TENSOR(type, bytes, grad, ...)                                                             \
-    &(struct probe_tensor_desc)                                                                    \
-    {                                                                                              \
-        .data = (bytes), .dtype = (type), .shape = (const uint64_t[]){__VA_ARGS__},                \
-        .ndim = sizeof((const uint64_t[]){__VA_ARGS__}) / 8, .requires_grad = (grad)               \
-    }
-
-static const float counting[] = {0, 1, 2, 3, 4, 5};
-static const float half_two = 2.5F;
-static const uint16_t bf16_ones[] = {0x3f80, 0x3f80, 0x3f80};
-static const int64_t whole[] = {1, 2, 3};
-static const uint16_t halves[] = {0x3800, 0x4200};
-static const double doubles[] = {1, 2};
-static const uint8_t bytes[] = {255, 0};
-static const uint8_t truths[] = {0, 0, 1};
-static const float square[] = {1, 2, 3, 4};
 
 static void put_forward(struct probe_writer *w)
 {
@@ -330,197 +263,6 @@ START_TEST(tensor_files_hold_the_elements_in_order)
     /* .npy has no bfloat16. */
     ck_tensor_file("Functional.linear.0.forward.output.0.npy", PROBE_FILE_NPY, wide_ones, 12);
     scratch_remove(dir);
-}
-END_TEST
-
-/* ---- statistics and digests of one tensor ---------------------------------------------- */
-
-/* The leaf of d, alone in a dump; text lives until the next call. */
-static struct probe_leaf leaf_of(const struct probe_tensor_desc *d, struct probe_conf conf)
-{
-    static char *text;
-    struct probe_dump *dump;
-    struct probe_leaf leaf;
-    size_t n;
-    free(text);
-    scratch_dir(dir);
-    conf.no_extra = true;
-    struct probe_writer *w = open_with(conf);
-    probe_record_begin(w, "F.x.0.forward");
-    probe_section(w, PROBE_SEC_OUTPUT);
-    probe_put_tensor(w, NULL, d);
-    probe_record_end(w);
-    ck_closes(w);
-    text = read_file(file_in_dir("dump.json"), &n);
-    ck_ok(probe_dump_parse(&dump, "d", (struct ms_str){text, (uint32_t)n}, 0, NULL, &err), err);
-    ck_assert_uint_eq(dump->rows.n, 1);
-    probe_row_leaf(dump, dump->rows.p, &leaf);
-    probe_dump_close(dump);
-    scratch_remove(dir);
-    return leaf;
-}
-
-static void ck_text(struct ms_str got, const char *want, const char *what)
-{
-    ck_assert_msg(ms_str_is(got, want), "%s: got %.*s, expected %s", what, MS_STR_ARG(got), want);
-}
-
-static const float f32_07[] = {0, 1, 2, 3, 4, 5, 6, 7};
-static const float f32_ones[] = {1, 1, 1};
-static const int64_t i64_012[] = {0, 1, 2};
-static const int64_t i64_123[] = {1, 2, 3};
-static const int64_t minus_one = -1;
-
-START_TEST(digests_are_those_of_the_format)
-{
-    static const uint64_t n8[] = {8}, n6[] = {6}, n3[] = {3}, n0[] = {0};
-    static const struct {
-        struct probe_tensor_desc t;
-        const char *crc, *xor;
-    } table[] = {
-        {{.data = f32_07, .dtype = "float32", .shape = n8, .ndim = 1},
-         "7a0a407c",
-         "0x7f80000040400000"},
-        {{.data = counting, .dtype = "float32", .shape = n6, .ndim = 1},
-         "91e79017",
-         "0x3f60000000800000"},
-        {{.data = f32_ones, .dtype = "float32", .shape = n3, .ndim = 1},
-         "dc7c4e94",
-         "0x3f80000000000000"},
-        {{.data = &half_two, .dtype = "float32"}, "c21cba2e", "2.5"},
-        {{.data = i64_012, .dtype = "int64", .shape = n3, .ndim = 1},
-         "4f8c5ccc",
-         "0x0000000000000003"},
-        {{.data = i64_123, .dtype = "int64", .shape = n3, .ndim = 1},
-         "2bcb8d87",
-         "0x0000000000000000"},
-        {{.data = truths, .dtype = "bool", .shape = n3, .ndim = 1},
-         "8846e984",
-         "0x0000000000010000"},
-        {{.data = bf16_ones, .dtype = "bfloat16", .shape = n3, .ndim = 1},
-         "c3883bcc",
-         "0x00003f803f803f80"},
-        {{.data = &minus_one, .dtype = "int64"}, "2144df1c", "0xffffffffffffffff"},
-        {{.data = NULL, .dtype = "float32", .shape = n0, .ndim = 1}, "00000000", ""},
-    };
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        const char *what = table[i].crc;
-        struct probe_conf md5 = {.summary = PROBE_SUMMARY_MD5};
-        struct probe_conf xor = {.summary = PROBE_SUMMARY_XOR};
-        ck_text(leaf_of(&table[i].t, md5).md5, table[i].crc, what);
-        struct probe_leaf l = leaf_of(&table[i].t, xor);
-        ck_text(l.md5, table[i].xor, what);
-        ck_assert_int_eq(l.stat[PROBE_STAT_MAX].kind, PROBE_NUM_ABSENT);
-    }
-}
-END_TEST
-
-static const uint16_t f16_bits[] = {0x3555, 0x3800, 0xbc00}; /* 1/3, 0.5, -1 */
-static const uint16_t bf16_bits[] = {0x3eab, 0x3f00, 0xbf80};
-static const float f32_thirds[] = {1.0F / 3, 0.5F, -1};
-static const double f64_two[] = {0.1, -0.5};
-static const int8_t i8_two[] = {-128, 127};
-static const int16_t i16_two[] = {-32768, 5};
-static const uint16_t u16_two[] = {65535, 1};
-static const int32_t i32_two[] = {INT32_MIN, INT32_MAX};
-static const uint32_t u32_two[] = {UINT32_MAX, 7};
-static const int64_t i64_two[] = {INT64_MIN, INT64_MAX};
-static const int64_t above_2_53 = (INT64_C(1) << 53) + 1;
-static const uint64_t u64_two[] = {UINT64_MAX, UINT64_MAX - 1};
-static const uint8_t bool_two[] = {1, 0};
-static const uint8_t fp8_two[] = {0x38, 0x40};
-static const float c64_two[] = {3, 4, 0, 1};
-static const float c64_odd[] = {1, 1};
-static const float with_nan[] = {1, NAN, INFINITY};
-static const float with_inf[] = {-INFINITY, 1};
-
-static const struct {
-    const char *dtype;
-    const void *data;
-    uint64_t n; /* 0: no dimension, one element */
-    const char *stat[PROBE_STATS];
-} stats[] = {
-    {"float32", f32_thirds, 3, {"0.5", "-1.0", "-0.0555555522441864", "1.1666666269302368"}},
-    {"float16", f16_bits, 3, {"0.5", "-1.0", "-0.055572509765625", "1.1669921875"}},
-    {"bfloat16", bf16_bits, 3, {"0.5", "-1.0", "-0.055419921875", "1.1640625"}},
-    {"bfloat16", bf16_ones, 3, {"1.0", "1.0", "1.0", "1.734375"}},
-    {"float64", f64_two, 2, {"0.1", "-0.5", "null", "null"}},
-    {"int8", i8_two, 2, {"127", "-128", "null", "null"}},
-    {"uint8", bytes, 2, {"255", "0", "null", "null"}},
-    {"int16", i16_two, 2, {"5", "-32768", "null", "null"}},
-    {"uint16", u16_two, 2, {"65535", "1", "null", "null"}},
-    {"int32", i32_two, 2, {"2147483647", "-2147483648", "null", "null"}},
-    {"uint32", u32_two, 2, {"4294967295", "7", "null", "null"}},
-    {"int64", i64_two, 2, {"9223372036854775807", "-9223372036854775808", "null", "null"}},
-    {"uint64", u64_two, 2, {"18446744073709551615", "18446744073709551614", "null", "null"}},
-    {"bool", bool_two, 2, {"true", "false", "null", "null"}},
-    {"float8_e4m3fn", fp8_two, 2, {"null", "null", "null", "null"}},
-    {"complex64", c64_two, 2, {"5.0", "1.0", "3.0", "null"}},
-    {"complex64",
-     c64_odd,
-     1,
-     {"1.4142135381698608", "1.4142135381698608", "1.4142135381698608", "null"}},
-    {"float32", with_nan, 3, {"NaN", "NaN", "NaN", "NaN"}},
-    {"float32", with_inf, 2, {"1.0", "-Infinity", "-Infinity", "Infinity"}},
-    /* Without dimensions the value stands for all four. */
-    {"float32", &half_two, 0, {"2.5", "2.5", "2.5", "2.5"}},
-    {"float16", f16_bits + 2, 0, {"-1.0", "-1.0", "-1.0", "-1.0"}},
-    {"float64", f64_two + 1, 0, {"-0.5", "-0.5", "-0.5", "-0.5"}},
-    {"int64",
-     &above_2_53,
-     0,
-     {"9007199254740993", "9007199254740993", "9007199254740993", "9007199254740993"}},
-    {"int8", i8_two, 0, {"-128", "-128", "-128", "-128"}},
-    {"bool", bool_two, 0, {"true", "true", "null", "null"}},
-    {"complex64", c64_two, 0, {"5.0", "5.0", "5.0", "null"}},
-    {"float32", with_nan + 1, 0, {"NaN", "NaN", "NaN", "NaN"}},
-};
-
-START_TEST(statistics_follow_the_table_of_the_format)
-{
-    for (size_t i = 0; i < sizeof stats / sizeof *stats; i++) {
-        struct probe_tensor_desc t = {.data = stats[i].data,
-                                      .dtype = stats[i].dtype,
-                                      .shape = &stats[i].n,
-                                      .ndim = stats[i].n != 0};
-        struct probe_leaf l = leaf_of(&t, (struct probe_conf){0});
-        for (int k = 0; k < PROBE_STATS; k++)
-            ck_text(l.stat[k].text, stats[i].stat[k], stats[i].dtype);
-    }
-}
-END_TEST
-
-START_TEST(empty_tensors_have_no_figures_and_no_file)
-{
-    static const char *const dtypes[] = {"float32", "int64", "bool", "complex64", "uint64"};
-    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
-        struct probe_leaf l = leaf_of(TENSOR(dtypes[i], NULL, false, 3, 0),
-                                      (struct probe_conf){.task = PROBE_TASK_TENSOR});
-        for (int k = 0; k < PROBE_STATS; k++)
-            ck_assert_int_eq(l.stat[k].kind, PROBE_NUM_NULL);
-        ck_assert_uint_eq(l.data_name.n, 0);
-    }
-}
-END_TEST
-
-START_TEST(mindspore_has_a_norm_of_complex_tensors)
-{
-    struct probe_leaf l = leaf_of(TENSOR("complex64", c64_two, false, 2),
-                                  (struct probe_conf){.framework = PROBE_FW_MINDSPORE});
-    ck_text(l.stat[PROBE_STAT_NORM].text, "5.099019527435303", "norm");
-    ck_assert_int_eq(l.requires_grad, -1);
-    ck_text(l.dtype_text, "Complex64", "dtype");
-}
-END_TEST
-
-START_TEST(all_numbers_adds_mean_and_norm_of_integers_and_float64)
-{
-    struct probe_conf all = {.all_numbers = true};
-    struct probe_leaf l = leaf_of(TENSOR("int64", i64_123, false, 3), all);
-    ck_text(l.stat[PROBE_STAT_MEAN].text, "2.0", "mean");
-    ck_text(l.stat[PROBE_STAT_NORM].text, "3.7416573867739413", "norm");
-    l = leaf_of(TENSOR("bool", bool_two, false, 2), all);
-    ck_assert_int_eq(l.stat[PROBE_STAT_MEAN].kind, PROBE_NUM_NULL);
 }
 END_TEST
 
@@ -991,11 +733,8 @@ END_TEST
 
 TEST_MAIN("writer", each_kind_of_dump_is_right_to_the_byte,
           what_was_written_reads_back_with_the_names_of_the_format,
-          tensor_files_hold_the_elements_in_order, digests_are_those_of_the_format,
-          statistics_follow_the_table_of_the_format, empty_tensors_have_no_figures_and_no_file,
-          mindspore_has_a_norm_of_complex_tensors,
-          all_numbers_adds_mean_and_norm_of_integers_and_float64,
-          the_files_are_documents_from_the_start, construct_and_stack_are_right_to_the_byte,
+          tensor_files_hold_the_elements_in_order, the_files_are_documents_from_the_start,
+          construct_and_stack_are_right_to_the_byte,
           a_stack_split_by_flushes_reads_right_before_it_is_joined,
           level_l1_keeps_construct_empty_and_no_extra_has_none, a_dropped_record_leaves_no_trace,
           a_record_that_is_misused_is_left_out_and_reported, values_outside_of_a_record_go_nowhere,
