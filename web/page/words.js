@@ -58,7 +58,7 @@ const words = {
   noSlices: ['No slice is in sight.', '当前画面没有片段。'],
   hiddenLanes: ['lanes hidden', '条轨道已隐藏'],
   noDetails: ['Nothing is selected.', '没有选中任何内容。'],
-  noErrors: ['No row with an error is near.', '附近没有错误行。'],
+  noErrors: ['No further row has an error.', '没有其他错误行。'],
   noHits: ['Nothing found.', '没有找到。'],
   lost: ['The server does not answer. It may have been stopped; start “msprobe serve” again.',
     '服务器没有响应，可能已停止；请重新运行 “msprobe serve”。'],
