@@ -413,6 +413,28 @@ def functions_of_mindspeed_are_dumped():
 
 
 @test
+def operators_of_extensions_are_dumped():
+    spaces = [torch.library.Library(name, "DEF") for name in ("mine", "other")]
+    for space in spaces:
+        space.define("twice(Tensor x) -> Tensor")
+        space.impl("twice", lambda x: x + x, "CPU")
+    d = debugger(level="L1", custom_op_namespaces=["mine", "late", "absent"])
+    later = torch.library.Library("late", "DEF")
+    later.define("thrice(Tensor x) -> Tensor")
+    later.impl("thrice", lambda x: x * 3, "CPU")
+    for _ in range(2):
+        d.start()
+        for name in ("mine", "other"):
+            getattr(torch.ops, name).twice(torch.ones(2))
+        torch.ops.late.thrice(torch.ones(2))
+        d.stop()
+        d.step()
+    equal([n for n in data(1) if not n.startswith("Tensor")],
+          ["mine.twice.0.forward", "late.thrice.0.forward"])
+    equal(data(0)["late.thrice.0.forward"]["output"][0]["Max"], 3.0)
+
+
+@test
 def what_follows_a_module_that_raised_does_not_lie_in_it():
     class Fails(nn.Module):
         def forward(self, x):
