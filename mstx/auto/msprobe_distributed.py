@@ -6,7 +6,11 @@ and behind it the root, the reduction and the members of the group.
 The range covers the call; that of an asynchronous call on tensors of the CPU lasts until somebody has
 waited for it, or until nobody can any more.  Calls within calls are part of the outer one.  Backends
 that mark by themselves (hccl) are left to do so.
+
+The recorder, which looks for calls that hang, is told which of its group a call is, and that one is
+asynchronous: then nobody hangs in it before he waits for it.
 """
+import ctypes
 import functools
 import inspect
 import sys
@@ -128,8 +132,43 @@ def reduction(op):
     return name if name.isidentifier() else "user"
 
 
-def describer(call, row, facts):
+class Recorder:
+    """What the recorder wants to hear of a range beyond its text."""
+
+    def __init__(self):
+        program = ctypes.CDLL(None)
+        self.call = self._function(program, "mstx_comm_framework_call", ctypes.c_uint32)
+        self.asynchronous = self._function(program, "mstx_comm_framework_async")
+        self.wait = self._function(program, "mstx_comm_framework_wait")
+
+    @staticmethod
+    def _function(program, name, *more):
+        """Without the recorder in the process nobody wants to know."""
+        try:
+            function = getattr(program, name)
+        except AttributeError:
+            return lambda *_: None
+        function.argtypes = (ctypes.c_uint64, *more)
+        function.restype = None
+        return function
+
+
+def counter(row):
+    """Counts the calls of a class on every group: collectives, and what goes between two."""
+    peers = "p2p" if row[4] in ("destRank", "srcRank") else "all"
+
+    def count(counts, group):
+        key = (peers, group[0])
+        n = counts.get(key, 0)
+        counts[key] = n + 1
+        return n
+
+    return count
+
+
+def describer(call, row, facts, counts):
     _, official, key, peers, peer_key = row
+    count = counter(row)
     arguments = Arguments(call)
     reduces = "op" in arguments.place and "reduce" in row[0]
     op_unless_given = inspect.signature(call).parameters["op"].default if reduces else None
@@ -142,7 +181,8 @@ def describer(call, row, facts):
             op = get("op")
             more.append(("reduceOp", reduction(op_unless_given if op is None else op)))
         tensor = get(key) if key else None
-        return message(official, tensor, facts(get("group")), more), tensor
+        group = facts(get("group"))
+        return message(official, tensor, group, more), tensor, count(counts, group)
 
     return text
 
@@ -150,7 +190,8 @@ def describer(call, row, facts):
 class Pending:
     """Ranges that are open until somebody has waited for the work that a call gave."""
 
-    def __init__(self):
+    def __init__(self, recorder):
+        self.recorder = recorder
         self.opened = {}
         self.watched = set()
 
@@ -166,6 +207,7 @@ class Pending:
             self._watch(kind)
             self.opened[id(work)] = opened
             weakref.finalize(work, self._end, id(work)).atexit = False
+            self.recorder.asynchronous(opened)
         except (TypeError, AttributeError):
             self.opened.pop(id(work), None)
             return False
@@ -178,6 +220,9 @@ class Pending:
 
         @functools.wraps(wait)
         def waited(work, *args, **kwargs):
+            opened = self.opened.get(id(work))
+            if opened:
+                self.recorder.wait(opened)
             try:
                 return wait(work, *args, **kwargs)
             finally:
@@ -193,13 +238,16 @@ def is_on_cpu(tensor):
     return getattr(getattr(first, "device", None), "type", None) == "cpu"
 
 
-def ranged(call, describe, pending, inside):
+def ranged(call, describe, pending, inside, recorder):
     def begin(args, kwargs):
         if getattr(inside, "call", False):
             return 0, None
         try:
-            text, tensor = describe(args, kwargs)
-            return mstx.range_start(text, domain=DOMAIN), tensor
+            text, tensor, number = describe(args, kwargs)
+            opened = mstx.range_start(text, domain=DOMAIN)
+            if opened:
+                recorder.call(opened, number)
+            return opened, tensor
         except Exception:
             return 0, None  # odd arguments: the call itself will say what is wrong
 
@@ -227,12 +275,13 @@ def attach(torch):
     if distributed is None or not distributed.is_available():
         return
     c10d = sys.modules.get("torch.distributed.distributed_c10d", distributed)
-    facts, pending, inside = facts_of_groups(c10d), Pending(), threading.local()
+    facts, inside, recorder, counts = facts_of_groups(c10d), threading.local(), Recorder(), {}
+    pending = Pending(recorder)
     for row in CALLS:
         call = getattr(c10d, row[0], None)
         if call is None:
             continue
-        marked = ranged(call, describer(call, row, facts), pending, inside)
+        marked = ranged(call, describer(call, row, facts, counts), pending, inside, recorder)
         for module in (c10d, distributed):
             if getattr(module, row[0], None) is call:
                 setattr(module, row[0], marked)
