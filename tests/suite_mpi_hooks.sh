@@ -197,8 +197,19 @@ MPI_Send_init started,4,fp64,na,1,5,32,0 "
 clocks_meet() { # a busy machine gets another try
     clocks_meet_once "$@" || clocks_meet_once "$@" || clocks_meet_once "$@"
 }
+# By messages within a microsecond, as soon as the machine let some messages through undisturbed: the
+# run says itself whether it did.  What it says holds in any case.
+clocks_meet_closely() { # OFFSET PPM [together]
+    for try in 1 2 3 4 5 6 7 8; do
+        unsure=
+        clocks_meet_once 1000 "$1" "$2" 1 pings "$3" && [ "$unsure" -le 1000 ] && return 0
+        [ -n "$unsure" ] || return 1
+    done
+    [ "$unsure" -gt 1000 ] && [ "$apart" -le $((unsure + 1000)) ] && echo 'never undisturbed' >&2
+}
 clocks_meet_once() { # LIMIT-NS OFFSET PPM SYNC METHOD [together]
     rm -rf "$scratch/run"
+    apart=
     MSTX_CLOCK_SYNC=$4 timeout 100 "mpirun.$flavour" \
         -n 1 env MSTX_CLOCK_FAKE=1:0:0 "$msprobe" run -o "$scratch/run" -- "$scratch/clock" 120 $6 : \
         -n 1 env MSTX_CLOCK_FAKE="2:$2:$3" "$msprobe" run -o "$scratch/run" -- "$scratch/clock" 120 $6 || return 1
@@ -231,9 +242,8 @@ a_bare_rank_is_not_waited_for() {
 }
 test_clocks() {
     "$mpicc" -w -O1 -o "$scratch/clock" "$here/tests/rt/mpi_clock.c" -ldl || return
-    # an idle machine stays within a microsecond; a busy one must not fail the suite
-    check "$flavour-clock-a-second-ahead" clocks_meet 20000 1000000000 50 1 pings together
-    check "$flavour-clock-a-second-behind" clocks_meet 20000 -1000000000 -50 1 pings
+    check "$flavour-clock-a-second-ahead" clocks_meet_closely 1000000000 50 together
+    check "$flavour-clock-a-second-behind" clocks_meet_closely -1000000000 -50
     check "$flavour-clocks-without-being-told" clocks_agree
     check "$flavour-clocks-with-a-bare-rank" a_bare_rank_is_not_waited_for
     # nobody measured: what the collectives tell
