@@ -44,7 +44,7 @@ static struct open_call {
     const char *name;
     union {
         const struct mstx_group *group; /* of a call with a name */
-        uint64_t since;                 /* ticks from which on somebody waits for it; 0: the start */
+        uint64_t since; /* ticks from which on somebody waits for it; 0: the start */
     };
     uint32_t id, tid;
     uint32_t told; /* the id once it was told to hang */

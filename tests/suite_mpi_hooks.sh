@@ -83,6 +83,22 @@ watched() {
     done
     [ "$(sql "$scratch/run" 'SELECT count(*) FROM comm_ops')" -gt 1000 ]
 }
+# A program that is not linked to MPI: the same results, and its calls where the lookup is hooked.
+opened_by_the_program() { # OPTION ALL-REDUCES
+    lib=$(ldd "$scratch/app" | awk '/libmpi(ch)?\.so/ {print $3; exit}')
+    "$mpicc" -w -O1 -c -o "$scratch/dlopen.o" "$here/tests/rt/mpi_dlopen.c" &&
+        cc -o "$scratch/dlopen" "$scratch/dlopen.o" -ldl || return 1
+    launch 2 "$scratch/dlopen" "$lib" 2>"$scratch/err" | sort >"$scratch/bare"
+    rm -rf "$scratch/run"
+    launch 2 "$msprobe" run $1 -o "$scratch/run" -- "$scratch/dlopen" "$lib" 2>"$scratch/err" | sort >"$scratch/hooked"
+    cat "$scratch/err"
+    is "$(cat "$scratch/bare")" "good 0 2 1
+good 1 2 1" && diff "$scratch/bare" "$scratch/hooked" || return 1
+    [ -e "$scratch/run" ] || mkdir -p "$scratch/run"
+    found=$([ "$2" = 0 ] && [ -z "$(ls "$scratch/run")" ] && echo 0 ||
+        sql "$scratch/run" "SELECT count(*) FROM comm_ops WHERE name = 'MPI_Allreduce' AND comm_group IS NOT NULL AND count = 1")
+    is "$found" "$2"
+}
 records_nothing() {
     rm -rf "$scratch/run"
     launch 2 "$msprobe" run --comm none -o "$scratch/run" -- "$scratch/app" all && [ ! -e "$scratch/run" ]
@@ -125,6 +141,8 @@ test_flavour() {
     check "$flavour-after-finalize" fails_alike late
     check "$flavour-never-finalized" fails_alike unfinished
     check "$flavour-none-is-none" records_nothing
+    check "$flavour-opened-by-the-program" opened_by_the_program '' 0
+    check "$flavour-looked-up-by-the-program" opened_by_the_program --hook_dlsym 2
     # a program that watches its memory, with the hooks in it; what MPI itself leaks does not matter
     if "$mpicc" -w -O1 -g -fsanitize=address -o "$scratch/watched" "$here/tests/rt/mpi_app.c" -lpthread 2>/dev/null &&
         ASAN_OPTIONS=detect_leaks=0 launch 1 "$scratch/watched" bad >/dev/null 2>&1; then
