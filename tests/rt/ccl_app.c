@@ -6,6 +6,7 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ int cuInit(unsigned flags);
 int cuStreamCreate(void **stream, unsigned flags);
 int cuStreamDestroy_v2(void *stream);
 int cuStreamSynchronize(void *stream);
+int cuLaunchHostFunc(void *stream, void (*fn)(void *), void *arg);
 int cuStreamBeginCapture_v2(void *stream, int mode);
 int cuStreamEndCapture(void *stream, void **graph);
 int cuDevicePrimaryCtxReset_v2(int device);
@@ -227,12 +229,29 @@ static int do_reset(void)
     return wrong;
 }
 
+static void compute(void *arg)
+{
+    (void)arg;
+}
+
+/* To the next rank and from the one before, a megabyte. */
+static void pass_on(void *comm, int rank, int n, void *stream)
+{
+    enum { MUCH = 1 << 18 };
+    static float out[MUCH], in[MUCH];
+    good(ncclSend(out, MUCH, FLOAT, (rank + 1) % n, comm, stream));
+    good(ncclRecv(in, MUCH, FLOAT, (rank + n - 1) % n, comm, stream));
+}
+
 /* One of several processes. */
-static int do_rank(const char *id, int rank, int n, long times)
+static int do_rank(const char *id, int rank, int n, long times, bool is_ring)
 {
     float a[8] = {0};
     void *s = stream_new(), *c = comm_new(id, n, rank);
     for (long i = 0; i < times; i++) {
+        good(cuLaunchHostFunc(s, compute, NULL));
+        if (is_ring)
+            pass_on(c, rank, n, s);
         good(ncclAllReduce(a, a, 8, FLOAT, SUM, c, s));
         good(cuStreamSynchronize(s));
     }
@@ -354,8 +373,9 @@ int run(int argc, char **argv)
         return do_cost(n);
     if (strcmp(what, "hccl") == 0)
         return do_hccl("hccl-standin");
-    if (strcmp(what, "rank") == 0 && argc > 4)
-        return do_rank(argv[2], atoi(getenv("RANK")), atoi(argv[3]), strtol(argv[4], NULL, 10));
+    if ((strcmp(what, "rank") == 0 || strcmp(what, "ring") == 0) && argc > 4)
+        return do_rank(argv[2], atoi(getenv("RANK")), atoi(argv[3]), strtol(argv[4], NULL, 10),
+                       strcmp(what, "ring") == 0);
     return 2;
 }
 
