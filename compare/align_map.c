@@ -101,14 +101,14 @@ static enum ms_rc add_rename(struct layers *l, struct ms_str cls, struct ms_str 
     ms_buf_str(&l->text, mine);
     uint32_t id = ms_map_put_copy(&l->keys, ms_buf_slice(&l->text), l->arena, &added);
     if (class_id == MS_MAP_NONE || id == MS_MAP_NONE)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     if (!added) {
         l->list.p[id].agreed &= ms_str_eq(l->list.p[id].theirs, theirs);
         return MS_OK;
     }
     struct rename *r = ms_vec_push(&l->list);
     if (r == NULL)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     *r = (struct rename){class_id, ms_arena_str(l->arena, mine), ms_arena_str(l->arena, theirs),
                          true};
     return r->mine.p != NULL && r->theirs.p != NULL ? MS_OK : ms_arena_fail(l->arena, err);
@@ -201,7 +201,7 @@ enum ms_rc cmp_align_write_layers(const struct cmp_align *al, struct ms_buf *out
 {
     struct layers l = {.al = al, .text = {.max = 1 << 20}};
     l.arena = ms_arena_new(SIZE_MAX);
-    enum ms_rc rc = l.arena != NULL ? MS_OK : align__no_memory(err);
+    enum ms_rc rc = l.arena != NULL ? MS_OK : ms_no_memory(err);
     if (rc == MS_OK)
         rc = rename_modules(&l, err);
     if (rc == MS_OK)
@@ -244,7 +244,7 @@ enum ms_rc cmp_align_write_rows(const struct cmp_align *al, struct ms_buf *out, 
         size_t most = (size_t)al->c.side[0].dump->nodes.p[p->golden].nrows +
                       al->c.side[1].dump->nodes.p[p->target].nrows;
         if (!ms_vec_reserve(&rows, most + 1)) {
-            rc = align__no_memory(err);
+            rc = ms_no_memory(err);
             break;
         }
         size_t n = cmp_align_rows(al, p, rows.p);
