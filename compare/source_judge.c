@@ -252,7 +252,7 @@ static enum ms_rc ask_root(struct source__judge *j, uint32_t i, uint32_t leaf, s
     bool start = parameter && j->p->other_start && (l->flags & SOURCE__FLAGGED) == 0;
     if (!off || j->explained || start)
         return MS_OK;
-    bool first = j->dirtiest <= l->e / 10;
+    bool first = j->dirtiest <= l->e / 10 && !j->flag_seen;
     bool alone = known || l->e > source__rule.unexplained_input;
     bool suspect = parameter || (first && alone && n->kind != PROBE_NODE_PGRAD);
     if (!suspect)
@@ -517,6 +517,7 @@ static enum ms_rc ask_all(struct source__judge *j, struct ms_err *err)
         const struct source__node *n = &j->p->nodes.p[i];
         MS_TRY(ask(j, i, err));
         j->dirtiest = fmaxf(j->dirtiest, fmaxf(n->in, n->out));
+        j->flag_seen |= (n->flags & (SOURCE__IN_FLAGGED | SOURCE__OUT_FLAGGED)) != 0;
         /* how many operators were the first to be inexact: where one is, the runs are exact */
         if (is_judged(j, n) && n->in == 0 && n->out > 0 && j->inexact++ == 0)
             j->first_inexact = i;

@@ -46,7 +46,7 @@ struct source__judge {
     float *class_gain;           /* by op: how much more comes out of its backward than goes in */
     struct source__context seen; /* everything so far */
     float dirtiest;              /* the largest difference of all nodes so far */
-    bool all_exact, attr_seen;
+    bool all_exact, attr_seen, flag_seen;
     uint32_t first_inexact, inexact;  /* nodes with exact inputs and another output; how many */
     double exact_nodes, exact_values; /* judged before any difference; values of low precision */
     struct ms_map exact, scalars;
