@@ -191,6 +191,8 @@ enum ms_rc cmp__measure_stats(struct cmp_view *v, bool strict, struct cmp_row *r
                               struct ms_err *err);
 /* The same in the words of 1.x. */
 enum ms_rc cmp__measure_stats_old(struct cmp_view *v, struct cmp_row *row, struct ms_err *err);
+/* A number, infinity, or NaN for what is none. */
+double cmp__value_number(const struct cmp_value *x);
 /* Two tensors that belong to no comparison; of conf, compat and ext count. */
 struct probe_tensor;
 enum ms_rc cmp__measure_two(const struct cmp_conf *conf, const struct probe_tensor *n,
