@@ -12,7 +12,7 @@
 
 enum { MSTX_VARINT_MAX = 10 }; /* bytes */
 
-static inline uint8_t *mstx_put_varint_slowly(uint8_t *at, uint64_t v)
+static inline uint8_t *mstx_put_varint(uint8_t *at, uint64_t v)
 {
     while (v >= 0x80) {
         *at++ = (uint8_t)(v | 0x80);
@@ -20,26 +20,6 @@ static inline uint8_t *mstx_put_varint_slowly(uint8_t *at, uint64_t v)
     }
     *at++ = (uint8_t)v;
     return at;
-}
-
-/* Needs room for MSTX_VARINT_MAX bytes whatever v is: lengths that change from number to number would
- * cost more as branches than groups of 7 bits that are all moved to their bytes at once. */
-static inline uint8_t *mstx_put_varint(uint8_t *at, uint64_t v)
-{
-    if (v < 0x80) {
-        *at = (uint8_t)v;
-        return at + 1;
-    }
-    if (v >> 56 != 0)
-        return mstx_put_varint_slowly(at, v);
-    const unsigned more = (63 - (unsigned)__builtin_clzll(v)) / 7; /* bytes behind the first */
-    uint64_t x = (v & 0x0FFFFFFF) | (v & 0x00FFFFFFF0000000) << 4;
-    x = (x & 0x00003FFF00003FFF) | (x & 0x0FFFC0000FFFC000) << 2;
-    x = (x & 0x007F007F007F007F) | (x & 0x3F803F803F803F80) << 1;
-    x |= 0x8080808080808080 & (((uint64_t)1 << 8 * more) - 1);
-    x = htole64(x);
-    memcpy(at, &x, sizeof x);
-    return at + more + 1;
 }
 
 /* Small differences in either direction become small numbers. */
