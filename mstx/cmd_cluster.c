@@ -361,8 +361,7 @@ static enum ms_rc analyse(struct mstx_recipe_run *r, const struct args *a, const
 static enum ms_rc start(struct mstx_recipe_run *r, const struct args *a, struct ms_err *err)
 {
     struct ms_buf tmp = {.max = 1 << 16};
-    if (ms_path_kind(a->dir) != MS_KIND_DIR)
-        return ms_fail(err, MS_E_NOTFOUND, "%s: there is no such directory", a->dir);
+    MS_TRY(ms_want_dir(a->dir, err));
     if (a->mode == MODE_CLUSTER_TIME_COMPARE_SUMMARY && a->base == NULL)
         return ms_fail(err, MS_E_ARG, "cluster_time_compare_summary needs --bp DIR");
     MS_TRY(ms_mkdirs(r->out, err));

@@ -26,9 +26,12 @@ done
 # one type side by side, names that glibc reserves (_GNU_SOURCE), snprintf and memcpy
 # as such, conversions that the intrinsics ask for, memcmp on floating-point numbers
 # (bits are what is compared), memcpy of digits without a NUL, arrays of pointers,
-# products of small constants, declarations made by a macro.
+# products of small constants, declarations made by a macro, branches of a table that
+# say the same, bytes between members.
 checks='-*,clang-analyzer-*,bugprone-*
+-clang-analyzer-optin.performance.Padding
 -clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling
+-bugprone-branch-clone
 -bugprone-easily-swappable-parameters
 -bugprone-implicit-widening-of-multiplication-result
 -bugprone-macro-parentheses

@@ -30,6 +30,6 @@ static inline bool analyzer_never(void)
 #undef ms_vec_reserve
 #define ms_vec_reserve(v, want)                                                                    \
     (((want) <= (v)->cap || ms_vec_grow(&(v)->p, &(v)->cap, (want), sizeof *(v)->p)) &&            \
-     ((v)->p != NULL || (want) == 0 || analyzer_never()))
+     ((v)->p != NULL || analyzer_never()))
 
 #endif
