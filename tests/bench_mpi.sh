@@ -53,6 +53,10 @@ cost_of_lammps() { # RANKS
     python3 tests/bench_pairs.py "${SECONDS_EACH:-60}" "$bare" \
         "mpirun.openmpi -n $1 $msprobe run -o $runs.{} -- $lmp -log none -in $scratch/in" >"$scratch/found" || return 0
     printf '  lammps on %d ranks, CPU time added: %s\n' "$1" "$(cat "$scratch/found")"
+    sed 's/^run .*/run 0/' "$scratch/in" >"$scratch/in0"
+    python3 tests/bench_pairs.py "$((${SECONDS_EACH:-60} / 6))" "mpirun.openmpi -n $1 $lmp -log none -in $scratch/in0" \
+        "mpirun.openmpi -n $1 $msprobe run -o $runs.0.{} -- $lmp -log none -in $scratch/in0" |
+        awk -v n="$1" -F '; ' '{print "  lammps on " n " ranks that does nothing: " $2}'
     calls=$("$msprobe" sql "$runs.1" "SELECT count(*) FROM events WHERE domain = 'communication'" | tail -n 1)
     awk -v calls="$calls" -v n="$1" '{for (i = 2; i <= NF; i++) if ($i == "s" && $(i + 1) == "CPU") cpu = $(i - 1)
         printf "  lammps on %d ranks: %d calls a run, at 150 ns each %.3f %% of that\n", n, calls, 100 * calls * 150e-9 / cpu}' "$scratch/found"

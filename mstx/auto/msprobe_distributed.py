@@ -57,6 +57,13 @@ CALLS = (
 PARAMETERS = {"_broadcast_coalesced": ("group", "tensors", "buffer_size", "src")}
 
 
+def is_compiling():
+    """Is torch.compile looking at the code rather than running it?  Marks are no part of it."""
+    compiler = getattr(sys.modules.get("torch"), "compiler", None)
+    ask = getattr(compiler, "is_compiling", None)
+    return ask is not None and ask()
+
+
 def names_of_groups(c10d):
     """The name of a group, the same on all of its ranks."""
 
@@ -340,7 +347,7 @@ def attach_data_parallel(torch, c10d, pending):
 
     @functools.wraps(forward)
     def begun(ddp, *args, **kwargs):
-        if ddp not in seen:
+        if not is_compiling() and ddp not in seen:
             begin(ddp)
         return forward(ddp, *args, **kwargs)
 
