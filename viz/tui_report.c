@@ -184,12 +184,13 @@ static void draw_rank(struct tui_app *a, const struct report *r, int y, const st
     tui_put_right(g, y, 26, TUI_TEXT,
                   e->measured != 0 ? ms_human_time(b, share_of(e->use[VIZ_COMPUTES], e->measured))
                                    : "-");
+    tui_put_right(g, y, g->w < NARROW ? 38 : 48, TUI_TEXT,
+                  e->measured != 0 ? ms_human_time(b, blame) : "-");
+    if (g->w < NARROW)
+        return;
     tui_put_right(g, y, 36, TUI_TEXT,
                   e->measured != 0 ? ms_human_time(b, share_of(e->use[VIZ_WAITS], e->measured))
                                    : "-");
-    if (g->w < NARROW)
-        return;
-    tui_put_right(g, y, 48, TUI_TEXT, e->measured != 0 ? ms_human_time(b, blame) : "-");
     tui_bar(g, y, 50, RANK_BAR_W, worst->blame != 0 ? TUI_WARNING : TUI_COMPUTE,
             most > 0 ? (double)here / (double)most : 0);
     tui_put_right(g, y, 57 + RANK_BAR_W, TUI_DIM, ms_human_count(b, (uint64_t)e->count));
@@ -241,7 +242,7 @@ static void draw_heads(struct tui_app *a, const struct report *r)
             tui_put_right(g, 2, g->w - 18 + 6 * i, TUI_DIM, words[i]);
     } else if (r->view == RANKS) {
         tui_puts(g, 2, 0, g->w, TUI_DIM,
-                 g->w < NARROW ? "  rank  mean step  computes     waits"
+                 g->w < NARROW ? "  rank  mean step  computes others wait"
                                : "  rank  mean step  computes     waits  others wait"
                                  "               steps  host");
     } else
