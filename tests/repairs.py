@@ -40,9 +40,24 @@ def explain_messages(row, strict, md5):
             yield None
 
 
+METRICS = ('Cosine', 'EucDist', 'MaxAbsErr', 'MaxRelativeErr', 'One Thousandth Err Ratio',
+           'Five Thousandths Err Ratio')
+
+
+def explain_metric(column, row, strict):
+    """Why a figure of two tensors differs: NaN and inf, one element, or a file's format."""
+    if row[column] == 'N/A':
+        return 4
+    if row['Cosine'] == strict['Cosine'] == 'unsupported' and column.startswith('Max'):
+        return 18
+    return 21 if all(strict[m] == 'unsupported' for m in METRICS) else None
+
+
 def explain_cell(column, row, strict, md5):
     a, b = number(row[column]), number(strict[column])
-    if column in ('Result', 'Err_message'):
+    if column in METRICS and 'Cosine' in row:
+        yield explain_metric(column, row, strict)
+    elif column in ('Result', 'Err_message'):
         yield from explain_messages(row, strict, md5)
     elif 'NPU max' in row and ('diff' in column or 'RelativeErr' in column):
         close = a is not None and b is not None and abs(a - b) <= max(
