@@ -16,4 +16,5 @@ export PYTHONDONTWRITEBYTECODE=1
 rc=0
 "$PYTHON" tests/repairs.py "$B/msprobe" "$GOLDEN" || rc=1
 "$PYTHON" tests/repairs.py "$B/msprobe" tests/data/parity || rc=1
+"$PYTHON" tests/repairs.py "$B/msprobe" --random 100 || rc=1
 exit $rc
