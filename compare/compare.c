@@ -208,6 +208,7 @@ void cmp_close(struct cmp *c)
     if (c->has_stack)
         probe_stacks_close(&c->stacks);
     cmp__pairs_free(&c->row_map);
+    ms_vec_free(&c->named);
     cmp__factors_free(c->factors);
     ms_vec_free(&c->pairs);
     ms_vec_free(&c->folds);
