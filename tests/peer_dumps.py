@@ -101,6 +101,46 @@ def files_differ(ours, official):
             yield f"{name} of step {step}"
 
 
+def dumped(root):
+    """What is in a dump: step/name -> path, whatever the folder of the process is called."""
+    paths = (p for p in glob.glob(f"{root}/**/*", recursive=True) if os.path.isfile(p))
+    found = {}
+    for path in paths:
+        step, _, name = os.path.relpath(path, root).partition("/")
+        if not name.endswith(".log"):
+            found[f"{step}/{name.partition('/')[2]}"] = path
+    return found
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return json.load(f)
+
+
+def compare_documents(name, ours, official):
+    """One .json of both."""
+    a, b = read(official), read(ours)
+    if name.endswith("construct.json"):
+        a, b = without_optimizer(a), without_optimizer(b)
+    elif name.endswith("stack.json"):
+        a = without_tool(a, b)
+    else:
+        a["dump_data_dir"] = b["dump_data_dir"] = None
+    yield from differences(a, b, name)
+
+
+def compare_trees(ours, official):
+    """All files of two dumps, those of tensors to the byte."""
+    a, b = dumped(official), dumped(ours)
+    if set(a) != set(b):
+        yield f"files {sorted(set(a) - set(b))} and {sorted(set(b) - set(a))}"
+    for name in sorted(set(a) & set(b)):
+        if name.endswith(".json"):
+            yield from compare_documents(name, b[name], a[name])
+        elif open(a[name], "rb").read() != open(b[name], "rb").read():
+            yield f"the bytes of {name}"
+
+
 # ---- running -------------------------------------------------------------------------
 
 
