@@ -2,6 +2,7 @@
 """Fresh dumps of ours, of C and of PyTorch, read by the official tool and by torch.load.
 
     dump_readers.py BUILD OFFICIAL       prints "ok NAME" or "not ok NAME"
+    ONLY=mix_md5                         dumps with this in their name
 
 Its compare of a dump with itself must find each row equal, graph_visualize and data2db must make their
 databases, and every .pt must load, weights only, as dump.json describes it.
@@ -55,11 +56,12 @@ def write_config(folder, name, keys):
 
 
 def in_torch(build, folder):
-    """The commands that make dumps, and what they need of the environment."""
+    """The dumps, the commands that make them, and what those need of the environment."""
     for kind, keys in KINDS.items():
         config = write_config(folder, f"torch_{kind}", keys)
         for rank in range(RANKS):
-            yield ([sys.executable, "-W", "ignore", __file__, "--train", str(rank), config],
+            yield (f"torch_{kind}",
+                   [sys.executable, "-W", "ignore", __file__, "--train", str(rank), config],
                    {"PYTHONPATH": os.path.join(build, "python"), "OMP_NUM_THREADS": "1"})
 
 
@@ -68,11 +70,12 @@ def in_c(build, folder):
     for kind in (kind for kind in KINDS if kind.startswith("L1")):
         config = write_config(folder, f"c_{kind}", KINDS[kind])
         for rank in range(RANKS):
-            yield [engine, config], {"RANK": str(rank)}
+            yield f"c_{kind}", [engine, config], {"RANK": str(rank)}
     program = os.path.join(build, "samples", "train_mpi")
     for task in ("statistics", "tensor") if os.path.exists(program) else ():
-        yield (["mpirun", "-n", str(RANKS), program, "--steps", str(STEPS), "--quiet", "--layers",
-                "1", "--task", task, "--dump", os.path.join(folder, f"mpi_{task}")], {})
+        yield (f"mpi_{task}",
+               ["mpirun", "-n", str(RANKS), program, "--steps", str(STEPS), "--quiet", "--layers", "1",
+                "--task", task, "--dump", os.path.join(folder, f"mpi_{task}")], {})
 
 
 # ---- reading them, with the official package on the path -----------------------------
@@ -186,7 +189,10 @@ def main():
         return 0 if read(sys.argv[2]) else 1
     build, package = sys.argv[1], sys.argv[2]
     with tempfile.TemporaryDirectory() as folder:
-        for command, env in (*in_torch(build, folder), *in_c(build, folder)):
+        only = os.environ.get("ONLY", "")
+        for name, command, env in (*in_torch(build, folder), *in_c(build, folder)):
+            if only not in name:
+                continue
             got = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True)
             if got.returncode != 0:
                 print(f"not ok {' '.join(command[-2:])} makes a dump\n    {got.stderr[-600:]}")
