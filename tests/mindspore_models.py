@@ -661,8 +661,8 @@ def own_gradient():
         def construct(self, x):
             return x * x
 
-        def bprop(self, x, out, dout):
-            return (dout * 7,)
+        def bprop(self, x, out, grad):
+            return (grad * 7,)
 
     class Stop(nn.Cell):
         def construct(self, x):
