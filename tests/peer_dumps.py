@@ -86,12 +86,24 @@ def compare(ours, official):
         yield from differences(without_tool(a, b), b, "stack")
 
 
+def hold_the_same(path, other):
+    """Files are equal to the byte; or, as later versions of PyTorch have more in theirs, as tensors."""
+    if open(path, "rb").read() == open(other, "rb").read():
+        return True
+    if not path.endswith(".pt"):
+        return False
+    import torch
+    a, b = (torch.load(p, weights_only=True).contiguous() for p in (path, other))
+    return a.dtype == b.dtype and a.shape == b.shape and \
+        a.reshape(-1).view(torch.uint8).equal(b.reshape(-1).view(torch.uint8))
+
+
 def files_differ(ours, official):
-    """Files of tensors must be equal to the byte."""
+    """Files of tensors must be equal."""
     for path in sorted(glob.glob(f"{official}/step*/*/dump_tensor_data/*")):
         step, name = path.split("/step")[1].split("/")[0], os.path.basename(path)
         mine = glob.glob(f"{ours}/step{step}/*/dump_tensor_data/{name}")
-        if not mine or open(path, "rb").read() != open(mine[0], "rb").read():
+        if not mine or not hold_the_same(path, mine[0]):
             yield f"{name} of step {step}"
 
 
