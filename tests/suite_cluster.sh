@@ -253,4 +253,40 @@ for db in $(find "$top/stopped" -name '*.db'); do
     [ "$(ask "$db" 'PRAGMA integrity_check')" = ok ] || broken=$db
 done
 check what-an-interrupted-import-has-published-is-whole "" "$broken"
+
+# The same of a report that imports, and of processes of mpirun, at moments of chance: all die by the
+# signal, or had finished.
+"$B/tests/tool_sim" "$top/long" clean 0 5 8 1 4 96 4 16 >/dev/null
+said=$("$PYTHON" - "$tool" "$top/long" "$B" <<'EOF'
+import glob, os, random, shutil, signal, subprocess, sys, time
+tool, run, build = sys.argv[1:]
+def own():
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def left():
+    return [f for f in os.listdir(run) if not f.startswith("rank_") and f != "run.db"]
+commands = {"import": [tool, "import", run], "report": [tool, "report", run]}
+for flavour, more in (("mpich", []), ("openmpi", ["--oversubscribe"])):
+    start = shutil.which("mpirun." + flavour)
+    if start and os.path.exists(f"{build}/libmsprobe_mpi_{flavour}.so"):
+        commands[flavour] = [start, *more, "-n", "2", tool, "import", run]
+for name, command in commands.items():
+    for _ in range(3):
+        for old in glob.glob(run + "/*.db*"):
+            os.remove(old)
+        p = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=own)
+        time.sleep(random.uniform(0, 0.6))
+        if p.poll() is None:
+            os.killpg(p.pid, signal.SIGINT)
+        p.communicate()
+        for _ in range(100):  # those that mpirun started may outlive it a little
+            if left():
+                time.sleep(0.1)
+        if left():
+            print(name, "leaves", left())
+        if name in ("import", "report") and p.returncode not in (0, -signal.SIGINT):
+            print(name, "ends with", p.returncode)
+EOF
+)
+check an-interrupt-at-any-moment-leaves-nothing "" "$said"
 exit $rc
