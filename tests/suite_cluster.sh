@@ -176,6 +176,27 @@ for kind in slow mismatch hang; do
     # shellcheck disable=SC2154
     flight "flight-recorder-$kind-written-and-read" "$top/again-$kind" "$said"
 done
+# What PyTorch's analyser insists on: plain pickles whose names are of NCCL and of operations it knows, with
+# places within the group at both ends of a transfer.
+"$B/tests/tool_sim" "$top/stages" clean 0 3 2 2 2 6 2 2 >/dev/null
+"$tool" export -f flight-recorder -o "$top/stages-flight" "$top/stages" >/dev/null
+check flight-recorder-files-are-as-the-analyser-wants-them "8 0" "$("$PYTHON" - "$top/stages-flight" <<'EOF'
+import ast, glob, pickle, re, sys
+files, wrong = glob.glob(sys.argv[1] + "/nccl_trace_rank_*"), 0
+for path in files:
+    rank = int(path.rsplit("_", 1)[1])
+    with open(path, "rb") as f:
+        d = pickle.load(f)
+    for e in d["entries"]:
+        group, _ = e["process_group"]
+        ranks = ast.literal_eval(d["pg_config"][group]["ranks"])
+        name = re.fullmatch(r"nccl:(all_reduce|all_to_all|(?:send (\d+)->|recv (\d+)<-)(\d+))", e["profiling_name"])
+        own = name and (name[2] or name[3])
+        wrong += not name or (own is not None and (ranks[int(own)] != rank or int(name[4]) >= len(ranks)))
+        wrong += e["input_dtypes"] != ["Half"] or e["state"] != "completed"
+print(len(files), wrong)
+EOF
+)"
 printf 'no' >"$top/flight-slow-4/nccl_trace_rank_1"
 rm -f "$top/flight-slow-4/run.db"
 cp "$top/flight-slow-2/nccl_trace_rank_3" "$top/whole_trace_3"
