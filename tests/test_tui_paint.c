@@ -167,11 +167,18 @@ static void feed(struct screen *s, struct ms_str in)
     }
 }
 
-/* What the eye sees: a block is a space of that colour, and letters of a space have none. */
+/* What the eye sees: a block is a space of that colour, and one in reverse as well; letters of a space
+ * have no colour. */
 static struct look seen(struct look l)
 {
     if (l.ch == 0x2588 && l.attrs == 0)
-        return (struct look){' ', -1, l.fg, 0};
+        return (struct look){0x2588, l.fg, -1, 0};
+    if (l.ch == ' ' && l.attrs == TUI_REVERSE && l.bg < 0)
+        return (struct look){0x2588, l.fg, -1, 0};
+    if (l.ch == 0x2590 && l.attrs == TUI_REVERSE && l.bg < 0)
+        return (struct look){0x258c, l.fg, -1, 0};
+    if (l.ch == ' ' && l.attrs == 0 && l.bg >= 0)
+        return (struct look){0x2588, l.bg, -1, 0};
     if (l.ch == ' ' && (l.attrs & (TUI_REVERSE | TUI_UNDERLINE)) == 0)
         return (struct look){' ', -1, l.bg, 0};
     return l;

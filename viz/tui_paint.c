@@ -1,163 +1,37 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_paint: colours, moves of the cursor and cells as bytes.
+ * tui_paint: moves of the cursor, of rows and of cells.
  */
 #include "viz/tui_paint.h"
 
 #include <stdio.h>
 
-enum { BLOCK = 0x2588, BLACK = 0, WHITE = 7, GAP_MOST = 6, REPEAT_LEAST = 5, TAB = 8 };
+enum { GAP_MOST = 6, TAB = 8 };
 /* Columns of the cursor: behind the last one it waits until "\r" or a letter comes. */
 enum { UNKNOWN = -1, WAITS = -2, WAY_MAX = 24 };
-enum {
-    SHIFT_MOST = 12,
-    SHIFT_ROWS = 2,
-    GAIN_LEAST = 20,
-    SLIDE_LEAST = 5,
-    TRY_MOST = 8,
-    WHOLE_LEAST = 24
-};
+enum { SHIFT_MOST = 12, SHIFT_ROWS = 2, GAIN_LEAST = 20, SLIDE_LEAST = 5, TRY_MOST = 8 };
 
-/* ---- colours ------------------------------------------------------------------------ */
+/* ---- the pen ------------------------------------------------------------------------------ */
 
-/* By the table of the page's tokens; -1 is the terminal's own colour.  `on` is the colour of letters
- * upon a slice of that kind, -1 where there are no slices of it. */
-static const struct {
-    short c256, c8, on;
-    unsigned mono;
-} palette[TUI_TOKENS] = {
-    [TUI_TEXT] = {-1, -1, -1, 0},
-    [TUI_DIM] = {8, -1, -1, 0},
-    [TUI_ACCENT] = {75, 6, -1, TUI_BOLD},
-    [TUI_ERROR] = {203, 1, -1, TUI_BOLD},
-    [TUI_WARNING] = {214, 3, BLACK, TUI_BOLD},
-    [TUI_PASS] = {78, 2, -1, 0},
-    [TUI_UNMATCHED] = {141, 5, -1, 0},
-    [TUI_INFO] = {245, 7, -1, 0},
-    [TUI_OVERFLOW] = {203, 1, -1, TUI_REVERSE},
-    /* Of slices there are many: numbers below 16 are half as long to send. */
-    [TUI_COMPUTE] = {4, 4, WHITE, 0},
-    [TUI_COMM] = {6, 6, BLACK, 0},
-    [TUI_COPY] = {3, 3, BLACK, 0},
-    [TUI_USER] = {12, 4, BLACK, 0},
-    [TUI_IDLE] = {8, -1, -1, 0},
-};
-
-static int colour_of(const struct tui_paint *p, unsigned token)
+static void take_pen(struct tui_paint *p, struct tui_pen want, struct ms_buf *out)
 {
-    return p->can.colours >= 256 ? palette[token].c256
-           : p->can.colours > 0  ? palette[token].c8
-                                 : -1;
+    char order[TUI_ORDER_MAX];
+    int n = tui_pen_change(&p->can, p->pen, want, order);
+    ms_buf_put(out, order, (size_t)n);
+    p->pen = want;
 }
 
-/* Letters on a slice need light on dark or dark on light; eight colours have no light blue. */
-static int upon(const struct tui_paint *p, unsigned token)
+/* What comes in when cells move has the background of the pen. */
+static void take_no_background(struct tui_paint *p, struct ms_buf *out)
 {
-    return p->can.colours < 256 && palette[token].c8 == palette[TUI_COMPUTE].c8 ? WHITE
-                                                                                : palette[token].on;
-}
-
-static bool is_slice(const struct tui_paint *p, const struct tui_cell *c)
-{
-    return p->can.colours > 0 && (c->flags & TUI_REVERSE) != 0 && palette[c->token].on >= 0;
-}
-
-/* A cell that is nothing but its colour. */
-static bool is_full(const struct tui_paint *p, const struct tui_cell *c)
-{
-    return is_slice(p, c) && c->ch == ' ' && (c->flags & TUI_UNDERLINE) == 0;
-}
-
-static struct tui_pen pen_of(const struct tui_paint *p, const struct tui_cell *c)
-{
-    struct tui_pen pen = {colour_of(p, c->token), -1, c->flags};
-    if (is_slice(p, c))
-        return (struct tui_pen){upon(p, c->token), colour_of(p, c->token),
-                                c->flags & ~(unsigned)TUI_REVERSE};
-    if (c->ch == ' ' && (c->flags & ~TUI_BOLD) == 0)
-        return (struct tui_pen){pen.fg, -1, 0}; /* empty, whatever it is a part of */
-    if (p->can.colours == 0)
-        pen.attrs ^= palette[c->token].mono;
-    else if (c->token == TUI_OVERFLOW)
-        pen.attrs ^= TUI_REVERSE;
-    return pen;
-}
-
-/* ---- changing the pen ------------------------------------------------------------------ */
-
-struct sgr { /* parameters of one "select graphic rendition" */
-    struct ms_buf *out;
-    size_t start;
-};
-
-static void parameter(struct sgr *s, const char *before, int v)
-{
-    ms_buf_printf(s->out, "%s%s%d", s->out->n == s->start ? "\033[" : ";", before, v);
-}
-
-static void put_colour(struct sgr *s, int colour, bool background)
-{
-    int base = background ? 10 : 0;
-    if (colour < 0)
-        parameter(s, "", base + 39);
-    else if (colour < 8)
-        parameter(s, "", base + 30 + colour);
-    else if (colour < 16)
-        parameter(s, "", base + 90 + colour - 8);
-    else
-        parameter(s, background ? "48;5;" : "38;5;", colour);
-}
-
-static void put_attributes(struct tui_paint *p, struct sgr *s, unsigned want)
-{
-    static const struct {
-        unsigned flag;
-        int on, off;
-    } kinds[] = {{TUI_BOLD, 1, 22}, {TUI_UNDERLINE, 4, 24}, {TUI_REVERSE, 7, 27}};
-    if ((p->pen.attrs & ~want) != 0 && !p->can.separate) {
-        parameter(s, "", 0);
-        p->pen = (struct tui_pen){-1, -1, 0};
-    }
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        bool has = (p->pen.attrs & kinds[i].flag) != 0, wants = (want & kinds[i].flag) != 0;
-        if (has != wants)
-            parameter(s, "", wants ? kinds[i].on : kinds[i].off);
-    }
-    p->pen.attrs = want;
-}
-
-/* Is the colour of letters seen in such a cell? */
-static bool shows_letters(uint32_t ch, unsigned attrs)
-{
-    return ch != ' ' || (attrs & (TUI_REVERSE | TUI_UNDERLINE)) != 0;
-}
-
-/* The colour of letters is left as it is where no letter will be seen. */
-static void take_pen(struct tui_paint *p, struct tui_pen want, bool letters, struct ms_buf *out)
-{
-    struct sgr s = {out, out->n};
-    put_attributes(p, &s, want.attrs);
-    if (letters && p->pen.fg != want.fg)
-        put_colour(&s, want.fg, false);
-    if (p->pen.bg != want.bg)
-        put_colour(&s, want.bg, true);
-    p->pen.fg = letters ? want.fg : p->pen.fg;
-    p->pen.bg = want.bg;
-    if (out->n != s.start)
-        ms_buf_putc(out, 'm');
-}
-
-/* Bytes that a colour takes, roughly. */
-static size_t price(int colour)
-{
-    return colour < 0 || colour >= 16 ? 10 : 5;
+    take_pen(p, (struct tui_pen){p->pen.fg, -1, 0}, out);
 }
 
 /* ---- moving ----------------------------------------------------------------------------- */
 
 static bool is_same(const struct tui_paint *p, const struct tui_cells *g, size_t i)
 {
-    return !p->whole && tui_cell_eq(&g->p[i], &p->shown.p[i]);
+    return tui_cell_eq(&g->p[i], &p->shown.p[i]);
 }
 
 /* May the cells of [from, x), which have not changed, be written once more with the pen as it is? */
@@ -165,10 +39,12 @@ static bool may_rewrite(const struct tui_paint *p, const struct tui_cells *g, in
                         int x)
 {
     for (int i = from; i < x; i++) {
+        struct tui_look look[TUI_LOOKS];
         const struct tui_cell *c = &g->p[(size_t)y * (size_t)g->w + (size_t)i];
-        struct tui_pen pen = pen_of(p, c);
-        if (c->ch == 0 || c->ch >= 0x80 || pen.attrs != p->pen.attrs || pen.bg != p->pen.bg ||
-            (shows_letters(c->ch, pen.attrs) && pen.fg != p->pen.fg))
+        tui_pen_looks(&p->can, c, g->ascii, look);
+        struct tui_pen pen = look->pen;
+        pen.fg = look->any_fg ? p->pen.fg : pen.fg;
+        if (c->ch == 0 || c->ch >= 0x80 || !tui_pen_eq(pen, p->pen))
             return false;
     }
     return true;
@@ -268,116 +144,27 @@ static void move_to(struct tui_paint *p, const struct tui_cells *g, int y, int x
     p->x = x;
 }
 
-/* ---- cells -------------------------------------------------------------------------------- */
+/* ---- rows --------------------------------------------------------------------------------- */
 
-/* How many cells from x on are like the first and have changed. */
-static int run_of(const struct tui_paint *p, const struct tui_cells *g, int y, int x, int last)
+static bool put_row(struct tui_paint *p, const struct tui_cells *g, int y, struct ms_buf *out)
 {
     size_t row = (size_t)y * (size_t)g->w;
-    int n = 1;
-    while (x + n < last && tui_cell_eq(&g->p[row + (size_t)x], &g->p[row + (size_t)(x + n)]) &&
-           !is_same(p, g, row + (size_t)(x + n)))
-        n++;
-    return n;
-}
-
-static void put_run(const struct tui_paint *p, uint32_t ch, int n, struct ms_buf *out)
-{
-    /* Some terminals that say they repeat do so with ASCII alone. */
-    bool repeat = p->can.repeat && n > REPEAT_LEAST && ch < 0x80;
-    for (int i = 0; i < (repeat ? 1 : n); i++)
-        tui_put_utf8(out, ch);
-    if (repeat)
-        ms_buf_printf(out, "\033[%db", n - 1);
-}
-
-/* A full cell as a block costs its letters, as a space the colour and the way back. */
-static bool block_is_shorter(const struct tui_paint *p, struct tui_pen pen, int n, bool ascii)
-{
-    size_t letters = (p->pen.fg != pen.bg ? price(pen.bg) : 0) + 3 * (size_t)n +
-                     (p->pen.bg >= 0 ? price(-1) : 0);
-    size_t cells = p->can.repeat && n > REPEAT_LEAST ? 5 : (size_t)n;
-    size_t spaces = price(pen.bg) + cells + 5;
-    return !ascii && p->pen.bg != pen.bg && letters < spaces;
-}
-
-static int put_cells(struct tui_paint *p, const struct tui_cells *g, int y, int x, int last,
-                     struct ms_buf *out)
-{
-    const struct tui_cell *c = &g->p[(size_t)y * (size_t)g->w + (size_t)x];
-    struct tui_pen pen = pen_of(p, c);
-    uint32_t ch = c->ch;
-    int n = run_of(p, g, y, x, last);
-    if (is_full(p, c) && block_is_shorter(p, pen, n, g->ascii)) {
-        ch = BLOCK;
-        pen = (struct tui_pen){pen.bg, -1, 0};
-    }
-    take_pen(p, pen, shows_letters(ch, pen.attrs), out);
-    put_run(p, ch, n, out);
-    p->x = x + n * tui_width(ch);
-    return p->x;
-}
-
-/* From here on the row is empty: one order clears it. */
-static bool ends_empty(const struct tui_paint *p, const struct tui_cells *g, int y, int x)
-{
-    size_t row = (size_t)y * (size_t)g->w;
-    int changed = 0;
-    for (int i = x; i < g->w; i++) {
-        const struct tui_cell *c = &g->p[row + (size_t)i];
-        if (c->ch != ' ' || c->flags != 0)
-            return false;
-        changed += !is_same(p, g, row + (size_t)i);
-    }
-    return changed > 3;
-}
-
-static void put_part(struct tui_paint *p, const struct tui_cells *g, int y, int x, int last,
-                     struct ms_buf *out)
-{
-    size_t row = (size_t)y * (size_t)g->w;
-    while (x < last) {
-        if (is_same(p, g, row + (size_t)x) || g->p[row + (size_t)x].ch == 0) {
-            x++; /* the right half of a letter came with its left one */
-            continue;
-        }
-        move_to(p, g, y, x, out);
-        if (ends_empty(p, g, y, x)) {
-            take_pen(p, (struct tui_pen){-1, -1, 0}, false, out);
-            ms_buf_puts(out, "\033[K");
-            return;
-        }
-        x = put_cells(p, g, y, x, last, out);
-    }
-    if (p->x >= g->w)
-        p->x = p->can.last_cell ? WAITS : UNKNOWN;
-}
-
-/* Where many single cells change, moving from one to the next takes longer than writing all of them
- * once more: the shorter of both is sent. */
-static void put_row(struct tui_paint *p, const struct tui_cells *g, int y, struct ms_buf *out)
-{
-    size_t row = (size_t)y * (size_t)g->w, start = out->n;
     int first = 0, last = g->w - (y + 1 == g->h && !p->can.last_cell);
     while (first < last && is_same(p, g, row + (size_t)first))
         first++;
     while (last > first && is_same(p, g, row + (size_t)last - 1))
         last--;
-    struct tui_paint before = *p;
-    put_part(p, g, y, first, last, out);
-    if (out->n - start < WHOLE_LEAST)
-        return;
-    struct tui_paint after = *p;
-    size_t end = out->n;
-    *p = before;
-    p->whole = true;
-    put_part(p, g, y, first, last, out);
-    p->whole = false;
-    if (out->n - end < end - start)
-        memmove(out->p + start, out->p + end, out->n - end);
-    else
-        *p = after;
-    out->n = out->n - end < end - start ? start + (out->n - end) : end;
+    if (first == last)
+        return true;
+    first -= g->p[row + (size_t)first].ch == 0; /* wide letters are written whole */
+    last += last < g->w && g->p[row + (size_t)last].ch == 0;
+    move_to(p, g, y, first, out);
+    struct tui_row r = {&p->can, g->p + row, p->shown.p + row, first, last, g->w, g->ascii};
+    if (!tui_paint_row(&p->row, &r, &p->pen, &p->x, out))
+        return false;
+    if (p->x >= g->w)
+        p->x = p->can.last_cell ? WAITS : UNKNOWN;
+    return true;
 }
 
 /* ---- scrolling ------------------------------------------------------------------------------ */
@@ -464,7 +251,7 @@ static void scroll(struct tui_paint *p, const struct tui_cells *g, struct ms_buf
     struct shift s = best_shift(p, g);
     if (s.gain < GAIN_LEAST)
         return;
-    take_pen(p, (struct tui_pen){p->pen.fg, -1, 0}, false, out);
+    take_no_background(p, out);
     ms_buf_printf(out, "\033[%d;%dr\033[%dH", s.top + 1, s.end, s.by > 0 ? s.end : s.top + 1);
     for (int i = 0; i < (s.by > 0 ? s.by : -s.by); i++)
         ms_buf_puts(out, s.by > 0 ? "\n" : "\033M");
@@ -498,8 +285,25 @@ static struct slide better(struct slide a, struct slide b)
     return b.gain > a.gain ? b : a;
 }
 
-/* Rows that slide mostly slide alike, so the distance of the row before is tried first; all others
- * are for a few rows of a picture only. */
+static struct slide best_known(const struct tui_paint *p, const struct tui_cell *now,
+                               const struct tui_cell *then, int x, int w)
+{
+    struct slide best = {x, 0, 0};
+    for (int i = 0; i < TUI_SLIDES && p->slid[i] != 0; i++)
+        best = better(best, weigh_slide(now, then, x, p->slid[i], w));
+    return best;
+}
+
+static void remember(struct tui_paint *p, int by)
+{
+    int i = 0;
+    while (i + 1 < TUI_SLIDES && p->slid[i] != 0 && p->slid[i] != by)
+        i++;
+    p->slid[i] = by;
+}
+
+/* Rows that slide mostly slide alike, so the distances of rows before are tried first; all others are
+ * for a few rows of a picture only. */
 static struct slide best_slide(struct tui_paint *p, const struct tui_cell *now,
                                const struct tui_cell *then, int w)
 {
@@ -508,8 +312,9 @@ static struct slide best_slide(struct tui_paint *p, const struct tui_cell *now,
         x++;
     if (x == w)
         return (struct slide){0, 0, 0};
-    struct slide best = weigh_slide(now, then, x, p->slid != 0 ? p->slid : 1, w);
-    if (best.gain >= SLIDE_LEAST || p->tried >= TRY_MOST || difference(now, then, w) < SLIDE_LEAST)
+    struct slide best = best_known(p, now, then, x, w);
+    int differ = difference(now, then, w);
+    if (2 * best.gain >= differ || p->tried >= TRY_MOST || differ < SLIDE_LEAST)
         return best;
     p->tried++;
     for (int by = 1; by <= w / 2; by++) {
@@ -536,10 +341,10 @@ static void slide_row(struct tui_paint *p, const struct tui_cells *g, int y, str
     struct slide s = best_slide(p, row_of(g, y), then, g->w);
     if (s.gain < SLIDE_LEAST)
         return;
-    p->slid = s.by;
+    remember(p, s.by);
     int by = s.by > 0 ? s.by : -s.by, kept = g->w - s.x - by;
     move_to(p, g, y, s.x, out);
-    take_pen(p, (struct tui_pen){p->pen.fg, -1, 0}, false, out);
+    take_no_background(p, out);
     ms_buf_printf(out, s.by > 0 ? "\033[%dP" : "\033[%d@", by);
     memmove(s.by > 0 ? then + s.x : then + s.x + by, s.by > 0 ? then + s.x + by : then + s.x,
             (size_t)kept * sizeof *then);
@@ -557,6 +362,8 @@ void tui_paint_forget(struct tui_paint *p)
 void tui_paint_free(struct tui_paint *p)
 {
     tui_cells_free(&p->shown);
+    tui_paint_row_free(p->row);
+    p->row = NULL;
 }
 
 static void clear(struct tui_paint *p, struct ms_buf *out)
@@ -577,11 +384,13 @@ bool tui_paint_frame(struct tui_paint *p, const struct tui_cells *g, struct ms_b
         clear(p, out);
     else
         scroll(p, g, out);
-    p->tried = p->slid = 0;
+    p->tried = 0;
+    memset(p->slid, 0, sizeof p->slid);
     for (int y = 0; y < g->h; y++) {
         if (!all)
             slide_row(p, g, y, out);
-        put_row(p, g, y, out);
+        if (!put_row(p, g, y, out))
+            return false;
     }
     memcpy(p->shown.p, g->p, (size_t)g->w * (size_t)g->h * sizeof *g->p);
     return out->bad == MS_OK;

@@ -15,30 +15,19 @@
 #ifndef VIZ_TUI_PAINT_H
 #define VIZ_TUI_PAINT_H
 
-#include "viz/tui_cells.h"
+#include "viz/tui_paint_row.h"
 
-struct tui_paint_can {
-    int colours;    /* 0: none, 8, or 256 */
-    bool separate;  /* bold and the like can be switched off one by one */
-    bool repeat;    /* "the last letter n times more" */
-    bool slide;     /* letters can be put in and taken out of a row */
-    bool tabs;      /* "\t" goes to the next column that eight divides */
-    bool last_cell; /* writing the last cell of the screen does not scroll it */
-};
-
-struct tui_pen {
-    int fg, bg;     /* colours; -1: the terminal's own */
-    unsigned attrs; /* flags of cells */
-};
+enum { TUI_SLIDES = 6 };
 
 struct tui_paint {
     struct tui_paint_can can;
     struct tui_cells shown; /* what the terminal has */
     bool known;             /* false: nobody knows what it has */
-    bool whole;             /* unchanged cells are sent as well */
     struct tui_pen pen;
-    int y, x;        /* of its cursor; x < 0: behind the last column, or unknown */
-    int slid, tried; /* within a frame: how far the last row slid, rows that were searched */
+    int y, x; /* of its cursor; x < 0: behind the last column, or unknown */
+    struct tui_row_work *row;
+    int slid[TUI_SLIDES]; /* within a frame: how far rows slid, 0 behind the last */
+    int tried;            /* and how many were searched */
 };
 
 /* The terminal has been cleared or used by others: the next frame is sent whole. */

@@ -226,6 +226,16 @@ static bool touches(const struct row *r, int from)
            (a->flags & TUI_REVERSE) != 0;
 }
 
+/* A thin line between two slices: the first has its end taken away, in the look of other short ones,
+ * or where letters follow the second begins with it, in their look. */
+static void put_line(const struct row *r, int from, bool letters)
+{
+    if (letters)
+        tui_at(r->g, r->y, r->x + from)->ch = r->g->ascii ? '|' : 0x258f;
+    else
+        tui_char(r->g, r->y, r->x + from - 1, tui_at(r->g, r->y, r->x + from)->token, 0x2589);
+}
+
 /* The name inside of what is wide enough, in the look of the block. */
 static void put_name(struct row *r, const struct mstx_event *ev)
 {
@@ -235,9 +245,10 @@ static void put_name(struct row *r, const struct mstx_event *ev)
     int from = a > 0 ? (int)a : 0, to = b < r->w ? (int)b : r->w;
     if (ev->count > 1 || to - from < 2)
         return;
-    if (touches(r, from)) /* a thin gap between the two */
-        tui_char(r->g, r->y, r->x + from - 1, tui_at(r->g, r->y, r->x + from)->token, 0x2589);
-    if (to - from < NAME_LEAST + 1)
+    bool named = to - from > NAME_LEAST;
+    if (touches(r, from))
+        put_line(r, from, named);
+    if (!named)
         return;
     struct tui_cell *c = tui_at(r->g, r->y, r->x + from + 1);
     enum tui_token token = c != NULL ? (enum tui_token)c->token : TUI_TEXT;
@@ -327,6 +338,14 @@ static bool is_straggler(const struct tui_app *a, const struct tui_time *t,
     return false;
 }
 
+/* Where there is little room the number of a thread says more than that it is one. */
+static struct ms_str label_of(const struct viz_lane *l, int w)
+{
+    struct ms_str thread = MS_STR("thread ");
+    bool cut = w < TUI_LABEL_W && ms_str_starts(l->label, thread);
+    return cut ? ms_str_sub(l->label, thread.n, l->label.n) : l->label;
+}
+
 static void draw_label(struct tui_app *a, struct tui_time *t, int y, const struct viz_lane *l)
 {
     bool process = l->kind == VIZ_LANE_PROCESS, late = is_straggler(a, t, l);
@@ -337,11 +356,11 @@ static void draw_label(struct tui_app *a, struct tui_time *t, int y, const struc
         x = tui_char(&a->cells, y, x - 1, TUI_ACCENT, '*');
     if (late)
         x = tui_puts(&a->cells, y, x, 2, TUI_ERROR, "! ");
-    tui_put_name(&a->cells, y, x, t->label_w - x - 1,
-                 late      ? TUI_ERROR
-                 : process ? TUI_TEXT
-                           : TUI_DIM,
-                 l->label);
+    tui_put(&a->cells, y, x, t->label_w - x - 1,
+            late      ? TUI_ERROR
+            : process ? TUI_TEXT
+                      : TUI_DIM,
+            label_of(l, t->label_w));
 }
 
 static enum ms_rc draw_lanes(struct tui_app *a, struct tui_time *t, int y, int last,
@@ -442,7 +461,7 @@ static void draw_state(struct tui_app *a, struct tui_time *t)
     else if (t->has_slice)
         draw_slice(a, t, y);
     else
-        tui_printf(&a->cells, y, 1, a->cells.w - 2, TUI_DIM, "cursor at %s",
+        tui_printf(&a->cells, y, 1, a->cells.w - 2, TUI_ACCENT, "cursor at %s",
                    ms_human_time(now, t->time - t->w.first));
 }
 

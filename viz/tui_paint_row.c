@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tui_paint_row: the way through a row that takes the fewest bytes.
+ *
+ * A stop is a column together with the pen that the terminal has there.  From each stop lead a few
+ * steps to the right: over what has not changed, by writing a cell in one of its looks, by writing
+ * one and repeating it, or by clearing all that follows.  The cheapest way from the first column to
+ * the end is found column by column, and then told.
+ */
+#include "viz/tui_paint_row.h"
+
+#include "probe/base/mem.h"
+
+#include <stdio.h>
+
+enum { PENS = 48, KEPT = 16, NEVER = 0x7fffffff, REPEAT_LEAST = 5, TAB = 8, UNTOLD = 0xff };
+enum step { SKIP, NEXT_TAB, WRITE, REPEAT, CLEAR };
+
+struct stop {
+    int cost;     /* bytes up to here, NEVER where nobody gets; later the number of the next stop */
+    int16_t from; /* column of the stop before */
+    uint8_t pen;  /* of the stop before */
+    uint8_t step; /* how one came from there */
+    uint8_t look; /* written so */
+};
+
+struct column {
+    struct tui_look look[TUI_LOOKS];
+    int16_t run[TUI_LOOKS]; /* how many cells from here on can be written in that look */
+    int16_t needed;         /* how many of these until the last that has changed */
+    int16_t same;           /* how many from here on have not changed */
+    uint8_t looks;          /* 0: the right half of a wide letter */
+};
+
+struct tui_row_work {
+    size_t cap; /* columns */
+    struct column *column;
+    struct stop *stop; /* PENS for every column */
+    struct tui_pen pen[PENS];
+    uint8_t price[PENS][PENS]; /* of changing from one to another */
+    int pens;
+};
+
+/* ---- pens ------------------------------------------------------------------------------ */
+
+/* Its number, or -1 when there are `most` and it is none of them. */
+static int pen_number(struct tui_row_work *k, struct tui_pen pen, int most)
+{
+    for (int i = 0; i < k->pens; i++) {
+        if (tui_pen_eq(k->pen[i], pen))
+            return i;
+    }
+    if (k->pens >= most)
+        return -1;
+    for (int i = 0; i <= k->pens; i++)
+        k->price[i][k->pens] = k->price[k->pens][i] = UNTOLD;
+    k->pen[k->pens] = pen;
+    return k->pens++;
+}
+
+static int price(struct tui_row_work *k, const struct tui_row *r, int from, int to)
+{
+    char order[TUI_ORDER_MAX];
+    if (k->price[from][to] == UNTOLD)
+        k->price[from][to] = (uint8_t)tui_pen_change(r->can, k->pen[from], k->pen[to], order);
+    return k->price[from][to];
+}
+
+/* ---- columns --------------------------------------------------------------------------- */
+
+static bool look_eq(const struct tui_look *a, const struct tui_look *b)
+{
+    return a->ch == b->ch && a->any_fg == b->any_fg && a->pen.bg == b->pen.bg &&
+           a->pen.attrs == b->pen.attrs && (a->any_fg || a->pen.fg == b->pen.fg);
+}
+
+static bool is_empty(const struct tui_look *l)
+{
+    return l->ch == ' ' && l->any_fg && l->pen.bg < 0;
+}
+
+static bool has_changed(const struct tui_row *r, int x)
+{
+    return !tui_cell_eq(&r->now[x], &r->then[x]);
+}
+
+/* A wide letter has changed when one of its halves has. */
+static bool unit_changed(const struct tui_row *r, int x)
+{
+    return has_changed(r, x) || (x + 1 < r->w && r->now[x + 1].ch == 0 && has_changed(r, x + 1)) ||
+           (r->now[x].ch == 0 && x > 0 && has_changed(r, x - 1));
+}
+
+static void look_at(struct tui_row_work *k, const struct tui_row *r, int x)
+{
+    struct column *c = &k->column[x], *next = c + 1;
+    bool more = x + 1 < r->last, changed = unit_changed(r, x);
+    *c = (struct column){.same = (int16_t)(changed ? 0 : 1 + (more ? next->same : 0))};
+    if (r->now[x].ch == 0)
+        return;
+    c->looks = (uint8_t)tui_pen_looks(r->can, &r->now[x], r->ascii, c->look);
+    bool alike = more && next->looks == c->looks && look_eq(&c->look[0], &next->look[0]);
+    for (int i = 0; i < c->looks; i++)
+        c->run[i] = (int16_t)(1 + (alike ? next->run[i] : 0));
+    int behind = alike ? next->needed : 0;
+    c->needed = (int16_t)(behind > 0 || changed ? behind + 1 : 0);
+}
+
+static bool make_room(struct tui_row_work **work, int w)
+{
+    if (*work == NULL)
+        *work = ms_calloc(1, sizeof **work);
+    struct tui_row_work *k = *work;
+    if (k == NULL || (size_t)w < k->cap)
+        return k != NULL;
+    size_t cap = (size_t)w + 1;
+    struct column *column = ms_realloc(k->column, cap * sizeof *column);
+    k->column = column != NULL ? column : k->column;
+    struct stop *stop = ms_realloc(k->stop, cap * PENS * sizeof *stop);
+    k->stop = stop != NULL ? stop : k->stop;
+    k->cap = column != NULL && stop != NULL ? cap : k->cap;
+    return column != NULL && stop != NULL;
+}
+
+void tui_paint_row_free(struct tui_row_work *work)
+{
+    if (work == NULL)
+        return;
+    ms_free(work->column);
+    ms_free(work->stop);
+    ms_free(work);
+}
+
+/* ---- steps ------------------------------------------------------------------------------- */
+
+static int order_length(int n)
+{
+    return n < 2 ? 3 : n < 10 ? 4 : n < 100 ? 5 : 6;
+}
+
+static int letter_length(uint32_t ch)
+{
+    return ch < 0x80 ? 1 : ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4;
+}
+
+static void arrive(struct tui_row_work *k, int x, int pen, struct stop s)
+{
+    struct stop *at = &k->stop[(size_t)x * PENS + (size_t)pen];
+    if (s.cost < at->cost)
+        *at = s;
+}
+
+/* The tabulators up to column z and back, -1 where that cannot be done. */
+static int by_tabs(const struct tui_row *r, int x, int z, int *tabs)
+{
+    int stop = (z + TAB - 1) / TAB * TAB;
+    *tabs = stop / TAB - x / TAB;
+    return r->can->tabs && stop < r->w ? *tabs + stop - z : -1;
+}
+
+static void skip(struct tui_row_work *k, const struct tui_row *r, int x, int pen, int cost)
+{
+    int n = k->column[x].same, z = x + n, tabs, way = by_tabs(r, x, z, &tabs);
+    int order = order_length(n), stop = x / TAB * TAB + TAB;
+    if (n == 0)
+        return;
+    arrive(k, z, pen,
+           (struct stop){cost + (way >= 0 && way < order ? way : order), (int16_t)x, (uint8_t)pen,
+                         SKIP, 0});
+    if (r->can->tabs && stop < z && stop < r->w && k->column[stop].looks != 0)
+        arrive(k, stop, pen, (struct stop){cost + 1, (int16_t)x, (uint8_t)pen, NEXT_TAB, 0});
+}
+
+/* Write the cell at x with pen `to`, once or as often as the row has it. */
+static void write_with(struct tui_row_work *k, const struct tui_row *r, int x, int pen, int cost,
+                       int look, int to)
+{
+    const struct column *c = &k->column[x];
+    uint32_t ch = c->look[look].ch;
+    cost += price(k, r, pen, to) + letter_length(ch);
+    struct stop s = {cost, (int16_t)x, (uint8_t)pen, WRITE, (uint8_t)look};
+    arrive(k, x + tui_width(ch), to, s);
+    /* Some terminals that say they repeat do so with ASCII alone. */
+    if (!r->can->repeat || ch >= 0x80 || c->run[look] <= REPEAT_LEAST)
+        return;
+    s.step = REPEAT;
+    const int ends[] = {c->run[look], c->needed};
+    for (int i = 0; i < 2; i++) {
+        s.cost = cost + order_length(ends[i] - 1);
+        if (ends[i] > REPEAT_LEAST)
+            arrive(k, x + ends[i], to, s);
+    }
+}
+
+static void write(struct tui_row_work *k, const struct tui_row *r, int x, int pen, int cost)
+{
+    const struct column *c = &k->column[x];
+    for (int i = 0; i < c->looks; i++) {
+        struct tui_pen want = c->look[i].pen;
+        write_with(k, r, x, pen, cost, i, pen_number(k, want, PENS));
+        want.fg = k->pen[pen].fg;
+        int to = c->look[i].any_fg ? pen_number(k, want, PENS - KEPT) : -1;
+        if (to >= 0)
+            write_with(k, r, x, pen, cost, i, to);
+    }
+}
+
+/* From here on the row is empty, or becomes it: one order clears it to its end, with a pen that has
+ * no background. */
+static bool may_clear(const struct tui_row_work *k, const struct tui_row *r, int x)
+{
+    const struct column *c = &k->column[x];
+    if (c->looks == 0 || !is_empty(&c->look[0]) || x + c->run[0] < r->last)
+        return false;
+    for (int i = r->last; i < r->w; i++) {
+        if (r->now[i].ch != ' ' || r->now[i].flags != 0)
+            return false;
+    }
+    return true;
+}
+
+static void clear(struct tui_row_work *k, const struct tui_row *r, int x, int pen, int cost)
+{
+    struct tui_pen want = {k->pen[pen].fg, -1, 0};
+    for (int i = 0; i < 2; i++, want.fg = -1) {
+        int to = pen_number(k, want, PENS - KEPT);
+        if (to >= 0)
+            arrive(
+                k, r->last, to,
+                (struct stop){cost + price(k, r, pen, to) + 3, (int16_t)x, (uint8_t)pen, CLEAR, 0});
+    }
+}
+
+static void go_on(struct tui_row_work *k, const struct tui_row *r, int x, bool clears)
+{
+    int pens = k->pens; /* those that are met here for the first time have no stop at x */
+    for (int pen = 0; pen < pens; pen++) {
+        int cost = k->stop[(size_t)x * PENS + (size_t)pen].cost;
+        if (cost == NEVER)
+            continue;
+        skip(k, r, x, pen, cost);
+        if (k->column[x].looks != 0)
+            write(k, r, x, pen, cost);
+        if (clears)
+            clear(k, r, x, pen, cost);
+    }
+}
+
+/* ---- telling ------------------------------------------------------------------------------ */
+
+static void put_order(struct ms_buf *out, int n, char what)
+{
+    if (n > 1)
+        ms_buf_printf(out, "\033[%d%c", n, what);
+    else
+        ms_buf_printf(out, "\033[%c", what);
+}
+
+static void put_skip(const struct tui_row *r, int x, int z, struct ms_buf *out)
+{
+    int tabs, way = by_tabs(r, x, z, &tabs);
+    if (way < 0 || way >= order_length(z - x)) {
+        put_order(out, z - x, 'C');
+        return;
+    }
+    for (int i = 0; i < tabs; i++)
+        ms_buf_putc(out, '\t');
+    for (int i = tabs; i < way; i++)
+        ms_buf_putc(out, '\b');
+}
+
+/* The step that leads to stop s, which stands at column `to` with pen number `pen`. */
+static void tell(const struct tui_row_work *k, const struct tui_row *r, const struct stop *s,
+                 int to, int pen, struct ms_buf *out)
+{
+    char order[TUI_ORDER_MAX];
+    int n = tui_pen_change(r->can, k->pen[s->pen], k->pen[pen], order);
+    ms_buf_put(out, order, (size_t)n);
+    if (s->step == SKIP)
+        put_skip(r, s->from, to, out);
+    else if (s->step == NEXT_TAB)
+        ms_buf_putc(out, '\t');
+    else if (s->step == CLEAR)
+        ms_buf_puts(out, "\033[K");
+    else
+        tui_put_utf8(out, k->column[s->from].look[s->look].ch);
+    if (s->step == REPEAT)
+        ms_buf_printf(out, "\033[%db", to - s->from - 1);
+}
+
+/* Turn the way round, so that each stop names the one after it; returns the pen at the first. */
+static int turn_round(struct tui_row_work *k, int first, int last, int pen)
+{
+    int x = last, next_x = -1, next_pen = 0;
+    for (;;) {
+        struct stop *s = &k->stop[(size_t)x * PENS + (size_t)pen];
+        int before = s->from, before_pen = s->pen;
+        /* What led here stays with the stop; its cost is not needed any more. */
+        s->cost = next_x * PENS + next_pen;
+        if (x == first)
+            return pen;
+        next_x = x;
+        next_pen = pen;
+        x = before;
+        pen = before_pen;
+    }
+}
+
+static void tell_all(struct tui_row_work *k, const struct tui_row *r, int from, int to, int pen,
+                     struct ms_buf *out)
+{
+    int x = from;
+    while (x != to) {
+        int next = k->stop[(size_t)x * PENS + (size_t)pen].cost;
+        x = next / PENS;
+        pen = next % PENS;
+        tell(k, r, &k->stop[(size_t)next], x, pen, out);
+    }
+}
+
+/* The pen of the cheapest stop at x, -1 where there is none. */
+static int cheapest(const struct tui_row_work *k, int x)
+{
+    const struct stop *at = &k->stop[(size_t)x * PENS];
+    int best = 0;
+    for (int i = 1; i < k->pens; i++)
+        best = at[i].cost < at[best].cost ? i : best;
+    return at[best].cost != NEVER ? best : -1;
+}
+
+static void forget_stops(struct tui_row_work *k, int from, int last, struct tui_pen pen)
+{
+    for (size_t i = (size_t)from * PENS; i < (size_t)(last + 1) * PENS; i++)
+        k->stop[i].cost = NEVER;
+    k->pens = 0;
+    k->stop[(size_t)from * PENS + (size_t)pen_number(k, pen, PENS)].cost = 0;
+}
+
+/* As far as the numbers of pens last, and at least one column; returns where. */
+static int find_way(struct tui_row_work *k, const struct tui_row *r, int from)
+{
+    int x = from;
+    while (x < r->last && (k->pens <= PENS - KEPT / 2 || x == from || cheapest(k, x) < 0)) {
+        go_on(k, r, x, may_clear(k, r, x));
+        x++;
+    }
+    return x;
+}
+
+bool tui_paint_row(struct tui_row_work **work, const struct tui_row *r, struct tui_pen *pen, int *x,
+                   struct ms_buf *out)
+{
+    if (!make_room(work, r->w))
+        return false;
+    struct tui_row_work *k = *work;
+    for (int i = r->last; i-- > r->first;)
+        look_at(k, r, i);
+    for (int from = r->first, to; from < r->last; from = to) {
+        forget_stops(k, from, r->last, *pen);
+        to = find_way(k, r, from);
+        int end = cheapest(k, to);
+        const struct stop *last = &k->stop[(size_t)to * PENS + (size_t)end];
+        *x = last->step == CLEAR ? last->from : to;
+        *pen = k->pen[end];
+        tell_all(k, r, from, to, turn_round(k, from, to, end), out);
+    }
+    return true;
+}
