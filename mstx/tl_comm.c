@@ -283,11 +283,13 @@ static void put_moved(struct mstx_rows_out *r, const struct mstx_comm_fact *f)
 {
     const bool has_part = f->part.type != 0, has_end = f->end.type != 0;
     const uint64_t received = has_end ? f->end.received : f->part.received;
-    const int32_t source = has_end ? f->end.peer : f->rec.peer;
+    /* an exchange names whom it sends to; who sent to it is another */
+    const bool tells_source = has_end && f->rec.op != MSTX_COMM_SENDRECV;
+    const int32_t peer = tells_source ? f->end.peer : f->rec.peer;
     const bool has_tag = has_part && f->part.tag >= 0;
     mstx__rows_put(r, MSTX_CALL_SENT, known_or_null(has_part, (int64_t)f->part.sent));
     mstx__rows_put(r, MSTX_CALL_RECEIVED, known_or_null(has_part || has_end, (int64_t)received));
-    mstx__rows_put(r, MSTX_CALL_PEER, known_or_null(source >= 0, source));
+    mstx__rows_put(r, MSTX_CALL_PEER, known_or_null(peer >= 0, peer));
     mstx__rows_put(r, MSTX_CALL_TAG, known_or_null(has_tag, f->part.tag));
 }
 
