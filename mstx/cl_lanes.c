@@ -213,7 +213,7 @@ static bool take_call(const struct mstx_cl_source *s, struct mstx_cl_part *p,
                       bool has_device)
 {
     const struct mstx_extra *x = &s->l->extra.p[r->extra - 1];
-    const struct mstx_rec_comm *c = &s->l->comm.p[x->comm - 1].rec;
+    const struct mstx_rec_comm *c = &s->l->comm.p[x->comm - 1];
     const enum mstx_comm_class class = mstx_comm_op_class(c->op);
     struct mstx_cl_span span = {mstx__lane_steady(lane, s->clock, r->begin), 0};
     uint8_t flags = c->flags;

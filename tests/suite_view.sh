@@ -56,6 +56,12 @@ if command -v "$PYTHON" >/dev/null; then
     "$msprobe" import "$tmp/run" >/dev/null || exit 1
 fi
 
+sim=
+if [ -x "$B/tests/tool_sim" ]; then
+    "$B/tests/tool_sim" "$tmp/sim" straggler 0.3 1 2 2 2 30 >/dev/null && "$msprobe" import "$tmp/sim" >/dev/null || exit 1
+    sim=sim
+fi
+
 # ---- screens by script ------------------------------------------------------------------
 screen() { # NAME PATH SIZE KEYS [options]
     name=$1 path=$2 size=$3 keys=$4
@@ -168,6 +174,16 @@ else
     echo "skip screens of a run: no $PYTHON to make a capture"
 fi
 
+if [ -n "$sim" ]; then
+    screen sim-ranks "$sim" 80x24 '4<Tab><Tab>'
+    screen sim-ranks-small "$sim" 40x10 '4<Tab><Tab>'
+    screen sim-ranges-small "$sim" 40x10 '4'
+    screen sim-breakdown "$sim" 80x24 '4<Tab><Tab><Tab>'
+    screen sim-breakdown-small "$sim" 40x10 '4<Tab><Tab><Tab>'
+else
+    echo "skip screens of a simulated cluster: no $B/tests/tool_sim"
+fi
+
 # ---- matching by hand, exporting -----------------------------------------------------------
 cp "$tmp/pair.vis.db" "$tmp/work.vis.db"
 work=work.vis.db
@@ -186,6 +202,23 @@ assert [r['state'] for r in rows if r['target'] == 'Torch.g.0.forward'] == ['E']
 assert list(csv.DictReader(open('$tmp/findings.csv')))[0]['kind'] == 'introduces'
 "; then ok "exported CSV is read by others"; else bad "exported CSV is read by others"; fi
 
+if [ -n "$sim" ]; then
+    printf '4<Tab><Tab><Tab>:export %s/uses.csv<Enter>' "$tmp" >"$tmp/keys"
+    "$msprobe" view --script "$tmp/keys" "$tmp/sim" >/dev/null
+    "$msprobe" sql "$tmp/sim" "select rank, sum(computing_ns) * 1.0 / sum(end_ns - start_ns) as share,
+        sum(waiting_ns) * 1.0 / sum(end_ns - start_ns) as waits from rank_steps group by rank" >"$tmp/uses.want"
+    if "$PYTHON" -c "
+import csv
+got = {r['rank']: r for r in csv.DictReader(open('$tmp/uses.csv'))}
+want = list(csv.DictReader(open('$tmp/uses.want'), delimiter='\t'))
+assert len(want) == len(got) == 8, (want, got)
+for r in want:
+    g = got[r['rank']]
+    assert abs(float(g['compute']) - float(r['share'])) < 0.01, (g, r)
+    assert float(g['waiting']) <= float(r['waits']) + 0.01, (g, r)
+    assert abs(sum(float(g[k]) for k in ('compute', 'communication', 'waiting', 'idle')) - 1) < 1e-5, g
+"; then ok "the breakdown is of the recorded steps"; else bad "the breakdown is of the recorded steps"; fi
+fi
 if [ -d "$tmp/run" ]; then
     if "$PYTHON" tests/view_keys.py "$msprobe" viz/msprobe-view.1 "$pair" "$tmp/run" >"$tmp/said" 2>&1; then
         ok "help and manual list the same keys and commands"

@@ -195,13 +195,59 @@ uint32_t tui_fit(struct ms_str s, int w)
     return s.n - rest.n;
 }
 
+/* The parts of a name between its dots, and how many columns each may take. */
+struct parts {
+    struct ms_str s[16];
+    int w[16], n;
+};
+
+static bool take_parts(struct parts *p, struct ms_str s)
+{
+    enum { MOST = sizeof p->s / sizeof *p->s };
+    for (p->n = 0; p->n < MOST; p->n++) {
+        int64_t dot = ms_str_find(s, '.');
+        p->s[p->n] = dot >= 0 ? ms_str_sub(s, 0, (uint32_t)dot) : s;
+        p->w[p->n] = tui_text_width(p->s[p->n]);
+        if (dot < 0)
+            return p->n++ > 1;
+        s = ms_str_sub(s, (uint32_t)dot + 1, s.n);
+    }
+    return false;
+}
+
+/* Take columns off the longest parts until all is no wider than w; false when too little is left. */
+static bool shorten(struct parts *p, int w)
+{
+    enum { PART_LEAST = 3 };
+    int all = p->n - 1;
+    for (int i = 0; i < p->n; i++)
+        all += p->w[i];
+    for (; all > w; all--) {
+        int longest = 0;
+        for (int i = 1; i < p->n; i++)
+            longest = p->w[i] >= p->w[longest] ? i : longest;
+        if (p->w[longest] <= PART_LEAST)
+            return false;
+        p->w[longest]--;
+    }
+    return true;
+}
+
 int tui_put_name(struct tui_cells *g, int y, int x, int w, enum tui_token t, struct ms_str s)
 {
     enum { WORTH_BOTH_ENDS = 12 };
+    struct parts parts;
     if (x + w > g->w)
         w = g->w - x;
     if (w < WORTH_BOTH_ENDS || tui_text_width(s) <= w)
         return tui_put(g, y, x, w, t, s);
+    if (take_parts(&parts, s) && shorten(&parts, w)) {
+        for (int i = 0; i < parts.n; i++) {
+            x = i > 0 ? tui_char(g, y, x, t, '.') : x;
+            x = tui_put(g, y, x, parts.w[i], t, parts.s[i]);
+        }
+        return x;
+    }
     int head = w / 3;
     struct ms_str tail = tui_tail(s, w - head - 1);
     int at = put_all(g, y, x, x + head, t, s);

@@ -88,7 +88,8 @@ int tui_printf(struct tui_cells *g, int y, int x, int w, enum tui_token t, const
     MS_PRINTF(6, 7);
 /* The same, ending at column x. */
 void tui_put_right(struct tui_cells *g, int y, int x, enum tui_token t, const char *z);
-/* The middle of a long name says least: "Module.layers…forward.0". */
+/* Of a long name the longest parts say least: "layers.0.norm1.Lay….par….0"; where there are none, or too
+ * many, its middle: "Module.layers…forward.0". */
 int tui_put_name(struct tui_cells *g, int y, int x, int w, enum tui_token t, struct ms_str s);
 void tui_fill(struct tui_cells *g, int y, int x, int w, enum tui_token t, uint32_t ch);
 /* Set flags on cells that are there already; token < TUI_TOKENS also makes them of one look. */

@@ -111,14 +111,22 @@ static void draw_row(struct tui_app *a, int y, size_t i, bool at)
         tui_mark(g, y, 0, g->w, TUI_REVERSE, TUI_TEXT);
 }
 
-static int draw_place(struct tui_app *a, int y, const struct viz_finding *f)
+/* Where Enter goes, in words: the screen, then what a place says beyond it. */
+static void draw_place(struct tui_app *a, int y, const struct viz_finding *f)
 {
-    struct ms_buf place = {.max = 4096};
-    viz_place_write(&f->place, &place);
-    int x = tui_puts(&a->cells, y, 4, 8, TUI_DIM, "Enter → ");
-    tui_put(&a->cells, y, x, a->cells.w - x - 1, TUI_ACCENT, ms_buf_slice(&place));
-    ms_buf_free(&place);
-    return y + 1;
+    const struct viz_place *p = &f->place;
+    struct tui_cells *g = &a->cells;
+    int w = g->w - 1;
+    int x = tui_printf(g, y, 4, w - 4, TUI_DIM, "Enter → %s",
+                       p->screen == VIZ_GRAPH      ? "Tree"
+                       : p->screen == VIZ_TIMELINE ? "Timeline"
+                                                   : viz_screen_names[p->screen]);
+    if (p->step >= 0)
+        x = tui_printf(g, y, x, w - x, TUI_DIM, "  step %" PRId64, p->step);
+    if (p->rank >= 0)
+        x = tui_printf(g, y, x, w - x, TUI_DIM, "  rank %" PRId64, p->rank);
+    if (p->node.n != 0)
+        tui_put_name(g, y, x + 2, w - x - 2, TUI_ACCENT, p->node);
 }
 
 static void draw_graph_facts(struct tui_app *a, const struct findings *f, int y)

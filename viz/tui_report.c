@@ -17,14 +17,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { PARTS = 128, BAR_W = 24 };
+enum { PARTS = 128, BAR_W = 24, RANK_BAR_W = 12 };
 enum view { RANGES, COLLECTIVES, RANKS, BREAKDOWN, VIEWS, SUMS = BREAKDOWN };
 static const char *const view_names[VIEWS] = {"Ranges", "Collectives", "Ranks", "Breakdown"};
 
 struct share { /* how a process spends its time */
     size_t lane;
     bool measured;
-    double part[4]; /* compute, communication, copy, nothing */
+    double part[4]; /* compute, communication, copy or waiting, nothing */
 };
 
 struct report {
@@ -32,6 +32,7 @@ struct report {
     bool begun[VIEWS];
     struct viz_sums sums[SUMS];
     struct viz_tracks tracks; /* of the breakdown */
+    bool known;               /* it is of recorded steps, not of names */
     MS_VEC(struct share) shares;
     size_t at[VIEWS], top[VIEWS];
 };
@@ -64,14 +65,28 @@ static size_t count_rows(const struct report *r)
     return r->sums[r->view].done ? r->sums[r->view].rows.n : 0;
 }
 
+static void take_use(struct share *e, const struct viz_sum *s)
+{
+    int64_t all = 0;
+    for (int i = 0; s != NULL && i < VIZ_USES; i++)
+        all += s->use[i];
+    for (int i = 0; all > 0 && i < VIZ_USES; i++)
+        e->part[i] = (double)s->use[i] / (double)all;
+    e->measured = true;
+}
+
 /* Each part of the run counts for the kind of what runs longest in it. */
-static enum ms_rc measure(struct share *e, struct mstx_tl *tl, const struct viz_tracks *t,
-                          struct ms_err *err)
+static enum ms_rc measure(struct report *r, struct share *e, struct mstx_tl *tl, struct ms_err *err)
 {
     struct viz_busy busy[PARTS];
+    const struct viz_tracks *t = &r->tracks;
     int64_t first, last;
     if (e->measured)
         return MS_OK;
+    if (r->known) {
+        take_use(e, viz_sums_use(&r->sums[RANKS], t->lanes.p[e->lane].process));
+        return MS_OK;
+    }
     mstx_tl_span(tl, &first, &last);
     MS_TRY(viz_tracks_busy(t, tl, e->lane, first, last, busy, PARTS, err));
     for (int i = 0; i < PARTS; i++) {
@@ -107,6 +122,15 @@ static enum ms_rc begin_view(struct tui_app *a, struct report *r, enum view view
         [RANGES] = VIZ_SUM_NAMES, [COLLECTIVES] = VIZ_SUM_COLLECTIVES, [RANKS] = VIZ_SUM_RANKS};
     if (r->begun[view])
         return MS_OK;
+    if (view == BREAKDOWN) { /* it is of what was added up for the ranks */
+        MS_TRY(begin_view(a, r, RANKS, end, err));
+        if (!r->sums[RANKS].done)
+            MS_TRY(viz_sums_work(&r->sums[RANKS], end, err));
+        if (!r->sums[RANKS].done)
+            return MS_OK;
+        for (size_t i = 0; i < r->sums[RANKS].rows.n; i++)
+            r->known = r->known || r->sums[RANKS].rows.p[i].measured != 0;
+    }
     r->begun[view] = true;
     if (view == BREAKDOWN)
         return list_processes(r, a->reader.tl, err);
@@ -116,6 +140,8 @@ static enum ms_rc begin_view(struct tui_app *a, struct report *r, enum view view
 
 /* ---- drawing ----------------------------------------------------------------------- */
 
+enum { NARROW = 72 }; /* below it a row is its figure and its name */
+
 static void draw_name(struct tui_app *a, const struct report *r, int y, const struct viz_sum *e)
 {
     char b[4][MS_HUMAN_MAX];
@@ -123,6 +149,10 @@ static void draw_name(struct tui_app *a, const struct report *r, int y, const st
     int64_t most = r->sums[r->view].rows.p[0].total;
     struct ms_str name = mstx_tl_text(a->reader.tl, e->name);
     tui_put_right(g, y, 10, TUI_TEXT, ms_human_time(b[0], e->total));
+    if (g->w < NARROW) {
+        tui_put_name(g, y, 12, g->w - 13, TUI_TEXT, name);
+        return;
+    }
     tui_put_right(g, y, 21, TUI_TEXT, ms_human_count(b[1], (uint64_t)e->count));
     tui_put_right(g, y, 32, TUI_DIM, ms_human_time(b[2], viz_sum_mean(e)));
     tui_put_right(g, y, 43, TUI_DIM, ms_human_time(b[3], e->longest));
@@ -132,41 +162,70 @@ static void draw_name(struct tui_app *a, const struct report *r, int y, const st
     tui_put_name(g, y, 46 + bar, g->w - 47 - bar, TUI_TEXT, name);
 }
 
-static void draw_rank(struct tui_app *a, const struct report *r, int y, const struct viz_sum *e)
+static int64_t share_of(int64_t ns, int64_t n)
 {
-    char b[3][MS_HUMAN_MAX], rank[24];
-    struct tui_cells *g = &a->cells;
-    const struct mstx_process *p = mstx_tl_process(a->reader.tl, e->process);
-    int64_t mean = viz_sum_mean(e), worst = viz_sum_mean(&r->sums[RANKS].rows.p[0]);
-    snprintf(rank, sizeof rank, p->rank >= 0 ? "%" PRId32 : "-", p->rank);
-    tui_put_right(g, y, 6, TUI_TEXT, rank);
-    tui_put_right(g, y, 14, TUI_TEXT, ms_human_count(b[0], (uint64_t)e->count));
-    tui_put_right(g, y, 25, TUI_TEXT, ms_human_time(b[1], mean));
-    tui_put_right(g, y, 36, TUI_DIM, ms_human_time(b[2], e->longest));
-    tui_bar(g, y, 38, BAR_W, TUI_COMPUTE, worst > 0 ? (double)mean / (double)worst : 0);
-    int x = tui_put(g, y, 40 + BAR_W, g->w - 40 - BAR_W, TUI_DIM, p->host);
-    if (p->dropped != 0)
-        tui_printf(g, y, x + 1, g->w - x - 1, TUI_WARNING, "%" PRIu64 " lost", p->dropped);
+    return n != 0 ? ns / n : 0;
 }
 
-static void draw_breakdown(struct tui_app *a, const struct report *r, int y, const struct share *e)
+/* The bar is what the table is sorted by: others wait for it, or its steps are long. */
+static void draw_rank(struct tui_app *a, const struct report *r, int y, const struct viz_sum *e)
 {
-    static const enum tui_token token[] = {TUI_COMPUTE, TUI_COMM, TUI_COPY, TUI_IDLE};
+    char b[MS_HUMAN_MAX], rank[24];
+    struct tui_cells *g = &a->cells;
+    const struct mstx_process *p = mstx_tl_process(a->reader.tl, e->process);
+    const struct viz_sum *worst = &r->sums[RANKS].rows.p[0];
+    int64_t mean = viz_sum_mean(e), blame = share_of(e->blame, e->measured);
+    int64_t most =
+        worst->blame != 0 ? share_of(worst->blame, worst->measured) : viz_sum_mean(worst);
+    int64_t here = worst->blame != 0 ? blame : mean;
+    snprintf(rank, sizeof rank, p->rank >= 0 ? "%" PRId32 : "-", p->rank);
+    tui_put_right(g, y, 6, TUI_TEXT, rank);
+    tui_put_right(g, y, 16, TUI_TEXT, ms_human_time(b, mean));
+    tui_put_right(g, y, 26, TUI_TEXT,
+                  e->measured != 0 ? ms_human_time(b, share_of(e->use[VIZ_COMPUTES], e->measured))
+                                   : "-");
+    tui_put_right(g, y, g->w < NARROW ? 38 : 48, TUI_TEXT,
+                  e->measured != 0 ? ms_human_time(b, blame) : "-");
+    if (g->w < NARROW)
+        return;
+    tui_put_right(g, y, 36, TUI_TEXT,
+                  e->measured != 0 ? ms_human_time(b, share_of(e->use[VIZ_WAITS], e->measured))
+                                   : "-");
+    tui_bar(g, y, 50, RANK_BAR_W, worst->blame != 0 ? TUI_WARNING : TUI_COMPUTE,
+            most > 0 ? (double)here / (double)most : 0);
+    tui_put_right(g, y, 57 + RANK_BAR_W, TUI_DIM, ms_human_count(b, (uint64_t)e->count));
+    int x = 59 + RANK_BAR_W;
+    if (p->dropped != 0)
+        x = tui_printf(g, y, x, g->w - x, TUI_WARNING, "%" PRIu64 " lost ", p->dropped);
+    tui_put(g, y, x, g->w - x, TUI_DIM, p->host);
+}
+
+static void draw_shares(struct tui_app *a, int y, int x, int w, const double part[4],
+                        const enum tui_token token[4])
+{
     static const uint32_t fill[] = {0x2588, 0x2593, 0x2592, 0x2591};
     struct tui_cells *g = &a->cells;
-    int x = 26, w = g->w - x - 24;
     double at = 0;
-    tui_put_name(g, y, 1, 24, TUI_TEXT, r->tracks.lanes.p[e->lane].label);
-    if (!e->measured)
-        return;
     for (int i = 0; i < 4; i++) {
         int from = (int)(at * w + 0.5);
-        at += e->part[i];
+        at += part[i];
         int to = (int)(at * w + 0.5);
         tui_fill(g, y, x + from, to - from, token[i], g->ascii ? (uint32_t) "#=+."[i] : fill[i]);
     }
     for (int i = 0; i < 4; i++)
-        tui_printf(g, y, g->w - 23 + 6 * i, 5, TUI_TEXT, "%4.0f%%", e->part[i] * 100);
+        tui_printf(g, y, g->w - 23 + 6 * i, 5, TUI_TEXT, "%4.0f%%", part[i] * 100);
+}
+
+/* Where communication was recorded the use of each step is known; elsewhere what runs is told by its
+ * name. */
+static void draw_breakdown(struct tui_app *a, const struct report *r, int y, const struct share *e)
+{
+    static const enum tui_token kinds[] = {TUI_COMPUTE, TUI_COMM, TUI_COPY, TUI_IDLE};
+    static const enum tui_token uses[] = {TUI_COMPUTE, TUI_COMM, TUI_WARNING, TUI_IDLE};
+    int label = a->cells.w < NARROW ? 14 : 24, x = label + 2, w = a->cells.w - x - 24;
+    tui_put(&a->cells, y, 1, label, TUI_TEXT, r->tracks.lanes.p[e->lane].label);
+    if (e->measured)
+        draw_shares(a, y, x, w, e->part, r->known ? uses : kinds);
 }
 
 static void draw_heads(struct tui_app *a, const struct report *r)
@@ -178,21 +237,26 @@ static void draw_heads(struct tui_app *a, const struct report *r)
         x += 2;
     }
     if (r->view == BREAKDOWN) {
-        static const char *const words[] = {"comp", "comm", "copy", "idle"};
+        const char *const words[] = {"comp", "comm", r->known ? "wait" : "copy", "idle"};
         for (int i = 0; i < 4; i++)
             tui_put_right(g, 2, g->w - 18 + 6 * i, TUI_DIM, words[i]);
     } else if (r->view == RANKS) {
         tui_puts(g, 2, 0, g->w, TUI_DIM,
-                 "  rank   steps       mean        max  mean step time           host");
+                 g->w < NARROW ? "  rank  mean step  computes others wait"
+                               : "  rank  mean step  computes     waits  others wait"
+                                 "               steps  host");
     } else
-        tui_puts(g, 2, 0, g->w, TUI_DIM, "     total      count       mean        max  name");
+        tui_puts(g, 2, 0, g->w, TUI_DIM,
+                 g->w < NARROW ? "     total  name"
+                               : "     total      count       mean        max  name");
 }
 
 static void draw_empty(struct tui_app *a, const struct report *r)
 {
-    if (r->view != BREAKDOWN && !r->sums[r->view].done)
+    const struct viz_sums *s = &r->sums[r->view == BREAKDOWN ? RANKS : r->view];
+    if (!s->done)
         tui_printf(&a->cells, 4, 1, a->cells.w - 2, TUI_DIM, "Adding up, %" PRIu64 " so far ...",
-                   r->sums[r->view].read);
+                   s->read);
     else
         tui_puts(&a->cells, 4, 1, a->cells.w - 2, TUI_DIM,
                  r->view == COLLECTIVES
@@ -241,7 +305,7 @@ static enum ms_rc measure_seen(struct tui_app *a, struct report *r, bool *more, 
         *more = ms_clock_ns() >= end;
         if (*more)
             return MS_OK;
-        MS_TRY(measure(&r->shares.p[i], a->reader.tl, &r->tracks, err));
+        MS_TRY(measure(r, &r->shares.p[i], a->reader.tl, err));
     }
     return MS_OK;
 }
@@ -249,8 +313,12 @@ static enum ms_rc measure_seen(struct tui_app *a, struct report *r, bool *more, 
 static enum ms_rc work(struct tui_app *a, void *self, bool *more, struct ms_err *err)
 {
     struct report *r = self;
-    if (r->view == BREAKDOWN)
+    if (r->view == BREAKDOWN && r->begun[BREAKDOWN])
         return measure_seen(a, r, more, err);
+    if (r->view == BREAKDOWN) {
+        *more = true;
+        return begin_view(a, r, BREAKDOWN, ms_clock_ns() + TUI_WORK_NS, err);
+    }
     if (!r->begun[r->view] || r->sums[r->view].done)
         return MS_OK;
     MS_TRY(viz_sums_work(&r->sums[r->view], ms_clock_ns() + TUI_WORK_NS, err));
@@ -323,11 +391,11 @@ static enum ms_rc go(struct tui_app *a, void *self, const struct viz_place *p, s
 static enum ms_rc export_shares(struct tui_app *a, struct report *r, struct ms_buf *out,
                                 struct ms_err *err)
 {
-    ms_buf_puts(out, "name,rank,compute,communication,copy,idle\n");
+    ms_buf_printf(out, "name,rank,compute,communication,%s,idle\n", r->known ? "waiting" : "copy");
     for (size_t i = 0; i < r->shares.n; i++) {
         struct share *e = &r->shares.p[i];
         const struct viz_lane *l = &r->tracks.lanes.p[e->lane];
-        MS_TRY(measure(e, a->reader.tl, &r->tracks, err));
+        MS_TRY(measure(r, e, a->reader.tl, err));
         tui_csv_text(out, l->label);
         ms_buf_printf(out, ",%" PRId32 ",%.6g,%.6g,%.6g,%.6g\n",
                       mstx_tl_process(a->reader.tl, l->process)->rank, e->part[0], e->part[1],

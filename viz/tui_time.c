@@ -618,7 +618,7 @@ static const struct tui_hint hints[] = {
     {"} {", "next, previous step; also t T", "step"},
     {"Space", "begin a selection, or let go of it", "select"},
     {"i", "names by total time, of the selection or the window", "sums"},
-    {"c", "the collective that the slice is, on all ranks: who came when", NULL},
+    {"c", "the slice as a collective on all ranks: who came when", NULL},
     {"0", "all of the run", NULL},
     {"f", "the slice, as wide as the screen", NULL},
     {"Z", "zoom to the selection", NULL},

@@ -338,6 +338,14 @@ static bool is_straggler(const struct tui_app *a, const struct tui_time *t,
     return false;
 }
 
+/* Where there is little room the number of a thread says more than that it is one. */
+static struct ms_str label_of(const struct viz_lane *l, int w)
+{
+    struct ms_str thread = MS_STR("thread ");
+    bool cut = w < TUI_LABEL_W && ms_str_starts(l->label, thread);
+    return cut ? ms_str_sub(l->label, thread.n, l->label.n) : l->label;
+}
+
 static void draw_label(struct tui_app *a, struct tui_time *t, int y, const struct viz_lane *l)
 {
     bool process = l->kind == VIZ_LANE_PROCESS, late = is_straggler(a, t, l);
@@ -348,11 +356,11 @@ static void draw_label(struct tui_app *a, struct tui_time *t, int y, const struc
         x = tui_char(&a->cells, y, x - 1, TUI_ACCENT, '*');
     if (late)
         x = tui_puts(&a->cells, y, x, 2, TUI_ERROR, "! ");
-    tui_put_name(&a->cells, y, x, t->label_w - x - 1,
-                 late      ? TUI_ERROR
-                 : process ? TUI_TEXT
-                           : TUI_DIM,
-                 l->label);
+    tui_put(&a->cells, y, x, t->label_w - x - 1,
+            late      ? TUI_ERROR
+            : process ? TUI_TEXT
+                      : TUI_DIM,
+            label_of(l, t->label_w));
 }
 
 static enum ms_rc draw_lanes(struct tui_app *a, struct tui_time *t, int y, int last,

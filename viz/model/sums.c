@@ -19,6 +19,9 @@ static const char *const sql[] = {
                             " WHERE t.kind IN (0, 3) AND t.domain = 'communication'",
     [VIZ_SUM_RANKS] = "SELECT process - 1, 1, end_ns - start_ns, end_ns - start_ns FROM steps",
 };
+static const char USES_SQL[] =
+    "SELECT process - 1, computing_ns, exposed_ns, waiting_ns, blame_ns, end_ns - start_ns"
+    " FROM rank_steps";
 
 void viz_sums_free(struct viz_sums *s)
 {
@@ -46,6 +49,7 @@ enum ms_rc viz_sums_begin(struct viz_sums *s, struct mstx_tl *tl, enum viz_sums_
 {
     viz_sums_free(s);
     s->of = of;
+    s->tl = tl;
     s->arena = ms_arena_new(TEXT_MOST);
     enum ms_rc rc = s->arena != NULL ? MS_OK : ms_no_memory(err);
     if (rc == MS_OK && of == VIZ_SUM_RANKS)
@@ -97,6 +101,34 @@ static enum ms_rc add_entry(struct viz_sums *s, struct ms_err *err)
     return MS_OK;
 }
 
+/* Waiting is counted within communication that nothing hides, and both within the step. */
+static void add_use(struct viz_sums *s)
+{
+    uint64_t key = (uint64_t)ms_stmt_get_i64(s->st, 0);
+    if (key >= s->rows.n)
+        return;
+    struct viz_sum *row = &s->rows.p[key];
+    int64_t computes = ms_stmt_get_i64(s->st, 1), exposed = ms_stmt_get_i64(s->st, 2);
+    int64_t waits = ms_stmt_get_i64(s->st, 3),
+            idles = ms_stmt_get_i64(s->st, 5) - computes - exposed;
+    waits = waits < exposed ? waits : exposed;
+    row->measured++;
+    row->blame += ms_stmt_get_i64(s->st, 4);
+    row->use[VIZ_COMPUTES] += computes;
+    row->use[VIZ_SENDS] += exposed - waits;
+    row->use[VIZ_WAITS] += waits;
+    row->use[VIZ_IDLES] += idles > 0 ? idles : 0;
+}
+
+const struct viz_sum *viz_sums_use(const struct viz_sums *s, size_t process)
+{
+    for (size_t i = 0; s->done && i < s->rows.n; i++) {
+        if (s->rows.p[i].process == process)
+            return s->rows.p[i].measured != 0 ? &s->rows.p[i] : NULL;
+    }
+    return NULL;
+}
+
 /* ---- the end -------------------------------------------------------------------------- */
 
 static int falling(int64_t a, int64_t b)
@@ -112,10 +144,11 @@ static int by_total(const void *pa, const void *pb)
     return c != 0 ? c : a->name < b->name ? -1 : a->name > b->name;
 }
 
-static int by_mean(const void *pa, const void *pb)
+static int by_blame(const void *pa, const void *pb)
 {
     const struct viz_sum *a = pa, *b = pb;
-    int c = falling(viz_sum_mean(a), viz_sum_mean(b));
+    int c = falling(a->blame, b->blame);
+    c = c != 0 ? c : falling(viz_sum_mean(a), viz_sum_mean(b));
     return c != 0 ? c : a->process < b->process ? -1 : a->process > b->process;
 }
 
@@ -125,9 +158,23 @@ static void finish(struct viz_sums *s)
     s->st = NULL;
     s->done = true;
     if (s->rows.n != 0)
-        qsort(s->rows.p, s->rows.n, sizeof *s->rows.p, s->of == VIZ_SUM_RANKS ? by_mean : by_total);
+        qsort(s->rows.p, s->rows.n, sizeof *s->rows.p,
+              s->of == VIZ_SUM_RANKS ? by_blame : by_total);
     if (s->of != VIZ_SUM_RANKS && s->rows.n > VIZ_SUMS_MOST)
         s->rows.n = VIZ_SUMS_MOST;
+}
+
+/* Behind the last row of one statement comes the next, or the end. */
+static enum ms_rc turn_over(struct viz_sums *s, struct ms_err *err)
+{
+    if (s->of != VIZ_SUM_RANKS || s->uses) {
+        finish(s);
+        return MS_OK;
+    }
+    ms_stmt_free(s->st);
+    s->st = NULL;
+    s->uses = true;
+    return ms_store_prepare(mstx_tl_store(s->tl), &s->st, USES_SQL, err);
 }
 
 enum ms_rc viz_sums_work(struct viz_sums *s, int64_t end_ns, struct ms_err *err)
@@ -135,11 +182,12 @@ enum ms_rc viz_sums_work(struct viz_sums *s, int64_t end_ns, struct ms_err *err)
     bool more = true;
     while (!s->done) {
         MS_TRY(ms_stmt_step(s->st, &more, err));
-        if (!more) {
-            finish(s);
-            return MS_OK;
-        }
-        MS_TRY(add_entry(s, err));
+        if (!more)
+            MS_TRY(turn_over(s, err));
+        else if (s->uses)
+            add_use(s);
+        else
+            MS_TRY(add_entry(s, err));
         if (++s->read % LOOK_AT_CLOCK == 0 && ms_clock_ns() >= end_ns)
             return MS_OK;
     }

@@ -18,15 +18,21 @@
 enum viz_sums_of {
     VIZ_SUM_NAMES,       /* ranges by their total time */
     VIZ_SUM_COLLECTIVES, /* of these what communicates */
-    VIZ_SUM_RANKS,       /* steps of each process, the longest on average first */
+    VIZ_SUM_RANKS,       /* steps of each process: who makes others wait first, then the longest */
 };
 enum { VIZ_SUMS_MOST = 2000 }; /* rows that are kept at the end */
+
+/* How a rank spends its steps, as far as communication was recorded: computing whether or not
+ * something is sent meanwhile, then what is neither hidden by it nor waiting for others. */
+enum viz_use { VIZ_COMPUTES, VIZ_SENDS, VIZ_WAITS, VIZ_IDLES, VIZ_USES };
 
 struct viz_sum {
     uint32_t name;                 /* of a range: its number among the texts of the run */
     uint32_t process;              /* of a rank: an index */
     struct ms_str domain;          /* of a range */
     int64_t count, total, longest; /* times in ns */
+    int64_t measured, blame; /* of a rank: steps whose use is known; for which others waited */
+    int64_t use[VIZ_USES];
 };
 
 struct viz_sums {
@@ -35,6 +41,8 @@ struct viz_sums {
     enum viz_sums_of of;
     uint64_t read;      /* entries that were added so far */
     struct ms_stmt *st; /* where reading goes on */
+    struct mstx_tl *tl;
+    bool uses;          /* of ranks the steps have been read, their uses are */
     struct ms_map keys; /* name and domain to the row */
     struct ms_arena *arena;
 };
@@ -48,5 +56,8 @@ static inline int64_t viz_sum_mean(const struct viz_sum *s)
 {
     return s->count != 0 ? s->total / s->count : 0;
 }
+
+/* The row of a process once that is done; NULL when its use of time is not known. */
+const struct viz_sum *viz_sums_use(const struct viz_sums *s, size_t process);
 
 #endif
