@@ -10,7 +10,7 @@
  *     struct cmp_align *al;
  *     cmp_align_new(&al, &target, &golden, NULL, 0, pool, err);
  *     for each node: n = cmp_align_of(al, node, &pairs);       best pair first
- *     cmp_align_write_layers(al, &buf);  or  cmp_align_write_rows(al, &buf, err);
+ *     cmp_align_write_rows(al, &buf, err);
  *     cmp_align_free(al);
  *
  * A fused operator has one main pair, with the last of those that run in its
@@ -105,10 +105,7 @@ void cmp_align_explain(const struct cmp_align *al, bool golden, uint32_t node, s
  * as there is room for; returns how many there are. */
 size_t cmp_align_unknown(const struct cmp_align *al, struct ms_str *names, size_t room);
 
-/* The alignment as the official mapping files: modules as a layer mapping (class of the target:
- * child: child of the golden side), rows as a data mapping (row: row). */
-enum ms_rc cmp_align_write_layers(const struct cmp_align *al, struct ms_buf *out,
-                                  struct ms_err *err);
+/* The alignment as an official data mapping: row: row. */
 enum ms_rc cmp_align_write_rows(const struct cmp_align *al, struct ms_buf *out, struct ms_err *err);
 
 /* Should two dumps be aligned rather than joined by name?  True when the frameworks differ or a

@@ -78,7 +78,7 @@ static enum ms_rc list_items(struct grid *g, const struct align__ctx *c, int sid
             continue;
         struct item *it = ms_vec_push(&g->item[side]);
         if (it == NULL)
-            return align__no_memory(err);
+            return ms_no_memory(err);
         const uint64_t kind[3] = {v->n, v->cls, is_param};
         *it = (struct item){.kind = ms_str_hash((struct ms_str){(const char *)kind, sizeof kind}),
                             .value = i,
@@ -112,7 +112,7 @@ static enum ms_rc fill_cells(struct grid *g, int side, struct ms_err *err)
     cells->slots = ms_alloc((size_t)size * sizeof *cells->slots);
     cells->taken = ms_calloc((size_t)size * SPARSE / 64, sizeof *cells->taken);
     if (cells->slots == NULL || cells->taken == NULL)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     memset(cells->slots, 0xff, (size_t)size * sizeof *cells->slots);
     for (uint32_t i = (uint32_t)g->item[side].n; i-- > 0;) {
         struct item *it = &g->item[side].p[i];
@@ -201,14 +201,14 @@ static bool may_be_anchor(const struct item *it)
 static enum ms_rc list_wanted(struct grid *g, struct ms_err *err)
 {
     bool *listed = ms_calloc(g->item[1].n + 1, sizeof *listed);
-    enum ms_rc rc = listed != NULL ? MS_OK : align__no_memory(err);
+    enum ms_rc rc = listed != NULL ? MS_OK : ms_no_memory(err);
     for (size_t a = 0; rc == MS_OK && a < g->item[0].n; a++) {
         const struct item *x = &g->item[0].p[a];
         if (!may_be_anchor(x) || listed[x->best])
             continue;
         uint32_t *slot = ms_vec_push(&g->wanted);
         if (slot == NULL) {
-            rc = align__no_memory(err);
+            rc = ms_no_memory(err);
             break;
         }
         *slot = x->best;
@@ -251,7 +251,7 @@ static enum ms_rc link_items(struct grid *g, struct align__ctx *c, struct ms_err
             continue; /* dumps of modules alone have values, but no ops */
         struct align__link *l = ms_vec_push(&c->anchors);
         if (l == NULL)
-            return align__no_memory(err);
+            return ms_no_memory(err);
         float most = x->is_param ? 1.5F : 1.0F;
         *l = (struct align__link){x->op, y->op, most * (1 - x->near / NEAR) + 0.1F, x->near};
         /* One parameter serves unlike operators: its value says nothing for them. */
@@ -266,7 +266,7 @@ static enum ms_rc measure_noise(struct align__ctx *c, struct ms_err *err)
 {
     float *d = ms_alloc((c->anchors.n + 1) * sizeof *d);
     if (d == NULL)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     size_t n = 0;
     for (size_t i = 0; i < c->anchors.n; i++) {
         if (likeness_of(c, &c->anchors.p[i]) == 1)

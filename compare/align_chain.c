@@ -79,7 +79,7 @@ enum ms_rc align__chain(struct align__link *links, size_t *n, struct ms_err *err
     ch.tree = ms_alloc(((size_t)ch.size + 1) * sizeof *ch.tree);
     enum ms_rc rc = MS_OK;
     if (ch.total == NULL || ch.prev == NULL || ch.tree == NULL) {
-        rc = align__no_memory(err);
+        rc = ms_no_memory(err);
     } else {
         memset(ch.tree, 0xff, ((size_t)ch.size + 1) * sizeof *ch.tree);
         for (uint32_t i = 0; i < *n; i++) {

@@ -127,7 +127,7 @@ static enum ms_rc push_producers(struct walk *w, uint32_t op, uint32_t floor, ui
         w->seen[p] = of + 1;
         uint32_t *slot = ms_vec_push(&w->stack);
         if (slot == NULL)
-            return align__no_memory(err);
+            return ms_no_memory(err);
         *slot = p;
     }
     return MS_OK;
@@ -152,7 +152,7 @@ static enum ms_rc walk_back(struct cmp_align *al, int side, struct walk *w, uint
             continue;
         uint32_t *slot = ms_vec_push(&al->list);
         if (slot == NULL)
-            return align__no_memory(err);
+            return ms_no_memory(err);
         *slot = w->s->ops.p[i].node;
         m->n++;
     }
@@ -165,7 +165,7 @@ static enum ms_rc find_side(struct cmp_align *al, int side, struct ms_err *err)
     struct walk w = {.s = s, .paired = al->c.op[side]};
     w.seen = ms_calloc(s->ops.n + 1, sizeof *w.seen);
     al->members[side] = ms_arena_calloc(al->c.arena, s->ops.n + 1, sizeof *al->members[side]);
-    enum ms_rc rc = w.seen != NULL && al->members[side] != NULL ? MS_OK : align__no_memory(err);
+    enum ms_rc rc = w.seen != NULL && al->members[side] != NULL ? MS_OK : ms_no_memory(err);
     uint32_t floor = 0; /* first op behind the pair before */
     for (uint32_t i = 0; rc == MS_OK && i < s->ops.n; i++) {
         if (w.paired[i] == ALIGN__NONE)
@@ -181,7 +181,7 @@ static enum ms_rc find_side(struct cmp_align *al, int side, struct ms_err *err)
 enum ms_rc align__find_members(struct cmp_align *al, struct ms_err *err)
 {
     if (!ms_vec_reserve(&al->list, 1)) /* an empty list has an address, too */
-        return align__no_memory(err);
+        return ms_no_memory(err);
     MS_TRY(find_side(al, 0, err));
     return find_side(al, 1, err);
 }

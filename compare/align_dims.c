@@ -50,7 +50,7 @@ static enum ms_rc grow(struct align__dims *dims, struct ms_err *err)
     uint32_t size = dims->slots == NULL ? 256 : 2 * (dims->mask + 1);
     uint32_t *slots = ms_alloc(size * sizeof *slots);
     if (slots == NULL)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     ms_free(dims->slots);
     dims->slots = slots;
     dims->mask = size - 1;
@@ -77,7 +77,7 @@ enum ms_rc align__dims_put(struct align__dims *dims, const struct align__dim *ke
     }
     struct align__dim *new = ms_vec_push(&dims->list);
     if (new == NULL)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     *new = *key;
     new->next = *slot;
     *id = *slot = (uint32_t)(dims->list.n - 1);

@@ -24,7 +24,7 @@ static enum ms_rc put(struct emit *e, uint32_t golden, uint32_t target, float co
         return MS_OK;
     struct cmp_align_pair *p = ms_vec_push(&e->al->pairs);
     if (p == NULL)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     *p = (struct cmp_align_pair){target, golden, confidence, (uint8_t)how, false};
     return MS_OK;
 }
@@ -289,12 +289,12 @@ static enum ms_rc put_gradients(struct emit *e, struct ms_err *err)
         if (e->c->mod_pair[1][i] == ALIGN__NONE)
             continue;
         if (ms_map_put(&paths, probe_name_parse(t->modules.p[i].name).path, &added) == MS_MAP_NONE)
-            rc = align__no_memory(err);
+            rc = ms_no_memory(err);
         uint32_t *slot = rc == MS_OK && added ? ms_vec_push(&partner) : NULL;
         if (slot != NULL)
             *slot = e->c->mod_pair[1][i];
         else if (rc == MS_OK && added)
-            rc = align__no_memory(err);
+            rc = ms_no_memory(err);
     }
     for (uint32_t i = 0; i < t->dump->nodes.n && rc == MS_OK; i++) {
         if (t->dump->nodes.p[i].kind != PROBE_NODE_PGRAD)
@@ -345,7 +345,7 @@ static enum ms_rc put_namesakes(struct emit *e, struct ms_err *err)
 {
     const struct probe_dump *const dump[2] = {e->c->side[0].dump, e->c->side[1].dump};
     bool *paired[2] = {ms_calloc(dump[0]->nodes.n + 1, 1), ms_calloc(dump[1]->nodes.n + 1, 1)};
-    enum ms_rc rc = paired[0] != NULL && paired[1] != NULL ? MS_OK : align__no_memory(err);
+    enum ms_rc rc = paired[0] != NULL && paired[1] != NULL ? MS_OK : ms_no_memory(err);
     for (size_t i = 0; rc == MS_OK && i < e->al->pairs.n; i++) {
         paired[0][e->al->pairs.p[i].golden] = true;
         paired[1][e->al->pairs.p[i].target] = true;
@@ -424,7 +424,7 @@ static enum ms_rc apply_pins(struct emit *e, const struct cmp_align_pin *pins, s
     struct pinned p = {{ms_calloc(e->c->side[0].dump->nodes.n + 1, sizeof(bool)),
                         ms_calloc(e->c->side[1].dump->nodes.n + 1, sizeof(bool))}};
     enum ms_rc rc = p.node[0] != NULL && p.node[1] != NULL ? put_pins(e, pins, npins, &p, err)
-                                                           : align__no_memory(err);
+                                                           : ms_no_memory(err);
     ms_free(p.node[0]);
     ms_free(p.node[1]);
     return rc;
@@ -497,7 +497,7 @@ enum ms_rc align__emit(struct cmp_align *al, const struct cmp_align_pin *pins, s
 {
     struct emit e = {al, &al->c};
     if (!ms_vec_reserve(&al->pairs, 1)) /* an empty list has an address, too */
-        return align__no_memory(err);
+        return ms_no_memory(err);
     MS_TRY(put_all_ops(&e, err));
     MS_TRY(put_parts(&e, err));
     MS_TRY(put_entries(&e, err));

@@ -53,17 +53,17 @@ enum ms_rc align__names_put(struct align__names *names, struct ms_str api, uint3
     bool added;
     *id = ms_map_put(&names->apis, api, &added);
     if (*id == MS_MAP_NONE)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     if (!added)
         return MS_OK;
     uint16_t *family = ms_vec_push(&names->family);
     if (family == NULL)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     *family = align__family_find(api);
     uint32_t *twin = ms_vec_push(&names->twin);
     float *share = ms_vec_push(&names->twin_share);
     if (twin == NULL || share == NULL)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     *twin = ALIGN__NONE;
     *share = 0;
     return MS_OK;

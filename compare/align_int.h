@@ -21,8 +21,6 @@
 
 #define ALIGN__NONE UINT32_MAX
 
-enum ms_rc align__no_memory(struct ms_err *err);
-
 /* ---- families: what an operator's name says ------------------------------ */
 
 struct align__family {

@@ -59,7 +59,7 @@ static enum ms_rc pin_anchors(struct cmp_align *al, const struct cmp_align_pin *
             continue;
         struct align__link *l = ms_vec_push(&al->c.anchors);
         if (l == NULL)
-            return align__no_memory(err);
+            return ms_no_memory(err);
         *l = (struct align__link){al->op_of[0][g], al->op_of[1][t], HEAVY, 0};
     }
     return MS_OK;
@@ -130,10 +130,10 @@ enum ms_rc cmp_align_new(struct cmp_align **out, const struct cmp_align_input *t
     struct cmp_align *al = ms_calloc(1, sizeof *al);
     *out = NULL;
     if (al == NULL)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     al->c.arena = ms_arena_new(SIZE_MAX);
     al->c.pool = pool;
-    enum ms_rc rc = al->c.arena != NULL ? MS_OK : align__no_memory(err);
+    enum ms_rc rc = al->c.arena != NULL ? MS_OK : ms_no_memory(err);
     if (rc == MS_OK)
         rc = read_sides(&al->c, golden, target, err);
     if (rc == MS_OK)

@@ -264,14 +264,14 @@ static enum ms_rc number(struct ms_map *map, struct ms_buf *key, struct ms_arena
 {
     MS_TRY(ms_buf_check(key, err));
     *out = ms_map_put_copy(map, ms_buf_slice(key), arena, NULL);
-    return *out != MS_MAP_NONE ? MS_OK : align__no_memory(err);
+    return *out != MS_MAP_NONE ? MS_OK : ms_no_memory(err);
 }
 
 static enum ms_rc number_rows(struct rows *rows, int side, struct ms_buf *key, struct ms_err *err)
 {
     uint32_t n = (uint32_t)rows->side[side].n;
     if (!ms_vec_reserve(&rows->reach[side], n))
-        return align__no_memory(err);
+        return ms_no_memory(err);
     for (uint32_t r = 0; r < n; r++) {
         struct row *row = &rows->side[side].p[r];
         unsigned reach = 1;
@@ -292,7 +292,7 @@ static enum ms_rc make_table(struct table *t, size_t rows, size_t width, struct 
     t->width = width;
     t->score = ms_alloc(rows * width * sizeof *t->score);
     if (t->score == NULL)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     for (size_t i = 0; i < rows * width; i++)
         t->score[i] = NAN;
     return MS_OK;
@@ -302,7 +302,7 @@ static enum ms_rc number_looks(struct rows *rows, struct ms_err *err)
 {
     struct ms_buf key = {.max = 1 << 12};
     rows->arena = ms_arena_new(SIZE_MAX);
-    enum ms_rc rc = rows->arena != NULL ? MS_OK : align__no_memory(err);
+    enum ms_rc rc = rows->arena != NULL ? MS_OK : ms_no_memory(err);
     for (int side = 0; side < 2 && rc == MS_OK; side++)
         rc = number_rows(rows, side, &key, err);
     ms_buf_free(&key);
@@ -341,7 +341,7 @@ static enum ms_rc count_shapes(const struct align__ctx *c, int side, struct shap
 {
     const struct align__side *s = &c->side[side];
     if (!ms_vec_reserve(&out->count, c->dims.list.n + 1))
-        return align__no_memory(err);
+        return ms_no_memory(err);
     memset(out->count.p, 0, (c->dims.list.n + 1) * sizeof *out->count.p);
     for (uint32_t i = 0; i < s->modules.n; i++) {
         const struct align__module *m = &s->modules.p[i];
@@ -438,7 +438,7 @@ static enum ms_rc note_families(struct rows *rows, int side, struct ms_err *err)
     const struct align__side *s = &rows->c->side[side];
     uint32_t *row_of = ms_alloc((s->modules.n + 1) * sizeof *row_of);
     if (row_of == NULL)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     memset(row_of, 0xff, (s->modules.n + 1) * sizeof *row_of);
     for (uint32_t r = 0; r < rows->side[side].n; r++)
         row_of[rows->side[side].p[r].module] = r;
@@ -461,7 +461,7 @@ static enum ms_rc list_rows(struct rows *rows, int side, struct ms_err *err)
             continue;
         struct row *r = ms_vec_push(&rows->side[side]);
         if (r == NULL)
-            return align__no_memory(err);
+            return ms_no_memory(err);
         *r = (struct row){.module = i, .at = m->lo != ALIGN__NONE ? m->hi : m->place};
     }
     if (rows->side[side].n != 0)
@@ -533,7 +533,7 @@ static enum ms_rc set_windows(struct rows *rows, struct ms_err *err)
 {
     uint32_t nr = (uint32_t)rows->side[0].n;
     if (!ms_vec_reserve(&rows->lo, nr) || !ms_vec_reserve(&rows->hi, nr))
-        return align__no_memory(err);
+        return ms_no_memory(err);
     struct window last = {0, 0};
     for (uint32_t r = 0; r < nr; r++) {
         struct window w = window_of(rows, r);
@@ -562,7 +562,7 @@ static enum ms_rc add_anchor(struct align__ctx *c, uint32_t a, uint32_t b, float
         return MS_OK;
     struct align__link *l = ms_vec_push(&c->anchors);
     if (l == NULL)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     *l = (struct align__link){x->hi, y->hi, weight, 0};
     return MS_OK;
 }
@@ -588,7 +588,7 @@ static enum ms_rc take_parts(const struct rows *rows, struct align__ctx *c,
         b = rows->side[1].p[m->c - (m->l > 1 ? i : 0)].module;
         struct align__link *l = ms_vec_push(&c->parts);
         if (l == NULL)
-            return align__no_memory(err);
+            return ms_no_memory(err);
         *l = (struct align__link){a, b, 0, 0};
         c->mod[0][a] = b;
         c->mod[1][b] = a;

@@ -131,7 +131,7 @@ static enum ms_rc trace(const struct align__path *p, struct align__path_room *ro
             uint8_t l = (uint8_t)(code < 4 ? 1 : code - 2);
             struct align__match *m = ms_vec_push(&room->out);
             if (m == NULL)
-                return align__no_memory(err);
+                return ms_no_memory(err);
             *m = (struct align__match){r - 1, c - 1, k, l};
             r -= k;
             c -= l;
@@ -152,7 +152,7 @@ enum ms_rc align__path_find(const struct align__path *p, struct align__path_room
     if (p->rows == 0 || p->cols == 0)
         return MS_OK;
     if (!ms_vec_reserve(&room->start, p->rows))
-        return align__no_memory(err);
+        return ms_no_memory(err);
     size_t total = 0;
     for (uint32_t r = 1; r <= p->rows; r++) {
         struct window w = window_of(p, r);
@@ -160,7 +160,7 @@ enum ms_rc align__path_find(const struct align__path *p, struct align__path_room
         total += w.hi - w.lo + 1;
     }
     if (!ms_vec_reserve(&room->best, total) || !ms_vec_reserve(&room->step, total))
-        return align__no_memory(err);
+        return ms_no_memory(err);
     for (uint32_t r = 1; r <= p->rows; r++)
         fill_row(p, room, r);
     *cells += total;

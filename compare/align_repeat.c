@@ -87,7 +87,7 @@ static enum ms_rc note_calls(struct repeater *r, struct ms_err *err)
         uint32_t id = ms_map_put_copy(&r->calls, ms_buf_slice(&r->text), r->arena, &added);
         uint8_t *slot = id == MS_MAP_NONE ? NULL : added ? ms_vec_push(&r->seen) : &r->seen.p[id];
         if (slot == NULL)
-            return align__no_memory(err);
+            return ms_no_memory(err);
         r->call[i] = id;
         *slot = (uint8_t)((added ? 0 : *slot) | (r->back[i] != MS_MAP_NONE ? HAS : LACKS));
     }
@@ -107,7 +107,7 @@ static enum ms_rc judge_call(struct repeater *r, uint32_t node, struct ms_err *e
     MS_TRY(ms_buf_check(&r->text, err));
     if (!has) {
         uint32_t lone = ms_map_put_copy(&r->lone, ms_buf_slice(&r->text), r->arena, NULL);
-        return lone != MS_MAP_NONE ? MS_OK : align__no_memory(err);
+        return lone != MS_MAP_NONE ? MS_OK : ms_no_memory(err);
     }
     if (ms_map_get(&r->lone, ms_buf_slice(&r->text)) == MS_MAP_NONE)
         return MS_OK;
@@ -137,7 +137,7 @@ static enum ms_rc judge(struct repeater *r, struct ms_err *err)
     r->call = ms_alloc((r->d->nodes.n + 1) * sizeof *r->call);
     r->module_again = ms_calloc(in_tree + 1, sizeof *r->module_again);
     if (r->call == NULL || r->module_again == NULL)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     MS_TRY(note_calls(r, err));
     for (uint32_t i = 0; i < r->d->nodes.n; i++) {
         if (is_op(&r->d->nodes.p[i]))

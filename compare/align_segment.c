@@ -58,7 +58,7 @@ static enum ms_rc narrow(struct worker *w, struct align__path *p, struct ms_err 
     if ((double)p->rows * (double)p->cols <= CELLS_MAX)
         return MS_OK;
     if (!ms_vec_reserve(&w->lo, p->rows) || !ms_vec_reserve(&w->hi, p->rows))
-        return align__no_memory(err);
+        return ms_no_memory(err);
     for (uint32_t r = 0; r < p->rows; r++) {
         uint32_t at = (uint32_t)((double)r * p->cols / p->rows);
         uint32_t reach = BAND + p->cols / p->rows;
@@ -111,7 +111,7 @@ static enum ms_rc take_partners(struct align__ctx *c, const uint32_t *next, stru
         struct align__link *l = ms_vec_push(&pairs);
         if (l != NULL)
             *l = (struct align__link){a, next[a], 0, 0};
-        rc = l != NULL ? MS_OK : align__no_memory(err);
+        rc = l != NULL ? MS_OK : ms_no_memory(err);
     }
     if (rc == MS_OK)
         rc = align__learn(c, pairs.p, pairs.n, err);
@@ -125,7 +125,7 @@ static enum ms_rc match_all(struct round *r, unsigned workers, struct ms_err *er
     r->worker = ms_calloc(workers, sizeof *r->worker);
     r->next = ms_alloc((c->side[0].ops.n + 1) * sizeof *r->next);
     if (r->worker == NULL || r->next == NULL)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     memset(r->next, 0xff, (c->side[0].ops.n + 1) * sizeof *r->next);
     MS_TRY(ms_pool_run(c->pool, c->anchors.n / CHUNK + 1, match_chunk, r, err));
     return take_partners(c, r->next, err);

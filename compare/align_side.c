@@ -13,11 +13,6 @@
 
 enum { UP_MAX = 64, SHAPE_MAX = 32, TENSORS_MAX = 4096 };
 
-enum ms_rc align__no_memory(struct ms_err *err)
-{
-    return ms_no_memory(err);
-}
-
 struct reader {
     struct align__side *s;
     struct align__names *names;
@@ -55,7 +50,7 @@ static enum ms_rc grow_slots(struct reader *rd, struct ms_err *err)
     uint32_t size = rd->slots == NULL ? 1024 : 2 * (rd->mask + 1);
     uint32_t *slots = ms_alloc((size_t)size * sizeof *slots);
     if (slots == NULL)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     memset(slots, 0xff, (size_t)size * sizeof *slots);
     uint32_t old = rd->slots == NULL ? 0 : rd->mask + 1;
     for (uint32_t i = 0; i < old; i++) {
@@ -100,7 +95,7 @@ static enum ms_rc find_value(struct reader *rd, const struct align__value *v, en
     }
     struct align__value *new = ms_vec_push(&rd->s->values);
     if (new == NULL)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     *new = *v;
     *id = (uint32_t)(rd->s->values.n - 1);
     if (!fresh || role == WRITTEN)
@@ -177,7 +172,7 @@ static enum ms_rc push_tensors(struct align__side *s, const struct align__tensor
                                struct ms_err *err)
 {
     if (!ms_vec_reserve(&s->tensors, s->tensors.n + n))
-        return align__no_memory(err);
+        return ms_no_memory(err);
     if (n != 0)
         memcpy(s->tensors.p + s->tensors.n, t, n * sizeof *t);
     s->tensors.n += n;
@@ -199,7 +194,7 @@ static enum ms_rc collect(struct reader *rd, uint32_t node, unsigned sections, e
             continue;
         struct align__tensor *slot = outs ? ms_vec_push(&rd->outs) : ms_vec_push(&rd->ins);
         if (slot == NULL)
-            return align__no_memory(err);
+            return ms_no_memory(err);
         *slot = t;
     }
     return MS_OK;
@@ -213,12 +208,12 @@ static enum ms_rc put_module(struct align__side *s, struct ms_str name, uint32_t
     bool added;
     *id = ms_map_put(&s->index, name, &added);
     if (*id == MS_MAP_NONE)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     if (!added)
         return MS_OK;
     struct align__module *m = ms_vec_push(&s->modules);
     if (m == NULL)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     struct ms_str path = probe_name_parse(name).path;
     int64_t dot = ms_str_rfind(path, '.');
     *m = (struct align__module){.node = ALIGN__NONE,
@@ -255,7 +250,7 @@ static enum ms_rc list_modules(struct reader *rd, struct ms_err *err)
         struct probe_name name = probe_name_parse(probe_tree_name(rd->tree, i));
         uint32_t *slot = ms_vec_push(&rd->tree_module);
         if (slot == NULL)
-            return align__no_memory(err);
+            return ms_no_memory(err);
         *slot = ALIGN__NONE;
         if (name.kind == PROBE_NODE_MODULE && name.dir == PROBE_FORWARD)
             MS_TRY(put_module(rd->s, probe_tree_name(rd->tree, i), slot, err));
@@ -387,7 +382,7 @@ static enum ms_rc look_nodes_up(struct reader *rd, struct ms_err *err)
     rd->in_tree = ms_alloc(bytes);
     rd->back = ms_alloc(bytes);
     if (rd->in_tree == NULL || rd->back == NULL)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     memset(rd->in_tree, 0xff, bytes);
     memset(rd->back, 0xff, bytes);
     for (uint32_t i = 0; i < d->nodes.n; i++) {
@@ -423,7 +418,7 @@ static enum ms_rc read_op(struct reader *rd, uint32_t node, struct ms_err *err)
     if (rd->again[node]) {
         struct align__op *slot = ms_vec_push(&s->again);
         if (slot == NULL)
-            return align__no_memory(err);
+            return ms_no_memory(err);
         *slot = op;
         return MS_OK;
     }
@@ -444,7 +439,7 @@ static enum ms_rc read_op(struct reader *rd, uint32_t node, struct ms_err *err)
     pass_ownership(s, &op);
     struct align__op *slot = ms_vec_push(&s->ops);
     if (slot == NULL)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     *slot = op;
     return MS_OK;
 }
@@ -553,7 +548,7 @@ static enum ms_rc note_repeat(struct reader *rd, struct repeats *r, struct ms_st
     uint32_t call = (uint32_t)r->next.n;
     uint32_t *next = ms_vec_push(&r->next);
     if (id == MS_MAP_NONE || next == NULL)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     *next = ALIGN__NONE;
     if (!added) {
         /* head may have been used up: then this call starts the list anew */
@@ -567,7 +562,7 @@ static enum ms_rc note_repeat(struct reader *rd, struct repeats *r, struct ms_st
     uint32_t *head = ms_vec_push(&r->head);
     uint32_t *tail = ms_vec_push(&r->tail);
     if (head == NULL || tail == NULL)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     *head = *tail = call;
     return MS_OK;
 }
@@ -632,7 +627,7 @@ static enum ms_rc read_side(struct reader *rd, const struct cmp_align_input *in,
     struct align__side *s = rd->s;
     /* One more than needed, so that an empty list has an address. */
     if (s->arena == NULL || !ms_vec_reserve(&s->tensors, 1))
-        return align__no_memory(err);
+        return ms_no_memory(err);
     MS_TRY(look_nodes_up(rd, err));
     MS_TRY(align__repeats(s->arena, in, rd->in_tree, rd->back, &rd->again, err));
     MS_TRY(list_modules(rd, err));

@@ -140,7 +140,7 @@ static enum ms_rc grow(struct urn *u, struct ms_err *err)
     uint32_t size = u->slots == NULL ? 1024 : 2 * (u->mask + 1);
     uint32_t *slots = ms_alloc((size_t)size * sizeof *slots);
     if (slots == NULL)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     memset(slots, 0xff, (size_t)size * sizeof *slots);
     ms_free(u->slots);
     u->slots = slots;
@@ -168,7 +168,7 @@ static enum ms_rc cast(struct urn *u, uint32_t a, uint32_t b, uint32_t n, struct
     }
     struct ballot *new = ms_vec_push(&u->list);
     if (new == NULL)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     *new = (struct ballot){a, b, n, 0};
     u->slots[at & u->mask] = (uint32_t)(u->list.n - 1);
     return MS_OK;
@@ -286,7 +286,7 @@ static enum ms_rc elect(struct align__ctx *c, struct urn *u, struct ms_err *err)
     for (int s = 0; s < 2; s++) {
         u->all[s] = ms_calloc(c->side[s].modules.n + 1, sizeof *u->all[s]);
         if (u->all[s] == NULL)
-            return align__no_memory(err);
+            return ms_no_memory(err);
     }
     MS_TRY(cast_all(c, u, err));
     size_t n = 0;
@@ -392,7 +392,7 @@ static enum ms_rc list_loose(struct loose *l, int side, struct ms_err *err)
         uint64_t *slot = ms_vec_push(&order);
         if (slot == NULL || !ms_vec_reserve(&l->side[side], order.n)) {
             ms_vec_free(&order);
-            return align__no_memory(err);
+            return ms_no_memory(err);
         }
         *slot = (uint64_t)m->node << 32 | i;
     }
@@ -417,7 +417,7 @@ enum ms_rc align__loose_modules(struct align__ctx *c, struct ms_err *err)
     uint32_t cols = (uint32_t)l.side[1].n;
     if (rc == MS_OK &&
         (!ms_vec_reserve(&window[0], rows + 1U) || !ms_vec_reserve(&window[1], rows + 1U)))
-        rc = align__no_memory(err);
+        rc = ms_no_memory(err);
     for (uint32_t r = 0; rc == MS_OK && r < rows && cols != 0; r++) {
         uint32_t at = (uint32_t)((double)r * cols / rows);
         window[0].p[r] = at > REACH ? at - REACH : 0;

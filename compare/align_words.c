@@ -59,11 +59,11 @@ static enum ms_rc put_word(struct align__ctx *c, struct word_table *t, struct al
     bool added;
     uint32_t id = ms_map_put_copy(&t->map, (struct ms_str){lower, n}, c->arena, &added);
     if (id == MS_MAP_NONE)
-        return align__no_memory(err);
+        return ms_no_memory(err);
     if (added) {
         uint32_t *uses = ms_vec_push(&t->uses);
         if (uses == NULL)
-            return align__no_memory(err);
+            return ms_no_memory(err);
         *uses = 0;
     }
     for (uint32_t i = 0; i < w->n; i++) {
@@ -215,7 +215,7 @@ enum ms_rc align__learn(struct align__ctx *c, const struct align__link *pairs, s
     uint32_t *tally = ms_calloc(4 * names + 1, sizeof *tally);
     enum ms_rc rc = MS_OK;
     if (m == NULL || tally == NULL) {
-        rc = align__no_memory(err);
+        rc = ms_no_memory(err);
     } else {
         const struct tally t = {{tally, tally + names}, {tally + 2 * names, tally + 3 * names}};
         count(c, &t, m, pairs, n);

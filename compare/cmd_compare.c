@@ -87,7 +87,7 @@ static const struct ms_opt opts[] = {
     {"fuzzy", "f", MS_OPT_FLAG, offsetof(struct args, fuzzy), .hidden = true,
      .help = "-fm in the spelling of msprobe 1"},
     {"stack_mode", "s", MS_OPT_FLAG, offsetof(struct args, stack_mode), .hidden = true,
-     .help = "of msprobe 1: a stack.json beside the dump is always shown"},
+     .help = "of msprobe 1: show the stacks of a file that -i names as stack_path"},
     {"compare_only", "c", MS_OPT_FLAG, offsetof(struct args, compare_only),
      .help = "with --compat old: leave out the advice"},
     {"highlight", "hl", MS_OPT_FLAG, offsetof(struct args, highlight),
@@ -216,6 +216,8 @@ static void configure(struct job *j)
                                 .ext = a->ext,
                                 .explain = true,
                                 .highlight = a->highlight,
+                                .stack = j->input.stack,
+                                .hide_stack = j->input.stack != NULL && !a->stack_mode,
                                 .data_mapping = a->data};
     if (isatty(STDERR_FILENO) && ms_par_rank(j->par) == 0) {
         j->conf.progress = show_bar;

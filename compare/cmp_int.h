@@ -91,6 +91,9 @@ enum ms_rc cmp__api_rules_read(struct cmp__api_rules *r, const char *path, struc
 enum ms_rc cmp__api_rules_parse(struct cmp__api_rules *r, const char *name, struct ms_str text,
                                 struct ms_err *err);
 void cmp__api_rules_free(struct cmp__api_rules *r);
+enum ms_rc cmp__layers_new(struct cmp__layers *l, struct ms_err *err);
+enum ms_rc cmp__layers_put(struct cmp__layers *l, struct ms_str cls, struct ms_str key,
+                           struct ms_str value, struct ms_err *err);
 enum ms_rc cmp__layers_read(struct cmp__layers *l, const char *path, struct ms_err *err);
 enum ms_rc cmp__layers_parse(struct cmp__layers *l, const char *name, struct ms_str text,
                              struct ms_err *err);
@@ -127,6 +130,7 @@ struct cmp {
     struct probe_stacks stacks;
     bool has_stack;
     struct cmp__pairs row_map;    /* -dm, or what -lm comes to */
+    MS_VEC(struct cmp_pairing) named; /* operators that -lm itself names, forward */
     struct cmp__factors *factors; /* with --config */
     struct cmp_align *al;         /* NULL: rows are joined by name */
     struct probe_tree tree[2];    /* golden, target; of the alignment */
@@ -163,6 +167,8 @@ static inline void cmp__wrote(const struct cmp *c, size_t groups)
 }
 
 enum ms_rc cmp__align(struct cmp *c, struct ms_pool *pool, struct ms_err *err);
+/* The alignment as a layer mapping; nothing where the modules are not known. */
+enum ms_rc cmp__write_layers(const struct cmp *c, struct ms_buf *out, struct ms_err *err);
 /* Expand a layer mapping into pairs of row names. */
 enum ms_rc cmp__layer_pairs(struct cmp *c, struct cmp__pairs *out, struct ms_err *err);
 /* List names of a -dm file that neither dump has. */
@@ -185,6 +191,8 @@ enum ms_rc cmp__measure_stats(struct cmp_view *v, bool strict, struct cmp_row *r
                               struct ms_err *err);
 /* The same in the words of 1.x. */
 enum ms_rc cmp__measure_stats_old(struct cmp_view *v, struct cmp_row *row, struct ms_err *err);
+/* A number, infinity, or NaN for what is none. */
+double cmp__value_number(const struct cmp_value *x);
 /* Two tensors that belong to no comparison; of conf, compat and ext count. */
 struct probe_tensor;
 enum ms_rc cmp__measure_two(const struct cmp_conf *conf, const struct probe_tensor *n,

@@ -75,8 +75,13 @@ static enum ms_rc join_dir(char **out, struct ms_str dir, const char *name, stru
 
 static enum ms_rc open_stacks(struct cmp *c, const char *target, struct ms_err *err)
 {
-    char *path;
-    MS_TRY(join_dir(&path, ms_path_dir(target), "stack.json", err));
+    char *path = NULL;
+    if (c->conf.stack != NULL)
+        path = ms_str_dup(ms_str_of(c->conf.stack));
+    else
+        MS_TRY(join_dir(&path, ms_path_dir(target), "stack.json", err));
+    if (path == NULL)
+        return ms_no_memory(err);
     if (ms_path_kind(path) == MS_KIND_FILE) {
         c->has_stack = true;
         enum ms_rc rc = probe_stacks_open(&c->stacks, path, PROBE_STACK_TOLERANT, err);
@@ -203,6 +208,7 @@ void cmp_close(struct cmp *c)
     if (c->has_stack)
         probe_stacks_close(&c->stacks);
     cmp__pairs_free(&c->row_map);
+    ms_vec_free(&c->named);
     cmp__factors_free(c->factors);
     ms_vec_free(&c->pairs);
     ms_vec_free(&c->folds);
@@ -255,7 +261,7 @@ enum cmp_compat cmp_compat(const struct cmp *c)
 }
 bool cmp_has_stack(const struct cmp *c)
 {
-    return c->has_stack;
+    return c->has_stack && !c->conf.hide_stack;
 }
 bool cmp_maps_layers(const struct cmp *c)
 {

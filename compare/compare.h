@@ -62,6 +62,8 @@ struct cmp_conf {
     bool summarise; /* compare tensor dumps by their statistics */
     struct cmp_mapping api, cell, layer;
     const char *data_mapping;
+    const char *stack; /* the target's stack.json where it is not beside the dump, or NULL */
+    bool hide_stack;   /* a column of it is not asked for */
     enum cmp_matching matching;
     enum cmp_consistent consistent;
     bool fold_lines;    /* names of folded rows on lines of their own, as a workbook has them */

@@ -7,6 +7,7 @@
 #include "compare/cmp_int.h"
 #include "compare/table.h"
 #include "probe/base/jwrite.h"
+#include "probe/base/num.h"
 
 #include <stdio.h>
 
@@ -49,7 +50,8 @@ static bool is_ignored_row(struct ms_str row)
 
 static bool row_differs(const struct cmp *c, const struct cmp_row *row)
 {
-    if (!row->is_output || is_ignored_row(row->t.name))
+    bool any = c->conf.compat == CMP_OLD; /* it asks inputs too */
+    if (!any && (!row->is_output || is_ignored_row(row->t.name)))
         return false;
     if (c->mode == PROBE_MODE_MD5)
         return row->b.present && !ms_str_eq(row->t.md5, row->b.md5);
@@ -191,6 +193,20 @@ static void put_pair_of(struct ms_jwrite *w, const char *t_name, const char *b_n
     put_text(w, b_name, b);
 }
 
+/* A text, which in 1.x is a number where it can. */
+static void put_difference(struct ms_jwrite *w, const struct cmp *c, const char *name,
+                           struct ms_str diff)
+{
+    double v;
+    bool number = ms_num_parse_f64(diff.p, diff.n, &v);
+    if (c->conf.compat != CMP_OLD || !(number || ms_str_ends(diff, MS_STR("inf")))) {
+        put_text(w, name, diff);
+        return;
+    }
+    key(w, name);
+    ms_jwrite_raw(w, number ? diff : diff.p[0] == '-' ? MS_STR("-Infinity") : MS_STR("Infinity"));
+}
+
 static void put_figures(struct ms_jwrite *w, const struct cmp *c, const struct cmp_row *row)
 {
     static const char *const diffs[] = {"Max diff", "Min diff", "Mean diff", "L2norm diff"};
@@ -201,7 +217,7 @@ static void put_figures(struct ms_jwrite *w, const struct cmp *c, const struct c
         return;
     }
     for (unsigned i = 0; i < PROBE_STATS; i++)
-        put_text(w, diffs[i], row->delta[i].diff);
+        put_difference(w, c, diffs[i], row->delta[i].diff);
     for (unsigned i = 0; i < PROBE_STATS; i++)
         put_text(w, rels[i], row->delta[i].rel);
     put_stats(w, "NPU", &row->t);
@@ -220,6 +236,8 @@ static void put_verdict(struct ms_jwrite *w, const struct cmp *c, const struct c
                    : !row->b.present                        ? "N/A"
                    : md5                                    ? "Different"
                                                             : "");
+    if (md5 && c->conf.compat == CMP_OLD)
+        return;
     char message[80];
     snprintf(message, sizeof message, "%s%s", row->b.present ? "" : "No bench data matched.",
              row->grad_same || md5 ? "" : "Requires_grad inconsistent. ");

@@ -168,11 +168,10 @@ static int by_place(const void *a, const void *b)
 
 static enum ms_rc check_dir(const char *path, struct ms_err *err)
 {
-    if (ms_path_kind(path) == MS_KIND_DIR)
-        return MS_OK;
-    ms_fail(err, MS_E_ARG, "%s: is not a directory", path);
-    ms_err_hint(err, "give the directory that holds construct.json, or one of ranks or steps");
-    return MS_E_ARG;
+    enum ms_rc rc = ms_want_dir(path, err);
+    if (rc != MS_OK)
+        ms_err_hint(err, "give the directory that holds construct.json, or one of ranks or steps");
+    return rc;
 }
 
 static enum ms_rc find_couples(struct run *r, struct ms_err *err)

@@ -36,20 +36,23 @@ static bool is_special(const struct cmp_value *x)
     return x->kind == CMP_VALUE_NAN || x->kind == CMP_VALUE_INF || x->kind == CMP_VALUE_NINF;
 }
 
+static double max_of(const struct cmp_item *item)
+{
+    return cmp__value_number(&item->stat[PROBE_STAT_MAX]);
+}
+
 /* How far the maxima are apart, or of tensors the elements; NaN where that is not a number. */
 static double max_diff(const struct cmp *c, const struct cmp_row *row)
 {
-    const struct cmp_value *n = &row->t.stat[PROBE_STAT_MAX], *b = &row->b.stat[PROBE_STAT_MAX];
     if (c->mode != PROBE_MODE_TENSOR)
-        return n->kind == CMP_VALUE_NUMBER && b->kind == CMP_VALUE_NUMBER ? fabs(n->v - b->v) : NAN;
+        return fabs(max_of(&row->t) - max_of(&row->b));
     bool known = row->fig.state == CMP_STATE_OK || row->fig.state == CMP_STATE_SCALAR;
     return known ? row->fig.metric[CMP_MAX_ABS] : NAN;
 }
 
 static bool is_numeric(const struct cmp *c, const struct cmp_row *row)
 {
-    return row->t.stat[PROBE_STAT_MAX].kind == CMP_VALUE_NUMBER &&
-           row->b.stat[PROBE_STAT_MAX].kind == CMP_VALUE_NUMBER && !isnan(max_diff(c, row));
+    return !isnan(max_of(&row->t)) && !isnan(max_of(&row->b)) && !isnan(max_diff(c, row));
 }
 
 /* ---- a row by itself -------------------------------------------------------- */
@@ -60,7 +63,7 @@ static void judge_alone(const struct cmp *c, const struct cmp_row *row, struct m
         put(m, CMP_RED, "maximum or minimum is nan, -inf, or inf");
     else if (max_diff(c, row) > 1e10)
         put(m, CMP_RED, "maximum absolute error exceeds 1e+10");
-    if (row->b.present && !row->grad_same)
+    if (!row->grad_same)
         put(m, CMP_YELLOW, "requires_grad is inconsistent");
 }
 
@@ -98,8 +101,8 @@ static void judge_tensors(const struct cmp_row *in, const struct cmp_row *out, s
 
 static double relative(const struct cmp_row *row)
 {
-    const struct cmp_value *n = &row->t.stat[PROBE_STAT_MAX], *b = &row->b.stat[PROBE_STAT_MAX];
-    return b->v != 0 ? fabs((n->v - b->v) / b->v) : NAN;
+    double n = max_of(&row->t), b = max_of(&row->b);
+    return b != 0 ? fabs((n - b) / b) : NAN;
 }
 
 static void judge_statistics(const struct cmp_row *in, const struct cmp_row *out, struct mark *m)

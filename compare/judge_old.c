@@ -11,6 +11,8 @@
 static const char *reached(const struct cmp_row *row)
 {
     const double *m = row->fig.metric;
+    if (row->fig.state == CMP_STATE_OK && m[CMP_COSINE] == HUGE_VAL) /* not defined */
+        return "None";
     switch (row->fig.state) {
     case CMP_STATE_SHAPE:
         return "Unmatched";
@@ -31,10 +33,8 @@ static const char *reached(const struct cmp_row *row)
 static bool needs_check(const struct cmp_row *row)
 {
     for (unsigned i = 0; i < PROBE_STATS; i++) {
-        const struct cmp_value *n = &row->t.stat[i], *b = &row->b.stat[i];
-        if (n->kind != CMP_VALUE_NUMBER || b->kind != CMP_VALUE_NUMBER)
-            continue;
-        if (fabs(n->v - b->v) / (fabs(fmax(n->v, b->v)) + 1e-10) > 0.5)
+        double n = cmp__value_number(&row->t.stat[i]), b = cmp__value_number(&row->b.stat[i]);
+        if (fabs(n - b) / (fabs(n > b ? n : b) + 1e-10) > 0.5)
             return true;
     }
     return false;
@@ -51,38 +51,86 @@ static const char *result_of(const struct cmp *c, const struct cmp_row *row)
     return needs_check(row) ? "Warning" : "";
 }
 
+/* What the types of the files are: those of 16 bits that numpy lacks are widened. */
+static struct ms_str type_in_numpy(struct ms_str dtype)
+{
+    return ms_str_ends(dtype, MS_STR("bfloat16")) || ms_str_is(dtype, "BFloat16")
+               ? MS_STR("torch.float32")
+               : dtype;
+}
+
+/* Where there is nothing to read. */
+static void tell_missing(struct ms_buf *out, const struct cmp_row *row)
+{
+    if (ms_str_is(row->t.data_name, "-1"))
+        ms_buf_puts(out, "NPU does not have data file.");
+    else if (!row->b.present)
+        ms_buf_puts(out, "Bench api/module unmatched.");
+    else
+        ms_buf_puts(out, "Bench does not have data file.");
+}
+
+static void tell_unreadable(struct ms_buf *out, const struct cmp_row *row)
+{
+    ms_buf_puts(out, "Dump file: [");
+    cmp__py_repr_text(out, row->t.data_name);
+    ms_buf_puts(out, ", ");
+    cmp__py_repr_text(out, row->b.data_name);
+    ms_buf_puts(out, "] not found or read failed.");
+}
+
 /* What the figures of two tensor files have to say for themselves. */
-static const char *told_by_figures(const struct cmp_row *row)
+static void tell_figures(struct ms_buf *out, const struct cmp_row *row)
 {
     switch (row->fig.state) {
     case CMP_STATE_SCALAR:
-        return ms_str_is(row->t.shape, "[]")
-                   ? "This is type of 0-d tensor, can not calculate 'Cosine', 'EucDist', 'One "
-                     "Thousandth Err Ratio' and 'Five Thousandths Err Ratio'. "
-                   : "";
+        ms_buf_puts(out, "This is type of 0-d tensor, can not calculate 'Cosine', 'EucDist', 'One "
+                         "Thousandth Err Ratio' and 'Five Thousandths Err Ratio'. ");
+        return;
     case CMP_STATE_EMPTY:
-        return "This is empty data, can not compare.";
+        ms_buf_puts(out, "This is empty data, can not compare.");
+        return;
     case CMP_STATE_SHAPE:
-        return "Shape of NPU and bench tensor do not match. Skipped.";
+        ms_buf_puts(out, "Shape of NPU and bench tensor do not match. Skipped.");
+        return;
     case CMP_STATE_MASKS:
-        return "The position of inf or nan in NPU and bench Tensor do not match.";
+        ms_buf_puts(out, "The position of inf or nan in NPU and bench Tensor do not match.");
+        return;
     case CMP_STATE_UNREADABLE:
-        return "Data is unreadable.";
+        tell_unreadable(out, row);
+        return;
+    case CMP_STATE_OK:
+        if (!ms_str_eq(type_in_numpy(row->t.dtype), type_in_numpy(row->b.dtype)))
+            ms_buf_puts(out, "Dtype of NPU and bench tensor do not match.");
+        return;
     default:
-        return ms_str_eq(row->t.dtype, row->b.dtype) || row->fig.state != CMP_STATE_OK
-                   ? ""
-                   : "Dtype of NPU and bench tensor do not match.";
+        tell_missing(out, row);
     }
 }
 
 /* A cosine needs two directions.  The best scale is unknown only where the golden side is zero. */
 static const char *told_by_cosine(const struct cmp_row *row)
 {
-    if (row->fig.state != CMP_STATE_OK || !isnan(row->fig.metric[CMP_COSINE]))
+    if (row->fig.state != CMP_STATE_OK)
+        return "";
+    if (row->fig.metric[CMP_COSINE] == HUGE_VAL)
+        return "This is a 1-d tensor of length 1.";
+    if (!isnan(row->fig.metric[CMP_COSINE]))
         return "";
     return isnan(row->fig.ext.scale)
                ? "Cannot compare by Cosine Similarity, All the data is Zero in Bench dump data."
                : "Cannot compare by Cosine Similarity, All the data is Zero in npu dump data.";
+}
+
+static void tell_no_error(struct ms_buf *out, const struct cmp_row *row)
+{
+    static const char why[] = ", the data contains nan/inf/-inf in dump data.";
+    if (row->fig.state != CMP_STATE_OK && row->fig.state != CMP_STATE_SCALAR)
+        return;
+    if (isnan(row->fig.metric[CMP_MAX_ABS]))
+        ms_buf_printf(out, "Cannot compare by MaxAbsError%s", why);
+    if (isnan(row->fig.metric[CMP_MAX_REL]))
+        ms_buf_printf(out, "Cannot compare by MaxRelativeError%s", why);
 }
 
 /* Why the row has a colour, on lines behind what else is said of it. */
@@ -98,6 +146,24 @@ static enum ms_rc add_reasons(const struct cmp *c, struct cmp_view *v, const str
     return cmp__keep(v, &out->message, err);
 }
 
+/* Of tensors, the last of the first two counts alone. */
+static void tell(const struct cmp *c, const struct cmp_row *row, const char *result,
+                 struct ms_buf *out)
+{
+    bool tensor = c->mode == PROBE_MODE_TENSOR;
+    if (!row->b.present && (row->grad_same || !tensor))
+        ms_buf_puts(out, "No bench data matched.");
+    if (c->mode == PROBE_MODE_SUMMARY && strcmp(result, "Warning") == 0)
+        ms_buf_puts(out, "Need double check api accuracy. ");
+    if (!row->grad_same)
+        ms_buf_puts(out, "Requires_grad inconsistent. ");
+    if (tensor) {
+        tell_figures(out, row);
+        ms_buf_puts(out, told_by_cosine(row));
+        tell_no_error(out, row);
+    }
+}
+
 enum ms_rc cmp__judge_old(const struct cmp *c, struct cmp_view *v, const struct cmp_row *row,
                           struct cmp_old_verdict *out, struct ms_err *err)
 {
@@ -105,15 +171,6 @@ enum ms_rc cmp__judge_old(const struct cmp *c, struct cmp_view *v, const struct 
     *out = (struct cmp_old_verdict){.result = ms_str_of(result)};
     out->failed = strcmp(result, "No") == 0 || strcmp(result, "Different") == 0 ||
                   strcmp(result, "Warning") == 0;
-    if (!row->b.present)
-        ms_buf_puts(&v->scratch, "No bench data matched.");
-    if (!row->grad_same)
-        ms_buf_puts(&v->scratch, "Requires_grad inconsistent. ");
-    if (c->mode == PROBE_MODE_SUMMARY && strcmp(result, "Warning") == 0)
-        ms_buf_puts(&v->scratch, "Need double check api accuracy. ");
-    if (c->mode == PROBE_MODE_TENSOR && row->b.present) {
-        ms_buf_puts(&v->scratch, told_by_figures(row));
-        ms_buf_puts(&v->scratch, told_by_cosine(row));
-    }
+    tell(c, row, result, &v->scratch);
     return c->conf.highlight ? add_reasons(c, v, row, out, err) : cmp__keep(v, &out->message, err);
 }

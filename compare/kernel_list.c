@@ -136,7 +136,7 @@ struct lines {
  * MinValue, [AvgValue,] L2NormValue: where the first line does not say it. */
 static void take_places(struct lines *l, size_t n)
 {
-    static const int8_t usual[COLUMNS] = {1, 2, 4, 5, 6, 8, 9, 10, 11, 12, 13};
+    static const int usual[COLUMNS] = {1, 2, 4, 5, 6, 8, 9, 10, 11, 12, 13};
     for (int i = 0; i < COLUMNS; i++)
         l->column[i] = usual[i];
     if (n < 14) {

@@ -309,9 +309,11 @@ static enum ms_rc check_places(struct cmp__unknown *u, const struct cmp__layers 
 {
     for (size_t k = 0; k < layers->maps.n; k++) {
         const struct cmp__pairs *map = &layers->maps.p[k];
-        for (uint32_t i = 0; i < map->keys.keys.n; i++)
-            MS_TRY(check_word(u, known, target ? ms_map_key(&map->keys, i) : map->values.p[i], true,
-                              err));
+        for (uint32_t i = 0; i < map->keys.keys.n; i++) {
+            struct ms_str word = target ? ms_map_key(&map->keys, i) : map->values.p[i];
+            if (target || !ms_str_is(word, "N/A")) /* which is where no partner is */
+                MS_TRY(check_word(u, known, word, true, err));
+        }
     }
     return cmp__unknown_end(u, err);
 }

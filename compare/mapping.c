@@ -90,20 +90,39 @@ void cmp__pairs_free(struct cmp__pairs *p)
 
 /* ---- layers ------------------------------------------------------------- */
 
-static enum ms_rc take_class(struct cmp__layers *l, struct ms_str name, yaml_document_t *doc,
-                             yaml_node_t *map, struct ms_err *err)
+enum ms_rc cmp__layers_new(struct cmp__layers *l, struct ms_err *err)
+{
+    *l = (struct cmp__layers){0};
+    return new_arena(&l->arena, err);
+}
+
+static struct cmp__pairs *class_of(struct cmp__layers *l, struct ms_str name)
 {
     bool added;
-    if (ms_str_is(name, "Cell")) /* its old spelling */
-        name = MS_STR("TopLayer");
     uint32_t id = ms_map_put_copy(&l->classes, name, l->arena, &added);
     struct cmp__pairs *p = id == MS_MAP_NONE ? NULL
                            : added           ? ms_vec_push(&l->maps)
                                              : &l->maps.p[id];
+    if (p != NULL && added)
+        *p = (struct cmp__pairs){0};
+    return p;
+}
+
+enum ms_rc cmp__layers_put(struct cmp__layers *l, struct ms_str cls, struct ms_str key,
+                           struct ms_str value, struct ms_err *err)
+{
+    struct cmp__pairs *p = class_of(l, cls);
+    return p != NULL ? put_pair(p, l->arena, key, value, err) : ms_no_memory(err);
+}
+
+static enum ms_rc take_class(struct cmp__layers *l, struct ms_str name, yaml_document_t *doc,
+                             yaml_node_t *map, struct ms_err *err)
+{
+    if (ms_str_is(name, "Cell")) /* its old spelling */
+        name = MS_STR("TopLayer");
+    struct cmp__pairs *p = class_of(l, name);
     if (p == NULL)
         return ms_no_memory(err);
-    if (added)
-        *p = (struct cmp__pairs){0};
     MS_TRY(take_map(p, l->arena, doc, map, err));
     for (size_t i = 0; i < p->values.n; i++) {
         int64_t bracket = ms_str_find(p->values.p[i], '(');
@@ -141,15 +160,13 @@ static enum ms_rc layers_done(struct cmp__layers *l, enum ms_rc rc)
 enum ms_rc cmp__layers_parse(struct cmp__layers *l, const char *name, struct ms_str text,
                              struct ms_err *err)
 {
-    *l = (struct cmp__layers){0};
-    MS_TRY(new_arena(&l->arena, err));
+    MS_TRY(cmp__layers_new(l, err));
     return layers_done(l, cmp__yaml_load(name, text, take_layers, l, err));
 }
 
 enum ms_rc cmp__layers_read(struct cmp__layers *l, const char *path, struct ms_err *err)
 {
-    *l = (struct cmp__layers){0};
-    MS_TRY(new_arena(&l->arena, err));
+    MS_TRY(cmp__layers_new(l, err));
     return layers_done(l, cmp__yaml_load_file(path, take_layers, l, err));
 }
 

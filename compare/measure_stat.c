@@ -165,23 +165,36 @@ enum ms_rc cmp__measure_stats(struct cmp_view *v, bool strict, struct cmp_row *r
 
 /* ---- 1.x ---------------------------------------------------------------- */
 
+static bool has_number(const struct cmp_value *x)
+{
+    return x->kind == CMP_VALUE_NUMBER || x->kind == CMP_VALUE_NAN || x->kind == CMP_VALUE_INF ||
+           x->kind == CMP_VALUE_NINF;
+}
+
+double cmp__value_number(const struct cmp_value *x)
+{
+    if (x->kind == CMP_VALUE_NUMBER)
+        return x->v;
+    return x->kind == CMP_VALUE_INF ? HUGE_VAL : x->kind == CMP_VALUE_NINF ? -HUGE_VAL : NAN;
+}
+
+/* Infinities are subtracted as numbers are; nothing is divided by zero, not even zero. */
 static enum ms_rc measure_old(struct cmp_view *v, const struct cmp_value *n,
                               const struct cmp_value *b, struct cmp_delta *d, struct ms_err *err)
 {
-    bool numbers = (n->kind == CMP_VALUE_NUMBER || n->kind == CMP_VALUE_NAN) &&
-                   (b->kind == CMP_VALUE_NUMBER || b->kind == CMP_VALUE_NAN);
-    if (!numbers) {
+    double x = cmp__value_number(n), y = cmp__value_number(b);
+    if (!has_number(n) || !has_number(b)) {
         *d = one_word("N/A");
         return MS_OK;
     }
-    if (n->kind == CMP_VALUE_NAN || b->kind == CMP_VALUE_NAN) {
+    if (isnan(x - y)) {
         *d = one_word("Nan");
         return MS_OK;
     }
-    MS_TRY(subtract(v, n->v, b->v, d, err));
-    if (b->v == 0) {
-        d->rel = n->v == 0 ? MS_STR("0.0%") : MS_STR("N/A");
-        d->rel_value = n->v == 0 ? 0 : NAN;
+    *d = (struct cmp_delta){.rel_value = 0};
+    MS_TRY(subtract(v, x, y, d, err));
+    if (y == 0) {
+        d->rel = MS_STR("N/A");
         d->rel_inf = false;
     }
     return MS_OK;

@@ -8,6 +8,7 @@
  * the tensors.
  */
 #include "compare/consistent.h"
+#include "compare/measure_old.h"
 #include "compare/metric.h"
 #include "compare/multiply.h"
 
@@ -32,6 +33,7 @@ struct chunk {
     struct cmp_figures fig; /* final already when state is not OK */
     enum ms_dtype tn, tb;
     struct cmp_facts facts;
+    struct cmp__zeros zeros; /* in CMP_OLD */
 };
 
 struct batch {
@@ -163,14 +165,18 @@ static const void *target_elements(const struct stretch *s, uint64_t at, uint64_
     return space;
 }
 
-static enum ms_rc pass(struct chunk *ch, bool ext, struct stretch *s, struct ms_err *err)
+static enum ms_rc pass(struct chunk *ch, const struct cmp_conf *conf, struct stretch *s,
+                       struct ms_err *err)
 {
     enum ms_rc rc = gather_space(s, err);
     uint64_t step = s->n_space == NULL && s->b_space == NULL ? CHUNK : CMP_METRIC_BLOCK;
     for (uint64_t at = s->from; at < s->to && rc == MS_OK; at += step) {
         uint64_t m = s->to - at < step ? s->to - at : step;
-        cmp_facts_add(&ch->facts, s->n->dtype, target_elements(s, at, m), s->b->dtype,
-                      probe_tensor_elements(s->b, at, m, s->b_space), (size_t)m, ext);
+        const void *n = target_elements(s, at, m);
+        const void *b = probe_tensor_elements(s->b, at, m, s->b_space);
+        cmp_facts_add(&ch->facts, s->n->dtype, n, s->b->dtype, b, (size_t)m, conf->ext);
+        if (conf->compat == CMP_OLD)
+            cmp__zeros_add(&ch->zeros, s->n->dtype, n, s->b->dtype, b, (size_t)m);
     }
     ms_free(s->n_space);
     ms_free(s->b_space);
@@ -190,22 +196,34 @@ static uint64_t used_elements(const struct cmp *c, uint32_t row, const struct pr
 
 /* One element: in the arithmetic of its own type, as numpy 1 computes it. */
 static void measure_scalar(struct chunk *ch, const struct probe_tensor *n,
-                           const struct probe_tensor *b, bool strict)
+                           const struct probe_tensor *b, enum cmp_compat compat)
 {
     double x, y;
     ms_dtype_to_f64(n->dtype, n->data, 1, &x);
     ms_dtype_to_f64(b->dtype, b->data, 1, &y);
-    bool single = cmp_facts_single(n->dtype, b->dtype);
+    bool single = cmp_facts_single(n->dtype, b->dtype), strict = compat == CMP_STRICT;
     double d = single ? (double)((float)x - (float)y) : x - y;
-    if (strict && n->dtype == MS_DT_U8 && b->dtype == MS_DT_U8)
+    if (compat != CMP_CUR && n->dtype == MS_DT_U8 && b->dtype == MS_DT_U8)
         d = (double)(uint8_t)((int)x - (int)y);
-    double step = y == 0 ? (single || strict ? 0x1p-23 : 0x1p-52) : 0;
+    bool coarse = compat == CMP_OLD ? false : single || strict;
+    double step = y == 0 ? (coarse ? 0x1p-23 : 0x1p-52) : 0;
     double below = y + step, above = x + step;
     double rel = single || strict ? (double)fabsf(((float)above - (float)below) / (float)below)
                                   : fabs((above - below) / below);
     ch->fig.state = CMP_STATE_SCALAR;
     ch->fig.metric[CMP_MAX_ABS] = fabs(d);
     ch->fig.metric[CMP_MAX_REL] = rel;
+}
+
+/* 1.x leaves axes of length 1 of PyTorch's tensors where they are. */
+static bool keeps_axes(const struct cmp *c)
+{
+    return c->conf.compat == CMP_OLD && c->t.dump != NULL && cmp__is_pytorch(&c->t);
+}
+
+static bool is_shaped_as(const struct probe_tensor *a, const struct probe_tensor *b)
+{
+    return a->ndim == b->ndim && memcmp(a->shape, b->shape, a->ndim * sizeof *a->shape) == 0;
 }
 
 static enum ms_rc measure_open(struct cmp *c, struct chunk *ch, uint32_t last,
@@ -218,12 +236,12 @@ static enum ms_rc measure_open(struct cmp *c, struct chunk *ch, uint32_t last,
         ch->fig.state = n->count == 0 ? CMP_STATE_EMPTY : CMP_STATE_SHAPE;
         return MS_OK;
     }
-    if (!cmp__same_shape(n, b)) {
+    if (keeps_axes(c) ? !is_shaped_as(n, b) : !cmp__same_shape(n, b)) {
         ch->fig.state = CMP_STATE_SHAPE;
         return MS_OK;
     }
-    if (n->count == 1) {
-        measure_scalar(ch, n, b, cmp__strict(c));
+    if (n->count == 1 && (n->ndim == 0 || !keeps_axes(c))) {
+        measure_scalar(ch, n, b, c->conf.compat);
         return MS_OK;
     }
     uint64_t from = CHUNK * ch->index, to = from + CHUNK;
@@ -233,7 +251,7 @@ static enum ms_rc measure_open(struct cmp *c, struct chunk *ch, uint32_t last,
         to = n->count;
     ch->bytes = (to - from) * (ms_dtype_size(n->dtype) + ms_dtype_size(b->dtype));
     struct stretch s = {.n = n, .b = b, .from = from, .to = to, .used = ch->used};
-    return pass(ch, c->conf.ext, &s, err);
+    return pass(ch, &c->conf, &s, err);
 }
 
 /* The sides are multiplied first. */
@@ -392,7 +410,7 @@ static void conclude(struct cmp *c, const struct chunk *ch, const struct cmp_fac
         fig->state = CMP_STATE_MASKS;
         return;
     }
-    fig->metric[CMP_COSINE] = round12(cosine_of(f));
+    fig->metric[CMP_COSINE] = f->count == 1 ? HUGE_VAL : round12(cosine_of(f));
     fig->metric[CMP_EUCLID] = sqrt(f->dd);
     fig->metric[CMP_MAX_ABS] = round12(f->max_abs);
     fig->metric[CMP_MAX_REL] = round12(f->max_rel);
@@ -412,10 +430,12 @@ static void conclude_batch(struct batch *batch)
              end++) {
             const struct chunk *next = &batch->chunks.p[end];
             cmp_facts_join(&f, &next->facts);
+            cmp__zeros_join(&first->zeros, &next->zeros);
             batch->c->bytes_read += next->bytes;
             if (first->fig.state == CMP_STATE_OK)
                 first->fig.state = next->fig.state;
         }
+        cmp__zeros_apply(&first->zeros, &f);
         conclude(batch->c, first, &f);
     }
 }

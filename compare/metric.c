@@ -6,6 +6,7 @@
 
 #include "probe/base/cpu.h"
 
+#include <math.h>
 #include <string.h>
 
 static const struct cmp__kernel *best_kernel(void)
@@ -175,9 +176,7 @@ static void add_block(struct cmp_facts *f, const struct block *in)
     fill_up(f, all - in->count, in->ext || cmp_facts_whole(in->tn, in->tb));
 }
 
-/* ---- 8-bit numbers ---------------------------------------------------------- */
-
-enum { BYTE_MOST = 255 }; /* of a difference, and of a divisor */
+/* ---- small whole numbers ---------------------------------------------------- */
 
 /* The relative error of v against nothing, by the rule for zeroes. */
 static double against_zero(double v)
@@ -187,48 +186,69 @@ static double against_zero(double v)
     return cmp__larger((above - eps) / eps, -(below - eps) / eps);
 }
 
-/* A largest error so far that is p / q, or that of a number against zero. */
-static struct cmp__ceiling ceiling_of(double max_rel)
+/* The largest number with an error against nothing of at most max_rel. */
+static uint16_t most_at_zero(double max_rel, double most)
 {
-    struct cmp__ceiling c = {.q = 1, .p = BYTE_MOST};
-    if (max_rel > BYTE_MOST) {
-        while (c.at_zero < BYTE_MOST && against_zero(c.at_zero + 1) <= max_rel)
-            c.at_zero++;
-        return c;
+    double v = floor(fmin(max_rel * 0x1p-52, most));
+    return (uint16_t)(against_zero(v) > max_rel ? v - 1 : v);
+}
+
+/* The fraction p / q of numbers up to `most` that is r, a quotient of such: it is one of those that
+ * approach r, since all others with a divisor so small are further away than the last bit of r. */
+static void fraction_of(double r, double most, struct cmp__ceiling *c)
+{
+    double p = 1, q = 0, last_p = 0, last_q = 1, x = r;
+    while (!(p / q == r)) {
+        double whole = floor(x), next_p = whole * p + last_p, next_q = whole * q + last_q;
+        if (!(next_p <= most && next_q <= most))
+            return;
+        last_p = p, last_q = q;
+        p = next_p, q = next_q;
+        x = 1 / (x - whole);
     }
-    for (uint16_t q = 1; q <= BYTE_MOST; q++) {
-        uint16_t p = (uint16_t)(max_rel * q + 0.5);
-        if ((double)p / q == max_rel)
-            return (struct cmp__ceiling){.q = q, .p = p};
+    c->p = (uint16_t)p;
+    c->q = (uint16_t)q;
+}
+
+/* A largest error so far that is p / q, or that of a number against zero. */
+static struct cmp__ceiling ceiling_of(double max_rel, double most)
+{
+    struct cmp__ceiling c = {.q = 1, .thousand = 1000, .five = 200};
+    if (max_rel > most) {
+        c.p = (uint16_t)most;
+        c.at_zero = most_at_zero(max_rel, most);
+    } else {
+        fraction_of(max_rel, most, &c);
     }
-    return (struct cmp__ceiling){.q = 1};
+    return c;
 }
 
 /* What is known of the largest error from block to block. */
-struct bytes {
+struct small {
     struct cmp__ceiling ceiling;
     double max_rel; /* that it is of; negative: none yet */
 };
 
-static bool add_bytes(struct cmp_facts *f, const struct block *in, struct bytes *known)
+static bool add_small(struct cmp_facts *f, const struct block *in, struct small *known)
 {
     enum cmp__source from = source_of(in->tn);
-    if (in->tn != in->tb || from < CMP__I8 || from == CMP__SOURCES || in->ext ||
+    if (in->tn != in->tb || from < CMP__I16 || from == CMP__SOURCES || in->ext ||
         in->count != CMP_METRIC_BLOCK)
         return false;
     if (f->max_rel != known->max_rel)
-        *known = (struct bytes){ceiling_of(f->max_rel), f->max_rel};
-    return in->k->bytes[from - CMP__I8](f, in->n, in->b, &known->ceiling);
+        *known = (struct small){ceiling_of(f->max_rel, from == CMP__I16 ? INT16_MAX : UINT8_MAX),
+                                f->max_rel};
+    return in->k->small[from - CMP__I16](f, in->n, in->b, &known->ceiling);
 }
 
 void cmp_facts_add(struct cmp_facts *f, enum ms_dtype tn, const void *n, enum ms_dtype tb,
                    const void *b, size_t count, bool ext)
 {
     struct block in = {best_kernel(), tn, tb, n, b, 0, ext};
-    struct bytes known = {.max_rel = -1};
+    struct small known = {.max_rel = -1};
     for (; count != 0; count -= in.count) {
         in.count = count < CMP_METRIC_BLOCK ? count : CMP_METRIC_BLOCK;
-        if (!add_bytes(f, &in, &known))
+        if (!add_small(f, &in, &known))
             add_block(f, &in);
         in.n = (const char *)in.n + in.count * ms_dtype_size(tn);
         in.b = (const char *)in.b + in.count * ms_dtype_size(tb);

@@ -35,7 +35,8 @@
 /* The lower bits of 2^52 count whole numbers. */
 #define FROM_U32(p)        ((vd)((vl)_mm256_cvtepu32_epi64(LOAD_128(p)) | 0x4330000000000000) - 0x1p52)
 #define MULTIPLY_ADD(a, b) (vi) _mm256_madd_epi16((__m256i)(a), (__m256i)(b))
-#define MAX_WORD(a, b)     (vu) _mm256_max_epi16((__m256i)(a), (__m256i)(b))
+#define MAX_WORD(a, b)     (vw) _mm256_max_epi16((__m256i)(a), (__m256i)(b))
+#define MIN_WORD(a, b)     (vw) _mm256_min_epi16((__m256i)(a), (__m256i)(b))
 
 #include "compare/metric_simd.h"
 

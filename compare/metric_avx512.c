@@ -48,11 +48,16 @@ enum { ABSOLUTE_MAXIMUM = 0xb };
 #define WORDS_I8(p)        (vw) _mm512_cvtepi8_epi16(LOAD_256(p))
 #define WORDS_U8(p)        (vw) _mm512_cvtepu8_epi16(LOAD_256(p))
 #define MULTIPLY_ADD(a, b) (vi) _mm512_madd_epi16((__m512i)(a), (__m512i)(b))
-#define MAX_WORD(a, b)     (vu) _mm512_max_epi16((__m512i)(a), (__m512i)(b))
-#define LESS_F(v, limit)   _mm512_cmp_ps_mask((__m512)(v), _mm512_set1_ps(limit), _CMP_LT_OQ)
-#define LESS_D(v, limit)   _mm512_cmp_pd_mask((__m512d)(v), _mm512_set1_pd(limit), _CMP_LT_OQ)
-#define ZERO_F(v)          _mm512_cmp_ps_mask((__m512)(v), _mm512_setzero_ps(), _CMP_EQ_OQ)
-#define ZERO_D(v)          _mm512_cmp_pd_mask((__m512d)(v), _mm512_setzero_pd(), _CMP_EQ_OQ)
+#define MAX_WORD(a, b)     (vw) _mm512_max_epi16((__m512i)(a), (__m512i)(b))
+#define MIN_WORD(a, b)     (vw) _mm512_min_epi16((__m512i)(a), (__m512i)(b))
+#define WORDS_MASK         __mmask32
+#define LESS_W(a, b)       _mm512_cmplt_epu16_mask((__m512i)(a), (__m512i)(b))
+#define COUNT_W(n, m)                                                                              \
+    (vu) _mm512_mask_sub_epi16((__m512i)(n), m, (__m512i)(n), _mm512_set1_epi16(-1))
+#define LESS_F(v, limit) _mm512_cmp_ps_mask((__m512)(v), _mm512_set1_ps(limit), _CMP_LT_OQ)
+#define LESS_D(v, limit) _mm512_cmp_pd_mask((__m512d)(v), _mm512_set1_pd(limit), _CMP_LT_OQ)
+#define ZERO_F(v)        _mm512_cmp_ps_mask((__m512)(v), _mm512_setzero_ps(), _CMP_EQ_OQ)
+#define ZERO_D(v)        _mm512_cmp_pd_mask((__m512d)(v), _mm512_setzero_pd(), _CMP_EQ_OQ)
 #define COUNT_LESS_F(n, v, limit)                                                                  \
     (vi) _mm512_mask_sub_epi32((__m512i)(n), LESS_F(v, limit), (__m512i)(n), _mm512_set1_epi32(-1))
 #define COUNT_LESS_D(n, v, limit)                                                                  \

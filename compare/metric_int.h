@@ -28,29 +28,31 @@ enum cmp__source {
     CMP__U64,
     CMP__I32,
     CMP__U32,
-    CMP__I16,
     CMP__U16,
+    CMP__I16,
     CMP__I8,
     CMP__U8,
     CMP__BOOL,
     CMP__SOURCES
 };
 
-/* Which relative errors of 8-bit numbers do not raise the largest one so far: those of d against b
- * with |d| * q <= p * |b| + at_zero. */
+/* Which relative errors of small whole numbers do not raise the largest one so far: those of d
+ * against b with |d| * q <= p * |b| + at_zero.  And the multiples of d that are below b where it is
+ * below 0.001, or below 0.005: constants, by which compilers would multiply in many steps. */
 struct cmp__ceiling {
     uint16_t q, p, at_zero;
+    uint16_t thousand, five;
 };
 
-/* A block of CMP_METRIC_BLOCK 8-bit numbers in integer arithmetic, all but max_rel: false, and
+/* A block of CMP_METRIC_BLOCK small whole numbers in integer arithmetic, all but max_rel: false, and
  * nothing added, where that would be raised. */
-typedef bool (*cmp__bytes_fn)(struct cmp_facts *f, const void *n, const void *b,
+typedef bool (*cmp__small_fn)(struct cmp_facts *f, const void *n, const void *b,
                               const struct cmp__ceiling *ceiling);
 
 struct cmp__kernel {
     cmp__pass_fn pass[CMP__SOURCES][2];                /* [][ext], both sides of this type */
     cmp__pass_fn single_careful[2], double_careful[2]; /* of CMP__F32, CMP__F64 */
-    cmp__bytes_fn bytes[CMP__SOURCES - CMP__I8];       /* of CMP__I8 and those behind it */
+    cmp__small_fn small[CMP__SOURCES - CMP__I16];      /* of CMP__I16 and those behind it */
     /* Elements as float32 or double, a NaN's bits included; count is a multiple of CMP__GROUP. */
     void (*to_single)(enum cmp__source from, const void *p, float *out, size_t count);
     void (*to_double)(enum cmp__source from, const void *p, double *out, size_t count);

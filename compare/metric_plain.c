@@ -46,7 +46,10 @@ SMALL(uint8_t, eight_u8, 8);
 /* Both 16-bit integers in 32 bits, and their products one by one. */
 #define LOW_WORD(v)        ((vi)(v) << 16 >> 16)
 #define HIGH_WORD(v)       ((vi)(v) >> 16)
-#define MULTIPLY_ADD(a, b) (LOW_WORD(a) * LOW_WORD(b) + HIGH_WORD(a) * HIGH_WORD(b))
-#define MAX_WORD(a, b)     (vu) CHOOSE((vw)(a) > (vw)(b), vw, a, b)
+#define LOW_PRODUCT(a, b)  (vui)(LOW_WORD(a) * LOW_WORD(b))
+#define HIGH_PRODUCT(a, b) (vui)(HIGH_WORD(a) * HIGH_WORD(b))
+#define MULTIPLY_ADD(a, b) (vi)(LOW_PRODUCT(a, b) + HIGH_PRODUCT(a, b))
+#define MAX_WORD(a, b)     (vw) CHOOSE((vw)(a) > (vw)(b), vw, a, b)
+#define MIN_WORD(a, b)     (vw) CHOOSE((vw)(a) < (vw)(b), vw, a, b)
 
 #include "compare/metric_simd.h"

@@ -15,7 +15,7 @@
  *     FROM_I32(p) and so on, U32, I16, U16, I8, U8    whole numbers in memory as doubles
  *     WORDS_I8(p), WORDS_U8(p)   and as 16-bit integers
  *     MULTIPLY_ADD(a, b)     products of 16-bit integers, added two by two
- *     MAX_WORD(a, b)         the larger 16-bit integers, none of them above INT16_MAX
+ *     MAX_WORD(a, b), MIN_WORD(a, b)     the larger, the smaller 16-bit integers
  *
  * and where there are instructions for it
  *
@@ -25,6 +25,8 @@
  *     COUNT_LESS_F(n, v, limit)    n, one more in every lane where v < limit
  *     ADD_AT_ZERO_F(v, at, what)   v + what where `at` is zero, v elsewhere
  *     and the same of doubles, _D
+ *     WORDS_MASK, LESS_W(a, b), COUNT_W(n, m)     where 16-bit integers without a sign are smaller,
+ *                                                 and n, one more in every such lane
  *
  * Helpers take vectors by address, which costs nothing once they are inlined: how
  * vectors are handed over by value depends on the flags of the compiler.
@@ -309,7 +311,7 @@ INLINE void spread_double_ulps(struct sums *s, const unsigned nth, const vl *x, 
 
 /* ---- the table -------------------------------------------------------------------- */
 
-#include "compare/metric_bytes.h"
+#include "compare/metric_small.h"
 
 #define PASS(name, elem, from, careful, ext)                                                       \
     TARGET static bool name(struct cmp_facts *f, const void *n, const void *b, size_t count)       \
@@ -327,8 +329,8 @@ PASSES(i64, whole, CMP__I64)
 PASSES(u64, whole, CMP__U64)
 PASSES(i32, whole, CMP__I32)
 PASSES(u32, whole, CMP__U32)
-PASSES(i16, whole, CMP__I16)
 PASSES(u16, whole, CMP__U16)
+PASSES(i16, whole, CMP__I16)
 PASSES(i8, whole, CMP__I8)
 PASSES(u8, whole, CMP__U8)
 PASSES(flag, whole, CMP__BOOL)
@@ -337,15 +339,16 @@ PASS(f32_careful_ext, single, CMP__F32, true, true)
 PASS(f64_careful, whole, CMP__F64, true, false)
 PASS(f64_careful_ext, whole, CMP__F64, true, true)
 
-#define BYTE_PASS(name, from)                                                                      \
+#define SMALL_PASS(name, from)                                                                     \
     TARGET static bool name(struct cmp_facts *f, const void *n, const void *b,                     \
                             const struct cmp__ceiling *ceiling)                                    \
     {                                                                                              \
-        return pass_bytes(f, n, b, ceiling, from);                                                 \
+        return pass_small(f, n, b, ceiling, from);                                                 \
     }
-BYTE_PASS(i8_block, CMP__I8)
-BYTE_PASS(u8_block, CMP__U8)
-BYTE_PASS(flag_block, CMP__BOOL)
+SMALL_PASS(i16_block, CMP__I16)
+SMALL_PASS(i8_block, CMP__I8)
+SMALL_PASS(u8_block, CMP__U8)
+SMALL_PASS(flag_block, CMP__BOOL)
 
 TARGET static void to_single(enum cmp__source from, const void *p, float *out, size_t count)
 {
@@ -400,14 +403,14 @@ const struct cmp__kernel KERNEL = {
              [CMP__U64] = {u64, u64_ext},
              [CMP__I32] = {i32, i32_ext},
              [CMP__U32] = {u32, u32_ext},
-             [CMP__I16] = {i16, i16_ext},
              [CMP__U16] = {u16, u16_ext},
+             [CMP__I16] = {i16, i16_ext},
              [CMP__I8] = {i8, i8_ext},
              [CMP__U8] = {u8, u8_ext},
              [CMP__BOOL] = {flag, flag_ext}},
     .single_careful = {f32_careful, f32_careful_ext},
     .double_careful = {f64_careful, f64_careful_ext},
-    .bytes = {i8_block, u8_block, flag_block},
+    .small = {i16_block, i8_block, u8_block, flag_block},
     .to_single = to_single,
     .to_double = to_double,
 };

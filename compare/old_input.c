@@ -97,6 +97,8 @@ static enum ms_rc take_member(struct cmp_old_input *in, struct ms_jread *r, stru
         return take_path(r, tok, &in->target, err);
     if (ms_str_is(key, "bench_path"))
         return take_path(r, tok, &in->golden, err);
+    if (ms_str_is(key, "stack_path"))
+        return take_path(r, tok, &in->stack, err);
     if (ms_str_is(key, "rank_id"))
         return take_numbers(r, tok, &in->ranks, err);
     if (ms_str_is(key, "step_id"))
@@ -152,6 +154,7 @@ void cmp_old_input_free(struct cmp_old_input *in)
 {
     ms_free(in->target);
     ms_free(in->golden);
+    ms_free(in->stack);
     ms_free(in->ranks);
     ms_free(in->steps);
     ms_map_free(&in->npu_names);

@@ -10,6 +10,7 @@
 
 struct cmp_old_input {
     char *target, *golden; /* npu_path, bench_path; on the heap */
+    char *stack;           /* stack_path; NULL: not there */
     char *ranks, *steps;   /* rank_id, step_id as "0,1": kernels of graphs; NULL: not there */
     bool trees;            /* common: the paths are trees of .npy files */
     struct ms_arena *arena;

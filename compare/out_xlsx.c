@@ -65,6 +65,14 @@ static void new_sheet(struct book *b)
     b->row = 1;
 }
 
+/* Beside colours msprobe 1.x writes an infinity so. */
+static struct ms_str text_of(const struct book *b, const struct cmp_cell *cell)
+{
+    if (b->c->conf.highlight && ms_str_is(cell->text, "inf"))
+        return MS_STR("inf\t");
+    return b->c->conf.highlight && ms_str_is(cell->text, "-inf") ? MS_STR("-inf\t") : cell->text;
+}
+
 static enum ms_rc put_row(struct book *b, const struct cmp_cell *cells, lxw_format *f,
                           struct ms_err *err)
 {
@@ -73,10 +81,10 @@ static enum ms_rc put_row(struct book *b, const struct cmp_cell *cells, lxw_form
     if (b->sheet == NULL)
         return ms_no_memory(err);
     for (unsigned i = 0; i < b->columns; i++) {
-        lxw_error e =
-            cells[i].number
-                ? worksheet_write_number(b->sheet, b->row, (lxw_col_t)i, cells[i].v, f)
-                : cmp__workbook_text(b->sheet, b->row, (lxw_col_t)i, cells[i].text, f, &b->text);
+        lxw_error e = cells[i].number
+                          ? worksheet_write_number(b->sheet, b->row, (lxw_col_t)i, cells[i].v, f)
+                          : cmp__workbook_text(b->sheet, b->row, (lxw_col_t)i,
+                                               text_of(b, &cells[i]), f, &b->text);
         if (e != LXW_NO_ERROR)
             return ms_fail(err, e == LXW_ERROR_MEMORY_MALLOC_FAILED ? MS_E_NOMEM : MS_E_IO,
                            "xlsx: %s", lxw_strerror(e));

@@ -166,8 +166,8 @@ enum ms_rc cmp_write_alignment(const struct cmp *c, bool layers, const char *pat
 {
     struct ms_buf text = {.max = TEXT_MAX};
     struct ms_out *out;
-    enum ms_rc rc = layers ? cmp_align_write_layers(c->al, &text, err)
-                           : cmp_align_write_rows(c->al, &text, err);
+    enum ms_rc rc =
+        layers ? cmp__write_layers(c, &text, err) : cmp_align_write_rows(c->al, &text, err);
     if (rc == MS_OK)
         rc = cmp_files_add(files, ms_str_of(path), err);
     if (rc == MS_OK)

@@ -106,12 +106,12 @@ static void put_shape(const struct cmp__side *s, uint32_t row, struct ms_buf *ou
     }
 }
 
-/* In 1.x a different shape is a different row. */
+/* In 1.x a different shape is a different row, where no mapping names the rows. */
 static void finish_key(struct cmp__keyer *k, const struct cmp__side *s, uint32_t row)
 {
     if (k->keys->c->conf.fuzzy)
         cmp__rename_fuzzy(&k->name, &k->scratch);
-    if (k->keys->c->conf.compat == CMP_OLD)
+    if (k->keys->c->conf.compat == CMP_OLD && !has_row_map(k->keys))
         put_shape(s, row, &k->name);
 }
 

@@ -112,6 +112,8 @@ enum ms_rc cmp_source_find(struct cmp_source *s, struct ms_err *err)
     enum ms_rc rc = source__gather_comms(s, &comms, err);
     if (rc == MS_OK)
         rc = judge_all(s, &comms, err);
+    if (rc == MS_OK)
+        rc = source__drop_explained(s, &comms, err);
     source__comms_free(&comms);
     if (rc == MS_OK)
         rc = source__rank(s, err);

@@ -80,9 +80,8 @@ void source__comms_free(struct source__comms *c)
     ms_arena_free(c->arena);
 }
 
-const struct source__context *source__comm_of(const struct source__comms *c,
-                                              const struct source__part *p,
-                                              const struct source__node *n)
+struct source__context *source__comm_of(const struct source__comms *c, const struct source__part *p,
+                                        const struct source__node *n)
 {
     struct ms_buf key = {.max = 1 << 20};
     if (!is_heard(p, n) || !(p->ops.p[n->op].flags & SOURCE__COMM))

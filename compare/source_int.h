@@ -239,6 +239,7 @@ struct cmp_source {
 /* What goes into a collective or is sent, on any rank. */
 struct source__context {
     float e, en;
+    float told_e, told_s; /* what suspects made of it, and how strong those are */
     uint8_t flags, attrs;
 };
 struct source__comms {
@@ -249,9 +250,8 @@ struct source__comms {
 enum ms_rc source__gather_comms(const struct cmp_source *s, struct source__comms *comms,
                                 struct ms_err *err);
 void source__comms_free(struct source__comms *comms);
-const struct source__context *source__comm_of(const struct source__comms *comms,
-                                              const struct source__part *p,
-                                              const struct source__node *n);
+struct source__context *source__comm_of(const struct source__comms *comms,
+                                        const struct source__part *p, const struct source__node *n);
 
 /* Parameters further apart than that belong to another model, or to another moment of it. */
 #define SOURCE__UNLIKE 0.02
@@ -260,6 +260,9 @@ const struct source__context *source__comm_of(const struct source__comms *comms,
  * parameters are its consequence. */
 enum ms_rc source__judge(struct cmp_source *s, uint32_t part, const struct source__comms *comms,
                          bool explained, struct ms_err *err);
+/* Drop raw suspects that only seem to make worse what an earlier one made. */
+enum ms_rc source__drop_explained(struct cmp_source *s, const struct source__comms *comms,
+                                  struct ms_err *err);
 /* Sort the raw suspects, settle roles, and write the list. */
 enum ms_rc source__rank(struct cmp_source *s, struct ms_err *err);
 /* What holds for the runs as a whole, after judging. */

@@ -146,6 +146,43 @@ static bool is_no_noise(const struct source__judge *j, const struct source__node
     return (j->p->ops.p[n->op].flags & SOURCE__EXACT) && (!is_backward(n) || made >= read);
 }
 
+/* Could the run be one of tiny differences that did not show so far?  Statistics are equal by chance
+ * now and then, where rounding alone is different; values of low precision hide all that is smaller,
+ * until some of them fall on the other side, at most about one in as many as were equal before. */
+static bool may_be_rounding(const struct source__judge *j, const struct source__node *n)
+{
+    bool reordered = true;
+    double turned = 0, values = 0;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        bool differ;
+        double unit = source__roundoff(l, &differ);
+        if ((l->flags & SOURCE__IS_OUT) == 0 || l->e == 0)
+            continue;
+        reordered &= (l->flags & SOURCE__RESUMMED) != 0;
+        turned += unit > 0 ? l->count * (l->e / unit) * (l->e / unit) : HUGE_VAL;
+        values += l->count;
+    }
+    if (!j->tensor)
+        return n->out <= source__rule.exact && !reordered &&
+               j->exact_nodes < source__rule.start_few;
+    return turned <= source__rule.turned_most &&
+           turned * j->exact_values <= source__rule.turned_chance * values;
+}
+
+/* What was equal so far, of low precision. */
+static void count_exact(struct source__judge *j, const struct source__node *n)
+{
+    bool differ;
+    j->exact_nodes += (n->flags & SOURCE__OUT_MEASURED) != 0;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        unsigned want = SOURCE__IS_OUT | SOURCE__MEASURED;
+        if ((l->flags & want) == want && source__roundoff(l, &differ) > 0)
+            j->exact_values += l->count;
+    }
+}
+
 /* The output has few digits, and all that it is made of has more. */
 static bool drops_digits(const struct source__judge *j, const struct source__node *n)
 {
@@ -191,7 +228,7 @@ static enum ms_rc ask_output(struct source__judge *j, uint32_t i, struct ms_err 
         return accuse(j, i, raw_of(n, CMP_WHY_ROUNDED, SOURCE__NUM, 2), err);
     if ((n->flags & SOURCE__TURNED) && n->rho > 2 && n->out > source__rule.turned_least)
         return accuse(j, i, raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
-    if (exact_so_far && n->out > 0 && (known || is_no_noise(j, n)))
+    if (exact_so_far && n->out > 0 && (known || is_no_noise(j, n)) && !may_be_rounding(j, n))
         return accuse(j, i, raw_of(n, CMP_WHY_PRECEDENT, SOURCE__NUM, 1), err);
     return MS_OK;
 }
@@ -215,7 +252,7 @@ static enum ms_rc ask_root(struct source__judge *j, uint32_t i, uint32_t leaf, s
     bool start = parameter && j->p->other_start && (l->flags & SOURCE__FLAGGED) == 0;
     if (!off || j->explained || start)
         return MS_OK;
-    bool first = j->dirtiest <= l->e / 10;
+    bool first = j->dirtiest <= l->e / 10 && !j->flag_seen;
     bool alone = known || l->e > source__rule.unexplained_input;
     bool suspect = parameter || (first && alone && n->kind != PROBE_NODE_PGRAD);
     if (!suspect)
@@ -480,10 +517,13 @@ static enum ms_rc ask_all(struct source__judge *j, struct ms_err *err)
         const struct source__node *n = &j->p->nodes.p[i];
         MS_TRY(ask(j, i, err));
         j->dirtiest = fmaxf(j->dirtiest, fmaxf(n->in, n->out));
+        j->flag_seen |= (n->flags & (SOURCE__IN_FLAGGED | SOURCE__OUT_FLAGGED)) != 0;
         /* how many operators were the first to be inexact: where one is, the runs are exact */
         if (is_judged(j, n) && n->in == 0 && n->out > 0 && j->inexact++ == 0)
             j->first_inexact = i;
         j->all_exact &= n->in == 0 && n->out == 0;
+        if (j->all_exact && is_judged(j, n))
+            count_exact(j, n);
     }
     return MS_OK;
 }

@@ -21,6 +21,8 @@ struct source__rules {
     double backward_least; /* smaller differences of gradients are noise */
     double hidden;         /* differences of elements that equal statistics may hide */
     double resummed;       /* what another order of summation makes at most */
+    double turned_most;    /* values of low precision that noise below them rounds otherwise ... */
+    double turned_chance;  /* ... for one expected from how many were equal before */
     double inherited;      /* units of rounding that statistics of what was made of it may show */
     double parameter_norm;
     double unexplained_input;
@@ -44,8 +46,9 @@ struct source__judge {
     float *class_gain;           /* by op: how much more comes out of its backward than goes in */
     struct source__context seen; /* everything so far */
     float dirtiest;              /* the largest difference of all nodes so far */
-    bool all_exact, attr_seen;
-    uint32_t first_inexact, inexact; /* nodes with exact inputs and another output; how many */
+    bool all_exact, attr_seen, flag_seen;
+    uint32_t first_inexact, inexact;  /* nodes with exact inputs and another output; how many */
+    double exact_nodes, exact_values; /* judged before any difference; values of low precision */
     struct ms_map exact, scalars;
     struct ms_arena *arena;
 };

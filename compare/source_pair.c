@@ -5,7 +5,8 @@
  * Runs of one program meet by name as long as their lists of forward operators are
  * equal.  An operator more or less moves the call numbers of all later ones, so
  * other lists are aligned, and backward operators follow their forward ones.  What
- * the user mapped is taken as it is.
+ * the user mapped is taken as it is, but that a mapping of layers, cells or apis of
+ * two frameworks says too little: the rest is aligned around what it names.
  */
 #include "compare/source_int.h"
 
@@ -120,7 +121,38 @@ static enum ms_rc open_tree(struct probe_tree *tree, bool *there, const char *du
     return rc == MS_E_NOMEM ? rc : MS_OK;
 }
 
-/* The alignment that paired the rows already, or one of our own. */
+struct pins {
+    MS_VEC(struct cmp_align_pin) list;
+};
+
+static enum ms_rc pin(struct pins *pins, const struct source__pairing *q, struct cmp_pairing pair,
+                      struct ms_err *err)
+{
+    struct cmp_align_pin *slot = ms_vec_push(&pins->list);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    *slot = (struct cmp_align_pin){probe_node_name(q->dump[1], pair.target),
+                                   probe_node_name(q->dump[0], pair.golden)};
+    return MS_OK;
+}
+
+/* What a mapping says of nodes: which modules are the same, and which operators where it names
+ * them.  What it comes to for the others is a guess from their order, which we make better. */
+static enum ms_rc pin_mapped(struct pins *pins, const struct source__pairing *q, struct ms_err *err)
+{
+    const struct cmp *c = q->c;
+    for (size_t i = 0; i < c->named.n; i++)
+        MS_TRY(pin(pins, q, c->named.p[i], err));
+    for (size_t i = 0; i < cmp_groups(c) && (c->conf.layer.on || c->conf.cell.on); i++) {
+        struct cmp_pairing pair = cmp_group_nodes(c, i);
+        if (pair.target != MS_MAP_NONE && pair.golden != MS_MAP_NONE &&
+            q->dump[1]->nodes.p[pair.target].kind == PROBE_NODE_MODULE)
+            MS_TRY(pin(pins, q, pair, err));
+    }
+    return MS_OK;
+}
+
+/* The alignment that paired the rows already, or one of our own around what is mapped. */
 static enum ms_rc align(struct source__pairing *q, struct ms_err *err)
 {
     q->al = q->c->al;
@@ -128,14 +160,16 @@ static enum ms_rc align(struct source__pairing *q, struct ms_err *err)
         return MS_OK;
     struct probe_tree tree[2];
     bool there[2] = {false, false};
-    enum ms_rc rc = MS_OK;
+    struct pins pins = {0};
+    enum ms_rc rc = pin_mapped(&pins, q, err);
     for (unsigned s = 0; s < 2 && rc == MS_OK; s++)
         rc = open_tree(&tree[s], &there[s], q->dump[s]->path, err);
     struct cmp_align_input g = {q->dump[0], there[0] ? &tree[0] : NULL};
     struct cmp_align_input t = {q->dump[1], there[1] ? &tree[1] : NULL};
     if (rc == MS_OK)
-        rc = cmp_align_new(&q->own, &t, &g, NULL, 0, q->pool, err);
+        rc = cmp_align_new(&q->own, &t, &g, pins.list.p, pins.list.n, q->pool, err);
     q->al = q->own;
+    ms_vec_free(&pins.list);
     for (unsigned s = 0; s < 2; s++) {
         if (there[s])
             probe_tree_close(&tree[s]);
@@ -391,7 +425,7 @@ enum ms_rc source__pair(struct source__pairing *q, const struct cmp *c,
     *q = (struct source__pairing){
         .c = c, .dump = {c->b.dump, c->t.dump}, .side = {&side[0], &side[1]}, .pool = pool};
     MS_TRY(make_room(q, err));
-    if (is_mapped(&c->conf))
+    if (c->conf.data_mapping != NULL || (is_mapped(&c->conf) && !cross))
         return take_groups(q, err);
     if (!cross)
         return pair_one_framework(q, err);

@@ -282,7 +282,7 @@ enum ms_rc cmp_table_cells(const struct cmp *c, struct cmp_view *v, size_t i,
         put_values(&w, row);
     }
     put_verdict(&w, row);
-    if (c->has_stack)
+    if (cmp_has_stack(c))
         put_stack(&w, row);
     if (c->mode == PROBE_MODE_TENSOR)
         put_files(&w, row);

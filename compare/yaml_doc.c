@@ -66,3 +66,34 @@ enum ms_rc cmp__yaml_scalar(const yaml_node_t *node, struct ms_str *out, struct 
         (struct ms_str){(const char *)node->data.scalar.value, (uint32_t)node->data.scalar.length};
     return MS_OK;
 }
+
+/* ---- writing -------------------------------------------------------------- */
+
+static bool is_plain(char ch)
+{
+    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
+           ch == '_' || ch == '.' || ch == '/' || ch == '-';
+}
+
+void cmp__yaml_put(struct ms_buf *out, struct ms_str s)
+{
+    bool plain = s.n != 0 && s.p[0] != '-' && s.p[0] != '.' && !(s.p[0] >= '0' && s.p[0] <= '9');
+    for (uint32_t i = 0; i < s.n; i++)
+        plain &= is_plain(s.p[i]);
+    if (plain) {
+        ms_buf_str(out, s);
+        return;
+    }
+    ms_buf_putc(out, '"');
+    for (uint32_t i = 0; i < s.n; i++) {
+        unsigned char ch = (unsigned char)s.p[i];
+        if (ch < 0x20)
+            ms_buf_printf(out, "\\x%02x", ch);
+        else {
+            if (ch == '"' || ch == '\\')
+                ms_buf_putc(out, '\\');
+            ms_buf_putc(out, (char)ch);
+        }
+    }
+    ms_buf_putc(out, '"');
+}

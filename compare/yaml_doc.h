@@ -22,4 +22,7 @@ enum ms_rc cmp__yaml_load_file(const char *path, cmp__yaml_fn take, void *into, 
 enum ms_rc cmp__yaml_refuse(const yaml_node_t *node, const char *what, struct ms_err *err);
 enum ms_rc cmp__yaml_scalar(const yaml_node_t *node, struct ms_str *out, struct ms_err *err);
 
+/* Text as a scalar: in quotes when it could be read as anything else. */
+void cmp__yaml_put(struct ms_buf *out, struct ms_str s);
+
 #endif

@@ -201,7 +201,7 @@ static bool add_span(mstx_cl_spans *s, int64_t start, int64_t end)
 static enum ms_rc add_call(struct rank *r, const struct mstx_rec_comm *rec, struct ms_str name,
                            int64_t start, int64_t end, struct ms_err *err)
 {
-    const struct mstx_comm_fact fact = {.rec = *rec};
+    const struct mstx_comm_fact fact = {.rec = rec};
     const struct mstx_event ev = {
         .start_ns = start, .dur_ns = end - start, .name = mstx__writer_text(r->a->w, name)};
     struct mstx_cl_call *k = ms_vec_push(&r->part.calls);

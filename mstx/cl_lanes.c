@@ -202,12 +202,18 @@ static bool take_stream(const struct mstx_cl_source *s, struct mstx_cl_part *p,
     return true;
 }
 
+/* Its range on the host ends as soon as a device has it in a queue. */
+static bool only_begins(const struct mstx_rec_comm *c)
+{
+    return c->lib == MSTX_LIB_NCCL || c->lib == MSTX_LIB_RCCL || c->lib == MSTX_LIB_HCCL;
+}
+
 static bool take_call(const struct mstx_cl_source *s, struct mstx_cl_part *p,
                       const struct mstx_lane *lane, const struct mstx_raw *r, struct sides *d,
                       bool has_device)
 {
     const struct mstx_extra *x = &s->l->extra.p[r->extra - 1];
-    const struct mstx_rec_comm *c = &s->l->comm.p[x->comm - 1].rec;
+    const struct mstx_rec_comm *c = &s->l->comm.p[x->comm - 1];
     const enum mstx_comm_class class = mstx_comm_op_class(c->op);
     struct mstx_cl_span span = {mstx__lane_steady(lane, s->clock, r->begin), 0};
     uint8_t flags = c->flags;
@@ -218,6 +224,8 @@ static bool take_call(const struct mstx_cl_source *s, struct mstx_cl_part *p,
     if (on_device) {
         span = d->at.p[x->size];
         flags &= (uint8_t)~MSTX_CF_ASYNC;
+    } else if (only_begins(c)) {
+        flags |= MSTX_CF_ASYNC; /* its time was lost: nothing tells who waited */
     }
     if (!has_device && !add_span(&p->comm, span.start, span.end))
         return false;

@@ -302,6 +302,16 @@ static bool is_in_place(int mode)
     return mode == MODE_P2P_PAIRING || mode == MODE_PP_CHART || mode == MODE_MSTX2COMMOP;
 }
 
+static enum ms_rc refuse_ranks(const struct args *a, struct ms_err *err)
+{
+    if (a->ranks != NULL && strcmp(a->ranks, "all") != 0)
+        return ms_fail(err, MS_E_NOTFOUND, "%s: has none of the ranks %s", a->dir, a->ranks);
+    return ms_fail(err, MS_E_NOTFOUND,
+                   "%s: no process of this run had a rank; start them by mpirun, torchrun, or with "
+                   "RANK and WORLD_SIZE set",
+                   a->dir);
+}
+
 /* Without output of profilers there may be a run: then their databases are made of it, in tmp. */
 static enum ms_rc find_input(struct mstx_recipe_run *r, const struct args *a, const char *tmp,
                              struct ms_err *err)
@@ -316,7 +326,7 @@ static enum ms_rc find_input(struct mstx_recipe_run *r, const struct args *a, co
                        a->dir, modes[a->mode]);
     r->path = tmp;
     MS_TRY(mstx__recipe_find(r, a->ranks, err));
-    return r->ranks.n != 0 ? MS_OK : ms_fail(err, MS_E_NOTFOUND, "%s: has no such rank", a->dir);
+    return r->ranks.n != 0 ? MS_OK : refuse_ranks(a, err);
 }
 
 static enum ms_rc analyse_texts(struct mstx_recipe_run *r, const struct args *a, struct ms_err *err)
@@ -351,8 +361,7 @@ static enum ms_rc analyse(struct mstx_recipe_run *r, const struct args *a, const
 static enum ms_rc start(struct mstx_recipe_run *r, const struct args *a, struct ms_err *err)
 {
     struct ms_buf tmp = {.max = 1 << 16};
-    if (ms_path_kind(a->dir) != MS_KIND_DIR)
-        return ms_fail(err, MS_E_NOTFOUND, "%s: there is no such directory", a->dir);
+    MS_TRY(ms_want_dir(a->dir, err));
     if (a->mode == MODE_CLUSTER_TIME_COMPARE_SUMMARY && a->base == NULL)
         return ms_fail(err, MS_E_ARG, "cluster_time_compare_summary needs --bp DIR");
     MS_TRY(ms_mkdirs(r->out, err));

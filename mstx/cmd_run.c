@@ -52,7 +52,7 @@ static const struct ms_opt opts[] = {
              "of none, or of this one",
      .dflt = "auto"},
     {"hook_dlsym", NULL, MS_OPT_FLAG, offsetof(struct args, hook_dlsym),
-     .help = "also stand before dlsym, for programs that look NCCL or HCCL up by name"},
+     .help = "also stand before dlsym, for programs that look MPI, NCCL or HCCL up by name"},
     {"device", NULL, MS_OPT_CHOICE, offsetof(struct args, device), "KIND", .choices = devices,
      .help = "what the streams of marks are: those seen being made, or all of this kind",
      .dflt = "auto"},

@@ -208,9 +208,19 @@ uint32_t mstx_comm_type_bytes(unsigned type); /* 0: not fixed */
 const char *mstx_comm_reduce_text(unsigned reduce);
 const char *mstx_comm_lib_text(unsigned lib);
 
+/* From its word, ours or the official one, whatever the case; MSTX_COMM_NONE: it is neither. */
+uint8_t mstx_comm_op_find(const char *name, size_t n);
+
 /* The official message text of a call, backslashes included; what does not fit is cut. Returns its
  * length. */
 size_t mstx_comm_message(char *out, size_t cap, const struct mstx_rec_comm *c, const char *group,
                          uint64_t stream);
+/* What people want to hear of such a text, in either form; of another one the text itself. */
+struct mstx_comm_told {
+    uint8_t op;
+    int32_t size; /* of the group; -1: not said */
+    char name[128], group[96];
+};
+void mstx_comm_message_read(const char *text, struct mstx_comm_told *out);
 
 #endif

@@ -18,7 +18,6 @@ typedef void *dlsym_fn(void *, const char *);
 dlsym_fn *mstx_dlsym_target(void *handle, const char *name, const void *caller);
 
 static _Atomic(dlsym_fn *) real_dlsym;
-static _Atomic(void *) hooks;
 
 static dlsym_fn *find_real(void)
 {
@@ -30,37 +29,68 @@ static dlsym_fn *find_real(void)
     return f;
 }
 
-/* Names that the hook library may define. */
-static int may_be_ours(const char *name)
+/* Our libraries that stand for functions, where they are preloaded. */
+static struct hooks {
+    const char *file;
+    const char *begins[9]; /* of names that it may define */
+    _Atomic(void *) handle;
+} libraries[] = {
+    {.file = "libmstx_hook.so.0",
+     .begins = {"nccl", "Hccl", "aclrt", "cuStream", "cuCtxDestroy", "cuDevicePrimary",
+                "cudaStream", "cudaDevice"}},
+    {.file = "libmstx_mpi_openmpi.so.0", .begins = {"MPI_", "MPIX_", "mpi_", "mpix_"}},
+    {.file = "libmstx_mpi_mpich.so.0", .begins = {"MPI_", "MPIX_", "mpi_", "mpix_"}},
+};
+
+static int may_define(const struct hooks *h, const char *name)
 {
-    static const char *const begins[] = {"nccl",       "Hccl",         "aclrt",
-                                         "cuStream",   "cuCtxDestroy", "cuDevicePrimary",
-                                         "cudaStream", "cudaDevice"};
-    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
-        if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+    for (const char *const *begin = h->begins; *begin != NULL; begin++) {
+        if (strncmp(name, *begin, strlen(*begin)) == 0)
             return 1;
     }
     return 0;
 }
 
+static void *handle_of(struct hooks *h)
+{
+    void *lib = atomic_load(&h->handle);
+    if (lib == NULL) {
+        lib = dlopen(h->file, RTLD_NOLOAD | RTLD_LAZY);
+        atomic_store(&h->handle, lib);
+    }
+    return lib;
+}
+
 /* The hook stands for a function that is really there, in a library that was really asked, and in the
  * copy of it that the hook calls. */
-static void *hook_of(void *handle, const char *name)
+static void *hook_in(struct hooks *h, void *handle, const char *name)
 {
-    void *lib = atomic_load(&hooks);
-    if (lib == NULL) {
-        lib = dlopen("libmstx_hook.so.0", RTLD_NOLOAD | RTLD_LAZY);
-        if (lib == NULL)
-            return NULL;
-        atomic_store(&hooks, lib);
-    }
     dlsym_fn *real = find_real();
-    const void *wanted = handle != lib ? real(handle, name) : NULL;
+    void *lib = handle_of(h);
+    const void *wanted = lib != NULL && handle != lib ? real(handle, name) : NULL;
     if (wanted == NULL)
         return NULL;
     int (*reaches)(const char *, const void *);
     *(void **)(void *)&reaches = real(lib, "mstx_hook_reaches");
     return reaches != NULL && reaches(name, wanted) ? real(lib, name) : NULL;
+}
+
+static void *hook_of(void *handle, const char *name)
+{
+    void *hook = NULL;
+    for (size_t i = 0; hook == NULL && i < sizeof libraries / sizeof *libraries; i++) {
+        if (may_define(&libraries[i], name))
+            hook = hook_in(&libraries[i], handle, name);
+    }
+    return hook;
+}
+
+static int may_be_ours(const char *name)
+{
+    int may = 0;
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+        may |= may_define(&libraries[i], name);
+    return may;
 }
 
 /* Our libraries ask for the real ones. */

@@ -4,11 +4,23 @@
  */
 #include "mstx/hook_mpi.h"
 
+#include <dlfcn.h>
+
 #if defined(OPEN_MPI)
 const char *const hook_mpi_owners[] = {"libmpi.so", NULL};
 #else
 const char *const hook_mpi_owners[] = {"libmpich.so", "libmpi.so.12", "libmpi_", NULL};
 #endif
+
+/* For libmstx_dlsym.so: would a call of the hook reach the function that the program looked up? */
+HOOK_API int mstx_hook_reaches(const char *name, const void *function);
+HOOK_API int mstx_hook_reaches(const char *name, const void *function)
+{
+    Dl_info ours, theirs;
+    const void *real = hook_find(name, hook_mpi_owners);
+    return real != NULL && dladdr(real, &ours) != 0 && dladdr(function, &theirs) != 0 &&
+           ours.dli_fbase == theirs.dli_fbase;
+}
 
 /* ---- tables ------------------------------------------------------------------------------------ */
 

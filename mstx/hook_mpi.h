@@ -327,6 +327,10 @@ static inline void hook_reduced(struct hook_call *x, MPI_Op op, bool in_place)
     if (in_place)
         x->c.flags |= MSTX_CF_IN_PLACE;
 }
+static inline uint64_t hook_bytes(int64_t n, MPI_Datatype t)
+{
+    return n > 0 ? (uint64_t)n * hook_type_bytes(t) : 0;
+}
 static inline int64_t hook_nth(const void *counts, size_t width, int i)
 {
     if (width == sizeof(int))
@@ -369,6 +373,43 @@ static inline void hook_at_target(struct hook_call *x, int rank, bool gives)
     uint64_t bytes = x->c.count * x->c.elem;
     x->c.peer = rank;
     hook_moved(x, gives ? bytes : 0, gives ? 0 : bytes);
+}
+/* The ways to send, with their names in Fortran and those of the two forms in C. */
+#define HOOK_SENDS(X)                                                                              \
+    X(send, SEND, Send, Isend)                                                                     \
+    X(bsend, BSEND, Bsend, Ibsend)                                                                 \
+    X(ssend, SSEND, Ssend, Issend)                                                                 \
+    X(rsend, RSEND, Rsend, Irsend)
+
+/* What a call between two says of itself, in C and in Fortran. */
+static inline void hook_transfer(struct hook_call *x, int64_t n, MPI_Datatype t, int peer, int tag,
+                                 bool is_send)
+{
+    hook_one(x, n, t);
+    hook_p2p(x, peer, tag, is_send);
+}
+static inline void hook_matched(struct hook_call *x, int64_t n, MPI_Datatype t)
+{
+    hook_transfer(x, n, t, MPI_ANY_SOURCE, -1, false);
+}
+static inline void hook_exchange(struct hook_call *x, uint64_t received, int from)
+{
+    x->c.received = received;
+    x->c.peer2 = hook_member(x, from);
+    x->c.flags |= from == MPI_ANY_SOURCE ? MSTX_CF_ANY : 0;
+}
+/* And a one-sided one; `received` comes back from the target. */
+static inline void hook_access(struct hook_call *x, int64_t n, MPI_Datatype t, int rank, bool gives)
+{
+    hook_one(x, n, t);
+    hook_at_target(x, rank, gives);
+}
+static inline void hook_accumulate(struct hook_call *x, int64_t n, MPI_Datatype t, int rank,
+                                   MPI_Op op, uint64_t received)
+{
+    hook_access(x, n, t, rank, true);
+    x->c.received = received;
+    x->c.reduce = hook_op_find(op);
 }
 static inline bool hook_is_root(const struct hook_call *x, int root)
 {

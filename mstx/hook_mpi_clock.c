@@ -7,10 +7,11 @@
  *       │  └─── round 1 ──► host 2    host 1 ──► 3  a host that knows its offset teaches others
  *
  * A pair exchanges pings; of those the ten with the shortest round trip count, their median is the
- * offset and half the shortest round trip its uncertainty; a disturbed row is repeated.  Offsets add
- * up along the tree, and so do uncertainties.  It is done at MPI_Init and MPI_Finalize, where all
- * ranks are; in between no communication of ours may stand among the program's, and rt_clock_net
- * compares by TCP.  As it is collective, the ranks first make sure that all of them have this hook.
+ * offset and half the shortest round trip its uncertainty; a disturbed row is repeated, for two seconds
+ * at most.  Offsets add up along the tree, and so do uncertainties.  It is done at MPI_Init and
+ * MPI_Finalize, where all ranks are; in between no communication of ours may stand among the program's,
+ * and rt_clock_net compares by TCP.  As it is collective, the ranks first make sure that all of them
+ * have this hook.
  */
 #include "mstx/hook_mpi.h"
 
@@ -19,7 +20,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { PINGS = 200, TAG = 77, ROWS = 25, GOOD_NS = 1500, ENOUGH = -1 };
+enum { PINGS = 200, TAG = 77, ROWS = 25, GOOD_NS = 1000, ENOUGH = -1 };
 
 struct host {
     uint64_t key;
@@ -36,6 +37,7 @@ static struct {
 } sync;
 
 static const int64_t PATIENCE_NS = INT64_C(5) * 1000000000;
+static const int64_t ROWS_NS = INT64_C(2) * 1000000000; /* no further row is begun then */
 
 static int (*send_)(const void *, int, MPI_Datatype, int, int, MPI_Comm);
 static int (*recv_)(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
@@ -88,9 +90,12 @@ static bool ask(int server, struct mstx_clock_point *own)
     struct mstx_clock_point base, found;
     const int64_t enough = ENOUGH;
     bool ok = true;
+    const int64_t start = mstx_clock_now();
     for (int row = 0; ok && row < ROWS && (row == 0 || own->uncertainty_ns > GOOD_NS); row++) {
         if (row > 0)
             nanosleep(&moment, NULL);
+        if (row > 0 && mstx_clock_now() - start > ROWS_NS)
+            break;
         for (int i = 0; ok && i < PINGS; i++)
             ok = ask_once(server, &ping[i]);
         mstx_clock_estimate(ping, PINGS, &found);

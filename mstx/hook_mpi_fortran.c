@@ -74,27 +74,22 @@ static void received(const struct hook_call *x, int rc, const F *s)
                                status->MPI_TAG);
 }
 
-#define P2P_PARAMS (void *b, F *n, F *t, F *peer, F *tag, F *c)
-#define P2P_ARGS   (b, n, t, peer, tag, c)
-#define P2P_DESC(IS_SEND)                                                                          \
-    hook_one(&x, *n, type_of(*t));                                                                 \
-    hook_p2p(&x, *peer, *tag, IS_SEND)
+#define P2P_PARAMS        (void *b, F *n, F *t, F *peer, F *tag, F *c)
+#define P2P_ARGS          (b, n, t, peer, tag, c)
+#define P2P_DESC(IS_SEND) hook_transfer(&x, *n, type_of(*t), *peer, *tag, IS_SEND)
 #define PREPARED(lower, UPPER, Name, OP, IS_SEND, FLAGS)                                           \
     WRAPPER(mpi, MPI, lower##_init, UPPER##_INIT, "MPI_" #Name "_init", REQUEST, ON(c),            \
             (HOOK_BARE P2P_PARAMS, F * r), (HOOK_BARE P2P_ARGS, r), P2P_DESC(IS_SEND);             \
             hook_prepare(&x, &later, MSTX_COMM_##OP, "MPI_" #Name "_init started"),                \
             prepared(&x, rc, r, &later, FLAGS))
-#define SEND(lower, UPPER, Name)                                                                   \
+#define SEND(lower, UPPER, Name, Iname)                                                            \
     WRAPPER(mpi, MPI, lower, UPPER, "MPI_" #Name, SEND, ON(c), P2P_PARAMS, P2P_ARGS,               \
             P2P_DESC(true), hook_end(&x))                                                          \
-    WRAPPER(mpi, MPI, i##lower, I##UPPER, "MPI_I" #lower, SEND, ON(c),                             \
+    WRAPPER(mpi, MPI, i##lower, I##UPPER, "MPI_" #Iname, SEND, ON(c),                              \
             (HOOK_BARE P2P_PARAMS, F * r), (HOOK_BARE P2P_ARGS, r), P2P_DESC(true);                \
             x.c.flags |= MSTX_CF_ASYNC, begun(&x, rc, r, 0))                                       \
     PREPARED(lower, UPPER, Name, SEND, true, 0)
-SEND(send, SEND, Send)
-SEND(bsend, BSEND, Bsend)
-SEND(ssend, SSEND, Ssend)
-SEND(rsend, RSEND, Rsend)
+HOOK_SENDS(SEND)
 WRAPPER(mpi, MPI, recv, RECV, "MPI_Recv", RECV, ON(c), (HOOK_BARE P2P_PARAMS, F *s),
         (HOOK_BARE P2P_ARGS, s), P2P_DESC(false);
         s = seen(s), received(&x, rc, s))
@@ -105,19 +100,17 @@ PREPARED(recv, RECV, Recv, RECV, false, HOOK_REQ_RECV)
 
 #define EXCHANGED(bytes)                                                                           \
     P2P_DESC(true);                                                                                \
-    x.c.received = bytes;                                                                          \
-    x.c.peer2 = hook_member(&x, *from)
+    hook_exchange(&x, bytes, *from)
 WRAPPER(mpi, MPI, sendrecv, SENDRECV, "MPI_Sendrecv", SENDRECV, ON(c),
         (void *b, F *n, F *t, F *peer, F *tag, void *rb, F *rn, F *rt, F *from, F *rtag, F *c,
          F *s),
         (b, n, t, peer, tag, rb, rn, rt, from, rtag, c, s),
-        EXCHANGED((uint64_t)*rn *hook_type_bytes(type_of(*rt))), received(&x, rc, s))
+        EXCHANGED(hook_bytes(*rn, type_of(*rt))), received(&x, rc, s))
 WRAPPER(mpi, MPI, sendrecv_replace, SENDRECV_REPLACE, "MPI_Sendrecv_replace", SENDRECV, ON(c),
         (void *b, F *n, F *t, F *peer, F *tag, F *from, F *rtag, F *c, F *s),
-        (b, n, t, peer, tag, from, rtag, c, s), EXCHANGED(x.c.sent), received(&x, rc, s))
-#define MATCHED                                                                                    \
-    hook_one(&x, *n, type_of(*t));                                                                 \
-    hook_p2p(&x, MPI_ANY_SOURCE, -1, false)
+        (b, n, t, peer, tag, from, rtag, c, s), EXCHANGED(x.c.sent);
+        x.c.flags |= MSTX_CF_IN_PLACE, received(&x, rc, s))
+#define MATCHED hook_matched(&x, *n, type_of(*t))
 WRAPPER(mpi, MPI, mrecv, MRECV, "MPI_Mrecv", RECV, NULL, (void *b, F *n, F *t, F *m, F *s),
         (b, n, t, m, s), MATCHED;
         s = seen(s), received(&x, rc, s))
@@ -139,15 +132,10 @@ WRAPPER(mpi, MPI, win_create, WIN_CREATE, "MPI_Win_create", WINDOW, ON(c),
     WRAPPER(mpi, MPI, r##lower, R##UPPER, "MPI_R" #lower, OP, window(w),                           \
             (HOOK_BARE PARAMS, F * r), (HOOK_BARE ARGS, r), DESC;                                  \
             x.c.flags |= MSTX_CF_ASYNC, begun(&x, rc, r, 0))
-#define TARGET_PARAMS (void *b, F *n, F *t, F *rank, MPI_Aint *at, F *tn, F *tt, F *w)
-#define TARGET_ARGS   (b, n, t, rank, at, tn, tt, w)
-#define TARGET(n, gives)                                                                           \
-    hook_one(&x, n, type_of(*t));                                                                  \
-    hook_at_target(&x, *rank, gives)
-#define REDUCED_AT(n, back)                                                                        \
-    TARGET(n, true);                                                                               \
-    x.c.received = (back);                                                                         \
-    x.c.reduce = hook_op_find(op_of(op))
+#define TARGET_PARAMS       (void *b, F *n, F *t, F *rank, MPI_Aint *at, F *tn, F *tt, F *w)
+#define TARGET_ARGS         (b, n, t, rank, at, tn, tt, w)
+#define TARGET(n, gives)    hook_access(&x, n, type_of(*t), *rank, gives)
+#define REDUCED_AT(n, back) hook_accumulate(&x, n, type_of(*t), *rank, op_of(op), back)
 ACCESS_AND_REQUEST(put, PUT, Put, PUT, TARGET_PARAMS, TARGET_ARGS, TARGET(*n, true))
 ACCESS_AND_REQUEST(get, GET, Get, GET, TARGET_PARAMS, TARGET_ARGS, TARGET(*n, false))
 ACCESS_AND_REQUEST(accumulate, ACCUMULATE, Accumulate, ACCUMULATE,
@@ -157,10 +145,10 @@ ACCESS_AND_REQUEST(get_accumulate, GET_ACCUMULATE, Get_accumulate, ACCUMULATE,
                    (void *b, F *n, F *t, void *back, F *bn, F *bt, F *rank, MPI_Aint *at, F *tn,
                     F *tt, F *op, F *w),
                    (b, n, t, back, bn, bt, rank, at, tn, tt, op, w),
-                   REDUCED_AT(*n, (uint64_t)*bn *hook_type_bytes(type_of(*bt))))
+                   REDUCED_AT(*n, hook_bytes(*bn, type_of(*bt))))
 ACCESS(fetch_and_op, FETCH_AND_OP, Fetch_and_op, ACCUMULATE,
        (void *b, void *back, F *t, F *rank, MPI_Aint *at, F *op, F *w),
-       (b, back, t, rank, at, op, w), REDUCED_AT(1, x.c.elem))
+       (b, back, t, rank, at, op, w), REDUCED_AT(1, hook_type_bytes(type_of(*t))))
 ACCESS(compare_and_swap, COMPARE_AND_SWAP, Compare_and_swap, ACCUMULATE,
        (void *b, void *with, void *back, F *t, F *rank, MPI_Aint *at, F *w),
        (b, with, back, t, rank, at, w), TARGET(1, true);

@@ -6,12 +6,8 @@
 
 /* ---- sends ------------------------------------------------------------------------------------ */
 
-#define SEND_DESC                                                                                  \
-    hook_one(&x, n, t);                                                                            \
-    hook_p2p(&x, peer, tag, true)
-#define RECV_DESC                                                                                  \
-    hook_one(&x, n, t);                                                                            \
-    hook_p2p(&x, peer, tag, false)
+#define SEND_DESC hook_transfer(&x, n, t, peer, tag, true)
+#define RECV_DESC hook_transfer(&x, n, t, peer, tag, false)
 
 #define SEND(NAME, COUNT)                                                                          \
     HOOK_IF(NAME,                                                                                  \
@@ -40,15 +36,14 @@
         })
 #define SEND_INIT(NAME, COUNT) PREPARED(NAME, SEND, const, COUNT, SEND_DESC, 0)
 
-#define SENDS(FORM) FORM(Send, Isend) FORM(Bsend, Ibsend) FORM(Ssend, Issend) FORM(Rsend, Irsend)
-#define SEND_FORMS(Name, Iname)                                                                    \
+#define SEND_FORMS(lower, UPPER, Name, Iname)                                                      \
     SEND(MPI_##Name, int)                                                                          \
     SEND(MPI_##Name##_c, MPI_Count)                                                                \
     ISEND(MPI_##Iname, int)                                                                        \
     ISEND(MPI_##Iname##_c, MPI_Count)                                                              \
     SEND_INIT(MPI_##Name##_init, int)                                                              \
     SEND_INIT(MPI_##Name##_init_c, MPI_Count)
-SENDS(SEND_FORMS)
+HOOK_SENDS(SEND_FORMS)
 
 /* ---- receives ----------------------------------------------------------------------------------- */
 
@@ -95,8 +90,7 @@ PREPARED(MPI_Recv_init_c, RECV, , MPI_Count, RECV_DESC, HOOK_REQ_RECV)
 #define MRECV(NAME, COUNT, LAST, last, AFTER, FLAGS)                                               \
     HOOK_IF(                                                                                       \
         NAME, HOOK_API int NAME(void *b, COUNT n, MPI_Datatype t, MPI_Message *m, LAST) {          \
-            HOOK_BODY(NAME, RECV, NULL, hook_one(&x, n, t);                                        \
-                      hook_p2p(&x, MPI_ANY_SOURCE, -1, false);                                     \
+            HOOK_BODY(NAME, RECV, NULL, hook_matched(&x, n, t);                                    \
                       x.c.flags |= FLAGS, real(b, n, t, m, last), AFTER);                          \
         })
 MATCHED(MRECV)
@@ -104,11 +98,8 @@ MATCHED(MRECV)
 /* ---- both at once ------------------------------------------------------------------------------- */
 
 #define EXCHANGE_DESC                                                                              \
-    hook_one(&x, n, t);                                                                            \
-    hook_p2p(&x, peer, tag, true);                                                                 \
-    x.c.received = (uint64_t)(rn > 0 ? rn : 0) * hook_type_bytes(rt);                              \
-    x.c.peer2 = hook_member(&x, from);                                                             \
-    x.c.flags |= from == MPI_ANY_SOURCE ? MSTX_CF_ANY : 0
+    SEND_DESC;                                                                                     \
+    hook_exchange(&x, hook_bytes(rn, rt), from)
 #define SENDRECV(NAME, COUNT, LAST, AFTER, FLAGS)                                                  \
     HOOK_IF(                                                                                       \
         NAME,                                                                                      \
@@ -262,12 +253,12 @@ static inline const struct hook_comm *window(MPI_Win w)
 #define PUT(NAME, RNAME, OP, CONST, COUNT, GIVES)                                                  \
     HOOK_IF(                                                                                       \
         NAME, HOOK_API int NAME(PUT_PARAMS(CONST, COUNT), MPI_Win w) {                             \
-            HOOK_BODY(NAME, OP, window(w), hook_one(&x, n, t);                                     \
-                      hook_at_target(&x, rank, GIVES), real(PUT_ARGS, w), hook_end(&x));           \
+            HOOK_BODY(NAME, OP, window(w), hook_access(&x, n, t, rank, GIVES), real(PUT_ARGS, w),  \
+                      hook_end(&x));                                                               \
         })                                                                                         \
     HOOK_IF(                                                                                       \
         RNAME, HOOK_API int RNAME(PUT_PARAMS(CONST, COUNT), MPI_Win w, MPI_Request *r) {           \
-            HOOK_BODY(RNAME, OP, window(w), hook_one(&x, n, t); hook_at_target(&x, rank, GIVES);   \
+            HOOK_BODY(RNAME, OP, window(w), hook_access(&x, n, t, rank, GIVES);                    \
                       x.c.flags |= MSTX_CF_ASYNC, real(PUT_ARGS, w, r), hook_begun(&x, rc, r, 0)); \
         })
 PUT(MPI_Put, MPI_Rput, PUT, const, int, true)
@@ -275,10 +266,7 @@ PUT(MPI_Put_c, MPI_Rput_c, PUT, const, MPI_Count, true)
 PUT(MPI_Get, MPI_Rget, GET, , int, false)
 PUT(MPI_Get_c, MPI_Rget_c, GET, , MPI_Count, false)
 
-#define ACC_DESC                                                                                   \
-    hook_one(&x, n, t);                                                                            \
-    hook_at_target(&x, rank, true);                                                                \
-    x.c.reduce = hook_op_find(op)
+#define ACC_DESC hook_accumulate(&x, n, t, rank, op, 0)
 #define ACCUMULATE(NAME, RNAME, COUNT)                                                             \
     HOOK_IF(                                                                                       \
         NAME, HOOK_API int NAME(PUT_PARAMS(const, COUNT), MPI_Op op, MPI_Win w) {                  \
@@ -297,20 +285,19 @@ ACCUMULATE(MPI_Accumulate_c, MPI_Raccumulate_c, MPI_Count)
 #define GET_ACC_PARAMS(COUNT)                                                                      \
     const void *b, COUNT n, MPI_Datatype t, void *res, COUNT resn, MPI_Datatype rest, int rank,    \
         MPI_Aint disp, COUNT tn, MPI_Datatype tt, MPI_Op op, MPI_Win w
+#define GET_ACC_DESC hook_accumulate(&x, n, t, rank, op, hook_bytes(resn, rest))
 #define GET_ACC_ARGS b, n, t, res, resn, rest, rank, disp, tn, tt, op, w
 #define GET_ACCUMULATE(NAME, RNAME, COUNT)                                                         \
     HOOK_IF(                                                                                       \
         NAME, HOOK_API int NAME(GET_ACC_PARAMS(COUNT)) {                                           \
-            HOOK_BODY(NAME, ACCUMULATE, window(w), ACC_DESC;                                       \
-                      x.c.received = (uint64_t)resn * hook_type_bytes(rest), real(GET_ACC_ARGS),   \
+            HOOK_BODY(NAME, ACCUMULATE, window(w), GET_ACC_DESC, real(GET_ACC_ARGS),               \
                       hook_end(&x));                                                               \
         })                                                                                         \
     HOOK_IF(                                                                                       \
         RNAME, HOOK_API int RNAME(GET_ACC_PARAMS(COUNT), MPI_Request *r) {                         \
-            HOOK_BODY(RNAME, ACCUMULATE, window(w), ACC_DESC;                                      \
-                      x.c.received = (uint64_t)resn * hook_type_bytes(rest);                       \
-                      x.c.flags |= MSTX_CF_ASYNC, real(GET_ACC_ARGS, r),                           \
-                      hook_begun(&x, rc, r, 0));                                                   \
+            HOOK_BODY(RNAME, ACCUMULATE, window(w), GET_ACC_DESC; x.c.flags |= MSTX_CF_ASYNC,      \
+                                                                  real(GET_ACC_ARGS, r),           \
+                                                                  hook_begun(&x, rc, r, 0));       \
         })
 GET_ACCUMULATE(MPI_Get_accumulate, MPI_Rget_accumulate, int)
 GET_ACCUMULATE(MPI_Get_accumulate_c, MPI_Rget_accumulate_c, MPI_Count)
@@ -318,16 +305,15 @@ GET_ACCUMULATE(MPI_Get_accumulate_c, MPI_Rget_accumulate_c, MPI_Count)
 HOOK_API int MPI_Fetch_and_op(const void *b, void *res, MPI_Datatype t, int rank, MPI_Aint disp,
                               MPI_Op op, MPI_Win w)
 {
-    HOOK_BODY(MPI_Fetch_and_op, ACCUMULATE, window(w), hook_one(&x, 1, t);
-              hook_at_target(&x, rank, true); x.c.received = x.c.elem;
-              x.c.reduce = hook_op_find(op), real(b, res, t, rank, disp, op, w), hook_end(&x));
+    HOOK_BODY(MPI_Fetch_and_op, ACCUMULATE, window(w),
+              hook_accumulate(&x, 1, t, rank, op, hook_type_bytes(t)),
+              real(b, res, t, rank, disp, op, w), hook_end(&x));
 }
 
 HOOK_API int MPI_Compare_and_swap(const void *b, const void *cmp, void *res, MPI_Datatype t,
                                   int rank, MPI_Aint disp, MPI_Win w)
 {
-    HOOK_BODY(MPI_Compare_and_swap, ACCUMULATE, window(w), hook_one(&x, 1, t);
-              hook_at_target(&x, rank, true);
+    HOOK_BODY(MPI_Compare_and_swap, ACCUMULATE, window(w), hook_access(&x, 1, t, rank, true);
               x.c.received = x.c.elem, real(b, cmp, res, t, rank, disp, w), hook_end(&x));
 }
 

@@ -473,12 +473,16 @@ uint32_t rt_range_tell_start(struct rt_domain *d, const char *message, void *str
 bool rt_range_is_open(uint32_t id);
 /* Of an open range. */
 uint64_t rt_range_ticks(uint32_t id);
+uint32_t rt_range_text(uint32_t id);
 uint16_t rt_range_domain(uint32_t id);
 /* All open ranges of a domain; one that ends meanwhile may still be told. */
 typedef void rt_range_fn(void *arg, uint32_t id, uint64_t ticks);
 void rt_ranges_each(uint16_t domain, rt_range_fn *fn, void *arg);
 /* The domain "communication" once a hook is there, else NULL. */
 extern struct rt_domain *rt_comm_domain;
+/* A program's own range in it; that a range in it was told to hang. */
+void rt_comm_framework_start(uint32_t id, uint32_t tid);
+void rt_comm_told(uint64_t id);
 /* First chunk of range slots for a ring; ranges still open. */
 bool rt_slots_take(struct rt_ring *r);
 uint32_t rt_slots_open(void);

@@ -37,12 +37,17 @@ static struct { /* under rt.comm_lock */
 
 struct rt_domain *rt_comm_domain;
 
-/* What is open, by the slot of its range: pages that are never used cost nothing. */
+/* What is open, by the slot of its range: pages that are never used cost nothing.  A range that a
+ * framework opened has no name here: its text tells, should anybody ask. */
 static struct open_call {
     struct mstx_rec_comm rec;
     const char *name;
-    const struct mstx_group *group;
+    union {
+        const struct mstx_group *group; /* of a call with a name */
+        uint64_t since; /* ticks from which on somebody waits for it; 0: the start */
+    };
     uint32_t id, tid;
+    uint32_t told; /* the id once it was told to hang */
 } open_calls[1 << RT_SLOT_BITS];
 static_assert(sizeof(struct open_call) <= 64, "a cache line");
 
@@ -103,7 +108,7 @@ static struct mstx_group *take(void)
 RT_COLD static void prepare(void)
 {
     if (rt_comm_domain == NULL)
-        rt_comm_domain = rt_domain_create(MSTX_COMM_DOMAIN);
+        rt_domain_create(MSTX_COMM_DOMAIN); /* which sets it */
 }
 
 API struct mstx_group *mstx_group_new(const struct mstx_group_info *info)
@@ -254,7 +259,8 @@ static uint32_t record(const struct mstx_comm_call *c, const struct mstx_rec_com
     uint32_t id = rt_range_start_ready(rt_comm_domain, rt_text_id(r, c->name), c->stream, more,
                                        c->has_part ? 2 : 1);
     if (RT_LIKELY(id != 0))
-        open_calls[id >> RT_GEN_BITS] = (struct open_call){*rec, c->name, c->group, id, r->tid};
+        open_calls[id >> RT_GEN_BITS] =
+            (struct open_call){*rec, c->name, {c->group}, id, r->tid, 0};
     return id;
 }
 
@@ -299,6 +305,46 @@ API void mstx_comm_end_received(uint64_t id, uint64_t bytes, int32_t source, int
     rt_range_end_ready(rt_comm_domain, id, &more, 1);
 }
 
+/* ---- what frameworks open themselves -------------------------------------------------------- */
+
+void rt_comm_framework_start(uint32_t id, uint32_t tid)
+{
+    open_calls[id >> RT_GEN_BITS] =
+        (struct open_call){.rec = {.type = MSTX_REC_COMM, .peer = -1}, .id = id, .tid = tid};
+}
+
+static struct open_call *opened_by_framework(uint64_t id)
+{
+    struct open_call *o =
+        id != 0 && id <= UINT32_MAX ? &open_calls[(uint32_t)id >> RT_GEN_BITS] : NULL;
+    return o != NULL && o->id == id && o->name == NULL ? o : NULL;
+}
+
+API void mstx_comm_framework_call(uint64_t id, uint32_t seq)
+{
+    struct open_call *o = opened_by_framework(id);
+    if (o != NULL)
+        o->rec.seq = seq;
+}
+
+API void mstx_comm_framework_async(uint64_t id)
+{
+    struct open_call *o = opened_by_framework(id);
+    if (o != NULL)
+        o->rec.flags |= MSTX_CF_ASYNC;
+}
+
+API void mstx_comm_framework_wait(uint64_t id)
+{
+    struct open_call *o = opened_by_framework(id);
+    struct rt_ring *r = rt_ring_of_thread();
+    if (o == NULL)
+        return;
+    o->tid = r != NULL ? r->tid : o->tid;
+    o->since = rt_ticks();
+    o->rec.flags &= (uint8_t)~MSTX_CF_ASYNC;
+}
+
 /* ---- what is open ------------------------------------------------------------------------- */
 
 struct open_walk {
@@ -314,13 +360,22 @@ static void tell_open(void *arg, uint32_t id, uint64_t ticks)
         return;
     struct mstx_comm_open open = {
         .id = id, .ticks = ticks, .rec = o.rec, .name = o.name, .tid = o.tid};
+    open.is_told = o.told == id;
     open.size = -1;
-    if (o.group != NULL) {
+    if (o.name == NULL) {
+        open.ticks = o.since != 0 ? o.since : ticks;
+        open.text = rt_range_text(id);
+    } else if (o.group != NULL) {
         open.uid = o.group->uid;
         open.size = o.group->size;
         snprintf(open.group, sizeof open.group, "%.95s", o.group->name);
     }
     w->fn(w->arg, &open);
+}
+
+void rt_comm_told(uint64_t id)
+{
+    open_calls[(uint32_t)id >> RT_GEN_BITS].told = (uint32_t)id;
 }
 
 API void mstx_comm_each_open(mstx_comm_open_fn *fn, void *arg)

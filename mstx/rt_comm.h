@@ -67,12 +67,20 @@ void mstx_comm_end(uint64_t id);
 /* The same when it is known by then what arrived from whom (-1: not). */
 void mstx_comm_end_received(uint64_t id, uint64_t bytes, int32_t source, int32_t tag);
 
+/* A framework (torch.distributed) opened a range of the domain itself, with a text: which of its class
+ * on its communicator it is; that the call only began the operation, so its range may be open for long;
+ * that the calling thread waits for it from now on.  What is no such range is ignored. */
+void mstx_comm_framework_call(uint64_t id, uint32_t seq);
+void mstx_comm_framework_async(uint64_t id);
+void mstx_comm_framework_wait(uint64_t id);
+
 /* Communication ranges that are open now, for whoever looks for hangs; from the helper thread. */
 struct mstx_comm_open {
     uint64_t id, ticks; /* since when */
     struct mstx_rec_comm rec;
-    const char *name;
-    uint32_t tid;
+    const char *name; /* NULL: a framework opened it; op, group and size stand in the text */
+    uint32_t text, tid;
+    bool is_told; /* by rt_comm_told */
     uint64_t uid; /* of the group; 0: not known */
     int32_t size;
     char group[96];

@@ -6,7 +6,10 @@
 #include "mstx/comm.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
 
 static const struct {
     const char *text, *official;
@@ -30,6 +33,21 @@ const char *mstx_comm_op_official(unsigned op)
 enum mstx_comm_class mstx_comm_op_class(unsigned op)
 {
     return op < MSTX_COMM_OP_COUNT ? ops[op].class : MSTX_CLASS_ADMIN;
+}
+
+static bool is_word(const char *word, const char *name, size_t n)
+{
+    return strlen(word) == n && strncasecmp(word, name, n) == 0;
+}
+
+/* Versions differ in the case of one letter: AllReduce, Allreduce. */
+uint8_t mstx_comm_op_find(const char *name, size_t n)
+{
+    for (unsigned op = 1; op < MSTX_COMM_OP_COUNT; op++) {
+        if (is_word(ops[op].official, name, n) || is_word(ops[op].text, name, n))
+            return (uint8_t)op;
+    }
+    return MSTX_COMM_NONE;
 }
 
 const char *mstx_comm_type_text(unsigned type)
@@ -108,4 +126,52 @@ size_t mstx_comm_message(char *out, size_t cap, const struct mstx_rec_comm *c, c
                      c->count, official_type(c->dtype), peer, name, mstx_comm_op_official(c->op),
                      stream);
     return n < 0 ? 0 : (size_t)n < cap ? (size_t)n : cap - 1;
+}
+
+/* ---- and back ------------------------------------------------------------------------------ */
+
+static const char *behind(const char *p, const char *expected)
+{
+    size_t n = strlen(expected);
+    return strncmp(p, expected, n) == 0 ? p + n : p;
+}
+
+/* The value of a member, whose quotes may have backslashes; "" without it. */
+static void take_value(const char *text, const char *key, char *out, size_t cap)
+{
+    const char *p = strstr(text, key);
+    out[0] = '\0';
+    if (p == NULL)
+        return;
+    p = behind(behind(p + strlen(key), "\\"), "\":");
+    p = behind(behind(p + strspn(p, " "), "\\"), "\"");
+    snprintf(out, cap, "%.*s", (int)strcspn(p, "\\\""), p);
+}
+
+/* Two fields behind "comm:". */
+static void take_fields(const char *p, struct mstx_comm_told *out)
+{
+    size_t op = strcspn(p, ",");
+    snprintf(out->name, sizeof out->name, "%.*s", (int)op, p);
+    p += op + (p[op] == ',');
+    snprintf(out->group, sizeof out->group, "%.*s", (int)strcspn(p, ","), p);
+}
+
+void mstx_comm_message_read(const char *text, struct mstx_comm_told *out)
+{
+    char size[16] = "";
+    *out = (struct mstx_comm_told){.size = -1};
+    if (text[0] == '{') {
+        take_value(text, "opName", out->name, sizeof out->name);
+        take_value(text, "groupName", out->group, sizeof out->group);
+        take_value(text, "groupSize", size, sizeof size);
+    } else if (strncmp(text, "comm:", 5) == 0) {
+        take_fields(text + 5, out);
+    }
+    if (size[0] >= '0' && size[0] <= '9')
+        out->size = (int32_t)strtol(size, NULL, 10);
+    out->op = mstx_comm_op_find(out->name, strlen(out->name));
+    if (out->op != MSTX_COMM_NONE || out->name[0] == '\0')
+        snprintf(out->name, sizeof out->name, "%.*s", (int)sizeof out->name - 1,
+                 out->op != MSTX_COMM_NONE ? mstx_comm_op_text(out->op) : text);
 }

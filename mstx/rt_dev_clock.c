@@ -29,7 +29,7 @@ static void set_rate(struct rt_dev_clock *c)
 {
     double device = (double)(c->device_ns - c->base_device_ns);
     double host = (double)(c->host_ns - c->base_host_ns);
-    double rate = device > SECOND / 100 ? host / device : 1;
+    double rate = device > SECOND / 100.0 ? host / device : 1;
     c->rate = rate > 1 + RATE_MOST || rate < 1 - RATE_MOST ? 1 : rate;
 }
 

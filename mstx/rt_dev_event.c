@@ -14,6 +14,7 @@
 #include "mstx/rt_dev_event.h"
 
 #include <dlfcn.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -190,9 +191,11 @@ void rt_event_close(struct rt_stream *s)
 
 /* ---- the clock ------------------------------------------------------------------------------ */
 
-/* Record an anchor on the idle stream and wait a moment for it. */
+/* Record an anchor on the idle stream and wait a moment for it; for the first, without which no time has
+ * a meaning, longer.  Whoever is to carry it out may need the processor that this thread runs on. */
 static bool drop_anchor(struct context *c, void *event, struct rt_dev_reading *r)
 {
+    const int64_t patience_ns = c->clock.readings == 0 ? 100000000 : 2000000;
     enum rt_dev_answer answer = RT_DEV_NOT_YET;
     r->before_ns = rt_dev_now(CLOCK_MONOTONIC);
     if (c->api->event_record(event, c->stream) != 0)
@@ -200,7 +203,9 @@ static bool drop_anchor(struct context *c, void *event, struct rt_dev_reading *r
     do {
         answer = c->api->event_query(event);
         r->after_ns = rt_dev_now(CLOCK_MONOTONIC);
-    } while (answer == RT_DEV_NOT_YET && r->after_ns - r->before_ns < 2000000);
+        if (answer == RT_DEV_NOT_YET)
+            sched_yield();
+    } while (answer == RT_DEV_NOT_YET && r->after_ns - r->before_ns < patience_ns);
     return answer == RT_DEV_DONE;
 }
 

@@ -5,6 +5,7 @@
  * harmless.  `live` of each holds the answer of every filter; it is recomputed when the
  * filter, the state of recording or the table changes, so a filtered call asks one byte.
  */
+#include "mstx/comm.h"
 #include "mstx/rt.h"
 
 #include <stdio.h>
@@ -119,6 +120,8 @@ static struct rt_domain *add(const char *name)
     d->name = kept;
     d->number = (uint16_t)n;
     d->foreign_memory = passes_garbage(kept);
+    if (strcmp(kept, MSTX_COMM_DOMAIN) == 0)
+        rt_comm_domain = d;
     atomic_store(&dom.count, n + 1);
     return d;
 }

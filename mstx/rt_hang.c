@@ -15,12 +15,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { TOLD = 64, STACKS = 64 << 10 };
+/* At one look so many are told, the others by the next: a name may have to be searched for. */
+enum { STACKS = 64 << 10, CALLS_A_LOOK = 32 };
 
 static struct {
     struct rt_lock lock;
-    uint64_t told[TOLD]; /* ticks of the starts of what was told */
-    uint32_t at;
     uint64_t stacks_at; /* when stacks were written last */
     char text[sizeof(struct mstx_hang) + 512 + STACKS];
 } hang;
@@ -37,17 +36,6 @@ static int64_t ns_of(uint64_t ticks)
     const uint64_t hz =
         rt_clock_kind == MSTX_CLOCK_MONOTONIC ? 1000000000 : atomic_load(&rt.tick_hz);
     return hz != 0 ? (int64_t)((double)ticks / (double)hz * 1e9) : 0;
-}
-
-/* Caller holds the lock. */
-static bool is_new(uint64_t start)
-{
-    for (int i = 0; i < TOLD; i++) {
-        if (hang.told[i] == start)
-            return false;
-    }
-    hang.told[hang.at++ % TOLD] = start;
-    return true;
 }
 
 static void tell_people(const struct mstx_hang *h, const char *name, const char *group)
@@ -80,44 +68,65 @@ static size_t append(size_t at, const char *text, uint16_t *len)
 }
 
 /* Several calls of a moment share the stacks of the first. */
-static void tell(struct mstx_hang *h, uint64_t id, uint64_t start, const char *name,
-                 const char *group)
+static void tell(struct mstx_hang *h, uint64_t id, const char *name, const char *group)
 {
     rt_lock(&hang.lock);
-    if (is_new(start)) {
-        size_t at = append(sizeof *h, name, &h->name_len);
-        at = append(at, group, &h->group_len);
-        uint64_t now = rt_ticks();
-        if (hang.stacks_at == 0 || ns_of(now - hang.stacks_at) > 5000000000) {
-            hang.stacks_at = now;
-            at += rt_stacks(hang.text + at, STACKS);
-        }
-        memcpy(hang.text, h, sizeof *h);
-        rt_text_define(MSTX_HANG, 0, id, hang.text, at);
-        tell_people(h, name, group);
+    size_t at = append(sizeof *h, name, &h->name_len);
+    at = append(at, group, &h->group_len);
+    uint64_t now = rt_ticks();
+    if (hang.stacks_at == 0 || ns_of(now - hang.stacks_at) > 5000000000) {
+        hang.stacks_at = now;
+        at += rt_stacks(hang.text + at, STACKS);
     }
+    memcpy(hang.text, h, sizeof *h);
+    rt_text_define(MSTX_HANG, 0, id, hang.text, at);
+    tell_people(h, name, group);
     rt_unlock(&hang.lock);
 }
 
+/* What a framework says in the text of its range. */
+static void tell_as_said(struct mstx_hang *h, const struct mstx_comm_open *o)
+{
+    char text[1024];
+    struct mstx_comm_told said;
+    rt_text_copy(o->text, text, sizeof text);
+    mstx_comm_message_read(text, &said);
+    h->op = said.op;
+    h->size = said.size;
+    h->uid = said.group[0] != '\0' ? mstx_group_hash(0, said.group, strlen(said.group)) : 0;
+    tell(h, o->id, said.name, said.group);
+}
+
+struct look {
+    uint64_t now;
+    uint32_t told;
+};
+
 static void look_at(void *arg, const struct mstx_comm_open *o)
 {
-    const uint64_t now = *(const uint64_t *)arg;
-    if ((o->rec.flags & MSTX_CF_ASYNC) != 0 || o->ticks > now || !rt_hang_is_long(now - o->ticks))
+    struct look *l = arg;
+    if ((o->rec.flags & MSTX_CF_ASYNC) != 0 || o->is_told || o->ticks > l->now ||
+        !rt_hang_is_long(l->now - o->ticks) || l->told == CALLS_A_LOOK)
         return;
     struct mstx_hang h = {.uid = o->uid,
-                          .waited_ns = ns_of(now - o->ticks),
+                          .waited_ns = ns_of(l->now - o->ticks),
                           .seq = o->rec.seq,
                           .tid = o->tid,
                           .size = o->size,
                           .op = o->rec.op};
-    tell(&h, o->id, o->ticks, o->name, o->group);
+    l->told++;
+    rt_comm_told(o->id);
+    if (o->name == NULL)
+        tell_as_said(&h, o);
+    else
+        tell(&h, o->id, o->name, o->group);
 }
 
 void rt_hang_look(void)
 {
-    uint64_t now = rt_ticks();
+    struct look l = {.now = rt_ticks()};
     if (rt.conf.hang_s > 0)
-        mstx_comm_each_open(look_at, &now);
+        mstx_comm_each_open(look_at, &l);
 }
 
 void rt_hang_on_device(const struct rt_hang_mark *m)
@@ -125,5 +134,5 @@ void rt_hang_on_device(const struct rt_hang_mark *m)
     char name[256];
     struct mstx_hang h = {.waited_ns = ns_of(rt_ticks() - m->ticks), .size = -1, .on_device = 1};
     rt_text_copy(m->name, name, sizeof name);
-    tell(&h, m->id, m->ticks, name, m->stream);
+    tell(&h, m->id, name, m->stream);
 }

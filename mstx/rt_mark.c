@@ -380,8 +380,10 @@ static uint32_t record_start(struct rt_domain *d, const char *message, void *str
     if (stream != NULL)
         put_stream(&rec, stream);
     uint32_t id = begin(r, &rec, NULL);
-    if (RT_UNLIKELY(d == rt_comm_domain))
+    if (RT_UNLIKELY(d == rt_comm_domain) && id != 0) {
         r->comm_range = id;
+        rt_comm_framework_start(id, r->tid);
+    }
     return id;
 }
 
@@ -406,6 +408,11 @@ bool rt_range_is_open(uint32_t id)
 uint64_t rt_range_ticks(uint32_t id)
 {
     return slots[id >> RT_GEN_BITS].ticks;
+}
+
+uint32_t rt_range_text(uint32_t id)
+{
+    return slots[id >> RT_GEN_BITS].name;
 }
 
 uint16_t rt_range_domain(uint32_t id)

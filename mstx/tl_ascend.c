@@ -75,11 +75,6 @@ struct writer {
 
 /* ---- texts ------------------------------------------------------------------ */
 
-static enum ms_rc fail_memory(struct ms_err *err)
-{
-    return ms_no_memory(err);
-}
-
 static enum ms_rc put_string(struct writer *w, int64_t id, struct ms_str text, struct ms_err *err)
 {
     ms_stmt_i64(w->add_string, 1, id);
@@ -98,7 +93,7 @@ static enum ms_rc know_text(struct writer *w, uint32_t id, struct ms_err *err)
         if (text.n == 0)
             return ms_fail(err, MS_E_FORMAT, "run.db has no text %" PRIu32, id);
         if (!ms_vec_reserve(&w->known, want))
-            return fail_memory(err);
+            return ms_no_memory(err);
         memset(w->known.p + w->known.n, 0, want - w->known.n);
         w->known.n = want;
     }
@@ -113,7 +108,7 @@ static enum ms_rc own_text(void *ctx, struct ms_str text, int64_t *id, struct ms
     bool added;
     uint32_t at = ms_map_put_copy(&w->own, text, w->arena, &added);
     if (at == MS_MAP_NONE)
-        return fail_memory(err);
+        return ms_no_memory(err);
     *id = w->first_own_id + at;
     return added ? put_string(w, *id, text, err) : MS_OK;
 }
@@ -171,7 +166,7 @@ static enum ms_rc put_event(void *ctx, size_t track, const struct mstx_event *e,
     for (int c = 0; c < 10; c++)
         ms_stmt_i64(w->add_event, c + 1, column[c]);
     if (e->size != 0 && !keep_link(w, t->process, e->size))
-        return fail_memory(err);
+        return ms_no_memory(err);
     if (w->events++ == 0)
         w->start = e->start_ns;
     w->end = column[1] > w->end ? column[1] : w->end;
@@ -354,7 +349,7 @@ static enum ms_rc write_db(struct mstx_tl *tl, const char *path, int32_t rank, s
 {
     struct writer w = {.tl = tl, .last_domain = UINT32_MAX, .arena = ms_arena_new((size_t)1 << 34)};
     if (w.arena == NULL)
-        return fail_memory(err);
+        return ms_no_memory(err);
     enum ms_rc rc = count_texts(tl, &w.first_own_id, err);
     if (rc == MS_OK)
         rc = ms_store_create(&w.store, path, err);
@@ -384,7 +379,7 @@ static enum ms_rc write_rank(struct mstx_tl *tl, const char *dir, int32_t rank, 
     else
         snprintf(name, sizeof name, "ascend_pytorch_profiler.db");
     char *path = ms_path_join(dir, name);
-    enum ms_rc rc = path != NULL ? write_db(tl, path, rank, err) : fail_memory(err);
+    enum ms_rc rc = path != NULL ? write_db(tl, path, rank, err) : ms_no_memory(err);
     ms_free(path);
     return rc;
 }

@@ -34,11 +34,6 @@ struct writer {
     bool is_ascend, is_first, no_memory;
 };
 
-static enum ms_rc fail_memory(struct ms_err *err)
-{
-    return ms_no_memory(err);
-}
-
 /* ---- pieces ----------------------------------------------------------------- */
 
 static void put_u64(struct ms_out *o, uint64_t v)
@@ -305,7 +300,7 @@ static enum ms_rc put_event(void *ctx, const struct mstx_event *e, struct ms_err
     bool may_be_linked = e->kind != MSTX_EV_COUNTER && e->kind != MSTX_EV_REGION;
     if (w->is_ascend && may_be_linked && e->size != 0)
         put_flow(w, e);
-    return w->no_memory || w->quoted.bad != MS_OK ? fail_memory(err) : MS_OK;
+    return w->no_memory || w->quoted.bad != MS_OK ? ms_no_memory(err) : MS_OK;
 }
 
 /* ---- the whole -------------------------------------------------------------- */
@@ -331,7 +326,7 @@ static enum ms_rc put_all(struct writer *w, struct ms_err *err)
     for (size_t i = 0; i < mstx_tl_track_count(w->tl); i++)
         MS_TRY(put_track(w, i, err));
     if (w->no_memory || w->quoted.bad != MS_OK)
-        return fail_memory(err);
+        return ms_no_memory(err);
     MS_TRY(mstx__tl_check(w->tl, err));
     return ms_out_flush(w->out, err);
 }

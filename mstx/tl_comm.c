@@ -38,19 +38,16 @@ bool mstx__comm_group_parse(struct ms_str text, struct mstx_comm_known *g)
     return true;
 }
 
-bool mstx__comm_take(const struct mstx_rec *cont, size_t n, struct mstx_comm_fact *f)
+void mstx__comm_take(const struct mstx_rec *cont, size_t n, struct mstx_rec_comm *rec,
+                     struct mstx_rec_comm_part *part)
 {
-    bool found = false;
-    *f = (struct mstx_comm_fact){0};
+    rec->type = part->type = 0;
     for (size_t i = 0; i < n; i++) {
-        if (cont[i].type == MSTX_REC_COMM) {
-            memcpy(&f->rec, &cont[i], sizeof f->rec);
-            found = true;
-        } else if (cont[i].type == MSTX_REC_COMM_PART) {
-            memcpy(&f->part, &cont[i], sizeof f->part);
-        }
+        if (cont[i].type == MSTX_REC_COMM)
+            memcpy(rec, &cont[i], sizeof *rec);
+        else if (cont[i].type == MSTX_REC_COMM_PART)
+            memcpy(part, &cont[i], sizeof *part);
     }
-    return found;
 }
 
 void mstx__comm_members(struct ms_jwrite *w, const struct mstx_rec_comm *c, struct ms_str group)
@@ -281,14 +278,15 @@ static int64_t known_or_null(bool known, int64_t v)
 
 static void put_moved(struct mstx_rows_out *r, const struct mstx_comm_fact *f)
 {
-    const bool has_part = f->part.type != 0, has_end = f->end.type != 0;
-    const uint64_t received = has_end ? f->end.received : f->part.received;
-    const int32_t source = has_end ? f->end.peer : f->rec.peer;
-    const bool has_tag = has_part && f->part.tag >= 0;
-    mstx__rows_put(r, MSTX_CALL_SENT, known_or_null(has_part, (int64_t)f->part.sent));
-    mstx__rows_put(r, MSTX_CALL_RECEIVED, known_or_null(has_part || has_end, (int64_t)received));
+    const struct mstx_rec_comm_part *last = f->end != NULL ? f->end : f->part;
+    const int32_t source = f->end != NULL ? f->end->peer : f->rec->peer;
+    const int64_t sent = f->part != NULL ? (int64_t)f->part->sent : MSTX_ROWS_NULL;
+    const int64_t received = last != NULL ? (int64_t)last->received : MSTX_ROWS_NULL;
+    const int64_t tag = f->part != NULL && f->part->tag >= 0 ? f->part->tag : MSTX_ROWS_NULL;
+    mstx__rows_put(r, MSTX_CALL_SENT, sent);
+    mstx__rows_put(r, MSTX_CALL_RECEIVED, received);
     mstx__rows_put(r, MSTX_CALL_PEER, known_or_null(source >= 0, source));
-    mstx__rows_put(r, MSTX_CALL_TAG, known_or_null(has_tag, f->part.tag));
+    mstx__rows_put(r, MSTX_CALL_TAG, tag);
 }
 
 static void put_kind(struct mstx_rows_out *r, const struct mstx_rec_comm *c, uint32_t group)
@@ -322,7 +320,7 @@ static enum ms_rc write_call(struct mstx_comm_writer *w, const struct mstx_comm_
     mstx__rows_put(r, MSTX_CALL_RANK, known_or_null(w->rank >= 0, w->rank));
     mstx__rows_put(r, MSTX_CALL_TID, tid);
     mstx__rows_put(r, MSTX_CALL_NAME, name);
-    put_kind(r, &f->rec, group);
+    put_kind(r, f->rec, group);
     put_moved(r, f);
     mstx__rows_put(r, MSTX_CALL_STREAM, known_or_null(has_stream, (int64_t)ev->arg));
     mstx__rows_put(r, MSTX_CALL_START, ev->start_ns);
@@ -334,7 +332,7 @@ static enum ms_rc write_call(struct mstx_comm_writer *w, const struct mstx_comm_
 enum ms_rc mstx__comm_writer_call(struct mstx_comm_writer *w, const struct mstx_comm_fact *f,
                                   const struct mstx_event *ev, uint32_t tid, struct ms_err *err)
 {
-    return write_call(w, f, mstx__comm_writer_id(w, f->rec.group), ev, tid, ev->name, err);
+    return write_call(w, f, mstx__comm_writer_id(w, f->rec->group), ev, tid, ev->name, err);
 }
 
 enum ms_rc mstx__comm_writer_said(struct mstx_comm_writer *w, struct ms_str text,
@@ -355,10 +353,10 @@ enum ms_rc mstx__comm_writer_said(struct mstx_comm_writer *w, struct ms_str text
         return ms_no_memory(err);
     if (is_new)
         MS_TRY(write_group(w, w->known.p[place].id, &g, err));
-    struct mstx_comm_fact f = {.rec = said.rec};
-    const enum mstx_comm_class class = mstx_comm_op_class(f.rec.op);
+    const struct mstx_comm_fact f = {.rec = &said.rec};
+    const enum mstx_comm_class class = mstx_comm_op_class(said.rec.op);
     if (class < MSTX_SEQUENCES)
-        f.rec.seq = w->known.p[place].seq[class]++;
+        said.rec.seq = w->known.p[place].seq[class]++;
     struct mstx_event e = *ev;
     if ((e.flags & MSTX_EVF_STREAM) == 0 && said.stream != 0) {
         e.flags |= MSTX_EVF_STREAM;

@@ -15,9 +15,9 @@
 
 /* What a call says of itself; one for each event that is a communication call. */
 struct mstx_comm_fact {
-    struct mstx_rec_comm rec;
-    struct mstx_rec_comm_part part; /* of the begin; type 0: none */
-    struct mstx_rec_comm_part end;  /* of the end; type 0: none */
+    const struct mstx_rec_comm *rec;
+    const struct mstx_rec_comm_part *part; /* of the begin; NULL: none */
+    const struct mstx_rec_comm_part *end;  /* of the end; NULL: none */
 };
 
 /* A communicator as one process knows it.  Text is what the GROUP entry holds. */
@@ -33,8 +33,9 @@ bool mstx__comm_group_parse(struct ms_str text, struct mstx_comm_known *g);
 
 /* JSON members that describe a call to a viewer; group may be "". */
 void mstx__comm_members(struct ms_jwrite *w, const struct mstx_rec_comm *c, struct ms_str group);
-/* The records of a call among n continuations; false: there is none. */
-bool mstx__comm_take(const struct mstx_rec *cont, size_t n, struct mstx_comm_fact *f);
+/* The records of a call among n continuations; type 0: there is none. */
+void mstx__comm_take(const struct mstx_rec *cont, size_t n, struct mstx_rec_comm *rec,
+                     struct mstx_rec_comm_part *part);
 
 /* The rows of run.db; one writer for a whole import.  Failures stay in err. */
 struct mstx_comm_writer;

@@ -27,14 +27,9 @@ static bool is_same(struct ms_str a, const char *b)
     return a.n == strlen(b) && strncasecmp(a.p, b, a.n) == 0;
 }
 
-/* Versions differ in the case of one letter: AllReduce, Allreduce. */
 uint8_t mstx__comm_op_find(struct ms_str name)
 {
-    for (unsigned op = 1; op < MSTX_COMM_OP_COUNT; op++) {
-        if (is_same(name, mstx_comm_op_official(op)) || is_same(name, mstx_comm_op_text(op)))
-            return (uint8_t)op;
-    }
-    return MSTX_COMM_NONE;
+    return mstx_comm_op_find(name.p, name.n);
 }
 
 uint8_t mstx__comm_type_find(struct ms_str text)

@@ -142,6 +142,17 @@ bool mstx__is_sqlite(const char *path)
     return is;
 }
 
+/* A file that no other reader claimed is taken for a Chrome trace. */
+static enum ms_rc import_trace(const char *path, struct mstx_writer *w,
+                               struct mstx_import_result *result, struct ms_err *err)
+{
+    enum ms_rc rc = mstx__import_chrome(path, w, result, err);
+    if (rc == MS_E_FORMAT)
+        ms_err_hint(err, "read are Chrome traces, databases of Ascend profilers and dumps of the "
+                         "Flight Recorder");
+    return rc;
+}
+
 static enum ms_rc import_file(const char *path, const char *db, struct mstx_import_result *result,
                               struct ms_err *err)
 {
@@ -158,7 +169,7 @@ static enum ms_rc import_file(const char *path, const char *db, struct mstx_impo
     else if (is_dir || mstx__is_sqlite(path))
         rc = mstx__import_ascend(path, w, result, err);
     else
-        rc = mstx__import_chrome(path, w, result, err);
+        rc = import_trace(path, w, result, err);
     if (rc != MS_OK) {
         mstx__writer_abort(w);
         return rc;
@@ -208,7 +219,7 @@ static enum ms_rc import_to(const char *path, const char *db, const struct mstx_
             MS_TRY(import_file(path, db, result, err));
         break;
     default:
-        return ms_fail(err, MS_E_NOTFOUND, "%s: there is no such file or directory", path);
+        return ms_fail_kind(path, err);
     }
     return ms_par_rank(how->par) == 0 ? add_findings(db, err) : MS_OK;
 }

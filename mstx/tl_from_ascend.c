@@ -65,11 +65,6 @@ struct reader {
     uint64_t bad; /* rows whose times make no sense */
 };
 
-static enum ms_rc fail_memory(struct ms_err *err)
-{
-    return ms_no_memory(err);
-}
-
 /* pid 0 comes from tables that do not tell: the first process has these. */
 static bool process_of(struct reader *r, int64_t pid, uint32_t *id)
 {
@@ -162,7 +157,7 @@ static enum ms_rc read_source(struct reader *r, const struct source *s, struct m
     MS_TRY(ms_store_prepare(r->store, &st, s->sql, err));
     enum ms_rc rc = ms_stmt_step(st, &more, err);
     while (rc == MS_OK && more) {
-        rc = take_row(r, st) ? ms_stmt_step(st, &more, err) : fail_memory(err);
+        rc = take_row(r, st) ? ms_stmt_step(st, &more, err) : ms_no_memory(err);
     }
     ms_stmt_free(st);
     finish_track(r);
@@ -186,7 +181,7 @@ static enum ms_rc find_rank(struct reader *r, struct ms_err *err)
         r->rank = rank >= 0 && rank <= INT32_MAX ? (int32_t)rank : -1;
     }
     ms_stmt_free(st);
-    return rc == MS_E_NOMEM ? fail_memory(err) : MS_OK;
+    return rc == MS_E_NOMEM ? ms_no_memory(err) : MS_OK;
 }
 
 static void write_processes(struct reader *r, const char *path)
@@ -224,7 +219,7 @@ static enum ms_rc read_all(struct reader *r, const char *path, struct ms_err *er
         struct ms_err aside = {0};
         enum ms_rc rc = there ? read_source(r, &sources[i], &aside) : MS_OK;
         if (rc == MS_E_NOMEM)
-            return fail_memory(err);
+            return ms_no_memory(err);
         if (rc != MS_OK) /* columns are missing, or pages are damaged: the other tables count */
             tell_unreadable(r, sources[i].table, path, &aside);
         any |= there && rc == MS_OK;
@@ -250,10 +245,10 @@ static enum ms_rc read_cluster(struct reader *r, struct mstx_cl_ascend *all, con
     struct ms_err aside = {0};
     uint32_t process;
     if (!process_of(r, 0, &process))
-        return fail_memory(err);
+        return ms_no_memory(err);
     enum ms_rc rc = mstx__cluster_ascend_rank(all, r->store, r->rank, process, &aside);
     if (rc == MS_E_NOMEM)
-        return fail_memory(err);
+        return ms_no_memory(err);
     if (rc != MS_OK)
         tell_unreadable(r, "COMMUNICATION_OP", path, &aside);
     return MS_OK;
@@ -341,7 +336,7 @@ static enum ms_rc import_rank(const struct mstx_rank_files *f, struct mstx_cl_as
         return MS_OK;
     char *path = is_text ? mstx__ascend_text_path(f->dir) : ms_str_dup(ms_str_of(f->profiler));
     if (path == NULL)
-        return fail_memory(err);
+        return ms_no_memory(err);
     mstx__import_source(all->w, path);
     enum ms_rc rc =
         is_text ? import_text(path, f, all, &aside) : import_one(path, f->rank, all, &aside);
@@ -349,7 +344,7 @@ static enum ms_rc import_rank(const struct mstx_rank_files *f, struct mstx_cl_as
         mstx__writer_problem(all->w, path, aside.msg);
     ms_free(path);
     *files += rc == MS_OK;
-    return rc == MS_E_NOMEM ? fail_memory(err) : mstx__writer_why(all->w, err);
+    return rc == MS_E_NOMEM ? ms_no_memory(err) : mstx__writer_why(all->w, err);
 }
 
 static enum ms_rc import_dir(const char *path, struct mstx_cl_ascend *all, uint64_t *files,

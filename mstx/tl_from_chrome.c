@@ -63,11 +63,6 @@ struct reader {
     bool no_memory;
 };
 
-static enum ms_rc fail_memory(struct ms_err *err)
-{
-    return ms_no_memory(err);
-}
-
 /* Times beyond this are no times: two of them can be added, and a chunk holds the sum. */
 static const int64_t TIME_MOST = ((int64_t)1 << 61) - 1;
 
@@ -492,7 +487,7 @@ static enum ms_rc read_events(struct reader *r, struct ms_err *err)
         if (!read_item(r, &it))
             return ms_jread_fail(&r->j, err);
         if (!take_item(r, &it) || r->no_memory)
-            return fail_memory(err);
+            return ms_no_memory(err);
     }
 }
 
@@ -634,7 +629,7 @@ enum ms_rc mstx__import_chrome(const char *path, struct mstx_writer *w,
     struct ms_file f;
     struct reader r = {.w = w, .arena = ms_arena_new((size_t)1 << 34)};
     if (r.arena == NULL)
-        return fail_memory(err);
+        return ms_no_memory(err);
     enum ms_rc rc = ms_file_map(&f, path, (size_t)1 << 40, err);
     if (rc == MS_OK) {
         ms_jread_init(&r.j, f.p, f.n, MS_JREAD_TOLERANT);

@@ -255,7 +255,7 @@ static enum ms_rc take_entry(struct flight *f, const struct entry *e, struct mst
                              mstx_events *events, struct ms_err *err)
 {
     struct mstx_event *slot = ms_vec_push(events);
-    const struct mstx_comm_fact fact = {.rec = e->rec};
+    const struct mstx_comm_fact fact = {.rec = &e->rec};
     if (slot == NULL || !add_call(f, part, e))
         return ms_no_memory(err);
     *slot = (struct mstx_event){.start_ns = e->start_ns,

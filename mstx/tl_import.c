@@ -44,9 +44,7 @@ void mstx__import_step(struct mstx_import *im)
     im->done++;
     if (im->how->progress == NULL || mine == 0)
         return;
-    const bool twice = im->clocks.host.n > 1 && !im->how->summary;
-    const size_t passes = twice ? 3 : 2;
-    im->how->progress(im->how->ctx, (double)im->done / (double)(mine * passes));
+    im->how->progress(im->how->ctx, (double)im->done / (double)(2 * mine));
 }
 
 void mstx__import_source(struct mstx_writer *w, const char *path)
@@ -126,6 +124,7 @@ static enum ms_rc learn(struct mstx_import *im, size_t place, struct ms_err *err
     if (rc == MS_OK && p->seg.n != 0) {
         rc = mstx__texts_read(&texts, p, im->w, &im->problems, err);
         if (rc == MS_OK) {
+            im->seen.p[place].uses_mpi = texts.names_mpi;
             learn_notes(im, p, &texts);
             rc = learn_groups(im, p, &texts, err);
             mstx__texts_free(&texts);
@@ -150,10 +149,8 @@ static enum ms_rc learn_all(struct mstx_import *im, struct ms_err *err)
 
 static enum ms_rc take_all(struct mstx_import *im, struct ms_err *err)
 {
-    const unsigned what = MSTX_TAKE_PART | (im->how->summary ? 0u : MSTX_TAKE_EVENTS);
     for (size_t i = im->from; i < im->to && !mstx__writer_bad(im->w); i++) {
-        if (!im->seen.p[i].is_taken || !im->how->summary)
-            MS_TRY(mstx__import_take(im, i, what, err));
+        MS_TRY(mstx__import_take(im, i, err));
         mstx__import_write_process(im, i);
     }
     return im->cluster.no_memory ? ms_no_memory(err) : mstx__writer_why(im->w, err);

@@ -119,33 +119,96 @@ static void write_apart(struct mstx_import *im, const struct mstx_host_clock *c,
 
 /* ---- several hosts ---------------------------------------------------------------- */
 
-bool mstx__import_list_meetings(struct mstx_import *im, const struct mstx_lanes *l,
-                                struct mstx_texts *t, uint32_t host)
+/* Calls of one ring that have begun, until their ends come.  What finds its place taken pushes out
+ * what is there: a call less says less, not something wrong. */
+enum { ENTERED_SLOTS = 256 };
+struct entered {
+    uint64_t begin, id; /* begin 0: a free place */
+    struct mstx_rec_comm comm;
+};
+
+struct scan {
+    struct mstx_import *im;
+    struct mstx_texts texts;
+    struct mstx_host_clock *clock;
+    struct entered entered[ENTERED_SLOTS];
+};
+
+static struct entered *place_of(struct scan *s, uint64_t begin, uint64_t id)
 {
-    struct mstx_host_clock *c = &im->clocks.host.p[host];
-    for (size_t i = 0; i < l->lane.n; i++) {
-        const struct mstx_lane *lane = &l->lane.p[i];
-        for (size_t k = 0; lane->kind == MSTX_TRACK_THREAD && k < lane->ev.n; k++) {
-            const struct mstx_raw *raw = &lane->ev.p[k];
-            const uint32_t at = raw->extra != 0 ? l->extra.p[raw->extra - 1].comm : 0;
-            const struct mstx_rec_comm *r = at != 0 ? &l->comm.p[at - 1].rec : NULL;
-            struct mstx_comm_known g;
-            if (r == NULL || raw->end == 0 || !mstx__meeting_counts(r))
-                continue;
-            const struct mstx_keyed *key = mstx__texts_find(t, MSTX_GROUP, 0, r->group);
-            if (key == NULL || !mstx__comm_group_parse(key->text, &g))
-                continue;
-            const struct mstx_meeting m = {.uid = g.uid,
-                                           .seq = r->seq,
-                                           .host = host,
-                                           .start = mstx__clock_steady(c, raw->begin),
-                                           .end = mstx__clock_steady(c, raw->end),
-                                           .op = r->op};
-            if (!mstx__meeting_add(&im->meetings, &m))
-                return false;
-        }
+    return &s->entered[((begin ^ id << 48) * 0x9E3779B97F4A7C15u) >> 56];
+}
+static_assert(ENTERED_SLOTS == 1 << 8, "the hash gives 8 bits");
+
+static void enter(struct scan *s, const struct mstx_rec *r)
+{
+    struct mstx_rec_comm c;
+    memcpy(&c, r + 1, sizeof c);
+    if (c.type == MSTX_REC_COMM && mstx__meeting_counts(&c))
+        *place_of(s, r->ticks, r->id) = (struct entered){r->ticks, r->id, c};
+}
+
+static bool leave(struct scan *s, const struct mstx_rec *r)
+{
+    struct entered *e = place_of(s, r->arg, r->id);
+    struct mstx_comm_known g;
+    if (e->begin == 0 || e->begin != r->arg || e->id != r->id)
+        return true;
+    e->begin = 0;
+    const struct mstx_keyed *key = mstx__texts_find(&s->texts, MSTX_GROUP, 0, e->comm.group);
+    if (key == NULL || !mstx__comm_group_parse(key->text, &g))
+        return true;
+    const struct mstx_meeting m = {.uid = g.uid,
+                                   .seq = e->comm.seq,
+                                   .host = (uint32_t)(s->clock - s->im->clocks.host.p),
+                                   .start = mstx__clock_steady(s->clock, r->arg),
+                                   .end = mstx__clock_steady(s->clock, r->ticks),
+                                   .op = e->comm.op};
+    return mstx__meeting_add(&s->im->meetings, &m);
+}
+
+static bool scan_segment(struct scan *s, const struct mstx_segment *seg)
+{
+    const struct mstx_rec *end = seg->rec + seg->n;
+    bool ok = true;
+    for (const struct mstx_rec *r = seg->rec; r < end && ok; r++) {
+        const bool begins = r->type == MSTX_REC_BEGIN || r->type == MSTX_REC_PUSH;
+        if (begins && r->flags & MSTX_F_MORE && r + 1 < end)
+            enter(s, r);
+        else if (r->type == MSTX_REC_END || r->type == MSTX_REC_POP)
+            ok = leave(s, r);
     }
-    return true;
+    return ok;
+}
+
+static enum ms_rc scan_rings(struct scan *s, const struct mstx_proc *p, struct ms_err *err)
+{
+    s->clock = mstx__clock_of(&s->im->clocks, &p->seg.p[0].head);
+    for (size_t i = 0; i < p->seg.n; i++) {
+        if (i == 0 || p->seg.p[i - 1].head.ring != p->seg.p[i].head.ring)
+            memset(s->entered, 0, sizeof s->entered);
+        if (!scan_segment(s, &p->seg.p[i]))
+            return ms_no_memory(err);
+    }
+    return MS_OK;
+}
+
+/* Calls of a process that all ranks of a communicator leave together. */
+static enum ms_rc list_meetings(struct mstx_import *im, size_t place, struct ms_err *err)
+{
+    struct mstx_proc *p = &im->procs.list.p[place];
+    struct scan s = {.im = im};
+    im->is_quiet = true; /* it was opened before */
+    enum ms_rc rc = mstx__proc_open(p, &im->problems, err);
+    if (rc == MS_OK && p->seg.n != 0) {
+        rc = mstx__texts_read(&s.texts, p, im->w, &im->problems, err);
+        if (rc == MS_OK)
+            rc = scan_rings(&s, p, err);
+        mstx__texts_free(&s.texts);
+    }
+    im->is_quiet = false;
+    mstx__proc_close(p);
+    return rc;
 }
 
 static void write_clocks(struct mstx_import *im, bool are_aligned)
@@ -219,8 +282,10 @@ static enum ms_rc gather_meetings(struct mstx_import *im, enum ms_rc mine, struc
 static enum ms_rc meet(struct mstx_import *im, struct ms_err *err)
 {
     enum ms_rc rc = MS_OK;
-    for (size_t i = im->from; rc == MS_OK && i < im->to; i++)
-        rc = mstx__import_take(im, i, MSTX_TAKE_PART | MSTX_TAKE_MEETINGS, err);
+    for (size_t i = im->from; rc == MS_OK && i < im->to; i++) {
+        if (im->seen.p[i].uses_mpi)
+            rc = list_meetings(im, i, err);
+    }
     rc = gather_meetings(im, rc, err);
     if (rc == MS_OK && ms_par_rank(im->par) == 0)
         rc = mstx__meetings_align(&im->meetings, &im->clocks, im->reference, err);

@@ -38,6 +38,7 @@ struct mstx_seen {
     uint64_t calls;        /* the number before that of its first communication call */
     uint32_t id;           /* in processes; 0: it has nothing that can be read */
     uint32_t size;         /* as it says: ranks of the world */
+    bool uses_mpi;         /* by the names of its calls; known to the process that reads it */
     bool is_taken;         /* its lanes have been read: what follows is known */
     struct mstx_seg *head; /* of its first segment */
     uint64_t newest, events, unfinished, dropped, clock_cost;
@@ -85,14 +86,10 @@ void mstx__import_put_clocks(const struct mstx_import *im, struct ms_buf *b);
 enum ms_rc mstx__import_take_clocks(struct mstx_import *im, struct mstx_taker *t,
                                     struct ms_err *err) MS_MUST_USE;
 enum ms_rc mstx__import_fit_clocks(struct mstx_import *im, struct ms_err *err) MS_MUST_USE;
-/* Calls of the process at hand that all ranks of a communicator leave together. */
-bool mstx__import_list_meetings(struct mstx_import *im, const struct mstx_lanes *l,
-                                struct mstx_texts *t, uint32_t host);
 
-/* Read the lanes of a process: its part of the cluster's analysis once, events when asked. */
-enum { MSTX_TAKE_PART = 1, MSTX_TAKE_MEETINGS = 2, MSTX_TAKE_EVENTS = 4 };
-enum ms_rc mstx__import_take(struct mstx_import *im, size_t place, unsigned what,
-                             struct ms_err *err) MS_MUST_USE;
+/* Read the lanes of a process: its part of the cluster's analysis, and events unless a summary is
+ * all that is wanted. */
+enum ms_rc mstx__import_take(struct mstx_import *im, size_t place, struct ms_err *err) MS_MUST_USE;
 void mstx__import_write_process(struct mstx_import *im, size_t place);
 
 /* Find the captured processes, and which of them are ours. */

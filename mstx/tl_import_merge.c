@@ -62,7 +62,7 @@ static void put_limits(struct mstx_import *im, struct ms_buf *b)
         until = until > 0 ? until : 0;
         while (at < im->procs.list.n) {
             const uint64_t next = bytes_of(im->procs.list.p[at].dir);
-            if ((double)(sum + next / 2) > until * (double)all)
+            if ((double)sum + (double)next / 2 > until * (double)all)
                 break;
             sum += next;
             at++;

@@ -54,11 +54,16 @@ static void write_call(struct mstx_import *im, const struct mstx_lanes *l,
                        const struct mstx_lane *lane, const struct mstx_raw *raw,
                        const struct mstx_event *e)
 {
-    const uint32_t at = l->extra.p[raw->extra - 1].comm;
+    const struct mstx_extra *x = &l->extra.p[raw->extra - 1];
+    const struct mstx_comm_parts *parts = x->parts != 0 ? &l->parts.p[x->parts - 1] : NULL;
+    const struct mstx_comm_fact fact = {
+        .rec = &l->comm.p[x->comm - 1],
+        .part = parts != NULL && parts->begin.type != 0 ? &parts->begin : NULL,
+        .end = parts != NULL && parts->end.type != 0 ? &parts->end : NULL,
+    };
     struct ms_err err = {0};
-    if (at == 0 || lane->kind != MSTX_TRACK_THREAD || l->comm.p[at - 1].rec.type == 0)
-        return;
-    if (mstx__comm_writer_call(im->comm, &l->comm.p[at - 1], e, lane->tid, &err) != MS_OK)
+    if (lane->kind == MSTX_TRACK_THREAD &&
+        mstx__comm_writer_call(im->comm, &fact, e, lane->tid, &err) != MS_OK)
         mstx__writer_fail(im->w, &err);
 }
 
@@ -179,7 +184,7 @@ static void tell_count(struct mstx_import *im, const struct mstx_proc *p, uint64
     mstx__import_problem(im, p->dir, text);
 }
 
-/* What is told of a process once, whatever is read of it how often. */
+/* What is told of a process. */
 static bool see(struct mstx_import *im, struct mstx_seen *seen, const struct mstx_proc *p,
                 const struct mstx_texts *t)
 {
@@ -231,12 +236,11 @@ static void write_events(struct mstx_import *im, const struct mstx_proc *p,
 }
 
 static enum ms_rc take_lanes(struct mstx_import *im, struct mstx_proc *p, struct mstx_texts *t,
-                             unsigned what, struct ms_err *err)
+                             struct ms_err *err)
 {
     struct mstx_seen *seen = &im->seen.p[im->at];
     struct mstx_host_clock *c = mstx__clock_of(&im->clocks, &p->seg.p[0].head);
-    const bool is_first = !seen->is_taken;
-    if (is_first && !see(im, seen, p, t))
+    if (!see(im, seen, p, t))
         return ms_no_memory(err);
     mstx__comm_writer_process(im->comm, seen->id, seen->head->rank, seen->calls);
     MS_TRY(know_groups(im, t, err));
@@ -248,12 +252,8 @@ static enum ms_rc take_lanes(struct mstx_import *im, struct mstx_proc *p, struct
                                         seen->head->rank,
                                         ms_str_of(seen->head->host),
                                         (uint32_t)(c - im->clocks.host.p)};
-    if (is_first && what & MSTX_TAKE_PART)
-        mstx__cluster_lanes(&im->cluster, &part);
-    if (what & MSTX_TAKE_MEETINGS &&
-        !mstx__import_list_meetings(im, &im->lanes, t, part.host_clock))
-        return ms_no_memory(err);
-    if (what & MSTX_TAKE_EVENTS)
+    mstx__cluster_lanes(&im->cluster, &part);
+    if (!im->how->summary)
         write_events(im, p, c, seen->id);
     return MS_OK;
 }
@@ -268,8 +268,7 @@ static void read_lanes(struct mstx_lanes *l, const struct mstx_proc *p, struct m
     mstx__lanes_finish(l);
 }
 
-enum ms_rc mstx__import_take(struct mstx_import *im, size_t place, unsigned what,
-                             struct ms_err *err)
+enum ms_rc mstx__import_take(struct mstx_import *im, size_t place, struct ms_err *err)
 {
     struct mstx_proc *p = &im->procs.list.p[place];
     struct mstx_texts texts;
@@ -280,11 +279,11 @@ enum ms_rc mstx__import_take(struct mstx_import *im, size_t place, unsigned what
         rc = mstx__texts_read(&texts, p, im->w, &im->problems, err);
     im->is_quiet = false;
     if (rc == MS_OK && p->seg.n != 0) {
-        im->lanes.no_args = !(what & MSTX_TAKE_EVENTS);
+        im->lanes.no_args = im->how->summary;
         read_lanes(&im->lanes, p, &texts);
         rc = im->lanes.no_memory
                  ? ms_fail(err, MS_E_NOMEM, "%s: %s", p->dir, ms_rc_text(MS_E_NOMEM))
-                 : take_lanes(im, p, &texts, what, err);
+                 : take_lanes(im, p, &texts, err);
         mstx__texts_free(&texts);
     }
     mstx__proc_close(p);

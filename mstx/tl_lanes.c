@@ -43,7 +43,7 @@ void mstx__lanes_reset(struct mstx_lanes *l, struct mstx_texts *t)
     l->texts = t;
     memset(l->cache, 0, sizeof *l->cache);
     memset(l->table, 0, MSTX_OPEN_SLOTS * sizeof *l->table);
-    l->lane.n = l->extra.n = l->comm.n = l->thread.n = l->counter_of.n = 0;
+    l->lane.n = l->extra.n = l->comm.n = l->parts.n = l->thread.n = l->counter_of.n = 0;
     l->open.n = l->ends.n = l->memory.n = l->device.n = l->stream.n = 0;
     l->newest = l->records = l->dropped = l->unfinished = l->no_device = l->bad = 0;
     l->no_memory = false;
@@ -60,6 +60,7 @@ void mstx__lanes_free(struct mstx_lanes *l)
     ms_vec_free(&l->counter_of);
     ms_vec_free(&l->extra);
     ms_vec_free(&l->comm);
+    ms_vec_free(&l->parts);
     ms_vec_free(&l->open);
     ms_vec_free(&l->ends);
     ms_vec_free(&l->memory);
@@ -221,22 +222,28 @@ static bool set_lane(struct place *at)
 }
 
 /* Keep what a communication call says of itself; 0: it is none. */
-static uint32_t keep_comm(struct mstx_lanes *l, const struct mstx_comm_fact *f)
+static uint32_t keep_comm(struct mstx_lanes *l, const struct mstx_rec_comm *rec)
 {
-    struct mstx_comm_fact *kept = ms_vec_push(&l->comm);
+    struct mstx_rec_comm *kept = rec->type != 0 ? ms_vec_push(&l->comm) : NULL;
     if (kept == NULL) {
-        l->no_memory = true;
+        l->no_memory |= rec->type != 0;
         return 0;
     }
-    *kept = *f;
+    *kept = *rec;
     return (uint32_t)l->comm.n;
 }
 
-/* The same of an end: what arrived. */
-static uint32_t keep_end_comm(struct mstx_lanes *l, const struct mstx_comm_fact *f)
+/* The same of a begin's or an end's part. */
+static uint32_t keep_part(struct mstx_lanes *l, const struct mstx_rec_comm_part *part, bool is_end)
 {
-    const struct mstx_comm_fact end = {.end = f->part};
-    return f->part.type != 0 ? keep_comm(l, &end) : 0;
+    struct mstx_comm_parts *kept = part->type != 0 ? ms_vec_push(&l->parts) : NULL;
+    if (kept == NULL) {
+        l->no_memory |= part->type != 0;
+        return 0;
+    }
+    *kept = (struct mstx_comm_parts){0};
+    *(is_end ? &kept->end : &kept->begin) = *part;
+    return (uint32_t)l->parts.n;
 }
 
 /* Streams, attributes and payloads are rare: most events need no extra. */
@@ -246,21 +253,23 @@ static uint32_t extra_of(struct place *at)
     bool has_stream = r->flags & MSTX_F_STREAM && r->type != MSTX_REC_END;
     if (!has_stream && at->more == 0)
         return 0;
-    uint32_t args = 0, extra = 0, comm = 0;
-    struct mstx_comm_fact f;
+    uint32_t args = 0, extra = 0, comm = 0, parts = 0;
     if (at->more != 0) {
+        struct mstx_rec_comm rec;
+        struct mstx_rec_comm_part part;
         if (!at->l->no_args)
             args = mstx__args(at->l->texts, at->l->cache, r + 1, at->more, r->domain);
-        if (mstx__comm_take(r + 1, at->more, &f))
-            comm = keep_comm(at->l, &f);
-        else if (r->type == MSTX_REC_END)
-            comm = keep_end_comm(at->l, &f);
+        mstx__comm_take(r + 1, at->more, &rec, &part);
+        comm = keep_comm(at->l, &rec);
+        if (comm != 0 || r->type == MSTX_REC_END)
+            parts = keep_part(at->l, &part, comm == 0);
     }
-    if (!has_stream && args == 0 && comm == 0)
+    if (!has_stream && args == 0 && comm == 0 && parts == 0)
         return 0;
     struct mstx_extra *x = mstx__extra(at->l, &extra);
     if (x != NULL)
-        *x = (struct mstx_extra){.arg = has_stream ? r->arg : 0, .args = args, .comm = comm};
+        *x = (struct mstx_extra){
+            .arg = has_stream ? r->arg : 0, .args = args, .comm = comm, .parts = parts};
     return extra;
 }
 
@@ -325,8 +334,10 @@ static void add_end_args(struct mstx_lanes *l, struct mstx_raw *raw, uint32_t ex
     const struct mstx_extra *ended = &l->extra.p[extra - 1];
     if (begun->args == 0)
         begun->args = ended->args;
-    if (begun->comm != 0 && ended->comm != 0)
-        l->comm.p[begun->comm - 1].end = l->comm.p[ended->comm - 1].end;
+    if (begun->comm != 0 && begun->parts != 0 && ended->parts != 0)
+        l->parts.p[begun->parts - 1].end = l->parts.p[ended->parts - 1].end;
+    else if (begun->comm != 0 && ended->parts != 0)
+        begun->parts = ended->parts;
 }
 
 static void keep_end(struct place *at, uint8_t kind)

@@ -34,7 +34,12 @@ struct mstx_raw {
 struct mstx_extra {
     uint64_t arg, size;
     uint32_t args, end_tid;
-    uint32_t comm; /* 1 + place in comms, 0: no communication call */
+    uint32_t comm;  /* 1 + place in comms, 0: no communication call */
+    uint32_t parts; /* 1 + place in parts, 0: it says no more; of an end without its begin too */
+};
+/* What few calls say besides; type 0: not said. */
+struct mstx_comm_parts {
+    struct mstx_rec_comm_part begin, end;
 };
 
 /* What becomes a track. */
@@ -89,7 +94,8 @@ struct mstx_lanes {
     struct mstx_args_cache *cache;
     MS_VEC(struct mstx_lane) lane;
     MS_VEC(struct mstx_extra) extra;
-    MS_VEC(struct mstx_comm_fact) comm;
+    MS_VEC(struct mstx_rec_comm) comm;
+    MS_VEC(struct mstx_comm_parts) parts;
     MS_VEC(struct mstx_thread) thread;
     mstx_text_ids counter_of;      /* by local text id: 1 + lane */
     MS_VEC(struct mstx_open) open; /* pushed out of the table, or left in it */

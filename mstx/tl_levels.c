@@ -84,7 +84,7 @@ static bool reserve_lane(struct mstx_levels *l, size_t lane)
 {
     if (lane < l->open.n)
         return true;
-    if (!ms_vec_reserve(&l->open, lane + 1))
+    if (!ms_vec_reserve(&l->open, lane + 1) || !ms_vec_reserve(&l->before, lane + 1))
         return false;
     memset(l->open.p + l->open.n, 0, (lane + 1 - l->open.n) * sizeof *l->open.p);
     l->open.n = lane + 1;
@@ -128,20 +128,46 @@ static void coarsen(struct mstx_levels *l, unsigned shift)
     l->ev.n = n;
 }
 
-/* The least shift above this one at which no more than `most` events are too long to be joined. */
-static unsigned next_shift(const struct mstx_levels *l, uint64_t most)
+static unsigned bits_of(uint64_t v)
 {
-    size_t of_length[65] = {0}; /* by bits of the duration */
-    uint64_t longer = l->ev.n;
-    unsigned shift = l->shift < MSTX_SHIFT_MIN ? MSTX_SHIFT_MIN : l->shift + 1;
+    return v != 0 ? 64 - (unsigned)__builtin_clzll(v) : 0;
+}
+
+static unsigned longer(unsigned a, unsigned b)
+{
+    return a > b ? a : b;
+}
+
+enum { NEVER = 65 };
+
+/* How many events may join the one before them in their row, by the least shift at which both are
+ * short enough and begin in one slot. */
+static void count_neighbours(struct mstx_levels *l, size_t of_shift[NEVER + 1])
+{
+    l->before.n = l->open.n;
+    for (size_t i = 0; i < l->before.n; i++)
+        l->before.p[i] = (struct mstx_level_before){0, NEVER};
     for (size_t i = 0; i < l->ev.n; i++) {
-        const uint64_t ns = (uint64_t)l->ev.p[i].dur_ns;
-        of_length[ns != 0 ? 64 - __builtin_clzll(ns) : 0]++;
+        const struct mstx_event *e = &l->ev.p[i];
+        struct mstx_level_before *b = &l->before.p[lane_of(e)];
+        const uint64_t start = (uint64_t)e->start_ns;
+        const unsigned bits = bits_of((uint64_t)e->dur_ns);
+        of_shift[longer(longer(bits, b->bits), bits_of(start ^ b->start))]++;
+        *b = (struct mstx_level_before){start, bits};
     }
+}
+
+/* The least shift above this one at which no more than `most` events may be left. */
+static unsigned next_shift(struct mstx_levels *l, uint64_t most)
+{
+    size_t of_shift[NEVER + 1] = {0};
+    uint64_t left = l->ev.n;
+    unsigned shift = l->shift < MSTX_SHIFT_MIN ? MSTX_SHIFT_MIN : l->shift + 1;
+    count_neighbours(l, of_shift);
     for (unsigned bits = 0; bits <= shift; bits++)
-        longer -= of_length[bits];
-    while (longer > most && shift < MSTX_SHIFT_MAX)
-        longer -= of_length[++shift];
+        left -= of_shift[bits];
+    while (left > most && shift < MSTX_SHIFT_MAX)
+        left -= of_shift[++shift];
     return shift;
 }
 
@@ -218,4 +244,5 @@ void mstx__levels_free(struct mstx_levels *l)
 {
     ms_vec_free(&l->ev);
     ms_vec_free(&l->open);
+    ms_vec_free(&l->before);
 }

@@ -6,7 +6,7 @@
  * that width and lie in the same row are one; longer ones stay what they are.
  * The builder keeps only the lowest level it will store: it joins whenever it
  * holds more than a quarter of the events seen, so the whole pyramid stays below
- * half the size of the track.  Widths at which too many events are longer are
+ * half the size of the track.  Widths at which too few events can be joined are
  * passed over without joining.
  */
 #ifndef MSTX_TL_LEVELS_H
@@ -16,9 +16,15 @@
 
 enum { MSTX_SHIFT_MIN = 6, MSTX_SHIFT_MAX = 61 };
 
+struct mstx_level_before {
+    uint64_t start;
+    unsigned bits; /* of its duration; more than any: none came */
+};
+
 struct mstx_levels {
     mstx_events ev;        /* the level at hand, by start */
     MS_VEC(uint32_t) open; /* per row and kind: 1 + place of the event that may grow */
+    MS_VEC(struct mstx_level_before) before; /* the same: the event that came last */
     uint64_t seen;
     unsigned shift; /* 0: nothing has been joined */
 };

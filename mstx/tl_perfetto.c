@@ -94,11 +94,6 @@ struct back {
     uint8_t *at;
 };
 
-static enum ms_rc fail_memory(struct ms_err *err)
-{
-    return ms_no_memory(err);
-}
-
 static uint8_t *back_end(struct back *b)
 {
     return b->bytes + sizeof b->bytes;
@@ -432,7 +427,7 @@ static enum ms_rc put_event(void *ctx, const struct mstx_event *e, struct ms_err
         put_named(w, e, TYPE_INSTANT, 0);
     else
         put_slice(w, e);
-    return w->no_memory ? fail_memory(err) : MS_OK;
+    return w->no_memory ? ms_no_memory(err) : MS_OK;
 }
 
 static enum ms_rc put_track(struct writer *w, size_t i, struct ms_err *err)
@@ -446,7 +441,7 @@ static enum ms_rc put_track(struct writer *w, size_t i, struct ms_err *err)
     put_interned(w, INTERNED_CATEGORY, w->category, w->track->domain);
     enum ms_rc rc = mstx_tl_walk(w->tl, i, NULL, put_event, w, err);
     if (rc == MS_OK && w->no_memory)
-        rc = fail_memory(err);
+        rc = ms_no_memory(err);
     mstx__nest_finish(&w->nest, rc == MS_OK ? end_slice : NULL, w);
     return rc;
 }

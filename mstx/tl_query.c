@@ -57,11 +57,6 @@ struct mstx_tl {
 
 /* ---- opening ---------------------------------------------------------------- */
 
-static enum ms_rc fail_memory(struct ms_err *err)
-{
-    return ms_no_memory(err);
-}
-
 /* One row of a query, by a function of the caller's. */
 typedef enum ms_rc (*row_fn)(struct mstx_tl *tl, struct ms_stmt *st, struct ms_err *err);
 
@@ -106,7 +101,7 @@ static enum ms_rc add_process(struct mstx_tl *tl, struct ms_stmt *st, struct ms_
 {
     struct mstx_process *p = ms_vec_push(&tl->process);
     if (p == NULL)
-        return fail_memory(err);
+        return ms_no_memory(err);
     *p = (struct mstx_process){.rank = (int32_t)ms_stmt_get_i64(st, 1),
                                .pid = (uint32_t)ms_stmt_get_i64(st, 2),
                                .host = keep_text(tl, st, 3),
@@ -126,7 +121,7 @@ static enum ms_rc add_track(struct mstx_tl *tl, struct ms_stmt *st, struct ms_er
     if (l != NULL)
         *l = (struct levels){0};
     if (t == NULL || l == NULL)
-        return fail_memory(err);
+        return ms_no_memory(err);
     *t = (struct mstx_track){.id = (uint32_t)ms_stmt_get_i64(st, 0),
                              .process = (uint32_t)ms_stmt_get_i64(st, 1) - 1,
                              .kind = (enum mstx_track_kind)ms_stmt_get_i64(st, 2),
@@ -156,7 +151,7 @@ static enum ms_rc add_level(struct mstx_tl *tl, struct ms_stmt *st, struct ms_er
         return ms_fail(err, MS_E_FORMAT, "a level of run.db makes no sense");
     struct level *l = ms_vec_push(&tl->levels.p[track - 1].list);
     if (l == NULL)
-        return fail_memory(err);
+        return ms_no_memory(err);
     *l = (struct level){.shift = (unsigned)shift,
                         .events = (uint64_t)ms_stmt_get_i64(st, 2),
                         .first = ms_stmt_get_i64(st, 3),
@@ -194,9 +189,9 @@ enum ms_rc mstx__tl_open_db(struct mstx_tl **out, const char *path, struct ms_er
     *out = NULL;
     struct mstx_tl *tl = ms_calloc(1, sizeof *tl);
     if (tl == NULL)
-        return fail_memory(err);
+        return ms_no_memory(err);
     tl->arena = ms_arena_new(TEXT_BYTES_MAX);
-    enum ms_rc rc = tl->arena != NULL ? ms_store_open(&tl->store, path, err) : fail_memory(err);
+    enum ms_rc rc = tl->arena != NULL ? ms_store_open(&tl->store, path, err) : ms_no_memory(err);
     if (rc == MS_OK) {
         rc = read_tables(tl, err);
         if (rc == MS_OK)
@@ -290,7 +285,7 @@ void mstx_tl_span(const struct mstx_tl *tl, int64_t *start_ns, int64_t *end_ns)
 
 enum ms_rc mstx__tl_check(const struct mstx_tl *tl, struct ms_err *err)
 {
-    return tl->no_memory ? fail_memory(err) : MS_OK;
+    return tl->no_memory ? ms_no_memory(err) : MS_OK;
 }
 
 static bool reserve_text(struct mstx_tl *tl, uint32_t id)
@@ -342,7 +337,7 @@ static enum ms_rc load_index(struct mstx_tl *tl, struct level *l, struct ms_err 
         return MS_OK;
     struct chunk *chunk = ms_calloc((size_t)l->count, sizeof *chunk);
     if (chunk == NULL)
-        return fail_memory(err);
+        return ms_no_memory(err);
     ms_stmt_i64(tl->get_chunks, 1, l->first);
     ms_stmt_i64(tl->get_chunks, 2, l->first + l->count);
     bool more = true;
@@ -432,7 +427,7 @@ static enum ms_rc take_visible(const struct mstx_tl *tl, uint32_t n, int64_t t0,
             continue;
         struct mstx_event *slot = ms_vec_push(out);
         if (slot == NULL)
-            return fail_memory(err);
+            return ms_no_memory(err);
         *slot = *e;
     }
     return MS_OK;
@@ -558,11 +553,11 @@ enum ms_rc mstx_tl_find(struct mstx_tl *tl, const char *text, struct mstx_names 
     MS_TRY(count_texts(tl, &size, err));
     struct mstx_names *names = ms_calloc(1, sizeof *names);
     if (names == NULL)
-        return fail_memory(err);
+        return ms_no_memory(err);
     names->size = size;
     names->bit = ms_calloc(size / 64 + 1, sizeof *names->bit);
     enum ms_rc rc = names->bit != NULL ? collect_names(tl, text != NULL ? text : "", names, err)
-                                       : fail_memory(err);
+                                       : ms_no_memory(err);
     if (rc == MS_OK)
         *out = names;
     else
@@ -677,7 +672,7 @@ enum ms_rc mstx__cursor_new(struct mstx_cursor **out, struct mstx_tl *tl, size_t
     MS_TRY(level_0(tl, track, &l, err));
     struct mstx_cursor *c = ms_alloc(sizeof *c);
     if (c == NULL)
-        return fail_memory(err);
+        return ms_no_memory(err);
     c->tl = tl;
     c->level = l;
     c->chunk = 0;

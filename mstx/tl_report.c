@@ -38,11 +38,6 @@ struct mstx_finding *mstx__finding_add(struct mstx_report *r, const char *kind,
     return f;
 }
 
-static enum ms_rc fail_memory(struct ms_err *err)
-{
-    return ms_no_memory(err);
-}
-
 enum { NAME_SHOWN = 32 };
 
 void mstx__put_who(char out[MSTX_WHO_MAX], int32_t rank, int64_t pid, struct ms_str name)
@@ -67,7 +62,7 @@ static enum ms_rc find_in_process(struct mstx_report *r, struct ms_stmt *st, str
     if (dropped > 0) {
         f = mstx__finding_add(r, "drop", MSTX_WARNING_FINDING, rank, (double)dropped);
         if (f == NULL)
-            return fail_memory(err);
+            return ms_no_memory(err);
         snprintf(f->text, sizeof f->text,
                  "%s lost %" PRId64 " record%s while recording; figures of it are too low", who,
                  dropped, dropped == 1 ? "" : "s");
@@ -75,7 +70,7 @@ static enum ms_rc find_in_process(struct mstx_report *r, struct ms_stmt *st, str
     if (unfinished > 0) {
         f = mstx__finding_add(r, "unfinished", MSTX_INFO_FINDING, rank, (double)unfinished);
         if (f == NULL)
-            return fail_memory(err);
+            return ms_no_memory(err);
         snprintf(f->text, sizeof f->text, "%s has %" PRId64 " range%s that never ended", who,
                  unfinished, unfinished == 1 ? "" : "s");
     }
@@ -86,7 +81,7 @@ static enum ms_rc find_in_process(struct mstx_report *r, struct ms_stmt *st, str
         f = mstx__finding_add(r, "killed", is_worker ? MSTX_INFO_FINDING : MSTX_WARNING_FINDING,
                               rank, 1);
         if (f == NULL)
-            return fail_memory(err);
+            return ms_no_memory(err);
         snprintf(f->text, sizeof f->text,
                  "%s did not close its capture: it was killed, crashed, or left by _exit", who);
     }
@@ -98,7 +93,7 @@ static enum ms_rc find_in_process(struct mstx_report *r, struct ms_stmt *st, str
         f = mstx__finding_add(r, "overhead", MSTX_WARNING_FINDING, rank,
                               (double)cost / (double)time);
         if (f == NULL)
-            return fail_memory(err);
+            return ms_no_memory(err);
         snprintf(f->text, sizeof f->text,
                  "recording took about %.1f %% of the time of %s; exclude a domain to get less",
                  100 * (double)cost / (double)time, who);
@@ -139,7 +134,7 @@ static enum ms_rc find_problems(struct mstx_tl *tl, struct mstx_report *r, struc
         struct mstx_finding *f = mstx__finding_add(r, "problem", MSTX_WARNING_FINDING, -1,
                                                    (double)ms_stmt_get_i64(st, 2));
         if (f == NULL) {
-            rc = fail_memory(err);
+            rc = ms_no_memory(err);
             break;
         }
         struct ms_str file = ms_stmt_get_str(st, 0), text = ms_stmt_get_str(st, 1);
@@ -214,7 +209,7 @@ static enum ms_rc take_conclusion(struct mstx_report *r, struct ms_stmt *st, str
             ms_str_is(ms_stmt_get_str(st, 1), "error") ? MSTX_ERROR_FINDING : MSTX_WARNING_FINDING,
             ms_stmt_is_null(st, 2) ? -1 : (int32_t)ms_stmt_get_i64(st, 2), ms_stmt_get_f64(st, 5));
         if (f == NULL)
-            return fail_memory(err);
+            return ms_no_memory(err);
         f->first_step = ms_stmt_is_null(st, 3) ? -1 : ms_stmt_get_i64(st, 3);
         f->last_step = ms_stmt_is_null(st, 4) ? -1 : ms_stmt_get_i64(st, 4);
         snprintf(f->text, sizeof f->text, "%.*s", MS_STR_ARG(ms_stmt_get_str(st, 6)));
@@ -262,7 +257,7 @@ static enum ms_rc find_median(struct mstx_report *r, struct ms_err *err)
         return MS_OK;
     int64_t *dur = ms_calloc(n, sizeof *dur);
     if (dur == NULL)
-        return fail_memory(err);
+        return ms_no_memory(err);
     for (size_t i = 0; i < n; i++)
         dur[i] = r->steps.list.p[i].end_ns - r->steps.list.p[i].start_ns;
     qsort(dur, n, sizeof *dur, by_value);
@@ -292,7 +287,7 @@ static enum ms_rc find_slow_steps(struct mstx_tl *tl, struct mstx_report *r, str
         struct mstx_finding *f =
             mstx__finding_add(r, "slow_step", MSTX_WARNING_FINDING, p->rank, times);
         if (f == NULL)
-            return fail_memory(err);
+            return ms_no_memory(err);
         char who[MSTX_WHO_MAX], time[MS_HUMAN_MAX];
         mstx__put_who(who, p->rank, p->pid, p->name);
         f->first_step = f->last_step = s->number;

@@ -11,6 +11,7 @@
 #include <assert.h>
 
 enum { VERSION = 1, EVEN = 0, DIFFERENCES = 1, WITH_NULL = 2, HEAD_MAX = 1 + 3 * MSTX_VARINT_MAX };
+enum { STRETCH = 64 }; /* of numbers that are looked at together */
 
 /* ---- writing ---------------------------------------------------------------- */
 
@@ -37,11 +38,13 @@ static bool is_even(const int64_t *v, uint32_t n)
 {
     const uint64_t step = n > 1 ? (uint64_t)v[1] - (uint64_t)v[0] : 0;
     uint64_t odd = 0;
-    for (uint32_t i = 1; i < n; i++) {
-        odd |= ((uint64_t)v[i] - (uint64_t)v[i - 1]) ^ step;
-        if ((i & 63) == 0 && odd != 0)
-            return false;
+    uint32_t i = 1;
+    for (; i + STRETCH <= n && odd == 0; i += STRETCH) {
+        for (uint32_t k = 0; k < STRETCH; k++)
+            odd |= ((uint64_t)v[i + k] - (uint64_t)v[i + k - 1]) ^ step;
     }
+    for (; i < n && odd == 0; i++)
+        odd |= ((uint64_t)v[i] - (uint64_t)v[i - 1]) ^ step;
     return odd == 0;
 }
 

@@ -66,6 +66,7 @@ static bool take_entry(struct mstx_texts *t, const struct mstx_entry *e)
         return false;
     switch (e->head.kind) {
     case MSTX_TEXT:
+        t->names_mpi |= ms_str_starts(e->text, MS_STR("MPI_"));
         return true;
     case MSTX_DOMAIN:
         return put_id(&t->domain, e->head.domain, name);

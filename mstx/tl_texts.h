@@ -28,6 +28,7 @@ struct mstx_texts {
     mstx_keyed_texts keyed; /* sorted by kind, domain, key */
     mstx_keyed_texts notes, hangs;
     uint32_t process_name; /* id in run.db, 0: not said */
+    bool names_mpi;        /* there is the name of a call of MPI */
     uint64_t clock_cost;   /* ticks that one reading of the clock took there, 0: not said */
 };
 

@@ -140,6 +140,7 @@ static bool admit(struct probe_call *c, const struct probe__entry *e, struct pro
     if (e->dir == PROBE_FORWARD)
         probe__note_owner(c, t);
     c->epoch = d->epoch;
+    c->ends_first = e->ends_first;
     c->is_wanted = e->kind != PROBE__ROOT &&
                    probe__filter_enter(&d->filter, name, e->kind == PROBE__MODULE) &&
                    !d->called.p[c->self.name].is_hidden;
@@ -562,6 +563,16 @@ static void abandon(struct probe_call *c)
     give_call_back(c);
 }
 
+/* Take a module out from under what goes on inside it. */
+static void unlink_module(struct probe__thread *t, const struct probe_call *c)
+{
+    struct probe_call **at = &t->module;
+    while (*at != NULL && *at != c)
+        at = &(*at)->outer;
+    if (*at != NULL)
+        *at = c->outer;
+}
+
 /* Take the call off its thread, and with it what was left open inside. */
 static void pop(struct probe_call *c)
 {
@@ -575,6 +586,10 @@ static void pop(struct probe_call *c)
             return;
         probe__note(c->d, PROBE__LEFT_OPEN, "%s: was entered and not left", ms_buf_z(&op->name));
         abandon(op);
+    }
+    if (c->ends_first) {
+        unlink_module(t, c);
+        return;
     }
     while (t->module != NULL && t->module != c) {
         struct probe_call *inner = t->module;

@@ -31,6 +31,7 @@ struct probe__entry {
     const void *tag; /* anything that tells calls apart, for probe__open_module */
     bool
         is_loose; /* a backward outside of any module is a root: its forward's place says nothing */
+    bool ends_first; /* a backward of a module may end before those that were entered inside it */
 };
 
 struct probe_call *probe__enter(struct probe_dumper *d, const struct probe__entry *e);

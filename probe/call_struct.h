@@ -31,6 +31,7 @@ struct probe_call {
     unsigned epoch;
     bool is_wanted;
     bool has_failed; /* what has not been seen will not come */
+    bool ends_first; /* what was entered inside may go on after it */
     int part;        /* the section that is open, -1: none yet */
     int is_nan;      /* of task nan_check: -1 while no output could be one */
     struct ms_buf name;

@@ -178,7 +178,7 @@ enum ms_rc probe_convert(const struct probe_convert *how, struct probe_converted
     *out = (struct probe_converted){0};
     const enum ms_kind kind = ms_path_kind(how->from);
     if (kind == MS_KIND_NONE)
-        return ms_fail(err, MS_E_NOTFOUND, "%s: no such file or directory", how->from);
+        return ms_fail_kind(how->from, err);
     MS_TRY(ms_mkdirs(how->to, err));
     if (stat(how->to, &r.to) != 0)
         return ms_fail_sys(err, "%s", how->to);

@@ -91,6 +91,7 @@ struct probe_settings {
     bool high_precision;   /* Mean and Norm of narrow types as float32 */
     bool all_numbers;      /* Mean and Norm also of integers and float64 */
     bool module_backward;  /* adapters: backward of modules also where the official tool has none */
+    const char *const *op_namespaces; /* adapters: operators of torch.ops that are recorded, too */
     bool rank_known; /* use my_rank; else the rank that the launcher put into the environment */
     uint32_t my_rank;
     size_t memory_max; /* bytes of tensors on their way to the disk; 0: 256 MiB */

@@ -186,9 +186,9 @@ static const size_t steps_n =
 static const size_t ranks_n =
     offsetof(struct probe_settings, nranks) - offsetof(struct probe_settings, rank);
 
-static const char no_framework[] = "has no meaning outside of a Python framework, so it is ignored";
-static const char no_diff[] = "comparing while dumping needs a Python framework; dump both runs "
-                              "and use msprobe compare";
+static const char no_framework[] = "is for what only the official tool does, so it is ignored";
+static const char no_diff[] = "comparing while dumping is not done here; dump both runs and use "
+                              "msprobe compare";
 
 #define IN(key, reader, with) #key, reader, offsetof(struct section, key), with
 static const struct probe__key section_keys[] = {
@@ -227,7 +227,7 @@ static const struct probe__key file_keys[] = {
     {"all_numbers", probe__read_bool, offsetof(struct file, s.all_numbers), NULL},
     {"module_backward", probe__read_bool, offsetof(struct file, s.module_backward), NULL},
     {"memory_limit_mb", probe__read_int, offsetof(struct file, memory_mb), &megabytes},
-    {"custom_op_namespaces", probe__ignore, 0, NULL},
+    {"custom_op_namespaces", probe__read_words, offsetof(struct file, s.op_namespaces), NULL},
     {"enable_dataloader", probe__unused, 0, no_framework},
     {"load", probe__unused, 0, no_framework},
     SECTION("statistics", STATISTICS),
@@ -294,7 +294,11 @@ static enum ms_rc translate(const struct file *f, struct probe_settings *s, stru
 static enum ms_rc parse(struct owned *o, const char *name, struct ms_str text, struct ms_str over,
                         struct ms_err *err)
 {
-    struct file f = {.level = PROBE_LEVEL_L1, .extra_info = true, .dump_enable = true};
+    static const char *const ascend[] = {"_C_ascend", NULL};
+    struct file f = {.level = PROBE_LEVEL_L1,
+                     .extra_info = true,
+                     .dump_enable = true,
+                     .s.op_namespaces = ascend};
     MS_TRY(probe__typed_read(name, text, o->arena, file_keys, &f, err));
     if (over.n != 0)
         MS_TRY(probe__typed_read("arguments", over, o->arena, file_keys, &f, err));

@@ -148,8 +148,10 @@ static bool copy_all(struct probe_settings *to, struct ms_arena *a)
     to->scope = copy_words(a, to->scope);
     to->list = copy_words(a, to->list);
     to->tensor_list = copy_words(a, to->tensor_list);
+    to->op_namespaces = copy_words(a, to->op_namespaces);
     return to->dump_path != NULL && to->step != NULL && to->rank != NULL && to->slice != NULL &&
-           to->scope != NULL && to->list != NULL && to->tensor_list != NULL;
+           to->scope != NULL && to->list != NULL && to->tensor_list != NULL &&
+           to->op_namespaces != NULL;
 }
 
 enum ms_rc probe__settings_copy(struct probe_settings *to, const struct probe_settings *from,

@@ -34,8 +34,7 @@ static enum ms_rc convert_wanted(struct probe__trend_job *j, struct probe_trende
                                  struct ms_err *err)
 {
     const struct probe_trend_conf *conf = j->conf;
-    if (ms_path_kind(conf->data) != MS_KIND_DIR)
-        return ms_fail(err, MS_E_NOTFOUND, "%s: not a directory", conf->data);
+    MS_TRY(ms_want_dir(conf->data, err));
     if (conf->from != PROBE_TREND_MONITOR)
         MS_TRY(convert_one(j, probe__trend_dump, &out->dump, err));
     if (conf->from != PROBE_TREND_DUMP)

@@ -3,7 +3,8 @@
 # What a hooked MPI call costs over the bare call, and what lammps pays, both in CPU time; runs with
 # and without the hook alternate.  Bars: 150 ns recording, 10 ns with recording off, 1 % of lammps.
 #   B=build        what to measure
-#   RUNS=9         how often; RANKS='2 4', STEPS=1000: of lammps; PARTS='cost lammps'
+#   RUNS=5         how often calls are measured; PARTS='cost lammps'
+#   RANKS='2 4', STEPS=1000, SECONDS_EACH=60: of lammps, which runs in blocks, see bench_pairs.py
 B=${B:-build}
 build=$(cd "$B" && pwd) || exit 1
 msprobe=$build/msprobe
@@ -42,32 +43,25 @@ cost_of_calls() { # FLAVOUR
     cost_of "$1" "$scratch/cost" "Fortran send:1,Fortran allreduce:1,Fortran isend and wait:2"
 }
 
-cpu_of() { # COMMAND...: seconds of CPU time of all its processes
-    python3 -c 'import resource, subprocess, sys
-subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-u = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(u.ru_utime + u.ru_stime)' "$@"
-}
-# Pairs of runs, in turn one or the other first; the median of the ratios.  Runs are kept until the
-# end: ext4 looks at every inode that was deleted a short while ago before it makes the next file.
+# What a run pays beside what it takes: measured, and what its calls cost at most by the bar of a call.
+# Runs are kept until the end: ext4 looks at every inode that was deleted a short while ago before it makes
+# the next file.
 cost_of_lammps() { # RANKS
-    for i in $(seq "$runs"); do
-        for what in $([ $((i % 2)) -eq 0 ] && echo bare on || echo on bare); do
-            set -- "$1"
-            [ "$what" = bare ] || set -- "$1" "$msprobe" run -o "$scratch/runs/$1.$i" --
-            n=$1
-            shift
-            cpu_of mpirun.openmpi -n "$n" "$@" "$lmp" -log none -in "$scratch/in" >"$scratch/$what"
-            set -- "$n"
-        done
-        paste "$scratch/bare" "$scratch/on"
-    done | awk '{print $2 / $1, $1, $2}' | sort -n | awk -v n="$1" '
-        {ratio[NR] = $1; if (NR == 1 || $2 < bare) bare = $2; if (NR == 1 || $3 < on) on = $3}
-        END {printf "  lammps on %d ranks: median of %d pairs %+.2f %% (%+.1f to %+.1f); least %.3f s CPU bare, %.3f s recorded: %+.2f %%\n",
-                 n, NR, 100 * (ratio[int((NR + 1) / 2)] - 1), 100 * (ratio[1] - 1), 100 * (ratio[NR] - 1), bare, on, 100 * (on / bare - 1)}'
+    bare="mpirun.openmpi -n $1 $lmp -log none -in $scratch/in"
+    mkdir -p "$scratch/runs"
+    runs=$scratch/runs/$1
+    python3 tests/bench_pairs.py "${SECONDS_EACH:-60}" "$bare" \
+        "mpirun.openmpi -n $1 $msprobe run -o $runs.{} -- $lmp -log none -in $scratch/in" >"$scratch/found" || return 0
+    printf '  lammps on %d ranks, CPU time added: %s\n' "$1" "$(cat "$scratch/found")"
+    sed 's/^run .*/run 0/' "$scratch/in" >"$scratch/in0"
+    python3 tests/bench_pairs.py "$((${SECONDS_EACH:-60} / 6))" "mpirun.openmpi -n $1 $lmp -log none -in $scratch/in0" \
+        "mpirun.openmpi -n $1 $msprobe run -o $runs.0.{} -- $lmp -log none -in $scratch/in0" |
+        awk -v n="$1" -F '; ' '{print "  lammps on " n " ranks that does nothing: " $2}'
+    calls=$("$msprobe" sql "$runs.1" "SELECT count(*) FROM events WHERE domain = 'communication'" | tail -n 1)
+    awk -v calls="$calls" -v n="$1" '{for (i = 2; i <= NF; i++) if ($i == "s" && $(i + 1) == "CPU") cpu = $(i - 1)
+        printf "  lammps on %d ranks: %d calls a run, at 150 ns each %.3f %% of that\n", n, calls, 100 * calls * 150e-9 / cpu}' "$scratch/found"
 }
 
-runs=${RUNS:-9}
 case ${PARTS:=cost lammps} in *cost*)
     cost_of_calls openmpi
     cost_of_calls mpich

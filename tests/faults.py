@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Every command that writes, with a disk that breaks at the n-th call, with memory that ends, and
 killed at some moment: it says so in words and ends with status 3, or it had no need of what broke.
-What it leaves behind is whole, and no temporary file stays after an error.
+What it leaves behind is whole, and no temporary file stays after an error.  Commands that only
+read, and the server, have their memory ended as well.
 
     tests/faults.py BUILD [WORD]    only commands with the word in their name
 """
-import glob, json, os, random, shutil, signal, sqlite3, subprocess, sys, tempfile, time, zipfile
+import glob, json, os, random, re, shutil, signal, sqlite3, subprocess, sys, tempfile, time, zipfile
+import urllib.error, urllib.request
 
 BUILD = os.path.abspath(sys.argv[1])
 ONLY = sys.argv[2] if len(sys.argv) > 2 else ""
@@ -32,9 +34,17 @@ def run(argv, **env):
 def make_inputs(top):
     """Two small dumps and a capture, made by the samples."""
     run([BUILD + "/samples/two_dumps", top + "/dumps"]).check_returncode()
-    run([MSPROBE, "run", "-o", top + "/run", "--", BUILD + "/samples/mstx_c"]).check_returncode()
+    run([MSPROBE, "run", "-o", top + "/run", "--", BUILD + "/samples/mstx_c"], RANK="0").check_returncode()
     run([MSPROBE, "import", top + "/run"]).check_returncode()
     run([MSPROBE, "compare", "-tp", top + "/dumps/faulty", "-gp", top + "/dumps/clean", "-o", top + "/tables"]).check_returncode()
+    os.makedirs(top + "/ranks")
+    for rank in range(2):
+        for table in glob.glob(top + "/tables/*.csv"):
+            shutil.copy(table, "%s/ranks/compare_result_rank%d_20260101000000.csv" % (top, rank))
+    with open(top + "/merge.yaml", "w") as f:
+        f.write("api: [Functional.relu.0.forward]\ncompare_index: [MaxAbsErr]\n")
+    with open(top + "/keys", "w") as f:
+        f.write("jjj<Enter>t<Space>n?<Esc>r:goto nothing<Enter>q")
 
 
 def commands(top):
@@ -44,12 +54,32 @@ def commands(top):
     yield "compare csv", ["compare", *pair, "-o", "OUT/c"]
     yield "compare xlsx", ["compare", *pair, "-o", "OUT/c", "--xlsx"]
     yield "graph_visualize", ["graph_visualize", *pair, "-o", "OUT/g"]
+    yield "graph_visualize json", ["graph_visualize", "-tp", target, "-o", "OUT/g", "--file_type", "json"]
+    yield "merge_result", ["merge_result", "-i", top + "/ranks", "-o", "OUT/m", "-config", top + "/merge.yaml"]
+    yield "calibrate", ["calibrate", golden, target, "-o", "OUT/e/noise.json"]
+    yield "cluster", ["cluster", "-m", "mstx_sum", "-d", top + "/run", "-o", "OUT/cl"]
     yield "overflow_check", ["overflow_check", "-i", target + "/step0", "-o", "OUT/o"]
     yield "parse", ["parse", "-d", target, "-t", "npy", "-o", "OUT/p"]
     yield "data2db", ["data2db", "--data", target, "--db", "OUT/db"]
     yield "import", ["import", "OUT/run"]
     for form in "chrome", "perfetto", "csv", "ascend-db":
         yield "export " + form, ["export", top + "/run", "--format", form, "-o", "OUT/e/x." + form]
+
+
+def readers(top):
+    """Name, arguments of what writes no file."""
+    target, golden = top + "/dumps/faulty", top + "/dumps/clean"
+    yield "stat", ["stat", target]
+    yield "stat json", ["stat", "--format", "json", target]
+    yield "check", ["check", target]
+    yield "compare json", ["compare", "-tp", target, "-gp", golden, "-o", "OUT/c", "--format", "json"]
+    yield "compare explain", ["compare", "-tp", target, "-gp", golden, "-o", "OUT/c", "--explain", "linear"]
+    yield "report", ["report", top + "/run"]
+    yield "report json", ["report", "--format", "json", top + "/run"]
+    yield "sql", ["sql", top + "/run", "SELECT name, count(*) FROM events GROUP BY name"]
+    yield "ctl", ["ctl", top + "/run", "status"]
+    yield "view a run", ["view", "--script", top + "/keys", top + "/run"]
+    yield "view two dumps", ["view", "--script", top + "/keys", target, "-gp", golden]
 
 
 def broken_file(path):
@@ -153,6 +183,49 @@ def end_memory(top, name, arguments):
     ok("%s: memory that ends is told, and what stays is whole" % name, problems or ([] if broken else ["no allocation failed"]))
 
 
+ASKED = ["", "metrics", "api/about", "api/facts", "api/findings", "api/table", "api/children", "api/search?q=relu", "api/first",
+         *("api/%s?name=Functional.relu.0.forward" % what for what in ("path", "node", "flow"))]
+
+
+def ask(url):
+    """The status of an answer, whatever it is."""
+    try:
+        with urllib.request.urlopen(url, timeout=20) as answer:
+            answer.read()
+            return answer.status
+    except urllib.error.HTTPError as e:
+        return e.code
+
+
+def serve_once(argv, n):
+    """The answers of one server whose n-th allocation fails; None when it said why it does not begin."""
+    env = {**os.environ, "MSPROBE_FAIL_ALLOC": str(n)}
+    with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        root = re.search(r"http://[^/ ]+/", child.stdout.readline())
+        if root is None:
+            said = child.communicate(timeout=20)[1].strip()
+            return None if child.returncode == 3 and said else ["ended with %d: %s" % (child.returncode, said)]
+        try:
+            answers = [ask(root.group() + a) for a in ASKED]
+            return answers + (["ended with %d" % child.returncode] if child.poll() is not None else [])
+        except OSError as e:
+            return [str(e)]
+        finally:
+            child.send_signal(signal.SIGTERM)
+
+
+def end_memory_of_server(top):
+    argv = [MSPROBE, "serve", "--port", "0", top + "/dumps/faulty", "--golden", top + "/dumps/clean"]
+    clean = serve_once(argv, 0)
+    problems = [] if clean == [200] * len(ASKED) else ["with memory: %s" % clean]
+    answers = {n: serve_once(argv, n) for n in sorted({int(1.25 ** i) for i in range(48)})}
+    began = [a for a in answers.values() if a is not None]
+    problems += ["allocation %d fails: %s" % (n, a) for n, a in answers.items()
+                 if a is not None and any(status not in (200, 500, 503) for status in a)]
+    problems += [] if any(status != 200 for a in began for status in a) else ["no answer felt it"]
+    ok("serve: memory that ends costs an answer, not the server", problems)
+
+
 def kill(top, name, arguments):
     """Killed at random moments: files under their own names are whole; the next run succeeds."""
     problems, rng = [], random.Random(name)
@@ -190,6 +263,11 @@ def main():
                 break_disk(top, name, arguments)
             end_memory(top, name, arguments)
             kill(top, name, arguments)
+        for name, arguments in readers(top):
+            if ONLY in name:
+                end_memory(top, name, arguments)
+        if ONLY in "serve":
+            end_memory_of_server(top)
     return 1 if failed else 0
 
 

@@ -15,18 +15,11 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from parity import unpack  # noqa: E402
+from parity import number, slack, unpack  # noqa: E402
 
 MESSAGES = {'unmatched: The bench has': 1, 'parameter of NPU does not match': 1, 'data file of NPU': 3, 'Only one of NPU': 3,
             'NaN or inf stand': 4, 'One Thousandth': 10, 'norm relative error': 9,
             'NormRelativeErr of output': 9}
-
-
-def number(text):
-    try:
-        return float(text.rstrip('%'))
-    except ValueError:
-        return None
 
 
 def explain_messages(row, strict, md5):
@@ -45,17 +38,6 @@ def explain_messages(row, strict, md5):
             yield 8
         else:
             yield None
-
-
-STATISTIC = {'Max': 'max', 'Min': 'min', 'Mean': 'mean', 'L2norm': 'l2norm', 'Norm': 'l2norm'}
-
-
-def slack(column, row):
-    """What the digits that strict has lost make of a difference, or of its ratio."""
-    word = next((w for w in STATISTIC if column.startswith(w)), None)
-    npu, bench = (abs(number(row[f'{side} {STATISTIC[word]}']) or 0) for side in ('NPU', 'Bench'))
-    lost = 1e-12 * max(npu, bench)
-    return lost if 'diff' in column else 100 * lost / bench if bench else 0
 
 
 def explain_cell(column, row, strict, md5):

@@ -18,6 +18,9 @@ fi
 # The table that a user gets, generated and scored by tools that are not ours.
 PYTHONDONTWRITEBYTECODE=1 "$PYTHON" tests/gen/align_csv.py --pairs 6 --first 1 --jobs 1 --check
 
+# What --write_mapping writes, given back in every form.
+PYTHONDONTWRITEBYTECODE=1 "$PYTHON" tests/gen/mapping_trip.py --pairs 4 --check
+
 for case in cross_a cross_b cross_tensor; do
     if [ -f "$golden/$case/truth.json" ]; then
         PYTHONDONTWRITEBYTECODE=1 "$PYTHON" tests/gen/align_accuracy.py --tool "$tool" \

@@ -55,4 +55,67 @@ check an-asynchronous-call-lasts-until-it-was-waited-for is "$(sql "SELECT count
     WHERE op = 'AllReduce' AND seq = 7")" '2,1 '
 check objects-travel-as-bytes is "$(sql "SELECT DISTINCT op FROM comm_ops WHERE type = 'uint8' AND rank = 0 ORDER BY op")" 'AllGather Broadcast Scatter '
 check nothing-stays-open is "$(sql 'SELECT sum(unfinished) FROM processes')" '0 '
+
+# Gradients are reduced in C++: they are seen, and what is learnt is the same to the bit.
+learn() { # RANKS HOW COMMAND...: what each rank learnt
+    ranks=$1 how=$2
+    shift 2
+    rm -f "$scratch/meet3"
+    for r in $(seq 0 $((ranks - 1))); do
+        RANK=$r timeout 120 "$@" "$PYTHON" tests/rt/gloo_ddp.py "$r" "$ranks" "$scratch/meet3" "$how" \
+            >"$scratch/learnt.$r" 2>"$scratch/err.$r" &
+    done
+    wait
+    cat "$scratch"/learnt.[0-9]
+    cat "$scratch"/err.[0-9] >&2
+    rm -f "$scratch"/learnt.[0-9]
+}
+same_training() { # RANKS HOW REDUCTIONS
+    run=$scratch/ddp.$2
+    rm -rf "$run"
+    learn "$1" "$2" >"$scratch/bare" || return 1
+    learn "$1" "$2" "$build/msprobe" run -o "$run" -- >"$scratch/heard"
+    is "$(wc -l <"$scratch/bare")" "$1" && is "$(cat "$scratch/heard")" "$(cat "$scratch/bare")" &&
+        is "$(sql "SELECT count(*), sum(end_ns IS NULL OR end_ns <= start_ns) FROM comm_ops WHERE op = 'AllReduce' AND rank = 0")" "$3"
+}
+check gradients-of-three-ranks same_training 3 plain '6,0 '
+check sparse-gradients same_training 3 sparse '12,0 '
+check gradients-in-their-buckets same_training 2 view '6,0 '
+check a-hook-of-the-program same_training 3 own '6,0 '
+check a-hook-that-comes-late same_training 2 late '6,0 '
+check parameters-are-broadcast is "$(sql "SELECT count(*) > 0 FROM comm_ops WHERE op = 'Broadcast' AND rank = 0")" '1 '
+
+# Who waits is told while he waits, in less than two seconds more than the limit.
+late() { # HOW
+    run=$scratch/late.$1
+    rm -rf "$run" "$scratch/meet4"
+    for r in 0 1; do
+        MSTX_QUIET=0 RANK=$r WORLD_SIZE=2 timeout 120 "$build/msprobe" run -o "$run" --hang-timeout 1 -- \
+            "$PYTHON" tests/rt/gloo_dead.py $r "$scratch/meet4" "$1" >"$scratch/out.$r" 2>&1 &
+    done
+    wait
+    cat "$scratch/out.0" "$scratch/out.1"
+    "$build/msprobe" report "$run" >"$scratch/report"
+    cat "$scratch/report"
+}
+hangs() { sql 'SELECT rank, name, seq, waited_ns < 3000000000 FROM hangs ORDER BY rank'; }
+waits_in() { # HOW RANK CALL EXPECTED: a machine that stood still meanwhile gets another try
+    for try in 1 2 3; do
+        late "$1"
+        [ "$(hangs)" = "$4" ] && break
+    done
+    is "$(hangs)" "$4" && grep -q "rank $2 waits in $3 .* for" "$scratch/out.$2"
+}
+misses() { grep -q 'error .*rank 1 did not come to AllReduce (call 3) of .*, in which 1 rank waited' "$scratch/report"; }
+check a-rank-that-does-not-come waits_in collective 0 'AllReduce (call 3)' '0,AllReduce,3,1 '
+check it-is-named misses
+check its-stacks-are-there is "$(sql 'SELECT count(*) FROM hangs WHERE length(stacks) > 100')" '1 '
+check a-receive-that-nobody-sends-to waits_in receive 1 'Recv (call 0)' '1,Recv,0,1 '
+check an-asynchronous-call-that-is-waited-for waits_in waited 0 'AllReduce (call 3)' '0,AllReduce,3,1 '
+check gradients-that-do-not-come waits_in ddp 0 'AllReduce (call 4)' '0,AllReduce,4,1 '
+nobody() {
+    late not-waited
+    is "$(hangs)" ''
+}
+check nobody-waits-so-nobody-hangs nobody
 exit $rc

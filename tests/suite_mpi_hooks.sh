@@ -83,6 +83,22 @@ watched() {
     done
     [ "$(sql "$scratch/run" 'SELECT count(*) FROM comm_ops')" -gt 1000 ]
 }
+# A program that is not linked to MPI: the same results, and its calls where the lookup is hooked.
+opened_by_the_program() { # OPTION ALL-REDUCES
+    lib=$(ldd "$scratch/app" | awk '/libmpi(ch)?\.so/ {print $3; exit}')
+    "$mpicc" -w -O1 -c -o "$scratch/dlopen.o" "$here/tests/rt/mpi_dlopen.c" &&
+        cc -o "$scratch/dlopen" "$scratch/dlopen.o" -ldl || return 1
+    launch 2 "$scratch/dlopen" "$lib" 2>"$scratch/err" | sort >"$scratch/bare"
+    rm -rf "$scratch/run"
+    launch 2 "$msprobe" run $1 -o "$scratch/run" -- "$scratch/dlopen" "$lib" 2>"$scratch/err" | sort >"$scratch/hooked"
+    cat "$scratch/err"
+    is "$(cat "$scratch/bare")" "good 0 2 1
+good 1 2 1" && diff "$scratch/bare" "$scratch/hooked" || return 1
+    [ -e "$scratch/run" ] || mkdir -p "$scratch/run"
+    found=$([ "$2" = 0 ] && [ -z "$(ls "$scratch/run")" ] && echo 0 ||
+        sql "$scratch/run" "SELECT count(*) FROM comm_ops WHERE name = 'MPI_Allreduce' AND comm_group IS NOT NULL AND count = 1")
+    is "$found" "$2"
+}
 records_nothing() {
     rm -rf "$scratch/run"
     launch 2 "$msprobe" run --comm none -o "$scratch/run" -- "$scratch/app" all && [ ! -e "$scratch/run" ]
@@ -125,6 +141,8 @@ test_flavour() {
     check "$flavour-after-finalize" fails_alike late
     check "$flavour-never-finalized" fails_alike unfinished
     check "$flavour-none-is-none" records_nothing
+    check "$flavour-opened-by-the-program" opened_by_the_program '' 0
+    check "$flavour-looked-up-by-the-program" opened_by_the_program --hook_dlsym 2
     # a program that watches its memory, with the hooks in it; what MPI itself leaks does not matter
     if "$mpicc" -w -O1 -g -fsanitize=address -o "$scratch/watched" "$here/tests/rt/mpi_app.c" -lpthread 2>/dev/null &&
         ASAN_OPTIONS=detect_leaks=0 launch 1 "$scratch/watched" bad >/dev/null 2>&1; then
@@ -197,8 +215,19 @@ MPI_Send_init started,4,fp64,na,1,5,32,0 "
 clocks_meet() { # a busy machine gets another try
     clocks_meet_once "$@" || clocks_meet_once "$@" || clocks_meet_once "$@"
 }
+# By messages within a microsecond, as soon as the machine let some messages through undisturbed: the
+# run says itself whether it did.  What it says holds in any case.
+clocks_meet_closely() { # OFFSET PPM [together]
+    for try in 1 2 3 4 5 6 7 8; do
+        unsure=
+        clocks_meet_once 1000 "$1" "$2" 1 pings "$3" && [ "$unsure" -le 1000 ] && return 0
+        [ -n "$unsure" ] || return 1
+    done
+    [ "$unsure" -gt 1000 ] && [ "$apart" -le $((unsure + 1000)) ] && echo 'never undisturbed' >&2
+}
 clocks_meet_once() { # LIMIT-NS OFFSET PPM SYNC METHOD [together]
     rm -rf "$scratch/run"
+    apart=
     MSTX_CLOCK_SYNC=$4 timeout 100 "mpirun.$flavour" \
         -n 1 env MSTX_CLOCK_FAKE=1:0:0 "$msprobe" run -o "$scratch/run" -- "$scratch/clock" 120 $6 : \
         -n 1 env MSTX_CLOCK_FAKE="2:$2:$3" "$msprobe" run -o "$scratch/run" -- "$scratch/clock" 120 $6 || return 1
@@ -231,9 +260,8 @@ a_bare_rank_is_not_waited_for() {
 }
 test_clocks() {
     "$mpicc" -w -O1 -o "$scratch/clock" "$here/tests/rt/mpi_clock.c" -ldl || return
-    # an idle machine stays within a microsecond; a busy one must not fail the suite
-    check "$flavour-clock-a-second-ahead" clocks_meet 20000 1000000000 50 1 pings together
-    check "$flavour-clock-a-second-behind" clocks_meet 20000 -1000000000 -50 1 pings
+    check "$flavour-clock-a-second-ahead" clocks_meet_closely 1000000000 50 together
+    check "$flavour-clock-a-second-behind" clocks_meet_closely -1000000000 -50
     check "$flavour-clocks-without-being-told" clocks_agree
     check "$flavour-clocks-with-a-bare-rank" a_bare_rank_is_not_waited_for
     # nobody measured: what the collectives tell

@@ -20,6 +20,7 @@ if ldd "$(ls "$B"/python/msprobe/_probe*.so | head -1)" | grep -q 'libasan\|libt
     exit 0
 fi
 "$PYTHON" tests/suite_torch_dump.py "$B"
+"$PYTHON" tests/suite_torch_trouble.py "$B"
 "$PYTHON" tests/torch_oracle.py "$B" "${OFFICIAL:-}"
 
 # ---- msprobe run --dump: a script that knows nothing of it ----------------------------------

@@ -59,6 +59,14 @@ layers_are_paired() { # every layer and its parts, with no mapping
         done
     done
 }
+mappings_come_back() { # what --write_mapping wrote names the same suspect, in every form
+    rm -rf "$scratch/bad"
+    in_torch --dump "$scratch/bad" --fault layer1.scale >/dev/null || return 1
+    dumps=$(find "$scratch/bad/step0" "$scratch/c/step0" -name dump.json | sort)
+    PYTHONDONTWRITEBYTECODE=1 "$PYTHON" tests/gen/mapping_trip.py --check $dumps >"$scratch/told"
+    cat "$scratch/told"
+    grep -q '^ok' "$scratch/told"
+}
 across() { # FAULT IN AGAINST: a fault of layer 1 is named first there, without a mapping
     rm -rf "$scratch/bad"
     "in_$2" --dump "$scratch/bad" --fault "layer1.$1" >/dev/null || return 1
@@ -137,6 +145,7 @@ else
     check torch-has-the-same-losses torch_agrees
     check torch-and-c-have-no-suspect torch_and_c_agree
     check layers-of-torch-and-c-are-paired layers_are_paired
+    check mappings-of-torch-and-c-come-back mappings_come_back
     for fault in $("$train" --list-faults | awk '{sub(/layerN\./, ""); print $1}'); do
         check "fault-$fault-in-torch-is-found-by-c" across "$fault" torch c
         check "fault-$fault-in-c-is-found-by-torch" across "$fault" c torch

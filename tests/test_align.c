@@ -242,6 +242,34 @@ START_TEST(a_layer_mapping_pairs_by_the_place_in_the_model)
 }
 END_TEST
 
+START_TEST(a_layer_mapping_may_say_that_there_is_no_partner)
+{
+    struct fixture f;
+    char path[160];
+    fixture_init(&f);
+    fixture_write(&f, "layer.yaml", "TopLayer:\n  add: N/A\n");
+    snprintf(path, sizeof path, "%s/layer.yaml", f.dir);
+    f.conf.layer = (struct cmp_mapping){true, path};
+    fixture_write(&f, "t/stack.json", "{}");
+    fixture_write(&f, "b/stack.json", "{}");
+    fixture_write(&f, "t/construct.json",
+                  "{\"Functional.add.0.forward\": null, \"Functional.mul.0.forward\": null}");
+    fixture_write(&f, "b/construct.json",
+                  "{\"Functional.add.5.forward\": null, \"Functional.mul.5.forward\": null}");
+    fixture_dump(&f, 't', "statistics", "mindspore",
+                 NAMED("Functional.add.0.forward") OUT("1.0") "," NAMED("Functional.mul.0.forward")
+                     OUT("1.0"));
+    fixture_dump(&f, 'b', "statistics", "pytorch",
+                 NAMED("Functional.add.5.forward") OUT("1.0") "," NAMED("Functional.mul.5.forward")
+                     OUT("1.0"));
+    fixture_open(&f);
+    meets(&f, "Functional.add.0.forward.output.0", "N/A");
+    meets(&f, "Functional.mul.0.forward.output.0", "Functional.mul.5.forward.output.0");
+    ck_assert_uint_eq(f.c->problems.n, 0);
+    fixture_free(&f);
+}
+END_TEST
+
 /* ---- fuzzy --------------------------------------------------------------- */
 
 /* Ops given by letters, as both sides of a fuzzy comparison; the result names each target's partner
@@ -369,7 +397,8 @@ TEST_MAIN("align", rows_meet_by_name_and_keep_the_target_order,
           unknown_names_of_a_mapping_are_listed_with_the_nearest,
           built_in_names_carry_mindspore_to_pytorch, an_api_mapping_translates_positions,
           a_cell_mapping_renames_cells_and_their_classes,
-          a_layer_mapping_pairs_by_the_place_in_the_model, fuzzy_pairs_in_order_and_never_goes_back,
-          fuzzy_loses_trailing_rows_in_strict_alone,
+          a_layer_mapping_pairs_by_the_place_in_the_model,
+          a_layer_mapping_may_say_that_there_is_no_partner,
+          fuzzy_pairs_in_order_and_never_goes_back, fuzzy_loses_trailing_rows_in_strict_alone,
           pairs_that_make_no_sense_are_refused_with_a_reason, empty_dumps_compare_to_nothing,
           running_out_of_memory_anywhere_is_an_error_without_a_leak)

@@ -303,6 +303,23 @@ START_TEST(calls_of_later_versions_and_of_rccl_are_recorded)
 }
 END_TEST
 
+START_TEST(a_library_may_lack_functions_and_have_unknown_ones)
+{
+    struct cap c;
+    if (!can_preload())
+        return;
+    rt_setup();
+    ck_assert_int_eq(hooked("tests/rt/ccl_app", "unlike", NULL, NULL), 0);
+    cap_load_one(&c, rt_out);
+    /* what an unknown function calls by public names is seen */
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "ncclAllReduce"), 3);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "ncclStandinFused"), 0);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "ncclCommGrow"), 0);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
 START_TEST(a_group_ends_its_operations)
 {
     struct cap c;
@@ -414,7 +431,8 @@ TEST_MAIN("ccl", every_prototype_has_its_hook, without_the_library_a_call_return
           a_linked_program_is_seen_whole, a_library_opened_locally_is_seen_as_well,
           of_two_copies_each_gets_its_own_calls,
           a_copy_that_is_looked_up_is_not_mistaken_for_another,
-          calls_of_later_versions_and_of_rccl_are_recorded, a_group_ends_its_operations,
+          calls_of_later_versions_and_of_rccl_are_recorded,
+          a_library_may_lack_functions_and_have_unknown_ones, a_group_ends_its_operations,
           errors_and_arguments_pass_untouched_and_handles_come_back,
           a_captured_call_says_so_and_has_no_device_time,
           a_device_reset_loses_times_and_nothing_else,

@@ -221,7 +221,7 @@ START_TEST(nothing_to_convert_is_an_error)
     scratch_dir(dir);
     struct probe_convert how = {.from = in("none"), .to = in("out"), .as = PROBE_FILE_PT};
     ck_assert_int_eq(probe_convert(&how, &out, &e), MS_E_NOTFOUND);
-    ck_says(e, "no such file or directory");
+    ck_says(e, "No such file or directory");
     ck_assert_int_eq(ms_path_kind(in("out")), MS_KIND_NONE);
     ms_err_clear(&e);
     ck_ok(ms_mkdirs(in("empty"), &e), e);

@@ -215,16 +215,18 @@ START_TEST(the_first_version_says_why_figures_are_missing)
     static const struct {
         enum cmp_state state;
         const char *shape, *message;
+        double cosine;
     } list[] = {
-        {CMP_STATE_OK, "[2]", ""},
-        {CMP_STATE_SCALAR, "[1]", ""},
+        {CMP_STATE_OK, "[2]", "", 0},
+        {CMP_STATE_OK, "[1]", "This is a 1-d tensor of length 1.", HUGE_VAL},
         {CMP_STATE_SCALAR, "[]",
          "This is type of 0-d tensor, can not calculate 'Cosine', 'EucDist', 'One Thousandth Err "
-         "Ratio' and 'Five Thousandths Err Ratio'. "},
-        {CMP_STATE_EMPTY, "[0]", "This is empty data, can not compare."},
-        {CMP_STATE_MASKS, "[2]",
-         "The position of inf or nan in NPU and bench Tensor do not match."},
-        {CMP_STATE_UNREADABLE, "[2]", "Data is unreadable."},
+         "Ratio' and 'Five Thousandths Err Ratio'. ",
+         0},
+        {CMP_STATE_EMPTY, "[0]", "This is empty data, can not compare.", 0},
+        {CMP_STATE_MASKS, "[2]", "The position of inf or nan in NPU and bench Tensor do not match.",
+         0},
+        {CMP_STATE_UNREADABLE, "[2]", "Dump file: ['n.pt', 'b.pt'] not found or read failed.", 0},
     };
     struct cmp c = {.mode = PROBE_MODE_TENSOR, .conf.compat = CMP_OLD};
     struct cmp_view v;
@@ -232,6 +234,9 @@ START_TEST(the_first_version_says_why_figures_are_missing)
     ck_ok(cmp_view_init(&v, &err), err);
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         struct cmp_row row = {.grad_same = true, .fig.state = list[i].state};
+        row.fig.metric[CMP_COSINE] = list[i].cosine;
+        row.t.data_name = MS_STR("n.pt");
+        row.b.data_name = MS_STR("b.pt");
         struct cmp_old_verdict verdict;
         row.t.present = row.b.present = true;
         row.t.shape = ms_str_of(list[i].shape);

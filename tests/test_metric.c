@@ -326,6 +326,33 @@ START_TEST(rare_differences_of_8_bit_numbers_are_seen)
 }
 END_TEST
 
+static int16_t near_word(int32_t v, int32_t reach)
+{
+    v += (int32_t)(next_random() % (2 * (uint64_t)reach + 1)) - reach;
+    return (int16_t)(v > INT16_MAX ? INT16_MAX : v < INT16_MIN ? INT16_MIN : v);
+}
+
+/* About a middle, with differences of every size, and with the extreme numbers now and then. */
+START_TEST(every_kind_of_16_bit_numbers_is_measured_as_in_doubles)
+{
+    enum { WORDS = CMP_METRIC_BLOCK * 16 };
+    static const int32_t middle[] = {0, 3, -1000, 20000, INT16_MAX, INT16_MIN};
+    static const int32_t reach[] = {0, 1, 2, 40, 163, 164, 300, 16383, 32767};
+    static int16_t x[WORDS], y[WORDS];
+    enum { MIDDLES = sizeof middle / sizeof *middle, REACHES = sizeof reach / sizeof *reach };
+    state = 23;
+    for (size_t k = 0; k < MIDDLES * REACHES * REACHES; k++) {
+        for (size_t i = 0; i < WORDS; i++) {
+            y[i] = near_word(middle[k % MIDDLES], reach[k / MIDDLES % REACHES]);
+            x[i] = near_word(y[i], reach[k / MIDDLES / REACHES]);
+            if (k % 5 == 0 && next_random() % WORDS == 0)
+                x[i] = y[i] = INT16_MIN;
+        }
+        check_short(MS_DT_I16, x, y, WORDS);
+    }
+}
+END_TEST
+
 START_TEST(large_whole_numbers_that_are_one_double_are_not_equal)
 {
     int64_t x[16], y[16];
@@ -366,5 +393,6 @@ TEST_MAIN("metric", figures_equal_those_in_long_double_for_every_type,
           the_short_pass_finds_the_same_without_the_rest,
           every_pair_of_8_bit_numbers_is_measured_as_in_doubles,
           rare_differences_of_8_bit_numbers_are_seen,
+          every_kind_of_16_bit_numbers_is_measured_as_in_doubles,
           large_whole_numbers_that_are_one_double_are_not_equal,
           neighbouring_numbers_are_one_step_apart)

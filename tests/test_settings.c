@@ -39,6 +39,7 @@ START_TEST(defaults_are_those_of_the_official_tool)
     ck_assert_uint_eq(s->nranks, 0);
     ck_assert_uint_eq(s->data_mode, 0);
     ck_assert(!s->no_extra && !s->high_precision && !s->all_numbers && !s->disabled);
+    ck_assert_str_eq(s->op_namespaces[0], "_C_ascend");
     probe_settings_free(s);
 }
 END_TEST
@@ -48,7 +49,7 @@ START_TEST(a_file_with_everything_is_understood)
     parse_ok("{'task': 'statistics', 'dump_path': '/d', 'rank': [0, '2-3'], 'step': ['7', 5],"
              " 'level': 'mix', 'dump_enable': false, 'extra_info': false, 'precision': 'high',"
              " 'risk_level': 'ALL', 'async_dump': null, 'all_numbers': true,"
-             " 'memory_limit_mb': 3, 'framework': 'mindspore',"
+             " 'memory_limit_mb': 3, 'framework': 'mindspore', 'custom_op_namespaces': ['mine'],"
              " 'statistics': {'scope': [], 'list': ['relu', 'fc'], 'tensor_list': ['sum'],"
              "  'data_mode': ['forward', 'output'], 'summary_mode': 'xor',"
              "  'slice': [{'dim': 1, 'begin': -3, 'end': null, 'size': 8}, {'end': 2}]},"
@@ -59,6 +60,8 @@ START_TEST(a_file_with_everything_is_understood)
     ck_assert_int_eq(s->risk, PROBE_RISK_ALL);
     ck_assert_uint_eq(s->memory_max, 3 << 20);
     ck_assert(s->disabled && s->no_extra && s->high_precision && s->all_numbers);
+    ck_assert_str_eq(s->op_namespaces[0], "mine");
+    ck_assert_ptr_null(s->op_namespaces[1]);
     ck_assert_uint_eq(s->nranks, 2);
     ck_assert_uint_eq(s->rank[1].first, 2);
     ck_assert_uint_eq(s->rank[1].last, 3);
@@ -106,6 +109,10 @@ static const struct {
     {"{'dump_path': 'd', 'rank': [1000001]}", "rank[0]: expected a number from 0"},
     {"{'dump_path': 'd', 'rank': [true]}", "rank[0]: expected a number or a text such as \"2-4\""},
     {"{'dump_path': 'd', 'extra_info': 1}", "extra_info: expected true or false"},
+    {"{'dump_path': 'd', 'custom_op_namespaces': 'npu'}",
+     "custom_op_namespaces: expected a list of strings, found a string"},
+    {"{'dump_path': 'd', 'custom_op_namespaces': [1]}",
+     "custom_op_namespaces[0]: expected a string"},
     {"{'dump_path': 'd', 'memory_limit_mb': 0}", "expected a number from 1 to"},
     {"{'dump_path': 'd', 'statistics': []}", "statistics: expected an object"},
     {"{'dump_path': 'd', 'statistics': {'list': 'relu'}}",
@@ -177,7 +184,8 @@ START_TEST(unknown_keys_are_warned_about_with_the_nearest_spelling)
     ck_assert_ptr_nonnull(strstr(said, "unknown key 'stepp'; did you mean 'step'?"));
     ck_assert_ptr_nonnull(
         strstr(said, "unknown key 'statistics.summary_modes'; did you mean 'summary_mode'?"));
-    ck_assert_ptr_nonnull(strstr(said, "statistics.request_id: has no meaning"));
+    ck_assert_ptr_nonnull(
+        strstr(said, "statistics.request_id: is for what only the official tool does"));
     scratch_remove(dir);
 }
 END_TEST

@@ -214,6 +214,31 @@ START_TEST(a_small_difference_early_beats_a_larger_one_late)
 }
 END_TEST
 
+/* What reaches an operator may differ more than its statistics show. */
+START_TEST(what_an_earlier_suspect_made_explains_a_little_more)
+{
+    struct run g = model(), t = model();
+    t.err[3] = 0.05;
+    t.err[5] = t.err[6] = 0.01;
+    t.err[7] = t.err[9] = t.err[11] = t.err[12] = 0.05;
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.gelu.0.forward");
+    ck_assert_uint_eq(a.n, 1);
+    t.err[7] = t.err[9] = t.err[11] = t.err[12] = 0.5; /* so much more is not explained */
+    ck_assert_str_eq(ask(&g, &t).name[1], "Functional.softmax.0.forward");
+}
+END_TEST
+
+START_TEST(equal_statistics_by_chance_are_no_precedent)
+{
+    struct run g = model(), t = model();
+    t.err[5] = t.err[6] = t.err[7] = t.err[9] = t.err[11] = t.err[12] = 1.7e-7;
+    ck_assert_uint_eq(ask(&g, &t).n, 0);
+    t.err[5] = t.err[6] = t.err[7] = t.err[9] = t.err[11] = t.err[12] = 6e-7;
+    ck_assert_str_eq(ask(&g, &t).name[0], "Functional.linear.1.forward");
+}
+END_TEST
+
 START_TEST(noise_on_everything_is_no_suspect_and_hides_no_fault)
 {
     struct run g = model(), t = model();
@@ -257,6 +282,7 @@ START_TEST(the_first_nan_is_named)
     struct answer a = ask(&g, &t);
     ck_assert_str_eq(a.name[0], "Functional.linear.1.forward");
     ck_assert_int_eq(a.why, CMP_WHY_FLAG);
+    ck_assert_uint_eq(a.n, 1); /* a gradient without a maker is its consequence */
 }
 END_TEST
 
@@ -558,6 +584,26 @@ START_TEST(a_collective_is_explained_by_another_rank)
 }
 END_TEST
 
+START_TEST(another_rank_explains_a_little_more)
+{
+    struct fixture f;
+    struct cmp_source *s;
+    struct run g = rank_model(), sound = rank_model(), faulty = rank_model();
+    sound.err[3] = faulty.err[3] = 0.02;
+    faulty.err[2] = sound.err[4] = faulty.err[4] = 0.1;
+    fixture_init(&f);
+    ck_ok(cmp_source_new(&s, &f.err), f.err);
+    add_pair(&f, s, &g, &sound, 0, 0);
+    add_pair(&f, s, &g, &faulty, 1, 0);
+    ck_ok(cmp_source_find(s, &f.err), f.err);
+    struct answer a = answer_of(s);
+    ck_assert_uint_eq(a.n, 1);
+    ck_assert_str_eq(a.name[0], "Functional.linear.0.forward");
+    cmp_source_free(s);
+    fixture_free(&f);
+}
+END_TEST
+
 START_TEST(one_fault_on_all_ranks_is_one_suspect)
 {
     struct fixture f;
@@ -673,6 +719,8 @@ END_TEST
 
 TEST_MAIN("source", equal_runs_have_no_suspect, the_first_operator_that_differs_is_named,
           a_small_difference_early_beats_a_larger_one_late,
+          what_an_earlier_suspect_made_explains_a_little_more,
+          equal_statistics_by_chance_are_no_precedent, another_rank_explains_a_little_more,
           noise_on_everything_is_no_suspect_and_hides_no_fault,
           a_parameter_that_differs_is_named_by_its_reader, other_data_is_named_where_it_comes_in,
           the_first_nan_is_named, nan_on_both_sides_is_no_difference,

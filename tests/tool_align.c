@@ -5,7 +5,7 @@
  *     tool_align TARGET GOLDEN          directories or dump.json files
  *     tool_align -v TARGET GOLDEN       confidence and reason as well
  *     tool_align -e NODE TARGET GOLDEN  explain a node of the target
- *     tool_align -l TARGET GOLDEN       the layer mapping; -d: the data mapping
+ *     tool_align -d TARGET GOLDEN       the data mapping
  *     tool_align -s TARGET GOLDEN       time and figures alone
  */
 #include "compare/align.h"
@@ -77,11 +77,10 @@ static void explain(const struct cmp_align *al, const struct side *side, const c
     ms_buf_free(&text);
 }
 
-static enum ms_rc print_mapping(const struct cmp_align *al, bool layers, struct ms_err *err)
+static enum ms_rc print_mapping(const struct cmp_align *al, struct ms_err *err)
 {
     struct ms_buf text = {.max = (size_t)1 << 32};
-    enum ms_rc rc =
-        layers ? cmp_align_write_layers(al, &text, err) : cmp_align_write_rows(al, &text, err);
+    enum ms_rc rc = cmp_align_write_rows(al, &text, err);
     fputs(ms_buf_z(&text), stdout);
     ms_buf_free(&text);
     return rc;
@@ -136,8 +135,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "tool_align: %s\n", err.msg);
     else if (what == 's')
         print_figures(al, spent_since(start), ms_mem_peak() - before);
-    else if (what == 'l' || what == 'd')
-        rc = print_mapping(al, what == 'l', &err);
+    else if (what == 'd')
+        rc = print_mapping(al, &err);
     else if (what == 'e')
         explain(al, &side[1], argv[2]);
     else

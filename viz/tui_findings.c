@@ -4,6 +4,7 @@
  */
 #include "viz/tui_app.h"
 
+#include "mstx/tl_comm.h"
 #include "probe/base/human.h"
 #include "probe/base/mem.h"
 
@@ -12,7 +13,8 @@
 
 struct findings {
     size_t at, top;
-    uint64_t events, dropped;  /* of the timeline */
+    uint64_t events, dropped; /* of the timeline */
+    struct mstx_clock_summary clocks;
     struct graph_rollup nodes; /* of the graph, all ranks and steps */
 };
 
@@ -59,6 +61,8 @@ static void *open_findings(struct tui_app *a, struct ms_err *err)
         f->events += mstx_tl_track(tl, i)->events;
     for (size_t i = 0; tl != NULL && i < mstx_tl_process_count(tl); i++)
         f->dropped += mstx_tl_process(tl, i)->dropped;
+    if (tl != NULL && mstx_clocks_measure(a->reader.tl, &f->clocks, NULL) != MS_OK)
+        f->clocks.hosts = 0;
     if (a->reader.graph != NULL && add_trees(f, a->reader.graph, err) != MS_OK) {
         ms_free(f);
         return NULL;
@@ -151,6 +155,14 @@ static void draw_time_facts(struct tui_app *a, const struct findings *f, int y)
                f->dropped != 0 ? " lost" : "");
 }
 
+static void draw_clock_facts(struct tui_app *a, const struct findings *f, int y)
+{
+    char time[MS_HUMAN_MAX];
+    tui_printf(&a->cells, y, 1, a->cells.w - 2, TUI_DIM,
+               "clocks     of %" PRId64 " hosts brought together, sure to %s", f->clocks.hosts,
+               ms_human_time(time, f->clocks.uncertainty_ns));
+}
+
 /* No finding does not mean that nothing differs: suspects are only named when asked for. */
 static void draw_none(struct tui_app *a, const struct findings *f)
 {
@@ -176,7 +188,8 @@ static enum ms_rc draw_findings(struct tui_app *a, void *self, struct ms_err *er
     struct findings *f = self;
     struct tui_cells *g = &a->cells;
     size_t n = a->findings.list.n;
-    int facts = (a->reader.tl != NULL) + (a->reader.graph != NULL);
+    const bool has_clocks = f->clocks.hosts > 1;
+    int facts = (a->reader.tl != NULL) + (a->reader.graph != NULL) + has_clocks;
     int rows = tui_body_rows(a) - facts - 4; /* heading, lines of the detail, rule */
     (void)err;
     rows = rows > 1 ? rows : 1;
@@ -190,6 +203,8 @@ static enum ms_rc draw_findings(struct tui_app *a, void *self, struct ms_err *er
     int y = g->h - 2 - facts;
     if (a->reader.tl != NULL)
         draw_time_facts(a, f, y++);
+    if (has_clocks)
+        draw_clock_facts(a, f, y++);
     if (a->reader.graph != NULL)
         draw_graph_facts(a, f, y);
     y = g->h - 2 - facts;

@@ -36,11 +36,15 @@ static void put_numbers(struct ms_jwrite *w, const char *key, const int64_t *p, 
     ms_jwrite_arr_end(w);
 }
 
-/* How far apart two hosts' clocks may be taken for equal: half of the longest reading of both. */
+/* How wrong a time may be beside one of another host: half of the longest reading of a clock, and what
+ * the comparison of the hosts' clocks is unsure of. */
 static void put_clock(struct ms_jwrite *w, struct mstx_tl *tl)
 {
+    struct mstx_clock_summary apart;
     struct ms_stmt *st;
     bool more;
+    if (mstx_clocks_measure(tl, &apart, NULL) != MS_OK)
+        apart = (struct mstx_clock_summary){0};
     if (ms_store_prepare(mstx_tl_store(tl), &st,
                          "SELECT max(width * scale) / 2 FROM (SELECT max(width_ticks) width,"
                          " CAST(max(monotonic_ns) - min(monotonic_ns) AS REAL) /"
@@ -49,7 +53,7 @@ static void put_clock(struct ms_jwrite *w, struct mstx_tl *tl)
                          NULL) != MS_OK)
         return;
     if (ms_stmt_step(st, &more, NULL) == MS_OK && more && !ms_stmt_is_null(st, 0))
-        ms_jwrite_kf64(w, "clock", ms_stmt_get_f64(st, 0));
+        ms_jwrite_kf64(w, "clock", ms_stmt_get_f64(st, 0) + (double)apart.uncertainty_ns);
     ms_stmt_free(st);
 }
 

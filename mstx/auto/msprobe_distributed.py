@@ -6,7 +6,14 @@ and behind it the root, the reduction and the members of the group.
 The range covers the call; that of an asynchronous call on tensors of the CPU lasts until somebody has
 waited for it, or until nobody can any more.  Calls within calls are part of the outer one.  Backends
 that mark by themselves (hccl) are left to do so.
+
+The recorder, which looks for calls that hang, is told which of its group a call is, and that one is
+asynchronous: then nobody hangs in it before he waits for it.
+
+DistributedDataParallel reduces gradients in C++, past all functions of Python.  Where it would use its
+own reduction over gloo it gets a hook that does the same, to the bit, by all_reduce.
 """
+import ctypes
 import functools
 import inspect
 import sys
@@ -26,6 +33,7 @@ CALLS = (
     ("all_reduce", "HcclAllreduce", "tensor", (), None),
     ("all_reduce_coalesced", "HcclAllreduce", "tensors", (), None),
     ("broadcast", "HcclBroadcast", "tensor", ("src", "group_src"), "rootRank"),
+    ("_broadcast_coalesced", "HcclBroadcast", "tensors", ("src",), "rootRank"),
     ("reduce", "HcclReduce", "tensor", ("dst", "group_dst"), "rootRank"),
     ("all_gather", "HcclAllGather", "tensor", (), None),
     ("all_gather_coalesced", "HcclAllGather", "input_tensor_list", (), None),
@@ -45,6 +53,15 @@ CALLS = (
     ("barrier", "HcclBarrier", None, (), None),
     ("monitored_barrier", "HcclBarrier", None, (), None),
 )
+# Functions in C++ do not say what their parameters are called.
+PARAMETERS = {"_broadcast_coalesced": ("group", "tensors", "buffer_size", "src")}
+
+
+def is_compiling():
+    """Is torch.compile looking at the code rather than running it?  Marks are no part of it."""
+    compiler = getattr(sys.modules.get("torch"), "compiler", None)
+    ask = getattr(compiler, "is_compiling", None)
+    return ask is not None and ask()
 
 
 def names_of_groups(c10d):
@@ -89,9 +106,12 @@ def facts_of_groups(c10d):
     return facts
 
 
-def message(official, tensor, group, more):
+def message(official, tensor, is_all, group, more):
+    """Of several tensors, one for each rank, the first tells; unless all are sent together."""
     first = tensor[0] if isinstance(tensor, (list, tuple)) and tensor else tensor
     count = first.numel() if hasattr(first, "numel") else 0
+    if is_all and first is not tensor:
+        count = sum(t.numel() for t in tensor)
     kind = TYPES.get(str(getattr(first, "dtype", "")).replace("torch.", ""), "na")
     name, size, ranks = group
     parts = [("count", count), ("dataType", kind), ("groupName", name), ("opName", official),
@@ -111,7 +131,7 @@ class Arguments:
         try:
             names = list(inspect.signature(call).parameters)
         except (TypeError, ValueError):
-            names = []
+            names = PARAMETERS.get(getattr(call, "__name__", ""), [])
         self.place = {name: at for at, name in enumerate(names)}
 
     def get(self, args, kwargs, name):
@@ -128,13 +148,48 @@ def reduction(op):
     return name if name.isidentifier() else "user"
 
 
-def describer(call, row, facts):
+class Recorder:
+    """What the recorder wants to hear of a range beyond its text."""
+
+    def __init__(self):
+        program = ctypes.CDLL(None)
+        self.call = self._function(program, "mstx_comm_framework_call", ctypes.c_uint32)
+        self.asynchronous = self._function(program, "mstx_comm_framework_async")
+        self.wait = self._function(program, "mstx_comm_framework_wait")
+
+    @staticmethod
+    def _function(program, name, *more):
+        """Without the recorder in the process nobody wants to know."""
+        try:
+            function = getattr(program, name)
+        except AttributeError:
+            return lambda *_: None
+        function.argtypes = (ctypes.c_uint64, *more)
+        function.restype = None
+        return function
+
+
+def counter(row):
+    """Counts the calls of a class on every group: collectives, and what goes between two."""
+    peers = "p2p" if row[4] in ("destRank", "srcRank") else "all"
+
+    def count(counts, group):
+        key = (peers, group[0])
+        n = counts.get(key, 0)
+        counts[key] = n + 1
+        return n
+
+    return count
+
+
+def describer(call, row, facts, counts):
     _, official, key, peers, peer_key = row
+    count = counter(row)
     arguments = Arguments(call)
     reduces = "op" in arguments.place and "reduce" in row[0]
     op_unless_given = inspect.signature(call).parameters["op"].default if reduces else None
 
-    def text(args, kwargs):
+    def describe(args, kwargs):
         get = functools.partial(arguments.get, args, kwargs)
         given = [v for v in map(get, peers) if v is not None]
         more = [(peer_key, given[0])] if given else []
@@ -142,15 +197,18 @@ def describer(call, row, facts):
             op = get("op")
             more.append(("reduceOp", reduction(op_unless_given if op is None else op)))
         tensor = get(key) if key else None
-        return message(official, tensor, facts(get("group")), more), tensor
+        group = facts(get("group"))
+        text = message(official, tensor, key == "tensors", group, more)
+        return text, tensor, count(counts, group)
 
-    return text
+    return describe
 
 
 class Pending:
     """Ranges that are open until somebody has waited for the work that a call gave."""
 
-    def __init__(self):
+    def __init__(self, recorder):
+        self.recorder = recorder
         self.opened = {}
         self.watched = set()
 
@@ -166,10 +224,23 @@ class Pending:
             self._watch(kind)
             self.opened[id(work)] = opened
             weakref.finalize(work, self._end, id(work)).atexit = False
+            self.recorder.asynchronous(opened)
         except (TypeError, AttributeError):
             self.opened.pop(id(work), None)
             return False
         return True
+
+    def until_done(self, work):
+        """A future of what it gives; its range lasts until then, and somebody waits all the time."""
+        opened = self.opened.get(id(work))
+        if opened:
+            self.recorder.wait(opened)
+
+        def done(future):
+            self._end(id(work))
+            return future.value()[0]
+
+        return work.get_future().then(done)
 
     def _watch(self, kind):
         if kind in self.watched:
@@ -178,6 +249,9 @@ class Pending:
 
         @functools.wraps(wait)
         def waited(work, *args, **kwargs):
+            opened = self.opened.get(id(work))
+            if opened:
+                self.recorder.wait(opened)
             try:
                 return wait(work, *args, **kwargs)
             finally:
@@ -193,13 +267,16 @@ def is_on_cpu(tensor):
     return getattr(getattr(first, "device", None), "type", None) == "cpu"
 
 
-def ranged(call, describe, pending, inside):
+def ranged(call, describe, pending, inside, recorder):
     def begin(args, kwargs):
         if getattr(inside, "call", False):
             return 0, None
         try:
-            text, tensor = describe(args, kwargs)
-            return mstx.range_start(text, domain=DOMAIN), tensor
+            text, tensor, number = describe(args, kwargs)
+            opened = mstx.range_start(text, domain=DOMAIN)
+            if opened:
+                recorder.call(opened, number)
+            return opened, tensor
         except Exception:
             return 0, None  # odd arguments: the call itself will say what is wrong
 
@@ -222,17 +299,97 @@ def ranged(call, describe, pending, inside):
     return marked
 
 
+class Gradients:
+    """What DistributedDataParallel does by itself, where it can be seen."""
+
+    def __init__(self, ddp, c10d, pending):
+        self.group, self.pending, self.c10d = ddp.process_group, pending, c10d
+        self.size = c10d.get_world_size(self.group)
+        self.theirs = None
+
+    def reduce(self, _, bucket):
+        if self.theirs:
+            return self.theirs[1](self.theirs[0], bucket)
+        buffer = bucket.buffer()
+        if buffer.is_sparse:
+            buffer.div_(self.size)
+        else:
+            buffer.mul_(1.0 / self.size)
+        return self.pending.until_done(
+            self.c10d.all_reduce(buffer, group=self.group, async_op=True))
+
+    @staticmethod
+    def fits(ddp, c10d):
+        """Is it the same to the bit? Gradients that lie in the buckets are divided, others multiplied
+        by the reciprocal; of a joined group the members that are left count."""
+        size = c10d.get_world_size(ddp.process_group)
+        return (c10d.get_backend(ddp.process_group) == "gloo"
+                and not getattr(getattr(ddp, "_join_config", None), "enable", False)
+                and (not ddp.gradient_as_bucket_view or size & (size - 1) == 0))
+
+
+def attach_data_parallel(torch, c10d, pending):
+    kind = getattr(torch.nn.parallel, "DistributedDataParallel", None)
+    if not hasattr(kind, "register_comm_hook"):
+        return
+    forward, register = kind.forward, kind.register_comm_hook
+    seen = weakref.WeakKeyDictionary()  # None: reduces as it was told to
+
+    def begin(ddp):
+        seen[ddp] = None
+        try:
+            if Gradients.fits(ddp, c10d):
+                ours = Gradients(ddp, c10d, pending)
+                register(ddp, None, ours.reduce)
+                seen[ddp] = ours
+        except Exception:
+            pass  # of another kind, then: its calls are not seen
+
+    @functools.wraps(forward)
+    def begun(ddp, *args, **kwargs):
+        if not is_compiling() and ddp not in seen:
+            begin(ddp)
+        return forward(ddp, *args, **kwargs)
+
+    def told(method):
+        """One may be registered; that ours is there must not be felt."""
+
+        @functools.wraps(method)
+        def wrapped(ddp, *args, **kwargs):
+            if seen.get(ddp) is None:
+                seen[ddp] = None
+                return method(ddp, *args, **kwargs)
+            ours = seen[ddp]
+
+            def hand_over(state, hook):
+                ddp._check_comm_hook(hook)
+                ours.theirs = (state, hook)
+
+            if method is register and not ours.theirs:
+                return hand_over(*args, **kwargs)
+            return method(ddp, *args, **kwargs)
+
+        return wrapped
+
+    kind.forward = begun
+    for name in ("register_comm_hook", "_register_builtin_comm_hook", "_register_fused_optim"):
+        if hasattr(kind, name):
+            setattr(kind, name, told(getattr(kind, name)))
+
+
 def attach(torch):
     distributed = getattr(torch, "distributed", None)
     if distributed is None or not distributed.is_available():
         return
     c10d = sys.modules.get("torch.distributed.distributed_c10d", distributed)
-    facts, pending, inside = facts_of_groups(c10d), Pending(), threading.local()
+    facts, inside, recorder, counts = facts_of_groups(c10d), threading.local(), Recorder(), {}
+    pending = Pending(recorder)
     for row in CALLS:
-        call = getattr(c10d, row[0], None)
+        call = getattr(c10d, row[0], getattr(distributed, row[0], None))
         if call is None:
             continue
-        marked = ranged(call, describer(call, row, facts), pending, inside)
+        marked = ranged(call, describer(call, row, facts, counts), pending, inside, recorder)
         for module in (c10d, distributed):
             if getattr(module, row[0], None) is call:
                 setattr(module, row[0], marked)
+    attach_data_parallel(torch, c10d, pending)

@@ -20,19 +20,12 @@ import mstx
 DOMAIN = "torch"
 
 
-def is_compiling():
-    """Is torch.compile looking at the code rather than running it?  Marks are no part of it."""
-    compiler = getattr(sys.modules.get("torch"), "compiler", None)
-    ask = getattr(compiler, "is_compiling", None)
-    return ask is not None and ask()
-
-
 def ranged(text, call):
     """call with a range around it."""
 
     @functools.wraps(call)
     def marked(*args, **kwargs):
-        if is_compiling():
+        if msprobe_distributed.is_compiling():
             return call(*args, **kwargs)
         opened = mstx.range_start(text, domain=DOMAIN)
         try:
@@ -72,7 +65,7 @@ class Steps:
 
         @functools.wraps(step)
         def marked_step(optimizer, *args, **kwargs):
-            if getattr(within, "step", False) or is_compiling():
+            if getattr(within, "step", False) or msprobe_distributed.is_compiling():
                 return step(optimizer, *args, **kwargs)
             within.step = True
             try:

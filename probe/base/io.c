@@ -503,6 +503,25 @@ enum ms_kind ms_path_kind(const char *path)
     return S_ISREG(st.st_mode) ? MS_KIND_FILE : MS_KIND_OTHER;
 }
 
+enum ms_rc ms_want_dir(const char *path, struct ms_err *err)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return ms_fail_sys(err, "%s", path);
+    if (S_ISDIR(st.st_mode))
+        return MS_OK;
+    errno = ENOTDIR;
+    return ms_fail_sys(err, "%s", path);
+}
+
+enum ms_rc ms_fail_kind(const char *path, struct ms_err *err)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return ms_fail_sys(err, "%s", path);
+    return ms_fail(err, MS_E_NOTFOUND, "%s: is neither a file nor a directory", path);
+}
+
 char *ms_path_join(const char *dir, const char *name)
 {
     if (name[0] == '/' || dir[0] == '\0')

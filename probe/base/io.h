@@ -80,6 +80,10 @@ enum ms_rc ms_mkdirs(const char *path, struct ms_err *err) MS_MUST_USE;
 enum ms_kind { MS_KIND_NONE, MS_KIND_FILE, MS_KIND_DIR, MS_KIND_OTHER };
 /* What is at path, links followed; NONE when there is nothing or a link loop. */
 enum ms_kind ms_path_kind(const char *path);
+/* MS_OK when a directory is at path; else what is said of a path that was to be one. */
+enum ms_rc ms_want_dir(const char *path, struct ms_err *err);
+/* What is said where neither a file nor a directory is at path. */
+enum ms_rc ms_fail_kind(const char *path, struct ms_err *err);
 /* "dir/name" on the heap, NULL when out of memory; an absolute name is returned as it is. */
 char *ms_path_join(const char *dir, const char *name);
 /* The part after the last slash, trailing slashes ignored. */

@@ -89,15 +89,17 @@ static PyObject *enter_module_backward(PyObject *module, PyObject *args)
 {
     const char *path, *class_name;
     long long number;
+    int ends_first = 0;
     (void)module;
-    if (!PyArg_ParseTuple(args, "ssL", &path, &class_name, &number))
+    if (!PyArg_ParseTuple(args, "ssL|p", &path, &class_name, &number, &ends_first))
         return NULL;
     return wrap(probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__MODULE,
                                                                 .dir = PROBE_BACKWARD,
                                                                 .prefix = ext_fw.module_prefix,
                                                                 .name = path,
                                                                 .class_name = class_name,
-                                                                .number = number}));
+                                                                .number = number,
+                                                                .ends_first = ends_first != 0}));
 }
 
 static PyObject *enter_backward(PyObject *module, PyObject *args)
@@ -159,7 +161,7 @@ PyMethodDef ext_call_functions[] = {
      "enter(prefix, name, args, kwargs, mask=0) -> Call or None"},
     {"enter_root", enter_root, METH_VARARGS, "enter_root(name, outside=False) -> Call or None"},
     {"enter_module_backward", enter_module_backward, METH_VARARGS,
-     "enter_module_backward(path, class_name, number) -> Call or None"},
+     "enter_module_backward(path, class_name, number, ends_first=False) -> Call or None"},
     {"enter_backward", enter_backward, METH_VARARGS,
      "enter_backward(prefix, name, number) -> Call or None"},
     {"hidden", (PyCFunction)(void (*)(void))hidden, METH_FASTCALL,

@@ -149,20 +149,33 @@ static bool needs_elements(const struct probe_settings *s)
            s->tensor_list[0] != NULL;
 }
 
+static PyObject *texts_of(const char *const *words)
+{
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && words[i] != NULL; i++) {
+        PyObject *text = PyUnicode_FromString(words[i]);
+        if (text == NULL || PyList_Append(list, text) != 0)
+            Py_CLEAR(list);
+        Py_XDECREF(text);
+    }
+    return list;
+}
+
 static PyObject *info_of(const struct probe_dumper *d)
 {
     static const char *const levels[] = {"mix", "L0", "L1", "debug"};
     static const char *const tasks[] = {"statistics", "tensor", "structure", "nan_check",
                                         "overflow_check"};
-    return Py_BuildValue("{s:s,s:s,s:s,s:O,s:O,s:O,s:O,s:I}", "level", levels[d->s.level], "task",
-                         tasks[d->s.task], "dump_path", d->s.dump_path, "forward_only",
+    return Py_BuildValue("{s:s,s:s,s:s,s:O,s:O,s:O,s:O,s:I,s:N}", "level", levels[d->s.level],
+                         "task", tasks[d->s.task], "dump_path", d->s.dump_path, "forward_only",
                          probe__has_data(&d->s, PROBE_BACKWARD, PROBE_DATA_INPUT) ||
                                  probe__has_data(&d->s, PROBE_BACKWARD, PROBE_DATA_OUTPUT)
                              ? Py_False
                              : Py_True,
                          "module_backward", d->s.module_backward ? Py_True : Py_False, "enabled",
                          d->s.disabled ? Py_False : Py_True, "watched",
-                         d->s.is_watched ? Py_True : Py_False, "step", d->step);
+                         d->s.is_watched ? Py_True : Py_False, "step", d->step, "op_namespaces",
+                         texts_of(d->s.op_namespaces));
 }
 
 /* The file they come from may have changed. */

@@ -6,6 +6,7 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ int cuInit(unsigned flags);
 int cuStreamCreate(void **stream, unsigned flags);
 int cuStreamDestroy_v2(void *stream);
 int cuStreamSynchronize(void *stream);
+int cuLaunchHostFunc(void *stream, void (*fn)(void *), void *arg);
 int cuStreamBeginCapture_v2(void *stream, int mode);
 int cuStreamEndCapture(void *stream, void **graph);
 int cuDevicePrimaryCtxReset_v2(int device);
@@ -43,6 +45,9 @@ int ncclSend(const void *, size_t, int, int, void *, void *);
 int ncclRecv(void *, size_t, int, int, void *, void *);
 int ncclPutSignal(const void *buf, size_t count, int type, int peer, void *window, size_t at,
                   int signal, nccl_id tag, double scale, void *comm, void *stream);
+int ncclStandinFused(const void *, void *, size_t, int, int, void *, void *);
+__attribute__((weak)) int ncclCommGrow(void *comm, int n, const nccl_id *id, int rank,
+                                       void **newcomm, void *config);
 __attribute__((visibility("default"))) int run(int argc, char **argv);
 
 enum { FLOAT = 7, SUM = 0 };
@@ -184,6 +189,23 @@ static int do_errors(void)
     return wrong;
 }
 
+/* The library is older than the hooks, which have a function that it lacks: only they can be called, and
+ * do nothing but fail.  It is newer as well, with a function that they do not know. */
+static int do_unlike(void)
+{
+    float a[8] = {0};
+    int was = 0;
+    void *s = stream_new(), *c = comm_new("unlike", 1, 0), *grown = &was;
+    wrong += ncclCommGrow == NULL || ncclCommGrow(c, 2, NULL, -1, &grown, NULL) != 2;
+    wrong += grown != &was;
+    good(ncclStandinFused(a, a, 8, FLOAT, SUM, c, s));
+    wrong += ncclStandinFused(a, a, 8, -1, SUM, c, s) != 4;
+    good(ncclAllReduce(a, a, 8, FLOAT, SUM, c, s));
+    good(cuStreamSynchronize(s));
+    good(ncclCommDestroy(c));
+    return wrong;
+}
+
 static int do_capture(void)
 {
     float a[8] = {0};
@@ -207,12 +229,29 @@ static int do_reset(void)
     return wrong;
 }
 
+static void compute(void *arg)
+{
+    (void)arg;
+}
+
+/* To the next rank and from the one before, a megabyte. */
+static void pass_on(void *comm, int rank, int n, void *stream)
+{
+    enum { MUCH = 1 << 18 };
+    static float out[MUCH], in[MUCH];
+    good(ncclSend(out, MUCH, FLOAT, (rank + 1) % n, comm, stream));
+    good(ncclRecv(in, MUCH, FLOAT, (rank + n - 1) % n, comm, stream));
+}
+
 /* One of several processes. */
-static int do_rank(const char *id, int rank, int n, long times)
+static int do_rank(const char *id, int rank, int n, long times, bool is_ring)
 {
     float a[8] = {0};
     void *s = stream_new(), *c = comm_new(id, n, rank);
     for (long i = 0; i < times; i++) {
+        good(cuLaunchHostFunc(s, compute, NULL));
+        if (is_ring)
+            pass_on(c, rank, n, s);
         good(ncclAllReduce(a, a, 8, FLOAT, SUM, c, s));
         good(cuStreamSynchronize(s));
     }
@@ -274,6 +313,8 @@ static int do_hccl(const char *id)
     if (hccl == NULL || acl == NULL)
         return 2;
     snprintf(root, sizeof root, "%s-%d", id, (int)getpid());
+    /* what an older library lacks is not there, though the hooks have it: callers ask for it so */
+    wrong += dlsym(hccl, "HcclCommSuspend") != NULL || dlsym(hccl, "HcclGroupStart") != NULL;
     good(F(acl, aclrtSetDevice, I)(3));
     good(F(acl, aclrtCreateStream, void **)(&s));
     good(F(hccl, HcclCommInitRootInfo, R, P, R, void **)(1, root, 0, &c));
@@ -322,6 +363,8 @@ int run(int argc, char **argv)
         return do_group();
     if (strcmp(what, "errors") == 0)
         return do_errors();
+    if (strcmp(what, "unlike") == 0)
+        return do_unlike();
     if (strcmp(what, "capture") == 0)
         return do_capture();
     if (strcmp(what, "reset") == 0)
@@ -330,8 +373,9 @@ int run(int argc, char **argv)
         return do_cost(n);
     if (strcmp(what, "hccl") == 0)
         return do_hccl("hccl-standin");
-    if (strcmp(what, "rank") == 0 && argc > 4)
-        return do_rank(argv[2], atoi(getenv("RANK")), atoi(argv[3]), strtol(argv[4], NULL, 10));
+    if ((strcmp(what, "rank") == 0 || strcmp(what, "ring") == 0) && argc > 4)
+        return do_rank(argv[2], atoi(getenv("RANK")), atoi(argv[3]), strtol(argv[4], NULL, 10),
+                       strcmp(what, "ring") == 0);
     return 2;
 }
 

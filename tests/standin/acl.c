@@ -95,7 +95,7 @@ ACL(aclmdlRICaptureEnd, void *stream, void **model)
 }
 ACL(aclrtLaunchHostFunc, void *stream, void (*fn)(void *), void *arg)
 {
-    return mstx_cpu_stream_run(((struct standin_stream *)stream)->cpu, fn, arg);
+    return standin_work(stream, fn, arg);
 }
 /* Without the flag an event has no time, as on the real device. */
 ACL(aclrtCreateEventExWithFlag, void **event, uint32_t flag)

@@ -96,12 +96,6 @@ static inline int ccl_fault(const struct ccl_comm *c)
     return loss > 0 && (n + 1) % loss == 0;
 }
 
-static inline long ccl_delay(const struct ccl_comm *c)
-{
-    long slow = standin_for_rank("STANDIN_SLOW_RANK", c->rank);
-    return standin_number("STANDIN_DELAY_US") + (slow > 0 ? slow : 0);
-}
-
 static inline int ccl_run(struct ccl_work work, void *stream)
 {
     struct ccl_work *w = malloc(sizeof *w);
@@ -120,7 +114,8 @@ static inline int ccl_collective(struct ccl_comm *c, void *stream)
     uint64_t turn = c->turn++;
     _Atomic uint64_t *arrived = &c->shared->arrived[turn % CCL_TURNS];
     uint64_t until = (turn / CCL_TURNS + 1) * (uint64_t)c->size;
-    return ccl_run((struct ccl_work){c, arrived, until, arrived, ccl_delay(c)}, stream);
+    return ccl_run(
+        (struct ccl_work){c, arrived, until, arrived, standin_number("STANDIN_DELAY_US")}, stream);
 }
 
 static inline long ccl_link_us(int a, int b)
@@ -138,7 +133,7 @@ static inline int ccl_transfer(struct ccl_comm *c, int peer, void *stream, int s
     if (!ccl_is_ours(c) || peer < 0 || peer >= c->size || ccl_fault(c))
         return -1;
     struct ccl_shared *s = c->shared;
-    long us = ccl_delay(c) + ccl_link_us(c->rank, peer);
+    long us = standin_number("STANDIN_DELAY_US") + ccl_link_us(c->rank, peer);
     if (sends) /* it is buffered: nothing to wait for */
         return ccl_run((struct ccl_work){c, &s->sent[c->rank][peer], ++c->to[peer],
                                          &s->sent[c->rank][peer], us},

@@ -85,7 +85,7 @@ CU(cuStreamEndCapture, void *stream, void **graph)
 }
 CU(cuLaunchHostFunc, void *stream, void (*fn)(void *), void *arg)
 {
-    return mstx_cpu_stream_run(((struct standin_stream *)stream)->cpu, fn, arg);
+    return standin_work(stream, fn, arg);
 }
 CU(cuEventCreate, void **event, unsigned flags)
 {

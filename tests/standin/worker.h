@@ -4,7 +4,8 @@
  * events that are stamped by its worker threads, and faults to order by environment variables.
  *
  *   STANDIN_DELAY_US     every operation takes that long on the device
- *   STANDIN_SLOW_RANK    "R:US": operations of rank R take longer
+ *   STANDIN_SLOW_RANK    "R:US": what else the device of rank R is given takes longer, so that it
+ *                        comes late to operations; the rank is that of the environment's RANK
  *   STANDIN_SLOW_LINK    "A-B:US": transfers between these ranks take longer
  *   STANDIN_LOSS         every n-th call of a communication library fails
  *   STANDIN_DEADLOCK     "R:N": rank R does not come back from its N-th operation (from 0)
@@ -56,6 +57,13 @@ static inline long standin_for_rank(const char *name, int rank)
     return colon != NULL && strtol(v, NULL, 10) == rank ? strtol(colon + 1, NULL, 10) : -1;
 }
 
+static inline void standin_sleep_us(long us)
+{
+    struct timespec t = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+    if (us > 0)
+        nanosleep(&t, NULL);
+}
+
 static inline struct standin_stream *standin_stream_new(void)
 {
     static _Atomic unsigned made;
@@ -99,11 +107,18 @@ static inline int standin_elapsed(float *ms, struct standin_event *a, struct sta
     return 0;
 }
 
-static inline void standin_sleep_us(long us)
+static inline void standin_be_late(void *arg)
 {
-    struct timespec t = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
-    if (us > 0)
-        nanosleep(&t, NULL);
+    const char *rank = getenv("RANK");
+    (void)arg;
+    standin_sleep_us(rank != NULL ? standin_for_rank("STANDIN_SLOW_RANK", atoi(rank)) : 0);
+}
+
+/* A piece of the program's own work on a stream. */
+static inline int standin_work(struct standin_stream *s, void (*fn)(void *), void *arg)
+{
+    int rc = mstx_cpu_stream_run(s->cpu, standin_be_late, NULL);
+    return rc != 0 ? rc : mstx_cpu_stream_run(s->cpu, fn, arg);
 }
 
 #endif

@@ -139,7 +139,7 @@ static enum ms_rc open_path(struct viz_session *s, const struct viz_conf *conf, 
     case MS_KIND_DIR:
         return open_directory(s, conf, err);
     default:
-        return ms_fail(err, MS_E_NOTFOUND, "%s: there is no such file or directory", s->path);
+        return ms_fail_kind(s->path, err);
     }
 }
 

@@ -71,6 +71,7 @@ class BaseDebugger:
     framework = None
     _functions = None  # its module with put_all(), take_all(), wrapper(function, prefix, name)
     _optimizers = None  # with watch()
+    _levels_of_models = ("L0", "mix")  # where there is something to hook in a model
     _modules = None  # with check(model), hook_one(module, name, with_backward), unhook_one()
 
     def _hook_model(self):
@@ -150,7 +151,7 @@ class BaseDebugger:
                 self._find_rank()
             if self._info["level"] == "debug":
                 return
-            if self._begin() and self._info["level"] in ("L0", "mix"):
+            if self._begin() and self._info["level"] in self._levels_of_models:
                 self._hook_model()
             self._watch_tokens(model, token_range)
 

@@ -71,7 +71,7 @@ TENSOR = """
     __xor__ abs absolute acos acosh add add_ addbmm addcdiv addcmul addmm addmv addr all amax
     amin angle any arccos arccosh arcsin arcsinh arctan arctanh argmax argmin argsort asin
     asinh atan atan2 atanh baddbmm bernoulli bfloat16 bincount bitwise_and bitwise_or
-    bitwise_xor bmm bool bool astype broadcast_to byte ceil cholesky cholesky_solve clamp clip
+    bitwise_xor bmm bool broadcast_to byte ceil cholesky cholesky_solve clamp clip
     conj copy copysign cos cosh cross cummax cummin cumprod cumsum deg2rad diag diagflat
     diagonal diff digamma div div_ divide double equal erf erfc erfinv exp expand_as expm1
     flatten flip fliplr flipud float float_power floor fmod frac from_numpy gather_elements ge

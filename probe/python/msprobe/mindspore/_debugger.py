@@ -33,6 +33,7 @@ class PrecisionDebugger(BaseDebugger):
 
     framework = "mindspore"
     _functions, _optimizers, _modules = _wrap, _optimizer, _cells
+    _levels_of_models = ("L0", "L1", "mix")
 
     def _has_backward(self):
         return not self._info["forward_only"]
@@ -45,9 +46,10 @@ class PrecisionDebugger(BaseDebugger):
 
     def _hook_model(self):
         if self._model is None:
-            return  # the level has become one that needs it
-        _cells.hook_model(self._model, self._has_backward())
-        if self._info["level"] == "mix":
+            return  # the level has become one that needs it, or needs none
+        if self._info["level"] != "L1":
+            _cells.hook_model(self._model, self._has_backward())
+        if self._info["level"] != "L0":
             _wrap.put_primitives(_cells.all_cells(self._model))
 
     def _rank(self):

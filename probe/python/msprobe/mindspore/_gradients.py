@@ -56,12 +56,13 @@ def _writes_to_its_arguments(name):
     return name.endswith("_")
 
 
-def _as_they_come(prefix, gradients):
+def _as_they_come(prefix, inputs, outputs):
     """The official tool lists those of a primitive as they come: the last argument's first, and
     none of what has none."""
     if prefix != "Primitive":
-        return gradients
-    return tuple(g for g in reversed(gradients) if g is not None)
+        return inputs, outputs
+    return (tuple(g for g in inputs if g is not None),
+            tuple(g for g in reversed(outputs) if g is not None))
 
 
 def watched_call(func, prefix, name, number, args, kwargs):
@@ -72,8 +73,9 @@ def watched_call(func, prefix, name, number, args, kwargs):
     def come(_cell, grad_input, grad_output):
         call = _probe.enter_backward(prefix, name, number)
         if call is not None:
-            call.input(as_tuple(grad_output))
-            call.output(_as_they_come(prefix, as_tuple(grad_input)))
+            inputs, outputs = _as_they_come(prefix, as_tuple(grad_output), as_tuple(grad_input))
+            call.input(inputs)
+            call.output(outputs)
             call.done()
 
     operator = _operator(f"{prefix}.{name}.{number}", come, False)
@@ -92,7 +94,7 @@ class _CellCall:
 
     def enter(self, _cell, _grad_output):
         hook = self.hook
-        self.call = _probe.enter_module_backward(hook.path, hook.class_name, self.number)
+        self.call = _probe.enter_module_backward(hook.path, hook.class_name, self.number, True)
 
     def leave(self, _cell, grad_input, grad_output):
         call, self.call = self.call, None

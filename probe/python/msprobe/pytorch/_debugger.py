@@ -29,6 +29,21 @@ class PrecisionDebugger(BaseDebugger):
         only when it is asked."""
         return _modules.VERSION >= (2, 0) or bool(self._info["module_backward"])
 
+    def _setup(self):
+        super()._setup()
+        if self._info["level"] in ("L1", "mix"):
+            _wrap.find_operators(self._info["op_namespaces"])
+
+    def _begin(self):
+        """Extensions may be loaded after the debugger is made; once they are looked for again."""
+        collects = super()._begin()
+        if collects and not self._has_begun:
+            self._has_begun = True
+            self._setup()
+        return collects
+
+    _has_begun = False
+
     def _hook_model(self):
         if self._model is None:
             return  # the level has become one that needs it

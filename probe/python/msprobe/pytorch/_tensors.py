@@ -189,6 +189,18 @@ def _by_key(value, key):
     return None
 
 
+def _rows_of(value):
+    """The tensors in torchrec's values of uneven rows; None for any other value."""
+    module = sys.modules.get("torchrec.sparse.jagged_tensor")
+    if isinstance(value, getattr(module, "JaggedTensor", ())):
+        return list(value.to_dense())
+    if isinstance(value, getattr(module, "KeyedJaggedTensor", ())):
+        return {key: list(value[key].to_dense()) for key in value.keys()}
+    if isinstance(value, getattr(module, "KeyedTensor", ())):
+        return dict(value.to_dict())
+    return None
+
+
 def describe(value, key):
     """The leaf of a value that is no tensor, number, text or plain container."""
     leaf = _by_key(value, key)
@@ -201,6 +213,10 @@ def describe(value, key):
     if isinstance(value, (torch.device, torch.dtype)):
         return {}
     if type(value).__module__.startswith("torch"):
+        with _no_grad():
+            rows = _probe.hidden(_rows_of, value)
+        if rows is not None:
+            return (rows,)
         from msprobe.pytorch import _distributed
         leaf = _distributed.describe(value)
         if leaf is not None:

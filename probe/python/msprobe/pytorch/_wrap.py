@@ -19,6 +19,7 @@ _DROPOUT = {"dropout", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha
 _NPU_MASKS = {"npu_fusion_attention": 1 << 4 | 1 << 5}
 
 _places = Places()
+_operators = set()  # (namespace, name) of those of extensions
 
 
 def wrapper(func, prefix, name):
@@ -78,6 +79,20 @@ def _find_mindspeed():
             _probe.note(f"mindspeed.ops.{path}: {why}")
             continue
         _wrap_names(module, (module,), [name], "MindSpeed")
+
+
+def find_operators(namespaces):
+    """Operators of torch.ops that extensions have registered in these namespaces by now."""
+    if not namespaces:
+        return
+    every = {schema.name for schema in torch._C._jit_get_all_schemas()}
+    for space, _, name in sorted(name.partition("::") for name in every):
+        if space in namespaces and (space, name) not in _operators:
+            _operators.add((space, name))
+            owner = getattr(torch.ops, space)
+            _wrap_names(owner, (owner,), [name], space)
+    if _places.is_put:
+        _places.put()
 
 
 def put_all():

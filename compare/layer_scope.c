@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * layer_scope: where in the model every op of a dump is, as a layer mapping sees it.
+ *
+ * Every op gets a scope, its place in the model:
+ *
+ *     Cell.net.layers.0.fc.Dense.forward.0      net.layers.0.fc       state forward
+ *     Functional.add.3.forward, called in it    net.layers.0.fc.add   state forward
+ *
+ * Scopes are kept as text in hash maps, which do for a tree.
+ */
+#include "compare/frame.h"
+#include "compare/layer_int.h"
+
+enum { TEXT_MAX = 1 << 20 };
+
+/* ---- taking names apart --------------------------------------------------- */
+
+/* Position of the n-th dot from the right, or -1. */
+static int64_t dot_from_right(struct ms_str s, unsigned n)
+{
+    int64_t at = s.n;
+    while (n-- > 0 && at >= 0)
+        at = ms_str_rfind(ms_str_sub(s, 0, (uint32_t)at), '.');
+    return at;
+}
+
+/* The n-th component from the right, 0 is the last; empty when there is none. */
+static struct ms_str from_right(struct ms_str s, unsigned n)
+{
+    int64_t end = dot_from_right(s, n);
+    if (end < 0)
+        return MS_STR("");
+    struct ms_str head = ms_str_sub(s, 0, (uint32_t)end);
+    return ms_str_sub(head, (uint32_t)(ms_str_rfind(head, '.') + 1), head.n);
+}
+
+/* Without its last n components; empty when nothing is left. */
+static struct ms_str without_last(struct ms_str s, unsigned n)
+{
+    int64_t at = dot_from_right(s, n);
+    return at < 0 ? MS_STR("") : ms_str_sub(s, 0, (uint32_t)at);
+}
+
+struct parts {
+    struct ms_str type, api, state, layer;
+    bool is_api;
+};
+
+static bool take_apart(const struct layer__layout *l, struct ms_str name, struct parts *p)
+{
+    struct ms_str last = from_right(name, 0), second = from_right(name, 1);
+    if (dot_from_right(name, 3) < 0)
+        return false;
+    *p = (struct parts){0};
+    if (ms_str_is(last, "parameters_grad")) {
+        *p = (struct parts){from_right(name, 1), from_right(name, 2), last, without_last(name, 3),
+                            false};
+    } else if (ms_str_is(second, "parameters_grad")) { /* this form repeats the name in its scope */
+        *p = (struct parts){from_right(name, 2), from_right(name, 3), second, without_last(name, 3),
+                            false};
+    } else if (ms_str_starts(name, MS_STR("Cell.")) || ms_str_starts(name, MS_STR("Module."))) {
+        *p = (struct parts){from_right(name, 2), from_right(name, 3), second, without_last(name, 4),
+                            false};
+    } else {
+        *p = (struct parts){from_right(name, 2), from_right(name, 2), last, MS_STR("TopLayer"),
+                            true};
+        uint32_t id = probe_tree_find(&l->tree, name);
+        uint32_t parent = id != MS_MAP_NONE ? l->tree.nodes.p[id].parent : MS_MAP_NONE;
+        if (parent != MS_MAP_NONE)
+            p->layer = without_last(probe_tree_name(&l->tree, parent), 3);
+    }
+    return p->api.n != 0;
+}
+
+/* ---- scopes ----------------------------------------------------------------- */
+
+static struct ms_str keep(struct layer__layout *l, struct ms_buf *b)
+{
+    struct ms_str s = b->bad == MS_OK ? ms_arena_str(l->arena, ms_buf_slice(b)) : MS_STR_NONE;
+    ms_buf_clear(b);
+    return s;
+}
+
+static void put_scope(struct layer__layout *l, struct ms_str name, const struct parts *p)
+{
+    struct ms_str function;
+    ms_buf_clear(&l->a);
+    ms_buf_str(&l->a, p->layer);
+    bool plain = ms_str_starts(name, MS_STR("Primitive.")) || ms_str_starts(name, MS_STR("Jit."));
+    if (p->is_api && !plain &&
+        cmp__frame_function(probe_stack_frames(l->stacks, name), l->mindspore, &l->b, &function)) {
+        ms_buf_putc(&l->a, '.');
+        ms_buf_str(&l->a, function);
+    }
+    ms_buf_putc(&l->a, '.');
+    ms_buf_str(&l->a, p->api);
+}
+
+/* Name of the forward op that a backward op belongs to, in l->a. */
+static bool forward_name(struct layer__layout *l, struct ms_str name)
+{
+    struct ms_str last = from_right(name, 0), second = from_right(name, 1);
+    const char *from = ms_str_is(last, "backward")     ? last.p
+                       : ms_str_is(second, "backward") ? second.p
+                                                       : NULL;
+    if (from == NULL)
+        return false;
+    ms_buf_clear(&l->a);
+    ms_buf_put(&l->a, name.p, (size_t)(from - name.p));
+    ms_buf_puts(&l->a, "forward");
+    from += sizeof "backward" - 1;
+    ms_buf_put(&l->a, from, (size_t)(name.p + name.n - from));
+    return true;
+}
+
+static enum ms_rc place_op(struct layer__layout *l, uint32_t node, struct ms_err *err)
+{
+    struct ms_str name = probe_node_name(l->side->dump, node);
+    struct parts p;
+    if (!take_apart(l, name, &p))
+        return MS_OK;
+    uint32_t twin =
+        forward_name(l, name) ? ms_map_get(&l->names, ms_buf_slice(&l->a)) : MS_MAP_NONE;
+    struct layer__op op = {.node = node, .type = p.type, .state = p.state};
+    if (twin != MS_MAP_NONE) {
+        op.scope = l->ops.p[twin].scope;
+    } else {
+        put_scope(l, name, &p);
+        op.scope = keep(l, &l->a);
+    }
+    struct layer__op *slot = ms_vec_push(&l->ops);
+    if (op.scope.p == NULL || slot == NULL || ms_map_put(&l->names, name, NULL) == MS_MAP_NONE)
+        return ms_no_memory(err);
+    *slot = op;
+    return MS_OK;
+}
+
+/* ---- pipeline stages number their layers in one framework only ---------------- */
+
+/* The number behind "PREFIX.layers." in a scope. */
+static bool layer_number(struct ms_str scope, struct ms_str prefix, struct ms_str *digits,
+                         uint64_t *number)
+{
+    struct ms_str rest = ms_str_sub(scope, prefix.n, scope.n);
+    if (!ms_str_starts(scope, prefix) || !ms_str_starts(rest, MS_STR(".layers.")))
+        return false;
+    rest = ms_str_sub(rest, sizeof ".layers." - 1, rest.n);
+    return ms_str_split(&rest, '.', digits) && ms_str_u64(*digits, number);
+}
+
+static enum ms_rc renumber_below(struct layer__layout *l, struct ms_str prefix, struct ms_err *err)
+{
+    uint64_t least = UINT64_MAX, number;
+    struct ms_str digits;
+    for (size_t i = 0; i < l->ops.n; i++) {
+        if (layer_number(l->ops.p[i].scope, prefix, &digits, &number) && number < least)
+            least = number;
+    }
+    for (size_t i = 0; i < l->ops.n && least != 0; i++) {
+        struct ms_str s = l->ops.p[i].scope;
+        if (!layer_number(s, prefix, &digits, &number))
+            continue;
+        ms_buf_put(&l->a, s.p, (size_t)(digits.p - s.p));
+        ms_buf_printf(&l->a, "%llu", (unsigned long long)(number - least));
+        ms_buf_put(&l->a, digits.p + digits.n, (size_t)(s.p + s.n - digits.p - digits.n));
+        l->ops.p[i].scope = keep(l, &l->a);
+        if (l->ops.p[i].scope.p == NULL)
+            return ms_no_memory(err);
+    }
+    return MS_OK;
+}
+
+static enum ms_rc renumber_layers(struct layer__layout *l, struct ms_err *err)
+{
+    struct ms_map done = {0};
+    enum ms_rc rc = MS_OK;
+    ms_buf_clear(&l->a);
+    for (size_t i = 0; i < l->ops.n && rc == MS_OK; i++) {
+        bool added = false;
+        if (!ms_str_is(l->ops.p[i].type, "ParallelTransformer"))
+            continue;
+        if (ms_map_put(&done, l->ops.p[i].scope, &added) == MS_MAP_NONE)
+            rc = ms_no_memory(err);
+        else if (added)
+            rc = renumber_below(l, l->ops.p[i].scope, err);
+    }
+    ms_map_free(&done);
+    return rc;
+}
+
+/* ---- the index ------------------------------------------------------------------ */
+
+struct ms_str layer__path(struct ms_str scope)
+{
+    int64_t dot = ms_str_find(scope, '.');
+    return ms_str_sub(scope, (uint32_t)(dot + 1), scope.n);
+}
+
+static struct ms_str slot_key(struct ms_buf *b, struct ms_str path, struct ms_str state,
+                              uint32_t number)
+{
+    ms_buf_clear(b);
+    ms_buf_str(b, path);
+    ms_buf_putc(b, '\n');
+    ms_buf_str(b, state);
+    if (number != MS_MAP_NONE)
+        ms_buf_printf(b, "\n%u", number);
+    return ms_buf_slice(b);
+}
+
+static enum ms_rc index_op(struct layer__layout *l, uint32_t i, struct ms_err *err)
+{
+    struct layer__op *op = &l->ops.p[i];
+    struct ms_str path = layer__path(op->scope);
+    bool added;
+    uint32_t id = ms_map_put(&l->classes, path, &added);
+    struct ms_str *type = added ? ms_vec_push(&l->class_of) : &l->class_of.p[id];
+    uint32_t count = ms_map_put_copy(&l->counts, slot_key(&l->a, path, op->state, MS_MAP_NONE),
+                                     l->arena, &added);
+    uint32_t *n = added ? ms_vec_push(&l->count_of) : &l->count_of.p[count];
+    if (id == MS_MAP_NONE || type == NULL || count == MS_MAP_NONE || n == NULL)
+        return ms_no_memory(err);
+    *type = op->type;
+    op->number = added ? 0 : *n;
+    *n = op->number + 1;
+    uint32_t slot =
+        ms_map_put_copy(&l->slots, slot_key(&l->a, path, op->state, op->number), l->arena, NULL);
+    uint32_t *at = ms_vec_push(&l->op_at);
+    if (slot == MS_MAP_NONE || at == NULL)
+        return ms_no_memory(err);
+    *at = i;
+    return MS_OK;
+}
+
+uint32_t layer__count(struct layer__layout *l, struct ms_str path, struct ms_str state)
+{
+    uint32_t id = ms_map_get(&l->counts, slot_key(&l->b, path, state, MS_MAP_NONE));
+    return id != MS_MAP_NONE ? l->count_of.p[id] : 0;
+}
+
+uint32_t layer__op_at(struct layer__layout *l, struct ms_str path, struct ms_str state, uint32_t n)
+{
+    uint32_t id = ms_map_get(&l->slots, slot_key(&l->b, path, state, n));
+    return id != MS_MAP_NONE ? l->op_at.p[id] : MS_MAP_NONE;
+}
+
+static enum ms_rc open_tree(struct layer__layout *l, struct ms_err *err)
+{
+    struct ms_str dir = ms_path_dir(l->side->dump->path);
+    char *d = ms_str_dup(dir), *path = d != NULL ? ms_path_join(d, "construct.json") : NULL;
+    enum ms_rc rc = path != NULL ? probe_tree_open(&l->tree, path, PROBE_TREE_TOLERANT, err)
+                                 : ms_no_memory(err);
+    ms_free(d);
+    ms_free(path);
+    return rc;
+}
+
+enum ms_rc layer__lay_out(struct layer__layout *l, const struct cmp__side *side,
+                          const struct probe_stacks *stacks, struct ms_err *err)
+{
+    *l = (struct layer__layout){.side = side,
+                                .stacks = stacks,
+                                .mindspore = side->dump->framework == PROBE_FW_MINDSPORE,
+                                .a.max = TEXT_MAX,
+                                .b.max = TEXT_MAX};
+    l->arena = ms_arena_new(LAYER__MAP_MAX);
+    if (l->arena == NULL)
+        return ms_no_memory(err);
+    MS_TRY(open_tree(l, err));
+    for (uint32_t i = 0; i < l->side->ops.n; i++)
+        MS_TRY(place_op(l, l->side->ops.p[i].node, err));
+    MS_TRY(renumber_layers(l, err));
+    for (uint32_t i = 0; i < l->ops.n; i++)
+        MS_TRY(index_op(l, i, err));
+    return MS_OK;
+}
+
+void layer__free(struct layer__layout *l)
+{
+    if (l->tree.arena != NULL)
+        probe_tree_close(&l->tree);
+    ms_map_free(&l->names);
+    ms_map_free(&l->classes);
+    ms_map_free(&l->counts);
+    ms_map_free(&l->slots);
+    ms_vec_free(&l->ops);
+    ms_vec_free(&l->class_of);
+    ms_vec_free(&l->count_of);
+    ms_vec_free(&l->op_at);
+    ms_buf_free(&l->a);
+    ms_buf_free(&l->b);
+    ms_arena_free(l->arena);
+}
+
+/* ---- from a target's scope to a golden one ------------------------------------------ */
+
+/* The longest rule of the class for what follows: one for its first components. */
+static const struct ms_str *rule_for(const struct cmp__layers *rules, struct ms_str type,
+                                     struct ms_str rest, uint32_t *taken)
+{
+    uint32_t id = ms_map_get(&rules->classes, type);
+    if (id == MS_MAP_NONE)
+        return NULL;
+    const struct cmp__pairs *map = &rules->maps.p[id];
+    for (int64_t n = rest.n; n > 0; n = ms_str_rfind(ms_str_sub(rest, 0, (uint32_t)n), '.')) {
+        uint32_t at = ms_map_get(&map->keys, ms_str_sub(rest, 0, (uint32_t)n));
+        *taken = (uint32_t)n;
+        if (at != MS_MAP_NONE)
+            return &map->values.p[at];
+    }
+    return NULL;
+}
+
+struct ms_str layer__class(const struct layer__layout *l, struct ms_str path)
+{
+    if (path.n == 0)
+        return MS_STR("TopLayer");
+    uint32_t id = ms_map_get(&l->classes, path);
+    return id != MS_MAP_NONE ? l->class_of.p[id] : MS_STR("");
+}
+
+bool layer__map(const struct layer__layout *l, const struct cmp__layers *rules, struct ms_str path,
+                struct ms_buf *out)
+{
+    bool said = false;
+    ms_buf_clear(out);
+    for (uint32_t done = 0, taken; done < path.n; done += taken + 1) {
+        struct ms_str rest = ms_str_sub(path, done, path.n), part = rest, tail = rest;
+        struct ms_str above = ms_str_sub(path, 0, done == 0 ? 0 : done - 1);
+        const struct ms_str *to = rule_for(rules, layer__class(l, above), rest, &taken);
+        ms_str_split(&tail, '.', &part);
+        said = to != NULL;
+        taken = said ? taken : part.n;
+        if (out->n != 0)
+            ms_buf_putc(out, '.');
+        ms_buf_str(out, said ? *to : part);
+    }
+    return said;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * metric_small: the pass over a block of whole numbers of 8 or 16 bits, in integers,
+ * which are exact and more in a register.  A part of metric_simd.h.
+ *
+ * A relative error is a fraction d / |b| of small numbers, so whether it is below
+ * 0.001, or below 0.005, is told by products.  Dividing is left out: where the
+ * largest error could be raised, which is seldom, the pass gives up.  So it does
+ * where a difference, or a divisor, of 16-bit numbers is above 32767.
+ */
+typedef int16_t vw __attribute__((vector_size(BYTES)));
+typedef uint16_t vu __attribute__((vector_size(BYTES)));
+typedef uint32_t vui __attribute__((vector_size(BYTES)));
+
+#ifndef LESS_W
+#define WORDS_MASK    vu
+#define LESS_W(a, b)  (vu)((a) < (b))
+#define COUNT_W(n, m) ((n) - (m))
+#endif
+
+enum { WORDS = BYTES / 2 };
+
+/* Of 16-bit numbers the sums are kept in two parts, of 65536s and of ones. */
+struct small_state {
+    vi nn[2], bb[2], nb[2];
+    vu equal, thousandth, five, most, bits; /* most: by sign; bits: of any difference */
+    WORDS_MASK over;
+    vi over_wide; /* by its sign */
+};
+
+INLINE void load_words(vw *out, const char *p, size_t at, const enum cmp__source from)
+{
+    if (from == CMP__I16)
+        memcpy(out, p + at * sizeof(int16_t), sizeof *out);
+    else
+        *out = from == CMP__I8 ? WORDS_I8(p + at) : WORDS_U8(p + at);
+    if (from == CMP__BOOL)
+        *out = (*out != 0) & 1;
+}
+
+INLINE void magnitude_of(vu *out, const vw *v)
+{
+    *out = (vu)MAX_WORD(*v, -*v);
+}
+
+/* A sum of two products of 16-bit numbers is above -2^31 and at most 2^31: one less fits. */
+INLINE void add_products_of_words(vi sum[2], const vw *x, const vw *y, const bool wide)
+{
+    vi product = MULTIPLY_ADD(*x, *y);
+    if (!wide) {
+        sum[0] += product;
+        return;
+    }
+    product = (vi)((vui)product - 1);
+    sum[0] += product & 0xffff;
+    sum[1] += product >> 16;
+}
+
+/* Whether d * q > b * p + at_zero: of 16-bit numbers by pairs of d and b with those of q and -p. */
+INLINE void look_for_larger(struct small_state *s, const vu *d, const vu *b,
+                            const struct cmp__ceiling *c, const bool wide)
+{
+    if (!wide) {
+        s->over |= LESS_W(*b * c->p + c->at_zero, *d * c->q);
+        return;
+    }
+    const vw by = (vw)((vi){0} + (int32_t)(c->q | (uint32_t)-c->p << 16));
+    const vw even = (vw)(((vui)*d & 0xffff) | (vui)*b << 16);
+    const vw odd = (vw)((vui)*d >> 16 | ((vui)*b & 0xffff0000));
+    s->over_wide |= (c->at_zero - MULTIPLY_ADD(even, by)) | (c->at_zero - MULTIPLY_ADD(odd, by));
+}
+
+/* Behind 32 and 163 no divisor is large enough, and the products would not fit. */
+INLINE void count_words(struct small_state *s, const vu *d, const vu *b,
+                        const struct cmp__ceiling *c, const bool wide)
+{
+    const WORDS_MASK equal = LESS_W(*d, (vu){0} + 1);
+    s->equal = COUNT_W(s->equal, equal);
+    if (!wide) {
+        s->five = COUNT_W(s->five, equal | LESS_W(*d * c->five, *b));
+        return;
+    }
+    const vu few = (vu)MIN_WORD(*d, (vw){0} + 33), more = (vu)MIN_WORD(*d, (vw){0} + 164);
+    s->thousandth = COUNT_W(s->thousandth, equal | LESS_W(few * c->thousand, *b));
+    s->five = COUNT_W(s->five, equal | LESS_W(more * c->five, *b));
+}
+
+INLINE void step_words(struct small_state *s, const vw *x, const vw *y,
+                       const struct cmp__ceiling *c, const enum cmp__source from)
+{
+    const bool wide = from == CMP__I16;
+    vu d = (vu)MAX_WORD(*x, *y), b = (vu)*y;
+    d += d - (vu)*x - (vu)*y;
+    if (from == CMP__I8 || wide)
+        magnitude_of(&b, y);
+    add_products_of_words(s->nn, x, x, wide);
+    add_products_of_words(s->bb, y, y, wide);
+    add_products_of_words(s->nb, x, y, wide);
+    s->most = (vu)MAX_WORD(d, s->most);
+    s->bits |= d;
+    count_words(s, &d, &b, c, wide);
+    look_for_larger(s, &d, &b, c, wide);
+}
+
+INLINE uint64_t sum_of_words(const vu *v)
+{
+    const vu each = *v;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < WORDS; i++)
+        sum += each[i];
+    return sum;
+}
+
+INLINE double sum_of_ints(const vi sum[2], const bool wide)
+{
+    const vi low = sum[0], high = sum[1];
+    int64_t total = wide ? CMP_METRIC_BLOCK / 2 : 0;
+    for (size_t i = 0; i < FLOATS; i++)
+        total += low[i] + (wide ? (int64_t)high[i] * 65536 : 0);
+    return (double)total;
+}
+
+INLINE bool was_raised(const struct small_state *s, const bool wide)
+{
+    WORDS_MASK over = s->over;
+    const vi over_wide = s->over_wide;
+    const vu bits = s->bits;
+    bool raised = false;
+    if (!wide)
+        return memcmp(&over, &(WORDS_MASK){0}, sizeof over) != 0;
+    for (size_t i = 0; i < FLOATS; i++)
+        raised |= over_wide[i] < 0;
+    for (size_t i = 0; i < WORDS; i++)
+        raised |= bits[i] > INT16_MAX;
+    return raised;
+}
+
+INLINE void take_small(struct cmp_facts *f, const struct small_state *s, const bool wide)
+{
+    const double nn = sum_of_ints(s->nn, wide), bb = sum_of_ints(s->bb, wide),
+                 nb = sum_of_ints(s->nb, wide);
+    const vu most = s->most;
+    f->nn += nn;
+    f->bb += bb;
+    f->nb += nb;
+    f->dd += nn + bb - 2 * nb;
+    for (size_t i = 0; i < WORDS; i++)
+        f->max_abs = cmp__larger(f->max_abs, (double)most[i]);
+    f->thousandth += sum_of_words(wide ? &s->thousandth : &s->equal);
+    f->bit_equal += sum_of_words(&s->equal);
+    f->five += sum_of_words(&s->five);
+}
+
+INLINE bool pass_small(struct cmp_facts *f, const char *n, const char *b,
+                       const struct cmp__ceiling *ceiling, const enum cmp__source from)
+{
+    const struct cmp__ceiling c = *ceiling;
+    struct small_state s = {0};
+    for (size_t i = 0; i < CMP_METRIC_BLOCK; i += WORDS) {
+        vw x, y;
+        load_words(&x, n, i, from);
+        load_words(&y, b, i, from);
+        step_words(&s, &x, &y, &c, from);
+    }
+    if (was_raised(&s, from == CMP__I16))
+        return false;
+    take_small(f, &s, from == CMP__I16);
+    return true;
+}

@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The PyTorch adapter with the newest PyTorch of PyPI beside Debian's, and the dumps of both and of C
+# in the hands of the official tool, mindstudio-probe, which comes from there as well.
+#   B=build  PYTHON=/usr/bin/python3
+#   TORCH_INSTALL=DIR    make a virtual environment and a folder of packages there, once
+#   TORCH_ONLY=WORD      only the parts with this in their name: torch2 oracle2 readers oracle1
+suite=torch_peers
+. tests/checks.sh
+export PYTHONDONTWRITEBYTECODE=1 MSTX_QUIET=2
+official=mindstudio-probe==26.2.0
+[ -n "${TORCH_INSTALL:-}" ] || skip "TORCH_INSTALL=DIR says where to install its peers"
+extension=$(ls "$build"/python/msprobe/_probe*.so 2>/dev/null | head -1)
+[ -n "$extension" ] || skip "no extension was built; are there headers of Python?"
+if ldd "$extension" | grep -q 'libasan\|libtsan'; then
+    skip "the interpreter is built without the sanitizer"
+fi
+venv=$TORCH_INSTALL/venv
+first=$TORCH_INSTALL/first # packages beside Debian's torch, which is for the first numpy
+python=$venv/bin/python
+
+packages_of() { "$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])'; }
+pip() { timeout 500 "$python" -m pip install -q "$@"; }
+# The wheel needs gigabytes of its device's libraries; stand-ins do where there is no device.
+install_torch() {
+    "$PYTHON" -m venv "$venv" && pip --no-deps torch &&
+        pip numpy typing_extensions sympy networkx jinja2 fsspec filelock setuptools &&
+        "$python" tests/vendor_standins.py "$(packages_of)/torch/lib" &&
+        "$python" -c 'import torch' && pip "$official" && touch "$venv/whole"
+}
+install_first() {
+    pip --target "$first" "$official" 'numpy<2' && touch "$first/whole"
+}
+once() { # DIR COMMAND: half of it would be taken for the whole next time
+    [ -e "$1/whole" ] || "$2" >&2 || { rm -rf "$1" && return 1; }
+}
+wanted() { case $1 in *"${TORCH_ONLY:-}"*) return 0 ;; esac; return 1; }
+
+once "$venv" install_torch || skip "PyTorch and $official could not be installed; is PyPI reachable?"
+"$python" -c 'import sys; sys.path.insert(0, sys.argv[1]); from msprobe import _probe' \
+    "$build/python" 2>/dev/null || skip "the extension is for another version than $python"
+echo "# PyTorch $("$python" -c 'import torch; print(torch.__version__)'), $official"
+
+if wanted torch2; then PYTHON=$python sh tests/suite_torch_dump.sh; fi
+if wanted oracle2; then "$python" tests/torch_oracle.py "$B" "$(packages_of)"; fi
+if wanted readers; then "$python" tests/dump_readers.py "$B" "$(packages_of)"; fi
+if wanted oracle1; then
+    if ! "$PYTHON" -c 'import torch' 2>/dev/null; then
+        echo "skip oracle1: $PYTHON has no torch"
+    elif ! once "$first" install_first; then
+        echo "skip oracle1: $official could not be installed beside it"
+    else
+        "$PYTHON" tests/torch_oracle.py "$B" "$first"
+    fi
+fi

@@ -1,0 +1,598 @@
+# SPDX-License-Identifier: MIT
+"""Tests of the PyTorch adapter: what goes wrong, or is odd, and leaves the training unharmed.
+See torch_tests.py."""
+import glob
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+
+from torch_tests import BUILD, Two, data, debugger, equal, main, notes, one_step, read, test
+import torch
+
+nn, F = torch.nn, torch.nn.functional
+
+
+# ---- bad input ------------------------------------------------------------------
+
+
+@test
+def odd_tensors_are_described_and_noted():
+    d = debugger(level="L1")
+    sparse = torch.eye(3).to_sparse()
+    quantised = torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.quint8)
+    odd = [sparse, quantised, torch.ones(2, 3, device="meta"), torch.zeros(0, 3),
+           torch.full((2,), float("nan")),
+           torch.complex(torch.ones(2), torch.full((2,), 3.0)).conj().imag]
+    d.start()
+    for t in odd:
+        torch.clone(t)
+    d.stop()
+    d.step()
+    leaf = [record["input_args"][0] for record in data().values()]
+    equal([l["Max"] for l in leaf[:4]], [None] * 4)
+    equal([l["dtype"] for l in leaf[:2]], ["torch.float32", "torch.quint8"])
+    equal([l["shape"] for l in leaf[:4]], [[3, 3], [3], [2, 3], [0, 3]])
+    assert math.isnan(leaf[4]["Max"]) and math.isnan(leaf[4]["Mean"])
+    equal(leaf[5]["Max"], -3.0)
+    assert "sparse" in notes(), notes()
+
+
+@test
+def modules_that_are_shared_or_call_themselves():
+    class Deep(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(4, 4)
+
+        def forward(self, x, left=2):
+            return self(self.fc(x), left - 1) if left else x
+
+    inner = nn.Linear(4, 4)
+    model = nn.Sequential(Deep(), inner, inner)
+    one_step(debugger(level="L0"), model, torch.randn(2, 4))
+    equal([n for n in data() if "forward" in n],
+          ["Module.0.fc.Linear.forward.0", "Module.0.fc.Linear.forward.1",
+           "Module.0.Deep.forward.2", "Module.0.Deep.forward.1", "Module.0.Deep.forward.0",
+           "Module.1.Linear.forward.0", "Module.1.Linear.forward.1"])
+    equal(read("construct.json")["Module.0.Deep.forward.2"], "Module.0.Deep.forward.1")
+
+
+@test
+def what_follows_a_module_that_raised_does_not_lie_in_it():
+    class Fails(nn.Module):
+        def forward(self, x):
+            torch.abs(x)
+            raise KeyError("on purpose")
+
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fails, self.act = Fails(), nn.ReLU()
+
+        def forward(self, x):
+            try:
+                self.fails(x)
+            except KeyError:
+                return torch.sigmoid(self.act(x))
+
+    model, d = nn.Sequential(Outer()), debugger()
+    d.start([model, nn.Sequential(nn.Linear(1, 1))])
+    model(torch.ones(2))
+    d.stop()
+    parents = read("construct.json")
+    equal(parents["Torch.abs.0.forward"], "Module.0.0.fails.Fails.forward.0")
+    equal(parents["Torch.sigmoid.0.forward"], "Module.0.0.Outer.forward.0")
+    equal(parents["Module.0.0.act.ReLU.forward.0"], "Module.0.0.Outer.forward.0")
+    equal(data()["Module.0.0.fails.Fails.forward.0"]["input_args"][0]["Max"], 1.0)
+
+
+@test
+def an_exception_in_forward_reaches_the_program_and_spoils_no_later_step():
+    class Fails(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.two, self.fail = Two(), True
+
+        def forward(self, x):
+            y = self.two(x)
+            return torch.matmul(y, torch.ones(3)) if self.fail else y
+
+    model, d = nn.Sequential(Fails()), debugger()
+    d.start(model)
+    try:
+        model(torch.randn(2, 4))
+        raise AssertionError("no exception")
+    except RuntimeError:
+        pass
+    d.stop()
+    d.step()
+    equal(list(data(0)["Torch.matmul.0.forward"]), ["input_args", "input_kwargs"])
+    assert "ended by an exception" in notes(0)
+    model[0].fail = False
+    one_step(d, model, torch.randn(2, 4))
+    equal(read("construct.json", 1)["Module.0.Fails.forward.0"], None)
+    assert "Module.0.Fails.forward.0" in data(1)
+
+
+@test
+def hooks_that_the_program_removes():
+    model, d = nn.Sequential(Two()), debugger()
+    one_step(d, model, torch.randn(2, 4))
+    for module in model.modules():
+        module._forward_hooks.clear()
+    one_step(d, model, torch.randn(2, 4))
+    for module in model.modules():
+        module._forward_pre_hooks.clear()
+    one_step(d, model, torch.randn(2, 4))
+    assert "Functional.linear.0.forward" in data(2)
+    assert not any(n.startswith("Module.0.fc.Linear.forward") for n in data(2))
+
+
+@test
+def a_second_debugger_is_the_first():
+    from msprobe.pytorch import PrecisionDebugger
+    first = debugger(level="L1")
+    assert PrecisionDebugger(dump_path="elsewhere", level="L0") is first
+    first.start()
+    torch.relu(torch.ones(2))
+    first.stop()
+    assert not os.path.exists("elsewhere") and data()
+
+
+@test
+def functions_stand_for_what_they_were():
+    import copy
+    import pickle
+    debugger(level="L1")
+
+    class Uses(nn.Module):
+        builtin, python = torch.relu, F.gelu
+
+        def __init__(self):
+            super().__init__()
+            self.act = F.relu
+
+        def forward(self, x):
+            return self.act(self.builtin(x))
+
+    assert copy.deepcopy(Uses())(torch.ones(2)).sum() == 2
+    assert pickle.loads(pickle.dumps(F.relu)) is F.relu
+    assert F.relu.__name__ == "relu" and "relu" in F.relu.__doc__.lower()
+    equal([1 if torch.tensor(3.0) == 3 else 0, -torch.ones(1).item(), (2 - torch.ones(1)).item()],
+          [1, -1.0, 1.0])
+    scripted = torch.jit.script(nn.Sequential(nn.Linear(2, 2), nn.ReLU()))
+    assert scripted(torch.ones(2)).shape == (2,)
+    assert isinstance(copy.deepcopy(nn.TransformerEncoderLayer(4, 1)), nn.Module)
+
+
+@test
+def a_model_can_be_copied_and_saved_while_it_is_hooked():
+    import copy
+    import io
+    model, d = Two(), debugger()
+    one_step(d, model, torch.randn(2, 4))
+    other = copy.deepcopy(model)
+    buffer = io.BytesIO()
+    torch.save(model.state_dict(), buffer)
+    one_step(d, other, torch.randn(2, 4))
+    equal([n for n in data(1) if "Module.fc" in n][0], "Module.fc.Linear.forward.0")
+
+
+@test
+def mistakes_in_config_name_the_key():
+    from msprobe.pytorch import PrecisionDebugger
+    for keys, words in (({"level": "L7"}, ("level", "L0")), ({"rank": [-1]}, ("rank", "0")),
+                        ({"step": ["4-2"]}, ("step",)), ({"extra_info": 1}, ("extra_info",)),
+                        ({"task": "statistic"}, ("task", "statistics"))):
+        try:
+            debugger(**keys)
+            raise AssertionError(f"{keys} was taken")
+        except ValueError as why:
+            assert all(word in str(why) for word in words), why
+    try:
+        PrecisionDebugger()
+        raise AssertionError("no dump_path was taken")
+    except ValueError as why:
+        assert "dump_path" in str(why), why
+    d = debugger(level="mix")
+    try:
+        d.start()
+        raise AssertionError("no model was taken")
+    except ValueError as why:
+        assert "model" in str(why), why
+
+
+@test
+def a_full_disk_does_not_stop_the_training():
+    import resource
+    d = debugger(task="tensor", level="L1")
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+    saved = os.dup(2)
+    with open("stderr", "wb") as f:
+        os.dup2(f.fileno(), 2)
+    total = 0
+    for _ in range(3):
+        d.start()
+        for _ in range(20):
+            total += torch.relu(torch.ones(5000)).sum().item()
+        d.stop()
+        d.step()
+    os.dup2(saved, 2)
+    equal(total, 3 * 20 * 5000.0)
+    equal(open("stderr", encoding="utf-8").read().count("not dumped"), 1)
+
+
+@test
+def a_killed_training_leaves_whole_documents():
+    script = f"""
+import sys, os, json, signal
+sys.path.insert(0, {os.path.join(BUILD, 'python')!r})
+import torch
+from msprobe.pytorch import PrecisionDebugger
+json.dump({{"task": "statistics", "dump_path": "out", "level": "L1"}}, open("c.json", "w"))
+d = PrecisionDebugger("c.json")
+d.start()
+for i in range(3000):
+    torch.relu(torch.ones(2, 3))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    equal(subprocess.run([sys.executable, "-c", script], check=False).returncode, -signal.SIGKILL)
+    found = data()
+    assert len(found) > 100, len(found)
+    equal(list(found)[100], "Torch.relu.100.forward")
+    read("stack.json"), read("construct.json")
+
+
+@test
+def a_child_of_a_fork_dumps_nothing():
+    d = debugger(level="L1")
+    d.start()
+    torch.relu(torch.ones(2))
+    pid = os.fork()
+    if pid == 0:
+        for _ in range(5):
+            torch.relu(torch.ones(2))
+        os._exit(0)
+    os.waitpid(pid, 0)
+    d.stop()
+    equal(list(data()), ["Torch.relu.0.forward"])
+
+
+@test
+def threads_of_a_program_do_not_disturb_each_other():
+    import threading
+    d, model = debugger(), Two()
+    x = torch.randn(2, 4)
+    d.start(model)
+    threads = [threading.Thread(target=lambda: [model(x) for _ in range(50)]) for _ in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    d.stop()
+    found = data()
+    equal(len([n for n in found if n.startswith("Module.fc.Linear.forward")]), 200)
+    equal(len([n for n in found if n.startswith("Functional.linear")]), 200)
+
+
+# ---- the training is as it would be -----------------------------------------------
+
+
+VERSION = tuple(int(n) for n in torch.__version__.split("+")[0].split(".")[:2])
+
+
+def is_unharmed(make, steps=3, **keys):
+    """make() gives (model, loss): the losses and parameters of a training, with and without a dump."""
+    d = debugger(**keys)
+
+    def losses(dump):
+        torch.manual_seed(1)
+        model, loss_of = make()
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        found = []
+        for _ in range(steps):
+            if dump:
+                d.start(model)
+            loss = loss_of()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            if dump:
+                d.stop()
+                d.step()
+            found.append(loss.item())
+        return found + [p.detach().tolist() for p in model.parameters()]
+
+    without = losses(False)
+    equal(losses(True), without)
+    assert data(steps - 1), "nothing was dumped"
+    return without
+
+
+class Tagged(torch.Tensor):
+    """A class of the program's own, which goes through all functions."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+class Wrapped:
+    """No tensor, but functions take it for one."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        plain = [a.inner if isinstance(a, Wrapped) else a for a in args]
+        return func(*plain, **(kwargs or {}))
+
+
+@test
+def tensors_of_other_classes():
+    def make():
+        model, x = Two(), torch.randn(3, 4).as_subclass(Tagged)
+        return model, lambda: torch.relu(Wrapped(model(x))).square().sum()
+
+    is_unharmed(make)
+    found = data()
+    equal(found["Functional.linear.0.forward"]["input_args"][0]["type"], "torch.Tensor")
+    assert found["Functional.linear.0.forward"]["input_args"][0]["Max"] is not None
+
+
+@test
+def fake_and_nested_tensors():
+    d = debugger(level="L1")
+    d.start()
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    with FakeTensorMode():
+        fake = torch.relu(torch.ones(2, 3))
+    shape = tuple(fake.shape)
+    nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]) \
+        if hasattr(torch, "nested") and hasattr(torch.nested, "nested_tensor") else None
+    if nested is not None:
+        torch.clone(nested)
+    if VERSION >= (2, 3):
+        jagged = torch.nested.nested_tensor([torch.ones(2), torch.full((3,), 2.0)],
+                                            layout=torch.jagged)
+        torch.neg(jagged)
+    d.stop()
+    equal(shape, (2, 3))
+    equal(data()["Torch.relu.0.forward"]["output"][0]["Max"], None)
+    if VERSION >= (2, 3):
+        leaf = data()["Torch.neg.0.forward"]["input_args"][0]
+        equal([leaf["type"], leaf["Max"]],
+              ["torch.nested._internal.nested_tensor.NestedTensor", 2.0])
+
+
+@test
+def functions_that_write_to_their_arguments():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc, self.act = nn.Linear(4, 4), nn.ReLU(inplace=True)
+            self.register_buffer("sum", torch.zeros(4))
+
+        def forward(self, x):
+            y = self.act(self.fc(x)) * 2
+            y += 1
+            y.mul_(2)[0] = 3
+            self.sum.add_(y.detach().sum(0))
+            return y
+
+    def make():
+        model, x = nn.Sequential(Model(), Model()), torch.randn(3, 4)
+        return model, lambda: model(x).square().mean()
+
+    is_unharmed(make)
+
+
+@test
+def mixed_precision():
+    def make():
+        model, x = nn.Sequential(Two(), Two()), torch.randn(3, 4)
+
+        def loss():
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                return model(x).float().square().mean()
+
+        return model, loss
+
+    is_unharmed(make)
+    equal(data()["Functional.linear.0.forward"]["output"][0]["dtype"], "torch.bfloat16")
+
+
+@test
+def recomputation_of_both_kinds():
+    from torch.utils.checkpoint import checkpoint
+
+    def make(reentrant):
+        class Outer(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.two, self.drop = Two(), nn.Dropout(0.5)
+
+            def forward(self, x):
+                return checkpoint(lambda v: self.drop(self.two(v)), x, use_reentrant=reentrant)
+
+        model, x = nn.Sequential(nn.Linear(4, 4), Outer()), torch.randn(5, 4)
+        return model, lambda: model(x).square().mean()
+
+    is_unharmed(lambda: make(True))
+    again = data(2)
+    is_unharmed(lambda: make(False))
+    for found in (again, data(5)):
+        assert "Module.1.two.Two.forward.1" in found, list(found)
+
+
+@test
+def an_exception_in_backward_reaches_the_program():
+    class Fails(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            if Fails.armed:
+                raise KeyError("on purpose")
+            return grad
+
+    model, d = nn.Sequential(Two(), nn.ReLU()), debugger()
+    for armed in (True, False):
+        Fails.armed = armed
+        d.start(model)
+        loss = Fails.apply(model(torch.ones(2, 4))).sum()
+        try:
+            loss.backward()
+            assert not armed
+        except KeyError:
+            assert armed
+        d.stop()
+        d.step()
+    assert "Functional.linear.0.backward" in data(1) and "Functional.linear.0.backward" not in data(0)
+    equal(read("construct.json", 1)["Module.0.fc.Linear.forward.0"], "Module.0.Two.forward.0")
+
+
+@test
+def workers_that_load_data():
+    class Set(torch.utils.data.Dataset):
+        def __len__(self):
+            return 8
+
+        def __getitem__(self, i):
+            return torch.relu(torch.full((4,), float(i)))
+
+    def make():
+        model = Two()
+        loader = iter(torch.utils.data.DataLoader(Set(), batch_size=2, num_workers=2))
+        return model, lambda: model(next(loader)).square().mean()
+
+    is_unharmed(make)
+    assert len(os.listdir("out/step0")) == 1
+
+
+@test
+def a_compiled_model():
+    if not hasattr(torch, "compile"):
+        return "this torch has no compile"
+
+    def make():
+        model, x = nn.Sequential(Two(), Two()), torch.randn(3, 4)
+        compiled = torch.compile(model, backend="eager")
+        return model, lambda: compiled(x).square().mean()
+
+    is_unharmed(make)
+    return None
+
+
+@test
+def a_hooked_model_is_copied_pickled_and_loaded():
+    import copy
+    import pickle
+    model, d = nn.Sequential(nn.Linear(4, 4), nn.ReLU()), debugger()
+    one_step(d, model, torch.randn(2, 4))
+    for other in (copy.deepcopy(model), copy.copy(model), pickle.loads(pickle.dumps(model))):
+        equal(other(torch.ones(1, 4)).tolist(), model(torch.ones(1, 4)).tolist())
+    torch.save(model, "model.pt")
+    script = """
+import torch
+model = torch.load("model.pt", weights_only=False)
+print(model(torch.ones(1, 4)).tolist())
+"""
+    got = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False,
+                         env={**os.environ, "PYTHONPATH": os.path.join(BUILD, "python")})
+    equal(got.stdout.strip(), str(model(torch.ones(1, 4)).tolist()))
+
+
+@test
+def two_ranks_of_distributed_data_parallel():
+    if not torch.distributed.is_available():
+        return "torch has no distributed"
+    script = f"""
+import json, os, sys
+sys.path.insert(0, {os.path.join(BUILD, 'python')!r})
+import torch, torch.distributed as dist
+from torch import nn
+rank, dump = int(sys.argv[1]), sys.argv[2] == "dump"
+d = None
+if dump:
+    from msprobe.pytorch import PrecisionDebugger
+    d = PrecisionDebugger("config.json")
+dist.init_process_group("gloo", init_method="file://" + os.path.abspath("store" + sys.argv[2]),
+                        rank=rank, world_size=2)
+torch.set_num_threads(1)
+torch.manual_seed(0)
+model = nn.parallel.DistributedDataParallel(
+    nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+torch.manual_seed(rank)
+for _ in range(3):
+    if dump:
+        d.start(model)
+    loss = model(torch.randn(3, 4)).square().mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    if dump:
+        d.stop()
+        d.step()
+print(loss.item(), [p.tolist() for p in model.parameters()])
+"""
+    with open("config.json", "w", encoding="utf-8") as f:
+        json.dump({"dump_path": "out", "level": "mix"}, f)
+
+    def run(word):
+        ranks = [subprocess.Popen([sys.executable, "-c", script, str(r), word], text=True,
+                                  stdout=subprocess.PIPE) for r in range(2)]
+        said = [p.communicate(timeout=120)[0] for p in ranks]
+        equal([p.returncode for p in ranks], [0, 0])
+        return said
+
+    equal(run("dump"), run("plain"))
+    equal(sorted(os.listdir("out/step2")), ["rank0", "rank1"])
+    with open("out/step2/rank1/dump.json", encoding="utf-8") as f:
+        names = list(json.load(f)["data"])
+    assert "Module.module.0.Linear.parameters_grad.0" in names, names
+    return None
+
+
+@test
+def killed_at_any_moment_every_document_is_whole():
+    script = f"""
+import sys, json
+sys.path.insert(0, {os.path.join(BUILD, 'python')!r})
+import torch
+from msprobe.pytorch import PrecisionDebugger
+d = PrecisionDebugger("config.json")
+model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU())
+print("begins", flush=True)
+while True:
+    d.start(model)
+    for i in range(100):
+        model(torch.ones(2, 3)).sum().backward()
+    d.stop()
+    d.step()
+"""
+    import random
+    import shutil
+    import time
+    with open("config.json", "w", encoding="utf-8") as f:
+        json.dump({"dump_path": "out", "level": "mix", "task": "tensor"}, f)
+    for _ in range(6):
+        child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+        child.stdout.readline()
+        time.sleep(random.uniform(0.05, 0.6))
+        child.kill()
+        child.wait()
+        for path in glob.glob("out/step*/*/*.json"):
+            with open(path, encoding="utf-8") as f:
+                json.load(f)
+        shutil.rmtree("out", ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
