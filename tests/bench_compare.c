@@ -49,7 +49,7 @@ static void sort_times(struct times *t)
 
 enum kind { CSV, XLSX, FUZZY };
 
-static void die(const struct ms_err *err)
+static _Noreturn void die(const struct ms_err *err)
 {
     fprintf(stderr, "bench_compare: %s\n", err->msg);
     exit(1);
