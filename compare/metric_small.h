@@ -40,7 +40,8 @@ INLINE void load_words(vw *out, const char *p, size_t at, const enum cmp__source
 
 INLINE void magnitude_of(vu *out, const vw *v)
 {
-    *out = (vu)MAX_WORD(*v, -*v);
+    const vw opposite = (vw)(0 - (vu)*v); /* of -32768 itself: 32768 without a sign */
+    *out = (vu)MAX_WORD(*v, opposite);
 }
 
 /* A sum of two products of 16-bit numbers is above -2^31 and at most 2^31: one less fits. */
