@@ -157,7 +157,7 @@ def types():
             brief = ops.cast(x, mindspore.bfloat16) + ops.cast(x, mindspore.bfloat16)
             none = x[:0] * 2
             return (y.sum() + whole.sum() + ops.cast(wide.sum(), mindspore.float32) + tiny.sum() +
-                    truth.sum() + ops.cast(brief, mindspore.float32).sum() + none.sum() * 0)
+                    truth.sum() + ops.cast(brief, mindspore.float32).sum() + ops.concat((none, x)).sum())
 
     model, x = Model(), row(3, 4)
     return model, lambda: model(x)
@@ -584,7 +584,7 @@ def empty():
         def construct(self, x):
             none = x[:0]
             joined = ops.concat((none, x))
-            return joined.sum() + ops.cast(none, mindspore.float16).astype(mindspore.float32).sum()
+            return joined.sum() + (ops.cast(none, mindspore.float16).astype(mindspore.float32) + 1).shape[0]
 
     net, x = nn.SequentialCell(Model()), row(3, 4)
     return net, lambda: net(x)
@@ -661,8 +661,8 @@ def own_gradient():
         def construct(self, x):
             return x * x
 
-        def bprop(self, x, out, dout):
-            return (dout * 7,)
+        def bprop(self, x, out, grad):
+            return (grad * 7,)
 
     class Stop(nn.Cell):
         def construct(self, x):

@@ -58,6 +58,22 @@ VARIANTS = {
 }
 
 
+# What differs and is not to be mended here: why, and the program, label and text of the difference.
+KNOWN = [
+    ("parameters' gradients are listed as they come, and which comes first depends on the graph of "
+     "hooks around a primitive",
+     r"parameters_grad\.\d+: keys in another order$"),
+    ("of what writes to its arguments no gradient is watched here: another tensor in the place of "
+     "one that is written to could be noticed",
+     r"keys \[('Tensor\.__i\w+__\.\d+\.backward'(, )?)+\]$"),
+    ("the framework's maximum on the CPU passes over NaN, the figures here do not",
+     r"/(Max|Min): \S+ and nan$"),
+    ("two calls of a cell whose inputs need no gradient: it takes the first one's gradients of "
+     "inputs for those of outputs",
+     r"^methods .*Cell\.model\.Model\.backward\.0/(in|out)put/0: "),
+]
+
+
 # ---- in a process of one tool -----------------------------------------------------------------
 
 
@@ -182,8 +198,13 @@ def compare(folder, name, label):
     yield from peer_dumps.compare_trees(ours, theirs)
 
 
+def is_known(line):
+    return any(re.search(pattern, line) for _, pattern in KNOWN)
+
+
 def check(folder, name, label):
-    wrong = list(compare(folder, name, label))
+    wrong = [line for line in compare(folder, name, label)
+             if not is_known(f"{name} {label} {line}")]
     title = f"{name}_{label}_is_as_the_official_tool_writes_it"
     print(f"not ok {title}" if wrong else f"ok {title}", flush=True)
     for line in wrong[:int(os.environ.get("LINES", "8"))]:

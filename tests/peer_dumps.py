@@ -62,6 +62,12 @@ def without_optimizer(parents):
     return {k: None if v in names else v for k, v in parents.items() if k not in names}
 
 
+def without_replaced(stacks):
+    """The official tool stands in for a function of MindSpore, whose frame it has not."""
+    return {key: [names, [f for f in frames if "self._executor.grad(grad, obj" not in f]]
+            for key, (names, frames) in stacks.items()}
+
+
 def without_tool(stacks, ours):
     """A hook of the official tool is a cell of MindSpore, whose own frames come first in its stacks."""
     return {key: [names, frames[-len(ours[key][1]):] if key in ours and names == ours[key][0] and
@@ -123,6 +129,7 @@ def compare_documents(name, ours, official):
     if name.endswith("construct.json"):
         a, b = without_optimizer(a), without_optimizer(b)
     elif name.endswith("stack.json"):
+        b = without_replaced(b)
         a = without_tool(a, b)
     else:
         a["dump_data_dir"] = b["dump_data_dir"] = None

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "probe/call_int.h"
 #include "probe/stack.h"
 #include "probe/tensor.h"
 
@@ -176,6 +177,42 @@ START_TEST(what_was_left_open_inside_goes_with_its_module)
     has(text_of(STEP0 "dump_error_info.log"),
         "Functional.relu.0.forward: was entered and not left");
     has(text_of(STEP0 "dump_error_info.log"), "Call stack (most recent call last):\nFile ");
+    scratch_remove(dir);
+}
+END_TEST
+
+static struct probe_call *backward(struct probe_dumper *d, const char *path, bool ends_first)
+{
+    return probe__enter(d, &(struct probe__entry){.kind = PROBE__MODULE,
+                                                  .dir = PROBE_BACKWARD,
+                                                  .prefix = "Module",
+                                                  .name = path,
+                                                  .class_name = "A",
+                                                  .ends_first = ends_first});
+}
+
+/* A framework may tell that a module's backward is over before it tells so of those inside. */
+START_TEST(a_backward_that_ends_first_leaves_those_inside_open)
+{
+    begin();
+    struct probe_dumper *d = open_with(everything());
+    probe_dumper_start(d);
+    struct probe_call *calls[3];
+    const char *const paths[] = {"a", "a.b", "a.b.c"};
+    for (int i = 0; i < 3; i++)
+        calls[i] = backward(d, paths[i], true);
+    probe_call_exit(calls[1]);
+    op(d, "gelu"); /* in the innermost, which goes on */
+    probe_call_exit(calls[0]);
+    probe_call_exit(calls[2]);
+    op(d, "gelu"); /* in none */
+    close_dumper(d);
+    ck_assert_str_eq(records_of(STEP0 "dump.json"),
+                     "Module.a.b.A.backward.0 Functional.gelu.0.forward Module.a.A.backward.0"
+                     " Module.a.b.c.A.backward.0 Functional.gelu.1.forward");
+    has(text_of(STEP0 "construct.json"),
+        "\"Functional.gelu.0.forward\": \"Module.a.b.c.A.backward.0\"");
+    has(text_of(STEP0 "construct.json"), "\"Functional.gelu.1.forward\": null");
     scratch_remove(dir);
 }
 END_TEST
@@ -577,11 +614,13 @@ END_TEST
 TEST_MAIN("dumper", a_model_is_dumped_as_the_format_says,
           a_record_has_its_parts_in_order_and_to_the_byte, calls_are_counted_in_each_step_anew,
           mindspore_has_cells_and_no_requires_grad, a_detached_call_ends_later_and_from_any_thread,
-          what_was_left_open_inside_goes_with_its_module, only_chosen_steps_and_ranks_make_files,
-          the_launcher_says_which_rank_this_is, a_rank_that_becomes_known_renames_the_directory,
-          filters_keep_what_they_say, data_mode_takes_parts_away,
-          slices_narrow_what_is_described_and_kept, tensors_of_the_list_get_files,
-          structure_fills_all_but_the_data, nan_check_says_which_outputs_are_odd,
-          overflow_check_keeps_odd_records_and_then_ends, values_saved_by_hand_are_counted_by_name,
+          what_was_left_open_inside_goes_with_its_module,
+          a_backward_that_ends_first_leaves_those_inside_open,
+          only_chosen_steps_and_ranks_make_files, the_launcher_says_which_rank_this_is,
+          a_rank_that_becomes_known_renames_the_directory, filters_keep_what_they_say,
+          data_mode_takes_parts_away, slices_narrow_what_is_described_and_kept,
+          tensors_of_the_list_get_files, structure_fills_all_but_the_data,
+          nan_check_says_which_outputs_are_odd, overflow_check_keeps_odd_records_and_then_ends,
+          values_saved_by_hand_are_counted_by_name,
           high_precision_does_not_round_to_the_narrow_type,
           integers_of_64_bits_are_exact_at_both_ends, nodes_called_at_one_place_share_their_stack)
