@@ -335,8 +335,8 @@ bench-cluster: $(B)/tests/bench_cluster ## how often slow ranks and links are fo
 bench-source: $(B)/msprobe ## how often the operator that introduces an error is named
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/source_accuracy.py
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/torch_faults.py
-bench-view: $(B)/msprobe ## the terminal viewer on a pseudo terminal; VIEW=FILE or RUN names what to open
-	@B=$(B) $(PYTHON) tests/bench_view.py $(VIEW)
+bench-view: all $(B)/tests/tool_big_run ## measure the terminal viewer, with a large run and a large graph; VIEW=PATH: with that
+	@B=$(B) PYTHON=$(PYTHON) sh tests/bench_view.sh $(VIEW)
 soak: all $(B)/samples/mstx_c ## record, import and look 1,000 times; nothing may grow
 	@ITERATIONS=1000 B=$(B) PYTHON=$(PYTHON) sh tests/suite_soak.sh
 analyze: ## static analysis: gcc -fanalyzer, cppcheck, clang-tidy

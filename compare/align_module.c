@@ -33,6 +33,7 @@ struct table {
 
 struct rows {
     MS_VEC(struct row) side[2];
+    MS_VEC(struct align__link) sure;   /* anchors that set those: */
     MS_VEC(uint32_t) lo, hi;           /* columns allowed by row */
     MS_VEC(uint8_t) reach[2];          /* by row: how many that end here may be pieces */
     struct ms_map looks[2], groups[2]; /* by side */
@@ -324,6 +325,7 @@ static void free_rows(struct rows *rows)
         ms_free(rows->parts[side].score);
     }
     ms_free(rows->pairs.score);
+    ms_vec_free(&rows->sure);
     ms_vec_free(&rows->lo);
     ms_vec_free(&rows->hi);
     ms_arena_free(rows->arena);
@@ -484,14 +486,29 @@ static uint32_t row_at(const struct rows *rows, int side, uint32_t place)
     return lo;
 }
 
-/* First anchor at or behind a golden op. */
-static size_t anchor_at(const struct align__ctx *c, uint32_t op)
+/* Anchors that modules keep to.  Behind a fault two values may be alike by chance, and a single
+ * such pair would move all modules between it and the next; in the chain they are outweighed. */
+static enum ms_rc list_sure(struct rows *rows, struct ms_err *err)
+{
+    static const float sure = 0.5F;
+    const struct align__ctx *c = rows->c;
+    if (!ms_vec_reserve(&rows->sure, c->anchors.n + 1))
+        return ms_no_memory(err);
+    for (size_t i = 0; i < c->anchors.n; i++) {
+        if (c->anchors.p[i].weight >= sure)
+            rows->sure.p[rows->sure.n++] = c->anchors.p[i];
+    }
+    return MS_OK;
+}
+
+/* First sure anchor at or behind a golden op. */
+static size_t anchor_at(const struct rows *rows, uint32_t op)
 {
     size_t lo = 0;
-    size_t hi = c->anchors.n;
+    size_t hi = rows->sure.n;
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
-        if (c->anchors.p[mid].a < op)
+        if (rows->sure.p[mid].a < op)
             lo = mid + 1;
         else
             hi = mid;
@@ -511,10 +528,10 @@ static struct window window_of(const struct rows *rows, uint32_t r)
     uint32_t nr = (uint32_t)rows->side[0].n;
     uint32_t nc = (uint32_t)rows->side[1].n;
     const struct align__module *m = &c->side[0].modules.p[rows->side[0].p[r].module];
-    size_t before = anchor_at(c, m->lo != ALIGN__NONE ? m->lo : m->place);
-    size_t after = anchor_at(c, rows->side[0].p[r].at + 1);
-    const struct align__link *x = before > 0 ? &c->anchors.p[before - 1] : NULL;
-    const struct align__link *y = after < c->anchors.n ? &c->anchors.p[after] : NULL;
+    size_t before = anchor_at(rows, m->lo != ALIGN__NONE ? m->lo : m->place);
+    size_t after = anchor_at(rows, rows->side[0].p[r].at + 1);
+    const struct align__link *x = before > 0 ? &rows->sure.p[before - 1] : NULL;
+    const struct align__link *y = after < rows->sure.n ? &rows->sure.p[after] : NULL;
     uint32_t r0 = x != NULL ? row_at(rows, 0, x->a) : 0;
     uint32_t c0 = x != NULL ? row_at(rows, 1, x->b) : 0;
     uint32_t r1 = y != NULL ? row_at(rows, 0, y->a + 1) : nr;
@@ -534,6 +551,7 @@ static enum ms_rc set_windows(struct rows *rows, struct ms_err *err)
     uint32_t nr = (uint32_t)rows->side[0].n;
     if (!ms_vec_reserve(&rows->lo, nr) || !ms_vec_reserve(&rows->hi, nr))
         return ms_no_memory(err);
+    MS_TRY(list_sure(rows, err));
     struct window last = {0, 0};
     for (uint32_t r = 0; r < nr; r++) {
         struct window w = window_of(rows, r);

@@ -235,8 +235,8 @@ static bool number_of(const struct line *l, unsigned stat, double *v)
 }
 
 struct delta {
-    bool known;
-    double diff, rel; /* rel: of a hundred; NaN: the golden side is 0 */
+    bool known, related; /* related: the golden side is not 0, or both are */
+    double diff, rel;    /* rel: of a hundred */
 };
 
 static struct delta delta_of(const struct pair *p, unsigned stat)
@@ -244,7 +244,8 @@ static struct delta delta_of(const struct pair *p, unsigned stat)
     double t = 0, b = 0;
     struct delta d = {.known = number_of(p->t, stat, &t) && number_of(p->b, stat, &b)};
     d.diff = t - b;
-    d.rel = d.diff == 0 ? 0 : b == 0 ? NAN : fabs(d.diff / b * 100);
+    d.related = d.known && (d.diff == 0 || b != 0);
+    d.rel = d.diff == 0 ? 0 : fabs(d.diff / b * 100);
     return d;
 }
 
@@ -269,11 +270,10 @@ static void put_stats(struct cmp__sheet *s, struct cmp_sheet_sum *sum, const str
             cmp__sheet_word(s, "N/A");
     }
     for (unsigned i = 0; i < PROBE_STATS; i++) {
-        bool none = !d[i].known || (isnan(d[i].rel) && !isnan(d[i].diff));
-        if (none)
-            cmp__sheet_word(s, "N/A");
-        else
+        if (d[i].related)
             cmp__sheet_number(s, d[i].rel);
+        else
+            cmp__sheet_word(s, "N/A");
     }
     for (int i = 0; i < PROBE_STATS; i++) {
         put_field(s, p->t, STATS + i);
@@ -282,10 +282,14 @@ static void put_stats(struct cmp__sheet *s, struct cmp_sheet_sum *sum, const str
     cmp__sheet_count(sum, verdict_of(p));
 }
 
-static void put_or_none(struct cmp__sheet *s, const struct probe_tensor *t, bool there, double v)
+/* strict: the words of the official tool, which does not ask its tensor for the value. */
+static void put_or_none(struct cmp__sheet *s, const struct probe_tensor *t, bool there, double v,
+                        bool strict)
 {
     if (!there || isnan(v))
         cmp__sheet_word(s, "N/A");
+    else if (t->dtype == MS_DT_BOOL && strict)
+        cmp__sheet_word(s, v != 0 ? "tensor(True)" : "tensor(False)");
     else if (t->dtype == MS_DT_BOOL)
         cmp__sheet_word(s, v != 0 ? "True" : "False");
     else
@@ -298,32 +302,53 @@ static bool has_stats(const struct probe_tensor *t, bool open, struct ms_stats *
     if (!open || t->count == 0 || t->ndim == 0)
         return false;
     probe_tensor_stats(t, stats);
+    if (stats->nan != 0)
+        stats->max = stats->min = NAN;
     return true;
 }
 
-static void put_both(struct cmp__sheet *s, const struct cmp__file_pair *p)
+static void put_both(struct cmp__sheet *s, const struct cmp__file_pair *p, bool strict)
 {
     struct ms_stats t = {0}, b = {0};
     bool has_t = has_stats(&p->n, p->has_n, &t), has_b = has_stats(&p->b, p->has_b, &b);
     bool sums_t = has_t && p->n.dtype != MS_DT_BOOL, sums_b = has_b && p->b.dtype != MS_DT_BOOL;
-    put_or_none(s, &p->n, has_t, t.max);
-    put_or_none(s, &p->b, has_b, b.max);
-    put_or_none(s, &p->n, has_t, t.min);
-    put_or_none(s, &p->b, has_b, b.min);
-    put_or_none(s, &p->n, sums_t, sums_t ? ms_stats_mean(&t) : NAN);
-    put_or_none(s, &p->b, sums_b, sums_b ? ms_stats_mean(&b) : NAN);
-    put_or_none(s, &p->n, sums_t, sums_t ? ms_stats_norm(&t) : NAN);
-    put_or_none(s, &p->b, sums_b, sums_b ? ms_stats_norm(&b) : NAN);
+    put_or_none(s, &p->n, has_t, t.max, strict);
+    put_or_none(s, &p->b, has_b, b.max, strict);
+    put_or_none(s, &p->n, has_t, t.min, strict);
+    put_or_none(s, &p->b, has_b, b.min, strict);
+    put_or_none(s, &p->n, sums_t, sums_t ? ms_stats_mean(&t) : NAN, strict);
+    put_or_none(s, &p->b, sums_b, sums_b ? ms_stats_mean(&b) : NAN, strict);
+    put_or_none(s, &p->n, sums_t, sums_t ? ms_stats_norm(&t) : NAN, strict);
+    put_or_none(s, &p->b, sums_b, sums_b ? ms_stats_norm(&b) : NAN, strict);
 }
 
-static enum ms_rc put_files(struct cmp__sheet *s, struct cmp_sheet_sum *sum, const struct pair *p)
+/* Types that the official tool reads. */
+static bool is_known_there(enum ms_dtype t)
+{
+    return t == MS_DT_F32 || t == MS_DT_F16 || t == MS_DT_BF16 || t == MS_DT_I8 || t == MS_DT_I32 ||
+           t == MS_DT_I64 || t == MS_DT_BOOL;
+}
+
+static void forget_unknown(struct cmp__file_pair *f)
+{
+    f->has_n = f->has_n && is_known_there(f->n.dtype);
+    f->has_b = f->has_b && is_known_there(f->b.dtype);
+    if (!f->has_n || !f->has_b)
+        f->fig.state = CMP_STATE_UNREADABLE;
+}
+
+static enum ms_rc put_files(struct cmp__sheet *s, struct cmp_sheet_sum *sum, const struct pair *p,
+                            bool strict)
 {
     struct cmp__file_pair f;
     struct ms_buf note = {.max = 1 << 16};
     enum ms_rc rc = cmp__file_pair_open(&f, p->t != NULL ? p->t->path : NULL,
                                         p->b != NULL ? p->b->path : NULL, false, s->err);
-    cmp__file_figures(s, &f, "N/A");
-    put_both(s, &f);
+    struct cmp__file_pair shown = f;
+    if (strict)
+        forget_unknown(&shown);
+    cmp__file_figures(s, &shown, "N/A");
+    put_both(s, &shown, strict);
     cmp__sheet_count(sum, cmp__file_pair_verdict(&f));
     if (rc == MS_OK && p->t != NULL && p->b != NULL && !(f.has_n && f.has_b)) {
         struct ms_str why = ms_buf_slice(&f.why);
@@ -336,11 +361,11 @@ static enum ms_rc put_files(struct cmp__sheet *s, struct cmp_sheet_sum *sum, con
 }
 
 static enum ms_rc put_pair(struct cmp__sheet *s, struct cmp_sheet_sum *sum, const struct pair *p,
-                           bool files)
+                           bool files, bool strict)
 {
     put_common(s, p);
     if (files)
-        MS_TRY(put_files(s, sum, p));
+        MS_TRY(put_files(s, sum, p, strict));
     else
         put_stats(s, sum, p);
     cmp__sheet_end_row(s);
@@ -355,7 +380,7 @@ static const struct line *line_of(const struct side *s, struct ms_str name)
 
 /* The target's order, then what the golden side alone has. */
 static enum ms_rc put_all(struct cmp__sheet *s, struct cmp_sheet_sum *sum, const struct side *t,
-                          const struct side *b, bool matched_only)
+                          const struct side *b, bool strict)
 {
     cmp__sheet_names(s, common);
     cmp__sheet_names(s, t->has_files ? of_files : of_stats);
@@ -364,13 +389,13 @@ static enum ms_rc put_all(struct cmp__sheet *s, struct cmp_sheet_sum *sum, const
     for (uint32_t i = 0; i < t->lines.n; i++) {
         struct pair p = {.name = ms_map_key(&t->names, i), .t = &t->lines.p[i]};
         p.b = line_of(b, p.name);
-        if (p.b != NULL || !matched_only)
-            MS_TRY(put_pair(s, sum, &p, t->has_files));
+        if (p.b != NULL || !strict)
+            MS_TRY(put_pair(s, sum, &p, t->has_files, strict));
     }
-    for (uint32_t i = 0; i < b->lines.n && !matched_only; i++) {
+    for (uint32_t i = 0; i < b->lines.n && !strict; i++) {
         struct pair p = {.name = ms_map_key(&b->names, i), .b = &b->lines.p[i]};
         if (line_of(t, p.name) == NULL)
-            MS_TRY(put_pair(s, sum, &p, t->has_files));
+            MS_TRY(put_pair(s, sum, &p, t->has_files, strict));
     }
     return MS_OK;
 }
@@ -390,7 +415,7 @@ static enum ms_rc compare_sides(const struct side *t, const struct side *b, cons
     if (rc == MS_OK)
         rc = cmp__sheet_open(&s, ms_buf_z(&path), true, err);
     if (rc == MS_OK)
-        rc = cmp__sheet_close(&s, put_all(&s, sum, t, b, conf->matched_only));
+        rc = cmp__sheet_close(&s, put_all(&s, sum, t, b, conf->strict));
     ms_buf_free(&path);
     sum->tables += rc == MS_OK;
     return rc;

@@ -12,7 +12,7 @@
 #include "compare/sheet.h"
 
 struct cmp_atb_conf {
-    bool matched_only; /* as the official table: what one side alone has is left out */
+    bool strict; /* as the official table: what one side alone has is left out */
     const char *stamp;
 };
 /* Write DIR/atb_stats_compare_result_STAMP.xlsx, or atb_tensor_... */

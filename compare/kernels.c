@@ -103,8 +103,8 @@ static void put_relative(struct cmp__sheet *w, double diff, double bench)
         cmp__sheet_word(w, "N/A");
         return;
     }
-    if (isnan(rel)) {
-        cmp__sheet_word(w, "Nan");
+    if (!isfinite(rel)) {
+        cmp__sheet_word(w, isnan(rel) ? "Nan" : "inf%");
         return;
     }
     unsigned n = ms_num_f64(text, rel);

@@ -12,6 +12,8 @@
  *     LOAD         takes a vector out of memory
  *     SAME         which of its elements are equal, as they lie there
  *     SPREAD, SPREAD_ULPS   add vector number `nth` of a group to the sums
+ *     SAME_GROUP, SPREAD_SAME   whether a group has the same bits on both sides, and how such a
+ *                               one is added: sums of differences stay as they are
  */
 
 struct FOR_ELEM(state) {
@@ -19,6 +21,7 @@ struct FOR_ELEM(state) {
     VEC max_rel;
     INT below1, below5, equal;
     INT special, mask_diff, sign_diff;
+    uint64_t same;
 };
 
 /* NaN and inf, for which zero is put, are counted. */
@@ -86,6 +89,21 @@ INLINE void FOR_ELEM(take)(struct cmp_facts *f, const struct FOR_ELEM(state) * s
     if (ext)
         take_ext(f, &s->sums);
     f->bit_equal += FOR_ELEM(count_of)(&s->equal);
+    f->thousandth += s->same;
+    f->five += s->same;
+    f->bit_equal += ext ? s->same : 0;
+}
+
+/* A group with the same bits on both sides. */
+INLINE void FOR_ELEM(add_same)(struct FOR_ELEM(state) * s, const void *n, size_t at,
+                               const enum cmp__source from)
+{
+    for (unsigned nth = 0; nth < CMP__GROUP * BITS / 8 / BYTES; nth++) {
+        VEC x;
+        LOAD(&x, n, at + nth * (BYTES * 8 / BITS), from);
+        SPREAD_SAME(&s->sums, nth, &x);
+    }
+    s->same += CMP__GROUP;
 }
 
 INLINE bool FOR_ELEM(pass)(struct cmp_facts *f, const void *n, const void *b, size_t count,
@@ -94,6 +112,10 @@ INLINE bool FOR_ELEM(pass)(struct cmp_facts *f, const void *n, const void *b, si
     enum { WIDTH = BYTES * 8 / BITS };
     struct FOR_ELEM(state) s = {0};
     for (size_t i = 0; i < count; i += CMP__GROUP) {
+        if (!careful && SAME_GROUP(n, b, i, from)) {
+            FOR_ELEM(add_same)(&s, n, i, from);
+            continue;
+        }
 #define ONE(nth)                                                                                   \
     if ((nth)*WIDTH < CMP__GROUP) {                                                                \
         VEC x, y;                                                                                  \
@@ -126,4 +148,6 @@ INLINE bool FOR_ELEM(pass)(struct cmp_facts *f, const void *n, const void *b, si
 #undef SAME
 #undef SPREAD
 #undef SPREAD_ULPS
+#undef SAME_GROUP
+#undef SPREAD_SAME
 #undef FOR_ELEM

@@ -18,8 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Less of a step is no finding. */
+/* Less of a step is no finding, */
 static const double LEAST_SHARE = 0.015;
+/* unless it is so much of what partners compute: where more processes than processors wait for messages,
+ * a step is long by what nobody computes. */
+static const double GREAT_OF_OWN = 0.25, LEAST_THEN = 0.002;
 /* Share above which a finding is an error. */
 static const double GREAT_SHARE = 0.10;
 /* No step is more regular than this. */
@@ -318,6 +321,28 @@ struct scratch {
     double limit; /* of a stretch's mean in measures of its noise */
 };
 
+/* What the other members compute in a step of the stretch, on average. */
+static double others_own(const struct mstx_cluster *c, const struct mstx_cl_group *g, size_t m,
+                         const struct stretch *s)
+{
+    double sum = 0;
+    for (size_t i = 0; i < g->members.n; i++) {
+        const struct mstx_cl_process *p = &c->process.p[g->members.p[i]];
+        for (uint32_t k = s->from; k < s->to && i != m; k++)
+            sum += own_time(&c->step.p[p->first_step + k]);
+    }
+    return sum / ((double)(g->members.n - 1) * (s->to - s->from));
+}
+
+static bool is_large(const struct mstx_cluster *c, const struct mstx_cl_group *g, size_t m,
+                     const struct stretch *s)
+{
+    const double step = (double)c->step_ns;
+    if (s->mean <= 4 * g->spread || s->mean < LEAST_THEN * step)
+        return false;
+    return s->mean >= LEAST_SHARE * step || s->mean >= GREAT_OF_OWN * others_own(c, g, m, s);
+}
+
 static void judge_group(struct mstx_cluster *c, size_t group, const struct scratch *x)
 {
     const struct mstx_cl_group *g = &c->group.p[group];
@@ -326,9 +351,8 @@ static void judge_group(struct mstx_cluster *c, size_t group, const struct scrat
         const uint32_t process = g->members.p[m];
         const struct stretch s =
             best_stretch(g->cost.p + m * steps, steps, g->noise, x->limit, x->of_step);
-        const bool is_large = s.mean >= LEAST_SHARE * (double)c->step_ns && s.mean > 4 * g->spread;
-        const bool is_sure = s.score > x->limit;
-        if (!x->told[process] && is_large && is_sure && all_partners_agree(c, g, process, &s)) {
+        const bool is_sure = s.score > x->limit && is_large(c, g, m, &s);
+        if (!x->told[process] && is_sure && all_partners_agree(c, g, process, &s)) {
             x->told[process] = true;
             tell_straggler(c, g, m, steps, &s);
         }

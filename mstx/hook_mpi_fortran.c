@@ -105,11 +105,12 @@ WRAPPER(mpi, MPI, sendrecv, SENDRECV, "MPI_Sendrecv", SENDRECV, ON(c),
         (void *b, F *n, F *t, F *peer, F *tag, void *rb, F *rn, F *rt, F *from, F *rtag, F *c,
          F *s),
         (b, n, t, peer, tag, rb, rn, rt, from, rtag, c, s),
-        EXCHANGED(hook_bytes(*rn, type_of(*rt))), received(&x, rc, s))
+        EXCHANGED(hook_bytes(*rn, type_of(*rt)));
+        s = seen(s), received(&x, rc, s))
 WRAPPER(mpi, MPI, sendrecv_replace, SENDRECV_REPLACE, "MPI_Sendrecv_replace", SENDRECV, ON(c),
         (void *b, F *n, F *t, F *peer, F *tag, F *from, F *rtag, F *c, F *s),
         (b, n, t, peer, tag, from, rtag, c, s), EXCHANGED(x.c.sent);
-        x.c.flags |= MSTX_CF_IN_PLACE, received(&x, rc, s))
+        x.c.flags |= MSTX_CF_IN_PLACE; s = seen(s), received(&x, rc, s))
 #define MATCHED hook_matched(&x, *n, type_of(*t))
 WRAPPER(mpi, MPI, mrecv, MRECV, "MPI_Mrecv", RECV, NULL, (void *b, F *n, F *t, F *m, F *s),
         (b, n, t, m, s), MATCHED;

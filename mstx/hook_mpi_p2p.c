@@ -57,15 +57,19 @@ static void received(const struct hook_call *x, int rc, const MPI_Status *status
                                status->MPI_TAG);
 }
 
+/* A caller that throws it away lets us see it all the same. */
+#define OWN_STATUS(s)                                                                              \
+    MPI_Status own;                                                                                \
+    if (s == MPI_STATUS_IGNORE && hook_depth == 0 && mstx_comm_on())                               \
+    s = &own
+
 #define RECV(NAME, COUNT)                                                                          \
-    HOOK_IF(NAME,                                                                                  \
-            HOOK_LIGHT(                                                                            \
-                NAME, true, HOOK_COUNT(c, RECV),                                                   \
-                (void *b, COUNT n, MPI_Datatype t, int peer, int tag, MPI_Comm c, MPI_Status *s),  \
-                (b, n, t, peer, tag, c, s), MPI_Status own;                                        \
-                if (s == MPI_STATUS_IGNORE && hook_depth == 0 && mstx_comm_on()) s = &own;         \
-                HOOK_BODY(NAME, RECV, hook_comm_of(c), RECV_DESC, real(b, n, t, peer, tag, c, s),  \
-                          received(&x, rc, s));))
+    HOOK_IF(NAME, HOOK_LIGHT(NAME, true, HOOK_COUNT(c, RECV),                                      \
+                             (void *b, COUNT n, MPI_Datatype t, int peer, int tag, MPI_Comm c,     \
+                              MPI_Status *s),                                                      \
+                             (b, n, t, peer, tag, c, s), OWN_STATUS(s);                            \
+                             HOOK_BODY(NAME, RECV, hook_comm_of(c), RECV_DESC,                     \
+                                       real(b, n, t, peer, tag, c, s), received(&x, rc, s));))
 #define IRECV(NAME, COUNT)                                                                         \
     HOOK_IF(NAME, HOOK_LIGHT(NAME, true, HOOK_COUNT(c, RECV),                                      \
                              (void *b, COUNT n, MPI_Datatype t, int peer, int tag, MPI_Comm c,     \
@@ -100,36 +104,37 @@ MATCHED(MRECV)
 #define EXCHANGE_DESC                                                                              \
     SEND_DESC;                                                                                     \
     hook_exchange(&x, hook_bytes(rn, rt), from)
-#define SENDRECV(NAME, COUNT, LAST, AFTER, FLAGS)                                                  \
+#define SENDRECV(NAME, COUNT, LAST, SEEN, AFTER, FLAGS)                                            \
     HOOK_IF(                                                                                       \
         NAME,                                                                                      \
         HOOK_LIGHT(NAME, true, HOOK_COUNT(c, SENDRECV),                                            \
                    (const void *b, COUNT n, MPI_Datatype t, int peer, int tag, void *rb, COUNT rn, \
                     MPI_Datatype rt, int from, int rtag, MPI_Comm c, LAST *last),                  \
-                   (b, n, t, peer, tag, rb, rn, rt, from, rtag, c, last),                          \
+                   (b, n, t, peer, tag, rb, rn, rt, from, rtag, c, last), SEEN;                    \
                    HOOK_BODY(NAME, SENDRECV, hook_comm_of(c), EXCHANGE_DESC;                       \
                              x.c.flags |= FLAGS,                                                   \
                              real(b, n, t, peer, tag, rb, rn, rt, from, rtag, c, last), AFTER);))
-#define REPLACE(NAME, COUNT, LAST, AFTER, FLAGS)                                                   \
+#define REPLACE(NAME, COUNT, LAST, SEEN, AFTER, FLAGS)                                             \
     HOOK_IF(NAME, HOOK_LIGHT(NAME, true, HOOK_COUNT(c, SENDRECV),                                  \
                              (void *b, COUNT n, MPI_Datatype t, int peer, int tag, int from,       \
                               int rtag, MPI_Comm c, LAST *last),                                   \
                              (b, n, t, peer, tag, from, rtag, c, last), const COUNT rn = n;        \
-                             const MPI_Datatype rt = t;                                            \
+                             const MPI_Datatype rt = t; SEEN;                                      \
                              HOOK_BODY(NAME, SENDRECV, hook_comm_of(c), EXCHANGE_DESC;             \
                                        x.c.flags |= MSTX_CF_IN_PLACE | FLAGS,                      \
                                        real(b, n, t, peer, tag, from, rtag, c, last), AFTER);))
-SENDRECV(MPI_Sendrecv, int, MPI_Status, received(&x, rc, last), 0)
-SENDRECV(MPI_Sendrecv_c, MPI_Count, MPI_Status, received(&x, rc, last), 0)
-SENDRECV(MPI_Isendrecv, int, MPI_Request, hook_begun(&x, rc, last, HOOK_REQ_RECV), MSTX_CF_ASYNC)
-SENDRECV(MPI_Isendrecv_c, MPI_Count, MPI_Request, hook_begun(&x, rc, last, HOOK_REQ_RECV),
+SENDRECV(MPI_Sendrecv, int, MPI_Status, OWN_STATUS(last), received(&x, rc, last), 0)
+SENDRECV(MPI_Sendrecv_c, MPI_Count, MPI_Status, OWN_STATUS(last), received(&x, rc, last), 0)
+SENDRECV(MPI_Isendrecv, int, MPI_Request, (void)0, hook_begun(&x, rc, last, HOOK_REQ_RECV),
          MSTX_CF_ASYNC)
-REPLACE(MPI_Sendrecv_replace, int, MPI_Status, received(&x, rc, last), 0)
-REPLACE(MPI_Sendrecv_replace_c, MPI_Count, MPI_Status, received(&x, rc, last), 0)
-REPLACE(MPI_Isendrecv_replace, int, MPI_Request, hook_begun(&x, rc, last, HOOK_REQ_RECV),
+SENDRECV(MPI_Isendrecv_c, MPI_Count, MPI_Request, (void)0, hook_begun(&x, rc, last, HOOK_REQ_RECV),
+         MSTX_CF_ASYNC)
+REPLACE(MPI_Sendrecv_replace, int, MPI_Status, OWN_STATUS(last), received(&x, rc, last), 0)
+REPLACE(MPI_Sendrecv_replace_c, MPI_Count, MPI_Status, OWN_STATUS(last), received(&x, rc, last), 0)
+REPLACE(MPI_Isendrecv_replace, int, MPI_Request, (void)0, hook_begun(&x, rc, last, HOOK_REQ_RECV),
         MSTX_CF_ASYNC)
-REPLACE(MPI_Isendrecv_replace_c, MPI_Count, MPI_Request, hook_begun(&x, rc, last, HOOK_REQ_RECV),
-        MSTX_CF_ASYNC)
+REPLACE(MPI_Isendrecv_replace_c, MPI_Count, MPI_Request, (void)0,
+        hook_begun(&x, rc, last, HOOK_REQ_RECV), MSTX_CF_ASYNC)
 
 /* ---- partitioned -------------------------------------------------------------------------------- */
 

@@ -279,13 +279,15 @@ static int64_t known_or_null(bool known, int64_t v)
 static void put_moved(struct mstx_rows_out *r, const struct mstx_comm_fact *f)
 {
     const struct mstx_rec_comm_part *last = f->end != NULL ? f->end : f->part;
-    const int32_t source = f->end != NULL ? f->end->peer : f->rec->peer;
+    /* an exchange names whom it sends to; who sent to it is another */
+    const bool tells_source = f->end != NULL && f->rec->op != MSTX_COMM_SENDRECV;
+    const int32_t peer = tells_source ? f->end->peer : f->rec->peer;
     const int64_t sent = f->part != NULL ? (int64_t)f->part->sent : MSTX_ROWS_NULL;
     const int64_t received = last != NULL ? (int64_t)last->received : MSTX_ROWS_NULL;
     const int64_t tag = f->part != NULL && f->part->tag >= 0 ? f->part->tag : MSTX_ROWS_NULL;
     mstx__rows_put(r, MSTX_CALL_SENT, sent);
     mstx__rows_put(r, MSTX_CALL_RECEIVED, received);
-    mstx__rows_put(r, MSTX_CALL_PEER, known_or_null(source >= 0, source));
+    mstx__rows_put(r, MSTX_CALL_PEER, known_or_null(peer >= 0, peer));
     mstx__rows_put(r, MSTX_CALL_TAG, tag);
 }
 

@@ -79,6 +79,7 @@ enum ms_rc mstx__comm_writer_said(struct mstx_comm_writer *w, struct ms_str text
 /* Calls of one operation on one communicator, all ranks together. */
 struct mstx_comm_row {
     char *group, *op; /* on the heap */
+    int64_t id;       /* of the communicator in comm_groups; 0: one that nobody introduced */
     int64_t size;     /* ranks of the communicator; -1: not known */
     int64_t calls, bytes, total_ns, mean_ns, max_ns;
     int64_t ranks; /* that made such calls */

@@ -166,6 +166,7 @@ static enum ms_rc take_row(mstx_comm_rows *rows, const struct sum *s, struct ms_
         return ms_no_memory(err);
     *r = (struct mstx_comm_row){.group = ms_str_dup(group),
                                 .op = ms_str_dup(ms_str_of(mstx_comm_op_text(s->op))),
+                                .id = s->group != MSTX_ROWS_NULL ? s->group : 0,
                                 .size = size,
                                 .calls = s->calls,
                                 .bytes = s->bytes,

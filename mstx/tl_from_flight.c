@@ -45,10 +45,13 @@ static uint8_t op_of(struct ms_str name)
         uint8_t op;
     } words[] = {
         {"reduce_scatter", MSTX_COMM_REDUCE_SCATTER},
+        {"REDUCE_SCATTER", MSTX_COMM_REDUCE_SCATTER},
+        {"all_reduce_barrier", MSTX_COMM_BARRIER},
         {"all_reduce", MSTX_COMM_ALLREDUCE},
         {"allreduce", MSTX_COMM_ALLREDUCE},
         {"all_gather", MSTX_COMM_ALLGATHER},
         {"allgather", MSTX_COMM_ALLGATHER},
+        {"ALLGATHER", MSTX_COMM_ALLGATHER},
         {"all_to_all", MSTX_COMM_ALLTOALL},
         {"alltoall", MSTX_COMM_ALLTOALL},
         {"broadcast", MSTX_COMM_BROADCAST},

@@ -51,7 +51,8 @@ static void put_comm(const struct mstx_report *r, struct ms_buf *b, const char *
         put_label(b, row->group);
         ms_buf_puts(b, "\",op=\"");
         put_label(b, row->op);
-        ms_buf_printf(b, "\"} %.9g\n", value(row));
+        /* names need not differ, series must */
+        ms_buf_printf(b, "\",id=\"%" PRId64 "\"} %.9g\n", row->id, value(row));
     }
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_to_flight: communication calls of a run as dumps of PyTorch's Flight Recorder, JSON, one file
- * "nccl_trace_rank_N" for each rank, for the analysers that read those.
+ * tl_to_flight: communication calls of a run as dumps of PyTorch's Flight Recorder, pickled as its
+ * analyser reads them, one file "nccl_trace_rank_N" for each rank.
  */
 #include "mstx/tl_export.h"
 
 #include "mstx/comm.h"
 #include "mstx/tl_comm_said.h"
+#include "mstx/tl_pickle.h"
 
-#include "probe/base/jwrite.h"
 #include "probe/base/mem.h"
 #include "probe/base/store.h"
 
@@ -17,20 +17,13 @@
 
 static const char VERSION[] = "2.10";
 
-static enum ms_rc drain(void *ctx, const char *p, size_t n, struct ms_err *err)
-{
-    (void)err;
-    ms_out_write(ctx, p, n);
-    return MS_OK;
-}
-
 /* ---- words ------------------------------------------------------------------------- */
 
 static const char *word_of(uint8_t op)
 {
     switch (op) {
     case MSTX_COMM_BARRIER:
-        return "barrier";
+        return "all_reduce_barrier";
     case MSTX_COMM_BROADCAST:
         return "broadcast";
     case MSTX_COMM_REDUCE:
@@ -90,12 +83,24 @@ static const char *type_name(uint8_t type)
 
 /* ---- parts -------------------------------------------------------------------------- */
 
-static void key(struct ms_jwrite *w, const char *name)
+static void key(struct ms_out *w, const char *name)
 {
-    ms_jwrite_key(w, ms_str_of(name));
+    mstx__pickle_str(w, ms_str_of(name));
 }
 
-static enum ms_rc put_groups(struct mstx_tl *tl, struct ms_jwrite *w, struct ms_err *err)
+static void put_text(struct ms_out *w, const char *name, const char *value)
+{
+    key(w, name);
+    key(w, value);
+}
+
+static void put_number(struct ms_out *w, const char *name, int64_t value)
+{
+    key(w, name);
+    mstx__pickle_i64(w, value);
+}
+
+static enum ms_rc put_groups(struct mstx_tl *tl, struct ms_out *w, struct ms_err *err)
 {
     struct ms_stmt *st;
     bool more;
@@ -105,41 +110,41 @@ static enum ms_rc put_groups(struct mstx_tl *tl, struct ms_jwrite *w, struct ms_
                             err));
     enum ms_rc rc = ms_stmt_step(st, &more, err);
     key(w, "pg_config");
-    ms_jwrite_obj(w);
+    mstx__pickle_dict(w);
     for (; rc == MS_OK && more; rc = ms_stmt_step(st, &more, err)) {
         char id[24];
         snprintf(id, sizeof id, "%" PRId64, ms_stmt_get_i64(st, 0));
         key(w, id);
-        ms_jwrite_obj(w);
-        ms_jwrite_kstr(w, "name", id);
+        mstx__pickle_dict(w);
+        put_text(w, "name", id);
         key(w, "desc");
-        ms_jwrite_str(w, ms_stmt_get_str(st, 1));
+        mstx__pickle_str(w, ms_stmt_get_str(st, 1));
         key(w, "ranks");
-        ms_jwrite_str(w, ms_stmt_get_str(st, 2));
-        ms_jwrite_obj_end(w);
+        mstx__pickle_str(w, ms_stmt_get_str(st, 2));
+        mstx__pickle_dict_end(w);
     }
-    ms_jwrite_obj_end(w);
+    mstx__pickle_dict_end(w);
     ms_stmt_free(st);
     return rc;
 }
 
-static void put_tensor(struct ms_jwrite *w, const char *sizes, const char *types, int64_t count,
+static void put_tensor(struct ms_out *w, const char *sizes, const char *types, int64_t count,
                        const char *type)
 {
     key(w, sizes);
-    ms_jwrite_arr(w);
-    ms_jwrite_arr(w);
-    ms_jwrite_i64(w, count);
-    ms_jwrite_arr_end(w);
-    ms_jwrite_arr_end(w);
+    mstx__pickle_list(w);
+    mstx__pickle_list(w);
+    mstx__pickle_i64(w, count);
+    mstx__pickle_list_end(w);
+    mstx__pickle_list_end(w);
     key(w, types);
-    ms_jwrite_arr(w);
-    ms_jwrite_str(w, ms_str_of(type));
-    ms_jwrite_arr_end(w);
+    mstx__pickle_list(w);
+    mstx__pickle_str(w, ms_str_of(type));
+    mstx__pickle_list_end(w);
 }
 
 /* What goes in and comes out of a call that was given `count`. */
-static void put_tensors(struct ms_jwrite *w, uint8_t op, int64_t count, int64_t ranks,
+static void put_tensors(struct ms_out *w, uint8_t op, int64_t count, int64_t ranks,
                         const char *type)
 {
     const bool spreads = op == MSTX_COMM_REDUCE_SCATTER, joins = op == MSTX_COMM_ALLGATHER;
@@ -148,71 +153,81 @@ static void put_tensors(struct ms_jwrite *w, uint8_t op, int64_t count, int64_t 
     put_tensor(w, "output_sizes", "output_dtypes", joins ? count * n : count, type);
 }
 
-static void put_name(struct ms_jwrite *w, struct ms_stmt *st, uint8_t op, int64_t rank)
+/* The place of a rank among those of a communicator, "4,5,6"; its own number where they are not told. */
+static int64_t place_in(struct ms_str ranks, int64_t rank)
 {
-    const struct ms_str lib = ms_stmt_get_str(st, 8);
-    const int64_t peer = ms_stmt_is_null(st, 7) ? -1 : ms_stmt_get_i64(st, 7);
-    char name[128];
-    const char *backend = ms_str_is(lib, mstx_comm_lib_text(MSTX_LIB_TORCH)) ? "nccl" : NULL;
-    int n = snprintf(name, sizeof name, "%.*s:%s", backend != NULL ? 4 : (int)lib.n,
-                     backend != NULL ? backend : lib.p, word_of(op));
-    if (peer >= 0 && (op == MSTX_COMM_SEND || op == MSTX_COMM_RECV))
-        snprintf(name + n, sizeof name - (size_t)n,
-                 op == MSTX_COMM_SEND ? " %" PRId64 "->%" PRId64 : " %" PRId64 "<-%" PRId64, rank,
-                 peer);
-    ms_jwrite_kstr(w, "profiling_name", name);
+    struct ms_str one;
+    for (int64_t place = 0; ms_str_split(&ranks, ',', &one); place++) {
+        int64_t member;
+        if (ms_str_i64(one, &member) && member == rank)
+            return place;
+    }
+    return rank;
 }
 
-static void put_times(struct ms_jwrite *w, struct ms_stmt *st)
+/* The analyser takes nothing that is not of NCCL, whatever library it was. */
+static void put_name(struct ms_out *w, struct ms_stmt *st, uint8_t op, int64_t rank)
+{
+    const int64_t peer = ms_stmt_is_null(st, 7) ? -1 : ms_stmt_get_i64(st, 7);
+    char name[128];
+    const int n = snprintf(name, sizeof name, "nccl:%s", word_of(op));
+    if (peer >= 0 && (op == MSTX_COMM_SEND || op == MSTX_COMM_RECV))
+        snprintf(name + n, sizeof name - (size_t)n,
+                 op == MSTX_COMM_SEND ? " %" PRId64 "->%" PRId64 : " %" PRId64 "<-%" PRId64,
+                 place_in(ms_stmt_get_str(st, 8), rank), peer);
+    put_text(w, "profiling_name", name);
+}
+
+static void put_times(struct ms_out *w, struct ms_stmt *st)
 {
     const int64_t start = ms_stmt_get_i64(st, 5), end = ms_stmt_get_i64(st, 6);
     const bool is_done = ms_stmt_get_i64(st, 10) == 0;
-    ms_jwrite_ki64(w, "time_created_ns", start);
-    ms_jwrite_kstr(w, "state", is_done ? "completed" : "started");
-    ms_jwrite_ki64(w, "time_discovered_started_ns", start);
+    put_number(w, "time_created_ns", start);
+    put_text(w, "state", is_done ? "completed" : "started");
+    put_number(w, "time_discovered_started_ns", start);
     key(w, "time_discovered_completed_ns");
     if (is_done)
-        ms_jwrite_i64(w, end);
+        mstx__pickle_i64(w, end);
     else
-        ms_jwrite_null(w);
+        mstx__pickle_none(w);
     key(w, "duration_ms");
     if (is_done)
-        ms_jwrite_f64(w, (double)(end - start) / 1e6);
+        mstx__pickle_f64(w, (double)(end - start) / 1e6);
     else
-        ms_jwrite_null(w);
+        mstx__pickle_none(w);
     key(w, "retired");
-    ms_jwrite_bool(w, is_done);
+    mstx__pickle_bool(w, is_done);
 }
 
-static void put_entry(struct ms_jwrite *w, struct ms_stmt *st, int64_t rank, int64_t record)
+static void put_entry(struct ms_out *w, struct ms_stmt *st, int64_t rank, int64_t record)
 {
     const uint8_t op = mstx__comm_op_find(ms_stmt_get_str(st, 2));
     const int64_t seq = ms_stmt_get_i64(st, 1);
     const bool is_p2p = mstx_comm_op_class(op) == MSTX_CLASS_P2P;
     char id[24];
     snprintf(id, sizeof id, "%" PRId64, ms_stmt_get_i64(st, 0));
-    ms_jwrite_obj(w);
-    ms_jwrite_ki64(w, "record_id", record);
-    ms_jwrite_ki64(w, "pg_id", ms_stmt_get_i64(st, 0));
+    mstx__pickle_dict(w);
+    put_number(w, "record_id", record);
+    put_number(w, "pg_id", ms_stmt_get_i64(st, 0));
     key(w, "process_group");
-    ms_jwrite_arr(w);
-    ms_jwrite_str(w, ms_str_of(id));
-    ms_jwrite_str(w, ms_stmt_get_str(st, 11));
-    ms_jwrite_arr_end(w);
-    ms_jwrite_ki64(w, "collective_seq_id", is_p2p ? 0 : seq);
-    ms_jwrite_ki64(w, "p2p_seq_id", is_p2p ? seq : 0);
-    ms_jwrite_ki64(w, "op_id", seq);
+    mstx__pickle_tuple(w);
+    mstx__pickle_str(w, ms_str_of(id));
+    mstx__pickle_str(w, ms_stmt_get_str(st, 11));
+    mstx__pickle_tuple_end(w);
+    put_number(w, "collective_seq_id", is_p2p ? 0 : seq);
+    put_number(w, "p2p_seq_id", is_p2p ? seq : 0);
+    put_number(w, "op_id", seq);
     put_name(w, st, op, rank);
     put_tensors(w, op, ms_stmt_get_i64(st, 4), ms_stmt_get_i64(st, 9),
                 type_name(mstx__comm_type_find(ms_stmt_get_str(st, 3))));
     put_times(w, st);
-    ms_jwrite_ki64(w, "timeout_ms", 600000);
+    put_number(w, "timeout_ms", 600000);
     key(w, "is_p2p");
-    ms_jwrite_bool(w, is_p2p);
-    ms_jwrite_obj_end(w);
+    mstx__pickle_bool(w, is_p2p);
+    mstx__pickle_dict_end(w);
 }
 
-static enum ms_rc put_entries(struct mstx_tl *tl, int64_t rank, struct ms_jwrite *w,
+static enum ms_rc put_entries(struct mstx_tl *tl, int64_t rank, struct ms_out *w,
                               struct ms_err *err)
 {
     struct ms_stmt *st;
@@ -222,7 +237,7 @@ static enum ms_rc put_entries(struct mstx_tl *tl, int64_t rank, struct ms_jwrite
     MS_TRY(
         ms_store_prepare(mstx_tl_store(tl), &st,
                          "SELECT o.comm_group, o.seq, o.op, o.type, o.count, o.start_ns, o.end_ns,"
-                         " o.peer, o.lib, g.size, p.unfinished > 0 AND o.end_ns >= p.end_ns,"
+                         " o.peer, g.ranks, g.size, p.unfinished > 0 AND o.end_ns >= p.end_ns,"
                          " g.name FROM comm_ops o JOIN comm_groups g ON g.id = o.comm_group"
                          " JOIN processes p ON p.id = o.process"
                          " WHERE o.rank = ? AND o.class < 2 ORDER BY o.start_ns, o.id",
@@ -230,12 +245,12 @@ static enum ms_rc put_entries(struct mstx_tl *tl, int64_t rank, struct ms_jwrite
     ms_stmt_i64(st, 1, rank);
     enum ms_rc rc = ms_stmt_step(st, &more, err);
     key(w, "entries");
-    ms_jwrite_arr(w);
+    mstx__pickle_list(w);
     for (; rc == MS_OK && more; rc = ms_stmt_step(st, &more, err)) {
         if (word_of(mstx__comm_op_find(ms_stmt_get_str(st, 2))) != NULL)
             put_entry(w, st, rank, record++);
     }
-    ms_jwrite_arr_end(w);
+    mstx__pickle_list_end(w);
     ms_stmt_free(st);
     return rc;
 }
@@ -243,7 +258,6 @@ static enum ms_rc put_entries(struct mstx_tl *tl, int64_t rank, struct ms_jwrite
 static enum ms_rc write_rank(struct mstx_tl *tl, const char *dir, int64_t rank, struct ms_err *err)
 {
     struct ms_out *out;
-    struct ms_jwrite w;
     char name[48];
     snprintf(name, sizeof name, "nccl_trace_rank_%" PRId64, rank);
     char *path = ms_path_join(dir, name);
@@ -251,19 +265,15 @@ static enum ms_rc write_rank(struct mstx_tl *tl, const char *dir, int64_t rank, 
     ms_free(path);
     if (rc != MS_OK)
         return rc;
-    ms_jwrite_init(&w, 0, 1 << 20);
-    w.drain = drain;
-    w.ctx = out;
-    ms_jwrite_obj(&w);
-    ms_jwrite_kstr(&w, "version", VERSION);
-    ms_jwrite_kstr(&w, "comm_lib_version", "");
-    rc = put_groups(tl, &w, err);
+    mstx__pickle_begin(out);
+    mstx__pickle_dict(out);
+    put_text(out, "version", VERSION);
+    put_text(out, "comm_lib_version", "");
+    rc = put_groups(tl, out, err);
     if (rc == MS_OK)
-        rc = put_entries(tl, rank, &w, err);
-    ms_jwrite_obj_end(&w);
-    if (rc == MS_OK)
-        rc = ms_jwrite_finish(&w, err);
-    ms_jwrite_free(&w);
+        rc = put_entries(tl, rank, out, err);
+    mstx__pickle_dict_end(out);
+    mstx__pickle_end(out);
     if (rc == MS_OK)
         return ms_out_commit(out, err);
     ms_out_abort(out);

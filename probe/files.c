@@ -105,7 +105,6 @@ enum ms_rc probe__files_open(struct probe__files *f, const char *dir,
                              const struct probe__layout *layout, struct ms_err *err)
 {
     f->layout = *layout;
-    f->dump.fd = f->construct.fd = f->stack.out.fd = -1;
     enum ms_rc rc = open_all(f, dir, err);
     f->is_open = rc == MS_OK;
     if (rc != MS_OK)

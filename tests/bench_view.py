@@ -2,12 +2,18 @@
 # SPDX-License-Identifier: MIT
 """Measures the terminal viewer on a pseudo terminal.
 
-    python3 tests/bench_view.py PATH [KEYS]
+    python3 tests/bench_view.py PATH
 
 Prints the time from exec to the first screen, resident memory after it and after all
 keys, the time from a key to the last byte of the screen (median, p99, most), and bytes
-sent against cells changed.  Cells are counted by a second run without a terminal that
-saves the screen after every key, so the count does not come from what is measured.
+sent against cells changed, of all keys and of each kind.  Cells are counted by a second
+run without a terminal that saves the screen after every key, so the count does not come
+from what is measured.
+
+A cell that changes alone needs a move and a letter, and a block takes three bytes in
+UTF-8, so a kind of keys that scatters single blocks cannot come down to two bytes a
+cell: "at least" is what the changed letters and one byte for a move to each run of them
+take, without any colour.  Below it lies only what moves rows and repeats letters.
 """
 import fcntl
 import os
@@ -61,6 +67,21 @@ def cpu_ms(pid):
         return int(f.read().split()[0]) / 1e6
 
 
+def typed(path, keys):
+    """The screen in the middle of typing, or with a page on it: nothing tells its colours."""
+    with tempfile.NamedTemporaryFile('w', encoding='utf-8') as f:
+        f.write('\n'.join(NAMES.get(k, k) for k in keys) + '\n')
+        f.flush()
+        lines = subprocess.run([MSPROBE, 'view', '--script', f.name, '--size', f'{W}x{H}', path], check=True,
+                               capture_output=True, encoding='utf-8',
+                               env=dict(os.environ, LC_ALL='C.UTF-8')).stdout.split('\n')
+    return [(c, None) for l in lines[:H] for c in l.ljust(W)[:W]]
+
+
+def differs(a, b):
+    return a[0] != b[0] or (a[1] != b[1] and None not in (a[1], b[1]))
+
+
 def frames(path, keys):
     """The screen before and after every key, as lists of cells."""
     with tempfile.TemporaryDirectory() as d:
@@ -83,7 +104,7 @@ def frames(path, keys):
             try:
                 lines = open(f'{d}/{i}', encoding='utf-8').read().split('\n')[:2 * H]
             except FileNotFoundError:
-                out.append(None)
+                out.append(typed(path, keys[:i]))
                 continue
             text = ''.join(l.ljust(W)[:W] for l in lines[0::2])
             look = ''.join(l.ljust(W)[:W] for l in lines[1::2])
@@ -92,15 +113,39 @@ def frames(path, keys):
 
 
 def least(before, after):
-    """Bytes that changed cells take in UTF-8, with one for a move to each run of them and five for each
-    other colour: what is below it was gained by moving rows and by repeating letters."""
-    total, look, running = 0, None, False
+    """Bytes that changed cells take in UTF-8, with one for a move to each run of them.  A full cell is one
+    byte where it may be a space: its colour is not counted."""
+    total, running = 0, None
     for a, b in zip(before, after):
-        if a != b:
-            total += len(b[0].encode()) + (not running) + 5 * (look not in (None, b[1]) and b[0] != ' ')
-            look = b[1]
-        running = a != b
+        if differs(a, b):
+            total += (1 if b[0] == '█' else len(b[0].encode())) + (not running)
+        running = differs(a, b)
     return total
+
+
+KINDS = {'screens': '1234\t', 'pan': 'da', 'zoom': 'ws0', 'cursor': 'l', 'slice, step': '.,}{F', 'row': 'jk',
+         'page': '\x1b[6~gG', 'fold': 'lhEuc\n', 'layout': 'v', 'search': '/nN', 'item, stack': 'iSq'}
+
+
+def kind_of(key, tree):
+    """What a key does on the tree or on the timeline."""
+    if not tree and key == '\n':
+        return 'fold'
+    names = [k for k, v in KINDS.items() if key in v and (tree or k not in ('layout', 'search')) and
+             not (tree and k in ('pan', 'zoom', 'cursor'))]
+    return names[0] if names else 'search'
+
+
+def print_bytes(keys, shots, sent, tree):
+    kinds, all_of = {}, [0, 0, 0, 0]
+    for i, key in enumerate(keys):
+        cells = sum(differs(a, b) for a, b in zip(shots[i], shots[i + 1]))
+        for sums in (all_of, kinds.setdefault(kind_of(key, tree), [0, 0, 0, 0])):
+            for n, v in enumerate((1, sent[i], cells, least(shots[i], shots[i + 1]))):
+                sums[n] += v
+    for name, (n, sent_bytes, cells, bound) in [*sorted(kinds.items()), ('all', all_of)]:
+        print(f'bytes  {name:12} {sent_bytes:7} for {cells:6} changed cells of {n:3} keys: {sent_bytes / max(cells, 1):5.2f} '
+              f'a cell, letters and moves at least {bound / max(cells, 1):.2f}')
 
 
 def main():
@@ -132,20 +177,7 @@ def main():
     print(f'computed      {cpu[len(cpu) // 2][0]:8.2f} ms a key median, {cpu[len(cpu) * 99 // 100][0]:.2f} p99, '
           f'most {", ".join(f"{NAMES.get(k, k)} {t:.1f}" for t, k in cpu[-8:])}')
     shots = frames(path, keys)
-    changed = bytes_sent = bound = 0
-    worst = []
-    for i in range(len(keys)):
-        if shots[i] is None or shots[i + 1] is None:
-            continue
-        cells = sum(a != b for a, b in zip(shots[i], shots[i + 1]))
-        changed += cells
-        bytes_sent += sent[i]
-        bound += least(shots[i], shots[i + 1])
-        if cells > 0:
-            worst.append((sent[i] / cells, keys[i], sent[i], cells))
-    worst.sort()
-    print(f'bytes         {bytes_sent} for {changed} changed cells: {bytes_sent / max(changed, 1):.2f} a cell, '
-          f'{bound / max(changed, 1):.2f} by letters, moves and colours alone; median of keys {worst[len(worst) // 2][0]:.2f}, worst {worst[-3:]}')
+    print_bytes(keys, shots, sent, keys is TREE)
 
 
 if __name__ == '__main__':

@@ -53,7 +53,12 @@ def same_cell(column, want, have, row):
     if same_text(want, have):
         return True
     x, y = number(want), number(have)
-    return x is not None and y is not None and abs(x - y) <= slack(column, row)
+    if x is None or y is None:
+        return False
+    # sums of ATB's tensors are taken in the type of the tensor there
+    own = 0.01 * max(abs(x), abs(y)) if 'Golden Mean' in row and column.endswith(
+        ('Mean', 'Norm')) else 0
+    return abs(x - y) <= max(slack(column, row), own)
 
 
 def csv_table(path):
@@ -176,7 +181,7 @@ def found_for(name, out):
     elif 'data_mapping' in name:
         pattern = 'data_mapping*.yaml'
     else:
-        pattern = f'compare_result_*rank{rank}_*' if rank else 'compare_result*'
+        pattern = f'*compare_result_*rank{rank}_*' if rank else '*compare_result*'
         pattern += os.path.splitext(name)[1]
     files = glob.glob(os.path.join(out, pattern))
     return files[0] if len(files) == 1 else None

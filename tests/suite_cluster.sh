@@ -176,6 +176,27 @@ for kind in slow mismatch hang; do
     # shellcheck disable=SC2154
     flight "flight-recorder-$kind-written-and-read" "$top/again-$kind" "$said"
 done
+# What PyTorch's analyser insists on: plain pickles whose names are of NCCL and of operations it knows, with
+# places within the group at both ends of a transfer.
+"$B/tests/tool_sim" "$top/stages" clean 0 3 2 2 2 6 2 2 >/dev/null
+"$tool" export -f flight-recorder -o "$top/stages-flight" "$top/stages" >/dev/null
+check flight-recorder-files-are-as-the-analyser-wants-them "8 0" "$("$PYTHON" - "$top/stages-flight" <<'EOF'
+import ast, glob, pickle, re, sys
+files, wrong = glob.glob(sys.argv[1] + "/nccl_trace_rank_*"), 0
+for path in files:
+    rank = int(path.rsplit("_", 1)[1])
+    with open(path, "rb") as f:
+        d = pickle.load(f)
+    for e in d["entries"]:
+        group, _ = e["process_group"]
+        ranks = ast.literal_eval(d["pg_config"][group]["ranks"])
+        name = re.fullmatch(r"nccl:(all_reduce|all_to_all|(?:send (\d+)->|recv (\d+)<-)(\d+))", e["profiling_name"])
+        own = name and (name[2] or name[3])
+        wrong += not name or (own is not None and (ranks[int(own)] != rank or int(name[4]) >= len(ranks)))
+        wrong += e["input_dtypes"] != ["Half"] or e["state"] != "completed"
+print(len(files), wrong)
+EOF
+)"
 printf 'no' >"$top/flight-slow-4/nccl_trace_rank_1"
 rm -f "$top/flight-slow-4/run.db"
 cp "$top/flight-slow-2/nccl_trace_rank_3" "$top/whole_trace_3"
@@ -253,4 +274,40 @@ for db in $(find "$top/stopped" -name '*.db'); do
     [ "$(ask "$db" 'PRAGMA integrity_check')" = ok ] || broken=$db
 done
 check what-an-interrupted-import-has-published-is-whole "" "$broken"
+
+# The same of a report that imports, and of processes of mpirun, at moments of chance: all die by the
+# signal, or had finished.
+"$B/tests/tool_sim" "$top/long" clean 0 5 8 1 4 96 4 16 >/dev/null
+said=$("$PYTHON" - "$tool" "$top/long" "$B" <<'EOF'
+import glob, os, random, shutil, signal, subprocess, sys, time
+tool, run, build = sys.argv[1:]
+def own():
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def left():
+    return [f for f in os.listdir(run) if not f.startswith("rank_") and f != "run.db"]
+commands = {"import": [tool, "import", run], "report": [tool, "report", run]}
+for flavour, more in (("mpich", []), ("openmpi", ["--oversubscribe"])):
+    start = shutil.which("mpirun." + flavour)
+    if start and os.path.exists(f"{build}/libmsprobe_mpi_{flavour}.so"):
+        commands[flavour] = [start, *more, "-n", "2", tool, "import", run]
+for name, command in commands.items():
+    for _ in range(3):
+        for old in glob.glob(run + "/*.db*"):
+            os.remove(old)
+        p = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=own)
+        time.sleep(random.uniform(0, 0.6))
+        if p.poll() is None:
+            os.killpg(p.pid, signal.SIGINT)
+        p.communicate()
+        for _ in range(100):  # those that mpirun started may outlive it a little
+            if left():
+                time.sleep(0.1)
+        if left():
+            print(name, "leaves", left())
+        if name in ("import", "report") and p.returncode not in (0, -signal.SIGINT):
+            print(name, "ends with", p.returncode)
+EOF
+)
+check an-interrupt-at-any-moment-leaves-nothing "" "$said"
 exit $rc

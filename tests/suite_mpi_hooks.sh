@@ -128,6 +128,8 @@ test_flavour() {
     check "$flavour-names-of-communicators" is "$(sql "$scratch/run" "SELECT count(*) FROM comm_groups WHERE name = 'a name' AND size = 4")" 1
     check "$flavour-source-and-bytes-of-a-receive" is "$(sql "$scratch/run" "SELECT received, peer, tag FROM comm_ops
         WHERE rank = 1 AND name = 'MPI_Irecv' ORDER BY id LIMIT 1")" 24,0,5
+    check "$flavour-ends-and-bytes-of-an-exchange" is "$(sql "$scratch/run" "SELECT name, peer, sent, received FROM comm_ops
+        WHERE rank = 0 AND op = 'SendRecv' GROUP BY name" | tr '\n' ' ')" 'MPI_Sendrecv,1,24,24 MPI_Sendrecv_replace,1,24,24 '
     check "$flavour-nothing-arrived-at-a-cancelled-receive" is "$(sql "$scratch/run" "SELECT count(*), sum(received), count(peer)
         FROM comm_ops WHERE name = 'MPI_Irecv' AND tag = 77")" 4,0,0
     check "$flavour-peer-across-an-intercommunicator" is "$(sql "$scratch/run" "SELECT peer FROM comm_ops
@@ -176,7 +178,8 @@ fortran_covers() { # PROGRAM OF mpif.h AND OF mpi_f08
 fortran_calls="MPI_Accumulate 2 MPI_Allreduce 2 MPI_Barrier 2 MPI_Bcast 2 MPI_Cancel 2 MPI_Comm_free 4 \
 MPI_Comm_get_parent 2 MPI_Comm_idup 2 MPI_Comm_set_name 2 MPI_Comm_split 2 MPI_Fetch_and_op 2 MPI_Finalize 2 MPI_Get 2 \
 MPI_Imrecv 2 MPI_Init 2 MPI_Irecv 4 MPI_Isend 8 MPI_Mrecv 2 MPI_Put 2 MPI_Recv 2 MPI_Recv_init 2 MPI_Recv_init started 2 \
-MPI_Request_free 4 MPI_Request_get_status 2 MPI_Send_init 2 MPI_Send_init started 2 MPI_Startall 2 MPI_Wait 8 MPI_Waitall 6 \
+MPI_Request_free 4 MPI_Request_get_status 2 MPI_Send_init 2 MPI_Send_init started 2 \
+MPI_Sendrecv 2 MPI_Sendrecv_replace 2 MPI_Startall 2 MPI_Wait 8 MPI_Waitall 6 \
 MPI_Win_create 2 MPI_Win_fence 4 MPI_Win_flush 2 MPI_Win_free 2 MPI_Win_lock 2 MPI_Win_unlock 2 "
 test_fortran() {
     fortran=mpif90.$flavour
@@ -196,11 +199,11 @@ test_fortran() {
             WHERE name NOT LIKE '%robe' GROUP BY name ORDER BY name" | tr '\n,' '  ')" "$fortran_calls"
         check "$flavour-fortran-$form-is-described" is "$(sql "$scratch/run" "SELECT name, count, type, reduce, peer, tag, sent, received
             FROM comm_ops WHERE rank = 0 AND (op IN ('AllReduce', 'Broadcast', 'Put', 'Get', 'Accumulate') OR
-            (op IN ('Send', 'Recv') AND tag BETWEEN 3 AND 5) OR name = 'MPI_Mrecv') ORDER BY name, tag" | tr '\n' ' ')" \
+            (op IN ('Send', 'Recv', 'SendRecv') AND tag BETWEEN 3 AND 7) OR name = 'MPI_Mrecv') ORDER BY name, tag" | tr '\n' ' ')" \
             "MPI_Accumulate,1,fp64,sum,1,,8,0 MPI_Allreduce,3,fp64,sum,,,, MPI_Bcast,2,int32,na,0,,, \
 MPI_Fetch_and_op,1,fp64,sum,1,,8,8 MPI_Get,4,fp64,na,1,,0,32 MPI_Isend,3,fp64,na,1,3,24,0 MPI_Isend,2,fp64,na,1,4,16,0 \
 MPI_Mrecv,4,fp64,na,1,,0,32 MPI_Put,4,fp64,na,1,,32,0 MPI_Recv,4,fp64,na,1,4,0,16 MPI_Recv_init started,4,fp64,na,1,5,0,32 \
-MPI_Send_init started,4,fp64,na,1,5,32,0 "
+MPI_Send_init started,4,fp64,na,1,5,32,0 MPI_Sendrecv,2,fp64,na,1,6,16,16 MPI_Sendrecv_replace,3,fp64,na,1,7,24,24 "
         check "$flavour-fortran-$form-communicators" is "$(sql "$scratch/run" "SELECT group_concat(name) FROM (SELECT name FROM comm_groups ORDER BY name)")" \
             "MPI_COMM_WORLD,from Fortran,from Fortran/split.0@0,from Fortran/split.0@1"
     done

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Everything in which `compare` differs from --compat=strict on the golden pairs is
-# one of the repairs that msprobe-compare(1) lists.
+# Everything in which `compare` differs from --compat=strict on the golden pairs, and on
+# those of tests/data/parity, is one of the repairs that msprobe-compare(1) lists.
 #   GOLDEN=../shared/golden   the cases
 B=${B:-build}
 PYTHON=${PYTHON:-/usr/bin/python3}
@@ -12,4 +12,9 @@ for needed in "$GOLDEN" "$(command -v "$PYTHON")"; do
         exit 0
     }
 done
-PYTHONDONTWRITEBYTECODE=1 exec "$PYTHON" tests/repairs.py "$B/msprobe" "$GOLDEN"
+export PYTHONDONTWRITEBYTECODE=1
+rc=0
+"$PYTHON" tests/repairs.py "$B/msprobe" "$GOLDEN" || rc=1
+"$PYTHON" tests/repairs.py "$B/msprobe" tests/data/parity || rc=1
+"$PYTHON" tests/repairs.py "$B/msprobe" --random 100 || rc=1
+exit $rc

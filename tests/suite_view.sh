@@ -442,6 +442,8 @@ elif ! ls "$B"/python/mstx*.so >/dev/null 2>&1 || ! command -v "$PYTHON" >/dev/n
     echo "skip a job that runs: no module for Python was built"
 else
     : >"$tmp/go"
+    begin 100x24 xterm-256color "$view --live $tmp/job" 'waiting for a job'
+    says "a job that has not begun is waited for" 'waiting for a job'
     for r in 0 1; do
         RANK=$r WORLD_SIZE=2 "$msprobe" run -o "$tmp/job" -- "$PYTHON" "$tmp/job.py" "$tmp/go" >"$tmp/job$r" 2>&1 &
         jobs="${jobs:-} $!"
@@ -451,7 +453,6 @@ else
         tries=$((tries + 1))
         sleep 0.1
     done
-    begin 100x24 xterm-256color "$view --live $tmp/job" 'steps/s'
     if first=$(grows 2) && grows "$first" >/dev/null; then ok "steps of a job that runs go up"; else
         bad "steps of a job that runs go up"
         shown

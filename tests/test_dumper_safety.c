@@ -225,6 +225,49 @@ START_TEST(a_killed_program_leaves_whole_documents)
 }
 END_TEST
 
+/* One value and nothing after it: any JSON file of a step. */
+static void check_document(const char *name)
+{
+    char path[300];
+    struct ms_file f;
+    struct ms_jread r;
+    snprintf(path, sizeof path, "%s/" STEP0 "%s", dir, name);
+    if (!exists(path + strlen(dir) + 1))
+        return;
+    ck_ok(ms_file_map(&f, path, 1 << 30, &err), err);
+    ms_jread_init(&r, f.p, f.n, 0);
+    ck_assert_msg(ms_jread_skip(&r, ms_jread_next(&r)) != MS_J_ERR && ms_jread_next(&r) == MS_J_END,
+                  "%s is cut after %zu bytes", name, f.n);
+    ms_file_unmap(&f);
+}
+
+/* The kernel ends a write of a killed process at a page, of which a document of this size has some. */
+START_TEST(killed_at_any_moment_all_documents_are_whole)
+{
+    enum { TIMES = 25 };
+    for (int i = 0; i < TIMES; i++) {
+        begin();
+        pid_t child = fork();
+        if (child == 0) {
+            struct probe_dumper *d = open_with(everything());
+            for (;;) {
+                probe_dumper_start(d);
+                for (int k = 0; k < 20000; k++)
+                    op(d, "relu");
+                probe_dumper_stop(d);
+            }
+        }
+        usleep(3000 + (useconds_t)(i * 7919 % 40000));
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        check_document("dump.json");
+        check_document("stack.json");
+        check_document("construct.json");
+        scratch_remove(dir);
+    }
+}
+END_TEST
+
 START_TEST(a_forked_child_leaves_the_dump_alone)
 {
     begin();
@@ -467,7 +510,8 @@ TEST_MAIN("dumper_safety", a_warm_dumper_allocates_nothing,
           memory_of_tensors_on_their_way_is_bounded, a_bad_tensor_becomes_null_with_a_note,
           without_a_dumper_nothing_happens, a_step_that_cannot_be_written_is_given_up,
           a_full_disk_stops_the_dump_and_not_the_program, a_killed_program_leaves_whole_documents,
-          a_forked_child_leaves_the_dump_alone, a_program_that_does_not_close_keeps_its_dump,
+          killed_at_any_moment_all_documents_are_whole, a_forked_child_leaves_the_dump_alone,
+          a_program_that_does_not_close_keeps_its_dump,
           a_switch_in_the_file_turns_a_running_dump_on_and_off,
           a_file_without_the_switch_is_read_once,
           records_wait_in_their_order_for_figures_that_come_later,

@@ -57,12 +57,14 @@ static void tame(enum ms_dtype t, void *p, size_t n)
     }
 }
 
-/* Make some elements equal, as in real pairs. */
+/* Make some elements equal, alone or many in a row, as in real pairs. */
 static void mix(void *to, const void *from, size_t size, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0, run; i < n; i += run) {
+        run = next_random() % 8 == 0 ? 1 + next_random() % 70 : 1;
+        run = run < n - i ? run : n - i;
         if (next_random() % 3 != 0)
-            memcpy((char *)to + size * i, (const char *)from + size * i, size);
+            memcpy((char *)to + size * i, (const char *)from + size * i, size * run);
     }
 }
 

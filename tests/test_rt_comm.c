@@ -188,9 +188,45 @@ START_TEST(the_official_text_has_its_backslashes)
 }
 END_TEST
 
+/* What a hang is told by: what was written is read back, in both forms, and other texts stand for themselves. */
+START_TEST(a_text_tells_operation_group_and_size)
+{
+    static const struct {
+        const char *text, *name, *group;
+        int op, size;
+    } row[] = {
+        {"{\"opName\":\"HcclAllGather\",\"groupName\":\"tp\",\"groupSize\":\"8\"}", "AllGather",
+         "tp", MSTX_COMM_ALLGATHER, 8},
+        {"{\\\"groupName\\\": \\\"\\\",\\\"opName\\\": \\\"HcclRecv\\\"}", "Recv", "",
+         MSTX_COMM_RECV, -1},
+        {"comm:HcclAllreduce,dp,fp32,8", "AllReduce", "dp", MSTX_COMM_ALLREDUCE, -1},
+        {"comm:", "comm:", "", MSTX_COMM_NONE, -1},
+        {"{\"opName\":\"Fused\"}", "Fused", "", MSTX_COMM_NONE, -1},
+        {"{\"opName", "{\"opName", "", MSTX_COMM_NONE, -1},
+        {"gradients of layer 3", "gradients of layer 3", "", MSTX_COMM_NONE, -1},
+        {"", "", "", MSTX_COMM_NONE, -1},
+    };
+    char text[512];
+    struct mstx_comm_told t;
+    struct mstx_rec_comm r = {.count = 4, .op = MSTX_COMM_BARRIER};
+    mstx_comm_message(text, sizeof text, &r, "world", 5);
+    mstx_comm_message_read(text, &t);
+    ck_assert_str_eq(t.name, "Barrier");
+    ck_assert_str_eq(t.group, "world");
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        mstx_comm_message_read(row[i].text, &t);
+        ck_assert_str_eq(t.name, row[i].name);
+        ck_assert_str_eq(t.group, row[i].group);
+        ck_assert_int_eq(t.op, row[i].op);
+        ck_assert_int_eq(t.size, row[i].size);
+    }
+}
+END_TEST
+
 TEST_MAIN("rt_comm", a_call_is_a_range_with_its_description,
           each_class_counts_by_itself_and_each_communicator_anew,
           what_arrived_stands_behind_the_end, calls_in_a_pause_leave_no_record_but_count,
           a_call_that_the_framework_marks_is_not_counted_twice,
           open_calls_can_be_listed_until_another_thread_ends_them,
-          a_communicator_nobody_introduced_is_number_0, the_official_text_has_its_backslashes)
+          a_communicator_nobody_introduced_is_number_0, the_official_text_has_its_backslashes,
+          a_text_tells_operation_group_and_size)

@@ -162,9 +162,9 @@ END_TEST
     "Device and PID,Execution Count,Op Name,Op Type,Op Id,Input/Output,Index,Dtype,Format,Shape,"  \
     "Max,Min,Mean,Norm,Tensor Path\n"
 
-static enum ms_rc compare_atb(bool matched_only, struct cmp_sheet_sum *sum, struct cmp_files *files)
+static enum ms_rc compare_atb(bool strict, struct cmp_sheet_sum *sum, struct cmp_files *files)
 {
-    const struct cmp_atb_conf conf = {matched_only, "20260814102107"};
+    const struct cmp_atb_conf conf = {strict, "20260814102107"};
     *sum = (struct cmp_sheet_sum){0};
     *files = (struct cmp_files){0};
     return cmp_compare_atb(path_of("t"), path_of("b"), path_of("out"), &conf, sum, files, &err);

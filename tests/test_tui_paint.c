@@ -7,7 +7,7 @@
 
 #include "tests/check.h"
 
-enum { W = 60, H = 14, FRAMES = 3000 };
+enum { W = 60, H = 14, FRAMES = 1500 };
 
 /* ---- a terminal ------------------------------------------------------------------------ */
 
@@ -49,7 +49,8 @@ static void scroll(struct screen *s, bool up)
 
 static void put(struct screen *s, uint32_t ch)
 {
-    ck_assert_int_lt(s->x, W);
+    if (s->x >= W) /* not an assertion: each of these is written to a file */
+        ck_abort_msg("a letter behind the last column of row %d", s->y);
     s->cell[s->y][s->x] = s->pen;
     s->cell[s->y][s->x++].ch = ch;
 }
@@ -97,6 +98,9 @@ static void control(struct screen *s, char what, int *v, int n)
         return;
     case 'C':
         s->x += v[0] > 0 ? v[0] : 1;
+        return;
+    case 'D':
+        s->x -= v[0] > 0 ? v[0] : 1;
         return;
     case 'J':
         for (int i = 0; i < H * W; i++)
@@ -188,9 +192,9 @@ static void expect_same(const struct screen *a, const struct screen *b, int fram
 {
     for (int i = 0; i < H * W; i++) {
         struct look x = seen(a->cell[i / W][i % W]), y = seen(b->cell[i / W][i % W]);
-        ck_assert_msg(x.ch == y.ch && x.fg == y.fg && x.bg == y.bg && x.attrs == y.attrs,
-                      "frame %d, row %d, column %d: %x %d %d %x, not %x %d %d %x", frame, i / W,
-                      i % W, x.ch, x.fg, x.bg, x.attrs, y.ch, y.fg, y.bg, y.attrs);
+        if (x.ch != y.ch || x.fg != y.fg || x.bg != y.bg || x.attrs != y.attrs)
+            ck_abort_msg("frame %d, row %d, column %d: %x %d %d %x, not %x %d %d %x", frame, i / W,
+                         i % W, x.ch, x.fg, x.bg, x.attrs, y.ch, y.fg, y.bg, y.attrs);
     }
 }
 

@@ -11,11 +11,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 extern const struct ms_cmd viz_cmd_view;
 
-enum { SIDE_MAX = 4096, SCRIPT_MAX = 1 << 24, TICK_MS = 1000 };
+enum { SIDE_MAX = 4096, SCRIPT_MAX = 1 << 24, TICK_MS = 1000, WAIT_NS = 300000000 };
 
 struct args {
     struct ms_opt_list path;
@@ -149,6 +150,23 @@ static enum ms_rc run_terminal(const struct args *args, struct viz_session *s, i
     return rc;
 }
 
+/* A job that is to be followed may not have begun to write. */
+static enum ms_rc open_session(const struct args *args, const struct viz_conf *conf,
+                               struct viz_session *s, struct ms_err *err)
+{
+    const struct timespec while_ = {.tv_nsec = WAIT_NS};
+    enum ms_rc rc = viz_session_open(s, conf, err);
+    if (rc == MS_E_NOTFOUND && args->live && args->script == NULL)
+        fprintf(stderr, "waiting for a job that 'msprobe run -o %s' records; Ctrl-C ends\n",
+                conf->path);
+    while (rc == MS_E_NOTFOUND && args->live && args->script == NULL) {
+        nanosleep(&while_, NULL);
+        *err = (struct ms_err){0};
+        rc = viz_session_open(s, conf, err);
+    }
+    return rc;
+}
+
 static int run(int argc, char **argv)
 {
     struct args a = {.size = "80x24"};
@@ -168,7 +186,7 @@ static int run(int argc, char **argv)
                       "keys and prints the screen");
         return ms_cmd_fail(&viz_cmd_view, &err);
     }
-    enum ms_rc rc = viz_session_open(&session, &conf, &err);
+    enum ms_rc rc = open_session(&a, &conf, &session, &err);
     if (rc != MS_OK)
         return ms_cmd_fail(&viz_cmd_view, &err);
     rc = a.script != NULL ? run_script(&a, &session, &err)

@@ -16,12 +16,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { RECENT = 10, SLOW_NS = 500000000 };
+enum { RECENT = 10, SLOW_NS = 500000000, COMM_X = 56 };
 
 struct rank_row {
     int64_t rank, step, steps;
     double per_second; /* over the last steps */
     int64_t step_ns;   /* mean of these */
+    int64_t blame_ns;  /* for which others waited for it, mean of the last steps; -1: not known */
     uint64_t dropped;
     struct ms_str in; /* what communicates there now, or did last */
     int64_t in_ns;
@@ -111,6 +112,27 @@ static enum ms_rc read_last(struct live *l, struct rank_row *r, struct mstx_tl *
     return r->in.p != NULL ? MS_OK : ms_arena_fail(l->arena, err);
 }
 
+/* Ranks that communicate go in step, and steps are as long on all of them: who is slow is whom the others
+ * wait for. */
+static enum ms_rc read_blame(struct live *l, struct ms_store *s, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more = true;
+    MS_TRY(ms_store_prepare(s, &st,
+                            "SELECT process - 1, avg(blame_ns) FROM rank_steps WHERE step >"
+                            " (SELECT max(step) FROM rank_steps) - ?1 GROUP BY process",
+                            err));
+    ms_stmt_i64(st, 1, RECENT);
+    enum ms_rc rc;
+    while ((rc = ms_stmt_step(st, &more, err)) == MS_OK && more) {
+        uint64_t process = (uint64_t)ms_stmt_get_i64(st, 0);
+        if (process < l->rows.n)
+            l->rows.p[process].blame_ns = ms_stmt_get_i64(st, 1);
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
 static enum ms_rc read_all(struct live *l, struct mstx_tl *tl, struct ms_err *err)
 {
     l->rows.n = 0;
@@ -124,13 +146,13 @@ static enum ms_rc read_all(struct live *l, struct mstx_tl *tl, struct ms_err *er
         struct rank_row *r = ms_vec_push(&l->rows);
         if (r == NULL)
             return ms_no_memory(err);
-        *r = (struct rank_row){.rank = p->rank, .step = -1, .dropped = p->dropped};
+        *r = (struct rank_row){.rank = p->rank, .step = -1, .blame_ns = -1, .dropped = p->dropped};
         l->dropped += p->dropped;
         MS_TRY(read_state(r, mstx_tl_store(tl), i, err));
         MS_TRY(read_steps(r, mstx_tl_store(tl), i, err));
         MS_TRY(read_last(l, r, tl, i, err));
     }
-    return MS_OK;
+    return read_blame(l, mstx_tl_store(tl), err);
 }
 
 static enum ms_rc turn(struct tui_app *a, struct live *l, struct ms_err *err)
@@ -166,19 +188,30 @@ static void *open_live(struct tui_app *a, struct ms_err *err)
 
 /* ---- drawing ----------------------------------------------------------------------- */
 
-/* The index of the slowest rank; n when none is slower than the others by a tenth. */
-static size_t slowest(const struct live *l)
+/* The rank of which one figure is highest, when it stands out by `times` of the mean of all. */
+static size_t outstanding(const struct live *l, bool blame, double times)
 {
     size_t at = l->rows.n;
-    double sum = 0;
+    double sum = 0, most = 0;
     for (size_t i = 0; i < l->rows.n; i++) {
-        sum += (double)l->rows.p[i].step_ns;
-        if (at == l->rows.n || l->rows.p[i].step_ns > l->rows.p[at].step_ns)
-            at = i;
+        const struct rank_row *r = &l->rows.p[i];
+        double v = (double)(blame ? r->blame_ns : r->step_ns);
+        sum += v > 0 ? v : 0;
+        at = v > most ? i : at;
+        most = v > most ? v : most;
     }
-    bool stands_out = l->rows.n > 1 && at < l->rows.n &&
-                      (double)l->rows.p[at].step_ns > 1.1 * sum / (double)l->rows.n;
+    bool stands_out = l->rows.n > 1 && at < l->rows.n && most > times * sum / (double)l->rows.n;
     return stands_out ? at : l->rows.n;
+}
+
+/* The index of the slowest rank: others wait for it a tenth of its steps or more, and more than for
+ * any; or its steps are longer by a tenth. */
+static size_t slowest(const struct live *l)
+{
+    size_t at = outstanding(l, true, 1.2);
+    if (at < l->rows.n && l->rows.p[at].blame_ns > l->rows.p[at].step_ns / 10)
+        return at;
+    return outstanding(l, false, 1.1);
 }
 
 /* Steps a second of the job: the mean of its ranks, which go in step. */
@@ -200,21 +233,26 @@ static void draw_rank(struct tui_app *a, const struct rank_row *r, int y, bool l
     snprintf(text, sizeof text, r->rank >= 0 ? "%" PRId64 : "-", r->rank);
     tui_put_right(g, y, 6, late ? TUI_ERROR : TUI_TEXT, text);
     snprintf(text, sizeof text, r->step >= 0 ? "%" PRId64 : "-", r->step);
-    tui_put_right(g, y, 16, TUI_TEXT, text);
+    tui_put_right(g, y, 14, TUI_TEXT, text);
     snprintf(text, sizeof text, "%.3g", r->per_second);
-    tui_put_right(g, y, 26, TUI_TEXT, r->steps > 0 ? text : "-");
-    tui_put_right(g, y, 37, late ? TUI_ERROR : TUI_TEXT,
-                  r->steps > 0 ? ms_human_time(b, r->step_ns) : "-");
-    tui_put_right(g, y, 47, r->dropped != 0 ? TUI_WARNING : TUI_DIM, ms_human_count(b, r->dropped));
+    tui_put_right(g, y, 23, TUI_TEXT, r->steps > 0 ? text : "-");
+    tui_put_right(g, y, 34, TUI_TEXT, r->steps > 0 ? ms_human_time(b, r->step_ns) : "-");
+    if (g->w < COMM_X + 8) /* no room for more than who is slow */
+        return;
+    tui_put_right(g, y, 47, late ? TUI_ERROR : TUI_TEXT,
+                  r->blame_ns >= 0 ? ms_human_time(b, r->blame_ns) : "-");
+    tui_put_right(g, y, COMM_X - 2, r->dropped != 0 ? TUI_WARNING : TUI_DIM,
+                  ms_human_count(b, r->dropped));
     if (r->state != RUNS) {
-        tui_puts(g, y, 49, g->w - 50, r->state == KILLED ? TUI_ERROR : TUI_DIM,
+        tui_puts(g, y, COMM_X, g->w - COMM_X, r->state == KILLED ? TUI_ERROR : TUI_DIM,
                  r->state == KILLED ? "killed" : "ended");
         return;
     }
-    int x = tui_put_name(g, y, 49, (g->w - 49) * 2 / 3, r->waiting ? TUI_COMM : TUI_DIM, r->in);
+    int x =
+        tui_put_name(g, y, COMM_X, (g->w - COMM_X) * 5 / 8, r->waiting ? TUI_COMM : TUI_DIM, r->in);
     if (r->in.n != 0)
         tui_printf(g, y, x + 1, g->w - x - 2, r->waiting ? TUI_WARNING : TUI_DIM, "%s%s",
-                   r->waiting ? "since " : "", ms_human_time(b, r->in_ns));
+                   r->waiting ? "for " : "", ms_human_time(b, r->in_ns));
 }
 
 static enum ms_rc draw_live(struct tui_app *a, void *self, struct ms_err *err)
@@ -230,7 +268,9 @@ static enum ms_rc draw_live(struct tui_app *a, void *self, struct ms_err *err)
     if (late < l->rows.n)
         tui_printf(g, 1, x, g->w - x, TUI_ERROR, "slowest: rank %" PRId64, l->rows.p[late].rank);
     tui_puts(g, 2, 0, g->w, TUI_DIM,
-             "  rank      step   steps/s  step time      lost  communication");
+             g->w < COMM_X + 8 ? "  rank    step  steps/s  step time"
+                               : "  rank    step  steps/s  step time  others wait   lost"
+                                 "  communication");
     l->top = tui_scroll(l->top, l->at, (size_t)(rows > 0 ? rows : 1));
     for (int i = 0; i < rows && l->top + (size_t)i < l->rows.n; i++) {
         size_t row = l->top + (size_t)i;

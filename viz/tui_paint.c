@@ -123,8 +123,10 @@ static struct way relative(const struct tui_paint *p, const struct tui_cells *g,
     add(&along, '\n', y - p->y);
     if (p->x <= x)
         return shorter(edge, right(p, g, along, y, p->x, x));
+    struct way order = along;
     add(&along, '\b', p->x - x);
-    return shorter(edge, along);
+    add_order(&order, 'D', p->x - x);
+    return shorter(edge, shorter(along, order));
 }
 
 static void move_to(struct tui_paint *p, const struct tui_cells *g, int y, int x,

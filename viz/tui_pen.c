@@ -68,14 +68,14 @@ static struct tui_pen pen_of(const struct tui_paint_can *can, const struct tui_c
 
 /* ---- looks --------------------------------------------------------------------------- */
 
-/* Is that look nothing but a colour, and which? -1 is that of the terminal's letters. */
+/* Is that look nothing but a colour, and which? -1 is that of the terminal's letters.  The blocks of bars
+ * stay letters, so that who copies the text of the screen has them too. */
 static bool is_full(const struct tui_look *l, int16_t *colour)
 {
     bool on_colour = l->ch == ' ' && l->pen.attrs == 0 && l->pen.bg >= 0;
     bool reversed = l->ch == ' ' && l->pen.attrs == TUI_REVERSE && l->pen.bg < 0;
-    bool block = l->ch == BLOCK && l->pen.attrs == 0 && l->pen.bg < 0;
     *colour = on_colour ? l->pen.bg : l->pen.fg;
-    return on_colour || reversed || block;
+    return on_colour || reversed;
 }
 
 static int full_looks(int16_t colour, bool ascii, struct tui_look *out)

@@ -321,9 +321,11 @@ class Gradients:
     @staticmethod
     def fits(ddp, c10d):
         """Is it the same to the bit? Gradients that lie in the buckets are divided, others multiplied
-        by the reciprocal; of a joined group the members that are left count."""
+        by the reciprocal; of a joined group the members that are left count.  On the CPU it is gloo, also
+        where a group has a backend for each kind of device."""
         size = c10d.get_world_size(ddp.process_group)
-        return (c10d.get_backend(ddp.process_group) == "gloo"
+        return (all(p.device.type == "cpu" for p in ddp.parameters())
+                and c10d.get_backend(ddp.process_group) not in ("mpi", "ucc")
                 and not getattr(getattr(ddp, "_join_config", None), "enable", False)
                 and (not ddp.gradient_as_bucket_view or size & (size - 1) == 0))
 

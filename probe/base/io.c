@@ -130,12 +130,14 @@ void ms_tmp_forget(const char *path)
     pthread_mutex_unlock(&tmp_lock);
 }
 
-void ms_tmp_unlink_all(void)
+bool ms_tmp_unlink_all(void)
 {
+    bool any = false;
     for (int i = 0; i < TMP_SLOTS; i++) {
         if (tmp_names[i].used)
-            unlink(tmp_names[i].path);
+            any |= unlink(tmp_names[i].path) == 0;
     }
+    return any;
 }
 
 /* ---- writing ---------------------------------------------------------- */

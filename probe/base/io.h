@@ -67,8 +67,8 @@ enum ms_rc ms_tmp_new(char **tmp, const char *path, struct ms_err *err) MS_MUST_
 enum ms_rc ms_tmp_publish(int fd, const char *tmp, const char *path,
                           struct ms_err *err) MS_MUST_USE;
 
-/* Temporary names a signal handler must remove; async-signal-safe. */
-void ms_tmp_unlink_all(void);
+/* Temporary names a signal handler must remove; async-signal-safe.  true: there were some. */
+bool ms_tmp_unlink_all(void);
 /* Register and forget a temporary name of one's own; false when the table is full, which only means
  * that an interrupt will not remove it. */
 bool ms_tmp_register(const char *path);

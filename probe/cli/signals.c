@@ -31,7 +31,9 @@ static void say(const char *text)
 /* Installed with SA_RESETHAND: the signal raised again is delivered on return and kills. */
 static void on_stop(int sig)
 {
-    ms_tmp_unlink_all();
+    const bool asked = sig == SIGINT || sig == SIGTERM;
+    if (ms_tmp_unlink_all() && asked)
+        say("msprobe: stopped; what was not finished has been removed\n");
     raise(sig);
 }
 

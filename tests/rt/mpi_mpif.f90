@@ -44,6 +44,10 @@ program mpi_mpif
   call MPI_Recv(in, 4, MPI_DOUBLE_PRECISION, MPI_ANY_SOURCE, 4, other, MPI_STATUS_IGNORE, ierr)
   call MPI_Request_get_status(requests(1), flag, MPI_STATUS_IGNORE, ierr)
   call MPI_Wait(requests(1), MPI_STATUS_IGNORE, ierr)
+  call MPI_Sendrecv(out, 2, MPI_DOUBLE_PRECISION, next, 6, in, 4, MPI_DOUBLE_PRECISION, MPI_ANY_SOURCE, 6, &
+    other, MPI_STATUS_IGNORE, ierr)
+  call MPI_Sendrecv_replace(a, 3, MPI_DOUBLE_PRECISION, next, 7, last, 7, other, MPI_STATUS_IGNORE, ierr)
+  if (a(3) /= last + 1) stop 4
   call MPI_Irecv(in, 4, MPI_DOUBLE_PRECISION, last, 99, other, requests(1), ierr)
   call MPI_Cancel(requests(1), ierr)
   call MPI_Wait(requests(1), status, ierr)
