@@ -49,7 +49,7 @@ static void sort_times(struct times *t)
 
 enum kind { CSV, XLSX, FUZZY };
 
-static void die(const struct ms_err *err)
+static _Noreturn void die(const struct ms_err *err)
 {
     fprintf(stderr, "bench_compare: %s\n", err->msg);
     exit(1);
@@ -184,7 +184,9 @@ static void bench_type(enum ms_dtype type, bool ext, const void *x, const void *
 
 static void bench_tensors(int runs)
 {
-    static const enum ms_dtype types[] = {MS_DT_F32, MS_DT_F16, MS_DT_BF16, MS_DT_F64, MS_DT_I64};
+    static const enum ms_dtype types[] = {MS_DT_F32, MS_DT_F16, MS_DT_BF16, MS_DT_F64,
+                                          MS_DT_I64, MS_DT_I32, MS_DT_I16,  MS_DT_U16,
+                                          MS_DT_I8,  MS_DT_U8,  MS_DT_BOOL};
     size_t bytes = (size_t)ELEMENTS * 8;
     uint16_t *x = ms_alloc(bytes), *y = ms_alloc(bytes);
     if (x == NULL || y == NULL) {
