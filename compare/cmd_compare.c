@@ -9,13 +9,13 @@
 #include "compare/kernels.h"
 #include "compare/old_input.h"
 #include "compare/out.h"
+#include "compare/pace.h"
 #include "compare/partners.h"
 #include "compare/ranks.h"
 #include "compare/report.h"
 #include "compare/spread.h"
 #include "compare/trees.h"
 #include "probe/base/clock.h"
-#include "probe/base/human.h"
 #include "probe/base/opt.h"
 
 #include <time.h>
@@ -133,16 +133,10 @@ static const struct ms_opt opts[] = {
     OF_ANOTHER_MODE(7, "onnx_fusion_switch", "ofs"),
     {0}};
 
-/* A line that is written over, on a terminal and for what takes longer than a second. */
-struct bar {
-    int64_t start_ns, shown_ns;
-    const char *what;
-};
-
 struct job {
     struct args args;
     struct cmp_conf conf;
-    struct bar bar;
+    struct cmp_pace bar;
     struct cmp_old_input input;
     struct cmp_ranks ranks;
     struct probe_places noise;
@@ -159,45 +153,6 @@ static void take_mapping(struct cmp_mapping *m, const char *arg)
 {
     m->on = arg != NULL;
     m->file = arg != NULL && arg[0] != 0 ? arg : NULL;
-}
-
-/* "1.2 GB/s, 3 s left" */
-static void print_pace(const struct cmp_progress *p, int64_t took_ns)
-{
-    char left[MS_HUMAN_MAX], rate[MS_HUMAN_MAX];
-    double seconds = (double)took_ns / 1e9;
-    uint64_t pace = (uint64_t)((double)p->amount / seconds);
-    if (p->is_bytes)
-        fprintf(stderr, "%s/s, ", ms_human_bytes(rate, pace));
-    else if (p->amount != 0)
-        fprintf(stderr, "%s rows/s, ", ms_human_count(rate, pace));
-    double rest = (double)took_ns * (1 - p->share) / p->share;
-    fprintf(stderr, "%s left", ms_human_time(left, (int64_t)rest));
-}
-
-static void show_bar(void *ctx, const struct cmp_progress *p)
-{
-    enum { WIDTH = 30, SECOND = 1000000000 };
-    static const char marks[] = "##############################";
-    struct bar *b = ctx;
-    int64_t now = ms_clock_ns();
-    if (b->what != p->what) {
-        b->what = p->what;
-        b->start_ns = now;
-    }
-    bool end = p->share >= 1;
-    if (now - b->start_ns < SECOND || (now - b->shown_ns < SECOND / 10 && !end) || p->share <= 0)
-        return;
-    b->shown_ns = now;
-    int done = (int)(p->share * WIDTH);
-    fputs("\r", stderr);
-    if (!end) {
-        fprintf(stderr, "%s [%.*s%*s] %3.0f%%, ", p->what, done, marks, WIDTH - done, "",
-                p->share * 100);
-        print_pace(p, now - b->start_ns);
-    }
-    fputs("\033[K", stderr);
-    fflush(stderr);
 }
 
 static void configure(struct job *j)
@@ -220,7 +175,7 @@ static void configure(struct job *j)
                                 .hide_stack = j->input.stack != NULL && !a->stack_mode,
                                 .data_mapping = a->data};
     if (isatty(STDERR_FILENO) && ms_par_rank(j->par) == 0) {
-        j->conf.progress = show_bar;
+        j->conf.progress = cmp_pace_show;
         j->conf.progress_ctx = &j->bar;
     }
     take_mapping(&j->conf.api, a->api);
@@ -689,8 +644,7 @@ static enum ms_rc write_sheets(struct job *j, enum sheets what, struct cmp_files
     const char *t = j->args.target, *b = j->args.golden, *out = output_of(j);
     const struct cmp_kernel_conf kernels = {
         .ranks = j->args.ranks, .steps = j->args.steps, .xlsx = j->args.xlsx, .stamp = j->stamp};
-    const struct cmp_atb_conf atb = {.strict = j->conf.compat == CMP_STRICT,
-                                     .stamp = j->stamp};
+    const struct cmp_atb_conf atb = {.strict = j->conf.compat == CMP_STRICT, .stamp = j->stamp};
     const struct cmp_tree_names names = {&j->input.npu_names, j->input.bench_names.p};
     switch (what) {
     case SHEETS_ATB:

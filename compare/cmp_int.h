@@ -129,11 +129,11 @@ struct cmp {
     struct cmp__side t, b;
     struct probe_stacks stacks;
     bool has_stack;
-    struct cmp__pairs row_map;    /* -dm, or what -lm comes to */
+    struct cmp__pairs row_map;        /* -dm, or what -lm comes to */
     MS_VEC(struct cmp_pairing) named; /* operators that -lm itself names, forward */
-    struct cmp__factors *factors; /* with --config */
-    struct cmp_align *al;         /* NULL: rows are joined by name */
-    struct probe_tree tree[2];    /* golden, target; of the alignment */
+    struct cmp__factors *factors;     /* with --config */
+    struct cmp_align *al;             /* NULL: rows are joined by name */
+    struct probe_tree tree[2];        /* golden, target; of the alignment */
     bool has_tree[2];
     MS_VEC(struct cmp__pair) pairs;
     MS_VEC(struct cmp__fold) folds;     /* with --consistent_check */

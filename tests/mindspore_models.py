@@ -157,7 +157,8 @@ def types():
             brief = ops.cast(x, mindspore.bfloat16) + ops.cast(x, mindspore.bfloat16)
             none = x[:0] * 2
             return (y.sum() + whole.sum() + ops.cast(wide.sum(), mindspore.float32) + tiny.sum() +
-                    truth.sum() + ops.cast(brief, mindspore.float32).sum() + ops.concat((none, x)).sum())
+                    truth.sum() + ops.cast(brief, mindspore.float32).sum() +
+                    ops.concat((none, x)).sum())
 
     model, x = Model(), row(3, 4)
     return model, lambda: model(x)
@@ -584,7 +585,8 @@ def empty():
         def construct(self, x):
             none = x[:0]
             joined = ops.concat((none, x))
-            return joined.sum() + (ops.cast(none, mindspore.float16).astype(mindspore.float32) + 1).shape[0]
+            none = ops.cast(none, mindspore.float16).astype(mindspore.float32) + 1
+            return joined.sum() + none.shape[0]
 
     net, x = nn.SequentialCell(Model()), row(3, 4)
     return net, lambda: net(x)

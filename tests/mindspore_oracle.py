@@ -21,6 +21,7 @@ import tempfile
 import traceback
 
 import peer_dumps
+from mindspore_known import is_known
 
 CONFIGS = {
     "mix": {"level": "mix"}, "L0": {"level": "L0"}, "L1": {"level": "L1"},
@@ -56,22 +57,6 @@ VARIANTS = {
     "async_tensor": {"level": "mix", "task": "tensor", "async_dump": True,
                      "tensor": {"list": ["matmul", "Linear"]}},
 }
-
-
-# What differs and is not to be mended here: why, and the program, label and text of the difference.
-KNOWN = [
-    ("parameters' gradients are listed as they come, and which comes first depends on the graph of "
-     "hooks around a primitive",
-     r"parameters_grad\.\d+: keys in another order$"),
-    ("of what writes to its arguments no gradient is watched here: another tensor in the place of "
-     "one that is written to could be noticed",
-     r"keys \[('Tensor\.__i\w+__\.\d+\.backward'(, )?)+\]$"),
-    ("the framework's maximum on the CPU passes over NaN, the figures here do not",
-     r"/(Max|Min): \S+ and nan$"),
-    ("two calls of a cell whose inputs need no gradient: it takes the first one's gradients of "
-     "inputs for those of outputs",
-     r"^methods .*Cell\.model\.Model\.backward\.0/(in|out)put/0: "),
-]
 
 
 # ---- in a process of one tool -----------------------------------------------------------------
@@ -196,10 +181,6 @@ def compare(folder, name, label):
     if losses[0] != losses[1]:
         yield f"loss {losses[0]} and {losses[1]}"
     yield from peer_dumps.compare_trees(ours, theirs)
-
-
-def is_known(line):
-    return any(re.search(pattern, line) for _, pattern in KNOWN)
 
 
 def check(folder, name, label):

@@ -133,6 +133,8 @@ top = sys.argv[1]
 def entry(rank, i, kind):
     made = 1720000000000000000 + i * 10_000_000
     start, end = made + (3_000_000 if rank == 2 else 0), made + 3_400_000
+    if kind == "crowded":  # more processes than processors: calls take all the time
+        start, end = made + (80_000 if rank == 2 else 0), made + 9_800_000
     hung = kind == "hang" and i == 19
     size = 2048 if kind == "mismatch" and rank == 1 and i == 7 else 1024
     return {"record_id": i, "pg_id": 0, "process_group": ["0", "default_pg"],
@@ -150,7 +152,7 @@ def dump(rank, kind):
     return {"version": "2.10", "pg_config": {"0": {"name": "0", "desc": "default_pg",
             "ranks": "[0, 1, 2, 3]"}}, "entries": [entry(rank, i, kind) for i in range(n)]}
 
-for kind in ("slow", "mismatch", "hang"):
+for kind in ("slow", "mismatch", "hang", "crowded"):
     for form in ("json", "2", "4", "5"):
         where = f"{top}/flight-{kind}-{form}"
         os.mkdir(where)
@@ -170,6 +172,8 @@ for form in json 2 4 5; do
     flight "flight-recorder-$form-mismatch" "$top/flight-mismatch-$form" "$mismatch"
     flight "flight-recorder-$form-hang" "$top/flight-hang-$form" "$hang"
 done
+flight a-slow-rank-is-named-though-calls-take-all-the-time "$top/flight-crowded-2" \
+    "rank 2 makes the others wait: it computes 80.0 us longer a step than its partners, 0.8 % of the step"
 for kind in slow mismatch hang; do
     "$tool" export -f flight-recorder -o "$top/again-$kind" "$top/flight-$kind-2" >/dev/null
     eval "said=\$$kind"

@@ -326,6 +326,9 @@ def a_failure_in_a_cell_is_the_programs_own():
     d.stop()
     d.step()
     assert "Cell.good.ReLU.forward.0" in data()
+    assert list(data()["Cell.bad.Bad.forward.0"]) == ["input_args", "input_kwargs"]
+    with open(glob.glob("out/step0/*/dump_error_info.log")[0], encoding="utf-8") as f:
+        assert "Cell.bad.Bad.forward.0: ended by an exception" in f.read()
     assert read("construct.json")["Cell.good.ReLU.forward.0"] is None
 
 

@@ -8,7 +8,7 @@
 #include "compare/out.h"
 #include "tests/gen/big_dump.h"
 
-enum { RECORDS = 3000, THREADS = 4 };
+enum { RECORDS = 1500, THREADS = 4 };
 
 static void write_big(const char *path, unsigned seed)
 {

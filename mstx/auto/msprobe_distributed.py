@@ -344,6 +344,10 @@ def attach_data_parallel(torch, c10d, pending):
                 ours = Gradients(ddp, c10d, pending)
                 register(ddp, None, ours.reduce)
                 seen[ddp] = ours
+                # the list of a program's own hooks, which are copied and saved with the module
+                listed = getattr(ddp, "_comm_hooks", None)
+                if listed:
+                    listed.pop()
         except Exception:
             pass  # of another kind, then: its calls are not seen
 

@@ -125,6 +125,20 @@ static PyObject *watch_result(struct hook *h, PyObject *module, PyObject *result
     Py_RETURN_NONE;
 }
 
+/* A framework may call what comes after a module although that has raised: there is no result. */
+static bool has_raised(const PyObject *result)
+{
+    PyObject *type, *value, *trace;
+    if (result != Py_None)
+        return false;
+    PyErr_GetExcInfo(&type, &value, &trace);
+    bool is_handled = value != NULL && value != Py_None;
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return is_handled;
+}
+
 static PyObject *after_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     struct hook *h = (struct hook *)((struct after *)self)->hook;
@@ -134,6 +148,10 @@ static PyObject *after_call(PyObject *self, PyObject *const *args, size_t nargsf
     if (c == NULL)
         Py_RETURN_NONE;
     PyObject *result = args[n - 1];
+    if (has_raised(result)) {
+        probe__call_fail(c);
+        Py_RETURN_NONE;
+    }
     if (probe__call_has(c, PROBE_SEC_OUTPUT))
         ext_put_result(c, result, 0);
     put_parameters(c, args[0]);

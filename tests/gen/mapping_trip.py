@@ -23,8 +23,8 @@ import tempfile
 PROGRAM = os.path.join(os.environ.get("B", "build"), "msprobe")
 SITES = ("L{}.norm1", "L{}.rope_q", "L{}.core", "L{}.proj", "L{}.norm2", "L{}.act", "L{}.down", "L{}.add2")
 FORMS = {"-dm": "data", "--pins": "data", "-lm": "layer", "-cm": None, "-am": None}
-SHARE = {"-dm": 1.0, "--pins": 1.0, "-lm": 0.6, "-cm": 0, "-am": 0}
-ROW = re.compile(r"\.(?:input|output|parameters)\.\S*$|(\.parameters_grad(?:\.\d+)?)\.\S+$")
+SHARE = {"-dm": 1.0, "--pins": 1.0, "-lm": 0.4, "-cm": 0, "-am": 0}
+ROW = re.compile(r"\.(?:input|output|parameters)\.\S*$|(\.parameters_grad)(?:\.\S+)?$")
 
 
 def compare(sides, out, *options):
@@ -54,7 +54,7 @@ def aligned(sides):
     """All pairs, those too whose rows have nothing in common."""
     tool = os.path.join(os.path.dirname(PROGRAM), "tests/tool_align")
     text = subprocess.run([tool, *(os.path.dirname(s) for s in sides)], capture_output=True, text=True, check=True).stdout
-    return {tuple(reversed(line.split(","))) for line in text.splitlines()[1:]}
+    return {tuple(node(name) for name in reversed(line.split(","))) for line in text.splitlines()[1:]}
 
 
 def trip(sides, folder):
@@ -62,7 +62,11 @@ def trip(sides, folder):
     found = first(compare(sides, folder + "/auto", "--write_mapping"))
     known, shares, problems = aligned(sides), {}, []
     best = {t for t, _ in pairs(folder + "/auto")}
+    with open(sides[0]) as f:
+        mindspore = json.load(f)["framework"] == "mindspore"
     for form, kind in FORMS.items():
+        if form in ("-am", "-cm") and not mindspore:  # they translate its names alone
+            continue
         file = glob.glob(f"{folder}/auto/**/{kind}_mapping*.yaml", recursive=True) if kind else []
         out = folder + "/" + form.strip("-")
         again = first(compare(sides, out, form, *file))
@@ -72,7 +76,7 @@ def trip(sides, folder):
             continue
         these = pairs(out)
         shares[form] = len({t for t, _ in these}) / max(1, len(best))
-        problems += [f"{form}: {p} is no pair" for p in sorted(these - known)[:3]]
+        problems += [f"{form}: {p} is no pair" for p in sorted(these - known)[:3] if p[0] != p[1]]
         if shares[form] < SHARE[form]:
             problems.append(f"{form}: {shares[form]:.2f} of the nodes")
     return problems, shares
