@@ -332,6 +332,16 @@ static bool find_missing(struct mstx_cluster *c, const struct mstx_cl_group *g, 
 
 /* ---- all of them ----------------------------------------------------------------- */
 
+/* Calls of one collective lie as far apart as its ranks: those of the next are on their way while
+ * this one is joined. */
+static void fetch_next(const struct mstx_cluster *c, const struct places *p, const uint32_t *begin)
+{
+    if (begin + 1 >= p->begin + p->n)
+        return;
+    for (uint32_t i = begin[1]; i < begin[2]; i++)
+        __builtin_prefetch(&c->coll.p[p->order[i]]);
+}
+
 /* Those of a communicator that are joined here; after the first of a kind that is wrong all are. */
 static void join_group(struct mstx_cluster *c, const struct mstx_cl_group *g,
                        const struct places *p)
@@ -342,6 +352,7 @@ static void join_group(struct mstx_cluster *c, const struct mstx_cl_group *g,
     for (size_t k = from; k < to && !c->no_memory; k++) {
         const uint32_t *begin = &p->begin[k - c->from];
         const uint32_t n = begin[1] - begin[0];
+        fetch_next(c, p, begin);
         if (n == 0)
             continue;
         join_one(c, p->order + begin[0], n, &quarrels);

@@ -271,14 +271,17 @@ static bool take_calls(const struct mstx_cl_source *s, struct mstx_cl_part *p)
 
 void mstx__cluster_lanes(struct mstx_cluster *c, const struct mstx_cl_source *s)
 {
-    struct mstx_cl_part p = {.rank = s->rank, .clock = s->host_clock, .host = s->host};
+    struct mstx_cl_part *p = s->part;
     if (s->l->comm.n == 0) /* a helper process: it takes part in nothing */
         return;
-    bool ok = take_calls(s, &p) && find_steps(s, &p);
-    if (ok && p.steps.n == 0)
-        ok = mstx__cluster_slice(&p);
+    mstx__cluster_part_reset(p);
+    p->rank = s->rank;
+    p->clock = s->host_clock;
+    p->host = s->host;
+    bool ok = take_calls(s, p) && find_steps(s, p);
+    if (ok && p->steps.n == 0)
+        ok = mstx__cluster_slice(p);
     if (ok)
-        mstx__cluster_part(c, &p);
+        mstx__cluster_part(c, p);
     c->no_memory |= !ok;
-    mstx__cluster_part_free(&p);
 }

@@ -22,7 +22,8 @@ struct mstx_cl_source {
     struct mstx_cl_names *names;
     int32_t rank;
     struct ms_str host;
-    uint32_t host_clock; /* which of all */
+    uint32_t host_clock;       /* which of all */
+    struct mstx_cl_part *part; /* to fill; keeps its memory from one process to the next */
 };
 void mstx__cluster_lanes(struct mstx_cluster *c, const struct mstx_cl_source *s);
 

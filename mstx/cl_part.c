@@ -39,6 +39,12 @@ void mstx__cluster_free(struct mstx_cluster *c)
     ms_vec_free(&c->host);
 }
 
+void mstx__cluster_part_reset(struct mstx_cl_part *p)
+{
+    p->steps.n = p->comm.n = p->work.n = p->bubble.n = p->calls.n = 0;
+    p->knows_work = false;
+}
+
 void mstx__cluster_part_free(struct mstx_cl_part *p)
 {
     ms_vec_free(&p->steps);

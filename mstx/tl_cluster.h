@@ -160,6 +160,8 @@ struct mstx_cl_part {
 /* Steps of a part that has none, out of its calls; false: no memory. */
 bool mstx__cluster_slice(struct mstx_cl_part *p);
 void mstx__cluster_part(struct mstx_cluster *c, struct mstx_cl_part *p);
+/* Empty, with its memory. */
+void mstx__cluster_part_reset(struct mstx_cl_part *p);
 void mstx__cluster_part_free(struct mstx_cl_part *p);
 
 /* Under mpirun, par, all processes of ours call these; without it NULL.  All learn of all ranks and steps,

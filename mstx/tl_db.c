@@ -184,7 +184,10 @@ static enum ms_rc add_findings(const char *db, struct ms_err *err)
     struct mstx_tl *tl;
     struct mstx_report r;
     MS_TRY(mstx__tl_open_db(&tl, db, err));
-    enum ms_rc rc = mstx_report_make(tl, false, &r, err);
+    /* Inside a transaction the file is locked once, not for every question. */
+    enum ms_rc rc = ms_store_exec(mstx_tl_store(tl), "BEGIN", err);
+    if (rc == MS_OK)
+        rc = mstx_report_make(tl, false, &r, err);
     mstx_tl_close(tl);
     if (rc == MS_OK) {
         rc = mstx_report_save(&r, db, err);

@@ -305,6 +305,7 @@ static void free_import(struct mstx_import *im)
 {
     mstx__comm_writer_free(im->comm);
     mstx__cluster_free(&im->cluster);
+    mstx__cluster_part_free(&im->part);
     mstx__lanes_free(&im->lanes);
     for (size_t i = 0; i < im->problem.n; i++) {
         ms_free(im->problem.p[i].file);

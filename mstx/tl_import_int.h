@@ -52,6 +52,7 @@ struct mstx_import {
     struct mstx_writer *w;
     struct mstx_comm_writer *comm;
     struct mstx_cluster cluster;
+    struct mstx_cl_part part; /* of the process at hand */
     struct mstx_cl_names names;
     struct mstx_lanes lanes;            /* of the process at hand; its memory is used again */
     MS_VEC(struct mstx_said_call) said; /* the same */

@@ -251,7 +251,8 @@ static enum ms_rc take_lanes(struct mstx_import *im, struct mstx_proc *p, struct
                                         &im->names,
                                         seen->head->rank,
                                         ms_str_of(seen->head->host),
-                                        (uint32_t)(c - im->clocks.host.p)};
+                                        (uint32_t)(c - im->clocks.host.p),
+                                        &im->part};
     mstx__cluster_lanes(&im->cluster, &part);
     if (!im->how->summary)
         write_events(im, p, c, seen->id);

@@ -58,6 +58,9 @@ static enum ms_rc prepare(struct mstx_writer *w, struct ms_err *err)
 {
     struct ms_store *s = w->store;
     MS_TRY(ms_store_exec(s, mstx_db_schema, err));
+    /* Rows are only added, behind the last one: pages that are full are soon not needed any more, and
+     * a small cache stays in that of the machine. */
+    MS_TRY(ms_store_exec(s, "PRAGMA cache_size=-8192", err));
     MS_TRY(ms_store_prepare(s, &w->add_chunk, "INSERT INTO chunks VALUES(?,?,?,?)", err));
     MS_TRY(ms_store_prepare(s, &w->add_blob, "INSERT INTO blobs VALUES(?,?)", err));
     MS_TRY(ms_store_prepare(s, &w->add_level, "INSERT INTO levels VALUES(?,?,?,?,?)", err));
