@@ -51,6 +51,13 @@ done
 "$msprobe" graph_visualize -tp "$tmp/t" -gp "$tmp/g" -o "$tmp/o" -fm >"$tmp/said" 2>&1 ||
     { cat "$tmp/said"; bad "a graph to look at"; exit 1; }
 mv "$tmp"/o/*.vis.db "$tmp/pair.vis.db"
+leaf=$(echo "$leaf" | sed 's/torch.float32/半精度 µ/')
+for r in 0 1; do
+    put_rank "$tmp/w/step0/rank$r" 9.0 new
+done
+"$msprobe" graph_visualize -tp "$tmp/w" -gp "$tmp/g" -o "$tmp/ow" -fm >"$tmp/said" 2>&1 ||
+    { cat "$tmp/said"; bad "a graph with wide letters"; exit 1; }
+mv "$tmp"/ow/*.vis.db "$tmp/wide.vis.db"
 if command -v "$PYTHON" >/dev/null; then
     "$PYTHON" tests/gen/capture.py "$tmp/run" >/dev/null || exit 1
     "$msprobe" import "$tmp/run" >/dev/null || exit 1
@@ -94,6 +101,7 @@ screen tree-matrix "$pair" 80x24 '2E}vv'
 screen tree-next-error "$pair" 80x24 '2}'
 screen tree-no-more-errors "$pair" 80x24 '2}}}}'
 screen tree-items "$pair" 100x30 '2}i'
+screen tree-items-wide wide.vis.db 100x30 '2}i'
 screen tree-items-filtered "$pair" 100x30 '2}i/norm'
 screen tree-stack "$pair" 80x24 '2}S'
 screen tree-flow "$pair" 80x24 '2}x'

@@ -193,7 +193,8 @@ static bool begins(const struct row *r, int i, float share)
            p->from + p->longest > 0.99F && share_of(next) > FULL && next->from <= 0.01F;
 }
 
-/* How high a cell stands; one that is nearly as full as the one before goes on, so that a dense row is calm. */
+/* How high a cell stands; one that is nearly as full as the one before goes on, so that a dense row
+ * is calm. */
 static int quarters_of(float share, int before)
 {
     int quarters = share > FULL ? 4 : share > MOST ? 3 : share > HALF ? 2 : 1;
