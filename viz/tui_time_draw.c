@@ -247,8 +247,7 @@ static void put_name(struct row *r, const struct mstx_event *ev)
     int from = a > 0 ? (int)a : 0, to = b < r->w ? (int)b : r->w;
     if (ev->count > 1 || to - from < 2)
         return;
-    if (touches(
-            r, from)) /* a thin line between two slices; it takes a third of the bytes of a block */
+    if (touches(r, from)) /* a thin line between two; a letter has a third of a block's bytes */
         tui_at(r->g, r->y, r->x + from)->ch = '|';
     if (to - from <= NAME_LEAST)
         return;
