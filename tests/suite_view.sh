@@ -163,6 +163,8 @@ if [ -d "$tmp/run" ]; then
     screen time-click "$run" 80x24 '3<Click:9,60>'
     screen time-click-closes "$run" 80x24 '3<Click:4,3>'
     screen time-drag "$run" 80x24 '3<Click:9,30><Drag:9,40><Drag:9,50>'
+    screen time-drag-back "$run" 80x24 '3<Click:9,60><Drag:9,50><Drag:9,40>'
+    screen time-right-edge "$run" 80x24 '3<Click:9,78>'
     screen time-map-dragged "$run" 80x24 '3www<Click:1,50><Drag:1,70>'
     screen time-help-filtered "$run" 80x24 '3?/slice<Enter>'
     screen report-click "$run" 80x24 '4<Click:6,4>'
