@@ -240,11 +240,21 @@ static char *step_dir(const struct probe_dumper *d)
     return NULL;
 }
 
-static bool is_chosen(const struct probe_dumper *d)
+/* A process without a rank is none of those chosen; a single one that dumps nothing should say so. */
+static bool has_chosen_rank(struct probe_dumper *d)
+{
+    if (d->s.nranks == 0 || d->s.rank_known || d->s.level == PROBE_LEVEL_DEBUG)
+        return !d->s.rank_known || probe__has_rank(&d->s, d->s.my_rank);
+    if (!d->warned_of_rank)
+        ms_warn("rank: this process has none yet, so it is not among those chosen; [] dumps all");
+    d->warned_of_rank = true;
+    return false;
+}
+
+static bool is_chosen(struct probe_dumper *d)
 {
     return !d->s.disabled && !d->given_up && d->overflows_left != 0 &&
-           probe__has_step(&d->s, d->step) &&
-           (!d->s.rank_known || probe__has_rank(&d->s, d->s.my_rank));
+           probe__has_step(&d->s, d->step) && has_chosen_rank(d);
 }
 
 static enum ms_rc open_files(struct probe_dumper *d, struct ms_err *err)

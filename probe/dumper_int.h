@@ -94,7 +94,7 @@ struct probe_dumper {
     unsigned troubles; /* of this step */
     int64_t overflows_left;
     bool given_up; /* this step: its files cannot be written */
-    bool warned;
+    bool warned, warned_of_rank;
     struct ms_err err;  /* the first failure of all */
     atomic_size_t held; /* bytes of tensors whose record may yet be dropped */
 };

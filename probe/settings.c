@@ -25,6 +25,7 @@ struct section {
     size_t nslices;
     int64_t overflow_nums;
     int summary;
+    bool has_figures; /* summary_mode is a list of them */
 };
 
 enum { TASKS = PROBE_TASK_OVERFLOW_CHECK + 1 };
@@ -165,10 +166,38 @@ static const char *const task_words[] = {"statistics", "tensor",         "struct
                                          "nan_check",  "overflow_check", NULL};
 static const char *const level_words[] = {"mix", "L0", "L1", "debug", NULL};
 static const char *const summary_words[] = {"statistics", "md5", "xor", NULL};
+static const char *const figure_words[] = {"max",
+                                           "min",
+                                           "mean",
+                                           "l2norm",
+                                           "count",
+                                           "negative zero count",
+                                           "positive zero count",
+                                           "zero count",
+                                           "nan count",
+                                           "negative inf count",
+                                           "positive inf count",
+                                           "hash",
+                                           "md5",
+                                           NULL};
 static const char *const framework_words[] = {"pytorch", "mindspore", "mindtorch", NULL};
 static const char *const risk_words[] = {"FOCUS", "CORE", "ALL", NULL};
 static const char *const precision_words[] = {"low", "high", NULL};
 static const char *const data_words[] = {"all", "forward", "backward", "input", "output", NULL};
+
+/* A list of figures chooses those of MindSpore's graphs; function by function it is statistics. */
+static PROBE__READER(read_summary)
+{
+    if (tok != MS_J_ARR)
+        return probe__read_choice(t, tok, at, with, err);
+    const char *const *figures;
+    MS_TRY(probe__read_words(t, tok, &figures, figure_words, err));
+    struct section *section =
+        (struct section *)(void *)((char *)at - offsetof(struct section, summary));
+    section->summary = PROBE_SUMMARY_STATISTICS;
+    section->has_figures = true;
+    return MS_OK;
+}
 
 /* A switch that is there may be turned while the program runs. */
 static PROBE__READER(read_switch)
@@ -198,10 +227,11 @@ static const struct probe__key section_keys[] = {
     {IN(data_mode, probe__read_words, data_words)},
     {IN(slice, read_slices, NULL)},
     {IN(overflow_nums, probe__read_int, &overflows)},
-    {"summary_mode", probe__read_choice, offsetof(struct section, summary), summary_words},
+    {"summary_mode", read_summary, offsetof(struct section, summary), summary_words},
     {"check_mode", probe__unused, 0, no_framework},
     {"request_id", probe__unused, 0, no_framework},
     {"device", probe__unused, 0, no_framework},
+    {"precision", probe__unused, 0, no_framework},
     {"file_format", probe__unused, 0, no_framework},
     {"bench_path", probe__refused, 0, no_diff},
     {"diff_nums", probe__unused, 0, no_diff},
@@ -281,6 +311,11 @@ static enum ms_rc translate(const struct file *f, struct probe_settings *s, stru
     s->high_precision = f->precision != 0;
     s->memory_max = (size_t)f->memory_mb << 20;
     MS_TRY(set_data_mode(s, section->data_mode, err));
+    if (section->has_figures && s->framework != PROBE_FW_MINDSPORE)
+        return ms_fail(err, MS_E_FORMAT,
+                       "%s.summary_mode: a list goes with MindSpore; expected one of "
+                       "\"statistics\", \"md5\", \"xor\"",
+                       task_words[s->task]);
     if (!f->async_dump)
         return MS_OK;
     if (s->summary == PROBE_SUMMARY_MD5)

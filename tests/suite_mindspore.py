@@ -341,6 +341,12 @@ def only_chosen_steps_are_dumped():
 
 
 @test
+def a_process_without_a_rank_is_none_of_those_chosen():
+    one_step(debugger(rank=[0, 1]), Two(), batch())
+    assert not os.path.exists("out"), os.listdir("out")
+
+
+@test
 def a_cell_that_is_called_again_counts():
     class Net(nn.Cell):
         def __init__(self):

@@ -411,6 +411,16 @@ def arguments_go_before_the_file():
 
 
 @test
+def a_process_without_a_rank_is_none_of_those_chosen():
+    d = debugger(level="L1", rank=[0, 1])
+    d.start()
+    torch.relu(torch.ones(2))
+    d.stop()
+    d.step()
+    equal(os.path.exists("out"), False)
+
+
+@test
 def dump_enable_is_looked_at_again():
     import time
     d = debugger(level="L1", dump_enable=False)

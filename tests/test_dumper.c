@@ -250,6 +250,28 @@ START_TEST(only_chosen_steps_and_ranks_make_files)
 }
 END_TEST
 
+START_TEST(a_process_without_a_rank_is_none_of_those_chosen)
+{
+    begin();
+    struct probe_settings s = everything();
+    s.rank_known = false;
+    s.rank = &(const struct probe_range){0, 1};
+    s.nranks = 1;
+    struct probe_dumper *d = open_with(s);
+    probe_dumper_start(d);
+    ck_assert(!probe_dumper_active(d));
+    op(d, "relu");
+    probe_dumper_step(d);
+    ck_assert(!exists("step0"));
+    probe_dumper_set_rank(d, 1);
+    probe_dumper_start(d);
+    op(d, "gelu");
+    close_dumper(d);
+    ck_assert_str_eq(records_of("step1/rank1/dump.json"), "Functional.gelu.0.forward");
+    scratch_remove(dir);
+}
+END_TEST
+
 START_TEST(the_launcher_says_which_rank_this_is)
 {
     begin();
@@ -616,11 +638,11 @@ TEST_MAIN("dumper", a_model_is_dumped_as_the_format_says,
           mindspore_has_cells_and_no_requires_grad, a_detached_call_ends_later_and_from_any_thread,
           what_was_left_open_inside_goes_with_its_module,
           a_backward_that_ends_first_leaves_those_inside_open,
-          only_chosen_steps_and_ranks_make_files, the_launcher_says_which_rank_this_is,
-          a_rank_that_becomes_known_renames_the_directory, filters_keep_what_they_say,
-          data_mode_takes_parts_away, slices_narrow_what_is_described_and_kept,
-          tensors_of_the_list_get_files, structure_fills_all_but_the_data,
-          nan_check_says_which_outputs_are_odd, overflow_check_keeps_odd_records_and_then_ends,
-          values_saved_by_hand_are_counted_by_name,
+          only_chosen_steps_and_ranks_make_files, a_process_without_a_rank_is_none_of_those_chosen,
+          the_launcher_says_which_rank_this_is, a_rank_that_becomes_known_renames_the_directory,
+          filters_keep_what_they_say, data_mode_takes_parts_away,
+          slices_narrow_what_is_described_and_kept, tensors_of_the_list_get_files,
+          structure_fills_all_but_the_data, nan_check_says_which_outputs_are_odd,
+          overflow_check_keeps_odd_records_and_then_ends, values_saved_by_hand_are_counted_by_name,
           high_precision_does_not_round_to_the_narrow_type,
           integers_of_64_bits_are_exact_at_both_ends, nodes_called_at_one_place_share_their_stack)

@@ -120,6 +120,10 @@ static const struct {
     {"{'dump_path': 'd', 'statistics': {'list': [1]}}", "statistics.list[0]: expected a string"},
     {"{'dump_path': 'd', 'statistics': {'data_mode': ['forwards']}}",
      "statistics.data_mode[0]: expected one of \"all\""},
+    {"{'dump_path': 'd', 'statistics': {'summary_mode': ['max']}}",
+     "statistics.summary_mode: a list goes with MindSpore; expected one of \"statistics\""},
+    {"{'dump_path': 'd', 'framework': 'mindspore', 'statistics': {'summary_mode': ['maxi']}}",
+     "statistics.summary_mode[0]: expected one of \"max\""},
     {"{'dump_path': 'd', 'statistics': {'data_mode': ['all', 'input']}}",
      "statistics.data_mode: \"all\" stands alone"},
     {"{'dump_path': 'd', 'statistics': {'slice': [{'dim': -1}]}}",
@@ -163,6 +167,15 @@ START_TEST(what_is_wrong_is_named_with_what_is_allowed)
         ck_assert_ptr_null(s);
         ck_says(err, wrong[i].says);
     }
+}
+END_TEST
+
+START_TEST(a_list_of_figures_is_statistics_without_a_graph)
+{
+    parse_ok("{'dump_path': 'd', 'framework': 'mindspore',"
+             " 'statistics': {'summary_mode': ['max', 'l2norm', 'nan count']}}");
+    ck_assert_int_eq(s->summary, PROBE_SUMMARY_STATISTICS);
+    probe_settings_free(s);
 }
 END_TEST
 
@@ -262,6 +275,7 @@ END_TEST
 
 TEST_MAIN("settings", defaults_are_those_of_the_official_tool, a_file_with_everything_is_understood,
           settings_follow_from_each_other, what_is_wrong_is_named_with_what_is_allowed,
+          a_list_of_figures_is_statistics_without_a_graph,
           unknown_keys_are_warned_about_with_the_nearest_spelling,
           settings_from_code_are_checked_and_copied, every_allocation_that_fails_is_reported,
           a_file_that_is_not_there_is_an_error)

@@ -145,9 +145,11 @@ await test('x folds each side on its own, and together again', async () => {
   await until(pair, () => document.querySelectorAll('.outline').length === 1);
 });
 await test('the splitter moves by keys', async () => {
-  const width = () => pair.evaluate(() => document.querySelector('.line .side').getBoundingClientRect().width);
+  const width = async () => { // lines are made anew when an answer comes
+    const found = await pair.waitForFunction(() => document.querySelector('.line .side')?.getBoundingClientRect().width);
+    return found.jsonValue();
+  };
   await go(pair, 'graph?step=0&rank=1&node=Functional.softmax.3.forward');
-  await pair.waitForSelector('.line .side');
   const before = await width();
   await pair.focus('.splitter');
   for (let i = 0; i < 5; i++) await pair.keyboard.press('ArrowRight');

@@ -313,6 +313,8 @@ await test('every view is reached by keys alone', async () => {
     await tl.keyboard.press(key);
     await tl.waitForSelector(selector);
   }
+  await until(tl, () => document.querySelector('.empty')?.textContent.includes('msprobe run')); // not that of Alt+3
+  await settled(tl);
   await tl.keyboard.press('Tab');
   truth(await tl.evaluate(() => document.activeElement !== document.body), 'Tab goes nowhere');
 });

@@ -76,15 +76,17 @@ def _watch_parameters(cell, path, hook):
         parameter.register_hook(_probe.Grad(grads, index, name, parameter, None))
 
 
-def hook_model(model, with_backward, prefix=""):
-    """Once for each model; parameters are looked at each time, since they may be others."""
+def hook_model(model, with_gradients, prefix=""):
+    """Once for each model; parameters are looked at each time, since they may be others.
+
+    The structure has backwards of cells also where no gradients are dumped."""
     known = next((cells for m, cells in _hooked if m is model), None)
     if known is None:
-        watcher = Watcher() if with_backward else None
+        watcher = Watcher()
         known = [(path, cell, _hook_cell(cell, path, watcher)[0])
                  for path, cell in _named(model, prefix)]
         _hooked.append((model, known))
-    for path, cell, hook in known if with_backward else ():
+    for path, cell, hook in known if with_gradients else ():
         if cell._params:
             _watch_parameters(cell, path, hook)
 
@@ -92,15 +94,15 @@ def hook_model(model, with_backward, prefix=""):
 _dumped = []  # hooks of cells that are dumped by hand just now
 
 
-def hook_one(cell, name, with_backward):
+def hook_one(cell, name, with_gradients):
     """A cell by a name of the program's own; one of a known model has its name already."""
     if not isinstance(cell, nn.Cell):
         raise ValueError(f"module_dump: expected a mindspore.nn.Cell, found {type(cell).__name__}")
     if any(cell is one for _, known in _hooked for _, one, _ in known):
         return
-    hook, handles = _hook_cell(cell, name, Watcher() if with_backward else None)
+    hook, handles = _hook_cell(cell, name, Watcher())
     _dumped.extend(handles)
-    if with_backward:
+    if with_gradients:
         _watch_parameters(cell, name, hook)
 
 

@@ -12,7 +12,7 @@ from mindspore.ops.operations import _inner_ops
 
 from msprobe import _probe
 from msprobe._nested import as_tuple, tensors_of, with_tensors
-from msprobe.mindspore._tensors import executor, may_have_gradient
+from msprobe.mindspore._tensors import executor, is_host, may_have_gradient
 
 _TAKES_TUPLE = tuple(int(n) for n in mindspore.__version__.split(".")[:2]) >= (2, 7)
 _wants_gradients = executor().requires_grad
@@ -30,12 +30,13 @@ def _operator(name, then, is_before):
     return operator
 
 
-def _through(operator, value, is_wanted=may_have_gradient):
-    tensors = tuple(tensors_of(value, is_wanted))
+def _through(operator, value, is_wanted=may_have_gradient, step=1):
+    """step: -1 to have the last tensor's gradient come first."""
+    tensors = tuple(tensors_of(value, is_wanted))[::step]
     if not tensors:
         return value
     others = operator(tensors) if _TAKES_TUPLE else as_tuple(operator(*tensors))
-    return with_tensors(value, iter(others), is_wanted)
+    return with_tensors(value, iter(others[::step]), is_wanted)
 
 
 def _is_tensor(value):
@@ -49,37 +50,37 @@ def _has_tensors(value):
 # ---- functions ----------------------------------------------------------------
 
 
-def _writes_to_its_arguments(name):
-    """Another tensor in the place of one that is written to could be noticed."""
-    if name.startswith("__"):
-        return name == "__setitem__" or (name.startswith("__i") and name != "__invert__")
-    return name.endswith("_")
+def _writes_to_its_arguments(name, args):
+    """Another tensor in the place of one that is written to could be noticed.
+
+    What stands behind += and its like makes new tensors on the CPU."""
+    if name.startswith("__i") and name != "__invert__":
+        return not all(is_host(t) for t in args if _is_tensor(t))
+    return name == "__setitem__" or (name.endswith("_") and not name.startswith("__"))
 
 
-def _as_they_come(prefix, inputs, outputs):
-    """The official tool lists those of a primitive as they come: the last argument's first, and
-    none of what has none."""
-    if prefix != "Primitive":
-        return inputs, outputs
-    return (tuple(g for g in inputs if g is not None),
-            tuple(g for g in reversed(outputs) if g is not None))
+def _that_are(gradients):
+    return tuple(g for g in gradients if g is not None)
 
 
 def watched_call(func, prefix, name, number, args, kwargs):
-    """Call a function; its gradients are dumped when they have come."""
-    if _writes_to_its_arguments(name) or not _has_tensors((args, kwargs)):
+    """Call a function; its gradients are dumped when they have come.
+
+    The official tool lists those of a primitive as they come: the last argument's first, and none
+    of what has none."""
+    if _writes_to_its_arguments(name, args) or not _has_tensors((args, kwargs)):
         return func(*args, **kwargs)
+    listed, step = (_that_are, -1) if prefix == "Primitive" else (tuple, 1)
 
     def come(_cell, grad_input, grad_output):
         call = _probe.enter_backward(prefix, name, number)
         if call is not None:
-            inputs, outputs = _as_they_come(prefix, as_tuple(grad_output), as_tuple(grad_input))
-            call.input(inputs)
-            call.output(outputs)
+            call.input(listed(as_tuple(grad_output)))
+            call.output(listed(as_tuple(grad_input)))
             call.done()
 
     operator = _operator(f"{prefix}.{name}.{number}", come, False)
-    args, kwargs = _through(operator, (args, kwargs), _is_tensor)
+    args, kwargs = _through(operator, (args, kwargs), _is_tensor, step)
     return _through(operator, func(*args, **kwargs))
 
 

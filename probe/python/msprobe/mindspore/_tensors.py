@@ -38,7 +38,7 @@ def may_have_gradient(value):
     return isinstance(value, _Base) and _dtype(value) in DIFFERENTIABLE
 
 
-def _is_host(t):
+def is_host(t):
     """Whether a tensor's elements can be read where they are."""
     device = getattr(t, "device", None)
     return device is None or str(device).startswith("CPU")
@@ -47,7 +47,7 @@ def _is_host(t):
 def to_host(t, host_only):
     """A tensor that C could not read: see ask() in ext_tensor.c."""
     plain = None
-    if not _is_host(t) and not isinstance(_dtype(t), type(mindspore.bfloat16)):
+    if not is_host(t) and not isinstance(_dtype(t), type(mindspore.bfloat16)):
         plain = Tensor(_asnumpy(t))
     if _dtype(t) not in _told_types:
         _probe.note(f"a tensor of type {_dtype(t)} has no figures")
@@ -83,7 +83,7 @@ def tell(watched_call):
         "tensor": _Base,
         "plain": (Tensor, type(Parameter(Tensor(0.0), name="a"))),
         "dtypes": _told_types,
-        "dtype": _Base._dtype, "shape": _Base._shape, "is_host": _is_host,
+        "dtype": _Base._dtype, "shape": _Base._shape, "is_host": is_host,
         "stride": _stride, "data_ptr": _address,
         "describe": describe, "to_host": to_host, "figures": list,
         "grad_mode": executor().requires_grad, "watched_call": watched_call,
