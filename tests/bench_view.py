@@ -11,9 +11,11 @@ run without a terminal that saves the screen after every key, so the count does 
 from what is measured.
 
 A cell that changes alone needs a move and a letter, and a block takes three bytes in
-UTF-8, so a kind of keys that scatters single blocks cannot come down to two bytes a
-cell: "at least" is what the changed letters and one byte for a move to each run of them
-take, without any colour.  Below it lies only what moves rows and repeats letters.
+UTF-8, so a kind of keys that scatters single cells cannot come down to two bytes a
+cell.  "At least" is what one who paints the rows from the top to the bottom cannot do
+without: the cheapest letters, repetitions, moves and clearing that cover what has
+changed, whatever pen they need, and the shortest order where the colour changes from
+one changed cell to the next.  Below it lies only what moves rows, whole or in part.
 """
 import fcntl
 import os
@@ -112,15 +114,71 @@ def frames(path, keys):
         return out
 
 
+def letter(cell):
+    """Bytes of a cell.  A full one may be a space."""
+    return 1 if cell[0] == '█' else len(cell[0].encode())
+
+
+def order(n):
+    """Bytes of "ESC [ n x", where 1 may be left out."""
+    return 3 if n == 1 else 3 + len(str(n))
+
+
+def ahead(x, z):
+    """To column z from x on its left: an order, or tabulators and then steps back or letters."""
+    best = min(z - x, order(z - x)) if z > x else 0
+    stop = z // 8 * 8
+    if stop > x:
+        best = min(best, stop // 8 - x // 8 + min(z - stop, order(max(z - stop, 1))))
+    return min(best, (stop + 8) // 8 - x // 8 + stop + 8 - z) if z > x and stop + 8 < W else best
+
+
+def move(y, x, to_y, to_x):
+    down = to_y - y
+    along = ahead(x, to_x) if to_x >= x else min(x - to_x, order(x - to_x))
+    return min(len(f'\x1b[{to_y + 1};{to_x + 1}H'), down + along, 1 + down + ahead(0, to_x))
+
+
+def row_least(changed, cells):
+    """The cheapest way from the first changed column of a row behind the last, and where it ends."""
+    first, last = changed.index(True), W - changed[::-1].index(True)
+    cost = {first: 0}
+    for x in range(first, last):
+        if x not in cost:
+            continue
+        ways = [(x + 1, letter(cells[x]))]
+        if not changed[x]:
+            z = changed.index(True, x)
+            ways.append((z, ahead(x, z)))
+        end = x
+        while end < W and cells[end] == cells[x]:
+            end += 1
+        if letter(cells[x]) == 1 and end - x > 1:
+            ways += [(z, 1 + order(z - x - 1)) for z in range(x + 2, min(end, last) + 1)]
+        if cells[x][0] == ' ' and end == W:
+            ways.append((last, 3))
+        for z, n in ways:
+            cost[z] = min(cost.get(z, 1 << 30), cost[x] + n)
+    return first, last, cost[last]
+
+
+def colours(cells):
+    """Bytes of at least one order for every change of colour; spaces have that of their neighbours.  Of two
+    full cells one may be a block and the other a space: two bytes more."""
+    seen = [(l.lower(), c == '█' or (c == ' ' and l.isupper())) for c, l in cells if l is not None and l != ' ']
+    return sum(2 if a[1] and b[1] else 5 for a, b in zip(seen, seen[1:]) if a[0] != b[0])
+
+
 def least(before, after):
-    """Bytes that changed cells take in UTF-8, with one for a move to each run of them.  A full cell is one
-    byte where it may be a space: its colour is not counted."""
-    total, running = 0, None
-    for a, b in zip(before, after):
-        if differs(a, b):
-            total += (1 if b[0] == '█' else len(b[0].encode())) + (not running)
-        running = differs(a, b)
-    return total
+    total, at = 0, None
+    changed = [differs(a, b) for a, b in zip(before, after)]
+    for y in range(H):
+        row = slice(y * W, (y + 1) * W)
+        if any(changed[row]):
+            first, last, n = row_least(changed[row], after[row])
+            total += n + (move(*at, y, first) if at else 0)
+            at = (y, last)
+    return total + colours(b for b, c in zip(after, changed) if c)
 
 
 KINDS = {'screens': '1234\t', 'pan': 'da', 'zoom': 'ws0', 'cursor': 'l', 'slice, step': '.,}{F', 'row': 'jk',
@@ -145,7 +203,7 @@ def print_bytes(keys, shots, sent, tree):
                 sums[n] += v
     for name, (n, sent_bytes, cells, bound) in [*sorted(kinds.items()), ('all', all_of)]:
         print(f'bytes  {name:12} {sent_bytes:7} for {cells:6} changed cells of {n:3} keys: {sent_bytes / max(cells, 1):5.2f} '
-              f'a cell, letters and moves at least {bound / max(cells, 1):.2f}')
+              f'a cell, at least {bound / max(cells, 1):.2f}')
 
 
 def main():

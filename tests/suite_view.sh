@@ -51,6 +51,13 @@ done
 "$msprobe" graph_visualize -tp "$tmp/t" -gp "$tmp/g" -o "$tmp/o" -fm >"$tmp/said" 2>&1 ||
     { cat "$tmp/said"; bad "a graph to look at"; exit 1; }
 mv "$tmp"/o/*.vis.db "$tmp/pair.vis.db"
+leaf=$(echo "$leaf" | sed 's/torch.float32/半精度 µ/')
+for r in 0 1; do
+    put_rank "$tmp/w/step0/rank$r" 9.0 new
+done
+"$msprobe" graph_visualize -tp "$tmp/w" -gp "$tmp/g" -o "$tmp/ow" -fm >"$tmp/said" 2>&1 ||
+    { cat "$tmp/said"; bad "a graph with wide letters"; exit 1; }
+mv "$tmp"/ow/*.vis.db "$tmp/wide.vis.db"
 if command -v "$PYTHON" >/dev/null; then
     "$PYTHON" tests/gen/capture.py "$tmp/run" >/dev/null || exit 1
     "$msprobe" import "$tmp/run" >/dev/null || exit 1
@@ -94,6 +101,7 @@ screen tree-matrix "$pair" 80x24 '2E}vv'
 screen tree-next-error "$pair" 80x24 '2}'
 screen tree-no-more-errors "$pair" 80x24 '2}}}}'
 screen tree-items "$pair" 100x30 '2}i'
+screen tree-items-wide wide.vis.db 100x30 '2}i'
 screen tree-items-filtered "$pair" 100x30 '2}i/norm'
 screen tree-stack "$pair" 80x24 '2}S'
 screen tree-flow "$pair" 80x24 '2}x'
@@ -155,6 +163,8 @@ if [ -d "$tmp/run" ]; then
     screen time-click "$run" 80x24 '3<Click:9,60>'
     screen time-click-closes "$run" 80x24 '3<Click:4,3>'
     screen time-drag "$run" 80x24 '3<Click:9,30><Drag:9,40><Drag:9,50>'
+    screen time-drag-back "$run" 80x24 '3<Click:9,60><Drag:9,50><Drag:9,40>'
+    screen time-right-edge "$run" 80x24 '3<Click:9,78>'
     screen time-map-dragged "$run" 80x24 '3www<Click:1,50><Drag:1,70>'
     screen time-help-filtered "$run" 80x24 '3?/slice<Enter>'
     screen report-click "$run" 80x24 '4<Click:6,4>'

@@ -179,6 +179,7 @@ static void seek(void *ctx, struct ms_str item, struct ms_str key, struct ms_str
 struct table {
     struct tui_page *page;
     struct ms_str other, last; /* JSON of the golden side; item of the last line */
+    struct ms_buf text[3];     /* of the line that is put: key and values without escapes */
     enum ms_rc rc;
     struct ms_err *err;
 };
@@ -193,6 +194,23 @@ static enum tui_token result_token(struct ms_str key, struct ms_str value)
                                          : TUI_TEXT;
 }
 
+/* Columns that a text leaves of w: letters are not bytes, and wide ones take two. */
+static int room(struct ms_str s, int w)
+{
+    int used = tui_text_width(s);
+    return used < w ? w - used : 0;
+}
+
+/* Without the escapes of JSON; what is too long to be read on a screen stays as it is. */
+static struct ms_str plain(struct table *t, int i, struct ms_str s)
+{
+    bool escaped = s.n != 0 && s.n < VALUE_MAX && memchr(s.p, '\\', s.n) != NULL;
+    const struct ms_jread r = {.text = s, .escaped = escaped};
+    if (t->rc == MS_OK)
+        t->rc = ms_jread_text(&r, &t->text[i], &s, t->err);
+    return s;
+}
+
 static void put_item_line(void *ctx, struct ms_str item, struct ms_str key, struct ms_str value)
 {
     struct table *t = ctx;
@@ -202,23 +220,27 @@ static void put_item_line(void *ctx, struct ms_str item, struct ms_str key, stru
         t->last = item;
     }
     walk(t->other, seek, &s);
-    if (t->rc != MS_OK)
-        return;
-    if (s.value.p != NULL)
-        t->rc = tui_page_addf(t->page, ms_str_eq(value, s.value) ? TUI_DIM : TUI_TEXT, t->err,
-                              "  %-*.*s %*.*s  %*.*s", NAME_W, MS_STR_ARG(key), VALUE_W,
-                              MS_STR_ARG(value), VALUE_W, MS_STR_ARG(s.value));
-    else
-        t->rc = tui_page_addf(t->page, result_token(key, value), t->err, "  %-*.*s %*.*s", NAME_W,
-                              MS_STR_ARG(key), VALUE_W, MS_STR_ARG(value));
+    bool both = s.value.p != NULL;
+    enum tui_token token = !both                       ? result_token(key, value)
+                           : ms_str_eq(value, s.value) ? TUI_DIM
+                                                       : TUI_TEXT;
+    struct ms_str k = plain(t, 0, key), v = plain(t, 1, value);
+    struct ms_str o = both ? plain(t, 2, s.value) : MS_STR("");
+    if (t->rc == MS_OK)
+        t->rc = tui_page_addf(t->page, token, t->err, "  %.*s%*s %*s%.*s%*s%.*s", MS_STR_ARG(k),
+                              room(k, NAME_W), "", room(v, VALUE_W), "", MS_STR_ARG(v),
+                              both ? 2 + room(o, VALUE_W) : 0, "", MS_STR_ARG(o));
 }
 
 static enum ms_rc put_part(struct tui_page *p, const char *what, struct ms_str json,
                            struct ms_str other, struct ms_err *err)
 {
-    struct table t = {p, other, MS_STR_NONE, MS_OK, err};
+    const struct ms_buf text = {.max = VALUE_MAX};
+    struct table t = {p, other, MS_STR_NONE, {text, text, text}, MS_OK, err};
     (void)what;
     walk(json, put_item_line, &t);
+    for (size_t i = 0; i < sizeof t.text / sizeof *t.text; i++)
+        ms_buf_free(&t.text[i]);
     return t.rc;
 }
 

@@ -16,7 +16,7 @@
 #include <strings.h>
 
 enum { NAME_LEAST = 6, RULER_W = 14 };
-static const float CLOSE = 0.6F, FULL = 0.8F, MOST = 0.55F, HALF = 0.3F;
+static const float CLOSE = 0.6F, FULL = 0.8F, MOST = 0.55F, HALF = 0.3F, NEAR = 1.4F;
 
 /* ---- places ------------------------------------------------------------------------- */
 
@@ -117,6 +117,7 @@ struct row {
     int y, x, w;
     struct part *part;
     const struct mstx_track *track;
+    int quarters; /* how high the cell before stands */
 };
 
 static bool is_found(const struct tui_time *t, uint32_t name)
@@ -192,6 +193,15 @@ static bool begins(const struct row *r, int i, float share)
            p->from + p->longest > 0.99F && share_of(next) > FULL && next->from <= 0.01F;
 }
 
+/* How high a cell stands; one that is nearly as full as the one before goes on, so that a dense row
+ * is calm. */
+static int quarters_of(float share, int before)
+{
+    int quarters = share > FULL ? 4 : share > MOST ? 3 : share > HALF ? 2 : 1;
+    bool goes_on = before > 2 && quarters < 4 && fabsf(4 * share - (float)before) < NEAR;
+    return goes_on ? before : quarters;
+}
+
 /* Whether something runs is seen best as a full cell or none; its end, and what is shorter than a
  * cell, is drawn in quarters. */
 static int put_part(struct row *r, int i, int before)
@@ -199,6 +209,7 @@ static int put_part(struct row *r, int i, int before)
     const struct part *p = &r->part[i];
     float share = share_of(p);
     int x = r->x + i, kind = main_kind(p, before);
+    r->quarters = before >= 0 ? r->quarters : 0;
     if (begins(r, i, share))
         share = share > 0.5F ? 1 : -1;
     if (share <= 0) {
@@ -206,8 +217,9 @@ static int put_part(struct row *r, int i, int before)
             tui_char(r->g, r->y, x, TUI_WARNING, p->point_kind == KINDS - 1 ? '#' : '|');
         return -1;
     }
-    int quarters = share > FULL ? 4 : share > MOST ? 3 : share > HALF ? 2 : 1;
     bool ends = p->longest > 0.9F * share && p->from <= 0.01F;
+    int quarters = ends ? quarters_of(share, 0) : quarters_of(share, r->quarters);
+    r->quarters = quarters;
     if (quarters == 4) {
         tui_char(r->g, r->y, x, kinds[kind], ' ');
         tui_mark(r->g, r->y, x, 1, TUI_REVERSE, TUI_TOKENS);
@@ -226,16 +238,6 @@ static bool touches(const struct row *r, int from)
            (a->flags & TUI_REVERSE) != 0;
 }
 
-/* A thin line between two slices: the first has its end taken away, in the look of other short ones,
- * or where letters follow the second begins with it, in their look. */
-static void put_line(const struct row *r, int from, bool letters)
-{
-    if (letters)
-        tui_at(r->g, r->y, r->x + from)->ch = r->g->ascii ? '|' : 0x258f;
-    else
-        tui_char(r->g, r->y, r->x + from - 1, tui_at(r->g, r->y, r->x + from)->token, 0x2589);
-}
-
 /* The name inside of what is wide enough, in the look of the block. */
 static void put_name(struct row *r, const struct mstx_event *ev)
 {
@@ -245,10 +247,9 @@ static void put_name(struct row *r, const struct mstx_event *ev)
     int from = a > 0 ? (int)a : 0, to = b < r->w ? (int)b : r->w;
     if (ev->count > 1 || to - from < 2)
         return;
-    bool named = to - from > NAME_LEAST;
-    if (touches(r, from))
-        put_line(r, from, named);
-    if (!named)
+    if (touches(r, from)) /* a thin line between two; a letter has a third of a block's bytes */
+        tui_at(r->g, r->y, r->x + from)->ch = '|';
+    if (to - from <= NAME_LEAST)
         return;
     struct tui_cell *c = tui_at(r->g, r->y, r->x + from + 1);
     enum tui_token token = c != NULL ? (enum tui_token)c->token : TUI_TEXT;
@@ -371,7 +372,7 @@ static enum ms_rc draw_lanes(struct tui_app *a, struct tui_time *t, int y, int l
     for (size_t i = t->top; rc == MS_OK && i < t->seen.n && y < last; i++) {
         const struct viz_lane *l = &t->tracks.lanes.p[t->seen.p[i]];
         int rows = tui_time_rows(t, i);
-        struct row r = {t, &a->cells, y, t->label_w, t->width, part, NULL};
+        struct row r = {t, &a->cells, y, t->label_w, t->width, part, NULL, 0};
         draw_label(a, t, y, l);
         rc = l->kind == VIZ_LANE_TRACK ? draw_track(&r, l, rows, last, err)
              : l->open                 ? MS_OK
@@ -418,6 +419,18 @@ static void draw_steps(struct tui_app *a, struct tui_time *t, int y, int last)
     }
 }
 
+/* Beside the mark, so that a step changes cells that touch, and on the side without a selection. */
+static void draw_now(struct tui_app *a, const struct tui_time *t, int y, int x)
+{
+    char now[MS_HUMAN_MAX];
+    int w = tui_text_width(ms_str_of(ms_human_time(now, t->time - t->w.first)));
+    bool fits_left = x > w, fits_right = x + 2 + w <= t->width;
+    if (fits_left && (!fits_right || (t->marked && t->mark > t->time)))
+        tui_put_right(&a->cells, y, t->label_w + x - 1, TUI_ACCENT, now);
+    else if (fits_right)
+        tui_puts(&a->cells, y, t->label_w + x + 2, w, TUI_ACCENT, now);
+}
+
 static void draw_cursor(struct tui_app *a, struct tui_time *t, int y)
 {
     int x = tui_time_column(t, t->time);
@@ -432,8 +445,10 @@ static void draw_cursor(struct tui_app *a, struct tui_time *t, int y)
         to = to >= t->width ? t->width - 1 : to;
         tui_fill(&a->cells, y, t->label_w + from, to - from + 1, TUI_ACCENT, 0x2588);
     }
-    if (x >= 0 && x < t->width)
-        tui_char(&a->cells, y, t->label_w + x, TUI_ACCENT, 0x25be);
+    if (x < 0 || x >= t->width)
+        return;
+    tui_char(&a->cells, y, t->label_w + x, TUI_ACCENT, 0x25be);
+    draw_now(a, t, y, x);
 }
 
 /* Slices that are the host and the device side of one mark carry the same number. */
@@ -451,7 +466,7 @@ static void draw_slice(struct tui_app *a, struct tui_time *t, int y)
 
 static void draw_state(struct tui_app *a, struct tui_time *t)
 {
-    char now[MS_HUMAN_MAX], length[MS_HUMAN_MAX];
+    char length[MS_HUMAN_MAX];
     int y = a->cells.h - 2;
     if (t->marked)
         tui_printf(
@@ -460,9 +475,6 @@ static void draw_state(struct tui_app *a, struct tui_time *t)
             ms_human_time(length, t->time > t->mark ? t->time - t->mark : t->mark - t->time));
     else if (t->has_slice)
         draw_slice(a, t, y);
-    else
-        tui_printf(&a->cells, y, 1, a->cells.w - 2, TUI_ACCENT, "cursor at %s",
-                   ms_human_time(now, t->time - t->w.first));
 }
 
 /* The first lane that is shown so that the one under the cursor is seen whole. */
