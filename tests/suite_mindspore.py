@@ -206,6 +206,21 @@ def a_function_that_writes_to_its_argument_still_does():
 
 
 @test
+def what_adds_in_place_has_gradients():
+    def function(t):
+        t += t * 2
+        return (t * t).sum()
+
+    d = debugger(level="L1")
+    d.start()
+    _, gradient = mindspore.value_and_grad(function)(Tensor(np.float32([1, 2, 3])))
+    d.stop()
+    d.step()
+    assert (gradient.asnumpy() == [18, 36, 54]).all(), gradient
+    assert figures(leaf_of("Tensor.__iadd__.0.backward", "input"))[:2] == [18, 6]
+
+
+@test
 def keywords_and_types_are_described():
     x = batch()
     called(lambda: (mint.sum(x, dim=1), x.to(mindspore.float16), ops.cast(x, mindspore.float64)))
