@@ -143,17 +143,17 @@ await test('x folds each side on its own, and together again', async () => {
   equal(await count(1), before, 'lines of the other side');
   await pair.keyboard.press('x');
   await until(pair, () => document.querySelectorAll('.outline').length === 1);
+  await settled(pair);
 });
 await test('the splitter moves by keys', async () => {
-  const width = async () => { // lines are made anew when an answer comes
-    const found = await pair.waitForFunction(() => document.querySelector('.line .side')?.getBoundingClientRect().width);
-    return found.jsonValue();
-  };
+  const width = () => document.querySelector('.line .side')?.getBoundingClientRect().width;
   await go(pair, 'graph?step=0&rank=1&node=Functional.softmax.3.forward');
-  const before = await width();
+  await settled(pair); // folding together again takes the focus when it ends
+  await until(pair, width);
+  const before = await pair.evaluate(width);
   await pair.focus('.splitter');
   for (let i = 0; i < 5; i++) await pair.keyboard.press('ArrowRight');
-  truth(await width() > before + 20, 'no wider');
+  await until(pair, (old) => document.querySelector('.line .side')?.getBoundingClientRect().width > old + 20, before);
 });
 await test('each row shows the figure that was chosen', async () => {
   await until(pair, () => document.querySelector('.line.now .figure')?.textContent === '8');
