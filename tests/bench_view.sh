@@ -12,6 +12,7 @@ if [ $# -eq 0 ]; then
     scratch=${KEEP:-$(mktemp -d "${TMPDIR:-/tmp}/msprobe-bench-view-XXXXXX")} || exit 1
     [ -n "${KEEP:-}" ] || trap 'rm -rf "$scratch"' EXIT
     trap 'exit 130' INT TERM
+    mkdir -p "$scratch" || exit 1
     if [ ! -f "$scratch/run/run.db" ]; then
         "$B/tests/tool_big_run" "$scratch/run" 64 10000000 && "$B/msprobe" import "$scratch/run" || exit 1
     fi
