@@ -98,19 +98,29 @@ static enum ms_rc remember_exact(struct source__judge *j, const struct source__n
     return MS_OK;
 }
 
-/* Does all that differs of what it reads differ in the last digits of its sums alone? */
-static bool reads_resummed(const struct source__judge *j, const struct source__node *n)
+/* Does all that differs of what it reads, or makes, differ in the last digits of its sums alone? */
+static bool is_resummed(const struct source__judge *j, const struct source__node *n, bool made)
 {
-    bool any = false;
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
         const struct source__leaf *l = &j->p->leaves.p[i];
-        if ((l->flags & SOURCE__IS_OUT) || l->e == 0)
-            continue;
-        if ((l->flags & SOURCE__RESUMMED) == 0)
+        bool out = (l->flags & SOURCE__IS_OUT) != 0;
+        if (out == made && l->e != 0 && (l->flags & SOURCE__RESUMMED) == 0)
             return false;
-        any = true;
     }
-    return any;
+    return true;
+}
+
+/* Is it made, by whatever way, of what the first inexact operator made? */
+static bool is_behind(const struct source__judge *j, const struct source__node *n)
+{
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        if ((l->flags & SOURCE__IS_OUT) || l->maker[1] == SOURCE__NONE)
+            continue;
+        if (l->maker[1] == j->first_inexact || (j->p->nodes.p[l->maker[1]].flags & SOURCE__BEHIND))
+            return true;
+    }
+    return false;
 }
 
 /* An operator that gives its values another order leaves the statistics as they are but for the
@@ -121,7 +131,8 @@ static enum ms_rc ask_order(struct source__judge *j, uint32_t i, struct ms_err *
     const struct source__node *n = &j->p->nodes.p[i];
     uint32_t from = j->first_inexact;
     if (j->tensor || j->inexact != 1 || i == from || n->in > n->tiny || j->dirtiest > n->tiny ||
-        j->p->nodes.p[from].out > source__rule.resummed || !reads_resummed(j, n))
+        j->p->nodes.p[from].out > source__rule.resummed || !is_behind(j, n) ||
+        !is_resummed(j, n, false))
         return MS_OK;
     struct source__raw raw =
         raw_of(&j->p->nodes.p[from], CMP_WHY_PRECEDENT, SOURCE__NUM, log10(n->rho));
@@ -183,7 +194,8 @@ static void count_exact(struct source__judge *j, const struct source__node *n)
     }
 }
 
-/* The output has few digits, and all that it is made of has more. */
+/* The output has few digits, and all that it is made of has more.  Behind values of low precision
+ * that says nothing: some of them come through unchanged, and may be the extremes. */
 static bool drops_digits(const struct source__judge *j, const struct source__node *n)
 {
     bool coarse = false, fine = false;
@@ -198,7 +210,7 @@ static bool drops_digits(const struct source__judge *j, const struct source__nod
         else
             fine = true;
     }
-    return coarse && fine && n->kind == PROBE_NODE_API && n->dir == PROBE_FORWARD;
+    return coarse && fine && n->unit == 0 && n->kind == PROBE_NODE_API && n->dir == PROBE_FORWARD;
 }
 
 static enum ms_rc ask_output(struct source__judge *j, uint32_t i, struct ms_err *err)
@@ -337,6 +349,7 @@ static enum source__class weight_of(const struct source__judge *j, const struct 
 {
     bool effect =
         n->out > 1.5F * fmaxf(n->in, n->floor) || (j->all_exact && n->in == 0 && n->out > 0);
+    effect |= n->rho_norm > source__rule.norm_effect && n->out_norm > source__rule.norm_least;
     return effect ? SOURCE__NUM : cls;
 }
 
@@ -509,6 +522,18 @@ static enum ms_rc ask(struct source__judge *j, uint32_t i, struct ms_err *err)
     return ask_attrs(j, i, err);
 }
 
+/* How many operators were inexact on their own: where one was, the runs are exact.  What is made of
+ * the first and differs in the last digits of its sums may have got them from it. */
+static void count_inexact(struct source__judge *j, uint32_t i)
+{
+    struct source__node *n = &j->p->nodes.p[i];
+    bool behind = j->inexact != 0 && is_behind(j, n);
+    if (behind)
+        n->flags |= SOURCE__BEHIND;
+    if (n->out > 0 && (behind ? !is_resummed(j, n, true) : n->in == 0) && j->inexact++ == 0)
+        j->first_inexact = i;
+}
+
 static enum ms_rc ask_all(struct source__judge *j, struct ms_err *err)
 {
     j->all_exact = true;
@@ -518,9 +543,8 @@ static enum ms_rc ask_all(struct source__judge *j, struct ms_err *err)
         MS_TRY(ask(j, i, err));
         j->dirtiest = fmaxf(j->dirtiest, fmaxf(n->in, n->out));
         j->flag_seen |= (n->flags & (SOURCE__IN_FLAGGED | SOURCE__OUT_FLAGGED)) != 0;
-        /* how many operators were the first to be inexact: where one is, the runs are exact */
-        if (is_judged(j, n) && n->in == 0 && n->out > 0 && j->inexact++ == 0)
-            j->first_inexact = i;
+        if (is_judged(j, n))
+            count_inexact(j, i);
         j->all_exact &= n->in == 0 && n->out == 0;
         if (j->all_exact && is_judged(j, n))
             count_exact(j, n);

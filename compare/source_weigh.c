@@ -20,6 +20,8 @@ const struct source__rules source__rule = {
     .norm_backward = 100,
     .norm_calm = 15,
     .norm_least = 1e-4,
+    .norm_learned = 1.5,
+    .norm_effect = 2,
     .start = 2.5,
     .backward_least = 1e-5,
     .hidden = 1e-5,
@@ -242,11 +244,18 @@ static void see(struct source__context *c, float e, float en, unsigned flagged, 
     c->attrs |= (uint8_t)attrs;
 }
 
+/* The norm of what is made of few elements may move as much as one of them. */
+static float norm_of(const struct source__leaf *l)
+{
+    bool few = l->count < SOURCE__NORM_COUNT && (l->flags & SOURCE__REAL);
+    return few ? l->e : l->en;
+}
+
 /* What has no partner is as wrong as who made it, or as what that one read. */
 static void see_leaf(const struct source__judge *j, const struct source__leaf *l,
                      struct source__context *c)
 {
-    see(c, l->e, l->en, l->flags & (SOURCE__FLAGGED | SOURCE__OPPOSITE), source__attrs(j, l));
+    see(c, l->e, norm_of(l), l->flags & (SOURCE__FLAGGED | SOURCE__OPPOSITE), source__attrs(j, l));
     if ((l->flags & SOURCE__MEASURED) || l->maker[1] == SOURCE__NONE)
         return;
     const struct source__node *from = &j->p->nodes.p[l->maker[1]];
@@ -313,7 +322,7 @@ static void set_outputs(const struct source__judge *j, struct source__node *n,
         /* noise of single elements moves the norm by its root mean */
         double past =
             fmax(fmax(n->in_norm, n->floor_norm), fmax(n->in, n->floor) / sqrt(fmax(l->count, 1)));
-        past = fmax(past, l->noise);
+        past = fmax(past / source__rule.norm_learned, l->noise);
         rho = fmax(rho, l->en / fmax(past, tiny_norm(g, l->count)));
     }
     n->rho_norm = (float)rho;
