@@ -334,6 +334,14 @@ static float floor_now(struct source__floor *f, float root)
     return f->n < SOURCE_FLOOR_FEW && root > now ? root : now;
 }
 
+/* What the norms start with: as much as single values, until it was seen what those do to them. */
+static float first_norm(const struct source__judge *j)
+{
+    const struct source__part *p = j->p;
+    bool early = j->floor.seen < source__rule.start_few;
+    return early ? fmaxf(p->root_floor, p->root_floor_norm) : p->root_floor_norm;
+}
+
 static void weigh(struct source__judge *j, struct source__node *n)
 {
     struct source__context c = context_of(j, n);
@@ -342,7 +350,7 @@ static void weigh(struct source__judge *j, struct source__node *n)
     n->in_norm = c.en;
     n->attrs_in = c.attrs;
     n->flags = c.flags & SOURCE__FLAGGED ? SOURCE__IN_FLAGGED : 0;
-    n->floor_norm = floor_now(&j->floor_norm, j->p->root_floor_norm);
+    n->floor_norm = floor_now(&j->floor_norm, first_norm(j));
     n->tiny = (float)source__tiny(j, g.unit, g.differ);
     n->unit = (float)inherit(j, n, g.unit);
     if (!j->tensor && j->seen.e > 0)

@@ -282,6 +282,23 @@ START_TEST(noise_on_everything_is_no_suspect_and_hides_no_fault)
 }
 END_TEST
 
+START_TEST(the_first_norm_moves_as_much_as_what_the_runs_start_with)
+{
+    static const int parameters[] = {1, 4, 8, 10};
+    struct run g = model(), t = model();
+    for (unsigned i = 0; i < 4; i++) {
+        t.err[parameters[i]] = 1e-3;
+        t.sums[parameters[i]] = -1e-3;
+    }
+    t.err[2] = t.err[3] = 8e-4;
+    spoil(&t, 5, 7, 8e-4);
+    t.err[9] = t.err[11] = t.err[12] = 8e-4;
+    ck_assert_uint_eq(ask(&g, &t).n, 0);
+    t.err[2] = t.err[3] = t.err[5] = t.err[6] = t.err[7] = t.err[9] = t.err[11] = t.err[12] = 8e-3;
+    ck_assert_str_eq(ask(&g, &t).name[0], "Functional.linear.0.forward");
+}
+END_TEST
+
 START_TEST(a_parameter_that_differs_is_named_by_its_reader)
 {
     struct run g = model(), t = model();
@@ -752,6 +769,7 @@ TEST_MAIN("source", equal_runs_have_no_suspect, the_first_operator_that_differs_
           another_order_is_named_by_the_operator_that_made_it,
           another_argument_has_an_effect_where_the_norm_alone_moves,
           another_rank_explains_a_little_more, noise_on_everything_is_no_suspect_and_hides_no_fault,
+          the_first_norm_moves_as_much_as_what_the_runs_start_with,
           a_parameter_that_differs_is_named_by_its_reader, other_data_is_named_where_it_comes_in,
           the_first_nan_is_named, nan_on_both_sides_is_no_difference,
           a_forward_difference_explains_the_backward_pass, a_gradient_that_alone_differs_is_named,
