@@ -59,6 +59,7 @@ enum source__op_flags {
     SOURCE__ADDS = 1 << 10,
     SOURCE__WILD = 1 << 11,  /* its backward may make differences much larger */
     SOURCE__EXACT = 1 << 12, /* moves values or rounds each once: equal bits give equal bits */
+    SOURCE__EVEN = 1 << 13,  /* its backward hands on gradients as they are */
 };
 unsigned source__op_flags(struct ms_str api);
 

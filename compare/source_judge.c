@@ -61,10 +61,37 @@ static bool is_calm(const struct source__judge *j, const struct source__node *n)
            (op & (SOURCE__WILD | SOURCE__SWITCH)) == 0;
 }
 
+/* The least that it makes and the most that it reads, in elements. */
+static void count_of(const struct source__judge *j, const struct source__node *n, float *read,
+                     float *made)
+{
+    *read = *made = 0;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        if (l->flags & SOURCE__IS_OUT)
+            *made = *made == 0 ? l->count : fminf(*made, l->count);
+        else
+            *read = fmaxf(*read, l->count);
+    }
+}
+
+/* Its backward cannot make a difference larger: it hands on what it gets, and adds nothing up. */
+static bool is_even(const struct source__judge *j, const struct source__node *n)
+{
+    float read, made;
+    if (!is_backward(n) || j->p->cross || n->kind != PROBE_NODE_API ||
+        (j->p->ops.p[n->op].flags & SOURCE__EVEN) == 0)
+        return false;
+    count_of(j, n, &read, &made);
+    return made >= read;
+}
+
 static double limit_of(const struct source__judge *j, const struct source__node *n)
 {
     if (n->kind == PROBE_NODE_PGRAD)
         return source__rule.gradients;
+    if (is_even(j, n))
+        return source__rule.forward[j->tensor];
     if (is_calm(j, n))
         return fmin(j->backward_factor, source__rule.backward_calm[j->tensor]);
     if (is_backward(n))
@@ -76,6 +103,8 @@ static double norm_limit_of(const struct source__judge *j, const struct source__
 {
     if (!is_backward(n) && n->kind != PROBE_NODE_PGRAD)
         return source__rule.norm_forward;
+    if (is_even(j, n))
+        return source__rule.norm_even;
     return is_calm(j, n) ? source__rule.norm_calm : source__rule.norm_backward;
 }
 
@@ -143,17 +172,11 @@ static enum ms_rc ask_order(struct source__judge *j, uint32_t i, struct ms_err *
  * than what inputs with equal ones cannot hide. */
 static bool is_no_noise(const struct source__judge *j, const struct source__node *n)
 {
-    float read = 0, made = 0;
+    float read, made;
     bool other = j->p->cross || (n->attrs_in & (SOURCE__SHAPE | SOURCE__DTYPE));
     if (other || n->in > 0 || n->out <= (j->tensor ? 0 : source__rule.hidden))
         return false;
-    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
-        const struct source__leaf *l = &j->p->leaves.p[i];
-        if (l->flags & SOURCE__IS_OUT)
-            made = made == 0 ? l->count : fminf(made, l->count);
-        else
-            read = fmaxf(read, l->count);
-    }
+    count_of(j, n, &read, &made);
     return (j->p->ops.p[n->op].flags & SOURCE__EXACT) && (!is_backward(n) || made >= read);
 }
 

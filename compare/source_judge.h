@@ -16,7 +16,7 @@ struct source__rules {
     double backward[2], backward_low[2];
     double backward_calm[2]; /* of low precision and operators that hardly amplify */
     double turned_least;     /* smaller gradients of clean runs seem turned by chance */
-    double norm_forward, norm_backward, norm_calm, norm_least;
+    double norm_forward, norm_backward, norm_calm, norm_even, norm_least;
     double norm_learned;   /* what was seen excuses so much less than what types explain */
     double norm_effect;    /* so many times that, and another argument has an effect */
     double start;          /* more of it while there is nothing to learn from */

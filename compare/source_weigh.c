@@ -19,6 +19,7 @@ const struct source__rules source__rule = {
     .norm_forward = 6,
     .norm_backward = 100,
     .norm_calm = 15,
+    .norm_even = 4,
     .norm_least = 1e-4,
     .norm_learned = 1.5,
     .norm_effect = 2,

@@ -363,6 +363,18 @@ START_TEST(a_gradient_that_alone_differs_is_named)
 }
 END_TEST
 
+START_TEST(what_hands_gradients_on_makes_them_no_worse)
+{
+    struct run g = model(), t = model();
+    g.low = t.low = true;
+    t.err[25] = 0.03; /* eight units: an activation may do that, a change of layout not */
+    ck_assert_uint_eq(ask(&g, &t).n, 0);
+    g.call[3].name = t.call[3].name = "Tensor.transpose.0.forward";
+    g.call[12].name = t.call[12].name = "Tensor.transpose.0.backward";
+    ck_assert_str_eq(ask(&g, &t).name[0], "Tensor.transpose.0.backward");
+}
+END_TEST
+
 START_TEST(a_turned_sign_is_told)
 {
     struct run g = model(), t = model();
@@ -773,9 +785,9 @@ TEST_MAIN("source", equal_runs_have_no_suspect, the_first_operator_that_differs_
           a_parameter_that_differs_is_named_by_its_reader, other_data_is_named_where_it_comes_in,
           the_first_nan_is_named, nan_on_both_sides_is_no_difference,
           a_forward_difference_explains_the_backward_pass, a_gradient_that_alone_differs_is_named,
-          a_turned_sign_is_told, an_input_from_another_operator_is_named,
-          a_missing_operator_with_effect_is_named, a_missing_mask_is_told,
-          a_cast_and_back_is_named_though_types_differ_everywhere,
+          what_hands_gradients_on_makes_them_no_worse, a_turned_sign_is_told,
+          an_input_from_another_operator_is_named, a_missing_operator_with_effect_is_named,
+          a_missing_mask_is_told, a_cast_and_back_is_named_though_types_differ_everywhere,
           other_weights_at_the_start_are_a_note_and_no_suspects, another_precision_is_a_note,
           an_operator_more_without_effect_comes_last, another_type_shape_or_argument_is_named,
           another_argument_is_told_with_both_values, an_argument_of_one_side_alone_counts,
