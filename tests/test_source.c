@@ -367,11 +367,13 @@ START_TEST(what_hands_gradients_on_makes_them_no_worse)
 {
     struct run g = model(), t = model();
     g.low = t.low = true;
-    t.err[25] = 0.03; /* eight units: an activation may do that, a change of layout not */
+    t.err[2] = 4e-3;
+    t.err[25] =
+        -(t.sums[25] = -0.03); /* eight units: an activation may do that, a change of layout not */
+    g.call[12].name = t.call[12].name = "Functional.gelu.1.backward";
     ck_assert_uint_eq(ask(&g, &t).n, 0);
-    g.call[3].name = t.call[3].name = "Tensor.transpose.0.forward";
     g.call[12].name = t.call[12].name = "Tensor.transpose.0.backward";
-    ck_assert_str_eq(ask(&g, &t).name[0], "Tensor.transpose.0.backward");
+    ck_assert_int_eq(ask(&g, &t).why, CMP_WHY_VALUE);
 }
 END_TEST
 
