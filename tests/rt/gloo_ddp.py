@@ -41,4 +41,6 @@ if how != "own":  # its hook is the program's affair
     torch.save(model, io.BytesIO())
 assert all(torch.equal(p, q) for p, q in zip(twin.parameters(), model.parameters()))
 learnt = b"".join(p.detach().numpy().tobytes() for p in net.parameters())
+dist.barrier()
+dist.destroy_process_group()
 print(how, rank, hashlib.sha256(learnt).hexdigest())
