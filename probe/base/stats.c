@@ -92,15 +92,17 @@ static const struct ms__stats_kernels *kernels_for(enum ms_dtype t)
     return &none;
 }
 
+/* Written out, since it is done for every block and a compiler then uses what registers there are. */
 static double tree_sum(const double lane[MS__LANES])
 {
-    double v[MS__LANES];
-    memcpy(v, lane, sizeof v);
-    for (size_t half = MS__LANES / 2; half != 0; half /= 2) {
-        for (size_t i = 0; i < half; i++)
-            v[i] += v[i + half];
-    }
-    return v[0];
+    double v[MS__LANES / 2];
+    for (size_t i = 0; i < MS__LANES / 2; i++)
+        v[i] = lane[i] + lane[i + MS__LANES / 2];
+    for (size_t i = 0; i < 4; i++)
+        v[i] += v[i + 4];
+    for (size_t i = 0; i < 2; i++)
+        v[i] += v[i + 2];
+    return v[0] + v[1];
 }
 
 /* Figures of a block; a kernel does what it can, the plain version the rest. */
@@ -141,14 +143,18 @@ static void add_block(struct ms_stats *s, enum ms_dtype t, const char *p, size_t
     end_block(s, &l, t, p, n);
 }
 
-/* Whole blocks, two at a time; returns how many elements were added. */
+/* Whole blocks, two at a time; returns how many elements were added.  What is too large to lie in a
+ * cache is not read faster from two places. */
 static size_t add_pairs(struct ms_stats *s, enum ms_dtype t, const char *p, size_t n)
 {
     const ms__stats_pair pair = kernels_for(t)->pair;
     const size_t block = MS_STATS_BLOCK * ms_dtype_size(t);
+    enum { CACHED_MAX = 1 << 23 };
     struct ms__lanes l[2];
     size_t done = 0;
-    for (; pair != NULL && n - done >= 2 * MS_STATS_BLOCK; done += 2 * MS_STATS_BLOCK) {
+    if (pair == NULL || n > CACHED_MAX / ms_dtype_size(t))
+        return 0;
+    for (; n - done >= 2 * MS_STATS_BLOCK; done += 2 * MS_STATS_BLOCK) {
         pair(p, l);
         end_block(s, &l[0], t, p, MS_STATS_BLOCK);
         end_block(s, &l[1], t, p + block, MS_STATS_BLOCK);

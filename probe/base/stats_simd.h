@@ -71,13 +71,17 @@ SIMD size_t floats_kernel(enum ms_dtype t, bool careful, const char *p, size_t n
 }
 
 #ifdef PAIRED
-/* The additions of a lane wait for each other; those of another block need not. */
+/* The additions of a lane wait for each other; those of another block need not.  The machine reads
+ * ahead within a page only, so it is told. */
 SIMD void floats_pair(enum ms_dtype t, const char *p, struct ms__lanes l[2])
 {
     const size_t bytes = GROUP * (t == MS_DT_F32 ? 4 : 2);
     const size_t block = MS_STATS_BLOCK / GROUP * bytes;
+    enum { AHEAD = 2048 };
     struct running r = r_start(), s = r_start();
     for (size_t left = MS_STATS_BLOCK / GROUP; left != 0; left--, p += bytes) {
+        __builtin_prefetch(p + AHEAD);
+        __builtin_prefetch(p + block + AHEAD);
         r_take(&r, t, false, p);
         r_take(&s, t, false, p + block);
     }
