@@ -16,6 +16,8 @@
  *     WORDS_I8(p), WORDS_U8(p)   and as 16-bit integers
  *     MULTIPLY_ADD(a, b)     products of 16-bit integers, added two by two
  *     MAX_WORD(a, b), MIN_WORD(a, b)     the larger, the smaller 16-bit integers
+ *     MAX_UNSIGNED(a, b)     the larger of those without a sign
+ *     UPPER_HALF(a, b)       of the products of those
  *
  * and where there are instructions for it
  *
@@ -25,8 +27,9 @@
  *     COUNT_LESS_F(n, v, limit)    n, one more in every lane where v < limit
  *     ADD_AT_ZERO_F(v, at, what)   v + what where `at` is zero, v elsewhere
  *     and the same of doubles, _D
- *     WORDS_MASK, LESS_W(a, b), COUNT_W(n, m)     where 16-bit integers without a sign are smaller,
- *                                                 and n, one more in every such lane
+ *     WORDS_MASK, LESS_W(a, b), SAME_W(a, b), COUNT_W(n, m)
+ *                                  where 16-bit integers without a sign are smaller, where they
+ *                                  are the same, and n, one more in every such lane
  *
  * Helpers take vectors by address, which costs nothing once they are inlined: how
  * vectors are handed over by value depends on the flags of the compiler.
@@ -379,6 +382,7 @@ PASS(f64_careful_ext, whole, CMP__F64, true, true)
     {                                                                                              \
         return pass_small(f, n, b, ceiling, from);                                                 \
     }
+SMALL_PASS(u16_block, CMP__U16)
 SMALL_PASS(i16_block, CMP__I16)
 SMALL_PASS(i8_block, CMP__I8)
 SMALL_PASS(u8_block, CMP__U8)
@@ -444,7 +448,7 @@ const struct cmp__kernel KERNEL = {
              [CMP__BOOL] = {flag, flag_ext}},
     .single_careful = {f32_careful, f32_careful_ext},
     .double_careful = {f64_careful, f64_careful_ext},
-    .small = {i16_block, i8_block, u8_block, flag_block},
+    .small = {u16_block, i16_block, i8_block, u8_block, flag_block},
     .to_single = to_single,
     .to_double = to_double,
 };
