@@ -50,6 +50,7 @@ enum { ABSOLUTE_MAXIMUM = 0xb };
 #define MULTIPLY_ADD(a, b) (vi) _mm512_madd_epi16((__m512i)(a), (__m512i)(b))
 #define MAX_WORD(a, b)     (vw) _mm512_max_epi16((__m512i)(a), (__m512i)(b))
 #define MIN_WORD(a, b)     (vw) _mm512_min_epi16((__m512i)(a), (__m512i)(b))
+#define SAME_256(p, q)     (_mm256_cmpneq_epi64_mask(LOAD_256(p), LOAD_256(q)) == 0)
 #define MAX_UNSIGNED(a, b) (vu) _mm512_max_epu16((__m512i)(a), (__m512i)(b))
 #define UPPER_HALF(a, b)   (vu) _mm512_mulhi_epu16((__m512i)(a), (__m512i)(b))
 #define WORDS_MASK         __mmask32

@@ -18,6 +18,8 @@
  *     MAX_WORD(a, b), MIN_WORD(a, b)     the larger, the smaller 16-bit integers
  *     MAX_UNSIGNED(a, b)     the larger of those without a sign
  *     UPPER_HALF(a, b)       of the products of those
+ *     SAME_256(p, q)         whether 256 bits in memory are the same, by few operations: the units
+ *                            for vectors are what the other groups are short of
  *
  * and where there are instructions for it
  *
@@ -215,19 +217,12 @@ INLINE void spread_float_ulps(struct sums *s, const unsigned nth, const vi *x, c
     add_ulps(s, (part + 1) % PARTS, &x1, &y1);
 }
 
-/* What is rounded to 16 bits is often the same on both sides; of wider numbers this is not asked.
- * By words: the units for vectors are what the other groups are short of. */
+/* What is rounded to 16 bits is often the same on both sides; of wider numbers this is not asked. */
 INLINE bool same_halves(const char *n, const char *b, size_t at, const enum cmp__source from)
 {
-    uint64_t x, y, differ = 0;
     if (from != CMP__F16 && from != CMP__BF16)
         return false;
-    for (size_t i = 0; i < CMP__GROUP * sizeof(uint16_t); i += sizeof x) {
-        memcpy(&x, n + at * sizeof(uint16_t) + i, sizeof x);
-        memcpy(&y, b + at * sizeof(uint16_t) + i, sizeof y);
-        differ |= x ^ y;
-    }
-    return differ == 0;
+    return SAME_256(n + at * sizeof(uint16_t), b + at * sizeof(uint16_t));
 }
 
 INLINE void spread_same_floats(struct sums *s, const unsigned nth, const vf *x)
