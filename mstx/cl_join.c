@@ -139,6 +139,8 @@ static bool make_places(struct mstx_cluster *c, struct places *p)
         free_places(p);
         return false;
     }
+    ms_mem_used_whole(p->begin);
+    ms_mem_used_whole(p->order);
     uint32_t *count = p->begin + 1; /* shifted by one: ends become begins while placing */
     count_places(c, count, p->n);
     uint32_t sum = 0;
@@ -368,6 +370,7 @@ void mstx__cluster_join(struct mstx_cluster *c)
         c->no_memory = true;
         return;
     }
+    (void)!ms_vec_reserve(&c->join, p.n < c->coll.n ? p.n : c->coll.n);
     for (size_t g = 0; g < c->group.n && !c->no_memory; g++)
         join_group(c, &c->group.p[g], &p);
     free_places(&p);

@@ -62,12 +62,13 @@ static uint64_t code_of(int64_t v)
     return mstx_zigzag((uint64_t)v) + 1; /* NULL, the least of all, becomes 0 */
 }
 
+/* Each number has room for the longest. */
 static uint8_t *put_body(uint8_t *at, const int64_t *v, uint32_t n, bool has_null)
 {
     uint64_t before = 0;
     for (uint32_t i = 0; i < n; i++) {
         const uint64_t code = has_null ? code_of(v[i]) : (uint64_t)v[i];
-        at = mstx_put_varint(at, mstx_zigzag(code - before));
+        at = mstx_put_varint_fast(at, mstx_zigzag(code - before));
         before = code;
     }
     return at;

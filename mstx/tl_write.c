@@ -60,7 +60,7 @@ static enum ms_rc prepare(struct mstx_writer *w, struct ms_err *err)
     MS_TRY(ms_store_exec(s, mstx_db_schema, err));
     /* Rows are only added, behind the last one: pages that are full are soon not needed any more, and
      * a small cache stays in that of the machine. */
-    MS_TRY(ms_store_exec(s, "PRAGMA cache_size=-8192", err));
+    MS_TRY(ms_store_exec(s, "PRAGMA cache_size=-4096", err));
     MS_TRY(ms_store_prepare(s, &w->add_chunk, "INSERT INTO chunks VALUES(?,?,?,?)", err));
     MS_TRY(ms_store_prepare(s, &w->add_blob, "INSERT INTO blobs VALUES(?,?)", err));
     MS_TRY(ms_store_prepare(s, &w->add_level, "INSERT INTO levels VALUES(?,?,?,?,?)", err));
@@ -82,7 +82,7 @@ enum ms_rc mstx__writer_new(struct mstx_writer **out, const char *path, struct m
     if (w->arena == NULL || w->packer == NULL)
         rc = ms_no_memory(err);
     if (rc == MS_OK)
-        rc = ms_store_create(&w->store, path, err);
+        rc = ms_store_create_interim(&w->store, path, err);
     if (rc == MS_OK)
         rc = prepare(w, err);
     if (rc == MS_OK)
