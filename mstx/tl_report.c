@@ -8,7 +8,7 @@
 
 #include "probe/base/human.h"
 #include "probe/base/mem.h"
-#include "probe/base/store.h"
+#include "probe/base/store_bulk.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -368,32 +368,23 @@ void mstx_report_free(struct mstx_report *r)
 
 /* ---- keeping ---------------------------------------------------------------- */
 
-/* A statement that asks for the text itself would write a journal for each row. */
-static enum ms_rc save_step(const struct mstx_step *p, struct ms_stmt *text, struct ms_stmt *add,
-                            struct ms_err *err)
+static enum ms_rc put_steps(const struct mstx_report *r, struct ms_bulk *to, struct ms_err *err)
 {
-    const int64_t column[] = {p->process + 1, p->number, 0, p->start_ns, p->end_ns};
-    bool more;
-    ms_stmt_i64(text, 1, p->name);
-    MS_TRY(ms_stmt_step(text, &more, err));
-    for (int c = 0; c < 5; c++)
-        ms_stmt_i64(add, c + 1, column[c]);
-    ms_stmt_str(add, 3, more ? ms_stmt_get_str(text, 0) : MS_STR(""));
-    enum ms_rc rc = ms_stmt_run(add, err);
-    ms_stmt_reset(text);
-    return rc;
+    for (size_t i = 0; i < r->steps.list.n; i++) {
+        const struct mstx_step *p = &r->steps.list.p[i];
+        const int64_t column[] = {p->process + 1, p->number, p->name, p->start_ns, p->end_ns};
+        MS_TRY(ms_bulk_row(to, column, err));
+    }
+    return ms_bulk_flush(to, err);
 }
 
 static enum ms_rc save_steps(const struct mstx_report *r, struct ms_store *s, struct ms_err *err)
 {
-    struct ms_stmt *text, *add = NULL;
-    MS_TRY(ms_store_prepare(s, &text, "SELECT value FROM strings WHERE id = ?", err));
-    enum ms_rc rc =
-        ms_store_prepare(s, &add, "INSERT OR REPLACE INTO steps VALUES(?,?,?,?,?)", err);
-    for (size_t i = 0; i < r->steps.list.n && rc == MS_OK; i++)
-        rc = save_step(&r->steps.list.p[i], text, add, err);
-    ms_stmt_free(add);
-    ms_stmt_free(text);
+    struct ms_bulk *to;
+    MS_TRY(ms_bulk_new(&to, s, "INSERT OR REPLACE INTO steps VALUES",
+                       "(?,?,(SELECT value FROM strings WHERE id = ?),?,?)", 5, err));
+    enum ms_rc rc = put_steps(r, to, err);
+    ms_bulk_free(to);
     return rc;
 }
 

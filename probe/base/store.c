@@ -34,7 +34,7 @@ enum { BUSY_WAIT_MS = 5000, STEPS_PER_LOOK_AT_CLOCK = 2000, LOOK_LENGTH_MAX = 8 
 struct ms_store {
     sqlite3 *db;
     char *path;
-    char *tmp; /* where a database being created lies; else NULL */
+    char *tmp;       /* where a database being created lies; else NULL */
     bool is_interim; /* somebody else makes it last */
     uint32_t limit_ms;
     int64_t deadline_ns; /* of the statement that began last; 0: none */
@@ -323,7 +323,7 @@ static enum ms_rc begin_bulk(struct ms_store *s, struct ms_err *err)
 {
     MS_TRY(open_tmp(s, err));
     if (s->is_interim)
-        MS_TRY(ms_store_exec(s, "PRAGMA page_size=16384", err));
+        MS_TRY(ms_store_exec(s, "PRAGMA page_size=8192", err));
     MS_TRY(ms_store_exec(s, "PRAGMA temp_store=MEMORY", err));
     return ms_store_exec(s, bulk, err);
 }
