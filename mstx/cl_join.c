@@ -139,8 +139,6 @@ static bool make_places(struct mstx_cluster *c, struct places *p)
         free_places(p);
         return false;
     }
-    ms_mem_used_whole(p->begin);
-    ms_mem_used_whole(p->order);
     uint32_t *count = p->begin + 1; /* shifted by one: ends become begins while placing */
     count_places(c, count, p->n);
     uint32_t sum = 0;

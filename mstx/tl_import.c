@@ -117,8 +117,11 @@ static enum ms_rc learn(struct mstx_import *im, size_t place, struct ms_err *err
 {
     struct mstx_proc *p = &im->procs.list.p[place];
     struct mstx_texts texts;
+    const size_t problems = im->problem.n;
     im->at = place;
     MS_TRY(mstx__proc_open(p, &im->problems, err));
+    if (p->seg.n == 0 && im->problem.n == problems)
+        mstx__import_problem(im, p->dir, "has no segments: what the process recorded is missing");
     learn_files(im, p, &im->seen.p[place]);
     enum ms_rc rc = mstx__import_learn_clock(im, p, err);
     if (rc == MS_OK && p->seg.n != 0) {

@@ -9,8 +9,6 @@
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 static struct {
     atomic_size_t live, peak;
@@ -77,20 +75,6 @@ void ms_free(void *p)
         return;
     count_out(p);
     free(p);
-}
-
-/* All pages of the block, its first and last one too: a mapping of two kinds could not be moved when
- * it grows, and would be copied. */
-void ms_mem_used_whole(void *p)
-{
-#ifdef MADV_HUGEPAGE
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    const uintptr_t at = (uintptr_t)p & ~(page - 1), end = (uintptr_t)p + malloc_usable_size(p);
-    if (p != NULL)
-        (void)!madvise((void *)at, end - at, MADV_HUGEPAGE);
-#else
-    (void)p;
-#endif
 }
 
 size_t ms_mem_live(void)

@@ -16,9 +16,6 @@ void *ms_alloc(size_t n) __attribute__((malloc));
 void *ms_calloc(size_t count, size_t size) __attribute__((malloc));
 void *ms_realloc(void *p, size_t n);
 void ms_free(void *p);
-/* A large block that will be used from end to end, and so may have large pages: one fault for 2 MiB
- * where there would be 512. */
-void ms_mem_used_whole(void *p);
 
 /* Bytes held now, the most ever held, and the number of allocations so far. */
 size_t ms_mem_live(void);

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-enum { HUGE_BYTES = 4 << 20 }; /* from here on faults of small pages are what growing costs */
-
 /* The pointer is a T * of the caller, so it is read and written by its bytes: an
  * access as void * would break the aliasing rules. */
 static void *get(const void *p)
@@ -34,8 +32,6 @@ bool ms_vec_grow(void *p, size_t *cap, size_t want, size_t item)
     void *q = ms_realloc(get(p), bytes);
     if (q == NULL)
         return false;
-    if (bytes >= HUGE_BYTES)
-        ms_mem_used_whole(q);
     set(p, q);
     *cap = grown;
     return true;
