@@ -144,7 +144,7 @@ static uint8_t *put_times(uint8_t *at, const struct mstx_event *ev, uint32_t n)
     do {                                                                                           \
         uint64_t before = 0;                                                                       \
         for (uint32_t i = 0; i < (n); i++) {                                                       \
-            (at) = mstx_put_varint_fast((at), mstx_zigzag((ev)[i].field - before));                     \
+            (at) = mstx_put_varint_fast((at), mstx_zigzag((ev)[i].field - before));                \
             before = (ev)[i].field;                                                                \
         }                                                                                          \
     } while (0)
