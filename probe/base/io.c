@@ -506,6 +506,11 @@ enum ms_rc ms_tmp_publish(int fd, const char *tmp, const char *path, struct ms_e
     return publish(fd, tmp, path, false, err);
 }
 
+enum ms_rc ms_tmp_place(int fd, const char *tmp, const char *path, struct ms_err *err)
+{
+    return publish(fd, tmp, path, true, err);
+}
+
 /* Close and remove a file that shall not appear. */
 static void discard(struct ms_out *o)
 {

@@ -67,6 +67,8 @@ enum ms_rc ms_tmp_new(char **tmp, const char *path, struct ms_err *err) MS_MUST_
  * any case.  On failure tmp is removed. */
 enum ms_rc ms_tmp_publish(int fd, const char *tmp, const char *path,
                           struct ms_err *err) MS_MUST_USE;
+/* The same without making it durable, where path is itself a name for a while. */
+enum ms_rc ms_tmp_place(int fd, const char *tmp, const char *path, struct ms_err *err) MS_MUST_USE;
 
 /* Temporary names a signal handler must remove; async-signal-safe.  true: there were some. */
 bool ms_tmp_unlink_all(void);
