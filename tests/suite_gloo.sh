@@ -56,6 +56,29 @@ check an-asynchronous-call-lasts-until-it-was-waited-for is "$(sql "SELECT count
 check objects-travel-as-bytes is "$(sql "SELECT DISTINCT op FROM comm_ops WHERE type = 'uint8' AND rank = 0 ORDER BY op")" 'AllGather Broadcast Scatter '
 check nothing-stays-open is "$(sql 'SELECT sum(unfinished) FROM processes')" '0 '
 
+# Functional collectives, and what a compiler makes of them and of plain ones: three steps of two.
+functional() { # COMPILER
+    run=$scratch/functional.$1
+    rm -rf "$run" "$scratch/meet5"
+    for r in 0 1; do
+        RANK=$r timeout 200 "$build/msprobe" run -o "$run" -- "$PYTHON" tests/rt/gloo_functional.py $r "$scratch/meet5" "$1" \
+            >"$scratch/out.$r" 2>&1 &
+    done
+    wait
+    cat "$scratch/out.0" "$scratch/out.1"
+    is "$(cat "$scratch/out.0" "$scratch/out.1" | grep -cx good)" 2
+}
+if "$PYTHON" -W ignore -c 'import torch.distributed._functional_collectives as f; f.all_gather_tensor; f.all_to_all_single' 2>/dev/null; then
+    check functional-collectives functional aot_eager
+    check functional-calls-are-ranges is "$(sql "SELECT seq, op, reduce, count, peer FROM comm_ops WHERE rank = 1 AND seq < 7 ORDER BY seq")" \
+        '0,AllReduce,sum,8, 1,AllGather,na,8, 2,ReduceScatter,max,4, 3,Broadcast,na,8,1 4,AlltoAll,na,8, 5,AllReduce,sum,16, 6,Barrier,na,0, '
+    check compiled-calls-are-ranges is "$(sql "SELECT op, count(*), min(seq), max(seq) FROM comm_ops WHERE rank = 0 AND seq > 6")" 'AllReduce,6,7,12 '
+    check a-functional-call-lasts-until-its-result-is-used is "$(sql "SELECT count(*) FROM comm_ops WHERE seq = 0 AND end_ns - start_ns >= 200000000")" '2 '
+    check no-functional-call-stays-open is "$(sql 'SELECT sum(unfinished) FROM processes')" '0 '
+else
+    echo "skip functional-collectives: this PyTorch has none"
+fi
+
 # Gradients are reduced in C++: they are seen, and what is learnt is the same to the bit.
 learn() { # RANKS HOW COMMAND...: what each rank learnt
     ranks=$1 how=$2

@@ -18,8 +18,10 @@ import functools
 import inspect
 import sys
 import threading
+import types
 import weakref
 
+import msprobe_functional
 import mstx
 
 DOMAIN = "communication"
@@ -106,12 +108,14 @@ def facts_of_groups(c10d):
     return facts
 
 
-def message(official, tensor, is_all, group, more):
-    """Of several tensors, one for each rank, the first tells; unless all are sent together."""
+def message(official, tensor, is_all, group, more, share=1):
+    """Of several tensors, one for each rank, the first tells; unless all are sent together.  One that
+    holds the parts of all ranks counts as one of them."""
     first = tensor[0] if isinstance(tensor, (list, tuple)) and tensor else tensor
     count = first.numel() if hasattr(first, "numel") else 0
     if is_all and first is not tensor:
         count = sum(t.numel() for t in tensor)
+    count //= share
     kind = TYPES.get(str(getattr(first, "dtype", "")).replace("torch.", ""), "na")
     name, size, ranks = group
     parts = [("count", count), ("dataType", kind), ("groupName", name), ("opName", official),
@@ -169,12 +173,12 @@ class Recorder:
         return function
 
 
-def counter(row):
+def counter():
     """Counts the calls of a class on every group: collectives, and what goes between two."""
-    peers = "p2p" if row[4] in ("destRank", "srcRank") else "all"
+    counts = {}
 
-    def count(counts, group):
-        key = (peers, group[0])
+    def count(peer_key, group):
+        key = ("p2p" if peer_key in ("destRank", "srcRank") else "all", group[0])
         n = counts.get(key, 0)
         counts[key] = n + 1
         return n
@@ -182,9 +186,8 @@ def counter(row):
     return count
 
 
-def describer(call, row, facts, counts):
+def describer(call, row, facts, count):
     _, official, key, peers, peer_key = row
-    count = counter(row)
     arguments = Arguments(call)
     reduces = "op" in arguments.place and "reduce" in row[0]
     op_unless_given = inspect.signature(call).parameters["op"].default if reduces else None
@@ -199,7 +202,7 @@ def describer(call, row, facts, counts):
         tensor = get(key) if key else None
         group = facts(get("group"))
         text = message(official, tensor, key == "tensors", group, more)
-        return text, tensor, count(counts, group)
+        return text, tensor, count(peer_key, group)
 
     return describe
 
@@ -388,14 +391,17 @@ def attach(torch):
     if distributed is None or not distributed.is_available():
         return
     c10d = sys.modules.get("torch.distributed.distributed_c10d", distributed)
-    facts, inside, recorder, counts = facts_of_groups(c10d), threading.local(), Recorder(), {}
+    facts, inside, recorder, count = facts_of_groups(c10d), threading.local(), Recorder(), counter()
     pending = Pending(recorder)
     for row in CALLS:
         call = getattr(c10d, row[0], getattr(distributed, row[0], None))
         if call is None:
             continue
-        marked = ranged(call, describer(call, row, facts, counts), pending, inside, recorder)
+        marked = ranged(call, describer(call, row, facts, count), pending, inside, recorder)
         for module in (c10d, distributed):
             if getattr(module, row[0], None) is call:
                 setattr(module, row[0], marked)
     attach_data_parallel(torch, c10d, pending)
+    msprobe_functional.attach(torch, c10d, types.SimpleNamespace(
+        message=message, facts=facts, count=count, inside=inside, recorder=recorder,
+        is_compiling=is_compiling))
