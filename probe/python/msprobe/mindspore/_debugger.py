@@ -65,6 +65,12 @@ class PrecisionDebugger(BaseDebugger):
 
     forward_backward_dump_end = stop
 
+    @classmethod
+    def step(cls):
+        """The step is over: its files are finished, calls are counted from 0."""
+        _gradients.settle()
+        super().step()
+
     def _watch_grads(self, variable, name, number):
         self._grads.append(SavedGradients(variable, name, number, _watch_gradient))
 
