@@ -350,14 +350,20 @@ static bool is_close_float(enum ms_dtype t)
     return t == MS_DT_F16 || t == MS_DT_BF16 || t == MS_DT_F32;
 }
 
+static bool spelled_alike(const struct cmp_item *t, const struct cmp_item *b)
+{
+    const struct ms_str torch = MS_STR("torch.");
+    return ms_str_starts(t->dtype, torch) == ms_str_starts(b->dtype, torch);
+}
+
 /* The official tool does not compare rows whose dtypes are far apart. */
 static bool dtypes_go_together(const struct cmp *c, const struct cmp_item *t,
                                const struct cmp_item *b)
 {
-    if (ms_str_eq(t->dtype, b->dtype) || (is_close_float(t->type) && is_close_float(b->type)))
+    if (ms_str_eq(t->dtype, b->dtype))
         return true;
     if (!c->cross)
-        return false;
+        return is_close_float(t->type) && is_close_float(b->type) && spelled_alike(t, b);
     enum ms_dtype_kind kt = ms_dtype_kind(t->type), kb = ms_dtype_kind(b->type);
     kt = kt == MS_DTK_UINT ? MS_DTK_INT : kt;
     kb = kb == MS_DTK_UINT ? MS_DTK_INT : kb;

@@ -61,10 +61,37 @@ static bool is_calm(const struct source__judge *j, const struct source__node *n)
            (op & (SOURCE__WILD | SOURCE__SWITCH)) == 0;
 }
 
+/* The least that it makes and the most that it reads, in elements. */
+static void count_of(const struct source__judge *j, const struct source__node *n, float *read,
+                     float *made)
+{
+    *read = *made = 0;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        if (l->flags & SOURCE__IS_OUT)
+            *made = *made == 0 ? l->count : fminf(*made, l->count);
+        else
+            *read = fmaxf(*read, l->count);
+    }
+}
+
+/* Its backward cannot make a difference larger: it hands on what it gets, and adds nothing up. */
+static bool is_even(const struct source__judge *j, const struct source__node *n)
+{
+    float read, made;
+    if (!is_backward(n) || j->p->cross || n->kind != PROBE_NODE_API ||
+        (j->p->ops.p[n->op].flags & SOURCE__EVEN) == 0)
+        return false;
+    count_of(j, n, &read, &made);
+    return made >= read;
+}
+
 static double limit_of(const struct source__judge *j, const struct source__node *n)
 {
     if (n->kind == PROBE_NODE_PGRAD)
         return source__rule.gradients;
+    if (is_even(j, n))
+        return source__rule.forward[j->tensor];
     if (is_calm(j, n))
         return fmin(j->backward_factor, source__rule.backward_calm[j->tensor]);
     if (is_backward(n))
@@ -76,6 +103,8 @@ static double norm_limit_of(const struct source__judge *j, const struct source__
 {
     if (!is_backward(n) && n->kind != PROBE_NODE_PGRAD)
         return source__rule.norm_forward;
+    if (is_even(j, n))
+        return source__rule.norm_even;
     return is_calm(j, n) ? source__rule.norm_calm : source__rule.norm_backward;
 }
 
@@ -98,19 +127,29 @@ static enum ms_rc remember_exact(struct source__judge *j, const struct source__n
     return MS_OK;
 }
 
-/* Does all that differs of what it reads differ in the last digits of its sums alone? */
-static bool reads_resummed(const struct source__judge *j, const struct source__node *n)
+/* Does all that differs of what it reads, or makes, differ in the last digits of its sums alone? */
+static bool is_resummed(const struct source__judge *j, const struct source__node *n, bool made)
 {
-    bool any = false;
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
         const struct source__leaf *l = &j->p->leaves.p[i];
-        if ((l->flags & SOURCE__IS_OUT) || l->e == 0)
-            continue;
-        if ((l->flags & SOURCE__RESUMMED) == 0)
+        bool out = (l->flags & SOURCE__IS_OUT) != 0;
+        if (out == made && l->e != 0 && (l->flags & SOURCE__RESUMMED) == 0)
             return false;
-        any = true;
     }
-    return any;
+    return true;
+}
+
+/* Is it made, by whatever way, of what the first inexact operator made? */
+static bool is_behind(const struct source__judge *j, const struct source__node *n)
+{
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        if ((l->flags & SOURCE__IS_OUT) || l->maker[1] == SOURCE__NONE)
+            continue;
+        if (l->maker[1] == j->first_inexact || (j->p->nodes.p[l->maker[1]].flags & SOURCE__BEHIND))
+            return true;
+    }
+    return false;
 }
 
 /* An operator that gives its values another order leaves the statistics as they are but for the
@@ -121,7 +160,8 @@ static enum ms_rc ask_order(struct source__judge *j, uint32_t i, struct ms_err *
     const struct source__node *n = &j->p->nodes.p[i];
     uint32_t from = j->first_inexact;
     if (j->tensor || j->inexact != 1 || i == from || n->in > n->tiny || j->dirtiest > n->tiny ||
-        j->p->nodes.p[from].out > source__rule.resummed || !reads_resummed(j, n))
+        j->p->nodes.p[from].out > source__rule.resummed || !is_behind(j, n) ||
+        !is_resummed(j, n, false))
         return MS_OK;
     struct source__raw raw =
         raw_of(&j->p->nodes.p[from], CMP_WHY_PRECEDENT, SOURCE__NUM, log10(n->rho));
@@ -132,17 +172,11 @@ static enum ms_rc ask_order(struct source__judge *j, uint32_t i, struct ms_err *
  * than what inputs with equal ones cannot hide. */
 static bool is_no_noise(const struct source__judge *j, const struct source__node *n)
 {
-    float read = 0, made = 0;
+    float read, made;
     bool other = j->p->cross || (n->attrs_in & (SOURCE__SHAPE | SOURCE__DTYPE));
     if (other || n->in > 0 || n->out <= (j->tensor ? 0 : source__rule.hidden))
         return false;
-    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
-        const struct source__leaf *l = &j->p->leaves.p[i];
-        if (l->flags & SOURCE__IS_OUT)
-            made = made == 0 ? l->count : fminf(made, l->count);
-        else
-            read = fmaxf(read, l->count);
-    }
+    count_of(j, n, &read, &made);
     return (j->p->ops.p[n->op].flags & SOURCE__EXACT) && (!is_backward(n) || made >= read);
 }
 
@@ -183,7 +217,8 @@ static void count_exact(struct source__judge *j, const struct source__node *n)
     }
 }
 
-/* The output has few digits, and all that it is made of has more. */
+/* The output has few digits, and all that it is made of has more.  Behind values of low precision
+ * that says nothing: some of them come through unchanged, and may be the extremes. */
 static bool drops_digits(const struct source__judge *j, const struct source__node *n)
 {
     bool coarse = false, fine = false;
@@ -198,7 +233,7 @@ static bool drops_digits(const struct source__judge *j, const struct source__nod
         else
             fine = true;
     }
-    return coarse && fine && n->kind == PROBE_NODE_API && n->dir == PROBE_FORWARD;
+    return coarse && fine && n->unit == 0 && n->kind == PROBE_NODE_API && n->dir == PROBE_FORWARD;
 }
 
 static enum ms_rc ask_output(struct source__judge *j, uint32_t i, struct ms_err *err)
@@ -337,6 +372,7 @@ static enum source__class weight_of(const struct source__judge *j, const struct 
 {
     bool effect =
         n->out > 1.5F * fmaxf(n->in, n->floor) || (j->all_exact && n->in == 0 && n->out > 0);
+    effect |= n->rho_norm > source__rule.norm_effect && n->out_norm > source__rule.norm_least;
     return effect ? SOURCE__NUM : cls;
 }
 
@@ -509,6 +545,18 @@ static enum ms_rc ask(struct source__judge *j, uint32_t i, struct ms_err *err)
     return ask_attrs(j, i, err);
 }
 
+/* How many operators were inexact on their own: where one was, the runs are exact.  What is made of
+ * the first and differs in the last digits of its sums may have got them from it. */
+static void count_inexact(struct source__judge *j, uint32_t i)
+{
+    struct source__node *n = &j->p->nodes.p[i];
+    bool behind = j->inexact != 0 && is_behind(j, n);
+    if (behind)
+        n->flags |= SOURCE__BEHIND;
+    if (n->out > 0 && (behind ? !is_resummed(j, n, true) : n->in == 0) && j->inexact++ == 0)
+        j->first_inexact = i;
+}
+
 static enum ms_rc ask_all(struct source__judge *j, struct ms_err *err)
 {
     j->all_exact = true;
@@ -518,9 +566,8 @@ static enum ms_rc ask_all(struct source__judge *j, struct ms_err *err)
         MS_TRY(ask(j, i, err));
         j->dirtiest = fmaxf(j->dirtiest, fmaxf(n->in, n->out));
         j->flag_seen |= (n->flags & (SOURCE__IN_FLAGGED | SOURCE__OUT_FLAGGED)) != 0;
-        /* how many operators were the first to be inexact: where one is, the runs are exact */
-        if (is_judged(j, n) && n->in == 0 && n->out > 0 && j->inexact++ == 0)
-            j->first_inexact = i;
+        if (is_judged(j, n))
+            count_inexact(j, i);
         j->all_exact &= n->in == 0 && n->out == 0;
         if (j->all_exact && is_judged(j, n))
             count_exact(j, n);
