@@ -293,9 +293,13 @@ static enum ms_rc digest(struct cmp_view *v, const struct probe_leaf *leaf, bool
         item->md5 = NA_TEXT;
         return MS_OK;
     }
-    if (ranks || leaf->md5.n != 0) {
-        const struct cmp_value *value = &item->stat[PROBE_STAT_MAX];
-        item->md5 = !ranks ? leaf->md5 : value->kind == CMP_VALUE_NAN ? MS_STR("nan") : value->text;
+    const struct cmp_value *value = &item->stat[PROBE_STAT_MAX];
+    if (ranks && value->text.n != 0) {
+        item->md5 = value->kind == CMP_VALUE_NAN ? MS_STR("nan") : value->text;
+        return MS_OK;
+    }
+    if (leaf->md5.n != 0) {
+        item->md5 = leaf->md5;
         return MS_OK;
     }
     struct ms_buf text = {.max = 1 << 20};

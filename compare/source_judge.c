@@ -75,8 +75,7 @@ static void count_of(const struct source__judge *j, const struct source__node *n
     }
 }
 
-/* Its backward cannot make a difference larger: it hands on what it gets, and adds nothing up. */
-static bool is_even(const struct source__judge *j, const struct source__node *n)
+bool source__is_even(const struct source__judge *j, const struct source__node *n)
 {
     float read, made;
     if (!is_backward(n) || j->p->cross || n->kind != PROBE_NODE_API ||
@@ -90,7 +89,7 @@ static double limit_of(const struct source__judge *j, const struct source__node 
 {
     if (n->kind == PROBE_NODE_PGRAD)
         return source__rule.gradients;
-    if (is_even(j, n))
+    if (source__is_even(j, n))
         return source__rule.forward[j->tensor];
     if (is_calm(j, n))
         return fmin(j->backward_factor, source__rule.backward_calm[j->tensor]);
@@ -103,12 +102,22 @@ static double norm_limit_of(const struct source__judge *j, const struct source__
 {
     if (!is_backward(n) && n->kind != PROBE_NODE_PGRAD)
         return source__rule.norm_forward;
-    if (is_even(j, n))
+    if (source__is_even(j, n))
         return source__rule.norm_even;
     return is_calm(j, n) ? source__rule.norm_calm : source__rule.norm_backward;
 }
 
-/* Equal calls were exact before: a hash of operator, direction and what comes out. */
+/* Did a norm move by more than it ever does of itself? */
+static bool is_norm_off(const struct source__judge *j, const struct source__node *n)
+{
+    double least = source__rule.norm_least;
+    if (is_calm(j, n) && !source__is_even(j, n))
+        least = fmax(least, source__rule.norm_units * n->unit);
+    return n->rho_norm > norm_limit_of(j, n) && n->out_norm > least && !n->young;
+}
+
+/* Equal calls were exact before: a hash of operator, direction and the sizes of what goes in and comes
+ * out, since a kernel is chosen by all of them. */
 static enum ms_rc remember_exact(struct source__judge *j, const struct source__node *n, bool *known,
                                  struct ms_err *err)
 {
@@ -116,8 +125,8 @@ static enum ms_rc remember_exact(struct source__judge *j, const struct source__n
     uint64_t shape = 0;
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
         const struct source__leaf *l = &j->p->leaves.p[i];
-        if (l->flags & SOURCE__IS_OUT)
-            shape = shape * 1000003 + (uint64_t)l->count + l->dtype[1];
+        shape = shape * 1000003 + (uint64_t)l->count + l->dtype[1] +
+                (l->flags & SOURCE__IS_OUT ? 1U << 20 : 0);
     }
     int len = snprintf(key, sizeof key, "%u/%u/%llx", n->op, n->dir, (unsigned long long)shape);
     struct ms_str k = {key, (uint32_t)len};
@@ -250,11 +259,12 @@ static enum ms_rc ask_output(struct source__judge *j, uint32_t i, struct ms_err 
         bool differs = n->out > 0 && n->in == 0 && (n->flags & SOURCE__OUT_MEASURED);
         return differs ? accuse(j, i, raw_of(n, CMP_WHY_DIFFERS, SOURCE__NUM, 3), err) : MS_OK;
     }
-    if (n->rho > limit_of(j, n) && (!is_backward(n) || n->out > source__rule.backward_least)) {
+    bool gradient = n->dir == PROBE_BACKWARD || n->kind == PROBE_NODE_PGRAD;
+    if (n->rho > limit_of(j, n) && (!gradient || n->out > source__rule.backward_least)) {
         MS_TRY(ask_order(j, i, err));
         return accuse(j, i, raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
     }
-    if (n->rho_norm > norm_limit_of(j, n) && n->out_norm > source__rule.norm_least && !n->young) {
+    if (is_norm_off(j, n)) {
         struct source__raw raw = raw_of(n, CMP_WHY_NORM, SOURCE__NUM, log10(n->rho_norm));
         raw.factor = n->rho_norm;
         return accuse(j, i, raw, err);

@@ -18,7 +18,8 @@ const struct source__rules source__rule = {
     .turned_least = 0.1,
     .norm_forward = 6,
     .norm_backward = 100,
-    .norm_calm = 15,
+    .norm_calm = 12,
+    .norm_units = 5,
     .norm_even = 4,
     .norm_least = 1e-4,
     .norm_learned = 1.5,
@@ -301,6 +302,14 @@ static struct source__context context_of(const struct source__judge *j,
     return c;
 }
 
+/* How much less than what types explain the past excuses of a norm: gradients cancel, so theirs move
+ * by more than was seen before. */
+static double learned(const struct source__judge *j, const struct source__node *n)
+{
+    bool calm = n->dir != PROBE_BACKWARD || source__is_even(j, n);
+    return calm ? source__rule.norm_learned : 1;
+}
+
 static void set_outputs(const struct source__judge *j, struct source__node *n,
                         const struct grain *g, bool turned_before)
 {
@@ -323,7 +332,7 @@ static void set_outputs(const struct source__judge *j, struct source__node *n,
         /* noise of single elements moves the norm by its root mean */
         double past =
             fmax(fmax(n->in_norm, n->floor_norm), fmax(n->in, n->floor) / sqrt(fmax(l->count, 1)));
-        past = fmax(past / source__rule.norm_learned, l->noise);
+        past = fmax(past / learned(j, n), l->noise);
         rho = fmax(rho, l->en / fmax(past, tiny_norm(g, l->count)));
     }
     n->rho_norm = (float)rho;
