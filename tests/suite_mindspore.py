@@ -492,6 +492,20 @@ def primitives_are_recorded_at_the_level_of_functions_too():
 
 
 @test
+def gradients_that_nobody_asks_for_are_not_computed_for_primitives():
+    model = nn.SequentialCell(nn.Dense(4, 4), nn.Dense(4, 2))
+    one_step(debugger(), model, batch())
+    found = data()
+    shapes = [[leaf["shape"] for leaf in found[f"Primitive.matmul.MatMul.{at}.backward"]["output"]]
+              for at in range(2)]
+    assert shapes == [[[4, 4]], [[2, 4], list(batch().shape)]], shapes
+    names = list(found)
+    weights = [n for n in names if ".parameters_grad." in n]
+    assert len(weights) == 2 and len(set(names)) == len(names)
+    assert names.index("Primitive.matmul.MatMul.1.backward") < names.index(weights[0]), names
+
+
+@test
 def a_cell_that_calls_itself_counts():
     class Again(nn.Cell):
         def __init__(self):
