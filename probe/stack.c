@@ -11,8 +11,6 @@
 
 #include "probe/base/mem.h"
 
-enum { TEXT_MAX = 1 << 20 };
-
 /* What a group without frames has. */
 static const char no_frames[] = "[]";
 
@@ -98,9 +96,10 @@ static enum ms_rc take_group(struct probe_stacks *s, struct ms_jread *r, struct 
     return add_frames(s, from, to, err);
 }
 
-static enum ms_rc take_entry(struct probe_stacks *s, struct ms_jread *r, struct ms_buf *scratch,
+static enum ms_rc take_entry(void *stacks, struct ms_jread *r, struct ms_buf *scratch,
                              struct ms_err *err)
 {
+    struct probe_stacks *s = stacks;
     struct ms_jread key = *r;
     enum ms_jtok tok = ms_jread_next(r);
     const char *from = r->tok;
@@ -118,30 +117,14 @@ static enum ms_rc take_entry(struct probe_stacks *s, struct ms_jread *r, struct 
     return add_frames(s, from, r->at, err);
 }
 
-static enum ms_rc read_entries(struct probe_stacks *s, struct ms_jread *r, struct ms_err *err)
-{
-    struct ms_buf scratch = {.max = TEXT_MAX};
-    enum ms_jtok tok = ms_jread_next(r);
-    enum ms_rc rc = MS_OK;
-    if (tok != MS_J_OBJ && tok != MS_J_ERR && !r->truncated)
-        rc = ms_jread_reject(r, err, "expected an object of stacks");
-    while (rc == MS_OK && tok > MS_J_END && !r->truncated && (tok = ms_jread_next(r)) == MS_J_KEY)
-        rc = take_entry(s, r, &scratch, err);
-    if (rc == MS_OK && tok == MS_J_OBJ_END)
-        tok = ms_jread_next(r);
-    if (rc == MS_OK && tok == MS_J_ERR)
-        rc = ms_jread_fail(r, err);
-    ms_buf_free(&scratch);
-    return rc;
-}
-
 static enum ms_rc read_stacks(struct probe_stacks *s, const char *path, const struct ms_file *text,
                               unsigned flags, struct ms_err *err)
 {
     struct ms_jread r;
     s->arena = ms_arena_new(SIZE_MAX);
     ms_jread_init(&r, text->p, text->n, flags & PROBE_STACK_TOLERANT ? MS_JREAD_TOLERANT : 0);
-    enum ms_rc rc = s->arena != NULL ? read_entries(s, &r, err) : ms_no_memory(err);
+    enum ms_rc rc =
+        s->arena != NULL ? ms_jread_members(&r, "stacks", take_entry, s, err) : ms_no_memory(err);
     s->truncated = r.truncated;
     if (rc == MS_OK)
         return MS_OK;

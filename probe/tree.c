@@ -13,7 +13,7 @@
 #include "probe/base/jread.h"
 #include "probe/base/mem.h"
 
-enum { TEXT_MAX = 1 << 20 };
+static const char members[] = "child and parent names";
 
 /* Index of the name in the current STR or KEY, adding it as a root when new. */
 static enum ms_rc node_of(struct probe_tree *t, const struct ms_jread *r, struct ms_buf *scratch,
@@ -85,9 +85,10 @@ static enum ms_rc take_micro_steps(struct probe_tree *t, struct ms_jread *r, str
 }
 
 /* The key is the last token.  An entry that the end of the text falls into leaves no trace. */
-static enum ms_rc take_member(struct probe_tree *t, struct ms_jread *r, struct ms_buf *scratch,
+static enum ms_rc take_member(void *tree, struct ms_jread *r, struct ms_buf *scratch,
                               struct ms_err *err)
 {
+    struct probe_tree *t = tree;
     uint32_t child;
     uint32_t parent = MS_MAP_NONE;
     struct ms_jread key = *r;
@@ -131,23 +132,6 @@ static enum ms_rc check_no_cycle(const struct probe_tree *t, struct ms_err *err)
     return rc;
 }
 
-static enum ms_rc read_members(struct probe_tree *t, struct ms_jread *r, struct ms_err *err)
-{
-    struct ms_buf scratch = {.max = TEXT_MAX};
-    enum ms_jtok tok = ms_jread_next(r);
-    enum ms_rc rc = MS_OK;
-    if (tok != MS_J_OBJ && tok != MS_J_ERR && !r->truncated)
-        rc = ms_jread_reject(r, err, "expected an object of child and parent names");
-    while (rc == MS_OK && tok > MS_J_END && (tok = ms_jread_next(r)) == MS_J_KEY)
-        rc = take_member(t, r, &scratch, err);
-    if (rc == MS_OK && tok == MS_J_OBJ_END)
-        tok = ms_jread_next(r);
-    if (rc == MS_OK && tok == MS_J_ERR)
-        rc = ms_jread_fail(r, err);
-    ms_buf_free(&scratch);
-    return rc;
-}
-
 static enum ms_rc read_tree(struct probe_tree *t, const char *path, const struct ms_file *text,
                             unsigned flags, struct ms_err *err)
 {
@@ -155,7 +139,8 @@ static enum ms_rc read_tree(struct probe_tree *t, const char *path, const struct
     t->micro_steps = -1;
     t->arena = ms_arena_new(SIZE_MAX);
     ms_jread_init(&r, text->p, text->n, flags & PROBE_TREE_TOLERANT ? MS_JREAD_TOLERANT : 0);
-    enum ms_rc rc = t->arena != NULL ? read_members(t, &r, err) : ms_no_memory(err);
+    enum ms_rc rc =
+        t->arena == NULL ? ms_no_memory(err) : ms_jread_members(&r, members, take_member, t, err);
     if (rc == MS_OK)
         rc = check_no_cycle(t, err);
     t->truncated = r.truncated;

@@ -467,6 +467,8 @@ if rank == 0:
 else:
     dist.recv(t, 0)
 d.stop()
+dist.barrier()
+dist.destroy_process_group()
 """
     if not torch.distributed.is_available():
         return "torch has no distributed"

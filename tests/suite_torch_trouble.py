@@ -541,6 +541,8 @@ for _ in range(3):
         d.stop()
         d.step()
 print(loss.item(), [p.tolist() for p in model.parameters()])
+dist.barrier()
+dist.destroy_process_group()  # else a tensor that dies in a thread of gloo can abort the exit
 """
     with open("config.json", "w", encoding="utf-8") as f:
         json.dump({"dump_path": "out", "level": "mix"}, f)

@@ -409,18 +409,25 @@ static enum ms_rc keep(const struct ms_conf_value *v, struct ms_conf_value **kep
     return MS_OK;
 }
 
-enum ms_rc ms_conf_object(const struct ms_conf_value *at, const char *key,
-                          const struct ms_conf_value **out, struct ms_err *err)
+/* The value of that key when it is of that type, kept; NULL where it is absent. */
+static enum ms_rc find_kept(const struct ms_conf_value *at, const char *key,
+                            cJSON_bool (*is_type)(const cJSON *), const char *type,
+                            struct ms_conf_value **kept, struct ms_err *err)
 {
     struct ms_conf_value v;
-    struct ms_conf_value *kept;
-    *out = NULL;
+    *kept = NULL;
     MS_TRY(find(at, key, &v, err));
     if (v.node == NULL)
         return MS_OK;
-    if (!cJSON_IsObject(v.node))
-        return wrong_type(&v, "an object", err);
-    MS_TRY(keep(&v, &kept, err));
+    return is_type(v.node) ? keep(&v, kept, err) : wrong_type(&v, type, err);
+}
+
+enum ms_rc ms_conf_object(const struct ms_conf_value *at, const char *key,
+                          const struct ms_conf_value **out, struct ms_err *err)
+{
+    struct ms_conf_value *kept;
+    *out = NULL;
+    MS_TRY(find_kept(at, key, cJSON_IsObject, "an object", &kept, err));
     *out = kept;
     return MS_OK;
 }
@@ -446,16 +453,11 @@ static enum ms_rc number_items(struct ms_conf_value *list, struct ms_err *err)
 enum ms_rc ms_conf_list(const struct ms_conf_value *at, const char *key,
                         const struct ms_conf_value **out, struct ms_err *err)
 {
-    struct ms_conf_value v;
     struct ms_conf_value *kept;
     *out = NULL;
-    MS_TRY(find(at, key, &v, err));
-    if (v.node == NULL)
-        return MS_OK;
-    if (!cJSON_IsArray(v.node))
-        return wrong_type(&v, "a list", err);
-    MS_TRY(keep(&v, &kept, err));
-    MS_TRY(number_items(kept, err));
+    MS_TRY(find_kept(at, key, cJSON_IsArray, "a list", &kept, err));
+    if (kept != NULL)
+        MS_TRY(number_items(kept, err));
     *out = kept;
     return MS_OK;
 }

@@ -33,6 +33,9 @@ enum state {
     FAILED,
 };
 
+/* The longest text with an escape in it that ms_jread_members unescapes. */
+enum { MEMBER_TEXT_MAX = 1 << 20 };
+
 /* Kept out of the way of the code for whole, plain text. */
 #define COLD __attribute__((noinline, cold))
 
@@ -575,6 +578,24 @@ enum ms_rc ms_jread_text(const struct ms_jread *r, struct ms_buf *scratch, struc
     scratch->n = (size_t)(to - scratch->p);
     *out = ms_buf_slice(scratch);
     return MS_OK;
+}
+
+enum ms_rc ms_jread_members(struct ms_jread *r, const char *what, ms_jread_take_fn *take, void *of,
+                            struct ms_err *err)
+{
+    struct ms_buf scratch = {.max = MEMBER_TEXT_MAX};
+    enum ms_jtok tok = ms_jread_next(r);
+    enum ms_rc rc = MS_OK;
+    if (tok != MS_J_OBJ && tok != MS_J_ERR && !r->truncated)
+        rc = ms_jread_reject(r, err, "expected an object of %s", what);
+    while (rc == MS_OK && tok > MS_J_END && !r->truncated && (tok = ms_jread_next(r)) == MS_J_KEY)
+        rc = take(of, r, &scratch, err);
+    if (rc == MS_OK && tok == MS_J_OBJ_END)
+        tok = ms_jread_next(r);
+    if (rc == MS_OK && tok == MS_J_ERR)
+        rc = ms_jread_fail(r, err);
+    ms_buf_free(&scratch);
+    return rc;
 }
 
 bool ms_jread_f64(const struct ms_jread *r, double *out)

@@ -87,6 +87,12 @@ static inline uint64_t ms_jread_off(const struct ms_jread *r)
  * A lone surrogate, which Python can write, becomes its three-byte form. */
 enum ms_rc ms_jread_text(const struct ms_jread *r, struct ms_buf *scratch, struct ms_str *out,
                          struct ms_err *err);
+/* Reads a text that is one object, of `what`: `take` is called at each KEY and reads its value.
+ * A tolerant reader stops without an error where the text is cut (r->truncated). */
+typedef enum ms_rc ms_jread_take_fn(void *of, struct ms_jread *r, struct ms_buf *scratch,
+                                    struct ms_err *err);
+enum ms_rc ms_jread_members(struct ms_jread *r, const char *what, ms_jread_take_fn *take, void *of,
+                            struct ms_err *err);
 /* Value of the current NUM. i64: false when it has a fraction, an exponent, or does not fit. */
 bool ms_jread_f64(const struct ms_jread *r, double *out);
 bool ms_jread_i64(const struct ms_jread *r, int64_t *out);

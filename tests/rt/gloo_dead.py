@@ -41,3 +41,4 @@ elif how == "ddp":
     late(1)
     model(x).sum().backward()
 dist.barrier()
+dist.destroy_process_group()

@@ -59,4 +59,5 @@ objects = [None]
 dist.scatter_object_list(objects, ["a", "b"], 0)
 assert objects == ["ab"[rank]]
 dist.barrier()
+dist.destroy_process_group()
 print("good")
