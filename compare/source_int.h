@@ -59,6 +59,7 @@ enum source__op_flags {
     SOURCE__ADDS = 1 << 10,
     SOURCE__WILD = 1 << 11,  /* its backward may make differences much larger */
     SOURCE__EXACT = 1 << 12, /* moves values or rounds each once: equal bits give equal bits */
+    SOURCE__EVEN = 1 << 13,  /* its backward hands on gradients as they are */
 };
 unsigned source__op_flags(struct ms_str api);
 
@@ -109,6 +110,7 @@ enum source__node_flags {
     SOURCE__OUT_FLAGGED = 1 << 1,
     SOURCE__OUT_MEASURED = 1 << 2,
     SOURCE__TURNED = 1 << 3, /* what comes out has the other sign, nothing that goes in has */
+    SOURCE__BEHIND = 1 << 4, /* it is made of what the first inexact operator made */
 };
 
 struct source__node {
@@ -169,6 +171,8 @@ struct source__part {
 };
 
 /* ---- leaf: two values side by side --------------------------------------------- */
+
+enum { SOURCE__NORM_COUNT = 64 }; /* of fewer elements a norm averages nothing */
 
 /* What two values say of each other, by their statistics or digests; NULL: that side has none. */
 void source__compare(const struct source__value *golden, const struct source__value *target,

@@ -61,10 +61,36 @@ static bool is_calm(const struct source__judge *j, const struct source__node *n)
            (op & (SOURCE__WILD | SOURCE__SWITCH)) == 0;
 }
 
+/* The least that it makes and the most that it reads, in elements. */
+static void count_of(const struct source__judge *j, const struct source__node *n, float *read,
+                     float *made)
+{
+    *read = *made = 0;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        if (l->flags & SOURCE__IS_OUT)
+            *made = *made == 0 ? l->count : fminf(*made, l->count);
+        else
+            *read = fmaxf(*read, l->count);
+    }
+}
+
+bool source__is_even(const struct source__judge *j, const struct source__node *n)
+{
+    float read, made;
+    if (!is_backward(n) || j->p->cross || n->kind != PROBE_NODE_API ||
+        (j->p->ops.p[n->op].flags & SOURCE__EVEN) == 0)
+        return false;
+    count_of(j, n, &read, &made);
+    return made >= read;
+}
+
 static double limit_of(const struct source__judge *j, const struct source__node *n)
 {
     if (n->kind == PROBE_NODE_PGRAD)
         return source__rule.gradients;
+    if (source__is_even(j, n))
+        return source__rule.forward[j->tensor];
     if (is_calm(j, n))
         return fmin(j->backward_factor, source__rule.backward_calm[j->tensor]);
     if (is_backward(n))
@@ -76,10 +102,22 @@ static double norm_limit_of(const struct source__judge *j, const struct source__
 {
     if (!is_backward(n) && n->kind != PROBE_NODE_PGRAD)
         return source__rule.norm_forward;
+    if (source__is_even(j, n))
+        return source__rule.norm_even;
     return is_calm(j, n) ? source__rule.norm_calm : source__rule.norm_backward;
 }
 
-/* Equal calls were exact before: a hash of operator, direction and what comes out. */
+/* Did a norm move by more than it ever does of itself? */
+static bool is_norm_off(const struct source__judge *j, const struct source__node *n)
+{
+    double least = source__rule.norm_least;
+    if (is_calm(j, n) && !source__is_even(j, n))
+        least = fmax(least, source__rule.norm_units * n->unit);
+    return n->rho_norm > norm_limit_of(j, n) && n->out_norm > least && !n->young;
+}
+
+/* Equal calls were exact before: a hash of operator, direction and the sizes of what goes in and comes
+ * out, since a kernel is chosen by all of them. */
 static enum ms_rc remember_exact(struct source__judge *j, const struct source__node *n, bool *known,
                                  struct ms_err *err)
 {
@@ -87,8 +125,8 @@ static enum ms_rc remember_exact(struct source__judge *j, const struct source__n
     uint64_t shape = 0;
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
         const struct source__leaf *l = &j->p->leaves.p[i];
-        if (l->flags & SOURCE__IS_OUT)
-            shape = shape * 1000003 + (uint64_t)l->count + l->dtype[1];
+        shape = shape * 1000003 + (uint64_t)l->count + l->dtype[1] +
+                (l->flags & SOURCE__IS_OUT ? 1U << 20 : 0);
     }
     int len = snprintf(key, sizeof key, "%u/%u/%llx", n->op, n->dir, (unsigned long long)shape);
     struct ms_str k = {key, (uint32_t)len};
@@ -98,19 +136,29 @@ static enum ms_rc remember_exact(struct source__judge *j, const struct source__n
     return MS_OK;
 }
 
-/* Does all that differs of what it reads differ in the last digits of its sums alone? */
-static bool reads_resummed(const struct source__judge *j, const struct source__node *n)
+/* Does all that differs of what it reads, or makes, differ in the last digits of its sums alone? */
+static bool is_resummed(const struct source__judge *j, const struct source__node *n, bool made)
 {
-    bool any = false;
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
         const struct source__leaf *l = &j->p->leaves.p[i];
-        if ((l->flags & SOURCE__IS_OUT) || l->e == 0)
-            continue;
-        if ((l->flags & SOURCE__RESUMMED) == 0)
+        bool out = (l->flags & SOURCE__IS_OUT) != 0;
+        if (out == made && l->e != 0 && (l->flags & SOURCE__RESUMMED) == 0)
             return false;
-        any = true;
     }
-    return any;
+    return true;
+}
+
+/* Is it made, by whatever way, of what the first inexact operator made? */
+static bool is_behind(const struct source__judge *j, const struct source__node *n)
+{
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        if ((l->flags & SOURCE__IS_OUT) || l->maker[1] == SOURCE__NONE)
+            continue;
+        if (l->maker[1] == j->first_inexact || (j->p->nodes.p[l->maker[1]].flags & SOURCE__BEHIND))
+            return true;
+    }
+    return false;
 }
 
 /* An operator that gives its values another order leaves the statistics as they are but for the
@@ -121,7 +169,8 @@ static enum ms_rc ask_order(struct source__judge *j, uint32_t i, struct ms_err *
     const struct source__node *n = &j->p->nodes.p[i];
     uint32_t from = j->first_inexact;
     if (j->tensor || j->inexact != 1 || i == from || n->in > n->tiny || j->dirtiest > n->tiny ||
-        j->p->nodes.p[from].out > source__rule.resummed || !reads_resummed(j, n))
+        j->p->nodes.p[from].out > source__rule.resummed || !is_behind(j, n) ||
+        !is_resummed(j, n, false))
         return MS_OK;
     struct source__raw raw =
         raw_of(&j->p->nodes.p[from], CMP_WHY_PRECEDENT, SOURCE__NUM, log10(n->rho));
@@ -132,17 +181,11 @@ static enum ms_rc ask_order(struct source__judge *j, uint32_t i, struct ms_err *
  * than what inputs with equal ones cannot hide. */
 static bool is_no_noise(const struct source__judge *j, const struct source__node *n)
 {
-    float read = 0, made = 0;
+    float read, made;
     bool other = j->p->cross || (n->attrs_in & (SOURCE__SHAPE | SOURCE__DTYPE));
     if (other || n->in > 0 || n->out <= (j->tensor ? 0 : source__rule.hidden))
         return false;
-    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
-        const struct source__leaf *l = &j->p->leaves.p[i];
-        if (l->flags & SOURCE__IS_OUT)
-            made = made == 0 ? l->count : fminf(made, l->count);
-        else
-            read = fmaxf(read, l->count);
-    }
+    count_of(j, n, &read, &made);
     return (j->p->ops.p[n->op].flags & SOURCE__EXACT) && (!is_backward(n) || made >= read);
 }
 
@@ -183,7 +226,8 @@ static void count_exact(struct source__judge *j, const struct source__node *n)
     }
 }
 
-/* The output has few digits, and all that it is made of has more. */
+/* The output has few digits, and all that it is made of has more.  Behind values of low precision
+ * that says nothing: some of them come through unchanged, and may be the extremes. */
 static bool drops_digits(const struct source__judge *j, const struct source__node *n)
 {
     bool coarse = false, fine = false;
@@ -198,7 +242,7 @@ static bool drops_digits(const struct source__judge *j, const struct source__nod
         else
             fine = true;
     }
-    return coarse && fine && n->kind == PROBE_NODE_API && n->dir == PROBE_FORWARD;
+    return coarse && fine && n->unit == 0 && n->kind == PROBE_NODE_API && n->dir == PROBE_FORWARD;
 }
 
 static enum ms_rc ask_output(struct source__judge *j, uint32_t i, struct ms_err *err)
@@ -215,11 +259,12 @@ static enum ms_rc ask_output(struct source__judge *j, uint32_t i, struct ms_err 
         bool differs = n->out > 0 && n->in == 0 && (n->flags & SOURCE__OUT_MEASURED);
         return differs ? accuse(j, i, raw_of(n, CMP_WHY_DIFFERS, SOURCE__NUM, 3), err) : MS_OK;
     }
-    if (n->rho > limit_of(j, n) && (!is_backward(n) || n->out > source__rule.backward_least)) {
+    bool gradient = n->dir == PROBE_BACKWARD || n->kind == PROBE_NODE_PGRAD;
+    if (n->rho > limit_of(j, n) && (!gradient || n->out > source__rule.backward_least)) {
         MS_TRY(ask_order(j, i, err));
         return accuse(j, i, raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
     }
-    if (n->rho_norm > norm_limit_of(j, n) && n->out_norm > source__rule.norm_least && !n->young) {
+    if (is_norm_off(j, n)) {
         struct source__raw raw = raw_of(n, CMP_WHY_NORM, SOURCE__NUM, log10(n->rho_norm));
         raw.factor = n->rho_norm;
         return accuse(j, i, raw, err);
@@ -337,6 +382,7 @@ static enum source__class weight_of(const struct source__judge *j, const struct 
 {
     bool effect =
         n->out > 1.5F * fmaxf(n->in, n->floor) || (j->all_exact && n->in == 0 && n->out > 0);
+    effect |= n->rho_norm > source__rule.norm_effect && n->out_norm > source__rule.norm_least;
     return effect ? SOURCE__NUM : cls;
 }
 
@@ -509,6 +555,18 @@ static enum ms_rc ask(struct source__judge *j, uint32_t i, struct ms_err *err)
     return ask_attrs(j, i, err);
 }
 
+/* How many operators were inexact on their own: where one was, the runs are exact.  What is made of
+ * the first and differs in the last digits of its sums may have got them from it. */
+static void count_inexact(struct source__judge *j, uint32_t i)
+{
+    struct source__node *n = &j->p->nodes.p[i];
+    bool behind = j->inexact != 0 && is_behind(j, n);
+    if (behind)
+        n->flags |= SOURCE__BEHIND;
+    if (n->out > 0 && (behind ? !is_resummed(j, n, true) : n->in == 0) && j->inexact++ == 0)
+        j->first_inexact = i;
+}
+
 static enum ms_rc ask_all(struct source__judge *j, struct ms_err *err)
 {
     j->all_exact = true;
@@ -518,9 +576,8 @@ static enum ms_rc ask_all(struct source__judge *j, struct ms_err *err)
         MS_TRY(ask(j, i, err));
         j->dirtiest = fmaxf(j->dirtiest, fmaxf(n->in, n->out));
         j->flag_seen |= (n->flags & (SOURCE__IN_FLAGGED | SOURCE__OUT_FLAGGED)) != 0;
-        /* how many operators were the first to be inexact: where one is, the runs are exact */
-        if (is_judged(j, n) && n->in == 0 && n->out > 0 && j->inexact++ == 0)
-            j->first_inexact = i;
+        if (is_judged(j, n))
+            count_inexact(j, i);
         j->all_exact &= n->in == 0 && n->out == 0;
         if (j->all_exact && is_judged(j, n))
             count_exact(j, n);

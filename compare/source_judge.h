@@ -16,7 +16,10 @@ struct source__rules {
     double backward[2], backward_low[2];
     double backward_calm[2]; /* of low precision and operators that hardly amplify */
     double turned_least;     /* smaller gradients of clean runs seem turned by chance */
-    double norm_forward, norm_backward, norm_calm, norm_least;
+    double norm_forward, norm_backward, norm_calm, norm_even, norm_least;
+    double norm_units;     /* roundings of low precision that norms of gradients may move by */
+    double norm_learned;   /* what was seen excuses so much less than what types explain */
+    double norm_effect;    /* so many times that, and another argument has an effect */
     double start;          /* more of it while there is nothing to learn from */
     double backward_least; /* smaller differences of gradients are noise */
     double hidden;         /* differences of elements that equal statistics may hide */
@@ -47,7 +50,7 @@ struct source__judge {
     struct source__context seen; /* everything so far */
     float dirtiest;              /* the largest difference of all nodes so far */
     bool all_exact, attr_seen, flag_seen;
-    uint32_t first_inexact, inexact;  /* nodes with exact inputs and another output; how many */
+    uint32_t first_inexact, inexact;  /* nodes that were inexact on their own; how many */
     double exact_nodes, exact_values; /* judged before any difference; values of low precision */
     struct ms_map exact, scalars;
     struct ms_arena *arena;
@@ -57,6 +60,8 @@ struct source__judge {
 enum ms_rc source__weigh(struct source__judge *j, struct ms_err *err);
 /* What types alone explain of a difference of these. */
 double source__tiny(const struct source__judge *j, double unit, bool differ);
+/* Its backward cannot make a difference larger: it hands on what it gets, and adds nothing up. */
+bool source__is_even(const struct source__judge *j, const struct source__node *n);
 /* Attributes that differ, without those that differ everywhere. */
 uint8_t source__attrs(const struct source__judge *j, const struct source__leaf *l);
 

@@ -9,8 +9,6 @@
 
 #include <math.h>
 
-enum { NORM_COUNT_MIN = 64 }; /* below it a norm averages nothing */
-
 static bool is_known(const struct source__value *v, unsigned stat)
 {
     return (v->known >> stat & 1) && isfinite(v->stat[stat]);
@@ -193,7 +191,7 @@ static void compare_tensors(const struct source__value *g, const struct source__
         return;
     l->flags |= SOURCE__MEASURED;
     l->e = (float)distance(g, t);
-    if (t->n >= NORM_COUNT_MIN && (l->flags & SOURCE__REAL))
+    if (t->n >= SOURCE__NORM_COUNT && (l->flags & SOURCE__REAL))
         l->en = (float)norm_gap(g, t);
     look_for_patterns(g, t, l);
     look_at_digits(g, t, l);

@@ -18,8 +18,12 @@ const struct source__rules source__rule = {
     .turned_least = 0.1,
     .norm_forward = 6,
     .norm_backward = 100,
-    .norm_calm = 15,
+    .norm_calm = 12,
+    .norm_units = 5,
+    .norm_even = 4,
     .norm_least = 1e-4,
+    .norm_learned = 1.5,
+    .norm_effect = 2,
     .start = 2.5,
     .backward_least = 1e-5,
     .hidden = 1e-5,
@@ -242,11 +246,18 @@ static void see(struct source__context *c, float e, float en, unsigned flagged, 
     c->attrs |= (uint8_t)attrs;
 }
 
+/* The norm of what is made of few elements may move as much as one of them. */
+static float norm_of(const struct source__leaf *l)
+{
+    bool few = l->count < SOURCE__NORM_COUNT && (l->flags & SOURCE__REAL);
+    return few ? l->e : l->en;
+}
+
 /* What has no partner is as wrong as who made it, or as what that one read. */
 static void see_leaf(const struct source__judge *j, const struct source__leaf *l,
                      struct source__context *c)
 {
-    see(c, l->e, l->en, l->flags & (SOURCE__FLAGGED | SOURCE__OPPOSITE), source__attrs(j, l));
+    see(c, l->e, norm_of(l), l->flags & (SOURCE__FLAGGED | SOURCE__OPPOSITE), source__attrs(j, l));
     if ((l->flags & SOURCE__MEASURED) || l->maker[1] == SOURCE__NONE)
         return;
     const struct source__node *from = &j->p->nodes.p[l->maker[1]];
@@ -291,6 +302,14 @@ static struct source__context context_of(const struct source__judge *j,
     return c;
 }
 
+/* How much less than what types explain the past excuses of a norm: gradients cancel, so theirs move
+ * by more than was seen before. */
+static double learned(const struct source__judge *j, const struct source__node *n)
+{
+    bool calm = n->dir != PROBE_BACKWARD || source__is_even(j, n);
+    return calm ? source__rule.norm_learned : 1;
+}
+
 static void set_outputs(const struct source__judge *j, struct source__node *n,
                         const struct grain *g, bool turned_before)
 {
@@ -313,7 +332,7 @@ static void set_outputs(const struct source__judge *j, struct source__node *n,
         /* noise of single elements moves the norm by its root mean */
         double past =
             fmax(fmax(n->in_norm, n->floor_norm), fmax(n->in, n->floor) / sqrt(fmax(l->count, 1)));
-        past = fmax(past, l->noise);
+        past = fmax(past / learned(j, n), l->noise);
         rho = fmax(rho, l->en / fmax(past, tiny_norm(g, l->count)));
     }
     n->rho_norm = (float)rho;
@@ -325,6 +344,14 @@ static float floor_now(struct source__floor *f, float root)
     return f->n < SOURCE_FLOOR_FEW && root > now ? root : now;
 }
 
+/* What the norms start with: as much as single values, until it was seen what those do to them. */
+static float first_norm(const struct source__judge *j)
+{
+    const struct source__part *p = j->p;
+    bool early = j->floor.seen < source__rule.start_few;
+    return early ? fmaxf(p->root_floor, p->root_floor_norm) : p->root_floor_norm;
+}
+
 static void weigh(struct source__judge *j, struct source__node *n)
 {
     struct source__context c = context_of(j, n);
@@ -333,7 +360,7 @@ static void weigh(struct source__judge *j, struct source__node *n)
     n->in_norm = c.en;
     n->attrs_in = c.attrs;
     n->flags = c.flags & SOURCE__FLAGGED ? SOURCE__IN_FLAGGED : 0;
-    n->floor_norm = floor_now(&j->floor_norm, j->p->root_floor_norm);
+    n->floor_norm = floor_now(&j->floor_norm, first_norm(j));
     n->tiny = (float)source__tiny(j, g.unit, g.differ);
     n->unit = (float)inherit(j, n, g.unit);
     if (!j->tensor && j->seen.e > 0)

@@ -111,12 +111,14 @@ def facts_of_groups(c10d):
     return facts
 
 
-def message(official, tensor, is_all, group, more):
-    """Of several tensors, one for each rank, the first tells; unless all are sent together."""
+def message(official, tensor, is_all, group, more, share=1):
+    """Of several tensors, one for each rank, the first tells; unless all are sent together.  `share`: how
+    many ranks the tensor is for, where it tells of one."""
     first = tensor[0] if isinstance(tensor, (list, tuple)) and tensor else tensor
     count = first.numel() if hasattr(first, "numel") else 0
     if is_all and first is not tensor:
         count = sum(t.numel() for t in tensor)
+    count //= share
     kind = TYPES.get(str(getattr(first, "dtype", "")).replace("torch.", ""), "na")
     name, size, ranks = group
     parts = [("count", count), ("dataType", kind), ("groupName", name), ("opName", official),
@@ -440,11 +442,11 @@ def attach(torch):
     facts, inside, recorder, counts = facts_of_groups(c10d), threading.local(), Recorder(), {}
     pending = Pending(recorder)
 
-    def text_of(official, peer_key, tensor, group, more, op):
+    def text_of(official, peer_key, tensor, group, more, op, share):
         found = facts(group)
         if op is not None:
             more = [*more, ("reduceOp", reduction(op))]
-        text = message(official, tensor, True, found, more)
+        text = message(official, tensor, True, found, more, share)
         return text, tensor, counter(peer_key)(counts, found)
 
     def operator_ranged(call, describe, keep):

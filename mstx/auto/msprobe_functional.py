@@ -2,7 +2,7 @@
 """Ranges around the functional collectives: those of torch.distributed._functional_collectives, of
 DTensor, and what torch.compile makes of every collective in a compiled region.
 
-They are operators, torch.ops._c10d_functional.*, whose result nobody may read before wait_tensor has
+They are operators, torch.ops._c10d_functional.* and the same for autograd, whose result nobody may read before wait_tensor has
 been called for it; the range lasts until then.  A call reaches them by their packet or by the overload,
 and both hold what they call in one attribute, which is what is exchanged here.  What only looks at the
 calls (a trace, a fake tensor) has a mode on the stack of the dispatcher, and is left alone.
@@ -28,6 +28,7 @@ OPS = (
     ("irecv", "HcclRecv", "srcRank"),
 )
 WAITS = ("wait_tensor", "wait_tensors")
+NAMESPACES = ("_c10d_functional", "_c10d_functional_autograd")
 
 
 class Given:
@@ -57,7 +58,8 @@ def describer(given, row, torch, c10d, text_of):
         if peer_key:
             peer = found["dst"] if peer_key == "destRank" else found["src"]
             more.append((peer_key, c10d.get_global_rank(group, peer)))
-        return text_of(official, peer_key, tensor, group, more, found.get("reduce_op"))
+        share = int(found["group_size"]) if official == "HcclReduceScatter" else 1
+        return text_of(official, peer_key, tensor, group, more, found.get("reduce_op"), share)
 
     return describe
 
@@ -84,19 +86,19 @@ def exchange(packet, make):
 def attach(torch, c10d, ranged, text_of, pending):
     """`ranged` puts a range around a call that it is given with its describer and with what keeps the
     range open."""
-    operators = getattr(torch.ops, "_c10d_functional", None)
     if not hasattr(c10d, "_resolve_process_group") or not hasattr(torch._C, "_len_torch_dispatch_stack"):
         return
 
     def keep(result, opened):
         return pending.hold(last_of(result), opened)
 
-    for row in OPS:
-        packet = getattr(operators, row[0], None)
-        if packet is not None:
-            describe = describer(Given(packet.default), row, torch, c10d, text_of)
-            exchange(packet, lambda call, describe=describe: ranged(call, describe, keep))
-    for name in WAITS:
-        packet = getattr(operators, name, None)
-        if packet is not None:
-            exchange(packet, lambda call: waiting(call, pending))
+    for operators in (getattr(torch.ops, name) for name in NAMESPACES):
+        for row in OPS:
+            packet = getattr(operators, row[0], None)
+            if packet is not None:
+                describe = describer(Given(packet.default), row, torch, c10d, text_of)
+                exchange(packet, lambda call, describe=describe: ranged(call, describe, keep))
+        for name in WAITS:
+            packet = getattr(operators, name, None)
+            if packet is not None:
+                exchange(packet, lambda call: waiting(call, pending))
