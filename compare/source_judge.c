@@ -95,7 +95,8 @@ static double limit_of(const struct source__judge *j, const struct source__node 
         return fmin(j->backward_factor, source__rule.backward_calm[j->tensor]);
     if (is_backward(n))
         return j->backward_factor;
-    return source__rule.forward[j->tensor] * (n->young ? source__rule.start : 1);
+    double low = j->low && !j->tensor ? source__rule.forward_low : 1;
+    return source__rule.forward[j->tensor] * (n->young ? source__rule.start : low);
 }
 
 static double norm_limit_of(const struct source__judge *j, const struct source__node *n)
@@ -190,11 +191,12 @@ static bool is_no_noise(const struct source__judge *j, const struct source__node
 }
 
 /* Could the run be one of tiny differences that did not show so far?  Statistics are equal by chance
- * now and then, where rounding alone is different; values of low precision hide all that is smaller,
- * until some of them fall on the other side, at most about one in as many as were equal before. */
+ * now and then, where rounding alone is different, and of other threads only some sums are; values of
+ * low precision hide all that is smaller, until some of them fall on the other side, at most about one
+ * in as many as were equal before. */
 static bool may_be_rounding(const struct source__judge *j, const struct source__node *n)
 {
-    bool reordered = true;
+    bool reordered = true, sums = (j->p->ops.p[n->op].flags & SOURCE__EXACT) == 0;
     double turned = 0, values = 0;
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
         const struct source__leaf *l = &j->p->leaves.p[i];
@@ -208,7 +210,7 @@ static bool may_be_rounding(const struct source__judge *j, const struct source__
     }
     if (!j->tensor)
         return n->out <= source__rule.exact && !reordered &&
-               j->exact_nodes < source__rule.start_few;
+               (j->exact_nodes < source__rule.start_few || sums);
     return turned <= source__rule.turned_most &&
            turned * j->exact_values <= source__rule.turned_chance * values;
 }
