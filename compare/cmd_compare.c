@@ -507,9 +507,20 @@ static enum ms_rc name_first(struct job *j, struct ms_err *err)
     return rc;
 }
 
+/* The official tool pairs rows by their names there, whatever else is said. */
+static void forget_mappings(struct cmp_conf *conf)
+{
+    conf->fuzzy = false;
+    conf->data_mapping = NULL;
+    conf->api = conf->cell = conf->layer = (struct cmp_mapping){0};
+    conf->consistent = CMP_CONSISTENT_NO;
+}
+
 static enum ms_rc analyze(struct job *j, struct ms_err *err)
 {
     j->conf.summarise = true;
+    if (j->conf.compat != CMP_CUR)
+        forget_mappings(&j->conf);
     MS_TRY(do_couples(j, trace_one, err));
     return ms_par_rank(j->par) == 0 ? name_first(j, err) : MS_OK;
 }

@@ -37,7 +37,7 @@ static enum ms_rc check_frameworks(const struct cmp *c, struct ms_err *err)
                 (!cmp__is_pytorch(&c->t) && c->b.dump->framework != PROBE_FW_MINDTORCH);
     if (!fine && cmp__strict(c)) {
         ms_fail(err, MS_E_ARG, "%s: cannot compare %s with %s", c->t.dump->path, t, b);
-        ms_err_hint(err, "swap target and golden path: MindSpore is the target");
+        ms_err_hint(err, "leave out --compat strict: the official tool refuses this pair");
         return MS_E_ARG;
     }
     if (c->conf.api.on && cmp__is_pytorch(&c->t))
@@ -350,18 +350,31 @@ static bool is_close_float(enum ms_dtype t)
     return t == MS_DT_F16 || t == MS_DT_BF16 || t == MS_DT_F32;
 }
 
+static bool spelled_alike(const struct cmp_item *t, const struct cmp_item *b)
+{
+    const struct ms_str torch = MS_STR("torch.");
+    return ms_str_starts(t->dtype, torch) == ms_str_starts(b->dtype, torch);
+}
+
+/* What stands for a type where two frameworks meet; float8 and its like stand for themselves. */
+static enum ms_dtype_kind class_of(enum ms_dtype t)
+{
+    enum ms_dtype_kind kind = ms_dtype_kind(t);
+    if (kind == MS_DTK_FLOAT && ms_dtype_size(t) == 1)
+        return MS_DTK_NONE;
+    return kind == MS_DTK_UINT ? MS_DTK_INT : kind;
+}
+
 /* The official tool does not compare rows whose dtypes are far apart. */
 static bool dtypes_go_together(const struct cmp *c, const struct cmp_item *t,
                                const struct cmp_item *b)
 {
-    if (ms_str_eq(t->dtype, b->dtype) || (is_close_float(t->type) && is_close_float(b->type)))
+    if (ms_str_eq(t->dtype, b->dtype))
         return true;
     if (!c->cross)
-        return false;
-    enum ms_dtype_kind kt = ms_dtype_kind(t->type), kb = ms_dtype_kind(b->type);
-    kt = kt == MS_DTK_UINT ? MS_DTK_INT : kt;
-    kb = kb == MS_DTK_UINT ? MS_DTK_INT : kb;
-    return kt != MS_DTK_NONE && kt == kb;
+        return is_close_float(t->type) && is_close_float(b->type) && spelled_alike(t, b);
+    enum ms_dtype_kind kt = class_of(t->type);
+    return kt != MS_DTK_NONE && kt == class_of(b->type);
 }
 
 static bool is_gated(const struct cmp *c)

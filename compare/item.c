@@ -13,6 +13,7 @@
 #include "probe/base/num.h"
 
 #include <math.h>
+#include <strings.h>
 
 #define NONE_TEXT MS_STR("None")
 #define NA_TEXT   MS_STR("N/A")
@@ -72,10 +73,21 @@ static bool has(struct ms_str s, const char *word)
     return ms_str_find_str(s, ms_str_of(word)) >= 0;
 }
 
+static bool is_word(struct ms_str s, const char *word)
+{
+    return s.n == strlen(word) && strncasecmp(s.p, word, s.n) == 0;
+}
+
 /* Text that is a number is subtracted as one, as ranks are that a communication names. */
 static struct cmp_value value_of_text(struct ms_str text)
 {
     double x;
+    if (is_word(text, "nan"))
+        return (struct cmp_value){
+            .kind = CMP_VALUE_NAN, .is_text = true, .v = NAN, .text = MS_STR("Nan")};
+    if (is_word(text, "inf"))
+        return (struct cmp_value){
+            .kind = CMP_VALUE_INF, .is_text = true, .v = HUGE_VAL, .text = text};
     if (text.n != 0 && ms_num_parse_f64(text.p, text.n, &x) && isfinite(x))
         return (struct cmp_value){.kind = CMP_VALUE_NUMBER, .is_text = true, .v = x, .text = text};
     bool device = has(text, "npu") || has(text, "cpu") || has(text, "cuda");
@@ -281,8 +293,13 @@ static enum ms_rc digest(struct cmp_view *v, const struct probe_leaf *leaf, bool
         item->md5 = NA_TEXT;
         return MS_OK;
     }
-    if (ranks || leaf->md5.n != 0) {
-        item->md5 = ranks ? item->stat[PROBE_STAT_MAX].text : leaf->md5;
+    const struct cmp_value *value = &item->stat[PROBE_STAT_MAX];
+    if (ranks && value->text.n != 0) {
+        item->md5 = value->kind == CMP_VALUE_NAN ? MS_STR("nan") : value->text;
+        return MS_OK;
+    }
+    if (leaf->md5.n != 0) {
+        item->md5 = leaf->md5;
         return MS_OK;
     }
     struct ms_buf text = {.max = 1 << 20};

@@ -62,11 +62,25 @@ static enum ms_rc put_files(struct cmp__sheet *s, struct cmp_sheet_sum *sum,
 
 /* ---- two lines of statistics ------------------------------------------------------ */
 
+/* The fewest digits that make the float32 again, as it is shown. */
+static double shown_of(double stat)
+{
+    const float single = (float)stat;
+    char text[32];
+    double v = (double)single;
+    for (int digits = 6; digits <= 9 && isfinite(v); digits++) {
+        int n = snprintf(text, sizeof text, "%.*g", digits, (double)single);
+        if (!ms_num_parse_f64(text, (size_t)n, &v) || (float)v == single)
+            break;
+    }
+    return v;
+}
+
 static void put_line_stats(struct cmp__sheet *w, const struct cmp__kernel *k)
 {
     for (unsigned i = 0; i < PROBE_STATS; i++) {
         if (k != NULL)
-            cmp__sheet_number(w, k->stat[i]);
+            cmp__sheet_number(w, shown_of(k->stat[i]));
         else
             cmp__sheet_word(w, "");
     }
@@ -95,9 +109,10 @@ static const char *verdict_of_lines(const struct cmp__kernel *t, const struct cm
     return diff_of(t, b, PROBE_STAT_MAX) / (fmax(n, m) + 1e-10) <= 0.5 ? "Yes" : "No";
 }
 
+/* Divided in float32, as they are subtracted. */
 static void put_relative(struct cmp__sheet *w, double diff, double bench)
 {
-    double rel = fabs(diff / bench * 100);
+    double rel = fabs((double)((float)diff / (float)bench) * 100);
     char *text = ms_arena_text(w->arena, MS_NUM_MAX + 1);
     if (bench == 0 || text == NULL) {
         cmp__sheet_word(w, "N/A");
@@ -176,27 +191,69 @@ static int order_of(const struct cmp__kernel *t, const struct cmp__kernel *b)
     return order != 0 ? order : (t->nth > b->nth) - (t->nth < b->nth);
 }
 
+struct kernel_pair {
+    const struct cmp__kernel *t, *b;
+};
+struct kernel_pairs {
+    MS_VEC(struct kernel_pair) list;
+};
+
+/* As the target's ran, then those that the golden side has alone. */
+static int by_time(const void *a, const void *b)
+{
+    const struct kernel_pair *x = a, *y = b;
+    const struct cmp__kernel *k = x->t != NULL ? x->t : x->b, *l = y->t != NULL ? y->t : y->b;
+    if ((x->t == NULL) != (y->t == NULL))
+        return x->t == NULL ? 1 : -1;
+    return k->time != l->time ? (k->time > l->time) - (k->time < l->time) : order_of(k, l);
+}
+
+/* Both lists are in the order of their keys. */
+static enum ms_rc pair_up(const struct cmp__kernel_place *t, const struct cmp__kernel_place *b,
+                          struct kernel_pairs *pairs, struct ms_err *err)
+{
+    for (size_t i = 0, k = 0; i < t->list.n || k < b->list.n;) {
+        int order = i == t->list.n   ? 1
+                    : k == b->list.n ? -1
+                                     : order_of(&t->list.p[i], &b->list.p[k]);
+        struct kernel_pair *pair = ms_vec_push(&pairs->list);
+        if (pair == NULL)
+            return ms_no_memory(err);
+        pair->t = order <= 0 ? &t->list.p[i++] : NULL;
+        pair->b = order >= 0 ? &b->list.p[k++] : NULL;
+    }
+    if (pairs->list.n != 0)
+        qsort(pairs->list.p, pairs->list.n, sizeof *pairs->list.p, by_time);
+    return MS_OK;
+}
+
+static enum ms_rc put_rows(struct cmp__sheet *s, struct cmp_sheet_sum *sum,
+                           const struct kernel_pairs *pairs, bool files)
+{
+    cmp__sheet_names(s, basic);
+    cmp__sheet_names(s, files ? of_files : of_lines);
+    cmp__sheet_end_row(s);
+    for (size_t i = 0; i < pairs->list.n; i++) {
+        const struct kernel_pair *pair = &pairs->list.p[i];
+        if (files)
+            MS_TRY(put_files(s, sum, pair->t, pair->b));
+        else
+            put_lines(s, sum, pair->t, pair->b);
+        cmp__sheet_end_row(s);
+    }
+    return MS_OK;
+}
+
 static enum ms_rc put_all(struct cmp__sheet *s, struct cmp_sheet_sum *sum,
                           const struct cmp__kernel_place *t, const struct cmp__kernel_place *b,
                           bool files)
 {
-    size_t i = 0, k = 0;
-    cmp__sheet_names(s, basic);
-    cmp__sheet_names(s, files ? of_files : of_lines);
-    cmp__sheet_end_row(s);
-    while (i < t->list.n || k < b->list.n) {
-        int order = i == t->list.n   ? 1
-                    : k == b->list.n ? -1
-                                     : order_of(&t->list.p[i], &b->list.p[k]);
-        const struct cmp__kernel *x = order <= 0 ? &t->list.p[i++] : NULL;
-        const struct cmp__kernel *y = order >= 0 ? &b->list.p[k++] : NULL;
-        if (files)
-            MS_TRY(put_files(s, sum, x, y));
-        else
-            put_lines(s, sum, x, y);
-        cmp__sheet_end_row(s);
-    }
-    return MS_OK;
+    struct kernel_pairs pairs = {0};
+    enum ms_rc rc = pair_up(t, b, &pairs, s->err);
+    if (rc == MS_OK)
+        rc = put_rows(s, sum, &pairs, files);
+    ms_vec_free(&pairs.list);
+    return rc;
 }
 
 static enum ms_rc compare_place(const struct cmp__kernel_place *t,

@@ -284,6 +284,7 @@ void cmp_merge_free(struct cmp_merge *m)
     ms_vec_free(&m->ranks);
     ms_vec_free(&m->notes);
     ms_map_free(&m->names);
+    ms_vec_free(&m->places);
     ms_arena_free(m->arena);
     *m = (struct cmp_merge){0};
 }
@@ -292,7 +293,7 @@ void cmp_merge_free(struct cmp_merge *m)
 
 struct sheets {
     const struct cmp_merge *m;
-    const uint32_t *order; /* names, sorted */
+    const uint32_t *order; /* of names */
     lxw_format *bold;
     struct ms_buf text;
 };
@@ -351,10 +352,16 @@ static enum ms_rc put_sheet(struct sheets *s, lxw_workbook *book, unsigned figur
     return ms_buf_check(&s->text, err);
 }
 
-static int by_name(const void *a, const void *b, void *names)
+/* Names have numbers in the order in which they were read, rank by rank. */
+static int by_place(const void *a, const void *b, void *places)
 {
-    return ms_str_cmp(ms_map_key(names, *(const uint32_t *)a),
-                      ms_map_key(names, *(const uint32_t *)b));
+    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+    const struct cmp_merge_place *all = places, *x = &all[i], *y = &all[k];
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    if (x->api != y->api)
+        return x->api < y->api ? -1 : 1;
+    return (i > k) - (i < k);
 }
 
 static enum ms_rc put_sheets(struct sheets *s, const char *path, struct ms_err *err)
@@ -373,8 +380,7 @@ static enum ms_rc put_sheets(struct sheets *s, const char *path, struct ms_err *
 enum ms_rc cmp_merge_write(const struct cmp_merge *m, const char *path, struct ms_err *err)
 {
     enum { SHEET_ROWS = 1048575 };
-    struct ms_map names = m->names;
-    uint32_t n = (uint32_t)names.keys.n;
+    uint32_t n = (uint32_t)m->names.keys.n;
     if (n > SHEET_ROWS)
         return ms_fail(err, MS_E_LIMIT, "%u rows; a sheet holds %d: name fewer operators", n,
                        SHEET_ROWS);
@@ -383,7 +389,7 @@ enum ms_rc cmp_merge_write(const struct cmp_merge *m, const char *path, struct m
         return ms_no_memory(err);
     for (uint32_t i = 0; i < n; i++)
         order[i] = i;
-    qsort_r(order, n, sizeof *order, by_name, &names);
+    qsort_r(order, n, sizeof *order, by_place, m->places.p);
     struct sheets s = {.m = m, .order = order, .text.max = 1 << 20};
     enum ms_rc rc = put_sheets(&s, path, err);
     ms_buf_free(&s.text);

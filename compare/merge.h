@@ -39,11 +39,17 @@ struct cmp_merge_rank {
     MS_VEC(struct cmp_merge_cell)
     cells; /* nfigures for each name, as far as this rank knows them */
 };
+/* Where a name was first seen. */
+struct cmp_merge_place {
+    uint64_t rank;
+    size_t api; /* of the configuration, the first that the name belongs to */
+};
 struct cmp_merge {
     struct ms_arena *arena;
     MS_VEC(struct cmp_merge_rank) ranks;
-    MS_VEC(const char *) notes; /* what was left out, and why */
-    struct ms_map names;        /* of rows */
+    MS_VEC(const char *) notes;            /* what was left out, and why */
+    struct ms_map names;                   /* of rows */
+    MS_VEC(struct cmp_merge_place) places; /* of names */
     const char *figures[CMP_MERGE_FIGURES];
     unsigned nfigures;
 };
@@ -52,7 +58,8 @@ struct cmp_merge {
  * left out. */
 enum ms_rc cmp_merge_read(struct cmp_merge *m, const char *dir, const struct cmp_merge_conf *conf,
                           struct ms_err *err) MS_MUST_USE;
-/* One sheet a figure, rows by name, a column a rank. */
+/* One sheet a figure, a column a rank; rows of the first rank that has them, by operator as the
+ * configuration names them and then as they ran. */
 enum ms_rc cmp_merge_write(const struct cmp_merge *m, const char *path,
                            struct ms_err *err) MS_MUST_USE;
 void cmp_merge_free(struct cmp_merge *m);

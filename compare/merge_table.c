@@ -126,18 +126,19 @@ static struct cmp_xlsx_cell cell(const struct cmp_xlsx_row *row, uint32_t column
     return column < row->n ? row->cells[column] : (struct cmp_xlsx_cell){.text = MS_STR("")};
 }
 
-/* "Distributed.all_reduce" stands for every row in whose name it is followed by a dot. */
-static bool is_wanted(const struct cmp_merge_conf *conf, struct ms_str name)
+/* "Distributed.all_reduce" stands for every row in whose name it is followed by a dot; conf->api.n:
+ * the name belongs to none. */
+static size_t api_of(const struct cmp_merge_conf *conf, struct ms_str name)
 {
     for (size_t i = 0; i < conf->api.n; i++) {
         struct ms_str api = conf->api.p[i], rest = name;
         for (int64_t at; (at = ms_str_find_str(rest, api)) >= 0;) {
             rest = ms_str_sub(rest, (uint32_t)at + api.n, rest.n);
             if (rest.n != 0 && rest.p[0] == '.')
-                return true;
+                return i;
         }
     }
-    return false;
+    return conf->api.n;
 }
 
 static bool says_nothing(struct ms_str figure)
@@ -160,14 +161,26 @@ static enum ms_rc keep_figure(struct table *t, const struct cmp_xlsx_row *row, u
     return out->text.p != NULL ? ms_buf_check(&t->text, err) : ms_arena_fail(t->m->arena, err);
 }
 
+static enum ms_rc keep_name(struct table *t, struct ms_str name, size_t api, uint32_t *id,
+                            struct ms_err *err)
+{
+    bool added = false;
+    *id = ms_map_put_copy(&t->m->names, name, t->m->arena, &added);
+    struct cmp_merge_place *place = *id != MS_MAP_NONE && added ? ms_vec_push(&t->m->places) : NULL;
+    if (place != NULL)
+        *place = (struct cmp_merge_place){t->rank->rank, api};
+    return *id != MS_MAP_NONE && (place != NULL || !added) ? MS_OK : ms_no_memory(err);
+}
+
 /* Of rows with one name the first counts. */
 static enum ms_rc keep_row(struct table *t, const struct cmp_xlsx_row *row, struct ms_str name,
-                           struct ms_err *err)
+                           size_t api, struct ms_err *err)
 {
     struct cmp_merge_rank *r = t->rank;
-    uint32_t id = ms_map_put_copy(&t->m->names, name, t->m->arena, &(bool){false});
+    uint32_t id;
+    MS_TRY(keep_name(t, name, api, &id, err));
     size_t first = (size_t)id * t->m->nfigures, end = first + t->m->nfigures;
-    if (id == MS_MAP_NONE || !ms_vec_reserve(&r->cells, end))
+    if (!ms_vec_reserve(&r->cells, end))
         return ms_no_memory(err);
     while (r->cells.n < end)
         r->cells.p[r->cells.n++] = (struct cmp_merge_cell){0};
@@ -186,7 +199,8 @@ static enum ms_rc take_row(void *ctx, const struct cmp_xlsx_row *row, struct ms_
     if (!t->has_header || t->sheet != row->sheet)
         return take_header(t, row, err);
     struct ms_str name = cell(row, t->name).text;
-    return is_wanted(t->conf, name) ? keep_row(t, row, name, err) : MS_OK;
+    size_t api = api_of(t->conf, name);
+    return api < t->conf->api.n ? keep_row(t, row, name, api, err) : MS_OK;
 }
 
 /* ---- csv ---------------------------------------------------------------------------- */

@@ -229,16 +229,20 @@ struct small {
     double max_rel; /* that it is of; negative: none yet */
 };
 
+static double most_of(enum cmp__source from)
+{
+    return from == CMP__U16 ? UINT16_MAX : from == CMP__I16 ? INT16_MAX : UINT8_MAX;
+}
+
 static bool add_small(struct cmp_facts *f, const struct block *in, struct small *known)
 {
     enum cmp__source from = source_of(in->tn);
-    if (in->tn != in->tb || from < CMP__I16 || from == CMP__SOURCES || in->ext ||
+    if (in->tn != in->tb || from < CMP__U16 || from == CMP__SOURCES || in->ext ||
         in->count != CMP_METRIC_BLOCK)
         return false;
     if (f->max_rel != known->max_rel)
-        *known = (struct small){ceiling_of(f->max_rel, from == CMP__I16 ? INT16_MAX : UINT8_MAX),
-                                f->max_rel};
-    return in->k->small[from - CMP__I16](f, in->n, in->b, &known->ceiling);
+        *known = (struct small){ceiling_of(f->max_rel, most_of(from)), f->max_rel};
+    return in->k->small[from - CMP__U16](f, in->n, in->b, &known->ceiling);
 }
 
 void cmp_facts_add(struct cmp_facts *f, enum ms_dtype tn, const void *n, enum ms_dtype tb,

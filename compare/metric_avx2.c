@@ -37,6 +37,10 @@
 #define MULTIPLY_ADD(a, b) (vi) _mm256_madd_epi16((__m256i)(a), (__m256i)(b))
 #define MAX_WORD(a, b)     (vw) _mm256_max_epi16((__m256i)(a), (__m256i)(b))
 #define MIN_WORD(a, b)     (vw) _mm256_min_epi16((__m256i)(a), (__m256i)(b))
+#define LOAD_256(p)        _mm256_loadu_si256((const void *)(p))
+#define SAME_256(p, q)     (_mm256_movemask_epi8(_mm256_cmpeq_epi64(LOAD_256(p), LOAD_256(q))) == -1)
+#define MAX_UNSIGNED(a, b) (vu) _mm256_max_epu16((__m256i)(a), (__m256i)(b))
+#define UPPER_HALF(a, b)   (vu) _mm256_mulhi_epu16((__m256i)(a), (__m256i)(b))
 
 #include "compare/metric_simd.h"
 

@@ -50,8 +50,12 @@ enum { ABSOLUTE_MAXIMUM = 0xb };
 #define MULTIPLY_ADD(a, b) (vi) _mm512_madd_epi16((__m512i)(a), (__m512i)(b))
 #define MAX_WORD(a, b)     (vw) _mm512_max_epi16((__m512i)(a), (__m512i)(b))
 #define MIN_WORD(a, b)     (vw) _mm512_min_epi16((__m512i)(a), (__m512i)(b))
+#define SAME_256(p, q)     (_mm256_cmpneq_epi64_mask(LOAD_256(p), LOAD_256(q)) == 0)
+#define MAX_UNSIGNED(a, b) (vu) _mm512_max_epu16((__m512i)(a), (__m512i)(b))
+#define UPPER_HALF(a, b)   (vu) _mm512_mulhi_epu16((__m512i)(a), (__m512i)(b))
 #define WORDS_MASK         __mmask32
 #define LESS_W(a, b)       _mm512_cmplt_epu16_mask((__m512i)(a), (__m512i)(b))
+#define SAME_W(a, b)       _mm512_cmpeq_epi16_mask((__m512i)(a), (__m512i)(b))
 #define COUNT_W(n, m)                                                                              \
     (vu) _mm512_mask_sub_epi16((__m512i)(n), m, (__m512i)(n), _mm512_set1_epi16(-1))
 #define LESS_F(v, limit) _mm512_cmp_ps_mask((__m512)(v), _mm512_set1_ps(limit), _CMP_LT_OQ)

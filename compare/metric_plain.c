@@ -51,5 +51,10 @@ SMALL(uint8_t, eight_u8, 8);
 #define MULTIPLY_ADD(a, b) (vi)(LOW_PRODUCT(a, b) + HIGH_PRODUCT(a, b))
 #define MAX_WORD(a, b)     (vw) CHOOSE((vw)(a) > (vw)(b), vw, a, b)
 #define MIN_WORD(a, b)     (vw) CHOOSE((vw)(a) < (vw)(b), vw, a, b)
+#define SAME_256(p, q)     (memcmp(p, q, 32) == 0)
+#define MAX_UNSIGNED(a, b) (vu) CHOOSE((vu)(a) > (vu)(b), vu, a, b)
+#define UPPER_HALF(a, b)                                                                           \
+    (vu)((((vui)(a)&0xffff) * ((vui)(b)&0xffff) >> 16) |                                           \
+         (((vui)(a) >> 16) * ((vui)(b) >> 16) & 0xffff0000))
 
 #include "compare/metric_simd.h"

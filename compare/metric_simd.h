@@ -16,6 +16,10 @@
  *     WORDS_I8(p), WORDS_U8(p)   and as 16-bit integers
  *     MULTIPLY_ADD(a, b)     products of 16-bit integers, added two by two
  *     MAX_WORD(a, b), MIN_WORD(a, b)     the larger, the smaller 16-bit integers
+ *     MAX_UNSIGNED(a, b)     the larger of those without a sign
+ *     UPPER_HALF(a, b)       of the products of those
+ *     SAME_256(p, q)         whether 256 bits in memory are the same, by few operations: the units
+ *                            for vectors are what the other groups are short of
  *
  * and where there are instructions for it
  *
@@ -25,8 +29,9 @@
  *     COUNT_LESS_F(n, v, limit)    n, one more in every lane where v < limit
  *     ADD_AT_ZERO_F(v, at, what)   v + what where `at` is zero, v elsewhere
  *     and the same of doubles, _D
- *     WORDS_MASK, LESS_W(a, b), COUNT_W(n, m)     where 16-bit integers without a sign are smaller,
- *                                                 and n, one more in every such lane
+ *     WORDS_MASK, LESS_W(a, b), SAME_W(a, b), COUNT_W(n, m)
+ *                                  where 16-bit integers without a sign are smaller, where they
+ *                                  are the same, and n, one more in every such lane
  *
  * Helpers take vectors by address, which costs nothing once they are inlined: how
  * vectors are handed over by value depends on the flags of the compiler.
@@ -212,19 +217,12 @@ INLINE void spread_float_ulps(struct sums *s, const unsigned nth, const vi *x, c
     add_ulps(s, (part + 1) % PARTS, &x1, &y1);
 }
 
-/* What is rounded to 16 bits is often the same on both sides; of wider numbers this is not asked.
- * By words: the units for vectors are what the other groups are short of. */
+/* What is rounded to 16 bits is often the same on both sides; of wider numbers this is not asked. */
 INLINE bool same_halves(const char *n, const char *b, size_t at, const enum cmp__source from)
 {
-    uint64_t x, y, differ = 0;
     if (from != CMP__F16 && from != CMP__BF16)
         return false;
-    for (size_t i = 0; i < CMP__GROUP * sizeof(uint16_t); i += sizeof x) {
-        memcpy(&x, n + at * sizeof(uint16_t) + i, sizeof x);
-        memcpy(&y, b + at * sizeof(uint16_t) + i, sizeof y);
-        differ |= x ^ y;
-    }
-    return differ == 0;
+    return SAME_256(n + at * sizeof(uint16_t), b + at * sizeof(uint16_t));
 }
 
 INLINE void spread_same_floats(struct sums *s, const unsigned nth, const vf *x)
@@ -379,6 +377,7 @@ PASS(f64_careful_ext, whole, CMP__F64, true, true)
     {                                                                                              \
         return pass_small(f, n, b, ceiling, from);                                                 \
     }
+SMALL_PASS(u16_block, CMP__U16)
 SMALL_PASS(i16_block, CMP__I16)
 SMALL_PASS(i8_block, CMP__I8)
 SMALL_PASS(u8_block, CMP__U8)
@@ -444,7 +443,7 @@ const struct cmp__kernel KERNEL = {
              [CMP__BOOL] = {flag, flag_ext}},
     .single_careful = {f32_careful, f32_careful_ext},
     .double_careful = {f64_careful, f64_careful_ext},
-    .small = {i16_block, i8_block, u8_block, flag_block},
+    .small = {u16_block, i16_block, i8_block, u8_block, flag_block},
     .to_single = to_single,
     .to_double = to_double,
 };

@@ -6,7 +6,10 @@
  * A relative error is a fraction d / |b| of small numbers, so whether it is below
  * 0.001, or below 0.005, is told by products.  Dividing is left out: where the
  * largest error could be raised, which is seldom, the pass gives up.  So it does
- * where a difference, or a divisor, of 16-bit numbers is above 32767.
+ * where a difference, or a divisor, of 16-bit numbers with a sign is above 32767.
+ *
+ * 16-bit numbers without a sign are taken less 32768, so that they multiply as those
+ * with one do; what that leaves out of the sums is put back at the end.
  */
 typedef int16_t vw __attribute__((vector_size(BYTES)));
 typedef uint16_t vu __attribute__((vector_size(BYTES)));
@@ -15,6 +18,7 @@ typedef uint32_t vui __attribute__((vector_size(BYTES)));
 #ifndef LESS_W
 #define WORDS_MASK    vu
 #define LESS_W(a, b)  (vu)((a) < (b))
+#define SAME_W(a, b)  (vu)((a) == (b))
 #define COUNT_W(n, m) ((n) - (m))
 #endif
 
@@ -23,17 +27,25 @@ enum { WORDS = BYTES / 2 };
 /* Of 16-bit numbers the sums are kept in two parts, of 65536s and of ones. */
 struct small_state {
     vi nn[2], bb[2], nb[2];
-    vu equal, thousandth, five, most, bits; /* most: by sign; bits: of any difference */
+    vi n, b;                                /* of numbers less 32768 */
+    vu equal, thousandth, five, most, bits; /* bits: of any difference */
     WORDS_MASK over;
     vi over_wide; /* by its sign */
 };
 
+INLINE bool is_wide(const enum cmp__source from)
+{
+    return from == CMP__I16 || from == CMP__U16;
+}
+
 INLINE void load_words(vw *out, const char *p, size_t at, const enum cmp__source from)
 {
-    if (from == CMP__I16)
+    if (is_wide(from))
         memcpy(out, p + at * sizeof(int16_t), sizeof *out);
     else
         *out = from == CMP__I8 ? WORDS_I8(p + at) : WORDS_U8(p + at);
+    if (from == CMP__U16)
+        *out ^= INT16_MIN;
     if (from == CMP__BOOL)
         *out = (*out != 0) & 1;
 }
@@ -71,6 +83,27 @@ INLINE void look_for_larger(struct small_state *s, const vu *d, const vu *b,
     s->over_wide |= (c->at_zero - MULTIPLY_ADD(even, by)) | (c->at_zero - MULTIPLY_ADD(odd, by));
 }
 
+/* Products of numbers without a sign by their halves; where b is zero, at_zero stands for b * p. */
+INLINE void look_for_larger_unsigned(struct small_state *s, const vu *d, const vu *b,
+                                     const struct cmp__ceiling *c)
+{
+    const vu q = (vu){0} + c->q, p = (vu){0} + c->p;
+    const vu low = *b * p | ((vu)(*b == 0) & c->at_zero), high = UPPER_HALF(*b, p);
+    const vu d_low = *d * q, d_high = UPPER_HALF(*d, q);
+    s->over |= LESS_W(high, d_high) | (SAME_W(high, d_high) & LESS_W(low, d_low));
+}
+
+/* Behind 65 and 327 no divisor is large enough, and the products do not fit. */
+INLINE void count_words_unsigned(struct small_state *s, const vu *d, const vu *b,
+                                 const struct cmp__ceiling *c)
+{
+    const WORDS_MASK equal = LESS_W(*d, (vu){0} + 1);
+    s->equal = COUNT_W(s->equal, equal);
+    s->thousandth =
+        COUNT_W(s->thousandth, equal | (LESS_W(*d * c->thousand, *b) & LESS_W(*d, (vu){0} + 66)));
+    s->five = COUNT_W(s->five, equal | (LESS_W(*d * c->five, *b) & LESS_W(*d, (vu){0} + 328)));
+}
+
 /* Behind 32 and 163 no divisor is large enough, and the products would not fit. */
 INLINE void count_words(struct small_state *s, const vu *d, const vu *b,
                         const struct cmp__ceiling *c, const bool wide)
@@ -89,15 +122,23 @@ INLINE void count_words(struct small_state *s, const vu *d, const vu *b,
 INLINE void step_words(struct small_state *s, const vw *x, const vw *y,
                        const struct cmp__ceiling *c, const enum cmp__source from)
 {
-    const bool wide = from == CMP__I16;
+    const bool wide = is_wide(from);
     vu d = (vu)MAX_WORD(*x, *y), b = (vu)*y;
     d += d - (vu)*x - (vu)*y;
-    if (from == CMP__I8 || wide)
+    if (from == CMP__I8 || from == CMP__I16)
         magnitude_of(&b, y);
     add_products_of_words(s->nn, x, x, wide);
     add_products_of_words(s->bb, y, y, wide);
     add_products_of_words(s->nb, x, y, wide);
-    s->most = (vu)MAX_WORD(d, s->most);
+    s->most = (vu)MAX_UNSIGNED(d, s->most);
+    if (from == CMP__U16) {
+        s->n += MULTIPLY_ADD(*x, (vw){0} + 1);
+        s->b += MULTIPLY_ADD(*y, (vw){0} + 1);
+        b ^= 0x8000;
+        count_words_unsigned(s, &d, &b, c);
+        look_for_larger_unsigned(s, &d, &b, c);
+        return;
+    }
     s->bits |= d;
     count_words(s, &d, &b, c, wide);
     look_for_larger(s, &d, &b, c, wide);
@@ -136,11 +177,28 @@ INLINE bool was_raised(const struct small_state *s, const bool wide)
     return raised;
 }
 
-INLINE void take_small(struct cmp_facts *f, const struct small_state *s, const bool wide)
+/* What x y has beyond (x - 32768) (y - 32768), of a block, with the sums of both parentheses. */
+INLINE double beyond_products(const vi *x, const vi *y)
 {
-    const double nn = sum_of_ints(s->nn, wide), bb = sum_of_ints(s->bb, wide),
-                 nb = sum_of_ints(s->nb, wide);
+    const vi each_x = *x, each_y = *y;
+    int64_t total = (int64_t)CMP_METRIC_BLOCK << 30;
+    for (size_t i = 0; i < FLOATS; i++)
+        total += ((int64_t)each_x[i] + each_y[i]) * 32768;
+    return (double)total;
+}
+
+INLINE void take_small(struct cmp_facts *f, const struct small_state *s,
+                       const enum cmp__source from)
+{
+    const bool wide = is_wide(from);
+    double nn = sum_of_ints(s->nn, wide), bb = sum_of_ints(s->bb, wide),
+           nb = sum_of_ints(s->nb, wide);
     const vu most = s->most;
+    if (from == CMP__U16) {
+        nn += beyond_products(&s->n, &s->n);
+        bb += beyond_products(&s->b, &s->b);
+        nb += beyond_products(&s->n, &s->b);
+    }
     f->nn += nn;
     f->bb += bb;
     f->nb += nb;
@@ -165,6 +223,6 @@ INLINE bool pass_small(struct cmp_facts *f, const char *n, const char *b,
     }
     if (was_raised(&s, from == CMP__I16))
         return false;
-    take_small(f, &s, from == CMP__I16);
+    take_small(f, &s, from);
     return true;
 }

@@ -91,11 +91,12 @@ static void put_foreign(struct writer *w, struct ms_str text)
 
 static void put_value(struct writer *w, const struct cmp_value *x)
 {
-    *w->at++ = (struct cmp_cell){.text = x->text,
-                                 .number = x->kind == CMP_VALUE_NUMBER && !x->is_text,
-                                 .foreign = x->kind == CMP_VALUE_TEXT,
-                                 .infinite = x->kind == CMP_VALUE_INF || x->kind == CMP_VALUE_NINF,
-                                 .v = x->v};
+    *w->at++ = (struct cmp_cell){
+        .text = x->text,
+        .number = x->kind == CMP_VALUE_NUMBER && !x->is_text,
+        .foreign = x->kind == CMP_VALUE_TEXT,
+        .infinite = !x->is_text && (x->kind == CMP_VALUE_INF || x->kind == CMP_VALUE_NINF),
+        .v = x->v};
 }
 
 static void put_f64(struct writer *w, double x)

@@ -368,6 +368,7 @@ void mstx__cluster_join(struct mstx_cluster *c)
         c->no_memory = true;
         return;
     }
+    (void)!ms_vec_reserve(&c->join, p.n < c->coll.n ? p.n : c->coll.n);
     for (size_t g = 0; g < c->group.n && !c->no_memory; g++)
         join_group(c, &c->group.p[g], &p);
     free_places(&p);

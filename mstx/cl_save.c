@@ -7,6 +7,8 @@
 #include "mstx/tl_packed.h"
 #include "mstx/tl_write.h"
 
+#include "probe/base/store_bulk.h"
+
 enum { NULL_HERE = -1 };
 
 /* Negative numbers are not known. */
@@ -20,21 +22,33 @@ static void bind(struct ms_stmt *st, const int64_t *column, int n)
     }
 }
 
-static enum ms_rc save_steps(const struct mstx_cluster *c, struct ms_stmt *st, struct ms_err *err)
+static enum ms_rc put_steps(const struct mstx_cluster *c, struct ms_bulk *to, struct ms_err *err)
 {
     for (size_t i = 0; i < c->step.n; i++) {
         const struct mstx_cl_step *s = &c->step.p[i];
-        const int64_t column[] = {s->process + 1,   c->process.p[s->process].rank,
-                                  s->number,        s->start_ns,
-                                  s->end_ns,        s->computing_ns,
-                                  s->comm_ns,       s->comm_ns - s->overlapped_ns,
-                                  s->overlapped_ns, s->free_ns,
-                                  s->bubble_ns,     s->preparing_ns,
-                                  s->waiting_ns,    s->blame_ns};
-        bind(st, column, sizeof column / sizeof *column);
-        MS_TRY(ms_stmt_run(st, err));
+        const int32_t rank = c->process.p[s->process].rank;
+        int64_t column[] = {s->process + 1,   rank,
+                            s->number,        s->start_ns,
+                            s->end_ns,        s->computing_ns,
+                            s->comm_ns,       s->comm_ns - s->overlapped_ns,
+                            s->overlapped_ns, s->free_ns,
+                            s->bubble_ns,     s->preparing_ns,
+                            s->waiting_ns,    s->blame_ns};
+        for (size_t k = 0; k < sizeof column / sizeof *column; k++)
+            column[k] = column[k] < 0 ? MS_BULK_NULL : column[k];
+        MS_TRY(ms_bulk_row(to, column, err));
     }
-    return MS_OK;
+    return ms_bulk_flush(to, err);
+}
+
+static enum ms_rc save_steps(const struct mstx_cluster *c, struct ms_store *s, struct ms_err *err)
+{
+    struct ms_bulk *to;
+    MS_TRY(ms_bulk_new(&to, s, "INSERT INTO rank_steps VALUES", "(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", 14,
+                       err));
+    enum ms_rc rc = put_steps(c, to, err);
+    ms_bulk_free(to);
+    return rc;
 }
 
 static int64_t known_or_null(bool known, int64_t v)
@@ -146,10 +160,10 @@ enum ms_rc mstx__cluster_save_joins(const struct mstx_cluster *c, struct ms_stor
 enum ms_rc mstx__cluster_save(const struct mstx_cluster *c, struct ms_store *s, struct ms_err *err)
 {
     const struct table tables[] = {
-        {c->step.n, "INSERT INTO rank_steps VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", save_steps},
         {c->link.n, "INSERT INTO links VALUES(?,?,?,?,?,?,?,?,?,?,?)", save_links},
         {c->note.n, "INSERT INTO conclusions VALUES(?,?,?,?,?,?,?,?)", save_notes},
     };
+    MS_TRY(save_steps(c, s, err));
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         MS_TRY(save(c, s, &tables[i], err));
     return MS_OK;

@@ -7,6 +7,7 @@
  * count alike.
  */
 #include "mstx/hook_ccl.h"
+#include "mstx/hook_plugin.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -87,25 +88,36 @@ static void name_group(char name[128], uint64_t uid)
     snprintf(name, 128, "nccl-%016llx", (unsigned long long)uid);
 }
 
-/* One whose making was not seen: its identity over the ranks is not known. */
+/* One whose making was not seen: its identity over the ranks is known to the profiler at most. */
 static bool learn(void *comm, struct mstx_group_info *info, char name[128])
 {
     if (!learn_ranks(comm, &info->size, &info->rank))
         return false;
     const uint64_t what[] = {(uint64_t)(uintptr_t)comm, (uint64_t)getpid()};
-    info->uid = mstx_group_hash(0, what, sizeof what);
+    if (!hook_plugin_claim(info->size, info->rank, true, &info->uid))
+        info->uid = mstx_group_hash(0, what, sizeof what);
     name_group(name, info->uid);
     return true;
 }
 
-static void made(int rc, void *const *comm, uint64_t uid, int size, int rank)
+/* Those that were there before and those that join a grown communicator have nothing in common but what
+ * NCCL tells its profiler. */
+static void made_so(int rc, void *const *comm, uint64_t uid, int size, int rank, bool is_grown)
 {
     char name[128];
+    uint64_t told = 0;
     if ((rc != 0 && rc != IN_PROGRESS) || comm == NULL || *comm == NULL)
         return;
+    if (hook_plugin_claim(size, rank, false, &told) && is_grown)
+        uid = told;
     name_group(name, uid);
     hook_ccl_made(&nccl, *comm,
                   &(struct mstx_group_info){.uid = uid, .name = name, .size = size, .rank = rank});
+}
+
+static void made(int rc, void *const *comm, uint64_t uid, int size, int rank)
+{
+    made_so(rc, comm, uid, size, rank, false);
 }
 
 static uint64_t id_hash(const nccl_id *id)
@@ -133,12 +145,12 @@ static uint64_t child_of(void *parent, int kind)
     return mstx_group_hash(uid, what, sizeof what);
 }
 
-static void made_child(int rc, void *const *comm, uint64_t uid)
+static void made_child(int rc, void *const *comm, uint64_t uid, bool is_grown)
 {
     int32_t size = -1, rank = -1;
     if ((rc == 0 || rc == IN_PROGRESS) && comm != NULL && *comm != NULL && uid != 0) {
         learn_ranks(*comm, &size, &rank);
-        made(rc, comm, uid, size, rank);
+        made_so(rc, comm, uid, size, rank, is_grown);
     }
 }
 
@@ -213,15 +225,16 @@ OPERATIONS_RCCL(X)
     X(ncclCommSplit, COMMUNICATOR, comm,                                                           \
       (void *comm, int color, int key, void **newcomm, void *config),                              \
       (comm, color, key, newcomm, config), uint64_t uid = child_of(comm, color),                   \
-      made_child(color == NO_COLOR ? -1 : rc, newcomm, uid))                                       \
+      made_child(color == NO_COLOR ? -1 : rc, newcomm, uid, false))                                \
     X(ncclCommShrink, COMMUNICATOR, comm,                                                          \
       (void *comm, int *without, int n, void **newcomm, void *config, int flags),                  \
       (comm, without, n, newcomm, config, flags), uint64_t uid = child_of(comm, NO_COLOR),         \
-      made_child(rc, newcomm, uid))                                                                \
+      made_child(rc, newcomm, uid, false))                                                         \
     X(ncclCommGrow, COMMUNICATOR, comm,                                                            \
       (void *comm, int n, const nccl_id *id, int rank, void **newcomm, void *config),              \
       (comm, n, id, rank, newcomm, config),                                                        \
-      uint64_t uid = comm != NULL ? child_of(comm, n) : id_hash(id), made_child(rc, newcomm, uid)) \
+      uint64_t uid = comm != NULL ? child_of(comm, n) : id_hash(id),                               \
+      made_child(rc, newcomm, uid, true))                                                          \
     X(ncclCommRevoke, COMMUNICATOR, comm, (void *comm, int flags), (comm, flags), , )              \
     X(ncclCommSuspend, COMMUNICATOR, comm, (void *comm, int flags), (comm, flags), , )             \
     X(ncclCommResume, COMMUNICATOR, comm, (void *comm), (comm), , )                                \
@@ -240,6 +253,7 @@ MANAGEMENT(X)
 #define PASSED(X)                                                                                  \
     X(ncclGetVersion)                                                                              \
     X(ncclGetUniqueId)                                                                             \
+    X(ncclCommGetUniqueId)                                                                         \
     X(ncclGroupSimulateEnd)                                                                        \
     X(ncclCommCount)                                                                               \
     X(ncclCommUserRank)                                                                            \

@@ -29,7 +29,9 @@ enum { EVENTS = 8192, CONTEXTS = 256, NONE = 0 };
 struct context {
     char name[96];
     struct mstx_group *group;
-    bool is_used, has_kernels;
+    uint64_t id, born; /* 0: not told; the higher the later */
+    int ranks, rank;
+    bool is_used, is_claimed, has_kernels;
 };
 
 struct event {
@@ -316,9 +318,29 @@ static void say_past_hooks(void)
                        "tells is recorded");
 }
 
+bool hook_plugin_claim(int ranks, int rank, bool only, uint64_t *id)
+{
+    struct context *found = NULL;
+    int n = 0;
+    hook_lock(&plugin_lock);
+    for (struct context *c = contexts; c < contexts + CONTEXTS; c++) {
+        if (!c->is_used || c->is_claimed || c->id == 0 || c->ranks != ranks || c->rank != rank)
+            continue;
+        n++;
+        found = found == NULL || c->born > found->born ? c : found;
+    }
+    if (found != NULL && (n == 1 || !only)) {
+        found->is_claimed = true;
+        *id = found->id;
+    }
+    hook_unlock(&plugin_lock);
+    return found != NULL && (n == 1 || !only);
+}
+
 static int init(void **context, int *mask, bool has_kernels, const char *name, uint64_t id,
                 int ranks, int rank)
 {
+    static uint64_t born;
     struct context *c = NULL;
     hook_lock(&plugin_lock);
     for (int i = 0; i < CONTEXTS && c == NULL; i++) {
@@ -326,8 +348,12 @@ static int init(void **context, int *mask, bool has_kernels, const char *name, u
             c = &contexts[i];
     }
     if (c != NULL) {
-        c->is_used = true;
-        c->has_kernels = has_kernels;
+        *c = (struct context){.id = id,
+                              .born = ++born,
+                              .ranks = ranks,
+                              .rank = rank,
+                              .is_used = true,
+                              .has_kernels = has_kernels};
     }
     hook_unlock(&plugin_lock);
     *context = c;

@@ -145,4 +145,11 @@ PLUGIN_TABLE(4, void **context, int *mask, const char *name, uint64_t hash, int 
 PLUGIN_TABLE(5, void **context, uint64_t id, int *mask, const char *name, int nodes, int ranks,
              int rank, plugin_log *log); /* and v6 */
 
+/* ---- who is who --------------------------------------------------------------------- */
+
+/* The identity that NCCL itself gave the communicator of that size in which this process has that rank:
+ * of the one that was made last, or with `only` where there are not several, among those that nobody has
+ * asked for.  false: no profiler was told of such a one. */
+bool hook_plugin_claim(int ranks, int rank, bool only, uint64_t *id);
+
 #endif

@@ -49,6 +49,7 @@ static bool add_knot(struct mstx_host_clock *c, struct mstx_knot k)
     if (!is_plausible(&k))
         return true;
     struct mstx_knot *slot = ms_vec_push(&c->knot);
+    c->line.span = 0;
     if (slot != NULL)
         *slot = k;
     return slot != NULL;
@@ -120,6 +121,7 @@ static void thin(struct mstx_host_clock *c)
 bool mstx__clock_fit(struct mstx_host_clock *c)
 {
     size_t n = c->knot.n;
+    c->at = c->line.span = 0;
     if (n == 0) {
         c->slope = c->slope != 0 ? c->slope : 1;
         return false;
@@ -263,11 +265,25 @@ static int64_t along(double slope, uint64_t from, uint64_t to)
 {
     /* Damaged ticks must not leave the range of time; no run lasts for decades. */
     const double most = 2e18;
-    double ns = (to >= from ? (double)(to - from) : -(double)(from - to)) * slope;
+    const uint64_t apart = to >= from ? to - from : from - to;
+    const double all = (double)(int64_t)(apart < INT64_MAX ? apart : INT64_MAX);
+    const double ns = (to >= from ? all : -all) * slope;
     return (int64_t)(ns > most ? most : ns < -most ? -most : ns);
 }
 
-int64_t mstx__clock_steady(struct mstx_host_clock *c, uint64_t ticks)
+/* The stretch in which no time can leave its range. */
+static void keep_line(struct mstx_host_clock *c)
+{
+    const struct mstx_knot *k = &c->knot.p[c->at];
+    const uint64_t most = (uint64_t)1 << 53;
+    const uint64_t span = c->at + 1 < c->knot.n ? k[1].ticks - k->ticks : most;
+    c->line.from = k->ticks;
+    c->line.span = k->slope > 200 ? 0 : span < most ? span : most;
+    c->line.ns = k->mono_ns;
+    c->line.slope = k->slope;
+}
+
+int64_t mstx__clock_look_up(struct mstx_host_clock *c, uint64_t ticks)
 {
     if (c->knot.n == 0)
         return along(c->slope, 0, ticks);
@@ -278,6 +294,7 @@ int64_t mstx__clock_steady(struct mstx_host_clock *c, uint64_t ticks)
         c->at = find_knot(c, ticks);
         k = &c->knot.p[c->at];
     }
+    keep_line(c);
     return k->mono_ns + along(k->slope, k->ticks, ticks);
 }
 

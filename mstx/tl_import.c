@@ -117,8 +117,11 @@ static enum ms_rc learn(struct mstx_import *im, size_t place, struct ms_err *err
 {
     struct mstx_proc *p = &im->procs.list.p[place];
     struct mstx_texts texts;
+    const size_t problems = im->problem.n;
     im->at = place;
     MS_TRY(mstx__proc_open(p, &im->problems, err));
+    if (p->seg.n == 0 && im->problem.n == problems)
+        mstx__import_problem(im, p->dir, "has no segments: what the process recorded is missing");
     learn_files(im, p, &im->seen.p[place]);
     enum ms_rc rc = mstx__import_learn_clock(im, p, err);
     if (rc == MS_OK && p->seg.n != 0) {
@@ -147,31 +150,49 @@ static enum ms_rc learn_all(struct mstx_import *im, struct ms_err *err)
 
 /* ---- second pass ------------------------------------------------------------- */
 
-static enum ms_rc take_all(struct mstx_import *im, struct ms_err *err)
+/* What calls take at most: three records make one at least.  Where the machine does not promise as
+ * much, memory grows with the calls. */
+static void expect_calls(struct mstx_import *im)
 {
-    for (size_t i = im->from; i < im->to && !mstx__writer_bad(im->w); i++) {
-        MS_TRY(mstx__import_take(im, i, err));
-        mstx__import_write_process(im, i);
-    }
-    return im->cluster.no_memory ? ms_no_memory(err) : mstx__writer_why(im->w, err);
+    uint64_t records = 0;
+    for (size_t i = im->from; i < im->to; i++)
+        records += im->seen.p[i].records;
+    (void)!ms_vec_reserve(&im->cluster.coll, (size_t)(records / 3));
 }
 
-/* Parts of the cluster are told by the steady clock of each host, as the clocks were not known. */
-static void set_times(struct mstx_import *im)
+static void shift_calls(const struct mstx_host_clock *k, mstx_cl_calls *v, size_t first)
+{
+    for (size_t i = first; i < v->n; i++)
+        v->p[i].start_ns += mstx__clock_shift(k, v->p[i].start_ns);
+}
+
+/* A part of the cluster is told by the steady clock of its host, where the times of a process can be
+ * compared to the nanosecond; from here on by the clock of all. */
+static enum ms_rc take(struct mstx_import *im, size_t place, struct ms_err *err)
 {
     struct mstx_cluster *c = &im->cluster;
-    for (size_t i = 0; i < c->step.n; i++) {
-        struct mstx_cl_step *s = &c->step.p[i];
-        const struct mstx_host_clock *k = &im->clocks.host.p[c->process.p[s->process].clock];
-        const int64_t whole = s->end_ns - s->start_ns;
-        s->start_ns += mstx__clock_shift(k, s->start_ns);
-        s->end_ns = s->start_ns + whole;
+    const size_t process = c->process.n, step = c->step.n, coll = c->coll.n, p2p = c->p2p.n;
+    MS_TRY(mstx__import_take(im, place, err));
+    mstx__import_write_process(im, place);
+    if (c->process.n == process)
+        return MS_OK;
+    const struct mstx_host_clock *k = &im->clocks.host.p[c->process.p[process].clock];
+    for (size_t i = step; i < c->step.n; i++) {
+        const int64_t shift = mstx__clock_shift(k, c->step.p[i].start_ns);
+        c->step.p[i].start_ns += shift;
+        c->step.p[i].end_ns += shift;
     }
-    for (size_t i = 0; i < c->coll.n + c->p2p.n; i++) {
-        struct mstx_cl_call *k = i < c->coll.n ? &c->coll.p[i] : &c->p2p.p[i - c->coll.n];
-        k->start_ns +=
-            mstx__clock_shift(&im->clocks.host.p[c->process.p[k->process].clock], k->start_ns);
-    }
+    shift_calls(k, &c->coll, coll);
+    shift_calls(k, &c->p2p, p2p);
+    return MS_OK;
+}
+
+static enum ms_rc take_all(struct mstx_import *im, struct ms_err *err)
+{
+    expect_calls(im);
+    for (size_t i = im->from; i < im->to && !mstx__writer_bad(im->w); i++)
+        MS_TRY(take(im, i, err));
+    return im->cluster.no_memory ? ms_no_memory(err) : mstx__writer_why(im->w, err);
 }
 
 /* ---- all ranks together ------------------------------------------------------ */
@@ -291,10 +312,7 @@ static enum ms_rc import_all(struct mstx_import *im, const char *db, const char 
 {
     MS_TRY(mstx__import_exchange(im, learn_all(im, err), err));
     MS_TRY(mstx__import_fit_clocks(im, err));
-    enum ms_rc rc = take_all(im, err);
-    if (rc == MS_OK)
-        set_times(im);
-    MS_TRY(mstx__share_result(im->par, rc, err));
+    MS_TRY(mstx__share_result(im->par, take_all(im, err), err));
     MS_TRY(join(im, err));
     MS_TRY(mstx__import_merge(im, db, err));
     MS_TRY(mstx__cluster_gather(&im->cluster, im->par, err));

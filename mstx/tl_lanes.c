@@ -9,14 +9,6 @@
 
 #include <stdlib.h>
 
-int64_t mstx__lane_steady(const struct mstx_lane *lane, struct mstx_host_clock *c, uint64_t t)
-{
-    const uint64_t most = (uint64_t)1 << 60; /* decades; with the offset still below 2^62 */
-    if (!lane->is_mono_ns)
-        return mstx__clock_steady(c, t);
-    return (int64_t)(t < most ? t : most);
-}
-
 int64_t mstx__lane_ns(const struct mstx_lane *lane, struct mstx_host_clock *c, uint64_t t)
 {
     if (!lane->is_mono_ns)

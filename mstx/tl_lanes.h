@@ -128,7 +128,14 @@ struct mstx_raw *mstx__lane_event(struct mstx_lanes *l, uint32_t lane, uint64_t 
 /* The time of a lane's event, which is given in ticks or by the steady clock. */
 int64_t mstx__lane_ns(const struct mstx_lane *lane, struct mstx_host_clock *c, uint64_t t);
 /* The same by the steady clock of the host. */
-int64_t mstx__lane_steady(const struct mstx_lane *lane, struct mstx_host_clock *c, uint64_t t);
+static inline int64_t mstx__lane_steady(const struct mstx_lane *lane, struct mstx_host_clock *c,
+                                        uint64_t t)
+{
+    const uint64_t most = (uint64_t)1 << 60; /* decades; with the offset still below 2^62 */
+    if (!lane->is_mono_ns)
+        return mstx__clock_steady(c, t);
+    return (int64_t)(t < most ? t : most);
+}
 /* The place of a new extra for an event. */
 struct mstx_extra *mstx__extra(struct mstx_lanes *l, uint32_t *extra);
 /* Heaps and regions of the process as lanes: address ranges, and bytes in use and reserved. */

@@ -101,6 +101,11 @@ struct mstx_host_clock {
     MS_VEC(struct mstx_apart) apart; /* from the clock of rank 0's host; none: not measured */
     int64_t reference_ns;            /* of wall clock over steady clock, on that host */
     size_t at;                       /* the knot used last */
+    struct {
+        uint64_t from, span; /* ticks; span 0: no stretch has been looked up */
+        int64_t ns;
+        double slope;
+    } line; /* from the knot used last to the next one */
 };
 struct mstx_clocks {
     MS_VEC(struct mstx_host_clock) host;
@@ -115,10 +120,17 @@ enum ms_rc mstx__clock_add(struct mstx_clocks *c, const struct mstx_segment *s,
 bool mstx__clock_fit(struct mstx_host_clock *c);
 /* What makes wall-clock time of a time of the steady clock. */
 int64_t mstx__clock_shift(const struct mstx_host_clock *c, int64_t mono_ns);
+int64_t mstx__clock_look_up(struct mstx_host_clock *c, uint64_t ticks);
 /* After all are fitted: hosts that were measured follow the clock of this one. */
 void mstx__clocks_align(struct mstx_clocks *c, const struct mstx_host_clock *reference);
 /* Ticks by the steady clock of the host, and by the wall clock of the reference. */
-int64_t mstx__clock_steady(struct mstx_host_clock *c, uint64_t ticks);
+static inline int64_t mstx__clock_steady(struct mstx_host_clock *c, uint64_t ticks)
+{
+    const uint64_t apart = ticks - c->line.from;
+    if (apart >= c->line.span)
+        return mstx__clock_look_up(c, ticks);
+    return c->line.ns + (int64_t)((double)(int64_t)apart * c->line.slope);
+}
 int64_t mstx__clock_ns(struct mstx_host_clock *c, uint64_t ticks);
 void mstx__clocks_free(struct mstx_clocks *c);
 

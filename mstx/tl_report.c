@@ -8,7 +8,7 @@
 
 #include "probe/base/human.h"
 #include "probe/base/mem.h"
-#include "probe/base/store.h"
+#include "probe/base/store_bulk.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -368,22 +368,23 @@ void mstx_report_free(struct mstx_report *r)
 
 /* ---- keeping ---------------------------------------------------------------- */
 
+static enum ms_rc put_steps(const struct mstx_report *r, struct ms_bulk *to, struct ms_err *err)
+{
+    for (size_t i = 0; i < r->steps.list.n; i++) {
+        const struct mstx_step *p = &r->steps.list.p[i];
+        const int64_t column[] = {p->process + 1, p->number, p->name, p->start_ns, p->end_ns};
+        MS_TRY(ms_bulk_row(to, column, err));
+    }
+    return ms_bulk_flush(to, err);
+}
+
 static enum ms_rc save_steps(const struct mstx_report *r, struct ms_store *s, struct ms_err *err)
 {
-    struct ms_stmt *st;
-    MS_TRY(ms_store_prepare(s, &st,
-                            "INSERT OR REPLACE INTO steps"
-                            " SELECT ?, ?, value, ?, ? FROM strings WHERE id = ?",
-                            err));
-    enum ms_rc rc = MS_OK;
-    for (size_t i = 0; i < r->steps.list.n && rc == MS_OK; i++) {
-        const struct mstx_step *p = &r->steps.list.p[i];
-        const int64_t column[] = {p->process + 1, p->number, p->start_ns, p->end_ns, p->name};
-        for (int c = 0; c < 5; c++)
-            ms_stmt_i64(st, c + 1, column[c]);
-        rc = ms_stmt_run(st, err);
-    }
-    ms_stmt_free(st);
+    struct ms_bulk *to;
+    MS_TRY(ms_bulk_new(&to, s, "INSERT OR REPLACE INTO steps VALUES",
+                       "(?,?,(SELECT value FROM strings WHERE id = ?),?,?)", 5, err));
+    enum ms_rc rc = put_steps(r, to, err);
+    ms_bulk_free(to);
     return rc;
 }
 
@@ -421,15 +422,15 @@ static enum ms_rc save_findings(const struct mstx_report *r, struct ms_store *s,
     return rc;
 }
 
-/* The database has no name of its own yet, so nothing needs to be rolled back, and no journal is left
- * behind when the import is interrupted here. */
+/* The database has no name of its own yet, so nothing needs to be rolled back or to outlast the
+ * machine, and no journal is left behind when the import is interrupted here. */
 enum ms_rc mstx_report_save(const struct mstx_report *r, const char *db, struct ms_err *err)
 {
     struct ms_store *s;
     MS_TRY(ms_store_edit(&s, db, err));
     enum ms_rc rc = ms_store_exec(s,
-                                  "PRAGMA journal_mode=MEMORY; BEGIN; DELETE FROM steps;"
-                                  " DELETE FROM findings",
+                                  "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; BEGIN;"
+                                  " DELETE FROM steps; DELETE FROM findings",
                                   err);
     if (rc == MS_OK)
         rc = save_steps(r, s, err);

@@ -62,31 +62,38 @@ static uint64_t code_of(int64_t v)
     return mstx_zigzag((uint64_t)v) + 1; /* NULL, the least of all, becomes 0 */
 }
 
-static uint8_t *put_body(uint8_t *at, const int64_t *v, uint32_t n, bool has_null)
+struct range {
+    int64_t low, high; /* of what is not NULL */
+};
+
+/* Each number has room for the longest. */
+static uint8_t *put_body(uint8_t *at, const int64_t *v, uint32_t n, struct range *r)
 {
     uint64_t before = 0;
+    int64_t low = INT64_MAX, high = INT64_MIN;
     for (uint32_t i = 0; i < n; i++) {
-        const uint64_t code = has_null ? code_of(v[i]) : (uint64_t)v[i];
-        at = mstx_put_varint(at, mstx_zigzag(code - before));
+        const uint64_t code = (uint64_t)v[i];
+        low = v[i] < low ? v[i] : low;
+        high = v[i] > high ? v[i] : high;
+        at = mstx_put_varint_fast(at, mstx_zigzag(code - before));
         before = code;
     }
+    *r = (struct range){low, high};
     return at;
 }
 
-struct range {
-    int64_t low, high;
-    bool has_null;
-};
-
-static struct range range_of(const int64_t *v, uint32_t n)
+static uint8_t *put_body_with_null(uint8_t *at, const int64_t *v, uint32_t n, struct range *r)
 {
-    struct range r = {INT64_MAX, INT64_MIN, false};
+    uint64_t before = 0;
+    *r = (struct range){INT64_MAX, INT64_MIN};
     for (uint32_t i = 0; i < n; i++) {
-        r.has_null |= v[i] == MSTX_ROWS_NULL;
-        r.low = v[i] < r.low && v[i] != MSTX_ROWS_NULL ? v[i] : r.low;
-        r.high = v[i] > r.high ? v[i] : r.high;
+        const uint64_t code = code_of(v[i]);
+        r->low = v[i] < r->low && v[i] != MSTX_ROWS_NULL ? v[i] : r->low;
+        r->high = v[i] > r->high ? v[i] : r->high;
+        at = mstx_put_varint_fast(at, mstx_zigzag(code - before));
+        before = code;
     }
-    return r;
+    return at;
 }
 
 /* Heads grow from the front, bodies behind the room that heads can take at most. */
@@ -94,9 +101,12 @@ static uint8_t *put_column(uint8_t *head, uint8_t **body, const int64_t *v, uint
 {
     if (is_even(v, n))
         return put_even(head, v, n);
-    const struct range r = range_of(v, n);
-    uint8_t *end = put_body(*body, v, n, r.has_null);
-    *head++ = r.has_null ? WITH_NULL : DIFFERENCES;
+    struct range r;
+    uint8_t *end = put_body(*body, v, n, &r);
+    const bool has_null = r.low == MSTX_ROWS_NULL; /* the least of all */
+    if (has_null)
+        end = put_body_with_null(*body, v, n, &r);
+    *head++ = has_null ? WITH_NULL : DIFFERENCES;
     head = mstx_put_varint(head, mstx_zigzag((uint64_t)r.low));
     head = mstx_put_varint(head, (uint64_t)r.high - (uint64_t)r.low);
     head = mstx_put_varint(head, (uint64_t)(end - *body));

@@ -16,6 +16,7 @@
 #include "probe/base/arena.h"
 #include "probe/base/map.h"
 #include "probe/base/mem.h"
+#include "probe/base/store_bulk.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -32,7 +33,8 @@ struct name_stat {
 struct mstx_writer {
     struct ms_store *store;
     struct ms_err err; /* the first failure */
-    struct ms_stmt *add_chunk, *add_blob, *add_level, *add_track, *add_name, *add_text;
+    struct ms_stmt *add_chunk, *add_blob, *add_level, *add_track, *add_text;
+    struct ms_bulk *names;
     struct ms_arena *arena;
     struct ms_map text;       /* index + 1 is the id */
     MS_VEC(uint32_t) stat_of; /* by text: 1 + place in stat, for the track being written */
@@ -60,13 +62,13 @@ static enum ms_rc prepare(struct mstx_writer *w, struct ms_err *err)
     MS_TRY(ms_store_exec(s, mstx_db_schema, err));
     /* Rows are only added, behind the last one: pages that are full are soon not needed any more, and
      * a small cache stays in that of the machine. */
-    MS_TRY(ms_store_exec(s, "PRAGMA cache_size=-8192", err));
+    MS_TRY(ms_store_exec(s, "PRAGMA cache_size=-4096", err));
     MS_TRY(ms_store_prepare(s, &w->add_chunk, "INSERT INTO chunks VALUES(?,?,?,?)", err));
     MS_TRY(ms_store_prepare(s, &w->add_blob, "INSERT INTO blobs VALUES(?,?)", err));
     MS_TRY(ms_store_prepare(s, &w->add_level, "INSERT INTO levels VALUES(?,?,?,?,?)", err));
     MS_TRY(ms_store_prepare(s, &w->add_track, "INSERT INTO tracks VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
                             err));
-    MS_TRY(ms_store_prepare(s, &w->add_name, "INSERT INTO names VALUES(?,?,?,?,?,?,?,?,?)", err));
+    MS_TRY(ms_bulk_new(&w->names, s, "INSERT INTO names VALUES", "(?,?,?,?,?,?,?,?,?)", 9, err));
     return ms_store_prepare(s, &w->add_text, "INSERT INTO strings VALUES(?,?)", err);
 }
 
@@ -82,7 +84,7 @@ enum ms_rc mstx__writer_new(struct mstx_writer **out, const char *path, struct m
     if (w->arena == NULL || w->packer == NULL)
         rc = ms_no_memory(err);
     if (rc == MS_OK)
-        rc = ms_store_create(&w->store, path, err);
+        rc = ms_store_create_interim(&w->store, path, err);
     if (rc == MS_OK)
         rc = prepare(w, err);
     if (rc == MS_OK)
@@ -94,12 +96,14 @@ enum ms_rc mstx__writer_new(struct mstx_writer **out, const char *path, struct m
 
 static void free_statements(struct mstx_writer *w)
 {
-    struct ms_stmt **all[] = {&w->add_chunk, &w->add_blob, &w->add_level,
-                              &w->add_track, &w->add_name, &w->add_text};
+    struct ms_stmt **all[] = {&w->add_chunk, &w->add_blob, &w->add_level, &w->add_track,
+                              &w->add_text};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         ms_stmt_free(*all[i]);
         *all[i] = NULL;
     }
+    ms_bulk_free(w->names);
+    w->names = NULL;
 }
 
 void mstx__writer_abort(struct mstx_writer *w)
@@ -154,6 +158,12 @@ static void write_texts(struct mstx_writer *w, size_t first)
     }
 }
 
+static void flush_names(struct mstx_writer *w)
+{
+    if (w->err.rc == MS_OK)
+        (void)!ms_bulk_flush(w->names, &w->err);
+}
+
 static void write_summaries(struct mstx_writer *w)
 {
     static const char sql[] =
@@ -172,6 +182,7 @@ enum ms_rc mstx__writer_commit(struct mstx_writer *w, struct ms_err *err)
     mstx__writer_meta(w, "format", "msprobe run.db");
     mstx__writer_meta(w, "version", MSTX_DB_VERSION);
     write_texts(w, 0);
+    flush_names(w);
     write_summaries(w);
     free_statements(w);
     enum ms_rc rc = w->err.rc;
@@ -195,6 +206,7 @@ enum ms_rc mstx__writer_why(const struct mstx_writer *w, struct ms_err *err)
 enum ms_rc mstx__writer_commit_part(struct mstx_writer *w, uint32_t known, struct ms_err *err)
 {
     write_texts(w, known);
+    flush_names(w);
     free_statements(w);
     enum ms_rc rc = mstx__writer_why(w, err);
     if (rc == MS_OK) {
@@ -215,9 +227,7 @@ enum ms_rc mstx__writer_blob(struct mstx_writer *w, int64_t chunk, struct ms_str
 
 enum ms_rc mstx__writer_name(struct mstx_writer *w, const int64_t column[9], struct ms_err *err)
 {
-    for (int c = 0; c < 9; c++)
-        ms_stmt_i64(w->add_name, c + 1, column[c]);
-    return ms_stmt_run(w->add_name, err);
+    return ms_bulk_row(w->names, column, err);
 }
 
 /* ---- texts ------------------------------------------------------------------ */
@@ -305,9 +315,8 @@ static void write_names(struct mstx_writer *w)
         const int64_t column[] = {w->tracks, s->name, (int64_t)s->events,
                                   s->total,  s->min,  s->max,
                                   s->first,  s->last, (int64_t)s->unfinished};
-        for (int c = 0; c < 9; c++)
-            ms_stmt_i64(w->add_name, c + 1, column[c]);
-        run(w, w->add_name);
+        if (w->err.rc == MS_OK)
+            (void)!ms_bulk_row(w->names, column, &w->err);
         w->stat_of.p[s->name] = 0;
     }
     w->stat.n = 0;

@@ -48,7 +48,6 @@ static enum ms_rc open_next(struct probe__append *a, struct ms_err *err)
 {
     a->next = openat(a->dir, a->next_name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     a->next_end = 0;
-    ms_buf_clear(&a->behind);
     return a->next >= 0 ? MS_OK : ms_fail_sys(err, "%s: cannot write", a->path);
 }
 
@@ -71,6 +70,7 @@ enum ms_rc probe__append_open(struct probe__append *a, const char *path, const c
     a->json.buf.p = text.p;
     a->json.buf.cap = text.cap;
     a->behind.max = a->json.buf.max;
+    ms_buf_clear(&a->behind);
     a->path = ms_str_dup(ms_str_of(path));
     if (a->path == NULL)
         return ms_fail(err, MS_E_NOMEM, "%s: %s", path, ms_rc_text(MS_E_NOMEM));
@@ -118,6 +118,25 @@ static void take_back(const struct probe__append *a)
         (void)!ftruncate(a->fd, (off_t)(a->end + n)); /* the failure to report has happened */
 }
 
+/* Is the text that is behind all there is?  Then a second file need not be copied from the first. */
+static bool is_whole(const struct probe__append *a)
+{
+    return a->behind.n == a->end;
+}
+
+/* The text goes into the first file alone. */
+static void note_behind(struct probe__append *a)
+{
+    enum { WHOLE_MAX = 1 << 16 };
+    if (a->next < 0 && (!is_whole(a) || a->end + a->json.buf.n > WHOLE_MAX))
+        return; /* no longer whole */
+    ms_buf_str(&a->behind, ms_buf_slice(&a->json.buf));
+    if (a->behind.bad == MS_OK)
+        return;
+    ms_buf_clear(&a->behind);
+    drop_next(a); /* it is made anew when it is needed */
+}
+
 static enum ms_rc write_here(struct probe__append *a, const char *tail, struct ms_err *err)
 {
     struct iovec part[2] = {part_of(a->json.buf.p, a->json.buf.n), part_of(tail, strlen(tail))};
@@ -126,20 +145,19 @@ static enum ms_rc write_here(struct probe__append *a, const char *tail, struct m
         take_back(a);
         return rc;
     }
+    note_behind(a);
     a->end += a->json.buf.n;
-    if (a->next >= 0) {
-        ms_buf_str(&a->behind, ms_buf_slice(&a->json.buf));
-        if (a->behind.bad != MS_OK)
-            drop_next(a); /* it is made anew when it is needed */
-    }
     return MS_OK;
 }
 
-/* A second file with the body of the first. */
-static enum ms_rc copy_body(struct probe__append *a, struct ms_err *err)
+/* A second file, which with the text that is behind has the body of the first. */
+static enum ms_rc make_next(struct probe__append *a, struct ms_err *err)
 {
     char block[1 << 14];
     MS_TRY(open_next(a, err));
+    if (is_whole(a))
+        return MS_OK;
+    ms_buf_clear(&a->behind);
     while (a->next_end < a->end) {
         uint64_t left = a->end - a->next_end;
         ssize_t n =
@@ -188,7 +206,7 @@ static enum ms_rc show_next(struct probe__append *a, struct ms_err *err)
 
 static enum ms_rc write_beside(struct probe__append *a, const char *tail, struct ms_err *err)
 {
-    enum ms_rc rc = a->next < 0 ? copy_body(a, err) : MS_OK;
+    enum ms_rc rc = a->next < 0 ? make_next(a, err) : MS_OK;
     struct iovec part[3] = {part_of(a->behind.p, a->behind.n),
                             part_of(a->json.buf.p, a->json.buf.n), part_of(tail, strlen(tail))};
     if (rc == MS_OK)

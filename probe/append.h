@@ -24,7 +24,7 @@ struct probe__append {
     int dir;              /* where both lie, whatever it is called by now */
     int fd;               /* the file that is seen; -1 before the first flush */
     int next;             /* the one beside it; -1: none */
-    struct ms_buf behind; /* what the body in it lacks */
+    struct ms_buf behind; /* what the body in it lacks, or would lack if there was one */
     uint64_t next_end;    /* of the body in it */
     bool in_place;        /* files cannot change places here: each flush is one write */
     uint64_t end;         /* of the body in the file */

@@ -128,6 +128,14 @@ static enum ms_rc read_member(struct probe__flat *f, struct ms_jread *r, enum pr
     return MS_OK;
 }
 
+/* Its tensor was skipped with the other members. */
+static uint8_t flags_of_p2p(struct ms_str json)
+{
+    struct probe_leaf leaf;
+    probe_leaf_parse(&leaf, json, PROBE_LEAF_P2P);
+    return leaf.data_name.n != 0 ? PROBE_LEAF_HAS_DATA_NAME : 0;
+}
+
 static enum ms_rc read_object(struct probe__flat *f, struct ms_jread *r, enum probe_section section,
                               struct ms_err *err)
 {
@@ -142,7 +150,10 @@ static enum ms_rc read_object(struct probe__flat *f, struct ms_jread *r, enum pr
     if (!scan.typed)
         return MS_OK;
     f->rows.n = first_row;
-    return add_row(f, section, from, r->at, probe_leaf_kind_of(&scan), scan.flags, err);
+    enum probe_leaf_kind kind = probe_leaf_kind_of(&scan);
+    if (kind == PROBE_LEAF_P2P)
+        scan.flags |= flags_of_p2p((struct ms_str){from, (uint32_t)(r->at - from)});
+    return add_row(f, section, from, r->at, kind, scan.flags, err);
 }
 
 static enum ms_rc read_value(struct probe__flat *f, struct ms_jread *r, enum ms_jtok tok,

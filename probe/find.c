@@ -9,6 +9,7 @@
 #include "probe/find.h"
 
 #include "probe/base/arena.h"
+#include "probe/base/jread.h"
 #include "probe/base/mem.h"
 
 #include <limits.h>
@@ -71,17 +72,43 @@ static enum ms_rc add_note(struct probe_places *ps, struct ms_err *err, const ch
     return MS_OK;
 }
 
-/* dump.json or debug.json in dir, NULL when there is neither. */
+/* The level stands before the data, so that little is read. */
+static bool is_of_debug_level(const char *path)
+{
+    struct ms_file f;
+    struct ms_jread r;
+    bool debug = false, found = false;
+    if (ms_file_map(&f, path, SIZE_MAX, NULL) != MS_OK)
+        return false;
+    ms_jread_init(&r, f.p, f.n, 0);
+    if (ms_jread_next(&r) == MS_J_OBJ) {
+        while (!found && ms_jread_next(&r) == MS_J_KEY) {
+            found = ms_str_is(r.text, "level");
+            enum ms_jtok tok = ms_jread_next(&r);
+            debug = found && tok == MS_J_STR && ms_str_is(r.text, "debug");
+            if (ms_jread_skip(&r, tok) == MS_J_ERR)
+                break;
+        }
+    }
+    ms_file_unmap(&f);
+    return debug;
+}
+
+/* dump.json or debug.json in dir, NULL when there is neither.  Where there are both, the first has
+ * something in it unless it is of that level itself. */
 static enum ms_rc json_in(struct probe_places *ps, const char *dir, const char **json,
                           struct ms_err *err)
 {
-    static const char *const names[] = {"dump.json", "debug.json"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        MS_TRY(join(ps, dir, ms_str_of(names[i]), json, err));
-        if (ms_path_kind(*json) == MS_KIND_FILE)
-            return MS_OK;
-    }
+    const char *dump, *debug;
+    MS_TRY(join(ps, dir, MS_STR("dump.json"), &dump, err));
+    MS_TRY(join(ps, dir, MS_STR("debug.json"), &debug, err));
+    const bool has_dump = ms_path_kind(dump) == MS_KIND_FILE,
+               has_debug = ms_path_kind(debug) == MS_KIND_FILE;
     *json = NULL;
+    if (has_dump)
+        *json = has_debug && is_of_debug_level(dump) ? debug : dump;
+    else if (has_debug)
+        *json = debug;
     return MS_OK;
 }
 

@@ -158,6 +158,17 @@ static void take_json(struct probe_leaf *leaf, struct ms_str key, struct ms_str 
         leaf->value_json = json;
 }
 
+/* The file of a P2P operation is that of its tensor. */
+static void take_tensor(struct probe_leaf *leaf, struct ms_str key, struct ms_str json)
+{
+    struct probe_leaf tensor;
+    if (leaf->kind != PROBE_LEAF_P2P || !ms_str_is(key, "tensor"))
+        return;
+    probe_leaf_parse(&tensor, json, PROBE_LEAF_TENSOR);
+    leaf->data_name = tensor.data_name;
+    leaf->escaped |= tensor.escaped;
+}
+
 void probe_leaf_parse(struct probe_leaf *leaf, struct ms_str json, enum probe_leaf_kind kind)
 {
     *leaf = (struct probe_leaf){.kind = kind, .json = json, .requires_grad = -1};
@@ -177,7 +188,9 @@ void probe_leaf_parse(struct probe_leaf *leaf, struct ms_str json, enum probe_le
             take_text(leaf, key, &r, tok);
         if (ms_jread_skip(&r, tok) == MS_J_ERR)
             return;
-        take_json(leaf, key, (struct ms_str){from, (uint32_t)(r.at - from)});
+        const struct ms_str value = {from, (uint32_t)(r.at - from)};
+        take_json(leaf, key, value);
+        take_tensor(leaf, key, value);
     }
 }
 

@@ -46,9 +46,9 @@ struct probe_leaf {
     enum ms_dtype dtype;
     struct ms_str shape_json;
     struct probe_num stat[PROBE_STATS];
-    int requires_grad; /* -1: not said */
-    struct ms_str md5; /* digest, or a 0-dim xor value as JSON */
-    struct ms_str data_name;
+    int requires_grad;        /* -1: not said */
+    struct ms_str md5;        /* digest, or a 0-dim xor value as JSON */
+    struct ms_str data_name;  /* of a P2P operation: its tensor's */
     struct ms_str value_json; /* value, format, or group_ranks */
     bool escaped;             /* some text slice holds a backslash */
     bool unfinished;          /* holds a placeholder that a finished dump would have replaced */

@@ -27,10 +27,6 @@ KNOWN = [
     ("A record is written when it is complete: gradients of saved values after what was saved "
      "meanwhile, a cell that raises after the cells in it.",
      r"^(saved_with_gradients|raising) .*keys in another order$"),
-    ("One operator around all arguments of a call, as the official tool has for functions and we for "
-     "primitives too, has the framework compute the gradient of an argument of the function that is "
-     "differentiated though nobody asks for it; one around each argument has not.",
-     r"^training_cells .*Primitive\.matmul\.MatMul\.\d+\.backward/output: "),
     ("In a cell of mixed precision the official tool's own operators are cast as well: a parameter "
      "of float32 has figures that were rounded to float16 there, as 0.5 for 0.49995592.",
      r"^halves \S+ \S+/(Primitive\.(matmul\.MatMul|bias_add\.BiasAdd)\.\d+\."

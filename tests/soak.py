@@ -5,7 +5,7 @@ program that never end: neither may grow in memory or open files, and nothing ma
 
     tests/soak.py BUILD [ITERATIONS]
 """
-import http.client, json, os, re, shutil, subprocess, sys, tempfile
+import http.client, json, os, re, shutil, subprocess, sys, tempfile, time
 
 BUILD = os.path.abspath(sys.argv[1])
 ITERATIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
@@ -35,11 +35,15 @@ class Server:
         return status
 
 
-def size_of(child):
-    """Resident kB and open files."""
+def size_of(child, files):
+    """Resident kB and open files, once there are no more than `files`: a connection that was just
+    answered is closed when the server comes to it."""
     with open("/proc/%d/status" % child.pid) as f:
         resident = int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
-    return resident, len(os.listdir("/proc/%d/fd" % child.pid))
+    end = time.monotonic() + 5
+    while (found := len(os.listdir("/proc/%d/fd" % child.pid))) > files and time.monotonic() < end:
+        time.sleep(0.05)
+    return resident, found
 
 
 def once(top, i, server):
@@ -59,11 +63,10 @@ def main():
         try:
             for i in range(ITERATIONS):
                 replies.add(tuple(once(top, i, server)))
-                sizes.append(size_of(server.child))
+                sizes.append(size_of(server.child, min((s[1] for s in sizes), default=1000)))
         finally:
             server.child.terminate()
             status = server.child.wait()
-    # A connection that was just answered may still be open: the least of a few looks counts.
     early, late = ([min(s[k] for s in part) for k in (0, 1)] for part in (sizes[WARM - 5:WARM], sizes[-5:]))
     print("%d iterations; the server: %d kB and %d files after %d, %d kB and %d files at the end" %
           (ITERATIONS, *early, WARM, *late))

@@ -56,6 +56,23 @@ check an-asynchronous-call-lasts-until-it-was-waited-for is "$(sql "SELECT count
 check objects-travel-as-bytes is "$(sql "SELECT DISTINCT op FROM comm_ops WHERE type = 'uint8' AND rank = 0 ORDER BY op")" 'AllGather Broadcast Scatter '
 check nothing-stays-open is "$(sql 'SELECT sum(unfinished) FROM processes')" '0 '
 
+# Functional collectives and compiled regions, which newer versions have.
+if "$PYTHON" -c 'import torch; torch.ops._c10d_functional.all_to_all_single' 2>/dev/null; then
+    run=$scratch/functional
+    for r in 0 1; do
+        RANK=$r timeout 200 "$build/msprobe" run -o "$run" -- "$PYTHON" tests/rt/gloo_functional.py $r "$scratch/meet5" \
+            >"$scratch/out.$r" 2>&1 &
+    done
+    wait
+    check functional-collectives-run all_kinds_run
+    check each-is-a-range is "$(sql "SELECT op, reduce, count(*) FROM comm_ops GROUP BY op, reduce ORDER BY op, reduce")" \
+        'AllGather,na,2 AllReduce,max,2 AllReduce,min,8 AllReduce,sum,4 AlltoAll,na,2 Barrier,na,2 Broadcast,na,2 ReduceScatter,sum,2 '
+    check a-part-counts-as-one-rank-has-it is "$(sql "SELECT DISTINCT count FROM comm_ops WHERE op = 'ReduceScatter'")" '4 '
+    check a-result-lasts-until-it-is-read is "$(sql "SELECT count(*), min(end_ns - start_ns) >= 200000000 FROM comm_ops
+        WHERE op = 'AllReduce' AND seq = 0")" '2,1 '
+    check functional-ones-end is "$(sql 'SELECT sum(unfinished) FROM processes')" '0 '
+fi
+
 # Gradients are reduced in C++: they are seen, and what is learnt is the same to the bit.
 learn() { # RANKS HOW COMMAND...: what each rank learnt
     ranks=$1 how=$2
@@ -83,6 +100,16 @@ check sparse-gradients same_training 3 sparse '12,0 '
 check gradients-in-their-buckets same_training 2 view '6,0 '
 check a-hook-of-the-program same_training 3 own '6,0 '
 check a-hook-that-comes-late same_training 2 late '6,0 '
+uneven_training() { # RANKS HOW: the work of the ranks is not the same, so neither are their calls
+    run=$scratch/ddp.$2
+    learn "$1" "$2" >"$scratch/bare" || return 1
+    learn "$1" "$2" "$build/msprobe" run -o "$run" -- >"$scratch/heard"
+    is "$(wc -l <"$scratch/bare")" "$1" && is "$(cat "$scratch/heard")" "$(cat "$scratch/bare")" &&
+        is "$(sql "SELECT count(*) > 0, sum(end_ns IS NULL OR end_ns <= start_ns) FROM comm_ops WHERE op = 'AllReduce' AND rank = 0")" '1,0 '
+}
+check a-rank-that-has-less-to-do uneven_training 3 join
+check a-join-after-a-step uneven_training 3 join-later
+check a-join-shared-by-all uneven_training 3 join-all
 check parameters-are-broadcast is "$(sql "SELECT count(*) > 0 FROM comm_ops WHERE op = 'Broadcast' AND rank = 0")" '1 '
 
 # Who waits is told while he waits, in less than two seconds more than the limit.

@@ -42,7 +42,10 @@ once "$venv" install_torch || skip "PyTorch and $official could not be installed
     "$build/python" 2>/dev/null || skip "the extension is for another version than $python"
 echo "# PyTorch $("$python" -c 'import torch; print(torch.__version__)'), $official"
 
-if wanted torch2; then PYTHON=$python sh tests/suite_torch_dump.sh; fi
+if wanted torch2; then
+    PYTHON=$python sh tests/suite_torch_dump.sh
+    PYTHON=$python sh tests/suite_gloo.sh
+fi
 if wanted oracle2; then "$python" tests/torch_oracle.py "$B" "$(packages_of)"; fi
 if wanted readers; then "$python" tests/dump_readers.py "$B" "$(packages_of)"; fi
 if wanted oracle1; then

@@ -23,6 +23,7 @@ bad() {
 
 # Starts the server and sets address, port and token from the line that it prints.
 start() { # argument...
+    : >"$scratch/said" # now: the server's own redirection may come after a look at what another said
     "$B/msprobe" serve --port 0 "$@" >"$scratch/said" 2>"$scratch/log" &
     server=$!
     for _ in $(seq 600); do

@@ -91,6 +91,7 @@ static const char *const prototypes[] = {"ncclAllReduce",
                                          "ncclCommSplit",
                                          "ncclCommShrink",
                                          "ncclCommGrow",
+                                         "ncclCommGetUniqueId",
                                          "ncclCommRevoke",
                                          "ncclCommFinalize",
                                          "ncclCommDestroy",
@@ -314,7 +315,38 @@ START_TEST(a_library_may_lack_functions_and_have_unknown_ones)
     /* what an unknown function calls by public names is seen */
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "ncclAllReduce"), 3);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "ncclStandinFused"), 0);
-    ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "ncclCommGrow"), 0);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "ncclCommShrink"), 0);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+/* Who the communicator of the nth all-reduce is, on all ranks. */
+static uint64_t comm_uid(const struct cap *c, size_t nth)
+{
+    uint32_t number = comm_of(c, "ncclAllReduce", nth)->group;
+    struct mstx_comm_group g = {.uid = 0};
+    for (size_t i = 1; i <= c->ntexts; i++) {
+        if (c->text[i]->kind == MSTX_GROUP && c->text[i]->key == number)
+            memcpy(&g, c->text[i] + 1, sizeof g);
+    }
+    ck_assert_uint_ne(g.uid, 0);
+    return g.uid;
+}
+
+START_TEST(all_ranks_know_a_grown_communicator_alike)
+{
+    struct cap c;
+    if (!can_preload())
+        return;
+    rt_setup();
+    setenv("NCCL_PROFILER_PLUGIN", "libmstx_hook.so", 1);
+    ck_assert_int_eq(hooked("tests/rt/ccl_app", "grow", NULL, NULL), 0);
+    unsetenv("NCCL_PROFILER_PLUGIN");
+    cap_load_one(&c, rt_out);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "ncclCommGrow"), 3);
+    for (size_t r = 1; r < 3; r++)
+        ck_assert_uint_eq(comm_uid(&c, r), comm_uid(&c, 0));
     cap_free(&c);
     rt_done();
 }
@@ -432,7 +464,8 @@ TEST_MAIN("ccl", every_prototype_has_its_hook, without_the_library_a_call_return
           of_two_copies_each_gets_its_own_calls,
           a_copy_that_is_looked_up_is_not_mistaken_for_another,
           calls_of_later_versions_and_of_rccl_are_recorded,
-          a_library_may_lack_functions_and_have_unknown_ones, a_group_ends_its_operations,
+          a_library_may_lack_functions_and_have_unknown_ones,
+          all_ranks_know_a_grown_communicator_alike, a_group_ends_its_operations,
           errors_and_arguments_pass_untouched_and_handles_come_back,
           a_captured_call_says_so_and_has_no_device_time,
           a_device_reset_loses_times_and_nothing_else,

@@ -453,6 +453,45 @@ static int print_to_a_full_disk(void)
     return ms_stdout_finish(&e) == MS_E_IO && strstr(e.msg, "No space left") != NULL ? 0 : 1;
 }
 
+START_TEST(what_killed_processes_left_long_ago_is_removed)
+{
+    setup();
+    pid_t gone = fork();
+    if (gone == 0)
+        _exit(0);
+    ck_assert_int_eq(waitpid(gone, NULL, 0), gone);
+    const struct {
+        const char *before;
+        pid_t pid;
+        const char *after;
+        bool old, stays;
+    } cases[] = {
+        {"run.db.", gone, ".tmp", true, false},     {"run.db.1.7.tmp.", gone, ".tmp", true, false},
+        {"run.db.", getppid(), ".tmp", true, true}, {"run.db.3.", gone, ".tmp", false, true},
+        {"run.db2.", gone, ".tmp", true, true},     {"run.db.mine.", gone, ".tmp", true, true},
+        {"run.db.", gone, "", true, true},
+    };
+    enum { CASES = sizeof cases / sizeof *cases };
+    const struct timespec long_ago[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    char name[CASES][64];
+    for (int i = 0; i < CASES; i++) {
+        snprintf(name[i], sizeof name[i], "%s%d%s", cases[i].before, (int)cases[i].pid,
+                 cases[i].after);
+        put(in_dir(name[i]), "x");
+        if (cases[i].old)
+            ck_assert_int_eq(utimensat(AT_FDCWD, in_dir(name[i]), long_ago, 0), 0);
+    }
+    struct ms_err e = {0};
+    char *tmp;
+    ck_ok(ms_tmp_new(&tmp, in_dir("run.db"), &e), e);
+    for (int i = 0; i < CASES; i++)
+        ck_assert_msg((access(in_dir(name[i]), F_OK) == 0) == cases[i].stays, "%s", name[i]);
+    ms_tmp_forget(tmp);
+    ms_free(tmp);
+    scratch_remove(dir);
+}
+END_TEST
+
 START_TEST(standard_output_on_a_full_disk_is_reported)
 {
     fflush(stdout);
@@ -700,4 +739,5 @@ TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_a
           a_link_stays_and_its_file_is_replaced, a_replaced_file_keeps_who_may_read_it,
           a_link_in_the_way_of_the_temporary_is_not_followed, files_are_written_by_several_threads,
           a_descriptor_that_does_not_wait_gets_everything_too,
-          a_file_without_a_name_is_refused_at_once, short_text_is_formatted_without_memory)
+          a_file_without_a_name_is_refused_at_once, short_text_is_formatted_without_memory,
+          what_killed_processes_left_long_ago_is_removed)

@@ -190,7 +190,7 @@ START_TEST(any_bits_are_measured_without_harm)
 {
     state = 42;
     for (int round = 0; round < 10; round++) {
-        for (size_t t = 0; t < 7; t++)
+        for (size_t t = 0; t < TYPES; t++)
             check_pair(types[t], types[t], 1 + next_random() % MOST, true);
     }
 }
@@ -224,15 +224,76 @@ END_TEST
 
 START_TEST(swapping_the_sides_mirrors_the_figures)
 {
-    static float x[MOST], y[MOST];
-    struct cmp_facts f = {0}, g = {0};
+    static char x[MOST * 8], y[MOST * 8];
     state = 5;
-    tame(MS_DT_F32, x, MOST);
-    tame(MS_DT_F32, y, MOST);
-    cmp_facts_add(&f, MS_DT_F32, x, MS_DT_F32, y, MOST, true);
-    cmp_facts_add(&g, MS_DT_F32, y, MS_DT_F32, x, MOST, true);
-    ck_assert(f.nn == g.bb && f.bb == g.nn && f.nb == g.nb && f.dd == g.dd);
-    ck_assert(f.sum_d == -g.sum_d && f.max_abs == g.max_abs && f.sum_ulp == g.sum_ulp);
+    for (size_t t = 0; t < TYPES; t++) {
+        struct cmp_facts f = {0}, g = {0};
+        tame(types[t], x, MOST);
+        tame(types[t], y, MOST);
+        mix(x, y, ms_dtype_size(types[t]), MOST);
+        cmp_facts_add(&f, types[t], x, types[t], y, MOST, true);
+        cmp_facts_add(&g, types[t], y, types[t], x, MOST, true);
+        ck_assert(f.nn == g.bb && f.bb == g.nn && f.nb == g.nb && f.dd == g.dd);
+        ck_assert(f.sum_d == -g.sum_d && f.sum_abs_d == g.sum_abs_d);
+        ck_assert(f.max_abs == g.max_abs && f.sum_ulp == g.sum_ulp && f.max_ulp == g.max_ulp);
+        ck_assert_uint_eq(f.bit_equal, g.bit_equal);
+    }
+}
+END_TEST
+
+/* A whole number below 2048 as float16. */
+static uint16_t half_of(double v)
+{
+    int exponent;
+    double mantissa = frexp(fabs(v), &exponent);
+    if (v == 0)
+        return 0;
+    return (uint16_t)((v < 0 ? 0x8000 : 0) + ((exponent + 14) << 10) +
+                      (int)(mantissa * 2048 - 1024));
+}
+
+/* Whole numbers of few bits, as every type holds them. */
+static void write_number(enum ms_dtype t, double v, char *out)
+{
+    int64_t whole = (int64_t)v;
+    float single = (float)v;
+    uint16_t half = half_of(v);
+    const void *from = &whole;
+    if (t == MS_DT_F64)
+        from = &v;
+    else if (t == MS_DT_F32)
+        from = &single;
+    else if (t == MS_DT_BF16)
+        from = (const char *)&single + 2; /* the upper half */
+    else if (t == MS_DT_F16)
+        from = &half;
+    memcpy(out, from, ms_dtype_size(t));
+}
+
+/* By a power of two nothing is rounded, so the scale that fits best is the factor to the last bit. */
+START_TEST(what_is_scaled_reports_its_factor)
+{
+    static const enum ms_dtype scaled[] = {MS_DT_F32, MS_DT_F16, MS_DT_BF16, MS_DT_F64,
+                                           MS_DT_I64, MS_DT_I32, MS_DT_I16};
+    static const double factors[] = {2, 0.5, -1, -4};
+    static double v[MOST];
+    static char x[MOST * 8], y[MOST * 8];
+    state = 31;
+    for (size_t i = 0; i < MOST; i++)
+        v[i] = (double)(4 * ((int)(next_random() % 201) - 100)); /* seven bits */
+    for (size_t k = 0; k < 4 * sizeof scaled / sizeof *scaled; k++) {
+        enum ms_dtype t = scaled[k / 4];
+        double factor = factors[k % 4];
+        struct cmp_facts f = {0};
+        for (size_t i = 0; i < MOST; i++) {
+            write_number(t, v[i], x + i * ms_dtype_size(t));
+            write_number(t, v[i] * factor, y + i * ms_dtype_size(t));
+        }
+        cmp_facts_add(&f, t, y, t, x, MOST, true);
+        ck_assert_msg(f.nb / f.bb == factor && f.nn == f.bb * factor * factor, "%s by %g gives %g",
+                      ms_dtype_torch(t), factor, f.nb / f.bb);
+        ck_assert(f.dd == f.bb * (factor - 1) * (factor - 1));
+    }
 }
 END_TEST
 
@@ -351,6 +412,10 @@ START_TEST(every_kind_of_16_bit_numbers_is_measured_as_in_doubles)
                 x[i] = y[i] = INT16_MIN;
         }
         check_short(MS_DT_I16, x, y, WORDS);
+        check_short(MS_DT_U16, x, y, WORDS);
+        for (size_t i = 0; i < WORDS; i++) /* -32768 becomes 0 */
+            x[i] ^= INT16_MIN, y[i] ^= INT16_MIN;
+        check_short(MS_DT_U16, x, y, WORDS);
     }
 }
 END_TEST
@@ -391,7 +456,7 @@ END_TEST
 TEST_MAIN("metric", figures_equal_those_in_long_double_for_every_type,
           any_bits_are_measured_without_harm, two_types_are_compared_by_value,
           a_tensor_against_itself_is_equal_in_every_figure, swapping_the_sides_mirrors_the_figures,
-          pieces_of_whole_blocks_add_up_to_the_same_bits,
+          what_is_scaled_reports_its_factor, pieces_of_whole_blocks_add_up_to_the_same_bits,
           the_short_pass_finds_the_same_without_the_rest,
           every_pair_of_8_bit_numbers_is_measured_as_in_doubles,
           rare_differences_of_8_bit_numbers_are_seen,

@@ -122,6 +122,8 @@ START_TEST(every_instruction_set_gives_the_same_bits)
                                     MS_STATS_BLOCK,
                                     MS_STATS_BLOCK + 1,
                                     MS_STATS_BLOCK + 63,
+                                    2 * MS_STATS_BLOCK,
+                                    2 * MS_STATS_BLOCK + 1,
                                     MOST - 5,
                                     MOST};
     for (int i = MS_DT_NONE + 1; i < MS_DT_MAX; i++) {

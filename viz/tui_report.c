@@ -162,6 +162,34 @@ static void draw_name(struct tui_app *a, const struct report *r, int y, const st
     tui_put_name(g, y, 46 + bar, g->w - 47 - bar, TUI_TEXT, name);
 }
 
+/* Who came last, and in how many of what was found on all ranks. */
+static void put_last(struct tui_cells *g, int y, int end, const struct viz_sum *e)
+{
+    char text[48] = "-";
+    if (e->joins != 0)
+        snprintf(text, sizeof text, "%" PRId64 " in %2.0f%%", e->last,
+                 100.0 * (double)e->times / (double)e->joins);
+    tui_put_right(g, y, end, e->joins != 0 ? TUI_TEXT : TUI_DIM, text);
+}
+
+static void draw_collective(struct tui_app *a, const struct report *r, int y,
+                            const struct viz_sum *e)
+{
+    char b[MS_HUMAN_MAX];
+    struct tui_cells *g = &a->cells;
+    if (g->w < NARROW) {
+        draw_name(a, r, y, e);
+        return;
+    }
+    tui_put_right(g, y, 10, TUI_TEXT, ms_human_time(b, e->total));
+    tui_put_right(g, y, 20, TUI_TEXT, ms_human_count(b, (uint64_t)e->count));
+    tui_put_right(g, y, 30, TUI_DIM, ms_human_time(b, viz_sum_mean(e)));
+    tui_put_right(g, y, 40, TUI_TEXT, e->bytes > 0 ? ms_human_bytes(b, (uint64_t)e->bytes) : "-");
+    tui_put_right(g, y, 50, TUI_TEXT, e->joins != 0 ? ms_human_time(b, e->waited) : "-");
+    put_last(g, y, 63, e);
+    tui_put_name(g, y, 65, g->w - 66, TUI_TEXT, mstx_tl_text(a->reader.tl, e->name));
+}
+
 static int64_t share_of(int64_t ns, int64_t n)
 {
     return n != 0 ? ns / n : 0;
@@ -245,7 +273,10 @@ static void draw_heads(struct tui_app *a, const struct report *r)
                  g->w < NARROW ? "  rank  mean step  computes others wait"
                                : "  rank  mean step  computes     waits  others wait"
                                  "               steps  host");
-    } else
+    } else if (r->view == COLLECTIVES && g->w >= NARROW)
+        tui_puts(g, 2, 0, g->w, TUI_DIM,
+                 "     total     calls      mean     bytes     waits    last rank  name");
+    else
         tui_puts(g, 2, 0, g->w, TUI_DIM,
                  g->w < NARROW ? "     total  name"
                                : "     total      count       mean        max  name");
@@ -270,6 +301,8 @@ static void draw_row(struct tui_app *a, const struct report *r, int y, size_t i)
         draw_breakdown(a, r, y, &r->shares.p[i]);
     else if (r->view == RANKS)
         draw_rank(a, r, y, &r->sums[RANKS].rows.p[i]);
+    else if (r->view == COLLECTIVES)
+        draw_collective(a, r, y, &r->sums[COLLECTIVES].rows.p[i]);
     else
         draw_name(a, r, y, &r->sums[r->view].rows.p[i]);
 }
@@ -417,6 +450,18 @@ static void export_sum(struct tui_app *a, const struct report *r, const struct v
                   p != NULL ? p->dropped : 0);
 }
 
+static void export_collective(struct tui_app *a, const struct viz_sum *e, struct ms_buf *out)
+{
+    tui_csv_text(out, mstx_tl_text(a->reader.tl, e->name));
+    ms_buf_putc(out, ',');
+    tui_csv_text(out, e->op);
+    ms_buf_printf(out,
+                  ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
+                  ",%" PRId64 ",%" PRId64 "\n",
+                  e->count, e->total, e->longest, e->bytes, e->joins, e->waited,
+                  e->joins != 0 ? e->last : -1, e->times);
+}
+
 static enum ms_rc export_report(struct tui_app *a, void *self, struct ms_buf *out,
                                 struct ms_err *err)
 {
@@ -426,10 +471,18 @@ static enum ms_rc export_report(struct tui_app *a, void *self, struct ms_buf *ou
         return export_shares(a, r, out, err);
     struct viz_sums *s = &r->sums[r->view];
     MS_TRY(viz_sums_work(s, INT64_MAX, err));
-    ms_buf_puts(out, r->view == RANKS ? "name,host,rank,count,total_ns,max_ns,dropped\n"
-                                      : "name,domain,rank,count,total_ns,max_ns,dropped\n");
-    for (size_t i = 0; i < s->rows.n; i++)
-        export_sum(a, r, &s->rows.p[i], out);
+    static const char *const heads[] = {
+        [RANGES] = "name,domain,rank,count,total_ns,max_ns,dropped\n",
+        [COLLECTIVES] = "name,operation,count,total_ns,max_ns,bytes,collectives,waited_ns,"
+                        "last_rank,times_last\n",
+        [RANKS] = "name,host,rank,count,total_ns,max_ns,dropped\n"};
+    ms_buf_puts(out, heads[r->view]);
+    for (size_t i = 0; i < s->rows.n; i++) {
+        if (r->view == COLLECTIVES)
+            export_collective(a, &s->rows.p[i], out);
+        else
+            export_sum(a, r, &s->rows.p[i], out);
+    }
     return MS_OK;
 }
 

@@ -15,7 +15,7 @@
 
 #include "mstx/tl_report.h"
 
-enum { TUI_DEPTHS = 4, TUI_UNDO = 32, TUI_LABEL_W = 24, TUI_STEP_LEAST = 4 };
+enum { TUI_DEPTHS = 4, TUI_UNDO = 32, TUI_LABEL_W = 24, TUI_STEP_LEAST = 6 };
 
 struct tui_time {
     struct mstx_tl *tl;

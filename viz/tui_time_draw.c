@@ -3,8 +3,10 @@
  * tui_time_draw: lanes, slices and the ruler in cells.
  *
  * A slice of a cell or more is a block in reverse with its name inside; what is
- * shorter adds up to a bar of eighths whose height is how busy that cell's time
- * is.  The ends of a block are drawn to an eighth of a cell.
+ * shorter adds up to a bar whose height is how busy that cell's time is.  Heights
+ * and ends of blocks stand at a quarter, a half or seven eighths of a cell: but for
+ * the quarter these can be sent in reverse too, as the block beside them is.  A gap
+ * within one cell is a thin line.
  */
 #include "viz/tui_time.h"
 
@@ -16,7 +18,7 @@
 #include <strings.h>
 
 enum { NAME_LEAST = 6, RULER_W = 14 };
-static const float CLOSE = 0.6F, FULL = 0.8F, MOST = 0.55F, HALF = 0.3F, NEAR = 1.4F;
+static const float CLOSE = 0.6F, FULL = 0.8F, MOST = 0.65F, GAP = 0.5F, HALF = 0.3F, NEAR = 1.4F;
 
 /* ---- places ------------------------------------------------------------------------- */
 
@@ -117,7 +119,7 @@ struct row {
     int y, x, w;
     struct part *part;
     const struct mstx_track *track;
-    int quarters; /* how high the cell before stands */
+    int level; /* how high the cell before stands */
 };
 
 static bool is_found(const struct tui_time *t, uint32_t name)
@@ -195,21 +197,34 @@ static bool begins(const struct row *r, int i, float share)
 
 /* How high a cell stands; one that is nearly as full as the one before goes on, so that a dense row
  * is calm. */
-static int quarters_of(float share, int before)
+static int level_of(float share, int before)
 {
-    int quarters = share > FULL ? 4 : share > MOST ? 3 : share > HALF ? 2 : 1;
-    bool goes_on = before > 2 && quarters < 4 && fabsf(4 * share - (float)before) < NEAR;
-    return goes_on ? before : quarters;
+    int level = share > FULL ? 4 : share > MOST ? 3 : share > HALF ? 2 : 1;
+    bool goes_on = before > 2 && level < 4 && fabsf(4 * share - (float)before) < NEAR;
+    return goes_on ? before : level;
+}
+
+/* Is there a short gap between what fills the cells on both sides? */
+static bool parts(const struct row *r, int i, float share)
+{
+    return share > GAP && i > 0 && i + 1 < r->w && share_of(&r->part[i - 1]) > FULL &&
+           share_of(&r->part[i + 1]) > FULL;
+}
+
+static void put_level(const struct row *r, int x, enum tui_token token, int level, bool ends)
+{
+    static const uint32_t eighths[] = {0, 2, 4, 7};
+    tui_char(r->g, r->y, x, token, ends ? 0x2590 - eighths[level] : 0x2580 + eighths[level]);
 }
 
 /* Whether something runs is seen best as a full cell or none; its end, and what is shorter than a
- * cell, is drawn in quarters. */
+ * cell, stands at a level. */
 static int put_part(struct row *r, int i, int before)
 {
     const struct part *p = &r->part[i];
     float share = share_of(p);
     int x = r->x + i, kind = main_kind(p, before);
-    r->quarters = before >= 0 ? r->quarters : 0;
+    r->level = before >= 0 ? r->level : 0;
     if (begins(r, i, share))
         share = share > 0.5F ? 1 : -1;
     if (share <= 0) {
@@ -218,14 +233,14 @@ static int put_part(struct row *r, int i, int before)
         return -1;
     }
     bool ends = p->longest > 0.9F * share && p->from <= 0.01F;
-    int quarters = ends ? quarters_of(share, 0) : quarters_of(share, r->quarters);
-    r->quarters = quarters;
-    if (quarters == 4) {
-        tui_char(r->g, r->y, x, kinds[kind], ' ');
+    int level = level_of(share, ends ? 0 : r->level);
+    bool thin = level < 4 && parts(r, i, share);
+    r->level = thin ? 4 : level;
+    if (r->level == 4) {
+        tui_char(r->g, r->y, x, kinds[kind], thin ? '|' : ' ');
         tui_mark(r->g, r->y, x, 1, TUI_REVERSE, TUI_TOKENS);
     } else
-        tui_char(r->g, r->y, x, kinds[kind],
-                 (uint32_t)(ends ? 0x2590 - 2 * quarters : 0x2580 + 2 * quarters));
+        put_level(r, x, kinds[kind], level, ends);
     return kind;
 }
 
@@ -404,7 +419,13 @@ static void draw_ruler(struct tui_app *a, struct tui_time *t, int y)
     }
 }
 
-/* Lines of steps where nothing runs, unless they would be all there is. */
+static bool is_free(const struct tui_cell *c)
+{
+    return c == NULL || (c->ch == ' ' && c->flags == 0);
+}
+
+/* Lines of steps where nothing runs, unless they would be all there is.  A gap of one cell between two
+ * slices is seen better without one. */
 static void draw_steps(struct tui_app *a, struct tui_time *t, int y, int last)
 {
     if (t->steps.n > (size_t)t->width / TUI_STEP_LEAST)
@@ -412,8 +433,9 @@ static void draw_steps(struct tui_app *a, struct tui_time *t, int y, int last)
     for (size_t i = 0; i < t->steps.n; i++) {
         int x = tui_time_column(t, t->steps.p[i].start_ns);
         for (int row = y; x >= 0 && x < t->width && row < last; row++) {
-            struct tui_cell *c = tui_at(&a->cells, row, t->label_w + x);
-            if (c != NULL && c->ch == ' ' && c->flags == 0)
+            const struct tui_cell *c = tui_at(&a->cells, row, t->label_w + x);
+            if (c != NULL && is_free(c) &&
+                (is_free(c - 1) || is_free(tui_at(&a->cells, row, t->label_w + x + 1))))
                 tui_char(&a->cells, row, t->label_w + x, TUI_DIM, 0x250a);
         }
     }

@@ -20,6 +20,7 @@ import sys
 import threading
 import weakref
 
+import msprobe_functional
 import mstx
 
 DOMAIN = "communication"
@@ -38,11 +39,15 @@ CALLS = (
     ("all_gather", "HcclAllGather", "tensor", (), None),
     ("all_gather_coalesced", "HcclAllGather", "input_tensor_list", (), None),
     ("all_gather_into_tensor", "HcclAllGather", "input_tensor", (), None),
+    ("all_gather_single", "HcclAllGather", "input_tensor", (), None),
     ("_all_gather_base", "HcclAllGather", "input_tensor", (), None),
     ("gather", "HcclGather", "tensor", ("dst", "group_dst"), "rootRank"),
+    ("gather_single", "HcclGather", "tensor", ("dst", "group_dst"), "rootRank"),
+    ("gather_into_tensor", "HcclGather", "tensor", ("dst", "group_dst"), "rootRank"),
     ("scatter", "HcclScatter", "tensor", ("src", "group_src"), "rootRank"),
     ("reduce_scatter", "HcclReduceScatter", "output", (), None),
     ("reduce_scatter_tensor", "HcclReduceScatter", "output", (), None),
+    ("reduce_scatter_single", "HcclReduceScatter", "output", (), None),
     ("_reduce_scatter_base", "HcclReduceScatter", "output", (), None),
     ("all_to_all_single", "HcclAlltoAll", "input", (), None),
     ("all_to_all", "HcclAlltoAll", "input_tensor_list", (), None),
@@ -106,12 +111,14 @@ def facts_of_groups(c10d):
     return facts
 
 
-def message(official, tensor, is_all, group, more):
-    """Of several tensors, one for each rank, the first tells; unless all are sent together."""
+def message(official, tensor, is_all, group, more, share=1):
+    """Of several tensors, one for each rank, the first tells; unless all are sent together.  `share`: how
+    many ranks the tensor is for, where it tells of one."""
     first = tensor[0] if isinstance(tensor, (list, tuple)) and tensor else tensor
     count = first.numel() if hasattr(first, "numel") else 0
     if is_all and first is not tensor:
         count = sum(t.numel() for t in tensor)
+    count //= share
     kind = TYPES.get(str(getattr(first, "dtype", "")).replace("torch.", ""), "na")
     name, size, ranks = group
     parts = [("count", count), ("dataType", kind), ("groupName", name), ("opName", official),
@@ -169,9 +176,9 @@ class Recorder:
         return function
 
 
-def counter(row):
+def counter(peer_key):
     """Counts the calls of a class on every group: collectives, and what goes between two."""
-    peers = "p2p" if row[4] in ("destRank", "srcRank") else "all"
+    peers = "p2p" if peer_key in ("destRank", "srcRank") else "all"
 
     def count(counts, group):
         key = (peers, group[0])
@@ -184,7 +191,7 @@ def counter(row):
 
 def describer(call, row, facts, counts):
     _, official, key, peers, peer_key = row
-    count = counter(row)
+    count = counter(peer_key)
     arguments = Arguments(call)
     reduces = "op" in arguments.place and "reduce" in row[0]
     op_unless_given = inspect.signature(call).parameters["op"].default if reduces else None
@@ -213,34 +220,54 @@ class Pending:
         self.watched = set()
 
     def _end(self, key):
-        opened = self.opened.pop(key, None)
+        opened, finalizer = self.opened.pop(key, (0, None))
         if opened:
+            finalizer.detach()
             mstx.range_end(opened, domain=DOMAIN)
 
-    def keep(self, work, opened):
-        """False: the range has to end now."""
-        kind = type(work)
+    def hold(self, work, opened):
+        """Until `wait` of it, or until it is gone.  False: the range has to end now."""
+        key = id(work)
+        self._end(key)  # a tensor may be sent again before anybody waited
         try:
-            self._watch(kind)
-            self.opened[id(work)] = opened
-            weakref.finalize(work, self._end, id(work)).atexit = False
-            self.recorder.asynchronous(opened)
-        except (TypeError, AttributeError):
-            self.opened.pop(id(work), None)
+            finalizer = weakref.finalize(work, self._end, key)
+        except TypeError:
             return False
+        finalizer.atexit = False
+        self.opened[key] = (opened, finalizer)
+        self.recorder.asynchronous(opened)
         return True
+
+    def keep(self, work, opened):
+        """The same for a work object, whose own `wait` tells."""
+        try:
+            self._watch(type(work))
+        except (TypeError, AttributeError):
+            return False
+        return self.hold(work, opened)
+
+    def wait(self, work, call):
+        """Somebody waits for it while `call` runs."""
+        self._begin_wait(work)
+        try:
+            return call()
+        finally:
+            self._end(id(work))
 
     def until_done(self, work):
         """A future of what it gives; its range lasts until then, and somebody waits all the time."""
-        opened = self.opened.get(id(work))
-        if opened:
-            self.recorder.wait(opened)
+        self._begin_wait(work)
 
         def done(future):
             self._end(id(work))
             return future.value()[0]
 
         return work.get_future().then(done)
+
+    def _begin_wait(self, work):
+        opened, _ = self.opened.get(id(work), (0, None))
+        if opened:
+            self.recorder.wait(opened)
 
     def _watch(self, kind):
         if kind in self.watched:
@@ -249,14 +276,7 @@ class Pending:
 
         @functools.wraps(wait)
         def waited(work, *args, **kwargs):
-            opened = self.opened.get(id(work))
-            if opened:
-                self.recorder.wait(opened)
-            try:
-                return wait(work, *args, **kwargs)
-            finally:
-                if id(work) in self.opened:
-                    self._end(id(work))
+            return self.wait(work, lambda: wait(work, *args, **kwargs))
 
         kind.wait = waited
         self.watched.add(kind)
@@ -267,9 +287,11 @@ def is_on_cpu(tensor):
     return getattr(getattr(first, "device", None), "type", None) == "cpu"
 
 
-def ranged(call, describe, pending, inside, recorder):
+def ranged(call, describe, keep, inside, recorder):
+    """`keep` is given what the call returned, and leaves the range open where it returns true."""
+
     def begin(args, kwargs):
-        if getattr(inside, "call", False):
+        if getattr(inside, "call", False) or is_compiling():
             return 0, None
         try:
             text, tensor, number = describe(args, kwargs)
@@ -291,8 +313,7 @@ def ranged(call, describe, pending, inside, recorder):
             work = call(*args, **kwargs)
         finally:
             inside.call = False
-            lasts = hasattr(work, "wait") and is_on_cpu(tensor) and pending.keep(work, opened)
-            if not lasts:
+            if work is None or not is_on_cpu(tensor) or not keep(work, opened):
                 mstx.range_end(opened, domain=DOMAIN)
         return work
 
@@ -305,29 +326,58 @@ class Gradients:
     def __init__(self, ddp, c10d, pending):
         self.group, self.pending, self.c10d = ddp.process_group, pending, c10d
         self.size = c10d.get_world_size(self.group)
+        self.model = weakref.ref(ddp)
+        self.left = None  # inside of join(): the reduction that counts who is left
         self.theirs = None
+
+    def sharers(self):
+        """How many the gradients are shared by: of a joined group those that are left, where it is
+        said so."""
+        ddp = self.model()
+        joined = getattr(getattr(ddp, "_join_config", None), "enable", False)
+        if not joined or getattr(ddp, "_divide_by_initial_world_size", True) or not self.left:
+            return self.size
+        self.left.wait()
+        return int(self.left.result()[0].item())
 
     def reduce(self, _, bucket):
         if self.theirs:
             return self.theirs[1](self.theirs[0], bucket)
         buffer = bucket.buffer()
         if buffer.is_sparse:
-            buffer.div_(self.size)
+            buffer.div_(self.sharers())
         else:
-            buffer.mul_(1.0 / self.size)
+            buffer.mul_(1.0 / self.sharers())
         return self.pending.until_done(
             self.c10d.all_reduce(buffer, group=self.group, async_op=True))
 
     @staticmethod
     def fits(ddp, c10d):
         """Is it the same to the bit? Gradients that lie in the buckets are divided, others multiplied
-        by the reciprocal; of a joined group the members that are left count.  On the CPU it is gloo, also
-        where a group has a backend for each kind of device."""
+        by the reciprocal.  On the CPU it is gloo, also where a group has a backend for each kind of
+        device."""
         size = c10d.get_world_size(ddp.process_group)
         return (all(p.device.type == "cpu" for p in ddp.parameters())
                 and c10d.get_backend(ddp.process_group) not in ("mpi", "ucc")
-                and not getattr(getattr(ddp, "_join_config", None), "enable", False)
                 and (not ddp.gradient_as_bucket_view or size & (size - 1) == 0))
+
+
+def watch_joins(seen):
+    """Each step inside of join() begins with a reduction that counts the ranks which still have one."""
+    join = sys.modules.get("torch.distributed.algorithms.join")
+    if join is None:
+        return
+    notify = join.Join.notify_join_context
+
+    @functools.wraps(notify)
+    def notified(joinable):
+        work = notify(joinable)
+        ours = seen.get(joinable)
+        if ours:
+            ours.left = work
+        return work
+
+    join.Join.notify_join_context = staticmethod(notified)
 
 
 def attach_data_parallel(torch, c10d, pending):
@@ -336,6 +386,7 @@ def attach_data_parallel(torch, c10d, pending):
         return
     forward, register = kind.forward, kind.register_comm_hook
     seen = weakref.WeakKeyDictionary()  # None: reduces as it was told to
+    watch_joins(seen)
 
     def begin(ddp):
         seen[ddp] = None
@@ -390,12 +441,24 @@ def attach(torch):
     c10d = sys.modules.get("torch.distributed.distributed_c10d", distributed)
     facts, inside, recorder, counts = facts_of_groups(c10d), threading.local(), Recorder(), {}
     pending = Pending(recorder)
+
+    def text_of(official, peer_key, tensor, group, more, op, share):
+        found = facts(group)
+        if op is not None:
+            more = [*more, ("reduceOp", reduction(op))]
+        text = message(official, tensor, True, found, more, share)
+        return text, tensor, counter(peer_key)(counts, found)
+
+    def operator_ranged(call, describe, keep):
+        return ranged(call, describe, keep, inside, recorder)
+
     for row in CALLS:
         call = getattr(c10d, row[0], getattr(distributed, row[0], None))
         if call is None:
             continue
-        marked = ranged(call, describer(call, row, facts, counts), pending, inside, recorder)
+        marked = ranged(call, describer(call, row, facts, counts), pending.keep, inside, recorder)
         for module in (c10d, distributed):
             if getattr(module, row[0], None) is call:
                 setattr(module, row[0], marked)
     attach_data_parallel(torch, c10d, pending)
+    msprobe_functional.attach(torch, c10d, operator_ranged, text_of, pending)

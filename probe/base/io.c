@@ -19,11 +19,13 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- reading ---------------------------------------------------------- */
@@ -210,7 +212,7 @@ static enum ms_rc tmp_name(char **tmp, const char *path, struct ms_err *err)
     return MS_OK;
 }
 
-enum ms_rc ms_tmp_new(char **tmp, const char *path, struct ms_err *err)
+static enum ms_rc new_tmp(char **tmp, const char *path, struct ms_err *err)
 {
     *tmp = NULL;
     if (path[0] == '\0')
@@ -225,6 +227,57 @@ enum ms_rc ms_tmp_new(char **tmp, const char *path, struct ms_err *err)
     MS_TRY(tmp_name(tmp, target_of(path, real), err));
     /* Registered before it exists, so that no moment is left in which an interrupt misses it. */
     ms_tmp_register(*tmp);
+    return MS_OK;
+}
+
+/* Is it "base.PID.tmp" of a process that is gone, or the same behind "base.RANK"? */
+static bool is_of_the_dead(const char *name, struct ms_str base)
+{
+    if (strncmp(name, base.p, base.n) != 0 || name[base.n] != '.')
+        return false;
+    const struct ms_str rest = ms_str_of(name + base.n);
+    if (!ms_str_ends(rest, MS_STR(".tmp")) || strspn(rest.p, ".tmp0123456789") != rest.n)
+        return false;
+    const struct ms_str before = ms_str_sub(rest, 0, rest.n - (uint32_t)strlen(".tmp"));
+    const char *dot = before.n != 0 ? memrchr(before.p, '.', before.n) : NULL;
+    int64_t pid;
+    return dot != NULL &&
+           ms_str_i64(ms_str_sub(before, (size_t)(dot + 1 - before.p), before.n), &pid) &&
+           pid > 0 && pid <= INT32_MAX && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+/* A process may be gone here and live on another host that shares the folder; then it writes now and
+ * then. */
+static bool is_old(int dir, const char *name)
+{
+    enum { LONG_AGO = 3600 };
+    struct stat st;
+    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+           time(NULL) - st.st_mtime > LONG_AGO;
+}
+
+/* Removes what killed processes left of their attempts at path. */
+static void remove_left(const char *path)
+{
+    char *name = ms_str_dup(ms_path_dir(path));
+    DIR *d = name != NULL ? opendir(name) : NULL;
+    ms_free(name);
+    if (d == NULL)
+        return;
+    const struct ms_str base = ms_path_base(path);
+    const struct dirent *e;
+    while ((e = readdir(d)) != NULL) {
+        if (is_of_the_dead(e->d_name, base) && is_old(dirfd(d), e->d_name))
+            unlinkat(dirfd(d), e->d_name, 0);
+    }
+    closedir(d);
+}
+
+enum ms_rc ms_tmp_new(char **tmp, const char *path, struct ms_err *err)
+{
+    char real[PATH_MAX];
+    MS_TRY(new_tmp(tmp, path, err));
+    remove_left(target_of(path, real));
     return MS_OK;
 }
 
@@ -251,7 +304,7 @@ static void keep_mode(int fd, const char *path)
 static enum ms_rc open_tmp(struct ms_out *o, const char *path, struct ms_err *err)
 {
     o->own_fd = true;
-    MS_TRY(ms_tmp_new(&o->tmp, path, err));
+    MS_TRY(new_tmp(&o->tmp, path, err));
     /* What a killed process of the same number left, or a link put there to be followed. */
     unlink(o->tmp);
     o->fd = open(o->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -451,6 +504,11 @@ static enum ms_rc publish(int fd, const char *tmp, const char *path, bool lazy, 
 enum ms_rc ms_tmp_publish(int fd, const char *tmp, const char *path, struct ms_err *err)
 {
     return publish(fd, tmp, path, false, err);
+}
+
+enum ms_rc ms_tmp_place(int fd, const char *tmp, const char *path, struct ms_err *err)
+{
+    return publish(fd, tmp, path, true, err);
 }
 
 /* Close and remove a file that shall not appear. */

@@ -60,12 +60,15 @@ void ms_out_abort(struct ms_out *o);
 enum { MS_OUT_ROOM = 4096 };
 
 /* For writers that are not an ms_out.  A temporary name beside path, "path.PID.tmp", registered and
- * on the heap; parent directories are made, anything but a regular file at path is refused. */
+ * on the heap; parent directories are made, anything but a regular file at path is refused.  What
+ * processes killed over an hour ago left of path is removed. */
 enum ms_rc ms_tmp_new(char **tmp, const char *path, struct ms_err *err) MS_MUST_USE;
 /* Make what was written to tmp durable and rename it to path; closes fd, which is open on tmp, in
  * any case.  On failure tmp is removed. */
 enum ms_rc ms_tmp_publish(int fd, const char *tmp, const char *path,
                           struct ms_err *err) MS_MUST_USE;
+/* The same without making it durable, where path is itself a name for a while. */
+enum ms_rc ms_tmp_place(int fd, const char *tmp, const char *path, struct ms_err *err) MS_MUST_USE;
 
 /* Temporary names a signal handler must remove; async-signal-safe.  true: there were some. */
 bool ms_tmp_unlink_all(void);

@@ -29,10 +29,14 @@ struct ms__lanes {
  * multiple of MS__LANES, which is returned.  l is that of an empty block. */
 typedef size_t (*ms__stats_kernel)(const char *p, size_t n, struct ms__lanes *l);
 
-/* `quick` counts no NaN and no infinity: where there was one, sumsq is not finite and the block is
- * done again with `careful`, which integers do not need.  NULL: no vector version. */
+/* Figures of two whole blocks, one behind the other. */
+typedef void (*ms__stats_pair)(const char *p, struct ms__lanes l[2]);
+
+/* `quick` and `pair` count no NaN and no infinity: where there was one, sumsq is not finite and the
+ * block is done again with `careful`, which integers do not need.  NULL: no vector version. */
 struct ms__stats_kernels {
     ms__stats_kernel quick, careful;
+    ms__stats_pair pair;
 };
 
 #if defined(__x86_64__)

@@ -10,7 +10,7 @@
  *     struct shorts      SHORTS 16-bit integers: s_*  operations
  *     struct ints        the 32-bit sums that go with it: i_*  operations
  *
- * and gets the table KERNELS.  Comparisons give a mask of one bit per element.
+ * and PAIRED when its registers hold what two blocks need, and gets the table KERNELS.  Comparisons give a mask of one bit per element.
  * min(x, y) and max(x, y) give y when x is NaN.
  */
 
@@ -20,38 +20,75 @@
 
 /* Minimum and maximum are found among floats; sums are kept as doubles, where the square of a float
  * is exact, so that a fused multiply-add rounds as a multiplication and an addition do. */
+struct running {
+    struct doubles sum, sumsq;
+    struct floats lo, hi;
+    uint64_t zero, nan, pinf, ninf;
+};
+
+SIMD struct running r_start(void)
+{
+    return (struct running){
+        d_all(0), d_all(0), f_all(INFINITY), f_all(-INFINITY), .zero = 0, .nan = 0, 0, 0};
+}
+SIMD void r_take(struct running *r, enum ms_dtype t, bool careful, const char *p)
+{
+    struct floats x = f_load(t, p);
+    r->lo = f_min(x, r->lo);
+    r->hi = f_max(x, r->hi);
+    r->zero += popcount(f_equal(x, f_all(0)));
+    if (careful) {
+        r->nan += popcount(f_nan(x));
+        r->pinf += popcount(f_equal(x, f_all(INFINITY)));
+        r->ninf += popcount(f_equal(x, f_all(-INFINITY)));
+        x = f_nan_to_zero(x);
+    }
+    const struct doubles d = careful ? d_of_floats(x) : d_of_floats_at(t, p, x);
+    r->sum = d_add(r->sum, d);
+    r->sumsq = d_fma(d, d, r->sumsq);
+}
+SIMD void r_store(const struct running *r, struct ms__lanes *l)
+{
+    d_store(l->sum, r->sum);
+    d_store(l->sumsq, r->sumsq);
+    l->min = (double)f_lowest(r->lo);
+    l->max = (double)f_highest(r->hi);
+    l->zero = r->zero;
+    l->nan = r->nan;
+    l->pinf = r->pinf;
+    l->ninf = r->ninf;
+}
+
 SIMD size_t floats_kernel(enum ms_dtype t, bool careful, const char *p, size_t n,
                           struct ms__lanes *l)
 {
     const size_t bytes = GROUP * (t == MS_DT_F32 ? 4 : 2);
-    struct doubles sum = d_all(0), sumsq = d_all(0);
-    struct floats lo = f_all(INFINITY), hi = f_all(-INFINITY);
-    uint64_t zero = 0, nan = 0, pinf = 0, ninf = 0;
-    for (size_t left = n / GROUP; left != 0; left--, p += bytes) {
-        struct floats x = f_load(t, p);
-        lo = f_min(x, lo);
-        hi = f_max(x, hi);
-        zero += popcount(f_equal(x, f_all(0)));
-        if (careful) {
-            nan += popcount(f_nan(x));
-            pinf += popcount(f_equal(x, f_all(INFINITY)));
-            ninf += popcount(f_equal(x, f_all(-INFINITY)));
-            x = f_nan_to_zero(x);
-        }
-        const struct doubles d = d_of_floats(x);
-        sum = d_add(sum, d);
-        sumsq = d_fma(d, d, sumsq);
-    }
-    d_store(l->sum, sum);
-    d_store(l->sumsq, sumsq);
-    l->min = (double)f_lowest(lo);
-    l->max = (double)f_highest(hi);
-    l->zero = zero;
-    l->nan = nan;
-    l->pinf = pinf;
-    l->ninf = ninf;
+    struct running r = r_start();
+    for (size_t left = n / GROUP; left != 0; left--, p += bytes)
+        r_take(&r, t, careful, p);
+    r_store(&r, l);
     return n / GROUP * GROUP;
 }
+
+#ifdef PAIRED
+/* The additions of a lane wait for each other; those of another block need not.  The machine reads
+ * ahead within a page only, so it is told. */
+SIMD void floats_pair(enum ms_dtype t, const char *p, struct ms__lanes l[2])
+{
+    const size_t bytes = GROUP * (t == MS_DT_F32 ? 4 : 2);
+    const size_t block = MS_STATS_BLOCK / GROUP * bytes;
+    enum { AHEAD = 2048 };
+    struct running r = r_start(), s = r_start();
+    for (size_t left = MS_STATS_BLOCK / GROUP; left != 0; left--, p += bytes) {
+        __builtin_prefetch(p + AHEAD);
+        __builtin_prefetch(p + block + AHEAD);
+        r_take(&r, t, false, p);
+        r_take(&s, t, false, p + block);
+    }
+    r_store(&r, &l[0]);
+    r_store(&s, &l[1]);
+}
+#endif
 
 /* ---- doubles and integers of 32 and 64 bits ------------------------------- */
 
@@ -157,6 +194,20 @@ SIMD size_t bool_kernel(const char *p, size_t n, struct ms__lanes *l)
     {                                                                                              \
         return call;                                                                               \
     }
+#ifdef PAIRED
+#define PAIR(name, T)                                                                              \
+    ENTRY static void name##_pair(const char *p, struct ms__lanes l[2])                            \
+    {                                                                                              \
+        floats_pair(T, p, l);                                                                      \
+    }
+PAIR(f16, MS_DT_F16)
+PAIR(bf16, MS_DT_BF16)
+PAIR(f32, MS_DT_F32)
+#else
+#define f16_pair  NULL
+#define bf16_pair NULL
+#define f32_pair  NULL
+#endif
 
 FLOATING(f16, MS_DT_F16, floats)
 FLOATING(bf16, MS_DT_BF16, floats)
@@ -173,17 +224,17 @@ INTEGER(u8, shorts_kernel(MS_DT_U8, p, n, l))
 INTEGER(bool, bool_kernel(p, n, l))
 
 const struct ms__stats_kernels KERNELS[MS_DT_MAX] = {
-    [MS_DT_BOOL] = {bool_quick, NULL},
-    [MS_DT_U8] = {u8_quick, NULL},
-    [MS_DT_I8] = {i8_quick, NULL},
-    [MS_DT_U16] = {u16_quick, NULL},
-    [MS_DT_I16] = {i16_quick, NULL},
-    [MS_DT_U32] = {u32_quick, NULL},
-    [MS_DT_I32] = {i32_quick, NULL},
-    [MS_DT_U64] = {u64_quick, NULL},
-    [MS_DT_I64] = {i64_quick, NULL},
-    [MS_DT_F16] = {f16_quick, f16_careful},
-    [MS_DT_BF16] = {bf16_quick, bf16_careful},
-    [MS_DT_F32] = {f32_quick, f32_careful},
-    [MS_DT_F64] = {f64_quick, f64_careful},
+    [MS_DT_BOOL] = {.quick = bool_quick},
+    [MS_DT_U8] = {.quick = u8_quick},
+    [MS_DT_I8] = {.quick = i8_quick},
+    [MS_DT_U16] = {.quick = u16_quick},
+    [MS_DT_I16] = {.quick = i16_quick},
+    [MS_DT_U32] = {.quick = u32_quick},
+    [MS_DT_I32] = {.quick = i32_quick},
+    [MS_DT_U64] = {.quick = u64_quick},
+    [MS_DT_I64] = {.quick = i64_quick},
+    [MS_DT_F16] = {f16_quick, f16_careful, f16_pair},
+    [MS_DT_BF16] = {bf16_quick, bf16_careful, bf16_pair},
+    [MS_DT_F32] = {f32_quick, f32_careful, f32_pair},
+    [MS_DT_F64] = {f64_quick, f64_careful, NULL},
 };

@@ -34,7 +34,8 @@ enum { BUSY_WAIT_MS = 5000, STEPS_PER_LOOK_AT_CLOCK = 2000, LOOK_LENGTH_MAX = 8 
 struct ms_store {
     sqlite3 *db;
     char *path;
-    char *tmp; /* where a database being created lies; else NULL */
+    char *tmp;       /* where a database being created lies; else NULL */
+    bool is_interim; /* somebody else makes it last */
     uint32_t limit_ms;
     int64_t deadline_ns; /* of the statement that began last; 0: none */
 };
@@ -321,6 +322,8 @@ static const char bulk[] = "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=O
 static enum ms_rc begin_bulk(struct ms_store *s, struct ms_err *err)
 {
     MS_TRY(open_tmp(s, err));
+    if (s->is_interim)
+        MS_TRY(ms_store_exec(s, "PRAGMA page_size=8192", err));
     MS_TRY(ms_store_exec(s, "PRAGMA temp_store=MEMORY", err));
     return ms_store_exec(s, bulk, err);
 }
@@ -341,6 +344,12 @@ static enum ms_rc copy_old(struct ms_store *s, const char *from, struct ms_err *
     enum ms_rc rc = code == SQLITE_DONE ? MS_OK : fail_sql(old, code, NULL, err);
     ms_store_close(old);
     return rc;
+}
+
+static enum ms_rc begin_interim(struct ms_store *s, struct ms_err *err)
+{
+    s->is_interim = true;
+    return begin_bulk(s, err);
 }
 
 typedef enum ms_rc (*open_fn)(struct ms_store *s, struct ms_err *err);
@@ -374,6 +383,11 @@ static enum ms_rc check_file(const char *path, struct ms_err *err)
 enum ms_rc ms_store_create(struct ms_store **s, const char *path, struct ms_err *err)
 {
     return open_with(s, path, begin_bulk, err);
+}
+
+enum ms_rc ms_store_create_interim(struct ms_store **s, const char *path, struct ms_err *err)
+{
+    return open_with(s, path, begin_interim, err);
 }
 
 enum ms_rc ms_store_scratch(struct ms_store **s, struct ms_err *err)
@@ -431,7 +445,8 @@ static enum ms_rc publish(struct ms_store *s, struct ms_err *err)
     int fd = open(s->tmp, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return ms_fail_sys(err, "%s: cannot write", s->path);
-    enum ms_rc rc = ms_tmp_publish(fd, s->tmp, s->path, err);
+    enum ms_rc rc = s->is_interim ? ms_tmp_place(fd, s->tmp, s->path, err)
+                                  : ms_tmp_publish(fd, s->tmp, s->path, err);
     ms_free(s->tmp);
     s->tmp = NULL;
     return rc;

@@ -14,6 +14,10 @@ struct ms_stmt;
 
 /* A new database that appears at path, complete, at ms_store_commit. */
 enum ms_rc ms_store_create(struct ms_store **s, const char *path, struct ms_err *err) MS_MUST_USE;
+/* The same for a large one that is not finished then: whoever makes it appear under a name that lasts
+ * makes it durable. */
+enum ms_rc ms_store_create_interim(struct ms_store **s, const char *path,
+                                   struct ms_err *err) MS_MUST_USE;
 /* The same, beginning with what the database at `from` holds, if there is one; from may be path itself.
  * Temporary tables may be larger than memory. */
 enum ms_rc ms_store_renew(struct ms_store **s, const char *path, const char *from,

@@ -46,8 +46,10 @@ int ncclRecv(void *, size_t, int, int, void *, void *);
 int ncclPutSignal(const void *buf, size_t count, int type, int peer, void *window, size_t at,
                   int signal, nccl_id tag, double scale, void *comm, void *stream);
 int ncclStandinFused(const void *, void *, size_t, int, int, void *, void *);
-__attribute__((weak)) int ncclCommGrow(void *comm, int n, const nccl_id *id, int rank,
-                                       void **newcomm, void *config);
+__attribute__((weak)) int ncclCommShrink(void *comm, int *without, int n, void **newcomm,
+                                         void *config, int flags);
+int ncclCommGetUniqueId(void *comm, nccl_id *id);
+int ncclCommGrow(void *comm, int n, const nccl_id *id, int rank, void **newcomm, void *config);
 __attribute__((visibility("default"))) int run(int argc, char **argv);
 
 enum { FLOAT = 7, SUM = 0 };
@@ -195,14 +197,40 @@ static int do_unlike(void)
 {
     float a[8] = {0};
     int was = 0;
-    void *s = stream_new(), *c = comm_new("unlike", 1, 0), *grown = &was;
-    wrong += ncclCommGrow == NULL || ncclCommGrow(c, 2, NULL, -1, &grown, NULL) != 2;
-    wrong += grown != &was;
+    void *s = stream_new(), *c = comm_new("unlike", 1, 0), *less = &was;
+    wrong += ncclCommShrink == NULL || ncclCommShrink(c, NULL, 0, &less, NULL, 0) != 2;
+    wrong += less != &was;
     good(ncclStandinFused(a, a, 8, FLOAT, SUM, c, s));
     wrong += ncclStandinFused(a, a, 8, -1, SUM, c, s) != 4;
     good(ncclAllReduce(a, a, 8, FLOAT, SUM, c, s));
     good(cuStreamSynchronize(s));
     good(ncclCommDestroy(c));
+    return wrong;
+}
+
+/* Two ranks become three: the first has the id as well, the second nothing but the old communicator, and
+ * the third, which joins, nothing but the id. */
+static int do_grow(void)
+{
+    float a[8] = {0};
+    nccl_id id = {{0}}, name = {{0}};
+    void *s[3], *old[2], *c[3];
+    snprintf(name.bytes, sizeof name.bytes, "grow-%d", (int)getpid());
+    for (int r = 0; r < 2; r++)
+        good(ncclCommInitRank(&old[r], 2, name, r));
+    good(ncclCommGetUniqueId(old[0], &id));
+    for (int r = 0; r < 3; r++) {
+        s[r] = stream_new();
+        good(ncclCommGrow(r < 2 ? old[r] : NULL, 3, r == 1 ? NULL : &id, r < 2 ? -1 : r, &c[r],
+                          NULL));
+    }
+    for (int r = 0; r < 3; r++)
+        good(ncclAllReduce(a, a, 8, FLOAT, SUM, c[r], s[r]));
+    for (int r = 0; r < 3; r++)
+        good(cuStreamSynchronize(s[r]));
+    for (int r = 0; r < 3; r++)
+        good(ncclCommDestroy(c[r]));
+    good(ncclCommDestroy(old[0]) + ncclCommDestroy(old[1]));
     return wrong;
 }
 
@@ -365,6 +393,8 @@ int run(int argc, char **argv)
         return do_errors();
     if (strcmp(what, "unlike") == 0)
         return do_unlike();
+    if (strcmp(what, "grow") == 0)
+        return do_grow();
     if (strcmp(what, "capture") == 0)
         return do_capture();
     if (strcmp(what, "reset") == 0)

@@ -20,7 +20,9 @@ optimizer = torch.optim.SGD(model.parameters(), 0.1)
 random = torch.Generator().manual_seed(rank)
 if how == "own":
     model.register_comm_hook(None, default_hooks.fp16_compress_hook)
-for step in range(6):
+
+
+def train(step):
     if how == "late" and step == 3:
         model.register_comm_hook(None, default_hooks.allreduce_hook)
     optimizer.zero_grad(set_to_none=how != "view")
@@ -30,6 +32,17 @@ for step in range(6):
         x = torch.randn(4, 64, generator=random)
     model(x).pow(2).sum().backward()
     optimizer.step()
+
+
+if how.startswith("join"):  # the last rank has less to do, and the others share what is left
+    if how == "join-later":
+        train(0)
+    with model.join(divide_by_initial_world_size=how == "join-all"):
+        for step in range(6 - 2 * (rank == ranks - 1)):
+            train(step)
+else:
+    for step in range(6):
+        train(step)
 if how == "late":
     try:
         model.register_comm_hook(None, default_hooks.allreduce_hook)

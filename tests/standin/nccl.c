@@ -5,6 +5,8 @@
  */
 #include "tests/standin/ccl.h"
 
+#include <dlfcn.h>
+
 #if !defined(STANDIN_VERSION)
 #define STANDIN_VERSION 23007
 #endif
@@ -79,9 +81,28 @@ NCCL(ncclGetUniqueId, ncclUniqueId *id)
              (long long)standin_now());
     return 0;
 }
+/* As the library tells a profiler that it found: the same number on all ranks. */
+struct profiler {
+    const char *name;
+    int (*init)(void **, uint64_t, int *, const char *, int, int, int, void *);
+};
+static struct ccl_comm *comm_new(const char *name, int size, int rank)
+{
+    struct ccl_comm *c = ccl_new(name, size, rank);
+    const struct profiler *p = dlsym(RTLD_DEFAULT, "ncclProfiler_v6");
+    uint64_t id = 5381;
+    void *context;
+    int mask = 0;
+    for (const char *at = name; *at != '\0'; at++)
+        id = id * 33 + (unsigned char)*at;
+    if (c != NULL && p != NULL && getenv("NCCL_PROFILER_PLUGIN") != NULL)
+        p->init(&context, id, &mask, NULL, 1, size, rank, NULL);
+    return c;
+}
+
 NCCL(ncclCommInitRank, void **comm, int size, ncclUniqueId id, int rank)
 {
-    *comm = ccl_new(id.bytes, size, rank);
+    *comm = comm_new(id.bytes, size, rank);
     return *comm != NULL ? 0 : INVALID_ARGUMENT;
 }
 NCCL(ncclCommInitRankConfig, void **comm, int size, ncclUniqueId id, int rank, void *config)
@@ -113,8 +134,32 @@ NCCL(ncclCommSplit, void *comm, int color, int key, void **newcomm, void *config
     snprintf(name, sizeof name, "%.100s-%llu-%d", c->name, (unsigned long long)c->children++,
              color);
     if (color >= 0)
-        *newcomm = ccl_new(name, c->size, key);
+        *newcomm = comm_new(name, c->size, key);
     return 0;
+}
+/* Ranks that were there keep their number; those that join have the id alone. */
+NCCL(ncclCommGetUniqueId, void *comm, ncclUniqueId *id)
+{
+    struct ccl_comm *c = comm;
+    if (!ccl_is_ours(c))
+        return INVALID_ARGUMENT;
+    memset(id, 0, sizeof *id);
+    snprintf(id->bytes, sizeof id->bytes, "%.100s-grown%llu", c->name,
+             (unsigned long long)c->children);
+    return 0;
+}
+NCCL(ncclCommGrow, void *comm, int size, const ncclUniqueId *id, int rank, void **newcomm,
+     void *config)
+{
+    struct ccl_comm *c = comm;
+    ncclUniqueId own;
+    (void)config;
+    if (c != NULL && ncclCommGetUniqueId(c, &own) != 0)
+        return INVALID_ARGUMENT;
+    if (c != NULL)
+        c->children++;
+    *newcomm = comm_new(c != NULL ? own.bytes : id->bytes, size, c != NULL ? c->rank : rank);
+    return *newcomm != NULL ? 0 : INVALID_ARGUMENT;
 }
 NCCL(ncclCommFinalize, void *comm)
 {

@@ -11,23 +11,42 @@
 
 enum { TEXT_MOST = 1 << 28, LOOK_AT_CLOCK = 256 };
 
-static const char *const sql[] = {
-    [VIZ_SUM_NAMES] = "SELECT n.name, n.events, n.total_ns, n.max_ns, t.domain FROM names n"
-                      " JOIN tracks t ON t.id = n.track WHERE t.kind IN (0, 3)",
-    [VIZ_SUM_COLLECTIVES] = "SELECT n.name, n.events, n.total_ns, n.max_ns, t.domain FROM tracks t"
-                            " JOIN names n ON n.track = t.id"
-                            " WHERE t.kind IN (0, 3) AND t.domain = 'communication'",
-    [VIZ_SUM_RANKS] = "SELECT process - 1, 1, end_ns - start_ns, end_ns - start_ns FROM steps",
+typedef enum ms_rc (*add_fn)(struct viz_sums *s, struct ms_err *err);
+static enum ms_rc add_name(struct viz_sums *s, struct ms_err *err);
+static enum ms_rc add_step(struct viz_sums *s, struct ms_err *err);
+static enum ms_rc add_use(struct viz_sums *s, struct ms_err *err);
+static enum ms_rc add_call(struct viz_sums *s, struct ms_err *err);
+static enum ms_rc add_join(struct viz_sums *s, struct ms_err *err);
+
+/* What is read, one statement after the other. */
+static const struct {
+    const char *sql;
+    add_fn add;
+} reads[][3] = {
+    [VIZ_SUM_NAMES] = {{"SELECT n.name, n.events, n.total_ns, n.max_ns, t.domain FROM names n"
+                        " JOIN tracks t ON t.id = n.track WHERE t.kind IN (0, 3)",
+                        add_name}},
+    [VIZ_SUM_COLLECTIVES] = {{"SELECT n.name, n.events, n.total_ns, n.max_ns, t.domain"
+                              " FROM tracks t JOIN names n ON n.track = t.id"
+                              " WHERE t.kind IN (0, 3) AND t.domain = 'communication'",
+                              add_name},
+                             {"SELECT name, op, bytes FROM comm_ops", add_call},
+                             {"SELECT op, last_rank, waited_ns FROM joins WHERE last_rank >= 0",
+                              add_join}},
+    [VIZ_SUM_RANKS] = {{"SELECT process - 1, end_ns - start_ns FROM steps", add_step},
+                       {"SELECT process - 1, computing_ns, exposed_ns, waiting_ns, blame_ns,"
+                        " end_ns - start_ns FROM rank_steps",
+                        add_use}},
 };
-static const char USES_SQL[] =
-    "SELECT process - 1, computing_ns, exposed_ns, waiting_ns, blame_ns, end_ns - start_ns"
-    " FROM rank_steps";
+enum { READS = sizeof reads[0] / sizeof reads[0][0] };
 
 void viz_sums_free(struct viz_sums *s)
 {
     ms_stmt_free(s->st);
     ms_vec_free(&s->rows);
     ms_map_free(&s->keys);
+    ms_map_free(&s->lates);
+    ms_vec_free(&s->times);
     ms_arena_free(s->arena);
     *s = (struct viz_sums){.done = false};
 }
@@ -55,7 +74,7 @@ enum ms_rc viz_sums_begin(struct viz_sums *s, struct mstx_tl *tl, enum viz_sums_
     if (rc == MS_OK && of == VIZ_SUM_RANKS)
         rc = add_processes(s, tl, err);
     if (rc == MS_OK)
-        rc = ms_store_prepare(mstx_tl_store(tl), &s->st, sql[of], err);
+        rc = ms_store_prepare(mstx_tl_store(tl), &s->st, reads[of][0].sql, err);
     s->done = rc != MS_OK; /* there is nothing to go on with */
     return rc;
 }
@@ -81,32 +100,40 @@ static struct viz_sum *row_of_name(struct viz_sums *s, uint32_t name, struct ms_
     return row;
 }
 
-static enum ms_rc add_entry(struct viz_sums *s, struct ms_err *err)
+static void add_times(struct viz_sum *row, int64_t count, int64_t total, int64_t longest)
 {
-    uint64_t key = (uint64_t)ms_stmt_get_i64(s->st, 0);
-    struct viz_sum *row;
-    if (s->of == VIZ_SUM_RANKS) {
-        if (key >= s->rows.n) /* a step of no process: the file is damaged */
-            return MS_OK;
-        row = &s->rows.p[key];
-    } else {
-        row = row_of_name(s, (uint32_t)key, ms_stmt_get_str(s->st, 4));
-    }
+    row->count += count;
+    row->total += total;
+    row->longest = longest > row->longest ? longest : row->longest;
+}
+
+static enum ms_rc add_name(struct viz_sums *s, struct ms_err *err)
+{
+    uint32_t name = (uint32_t)ms_stmt_get_i64(s->st, 0);
+    struct viz_sum *row = row_of_name(s, name, ms_stmt_get_str(s->st, 4));
     if (row == NULL)
         return ms_no_memory(err);
-    int64_t longest = ms_stmt_get_i64(s->st, 3);
-    row->count += ms_stmt_get_i64(s->st, 1);
-    row->total += ms_stmt_get_i64(s->st, 2);
-    row->longest = longest > row->longest ? longest : row->longest;
+    add_times(row, ms_stmt_get_i64(s->st, 1), ms_stmt_get_i64(s->st, 2), ms_stmt_get_i64(s->st, 3));
+    return MS_OK;
+}
+
+static enum ms_rc add_step(struct viz_sums *s, struct ms_err *err)
+{
+    uint64_t process = (uint64_t)ms_stmt_get_i64(s->st, 0);
+    int64_t length = ms_stmt_get_i64(s->st, 1);
+    (void)err;
+    if (process < s->rows.n) /* else a step of no process: the file is damaged */
+        add_times(&s->rows.p[process], 1, length, length);
     return MS_OK;
 }
 
 /* Waiting is counted within communication that nothing hides, and both within the step. */
-static void add_use(struct viz_sums *s)
+static enum ms_rc add_use(struct viz_sums *s, struct ms_err *err)
 {
     uint64_t key = (uint64_t)ms_stmt_get_i64(s->st, 0);
+    (void)err;
     if (key >= s->rows.n)
-        return;
+        return MS_OK;
     struct viz_sum *row = &s->rows.p[key];
     int64_t computes = ms_stmt_get_i64(s->st, 1), exposed = ms_stmt_get_i64(s->st, 2);
     int64_t waits = ms_stmt_get_i64(s->st, 3),
@@ -118,6 +145,7 @@ static void add_use(struct viz_sums *s)
     row->use[VIZ_SENDS] += exposed - waits;
     row->use[VIZ_WAITS] += waits;
     row->use[VIZ_IDLES] += idles > 0 ? idles : 0;
+    return MS_OK;
 }
 
 const struct viz_sum *viz_sums_use(const struct viz_sums *s, size_t process)
@@ -127,6 +155,73 @@ const struct viz_sum *viz_sums_use(const struct viz_sums *s, size_t process)
             return s->rows.p[i].measured != 0 ? &s->rows.p[i] : NULL;
     }
     return NULL;
+}
+
+/* ---- what communicates ------------------------------------------------------------------- */
+
+/* There are few names of calls. */
+static struct viz_sum *row_called(struct viz_sums *s, struct ms_str name)
+{
+    for (size_t i = 0; i < s->rows.n; i++) {
+        if (ms_str_eq(mstx_tl_text(s->tl, s->rows.p[i].name), name))
+            return &s->rows.p[i];
+    }
+    return NULL;
+}
+
+static enum ms_rc add_call(struct viz_sums *s, struct ms_err *err)
+{
+    struct viz_sum *row = row_called(s, ms_stmt_get_str(s->st, 0));
+    if (row == NULL)
+        return MS_OK;
+    row->bytes += ms_stmt_get_i64(s->st, 2);
+    if (row->op.n == 0)
+        row->op = ms_arena_str(s->arena, ms_stmt_get_str(s->st, 1));
+    return row->op.p != NULL ? MS_OK : ms_no_memory(err);
+}
+
+/* Of several names of one operation the one with the most calls. */
+static struct viz_sum *row_of_op(struct viz_sums *s, struct ms_str op)
+{
+    struct viz_sum *best = NULL;
+    for (size_t i = 0; i < s->rows.n; i++) {
+        struct viz_sum *row = &s->rows.p[i];
+        if (ms_str_eq(row->op, op) && (best == NULL || row->count > best->count))
+            best = row;
+    }
+    return best;
+}
+
+/* How often that rank has come last to that row, this time too; 0: no memory. */
+static int64_t count_late(struct viz_sums *s, const struct viz_sum *row, int64_t rank)
+{
+    int64_t pair[2] = {row - s->rows.p, rank};
+    struct ms_str key = {(const char *)pair, sizeof pair};
+    bool added;
+    uint32_t i = ms_map_put_copy(&s->lates, key, s->arena, &added);
+    int64_t *times = i == MS_MAP_NONE ? NULL : added ? ms_vec_push(&s->times) : &s->times.p[i];
+    if (times == NULL)
+        return 0;
+    *times = added ? 1 : *times + 1;
+    return *times;
+}
+
+static enum ms_rc add_join(struct viz_sums *s, struct ms_err *err)
+{
+    struct viz_sum *row = row_of_op(s, ms_stmt_get_str(s->st, 0));
+    int64_t rank = ms_stmt_get_i64(s->st, 1);
+    if (row == NULL)
+        return MS_OK;
+    int64_t times = count_late(s, row, rank);
+    if (times == 0)
+        return ms_no_memory(err);
+    row->joins++;
+    row->waited += ms_stmt_get_i64(s->st, 2);
+    if (times > row->times) {
+        row->times = times;
+        row->last = rank;
+    }
+    return MS_OK;
 }
 
 /* ---- the end -------------------------------------------------------------------------- */
@@ -167,14 +262,15 @@ static void finish(struct viz_sums *s)
 /* Behind the last row of one statement comes the next, or the end. */
 static enum ms_rc turn_over(struct viz_sums *s, struct ms_err *err)
 {
-    if (s->of != VIZ_SUM_RANKS || s->uses) {
+    const char *next = s->statement + 1 < READS ? reads[s->of][s->statement + 1].sql : NULL;
+    if (next == NULL) {
         finish(s);
         return MS_OK;
     }
     ms_stmt_free(s->st);
     s->st = NULL;
-    s->uses = true;
-    return ms_store_prepare(mstx_tl_store(s->tl), &s->st, USES_SQL, err);
+    s->statement++;
+    return ms_store_prepare(mstx_tl_store(s->tl), &s->st, next, err);
 }
 
 enum ms_rc viz_sums_work(struct viz_sums *s, int64_t end_ns, struct ms_err *err)
@@ -182,12 +278,7 @@ enum ms_rc viz_sums_work(struct viz_sums *s, int64_t end_ns, struct ms_err *err)
     bool more = true;
     while (!s->done) {
         MS_TRY(ms_stmt_step(s->st, &more, err));
-        if (!more)
-            MS_TRY(turn_over(s, err));
-        else if (s->uses)
-            add_use(s);
-        else
-            MS_TRY(add_entry(s, err));
+        MS_TRY(more ? reads[s->of][s->statement].add(s, err) : turn_over(s, err));
         if (++s->read % LOOK_AT_CLOCK == 0 && ms_clock_ns() >= end_ns)
             return MS_OK;
     }

@@ -33,6 +33,10 @@ struct viz_sum {
     int64_t count, total, longest; /* times in ns */
     int64_t measured, blame; /* of a rank: steps whose use is known; for which others waited */
     int64_t use[VIZ_USES];
+    struct ms_str op;      /* of what communicates, as joins of ranks call it */
+    int64_t bytes;         /* of its calls */
+    int64_t joins, waited; /* collectives that were found on all ranks; waiting in them */
+    int64_t last, times;   /* the rank that came last most often, and how often */
 };
 
 struct viz_sums {
@@ -42,8 +46,10 @@ struct viz_sums {
     uint64_t read;      /* entries that were added so far */
     struct ms_stmt *st; /* where reading goes on */
     struct mstx_tl *tl;
-    bool uses;          /* of ranks the steps have been read, their uses are */
-    struct ms_map keys; /* name and domain to the row */
+    size_t statement;    /* which of those that it takes */
+    struct ms_map keys;  /* name and domain to the row */
+    struct ms_map lates; /* operation and rank to how often it came last: */
+    MS_VEC(int64_t) times;
     struct ms_arena *arena;
 };
 

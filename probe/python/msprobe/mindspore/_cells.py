@@ -6,7 +6,7 @@ from mindspore import nn
 from mindspore.common.hook_handle import HookHandle
 
 from msprobe import _probe
-from msprobe.mindspore._gradients import Watcher
+from msprobe.mindspore._gradients import Watcher, in_turn
 
 _WORDS = inspect.signature(nn.Cell.register_forward_hook).parameters
 _TAKES_KWARGS = "with_kwargs" in _WORDS
@@ -73,7 +73,7 @@ def _watch_parameters(cell, path, hook):
     grads = _probe.Grads(hook, len(params)) if new else None
     for index, name, parameter in new:
         _watched.add((path, name, id(parameter)))
-        parameter.register_hook(_probe.Grad(grads, index, name, parameter, None))
+        parameter.register_hook(in_turn(_probe.Grad(grads, index, name, parameter, None)))
 
 
 def hook_model(model, with_gradients, prefix=""):

@@ -60,6 +60,7 @@ class PrecisionDebugger(BaseDebugger):
         """Collect no more until the next start."""
         if not _probe.idle():
             _tensors.executor().sync()
+            _gradients.settle()
             super().stop()
 
     forward_backward_dump_end = stop

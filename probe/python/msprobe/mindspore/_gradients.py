@@ -16,6 +16,7 @@ from msprobe.mindspore._tensors import executor, is_host, may_have_gradient
 
 _TAKES_TUPLE = tuple(int(n) for n in mindspore.__version__.split(".")[:2]) >= (2, 7)
 _wants_gradients = executor().requires_grad
+_HookBackward = mindspore.ops.HookBackward
 
 
 def _operator(name, then, is_before):
@@ -30,13 +31,12 @@ def _operator(name, then, is_before):
     return operator
 
 
-def _through(operator, value, is_wanted=may_have_gradient, step=1):
-    """step: -1 to have the last tensor's gradient come first."""
-    tensors = tuple(tensors_of(value, is_wanted))[::step]
+def _through(operator, value, is_wanted=may_have_gradient):
+    tensors = tuple(tensors_of(value, is_wanted))
     if not tensors:
         return value
     others = operator(tensors) if _TAKES_TUPLE else as_tuple(operator(*tensors))
-    return with_tensors(value, iter(others[::step]), is_wanted)
+    return with_tensors(value, iter(others), is_wanted)
 
 
 def _is_tensor(value):
@@ -59,29 +59,96 @@ def _writes_to_its_arguments(name, args):
     return name == "__setitem__" or (name.endswith("_") and not name.startswith("__"))
 
 
-def _that_are(gradients):
-    return tuple(g for g in gradients if g is not None)
+def _dump(prefix, name, number, grad_input, grad_output):
+    call = _probe.enter_backward(prefix, name, number)
+    if call is not None:
+        call.input(grad_output)
+        call.output(grad_input)
+        call.done()
 
 
 def watched_call(func, prefix, name, number, args, kwargs):
-    """Call a function; its gradients are dumped when they have come.
-
-    The official tool lists those of a primitive as they come: the last argument's first, and none
-    of what has none."""
+    """Call a function; its gradients are dumped when they have come."""
     if _writes_to_its_arguments(name, args) or not _has_tensors((args, kwargs)):
         return func(*args, **kwargs)
-    listed, step = (_that_are, -1) if prefix == "Primitive" else (tuple, 1)
+    if prefix == "Primitive":
+        return _Primitive(name, number).run(func, args, kwargs)
 
     def come(_cell, grad_input, grad_output):
-        call = _probe.enter_backward(prefix, name, number)
-        if call is not None:
-            call.input(listed(as_tuple(grad_output)))
-            call.output(listed(as_tuple(grad_input)))
-            call.done()
+        settle()
+        _dump(prefix, name, number, as_tuple(grad_input), as_tuple(grad_output))
 
     operator = _operator(f"{prefix}.{name}.{number}", come, False)
-    args, kwargs = _through(operator, (args, kwargs), _is_tensor, step)
+    args, kwargs = _through(operator, (args, kwargs), _is_tensor)
     return _through(operator, func(*args, **kwargs))
+
+
+# ---- primitives ---------------------------------------------------------------
+
+
+class _Primitive:
+    """One call of a primitive.
+
+    As with the official tool its gradients come one by one, the last argument's first, and none of
+    what has none: the framework would compute them all for an operator around all arguments, asked
+    for or not.  How many will come is not known, so the record waits for what comes next."""
+
+    _last = None  # whose gradients are coming
+    _then = []  # what is to be called when they have come
+
+    def __init__(self, name, number):
+        self.name, self.number = name, number
+        self._inputs, self._outputs, self._hooked = [], [], 0
+
+    def run(self, func, args, kwargs):
+        args, kwargs = self._each((args, kwargs), _is_tensor, self._take)
+        self._hooked = len(tensors_of((args, kwargs), _is_tensor))
+        return self._each(func(*args, **kwargs), may_have_gradient, self._give)
+
+    @staticmethod
+    def _each(value, is_wanted, then):
+        tensors = tensors_of(value, is_wanted)
+        return with_tensors(value, (_HookBackward(then)(t) for t in tensors), is_wanted)
+
+    def _give(self, gradient):
+        if _Primitive._last is not self:
+            settle()
+        self._outputs.extend(as_tuple(gradient))
+
+    def _take(self, gradient):
+        if _Primitive._last is not self:
+            settle()
+        if not self._outputs:
+            return  # its record has been written
+        _Primitive._last = self
+        self._inputs.extend(as_tuple(gradient))
+        if len(self._inputs) >= self._hooked:
+            settle()
+
+    def write(self):
+        _dump("Primitive", self.name, self.number, tuple(self._inputs), tuple(self._outputs))
+        self._inputs, self._outputs = [], []
+
+
+def settle():
+    """Something else comes, or nothing: the record that waits is complete."""
+    last, _Primitive._last = _Primitive._last, None
+    then, _Primitive._then = _Primitive._then, []
+    if last is not None:
+        last.write()
+    for record, gradient in then:
+        record(gradient)
+
+
+def in_turn(record):
+    """A parameter has its gradient between two of the primitive that it is an argument of: what is
+    then to be recorded follows that."""
+    def come(gradient):
+        if _Primitive._last is None:
+            record(gradient)
+        else:
+            _Primitive._then.append((record, gradient))
+    return come
 
 
 # ---- cells --------------------------------------------------------------------
@@ -94,10 +161,12 @@ class _CellCall:
         self.hook, self.number, self.call, self.inner = hook, number, None, None
 
     def enter(self, _cell, _grad_output):
+        settle()
         hook = self.hook
         self.call = _probe.enter_module_backward(hook.path, hook.class_name, self.number, True)
 
     def leave(self, _cell, grad_input, grad_output):
+        settle()
         call, self.call = self.call, None
         if call is not None:
             call.input(as_tuple(grad_output))
