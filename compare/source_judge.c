@@ -393,6 +393,23 @@ static double strength_of(const struct source__node *n)
     return fmax(1, log10(fmax(n->rho, 1)));
 }
 
+static enum ms_dtype dtype_said(struct ms_str text)
+{
+    if (text.n > 2 && text.p[0] == '"')
+        text = ms_str_sub(text, 1, text.n - 1);
+    return ms_dtype_parse(text);
+}
+
+/* A cast to the type that each run computes in: that they differ is how the runs differ. */
+static bool names_systemic(const struct source__judge *j, const struct source__leaf *l)
+{
+    if (l->said == SOURCE__NONE)
+        return false;
+    const struct source__said *said = &j->p->said.p[l->said];
+    enum ms_dtype golden = dtype_said(said->text[0]), target = dtype_said(said->text[1]);
+    return golden != MS_DT_NONE && target != MS_DT_NONE && j->systemic[golden][target];
+}
+
 /* The same argument may differ in every call: the first says it for all. */
 static enum ms_rc ask_scalar(struct source__judge *j, uint32_t i, uint32_t leaf, struct ms_err *err)
 {
@@ -400,7 +417,7 @@ static enum ms_rc ask_scalar(struct source__judge *j, uint32_t i, uint32_t leaf,
     const struct source__leaf *l = &j->p->leaves.p[leaf];
     char key[64];
     bool added;
-    if (!(l->attrs & SOURCE__SCALAR))
+    if (!(l->attrs & SOURCE__SCALAR) || names_systemic(j, l))
         return MS_OK;
     int len = snprintf(key, sizeof key, "%u/%u/%u/%x", n->op, n->dir, l->path, l->value);
     if (ms_map_put_copy(&j->scalars, (struct ms_str){key, (uint32_t)len}, j->arena, &added) ==
