@@ -2,10 +2,11 @@
 """Ranges around the functional collectives: those of torch.distributed._functional_collectives, of
 DTensor, and what torch.compile makes of every collective in a compiled region.
 
-They are operators, torch.ops._c10d_functional.* and the same for autograd, whose result nobody may read before wait_tensor has
-been called for it; the range lasts until then.  A call reaches them by their packet or by the overload,
-and both hold what they call in one attribute, which is what is exchanged here.  What only looks at the
-calls (a trace, a fake tensor) has a mode on the stack of the dispatcher, and is left alone.
+They are operators, torch.ops._c10d_functional.* and the same for autograd, whose result nobody may read
+before wait_tensor has been called for it; the range lasts until then.  A call reaches them by their
+packet or by the overload, and both hold what they call in one attribute, which is what is exchanged here.
+What only looks at the calls (a trace, a fake tensor) has a mode on the stack of the dispatcher, and is
+left alone.
 """
 import functools
 
