@@ -124,10 +124,26 @@ static bool grad_differs(const struct cmp *c, const struct cmp_row *row)
     return !row->grad_same && (said || cmp__strict(c));
 }
 
+/* To Python True is 1. */
+static bool has_number(const struct cmp_item *item, double *v)
+{
+    const struct cmp_value *x = &item->stat[PROBE_STAT_MAX];
+    if (ms_str_is(item->dtype, "<class 'bool'>")) {
+        *v = ms_str_is(x->text, "True");
+        return true;
+    }
+    *v = x->v;
+    return x->kind == CMP_VALUE_NUMBER && !x->is_text;
+}
+
 static bool value_differs(const struct cmp_row *row)
 {
     const struct cmp_value *n = &row->t.stat[PROBE_STAT_MAX];
     const struct cmp_value *b = &row->b.stat[PROBE_STAT_MAX];
+    double x, y;
+    bool whole = n->is_int && b->is_int; /* which a double may not tell apart */
+    if (!whole && has_number(&row->t, &x) && has_number(&row->b, &y))
+        return !(x == y);
     return n->kind != b->kind || !ms_str_eq(n->text, b->text);
 }
 

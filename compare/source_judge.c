@@ -95,7 +95,8 @@ static double limit_of(const struct source__judge *j, const struct source__node 
         return fmin(j->backward_factor, source__rule.backward_calm[j->tensor]);
     if (is_backward(n))
         return j->backward_factor;
-    return source__rule.forward[j->tensor] * (n->young ? source__rule.start : 1);
+    double low = j->low && !j->tensor ? source__rule.forward_low : 1;
+    return source__rule.forward[j->tensor] * (n->young ? source__rule.start : low);
 }
 
 static double norm_limit_of(const struct source__judge *j, const struct source__node *n)
@@ -190,11 +191,12 @@ static bool is_no_noise(const struct source__judge *j, const struct source__node
 }
 
 /* Could the run be one of tiny differences that did not show so far?  Statistics are equal by chance
- * now and then, where rounding alone is different; values of low precision hide all that is smaller,
- * until some of them fall on the other side, at most about one in as many as were equal before. */
+ * now and then, where rounding alone is different, and of other threads only some sums are; values of
+ * low precision hide all that is smaller, until some of them fall on the other side, at most about one
+ * in as many as were equal before. */
 static bool may_be_rounding(const struct source__judge *j, const struct source__node *n)
 {
-    bool reordered = true;
+    bool reordered = true, sums = (j->p->ops.p[n->op].flags & SOURCE__EXACT) == 0;
     double turned = 0, values = 0;
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
         const struct source__leaf *l = &j->p->leaves.p[i];
@@ -208,7 +210,7 @@ static bool may_be_rounding(const struct source__judge *j, const struct source__
     }
     if (!j->tensor)
         return n->out <= source__rule.exact && !reordered &&
-               j->exact_nodes < source__rule.start_few;
+               (j->exact_nodes < source__rule.start_few || sums);
     return turned <= source__rule.turned_most &&
            turned * j->exact_values <= source__rule.turned_chance * values;
 }
@@ -391,6 +393,23 @@ static double strength_of(const struct source__node *n)
     return fmax(1, log10(fmax(n->rho, 1)));
 }
 
+static enum ms_dtype dtype_said(struct ms_str text)
+{
+    if (text.n > 2 && text.p[0] == '"')
+        text = ms_str_sub(text, 1, text.n - 1);
+    return ms_dtype_parse(text);
+}
+
+/* A cast to the type that each run computes in: that they differ is how the runs differ. */
+static bool names_systemic(const struct source__judge *j, const struct source__leaf *l)
+{
+    if (l->said == SOURCE__NONE)
+        return false;
+    const struct source__said *said = &j->p->said.p[l->said];
+    enum ms_dtype golden = dtype_said(said->text[0]), target = dtype_said(said->text[1]);
+    return golden != MS_DT_NONE && target != MS_DT_NONE && j->systemic[golden][target];
+}
+
 /* The same argument may differ in every call: the first says it for all. */
 static enum ms_rc ask_scalar(struct source__judge *j, uint32_t i, uint32_t leaf, struct ms_err *err)
 {
@@ -398,7 +417,7 @@ static enum ms_rc ask_scalar(struct source__judge *j, uint32_t i, uint32_t leaf,
     const struct source__leaf *l = &j->p->leaves.p[leaf];
     char key[64];
     bool added;
-    if (!(l->attrs & SOURCE__SCALAR))
+    if (!(l->attrs & SOURCE__SCALAR) || names_systemic(j, l))
         return MS_OK;
     int len = snprintf(key, sizeof key, "%u/%u/%u/%x", n->op, n->dir, l->path, l->value);
     if (ms_map_put_copy(&j->scalars, (struct ms_str){key, (uint32_t)len}, j->arena, &added) ==

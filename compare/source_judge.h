@@ -13,6 +13,7 @@
 struct source__rules {
     double exact;                 /* two quanta of statistics in float32 */
     double forward[2], gradients; /* a suspect's factor: statistics, tensor */
+    double forward_low; /* more of it: where precision is low the largest element may be another */
     double backward[2], backward_low[2];
     double backward_calm[2]; /* of low precision and operators that hardly amplify */
     double turned_least;     /* smaller gradients of clean runs seem turned by chance */

@@ -11,6 +11,7 @@
 const struct source__rules source__rule = {
     .exact = 2.4e-7,
     .forward = {4, 3},
+    .forward_low = 1.3,
     .gradients = 3,
     .backward = {12, 8},
     .backward_low = {30, 14},

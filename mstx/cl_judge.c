@@ -407,7 +407,7 @@ void mstx__cluster_stragglers(struct mstx_cluster *c)
     const double looks = (double)(c->process.n + 1) * (blocks * blocks / 2 + 1);
     struct scratch x = {order_groups(c), ms_calloc(room, sizeof *x.of_step),
                         ms_calloc(room, sizeof *x.of_member),
-                        ms_calloc(c->process.n + 1, sizeof *x.told), sqrt(2 * log(looks / 0.01))};
+                        ms_calloc(c->process.n + 1, sizeof *x.told), sqrt(2 * log(looks / 0.001))};
     if (x.order != NULL && x.of_step != NULL && x.of_member != NULL && x.told != NULL &&
         find_costs(c))
         judge_groups(c, &x);

@@ -149,20 +149,28 @@ static uint8_t op_of(const char *func)
     return MSTX_COMM_NONE;
 }
 
+/* By their numbers in the interface. */
+static const struct {
+    const char *name;
+    uint8_t type;
+} types[] = {{"ncclInt8", MSTX_TYPE_INT8},          {"ncclUint8", MSTX_TYPE_UINT8},
+             {"ncclInt32", MSTX_TYPE_INT32},        {"ncclUint32", MSTX_TYPE_UINT32},
+             {"ncclInt64", MSTX_TYPE_INT64},        {"ncclUint64", MSTX_TYPE_UINT64},
+             {"ncclFloat16", MSTX_TYPE_FP16},       {"ncclFloat32", MSTX_TYPE_FP32},
+             {"ncclFloat64", MSTX_TYPE_FP64},       {"ncclBfloat16", MSTX_TYPE_BFP16},
+             {"ncclFloat8e4m3", MSTX_TYPE_FP8E4M3}, {"ncclFloat8e5m2", MSTX_TYPE_FP8E5M2}};
+enum { TYPES = sizeof types / sizeof *types };
+
+static const char *type_name(uint8_t number)
+{
+    return number < TYPES ? types[number].name : NULL;
+}
+
 static uint8_t type_of(const char *name)
 {
-    static const struct {
-        const char *name;
-        uint8_t type;
-    } all[] = {{"ncclInt8", MSTX_TYPE_INT8},          {"ncclUint8", MSTX_TYPE_UINT8},
-               {"ncclInt32", MSTX_TYPE_INT32},        {"ncclUint32", MSTX_TYPE_UINT32},
-               {"ncclInt64", MSTX_TYPE_INT64},        {"ncclUint64", MSTX_TYPE_UINT64},
-               {"ncclFloat16", MSTX_TYPE_FP16},       {"ncclFloat32", MSTX_TYPE_FP32},
-               {"ncclFloat64", MSTX_TYPE_FP64},       {"ncclBfloat16", MSTX_TYPE_BFP16},
-               {"ncclFloat8e4m3", MSTX_TYPE_FP8E4M3}, {"ncclFloat8e5m2", MSTX_TYPE_FP8E5M2}};
-    for (size_t i = 0; name != NULL && i < sizeof all / sizeof *all; i++) {
-        if (strcasecmp(all[i].name, name) == 0)
-            return all[i].type;
+    for (size_t i = 0; name != NULL && i < TYPES; i++) {
+        if (strcasecmp(types[i].name, name) == 0)
+            return types[i].type;
     }
     return MSTX_TYPE_NA;
 }
@@ -201,10 +209,11 @@ static struct operation read_operation(int version, bool is_coll, const void *de
     const size_t n = sizeof funcs / sizeof *funcs;
     switch (version) {
     case 1:
-        return is_coll ? (struct operation){d->coll1.func < n ? funcs[d->coll1.func] : NULL, NULL,
-                                            d->coll1.count, d->coll1.root}
-                       : (struct operation){d->p2p1.func < n ? funcs[d->p2p1.func] : NULL, NULL,
-                                            d->p2p1.count, d->p2p1.peer};
+        return is_coll
+                   ? (struct operation){d->coll1.func < n ? funcs[d->coll1.func] : NULL,
+                                        type_name(d->coll1.datatype), d->coll1.count, d->coll1.root}
+                   : (struct operation){d->p2p1.func < n ? funcs[d->p2p1.func] : NULL,
+                                        type_name(d->p2p1.datatype), d->p2p1.count, d->p2p1.peer};
     case 2:
     case 3:
         return is_coll ? (struct operation){d->coll2.func, d->coll2.datatype, d->coll2.count,
@@ -222,6 +231,23 @@ static struct operation read_operation(int version, bool is_coll, const void *de
                        : (struct operation){five->p2p4.func, five->p2p4.datatype, five->p2p4.count,
                                             five->p2p4.peer};
     }
+}
+
+/* Before version 4 a communicator is introduced by its operations alone; the descriptions of collectives
+ * and transfers begin alike. */
+static void learn_context(struct context *c, const struct plugin_descr_v1 *d)
+{
+    hook_lock(&plugin_lock);
+    if (c->id == 0 && d->coll2.comm_hash != 0) {
+        c->id = d->coll2.comm_hash;
+        c->rank = d->rank;
+        if (d->coll2.name != NULL && d->coll2.name[0] != '\0')
+            snprintf(c->name, sizeof c->name, "%s", d->coll2.name);
+        mstx_group_update(
+            c->group,
+            &(struct mstx_group_info){.uid = c->id, .name = c->name, .size = -1, .rank = d->rank});
+    }
+    hook_unlock(&plugin_lock);
 }
 
 static struct event *start_channel(int version, struct event *parent, uint64_t stamp)
@@ -263,6 +289,8 @@ static int start_event(int version, void *context, void **out, const void *descr
             return 0;
         struct operation o = read_operation(version, type != PLUGIN_P2P, descr);
         e->context = context;
+        if (version < 4)
+            learn_context(context, d);
         begin_operation(e, &o);
         *out = e;
     }

@@ -12,16 +12,22 @@ static void head(struct ms_buf *b, const char *name, const char *type, const cha
     ms_buf_printf(b, "# HELP msprobe_%s %s\n# TYPE msprobe_%s %s\n", name, help, name, type);
 }
 
-/* Backslash, quote and newline are escaped in a label. */
+/* Backslash, quote and newline are escaped in a label.  A byte that is no UTF-8 would make the reader
+ * refuse the whole text. */
 static void put_label(struct ms_buf *b, const char *text)
 {
-    for (; *text != '\0'; text++) {
+    const char *end = text + strlen(text);
+    while (text < end) {
+        const unsigned n = ms_utf8_len(text, (size_t)(end - text));
         if (*text == '\n')
             ms_buf_puts(b, "\\n");
         else if (*text == '\\' || *text == '"')
             ms_buf_printf(b, "\\%c", *text);
+        else if (n == 0)
+            ms_buf_puts(b, "\xEF\xBF\xBD");
         else
-            ms_buf_putc(b, *text);
+            ms_buf_put(b, text, n);
+        text += n != 0 ? n : 1;
     }
 }
 

@@ -158,7 +158,7 @@ static void take_json(struct probe_leaf *leaf, struct ms_str key, struct ms_str 
         leaf->value_json = json;
 }
 
-/* The file of a P2P operation is that of its tensor. */
+/* The file and the shape of a P2P operation are those of its tensor. */
 static void take_tensor(struct probe_leaf *leaf, struct ms_str key, struct ms_str json)
 {
     struct probe_leaf tensor;
@@ -166,6 +166,7 @@ static void take_tensor(struct probe_leaf *leaf, struct ms_str key, struct ms_st
         return;
     probe_leaf_parse(&tensor, json, PROBE_LEAF_TENSOR);
     leaf->data_name = tensor.data_name;
+    leaf->shape_json = tensor.shape_json;
     leaf->escaped |= tensor.escaped;
 }
 

@@ -44,7 +44,7 @@ struct probe_leaf {
     struct ms_str type; /* type or class_type */
     struct ms_str dtype_text;
     enum ms_dtype dtype;
-    struct ms_str shape_json;
+    struct ms_str shape_json; /* of a P2P operation: its tensor's */
     struct probe_num stat[PROBE_STATS];
     int requires_grad;        /* -1: not said */
     struct ms_str md5;        /* digest, or a 0-dim xor value as JSON */

@@ -121,6 +121,20 @@ END
 check peak-without-flops 2 "$("$tool" report --peak 1e6 "$top/whole.db" >/dev/null 2>&1; echo $?)"
 "$tool" report --format prometheus --flops 3072 --peak 1e6 "$top/whole.db" >"$top/prom"
 check prometheus-lines-are-well-formed 0 "$(grep -cvE '^(# (HELP|TYPE) msprobe_[a-z_]+ .+|msprobe_[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? [0-9.e+-]+)$' "$top/prom")"
+cp "$top/whole.db" "$top/odd.db"
+"$PYTHON" -c 'import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("UPDATE comm_groups SET name = CAST(? AS TEXT)", (b"a\"b\\c\n\xff\xc3 \xc3\xa9}",))
+db.commit()' "$top/odd.db"
+"$tool" report --format prometheus "$top/odd.db" >"$top/odd.prom"
+check prometheus-labels-are-unicode-whatever-names-are 2 \
+    "$(iconv -f UTF-8 -t UTF-8 "$top/odd.prom" | grep -m1 -o 'a\\"b\\\\c\\n[^ ]* é}' | grep -o � | wc -l)"
+if command -v promtool >/dev/null; then
+    check promtool-finds-nothing-wrong "0 0" \
+        "$(for f in prom odd.prom; do promtool check metrics <"$top/$f" >/dev/null 2>&1; echo $?; done | xargs)"
+else
+    echo "skip promtool-finds-nothing-wrong: promtool is not installed"
+fi
 check prometheus-calls-are-those-of-the-database \
     "$(tell "$top/whole.db" "SELECT count(*) FROM comm_ops WHERE class < 2")" \
     "$(awk '/^msprobe_comm_calls_total/ {n += $NF} END {print n}' "$top/prom")"

@@ -231,7 +231,24 @@ START_TEST(every_failed_allocation_is_a_clean_error)
 }
 END_TEST
 
+START_TEST(an_empty_dump_of_a_debugger_stands_behind_its_debug_json)
+{
+    static const char debugger[] = "{\"task\": null, \"level\": \"debug\", \"data\": {}}";
+    char path[128];
+    layout("step0/rank0/debug.json step0/rank0/dump.json step0/rank1/dump.json");
+    snprintf(path, sizeof path, "%s/step0/rank0/dump.json", dir);
+    write_file(path, debugger, sizeof debugger - 1);
+    snprintf(path, sizeof path, "%s/step0/rank1/dump.json", dir);
+    write_file(path, debugger, sizeof debugger - 1);
+    look_at("step0");
+    ck_found("0.0=step0/rank0/debug.json 0.1=step0/rank1/dump.json ");
+    probe_places_free(&places);
+    scratch_remove(dir);
+}
+END_TEST
+
 TEST_MAIN("find", each_layout_is_known, notes_say_which_rank_a_process_was_given,
           a_directory_without_a_dump_is_an_error_that_says_what_was_looked_for,
           a_directory_that_cannot_be_read_is_an_error, what_is_no_directory_is_taken_for_a_file,
+          an_empty_dump_of_a_debugger_stands_behind_its_debug_json,
           every_failed_allocation_is_a_clean_error)

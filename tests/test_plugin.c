@@ -160,8 +160,10 @@ static int play_old(void)
     struct old_table *one = table("ncclProfiler_v1"), *two = table("ncclProfiler_v2");
     void *context, *event;
     int mask = 0;
-    struct coll1 a = {.type = COLL, .func = 4, .count = 8, .datatype = 7};
-    struct coll2 b = {.type = COLL, .func = "AllGather", .count = 9, .datatype = "ncclFloat32"};
+    struct coll1 a = {
+        .type = COLL, .rank = 2, .name = "tp", .hash = 77, .func = 4, .count = 8, .datatype = 7};
+    struct coll2 b = {
+        .type = COLL, .hash = 78, .func = "AllGather", .count = 9, .datatype = "ncclFloat32"};
     if (one->init(&context, &mask) != 0 || (mask & COLL) == 0 || (mask & KERNEL) != 0)
         return 1;
     int bad = one->start(context, &event, &a) + one->stop(event) + one->finalize(context);
@@ -263,6 +265,18 @@ static void done(struct cap *c)
 
 /* ---- what the capture holds ----------------------------------------------------------------- */
 
+static const struct mstx_rec_comm *comm_of(const struct cap *c, const char *name)
+{
+    for (size_t i = 0; i + 1 < c->n; i++) {
+        const struct mstx_rec *r = &c->rec[i].r;
+        if (r->type == MSTX_REC_BEGIN && strcmp(cap_text(c, r->name), name) == 0 &&
+            c->rec[i + 1].r.type == MSTX_REC_COMM)
+            return (const struct mstx_rec_comm *)(const void *)&c->rec[i + 1].r;
+    }
+    ck_abort_msg("no call of %s", name);
+    return NULL;
+}
+
 START_TEST(old_versions_give_operations_without_kernels)
 {
     struct cap c;
@@ -271,6 +285,15 @@ START_TEST(old_versions_give_operations_without_kernels)
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, "nccl", "AllGather"), 1);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "AllReduce"), 1);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_DEVICE, NULL, NULL), 0);
+    const struct mstx_rec_comm *r = comm_of(&c, "AllReduce");
+    ck_assert_uint_eq(r->dtype, MSTX_TYPE_FP32);
+    struct mstx_comm_group g = {.uid = 0};
+    for (size_t i = 1; i <= c.ntexts; i++) {
+        if (c.text[i]->kind == MSTX_GROUP && c.text[i]->key == r->group)
+            memcpy(&g, c.text[i] + 1, sizeof g);
+    }
+    ck_assert_uint_eq(g.uid, 77); /* the same on all ranks, so that these meet */
+    ck_assert_int_eq(g.rank, 2);
     done(&c);
 }
 END_TEST

@@ -254,8 +254,10 @@ enum ms_rc tui_node_items(struct tui_page *p, const struct graph_detail *target,
                          target != NULL ? "target" : "golden", VALUE_W, both ? "golden" : ""));
     MS_TRY(put_part(p, "input", d->input, both ? golden->input : none, err));
     MS_TRY(put_part(p, "output", d->output, both ? golden->output : none, err));
-    return p->lines.n > 1 ? MS_OK
-                          : tui_page_addf(p, TUI_DIM, err, "no items were dumped for this node");
+    if (p->lines.n > 1)
+        return MS_OK;
+    p->lines.n = 0; /* no heading over nothing */
+    return tui_page_addf(p, TUI_DIM, err, "no items were dumped for this node");
 }
 
 /* ---- stack ------------------------------------------------------------------------- */

@@ -473,8 +473,8 @@ static enum ms_rc export_report(struct tui_app *a, void *self, struct ms_buf *ou
     MS_TRY(viz_sums_work(s, INT64_MAX, err));
     static const char *const heads[] = {
         [RANGES] = "name,domain,rank,count,total_ns,max_ns,dropped\n",
-        [COLLECTIVES] = "name,operation,count,total_ns,max_ns,bytes,collectives,waited_ns,"
-                        "last_rank,times_last\n",
+        [COLLECTIVES] = ("name,operation,count,total_ns,max_ns,bytes,collectives,waited_ns,"
+                         "last_rank,times_last\n"),
         [RANKS] = "name,host,rank,count,total_ns,max_ns,dropped\n"};
     ms_buf_puts(out, heads[r->view]);
     for (size_t i = 0; i < s->rows.n; i++) {

@@ -45,7 +45,7 @@ void viz_sums_free(struct viz_sums *s)
     ms_stmt_free(s->st);
     ms_vec_free(&s->rows);
     ms_map_free(&s->keys);
-    ms_map_free(&s->lates);
+    ms_map_free(&s->latecomers);
     ms_vec_free(&s->times);
     ms_arena_free(s->arena);
     *s = (struct viz_sums){.done = false};
@@ -198,7 +198,7 @@ static int64_t count_late(struct viz_sums *s, const struct viz_sum *row, int64_t
     int64_t pair[2] = {row - s->rows.p, rank};
     struct ms_str key = {(const char *)pair, sizeof pair};
     bool added;
-    uint32_t i = ms_map_put_copy(&s->lates, key, s->arena, &added);
+    uint32_t i = ms_map_put_copy(&s->latecomers, key, s->arena, &added);
     int64_t *times = i == MS_MAP_NONE ? NULL : added ? ms_vec_push(&s->times) : &s->times.p[i];
     if (times == NULL)
         return 0;

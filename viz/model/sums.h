@@ -46,9 +46,9 @@ struct viz_sums {
     uint64_t read;      /* entries that were added so far */
     struct ms_stmt *st; /* where reading goes on */
     struct mstx_tl *tl;
-    size_t statement;    /* which of those that it takes */
-    struct ms_map keys;  /* name and domain to the row */
-    struct ms_map lates; /* operation and rank to how often it came last: */
+    size_t statement;         /* which of those that it takes */
+    struct ms_map keys;       /* name and domain to the row */
+    struct ms_map latecomers; /* operation and rank to how often it came last: */
     MS_VEC(int64_t) times;
     struct ms_arena *arena;
 };
