@@ -194,13 +194,27 @@ static uint64_t used_elements(const struct cmp *c, uint32_t row, const struct pr
                                                      : rows * (n->count / n->shape[axis]);
 }
 
+/* Of a complex number its real part, as of many. */
+static double only_element(const struct probe_tensor *t)
+{
+    double v;
+    float single;
+    if (t->dtype == MS_DT_C64) {
+        memcpy(&single, t->data, sizeof single);
+        return (double)single;
+    }
+    if (t->dtype == MS_DT_C128)
+        memcpy(&v, t->data, sizeof v);
+    else
+        ms_dtype_to_f64(t->dtype, t->data, 1, &v);
+    return v;
+}
+
 /* One element: in the arithmetic of its own type, as numpy 1 computes it. */
 static void measure_scalar(struct chunk *ch, const struct probe_tensor *n,
                            const struct probe_tensor *b, enum cmp_compat compat)
 {
-    double x, y;
-    ms_dtype_to_f64(n->dtype, n->data, 1, &x);
-    ms_dtype_to_f64(b->dtype, b->data, 1, &y);
+    double x = only_element(n), y = only_element(b);
     bool single = cmp_facts_single(n->dtype, b->dtype), strict = compat == CMP_STRICT;
     double d = single ? (double)((float)x - (float)y) : x - y;
     if (compat != CMP_CUR && n->dtype == MS_DT_U8 && b->dtype == MS_DT_U8)
