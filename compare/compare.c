@@ -37,7 +37,8 @@ static enum ms_rc check_frameworks(const struct cmp *c, struct ms_err *err)
                 (!cmp__is_pytorch(&c->t) && c->b.dump->framework != PROBE_FW_MINDTORCH);
     if (!fine && cmp__strict(c)) {
         ms_fail(err, MS_E_ARG, "%s: cannot compare %s with %s", c->t.dump->path, t, b);
-        ms_err_hint(err, "leave out --compat strict: the official tool refuses this pair");
+        ms_err_hint(err, "%sleave out --compat strict: the official tool refuses this pair",
+                    cmp__is_pytorch(&c->t) ? "swap target and golden path, or " : "");
         return MS_E_ARG;
     }
     if (c->conf.api.on && cmp__is_pytorch(&c->t))
