@@ -192,10 +192,65 @@ static void put_evidence(struct mstx_finding *f)
                  f->first_step, f->last_step, f->rank);
     else if (strcmp(f->kind, "mismatch") == 0)
         snprintf(to, n, "SELECT * FROM joins WHERE agrees = 0");
-    else if (strcmp(f->kind, "hang") == 0)
+    else if (strcmp(f->kind, "hang") == 0 || strcmp(f->kind, "absent") == 0)
         snprintf(to, n, "SELECT * FROM joins WHERE missing > 0");
     else if (strcmp(f->kind, "slow_link") == 0)
         snprintf(to, n, "SELECT * FROM links ORDER BY z DESC");
+}
+
+/* "5, 7 and 3 more" of the ranks that the question gives; how many they are. */
+static enum ms_rc put_ranks(struct ms_stmt *st, char *to, size_t room, int64_t *ranks,
+                            int32_t *first, struct ms_err *err)
+{
+    enum { SHOWN = 8 };
+    size_t n = 0;
+    bool more;
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    for (*ranks = 0; rc == MS_OK && more; ++*ranks) {
+        const int32_t rank = (int32_t)ms_stmt_get_i64(st, 0);
+        if (*ranks == 0)
+            *first = rank;
+        if (*ranks < SHOWN)
+            n += (size_t)snprintf(to + n, room - n, "%s%" PRId32, *ranks != 0 ? ", " : "", rank);
+        rc = ms_stmt_step(st, &more, err);
+    }
+    if (*ranks > SHOWN)
+        snprintf(to + n, room - n, " and %" PRId64 " more", *ranks - SHOWN);
+    return rc;
+}
+
+/* Ranks that others name as members of their communicators and that left nothing; where no process
+ * knows its rank, nothing can be said. */
+static enum ms_rc find_absent(struct mstx_tl *tl, struct mstx_report *r, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    char ranks[160] = "";
+    int64_t n = 0;
+    int32_t first = -1;
+    MS_TRY(ms_store_prepare(
+        mstx_tl_store(tl), &st,
+        "SELECT DISTINCT CAST(m.value AS INTEGER) FROM comm_groups g, json_each(CASE"
+        " WHEN json_valid('[' || g.ranks || ']') THEN '[' || g.ranks || ']' ELSE '[]' END) m"
+        " WHERE m.value NOT IN (SELECT rank FROM processes WHERE rank IS NOT NULL)"
+        " AND EXISTS (SELECT 1 FROM processes WHERE rank >= 0) ORDER BY 1",
+        err));
+    enum ms_rc rc = put_ranks(st, ranks, sizeof ranks, &n, &first, err);
+    ms_stmt_free(st);
+    if (rc != MS_OK || n == 0)
+        return rc;
+    struct mstx_finding *f =
+        mstx__finding_add(r, "absent", MSTX_WARNING_FINDING, n == 1 ? first : -1, (double)n);
+    if (f == NULL)
+        return ms_no_memory(err);
+    snprintf(
+        f->text, sizeof f->text,
+        "rank%s %s left no records, though communicators of others have %s as %s; what is said "
+        "of these groups lacks %s",
+        n == 1 ? "" : "s", ranks, n == 1 ? "it" : "them", n == 1 ? "a member" : "members",
+        n == 1 ? "it" : "them");
+    put_place(f, 0, 0);
+    put_evidence(f);
+    return MS_OK;
 }
 
 static enum ms_rc take_conclusion(struct mstx_report *r, struct ms_stmt *st, struct ms_err *err)
@@ -338,6 +393,8 @@ enum ms_rc mstx_report_make(struct mstx_tl *tl, bool with_names, struct mstx_rep
         rc = find_conclusions(tl, r, err);
     if (rc == MS_OK)
         rc = find_problems(tl, r, err);
+    if (rc == MS_OK)
+        rc = find_absent(tl, r, err);
     if (rc == MS_OK)
         rc = find_slow_steps(tl, r, err);
     if (rc == MS_OK && with_names)

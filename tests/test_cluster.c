@@ -194,7 +194,7 @@ START_TEST(the_rank_whose_program_differs_is_named)
 }
 END_TEST
 
-START_TEST(a_rank_that_does_not_come_is_named_and_one_without_capture_is_not)
+START_TEST(a_rank_that_does_not_come_is_named_and_so_is_one_without_capture)
 {
     simulate(SIM_HANG, 0);
     const struct mstx_finding *f = first_of("hang");
@@ -204,6 +204,13 @@ START_TEST(a_rank_that_does_not_come_is_named_and_one_without_capture_is_not)
     simulate(SIM_MISSING, 0);
     ck_assert_msg(mstx_report_headline(&report) == NULL, "%s", report.findings.p[0].text);
     ck_assert_int_gt(ask("SELECT count(*) FROM joins WHERE missing = 1"), 0);
+    f = first_of("absent");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(f->rank, sim.rank);
+    ck_assert_int_eq((int)f->value, 1);
+    end_simulation();
+    simulate(SIM_CLEAN, 0);
+    ck_assert_ptr_null(first_of("absent"));
     end_simulation();
 }
 END_TEST
@@ -298,6 +305,6 @@ TEST_MAIN("cluster", bandwidths_are_those_of_the_ring, spans_that_touch_are_one,
           a_slow_rank_is_named_in_the_first_line, when_a_rank_became_slow_is_told,
           slow_links_are_named_by_their_ends_or_their_communicator,
           the_rank_whose_program_differs_is_named,
-          a_rank_that_does_not_come_is_named_and_one_without_capture_is_not,
+          a_rank_that_does_not_come_is_named_and_so_is_one_without_capture,
           a_summary_concludes_what_the_whole_does, damaged_numbers_are_counted_and_passed_over,
           calls_of_a_late_window_are_joined_by_their_numbers)
