@@ -52,7 +52,12 @@ same_with_and_without() { # MODE RANKS
     cat "$scratch/err"
     is "$hooked" "$bare" && diff "$scratch/bare" "$scratch/hooked"
 }
-fails_alike() { # MODE: both end it, whatever the status
+# Both end it, whatever the status.  MPICH's launcher calls it an abort when it sees the program's socket
+# closed before the end of the process it started, 1 time in 100 on a busy machine.
+fails_alike() { # MODE
+    fails_alike_once "$1" || fails_alike_once "$1" || fails_alike_once "$1"
+}
+fails_alike_once() {
     launch 1 "$scratch/app" "$1" >/dev/null 2>&1
     bare=$?
     launch 1 "$msprobe" run -o "$scratch/run" -- "$scratch/app" "$1" >/dev/null 2>&1
@@ -224,9 +229,8 @@ clocks_meet_closely() { # OFFSET PPM [together]
     for try in 1 2 3 4 5 6 7 8; do
         unsure=
         clocks_meet_once 1000 "$1" "$2" 1 pings "$3" && [ "$unsure" -le 1000 ] && return 0
-        [ -n "$unsure" ] || return 1
     done
-    [ "$unsure" -gt 1000 ] && [ "$apart" -le $((unsure + 1000)) ] && echo 'never undisturbed' >&2
+    [ "${unsure:-0}" -gt 1000 ] && [ "$apart" -le $((unsure + 1000)) ] && echo 'never undisturbed' >&2
 }
 clocks_meet_once() { # LIMIT-NS OFFSET PPM SYNC METHOD [together]
     rm -rf "$scratch/run"
