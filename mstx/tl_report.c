@@ -242,12 +242,9 @@ static enum ms_rc find_absent(struct mstx_tl *tl, struct mstx_report *r, struct 
         mstx__finding_add(r, "absent", MSTX_WARNING_FINDING, n == 1 ? first : -1, (double)n);
     if (f == NULL)
         return ms_no_memory(err);
-    snprintf(
-        f->text, sizeof f->text,
-        "rank%s %s left no records, though communicators of others have %s as %s; what is said "
-        "of these groups lacks %s",
-        n == 1 ? "" : "s", ranks, n == 1 ? "it" : "them", n == 1 ? "a member" : "members",
-        n == 1 ? "it" : "them");
+    snprintf(f->text, sizeof f->text,
+             "rank%s %s left no records, though communicators of others have %s", n == 1 ? "" : "s",
+             ranks, n == 1 ? "it as a member" : "them as members");
     put_place(f, 0, 0);
     put_evidence(f);
     return MS_OK;
