@@ -120,7 +120,7 @@ struct rt_ring {
     struct mstx_rec *rec;
     struct mstx_seg *seg;
     uint32_t number, tid;
-    uint32_t slot_chunk, slot_few, slot_at; /* where the next range slot is looked for */
+    uint32_t slot_chunk, slot_at; /* where the next range slot is looked for */
     uint32_t mark_ids;
     uint32_t comm_range; /* the newest range that the program itself opened for communication */
     int32_t top;         /* of pushes, -1: none */

@@ -21,7 +21,8 @@ enum {
     GHOST = UINT16_MAX,
     ON_DEVICE = 0x4000, /* with the ring's number: slot_stream holds the stream */
     RECORDS_MAX = 192,  /* of one event: a payload of MSTX_PAYLOAD_MAX and its heads */
-    FEW = 8,            /* slots that a ring has in use where few ranges are open */
+    FEW = 8,            /* slots that a ring takes in turn, for so many uses: */
+    STAY = 4096,
 };
 static_assert(1 << 6 == RT_CHUNK, "chunk");
 static_assert((int)RT_RINGS <= (int)ON_DEVICE, "the flag is no part of a ring's number");
@@ -83,13 +84,14 @@ void rt_slots_forget(void)
     atomic_store(&chunks, 0);
 }
 
-/* Eight are taken in turn for as long as one of them is free: few cache lines, which a program
- * that computes between its calls does not throw out, and a stale id stays recognisable for long. */
+/* The next eight uses come from eight slots, that is from few cache lines, which a program that
+ * computes between its calls does not throw out; every STAY uses they are others, so that all 64
+ * take part and a stale id stays recognisable for long. */
 static struct slot *slot_near(struct rt_ring *r, uint32_t chunk)
 {
-    struct slot *few = &slots[chunk * RT_CHUNK + r->slot_few * FEW];
     for (int i = 0; i < FEW; i++) {
-        struct slot *s = &few[rt_bump(&r->slot_at, 1) % FEW];
+        const uint32_t at = rt_bump(&r->slot_at, 1);
+        struct slot *s = &slots[chunk * RT_CHUNK + (at / STAY * FEW + at % FEW) % RT_CHUNK];
         if (RT_LIKELY(atomic_load_explicit(&s->live, memory_order_acquire) == 0))
             return s;
     }
@@ -100,7 +102,7 @@ static struct slot *slot_in(struct rt_ring *r, uint32_t chunk)
 {
     struct slot *s = slot_near(r, chunk);
     for (int i = 1; s == NULL && i < RT_CHUNK / FEW; i++) {
-        r->slot_few = (r->slot_few + 1) % (RT_CHUNK / FEW);
+        rt_bump(&r->slot_at, STAY);
         s = slot_near(r, chunk);
     }
     return s;
