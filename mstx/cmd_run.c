@@ -313,6 +313,18 @@ static enum ms_rc set_environment(const struct args *a, const char *out, struct 
     return MS_OK;
 }
 
+/* Ranks above 0 leave the talking to rank 0, and their place to the program. */
+static bool talks(void)
+{
+    static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK_ID"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *v = getenv(names[i]);
+        if (v != NULL)
+            return strcmp(v, "0") == 0;
+    }
+    return true;
+}
+
 /* ---- running ---------------------------------------------------------------------------------- */
 
 /* In the child; the errno goes to the parent when there is no such program. */
@@ -349,6 +361,10 @@ static enum ms_rc run_program(char **program, int *status, struct ms_err *err)
 {
     sigset_t set, old;
     int tell[2], why = 0;
+    if (!talks()) {
+        execvp(program[0], program);
+        return ms_fail_sys(err, "%s", program[0]);
+    }
     if (pipe2(tell, O_CLOEXEC) != 0)
         return ms_fail_sys(err, "pipe");
     watched(&set);
@@ -436,18 +452,6 @@ static enum ms_rc tell_result(const char *out, bool has_dump, struct ms_err *err
         fprintf(stderr, ", %d still on the stage", s.unstaged);
     fprintf(stderr, "; next: msprobe report %s\n", out);
     return MS_OK;
-}
-
-/* Ranks above 0 leave the talking to rank 0. */
-static bool talks(void)
-{
-    static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK_ID"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *v = getenv(names[i]);
-        if (v != NULL)
-            return strcmp(v, "0") == 0;
-    }
-    return true;
 }
 
 /* ---- the command ------------------------------------------------------------------------------ */

@@ -236,16 +236,16 @@ static bool drop(struct rt_ring *r, uint32_t n, enum mstx_why why)
     return false;
 }
 
-/* What the file that is half full would take in a second; all there is while nobody knows how
+/* What the file that is half full would take in half a second; all there is while nobody knows how
  * long a tick is. */
-static double a_second_of(const struct rt_ring *r, uint64_t now)
+static double half_a_second_of(const struct rt_ring *r, uint64_t now)
 {
     const uint64_t hz = atomic_load(&rt.tick_hz);
     const double since = (double)(now - r->seg->first_ticks) / (double)(hz != 0 ? hz : 1);
-    return hz != 0 && since > 0 ? (double)rt_file_bytes(r->seg) / 2 / since : (double)UINT32_MAX;
+    return hz != 0 && since > 0 ? (double)rt_file_bytes(r->seg) / 4 / since : (double)UINT32_MAX;
 }
 
-/* Files grow until one holds a second: a file costs more than its pages, and pages that nobody
+/* Files grow until one holds half a second: a file costs more than its pages, and pages that nobody
  * fills cost as much as others.  A ring that fills slowly gets a larger one once in a while only;
  * the window of a flight recorder must fit. */
 static void choose_size(struct rt_ring *r, uint64_t now)
@@ -255,7 +255,7 @@ static void choose_size(struct rt_ring *r, uint64_t now)
     if (flight && most > FLIGHT_BYTES)
         most = FLIGHT_BYTES;
     const bool in_any_case = flight || r->made % SLOW_FILES == 0;
-    const double wanted = in_any_case ? (double)UINT32_MAX : a_second_of(r, now);
+    const double wanted = in_any_case ? (double)UINT32_MAX : half_a_second_of(r, now);
     const int doublings = in_any_case ? 2 : 4;
     for (int i = 0; i < doublings && r->next_bytes < wanted && r->next_bytes < most; i++)
         r->next_bytes = r->next_bytes > most / 2 ? most : r->next_bytes * 2;
