@@ -161,6 +161,8 @@ $(B)/libmstx_hook.so: $(call obj,$(SO_HOOK)) $(B)/libmstx.so
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..' -o $@ $(filter %.o,$^) -L$(B) -lmstx
 	$(Q)ln -sf $(@F) $@.0
+# A sanitizer looks its own functions up by this dlsym before it is ready.
+$(B)/mstx/hook_dlsym.o: ALL_CFLAGS += $(if $(SAN),-fno-sanitize=all)
 $(B)/libmstx_dlsym.so: $(B)/mstx/hook_dlsym.o
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -o $@ $^

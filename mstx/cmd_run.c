@@ -236,8 +236,14 @@ static enum ms_rc preload_hooks(int comm, const char *program, struct ms_err *er
     return comm == COMM_AUTO ? MS_OK : rc;
 }
 
-/* A sanitizer that a program is linked to refuses to run when anything was loaded before it. */
-static void preload_sanitizer(const char *program)
+/* A sanitizer refuses to run when anything was loaded before it: one that the program is linked to,
+ * or that this very copy of the recorder was built with. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { IS_SANITIZED = 1 };
+#else
+enum { IS_SANITIZED = 0 };
+#endif
+static void preload_sanitizer(const char *program, const char *recorder)
 {
     static const char *const names[] = {"libasan.so.8",
                                         "libasan.so.7",
@@ -252,7 +258,8 @@ static void preload_sanitizer(const char *program)
                                         "libclang_rt.asan-x86_64.so",
                                         "libclang_rt.asan-aarch64.so"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (mstx_elf_needs(program, names[i]))
+        if (mstx_elf_needs(program, names[i]) ||
+            (IS_SANITIZED && mstx_elf_needs(recorder, names[i])))
             preload(names[i]);
     }
 }
@@ -294,7 +301,7 @@ static enum ms_rc set_environment(const struct args *a, const char *out, const c
     MS_TRY(preload_hooks(a->comm, program, err));
     if (a->hook_dlsym)
         MS_TRY(preload_dlsym(err));
-    preload_sanitizer(program);
+    preload_sanitizer(program, lib);
     offer_python(!a->no_torch || a->dump != NULL);
     MS_TRY(ask_for_dump(a->dump, out, err));
     put("MSTX_TORCH", a->no_torch ? "0" : NULL);
