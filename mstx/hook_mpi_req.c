@@ -2,7 +2,7 @@
  *
  * hook_mpi_req: from a request to the range that ends with it.
  *
- * Requests are found by the value of their handle.  Open MPI gives one and the same handle to all
+ * Requests are found by the value of their handle.  Both flavours give one and the same handle to all
  * operations that were complete at once, so a handle may stand for several: the oldest goes first.
  */
 #include "mstx/hook_mpi.h"
@@ -18,7 +18,7 @@ struct request {
 enum { BUCKETS = 1 << 13 };
 static struct bucket {
     struct hook_lock lock;
-    struct request *first;
+    struct request *first, *newest; /* newest: the last, where there is a first */
 } buckets[BUCKETS];
 _Atomic uint32_t hook_req_tracked;
 
@@ -67,30 +67,28 @@ static void append(struct request *r)
 {
     struct bucket *b = bucket_of(r->handle);
     hook_lock(&b->lock);
-    struct request **at = &b->first;
-    while (*at != NULL)
-        at = &(*at)->next;
     r->next = NULL;
-    *at = r;
+    *(b->first != NULL ? &b->newest->next : &b->first) = r;
+    b->newest = r;
     hook_unlock(&b->lock);
     atomic_fetch_add_explicit(&hook_req_tracked, 1, memory_order_relaxed);
 }
 
-/* Caller holds the lock of the bucket. */
-static struct request **look_up(struct bucket *b, hook_handle h)
+/* Caller holds the lock of the bucket, as for what follows. NULL: none; before: the one before it. */
+static struct request *look_up(const struct bucket *b, hook_handle h, struct request **before)
 {
-    struct request **at = &b->first;
-    while (*at != NULL && (*at)->handle != h)
-        at = &(*at)->next;
-    return at;
+    struct request *r = b->first;
+    for (*before = NULL; r != NULL && r->handle != h; r = r->next)
+        *before = r;
+    return r;
 }
 
-static struct request *unlink_it(struct request **at)
+static void unlink_it(struct bucket *b, struct request *r, struct request *before)
 {
-    struct request *r = *at;
-    *at = r->next;
+    *(before != NULL ? &before->next : &b->first) = r->next;
+    if (b->newest == r)
+        b->newest = before;
     atomic_fetch_sub_explicit(&hook_req_tracked, 1, memory_order_relaxed);
-    return r;
 }
 
 /* ---- life of a request -------------------------------------------------------------------------- */
@@ -125,8 +123,9 @@ void hook_req_prepare(MPI_Request request, const struct mstx_comm_call *c, unsig
 void hook_req_start(hook_handle h)
 {
     struct bucket *b = bucket_of(h);
+    struct request *before;
     hook_lock(&b->lock);
-    struct request *r = *look_up(b, h);
+    struct request *r = look_up(b, h, &before);
     if (r != NULL && r->prepared != NULL && r->id == 0)
         r->id = mstx_comm_begin(r->prepared);
     hook_unlock(&b->lock);
@@ -149,15 +148,17 @@ void hook_req_done(hook_handle h, const MPI_Status *status)
     struct bucket *b = bucket_of(h);
     uint64_t id = 0;
     unsigned flags = 0;
-    struct request *gone = NULL;
+    struct request *gone = NULL, *before;
     hook_lock(&b->lock);
-    struct request **at = look_up(b, h);
-    if (*at != NULL) {
-        id = (*at)->id;
-        flags = (*at)->flags;
-        (*at)->id = 0; /* a prepared one only becomes inactive */
-        gone = (*at)->prepared == NULL ? unlink_it(at) : NULL;
+    struct request *r = look_up(b, h, &before);
+    if (r != NULL) {
+        id = r->id;
+        flags = r->flags;
+        r->id = 0; /* a prepared one only becomes inactive */
+        gone = r->prepared == NULL ? r : NULL;
     }
+    if (gone != NULL)
+        unlink_it(b, gone, before);
     hook_unlock(&b->lock);
     if (gone != NULL)
         entry_free(gone);
@@ -170,11 +171,11 @@ void hook_req_done(hook_handle h, const MPI_Status *status)
 void hook_req_gone(hook_handle h)
 {
     struct bucket *b = bucket_of(h);
-    struct request *gone = NULL;
+    struct request *before;
     hook_lock(&b->lock);
-    struct request **at = look_up(b, h);
-    if (*at != NULL)
-        gone = unlink_it(at);
+    struct request *gone = look_up(b, h, &before);
+    if (gone != NULL)
+        unlink_it(b, gone, before);
     hook_unlock(&b->lock);
     if (gone == NULL)
         return;
