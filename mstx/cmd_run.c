@@ -236,8 +236,14 @@ static enum ms_rc preload_hooks(int comm, struct ms_file program, struct ms_err 
     return comm == COMM_AUTO ? MS_OK : rc;
 }
 
-/* A sanitizer that a program is linked to refuses to run when anything was loaded before it. */
-static void preload_sanitizer(struct ms_file program)
+/* A sanitizer refuses to run when anything was loaded before it: one that the program is linked to,
+ * or that this very copy of the recorder was built with. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { IS_SANITIZED = 1 };
+#else
+enum { IS_SANITIZED = 0 };
+#endif
+static void preload_sanitizers_of(struct ms_file elf)
 {
     static const char *const names[] = {"libasan.so.8",
                                         "libasan.so.7",
@@ -252,8 +258,18 @@ static void preload_sanitizer(struct ms_file program)
                                         "libclang_rt.asan-x86_64.so",
                                         "libclang_rt.asan-aarch64.so"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (mstx_elf_needs(program, names[i]))
+        if (mstx_elf_needs(elf, names[i]))
             preload(names[i]);
+    }
+}
+
+static void preload_sanitizers(struct ms_file program, const char *recorder)
+{
+    preload_sanitizers_of(program);
+    if (IS_SANITIZED) {
+        struct ms_file own = mstx_elf_open(recorder);
+        preload_sanitizers_of(own);
+        ms_file_unmap(&own);
     }
 }
 
@@ -294,7 +310,7 @@ static enum ms_rc set_environment(const struct args *a, const char *out, struct 
     MS_TRY(preload_hooks(a->comm, program, err));
     if (a->hook_dlsym)
         MS_TRY(preload_dlsym(err));
-    preload_sanitizer(program);
+    preload_sanitizers(program, lib);
     offer_python(!a->no_torch || a->dump != NULL);
     MS_TRY(ask_for_dump(a->dump, out, err));
     put("MSTX_TORCH", a->no_torch ? "0" : NULL);

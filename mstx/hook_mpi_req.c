@@ -2,7 +2,7 @@
  *
  * hook_mpi_req: from a request to the range that ends with it.
  *
- * Requests are found by the value of their handle.  Open MPI gives one and the same handle to all
+ * Requests are found by the value of their handle.  Both flavours give one and the same handle to all
  * operations that were complete at once, so a handle may stand for several: the oldest goes first.
  */
 #include "mstx/hook_mpi.h"
@@ -24,10 +24,13 @@ static struct {
     struct request *free;
     struct request *free_prepared;
 } pool;
-static struct request *buckets[BUCKETS];
+static struct bucket {
+    struct request *first;
+    struct request **end; /* where the next one goes; NULL: none was here yet */
+} buckets[BUCKETS];
 _Atomic uint32_t hook_req_tracked;
 
-static struct request **bucket_of(hook_handle h)
+static struct bucket *bucket_of(hook_handle h)
 {
     return &buckets[h * 0x9E3779B97F4A7C15u >> 51];
 }
@@ -67,7 +70,7 @@ static void entry_free(struct request *r)
 
 static struct request **look_up(hook_handle h)
 {
-    struct request **at = bucket_of(h);
+    struct request **at = &bucket_of(h)->first;
     while (*at != NULL && (*at)->handle != h)
         at = &(*at)->next;
     return at;
@@ -76,7 +79,8 @@ static struct request **look_up(hook_handle h)
 /* Behind all others of its bucket. NULL: no memory. */
 static struct request *entry_add(const struct request *like)
 {
-    struct request *r = entry_new(like->prepared != NULL), **at = bucket_of(like->handle);
+    struct request *r = entry_new(like->prepared != NULL);
+    struct bucket *b = bucket_of(like->handle);
     if (r == NULL)
         return NULL;
     struct mstx_comm_call *prepared = r->prepared;
@@ -84,9 +88,8 @@ static struct request *entry_add(const struct request *like)
     r->prepared = prepared;
     if (prepared != NULL)
         *prepared = *like->prepared;
-    while (*at != NULL)
-        at = &(*at)->next;
-    *at = r;
+    *(b->end != NULL ? b->end : &b->first) = r;
+    b->end = &r->next;
     tracked(1);
     return r;
 }
@@ -94,7 +97,10 @@ static struct request *entry_add(const struct request *like)
 static void entry_take(struct request **at)
 {
     struct request *r = *at;
+    struct bucket *b = bucket_of(r->handle);
     *at = r->next;
+    if (b->end == &r->next)
+        b->end = at;
     entry_free(r);
     tracked(~0u);
 }

@@ -70,7 +70,7 @@ counts_are_those_of() { # COUNTER-LIBRARY RANKS COMMAND...
     shift 2
     rm -rf "$scratch/run"
     export MPI_COUNT="$scratch/count"
-    launch "$ranks" env LD_PRELOAD="$counter" "$msprobe" run -o "$scratch/run" -- "$@" >"$scratch/out" 2>&1 ||
+    launch "$ranks" env LD_PRELOAD="$sanitizer$counter" "$msprobe" run -o "$scratch/run" -- "$@" >"$scratch/out" 2>&1 ||
         { tail -5 "$scratch/out"; return 1; }
     for r in $(seq 0 $((ranks - 1))); do
         names=$(awk '{printf "%s\047%s\047", n++ ? "," : "", $1}' "$scratch/count.$r")
