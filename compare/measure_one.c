@@ -79,3 +79,14 @@ double cmp__numpy_apart(enum ms_dtype tn, double n, enum ms_dtype tb, double b)
         return fabs(to_half(n - b));
     return bits == 32 ? (double)fabsf((float)n - (float)b) : fabs(n - b);
 }
+
+double cmp__numpy_relative(enum ms_dtype tn, double n, enum ms_dtype tb, double b)
+{
+    double step = b == 0 ? 0x1p-52 : 0; /* less than a float16 can hold beside anything */
+    double above = tn == MS_DT_F16 ? n : n + step, below = tb == MS_DT_F16 ? b : b + step;
+    if (tn == MS_DT_F16 && tb == MS_DT_F16)
+        return fabs(to_half(to_half(above - below) / below));
+    if (is_whole(tn) || is_whole(tb) || float_bits(tn) == 64 || float_bits(tb) == 64)
+        return fabs((above - below) / below);
+    return (double)fabsf(((float)above - (float)below) / (float)below);
+}

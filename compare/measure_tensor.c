@@ -220,11 +220,12 @@ static void measure_scalar(struct chunk *ch, const struct probe_tensor *n,
     double d = single ? (double)fabsf((float)x - (float)y) : fabs(x - y);
     if (compat != CMP_CUR)
         d = cmp__numpy_apart(n->dtype, x, b->dtype, y);
-    bool coarse = compat == CMP_OLD ? false : single || strict;
-    double step = y == 0 ? (coarse ? 0x1p-23 : 0x1p-52) : 0;
+    double step = y == 0 ? (single || strict ? 0x1p-23 : 0x1p-52) : 0;
     double below = y + step, above = x + step;
     double rel = single || strict ? (double)fabsf(((float)above - (float)below) / (float)below)
                                   : fabs((above - below) / below);
+    if (compat == CMP_OLD)
+        rel = cmp__numpy_relative(n->dtype, x, b->dtype, y);
     ch->fig.state = CMP_STATE_SCALAR;
     ch->fig.metric[CMP_MAX_ABS] = d;
     ch->fig.metric[CMP_MAX_REL] = rel;
