@@ -9,6 +9,7 @@
  */
 #include "compare/consistent.h"
 #include "compare/measure_old.h"
+#include "compare/measure_one.h"
 #include "compare/metric.h"
 #include "compare/multiply.h"
 
@@ -216,16 +217,17 @@ static void measure_scalar(struct chunk *ch, const struct probe_tensor *n,
 {
     double x = only_element(n), y = only_element(b);
     bool single = cmp_facts_single(n->dtype, b->dtype), strict = compat == CMP_STRICT;
-    double d = single ? (double)((float)x - (float)y) : x - y;
-    if (compat != CMP_CUR && n->dtype == MS_DT_U8 && b->dtype == MS_DT_U8)
-        d = (double)(uint8_t)((int)x - (int)y);
-    bool coarse = compat == CMP_OLD ? false : single || strict;
-    double step = y == 0 ? (coarse ? 0x1p-23 : 0x1p-52) : 0;
+    double d = single ? (double)fabsf((float)x - (float)y) : fabs(x - y);
+    if (compat != CMP_CUR)
+        d = cmp__numpy_apart(n->dtype, x, b->dtype, y);
+    double step = y == 0 ? (single || strict ? 0x1p-23 : 0x1p-52) : 0;
     double below = y + step, above = x + step;
     double rel = single || strict ? (double)fabsf(((float)above - (float)below) / (float)below)
                                   : fabs((above - below) / below);
+    if (compat == CMP_OLD)
+        rel = cmp__numpy_relative(n->dtype, x, b->dtype, y);
     ch->fig.state = CMP_STATE_SCALAR;
-    ch->fig.metric[CMP_MAX_ABS] = fabs(d);
+    ch->fig.metric[CMP_MAX_ABS] = d;
     ch->fig.metric[CMP_MAX_REL] = rel;
 }
 

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * workbook: libxlsxwriter writes beside the path, and what it wrote is renamed.
+ * workbook: libxlsxwriter writes a file that gets its name when it is whole.
  */
 #include "compare/workbook.h"
 
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 enum { CELL_MAX = 32767 };
 
 static void forget(struct cmp__workbook *w)
 {
-    ms_tmp_forget(w->tmp);
     ms_free(w->tmp);
     *w = (struct cmp__workbook){0};
 }
@@ -23,18 +19,13 @@ enum ms_rc cmp__workbook_open(struct cmp__workbook *w, const char *path, struct 
 {
     *w = (struct cmp__workbook){.path = path};
     lxw_workbook_options how = {.constant_memory = LXW_TRUE};
-    MS_TRY(ms_tmp_new(&w->tmp, path, err));
+    MS_TRY(ms_tmp_open(&w->fd, &w->tmp, path, err));
     w->book = workbook_new_opt(w->tmp, &how);
     if (w->book != NULL)
         return MS_OK;
+    ms_tmp_discard(w->fd, w->tmp);
     forget(w);
     return ms_no_memory(err);
-}
-
-static enum ms_rc publish(const struct cmp__workbook *w, struct ms_err *err)
-{
-    int fd = open(w->tmp, O_RDONLY | O_CLOEXEC);
-    return fd >= 0 ? ms_tmp_publish(fd, w->tmp, w->path, err) : ms_fail_sys(err, "%s", w->tmp);
 }
 
 enum ms_rc cmp__workbook_close(struct cmp__workbook *w, enum ms_rc rc, struct ms_err *err)
@@ -43,9 +34,9 @@ enum ms_rc cmp__workbook_close(struct cmp__workbook *w, enum ms_rc rc, struct ms
     if (rc == MS_OK && e != LXW_NO_ERROR)
         rc = ms_fail(err, MS_E_IO, "%s: %s", w->path, lxw_strerror(e));
     if (rc == MS_OK)
-        rc = publish(w, err);
+        rc = ms_tmp_publish(w->fd, w->tmp, w->path, err);
     else
-        unlink(w->tmp);
+        ms_tmp_discard(w->fd, w->tmp);
     forget(w);
     return rc;
 }
