@@ -284,6 +284,25 @@ void probe__hide(struct probe_dumper *d, int by)
         t->hidden += by;
 }
 
+static bool finish_record(struct probe_call *c, struct ms_str *text);
+static void hand_over(struct probe_call *c, struct ms_str text);
+
+/* A module whose outputs are not wanted has all of its record when something is called in it, and
+ * stands before that. */
+static void put_early(struct probe_call *c)
+{
+    struct ms_str text;
+    if (c == NULL || !c->is_wanted || c->kind != PROBE__MODULE || c->dir != PROBE_FORWARD ||
+        has_part(c, PROBE_DATA_OUTPUT))
+        return;
+    if (finish_record(c, &text)) {
+        pthread_mutex_lock(&c->d->lock);
+        hand_over(c, text);
+        pthread_mutex_unlock(&c->d->lock);
+    }
+    c->is_wanted = false;
+}
+
 struct probe_call *probe__enter(struct probe_dumper *d, const struct probe__entry *e)
 {
     struct probe__trail walked;
@@ -298,6 +317,7 @@ struct probe_call *probe__enter(struct probe_dumper *d, const struct probe__entr
     struct probe_call *c = t->op == NULL ? probe__take_call(d, t) : NULL;
     if (c == NULL)
         return NULL;
+    put_early(t->module);
     c->kind = e->kind;
     c->dir = e->dir;
     c->tag = e->tag;
