@@ -183,7 +183,7 @@ static bool has_any(const char *const *names)
 }
 
 /* The launcher knows best; a program that was started alone says by what it is linked to. */
-static enum comm which_mpi(const char *program)
+static enum comm which_mpi(struct ms_file program)
 {
     static const char *const openmpi[] = {"OMPI_COMM_WORLD_RANK", "OMPI_UNIVERSE_SIZE", NULL};
     static const char *const mpich[] = {"PMI_RANK", "PMI_FD", NULL};
@@ -217,7 +217,7 @@ static enum ms_rc preload_dlsym(struct ms_err *err)
 }
 
 /* Asked for by name it must be there; found out by ourselves it need not. */
-static enum ms_rc preload_hooks(int comm, const char *program, struct ms_err *err)
+static enum ms_rc preload_hooks(int comm, struct ms_file program, struct ms_err *err)
 {
     static const struct ms_place places[] = {
         [COMM_OPENMPI] = {"libmstx_mpi_openmpi.so", "../lib/msprobe/libmstx_mpi_openmpi.so"},
@@ -237,7 +237,7 @@ static enum ms_rc preload_hooks(int comm, const char *program, struct ms_err *er
 }
 
 /* A sanitizer that a program is linked to refuses to run when anything was loaded before it. */
-static void preload_sanitizer(const char *program)
+static void preload_sanitizer(struct ms_file program)
 {
     static const char *const names[] = {"libasan.so.8",
                                         "libasan.so.7",
@@ -279,7 +279,7 @@ static void keep_next(const char *variable, const char *next, const char *ours)
     setenv(variable, ours, 1);
 }
 
-static enum ms_rc set_environment(const struct args *a, const char *out, const char *program,
+static enum ms_rc set_environment(const struct args *a, const char *out, struct ms_file program,
                                   struct ms_err *err)
 {
     static const struct ms_place recorder = {"libmstx.so", "../lib/libmstx.so"};
@@ -465,8 +465,11 @@ static enum ms_rc record(const struct args *a, char **program, int *status, stru
     MS_TRY(ms_mkdirs(wanted, err)); /* now: a program that changes its directory still finds it */
     if (realpath(wanted, out) == NULL)
         return ms_fail_sys(err, "%s", wanted);
-    MS_TRY(set_environment(a, out, program[0], err));
-    enum ms_rc rc = run_program(program, status, err);
+    struct ms_file elf = mstx_elf_open(program[0]);
+    enum ms_rc rc = set_environment(a, out, elf, err);
+    ms_file_unmap(&elf);
+    MS_TRY(rc);
+    rc = run_program(program, status, err);
     if (rc != MS_OK)
         rmdir(out); /* unless somebody else records there */
     MS_TRY(rc);
