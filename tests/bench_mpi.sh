@@ -4,7 +4,7 @@
 # and without the hook alternate.  Bars: 150 ns recording, 10 ns with recording off, 1 % of lammps.
 #   B=build        what to measure
 #   RUNS=5         how often calls are measured; PARTS='cost lammps'
-#   RANKS='2 4', STEPS=1000, SECONDS_EACH=60: of lammps, which runs in blocks, see bench_pairs.py
+#   RANKS='2 4', STEPS=3000, SECONDS_EACH=60: of lammps, which runs in blocks, see bench_pairs.py
 B=${B:-build}
 build=$(cd "$B" && pwd) || exit 1
 msprobe=$build/msprobe
@@ -70,7 +70,7 @@ esac
 lmp=$(command -v lmp) || exit 0
 case $PARTS in *lammps*) ;; *) exit 0 ;; esac
 [ -e "$build/libmstx_mpi_openmpi.so" ] || exit 0
-sed "s/^run .*/run ${STEPS:-1000}/; s/^thermo .*/thermo 500/; s/0 6 0 6 0 6/0 10 0 10 0 10/" tests/data/melt.lmp >"$scratch/in"
+sed "s/^run .*/run ${STEPS:-3000}/; s/^thermo .*/thermo 500/; s/0 6 0 6 0 6/0 10 0 10 0 10/" tests/data/melt.lmp >"$scratch/in"
 for n in ${RANKS:-2 4}; do
     cost_of_lammps "$n"
 done
