@@ -57,15 +57,18 @@ void mstx__hangs_write(struct mstx_writer *w, uint32_t process, int32_t rank,
 
 /* ---- findings -------------------------------------------------------------------- */
 
-/* "MPI_Allreduce (call 17) of MPI_COMM_WORLD" */
+/* "MPI_Allreduce (call 17) of MPI_COMM_WORLD", "MPI_Recv (call 3) from rank 2 of MPI_COMM_WORLD" */
 static void put_call(char *out, size_t cap, struct ms_stmt *st)
 {
     struct ms_str name = ms_stmt_get_str(st, 2), comm = ms_stmt_get_str(st, 3);
-    int64_t op = ms_stmt_get_i64(st, 5);
-    char call[32] = "";
+    const int64_t op = ms_stmt_get_i64(st, 5), peer = ms_stmt_get_i64(st, 9);
+    char call[32] = "", with[32] = "";
     if (op > 0 && mstx_comm_op_class((unsigned)op) < MSTX_SEQUENCES)
         snprintf(call, sizeof call, " (call %" PRId64 ")", ms_stmt_get_i64(st, 4));
-    snprintf(out, cap, "%.*s%s%s%.*s", MS_STR_ARG(name), call, comm.n != 0 ? " of " : "",
+    if (peer >= 0 && mstx_comm_op_class((unsigned)op) == MSTX_CLASS_P2P)
+        snprintf(with, sizeof with, " %s rank %" PRId64, op == MSTX_COMM_RECV ? "from" : "to",
+                 peer);
+    snprintf(out, cap, "%.*s%s%s%s%.*s", MS_STR_ARG(name), call, with, comm.n != 0 ? " of " : "",
              MS_STR_ARG(comm));
 }
 
@@ -95,7 +98,7 @@ static void is_missing(struct mstx_finding *f, struct ms_stmt *st)
              f->rank, call, there, there == 1 ? "" : "s", f->value);
 }
 
-/* Columns: rank, number for the text, name, comm, seq, op, waited_ns, on_device, process. */
+/* Columns: rank, number for the text, name, comm, seq, op, waited_ns, on_device, process, peer or -1. */
 static enum ms_rc find(struct mstx_tl *tl, struct mstx_report *r, const char *sql,
                        enum mstx_severity severity, hang_text_fn *text, struct ms_err *err)
 {
@@ -118,19 +121,26 @@ static enum ms_rc find(struct mstx_tl *tl, struct mstx_report *r, const char *sq
     return rc;
 }
 
-/* A collective of all ranks that some are in and others are not: op 1 to 22 are collectives. */
+/* A collective of all ranks that some are in and others are not: op 1 to 22 are collectives.  Who waits
+ * elsewhere himself is to blame only where every rank waits for something. */
 #define MISSING                                                                                    \
-    "SELECT r.rank, count(DISTINCT h.rank), h.name, h.comm, h.seq, h.op, max(h.waited_ns), 0"      \
+    "SELECT r.rank, count(DISTINCT h.rank), h.name, h.comm, h.seq, h.op, max(h.waited_ns), 0,"     \
+    " '', -1"                                                                                      \
     " FROM hangs h JOIN ranks r ON r.rank >= 0 AND NOT EXISTS (SELECT 1 FROM hangs g"              \
     "  WHERE g.rank = r.rank AND g.name = h.name AND"                                              \
     "  (g.on_device = 1 OR (g.uid = h.uid AND g.seq = h.seq)))"                                    \
     " WHERE h.on_device = 0 AND h.uid <> 0 AND h.op BETWEEN 1 AND 22 AND h.size ="                 \
-    "  (SELECT count(*) FROM ranks WHERE rank >= 0) GROUP BY h.uid, h.seq, h.name, r.rank"
+    "  (SELECT count(*) FROM ranks WHERE rank >= 0)"                                               \
+    " AND (r.rank NOT IN (SELECT rank FROM hangs WHERE on_device = 0) OR NOT EXISTS"               \
+    "  (SELECT 1 FROM ranks q WHERE q.rank >= 0 AND q.rank NOT IN (SELECT rank FROM hangs)))"      \
+    " GROUP BY h.uid, h.seq, h.name, r.rank"
 static_assert(MSTX_COMM_BARRIER == 1 && MSTX_COMM_NEIGHBOR_ALLTOALL_W == 22, "collectives");
 
-#define WAITING                                                                                    \
-    "SELECT h.rank, p.pid, h.name, h.comm, h.seq, h.op, h.waited_ns, h.on_device, p.name"          \
-    " FROM hangs h JOIN processes p ON p.id = h.process WHERE h.on_device = "
+/* With whom a transfer is, by the call that is still open. */
+#define PEER                                                                                       \
+    "coalesce((SELECT max(o.peer) FROM comm_ops o JOIN comm_groups g ON g.id = o.comm_group"       \
+    " WHERE o.rank = h.rank AND o.seq = h.seq AND g.key = h.uid AND o.name = h.name"               \
+    " AND o.class = 1), -1)"
 
 enum ms_rc mstx__find_hangs(struct mstx_tl *tl, struct mstx_report *r, struct ms_err *err)
 {
@@ -139,7 +149,7 @@ enum ms_rc mstx__find_hangs(struct mstx_tl *tl, struct mstx_report *r, struct ms
     bool is_explained = r->findings.n > before; /* then the others are its victims */
     return find(
         tl, r,
-        "SELECT h.rank, p.pid, h.name, h.comm, h.seq, h.op, h.waited_ns, h.on_device, p.name"
+        "SELECT h.rank, p.pid, h.name, h.comm, h.seq, h.op, h.waited_ns, h.on_device, p.name, " PEER
         " FROM hangs h JOIN processes p ON p.id = h.process ORDER BY h.rank, h.on_device"
         " LIMIT 1000",
         is_explained ? MSTX_WARNING_FINDING : MSTX_ERROR_FINDING, waits, err);

@@ -172,7 +172,7 @@ patient() {
 }
 check 'run --hang_timeout 0 does not look' patient
 
-mpi() { # FUNCTION [later]
+mpi() { # FUNCTION [later|between]
     cat >"$scratch/dead.c" <<'END'
 #include <mpi.h>
 #include <unistd.h>
@@ -187,6 +187,12 @@ int main(int argc, char **argv)
         sleep(4);
     if (argc == 1) {
         MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    } else if (argv[1][0] == 'b') {
+        if (rank == 2)
+            MPI_Send(&x, 1, MPI_INT, 1, 3, MPI_COMM_WORLD);
+        else if (rank == 1)
+            MPI_Recv(&y, 1, MPI_INT, 2, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Barrier(MPI_COMM_WORLD);
     } else {
         MPI_Iallreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r);
         MPI_Wait(&r, MPI_STATUS_IGNORE);
@@ -200,12 +206,17 @@ END
         -n 3 "$msprobe" run -o "$run" --hang_timeout 1 "$scratch/dead" $2 2>>"$said" || return 1
     "$msprobe" report "$run" >"$scratch/report"
     cat "$scratch/report" >>"$said"
-    grep -q "error .*rank 2 did not come to $1 (call 1) of MPI_COMM_WORLD, in which 2 ranks waited" \
+    grep -q "error .*rank 2 did not come to $1 (call 1) of MPI_COMM_WORLD, in which [12] ranks* waited" \
         "$scratch/report"
 }
 if command -v mpicc.openmpi >/dev/null && [ -e "$build/libmstx_mpi_openmpi.so" ]; then
     check 'a rank that does not come to a collective of MPI is named' mpi MPI_Allreduce
     check 'and to one that the others wait for with MPI_Wait' mpi MPI_Iallreduce later
+    victim() {
+        mpi MPI_Barrier between && ! grep 'rank 1 did not come' "$scratch/report" &&
+            grep 'rank 1 .* waited in MPI_Recv (call 0) from rank 2 of MPI_COMM_WORLD' "$scratch/report"
+    }
+    check 'who waits for him elsewhere is not to blame' victim
 else
     echo "skip MPI: no Open MPI here"
 fi
