@@ -172,33 +172,40 @@ patient() {
 }
 check 'run --hang_timeout 0 does not look' patient
 
-mpi() {
+mpi() { # FUNCTION [later]
     cat >"$scratch/dead.c" <<'END'
 #include <mpi.h>
 #include <unistd.h>
 int main(int argc, char **argv)
 {
     int rank, x = 1, y;
+    MPI_Request r;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 2)
         sleep(4);
-    MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (argc == 1) {
+        MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    } else {
+        MPI_Iallreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+    }
     return MPI_Finalize();
 }
 END
     fresh
     mpicc.openmpi -o "$scratch/dead" "$scratch/dead.c" || return 1
     OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 40 mpirun.openmpi --oversubscribe \
-        -n 3 "$msprobe" run -o "$run" --hang_timeout 1 "$scratch/dead" 2>>"$said" || return 1
+        -n 3 "$msprobe" run -o "$run" --hang_timeout 1 "$scratch/dead" $2 2>>"$said" || return 1
     "$msprobe" report "$run" >"$scratch/report"
     cat "$scratch/report" >>"$said"
-    grep -q 'error .*rank 2 did not come to MPI_Allreduce (call 1) of MPI_COMM_WORLD, in which 2 ranks waited' \
+    grep -q "error .*rank 2 did not come to $1 (call 1) of MPI_COMM_WORLD, in which 2 ranks waited" \
         "$scratch/report"
 }
 if command -v mpicc.openmpi >/dev/null && [ -e "$build/libmstx_mpi_openmpi.so" ]; then
-    check 'a rank that does not come to a collective of MPI is named' mpi
+    check 'a rank that does not come to a collective of MPI is named' mpi MPI_Allreduce
+    check 'and to one that the others wait for with MPI_Wait' mpi MPI_Iallreduce later
 else
     echo "skip MPI: no Open MPI here"
 fi
