@@ -17,9 +17,23 @@
 #define HIGH(v)        (vd) _mm256_cvtps_pd(_mm256_extractf128_ps((__m256)(v), 1))
 #define LOW_INT(v)     (vd) _mm256_cvtepi32_pd(_mm256_castsi256_si128((__m256i)(v)))
 #define HIGH_INT(v)    (vd) _mm256_cvtepi32_pd(_mm256_extracti128_si256((__m256i)(v), 1))
-#define MAX_F(a, b)    (vf) _mm256_max_ps((__m256)(a), (__m256)(b))
+#define MAX_BITS_F(a, b) (vi) _mm256_max_epi32((__m256i)(a), (__m256i)(b))
+#define MAX_BITS_D(a, b)                                                                           \
+    (vl) _mm256_blendv_pd((__m256d)(b), (__m256d)(a),                                              \
+                          (__m256d)_mm256_cmpgt_epi64((__m256i)(a), (__m256i)(b)))
 #define MAX_D(a, b)    (vd) _mm256_max_pd((__m256d)(a), (__m256d)(b))
 #define FUSED(a, b, c) (vd) _mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c))
+#define FUSED_ANY      FUSED
+#define QUARTERS(p)    (vi) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)(p)))
+#define FROM_E5M2(p)                                                                               \
+    (vf) _mm256_cvtph_ps(_mm_slli_epi16(_mm_cvtepu8_epi16(LOAD_64(p)), 8))
+#define REAL_FLOATS(p)                                                                             \
+    _mm_shuffle_ps(_mm_loadu_ps((const float *)(p)), _mm_loadu_ps((const float *)(p) + 4), 0x88)
+#define FROM_C64(p)    (vd) _mm256_cvtps_pd(REAL_FLOATS(p))
+#define FROM_C128(p)                                                                               \
+    (vd) _mm256_permute4x64_pd(_mm256_unpacklo_pd(_mm256_loadu_pd((const double *)(p)),            \
+                                                  _mm256_loadu_pd((const double *)(p) + 4)),       \
+                               0xd8)
 #define HALVES(p)      (vi) _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)(p)))
 #define FROM_F16(p)    (vf) _mm256_cvtph_ps(_mm_loadu_si128((const void *)(p)))
 #define LOAD_128(p)    _mm_loadu_si128((const void *)(p))
