@@ -43,12 +43,14 @@ bool cmp_facts_whole(enum ms_dtype tn, enum ms_dtype tb)
 static enum cmp__source source_of(enum ms_dtype t)
 {
     static const uint8_t sources[MS_DT_MAX] = {
-        [MS_DT_F32] = CMP__F32 + 1,  [MS_DT_F16] = CMP__F16 + 1, [MS_DT_BF16] = CMP__BF16 + 1,
-        [MS_DT_F8E4M3] = CMP__E4M3 + 1, [MS_DT_F8E5M2] = CMP__E5M2 + 1,
-        [MS_DT_C64] = CMP__C64 + 1, [MS_DT_C128] = CMP__C128 + 1,
-        [MS_DT_F64] = CMP__F64 + 1,  [MS_DT_I64] = CMP__I64 + 1, [MS_DT_U64] = CMP__U64 + 1,
-        [MS_DT_I32] = CMP__I32 + 1,  [MS_DT_U32] = CMP__U32 + 1, [MS_DT_I16] = CMP__I16 + 1,
-        [MS_DT_U16] = CMP__U16 + 1,  [MS_DT_I8] = CMP__I8 + 1,   [MS_DT_U8] = CMP__U8 + 1,
+        [MS_DT_F32] = CMP__F32 + 1,     [MS_DT_F16] = CMP__F16 + 1,
+        [MS_DT_BF16] = CMP__BF16 + 1,   [MS_DT_F8E4M3] = CMP__E4M3 + 1,
+        [MS_DT_F8E5M2] = CMP__E5M2 + 1, [MS_DT_C64] = CMP__C64 + 1,
+        [MS_DT_C128] = CMP__C128 + 1,   [MS_DT_F64] = CMP__F64 + 1,
+        [MS_DT_I64] = CMP__I64 + 1,     [MS_DT_U64] = CMP__U64 + 1,
+        [MS_DT_I32] = CMP__I32 + 1,     [MS_DT_U32] = CMP__U32 + 1,
+        [MS_DT_I16] = CMP__I16 + 1,     [MS_DT_U16] = CMP__U16 + 1,
+        [MS_DT_I8] = CMP__I8 + 1,       [MS_DT_U8] = CMP__U8 + 1,
         [MS_DT_BOOL] = CMP__BOOL + 1};
     return sources[t] != 0 ? (enum cmp__source)(sources[t] - 1) : CMP__SOURCES;
 }
@@ -138,23 +140,28 @@ struct block {
 
 /* What is known from block to block. */
 struct known {
-    unsigned zeros; /* blocks for which zeros on the golden side are expected */
+    unsigned zeros,
+        expect; /* blocks that are taken to have zeros on the golden side; and next time */
     struct cmp__ceiling ceiling;
     double max_rel; /* that it is of; negative: none yet */
 };
 
-/* Zeros are rare, or they are everywhere. */
+/* Zeros are rare, or they are in every block: after one with some the next is tried without them, and
+ * each time that is wrong it takes longer until it is tried again. */
 static bool add_pass(struct cmp_facts *f, const struct block *in, const cmp__pass_fn pass[][2],
                      const void *n, const void *b, struct known *known)
 {
-    enum { EXPECTED = 16 };
+    enum { LONGEST = 15 };
     const size_t all = whole_groups(in->count);
-    if (known->zeros != 0)
+    if (known->zeros != 0) {
         known->zeros--;
-    else if (pass[CMP__LOOK_NONE][in->ext](f, n, b, all))
+    } else if (pass[CMP__LOOK_NONE][in->ext](f, n, b, all)) {
+        known->expect = 0;
         return true;
-    else
-        known->zeros = EXPECTED;
+    } else {
+        known->zeros = known->expect;
+        known->expect = known->expect < LONGEST ? 2 * known->expect + 1 : LONGEST;
+    }
     return pass[CMP__LOOK_ZEROS][in->ext](f, n, b, all);
 }
 
@@ -168,8 +175,8 @@ static void add_converted(struct cmp_facts *f, const struct block *in, bool was_
     const void *n = (single ? to_single : to_double)(in->k, in->tn, in->n, in->count, &x);
     const void *b = (single ? to_single : to_double)(in->k, in->tb, in->b, in->count, &y);
     if (was_tried || !add_pass(f, in, in->k->pass[single ? CMP__F32 : CMP__F64], n, b, known))
-        (void)(single ? in->k->single_careful : in->k->double_careful)[in->ext](
-            f, n, b, whole_groups(in->count));
+        (void)(single ? in->k->single_careful
+                      : in->k->double_careful)[in->ext](f, n, b, whole_groups(in->count));
 }
 
 static void add_block(struct cmp_facts *f, const struct block *in, struct known *known)
@@ -243,8 +250,7 @@ static bool add_small(struct cmp_facts *f, const struct block *in, struct known 
         in->count != CMP_METRIC_BLOCK)
         return false;
     if (f->max_rel != known->max_rel)
-        *known = (struct known){.ceiling = ceiling_of(f->max_rel, most_of(from)),
-                                .max_rel = f->max_rel};
+        known->ceiling = ceiling_of(f->max_rel, most_of(from)), known->max_rel = f->max_rel;
     return in->k->small[from - CMP__U16](f, in->n, in->b, &known->ceiling);
 }
 

@@ -10,6 +10,7 @@
 enum {
     CMP__LANES = 16, /* of a sum: element i goes to lane i % 16, whatever the vectors are */
     CMP__GROUP = 16, /* a pass takes whole groups of elements */
+    CMP__RUN = 64,   /* of elements of 16 bits that may be the same on both sides */
 };
 
 /* What a pass looks for.  It takes the quicker the less that is. */
@@ -63,7 +64,7 @@ typedef bool (*cmp__small_fn)(struct cmp_facts *f, const void *n, const void *b,
 struct cmp__kernel {
     cmp__pass_fn pass[CMP__SOURCES][CMP__LOOK_SPECIAL][2]; /* [][][ext], both sides of this type */
     cmp__pass_fn single_careful[2], double_careful[2];     /* of CMP__F32, CMP__F64 */
-    cmp__small_fn small[CMP__SOURCES - CMP__U16];      /* of CMP__U16 and those behind it */
+    cmp__small_fn small[CMP__SOURCES - CMP__U16];          /* of CMP__U16 and those behind it */
     /* Elements as float32 or double, a NaN's bits included; count is a multiple of CMP__GROUP. */
     void (*to_single)(enum cmp__source from, const void *p, float *out, size_t count);
     void (*to_double)(enum cmp__source from, const void *p, double *out, size_t count);

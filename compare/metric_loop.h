@@ -12,8 +12,8 @@
  *     LOAD         takes a vector out of memory
  *     SAME         which of its elements are equal, as they lie there
  *     SPREAD, SPREAD_ULPS   add vector number `nth` of a group to the sums
- *     SAME_GROUP, SPREAD_SAME   whether a group has the same bits on both sides, and how such a
- *                               one is added: sums of differences stay as they are
+ *     RUN, SAME_RUN, SPREAD_SAME   how many elements are asked at once whether they have the same
+ *                               bits on both sides, whether they do, and how those are added: sums of differences stay as they are
  */
 
 struct FOR_ELEM(state) {
@@ -127,11 +127,15 @@ INLINE bool FOR_ELEM(pass)(struct cmp_facts *f, const void *n, const void *b, si
     const bool careful = look == CMP__LOOK_SPECIAL;
     enum { WIDTH = BYTES * 8 / BITS };
     struct FOR_ELEM(state) s = {0};
-    for (size_t i = 0; i < count; i += CMP__GROUP) {
-        if (!careful && SAME_GROUP(n, b, i, from)) {
-            FOR_ELEM(add_same)(&s, n, i, from);
+    const size_t run = RUN(from);
+    for (size_t i = 0, end; i < count; i = end) {
+        end = run < count - i ? i + run : count;
+        if (!careful && end - i == CMP__RUN && SAME_RUN(n, b, i, from)) {
+            for (size_t k = i; k < end; k += CMP__GROUP)
+                FOR_ELEM(add_same)(&s, n, k, from);
             continue;
         }
+        for (; i < end; i += CMP__GROUP) {
 #define ONE(nth)                                                                                   \
     if ((nth)*WIDTH < CMP__GROUP) {                                                                \
         VEC x, y;                                                                                  \
@@ -139,10 +143,11 @@ INLINE bool FOR_ELEM(pass)(struct cmp_facts *f, const void *n, const void *b, si
         LOAD(&y, b, i + (nth)*WIDTH, from);                                                        \
         if (ext || from > CMP__C128)                                                               \
             s.equal -= SAME(&x, &y, n, b, i + (nth)*WIDTH, from);                                  \
-        FOR_ELEM(step)(&s, nth, &x, &y, from, look, ext);                                           \
+        FOR_ELEM(step)(&s, nth, &x, &y, from, look, ext);                                          \
     }
-        ONE(0) ONE(1) ONE(2) ONE(3) ONE(4) ONE(5) ONE(6) ONE(7)
+            ONE(0) ONE(1) ONE(2) ONE(3) ONE(4) ONE(5) ONE(6) ONE(7)
 #undef ONE
+        }
     }
     if (!careful && !all_finite(&s.sums))
         return false;
@@ -166,6 +171,7 @@ INLINE bool FOR_ELEM(pass)(struct cmp_facts *f, const void *n, const void *b, si
 #undef SAME
 #undef SPREAD
 #undef SPREAD_ULPS
-#undef SAME_GROUP
+#undef RUN
+#undef SAME_RUN
 #undef SPREAD_SAME
 #undef FOR_ELEM

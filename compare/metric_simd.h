@@ -22,8 +22,9 @@
  *     MAX_WORD(a, b), MIN_WORD(a, b)     the larger, the smaller 16-bit integers
  *     MAX_UNSIGNED(a, b)     the larger of those without a sign
  *     UPPER_HALF(a, b)       of the products of those
- *     SAME_256(p, q)         whether 256 bits in memory are the same, by few operations: the units
- *                            for vectors are what the other groups are short of
+ *     MASK_OF_SET(p)         a bit for each of 64 bytes in memory: whether it is not zero
+ *     SAME_1024(p, q)        whether 1024 bits in memory are the same, by few operations: the units
+ *                            for vectors are what the other elements are short of
  *
  * and where there are instructions for it
  *
@@ -270,11 +271,16 @@ INLINE void spread_float_ulps(struct sums *s, const unsigned nth, const vi *x, c
 }
 
 /* What is rounded to 16 bits is often the same on both sides; of wider numbers this is not asked. */
+INLINE size_t run_of_floats(const enum cmp__source from)
+{
+    return from == CMP__F16 || from == CMP__BF16 ? CMP__RUN : CMP_METRIC_BLOCK;
+}
+
 INLINE bool same_halves(const char *n, const char *b, size_t at, const enum cmp__source from)
 {
     if (from != CMP__F16 && from != CMP__BF16)
         return false;
-    return SAME_256(n + at * sizeof(uint16_t), b + at * sizeof(uint16_t));
+    return SAME_1024(n + at * sizeof(uint16_t), b + at * sizeof(uint16_t));
 }
 
 INLINE void spread_same_floats(struct sums *s, const unsigned nth, const vf *x)
@@ -299,7 +305,8 @@ INLINE void spread_same_floats(struct sums *s, const unsigned nth, const vf *x)
 #define SAME          same_floats
 #define SPREAD        spread_floats
 #define SPREAD_ULPS   spread_float_ulps
-#define SAME_GROUP    same_halves
+#define RUN           run_of_floats
+#define SAME_RUN      same_halves
 #define SPREAD_SAME   spread_same_floats
 #define FOR_ELEM(x)   x##_single
 #include "compare/metric_loop.h"
@@ -392,7 +399,8 @@ INLINE void spread_double_ulps(struct sums *s, const unsigned nth, const vl *x, 
 #define SAME             same_doubles
 #define SPREAD           spread_doubles
 #define SPREAD_ULPS      spread_double_ulps
-#define SAME_GROUP(...)  false
+#define RUN(...)         CMP_METRIC_BLOCK
+#define SAME_RUN(...)    false
 #define SPREAD_SAME(...) (void)0
 #define FOR_ELEM(x)      x##_whole
 #include "compare/metric_loop.h"
@@ -497,7 +505,10 @@ TARGET static void to_double(enum cmp__source from, const void *p, double *out, 
 
 #define ROW(name)                                                                                  \
     {                                                                                              \
-        {name, name##_ext}, {name##_zeros, name##_zeros_ext}                                       \
+        {name, name##_ext},                                                                        \
+        {                                                                                          \
+            name##_zeros, name##_zeros_ext                                                         \
+        }                                                                                          \
     }
 const struct cmp__kernel KERNEL = {
     .pass = {[CMP__F32] = ROW(f32),
