@@ -9,10 +9,12 @@
 #include "probe/zip.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-/* FRAME: at least what is around the rows of a sheet. */
-enum { CELL_MAX = 32767, SHEETS = PROBE_ZIP_MEMBERS / 2, FRAME = 400 };
+/* FRAME: at least what is around the rows of a sheet; MARGIN: more than that and the last row. */
+enum { CELL_MAX = 32767, SHEETS = PROBE_ZIP_MEMBERS / 2, FRAME = 400, MARGIN = 1 << 16 };
 
 static void forget(struct cmp__workbook *w)
 {
@@ -54,6 +56,34 @@ static enum ms_rc note_rows(const struct cmp__workbook *w, uint64_t *rows, uint3
         rows[n++] = (uint64_t)ftello(f);
     }
     return MS_OK;
+}
+
+/* A sheet is put together in a second file: is there room for one? */
+static enum ms_rc check_room(const struct cmp__workbook *w, uint64_t bytes, struct ms_err *err)
+{
+    const char *dir = getenv("TMPDIR");
+    char *path = ms_path_join(dir != NULL && dir[0] != '\0' ? dir : P_tmpdir, "msprobe-rows");
+    char *tmp = NULL;
+    int fd;
+    enum ms_rc rc = path != NULL ? ms_tmp_open(&fd, &tmp, path, err) : ms_no_memory(err);
+    ms_free(path);
+    if (rc != MS_OK)
+        return rc;
+    errno = posix_fallocate(fd, 0, (off_t)bytes);
+    if (errno == ENOSPC || errno == EFBIG || errno == EDQUOT)
+        rc = ms_fail_sys(err, "%s: cannot write its temporary files", w->path);
+    ms_tmp_discard(fd, tmp);
+    ms_free(tmp);
+    return rc;
+}
+
+static enum ms_rc check_rooms(const struct cmp__workbook *w, const uint64_t *rows, uint32_t most,
+                              struct ms_err *err)
+{
+    uint64_t largest = 0;
+    for (uint32_t i = 0; i < most; i++)
+        largest = rows[i] > largest ? rows[i] : largest;
+    return largest > MARGIN ? check_room(w, largest + MARGIN, err) : MS_OK;
 }
 
 static enum ms_rc find_rows(const char *path, const struct ms_file *f, const uint64_t *rows,
@@ -99,6 +129,8 @@ enum ms_rc cmp__workbook_close(struct cmp__workbook *w, enum ms_rc rc, struct ms
     uint64_t rows[SHEETS] = {0};
     if (rc == MS_OK)
         rc = note_rows(w, rows, SHEETS, err);
+    if (rc == MS_OK)
+        rc = check_rooms(w, rows, SHEETS, err);
     enum ms_rc end = finish(w, rc == MS_OK ? err : NULL);
     rc = rc != MS_OK ? rc : end;
     if (rc == MS_OK)
