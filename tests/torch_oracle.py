@@ -11,6 +11,9 @@ What differs beside the last bits of sums (see peer_dumps.py), and why:
   - risk_level CORE: a comma that it lacks loses linear
   - construct.json of PyTorch 2: the backward of a module whose input has no gradient is over at once,
     so it has those of the modules inside without a parent
+  - a scope that begins or ends at a module: the official tool's begins and ends within calls, so what
+    is around the first name has outputs alone, the second name inputs alone and what is called in
+    it is not there (at mix also where both names are one); here a call that began in it is whole
   - not among the programs here: modules that call themselves, whose calls it mixes up, and
     functions that raise, after which it records nothing more
 """
@@ -72,6 +75,9 @@ CONFIGS = {
     "structure": {"level": "mix", "task": "structure"},
     "list": {"level": "mix", "statistics": {"list": ["Module.blocks.0", "linear"]}},
     "forward": {"level": "L1", "statistics": {"data_mode": ["forward", "output"]}},
+    "inputs": {"level": "L0", "statistics": {"data_mode": ["input"]}},
+    "forward_inputs": {"level": "mix", "statistics": {"data_mode": ["forward", "input"],
+                                                      "list": ["add_", "Module.head"]}},
     "bare": {"level": "L1", "extra_info": False},
 }
 

@@ -202,7 +202,9 @@ def check(model):
 
 
 def hook_model(model, with_backward, with_gradients, prefix=""):
-    """Once for each model; parameters are looked at each time, since they may be others."""
+    """Once for each model; parameters are looked at each time, since they may be others.
+
+    The structure has backwards of modules also where no gradients are dumped."""
     entry = next((e for e in _hooked if e[0] is model), None)
     if entry is None:
         backward = _Backward() if with_backward else None
