@@ -43,10 +43,14 @@ bool cmp_facts_whole(enum ms_dtype tn, enum ms_dtype tb)
 static enum cmp__source source_of(enum ms_dtype t)
 {
     static const uint8_t sources[MS_DT_MAX] = {
-        [MS_DT_F32] = CMP__F32 + 1,  [MS_DT_F16] = CMP__F16 + 1, [MS_DT_BF16] = CMP__BF16 + 1,
-        [MS_DT_F64] = CMP__F64 + 1,  [MS_DT_I64] = CMP__I64 + 1, [MS_DT_U64] = CMP__U64 + 1,
-        [MS_DT_I32] = CMP__I32 + 1,  [MS_DT_U32] = CMP__U32 + 1, [MS_DT_I16] = CMP__I16 + 1,
-        [MS_DT_U16] = CMP__U16 + 1,  [MS_DT_I8] = CMP__I8 + 1,   [MS_DT_U8] = CMP__U8 + 1,
+        [MS_DT_F32] = CMP__F32 + 1,     [MS_DT_F16] = CMP__F16 + 1,
+        [MS_DT_BF16] = CMP__BF16 + 1,   [MS_DT_F8E4M3] = CMP__E4M3 + 1,
+        [MS_DT_F8E5M2] = CMP__E5M2 + 1, [MS_DT_C64] = CMP__C64 + 1,
+        [MS_DT_C128] = CMP__C128 + 1,   [MS_DT_F64] = CMP__F64 + 1,
+        [MS_DT_I64] = CMP__I64 + 1,     [MS_DT_U64] = CMP__U64 + 1,
+        [MS_DT_I32] = CMP__I32 + 1,     [MS_DT_U32] = CMP__U32 + 1,
+        [MS_DT_I16] = CMP__I16 + 1,     [MS_DT_U16] = CMP__U16 + 1,
+        [MS_DT_I8] = CMP__I8 + 1,       [MS_DT_U8] = CMP__U8 + 1,
         [MS_DT_BOOL] = CMP__BOOL + 1};
     return sources[t] != 0 ? (enum cmp__source)(sources[t] - 1) : CMP__SOURCES;
 }
@@ -74,23 +78,10 @@ static void fill_up(struct cmp_facts *f, size_t extra, bool equal)
     f->bit_equal -= equal ? extra : 0;
 }
 
-/* Of complex numbers the official tool takes the real part. */
-static void real_parts(enum ms_dtype t, const char *p, size_t n, double *out)
-{
-    for (size_t i = 0; i < n; i++) {
-        float re;
-        if (t == MS_DT_C128) {
-            memcpy(&out[i], p + 16 * i, sizeof out[i]);
-        } else {
-            memcpy(&re, p + 8 * i, sizeof re);
-            out[i] = (double)re;
-        }
-    }
-}
-
 union room {
     double whole[CMP_METRIC_BLOCK];
     float single[CMP_METRIC_BLOCK];
+    double complex[2 * CMP_METRIC_BLOCK];
 };
 
 /* Whole groups of any real number: as doubles in `out`. */
@@ -103,10 +94,7 @@ static const void *to_double(const struct cmp__kernel *k, enum ms_dtype t, const
                      whole_groups(n));
         return out;
     }
-    if (t == MS_DT_C64 || t == MS_DT_C128)
-        real_parts(t, p, n, out->whole);
-    else
-        ms_dtype_to_f64(t, p, n, out->whole);
+    ms_dtype_to_f64(t, p, n, out->whole);
     return filled(out, n, sizeof *out->whole, out);
 }
 
@@ -150,30 +138,57 @@ struct block {
     bool ext;
 };
 
-/* Elements that are brought into another form first.  NaN and inf are rare: they are looked for only
- * in blocks that have one. */
-static void add_converted(struct cmp_facts *f, const struct block *in, bool was_tried)
+/* What is known from block to block. */
+struct known {
+    unsigned zeros,
+        expect; /* blocks that are taken to have zeros on the golden side; and next time */
+    struct cmp__ceiling ceiling;
+    double max_rel; /* that it is of; negative: none yet */
+};
+
+/* Zeros are rare, or they are in every block: after one with some the next is tried without them, and
+ * each time that is wrong it takes longer until it is tried again. */
+static bool add_pass(struct cmp_facts *f, const struct block *in, const cmp__pass_fn pass[][2],
+                     const void *n, const void *b, struct known *known)
 {
-    union room x, y;
-    bool single = cmp_facts_single(in->tn, in->tb);
-    size_t all = whole_groups(in->count);
-    const void *n = (single ? to_single : to_double)(in->k, in->tn, in->n, in->count, &x);
-    const void *b = (single ? to_single : to_double)(in->k, in->tb, in->b, in->count, &y);
-    if (was_tried || !in->k->pass[single ? CMP__F32 : CMP__F64][in->ext](f, n, b, all))
-        (void)(single ? in->k->single_careful : in->k->double_careful)[in->ext](f, n, b, all);
+    enum { LONGEST = 15 };
+    const size_t all = whole_groups(in->count);
+    if (known->zeros != 0) {
+        known->zeros--;
+    } else if (pass[CMP__LOOK_NONE][in->ext](f, n, b, all)) {
+        known->expect = 0;
+        return true;
+    } else {
+        known->zeros = known->expect;
+        known->expect = known->expect < LONGEST ? 2 * known->expect + 1 : LONGEST;
+    }
+    return pass[CMP__LOOK_ZEROS][in->ext](f, n, b, all);
 }
 
-static void add_block(struct cmp_facts *f, const struct block *in)
+/* Elements that are brought into another form first.  NaN and inf are rare: they are looked for only
+ * in blocks that have one. */
+static void add_converted(struct cmp_facts *f, const struct block *in, bool was_tried,
+                          struct known *known)
+{
+    union room x, y;
+    const bool single = cmp_facts_single(in->tn, in->tb);
+    const void *n = (single ? to_single : to_double)(in->k, in->tn, in->n, in->count, &x);
+    const void *b = (single ? to_single : to_double)(in->k, in->tb, in->b, in->count, &y);
+    if (was_tried || !add_pass(f, in, in->k->pass[single ? CMP__F32 : CMP__F64], n, b, known))
+        (void)(single ? in->k->single_careful
+                      : in->k->double_careful)[in->ext](f, n, b, whole_groups(in->count));
+}
+
+static void add_block(struct cmp_facts *f, const struct block *in, struct known *known)
 {
     union room x, y;
     enum cmp__source from = in->tn == in->tb ? source_of(in->tn) : CMP__SOURCES;
-    size_t all = whole_groups(in->count);
     bool tried = from != CMP__SOURCES;
     if (!tried ||
-        !in->k->pass[from][in->ext](f, filled(in->n, in->count, ms_dtype_size(in->tn), &x),
-                                    filled(in->b, in->count, ms_dtype_size(in->tb), &y), all))
-        add_converted(f, in, tried);
-    fill_up(f, all - in->count, in->ext || cmp_facts_whole(in->tn, in->tb));
+        !add_pass(f, in, in->k->pass[from], filled(in->n, in->count, ms_dtype_size(in->tn), &x),
+                  filled(in->b, in->count, ms_dtype_size(in->tb), &y), known))
+        add_converted(f, in, tried, known);
+    fill_up(f, whole_groups(in->count) - in->count, in->ext || cmp_facts_whole(in->tn, in->tb));
 }
 
 /* ---- small whole numbers ---------------------------------------------------- */
@@ -223,25 +238,19 @@ static struct cmp__ceiling ceiling_of(double max_rel, double most)
     return c;
 }
 
-/* What is known of the largest error from block to block. */
-struct small {
-    struct cmp__ceiling ceiling;
-    double max_rel; /* that it is of; negative: none yet */
-};
-
 static double most_of(enum cmp__source from)
 {
     return from == CMP__U16 ? UINT16_MAX : from == CMP__I16 ? INT16_MAX : UINT8_MAX;
 }
 
-static bool add_small(struct cmp_facts *f, const struct block *in, struct small *known)
+static bool add_small(struct cmp_facts *f, const struct block *in, struct known *known)
 {
     enum cmp__source from = source_of(in->tn);
     if (in->tn != in->tb || from < CMP__U16 || from == CMP__SOURCES || in->ext ||
         in->count != CMP_METRIC_BLOCK)
         return false;
     if (f->max_rel != known->max_rel)
-        *known = (struct small){ceiling_of(f->max_rel, most_of(from)), f->max_rel};
+        known->ceiling = ceiling_of(f->max_rel, most_of(from)), known->max_rel = f->max_rel;
     return in->k->small[from - CMP__U16](f, in->n, in->b, &known->ceiling);
 }
 
@@ -249,11 +258,11 @@ void cmp_facts_add(struct cmp_facts *f, enum ms_dtype tn, const void *n, enum ms
                    const void *b, size_t count, bool ext)
 {
     struct block in = {best_kernel(), tn, tb, n, b, 0, ext};
-    struct small known = {.max_rel = -1};
+    struct known known = {.max_rel = -1};
     for (; count != 0; count -= in.count) {
         in.count = count < CMP_METRIC_BLOCK ? count : CMP_METRIC_BLOCK;
         if (!add_small(f, &in, &known))
-            add_block(f, &in);
+            add_block(f, &in, &known);
         in.n = (const char *)in.n + in.count * ms_dtype_size(tn);
         in.b = (const char *)in.b + in.count * ms_dtype_size(tb);
         f->count += in.count;

@@ -8,13 +8,21 @@
 #include "compare/metric.h"
 
 enum {
-    CMP__LANES = 8,  /* of a sum: element i goes to lane i % 8, whatever the vectors are */
+    CMP__LANES = 16, /* of a sum: element i goes to lane i % 16, whatever the vectors are */
     CMP__GROUP = 16, /* a pass takes whole groups of elements */
+    CMP__RUN = 64,   /* of elements of 16 bits that may be the same on both sides */
+};
+
+/* What a pass looks for.  It takes the quicker the less that is. */
+enum cmp__look {
+    CMP__LOOK_NONE,
+    CMP__LOOK_ZEROS,   /* on the golden side, which a relative error is not divided by */
+    CMP__LOOK_SPECIAL, /* and NaN and inf, which are counted and taken for zeroes */
+    CMP__LOOKS
 };
 
 /* Add count elements of both sides; count is a multiple of CMP__GROUP, at most CMP_METRIC_BLOCK.
- * Careful passes take NaN and inf for zeroes and count them; the others give false, and have added
- * nothing, when there is one. */
+ * False, and nothing added, when there is what the pass does not look for. */
 typedef bool (*cmp__pass_fn)(struct cmp_facts *f, const void *n, const void *b, size_t count);
 
 /* What passes read as it lies in memory: the small floats, as float32, and from CMP__F64 on what is
@@ -23,7 +31,11 @@ enum cmp__source {
     CMP__F32,
     CMP__F16,
     CMP__BF16,
+    CMP__E4M3,
+    CMP__E5M2,
     CMP__F64,
+    CMP__C64, /* of complex numbers the official tool takes the real part */
+    CMP__C128,
     CMP__I64,
     CMP__U64,
     CMP__I32,
@@ -50,9 +62,9 @@ typedef bool (*cmp__small_fn)(struct cmp_facts *f, const void *n, const void *b,
                               const struct cmp__ceiling *ceiling);
 
 struct cmp__kernel {
-    cmp__pass_fn pass[CMP__SOURCES][2];                /* [][ext], both sides of this type */
-    cmp__pass_fn single_careful[2], double_careful[2]; /* of CMP__F32, CMP__F64 */
-    cmp__small_fn small[CMP__SOURCES - CMP__U16];      /* of CMP__U16 and those behind it */
+    cmp__pass_fn pass[CMP__SOURCES][CMP__LOOK_SPECIAL][2]; /* [][][ext], both sides of this type */
+    cmp__pass_fn single_careful[2], double_careful[2];     /* of CMP__F32, CMP__F64 */
+    cmp__small_fn small[CMP__SOURCES - CMP__U16];          /* of CMP__U16 and those behind it */
     /* Elements as float32 or double, a NaN's bits included; count is a multiple of CMP__GROUP. */
     void (*to_single)(enum cmp__source from, const void *p, float *out, size_t count);
     void (*to_double)(enum cmp__source from, const void *p, double *out, size_t count);

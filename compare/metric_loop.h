@@ -7,18 +7,18 @@
  *     ELEM         float or double, with VEC and INT for vectors of them and of integers of that size
  *     BITS         of an element, with MAGNITUDE and INFINITY_BITS for its format
  *     EPS          the step at 1
- *     MAX          the larger elements of two vectors
+ *     MAX_BITS     the larger elements of two vectors of integers
  *     ADD_AT_ZERO, COUNT_LESS   those for its type
  *     LOAD         takes a vector out of memory
  *     SAME         which of its elements are equal, as they lie there
  *     SPREAD, SPREAD_ULPS   add vector number `nth` of a group to the sums
- *     SAME_GROUP, SPREAD_SAME   whether a group has the same bits on both sides, and how such a
- *                               one is added: sums of differences stay as they are
+ *     RUN, SAME_RUN, SPREAD_SAME   how many elements are asked at once whether they have the same
+ *                               bits on both sides, whether they do, and how those are added: sums of differences stay as they are
  */
 
 struct FOR_ELEM(state) {
     struct sums sums;
-    VEC max_rel;
+    INT max_rel; /* the bits of what has no sign are ordered as the numbers, infinity and NaN behind */
     INT below1, below5, equal;
     INT special, mask_diff, sign_diff;
     uint64_t same;
@@ -38,23 +38,29 @@ INLINE void FOR_ELEM(screen)(struct FOR_ELEM(state) * s, VEC *x, VEC *y)
     *y = (VEC)(yi & ~bad);
 }
 
-/* Relative errors, in the element's own precision. */
-INLINE void FOR_ELEM(relate)(struct FOR_ELEM(state) * s, const VEC *x, const VEC *y)
+/* Relative errors, in the element's own precision.  Unless zeros are looked for one below the line
+ * gives an infinity or NaN. */
+INLINE void FOR_ELEM(relate)(struct FOR_ELEM(state) * s, const VEC *x, const VEC *y,
+                             const bool zeros)
 {
-    VEC above = ADD_AT_ZERO(*x, *y, EPS), below = ADD_AT_ZERO(*y, *y, EPS);
-    VEC rel = (VEC)((INT)((above - below) / below) & MAGNITUDE);
-    s->below1 = COUNT_LESS(s->below1, rel, (ELEM)0.001);
-    s->below5 = COUNT_LESS(s->below5, rel, (ELEM)0.005);
-    s->max_rel = MAX(rel, s->max_rel);
+    VEC above = *x, below = *y;
+    if (zeros) {
+        above = ADD_AT_ZERO(*x, *y, EPS);
+        below = ADD_AT_ZERO(*y, *y, EPS);
+    }
+    INT rel = (INT)((above - below) / below) & MAGNITUDE;
+    s->below1 = COUNT_LESS(s->below1, rel, (INT)((VEC){0} + (ELEM)0.001));
+    s->below5 = COUNT_LESS(s->below5, rel, (INT)((VEC){0} + (ELEM)0.005));
+    s->max_rel = MAX_BITS(rel, s->max_rel);
 }
 
 INLINE void FOR_ELEM(step)(struct FOR_ELEM(state) * s, const unsigned nth, VEC *x, VEC *y,
-                           const bool careful, const bool ext)
+                           const enum cmp__source from, const enum cmp__look look, const bool ext)
 {
-    if (careful)
+    if (look == CMP__LOOK_SPECIAL)
         FOR_ELEM(screen)(s, x, y);
-    FOR_ELEM(relate)(s, x, y);
-    SPREAD(&s->sums, nth, x, y, ext);
+    FOR_ELEM(relate)(s, x, y, look != CMP__LOOK_NONE);
+    SPREAD(&s->sums, nth, x, y, from, ext);
     if (ext) {
         INT xi = (INT)*x, yi = (INT)*y;
         xi ^= (xi >> (BITS - 1)) & MAGNITUDE;
@@ -75,7 +81,7 @@ INLINE uint64_t FOR_ELEM(count_of)(const INT *counts)
 INLINE void FOR_ELEM(take)(struct cmp_facts *f, const struct FOR_ELEM(state) * s,
                            const bool careful, const bool ext)
 {
-    const VEC max_rel = s->max_rel;
+    const VEC max_rel = (VEC)s->max_rel;
     take_sums(f, &s->sums);
     for (size_t i = 0; i < BYTES * 8 / BITS; i++)
         f->max_rel = cmp__larger(f->max_rel, (double)max_rel[i]);
@@ -106,29 +112,46 @@ INLINE void FOR_ELEM(add_same)(struct FOR_ELEM(state) * s, const void *n, size_t
     s->same += CMP__GROUP;
 }
 
-INLINE bool FOR_ELEM(pass)(struct cmp_facts *f, const void *n, const void *b, size_t count,
-                           const enum cmp__source from, const bool careful, const bool ext)
+INLINE bool FOR_ELEM(has_infinite)(const INT *bits)
 {
+    const INT each = *bits;
+    bool infinite = false;
+    for (size_t i = 0; i < BYTES * 8 / BITS; i++)
+        infinite |= each[i] >= INFINITY_BITS;
+    return infinite;
+}
+
+INLINE bool FOR_ELEM(pass)(struct cmp_facts *f, const void *n, const void *b, size_t count,
+                           const enum cmp__source from, const enum cmp__look look, const bool ext)
+{
+    const bool careful = look == CMP__LOOK_SPECIAL;
     enum { WIDTH = BYTES * 8 / BITS };
     struct FOR_ELEM(state) s = {0};
-    for (size_t i = 0; i < count; i += CMP__GROUP) {
-        if (!careful && SAME_GROUP(n, b, i, from)) {
-            FOR_ELEM(add_same)(&s, n, i, from);
+    const size_t run = RUN(from);
+    for (size_t i = 0, end; i < count; i = end) {
+        end = run < count - i ? i + run : count;
+        if (!careful && end - i == CMP__RUN && SAME_RUN(n, b, i, from)) {
+            for (size_t k = i; k < end; k += CMP__GROUP)
+                FOR_ELEM(add_same)(&s, n, k, from);
             continue;
         }
+        for (; i < end; i += CMP__GROUP) {
 #define ONE(nth)                                                                                   \
     if ((nth)*WIDTH < CMP__GROUP) {                                                                \
         VEC x, y;                                                                                  \
         LOAD(&x, n, i + (nth)*WIDTH, from);                                                        \
         LOAD(&y, b, i + (nth)*WIDTH, from);                                                        \
-        if (ext || from > CMP__F64)                                                                \
+        if (ext || from > CMP__C128)                                                               \
             s.equal -= SAME(&x, &y, n, b, i + (nth)*WIDTH, from);                                  \
-        FOR_ELEM(step)(&s, nth, &x, &y, careful, ext);                                             \
+        FOR_ELEM(step)(&s, nth, &x, &y, from, look, ext);                                          \
     }
-        ONE(0) ONE(1) ONE(2) ONE(3) ONE(4) ONE(5) ONE(6) ONE(7)
+            ONE(0) ONE(1) ONE(2) ONE(3) ONE(4) ONE(5) ONE(6) ONE(7)
 #undef ONE
+        }
     }
     if (!careful && !all_finite(&s.sums))
+        return false;
+    if (look == CMP__LOOK_NONE && FOR_ELEM(has_infinite)(&s.max_rel))
         return false;
     FOR_ELEM(take)(f, &s, careful, ext);
     return true;
@@ -141,13 +164,14 @@ INLINE bool FOR_ELEM(pass)(struct cmp_facts *f, const void *n, const void *b, si
 #undef MAGNITUDE
 #undef INFINITY_BITS
 #undef EPS
-#undef MAX
+#undef MAX_BITS
 #undef ADD_AT_ZERO
 #undef COUNT_LESS
 #undef LOAD
 #undef SAME
 #undef SPREAD
 #undef SPREAD_ULPS
-#undef SAME_GROUP
+#undef RUN
+#undef SAME_RUN
 #undef SPREAD_SAME
 #undef FOR_ELEM

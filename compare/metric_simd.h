@@ -9,24 +9,30 @@
  *     BYTES                  of a vector: 16, 32 or 64
  *     LOW(v), HIGH(v)        the halves of a vector of floats as doubles
  *     LOW_INT(v), HIGH_INT(v)    and of 32-bit integers
- *     MAX_F(a, b), MAX_D(a, b)   the larger floats, doubles; b where a is NaN
+ *     MAX_D(a, b)            the larger doubles; b where a is NaN
+ *     MAX_BITS_F(a, b), MAX_BITS_D(a, b)  the larger 32-bit, 64-bit integers
  *     FUSED(a, b, c)         a * b + c in doubles, where a * b is exact
+ *     FUSED_ANY(a, b, c)     the same, rounded once, where it may not be
  *     HALVES(p)              16-bit integers in memory as 32-bit ones
  *     FROM_I32(p) and so on, U32, I16, U16, I8, U8    whole numbers in memory as doubles
+ *     FROM_C64(p), FROM_C128(p)  real parts of complex numbers in memory as doubles
+ *     QUARTERS(p)            bytes in memory as 32-bit integers
  *     WORDS_I8(p), WORDS_U8(p)   and as 16-bit integers
  *     MULTIPLY_ADD(a, b)     products of 16-bit integers, added two by two
  *     MAX_WORD(a, b), MIN_WORD(a, b)     the larger, the smaller 16-bit integers
  *     MAX_UNSIGNED(a, b)     the larger of those without a sign
  *     UPPER_HALF(a, b)       of the products of those
- *     SAME_256(p, q)         whether 256 bits in memory are the same, by few operations: the units
- *                            for vectors are what the other groups are short of
+ *     MASK_OF_SET(p)         a bit for each of 64 bytes in memory: whether it is not zero
+ *     SAME_1024(p, q)        whether 1024 bits in memory are the same, by few operations: the units
+ *                            for vectors are what the other elements are short of
  *
  * and where there are instructions for it
  *
  *     FROM_F16(p), FROM_BF16(p)    small floats in memory as floats
  *     FROM_I64(p), FROM_U64(p)     whole numbers in memory as doubles
  *     RAISE_D(a, b)                the larger of |a| and b, which is not negative
- *     COUNT_LESS_F(n, v, limit)    n, one more in every lane where v < limit
+ *     FROM_E5M2(p)                 those of 8 bits that are the upper half of float16
+ *     COUNT_LESS_F(n, v, limit)    n, one more in every lane where the integers v < limit
  *     ADD_AT_ZERO_F(v, at, what)   v + what where `at` is zero, v elsewhere
  *     and the same of doubles, _D
  *     WORDS_MASK, LESS_W(a, b), SAME_W(a, b), COUNT_W(n, m)
@@ -73,23 +79,37 @@ typedef int64_t vl __attribute__((vector_size(BYTES)));
 struct sums {
     vd nn[PARTS], bb[PARTS], nb[PARTS], dd[PARTS], max_abs[PARTS];
     vd d[PARTS], abs_d[PARTS], ulp[PARTS], max_ulp[PARTS];
-    vd same[2 * PARTS]; /* squares of what is the same on both sides, in twice as many lanes */
+    vd same[PARTS]; /* squares of what is the same on both sides */
 };
 
-/* exact: products of the elements fit in a double, so that fusing does not change them. */
-INLINE void add_products(struct sums *s, const unsigned part, const vd *x, const vd *y,
-                         const bool exact)
+/* Products of doubles are rounded before they are added, since without instructions to fuse that takes
+ * long; those of floats fit in a double, and what remains is seldom large enough to matter. */
+INLINE void add_product(vd *sum, const vd *x, const vd *y, const enum cmp__source from)
 {
-    s->nn[part] = exact ? FUSED(*x, *x, s->nn[part]) : s->nn[part] + *x * *x;
-    s->bb[part] = exact ? FUSED(*y, *y, s->bb[part]) : s->bb[part] + *y * *y;
-    s->nb[part] = exact ? FUSED(*x, *y, s->nb[part]) : s->nb[part] + *x * *y;
+    if (from == CMP__F64 || from == CMP__C128)
+        *sum += *x * *y;
+    else if (from <= CMP__C64)
+        *sum = FUSED(*x, *y, *sum);
+    else
+        *sum = FUSED_ANY(*x, *y, *sum);
+}
+
+INLINE void add_products(struct sums *s, const unsigned part, const vd *x, const vd *y,
+                         const enum cmp__source from)
+{
+    add_product(&s->nn[part], x, x, from);
+    add_product(&s->bb[part], y, y, from);
+    add_product(&s->nb[part], x, y, from);
 }
 
 INLINE void add_differences(struct sums *s, const unsigned part, const vd *x, const vd *y,
-                            const bool ext)
+                            const enum cmp__source from, const bool ext)
 {
     vd d = *x - *y;
-    s->dd[part] += d * d;
+    if (from == CMP__F64 || from == CMP__C128)
+        s->dd[part] += d * d;
+    else
+        s->dd[part] = FUSED_ANY(d, d, s->dd[part]);
     s->max_abs[part] = RAISE_D(d, s->max_abs[part]);
     if (ext) {
         s->d[part] += d;
@@ -108,15 +128,19 @@ INLINE void add_ulps(struct sums *s, const unsigned part, const vd *x, const vd 
 /* By copies, so that the sums themselves can stay in registers. */
 INLINE void lanes_of(double lanes[CMP__LANES], const vd *parts)
 {
-    const vd p[4] = {parts[0], parts[1 % PARTS], parts[2 % PARTS], parts[3 % PARTS]};
+    const vd p[] = {parts[0],         parts[1 % PARTS], parts[2 % PARTS], parts[3 % PARTS],
+                    parts[4 % PARTS], parts[5 % PARTS], parts[6 % PARTS], parts[7 % PARTS]};
     memcpy(lanes, p, CMP__LANES * sizeof *lanes);
 }
 
 /* Lanes are joined in one order, whatever the vectors are made of. */
 INLINE double total_of(const vd *parts)
 {
+    enum { HALF = CMP__LANES / 2 };
     double l[CMP__LANES];
     lanes_of(l, parts);
+    for (size_t i = 0; i < HALF; i++)
+        l[i] += l[i + HALF];
     return ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
 }
 
@@ -131,7 +155,7 @@ INLINE double largest_of(double most, const vd *parts)
 
 INLINE double same_of(const struct sums *s)
 {
-    return total_of(s->same) + total_of(s->same + PARTS);
+    return total_of(s->same);
 }
 
 /* NaN and inf stay in the sums of squares, and those of numbers are finite: of small floats always,
@@ -172,10 +196,39 @@ INLINE void widen_f16(const vi *half, vf *out)
     *out = (vf)value;
 }
 
+/* Of 8 bits, 4 for the exponent: no infinity, and all ones is NaN. */
+INLINE void widen_e4m3(const vi *byte, vf *out)
+{
+    const vi magnitude = *byte & 0x7f;
+    const vi value = (vi)((vf)(magnitude << 20) * 0x1p120F);
+    *out = (vf)(value | (*byte & 0x80) << 24 | ((magnitude == 0x7f) & 0x7f800000));
+}
+
+INLINE void load_float8(vf *out, const char *p, const enum cmp__source from)
+{
+#ifdef FROM_E5M2
+    if (from == CMP__E5M2) {
+        *out = FROM_E5M2(p);
+        return;
+    }
+#endif
+    vi byte = QUARTERS(p);
+    if (from == CMP__E4M3) {
+        widen_e4m3(&byte, out);
+        return;
+    }
+    byte <<= 8;
+    widen_f16(&byte, out);
+}
+
 INLINE void load_floats(vf *out, const char *p, size_t at, const enum cmp__source from)
 {
     if (from == CMP__F32) {
         memcpy(out, p + at * sizeof(float), sizeof *out);
+        return;
+    }
+    if (from == CMP__E4M3 || from == CMP__E5M2) {
+        load_float8(out, p + at, from);
         return;
     }
     p += at * sizeof(uint16_t);
@@ -199,14 +252,14 @@ INLINE vi same_floats(const vf *x, const vf *y, const char *n, const char *b, si
 }
 
 INLINE void spread_floats(struct sums *s, const unsigned nth, const vf *x, const vf *y,
-                          const bool ext)
+                          const enum cmp__source from, const bool ext)
 {
     const unsigned part = nth * 2 % PARTS;
     const vd x0 = LOW(*x), x1 = HIGH(*x), y0 = LOW(*y), y1 = HIGH(*y);
-    add_products(s, part, &x0, &y0, true);
-    add_differences(s, part, &x0, &y0, ext);
-    add_products(s, (part + 1) % PARTS, &x1, &y1, true);
-    add_differences(s, (part + 1) % PARTS, &x1, &y1, ext);
+    add_products(s, part, &x0, &y0, from);
+    add_differences(s, part, &x0, &y0, from, ext);
+    add_products(s, (part + 1) % PARTS, &x1, &y1, from);
+    add_differences(s, (part + 1) % PARTS, &x1, &y1, from, ext);
 }
 
 INLINE void spread_float_ulps(struct sums *s, const unsigned nth, const vi *x, const vi *y)
@@ -218,16 +271,21 @@ INLINE void spread_float_ulps(struct sums *s, const unsigned nth, const vi *x, c
 }
 
 /* What is rounded to 16 bits is often the same on both sides; of wider numbers this is not asked. */
+INLINE size_t run_of_floats(const enum cmp__source from)
+{
+    return from == CMP__F16 || from == CMP__BF16 ? CMP__RUN : CMP_METRIC_BLOCK;
+}
+
 INLINE bool same_halves(const char *n, const char *b, size_t at, const enum cmp__source from)
 {
     if (from != CMP__F16 && from != CMP__BF16)
         return false;
-    return SAME_256(n + at * sizeof(uint16_t), b + at * sizeof(uint16_t));
+    return SAME_1024(n + at * sizeof(uint16_t), b + at * sizeof(uint16_t));
 }
 
 INLINE void spread_same_floats(struct sums *s, const unsigned nth, const vf *x)
 {
-    const unsigned part = nth * 2 % (2 * PARTS);
+    const unsigned part = nth * 2 % PARTS;
     const vd low = LOW(*x), high = HIGH(*x);
     s->same[part] = FUSED(low, low, s->same[part]);
     s->same[part + 1] = FUSED(high, high, s->same[part + 1]);
@@ -240,14 +298,15 @@ INLINE void spread_same_floats(struct sums *s, const unsigned nth, const vf *x)
 #define MAGNITUDE     INT32_MAX
 #define INFINITY_BITS 0x7f800000
 #define EPS           0x1p-23F
-#define MAX           MAX_F
+#define MAX_BITS      MAX_BITS_F
 #define ADD_AT_ZERO   ADD_AT_ZERO_F
 #define COUNT_LESS    COUNT_LESS_F
 #define LOAD          load_floats
 #define SAME          same_floats
 #define SPREAD        spread_floats
 #define SPREAD_ULPS   spread_float_ulps
-#define SAME_GROUP    same_halves
+#define RUN           run_of_floats
+#define SAME_RUN      same_halves
 #define SPREAD_SAME   spread_same_floats
 #define FOR_ELEM(x)   x##_single
 #include "compare/metric_loop.h"
@@ -287,6 +346,10 @@ INLINE void load_doubles(vd *out, const char *p, size_t at, const enum cmp__sour
 {
     if (from == CMP__F64)
         memcpy(out, p + at * sizeof(double), sizeof *out);
+    else if (from == CMP__C64)
+        *out = FROM_C64(p + at * 2 * sizeof(float));
+    else if (from == CMP__C128)
+        *out = FROM_C128(p + at * 2 * sizeof(double));
     else if (from == CMP__I64 || from == CMP__U64)
         load_64_bits(out, p + at * sizeof(int64_t), from);
     else if (from == CMP__I32 || from == CMP__U32)
@@ -310,10 +373,10 @@ INLINE vl same_doubles(const vd *x, const vd *y, const char *n, const char *b, s
 }
 
 INLINE void spread_doubles(struct sums *s, const unsigned nth, const vd *x, const vd *y,
-                           const bool ext)
+                           const enum cmp__source from, const bool ext)
 {
-    add_products(s, nth % PARTS, x, y, false);
-    add_differences(s, nth % PARTS, x, y, ext);
+    add_products(s, nth % PARTS, x, y, from);
+    add_differences(s, nth % PARTS, x, y, from, ext);
 }
 
 INLINE void spread_double_ulps(struct sums *s, const unsigned nth, const vl *x, const vl *y)
@@ -329,14 +392,15 @@ INLINE void spread_double_ulps(struct sums *s, const unsigned nth, const vl *x, 
 #define MAGNITUDE        INT64_MAX
 #define INFINITY_BITS    0x7ff0000000000000
 #define EPS              0x1p-52
-#define MAX              MAX_D
+#define MAX_BITS         MAX_BITS_D
 #define ADD_AT_ZERO      ADD_AT_ZERO_D
 #define COUNT_LESS       COUNT_LESS_D
 #define LOAD             load_doubles
 #define SAME             same_doubles
 #define SPREAD           spread_doubles
 #define SPREAD_ULPS      spread_double_ulps
-#define SAME_GROUP(...)  false
+#define RUN(...)         CMP_METRIC_BLOCK
+#define SAME_RUN(...)    false
 #define SPREAD_SAME(...) (void)0
 #define FOR_ELEM(x)      x##_whole
 #include "compare/metric_loop.h"
@@ -345,18 +409,24 @@ INLINE void spread_double_ulps(struct sums *s, const unsigned nth, const vl *x, 
 
 #include "compare/metric_small.h"
 
-#define PASS(name, elem, from, careful, ext)                                                       \
+#define PASS(name, elem, from, look, ext)                                                          \
     TARGET static bool name(struct cmp_facts *f, const void *n, const void *b, size_t count)       \
     {                                                                                              \
-        return pass_##elem(f, n, b, count, from, careful, ext);                                    \
+        return pass_##elem(f, n, b, count, from, look, ext);                                       \
     }
 #define PASSES(name, elem, from)                                                                   \
-    PASS(name, elem, from, false, false)                                                           \
-    PASS(name##_ext, elem, from, false, true)
+    PASS(name, elem, from, CMP__LOOK_NONE, false)                                                  \
+    PASS(name##_ext, elem, from, CMP__LOOK_NONE, true)                                             \
+    PASS(name##_zeros, elem, from, CMP__LOOK_ZEROS, false)                                         \
+    PASS(name##_zeros_ext, elem, from, CMP__LOOK_ZEROS, true)
 PASSES(f32, single, CMP__F32)
 PASSES(f16, single, CMP__F16)
 PASSES(bf16, single, CMP__BF16)
+PASSES(e4m3, single, CMP__E4M3)
+PASSES(e5m2, single, CMP__E5M2)
 PASSES(f64, whole, CMP__F64)
+PASSES(c64, whole, CMP__C64)
+PASSES(c128, whole, CMP__C128)
 PASSES(i64, whole, CMP__I64)
 PASSES(u64, whole, CMP__U64)
 PASSES(i32, whole, CMP__I32)
@@ -366,10 +436,10 @@ PASSES(i16, whole, CMP__I16)
 PASSES(i8, whole, CMP__I8)
 PASSES(u8, whole, CMP__U8)
 PASSES(flag, whole, CMP__BOOL)
-PASS(f32_careful, single, CMP__F32, true, false)
-PASS(f32_careful_ext, single, CMP__F32, true, true)
-PASS(f64_careful, whole, CMP__F64, true, false)
-PASS(f64_careful_ext, whole, CMP__F64, true, true)
+PASS(f32_careful, single, CMP__F32, CMP__LOOK_SPECIAL, false)
+PASS(f32_careful_ext, single, CMP__F32, CMP__LOOK_SPECIAL, true)
+PASS(f64_careful, whole, CMP__F64, CMP__LOOK_SPECIAL, false)
+PASS(f64_careful_ext, whole, CMP__F64, CMP__LOOK_SPECIAL, true)
 
 #define SMALL_PASS(name, from)                                                                     \
     TARGET static bool name(struct cmp_facts *f, const void *n, const void *b,                     \
@@ -389,6 +459,11 @@ TARGET static void to_single(enum cmp__source from, const void *p, float *out, s
         vf value;
         if (from == CMP__F32) {
             load_floats(&value, p, i, CMP__F32);
+        } else if (from == CMP__E4M3 || from == CMP__E5M2) {
+            vi byte = QUARTERS((const char *)p + i), half = byte << 8;
+            widen_e4m3(&byte, &value);
+            if (from == CMP__E5M2)
+                widen_f16(&half, &value);
         } else {
             vi bits = HALVES((const char *)p + i * sizeof(uint16_t));
             value = (vf)(bits << 16);
@@ -401,12 +476,13 @@ TARGET static void to_single(enum cmp__source from, const void *p, float *out, s
 
 INLINE void floats_to_double(enum cmp__source from, const void *p, double *out, size_t count)
 {
+    const bool is_byte = from == CMP__E4M3 || from == CMP__E5M2;
+    const size_t size = from == CMP__F32 ? sizeof(float) : is_byte ? 1 : sizeof(uint16_t);
     for (size_t i = 0; i < count; i += FLOATS) {
         float f[FLOATS];
         vf value;
         vd half[2];
-        to_single(from, (const char *)p + i * (from == CMP__F32 ? sizeof *f : sizeof(uint16_t)), f,
-                  FLOATS);
+        to_single(from, (const char *)p + i * size, f, FLOATS);
         memcpy(&value, f, sizeof value);
         half[0] = LOW(value);
         half[1] = HIGH(value);
@@ -427,20 +503,31 @@ TARGET static void to_double(enum cmp__source from, const void *p, double *out, 
     }
 }
 
+#define ROW(name)                                                                                  \
+    {                                                                                              \
+        {name, name##_ext},                                                                        \
+        {                                                                                          \
+            name##_zeros, name##_zeros_ext                                                         \
+        }                                                                                          \
+    }
 const struct cmp__kernel KERNEL = {
-    .pass = {[CMP__F32] = {f32, f32_ext},
-             [CMP__F16] = {f16, f16_ext},
-             [CMP__BF16] = {bf16, bf16_ext},
-             [CMP__F64] = {f64, f64_ext},
-             [CMP__I64] = {i64, i64_ext},
-             [CMP__U64] = {u64, u64_ext},
-             [CMP__I32] = {i32, i32_ext},
-             [CMP__U32] = {u32, u32_ext},
-             [CMP__U16] = {u16, u16_ext},
-             [CMP__I16] = {i16, i16_ext},
-             [CMP__I8] = {i8, i8_ext},
-             [CMP__U8] = {u8, u8_ext},
-             [CMP__BOOL] = {flag, flag_ext}},
+    .pass = {[CMP__F32] = ROW(f32),
+             [CMP__F16] = ROW(f16),
+             [CMP__BF16] = ROW(bf16),
+             [CMP__E4M3] = ROW(e4m3),
+             [CMP__E5M2] = ROW(e5m2),
+             [CMP__F64] = ROW(f64),
+             [CMP__C64] = ROW(c64),
+             [CMP__C128] = ROW(c128),
+             [CMP__I64] = ROW(i64),
+             [CMP__U64] = ROW(u64),
+             [CMP__I32] = ROW(i32),
+             [CMP__U32] = ROW(u32),
+             [CMP__U16] = ROW(u16),
+             [CMP__I16] = ROW(i16),
+             [CMP__I8] = ROW(i8),
+             [CMP__U8] = ROW(u8),
+             [CMP__BOOL] = ROW(flag)},
     .single_careful = {f32_careful, f32_careful_ext},
     .double_careful = {f64_careful, f64_careful_ext},
     .small = {u16_block, i16_block, i8_block, u8_block, flag_block},

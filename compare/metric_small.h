@@ -46,8 +46,6 @@ INLINE void load_words(vw *out, const char *p, size_t at, const enum cmp__source
         *out = from == CMP__I8 ? WORDS_I8(p + at) : WORDS_U8(p + at);
     if (from == CMP__U16)
         *out ^= INT16_MIN;
-    if (from == CMP__BOOL)
-        *out = (*out != 0) & 1;
 }
 
 INLINE void magnitude_of(vu *out, const vw *v)
@@ -210,11 +208,38 @@ INLINE void take_small(struct cmp_facts *f, const struct small_state *s,
     f->five += sum_of_words(&s->five);
 }
 
+/* Of flags everything is counted: sixty-four bytes make one mask of those that are set. */
+INLINE bool pass_flags(struct cmp_facts *f, const char *n, const char *b)
+{
+    uint64_t set_n = 0, set_b = 0, both = 0;
+    for (size_t i = 0; i < CMP_METRIC_BLOCK; i += 64) {
+        const uint64_t x = MASK_OF_SET(n + i), y = MASK_OF_SET(b + i);
+        set_n += (uint64_t)__builtin_popcountll(x);
+        set_b += (uint64_t)__builtin_popcountll(y);
+        both += (uint64_t)__builtin_popcountll(x & y);
+    }
+    const uint64_t differ = set_n + set_b - 2 * both;
+    /* One against zero has the largest error there is, and zero against one that of one. */
+    if (f->max_rel < (set_n != both ? 0x1p52 : differ != 0 ? 1 : 0))
+        return false;
+    f->nn += (double)set_n;
+    f->bb += (double)set_b;
+    f->nb += (double)both;
+    f->dd += (double)differ;
+    f->max_abs = cmp__larger(f->max_abs, differ != 0 ? 1 : 0);
+    f->thousandth += CMP_METRIC_BLOCK - differ;
+    f->five += CMP_METRIC_BLOCK - differ;
+    f->bit_equal += CMP_METRIC_BLOCK - differ;
+    return true;
+}
+
 INLINE bool pass_small(struct cmp_facts *f, const char *n, const char *b,
                        const struct cmp__ceiling *ceiling, const enum cmp__source from)
 {
     const struct cmp__ceiling c = *ceiling;
     struct small_state s = {0};
+    if (from == CMP__BOOL)
+        return pass_flags(f, n, b);
     for (size_t i = 0; i < CMP_METRIC_BLOCK; i += WORDS) {
         vw x, y;
         load_words(&x, n, i, from);

@@ -36,17 +36,27 @@ static void widen(enum ms_dtype t, const void *from, size_t n, float *to)
     }
 }
 
+/* How many of the remaining elements to write next: up to where a large page of the file ends.  So
+ * the page cache keeps the file in large pages, which are mapped at a fraction of the cost of small
+ * ones, and a piece is still in the cache from the CRC to the write. */
+static uint64_t direct_piece(const struct ms_out *o, size_t size)
+{
+    enum { LARGE_PAGE = 2 << 20 };
+    return (LARGE_PAGE - ms_out_size(o) % LARGE_PAGE + size - 1) / size;
+}
+
 /* Write all elements as type `as` and return the CRC of what was written. */
 static uint32_t write_elements(struct ms_out *o, const struct probe_tensor *t, enum ms_dtype as)
 {
-    enum { PIECE = 2048, LARGEST = 16, DIRECT = 128 * 1024 };
+    enum { PIECE = 2048, LARGEST = 16 };
     char scratch[PIECE * LARGEST];
     float wide[2 * PIECE];
     uint32_t crc = 0;
-    /* Large pieces pass the buffer by, and stay in the cache from the CRC to the write. */
-    const uint64_t piece = t->contiguous && as == t->dtype ? DIRECT : PIECE;
-    for (uint64_t at = 0; at < t->count; at += piece) {
-        const uint64_t left = t->count - at, n = left < piece ? left : piece;
+    const bool direct = t->contiguous && as == t->dtype; /* passes the buffer by */
+    for (uint64_t at = 0, n; at < t->count; at += n) {
+        const uint64_t left = t->count - at;
+        n = direct ? direct_piece(o, ms_dtype_size(as)) : PIECE;
+        n = left < n ? left : n;
         const void *p = probe_tensor_elements(t, at, n, scratch);
         if (as != t->dtype) {
             widen(t->dtype, p, n, wide);
