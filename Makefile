@@ -90,7 +90,7 @@ RT_APPS := $(addprefix $(B)/tests/rt/, \
            nvtx_app nvtx_next.so \
            mspti_app chain.so image.so broken_disk.so \
            comm_app clock_app \
-           device_app ccl_app ccl_mod.so ccl_static.so loader)
+           device_app ccl_app hccl_app ccl_mod.so ccl_static.so loader)
 STANDIN := $(addprefix $(B)/tests/standin/,libcuda.so.1 libascendcl.so libnccl.so.2 libhccl.so)
 SAMPLES := $(patsubst %.c,$(B)/%,$(wildcard samples/*.c)) $(if $(MPI_FLAVOURS),$(B)/samples/train_mpi)
 MAN     := $(wildcard */*.1 */*.3 */*.5)
@@ -161,6 +161,8 @@ $(B)/libmstx_hook.so: $(call obj,$(SO_HOOK)) $(B)/libmstx.so
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..' -o $@ $(filter %.o,$^) -L$(B) -lmstx
 	$(Q)ln -sf $(@F) $@.0
+# A sanitizer looks its own functions up by this dlsym before it is ready.
+$(B)/mstx/hook_dlsym.o: ALL_CFLAGS += $(if $(SAN),-fno-sanitize=all)
 $(B)/libmstx_dlsym.so: $(B)/mstx/hook_dlsym.o
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -o $@ $^
@@ -223,7 +225,7 @@ $(B)/tests/test_cluster $(B)/tests/bench_cluster $(B)/tests/tool_sim: $(B)/tests
 
 # Programs and libraries that the tests of the recorder run; built from one file each, so that
 # they hold nothing but what the test is about.
-$(B)/tests/test_rt $(B)/tests/test_rt_nvtx $(B)/tests/test_rt_comm $(B)/tests/test_device $(B)/tests/test_ccl $(B)/tests/test_plugin $(B)/tests/bench_mstx $(B)/tests/bench_hook: | $(RT_APPS) $(STANDIN) $(MSTX_LIBS)
+$(B)/tests/test_rt $(B)/tests/test_rt_nvtx $(B)/tests/test_rt_comm $(B)/tests/test_device $(B)/tests/test_ccl $(B)/tests/test_plugin $(B)/tests/test_dumper_device $(B)/tests/bench_mstx $(B)/tests/bench_hook: | $(RT_APPS) $(STANDIN) $(MSTX_LIBS)
 RT_CC = mkdir -p $(@D) && $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -MMD -MP -MF $@.d
 $(B)/tests/rt/app_old: RT_DEFS := -DPROTO_OLD
 $(B)/tests/rt/app_router: RT_DEFS := -DPROTO_ROUTER
@@ -251,6 +253,9 @@ $(B)/tests/rt/ccl_mod.so: RT_DEFS := -DMODULE -shared
 $(B)/tests/rt/ccl_app $(B)/tests/rt/ccl_mod.so: tests/rt/ccl_app.c $(STANDIN)
 	$(say) LD $@
 	$(Q)$(RT_CC) $(RT_DEFS) -o $@ $< $(filter %/libcuda.so.1 %/libnccl.so.2,$(STANDIN)) -Wl,-rpath,'$$ORIGIN/../standin'
+$(B)/tests/rt/hccl_app: tests/rt/hccl_app.c $(STANDIN)
+	$(say) LD $@
+	$(Q)$(RT_CC) -o $@ $< -Wl,-rpath,'$$ORIGIN/../standin'
 # ... and one that holds a copy of the library.
 $(B)/tests/rt/ccl_static.so: tests/rt/ccl_app.c tests/standin/nccl.c $(STANDIN)
 	$(say) LD $@

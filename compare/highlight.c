@@ -50,9 +50,15 @@ static double max_diff(const struct cmp *c, const struct cmp_row *row)
     return known ? row->fig.metric[CMP_MAX_ABS] : NAN;
 }
 
+static bool is_number(const struct cmp_value *x)
+{
+    return !x->is_text && !isnan(cmp__value_number(x));
+}
+
 static bool is_numeric(const struct cmp *c, const struct cmp_row *row)
 {
-    return !isnan(max_of(&row->t)) && !isnan(max_of(&row->b)) && !isnan(max_diff(c, row));
+    return is_number(&row->t.stat[PROBE_STAT_MAX]) && is_number(&row->b.stat[PROBE_STAT_MAX]) &&
+           !isnan(max_diff(c, row));
 }
 
 /* ---- a row by itself -------------------------------------------------------- */
@@ -63,8 +69,6 @@ static void judge_alone(const struct cmp *c, const struct cmp_row *row, struct m
         put(m, CMP_RED, "maximum or minimum is nan, -inf, or inf");
     else if (max_diff(c, row) > 1e10)
         put(m, CMP_RED, "maximum absolute error exceeds 1e+10");
-    if (!row->grad_same)
-        put(m, CMP_YELLOW, "requires_grad is inconsistent");
 }
 
 /* ---- an output against an input ------------------------------------------------ */
@@ -77,10 +81,11 @@ static void judge_magnitude(double in, double out, struct mark *m)
             "larger by an order of magnitude");
 }
 
-/* A figure of a tensor; NaN where the tool has a word instead. */
+/* A figure of a tensor; NaN where the tool has a word instead, as for the cosine of one element. */
 static double figure(const struct cmp_row *row, unsigned which)
 {
-    return row->fig.state == CMP_STATE_OK ? row->fig.metric[which] : NAN;
+    double x = row->fig.state == CMP_STATE_OK ? row->fig.metric[which] : NAN;
+    return x != HUGE_VAL ? x : NAN;
 }
 
 static void judge_tensors(const struct cmp_row *in, const struct cmp_row *out, struct mark *m)
@@ -126,6 +131,24 @@ static void judge_pair(const struct cmp *c, const struct cmp_row *in, const stru
         judge_statistics(in, out, m);
 }
 
+/* The first row of an op counts as an input, whatever it is. */
+static bool is_output(const struct cmp_view *v, const struct cmp_row *row)
+{
+    return row->is_output && row != v->rows.p;
+}
+
+static void judge_output(const struct cmp *c, const struct cmp_view *v, const struct cmp_row *row,
+                         struct mark *m)
+{
+    if (!is_output(v, row) || !is_numeric(c, row))
+        return;
+    for (size_t i = 0; i < v->rows.n; i++) {
+        const struct cmp_row *in = &v->rows.p[i];
+        if (!is_output(v, in) && is_numeric(c, in))
+            judge_pair(c, in, row, m);
+    }
+}
+
 enum cmp_colour cmp__highlight(const struct cmp *c, const struct cmp_view *v,
                                const struct cmp_row *row, struct ms_buf *reasons)
 {
@@ -133,12 +156,8 @@ enum cmp_colour cmp__highlight(const struct cmp *c, const struct cmp_view *v,
     if (c->mode == PROBE_MODE_MD5 || cmp_is_debug(c))
         return CMP_PLAIN;
     judge_alone(c, row, &m);
-    if (!row->is_output || !is_numeric(c, row))
-        return m.colour;
-    for (size_t i = 0; i < v->rows.n; i++) {
-        const struct cmp_row *in = &v->rows.p[i];
-        if (!in->is_output && is_numeric(c, in))
-            judge_pair(c, in, row, &m);
-    }
+    judge_output(c, v, row, &m);
+    if (!row->grad_same)
+        put(&m, CMP_YELLOW, "requires_grad is inconsistent");
     return m.colour;
 }

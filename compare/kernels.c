@@ -142,12 +142,16 @@ static void say_why_not_lines(const struct cmp__kernel *t, const struct cmp__ker
         ms_buf_puts(why, "Dtype of NPU and bench Tensor do not match. Skipped.\n");
 }
 
+/* How the difference is shown: where a row of the table has none the official tool widens all. */
+enum digits { DIGITS_SINGLE, DIGITS_DOUBLE };
+
 static void put_line_figures(struct cmp__sheet *w, const struct cmp__kernel *t,
-                             const struct cmp__kernel *b, bool fine)
+                             const struct cmp__kernel *b, bool fine, enum digits digits)
 {
     for (unsigned i = 0; i < PROBE_STATS; i++) {
+        double diff = fine ? diff_of(t, b, i) : 0;
         if (fine)
-            cmp__sheet_number(w, diff_of(t, b, i));
+            cmp__sheet_number(w, digits == DIGITS_SINGLE ? shown_of(diff) : diff);
         else
             cmp__sheet_word(w, "");
     }
@@ -160,7 +164,7 @@ static void put_line_figures(struct cmp__sheet *w, const struct cmp__kernel *t,
 }
 
 static void put_lines(struct cmp__sheet *w, struct cmp_sheet_sum *sum, const struct cmp__kernel *t,
-                      const struct cmp__kernel *b)
+                      const struct cmp__kernel *b, enum digits digits)
 {
     struct ms_buf why = {.max = 1 << 16};
     say_why_not_lines(t, b, &why);
@@ -177,7 +181,7 @@ static void put_lines(struct cmp__sheet *w, struct cmp_sheet_sum *sum, const str
     cmp__sheet_count(sum, verdict);
     cmp__sheet_word(w, verdict);
     cmp__sheet_text(w, cmp__sheet_keep(w, ms_buf_slice(&why)));
-    put_line_figures(w, t, b, fine);
+    put_line_figures(w, t, b, fine, digits);
     cmp__sheet_text(w, ms_str_of(t != NULL ? t->path : ""));
     cmp__sheet_text(w, ms_str_of(b != NULL ? b->path : ""));
     ms_buf_free(&why);
@@ -227,9 +231,20 @@ static enum ms_rc pair_up(const struct cmp__kernel_place *t, const struct cmp__k
     return MS_OK;
 }
 
+static enum digits digits_of(const struct kernel_pairs *pairs)
+{
+    struct ms_buf why = {.max = 1 << 16};
+    for (size_t i = 0; i < pairs->list.n && why.n == 0; i++)
+        say_why_not_lines(pairs->list.p[i].t, pairs->list.p[i].b, &why);
+    enum digits digits = why.n == 0 ? DIGITS_SINGLE : DIGITS_DOUBLE;
+    ms_buf_free(&why);
+    return digits;
+}
+
 static enum ms_rc put_rows(struct cmp__sheet *s, struct cmp_sheet_sum *sum,
                            const struct kernel_pairs *pairs, bool files)
 {
+    enum digits digits = files ? DIGITS_DOUBLE : digits_of(pairs);
     cmp__sheet_names(s, basic);
     cmp__sheet_names(s, files ? of_files : of_lines);
     cmp__sheet_end_row(s);
@@ -238,7 +253,7 @@ static enum ms_rc put_rows(struct cmp__sheet *s, struct cmp_sheet_sum *sum,
         if (files)
             MS_TRY(put_files(s, sum, pair->t, pair->b));
         else
-            put_lines(s, sum, pair->t, pair->b);
+            put_lines(s, sum, pair->t, pair->b, digits);
         cmp__sheet_end_row(s);
     }
     return MS_OK;

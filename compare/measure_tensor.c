@@ -8,7 +8,9 @@
  * the tensors.
  */
 #include "compare/consistent.h"
+#include "compare/measure_half.h"
 #include "compare/measure_old.h"
+#include "compare/measure_one.h"
 #include "compare/metric.h"
 #include "compare/multiply.h"
 
@@ -33,7 +35,8 @@ struct chunk {
     struct cmp_figures fig; /* final already when state is not OK */
     enum ms_dtype tn, tb;
     struct cmp_facts facts;
-    struct cmp__zeros zeros; /* in CMP_OLD */
+    struct cmp__zeros zeros;
+    struct cmp__half_ulps halves; /* in CMP_OLD */
 };
 
 struct batch {
@@ -177,6 +180,8 @@ static enum ms_rc pass(struct chunk *ch, const struct cmp_conf *conf, struct str
         cmp_facts_add(&ch->facts, s->n->dtype, n, s->b->dtype, b, (size_t)m, conf->ext);
         if (conf->compat == CMP_OLD)
             cmp__zeros_add(&ch->zeros, s->n->dtype, n, s->b->dtype, b, (size_t)m);
+        if (conf->ext && s->n->dtype == MS_DT_F16 && s->b->dtype == MS_DT_F16)
+            cmp__half_ulps_add(&ch->halves, n, b, (size_t)m);
     }
     ms_free(s->n_space);
     ms_free(s->b_space);
@@ -216,16 +221,17 @@ static void measure_scalar(struct chunk *ch, const struct probe_tensor *n,
 {
     double x = only_element(n), y = only_element(b);
     bool single = cmp_facts_single(n->dtype, b->dtype), strict = compat == CMP_STRICT;
-    double d = single ? (double)((float)x - (float)y) : x - y;
-    if (compat != CMP_CUR && n->dtype == MS_DT_U8 && b->dtype == MS_DT_U8)
-        d = (double)(uint8_t)((int)x - (int)y);
-    bool coarse = compat == CMP_OLD ? false : single || strict;
-    double step = y == 0 ? (coarse ? 0x1p-23 : 0x1p-52) : 0;
+    double d = single ? (double)fabsf((float)x - (float)y) : fabs(x - y);
+    if (compat != CMP_CUR)
+        d = cmp__numpy_apart(n->dtype, x, b->dtype, y);
+    double step = y == 0 ? (single || strict ? 0x1p-23 : 0x1p-52) : 0;
     double below = y + step, above = x + step;
     double rel = single || strict ? (double)fabsf(((float)above - (float)below) / (float)below)
                                   : fabs((above - below) / below);
+    if (compat == CMP_OLD)
+        rel = cmp__numpy_relative(n->dtype, x, b->dtype, y);
     ch->fig.state = CMP_STATE_SCALAR;
-    ch->fig.metric[CMP_MAX_ABS] = fabs(d);
+    ch->fig.metric[CMP_MAX_ABS] = d;
     ch->fig.metric[CMP_MAX_REL] = rel;
 }
 
@@ -392,10 +398,31 @@ static double ulp_unit(enum ms_dtype a, enum ms_dtype b)
     return ldexp(1, 23 - (int)bits);
 }
 
+static bool is_whole(enum ms_dtype t)
+{
+    enum ms_dtype_kind kind = ms_dtype_kind(t);
+    return kind == MS_DTK_BOOL || kind == MS_DTK_INT || kind == MS_DTK_UINT;
+}
+
+/* Of whole numbers the step is 1. */
+static void put_ulps(struct cmp_ext *e, const struct chunk *ch, const struct cmp_facts *f)
+{
+    double unit = ulp_unit(ch->tn, ch->tb), sum = f->sum_ulp / unit, max = f->max_ulp / unit;
+    if (is_whole(ch->tn) && is_whole(ch->tb)) {
+        sum = f->sum_abs_d;
+        max = f->max_abs;
+    } else if (ch->tn == MS_DT_F16 && ch->tb == MS_DT_F16) {
+        sum = (double)ch->halves.sum;
+        max = (double)ch->halves.max;
+    }
+    e->mean_ulp = sum / (double)f->count;
+    e->max_ulp = max;
+}
+
 static struct cmp_ext ext_of(const struct chunk *ch, const struct cmp_facts *f, bool all)
 {
     struct cmp_ext e = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-    double unit = ulp_unit(ch->tn, ch->tb), count = (double)f->count;
+    double count = (double)f->count;
     e.rel_l2 = f->dd == 0 ? 0 : f->bb > 0 ? sqrt(f->dd / f->bb) : HUGE_VAL;
     e.sqnr_db = -20 * log10(e.rel_l2);
     e.scale = f->bb > 0 ? f->nb / f->bb : NAN;
@@ -403,8 +430,7 @@ static struct cmp_ext ext_of(const struct chunk *ch, const struct cmp_facts *f, 
         e.bit_equal = (double)f->bit_equal / count;
     if (!all)
         return e;
-    e.mean_ulp = f->sum_ulp / unit / count;
-    e.max_ulp = f->max_ulp / unit;
+    put_ulps(&e, ch, f);
     e.bias = f->sum_abs_d > 0 ? fabs(f->sum_d) / f->sum_abs_d : 0;
     return e;
 }
@@ -445,6 +471,7 @@ static void conclude_batch(struct batch *batch)
             const struct chunk *next = &batch->chunks.p[end];
             cmp_facts_join(&f, &next->facts);
             cmp__zeros_join(&first->zeros, &next->zeros);
+            cmp__half_ulps_join(&first->halves, &next->halves);
             batch->c->bytes_read += next->bytes;
             if (first->fig.state == CMP_STATE_OK)
                 first->fig.state = next->fig.state;

@@ -6,7 +6,10 @@
 #include "compare/merge_int.h"
 #include "compare/xlsx_read.h"
 #include "probe/base/io.h"
+#include "probe/base/num.h"
 #include "probe/csvread.h"
+
+#include <math.h>
 
 #define CSV_MAX ((size_t)1 << 36)
 enum { COLUMNS = 256, NO_COLUMN = UINT32_MAX };
@@ -146,17 +149,37 @@ static bool says_nothing(struct ms_str figure)
     return ms_str_is(figure, "N/A") || ms_str_is(figure, "unsupported") || ms_str_is(figure, "Nan");
 }
 
+/* A number of a workbook as Python shows it, which reads whole ones as integers of any size. */
+static void put_value(struct ms_buf *out, const struct cmp_xlsx_cell *c)
+{
+    double v;
+    if (!c->number || !ms_num_parse_f64(c->text.p, c->text.n, &v) || !isfinite(v)) {
+        ms_buf_str(out, c->text);
+        return;
+    }
+    if (v == trunc(v)) {
+        ms_buf_printf(out, "%.0f", v == 0 ? 0.0 : v);
+        return;
+    }
+    char text[MS_NUM_MAX];
+    ms_buf_str(out, (struct ms_str){text, ms_num_f64(text, v)});
+}
+
 /* A figure; where there is none, what the two sides are. */
 static enum ms_rc keep_figure(struct table *t, const struct cmp_xlsx_row *row, unsigned i,
                               struct cmp_merge_cell *out, struct ms_err *err)
 {
     struct cmp_xlsx_cell c = cell(row, t->figure[i]);
-    struct ms_str npu = cell(row, t->npu_max).text, bench = cell(row, t->bench_max).text;
+    struct cmp_xlsx_cell npu = cell(row, t->npu_max), bench = cell(row, t->bench_max);
     ms_buf_clear(&t->text);
-    if (says_nothing(c.text))
-        ms_buf_printf(&t->text, "NPU:%.*s  Bench:%.*s", MS_STR_ARG(npu), MS_STR_ARG(bench));
-    else
+    if (says_nothing(c.text)) {
+        ms_buf_puts(&t->text, "NPU:");
+        put_value(&t->text, &npu);
+        ms_buf_puts(&t->text, "  Bench:");
+        put_value(&t->text, &bench);
+    } else {
         ms_buf_str(&t->text, c.text);
+    }
     *out = (struct cmp_merge_cell){.text = ms_arena_str(t->m->arena, ms_buf_slice(&t->text))};
     return out->text.p != NULL ? ms_buf_check(&t->text, err) : ms_arena_fail(t->m->arena, err);
 }

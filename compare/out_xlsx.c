@@ -65,12 +65,15 @@ static void new_sheet(struct book *b)
     b->row = 1;
 }
 
-/* Beside colours msprobe 1.x writes an infinity so. */
+/* Beside colours msprobe 1.x writes what is no number so. */
 static struct ms_str text_of(const struct book *b, const struct cmp_cell *cell)
 {
-    if (b->c->conf.highlight && ms_str_is(cell->text, "inf"))
-        return MS_STR("inf\t");
-    return b->c->conf.highlight && ms_str_is(cell->text, "-inf") ? MS_STR("-inf\t") : cell->text;
+    static const char *const words[][2] = {{"inf", "inf\t"}, {"-inf", "-inf\t"}, {"nan", "nan\t"}};
+    for (unsigned i = 0; i < 3 && b->c->conf.highlight; i++) {
+        if (ms_str_is(cell->text, words[i][0]))
+            return ms_str_of(words[i][1]);
+    }
+    return cell->text;
 }
 
 static enum ms_rc put_row(struct book *b, const struct cmp_cell *cells, lxw_format *f,

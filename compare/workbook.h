@@ -11,7 +11,8 @@
 
 struct cmp__workbook {
     lxw_workbook *book; /* rows are written in order: none of them is kept */
-    char *tmp;
+    int fd;
+    char *tmp;        /* where it is written; see ms_tmp_open */
     const char *path; /* kept: lives as long as this */
 };
 

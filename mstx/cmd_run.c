@@ -183,7 +183,7 @@ static bool has_any(const char *const *names)
 }
 
 /* The launcher knows best; a program that was started alone says by what it is linked to. */
-static enum comm which_mpi(const char *program)
+static enum comm which_mpi(struct ms_file program)
 {
     static const char *const openmpi[] = {"OMPI_COMM_WORLD_RANK", "OMPI_UNIVERSE_SIZE", NULL};
     static const char *const mpich[] = {"PMI_RANK", "PMI_FD", NULL};
@@ -217,7 +217,7 @@ static enum ms_rc preload_dlsym(struct ms_err *err)
 }
 
 /* Asked for by name it must be there; found out by ourselves it need not. */
-static enum ms_rc preload_hooks(int comm, const char *program, struct ms_err *err)
+static enum ms_rc preload_hooks(int comm, struct ms_file program, struct ms_err *err)
 {
     static const struct ms_place places[] = {
         [COMM_OPENMPI] = {"libmstx_mpi_openmpi.so", "../lib/msprobe/libmstx_mpi_openmpi.so"},
@@ -236,8 +236,14 @@ static enum ms_rc preload_hooks(int comm, const char *program, struct ms_err *er
     return comm == COMM_AUTO ? MS_OK : rc;
 }
 
-/* A sanitizer that a program is linked to refuses to run when anything was loaded before it. */
-static void preload_sanitizer(const char *program)
+/* A sanitizer refuses to run when anything was loaded before it: one that the program is linked to,
+ * or that this very copy of the recorder was built with. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { IS_SANITIZED = 1 };
+#else
+enum { IS_SANITIZED = 0 };
+#endif
+static void preload_sanitizers_of(struct ms_file elf)
 {
     static const char *const names[] = {"libasan.so.8",
                                         "libasan.so.7",
@@ -252,8 +258,18 @@ static void preload_sanitizer(const char *program)
                                         "libclang_rt.asan-x86_64.so",
                                         "libclang_rt.asan-aarch64.so"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (mstx_elf_needs(program, names[i]))
+        if (mstx_elf_needs(elf, names[i]))
             preload(names[i]);
+    }
+}
+
+static void preload_sanitizers(struct ms_file program, const char *recorder)
+{
+    preload_sanitizers_of(program);
+    if (IS_SANITIZED) {
+        struct ms_file own = mstx_elf_open(recorder);
+        preload_sanitizers_of(own);
+        ms_file_unmap(&own);
     }
 }
 
@@ -279,7 +295,7 @@ static void keep_next(const char *variable, const char *next, const char *ours)
     setenv(variable, ours, 1);
 }
 
-static enum ms_rc set_environment(const struct args *a, const char *out, const char *program,
+static enum ms_rc set_environment(const struct args *a, const char *out, struct ms_file program,
                                   struct ms_err *err)
 {
     static const struct ms_place recorder = {"libmstx.so", "../lib/libmstx.so"};
@@ -294,7 +310,7 @@ static enum ms_rc set_environment(const struct args *a, const char *out, const c
     MS_TRY(preload_hooks(a->comm, program, err));
     if (a->hook_dlsym)
         MS_TRY(preload_dlsym(err));
-    preload_sanitizer(program);
+    preload_sanitizers(program, lib);
     offer_python(!a->no_torch || a->dump != NULL);
     MS_TRY(ask_for_dump(a->dump, out, err));
     put("MSTX_TORCH", a->no_torch ? "0" : NULL);
@@ -311,6 +327,18 @@ static enum ms_rc set_environment(const struct args *a, const char *out, const c
     if (a->flight > 0)
         put_seconds("MSTX_FLIGHT", a->flight);
     return MS_OK;
+}
+
+/* Ranks above 0 leave the talking to rank 0, and their place to the program. */
+static bool talks(void)
+{
+    static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK_ID"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *v = getenv(names[i]);
+        if (v != NULL)
+            return strcmp(v, "0") == 0;
+    }
+    return true;
 }
 
 /* ---- running ---------------------------------------------------------------------------------- */
@@ -349,6 +377,10 @@ static enum ms_rc run_program(char **program, int *status, struct ms_err *err)
 {
     sigset_t set, old;
     int tell[2], why = 0;
+    if (!talks()) {
+        execvp(program[0], program);
+        return ms_fail_sys(err, "%s", program[0]);
+    }
     if (pipe2(tell, O_CLOEXEC) != 0)
         return ms_fail_sys(err, "pipe");
     watched(&set);
@@ -438,18 +470,6 @@ static enum ms_rc tell_result(const char *out, bool has_dump, struct ms_err *err
     return MS_OK;
 }
 
-/* Ranks above 0 leave the talking to rank 0. */
-static bool talks(void)
-{
-    static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK_ID"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *v = getenv(names[i]);
-        if (v != NULL)
-            return strcmp(v, "0") == 0;
-    }
-    return true;
-}
-
 /* ---- the command ------------------------------------------------------------------------------ */
 
 static enum ms_rc record(const struct args *a, char **program, int *status, struct ms_err *err)
@@ -465,8 +485,11 @@ static enum ms_rc record(const struct args *a, char **program, int *status, stru
     MS_TRY(ms_mkdirs(wanted, err)); /* now: a program that changes its directory still finds it */
     if (realpath(wanted, out) == NULL)
         return ms_fail_sys(err, "%s", wanted);
-    MS_TRY(set_environment(a, out, program[0], err));
-    enum ms_rc rc = run_program(program, status, err);
+    struct ms_file elf = mstx_elf_open(program[0]);
+    enum ms_rc rc = set_environment(a, out, elf, err);
+    ms_file_unmap(&elf);
+    MS_TRY(rc);
+    rc = run_program(program, status, err);
     if (rc != MS_OK)
         rmdir(out); /* unless somebody else records there */
     MS_TRY(rc);

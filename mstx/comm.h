@@ -8,7 +8,7 @@
  *
  *        0        8       12      16     20    21     22   23  24  25     28      32
  *   COMM  │ count  │ group │ seq   │ peer │type │reduce│type│flg│op│lib│ .. │ elem   │
- *   PART  │ sent   │ received      │ peer │ ..        │type│flg│ tag       │ ..     │
+ *   PART  │ sent   │ received      │ peer │ ..        │type│flg│ tag       │ polls  │
  *
  *   group  number of a GROUP entry of strings.seg; 0: a communicator nobody introduced
  *   seq    how many calls of the same class the process made on the communicator before: with
@@ -20,6 +20,8 @@
 #define MSTX_COMM_H
 
 #include "mstx/capture.h"
+
+#include <stdbool.h>
 
 #define MSTX_COMM_DOMAIN "communication"
 
@@ -164,7 +166,7 @@ struct mstx_rec_comm_part {
     uint16_t zero;
     uint8_t type, flags;
     int32_t tag;
-    uint32_t zero2;
+    uint32_t polls; /* at an END: how often was asked in a row, the last time with success or not */
 };
 MSTX_CHECK_REC(mstx_rec_comm);
 MSTX_CHECK_REC(mstx_rec_comm_part);
@@ -172,6 +174,7 @@ static_assert(offsetof(struct mstx_rec_comm, peer) == 16, "comm");
 static_assert(offsetof(struct mstx_rec_comm, op) == 24, "comm");
 static_assert(offsetof(struct mstx_rec_comm, elem) == 28, "comm");
 static_assert(offsetof(struct mstx_rec_comm_part, tag) == 24, "part");
+static_assert(offsetof(struct mstx_rec_comm_part, polls) == 28, "part");
 
 /* A GROUP text: this, `listed` ranks of the world as int32_t, then the name up to the end. key of
  * the entry is the number that COMM records use; the newest entry of a number counts. */
@@ -202,6 +205,8 @@ static_assert(sizeof(struct mstx_hang) == 40, "hang");
 /* Numbers from a capture may be anything; what is not known is "na". */
 const char *mstx_comm_op_text(unsigned op);
 const char *mstx_comm_op_official(unsigned op);
+/* Is it one of those that move nothing, and may be asked again and again? */
+bool mstx_comm_op_asks(unsigned op);
 enum mstx_comm_class mstx_comm_op_class(unsigned op);
 const char *mstx_comm_type_text(unsigned type);
 uint32_t mstx_comm_type_bytes(unsigned type); /* 0: not fixed */

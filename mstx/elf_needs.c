@@ -60,8 +60,9 @@ static bool entry(struct ms_file file, const Elf64_Phdr *dynamic, uint64_t i, El
     return d->d_tag != DT_NULL;
 }
 
-bool mstx__elf_names(struct ms_file file, struct ms_str prefix)
+bool mstx_elf_needs(struct ms_file file, const char *prefix)
 {
+    const size_t n = strlen(prefix);
     Elf64_Ehdr h;
     Elf64_Phdr dynamic;
     Elf64_Dyn d;
@@ -78,8 +79,8 @@ bool mstx__elf_names(struct ms_file file, struct ms_str prefix)
     }
     for (uint64_t i = 0; texts != 0 && entry(file, &dynamic, i, &d); i++) {
         const uint64_t name = texts + d.d_un.d_val;
-        if (d.d_tag == DT_NEEDED && name >= texts && at(file, name, prefix.n) != NULL &&
-            memcmp(file.p + name, prefix.p, prefix.n) == 0)
+        if (d.d_tag == DT_NEEDED && name >= texts && at(file, name, n) != NULL &&
+            memcmp(file.p + name, prefix, n) == 0)
             return true;
     }
     return false;
@@ -102,16 +103,13 @@ static char *find_program(const char *program)
     return NULL;
 }
 
-bool mstx_elf_needs(const char *program, const char *prefix)
+struct ms_file mstx_elf_open(const char *program)
 {
     char *path = find_program(program);
-    struct ms_file f;
+    struct ms_file f = {0};
     struct ms_err ignored = {0};
-    bool yes = false;
-    if (path != NULL && ms_file_map(&f, path, (size_t)1 << 32, &ignored) == MS_OK) {
-        yes = mstx__elf_names(f, ms_str_of(prefix));
-        ms_file_unmap(&f);
-    }
+    if (path == NULL || ms_file_map(&f, path, (size_t)1 << 32, &ignored) != MS_OK)
+        f = (struct ms_file){0};
     ms_free(path);
-    return yes;
+    return f;
 }

@@ -9,10 +9,11 @@
 
 #include <stdbool.h>
 
-/* Does the program, looked up in PATH as execvp does, name a library that begins with prefix in its
- * dynamic section?  No for scripts, for static programs and for what cannot be read. */
-bool mstx_elf_needs(const char *program, const char *prefix);
-/* The same of a file's bytes, which may be anything. */
-bool mstx__elf_names(struct ms_file file, struct ms_str prefix);
+/* The bytes of a program that is looked up in PATH as execvp does; nothing of one that cannot be
+ * read.  ms_file_unmap gives them back. */
+struct ms_file mstx_elf_open(const char *program);
+/* Does a program name a library that begins with prefix in its dynamic section?  Its bytes may be
+ * anything: no for scripts, for static programs and for nothing. */
+bool mstx_elf_needs(struct ms_file program, const char *prefix);
 
 #endif

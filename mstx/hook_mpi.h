@@ -214,6 +214,20 @@ static inline void hook_end(const struct hook_call *x)
     mstx_comm_end(x->id);
 }
 
+/* The end of the description of a call that only asks, and instead of its end. */
+static inline void hook_ask(struct hook_call *x)
+{
+    if (mstx_comm_asks_again(&x->c)) {
+        x->on = false; /* nothing begins */
+        x->id = MSTX_COMM_AGAIN;
+    }
+}
+static inline void hook_asked(const struct hook_call *x, bool found)
+{
+    if (x->id != 0)
+        mstx_comm_asked(x->id, &x->c, found);
+}
+
 /* A call that is not recorded counts on its communicator all the same: other ranks may record. */
 void hook_pass_far(hook_handle comm, enum mstx_comm_class class);
 static inline void hook_pass(hook_handle comm, enum mstx_comm_class class)

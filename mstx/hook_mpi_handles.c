@@ -45,12 +45,15 @@ const MPI_Status *hook_fortran_status(const F *s, size_t at, MPI_Status *out)
 /* ---- probes, and collectives that move nothing ---------------------------------------------------- */
 
 /* clang-format off */
-#define PROBE(KIND, lower, UPPER, Name, PARAMS, ARGS) \
-    KIND(lower, UPPER, "MPI_" #Name, PROBE, ON(c), PARAMS, ARGS, ERROR_ONLY, hook_p2p(&x, *peer, *tag, false), hook_end(&x))
-PROBE(HANDLES, probe, PROBE, Probe, (F *peer, F *tag, F *c, F *s), (peer, tag, c, s))
-PROBE(HANDLES, mprobe, MPROBE, Mprobe, (F *peer, F *tag, F *c, F *m, F *s), (peer, tag, c, m, s))
-PROBE(LOGICAL, iprobe, IPROBE, Iprobe, (F *peer, F *tag, F *c, F *flag, F *s), (peer, tag, c, flag, s))
-PROBE(LOGICAL, improbe, IMPROBE, Improbe, (F *peer, F *tag, F *c, F *flag, F *m, F *s), (peer, tag, c, flag, m, s))
+#define PROBE(lower, UPPER, Name, PARAMS, ARGS) \
+    HANDLES(lower, UPPER, "MPI_" #Name, PROBE, ON(c), PARAMS, ARGS, ERROR_ONLY, hook_p2p(&x, *peer, *tag, false), hook_end(&x))
+#define ASKED hook_asked(&x, rc != MPI_SUCCESS || *flag != 0)
+#define IPROBE(lower, UPPER, Name, PARAMS, ARGS) \
+    LOGICAL(lower, UPPER, "MPI_" #Name, PROBE, ON(c), PARAMS, ARGS, ERROR_ONLY, hook_p2p(&x, *peer, *tag, false); hook_ask(&x), ASKED)
+PROBE(probe, PROBE, Probe, (F *peer, F *tag, F *c, F *s), (peer, tag, c, s))
+PROBE(mprobe, MPROBE, Mprobe, (F *peer, F *tag, F *c, F *m, F *s), (peer, tag, c, m, s))
+IPROBE(iprobe, IPROBE, Iprobe, (F *peer, F *tag, F *c, F *flag, F *s), (peer, tag, c, flag, s))
+IPROBE(improbe, IMPROBE, Improbe, (F *peer, F *tag, F *c, F *flag, F *m, F *s), (peer, tag, c, flag, m, s))
 
 #if defined(MPICH) /* those of Open MPI come with the other collectives */
 HANDLES(barrier, BARRIER, "MPI_Barrier", BARRIER, ON(c), (F *c), (c), ERROR_ONLY, (void)0, hook_end(&x))
@@ -65,7 +68,7 @@ HANDLES(barrier_init, BARRIER_INIT, "MPI_Barrier_init", REQUEST, ON(c), (F *c, F
 PLAIN(pready, PREADY, Pready, REQUEST, (F *part, F *r), (part, r))
 PLAIN(pready_range, PREADY_RANGE, Pready_range, REQUEST, (F *low, F *high, F *r), (low, high, r))
 PLAIN(pready_list, PREADY_LIST, Pready_list, REQUEST, (F *n, F *list, F *r), (n, list, r))
-PLAIN(parrived, PARRIVED, Parrived, TEST, (F *r, F *part, F *flag), (r, part, flag))
+HANDLES(parrived, PARRIVED, "MPI_Parrived", TEST, NULL, (F *r, F *part, F *flag), (r, part, flag), ERROR_ONLY, hook_ask(&x), ASKED)
 PLAIN(session_init, SESSION_INIT, Session_init, LIFE, (F *info, F *handler, F *made), (info, handler, made))
 PLAIN(session_finalize, SESSION_FINALIZE, Session_finalize, LIFE, (F *s), (s))
 #endif
@@ -109,26 +112,33 @@ static void complete_some(const struct hook_before *b, F n, const F *index, cons
 }
 
 /* The handles must be known before the call, and when nothing is recorded too. */
-#define COMPLETION(KIND, lower, UPPER, Name, OP, PARAMS, ARGS, COUNT, REQUESTS, DONE)              \
+#define COMPLETION_AS(KIND, lower, UPPER, Name, OP, PARAMS, ARGS, COUNT, REQUESTS, DESC, ...)      \
     KIND(lower, UPPER, "MPI_" #Name, OP, (remember(&was, COUNT, REQUESTS), NULL), PARAMS, ARGS,    \
-         ERROR_ONLY, x.c.count = (uint64_t)was.n, DONE;                                            \
-         hook_end(&x))
+         ERROR_ONLY, x.c.count = (uint64_t)was.n;                                                  \
+         DESC, __VA_ARGS__)
+#define COMPLETION(lower, UPPER, Name, OP, PARAMS, ARGS, COUNT, REQUESTS, DONE)                    \
+    COMPLETION_AS(HANDLES, lower, UPPER, Name, OP, PARAMS, ARGS, COUNT, REQUESTS, (void)0, DONE;   \
+                  hook_end(&x))
+#define TESTED(lower, UPPER, Name, PARAMS, ARGS, COUNT, REQUESTS, FOUND, DONE)                     \
+    COMPLETION_AS(LOGICAL, lower, UPPER, Name, TEST, PARAMS, ARGS, COUNT, REQUESTS, hook_ask(&x),  \
+                  hook_asked(&x, !GOOD || FOUND);                                                  \
+                  DONE)
 #define GOOD (rc == MPI_SUCCESS)
 static __thread struct hook_before was __attribute__((tls_model("initial-exec")));
 /* clang-format off */
-COMPLETION(HANDLES, wait, WAIT, Wait, WAIT, (F *r, F *s), (r, s), 1, r, if (GOOD) complete(&was, 0, s, 0))
-COMPLETION(LOGICAL, test, TEST, Test, TEST, (F *r, F *flag, F *s), (r, flag, s), 1, r, if (GOOD && *flag != 0) complete(&was, 0, s, 0))
-COMPLETION(HANDLES, waitall, WAITALL, Waitall, WAIT, (F *n, F *r, F *s), (n, r, s), *n, r, complete_all(&was, rc, r, s))
-COMPLETION(LOGICAL, testall, TESTALL, Testall, TEST, (F *n, F *r, F *flag, F *s), (n, r, flag, s), *n, r, if (!GOOD || *flag != 0) complete_all(&was, rc, r, s))
-COMPLETION(HANDLES, waitany, WAITANY, Waitany, WAIT, (F *n, F *r, F *at, F *s), (n, r, at, s), *n, r, if (GOOD && *at != MPI_UNDEFINED) complete(&was, *at - 1, s, 0))
-COMPLETION(LOGICAL, testany, TESTANY, Testany, TEST, (F *n, F *r, F *at, F *flag, F *s), (n, r, at, flag, s), *n, r, if (GOOD && *flag != 0 && *at != MPI_UNDEFINED) complete(&was, *at - 1, s, 0))
-COMPLETION(HANDLES, waitsome, WAITSOME, Waitsome, WAIT, (F *n, F *r, F *done, F *at, F *s), (n, r, done, at, s), *n, r, if (GOOD) complete_some(&was, *done, at, s))
-COMPLETION(LOGICAL, testsome, TESTSOME, Testsome, TEST, (F *n, F *r, F *done, F *at, F *s), (n, r, done, at, s), *n, r, if (GOOD) complete_some(&was, *done, at, s))
-COMPLETION(HANDLES, request_free, REQUEST_FREE, Request_free, REQUEST, (F *r), (r), 1, r, if (GOOD && was.n != 0) hook_req_gone(was.h[0]))
-COMPLETION(HANDLES, start, START, Start, REQUEST, (F *r), (r), 1, r, if (GOOD && was.n != 0) hook_req_start(was.h[0]))
-COMPLETION(HANDLES, startall, STARTALL, Startall, REQUEST, (F *n, F *r), (n, r), *n, r, for (int i = 0; GOOD && i < was.n; i++) hook_req_start(was.h[i]))
-COMPLETION(HANDLES, cancel, CANCEL, Cancel, REQUEST, (F *r), (r), 1, r, (void)0)
-COMPLETION(LOGICAL, request_get_status, REQUEST_GET_STATUS, Request_get_status, TEST, (F *r, F *flag, F *s), (r, flag, s), 1, r, (void)0)
+COMPLETION(wait, WAIT, Wait, WAIT, (F *r, F *s), (r, s), 1, r, if (GOOD) complete(&was, 0, s, 0))
+TESTED(test, TEST, Test, (F *r, F *flag, F *s), (r, flag, s), 1, r, *flag != 0, if (GOOD && *flag != 0) complete(&was, 0, s, 0))
+COMPLETION(waitall, WAITALL, Waitall, WAIT, (F *n, F *r, F *s), (n, r, s), *n, r, complete_all(&was, rc, r, s))
+TESTED(testall, TESTALL, Testall, (F *n, F *r, F *flag, F *s), (n, r, flag, s), *n, r, *flag != 0, if (!GOOD || *flag != 0) complete_all(&was, rc, r, s))
+COMPLETION(waitany, WAITANY, Waitany, WAIT, (F *n, F *r, F *at, F *s), (n, r, at, s), *n, r, if (GOOD && *at != MPI_UNDEFINED) complete(&was, *at - 1, s, 0))
+TESTED(testany, TESTANY, Testany, (F *n, F *r, F *at, F *flag, F *s), (n, r, at, flag, s), *n, r, *flag != 0, if (GOOD && *flag != 0 && *at != MPI_UNDEFINED) complete(&was, *at - 1, s, 0))
+COMPLETION(waitsome, WAITSOME, Waitsome, WAIT, (F *n, F *r, F *done, F *at, F *s), (n, r, done, at, s), *n, r, if (GOOD) complete_some(&was, *done, at, s))
+TESTED(testsome, TESTSOME, Testsome, (F *n, F *r, F *done, F *at, F *s), (n, r, done, at, s), *n, r, *done != 0, if (GOOD) complete_some(&was, *done, at, s))
+COMPLETION(request_free, REQUEST_FREE, Request_free, REQUEST, (F *r), (r), 1, r, if (GOOD && was.n != 0) hook_req_gone(was.h[0]))
+COMPLETION(start, START, Start, REQUEST, (F *r), (r), 1, r, if (GOOD && was.n != 0) hook_req_start(was.h[0]))
+COMPLETION(startall, STARTALL, Startall, REQUEST, (F *n, F *r), (n, r), *n, r, for (int i = 0; GOOD && i < was.n; i++) hook_req_start(was.h[i]))
+COMPLETION(cancel, CANCEL, Cancel, REQUEST, (F *r), (r), 1, r, (void)0)
+TESTED(request_get_status, REQUEST_GET_STATUS, Request_get_status, (F *r, F *flag, F *s), (r, flag, s), 1, r, *flag != 0, (void)0)
 /* clang-format on */
 
 /* ---- communicators ------------------------------------------------------------------------------ */
@@ -254,23 +264,23 @@ ALLOCATE(win_allocate_cptr, WIN_ALLOCATE_CPTR, Win_allocate)
 ALLOCATE(win_allocate_shared_cptr, WIN_ALLOCATE_SHARED_CPTR, Win_allocate_shared)
 #endif
 
-#define ON_WINDOW(KIND, lower, UPPER, Name, PARAMS, ARGS, DESC) \
-    KIND(win_##lower, WIN_##UPPER, "MPI_Win_" #Name, WINDOW, window(w), PARAMS, ARGS, ERROR_ONLY, DESC, hook_end(&x))
-ON_WINDOW(HANDLES, fence, FENCE, fence, (F *a, F *w), (a, w), (void)0)
-ON_WINDOW(HANDLES, lock, LOCK, lock, (F *type, F *rank, F *a, F *w), (type, rank, a, w), x.c.peer = *rank)
-ON_WINDOW(HANDLES, lock_all, LOCK_ALL, lock_all, (F *a, F *w), (a, w), (void)0)
-ON_WINDOW(HANDLES, unlock, UNLOCK, unlock, (F *rank, F *w), (rank, w), x.c.peer = *rank)
-ON_WINDOW(HANDLES, unlock_all, UNLOCK_ALL, unlock_all, (F *w), (w), (void)0)
-ON_WINDOW(HANDLES, flush, FLUSH, flush, (F *rank, F *w), (rank, w), x.c.peer = *rank)
-ON_WINDOW(HANDLES, flush_all, FLUSH_ALL, flush_all, (F *w), (w), (void)0)
-ON_WINDOW(HANDLES, flush_local, FLUSH_LOCAL, flush_local, (F *rank, F *w), (rank, w), x.c.peer = *rank)
-ON_WINDOW(HANDLES, flush_local_all, FLUSH_LOCAL_ALL, flush_local_all, (F *w), (w), (void)0)
-ON_WINDOW(HANDLES, sync, SYNC, sync, (F *w), (w), (void)0)
-ON_WINDOW(HANDLES, post, POST, post, (F *g, F *a, F *w), (g, a, w), (void)0)
-ON_WINDOW(HANDLES, start, START, start, (F *g, F *a, F *w), (g, a, w), (void)0)
-ON_WINDOW(HANDLES, complete, COMPLETE, complete, (F *w), (w), (void)0)
-ON_WINDOW(HANDLES, wait, WAIT, wait, (F *w), (w), (void)0)
-ON_WINDOW(LOGICAL, test, TEST, test, (F *w, F *flag), (w, flag), (void)0)
+#define ON_WINDOW(lower, UPPER, Name, PARAMS, ARGS, DESC) \
+    HANDLES(win_##lower, WIN_##UPPER, "MPI_Win_" #Name, WINDOW, window(w), PARAMS, ARGS, ERROR_ONLY, DESC, hook_end(&x))
+ON_WINDOW(fence, FENCE, fence, (F *a, F *w), (a, w), (void)0)
+ON_WINDOW(lock, LOCK, lock, (F *type, F *rank, F *a, F *w), (type, rank, a, w), x.c.peer = *rank)
+ON_WINDOW(lock_all, LOCK_ALL, lock_all, (F *a, F *w), (a, w), (void)0)
+ON_WINDOW(unlock, UNLOCK, unlock, (F *rank, F *w), (rank, w), x.c.peer = *rank)
+ON_WINDOW(unlock_all, UNLOCK_ALL, unlock_all, (F *w), (w), (void)0)
+ON_WINDOW(flush, FLUSH, flush, (F *rank, F *w), (rank, w), x.c.peer = *rank)
+ON_WINDOW(flush_all, FLUSH_ALL, flush_all, (F *w), (w), (void)0)
+ON_WINDOW(flush_local, FLUSH_LOCAL, flush_local, (F *rank, F *w), (rank, w), x.c.peer = *rank)
+ON_WINDOW(flush_local_all, FLUSH_LOCAL_ALL, flush_local_all, (F *w), (w), (void)0)
+ON_WINDOW(sync, SYNC, sync, (F *w), (w), (void)0)
+ON_WINDOW(post, POST, post, (F *g, F *a, F *w), (g, a, w), (void)0)
+ON_WINDOW(start, START, start, (F *g, F *a, F *w), (g, a, w), (void)0)
+ON_WINDOW(complete, COMPLETE, complete, (F *w), (w), (void)0)
+ON_WINDOW(wait, WAIT, wait, (F *w), (w), (void)0)
+LOGICAL(win_test, WIN_TEST, "MPI_Win_test", WINDOW, window(w), (F *w, F *flag), (w, flag), ERROR_ONLY, hook_ask(&x), ASKED)
 /* clang-format on */
 
 /* ---- begin, end, types ------------------------------------------------------------------------- */

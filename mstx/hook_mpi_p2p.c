@@ -157,9 +157,16 @@ PARTITIONED(MPI_Precv_init, RECV, , false, HOOK_REQ_RECV)
     HOOK_IF(                                                                                       \
         NAME,                                                                                      \
         HOOK_API int NAME PARAMS { HOOK_BODY(NAME, OP, NULL, (void)0, real ARGS, hook_end(&x)); })
+/* ... and those that only ask, with a flag for an answer. */
+#define ASKS(NAME, OP, K, PARAMS, ARGS)                                                            \
+    HOOK_IF(                                                                                       \
+        NAME, HOOK_API int NAME PARAMS {                                                           \
+            HOOK_BODY(NAME, OP, K, hook_ask(&x), real ARGS,                                        \
+                      hook_asked(&x, rc != MPI_SUCCESS || *flag != 0));                            \
+        })
 PLAIN(MPI_Pready, REQUEST, (int part, MPI_Request r), (part, r))
 PLAIN(MPI_Pready_range, REQUEST, (int low, int high, MPI_Request r), (low, high, r))
-PLAIN(MPI_Parrived, TEST, (MPI_Request r, int part, int *flag), (r, part, flag))
+ASKS(MPI_Parrived, TEST, NULL, (MPI_Request r, int part, int *flag), (r, part, flag))
 #if defined(MPICH)
 PLAIN(MPI_Pready_list, REQUEST, (int n, int list[], MPI_Request r), (n, list, r))
 #else
@@ -173,12 +180,18 @@ PLAIN(MPI_Pready_list, REQUEST, (int n, const int list[], MPI_Request r), (n, li
                              HOOK_BODY(NAME, PROBE, hook_comm_of(c),                               \
                                        hook_p2p(&x, peer, tag, false), real ARGS, hook_end(&x));))
 PROBE(MPI_Probe, (int peer, int tag, MPI_Comm c, MPI_Status *s), (peer, tag, c, s))
-PROBE(MPI_Iprobe, (int peer, int tag, MPI_Comm c, int *flag, MPI_Status *s),
-      (peer, tag, c, flag, s))
+#define IPROBE(NAME, PARAMS, ARGS)                                                                 \
+    HOOK_IF(NAME,                                                                                  \
+            HOOK_LIGHT(NAME, true, (void)0, PARAMS, ARGS,                                          \
+                       HOOK_BODY(NAME, PROBE, hook_comm_of(c), hook_p2p(&x, peer, tag, false);     \
+                                 hook_ask(&x), real ARGS,                                          \
+                                 hook_asked(&x, rc != MPI_SUCCESS || *flag != 0));))
+IPROBE(MPI_Iprobe, (int peer, int tag, MPI_Comm c, int *flag, MPI_Status *s),
+       (peer, tag, c, flag, s))
 PROBE(MPI_Mprobe, (int peer, int tag, MPI_Comm c, MPI_Message *m, MPI_Status *s),
       (peer, tag, c, m, s))
-PROBE(MPI_Improbe, (int peer, int tag, MPI_Comm c, int *flag, MPI_Message *m, MPI_Status *s),
-      (peer, tag, c, flag, m, s))
+IPROBE(MPI_Improbe, (int peer, int tag, MPI_Comm c, int *flag, MPI_Message *m, MPI_Status *s),
+       (peer, tag, c, flag, m, s))
 
 /* ---- completion -------------------------------------------------------------------------------------- */
 
@@ -212,31 +225,36 @@ static void complete_some(const struct hook_before *b, int n, const int *index, 
 }
 
 /* DONE runs only when MPI has something to tell. */
-#define COMPLETION(NAME, OP, PARAMS, ARGS, COUNT, REQUESTS, DONE)                                  \
+#define COMPLETION_AS(NAME, OP, PARAMS, ARGS, COUNT, REQUESTS, DESC, AFTER)                        \
     HOOK_LIGHT(NAME, atomic_load_explicit(&hook_req_tracked, memory_order_relaxed) == 0, (void)0,  \
                PARAMS, ARGS, struct hook_before was;                                               \
-               remember(&was, COUNT, REQUESTS); HOOK_BODY(                                         \
-                   NAME, OP, NULL, x.c.count = (uint64_t)was.n, real ARGS, DONE; hook_end(&x));)
+               remember(&was, COUNT, REQUESTS);                                                    \
+               HOOK_BODY(NAME, OP, NULL, x.c.count = (uint64_t)was.n; DESC, real ARGS, AFTER);)
+#define COMPLETION(NAME, OP, PARAMS, ARGS, COUNT, REQUESTS, DONE)                                  \
+    COMPLETION_AS(NAME, OP, PARAMS, ARGS, COUNT, REQUESTS, (void)0, DONE; hook_end(&x))
+#define TEST(NAME, PARAMS, ARGS, COUNT, REQUESTS, FOUND, DONE)                                     \
+    COMPLETION_AS(NAME, TEST, PARAMS, ARGS, COUNT, REQUESTS, hook_ask(&x),                         \
+                  hook_asked(&x, !GOOD || FOUND);                                                  \
+                  DONE)
 #define GOOD (rc == MPI_SUCCESS)
 
 /* clang-format off */
 COMPLETION(MPI_Wait, WAIT, (MPI_Request *r, MPI_Status *s), (r, s), 1, r,
            if (GOOD || hook_req_is_null(*r)) complete(&was, 0, GOOD ? s : MPI_STATUS_IGNORE, 0))
-COMPLETION(MPI_Test, TEST, (MPI_Request *r, int *flag, MPI_Status *s), (r, flag, s), 1, r,
-           if (GOOD && *flag != 0) complete(&was, 0, s, 0))
+TEST(MPI_Test, (MPI_Request *r, int *flag, MPI_Status *s), (r, flag, s), 1, r, *flag != 0,
+     if (GOOD && *flag != 0) complete(&was, 0, s, 0))
 COMPLETION(MPI_Waitall, WAIT, (int n, MPI_Request r[], MPI_Status s[]), (n, r, s), n, r,
            complete_all(&was, rc, r, s))
-COMPLETION(MPI_Testall, TEST, (int n, MPI_Request r[], int *flag, MPI_Status s[]), (n, r, flag, s), n, r,
-           if (!GOOD || *flag != 0) complete_all(&was, rc, r, s))
+TEST(MPI_Testall, (int n, MPI_Request r[], int *flag, MPI_Status s[]), (n, r, flag, s), n, r, *flag != 0,
+     if (!GOOD || *flag != 0) complete_all(&was, rc, r, s))
 COMPLETION(MPI_Waitany, WAIT, (int n, MPI_Request r[], int *at, MPI_Status *s), (n, r, at, s), n, r,
            if (GOOD && *at != MPI_UNDEFINED) complete(&was, *at, s, 0))
-COMPLETION(MPI_Testany, TEST, (int n, MPI_Request r[], int *at, int *flag, MPI_Status *s),
-           (n, r, at, flag, s), n, r,
-           if (GOOD && *flag != 0 && *at != MPI_UNDEFINED) complete(&was, *at, s, 0))
+TEST(MPI_Testany, (int n, MPI_Request r[], int *at, int *flag, MPI_Status *s), (n, r, at, flag, s), n, r, *flag != 0,
+     if (GOOD && *flag != 0 && *at != MPI_UNDEFINED) complete(&was, *at, s, 0))
 COMPLETION(MPI_Waitsome, WAIT, (int n, MPI_Request r[], int *done, int at[], MPI_Status s[]),
            (n, r, done, at, s), n, r, if (GOOD) complete_some(&was, *done, at, s))
-COMPLETION(MPI_Testsome, TEST, (int n, MPI_Request r[], int *done, int at[], MPI_Status s[]),
-           (n, r, done, at, s), n, r, if (GOOD) complete_some(&was, *done, at, s))
+TEST(MPI_Testsome, (int n, MPI_Request r[], int *done, int at[], MPI_Status s[]), (n, r, done, at, s), n, r, *done != 0,
+     if (GOOD) complete_some(&was, *done, at, s))
 COMPLETION(MPI_Request_free, REQUEST, (MPI_Request *r), (r), 1, r,
            if (GOOD && was.n != 0) hook_req_gone(was.h[0]))
 COMPLETION(MPI_Start, REQUEST, (MPI_Request *r), (r), 1, r, if (GOOD && was.n != 0) hook_req_start(was.h[0]))
@@ -244,7 +262,7 @@ COMPLETION(MPI_Startall, REQUEST, (int n, MPI_Request r[]), (n, r), n, r,
            for (int i = 0; GOOD && i < was.n; i++) hook_req_start(was.h[i]))
 /* clang-format on */
 PLAIN(MPI_Cancel, REQUEST, (MPI_Request * r), (r))
-PLAIN(MPI_Request_get_status, TEST, (MPI_Request r, int *flag, MPI_Status *s), (r, flag, s))
+ASKS(MPI_Request_get_status, TEST, NULL, (MPI_Request r, int *flag, MPI_Status *s), (r, flag, s))
 
 /* ---- one-sided --------------------------------------------------------------------------------------- */
 
@@ -341,4 +359,4 @@ WINDOW(MPI_Win_post, (MPI_Group g, int a, MPI_Win w), (g, a, w), (void)0)
 WINDOW(MPI_Win_start, (MPI_Group g, int a, MPI_Win w), (g, a, w), (void)0)
 WINDOW(MPI_Win_complete, (MPI_Win w), (w), (void)0)
 WINDOW(MPI_Win_wait, (MPI_Win w), (w), (void)0)
-WINDOW(MPI_Win_test, (MPI_Win w, int *flag), (w, flag), (void)0)
+ASKS(MPI_Win_test, WINDOW, window(w), (MPI_Win w, int *flag), (w, flag))

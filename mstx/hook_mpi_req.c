@@ -2,7 +2,7 @@
  *
  * hook_mpi_req: from a request to the range that ends with it.
  *
- * Requests are found by the value of their handle.  Open MPI gives one and the same handle to all
+ * Requests are found by the value of their handle.  Both flavours give one and the same handle to all
  * operations that were complete at once, so a handle may stand for several: the oldest goes first.
  */
 #include "mstx/hook_mpi.h"
@@ -16,17 +16,19 @@ struct request {
 };
 
 enum { BUCKETS = 1 << 13 };
-static struct bucket {
-    struct hook_lock lock;
-    struct request *first;
-} buckets[BUCKETS];
-_Atomic uint32_t hook_req_tracked;
 
+/* One lock for all: a request costs one locked instruction when it begins and one when it is done.
+ * They are dear behind a record that has just been written, as they wait until it is in the cache. */
 static struct {
     struct hook_lock lock;
     struct request *free;
     struct request *free_prepared;
 } pool;
+static struct bucket {
+    struct request *first;
+    struct request **end; /* where the next one goes; NULL: none was here yet */
+} buckets[BUCKETS];
+_Atomic uint32_t hook_req_tracked;
 
 static struct bucket *bucket_of(hook_handle h)
 {
@@ -34,18 +36,23 @@ static struct bucket *bucket_of(hook_handle h)
 }
 static_assert(BUCKETS == 1 << 13, "the hash gives 13 bits");
 
-/* ---- entries ----------------------------------------------------------------------------------- */
+/* ---- entries, under the lock ------------------------------------------------------------------ */
+
+/* Only the holder of the lock changes it. */
+static void tracked(uint32_t more)
+{
+    const uint32_t n = atomic_load_explicit(&hook_req_tracked, memory_order_relaxed);
+    atomic_store_explicit(&hook_req_tracked, n + more, memory_order_relaxed);
+}
 
 static struct request *entry_new(bool is_prepared)
 {
     struct request **list = is_prepared ? &pool.free_prepared : &pool.free;
-    hook_lock(&pool.lock);
     struct request *r = *list;
-    if (r != NULL)
+    if (r != NULL) {
         *list = r->next;
-    hook_unlock(&pool.lock);
-    if (r != NULL)
         return r;
+    }
     r = hook_keep(sizeof *r);
     if (r != NULL && is_prepared) {
         r->prepared = hook_keep(sizeof *r->prepared);
@@ -57,79 +64,77 @@ static struct request *entry_new(bool is_prepared)
 static void entry_free(struct request *r)
 {
     struct request **list = r->prepared != NULL ? &pool.free_prepared : &pool.free;
-    hook_lock(&pool.lock);
     r->next = *list;
     *list = r;
-    hook_unlock(&pool.lock);
 }
 
-static void append(struct request *r)
+static struct request **look_up(hook_handle h)
 {
-    struct bucket *b = bucket_of(r->handle);
-    hook_lock(&b->lock);
-    struct request **at = &b->first;
-    while (*at != NULL)
-        at = &(*at)->next;
-    r->next = NULL;
-    *at = r;
-    hook_unlock(&b->lock);
-    atomic_fetch_add_explicit(&hook_req_tracked, 1, memory_order_relaxed);
-}
-
-/* Caller holds the lock of the bucket. */
-static struct request **look_up(struct bucket *b, hook_handle h)
-{
-    struct request **at = &b->first;
+    struct request **at = &bucket_of(h)->first;
     while (*at != NULL && (*at)->handle != h)
         at = &(*at)->next;
     return at;
 }
 
-static struct request *unlink_it(struct request **at)
+/* Behind all others of its bucket. NULL: no memory. */
+static struct request *entry_add(const struct request *like)
+{
+    struct request *r = entry_new(like->prepared != NULL);
+    struct bucket *b = bucket_of(like->handle);
+    if (r == NULL)
+        return NULL;
+    struct mstx_comm_call *prepared = r->prepared;
+    *r = *like;
+    r->prepared = prepared;
+    if (prepared != NULL)
+        *prepared = *like->prepared;
+    *(b->end != NULL ? b->end : &b->first) = r;
+    b->end = &r->next;
+    tracked(1);
+    return r;
+}
+
+static void entry_take(struct request **at)
 {
     struct request *r = *at;
+    struct bucket *b = bucket_of(r->handle);
     *at = r->next;
-    atomic_fetch_sub_explicit(&hook_req_tracked, 1, memory_order_relaxed);
-    return r;
+    if (b->end == &r->next)
+        b->end = at;
+    entry_free(r);
+    tracked(~0u);
 }
 
 /* ---- life of a request -------------------------------------------------------------------------- */
 
+static bool add(const struct request *like)
+{
+    hook_lock(&pool.lock);
+    const bool is_kept = entry_add(like) != NULL;
+    hook_unlock(&pool.lock);
+    return is_kept;
+}
+
 void hook_req_add(MPI_Request request, uint64_t id, unsigned flags)
 {
-    if (id == 0)
-        return;
-    struct request *r = entry_new(false);
-    if (r == NULL) {
+    if (id != 0 &&
+        !add(&(struct request){.handle = HOOK_HANDLE(request), .id = id, .flags = flags}))
         mstx_comm_end(id);
-        return;
-    }
-    r->handle = HOOK_HANDLE(request);
-    r->id = id;
-    r->flags = flags;
-    append(r);
 }
 
 void hook_req_prepare(MPI_Request request, const struct mstx_comm_call *c, unsigned flags)
 {
-    struct request *r = entry_new(true);
-    if (r == NULL)
-        return;
-    r->handle = HOOK_HANDLE(request);
-    r->id = 0;
-    r->flags = flags;
-    *r->prepared = *c;
-    append(r);
+    struct mstx_comm_call prepared = *c;
+    add(&(struct request){.handle = HOOK_HANDLE(request), .prepared = &prepared, .flags = flags});
 }
 
 void hook_req_start(hook_handle h)
 {
-    struct bucket *b = bucket_of(h);
-    hook_lock(&b->lock);
-    struct request *r = *look_up(b, h);
+    hook_lock(&pool.lock);
+    struct request *r = *look_up(h);
     if (r != NULL && r->prepared != NULL && r->id == 0)
         r->id = mstx_comm_begin(r->prepared);
-    hook_unlock(&b->lock);
+    hook_unlock(&pool.lock);
 }
 
 /* What MPI says of the rest of a cancelled one is left over from others. */
@@ -146,40 +151,33 @@ void hook_req_done(hook_handle h, const MPI_Status *status)
 {
     if (atomic_load_explicit(&hook_req_tracked, memory_order_relaxed) == 0)
         return;
-    struct bucket *b = bucket_of(h);
-    uint64_t id = 0;
-    unsigned flags = 0;
-    struct request *gone = NULL;
-    hook_lock(&b->lock);
-    struct request **at = look_up(b, h);
+    struct request was = {0};
+    hook_lock(&pool.lock);
+    struct request **at = look_up(h);
     if (*at != NULL) {
-        id = (*at)->id;
-        flags = (*at)->flags;
+        was = **at;
         (*at)->id = 0; /* a prepared one only becomes inactive */
-        gone = (*at)->prepared == NULL ? unlink_it(at) : NULL;
+        if (was.prepared == NULL)
+            entry_take(at);
     }
-    hook_unlock(&b->lock);
-    if (gone != NULL)
-        entry_free(gone);
-    if (id != 0 && status != NULL && (flags & HOOK_REQ_RECV) != 0)
-        received(id, status, (int)(flags >> HOOK_REQ_OTHERS));
+    hook_unlock(&pool.lock);
+    if (was.id != 0 && status != NULL && (was.flags & HOOK_REQ_RECV) != 0)
+        received(was.id, status, (int)(was.flags >> HOOK_REQ_OTHERS));
     else
-        mstx_comm_end(id);
+        mstx_comm_end(was.id);
 }
 
 void hook_req_gone(hook_handle h)
 {
-    struct bucket *b = bucket_of(h);
-    struct request *gone = NULL;
-    hook_lock(&b->lock);
-    struct request **at = look_up(b, h);
-    if (*at != NULL)
-        gone = unlink_it(at);
-    hook_unlock(&b->lock);
-    if (gone == NULL)
-        return;
-    mstx_comm_end(gone->id);
-    entry_free(gone);
+    uint64_t id = 0;
+    hook_lock(&pool.lock);
+    struct request **at = look_up(h);
+    if (*at != NULL) {
+        id = (*at)->id;
+        entry_take(at);
+    }
+    hook_unlock(&pool.lock);
+    mstx_comm_end(id);
 }
 
 static __thread struct {

@@ -66,6 +66,14 @@ uint64_t mstx_comm_begin(const struct mstx_comm_call *c);
 void mstx_comm_end(uint64_t id);
 /* The same when it is known by then what arrived from whom (-1: not). */
 void mstx_comm_end_received(uint64_t id, uint64_t bytes, int32_t source, int32_t tag);
+/* A call that asks and does not wait (MPI_Test, MPI_Iprobe): true when the thread's newest record is the
+ * same question, a moment ago and without success; then there is nothing to begin.  Else begin it as
+ * any call. */
+bool mstx_comm_asks_again(const struct mstx_comm_call *c);
+/* Instead of mstx_comm_end, before anything that the answer brings about.  MSTX_COMM_AGAIN, not an
+ * id: it makes the range of the question before longer. */
+#define MSTX_COMM_AGAIN UINT64_MAX
+void mstx_comm_asked(uint64_t id, const struct mstx_comm_call *c, bool found);
 
 /* A framework (torch.distributed) opened a range of the domain itself, with a text: which of its class
  * on its communicator it is; that the call only began the operation, so its range may be open for long;

@@ -30,6 +30,11 @@ const char *mstx_comm_op_official(unsigned op)
     return op < MSTX_COMM_OP_COUNT ? ops[op].official : "na";
 }
 
+bool mstx_comm_op_asks(unsigned op)
+{
+    return op == MSTX_COMM_PROBE || op == MSTX_COMM_TEST || op == MSTX_COMM_WINDOW;
+}
+
 enum mstx_comm_class mstx_comm_op_class(unsigned op)
 {
     return op < MSTX_COMM_OP_COUNT ? ops[op].class : MSTX_CLASS_ADMIN;

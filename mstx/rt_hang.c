@@ -5,7 +5,8 @@
  * reader may see while the program still hangs.  Nothing is done to the program.
  *
  * An operation that was only begun (an Irecv) may wait for long: the call that waits for it is
- * looked at instead.
+ * looked at instead.  While that hangs, so do the collectives that its thread had begun and that are
+ * still open: they tell who does not come.
  */
 #include "mstx/rt_comm.h"
 
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 /* At one look so many are told, the others by the next: a name may have to be searched for. */
-enum { STACKS = 64 << 10, CALLS_A_LOOK = 32 };
+enum { STACKS = 64 << 10, CALLS_A_LOOK = 32, WAITS_A_LOOK = 64 };
 
 static struct {
     struct rt_lock lock;
@@ -99,17 +100,48 @@ static void tell_as_said(struct mstx_hang *h, const struct mstx_comm_open *o)
 
 struct look {
     uint64_t now;
-    uint32_t told;
+    uint32_t told, waits;
+    struct { /* calls that wait for requests, and hang */
+        uint32_t tid;
+        uint64_t since;
+    } wait[WAITS_A_LOOK];
 };
+
+static bool hangs(const struct look *l, const struct mstx_comm_open *o)
+{
+    return (o->rec.flags & MSTX_CF_ASYNC) == 0 && o->ticks <= l->now &&
+           rt_hang_is_long(l->now - o->ticks);
+}
+
+static void find_waits(void *arg, const struct mstx_comm_open *o)
+{
+    struct look *l = arg;
+    if (o->rec.op != MSTX_COMM_WAIT || l->waits == WAITS_A_LOOK || !hangs(l, o))
+        return;
+    l->wait[l->waits].tid = o->tid;
+    l->wait[l->waits++].since = o->ticks;
+}
+
+/* Since when its thread waits, in a call that hangs, for a collective that it began; 0: it does not. */
+static uint64_t waited_since(const struct look *l, const struct mstx_comm_open *o)
+{
+    if ((o->rec.flags & MSTX_CF_ASYNC) == 0 || mstx_comm_op_class(o->rec.op) != MSTX_CLASS_COLL)
+        return 0;
+    for (uint32_t i = 0; i < l->waits; i++) {
+        if (l->wait[i].tid == o->tid && o->ticks <= l->wait[i].since)
+            return l->wait[i].since;
+    }
+    return 0;
+}
 
 static void look_at(void *arg, const struct mstx_comm_open *o)
 {
     struct look *l = arg;
-    if ((o->rec.flags & MSTX_CF_ASYNC) != 0 || o->is_told || o->ticks > l->now ||
-        !rt_hang_is_long(l->now - o->ticks) || l->told == CALLS_A_LOOK)
+    const uint64_t since = hangs(l, o) ? o->ticks : waited_since(l, o);
+    if (since == 0 || o->is_told || l->told == CALLS_A_LOOK)
         return;
     struct mstx_hang h = {.uid = o->uid,
-                          .waited_ns = ns_of(l->now - o->ticks),
+                          .waited_ns = ns_of(l->now - since),
                           .seq = o->rec.seq,
                           .tid = o->tid,
                           .size = o->size,
@@ -125,8 +157,10 @@ static void look_at(void *arg, const struct mstx_comm_open *o)
 void rt_hang_look(void)
 {
     struct look l = {.now = rt_ticks()};
-    if (rt.conf.hang_s > 0)
-        mstx_comm_each_open(look_at, &l);
+    if (rt.conf.hang_s <= 0)
+        return;
+    mstx_comm_each_open(find_waits, &l);
+    mstx_comm_each_open(look_at, &l);
 }
 
 void rt_hang_on_device(const struct rt_hang_mark *m)

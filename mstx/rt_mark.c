@@ -21,6 +21,8 @@ enum {
     GHOST = UINT16_MAX,
     ON_DEVICE = 0x4000, /* with the ring's number: slot_stream holds the stream */
     RECORDS_MAX = 192,  /* of one event: a payload of MSTX_PAYLOAD_MAX and its heads */
+    FEW = 8,            /* slots that a ring takes in turn, for so many uses: */
+    STAY = 4096,
 };
 static_assert(1 << 6 == RT_CHUNK, "chunk");
 static_assert((int)RT_RINGS <= (int)ON_DEVICE, "the flag is no part of a ring's number");
@@ -82,14 +84,28 @@ void rt_slots_forget(void)
     atomic_store(&chunks, 0);
 }
 
-static struct slot *slot_in(struct rt_ring *r, uint32_t chunk)
+/* The next eight uses come from eight slots, that is from few cache lines, which a program that
+ * computes between its calls does not throw out; every STAY uses they are others, so that all 64
+ * take part and a stale id stays recognisable for long. */
+static struct slot *slot_near(struct rt_ring *r, uint32_t chunk)
 {
-    for (int i = 0; i < RT_CHUNK; i++) {
-        struct slot *s = &slots[chunk * RT_CHUNK + rt_bump(&r->slot_at, 1) % RT_CHUNK];
+    for (int i = 0; i < FEW; i++) {
+        const uint32_t at = rt_bump(&r->slot_at, 1);
+        struct slot *s = &slots[chunk * RT_CHUNK + (at / STAY * FEW + at % FEW) % RT_CHUNK];
         if (RT_LIKELY(atomic_load_explicit(&s->live, memory_order_acquire) == 0))
             return s;
     }
     return NULL;
+}
+
+static struct slot *slot_in(struct rt_ring *r, uint32_t chunk)
+{
+    struct slot *s = slot_near(r, chunk);
+    for (int i = 1; s == NULL && i < RT_CHUNK / FEW; i++) {
+        rt_bump(&r->slot_at, STAY);
+        s = slot_near(r, chunk);
+    }
+    return s;
 }
 
 /* All 64 are open: the next chunk of the circle, or one more in it. */
@@ -108,11 +124,22 @@ RT_COLD static struct slot *slot_far(struct rt_ring *r)
     return s;
 }
 
-/* Slots are taken in turn, so that a stale id stays recognisable for long. */
 static struct slot *slot_get(struct rt_ring *r)
 {
     struct slot *s = slot_in(r, r->slot_chunk);
     return RT_LIKELY(s != NULL) ? s : slot_far(r);
+}
+
+/* The thread that opened it needs no locked instruction, which would wait until all that was written
+ * has reached the cache: two threads that end one range at once write two ENDs at the worst. */
+static bool slot_close(struct slot *s, uint32_t id, bool is_own)
+{
+    if (RT_UNLIKELY(!is_own))
+        return atomic_compare_exchange_strong(&s->live, &id, 0);
+    if (RT_UNLIKELY(atomic_load_explicit(&s->live, memory_order_relaxed) != id))
+        return false;
+    atomic_store_explicit(&s->live, 0, memory_order_release);
+    return true;
 }
 
 static uint32_t slot_open(struct slot *s, const struct rt_ring *r, const struct mstx_rec *rec)
@@ -172,7 +199,7 @@ static uint32_t payload_records(const struct rt_payload *p)
 /* Records behind the first one; *fit: payloads that find room. */
 static uint32_t extra_records(const struct rt_event *e, size_t *fit)
 {
-    uint32_t n = (e->attr != NULL && e->attr->fields != 0) + e->nready;
+    uint32_t n = e->attr != NULL && e->attr->fields != 0;
     for (*fit = 0; *fit < e->npayloads; (*fit)++) {
         uint32_t more = payload_records(&e->payloads[*fit]);
         if (n + more > RECORDS_MAX)
@@ -225,8 +252,6 @@ static void put_extra(struct mstx_rec *rec, const struct rt_event *e, uint32_t e
                                   .fields = e->attr->fields};
         to = put(to, &a);
     }
-    for (uint32_t i = 0; i < e->nready; i++)
-        to = put(to, &e->ready[i]);
     for (size_t i = 0; i < fit; i++)
         to = put_payload(to, &e->payloads[i], (uint32_t)i, rec->domain);
     for (uint32_t i = 0; i < extra; i++)
@@ -245,12 +270,23 @@ static inline bool write1(struct rt_ring *r, const struct mstx_rec *rec)
     return true;
 }
 
-static bool write_event(struct rt_ring *r, const struct mstx_rec *rec, const struct rt_event *e)
+/* Nothing of what was just written is read again. */
+static bool write_ready(struct rt_ring *r, struct mstx_rec *rec, const struct rt_event *e)
 {
-    size_t fit = 0;
-    uint32_t extra = e == NULL ? 0 : extra_records(e, &fit);
-    if (RT_LIKELY(extra == 0))
-        return write1(r, rec);
+    struct mstx_rec *to = rt_reserve(r, 1 + e->nready);
+    if (RT_UNLIKELY(to == NULL))
+        return false;
+    rec->flags |= MSTX_F_MORE;
+    to[0] = *rec;
+    for (uint32_t i = 0; i < e->nready; i++)
+        to[1 + i] = e->ready[i];
+    rt_publish(r);
+    return true;
+}
+
+static bool write_more(struct rt_ring *r, const struct mstx_rec *rec, const struct rt_event *e,
+                       uint32_t extra, size_t fit)
+{
     struct mstx_rec *to = rt_reserve(r, 1 + extra);
     if (to == NULL)
         return false;
@@ -258,6 +294,15 @@ static bool write_event(struct rt_ring *r, const struct mstx_rec *rec, const str
     put_extra(to, e, extra, fit);
     rt_publish(r);
     return true;
+}
+
+static bool write_event(struct rt_ring *r, struct mstx_rec *rec, const struct rt_event *e)
+{
+    if (e != NULL && e->nready != 0)
+        return write_ready(r, rec, e);
+    size_t fit = 0;
+    const uint32_t extra = e == NULL ? 0 : extra_records(e, &fit);
+    return RT_LIKELY(extra == 0) ? write1(r, rec) : write_more(r, rec, e, extra, fit);
 }
 
 /* ---- marks ---------------------------------------------------------------------------- */
@@ -512,14 +557,15 @@ static bool finish(struct rt_domain *d, uint64_t id, const struct rt_event *e, u
     rec.arg = s->ticks;
     *other = s->other;
     uint16_t from = s->ring, stream = from != GHOST && (from & ON_DEVICE) ? slot_stream[at] : 0;
-    uint32_t open = (uint32_t)id; /* what was read above is the range's if the slot is still its */
-    if (RT_UNLIKELY(!atomic_compare_exchange_strong(&s->live, &open, 0)))
+    /* What was read above is the range's if the slot is still its. */
+    const bool is_own = rt_tls != NULL && (from & ~ON_DEVICE) == rt_tls->number;
+    if (RT_UNLIKELY(!slot_close(s, (uint32_t)id, is_own)))
         return false;
     struct rt_ring *r = from != GHOST && rt_is_running() ? rt_ring_of_thread() : NULL;
     if (RT_UNLIKELY(r == NULL))
         return true;
     rec.flags = (uint8_t)(e != NULL ? e->flags : 0);
-    if ((from & ~ON_DEVICE) != r->number)
+    if (!is_own)
         rec.flags |= MSTX_F_OTHER_THREAD;
     if (RT_UNLIKELY((from & ON_DEVICE) != 0))
         rec.flags |= rt_dev_end(stream, &rec);

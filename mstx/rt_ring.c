@@ -31,7 +31,6 @@
 
 enum {
     FIRST_BYTES = 64 << 10, /* a thread that marks little costs little */
-    GROWTH = 4,
     SLOW_FILES = 8,
     FLIGHT_BYTES = 1 << 20, /* reuse is by file: small ones keep the window sharp */
     PROCESS_BYTES = 16 << 10,
@@ -106,6 +105,10 @@ static void say_no_file(int why)
 static void prepare(struct rt_ring *r)
 {
     struct mstx_seg *seg = create(r->number, r->made + 1, 0, r->next_bytes);
+    while (seg == NULL && is_full(errno) && r->next_bytes / 4 >= FIRST_BYTES) {
+        r->next_bytes /= 4; /* what is left of the disk */
+        seg = create(r->number, r->made + 1, 0, r->next_bytes);
+    }
     int why = errno;
     if (seg != NULL) {
         r->made++;
@@ -233,18 +236,29 @@ static bool drop(struct rt_ring *r, uint32_t n, enum mstx_why why)
     return false;
 }
 
-/* Files grow while one is full within a second.  A ring that fills slowly gets a larger one once in
- * a while only, lest pages are made for nothing; the window of a flight recorder must fit. */
+/* What the file that is half full would take in half a second; all there is while nobody knows how
+ * long a tick is. */
+static double half_a_second_of(const struct rt_ring *r, uint64_t now)
+{
+    const uint64_t hz = atomic_load(&rt.tick_hz);
+    const double since = (double)(now - r->seg->first_ticks) / (double)(hz != 0 ? hz : 1);
+    return hz != 0 && since > 0 ? (double)rt_file_bytes(r->seg) / 4 / since : (double)UINT32_MAX;
+}
+
+/* Files grow until one holds half a second: a file costs more than its pages, and pages that nobody
+ * fills cost as much as others.  A ring that fills slowly gets a larger one once in a while only;
+ * the window of a flight recorder must fit. */
 static void choose_size(struct rt_ring *r, uint64_t now)
 {
+    const bool flight = rt.conf.flight_s > 0;
     uint32_t most = rt.conf.segment_bytes;
-    bool flight = rt.conf.flight_s > 0;
-    uint64_t hz = atomic_load(&rt.tick_hz); /* 0: not known yet */
     if (flight && most > FLIGHT_BYTES)
         most = FLIGHT_BYTES;
-    if (!flight && hz != 0 && now - r->seg->first_ticks > hz / 2 && r->made % SLOW_FILES != 0)
-        return;
-    r->next_bytes = r->next_bytes > most / GROWTH ? most : r->next_bytes * GROWTH;
+    const bool in_any_case = flight || r->made % SLOW_FILES == 0;
+    const double wanted = in_any_case ? (double)UINT32_MAX : half_a_second_of(r, now);
+    const int doublings = in_any_case ? 2 : 4;
+    for (int i = 0; i < doublings && r->next_bytes < wanted && r->next_bytes < most; i++)
+        r->next_bytes = r->next_bytes > most / 2 ? most : r->next_bytes * 2;
 }
 
 static void ask(struct rt_ring *r)

@@ -335,6 +335,15 @@ static void put_comm(struct args *a, const struct mstx_rec_comm *c)
     a->any = true;
 }
 
+static void put_polls(struct args *a, uint32_t polls)
+{
+    if (polls == 0)
+        return;
+    ms_jwrite_key(&a->w, MS_STR("polls"));
+    ms_jwrite_u64(&a->w, polls);
+    a->any = true;
+}
+
 static void put_records(struct args *a, const struct mstx_rec *cont, size_t n)
 {
     uint8_t bytes[MSTX_PAYLOAD_MAX];
@@ -347,6 +356,10 @@ static void put_records(struct args *a, const struct mstx_rec *cont, size_t n)
             struct mstx_rec_comm r;
             memcpy(&r, &cont[i], sizeof r);
             put_comm(a, &r);
+        } else if (cont[i].type == MSTX_REC_COMM_PART) {
+            struct mstx_rec_comm_part r;
+            memcpy(&r, &cont[i], sizeof r);
+            put_polls(a, r.polls);
         } else if (cont[i].type == MSTX_REC_PAYLOAD) {
             struct mstx_rec_payload r;
             memcpy(&r, &cont[i], sizeof r);
@@ -392,6 +405,15 @@ static uint32_t args_of_comm(struct mstx_texts *t, struct mstx_args_cache *cache
         cache->comm[slot].id = make(t, cont, 1, domain);
     }
     return cache->comm[slot].id;
+}
+
+uint32_t mstx__args_asked(struct mstx_texts *t, const struct mstx_rec_comm *c, uint32_t polls)
+{
+    struct mstx_rec cont[2];
+    const struct mstx_rec_comm_part part = {.type = MSTX_REC_COMM_PART, .polls = polls};
+    memcpy(&cont[0], c, sizeof *c);
+    memcpy(&cont[1], &part, sizeof part);
+    return make(t, cont, 2, 0);
 }
 
 uint32_t mstx__args(struct mstx_texts *t, struct mstx_args_cache *cache,

@@ -28,4 +28,7 @@ struct mstx_args_cache {
 uint32_t mstx__args(struct mstx_texts *t, struct mstx_args_cache *cache,
                     const struct mstx_rec *cont, size_t n, uint16_t domain);
 
+/* The same for a call that asked more than once. */
+uint32_t mstx__args_asked(struct mstx_texts *t, const struct mstx_rec_comm *c, uint32_t polls);
+
 #endif

@@ -282,8 +282,11 @@ static void put_moved(struct mstx_rows_out *r, const struct mstx_comm_fact *f)
     /* an exchange names whom it sends to; who sent to it is another */
     const bool tells_source = f->end != NULL && f->rec->op != MSTX_COMM_SENDRECV;
     const int32_t peer = tells_source ? f->end->peer : f->rec->peer;
-    const int64_t sent = f->part != NULL ? (int64_t)f->part->sent : MSTX_ROWS_NULL;
-    const int64_t received = last != NULL ? (int64_t)last->received : MSTX_ROWS_NULL;
+    const bool asks = mstx_comm_op_asks(f->rec->op);
+    const int64_t polls = f->end != NULL && f->end->polls != 0 ? f->end->polls : 1;
+    const int64_t moved = f->part != NULL ? (int64_t)f->part->sent : MSTX_ROWS_NULL;
+    const int64_t sent = asks ? polls : moved;
+    const int64_t received = last != NULL && !asks ? (int64_t)last->received : MSTX_ROWS_NULL;
     const int64_t tag = f->part != NULL && f->part->tag >= 0 ? f->part->tag : MSTX_ROWS_NULL;
     mstx__rows_put(r, MSTX_CALL_SENT, sent);
     mstx__rows_put(r, MSTX_CALL_RECEIVED, received);

@@ -324,8 +324,11 @@ static void add_end_args(struct mstx_lanes *l, struct mstx_raw *raw, uint32_t ex
     }
     struct mstx_extra *begun = &l->extra.p[raw->extra - 1];
     const struct mstx_extra *ended = &l->extra.p[extra - 1];
+    const uint32_t polls = ended->parts != 0 ? l->parts.p[ended->parts - 1].end.polls : 0;
     if (begun->args == 0)
         begun->args = ended->args;
+    else if (polls > 1 && begun->comm != 0)
+        begun->args = mstx__args_asked(l->texts, &l->comm.p[begun->comm - 1], polls);
     if (begun->comm != 0 && begun->parts != 0 && ended->parts != 0)
         l->parts.p[begun->parts - 1].end = l->parts.p[ended->parts - 1].end;
     else if (begun->comm != 0 && ended->parts != 0)

@@ -244,14 +244,28 @@ static void give_word(struct ms_value *v, const char *word)
 
 /* ---- calls ------------------------------------------------------------------ */
 
-enum call_sql { NAME = 6, OP, CLASS, LIB, TYPE, REDUCE, COUNT, ELEM, BYTES, START = 21, END };
+enum call_sql {
+    NAME = 6,
+    OP,
+    CLASS,
+    LIB,
+    TYPE,
+    REDUCE,
+    COUNT,
+    ELEM,
+    BYTES,
+    SENT,
+    START = 21,
+    END,
+    POLLS = 24
+};
 
 static const int8_t call_of[] = {
     MSTX_CALL_ID,     MSTX_CALL_PROCESS,  MSTX_CALL_RANK,  MSTX_CALL_TID,    MSTX_CALL_GROUP,
     MSTX_CALL_SEQ,    MSTX_CALL_NAME,     MSTX_CALL_OP,    MSTX_CALL_OP,     MSTX_CALL_LIB,
     MSTX_CALL_TYPE,   MSTX_CALL_REDUCE,   MSTX_CALL_COUNT, MSTX_CALL_ELEM,   MSTX_CALL_COUNT,
     MSTX_CALL_SENT,   MSTX_CALL_RECEIVED, MSTX_CALL_PEER,  MSTX_CALL_TAG,    MSTX_CALL_FLAGS,
-    MSTX_CALL_STREAM, MSTX_CALL_START,    MSTX_CALL_DUR,   MSTX_CALL_DEVICE,
+    MSTX_CALL_STREAM, MSTX_CALL_START,    MSTX_CALL_DUR,   MSTX_CALL_DEVICE, MSTX_CALL_SENT,
 };
 
 static enum ms_rc give_sum(struct mstx_rows *r, uint32_t at, int column, struct ms_value *v,
@@ -261,6 +275,19 @@ static enum ms_rc give_sum(struct mstx_rows *r, uint32_t at, int column, struct 
     MS_TRY(give_cell(r, column == END ? MSTX_CALL_START : MSTX_CALL_ELEM, at, &other, err));
     const uint64_t a = (uint64_t)v->i, b = (uint64_t)other.i;
     v->i = (int64_t)(column == END ? a + b : a * b);
+    return MS_OK;
+}
+
+/* One column holds either. */
+static enum ms_rc give_sent_or_polls(struct mstx_rows *r, uint32_t at, int column,
+                                     struct ms_value *v, struct ms_err *err)
+{
+    struct ms_value op;
+    MS_TRY(give_cell(r, MSTX_CALL_OP, at, &op, err));
+    if (mstx_comm_op_asks((unsigned)op.i) == (column == POLLS))
+        return MS_OK;
+    v->type = column == POLLS ? MS_VALUE_INT : MS_VALUE_NULL;
+    v->i = 1;
     return MS_OK;
 }
 
@@ -289,6 +316,9 @@ static enum ms_rc give_call(struct mstx_tl *tl, struct mstx_rows *r, uint32_t at
     case REDUCE:
         give_word(v, mstx_comm_reduce_text(number));
         break;
+    case SENT:
+    case POLLS:
+        return give_sent_or_polls(r, at, column, v, err);
     case BYTES:
     case END:
         return give_sum(r, at, column, v, err);
@@ -314,7 +344,7 @@ static const struct ms_table calls_table = {
                " seq INTEGER, name TEXT, op TEXT, class INTEGER, lib TEXT, type TEXT, reduce TEXT,"
                " count INTEGER, elem_bytes INTEGER, bytes INTEGER, sent INTEGER, received INTEGER,"
                " peer INTEGER, tag INTEGER, flags INTEGER, stream INTEGER, start_ns INTEGER,"
-               " end_ns INTEGER, device INTEGER",
+               " end_ns INTEGER, device INTEGER, polls INTEGER",
     .usable = 1u << 0 | 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5 | 1u << START,
     .open = open_calls,
     .close = close_scan,

@@ -35,7 +35,7 @@ enum mstx_call_column {
     MSTX_CALL_REDUCE,
     MSTX_CALL_COUNT,
     MSTX_CALL_ELEM,
-    MSTX_CALL_SENT, /* NULL, as the next ones: not told */
+    MSTX_CALL_SENT, /* of what only asks: how often; NULL, as the next ones: not told */
     MSTX_CALL_RECEIVED,
     MSTX_CALL_PEER,
     MSTX_CALL_TAG,

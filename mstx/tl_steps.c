@@ -220,6 +220,14 @@ static int by_value(const void *pa, const void *pb)
 /* No step of a training is shorter: a loop that only marks is none. */
 static const int64_t PERIOD_MIN_NS = 100000;
 
+/* Of a few intervals one may be an accident, but not nearly all of the time: what a program does
+ * now and then while it starts and ends is no step. */
+static bool is_spread(size_t n, int64_t median, int64_t whole)
+{
+    enum { FEW = 20, MOST_TIMES = 10 };
+    return n >= FEW || whole <= MOST_TIMES * (int64_t)n * median;
+}
+
 /* Half of all intervals lie within a quarter of the median around it. */
 static enum ms_rc find_regular(const mstx_events *ev, bool *regular, struct ms_err *err)
 {
@@ -232,7 +240,8 @@ static enum ms_rc find_regular(const mstx_events *ev, bool *regular, struct ms_e
     qsort(gap, n, sizeof *gap, by_value);
     int64_t median = gap[n / 2];
     *regular = median >= PERIOD_MIN_NS && gap[n / 4] >= median - median / 4 &&
-               gap[n - 1 - n / 4] <= median + median / 4;
+               gap[n - 1 - n / 4] <= median + median / 4 &&
+               is_spread(n, median, ev->p[n].start_ns - ev->p[0].start_ns);
     ms_free(gap);
     return MS_OK;
 }

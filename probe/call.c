@@ -32,13 +32,22 @@ static struct probe_call *new_call(struct probe_dumper *d)
     return c;
 }
 
-static void free_held(struct probe_call *c)
+void probe__free_held(struct probe_dumper *d, struct held **first)
 {
-    while (c->held != NULL) {
-        struct held *h = c->held;
-        c->held = h->next;
-        atomic_fetch_sub(&c->d->held, h->bytes);
+    while (*first != NULL) {
+        struct held *h = *first;
+        *first = h->next;
+        atomic_fetch_sub(&d->held, h->bytes);
         ms_free(h);
+    }
+}
+
+void probe__calls_forget(struct probe_call *all)
+{
+    for (struct probe_call *c = all; c != NULL; c = c->all) {
+        if (c->waiting != NULL)
+            probe__await_drop(c->d, c->waiting);
+        c->waiting = NULL;
     }
 }
 
@@ -47,7 +56,7 @@ void probe__calls_free(struct probe_call *all)
     while (all != NULL) {
         struct probe_call *c = all;
         all = c->all;
-        free_held(c);
+        probe__free_held(c->d, &c->held);
         probe__record_free(&c->record);
         ms_buf_free(&c->name);
         ms_free(c);
@@ -67,7 +76,10 @@ struct probe_call *probe__take_call(struct probe_dumper *d, struct probe__thread
 static void give_call_back(struct probe_call *c)
 {
     struct probe__thread *t = probe__thread_of(c->d);
-    free_held(c);
+    probe__free_held(c->d, &c->held);
+    if (c->waiting != NULL)
+        probe__await_drop(c->d, c->waiting);
+    c->waiting = NULL;
     probe__record_drop(&c->record);
     c->uses++;
     if (t == NULL)
@@ -272,6 +284,25 @@ void probe__hide(struct probe_dumper *d, int by)
         t->hidden += by;
 }
 
+static bool finish_record(struct probe_call *c, struct ms_str *text);
+static void hand_over(struct probe_call *c, struct ms_str text);
+
+/* A module whose outputs are not wanted has all of its record when something is called in it, and
+ * stands before that. */
+static void put_early(struct probe_call *c)
+{
+    struct ms_str text;
+    if (c == NULL || !c->is_wanted || c->kind != PROBE__MODULE || c->dir != PROBE_FORWARD ||
+        has_part(c, PROBE_DATA_OUTPUT))
+        return;
+    if (finish_record(c, &text)) {
+        pthread_mutex_lock(&c->d->lock);
+        hand_over(c, text);
+        pthread_mutex_unlock(&c->d->lock);
+    }
+    c->is_wanted = false;
+}
+
 struct probe_call *probe__enter(struct probe_dumper *d, const struct probe__entry *e)
 {
     struct probe__trail walked;
@@ -286,6 +317,7 @@ struct probe_call *probe__enter(struct probe_dumper *d, const struct probe__entr
     struct probe_call *c = t->op == NULL ? probe__take_call(d, t) : NULL;
     if (c == NULL)
         return NULL;
+    put_early(t->module);
     c->kind = e->kind;
     c->dir = e->dir;
     c->tag = e->tag;
@@ -442,6 +474,23 @@ void probe__call_tensor(struct probe_call *c, const char *key, struct probe_tens
     probe__record_tensor(&c->record, key, t, as);
 }
 
+/* Types and shapes alone can be told without them. */
+static bool needs_elements(const struct probe_call *c)
+{
+    return c->d->s.task != PROBE_TASK_NAN_CHECK || c->part == PROBE_SEC_OUTPUT ||
+           c->record.save != NULL;
+}
+
+static void await_tensor(struct probe_call *c, const struct probe_value *v, struct probe_tensor *t)
+{
+    probe__slice(&c->d->s, t);
+    if (t->count == 0)
+        probe__record_tensor(&c->record, v->key, t,
+                             &(struct probe__leaf_as){.requires_grad = v->tensor->requires_grad});
+    else if (!probe__await_tensor(c, &c->waiting, v->key, t, v->tensor))
+        probe__record_fail(&c->record, MS_E_NOMEM, "no memory for what comes from a device");
+}
+
 static void put_tensor(struct probe_call *c, const struct probe_value *v)
 {
     struct probe_dumper *d = c->d;
@@ -451,6 +500,10 @@ static void put_tensor(struct probe_call *c, const struct probe_value *v)
         probe__note(d, PROBE__BAD_VALUE, "%s: a tensor is left out: %s", ms_buf_z(&c->name),
                     err.msg);
         probe__record_none(&c->record, v->key);
+        return;
+    }
+    if (v->tensor->stream != NULL && t.count != 0 && needs_elements(c)) {
+        await_tensor(c, v, &t);
         return;
     }
     probe__call_tensor(c, v->key, &t,
@@ -609,15 +662,13 @@ void probe_call_detach(struct probe_call *c)
     c->thread = NULL;
 }
 
-/* Overflow checking keeps only records with something odd in them; the lock is held. */
-static bool stays(struct probe_call *c)
+bool probe__stays(struct probe_dumper *d, unsigned epoch, bool is_odd)
 {
-    struct probe_dumper *d = c->d;
-    if (c->epoch != d->epoch)
+    if (epoch != d->epoch)
         return false;
     if (d->s.task != PROBE_TASK_OVERFLOW_CHECK)
         return true;
-    if (!c->record.odd || d->overflows_left == 0)
+    if (!is_odd || d->overflows_left == 0)
         return false;
     if (d->overflows_left > 0 && --d->overflows_left == 0)
         atomic_store(&d->active, false);
@@ -629,7 +680,9 @@ static void put_is_nan(struct probe_call *c)
     struct ms_jwrite *json = &c->record.json;
     probe__record_section_end(&c->record);
     ms_jwrite_key(json, MS_STR("is_nan"));
-    if (c->is_nan < 0)
+    if (c->waiting != NULL)
+        probe__await_is_nan(&c->record);
+    else if (c->is_nan < 0)
         ms_jwrite_null(json);
     else
         ms_jwrite_i64(json, c->is_nan);
@@ -649,12 +702,22 @@ static bool finish_record(struct probe_call *c, struct ms_str *text)
     return false;
 }
 
-/* The held tensors of a record that stays become files. */
-static void release_held(struct probe_call *c)
+void probe__release_held(struct probe_dumper *d, struct held *first)
+{
+    for (struct held *h = first; h != NULL; h = h->next)
+        (void)!probe__spool_put(d->spool, d->files.data_dir, h->name, &h->t); /* told by drain */
+}
+
+/* A whole record goes to the files, or behind those that wait; the lock is held. */
+static void hand_over(struct probe_call *c, struct ms_str text)
 {
     struct probe_dumper *d = c->d;
-    for (struct held *h = c->held; h != NULL; h = h->next)
-        (void)!probe__spool_put(d->spool, d->files.data_dir, h->name, &h->t); /* told by drain */
+    if (c->waiting != NULL || probe__await_any(d)) {
+        probe__await_add(c, text);
+    } else if (probe__stays(d, c->epoch, c->record.odd)) {
+        probe__release_held(d, c->held);
+        probe__add_record(d, text, c->record.is_late);
+    }
 }
 
 void probe_call_exit(struct probe_call *c)
@@ -669,10 +732,8 @@ void probe_call_exit(struct probe_call *c)
     leave_filter(c);
     if (c->kind == PROBE__MODULE)
         probe__put_modules(d);
-    if (is_whole && stays(c)) {
-        release_held(c);
-        probe__add_record(d, text, c->record.is_late);
-    }
+    if (is_whole)
+        hand_over(c, text);
     pthread_mutex_unlock(&d->lock);
     give_call_back(c);
 }

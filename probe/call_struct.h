@@ -37,6 +37,7 @@ struct probe_call {
     struct ms_buf name;
     struct probe__record record;
     struct held *held;
+    struct probe__waiting *waiting; /* tensors of devices that it has; NULL: none */
 };
 
 /* ---- call ------------------------------------------------------------- */
@@ -46,6 +47,12 @@ bool probe__has_level(const struct probe_dumper *d, enum probe__call_kind kind);
 /* Tensors go to files where the configuration has it so. */
 void probe__call_keep_files(struct probe_call *c);
 void probe__put_value(struct probe_call *c, const struct probe_value *v);
+/* Does a record of that epoch stay?  Overflow checking keeps those with something odd in them alone.
+ * The lock is held. */
+bool probe__stays(struct probe_dumper *d, unsigned epoch, bool is_odd);
+/* The held tensors of a record that stays become files; the lock is held. */
+void probe__release_held(struct probe_dumper *d, struct held *first);
+void probe__free_held(struct probe_dumper *d, struct held **first);
 
 /* ---- call_name: the dumper's lock is held ------------------------------- */
 

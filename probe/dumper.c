@@ -358,8 +358,9 @@ void probe_dumper_stop(struct probe_dumper *d)
 {
     if (d == NULL || !probe__is_own_process(d))
         return;
-    pthread_mutex_lock(&d->lock);
     atomic_store(&d->active, false);
+    probe__await_all(d, false);
+    pthread_mutex_lock(&d->lock);
     release_late(d, NULL, 0);
     probe__put_modules(d);
     if (d->files.is_open && !d->given_up)
@@ -371,8 +372,9 @@ void probe_dumper_step(struct probe_dumper *d)
 {
     if (d == NULL || !probe__is_own_process(d))
         return;
-    pthread_mutex_lock(&d->lock);
     atomic_store(&d->active, false);
+    probe__await_all(d, false);
+    pthread_mutex_lock(&d->lock);
     end_step(d);
     forget_calls(d);
     d->given_up = false;
@@ -452,6 +454,10 @@ __attribute__((destructor)) static void flush_at_exit(void)
         if (!probe__is_own_process(d) || pthread_mutex_trylock(&d->lock) != 0)
             continue;
         atomic_store(&d->active, false);
+        pthread_mutex_unlock(&d->lock);
+        probe__await_all(d, true);
+        if (pthread_mutex_trylock(&d->lock) != 0)
+            continue;
         end_step(d);
         pthread_mutex_unlock(&d->lock);
     }
@@ -576,9 +582,13 @@ enum ms_rc probe_dumper_close(struct probe_dumper *d, struct ms_err *err)
     take_off_list(d);
     if (probe__is_own_process(d)) {
         atomic_store(&d->active, false);
+        probe__calls_forget(d->all);
+        probe__await_all(d, false);
+        probe__await_free(d->await, false);
         end_step(d);
         probe__spool_free(d->spool);
     } else {
+        probe__await_free(d->await, true);
         if (d->files.is_open)
             probe__files_abandon(&d->files);
         probe__spool_abandon(d->spool);

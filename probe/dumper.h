@@ -159,6 +159,27 @@ struct probe_value {
     const char *key; /* keyword, parameter or entry of a dict; NULL where the place says it */
 };
 
+/* ---- tensors of devices ----------------------------------------------- */
+
+enum probe_device {
+    PROBE_DEVICE_CPU,    /* of mstx_cpu_stream_new (mstx_device.h); elements in host memory */
+    PROBE_DEVICE_OPENCL, /* a cl_command_queue; elements in a cl_mem */
+    PROBE_DEVICE_CUDA,   /* a CUstream or cudaStream_t */
+    PROBE_DEVICE_ACL     /* an aclrtStream */
+};
+
+/* Tensors that name this stream are copied out by it: the copy is queued behind the work that makes
+ * them and before what is queued later, so their memory may be used again at once, and neither the
+ * program nor the device waits.  A thread of the dumper makes figures and files when copies have
+ * arrived; only stop, step and close wait for the last of them.  No more than memory_max is on its
+ * way: beyond that the program waits for the oldest, and a larger tensor goes alone.
+ * Call it where the handle's context is current; the library is one that the process has loaded. */
+MS_API enum ms_rc probe_stream_open(struct probe_stream **s, enum probe_device device, void *handle,
+                                    struct ms_err *err) MS_MUST_USE;
+/* After the last tensor of it; what is on its way arrives all the same.  The handle must stay until
+ * the dumpers' next stop.  NULL is fine. */
+MS_API void probe_stream_close(struct probe_stream *s);
+
 /* ---- calls ------------------------------------------------------------ */
 
 struct probe_call;

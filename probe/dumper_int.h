@@ -7,12 +7,14 @@
  *        ├── names: how often each has been called in this step
  *        ├── filter, sites: what is wanted, where it was called
  *        └── files ◄─ text of finished records     spool ◄─ elements of tensors
+ *              await ◄─ records with tensors of devices, before both
  *
  * One lock guards names, filter, sites and files.  Figures are made without it.
  */
 #ifndef PROBE_DUMPER_INT_H
 #define PROBE_DUMPER_INT_H
 
+#include "probe/await.h"
 #include "probe/call_int.h"
 #include "probe/callsite.h"
 #include "probe/dumper.h"
@@ -87,6 +89,7 @@ struct probe_dumper {
     struct probe__files files;
     struct ms_buf modules;      /* modules with their parents, on their way to construct.json */
     struct probe__late late;    /* records that wait for figures, before all others */
+    struct probe__await *await; /* records that wait for copies; NULL: no device was seen */
     struct probe__spool *spool; /* NULL: no elements are kept */
     char *dir;                  /* of this step and rank */
     uint32_t step;
@@ -130,6 +133,8 @@ uint32_t probe__called_index(struct probe_dumper *d, struct ms_str key, bool *ad
 
 /* What waits in d->modules goes to construct.json; the lock is held. */
 void probe__put_modules(struct probe_dumper *d);
+/* Calls that were left open have no records: what they had from devices is let go. */
+void probe__calls_forget(struct probe_call *all);
 void probe__calls_free(struct probe_call *all);
 
 #endif

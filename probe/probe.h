@@ -58,7 +58,11 @@ struct probe_conf {
                          null */
 };
 
-/* A tensor in host memory. */
+struct probe_stream;
+
+/* A tensor in the memory of the host, or of a device: then `stream` is the one that makes it, and
+ * `data` the device's address, or with OpenCL its cl_mem.  Devices are for the dumper (dumper.h)
+ * alone. */
 struct probe_tensor_desc {
     const void *data;
     const char *dtype; /* "float32", "bfloat16", "int64", ... */
@@ -66,6 +70,8 @@ struct probe_tensor_desc {
     const uint64_t *stride; /* in elements; NULL: contiguous */
     uint32_t ndim;
     bool requires_grad;
+    struct probe_stream *stream; /* NULL: host memory */
+    uint64_t offset;             /* bytes from `data` to the first element */
 };
 
 /* Parts of a record, in the order they are listed. */

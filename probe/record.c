@@ -66,6 +66,18 @@ void probe__record_begin(struct probe__record *r, struct ms_str name)
     ms_jwrite_obj(&r->json);
 }
 
+void probe__record_begin_gap(struct probe__record *r, struct ms_str path, unsigned depth)
+{
+    reset(r);
+    ms_buf_clear(&r->json.buf);
+    r->json.depth = depth;
+    r->json.is_object = r->json.after_key = true; /* what is around it stands already */
+    r->odd = r->is_late = false;
+    r->depth = 0;
+    ms_buf_clear(&r->path);
+    ms_buf_str(&r->path, path);
+}
+
 void probe__record_drop(struct probe__record *r)
 {
     r->open = false;
@@ -322,5 +334,14 @@ void probe__record_tensor(struct probe__record *r, const char *key, const struct
     if (!as->is_blank)
         probe__record_file(r, t);
     ms_jwrite_obj_end(&r->json);
+    r->path.n = path_n;
+}
+
+void probe__record_gap(struct probe__record *r, const char *key, struct ms_str mark,
+                       struct ms_buf *path)
+{
+    const size_t path_n = enter(r, key);
+    ms_jwrite_raw(&r->json, mark);
+    ms_buf_str(path, ms_buf_slice(&r->path));
     r->path.n = path_n;
 }

@@ -62,6 +62,13 @@ void probe__record_close(struct probe__record *r, bool is_list);
 
 void probe__record_tensor(struct probe__record *r, const char *key, const struct probe_tensor *t,
                           const struct probe__leaf_as *as);
+/* A tensor that is described later: `mark`, a single byte that JSON has not, stands for it.  The path
+ * to it is added to `path`. */
+void probe__record_gap(struct probe__record *r, const char *key, struct ms_str mark,
+                       struct ms_buf *path);
+/* Instead of begin: what is put next, a tensor alone, is for a gap at this path and depth of the
+ * document; its text is that of the document, and nothing is finished. */
+void probe__record_begin_gap(struct probe__record *r, struct ms_str path, unsigned depth);
 /* A value that the caller writes to the document itself, between these two.  Within it elements can
  * have a file, whose name becomes a member of the object that is open: one like those of tensors, or
  * one of another ending that the caller makes; NULL: there is to be none. */

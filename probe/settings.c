@@ -286,7 +286,10 @@ static enum ms_rc set_data_mode(struct probe_settings *s, const char *const *wor
         all |= strcmp(words[n], "all") == 0;
     }
     if (all && n > 1)
-        return ms_fail(err, MS_E_FORMAT, "%s.data_mode: \"all\" stands alone", task_words[s->task]);
+        return ms_fail(err, MS_E_FORMAT,
+                       "%s.data_mode: \"all\" stands alone; expected it or "
+                       "some of \"forward\", \"backward\", \"input\", \"output\"",
+                       task_words[s->task]);
     return MS_OK;
 }
 
@@ -319,7 +322,9 @@ static enum ms_rc translate(const struct file *f, struct probe_settings *s, stru
     if (!f->async_dump)
         return MS_OK;
     if (s->summary == PROBE_SUMMARY_MD5)
-        return ms_fail(err, MS_E_FORMAT, "async_dump: does not go with summary_mode \"md5\"");
+        return ms_fail(
+            err, MS_E_FORMAT,
+            "async_dump: expected false, as summary_mode is \"md5\", or another of these");
     if (s->task == PROBE_TASK_TENSOR && (s->list == NULL || s->list[0] == NULL))
         return ms_fail(err, MS_E_FORMAT,
                        "async_dump: needs names in tensor.list when the task is tensor");
@@ -337,11 +342,18 @@ static enum ms_rc parse(struct owned *o, const char *name, struct ms_str text, s
     MS_TRY(probe__typed_read(name, text, o->arena, file_keys, &f, err));
     if (over.n != 0)
         MS_TRY(probe__typed_read("arguments", over, o->arena, file_keys, &f, err));
-    enum ms_rc rc = translate(&f, &o->s, err);
+    struct ms_err why = {0};
+    enum ms_rc rc = translate(&f, &o->s, &why);
     if (rc == MS_OK)
-        rc = probe__settings_check(&o->s, err);
-    if (rc != MS_OK)
-        ms_err_wrap(err, "%s", name);
+        rc = probe__settings_check(&o->s, &why);
+    if (rc == MS_OK)
+        return MS_OK;
+    bool is_over = over.n != 0 && probe__typed_locate(over, task_words[f.task], &why);
+    if (!is_over)
+        probe__typed_locate(text, task_words[f.task], &why);
+    ms_err_wrap(&why, "%s", is_over ? "arguments" : name);
+    if (err != NULL && err->rc == MS_OK)
+        *err = why;
     return rc;
 }
 

@@ -64,9 +64,12 @@ static void warn_unknown(struct probe__typed *t, const char *key, const struct p
     struct ms_near near = {.word = key};
     for (; keys->name != NULL; keys++)
         ms_near_offer(&near, keys->name);
-    ms_warn("%s: unknown key '%s'%s%s%s", t->name, ms_buf_z(&t->path),
-            near.best != NULL ? "; did you mean '" : "", near.best != NULL ? near.best : "",
-            near.best != NULL ? "'?" : "");
+    struct ms_err at = {0};
+    ms_jread_reject(&t->r, &at, "unknown key '%s'%s%s%s", ms_buf_z(&t->path),
+                    near.best != NULL ? "; did you mean '" : "", near.best != NULL ? near.best : "",
+                    near.best != NULL ? "'?" : "");
+    ms_err_wrap(&at, "%s", t->name);
+    ms_warn("%s", at.msg);
 }
 
 static enum ms_rc skip(struct probe__typed *t, enum ms_jtok tok, struct ms_err *err)
@@ -125,6 +128,37 @@ static enum ms_rc read_file(struct probe__typed *t, const struct probe__key *key
 {
     MS_TRY(probe__read_object(t, ms_jread_next(&t->r), into, keys, err));
     return ms_jread_next(&t->r) == MS_J_END ? MS_OK : ms_jread_fail(&t->r, err);
+}
+
+/* Go to the value of a key of the text's object or of its member `section`. */
+static bool find_key(struct ms_jread *r, struct ms_str text, const char *section, struct ms_str key)
+{
+    bool in_section = false;
+    ms_jread_init(r, text.p, text.n, 0);
+    for (enum ms_jtok tok = ms_jread_next(r); tok > MS_J_END; tok = ms_jread_next(r)) {
+        if (tok != MS_J_KEY || r->depth > (in_section ? 2U : 1U))
+            continue;
+        if (ms_str_eq(r->text, key))
+            return ms_jread_next(r) > MS_J_END;
+        if (r->depth == 1)
+            in_section = ms_str_is(r->text, section);
+    }
+    return false;
+}
+
+bool probe__typed_locate(struct ms_str text, const char *section, struct ms_err *err)
+{
+    struct ms_err placed = {0};
+    struct ms_jread r;
+    struct ms_str key = {err->msg, (uint32_t)strcspn(err->msg, ":[")};
+    int64_t dot = ms_str_rfind(key, '.');
+    if (dot >= 0)
+        key = ms_str_sub(key, (uint32_t)dot + 1, key.n);
+    if (!find_key(&r, text, section, key))
+        return false;
+    ms_jread_reject(&r, &placed, "%s", err->msg);
+    *err = placed;
+    return true;
 }
 
 /* Some editors begin a file with the mark of UTF-8, which carries no meaning. */

@@ -39,6 +39,10 @@ enum ms_rc probe__typed_read(const char *name, struct ms_str text, struct ms_are
                              const struct probe__key *keys, void *into,
                              struct ms_err *err) MS_MUST_USE;
 
+/* A failure that begins with a key, as in "scope[0]: expected", gets the place of that key in the
+ * text: of its object, or of the member `section` in that.  false: the key is not there. */
+bool probe__typed_locate(struct ms_str text, const char *section, struct ms_err *err);
+
 /* Fail at the value being read. */
 enum ms_rc probe__typed_reject(struct probe__typed *t, struct ms_err *err, const char *fmt, ...)
     MS_PRINTF(3, 4);

@@ -193,7 +193,9 @@ void probe_put_tensor(struct probe_writer *w, const char *key, const struct prob
 {
     struct probe__record *r = record_of(w);
     struct probe_tensor t;
-    if (r != NULL && probe__describe(d, &t, &r->json.err) == MS_OK)
+    if (r != NULL && d->stream != NULL)
+        probe__record_fail(r, MS_E_UNSUPPORTED, "a tensor of a device; a dumper takes those");
+    else if (r != NULL && probe__describe(d, &t, &r->json.err) == MS_OK)
         probe__record_tensor(r, key, &t,
                              &(struct probe__leaf_as){.requires_grad = d->requires_grad});
 }

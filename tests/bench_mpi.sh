@@ -4,7 +4,7 @@
 # and without the hook alternate.  Bars: 150 ns recording, 10 ns with recording off, 1 % of lammps.
 #   B=build        what to measure
 #   RUNS=5         how often calls are measured; PARTS='cost lammps'
-#   RANKS='2 4', STEPS=1000, SECONDS_EACH=60: of lammps, which runs in blocks, see bench_pairs.py
+#   RANKS='2 4', STEPS=3000, SECONDS_EACH=60: of lammps, which runs in blocks, see bench_pairs.py
 B=${B:-build}
 build=$(cd "$B" && pwd) || exit 1
 msprobe=$build/msprobe
@@ -38,7 +38,7 @@ cost_of() { # FLAVOUR PROGRAM NAMES-AND-CALLS...: as many as the program prints
 cost_of_calls() { # FLAVOUR
     command -v "mpicc.$1" >/dev/null && [ -e "$build/libmstx_mpi_$1.so" ] || return 0
     "mpicc.$1" -w -O2 -o "$scratch/cost" tests/rt/mpi_cost.c || return 0
-    cost_of "$1" "$scratch/cost" "send to nobody:1,allreduce of self:1,isend and wait:2,bcast to self:1,four requests and waitall:5"
+    cost_of "$1" "$scratch/cost" "$("$scratch/cost" names)"
     command -v "mpif90.$1" >/dev/null && "mpif90.$1" -w -O2 -o "$scratch/cost" tests/rt/mpi_cost.f90 || return 0
     cost_of "$1" "$scratch/cost" "Fortran send:1,Fortran allreduce:1,Fortran isend and wait:2"
 }
@@ -70,7 +70,7 @@ esac
 lmp=$(command -v lmp) || exit 0
 case $PARTS in *lammps*) ;; *) exit 0 ;; esac
 [ -e "$build/libmstx_mpi_openmpi.so" ] || exit 0
-sed "s/^run .*/run ${STEPS:-1000}/; s/^thermo .*/thermo 500/; s/0 6 0 6 0 6/0 10 0 10 0 10/" tests/data/melt.lmp >"$scratch/in"
+sed "s/^run .*/run ${STEPS:-3000}/; s/^thermo .*/thermo 500/; s/0 6 0 6 0 6/0 10 0 10 0 10/" tests/data/melt.lmp >"$scratch/in"
 for n in ${RANKS:-2 4}; do
     cost_of_lammps "$n"
 done

@@ -46,6 +46,8 @@ VARIANTS = {
                                                          "Mint.matmul.1.forward"]}},
     "forward": {"level": "mix", "statistics": {"data_mode": ["forward"]}},
     "backward": {"level": "mix", "statistics": {"data_mode": ["backward"]}},
+    "inputs_L0": {"level": "L0", "statistics": {"data_mode": ["input"]}},
+    "forward_input": {"level": "mix", "statistics": {"data_mode": ["forward", "input"]}},
     "input": {"level": "L1", "statistics": {"data_mode": ["input"]}},
     "forward_output": {"level": "L0", "statistics": {"data_mode": ["forward", "output"]}},
     "backward_input": {"level": "mix", "task": "tensor",

@@ -110,6 +110,7 @@ uneven_training() { # RANKS HOW: the work of the ranks is not the same, so neith
 check a-rank-that-has-less-to-do uneven_training 3 join
 check a-join-after-a-step uneven_training 3 join-later
 check a-join-shared-by-all uneven_training 3 join-all
+check parameters-are-compared is "$(sql "SELECT rank, count(*) FROM comm_ops WHERE op = 'AllGather' AND seq = 0 GROUP BY rank")" '0,1 1,1 2,1 '
 check parameters-are-broadcast is "$(sql "SELECT count(*) > 0 FROM comm_ops WHERE op = 'Broadcast' AND rank = 0")" '1 '
 
 # Who waits is told while he waits, in less than two seconds more than the limit.
@@ -139,7 +140,7 @@ check it-is-named misses
 check its-stacks-are-there is "$(sql 'SELECT count(*) FROM hangs WHERE length(stacks) > 100')" '1 '
 check a-receive-that-nobody-sends-to waits_in receive 1 'Recv (call 0)' '1,Recv,0,1 '
 check an-asynchronous-call-that-is-waited-for waits_in waited 0 'AllReduce (call 3)' '0,AllReduce,3,1 '
-check gradients-that-do-not-come waits_in ddp 0 'AllReduce (call 4)' '0,AllReduce,4,1 '
+check gradients-that-do-not-come waits_in ddp 0 'AllReduce (call 5)' '0,AllReduce,5,1 '
 nobody() {
     late not-waited
     is "$(hangs)" ''

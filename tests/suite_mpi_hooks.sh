@@ -70,11 +70,11 @@ counts_are_those_of() { # COUNTER-LIBRARY RANKS COMMAND...
     shift 2
     rm -rf "$scratch/run"
     export MPI_COUNT="$scratch/count"
-    launch "$ranks" env LD_PRELOAD="$counter" "$msprobe" run -o "$scratch/run" -- "$@" >"$scratch/out" 2>&1 ||
+    launch "$ranks" env LD_PRELOAD="$sanitizer$counter" "$msprobe" run -o "$scratch/run" -- "$@" >"$scratch/out" 2>&1 ||
         { tail -5 "$scratch/out"; return 1; }
     for r in $(seq 0 $((ranks - 1))); do
         names=$(awk '{printf "%s\047%s\047", n++ ? "," : "", $1}' "$scratch/count.$r")
-        sql "$scratch/run" "SELECT name, count(*) FROM comm_ops WHERE rank = $r AND name IN ($names)
+        sql "$scratch/run" "SELECT name, sum(polls) FROM comm_ops WHERE rank = $r AND name IN ($names)
             GROUP BY name ORDER BY name" | tr ',' ' ' >"$scratch/recorded"
         LC_ALL=C sort "$scratch/count.$r" | diff - "$scratch/recorded" || return 1
     done
@@ -140,6 +140,11 @@ test_flavour() {
     check "$flavour-peer-across-an-intercommunicator" is "$(sql "$scratch/run" "SELECT peer FROM comm_ops
         WHERE name = 'MPI_Irecv' AND tag = 79")" 1
     check "$flavour-counts-are-right" counts_are_those_of "$scratch/count.so" 2 "$scratch/app" all
+    # a loop that asks is a few rows, and each way to ask completes its request
+    check "$flavour-asking-again-is-no-new-row" is "$(sql "$scratch/run" "SELECT name, count(*) * 2 < sum(polls) FROM comm_ops
+        WHERE name LIKE 'MPI_Test%' GROUP BY name ORDER BY name" | tr '\n' ' ')" 'MPI_Test,1 MPI_Testall,1 MPI_Testany,1 MPI_Testsome,1 '
+    check "$flavour-asking-completes-requests" is "$(sql "$scratch/run" "SELECT count(*), sum(received), min(peer), max(peer), sum(end_ns > start_ns)
+        FROM comm_ops WHERE name = 'MPI_Irecv' AND tag BETWEEN 80 AND 83")" 8,32,0,0,8
     check "$flavour-many-threads" same_with_and_without threads 2
     check "$flavour-threads-lose-nothing" is "$(sql "$scratch/run" "SELECT count(*) FROM comm_ops WHERE name IN ('MPI_Isend', 'MPI_Irecv')")" 8000
     check "$flavour-errors-pass-through" same_with_and_without bad 2

@@ -220,7 +220,7 @@ check 'ctl names its actions' sh -c "'$msprobe' ctl '$run' pause 2>&1 | grep 'st
 # ---- other doors ------------------------------------------------------------------------
 
 export MSTX_OUT="$run"
-preloaded() { LD_PRELOAD="$build/dropin/libmspti.so" "$build/tests/rt/mspti_app" 2>"$said"; }
+preloaded() { LD_PRELOAD="$sanitizer$build/dropin/libmspti.so" "$build/tests/rt/mspti_app" 2>"$said"; }
 check 'markers are heard through libmspti.so' preloaded
 chained() {
     MSTX_INJECTION_PATH=$build/libmstx.so MSTX_NEXT_PATH=$build/tests/rt/chain.so \
@@ -250,7 +250,7 @@ keeps_nvtx() {
 }
 check 'run --nvtx keeps the NVTX tool that was there' keeps_nvtx
 by_ctypes() {
-    "$PYTHON" - "$build/dropin/libms_tools_ext.so" <<'END' 2>"$said"
+    LD_PRELOAD=$sanitizer "$PYTHON" - "$build/dropin/libms_tools_ext.so" <<'END' 2>"$said"
 import ctypes, sys
 lib = ctypes.CDLL(sys.argv[1])
 lib.mstxRangeStartA.restype = ctypes.c_uint64
@@ -268,7 +268,7 @@ linked() {
 int main(void) { mstxMarkA("linked", NULL); return mstxDomainCreateA("d") == NULL; }
 END
     ${CC:-cc} -I. -o "$scratch/old" "$scratch/old.c" -L"$build/dropin" -lms_tools_ext 2>"$said" &&
-        LD_LIBRARY_PATH="$build/dropin" "$scratch/old"
+        LD_PRELOAD=$sanitizer LD_LIBRARY_PATH="$build/dropin" "$scratch/old"
 }
 check 'a program linked against libms_tools_ext.so marks' linked
 # With this header a signal handler may even interrupt the first call of all.
@@ -290,7 +290,7 @@ int main(void) {
 END
     ${CC:-cc} -O1 -I. -o "$scratch/first" "$scratch/first.c" 2>"$said" || return 1
     for i in 1 2 3 4 5; do
-        MSTX_INJECTION_PATH=$build/libmstx.so timeout 60 "$scratch/first" 2>"$said" || return 1
+        LD_PRELOAD=$sanitizer MSTX_INJECTION_PATH=$build/libmstx.so timeout 60 "$scratch/first" 2>"$said" || return 1
     done
 }
 check 'a signal handler may interrupt the first call' interrupted
@@ -333,7 +333,7 @@ int main(void) {
 END
     ${CC:-cc} -O1 -I. -o "$scratch/rings" "$scratch/rings.c" -pthread -L"$build" -lmstx -Wl,-rpath,"$build" 2>"$said" || return 1
     rm -rf "$run"
-    made=$(MSTX_OUT=$run timeout 60 "$scratch/rings") || return 1
+    made=$(LD_PRELOAD=$sanitizer MSTX_OUT=$run timeout 60 "$scratch/rings") || return 1
     is "$("$msprobe" sql "$run" "SELECT count(*) FROM events WHERE name = 'alarm'" | tail -1)" "$made"
 }
 check 'and the opening of a ring, without a loss' interrupted_opening

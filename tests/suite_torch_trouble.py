@@ -406,6 +406,43 @@ def mixed_precision():
 
 
 @test
+def programs_of_all_kinds_compute_the_same():
+    import torch_zoo
+
+    def lstm(_torch):
+        model = nn.ModuleDict({"lstm": nn.LSTM(6, 5, 2, batch_first=True), "out": nn.Linear(5, 3)})
+        x = torch.linspace(-1, 1, 84).reshape(2, 7, 6)
+
+        def step():
+            out, (hidden, _) = model["lstm"](x)
+            (model["out"](out).square().sum() + hidden.sum()).backward()
+
+        return model, step
+
+    d = debugger(task="tensor")
+
+    def trained(make, dump):
+        torch.manual_seed(3)
+        model, step = make(torch)
+        parameters = list(model.parameters()) or [nn.Parameter(torch.ones(1))]
+        optimizer = torch.optim.AdamW(parameters, lr=1e-3)
+        for _ in range(2):
+            if dump:
+                d.start(model)
+            step()
+            optimizer.step()
+            optimizer.zero_grad()
+            if dump:
+                d.stop()
+                d.step()
+        return [p.detach().tolist() for p in parameters] + [torch.rand(1).item()]
+
+    for name, make in {**torch_zoo.ZOO, "lstm": lstm}.items():
+        without = trained(make, False)
+        assert trained(make, True) == without, name
+
+
+@test
 def recomputation_of_both_kinds():
     from torch.utils.checkpoint import checkpoint
 

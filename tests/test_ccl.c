@@ -13,11 +13,17 @@ static int hooked(const char *app, const char *a, const char *b, const char *c)
 {
     char libs[2500];
     bool looks_up = strcmp(a, "hccl") == 0 || strcmp(a, "looked-up") == 0;
-    snprintf(libs, sizeof libs, "%s%s%s", rt_built("libmstx_hook.so"), looks_up ? ":" : "",
-             looks_up ? rt_built("libmstx_dlsym.so") : "");
+    snprintf(libs, sizeof libs, "%s%s%s%s", rt_before_preload(), rt_built("libmstx_hook.so"),
+             looks_up ? ":" : "", looks_up ? rt_built("libmstx_dlsym.so") : "");
     unsetenv("MSTX_INJECTION_PATH");
     setenv("LD_PRELOAD", libs, 1);
     setenv("LD_LIBRARY_PATH", rt_built("tests/standin"), 1);
+    /* events of devices that the stand-ins made stay with the recorder to the end */
+    const char *watched = getenv("ASAN_OPTIONS");
+    char unleaked[1024];
+    snprintf(unleaked, sizeof unleaked, "%s%sdetect_leaks=0", watched != NULL ? watched : "",
+             watched != NULL ? ":" : "");
+    setenv("ASAN_OPTIONS", unleaked, 1);
     pid_t pid = rt_spawn(app, a, b, c);
     unsetenv("LD_PRELOAD");
     unsetenv("LD_LIBRARY_PATH");
@@ -27,9 +33,10 @@ static int hooked(const char *app, const char *a, const char *b, const char *c)
 /* A sanitizer must come first in a process, which a preload prevents. */
 static bool can_preload(void)
 {
-    if (RT_SANITIZED)
+    const bool can = rt_before_preload() != NULL;
+    if (!can)
         printf("skip preload: a sanitizer must be first in a process\n");
-    return !RT_SANITIZED;
+    return can;
 }
 
 static const struct mstx_rec_comm *comm_of(const struct cap *c, const char *name, size_t nth)

@@ -110,6 +110,78 @@ START_TEST(another_requires_grad_is_yellow_on_any_row)
 }
 END_TEST
 
+static const struct {
+    const char *target, *golden; /* records of Torch.a.0.forward */
+    const char *row;
+    const char *reasons;
+} known[] = {
+    /* the first row of an op counts as an input, be it an output */
+    {"\"output\": [" LEAF("1.6", "true") "," LEAF("1.6", "true") "]",
+     "\"output\": [" LEAF("1.0", "true") "," LEAF("1.0", "true") "]", "Torch.a.0.forward.output.0",
+     ""},
+    {"\"output\": [" LEAF("1.6", "true") "," LEAF("1.6", "true") "]",
+     "\"output\": [" LEAF("1.0", "true") "," LEAF("1.0", "true") "]", "Torch.a.0.forward.output.1",
+     "maximum relative error exceeds 0.5"},
+    /* a rank is text, which is no input to hold an output against */
+    {"\"input_kwargs\": {\"dst\": {\"type\": \"int\", \"value\": 3}}, \"output\": [" LEAF(
+         "1.6", "true") "]",
+     "\"input_kwargs\": {\"dst\": {\"type\": \"int\", \"value\": 3}}, \"output\": [" LEAF(
+         "1.0", "true") "]",
+     "Torch.a.0.forward.output.0", ""},
+    /* requires_grad has the last word */
+    {"\"input_args\": [" LEAF("1.0", "true") "], \"output\": [" LEAF("1.2", "true") "]",
+     "\"input_args\": [" LEAF("1.0", "true") "], \"output\": [" LEAF("1.0", "false") "]",
+     "Torch.a.0.forward.output.0",
+     "The output's maximum relative error exceeds 0.1, while the input/parameter's is below 0.01\n"
+     "requires_grad is inconsistent"},
+};
+
+START_TEST(what_counts_as_an_input_and_which_reason_comes_last)
+{
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        struct fixture f;
+        char t[900], b[900];
+        struct ms_buf why = {.max = 1 << 12};
+        fixture_init(&f);
+        f.conf.compat = CMP_OLD;
+        snprintf(t, sizeof t, "\"Torch.a.0.forward\": {%s}", known[i].target);
+        snprintf(b, sizeof b, "\"Torch.a.0.forward\": {%s}", known[i].golden);
+        fixture_pair(&f, t, b);
+        fixture_open(&f);
+        (void)cmp__highlight(f.c, &f.v, fixture_row(&f, known[i].row), &why);
+        ck_assert_msg(strcmp(ms_buf_z(&why), known[i].reasons) == 0, "case %zu: '%s'", i,
+                      ms_buf_z(&why));
+        ms_buf_free(&why);
+        fixture_free(&f);
+    }
+}
+END_TEST
+
+/* The mark of a cosine of one element is no cosine. */
+START_TEST(one_element_says_nothing_of_directions)
+{
+    struct fixture f;
+    struct ms_buf why = {.max = 1 << 12};
+    fixture_init(&f);
+    f.conf.compat = CMP_OLD;
+    fixture_pair(&f,
+                 "\"Torch.a.0.forward\": {\"input_args\": [" LEAF(
+                     "1.0", "true") "], \"output\": [" LEAF("1.0", "true") "]}",
+                 "\"Torch.a.0.forward\": {\"input_args\": [" LEAF(
+                     "1.0", "true") "], \"output\": [" LEAF("1.0", "true") "]}");
+    fixture_open(&f);
+    const struct cmp_row *row = fixture_row(&f, "Torch.a.0.forward.output.0");
+    f.c->mode = PROBE_MODE_TENSOR;
+    for (size_t i = 0; i < f.v.rows.n; i++) {
+        f.v.rows.p[i].fig = (struct cmp_figures){.state = CMP_STATE_OK};
+        f.v.rows.p[i].fig.metric[CMP_COSINE] = i == 0 ? HUGE_VAL : 1;
+    }
+    ck_assert_int_eq(cmp__highlight(f.c, &f.v, row, &why), CMP_PLAIN);
+    ms_buf_free(&why);
+    fixture_free(&f);
+}
+END_TEST
+
 START_TEST(zeros_on_one_side_have_no_cosine)
 {
     static const struct {
@@ -142,7 +214,8 @@ START_TEST(zeros_on_one_side_have_no_cosine)
 }
 END_TEST
 
-TEST_MAIN("highlight", zeros_on_one_side_have_no_cosine,
+TEST_MAIN("highlight", what_counts_as_an_input_and_which_reason_comes_last,
+          one_element_says_nothing_of_directions, zeros_on_one_side_have_no_cosine,
           an_output_is_coloured_for_itself_and_against_its_input,
           a_reason_is_given_once_for_every_input_that_it_holds_for,
           another_requires_grad_is_yellow_on_any_row)

@@ -367,41 +367,6 @@ END_TEST
 
 /* ---- interrupts ------------------------------------------------------- */
 
-static void on_term(int sig)
-{
-    ms_tmp_unlink_all();
-    signal(sig, SIG_DFL);
-    raise(sig);
-}
-
-/* Two files half written, one with text already in the kernel, then a signal. */
-static int be_interrupted(void)
-{
-    struct ms_err e = {0};
-    struct ms_out *a;
-    struct ms_out *b;
-    signal(SIGTERM, on_term);
-    if (ms_out_create(&a, in_dir("a"), &e) != MS_OK || ms_out_create(&b, in_dir("b"), &e) != MS_OK)
-        return 2;
-    ms_out_puts(a, "half");
-    ms_out_puts(b, "half");
-    if (ms_out_flush(b, &e) != MS_OK || entries(dir) != 3)
-        return 3;
-    raise(SIGTERM);
-    return 4;
-}
-
-START_TEST(an_interrupt_in_mid_write_leaves_nothing_behind)
-{
-    setup();
-    put(in_dir("a"), "old");
-    ck_assert_int_eq(in_child(be_interrupted), -SIGTERM);
-    ck_assert_uint_eq(entries(dir), 1);
-    ck_assert_str_eq(text_of(in_dir("a")), "old");
-    scratch_remove(dir);
-}
-END_TEST
-
 START_TEST(only_registered_names_are_removed)
 {
     setup();
@@ -730,8 +695,7 @@ TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_a
           any_name_can_be_written, a_place_that_cannot_be_written_is_refused_at_once,
           a_full_disk_is_reported_at_commit, a_write_that_fails_half_way_leaves_the_old_file_alone,
           a_descriptor_stays_open, text_too_long_to_format_is_kept_as_a_failure,
-          out_of_memory_is_reported_and_leaves_nothing,
-          an_interrupt_in_mid_write_leaves_nothing_behind, only_registered_names_are_removed,
+          out_of_memory_is_reported_and_leaves_nothing, only_registered_names_are_removed,
           a_full_table_says_so_and_takes_names_again_later,
           standard_output_on_a_full_disk_is_reported, nothing_may_be_written,
           an_earlier_failure_of_standard_output_is_reported_too,

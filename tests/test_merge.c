@@ -4,6 +4,8 @@
  */
 #include "tests/check.h"
 
+#include <xlsxwriter.h>
+
 #include "compare/merge.h"
 #include "compare/merge_int.h"
 #include "compare/xlsx_read.h"
@@ -77,6 +79,48 @@ START_TEST(where_there_is_no_figure_both_sides_are_shown)
     configure("api: [Distributed.all_reduce]\ncompare_index: [Max diff]\n");
     ck_ok(cmp_merge_read(&m, dir, &conf, &err), err);
     ck_assert_str_eq(figure(1, "Distributed.all_reduce.0.forward.input.1", 0), "NPU:3  Bench:4");
+    end();
+}
+END_TEST
+
+/* A workbook whose maxima are numbers. */
+static void put_book(const char *name, const double (*max)[2], size_t n)
+{
+    static const char *const header[] = {"NPU Name", "Max diff", "NPU max", "Bench max"};
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    lxw_workbook *book = workbook_new(path);
+    lxw_worksheet *sheet = workbook_add_worksheet(book, NULL);
+    for (lxw_col_t i = 0; i < 4; i++)
+        worksheet_write_string(sheet, 0, i, header[i], NULL);
+    for (lxw_row_t i = 0; i < n; i++) {
+        char row[32];
+        snprintf(row, sizeof row, "D.a.%u.forward.input.0", i);
+        worksheet_write_string(sheet, i + 1, 0, row, NULL);
+        worksheet_write_string(sheet, i + 1, 1, "N/A", NULL);
+        worksheet_write_number(sheet, i + 1, 2, max[i][0], NULL);
+        worksheet_write_number(sheet, i + 1, 3, max[i][1], NULL);
+    }
+    ck_assert_int_eq(workbook_close(book), LXW_NO_ERROR);
+}
+
+/* As pandas reads a sheet: what is whole is an integer. */
+START_TEST(numbers_of_a_workbook_are_shown_as_python_shows_them)
+{
+    static const double max[][2] = {{1e16, 1e20}, {-0.0, 3}, {0.1, 2.5e-310}, {1e-7, 1234567.25}};
+    static const char *const says[] = {"NPU:10000000000000000  Bench:100000000000000000000",
+                                       "NPU:0  Bench:3", "NPU:0.1  Bench:2.5e-310",
+                                       "NPU:1e-07  Bench:1234567.25"};
+    scratch_dir(dir);
+    put_book("compare_result_rank0_20260814102107.xlsx", max, 4);
+    put_book("compare_result_rank1_20260814102107.xlsx", max, 4);
+    configure("api: [D.a]\ncompare_index: [Max diff]\n");
+    ck_ok(cmp_merge_read(&m, dir, &conf, &err), err);
+    for (unsigned i = 0; i < 4; i++) {
+        char row[32];
+        snprintf(row, sizeof row, "D.a.%u.forward.input.0", i);
+        ck_assert_str_eq(figure(1, row, 0), says[i]);
+    }
     end();
 }
 END_TEST
@@ -226,8 +270,9 @@ START_TEST(only_results_of_ranks_have_their_names)
 }
 END_TEST
 
-TEST_MAIN("merge", figures_of_ranks_stand_side_by_side,
-          where_there_is_no_figure_both_sides_are_shown, each_figure_has_a_sheet_with_rows_by_name,
+TEST_MAIN("merge", numbers_of_a_workbook_are_shown_as_python_shows_them,
+          figures_of_ranks_stand_side_by_side, where_there_is_no_figure_both_sides_are_shown,
+          each_figure_has_a_sheet_with_rows_by_name,
           the_latest_result_of_a_rank_counts_with_all_its_parts,
           a_rank_that_cannot_be_used_is_named_and_the_others_are_merged,
           one_rank_or_none_is_nothing_to_merge, a_figure_that_no_table_has_is_named,

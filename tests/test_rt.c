@@ -31,13 +31,15 @@ END_TEST
 START_TEST(a_preloaded_recorder_is_found_without_variable)
 {
     struct cap c;
-    if (RT_SANITIZED) {
+    char libs[2500];
+    if (rt_before_preload() == NULL) {
         printf("skip preload: a sanitizer must be first in a process\n");
         return;
     }
     rt_setup();
     unsetenv("MSTX_INJECTION_PATH");
-    setenv("LD_PRELOAD", rt_built("libmstx.so"), 1);
+    snprintf(libs, sizeof libs, "%s%s", rt_before_preload(), rt_built("libmstx.so"));
+    setenv("LD_PRELOAD", libs, 1);
     pid_t pid = rt_spawn("tests/rt/app", "once", NULL, NULL);
     unsetenv("LD_PRELOAD");
     ck_assert_int_eq(rt_wait(pid), 0);

@@ -116,6 +116,52 @@ START_TEST(what_arrived_stands_behind_the_end)
 }
 END_TEST
 
+/* How often was asked, by what the ends say; *ranges of how many. */
+static uint64_t polls(const struct cap *c, size_t *ranges)
+{
+    uint64_t sum = 0;
+    *ranges = cap_count(c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "MPI_Iprobe");
+    ck_assert_uint_eq(cap_count(c, MSTX_REC_END, MSTX_COMM_DOMAIN, "MPI_Iprobe"), *ranges);
+    for (size_t i = 0; i < c->n; i++) {
+        struct mstx_rec_comm_part part = {.polls = 1};
+        if (c->rec[i].r.type != MSTX_REC_END)
+            continue;
+        ck_assert_uint_ge(c->rec[i].r.ticks, c->rec[i].r.arg);
+        if ((c->rec[i].r.flags & MSTX_F_MORE) != 0)
+            memcpy(&part, &c->rec[i + 1].r, sizeof part);
+        sum += part.polls;
+    }
+    return sum;
+}
+
+/* A machine that stands still in between makes more of them, never others. */
+START_TEST(asking_again_makes_a_range_longer)
+{
+    struct cap c;
+    size_t ranges;
+    run("asks", &c);
+    ck_assert_uint_eq(polls(&c, &ranges), 6002);
+    ck_assert_uint_ge(ranges, 3);
+    ck_assert_uint_lt(ranges, 3000);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+START_TEST(asking_again_and_again_loses_no_call)
+{
+    struct cap c;
+    size_t ranges;
+    run("asks-much", &c);
+    ck_assert_uint_eq(polls(&c, &ranges), 90000);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, "default", "between"), 30000);
+    ck_assert_uint_ge(ranges, 30000);
+    ck_assert_uint_lt(ranges, 60000);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
 START_TEST(calls_in_a_pause_leave_no_record_but_count)
 {
     struct cap c;
@@ -225,7 +271,8 @@ END_TEST
 
 TEST_MAIN("rt_comm", a_call_is_a_range_with_its_description,
           each_class_counts_by_itself_and_each_communicator_anew,
-          what_arrived_stands_behind_the_end, calls_in_a_pause_leave_no_record_but_count,
+          what_arrived_stands_behind_the_end, asking_again_makes_a_range_longer,
+          asking_again_and_again_loses_no_call, calls_in_a_pause_leave_no_record_but_count,
           a_call_that_the_framework_marks_is_not_counted_twice,
           open_calls_can_be_listed_until_another_thread_ends_them,
           a_communicator_nobody_introduced_is_number_0, the_official_text_has_its_backslashes,

@@ -125,7 +125,7 @@ static const struct {
     {"{'dump_path': 'd', 'framework': 'mindspore', 'statistics': {'summary_mode': ['maxi']}}",
      "statistics.summary_mode[0]: expected one of \"max\""},
     {"{'dump_path': 'd', 'statistics': {'data_mode': ['all', 'input']}}",
-     "statistics.data_mode: \"all\" stands alone"},
+     "byte 47: statistics.data_mode: \"all\" stands alone; expected it or some of"},
     {"{'dump_path': 'd', 'statistics': {'slice': [{'dim': -1}]}}",
      "statistics.slice[0].dim: expected a number from 0"},
     {"{'dump_path': 'd', 'statistics': {'slice': [3]}}", "statistics.slice[0]: expected an object"},
@@ -151,7 +151,7 @@ static const struct {
      "overflow_nums: expected a number from -1"},
     {"{'dump_path': 'd', 'async_dump': true, 'task': 'tensor'}", "async_dump: needs names"},
     {"{'dump_path': 'd', 'async_dump': true, 'statistics': {'summary_mode': 'md5'}}",
-     "async_dump: does not go with"},
+     "async_dump: expected false, as"},
     {"{'dump_path': 'd', 'dump_path': 'e'}", "dump_path: for the second time"},
     {"{'dump_path': 'a\\u0000b'}", "holds \\u0000"},
     {"[1]", "expected an object"},
@@ -193,7 +193,7 @@ START_TEST(unknown_keys_are_warned_about_with_the_nearest_spelling)
     ck_assert_ptr_nonnull(f);
     said[fread(said, 1, sizeof said - 1, f)] = '\0';
     fclose(f);
-    ck_assert_ptr_nonnull(strstr(said, "config.json: unknown key 'sumary'"));
+    ck_assert_ptr_nonnull(strstr(said, ": unknown key 'sumary'"));
     ck_assert_ptr_nonnull(strstr(said, "unknown key 'stepp'; did you mean 'step'?"));
     ck_assert_ptr_nonnull(
         strstr(said, "unknown key 'statistics.summary_modes'; did you mean 'summary_mode'?"));

@@ -48,7 +48,7 @@ static int status_of(void (*die)(void))
         /* The test runner catches some of them. */
         for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
             signal(stops[i], SIG_DFL);
-        signals_install(2, argv);
+        signals_install(2, argv, true);
         die();
         _exit(99);
     }
@@ -85,7 +85,7 @@ static void ignore_then_raise(void)
     static char name[] = "msprobe";
     char *argv[] = {name, NULL};
     signal(SIGINT, SIG_IGN);
-    signals_install(1, argv);
+    signals_install(1, argv, true);
     raise(SIGINT);
     _exit(7);
 }

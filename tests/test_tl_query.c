@@ -316,6 +316,28 @@ START_TEST(steps_are_found_by_ranges_marks_and_period)
 }
 END_TEST
 
+/* Eight marks a millisecond apart, but that nearly all of the run lies between two of them. */
+START_TEST(what_returns_at_both_ends_of_a_run_is_no_step)
+{
+    struct maker m;
+    struct ms_err e = {0};
+    struct mstx_report r;
+    begin(&m);
+    uint32_t table = maker_text(&m, "print a table");
+    maker_ring(&m, 1, 1, 4242);
+    for (uint64_t i = 0; i < 8; i++)
+        maker_mark(&m, i * 1000000 + (i < 4 ? 0 : 200000000), table, 0);
+    maker_end_ring(&m);
+    maker_end(&m);
+    open_it();
+    ck_ok(mstx_report_make(tl, true, &r, &e), e);
+    ck_assert_uint_eq(r.steps.list.n, 0);
+    ck_assert_uint_eq(r.findings.n, 0);
+    mstx_report_free(&r);
+    end();
+}
+END_TEST
+
 START_TEST(names_are_measured_exactly)
 {
     struct ms_err e = {0};
@@ -400,5 +422,6 @@ TEST_MAIN("tl_query", every_level_holds_every_event_once, a_view_holds_what_touc
           the_answer_stays_small_at_any_zoom, pixels_bound_a_picture,
           joined_events_tell_their_longest_and_their_sum, next_and_previous_walk_over_every_event,
           a_search_finds_names_whatever_their_case, names_of_steps_are_known_with_their_numbers,
-          steps_are_found_by_ranges_marks_and_period, names_are_measured_exactly,
-          percentiles_of_many_stay_within_half_a_percent, slices_that_overlap_go_to_another_lane)
+          steps_are_found_by_ranges_marks_and_period, what_returns_at_both_ends_of_a_run_is_no_step,
+          names_are_measured_exactly, percentiles_of_many_stay_within_half_a_percent,
+          slices_that_overlap_go_to_another_lane)

@@ -11,6 +11,16 @@ What differs beside the last bits of sums (see peer_dumps.py), and why:
   - risk_level CORE: a comma that it lacks loses linear
   - construct.json of PyTorch 2: the backward of a module whose input has no gradient is over at once,
     so it has those of the modules inside without a parent
+  - a scope that begins or ends at a module: the official tool's begins and ends within calls, so what
+    is around the first name has outputs alone, the second name inputs alone and what is called in
+    it is not there (at mix also where both names are one); here a call that began in it is whole
+  - attention with PyTorch 2: its hooks make three tensors of one, so attention of `x, x, x` computes in
+    another way and the loss is not that of the program; such programs are only held beside it
+    before version 2
+  - precision high: it has neither Mean nor Norm then, here they are of float32 as it documents
+  - names of files come before digests where both are kept (tensor_list with md5)
+  - construct.json at level L0: a backward that begins and does not end, as that of a module that
+    writes to its input, is lost when nothing follows
   - not among the programs here: modules that call themselves, whose calls it mixes up, and
     functions that raise, after which it records nothing more
 """
@@ -24,7 +34,14 @@ from peer_dumps import check, dump, run
 
 ALONE = re.compile(r"^construct/Module\.[^:]*\.backward\.\d+: None and 'Module\.")
 IN_PLACE = re.compile(rf"(\w_|__i\w+__|batch_norm)\.\d+\.forward/.*md5|{ALONE.pattern}")
+COMPUTED_ANOTHER_WAY = {"attention"}
 LINEAR = re.compile(r"keys \[('Functional\.linear\.\d+\.\w+'|'\d+'|, )+\]|^stack")
+
+
+
+def is_version_2():
+    import torch
+    return int(torch.__version__.split(".")[0]) >= 2
 
 
 # ---- the training ---------------------------------------------------------------
@@ -72,6 +89,9 @@ CONFIGS = {
     "structure": {"level": "mix", "task": "structure"},
     "list": {"level": "mix", "statistics": {"list": ["Module.blocks.0", "linear"]}},
     "forward": {"level": "L1", "statistics": {"data_mode": ["forward", "output"]}},
+    "inputs": {"level": "L0", "statistics": {"data_mode": ["input"]}},
+    "forward_inputs": {"level": "mix", "statistics": {"data_mode": ["forward", "input"],
+                                                      "list": ["add_", "Module.head"]}},
     "bare": {"level": "L1", "extra_info": False},
 }
 
@@ -108,7 +128,8 @@ def main():
     import torch_zoo
     known, only = {"md5": IN_PLACE, "core": LINEAR}, os.environ.get("ONLY", "")
     pairs = [("gpt", label) for label in CONFIGS] + [("cnn", label) for label in ("md5", "tensor")]
-    pairs += [(name, "all") for name in ("cnn", *torch_zoo.ZOO)]
+    pairs += [(name, "all") for name in ("cnn", *torch_zoo.ZOO)
+              if name not in COMPUTED_ANOTHER_WAY or not is_version_2()]
     good = [check(__file__, build, official, name, label, CONFIGS[label], known.get(label, ALONE))
             for name, label in pairs if only in f"{name}_{label}"]
     return 0 if all([*good, check_readers(build, official)]) else 1

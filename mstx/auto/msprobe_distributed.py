@@ -57,9 +57,14 @@ CALLS = (
     ("irecv", "HcclRecv", "tensor", ("src", "group_src"), "srcRank"),
     ("barrier", "HcclBarrier", None, (), None),
     ("monitored_barrier", "HcclBarrier", None, (), None),
+    # what DistributedDataParallel begins with: do all ranks have the same parameters?
+    ("_verify_params_across_processes", "HcclAllGather", None, (), None),
 )
 # Functions in C++ do not say what their parameters are called.
-PARAMETERS = {"_broadcast_coalesced": ("group", "tensors", "buffer_size", "src")}
+PARAMETERS = {
+    "_broadcast_coalesced": ("group", "tensors", "buffer_size", "src"),
+    "_verify_params_across_processes": ("group", "tensors", "logger"),
+}
 
 
 def is_compiling():

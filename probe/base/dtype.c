@@ -81,7 +81,8 @@ static bool is_word(struct ms_str s, const char *word)
 /* What nearly every tensor is, without a look through all spellings. */
 static enum ms_dtype usual(struct ms_str name)
 {
-    return ms_str_is(name, "torch.float32")    ? MS_DT_F32
+    return ms_str_is(name, "float32")          ? MS_DT_F32
+           : ms_str_is(name, "torch.float32")  ? MS_DT_F32
            : ms_str_is(name, "torch.bfloat16") ? MS_DT_BF16
            : ms_str_is(name, "torch.float16")  ? MS_DT_F16
            : ms_str_is(name, "torch.int64")    ? MS_DT_I64

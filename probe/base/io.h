@@ -33,8 +33,8 @@ void ms_file_unmap(struct ms_file *f);
 /* A buffered writer with a kept first failure: writes after it do nothing, and
  * commit reports it.  Either `path` appears complete or it is left as it was. */
 struct ms_out;
-/* Opens "path.PID.tmp" beside path; parent directories are made.  A device or pipe at path is
- * written to directly. */
+/* A file that gets its name at commit (see ms_tmp_open); parent directories are made.  A device or
+ * pipe at path is written to directly. */
 enum ms_rc ms_out_create(struct ms_out **out, const char *path, struct ms_err *err) MS_MUST_USE;
 /* Writes to a descriptor that stays open: standard output. */
 enum ms_rc ms_out_fd(struct ms_out **out, int fd, const char *name, struct ms_err *err) MS_MUST_USE;
@@ -63,8 +63,14 @@ enum { MS_OUT_ROOM = 4096 };
  * on the heap; parent directories are made, anything but a regular file at path is refused.  What
  * processes killed over an hour ago left of path is removed. */
 enum ms_rc ms_tmp_new(char **tmp, const char *path, struct ms_err *err) MS_MUST_USE;
-/* Make what was written to tmp durable and rename it to path; closes fd, which is open on tmp, in
- * any case.  On failure tmp is removed. */
+/* For writers that need no name of their own: a file opened for writing that has none until it is
+ * published, so that even a killed process leaves nothing of it.  *tmp, on the heap, is where others
+ * can open it while fd is open.  Where the file system has no such files it is as with ms_tmp_new. */
+enum ms_rc ms_tmp_open(int *fd, char **tmp, const char *path, struct ms_err *err) MS_MUST_USE;
+/* Closes fd and removes what was written. */
+void ms_tmp_discard(int fd, const char *tmp);
+/* Make what was written to tmp durable and name it path; closes fd, which is open on tmp, in any
+ * case.  On failure tmp is removed. */
 enum ms_rc ms_tmp_publish(int fd, const char *tmp, const char *path,
                           struct ms_err *err) MS_MUST_USE;
 /* The same without making it durable, where path is itself a name for a while. */

@@ -405,6 +405,10 @@ bool ms_num_parse_f64(const char *p, size_t n, double *out)
 static unsigned count_digits(uint64_t v)
 {
     unsigned n = 1;
+    if (v >= 10000000000000000) {
+        v /= 10000000000000000;
+        n += 16;
+    }
     for (; v >= 10000; v /= 10000)
         n += 4;
     return n + (v >= 10) + (v >= 100) + (v >= 1000);
@@ -413,17 +417,25 @@ static unsigned count_digits(uint64_t v)
 /* The last n digits of v into out[0..n). */
 static void put_digits(char *out, uint64_t v, unsigned n)
 {
-    while (n >= 2) {
+    for (; v > UINT32_MAX && n >= 2; v /= 100) {
         n -= 2;
         memcpy(out + n, digit_pairs + 2 * (v % 100), 2);
-        v /= 100;
+    }
+    uint32_t low = (uint32_t)v; /* divides in half the time */
+    for (; n >= 2; low /= 100) {
+        n -= 2;
+        memcpy(out + n, digit_pairs + 2 * (low % 100), 2);
     }
     if (n != 0)
-        out[0] = (char)('0' + v % 10);
+        out[0] = (char)('0' + low % 10);
 }
 
 unsigned ms_num_u64(char *out, uint64_t v)
 {
+    if (v < 10) { /* most sizes and indices */
+        *out = (char)('0' + v);
+        return 1;
+    }
     unsigned n = count_digits(v);
     put_digits(out, v, n);
     return n;

@@ -84,10 +84,15 @@ static inline uint64_t ms_scan_not_blank(ms_scan_block x)
 static inline const char *ms_scan_plain(const char *p, const char *end)
 {
 #if defined(__SSE2__) || defined(__aarch64__)
+    const bool is_long = end - p >= 16;
     for (; end - p >= 16; p += 16) {
         uint64_t stop = ms_scan_not_plain(ms_scan_load(p));
         if (stop != 0)
             return p + __builtin_ctzll(stop) / MS_SCAN_BITS;
+    }
+    if (is_long && p < end) { /* the last bytes with those before them, which are plain */
+        uint64_t stop = ms_scan_not_plain(ms_scan_load(end - 16));
+        return stop != 0 ? end - 16 + __builtin_ctzll(stop) / MS_SCAN_BITS : end;
     }
 #endif
     while (p < end && ms_is_plain(*p))

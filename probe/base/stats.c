@@ -174,7 +174,7 @@ static void add_block_as_f64(struct ms_stats *s, enum ms_dtype t, const char *p,
 void ms_stats_add(struct ms_stats *s, enum ms_dtype t, const void *p, size_t n)
 {
     const size_t size = ms_dtype_size(t);
-    if (size == 0)
+    if (size == 0 || n == 0)
         return;
     const bool own = kernels_for(t)->quick != NULL || kernels_for(MS_DT_F64)->quick == NULL;
     const size_t paired = add_pairs(s, t, p, n);

@@ -168,3 +168,4 @@ static const struct ms_cmd *const builtin_cmds[] = {&cli_cmd_version, &cli_cmd_s
                                                     &cli_cmd_help, &cli_cmd_completion, NULL};
 const struct ms_cmd *const *const cli_folders[] = {probe_cmds, mstx_cmds,    compare_cmds, viz_cmds,
                                                    web_cmds,   builtin_cmds, NULL};
+const bool cli_shows_stacks = true;

@@ -15,6 +15,8 @@ extern const struct ms_cmd cli_cmd_version, cli_cmd_selftest, cli_cmd_help, cli_
 
 /* The lists that the program has, ended by NULL: all in libmsprobe_cli.so, see launch.c. */
 extern const struct ms_cmd *const *const cli_folders[];
+/* Does a crash tell where?  What finds that out is a library that has to be loaded at the start. */
+extern const bool cli_shows_stacks;
 /* The program: an exit status. */
 __attribute__((visibility("default"))) int cli_main(int argc, char **argv);
 

@@ -20,6 +20,7 @@
 extern const struct ms_cmd mstx_cmd_run;
 static const struct ms_cmd *const run_alone[] = {&mstx_cmd_run, NULL};
 const struct ms_cmd *const *const cli_folders[] = {run_alone, NULL};
+const bool cli_shows_stacks = false;
 
 static int not_whole(const char *what, const char *why)
 {

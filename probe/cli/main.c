@@ -144,7 +144,7 @@ int cli_main(int argc, char **argv)
     struct ms_err err = {0};
     const struct ms_cmd *cmd = NULL;
     fill_closed_descriptors();
-    signals_install(argc, argv);
+    signals_install(argc, argv, cli_shows_stacks);
     if (take_environment(&err) != MS_OK)
         return ms_cmd_fail(NULL, &err);
     if (argc < 2) {

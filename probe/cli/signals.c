@@ -19,6 +19,7 @@
 
 enum { STACK_BYTES = 64 * 1024, FRAMES = 64 };
 
+static bool shows_stacks;
 static char crash_text[1024];
 static char crash_stack[STACK_BYTES]; /* a stack that has overflowed cannot run a handler */
 
@@ -43,7 +44,8 @@ static void on_crash(int sig)
     say("msprobe: crashed, ");
     say(sig == SIGSEGV || sig == SIGBUS ? "bad memory access" : "internal error");
     say(crash_text);
-    backtrace_symbols_fd(frames, backtrace(frames, FRAMES), STDERR_FILENO);
+    if (shows_stacks)
+        backtrace_symbols_fd(frames, backtrace(frames, FRAMES), STDERR_FILENO);
     on_stop(sig);
 }
 
@@ -88,12 +90,14 @@ static void note_command_line(int argc, char **argv)
     memcpy(crash_text + n, "\n", 2);
 }
 
-void signals_install(int argc, char **argv)
+void signals_install(int argc, char **argv, bool with_stacks)
 {
     static const int stops[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
     static const int crashes[] = {SIGSEGV, SIGILL, SIGFPE, SIGABRT};
     void *frame;
-    backtrace(&frame, 1);
+    shows_stacks = with_stacks;
+    if (with_stacks)
+        backtrace(&frame, 1);
     note_command_line(argc, argv);
     sigaltstack(&(stack_t){.ss_sp = crash_stack, .ss_size = sizeof crash_stack}, NULL);
     for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)

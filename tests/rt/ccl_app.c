@@ -6,7 +6,6 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -271,16 +270,34 @@ static void pass_on(void *comm, int rank, int n, void *stream)
     good(ncclRecv(in, MUCH, FLOAT, (rank + n - 1) % n, comm, stream));
 }
 
+/* Another operation each time. */
+static void one_of_many(float a[8], long i, void *c, void *s)
+{
+    switch (i % 4) {
+    case 0:
+        good(ncclAllReduce(a, a, 8, FLOAT, SUM, c, s));
+        break;
+    case 1:
+        good(ncclBroadcast(a, a, 8, FLOAT, 0, c, s));
+        break;
+    case 2:
+        good(ncclAllGather(a, a, 2, FLOAT, c, s));
+        break;
+    default:
+        good(ncclReduceScatter(a, a, 2, FLOAT, SUM, c, s));
+    }
+}
+
 /* One of several processes. */
-static int do_rank(const char *id, int rank, int n, long times, bool is_ring)
+static int do_rank(const char *what, const char *id, int rank, int n, long times)
 {
     float a[8] = {0};
     void *s = stream_new(), *c = comm_new(id, n, rank);
     for (long i = 0; i < times; i++) {
         good(cuLaunchHostFunc(s, compute, NULL));
-        if (is_ring)
+        if (strcmp(what, "ring") == 0)
             pass_on(c, rank, n, s);
-        good(ncclAllReduce(a, a, 8, FLOAT, SUM, c, s));
+        one_of_many(a, strcmp(what, "mixed") == 0 ? i : 0, c, s);
         good(cuStreamSynchronize(s));
     }
     good(ncclCommDestroy(c));
@@ -403,9 +420,9 @@ int run(int argc, char **argv)
         return do_cost(n);
     if (strcmp(what, "hccl") == 0)
         return do_hccl("hccl-standin");
-    if ((strcmp(what, "rank") == 0 || strcmp(what, "ring") == 0) && argc > 4)
-        return do_rank(argv[2], atoi(getenv("RANK")), atoi(argv[3]), strtol(argv[4], NULL, 10),
-                       strcmp(what, "ring") == 0);
+    if (argc > 4)
+        return do_rank(what, argv[2], atoi(getenv("RANK")), atoi(argv[3]),
+                       strtol(argv[4], NULL, 10));
     return 2;
 }
 

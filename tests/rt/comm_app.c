@@ -115,15 +115,50 @@ static void unknown(void)
     mstx_group_update(NULL, NULL);
 }
 
+static void ask(struct mstx_group *g, bool found)
+{
+    struct mstx_comm_call c = {.name = "MPI_Iprobe",
+                               .group = g,
+                               .peer = -1,
+                               .op = MSTX_COMM_PROBE,
+                               .dtype = MSTX_TYPE_NA,
+                               .reduce = MSTX_REDUCE_NONE,
+                               .lib = MSTX_LIB_MPI};
+    uint64_t id = mstx_comm_asks_again(&c) ? MSTX_COMM_AGAIN : mstx_comm_begin(&c);
+    mstx_comm_asked(id, &c, found);
+}
+
+/* Asks for two things in turn, finds one, and asks once more. */
+static void asks(void)
+{
+    struct mstx_group *g = group("tp", 77), *other = group("dp", 78);
+    for (int i = 0; i < 3000; i++) {
+        ask(g, false);
+        ask(other, false);
+    }
+    ask(g, true);
+    ask(g, false);
+}
+
+/* More than fits into a segment, with marks in between: 2 of 3 calls may join another. */
+static void asks_much(void)
+{
+    struct mstx_group *g = group("tp", 77);
+    for (int i = 0; i < 30000; i++) {
+        ask(g, false);
+        ask(g, false);
+        ask(g, i % 2 == 0);
+        mstxMarkA("between", NULL);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*run)(void);
-    } cases[] = {{"once", once},
-                 {"paused", paused},
-                 {"framework", framework},
-                 {"open", open_calls},
+    } cases[] = {{"once", once},       {"paused", paused}, {"framework", framework},
+                 {"open", open_calls}, {"asks", asks},     {"asks-much", asks_much},
                  {"unknown", unknown}};
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++) {
         if (strcmp(argv[1], cases[i].name) == 0)

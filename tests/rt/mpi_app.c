@@ -151,6 +151,48 @@ static void given_up(void)
     MPI_Recv(in, 8, MPI_DOUBLE, 0, 78, MPI_COMM_SELF, MPI_STATUS_IGNORE);
 }
 
+/* Each way to ask for a request in vain, many times, and then with success. */
+static int ask(int how, MPI_Request r[2], MPI_Status *s)
+{
+    int flag = 0, at[2], done = 0;
+    switch (how) {
+    case 0:
+        MPI_Test(&r[0], &flag, s);
+        return flag;
+    case 1:
+        MPI_Testall(1, r, &flag, s);
+        return flag;
+    case 2:
+        MPI_Testany(2, r, &at[0], &flag, s);
+        return flag;
+    default:
+        MPI_Testsome(2, r, &done, at, s);
+        return done != 0;
+    }
+}
+
+static void asking(void)
+{
+    MPI_Request r[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    MPI_Status s[2];
+    int in, flag, count;
+    for (int how = 0; how < 4; how++) {
+        MPI_Irecv(&in, 1, MPI_INT, MPI_ANY_SOURCE, 80 + how, MPI_COMM_SELF, &r[0]);
+        for (int i = 0; i < 5000; i++) {
+            expect(!ask(how, r, s), "nothing came");
+            MPI_Iprobe(0, 90, MPI_COMM_SELF, &flag, s);
+        }
+        for (int i = 0; i < 5000; i++)
+            ask(how, r, s);
+        MPI_Request_get_status(r[0], &flag, s);
+        MPI_Send(&how, 1, MPI_INT, 0, 80 + how, MPI_COMM_SELF);
+        while (!ask(how, r, s))
+            continue;
+        MPI_Get_count(&s[0], MPI_INT, &count);
+        expect(in == how && count == 1 && s[0].MPI_SOURCE == 0, "it came");
+    }
+}
+
 /* ---- communicators ---------------------------------------------------------------------------- */
 
 /* Rank 0 is one side, the others are the other; its peer's rank counts from 0 again over there. */
@@ -338,6 +380,7 @@ int main(int argc, char **argv)
         nonblocking(MPI_COMM_WORLD);
         transfers(MPI_COMM_WORLD);
         given_up();
+        asking();
         communicators();
         one_sided();
     } else if (strcmp(what, "threads") == 0 && provided == MPI_THREAD_MULTIPLE) {

@@ -59,6 +59,12 @@
     X(Wait, (MPI_Request * r, MPI_Status * s), (r, s))                                             \
     X(Waitall, (int n, MPI_Request r[], MPI_Status s[]), (n, r, s))                                \
     X(Waitany, (int n, MPI_Request r[], int *i, MPI_Status *s), (n, r, i, s))                      \
+    X(Test, (MPI_Request * r, int *f, MPI_Status *s), (r, f, s))                                   \
+    X(Testall, (int n, MPI_Request r[], int *f, MPI_Status s[]), (n, r, f, s))                     \
+    X(Testany, (int n, MPI_Request r[], int *i, int *f, MPI_Status *s), (n, r, i, f, s))           \
+    X(Testsome, (int n, MPI_Request r[], int *d, int i[], MPI_Status s[]), (n, r, d, i, s))        \
+    X(Request_get_status, (MPI_Request r, int *f, MPI_Status *s), (r, f, s))                       \
+    X(Iprobe, (int p, int t, MPI_Comm c, int *f, MPI_Status *s), (p, t, c, f, s))                  \
     X(Request_free, (MPI_Request * r), (r))                                                        \
     X(Comm_split, (MPI_Comm c, int k, int o, MPI_Comm *n), (c, k, o, n))                           \
     X(Comm_dup, (MPI_Comm c, MPI_Comm * n), (c, n))                                                \

@@ -8,6 +8,7 @@
 
 #include "tests/capture_read.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -43,6 +44,21 @@ static inline const char *rt_built(const char *name)
 #if !defined(RT_SANITIZED)
 #define RT_SANITIZED 0
 #endif
+
+/* What is to stand before libraries in LD_PRELOAD: the sanitizer, where that is a library; NULL: none
+ * can be preloaded, as it is part of the program. */
+static inline const char *rt_before_preload(void)
+{
+    static char path[1200];
+    Dl_info info;
+    void *init = RT_SANITIZED ? dlsym(RTLD_DEFAULT, "__asan_init") : NULL;
+    if (!RT_SANITIZED)
+        return "";
+    if (init == NULL || dladdr(init, &info) == 0 || strstr(info.dli_fname, "/libasan.so") == NULL)
+        return NULL;
+    snprintf(path, sizeof path, "%s:", info.dli_fname);
+    return path;
+}
 
 static inline void rt_clean_env(void)
 {

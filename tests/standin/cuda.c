@@ -114,3 +114,17 @@ CU(cuEventDestroy_v2, void *event)
     free(event);
     return 0;
 }
+CU(cuMemAllocHost_v2, void **p, size_t n)
+{
+    *p = current != NULL ? malloc(n) : NULL;
+    return *p != NULL ? 0 : INVALID_CONTEXT;
+}
+CU(cuMemFreeHost, void *p)
+{
+    free(p);
+    return current != NULL ? 0 : INVALID_CONTEXT;
+}
+CU(cuMemcpyDtoHAsync_v2, void *to, uint64_t from, size_t n, void *stream)
+{
+    return standin_copy(stream, to, (const void *)(uintptr_t)from, n);
+}

@@ -107,6 +107,24 @@ static inline int standin_elapsed(float *ms, struct standin_event *a, struct sta
     return 0;
 }
 
+struct standin_copy {
+    void *to;
+    const void *from;
+    size_t n;
+};
+static inline void standin_move(void *arg)
+{
+    struct standin_copy *c = arg;
+    memcpy(c->to, c->from, c->n);
+    free(c);
+}
+static inline int standin_copy(struct standin_stream *s, void *to, const void *from, size_t n)
+{
+    struct standin_copy *c = malloc(sizeof *c);
+    *c = (struct standin_copy){to, from, n};
+    return mstx_cpu_stream_run(s->cpu, standin_move, c);
+}
+
 static inline void standin_be_late(void *arg)
 {
     const char *rank = getenv("RANK");

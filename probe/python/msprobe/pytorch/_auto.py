@@ -12,9 +12,8 @@ class _Watch(_auto.Watch):
         return (module for module in root.modules() if module is not root)
 
     def _hook_model(self, root, prefix):
-        backward = not self._debugger._info["forward_only"]
-        with_modules = backward and self._debugger._has_backward()
-        _modules.hook_model(root, with_modules, backward, prefix)
+        with_gradients = not self._debugger._info["forward_only"]
+        _modules.hook_model(root, self._debugger._has_backward(), with_gradients, prefix)
 
 
 def attach(config):

@@ -47,8 +47,8 @@ class PrecisionDebugger(BaseDebugger):
     def _hook_model(self):
         if self._model is None:
             return  # the level has become one that needs it
-        backward = not self._info["forward_only"]
-        _modules.hook_model(self._model, backward and self._has_backward(), backward)
+        with_gradients = not self._info["forward_only"]
+        _modules.hook_model(self._model, self._has_backward(), with_gradients)
 
     def _rank(self):
         dist = torch.distributed

@@ -34,24 +34,40 @@ def _allow_in_place(tensors):
     return tensors
 
 
+def _placed(gradients, places):
+    """All that came, and nothing where the same tensor stood a second time."""
+    gradients = as_tuple(gradients)
+    if None not in places:
+        return gradients
+    return tuple(None if p is None or p >= len(gradients) else gradients[p] for p in places)
+
+
 class _Backward:
     """Watches the gradients that go into and out of a module, call by call."""
 
     def __init__(self):
-        self._open = {}  # (hook, number) -> torch's own watcher
+        self._open = {}  # (hook, number) -> torch's own watcher, places of gradients
 
-    def _through(self, setup, value):
+    def _through(self, setup, value, places):
+        """The value with watched tensors in place of its own, which one has each gradient in places.
+
+        What is one tensor stays one, as a module may ask for that: attention of `x, x, x` computes in
+        another way than of three, and a dump must not change what is computed."""
         tensors = tuple(tensors_of(value, _is_watched)) if torch.is_grad_enabled() else ()
         if not tensors:
             return value
-        others = _probe.hidden(setup, tensors)
-        return with_tensors(value, iter(_allow_in_place(others)), _is_watched)
+        known = {}
+        for t in tensors:
+            places.append(None if id(t) in known else len(known))
+            known.setdefault(id(t), (len(known), t))
+        others = _allow_in_place(_probe.hidden(setup, tuple(t for _, t in known.values())))
+        return with_tensors(value, iter([others[known[id(t)][0]] for t in tensors]), _is_watched)
 
     def before(self, hook, module, args, number):
         if getattr(module, "_is_full_backward_hook", None) is False and module._backward_hooks:
             return None  # hooks of the old kind and these exclude each other
         self._open.clear() if number == 0 and len(self._open) > 4096 else None
-        calls = []
+        calls, of_inputs, of_outputs = [], [], []
 
         def enter(_module, grad_output):
             calls.append(_probe.enter_module_backward(hook.path, hook.class_name, number))
@@ -60,18 +76,20 @@ class _Backward:
             call = calls.pop() if calls else \
                 _probe.enter_module_backward(hook.path, hook.class_name, number)
             if call is not None:
-                call.input(as_tuple(grad_output))
-                call.output(as_tuple(grad_input))
+                call.input(_placed(grad_output, of_outputs))
+                call.output(_placed(grad_input, of_inputs))
                 call.done()
 
         watcher = BackwardHook(module, [leave], [enter]) if VERSION >= (2, 0) \
             else BackwardHook(module, [leave])
-        self._open[hook, number] = watcher
-        return self._through(watcher.setup_input_hook, args)
+        self._open[hook, number] = watcher, of_outputs
+        return self._through(watcher.setup_input_hook, args, of_inputs)
 
     def after(self, hook, module, result, number):
-        watcher = self._open.pop((hook, number), None)
-        return None if watcher is None else self._through(watcher.setup_output_hook, result)
+        watcher, places = self._open.pop((hook, number), (None, None))
+        if watcher is None:
+            return None
+        return self._through(watcher.setup_output_hook, result, places)
 
 
 # ---- gradients of parameters ------------------------------------------------
@@ -202,7 +220,9 @@ def check(model):
 
 
 def hook_model(model, with_backward, with_gradients, prefix=""):
-    """Once for each model; parameters are looked at each time, since they may be others."""
+    """Once for each model; parameters are looked at each time, since they may be others.
+
+    The structure has backwards of modules also where no gradients are dumped."""
     entry = next((e for e in _hooked if e[0] is model), None)
     if entry is None:
         backward = _Backward() if with_backward else None

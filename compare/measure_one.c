@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * measure_one: two single elements apart, in the arithmetic that numpy 1 does it in.
+ *
+ * The type of a difference is what both types fit in: two float16 give a float16, a float32
+ * and an int32 a double, two uint8 a uint8 that wraps around.
+ */
+#include "compare/measure_one.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* The float that holds every value of the type, in bits; 0 where any float does. */
+static unsigned float_bits(enum ms_dtype t)
+{
+    unsigned bits = (unsigned)ms_dtype_size(t) * 8;
+    switch (ms_dtype_kind(t)) {
+    case MS_DTK_BOOL:
+        return 0;
+    case MS_DTK_INT:
+    case MS_DTK_UINT:
+        return bits < 64 ? bits * 2 : 64;
+    default:
+        return t == MS_DT_F16 ? 16
+               : bits <= 32   ? 32
+                              : 64; /* the others of 8 and 16 bits are read as float32 */
+    }
+}
+
+static double to_half(double x)
+{
+    if (x == 0 || !isfinite(x))
+        return x;
+    int e = ilogb(x);
+    double unit = ldexp(1, (e < -14 ? -14 : e) - 10);
+    double rounded = rint(x / unit) * unit;
+    return fabs(rounded) < 65536 ? rounded : copysign(HUGE_VAL, x);
+}
+
+static bool is_whole(enum ms_dtype t)
+{
+    enum ms_dtype_kind kind = ms_dtype_kind(t);
+    return kind == MS_DTK_BOOL || kind == MS_DTK_INT || kind == MS_DTK_UINT;
+}
+
+/* The width of the type that both fit in, negative of a signed one; 0: only a float does. */
+static int common_width(enum ms_dtype a, enum ms_dtype b)
+{
+    int wa = (int)ms_dtype_size(a) * 8, wb = (int)ms_dtype_size(b) * 8;
+    bool sa = ms_dtype_kind(a) == MS_DTK_INT, sb = ms_dtype_kind(b) == MS_DTK_INT;
+    if (ms_dtype_kind(b) == MS_DTK_BOOL)
+        return sa ? -wa : wa;
+    if (sa == sb)
+        return (sa ? -1 : 1) * (wa > wb ? wa : wb);
+    int is = sa ? wa : wb, un = sa ? wb : wa;
+    return is > un ? -is : un < 64 ? -2 * un : 0;
+}
+
+/* The difference as the type holds it, without its sign; the least number is its own opposite. */
+static double wrapped(double d, int width)
+{
+    double span = ldexp(1, abs(width)), top = span / 2;
+    if (width > 0)
+        return d < 0 ? d + span : d;
+    double far = fabs(d);
+    return far < top ? far : far > top ? span - far : -top;
+}
+
+double cmp__numpy_apart(enum ms_dtype tn, double n, enum ms_dtype tb, double b)
+{
+    if (ms_dtype_kind(tn) == MS_DTK_BOOL) /* both are made doubles then */
+        return fabs(n - b);
+    if (is_whole(tn) && is_whole(tb)) {
+        int width = common_width(tn, tb);
+        return width != 0 ? wrapped(n - b, width) : fabs(n - b);
+    }
+    unsigned x = float_bits(tn), y = float_bits(tb), bits = x > y ? x : y;
+    if (bits == 16)
+        return fabs(to_half(n - b));
+    return bits == 32 ? (double)fabsf((float)n - (float)b) : fabs(n - b);
+}
+
+double cmp__numpy_relative(enum ms_dtype tn, double n, enum ms_dtype tb, double b)
+{
+    double step = b == 0 ? 0x1p-52 : 0; /* less than a float16 can hold beside anything */
+    double above = tn == MS_DT_F16 ? n : n + step, below = tb == MS_DT_F16 ? b : b + step;
+    if (tn == MS_DT_F16 && tb == MS_DT_F16)
+        return fabs(to_half(to_half(above - below) / below));
+    if (is_whole(tn) || is_whole(tb) || float_bits(tn) == 64 || float_bits(tb) == 64)
+        return fabs((above - below) / below);
+    return (double)fabsf(((float)above - (float)below) / (float)below);
+}

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stream: the devices' own ways to queue a copy and to ask for its end, found
+ * at run time in the libraries that the process has loaded.
+ *
+ * Copies go to the stream itself and not to one beside it: what the program
+ * queues later has to wait for the copy in both cases, as it may write to the
+ * same memory.
+ */
+#include "probe/stream.h"
+
+#include "probe/base/mem.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct device {
+    const char *name;
+    const char *const *files; /* of the library; NULL at their end */
+    bool (*load)(void *lib);  /* find its functions */
+    bool (*open)(struct probe_stream *s);
+    /* Page-locked where the device can make use of it. */
+    void *(*room_new)(size_t n);
+    void (*room_free)(const struct probe_stream *s, void *p);
+    bool (*begin)(struct probe__copy *c, const char *from, uint64_t offset, size_t n);
+    enum probe__arrival (*ask)(struct probe__copy *c);
+    void (*forget)(struct probe__copy *c); /* give its event back */
+};
+
+struct probe_stream {
+    const struct device *device;
+    void *handle;
+    void *context;
+    bool is_out_of_order;
+    atomic_uint users; /* copies that have its memory, and the program */
+};
+
+/* What is looked up in a library: the function's name and the pointer to set. */
+struct symbol {
+    const char *name;
+    void *to;
+};
+
+static bool find_all(void *lib, const struct symbol *symbols, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        void *found = dlsym(lib, symbols[i].name);
+        if (found == NULL)
+            return false;
+        memcpy(symbols[i].to, &found, sizeof found);
+    }
+    return true;
+}
+#define FIND_ALL(lib, symbols) find_all((lib), (symbols), sizeof(symbols) / sizeof *(symbols))
+
+static void *plain_room(size_t n)
+{
+    return ms_alloc(n);
+}
+static void plain_free(const struct probe_stream *s, void *p)
+{
+    (void)s;
+    ms_free(p);
+}
+static bool any_stream(struct probe_stream *s)
+{
+    (void)s;
+    return true;
+}
+
+/* ---- the processor ---------------------------------------------------- */
+
+static int (*cpu_run)(void *stream, void (*fn)(void *), void *arg);
+
+static bool cpu_load(void *lib)
+{
+    const struct symbol symbols[] = {{"mstx_cpu_stream_run", &cpu_run}};
+    return FIND_ALL(lib, symbols);
+}
+static void cpu_copy(void *arg)
+{
+    struct probe__copy *c = arg;
+    memcpy(c->host, c->from, c->bytes);
+    atomic_store_explicit(&c->is_done, true, memory_order_release);
+}
+static bool cpu_begin(struct probe__copy *c, const char *from, uint64_t offset, size_t n)
+{
+    c->from = from + offset;
+    c->bytes = n;
+    atomic_store(&c->is_done, false);
+    return cpu_run(c->stream->handle, cpu_copy, c) == 0;
+}
+static enum probe__arrival cpu_ask(struct probe__copy *c)
+{
+    return atomic_load_explicit(&c->is_done, memory_order_acquire) ? PROBE__ARRIVED
+                                                                   : PROBE__UNDER_WAY;
+}
+static void cpu_forget(struct probe__copy *c)
+{
+    (void)c;
+}
+
+/* ---- OpenCL ----------------------------------------------------------- */
+
+enum { CL_QUEUE_PROPERTIES = 0x1093, CL_OUT_OF_ORDER = 1, CL_EVENT_STATUS = 0x11D3 };
+
+static struct {
+    int32_t (*queue_info)(void *queue, uint32_t what, size_t n, void *to, size_t *size);
+    int32_t (*read)(void *queue, void *memory, uint32_t wait, size_t offset, size_t n, void *to,
+                    uint32_t nwait, void *const *waits, void **event);
+    int32_t (*barrier)(void *queue, uint32_t nwait, void *const *waits, void **event);
+    int32_t (*event_info)(void *event, uint32_t what, size_t n, void *to, size_t *size);
+    int32_t (*release)(void *event);
+    int32_t (*flush)(void *queue);
+} cl;
+
+static bool cl_load(void *lib)
+{
+    const struct symbol symbols[] = {{"clGetCommandQueueInfo", &cl.queue_info},
+                                     {"clEnqueueReadBuffer", &cl.read},
+                                     {"clEnqueueBarrierWithWaitList", &cl.barrier},
+                                     {"clGetEventInfo", &cl.event_info},
+                                     {"clReleaseEvent", &cl.release},
+                                     {"clFlush", &cl.flush}};
+    return FIND_ALL(lib, symbols);
+}
+static bool cl_open(struct probe_stream *s)
+{
+    uint64_t bits = 0;
+    if (cl.queue_info(s->handle, CL_QUEUE_PROPERTIES, sizeof bits, &bits, NULL) != 0)
+        return false;
+    s->is_out_of_order = (bits & CL_OUT_OF_ORDER) != 0;
+    return true;
+}
+/* A queue without an order gets one around the copy. */
+static bool cl_begin(struct probe__copy *c, const char *from, uint64_t offset, size_t n)
+{
+    void *queue = c->stream->handle;
+    void *memory = (void *)(uintptr_t)from;
+    const bool is_loose = c->stream->is_out_of_order;
+    if (is_loose && cl.barrier(queue, 0, NULL, NULL) != 0)
+        return false;
+    if (cl.read(queue, memory, 0, (size_t)offset, n, c->host, 0, NULL, &c->event) != 0)
+        return false;
+    if (is_loose)
+        cl.barrier(queue, 0, NULL, NULL);
+    cl.flush(queue);
+    return true;
+}
+static enum probe__arrival cl_ask(struct probe__copy *c)
+{
+    int32_t status = 0;
+    if (cl.event_info(c->event, CL_EVENT_STATUS, sizeof status, &status, NULL) != 0 || status < 0)
+        return PROBE__LOST;
+    return status == 0 ? PROBE__ARRIVED : PROBE__UNDER_WAY;
+}
+static void cl_forget(struct probe__copy *c)
+{
+    if (c->event != NULL)
+        cl.release(c->event);
+    c->event = NULL;
+}
+
+/* ---- CUDA ------------------------------------------------------------- */
+
+enum { CU_EVENT_WITHOUT_TIME = 2, CU_NOT_READY = 600 };
+
+static struct {
+    int (*context_get)(void **context);
+    int (*context_set)(void *context);
+    int (*room_new)(void **p, size_t n);
+    int (*room_free)(void *p);
+    int (*copy)(void *to, uint64_t from, size_t n, void *stream);
+    int (*event_new)(void **event, unsigned flags);
+    int (*event_free)(void *event);
+    int (*event_record)(void *event, void *stream);
+    int (*event_ask)(void *event);
+    int (*is_capturing)(void *stream, int *status);
+} cu;
+
+static bool cu_load(void *lib)
+{
+    const struct symbol symbols[] = {
+        {"cuCtxGetCurrent", &cu.context_get},  {"cuCtxSetCurrent", &cu.context_set},
+        {"cuMemAllocHost_v2", &cu.room_new},   {"cuMemFreeHost", &cu.room_free},
+        {"cuMemcpyDtoHAsync_v2", &cu.copy},    {"cuEventCreate", &cu.event_new},
+        {"cuEventDestroy_v2", &cu.event_free}, {"cuEventRecord", &cu.event_record},
+        {"cuEventQuery", &cu.event_ask},       {"cuStreamIsCapturing", &cu.is_capturing}};
+    return FIND_ALL(lib, symbols);
+}
+static bool cu_open(struct probe_stream *s)
+{
+    return cu.context_get(&s->context) == 0 && s->context != NULL;
+}
+static void *cu_room(size_t n)
+{
+    void *p = NULL;
+    return cu.room_new(&p, n) == 0 ? p : NULL;
+}
+/* In a graph that is captured the copy would be a part of it. */
+static bool cu_begin(struct probe__copy *c, const char *from, uint64_t offset, size_t n)
+{
+    void *stream = c->stream->handle;
+    int status = 0;
+    if (cu.is_capturing(stream, &status) != 0 || status != 0)
+        return false;
+    if (cu.event_new(&c->event, CU_EVENT_WITHOUT_TIME) != 0 ||
+        cu.copy(c->host, (uint64_t)(uintptr_t)from + offset, n, stream) != 0)
+        return false;
+    c->is_adrift = cu.event_record(c->event, stream) != 0;
+    return !c->is_adrift;
+}
+/* The stream's context for a while, as the thread may be the program's; returns what was there. */
+static void *cu_enter(const struct probe_stream *s)
+{
+    void *before = NULL;
+    cu.context_get(&before);
+    if (before != s->context)
+        cu.context_set(s->context);
+    return before;
+}
+static void cu_leave(const struct probe_stream *s, void *before)
+{
+    if (before != s->context && before != NULL)
+        cu.context_set(before);
+}
+static enum probe__arrival cu_ask(struct probe__copy *c)
+{
+    void *before = cu_enter(c->stream);
+    int rc = cu.event_ask(c->event);
+    cu_leave(c->stream, before);
+    return rc == 0 ? PROBE__ARRIVED : rc == CU_NOT_READY ? PROBE__UNDER_WAY : PROBE__LOST;
+}
+static void cu_forget(struct probe__copy *c)
+{
+    void *before = cu_enter(c->stream);
+    if (c->event != NULL)
+        cu.event_free(c->event);
+    c->event = NULL;
+    cu_leave(c->stream, before);
+}
+static void cu_room_free(const struct probe_stream *s, void *p)
+{
+    void *before = cu_enter(s);
+    cu.room_free(p);
+    cu_leave(s, before);
+}
+
+/* ---- Ascend ----------------------------------------------------------- */
+
+enum { ACL_TO_HOST = 2, ACL_COMPLETE = 1 };
+
+static struct {
+    int (*context_get)(void **context);
+    int (*context_set)(void *context);
+    int (*room_new)(void **p, size_t n);
+    int (*room_free)(void *p);
+    int (*copy)(void *to, size_t room, const void *from, size_t n, int kind, void *stream);
+    int (*event_new)(void **event);
+    int (*event_free)(void *event);
+    int (*event_record)(void *event, void *stream);
+    int (*event_ask)(void *event, int *status);
+} acl;
+
+static bool acl_load(void *lib)
+{
+    const struct symbol symbols[] = {{"aclrtGetCurrentContext", &acl.context_get},
+                                     {"aclrtSetCurrentContext", &acl.context_set},
+                                     {"aclrtMallocHost", &acl.room_new},
+                                     {"aclrtFreeHost", &acl.room_free},
+                                     {"aclrtMemcpyAsync", &acl.copy},
+                                     {"aclrtCreateEvent", &acl.event_new},
+                                     {"aclrtDestroyEvent", &acl.event_free},
+                                     {"aclrtRecordEvent", &acl.event_record},
+                                     {"aclrtQueryEventStatus", &acl.event_ask}};
+    return FIND_ALL(lib, symbols);
+}
+static bool acl_open(struct probe_stream *s)
+{
+    return acl.context_get(&s->context) == 0 && s->context != NULL;
+}
+static void *acl_room(size_t n)
+{
+    void *p = NULL;
+    return acl.room_new(&p, n) == 0 ? p : NULL;
+}
+static bool acl_begin(struct probe__copy *c, const char *from, uint64_t offset, size_t n)
+{
+    void *stream = c->stream->handle;
+    if (acl.event_new(&c->event) != 0 ||
+        acl.copy(c->host, c->room, from + offset, n, ACL_TO_HOST, stream) != 0)
+        return false;
+    c->is_adrift = acl.event_record(c->event, stream) != 0;
+    return !c->is_adrift;
+}
+static void *acl_enter(const struct probe_stream *s)
+{
+    void *before = NULL;
+    acl.context_get(&before); /* fails on a thread that has none */
+    if (before != s->context)
+        acl.context_set(s->context);
+    return before;
+}
+static void acl_leave(const struct probe_stream *s, void *before)
+{
+    if (before != s->context && before != NULL)
+        acl.context_set(before);
+}
+static enum probe__arrival acl_ask(struct probe__copy *c)
+{
+    int status = 0;
+    void *before = acl_enter(c->stream);
+    int rc = acl.event_ask(c->event, &status);
+    acl_leave(c->stream, before);
+    if (rc != 0)
+        return PROBE__LOST;
+    return status == ACL_COMPLETE ? PROBE__ARRIVED : PROBE__UNDER_WAY;
+}
+static void acl_forget(struct probe__copy *c)
+{
+    void *before = acl_enter(c->stream);
+    if (c->event != NULL)
+        acl.event_free(c->event);
+    c->event = NULL;
+    acl_leave(c->stream, before);
+}
+static void acl_room_free(const struct probe_stream *s, void *p)
+{
+    void *before = acl_enter(s);
+    acl.room_free(p);
+    acl_leave(s, before);
+}
+
+/* ---- streams ---------------------------------------------------------- */
+
+static const struct device devices[] = {
+    [PROBE_DEVICE_CPU] = {"cpu", (const char *const[]){"libmstx.so.0", "libmstx.so", NULL},
+                          cpu_load, any_stream, plain_room, plain_free, cpu_begin, cpu_ask,
+                          cpu_forget},
+    [PROBE_DEVICE_OPENCL] = {"opencl", (const char *const[]){"libOpenCL.so.1", NULL}, cl_load,
+                             cl_open, plain_room, plain_free, cl_begin, cl_ask, cl_forget},
+    [PROBE_DEVICE_CUDA] = {"cuda", (const char *const[]){"libcuda.so.1", NULL}, cu_load, cu_open,
+                           cu_room, cu_room_free, cu_begin, cu_ask, cu_forget},
+    [PROBE_DEVICE_ACL] = {"acl", (const char *const[]){"libascendcl.so", NULL}, acl_load, acl_open,
+                          acl_room, acl_room_free, acl_begin, acl_ask, acl_forget},
+};
+static bool is_loaded[sizeof devices / sizeof *devices];
+static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Who has a stream has its library; a program may also have been linked to all of it. */
+static bool load(const struct device *d)
+{
+    for (size_t i = 0; d->files[i] != NULL; i++) {
+        void *lib = dlopen(d->files[i], RTLD_LAZY | RTLD_NOLOAD);
+        if (lib != NULL && d->load(lib))
+            return true;
+    }
+    return d->load(RTLD_DEFAULT);
+}
+
+enum ms_rc probe_stream_open(struct probe_stream **out, enum probe_device device, void *handle,
+                             struct ms_err *err)
+{
+    *out = NULL;
+    if ((unsigned)device >= sizeof devices / sizeof *devices)
+        return ms_fail(err, MS_E_ARG, "no such kind of device: %d", (int)device);
+    const struct device *d = &devices[device];
+    pthread_mutex_lock(&load_lock);
+    bool loaded = is_loaded[device] = is_loaded[device] || load(d);
+    pthread_mutex_unlock(&load_lock);
+    if (!loaded)
+        return ms_fail(err, MS_E_NOTFOUND, "%s: this process has not loaded %s, or an old one",
+                       d->name, d->files[0]);
+    struct probe_stream *s = ms_calloc(1, sizeof *s);
+    if (s == NULL)
+        return ms_no_memory(err);
+    *s = (struct probe_stream){.device = d, .handle = handle, .users = 1};
+    if (!d->open(s)) {
+        ms_free(s);
+        return ms_fail(err, MS_E_ARG, "%s: no stream, or no context is current on this thread",
+                       d->name);
+    }
+    *out = s;
+    return MS_OK;
+}
+
+static void unuse(struct probe_stream *s)
+{
+    if (atomic_fetch_sub(&s->users, 1) == 1)
+        ms_free(s);
+}
+
+void probe_stream_close(struct probe_stream *s)
+{
+    if (s != NULL)
+        unuse(s);
+}
+
+/* ---- copies ----------------------------------------------------------- */
+
+struct probe__copy *probe__copy_new(struct probe_stream *s, size_t room)
+{
+    struct probe__copy *c = ms_calloc(1, sizeof *c);
+    if (c == NULL)
+        return NULL;
+    c->room = room;
+    c->host = s->device->room_new(room);
+    if (c->host == NULL) {
+        ms_free(c);
+        return NULL;
+    }
+    c->stream = s;
+    atomic_fetch_add(&s->users, 1);
+    return c;
+}
+
+void probe__copy_end(struct probe__copy *c)
+{
+    c->stream->device->forget(c);
+}
+
+void probe__copy_free(struct probe__copy *c)
+{
+    const struct device *d = c->stream->device;
+    d->forget(c);
+    d->room_free(c->stream, c->host);
+    unuse(c->stream);
+    ms_free(c);
+}
+
+bool probe__copy_suits(const struct probe__copy *c, const struct probe_stream *s)
+{
+    return c->stream->device == s->device && c->stream->context == s->context;
+}
+
+bool probe__copy_begin(struct probe__copy *c, struct probe_stream *s, const void *from,
+                       uint64_t offset, size_t n)
+{
+    if (c->stream != s) {
+        atomic_fetch_add(&s->users, 1);
+        unuse(c->stream);
+        c->stream = s;
+    }
+    return s->device->begin(c, from, offset, n);
+}
+
+enum probe__arrival probe__copy_ask(struct probe__copy *c)
+{
+    return c->stream->device->ask(c);
+}

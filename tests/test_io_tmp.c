@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files without a name until they are whole, and what stands in for them where there are none.
+ */
+#include "tests/io_place.h"
+
+#include "probe/base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#ifndef SYS_access
+#define SYS_access SYS_faccessat
+#define SYS_rename SYS_renameat
+#endif
+
+static bool has_nameless(void)
+{
+    int fd = open(dir, O_WRONLY | O_TMPFILE, 0600);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+/* From here on the call fails in this process, as under a sandbox. */
+static bool forbid(long call, int why)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)why),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog all = {sizeof rules / sizeof *rules, rules};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all) == 0;
+}
+
+enum { NO_FILTER = 77 };
+
+static bool write_text(const char *path, const char *text, struct ms_err *e)
+{
+    struct ms_out *o;
+    if (ms_out_create(&o, path, e) != MS_OK)
+        return false;
+    ms_out_puts(o, text);
+    return ms_out_commit(o, e) == MS_OK;
+}
+
+/* ---- a process that ends in mid-write --------------------------------- */
+
+static void on_term(int sig)
+{
+    ms_tmp_unlink_all();
+    signal(sig, SIG_DFL);
+    raise(sig);
+}
+
+/* Two files half written, one with text already in the kernel, and a database's temporary. */
+static int die_of(int sig)
+{
+    struct ms_err e = {0};
+    struct ms_out *a;
+    struct ms_out *b;
+    char *tmp;
+    signal(SIGTERM, on_term);
+    if (ms_out_create(&a, in_dir("a"), &e) != MS_OK || ms_out_create(&b, in_dir("b"), &e) != MS_OK)
+        return 2;
+    ms_out_puts(a, "half");
+    ms_out_puts(b, "half");
+    if (ms_out_flush(b, &e) != MS_OK || strcmp(text_of(in_dir("a")), "old") != 0)
+        return 3;
+    if (sig == SIGTERM) {
+        if (ms_tmp_new(&tmp, in_dir("db"), &e) != MS_OK)
+            return 4;
+        put(tmp, "half");
+    }
+    raise(sig);
+    return 5;
+}
+
+static int die_of_term(void)
+{
+    return die_of(SIGTERM);
+}
+
+static int die_of_kill(void)
+{
+    return die_of(SIGKILL);
+}
+
+START_TEST(an_interrupt_in_mid_write_leaves_nothing_behind)
+{
+    setup();
+    put(in_dir("a"), "old");
+    ck_assert_int_eq(in_child(die_of_term), -SIGTERM);
+    ck_assert_uint_eq(entries(dir), 1);
+    ck_assert_str_eq(text_of(in_dir("a")), "old");
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(even_a_killed_process_leaves_nothing_behind)
+{
+    setup();
+    put(in_dir("a"), "old");
+    bool here = has_nameless();
+    ck_assert_int_eq(in_child(die_of_kill), -SIGKILL);
+    if (here)
+        ck_assert_uint_eq(entries(dir), 1);
+    ck_assert_str_eq(text_of(in_dir("a")), "old");
+    scratch_remove(dir);
+}
+END_TEST
+
+/* ---- where something is not to be had --------------------------------- */
+
+static int write_without(long call, int why)
+{
+    struct ms_err e = {0};
+    if (!forbid(call, why))
+        return NO_FILTER;
+    return write_text(in_dir("new"), "one", &e) && write_text(in_dir("old"), "two", &e) ? 0 : 1;
+}
+
+static int write_without_links(void)
+{
+    return write_without(SYS_linkat, EPERM);
+}
+
+static int write_without_proc(void)
+{
+    return write_without(SYS_access, ENOENT);
+}
+
+static void both_are_written(int (*how)(void))
+{
+    setup();
+    put(in_dir("old"), "old");
+    ck_assert_int_eq(chmod(in_dir("old"), 0640), 0);
+    int status = in_child(how);
+    struct stat st;
+    if (status != NO_FILTER) {
+        ck_assert_int_eq(status, 0);
+        ck_assert_str_eq(text_of(in_dir("new")), "one");
+        ck_assert_str_eq(text_of(in_dir("old")), "two");
+        ck_assert_int_eq(stat(in_dir("old"), &st), 0);
+        ck_assert_int_eq(st.st_mode & 0777, 0640);
+        ck_assert_uint_eq(entries(dir), 2);
+    }
+    scratch_remove(dir);
+}
+
+START_TEST(where_links_are_refused_what_was_written_is_copied)
+{
+    both_are_written(write_without_links);
+}
+END_TEST
+
+START_TEST(without_a_way_to_the_file_it_has_a_name_from_the_start)
+{
+    both_are_written(write_without_proc);
+}
+END_TEST
+
+static int fail_at(long call, int why, const char *name, const char *says)
+{
+    struct ms_err e = {0};
+    if (!forbid(call, why))
+        return NO_FILTER;
+    if (write_text(in_dir(name), "new", &e))
+        return 1;
+    return e.rc == MS_E_IO && strstr(e.msg, says) != NULL ? 0 : 2;
+}
+
+static int fail_to_sync(void)
+{
+    return fail_at(SYS_fsync, EIO, "old", "cannot write: Input/output error");
+}
+
+static int fail_to_rename(void)
+{
+    return fail_at(SYS_rename, ENOSPC, "old", "cannot put in place: No space left on device");
+}
+
+static int fail_to_write(void)
+{
+    return fail_at(SYS_write, ENOSPC, "old", "cannot write: No space left on device");
+}
+
+static int fail_to_write_anew(void)
+{
+    return fail_at(SYS_write, ENOSPC, "new", "cannot write: No space left on device");
+}
+
+START_TEST(whatever_fails_the_old_file_stays_and_nothing_is_left)
+{
+    static int (*const ways[])(void) = {fail_to_sync, fail_to_rename, fail_to_write,
+                                        fail_to_write_anew};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        setup();
+        put(in_dir("old"), "old");
+        int status = in_child(ways[i]);
+        ck_assert_msg(status == 0 || status == NO_FILTER, "way %zu: %d", i, status);
+        ck_assert_uint_eq(entries(dir), 1);
+        ck_assert_str_eq(text_of(in_dir("old")), "old");
+        scratch_remove(dir);
+    }
+}
+END_TEST
+
+START_TEST(a_name_of_any_length_is_written_or_refused_at_once)
+{
+    setup();
+    char name[257];
+    for (size_t n = 200; n < sizeof name; n++) {
+        struct ms_err e = {0};
+        struct ms_out *o;
+        memset(name, 'n', n);
+        name[n] = '\0';
+        if (ms_out_create(&o, in_dir(name), &e) != MS_OK) {
+            ck_says(e, "File name too long");
+            ck_assert_uint_gt(n + strlen(".1.tmp"), 255 - 10);
+            continue;
+        }
+        ck_ok(ms_out_commit(o, &e), e);
+        ck_ok(ms_out_create(&o, in_dir(name), &e), e);
+        ck_ok(ms_out_commit(o, &e), e);
+        ck_assert_int_eq(unlink(in_dir(name)), 0);
+    }
+    ck_assert_uint_eq(entries(dir), 0);
+    scratch_remove(dir);
+}
+END_TEST
+
+/* ---- others that write by the way to the file -------------------------- */
+
+START_TEST(others_write_by_the_way_to_the_file)
+{
+    setup();
+    struct ms_err e = {0};
+    char *tmp;
+    int fd;
+    ck_ok(ms_tmp_open(&fd, &tmp, in_dir("x/a"), &e), e);
+    FILE *f = fopen(tmp, "wb");
+    ck_assert_ptr_nonnull(f);
+    fputs("theirs", f);
+    fclose(f);
+    if (has_nameless())
+        ck_assert_uint_eq(entries(in_dir("x")), 0);
+    ck_ok(ms_tmp_publish(fd, tmp, in_dir("x/a"), &e), e);
+    ms_free(tmp);
+    ck_assert_str_eq(text_of(in_dir("x/a")), "theirs");
+    ck_ok(ms_tmp_open(&fd, &tmp, in_dir("x/b"), &e), e);
+    ms_tmp_discard(fd, tmp);
+    ms_free(tmp);
+    ck_assert_uint_eq(entries(in_dir("x")), 1);
+    scratch_remove(dir);
+}
+END_TEST
+
+TEST_MAIN("io_tmp", an_interrupt_in_mid_write_leaves_nothing_behind,
+          even_a_killed_process_leaves_nothing_behind,
+          where_links_are_refused_what_was_written_is_copied,
+          without_a_way_to_the_file_it_has_a_name_from_the_start,
+          whatever_fails_the_old_file_stays_and_nothing_is_left,
+          a_name_of_any_length_is_written_or_refused_at_once, others_write_by_the_way_to_the_file)
