@@ -8,6 +8,7 @@
  *     BITS         of an element, with MAGNITUDE and INFINITY_BITS for its format
  *     EPS          the step at 1
  *     MAX_BITS     the larger elements of two vectors of integers
+ *     MAX_NUMBERS  the same of integers that are the bits of numbers, none of them NaN
  *     ADD_AT_ZERO, COUNT_LESS   those for its type
  *     LOAD         takes a vector out of memory
  *     SAME         which of its elements are equal, as they lie there
@@ -51,7 +52,7 @@ INLINE void FOR_ELEM(relate)(struct FOR_ELEM(state) * s, const VEC *x, const VEC
     INT rel = (INT)((above - below) / below) & MAGNITUDE;
     s->below1 = COUNT_LESS(s->below1, rel, (INT)((VEC){0} + (ELEM)0.001));
     s->below5 = COUNT_LESS(s->below5, rel, (INT)((VEC){0} + (ELEM)0.005));
-    s->max_rel = MAX_BITS(rel, s->max_rel);
+    s->max_rel = zeros ? MAX_NUMBERS(rel, s->max_rel) : MAX_BITS(rel, s->max_rel);
 }
 
 INLINE void FOR_ELEM(step)(struct FOR_ELEM(state) * s, const unsigned nth, VEC *x, VEC *y,
@@ -165,6 +166,7 @@ INLINE bool FOR_ELEM(pass)(struct cmp_facts *f, const void *n, const void *b, si
 #undef INFINITY_BITS
 #undef EPS
 #undef MAX_BITS
+#undef MAX_NUMBERS
 #undef ADD_AT_ZERO
 #undef COUNT_LESS
 #undef LOAD

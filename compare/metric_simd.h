@@ -69,7 +69,7 @@ typedef int64_t vl __attribute__((vector_size(BYTES)));
 #endif
 #ifndef COUNT_LESS_F
 #define COUNT_LESS_F(n, v, limit)  ((n) - ((v) < (limit)))
-#define COUNT_LESS_D               COUNT_LESS_F
+#define COUNT_LESS_D(n, v, limit)  ((n) - ((vd)(v) < (vd)(limit)))
 #define ADD_AT_ZERO_F(v, at, what) ((v) + (vf)(((at) == 0) & (vi)((vf){0} + (what))))
 #define ADD_AT_ZERO_D(v, at, what) ((v) + (vd)(((at) == 0) & (vl)((vd){0} + (what))))
 #endif
@@ -299,6 +299,7 @@ INLINE void spread_same_floats(struct sums *s, const unsigned nth, const vf *x)
 #define INFINITY_BITS 0x7f800000
 #define EPS           0x1p-23F
 #define MAX_BITS      MAX_BITS_F
+#define MAX_NUMBERS   MAX_BITS_F
 #define ADD_AT_ZERO   ADD_AT_ZERO_F
 #define COUNT_LESS    COUNT_LESS_F
 #define LOAD          load_floats
@@ -385,24 +386,25 @@ INLINE void spread_double_ulps(struct sums *s, const unsigned nth, const vl *x, 
     add_ulps(s, nth % PARTS, &xd, &yd);
 }
 
-#define ELEM             double
-#define VEC              vd
-#define INT              vl
-#define BITS             64
-#define MAGNITUDE        INT64_MAX
-#define INFINITY_BITS    0x7ff0000000000000
-#define EPS              0x1p-52
-#define MAX_BITS         MAX_BITS_D
-#define ADD_AT_ZERO      ADD_AT_ZERO_D
-#define COUNT_LESS       COUNT_LESS_D
-#define LOAD             load_doubles
-#define SAME             same_doubles
-#define SPREAD           spread_doubles
-#define SPREAD_ULPS      spread_double_ulps
-#define RUN(...)         CMP_METRIC_BLOCK
-#define SAME_RUN(...)    false
-#define SPREAD_SAME(...) (void)0
-#define FOR_ELEM(x)      x##_whole
+#define ELEM              double
+#define VEC               vd
+#define INT               vl
+#define BITS              64
+#define MAGNITUDE         INT64_MAX
+#define INFINITY_BITS     0x7ff0000000000000
+#define EPS               0x1p-52
+#define MAX_BITS          MAX_BITS_D
+#define MAX_NUMBERS(a, b) (vl) MAX_D((vd)(a), (vd)(b))
+#define ADD_AT_ZERO       ADD_AT_ZERO_D
+#define COUNT_LESS        COUNT_LESS_D
+#define LOAD              load_doubles
+#define SAME              same_doubles
+#define SPREAD            spread_doubles
+#define SPREAD_ULPS       spread_double_ulps
+#define RUN(...)          CMP_METRIC_BLOCK
+#define SAME_RUN(...)     false
+#define SPREAD_SAME(...)  (void)0
+#define FOR_ELEM(x)       x##_whole
 #include "compare/metric_loop.h"
 
 /* ---- the table -------------------------------------------------------------------- */
@@ -419,6 +421,10 @@ INLINE void spread_double_ulps(struct sums *s, const unsigned nth, const vl *x, 
     PASS(name##_ext, elem, from, CMP__LOOK_NONE, true)                                             \
     PASS(name##_zeros, elem, from, CMP__LOOK_ZEROS, false)                                         \
     PASS(name##_zeros_ext, elem, from, CMP__LOOK_ZEROS, true)
+/* Zeros are common among whole numbers. */
+#define WHOLE_PASSES(name, from)                                                                   \
+    PASS(name, whole, from, CMP__LOOK_ZEROS, false)                                                \
+    PASS(name##_ext, whole, from, CMP__LOOK_ZEROS, true)
 PASSES(f32, single, CMP__F32)
 PASSES(f16, single, CMP__F16)
 PASSES(bf16, single, CMP__BF16)
@@ -427,15 +433,15 @@ PASSES(e5m2, single, CMP__E5M2)
 PASSES(f64, whole, CMP__F64)
 PASSES(c64, whole, CMP__C64)
 PASSES(c128, whole, CMP__C128)
-PASSES(i64, whole, CMP__I64)
-PASSES(u64, whole, CMP__U64)
-PASSES(i32, whole, CMP__I32)
-PASSES(u32, whole, CMP__U32)
-PASSES(u16, whole, CMP__U16)
-PASSES(i16, whole, CMP__I16)
-PASSES(i8, whole, CMP__I8)
-PASSES(u8, whole, CMP__U8)
-PASSES(flag, whole, CMP__BOOL)
+WHOLE_PASSES(i64, CMP__I64)
+WHOLE_PASSES(u64, CMP__U64)
+WHOLE_PASSES(i32, CMP__I32)
+WHOLE_PASSES(u32, CMP__U32)
+WHOLE_PASSES(u16, CMP__U16)
+WHOLE_PASSES(i16, CMP__I16)
+WHOLE_PASSES(i8, CMP__I8)
+WHOLE_PASSES(u8, CMP__U8)
+WHOLE_PASSES(flag, CMP__BOOL)
 PASS(f32_careful, single, CMP__F32, CMP__LOOK_SPECIAL, false)
 PASS(f32_careful_ext, single, CMP__F32, CMP__LOOK_SPECIAL, true)
 PASS(f64_careful, whole, CMP__F64, CMP__LOOK_SPECIAL, false)
@@ -510,6 +516,13 @@ TARGET static void to_double(enum cmp__source from, const void *p, double *out, 
             name##_zeros, name##_zeros_ext                                                         \
         }                                                                                          \
     }
+#define WHOLE_ROW(name)                                                                            \
+    {                                                                                              \
+        {name, name##_ext},                                                                        \
+        {                                                                                          \
+            name, name##_ext                                                                       \
+        }                                                                                          \
+    }
 const struct cmp__kernel KERNEL = {
     .pass = {[CMP__F32] = ROW(f32),
              [CMP__F16] = ROW(f16),
@@ -519,15 +532,15 @@ const struct cmp__kernel KERNEL = {
              [CMP__F64] = ROW(f64),
              [CMP__C64] = ROW(c64),
              [CMP__C128] = ROW(c128),
-             [CMP__I64] = ROW(i64),
-             [CMP__U64] = ROW(u64),
-             [CMP__I32] = ROW(i32),
-             [CMP__U32] = ROW(u32),
-             [CMP__U16] = ROW(u16),
-             [CMP__I16] = ROW(i16),
-             [CMP__I8] = ROW(i8),
-             [CMP__U8] = ROW(u8),
-             [CMP__BOOL] = ROW(flag)},
+             [CMP__I64] = WHOLE_ROW(i64),
+             [CMP__U64] = WHOLE_ROW(u64),
+             [CMP__I32] = WHOLE_ROW(i32),
+             [CMP__U32] = WHOLE_ROW(u32),
+             [CMP__U16] = WHOLE_ROW(u16),
+             [CMP__I16] = WHOLE_ROW(i16),
+             [CMP__I8] = WHOLE_ROW(i8),
+             [CMP__U8] = WHOLE_ROW(u8),
+             [CMP__BOOL] = WHOLE_ROW(flag)},
     .single_careful = {f32_careful, f32_careful_ext},
     .double_careful = {f64_careful, f64_careful_ext},
     .small = {u16_block, i16_block, i8_block, u8_block, flag_block},
