@@ -75,6 +75,7 @@ START_TEST(a_missing_plugin_is_named_with_the_remedy)
 {
     struct ms_par *par;
     started_alone();
+    ms_err_clear(&err);
     setenv("PMI_SIZE", "4", 1);
     setenv("MSPROBE_PLUGINS", "/nonexistent", 1);
     ck_assert_int_eq(ms_par_open(&par, &err), MS_E_NOTFOUND);
@@ -93,6 +94,7 @@ START_TEST(a_library_that_is_no_plugin_is_refused)
     snprintf(path, sizeof path, "%s/libmsprobe_mpi_openmpi.so", dir);
     write_file(path, "not a library", 13);
     started_alone();
+    ms_err_clear(&err);
     setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
     setenv("MSPROBE_PLUGINS", dir, 1);
     ck_assert_int_eq(ms_par_open(&par, &err), MS_E_NOTFOUND);

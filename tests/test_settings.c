@@ -9,6 +9,12 @@
 static struct ms_err err;
 static struct probe_settings *s;
 
+static void drop(void)
+{
+    probe_settings_free(s);
+    s = NULL;
+}
+
 /* Single quotes stand for double ones. */
 static enum ms_rc parse(const char *quoted)
 {
@@ -17,7 +23,7 @@ static enum ms_rc parse(const char *quoted)
     ck_assert_uint_lt(n, sizeof text);
     for (size_t i = 0; i <= n; i++)
         text[i] = quoted[i] == '\'' ? '"' : quoted[i];
-    probe_settings_free(s);
+    drop();
     ms_err_clear(&err);
     return probe_settings_parse(&s, "config.json", text, n, &err);
 }
@@ -40,7 +46,7 @@ START_TEST(defaults_are_those_of_the_official_tool)
     ck_assert_uint_eq(s->data_mode, 0);
     ck_assert(!s->no_extra && !s->high_precision && !s->all_numbers && !s->disabled);
     ck_assert_str_eq(s->op_namespaces[0], "_C_ascend");
-    probe_settings_free(s);
+    drop();
 }
 END_TEST
 
@@ -75,7 +81,7 @@ START_TEST(a_file_with_everything_is_understood)
     ck_assert(s->slice[0].dim == 1 && s->slice[0].begin == -3 && !s->slice[0].has_end);
     ck_assert(s->slice[0].has_size && s->slice[0].size == 8);
     ck_assert(s->slice[1].has_end && s->slice[1].end == 2 && !s->slice[1].has_size);
-    probe_settings_free(s);
+    drop();
 }
 END_TEST
 
@@ -88,7 +94,7 @@ START_TEST(settings_follow_from_each_other)
     parse_ok("{'dump_path': 'd', 'level': 'debug', 'statistics': {'list': ['a'], 'slice': [{}]}}");
     ck_assert_ptr_null(s->list);
     ck_assert_uint_eq(s->nslices, 0);
-    probe_settings_free(s);
+    drop();
 }
 END_TEST
 
@@ -175,7 +181,7 @@ START_TEST(a_list_of_figures_is_statistics_without_a_graph)
     parse_ok("{'dump_path': 'd', 'framework': 'mindspore',"
              " 'statistics': {'summary_mode': ['max', 'l2norm', 'nan count']}}");
     ck_assert_int_eq(s->summary, PROBE_SUMMARY_STATISTICS);
-    probe_settings_free(s);
+    drop();
 }
 END_TEST
 
@@ -188,7 +194,7 @@ START_TEST(unknown_keys_are_warned_about_with_the_nearest_spelling)
     ck_ok(ms_log_from_env(&err), err);
     parse_ok("{'dump_path': 'd', 'sumary': {'deep': [1, {}]}, 'stepp': [3],"
              " 'statistics': {'summary_modes': 'md5', 'request_id': 'r'}}");
-    probe_settings_free(s);
+    drop();
     FILE *f = fopen(path, "r");
     ck_assert_ptr_nonnull(f);
     said[fread(said, 1, sizeof said - 1, f)] = '\0';
@@ -243,7 +249,7 @@ START_TEST(every_allocation_that_fails_is_reported)
 {
     size_t before = ms_mem_live();
     for (unsigned n = 1;; n++) {
-        probe_settings_free(s);
+        drop();
         s = NULL;
         ms_err_clear(&err);
         ms_mem_fail_at(n);
@@ -260,7 +266,7 @@ START_TEST(every_allocation_that_fails_is_reported)
         ck_assert_int_eq(err.rc, MS_E_NOMEM);
         ck_assert_uint_eq(ms_mem_live(), before);
     }
-    probe_settings_free(s);
+    drop();
     ck_assert_uint_eq(ms_mem_live(), before);
 }
 END_TEST

@@ -227,6 +227,7 @@ START_TEST(what_is_not_of_atb_is_said)
 {
     struct cmp_sheet_sum sum;
     struct cmp_files files;
+    ms_err_clear(&err);
     scratch_dir(dir);
     put_text("t/statistic.csv", "a,b\n1,2\n");
     put_text("b/statistic.csv", ATB_HEADER);
