@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 
 /* ---- problems and sources --------------------------------------------------- */
 
@@ -113,6 +114,14 @@ static void learn_files(struct mstx_import *im, const struct mstx_proc *p, struc
     seen->id = p->seg.n != 0;
 }
 
+/* Whoever begins, or takes its segments from the stage, has none at a moment. */
+static bool is_changing(const char *dir)
+{
+    enum { CALM_S = 3 };
+    struct stat st;
+    return stat(dir, &st) == 0 && time(NULL) - st.st_mtime < CALM_S;
+}
+
 static enum ms_rc learn(struct mstx_import *im, size_t place, struct ms_err *err)
 {
     struct mstx_proc *p = &im->procs.list.p[place];
@@ -120,7 +129,7 @@ static enum ms_rc learn(struct mstx_import *im, size_t place, struct ms_err *err
     const size_t problems = im->problem.n;
     im->at = place;
     MS_TRY(mstx__proc_open(p, &im->problems, err));
-    if (p->seg.n == 0 && im->problem.n == problems)
+    if (p->seg.n == 0 && im->problem.n == problems && !is_changing(p->dir))
         mstx__import_problem(im, p->dir, "has no segments: what the process recorded is missing");
     learn_files(im, p, &im->seen.p[place]);
     enum ms_rc rc = mstx__import_learn_clock(im, p, err);

@@ -11,6 +11,9 @@
 #include "tests/check.h"
 #include "tests/make_capture.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 static char dir[64], run[80];
 
 static void begin(struct maker *m)
@@ -537,6 +540,28 @@ START_TEST(a_host_name_without_end_is_refused)
 }
 END_TEST
 
+/* It may be about to have some; it may have lost them. */
+START_TEST(a_process_without_segments_is_a_problem_once_it_is_calm)
+{
+    for (int calm = 0; calm < 2; calm++) {
+        struct maker m;
+        struct mstx_import_result r;
+        char empty[160], texts[320], link_name[192];
+        const struct timespec long_ago[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+        two_rings(&m);
+        snprintf(empty, sizeof empty, "%s/rank_0/host.7.00000007", run);
+        ck_assert_int_eq(mkdir(empty, 0755), 0);
+        snprintf(texts, sizeof texts, "%s/strings.seg", m.dir);
+        snprintf(link_name, sizeof link_name, "%s/strings.seg", empty);
+        ck_assert_int_eq(link(texts, link_name), 0);
+        ck_assert_int_eq(calm ? utimensat(AT_FDCWD, empty, long_ago, 0) : 0, 0);
+        struct mstx_tl *tl = open_run(&r);
+        ck_assert_int_eq(has_problem(tl, "has no segments"), calm);
+        end(tl);
+    }
+}
+END_TEST
+
 START_TEST(a_head_behind_the_capacity_is_cut)
 {
     struct maker m;
@@ -703,8 +728,8 @@ START_TEST(a_database_stays_current_when_its_run_is_moved)
 }
 END_TEST
 
-TEST_MAIN("tl_import", a_database_stays_current_when_its_run_is_moved,
-          marks_ranges_and_pushes_come_out_in_order,
+TEST_MAIN("tl_import", a_process_without_segments_is_a_problem_once_it_is_calm,
+          a_database_stays_current_when_its_run_is_moved, marks_ranges_and_pushes_come_out_in_order,
           a_range_ended_on_another_thread_stays_with_its_starter,
           what_never_ended_is_kept_and_what_lost_its_start_is_whole,
           thousands_of_open_ranges_find_their_ends, threads_and_domains_have_their_own_tracks,
