@@ -36,11 +36,12 @@ bool cmp__kernel_name(struct ms_str name, struct ms_buf *key, uint64_t *time)
     ms_buf_clear(key);
     ms_buf_printf(key, "%.*s.%.*s.%.*s", MS_STR_ARG(part[1]), MS_STR_ARG(part[2]),
                   MS_STR_ARG(part[io]));
-    for (io++; io < n && ms_str_all_digits(part[io]); io++)
+    unsigned slot = n - 3; /* slot, format, npy; the slot may be a number too */
+    for (io++; io < slot && ms_str_all_digits(part[io]); io++)
         ms_buf_printf(key, ".%.*s", MS_STR_ARG(part[io]));
-    if (io + 3 != n) /* slot, format, npy */
+    if (io != slot)
         return false;
-    ms_buf_printf(key, ".%.*s", MS_STR_ARG(part[io]));
+    ms_buf_printf(key, ".%.*s", MS_STR_ARG(part[slot]));
     return key->bad == MS_OK;
 }
 

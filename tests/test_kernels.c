@@ -63,7 +63,10 @@ START_TEST(names_of_files_say_what_belongs_together)
     } list[] = {
         {"Add.op1.0.3.1715.input.0.slot.ND.npy", "op1.0.input.0.slot", 1715},
         {"Add.op1.7.3.1715.99.output.1.slot.ND.npy", "op1.7.output.1.slot", 1715},
-        {"Add.op1.0.3.1715.input.0.slot.npy", NULL, 0},
+        {"Add.op1.0.3.1715.output.0.DefaultFormat.npy", "op1.0.output.0", 1715},
+        {"Add.op1.0.3.1715.output.1.0.ND.npy", "op1.0.output.1.0", 1715},
+        {"Add.op1.0.3.1715.input.0.slot.npy", "op1.0.input.0", 1715},
+        {"Add.op1.0.3.1715.input.slot.npy", NULL, 0},
         {"Add.op1.0.3.now.input.0.slot.ND.npy", NULL, 0},
         {"Add.op1.0.3.1715.weight.0.slot.ND.npy", NULL, 0},
         {"notes.npy", NULL, 0},
