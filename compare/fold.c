@@ -51,13 +51,15 @@ static double float_of(const struct cmp_value *x)
     return x->kind == CMP_VALUE_NAN ? (double)NAN : x->v;
 }
 
-/* The larger, or with sign -1 the smaller; NaN speaks for the whole. */
-static void take_extreme(struct cmp_value *into, const struct cmp_value *more, int sign)
+/* The larger, or with sign -1 the smaller; NaN speaks for the whole, strictly only that of the
+ * first part, with which the others are compared. */
+static void take_extreme(const struct cmp *c, struct cmp_value *into, const struct cmp_value *more,
+                         int sign)
 {
+    bool nan = more->kind == CMP_VALUE_NAN && !cmp__strict(c);
     if (!is_float(more) || into->kind == CMP_VALUE_NAN)
         return;
-    if (!is_float(into) || more->kind == CMP_VALUE_NAN ||
-        sign * float_of(more) > sign * float_of(into))
+    if (!is_float(into) || nan || sign * float_of(more) > sign * float_of(into))
         *into = *more;
 }
 
@@ -167,8 +169,8 @@ static enum ms_rc fold_one(const struct cmp *c, struct cmp_view *v, struct cmp_i
         return MS_OK;
     if (c->mode == PROBE_MODE_MD5)
         MS_TRY(join_text(v, &item->md5, more->md5, CMP__PARTS, err));
-    take_extreme(&item->stat[PROBE_STAT_MAX], &more->stat[PROBE_STAT_MAX], 1);
-    take_extreme(&item->stat[PROBE_STAT_MIN], &more->stat[PROBE_STAT_MIN], -1);
+    take_extreme(c, &item->stat[PROBE_STAT_MAX], &more->stat[PROBE_STAT_MAX], 1);
+    take_extreme(c, &item->stat[PROBE_STAT_MIN], &more->stat[PROBE_STAT_MIN], -1);
     if (cmp__strict(c))
         return fold_strictly(v, item, more, err);
     if (!ms_str_eq(item->dtype, more->dtype)) {
