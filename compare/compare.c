@@ -289,6 +289,10 @@ uint64_t cmp_bytes_read(const struct cmp *c)
 {
     return c->bytes_read;
 }
+bool cmp_is_empty(const struct cmp *c)
+{
+    return c->t.order.n == 0 || c->b.order.n == 0;
+}
 size_t cmp_rows(const struct cmp *c)
 {
     return c->pairs.n;

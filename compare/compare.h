@@ -229,6 +229,8 @@ size_t cmp_problems(const struct cmp *c, const struct ms_str **list);
 /* Bytes of tensor data that cmp_measure has read. */
 uint64_t cmp_bytes_read(const struct cmp *c);
 
+/* One side has nothing in it that could be compared. */
+bool cmp_is_empty(const struct cmp *c);
 size_t cmp_rows(const struct cmp *c);
 size_t cmp_groups(const struct cmp *c);
 /* Rows of a group, without looking at them. */

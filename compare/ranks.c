@@ -35,10 +35,10 @@ static bool is_single_step(const struct probe_places *p)
 
 /* ---- couples -------------------------------------------------------------- */
 
-/* "graph/step0", of what there is more than one of. */
+/* "step0" where there are several, "graph/step0" where a root is split. */
 static const char *folder_of(struct cmp_ranks *r, const struct probe_place *p, bool steps)
 {
-    if (steps && p->step >= 0)
+    if ((steps || p->part[0] != 0) && p->step >= 0)
         return text(r, "%s%sstep%lld", p->part, p->part[0] != 0 ? "/" : "", (long long)p->step);
     return p->part;
 }
@@ -100,12 +100,15 @@ static enum ms_rc pair_by_number(struct cmp_ranks *r, bool files, struct ms_err 
     return MS_OK;
 }
 
-static enum ms_rc pair_in_order(struct cmp_ranks *r, bool files, struct ms_err *err)
+/* A directory without a dump has a place too: those behind it are found by their numbers. */
+static enum ms_rc pair_by_position(struct cmp_ranks *r, bool files, struct ms_err *err)
 {
     bool steps = !is_single_step(&r->t);
-    if (r->t.list.n != r->b.list.n)
+    if (r->t.list.n + r->t.empty != r->b.list.n + r->b.empty)
         return ms_fail(err, MS_E_ARG, "%zu dumps on the target side and %zu on the golden side",
                        r->t.list.n, r->b.list.n);
+    if (r->t.empty + r->b.empty != 0)
+        return pair_by_number(r, files, err);
     for (size_t i = 0; i < r->t.list.n; i++)
         MS_TRY(add(r, &r->t.list.p[i], &r->b.list.p[i], files, steps, err));
     return MS_OK;
@@ -133,7 +136,7 @@ static enum ms_rc pair(struct cmp_ranks *r, const char *target, const char *gold
     MS_TRY(copy_notes(r, err));
     bool single = r->t.list.n == 1 && r->b.list.n == 1;
     bool files = t_file || b_file;
-    MS_TRY(by_position || single ? pair_in_order(r, files, err) : pair_by_number(r, files, err));
+    MS_TRY(by_position || single ? pair_by_position(r, files, err) : pair_by_number(r, files, err));
     if (r->list.n != 0)
         return MS_OK;
     ms_fail(err, MS_E_NOTFOUND, "%s and %s have no rank and step in common", target, golden);

@@ -127,8 +127,10 @@ static enum ms_rc add_rank(struct probe_places *ps, const char *dir, const char 
 {
     const char *json;
     MS_TRY(json_in(ps, dir, &json, err));
-    if (json == NULL)
+    if (json == NULL) {
+        ps->empty++;
         return add_note(ps, err, "%s: no dump.json in it", dir);
+    }
     return add_place(ps, (struct probe_place){dir, json, part, step, rank}, err);
 }
 

@@ -23,6 +23,7 @@ struct probe_place {
 struct probe_places {
     struct ms_arena *arena;
     MS_VEC(struct probe_place) list; /* by part, step, rank */
+    size_t empty;                    /* directories of ranks without a dump */
     MS_VEC(const char *)
     notes; /* what a reader should know: directories without a dump, proc
                                         directories that were given a rank number */
