@@ -38,6 +38,26 @@ static void say_why_not(struct cmp__file_pair *p, bool same_type)
         ms_buf_puts(&p->why, "Dtype of NPU and bench Tensor do not match. Skipped.\n");
 }
 
+/* A tensor of one element has a difference, but no direction; one of zeros has none either. */
+static void say_of_cosine(struct cmp__file_pair *p)
+{
+    struct ms_stats n, b;
+    if (p->fig.state == CMP_STATE_SCALAR && p->n.ndim != 0) {
+        probe_tensor_stats(&p->n, &n);
+        probe_tensor_stats(&p->b, &b);
+        p->fig.metric[CMP_EUCLID] = fabs(n.max - b.max);
+        p->fig.metric[CMP_THOUSANDTH] = p->fig.metric[CMP_MAX_REL] < 0.001;
+        p->fig.metric[CMP_FIVE] = p->fig.metric[CMP_MAX_REL] < 0.005;
+        ms_buf_puts(&p->why, "This is a 1-d tensor of length 1.");
+    } else if (p->fig.state == CMP_STATE_OK && isnan(p->fig.metric[CMP_COSINE])) {
+        probe_tensor_stats(&p->n, &n);
+        ms_buf_printf(&p->why,
+                      "Cannot compare by Cosine Similarity, All the data is Zero in %s "
+                      "dump data.",
+                      ms_stats_norm(&n) == 0 ? "npu" : "Bench");
+    }
+}
+
 enum ms_rc cmp__file_pair_open(struct cmp__file_pair *p, const char *n, const char *b,
                                bool same_type, struct ms_err *err)
 {
@@ -51,6 +71,7 @@ enum ms_rc cmp__file_pair_open(struct cmp__file_pair *p, const char *n, const ch
         MS_TRY(cmp__measure_two(&conf, &p->n, &p->b, &p->fig, err));
     if (p->fig.state == CMP_STATE_MASKS)
         ms_buf_puts(&p->why, "The position of inf or nan in NPU and bench Tensor do not match.\n");
+    say_of_cosine(p);
     return ms_buf_check(&p->why, err);
 }
 
@@ -63,10 +84,9 @@ void cmp__file_pair_close(struct cmp__file_pair *p)
 
 const char *cmp__file_pair_verdict(const struct cmp__file_pair *p)
 {
-    double cosine = p->fig.state == CMP_STATE_OK ? p->fig.metric[CMP_COSINE] : NAN;
-    double error = p->fig.metric[CMP_MAX_ABS];
-    if (p->fig.state != CMP_STATE_OK || isnan(cosine))
-        return "";
+    double cosine = p->fig.metric[CMP_COSINE], error = p->fig.metric[CMP_MAX_ABS];
+    if (p->fig.state != CMP_STATE_OK)
+        return p->fig.state == CMP_STATE_SCALAR ? "None" : "";
     return (cosine < 0.99 && error > 0.001) || cosine < 0.9 || error > 1 ? "No" : "Yes";
 }
 
@@ -97,15 +117,23 @@ void cmp__file_stats(struct cmp__sheet *s, const struct probe_tensor *t, bool op
     cmp__sheet_number(s, ms_stats_norm(&stats));
 }
 
+/* Of one element there are all but the cosine, of a tensor without axes the largest errors alone. */
+static bool is_known(const struct cmp__file_pair *p, unsigned metric)
+{
+    if (p->fig.state != CMP_STATE_SCALAR)
+        return p->fig.state == CMP_STATE_OK;
+    bool largest = metric == CMP_MAX_ABS || metric == CMP_MAX_REL;
+    return largest || (metric != CMP_COSINE && p->n.ndim != 0);
+}
+
 void cmp__file_figures(struct cmp__sheet *s, const struct cmp__file_pair *p, const char *none)
 {
     for (unsigned i = 0; i < CMP_METRICS; i++) {
-        bool scalar = p->fig.state == CMP_STATE_SCALAR;
-        bool known =
-            p->fig.state == CMP_STATE_OK || (scalar && (i == CMP_MAX_ABS || i == CMP_MAX_REL));
-        if (known)
-            cmp__sheet_number(s, p->fig.metric[i]);
+        if (!is_known(p, i))
+            cmp__sheet_word(s, p->fig.state == CMP_STATE_SCALAR ? "unsupported" : none);
+        else if (isnan(p->fig.metric[i]))
+            cmp__sheet_word(s, "Nan");
         else
-            cmp__sheet_word(s, scalar ? "unsupported" : none);
+            cmp__sheet_number(s, p->fig.metric[i]);
     }
 }

@@ -21,7 +21,7 @@ enum ms_rc cmp__file_pair_open(struct cmp__file_pair *p, const char *n, const ch
                                bool same_type, struct ms_err *err);
 void cmp__file_pair_close(struct cmp__file_pair *p);
 
-/* "Yes", "No", or nothing where there is no cosine. */
+/* "Yes", "No", "None" of a single element, or nothing where they cannot be compared. */
 const char *cmp__file_pair_verdict(const struct cmp__file_pair *p);
 /* Python's words for a shape: (2, 3). */
 struct ms_str cmp__file_shape(struct cmp__sheet *s, const struct probe_tensor *t, char open,
