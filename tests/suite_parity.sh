@@ -4,6 +4,8 @@
 # every csv and json of the cases in tests/data/parity, and of the golden cases where
 # those are at hand.
 #   GOLDEN=../shared/golden   the cases
+#   OFFICIAL=DIR              a folder with the package msprobe of mindstudio-probe that $PYTHON can
+#                             run: random pairs are compared by both
 B=${B:-build}
 PYTHON=${PYTHON:-/usr/bin/python3}
 GOLDEN=${GOLDEN:-../shared/golden}
@@ -19,4 +21,5 @@ if [ -d "$GOLDEN" ]; then
 else
     echo "skip parity: no $GOLDEN"
 fi
+"$PYTHON" tests/compare_oracle.py "$B/msprobe" "${OFFICIAL:-}" || rc=1
 exit $rc
