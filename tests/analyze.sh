@@ -3,8 +3,10 @@
 # Static analysis of the product code: gcc -fanalyzer, cppcheck, clang-tidy.
 # tests/data/analyze.known lists the findings that are wrong, with the reason.
 #   TOOLS="gcc cppcheck tidy"    which to run
+#   ONLY=word                    only files with the word in their path
 #   JOBS=2                       files at a time
-tools=${TOOLS:-gcc cppcheck tidy}
+all_tools='gcc cppcheck tidy'
+tools=${TOOLS:-$all_tools}
 jobs=${JOBS:-$(nproc)}
 known=tests/data/analyze.known
 work=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-analyze-XXXXXX") || exit 1
@@ -13,7 +15,7 @@ trap 'exit 130' INT TERM
 passed=0
 failed=0
 
-files=$(find probe mstx compare viz web -name '*.c' 2>/dev/null | sort)
+files=$(find probe mstx compare viz web -name '*.c' 2>/dev/null | grep -F "${ONLY:-}" | sort)
 defines='-I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DMS_VERSION="0" -DMS_BUILD_FLAGS="0"'
 defines="$defines -DMS_FLAVOUR=\"openmpi\" -DWEB_PAGE=\"web\""
 modules=$(${PKG_CONFIG:-pkg-config} --cflags sqlite3 libcjson)
@@ -110,7 +112,7 @@ grep -v '^#' "$known" >"$work/known"
 for t in $tools; do
     report "$t"
 done
-if [ "$tools" = 'gcc cppcheck tidy' ]; then
+if [ "$tools" = "$all_tools" ] && [ -z "${ONLY:-}" ]; then
     unused >"$work/unused"
     if [ -s "$work/unused" ]; then
         failed=$((failed + 1))
