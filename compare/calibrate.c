@@ -207,20 +207,11 @@ static enum ms_rc to_out(void *ctx, const char *p, size_t n, struct ms_err *err)
     return MS_OK;
 }
 
-static void put_number(struct ms_jwrite *j, const char *key, int64_t n)
-{
-    ms_jwrite_key(j, ms_str_of(key));
-    if (n >= 0)
-        ms_jwrite_i64(j, n);
-    else
-        ms_jwrite_null(j);
-}
-
 static void put_place(struct ms_jwrite *j, const struct place *p)
 {
     ms_jwrite_obj(j);
-    put_number(j, "step", p->step);
-    put_number(j, "rank", p->rank);
+    ms_jwrite_kmaybe(j, "step", p->step);
+    ms_jwrite_kmaybe(j, "rank", p->rank);
     ms_jwrite_key(j, MS_STR("rows"));
     ms_jwrite_obj(j);
     for (uint32_t i = 0; i < p->noise.n; i++) {

@@ -5,7 +5,7 @@
 #include "compare/calibrate.h"
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
-#include "probe/base/jwrite.h"
+#include "probe/base/jprint.h"
 #include "probe/base/opt.h"
 
 #include <math.h>
@@ -71,19 +71,15 @@ static void print_alarms(const struct calibration *cal)
            plural(cal->warnings), (unsigned long long)cal->errors, plural(cal->errors));
 }
 
+static void print_text(const struct calibration *cal, const char *path)
+{
+    print_noise(cal);
+    print_alarms(cal);
+    if (path != NULL)
+        puts(path);
+}
+
 /* ---- JSON -------------------------------------------------------------------- */
-
-static enum ms_rc to_stdout(void *ctx, const char *p, size_t n, struct ms_err *err)
-{
-    (void)ctx;
-    return fwrite(p, 1, n, stdout) == n ? MS_OK : ms_fail_sys(err, "standard output");
-}
-
-static void put_text(struct ms_jwrite *w, const char *key, struct ms_str text)
-{
-    ms_jwrite_key(w, ms_str_of(key));
-    ms_jwrite_str(w, text);
-}
 
 static void put_real(struct ms_jwrite *w, const char *key, double v)
 {
@@ -97,12 +93,12 @@ static void put_real(struct ms_jwrite *w, const char *key, double v)
 static void put_alarm(struct ms_jwrite *w, const struct cal_alarm *a)
 {
     ms_jwrite_obj(w);
-    put_text(w, "target_run", a->target);
-    put_text(w, "golden_run", a->golden);
-    put_text(w, "target", a->node);
+    ms_jwrite_ktext(w, "target_run", a->target);
+    ms_jwrite_ktext(w, "golden_run", a->golden);
+    ms_jwrite_ktext(w, "target", a->node);
     ms_jwrite_ki64(w, "rank", a->rank);
     ms_jwrite_ki64(w, "step", a->step);
-    put_text(w, "text", a->text);
+    ms_jwrite_ktext(w, "text", a->text);
     ms_jwrite_obj_end(w);
 }
 
@@ -122,11 +118,11 @@ static void put_summary(struct ms_jwrite *w, const struct calibration *cal, int6
 }
 
 /* path: NULL when the noise was not kept */
-static void print_json(const struct calibration *cal, const char *path, int64_t took_ns)
+static enum ms_rc print_json(const struct calibration *cal, const char *path, int64_t took_ns,
+                             struct ms_err *err)
 {
     struct ms_jwrite w;
-    ms_jwrite_init(&w, 1, 1 << 20);
-    w.drain = to_stdout;
+    ms_jprint_begin(&w);
     ms_jwrite_obj(&w);
     put_summary(&w, cal, took_ns);
     ms_jwrite_key(&w, MS_STR("noise"));
@@ -134,7 +130,7 @@ static void print_json(const struct calibration *cal, const char *path, int64_t 
     put_real(&w, "median", cal->median);
     put_real(&w, "p99", cal->p99);
     put_real(&w, "worst", cal->most);
-    put_text(&w, "worst_row", cal->most_row.p != NULL ? cal->most_row : MS_STR(""));
+    ms_jwrite_ktext(&w, "worst_row", cal->most_row.p != NULL ? cal->most_row : MS_STR(""));
     ms_jwrite_obj_end(&w);
     ms_jwrite_key(&w, MS_STR("false_alarms"));
     ms_jwrite_arr(&w);
@@ -147,9 +143,7 @@ static void print_json(const struct calibration *cal, const char *path, int64_t 
         ms_jwrite_str(&w, ms_str_of(path));
     ms_jwrite_arr_end(&w);
     ms_jwrite_obj_end(&w);
-    if (ms_jwrite_finish(&w, NULL) == MS_OK)
-        putchar('\n');
-    ms_jwrite_free(&w);
+    return ms_jprint_end(&w, MS_OK, err);
 }
 
 /* ---- the command ---------------------------------------------------------------- */
@@ -190,16 +184,15 @@ static int run(int argc, char **argv)
         return MS_EXIT_OK;
     if (run_job(&a, &cal, &err) != MS_OK)
         return ms_cmd_fail(&compare_cmd_calibrate, &err);
-    if (a.format == FORMAT_JSON) {
-        print_json(&cal, a.output, ms_clock_ns() - start);
-    } else {
-        print_noise(&cal);
-        print_alarms(&cal);
-        if (a.output != NULL)
-            puts(a.output);
-    }
+    enum ms_rc rc = MS_OK;
+    if (a.format == FORMAT_JSON)
+        rc = print_json(&cal, a.output, ms_clock_ns() - start, &err);
+    else
+        print_text(&cal, a.output);
     int code = a.exit_code && cal.alarms.n != 0 ? MS_EXIT_FOUND : MS_EXIT_OK;
     calibration_free(&cal);
+    if (rc != MS_OK)
+        return ms_cmd_fail(&compare_cmd_calibrate, &err);
     return code;
 }
 

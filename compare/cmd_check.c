@@ -5,7 +5,7 @@
 #include "compare/selfcheck.h"
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
-#include "probe/base/jwrite.h"
+#include "probe/base/jprint.h"
 #include "probe/base/opt.h"
 
 extern const struct ms_cmd compare_cmd_check;
@@ -87,27 +87,6 @@ static void print_text(const struct self_check *s, const struct args *a, int64_t
 
 /* ---- JSON -------------------------------------------------------------------- */
 
-static enum ms_rc to_stdout(void *ctx, const char *p, size_t n, struct ms_err *err)
-{
-    (void)ctx;
-    return fwrite(p, 1, n, stdout) == n ? MS_OK : ms_fail_sys(err, "standard output");
-}
-
-static void put_number(struct ms_jwrite *w, const char *key, int64_t n)
-{
-    ms_jwrite_key(w, ms_str_of(key));
-    if (n >= 0)
-        ms_jwrite_i64(w, n);
-    else
-        ms_jwrite_null(w);
-}
-
-static void put_text(struct ms_jwrite *w, const char *key, struct ms_str text)
-{
-    ms_jwrite_key(w, ms_str_of(key));
-    ms_jwrite_str(w, text);
-}
-
 static void put_summary(struct ms_jwrite *w, const struct self_check *s, int64_t took_ns)
 {
     int64_t level[2] = {0, 0};
@@ -129,11 +108,11 @@ static void put_finding(struct ms_jwrite *w, const struct self_finding *f, size_
 {
     ms_jwrite_obj(w);
     ms_jwrite_ki64(w, "place", (int64_t)place);
-    put_text(w, "target", f->node);
+    ms_jwrite_ktext(w, "target", f->node);
     ms_jwrite_key(w, MS_STR("golden"));
     ms_jwrite_null(w);
-    put_number(w, "rank", f->rank);
-    put_number(w, "step", f->step);
+    ms_jwrite_kmaybe(w, "rank", f->rank);
+    ms_jwrite_kmaybe(w, "step", f->step);
     ms_jwrite_kstr(w, "role", "introduces");
     ms_jwrite_key(w, MS_STR("group"));
     ms_jwrite_arr(w);
@@ -141,10 +120,10 @@ static void put_finding(struct ms_jwrite *w, const struct self_finding *f, size_
     ms_jwrite_arr_end(w);
     ms_jwrite_kf64(w, "score", f->error ? 1 : 0.5);
     ms_jwrite_kstr(w, "pattern", f->pattern);
-    put_text(w, "text", f->text);
+    ms_jwrite_ktext(w, "text", f->text);
     ms_jwrite_kstr(w, "check", self_kind_names[f->kind]);
     ms_jwrite_kstr(w, "severity", f->error ? "error" : "warning");
-    put_text(w, "row", f->row);
+    ms_jwrite_ktext(w, "row", f->row);
     ms_jwrite_obj_end(w);
 }
 
@@ -156,8 +135,8 @@ static void put_first(struct ms_jwrite *w, const struct self_check *s)
         return;
     }
     ms_jwrite_obj(w);
-    put_text(w, "target", s->findings.p[0].node);
-    put_text(w, "row", s->findings.p[0].row);
+    ms_jwrite_ktext(w, "target", s->findings.p[0].node);
+    ms_jwrite_ktext(w, "row", s->findings.p[0].row);
     ms_jwrite_obj_end(w);
 }
 
@@ -172,11 +151,10 @@ static void put_checked(struct ms_jwrite *w, const struct self_scope *c)
     ms_jwrite_obj_end(w);
 }
 
-static void print_json(const struct self_check *s, int64_t took_ns)
+static enum ms_rc print_json(const struct self_check *s, int64_t took_ns, struct ms_err *err)
 {
     struct ms_jwrite w;
-    ms_jwrite_init(&w, 1, 1 << 20);
-    w.drain = to_stdout;
+    ms_jprint_begin(&w);
     ms_jwrite_obj(&w);
     put_summary(&w, s, took_ns);
     ms_jwrite_key(&w, MS_STR("suspects"));
@@ -190,9 +168,7 @@ static void print_json(const struct self_check *s, int64_t took_ns)
     ms_jwrite_arr(&w);
     ms_jwrite_arr_end(&w);
     ms_jwrite_obj_end(&w);
-    if (ms_jwrite_finish(&w, NULL) == MS_OK)
-        putchar('\n');
-    ms_jwrite_free(&w);
+    return ms_jprint_end(&w, MS_OK, err);
 }
 
 /* ---- the command ---------------------------------------------------------------- */
@@ -221,12 +197,15 @@ static int run(int argc, char **argv)
         return ms_cmd_fail(&compare_cmd_check, &err);
     for (size_t i = 0; i < s.failures.n; i++)
         fprintf(stderr, "msprobe check: %.*s; left out\n", MS_STR_ARG(s.failures.p[i]));
+    enum ms_rc rc = MS_OK;
     if (a.format == FORMAT_JSON)
-        print_json(&s, ms_clock_ns() - start);
+        rc = print_json(&s, ms_clock_ns() - start, &err);
     else
         print_text(&s, &a, ms_clock_ns() - start);
     int code = a.exit_code && s.findings.n != 0 ? MS_EXIT_FOUND : MS_EXIT_OK;
     self_check_free(&s);
+    if (rc != MS_OK)
+        return ms_cmd_fail(&compare_cmd_check, &err);
     return code;
 }
 

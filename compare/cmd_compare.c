@@ -685,7 +685,7 @@ static int run_sheets(struct job *j, enum sheets what)
     for (size_t i = 0; i < sum.notes.n && j->args.format == FORMAT_TEXT; i++)
         fprintf(stderr, "msprobe compare: %s\n", sum.notes.p[i]);
     if (rc == MS_OK)
-        cmp_sheet_tell(&sum, &files, j->args.format == FORMAT_JSON);
+        rc = cmp_sheet_tell(&sum, &files, j->args.format == FORMAT_JSON, &err);
     bool differs = sum.no + sum.rest != 0;
     cmp_sheet_sum_free(&sum);
     cmp_files_free(&files);
@@ -696,13 +696,13 @@ static int run_sheets(struct job *j, enum sheets what)
 
 static int tell(struct job *j, int64_t start)
 {
+    struct ms_err err = {0};
     j->report.took_ns = ms_clock_ns() - start;
-    if (j->args.explain != NULL)
-        ; /* it has been told */
-    else if (j->args.format == FORMAT_JSON)
-        cmp_report_json(&j->report);
-    else
+    if (j->args.explain == NULL && j->args.format == FORMAT_TEXT) /* else it has been told */
         cmp_report_text(&j->report);
+    if (j->args.explain == NULL && j->args.format == FORMAT_JSON &&
+        cmp_report_json(&j->report, &err) != MS_OK)
+        return ms_cmd_fail(&compare_cmd_compare, &err);
     return j->args.exit_code && cmp_report_differs(&j->report) ? MS_EXIT_FOUND : MS_EXIT_OK;
 }
 

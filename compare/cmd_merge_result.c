@@ -3,7 +3,7 @@
  * cmd_merge_result: `msprobe merge_result`.
  */
 #include "compare/merge.h"
-#include "probe/base/jwrite.h"
+#include "probe/base/jprint.h"
 #include "probe/base/opt.h"
 
 #include <time.h>
@@ -48,7 +48,7 @@ static void json_list(struct ms_jwrite *w, const char *key)
 static enum ms_rc tell_json(const struct cmp_merge *m, const char *path, struct ms_err *err)
 {
     struct ms_jwrite w;
-    ms_jwrite_init(&w, 2, 1 << 24);
+    ms_jprint_begin(&w);
     ms_jwrite_obj(&w);
     ms_jwrite_kstr(&w, "file", path);
     json_list(&w, "sheets");
@@ -70,11 +70,7 @@ static enum ms_rc tell_json(const struct cmp_merge *m, const char *path, struct 
         ms_jwrite_str(&w, ms_str_of(m->notes.p[i]));
     ms_jwrite_arr_end(&w);
     ms_jwrite_obj_end(&w);
-    enum ms_rc rc = ms_jwrite_finish(&w, err);
-    if (rc == MS_OK)
-        printf("%.*s\n", (int)w.buf.n, w.buf.p);
-    ms_jwrite_free(&w);
-    return rc;
+    return ms_jprint_end(&w, MS_OK, err);
 }
 
 static enum ms_rc path_of(struct ms_buf *path, const char *dir, struct ms_err *err)

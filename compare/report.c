@@ -5,6 +5,7 @@
 #include "compare/report.h"
 
 #include "compare/cmp_int.h"
+#include "probe/base/jprint.h"
 
 #include "probe/base/human.h"
 
@@ -272,12 +273,6 @@ void cmp_report_text(const struct cmp_report *r)
 
 /* ---- JSON ------------------------------------------------------------------ */
 
-static enum ms_rc to_stdout(void *ctx, const char *p, size_t n, struct ms_err *err)
-{
-    (void)ctx;
-    return fwrite(p, 1, n, stdout) == n ? MS_OK : ms_fail_sys(err, "standard output");
-}
-
 static void put_summary(struct ms_jwrite *w, const struct cmp_report *r)
 {
     struct cmp_summary all = {0};
@@ -295,17 +290,6 @@ static void put_summary(struct ms_jwrite *w, const struct cmp_report *r)
     ms_jwrite_obj_end(w);
 }
 
-/* null where the path does not say. */
-static void put_number(struct ms_jwrite *w, const char *key, int64_t n)
-{
-    if (n >= 0) {
-        ms_jwrite_ki64(w, key, n);
-        return;
-    }
-    ms_jwrite_key(w, ms_str_of(key));
-    ms_jwrite_null(w);
-}
-
 static void put_first(struct ms_jwrite *w, const struct cmp_report *r)
 {
     ms_jwrite_key(w, MS_STR("first_difference"));
@@ -317,8 +301,8 @@ static void put_first(struct ms_jwrite *w, const struct cmp_report *r)
         ms_jwrite_kstr(w, "target", res->first.op);
         ms_jwrite_kstr(w, "golden", res->first.golden_op);
         ms_jwrite_kstr(w, "row", res->first.row);
-        put_number(w, "rank", res->couple->t->rank);
-        put_number(w, "step", res->couple->t->step);
+        ms_jwrite_kmaybe(w, "rank", res->couple->t->rank);
+        ms_jwrite_kmaybe(w, "step", res->couple->t->step);
         ms_jwrite_kstr(w, "text", res->first.text);
         ms_jwrite_obj_end(w);
         return;
@@ -367,11 +351,10 @@ static void put_files(struct ms_jwrite *w, const struct cmp_report *r)
     ms_jwrite_arr_end(w);
 }
 
-void cmp_report_json(const struct cmp_report *r)
+enum ms_rc cmp_report_json(const struct cmp_report *r, struct ms_err *err)
 {
     struct ms_jwrite w;
-    ms_jwrite_init(&w, 1, 1 << 20);
-    w.drain = to_stdout;
+    ms_jprint_begin(&w);
     ms_jwrite_obj(&w);
     put_summary(&w, r);
     cmp_report_suspects_json(&w, r->source);
@@ -379,7 +362,5 @@ void cmp_report_json(const struct cmp_report *r)
     put_partners(&w, r);
     put_files(&w, r);
     ms_jwrite_obj_end(&w);
-    if (ms_jwrite_finish(&w, NULL) == MS_OK)
-        putchar('\n');
-    ms_jwrite_free(&w);
+    return ms_jprint_end(&w, MS_OK, err);
 }

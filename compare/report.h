@@ -55,7 +55,7 @@ void cmp_report_pack(const struct cmp_result *r, struct ms_buf *packed);
 enum ms_rc cmp_report_unpack(struct cmp_result *r, struct ms_str packed,
                              struct ms_err *err) MS_MUST_USE;
 void cmp_report_text(const struct cmp_report *r);
-void cmp_report_json(const struct cmp_report *r);
+enum ms_rc cmp_report_json(const struct cmp_report *r, struct ms_err *err) MS_MUST_USE;
 /* Is any row anything but pass? */
 bool cmp_report_differs(const struct cmp_report *r);
 void cmp_report_free(struct cmp_report *r);
@@ -65,6 +65,7 @@ void cmp_report_suspects_text(const struct cmp_source *source, bool several, boo
 void cmp_report_suspects_json(struct ms_jwrite *w, const struct cmp_source *source);
 
 /* Of tables without a dump.json: what was counted and the paths. */
-void cmp_sheet_tell(const struct cmp_sheet_sum *sum, const struct cmp_files *files, bool json);
+enum ms_rc cmp_sheet_tell(const struct cmp_sheet_sum *sum, const struct cmp_files *files, bool json,
+                          struct ms_err *err) MS_MUST_USE;
 
 #endif

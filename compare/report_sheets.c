@@ -4,15 +4,9 @@
  */
 #include "compare/report.h"
 
-#include "probe/base/jwrite.h"
+#include "probe/base/jprint.h"
 
 #include <stdio.h>
-
-static enum ms_rc to_stdout(void *ctx, const char *p, size_t n, struct ms_err *err)
-{
-    (void)ctx;
-    return fwrite(p, 1, n, stdout) == n ? MS_OK : ms_fail_sys(err, "standard output");
-}
 
 static void put_count(struct ms_jwrite *w, const char *name, uint64_t n)
 {
@@ -29,11 +23,11 @@ static void put_list(struct ms_jwrite *w, const char *name, char *const *list, s
     ms_jwrite_arr_end(w);
 }
 
-static void tell_json(const struct cmp_sheet_sum *sum, const struct cmp_files *files)
+static enum ms_rc tell_json(const struct cmp_sheet_sum *sum, const struct cmp_files *files,
+                            struct ms_err *err)
 {
     struct ms_jwrite w;
-    ms_jwrite_init(&w, 1, 1 << 20);
-    w.drain = to_stdout;
+    ms_jprint_begin(&w);
     ms_jwrite_obj(&w);
     put_count(&w, "rows", sum->rows);
     put_count(&w, "accurate", sum->yes);
@@ -42,20 +36,18 @@ static void tell_json(const struct cmp_sheet_sum *sum, const struct cmp_files *f
     put_list(&w, "problems", sum->notes.p, sum->notes.n);
     put_list(&w, "files", files->list.p, files->list.n);
     ms_jwrite_obj_end(&w);
-    if (ms_jwrite_finish(&w, NULL) == MS_OK)
-        putchar('\n');
-    ms_jwrite_free(&w);
+    return ms_jprint_end(&w, MS_OK, err);
 }
 
-void cmp_sheet_tell(const struct cmp_sheet_sum *sum, const struct cmp_files *files, bool json)
+enum ms_rc cmp_sheet_tell(const struct cmp_sheet_sum *sum, const struct cmp_files *files, bool json,
+                          struct ms_err *err)
 {
-    if (json) {
-        tell_json(sum, files);
-        return;
-    }
+    if (json)
+        return tell_json(sum, files, err);
     printf("%llu rows: %llu accurate, %llu not, %llu could not be compared\n",
            (unsigned long long)sum->rows, (unsigned long long)sum->yes, (unsigned long long)sum->no,
            (unsigned long long)sum->rest);
     for (size_t i = 0; i < files->list.n; i++)
         puts(files->list.p[i]);
+    return MS_OK;
 }

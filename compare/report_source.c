@@ -58,15 +58,6 @@ static void put_name(struct ms_jwrite *w, const char *key, struct ms_str name)
         ms_jwrite_null(w);
 }
 
-static void put_number(struct ms_jwrite *w, const char *key, int n)
-{
-    ms_jwrite_key(w, ms_str_of(key));
-    if (n >= 0)
-        ms_jwrite_i64(w, n);
-    else
-        ms_jwrite_null(w);
-}
-
 static void put_figure(struct ms_jwrite *w, const char *key, double x)
 {
     ms_jwrite_key(w, ms_str_of(key));
@@ -83,8 +74,8 @@ static void put_suspect(struct ms_jwrite *w, const struct cmp_suspect *s)
     /* an operator that the target lacks is still one that can be named */
     put_name(w, "target", s->target.p != NULL ? s->target : s->golden);
     put_name(w, "golden", s->golden);
-    put_number(w, "rank", s->rank);
-    put_number(w, "step", s->step);
+    ms_jwrite_kmaybe(w, "rank", s->rank);
+    ms_jwrite_kmaybe(w, "step", s->step);
     ms_jwrite_kstr(w, "role", cmp_role_names[s->role]);
     ms_jwrite_key(w, MS_STR("group"));
     ms_jwrite_arr(w);

@@ -149,12 +149,6 @@ static enum ms_rc name_snapshot(struct job *j, const char *run, struct ms_err *e
     return MS_OK;
 }
 
-static enum ms_rc to_stdout(void *ctx, const char *p, size_t n, struct ms_err *err)
-{
-    (void)ctx;
-    return fwrite(p, 1, n, stdout) == n ? MS_OK : ms_fail_sys(err, "standard output");
-}
-
 /* One object: what was asked, and a list of those that answered. */
 static enum ms_rc ask_for_json(struct job *j, const char *run, struct ms_err *err)
 {
@@ -173,8 +167,7 @@ static enum ms_rc ask_for_json(struct job *j, const char *run, struct ms_err *er
     if (rc == MS_OK && j->asked != 0) {
         rc = ms_jwrite_finish(w, err);
         if (rc == MS_OK)
-            rc = to_stdout(NULL, w->buf.p, w->buf.n, err);
-        putchar('\n');
+            printf("%.*s\n", (int)w->buf.n, w->buf.p);
     }
     ms_jwrite_free(w);
     return rc;

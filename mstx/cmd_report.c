@@ -4,6 +4,7 @@
  */
 #include "mstx/tl_report.h"
 
+#include "probe/base/jprint.h"
 #include "probe/base/opt.h"
 
 struct args {
@@ -37,12 +38,6 @@ extern const struct ms_cmd mstx_cmd_report;
 
 enum { TEXT_MAX = 1 << 30 };
 
-static enum ms_rc to_stdout(void *ctx, const char *p, size_t n, struct ms_err *err)
-{
-    (void)ctx;
-    return fwrite(p, 1, n, stdout) == n ? MS_OK : ms_fail_sys(err, "standard output");
-}
-
 static enum ms_rc show(struct mstx_tl *tl, const struct mstx_report *r, const struct args *a,
                        struct ms_err *err)
 {
@@ -55,19 +50,14 @@ static enum ms_rc show(struct mstx_tl *tl, const struct mstx_report *r, const st
             mstx_report_text(tl, r, path, (size_t)a->most, &text);
         enum ms_rc rc = ms_buf_check(&text, err);
         if (rc == MS_OK)
-            rc = to_stdout(NULL, text.p, text.n, err);
+            fwrite(text.p, 1, text.n, stdout);
         ms_buf_free(&text);
         return rc;
     }
     struct ms_jwrite w;
-    ms_jwrite_init(&w, 1, 1 << 20);
-    w.drain = to_stdout;
+    ms_jprint_begin(&w);
     mstx_report_json(tl, r, path, &w);
-    enum ms_rc rc = ms_jwrite_finish(&w, err);
-    ms_jwrite_free(&w);
-    if (rc == MS_OK)
-        putchar('\n');
-    return rc;
+    return ms_jprint_end(&w, MS_OK, err);
 }
 
 /* Operations of a step, as told or counted. */

@@ -4,7 +4,7 @@
  */
 #include "mstx/tl_sql.h"
 
-#include "probe/base/jwrite.h"
+#include "probe/base/jprint.h"
 #include "probe/base/opt.h"
 #include "probe/base/store.h"
 
@@ -24,12 +24,6 @@ static const struct ms_opt opts[] = {
     {0}};
 
 extern const struct ms_cmd mstx_cmd_sql;
-
-static enum ms_rc to_stdout(void *ctx, const char *p, size_t n, struct ms_err *err)
-{
-    (void)ctx;
-    return fwrite(p, 1, n, stdout) == n ? MS_OK : ms_fail_sys(err, "standard output");
-}
 
 /* ---- text ------------------------------------------------------------- */
 
@@ -86,8 +80,7 @@ static enum ms_rc json_rows(struct ms_stmt *st, struct ms_err *err)
 {
     struct ms_jwrite w;
     bool more;
-    ms_jwrite_init(&w, 1, 1 << 20);
-    w.drain = to_stdout;
+    ms_jprint_begin(&w);
     ms_jwrite_arr(&w);
     enum ms_rc rc = ms_stmt_step(st, &more, err);
     while (rc == MS_OK && more) {
@@ -100,12 +93,7 @@ static enum ms_rc json_rows(struct ms_stmt *st, struct ms_err *err)
         rc = ms_stmt_step(st, &more, err);
     }
     ms_jwrite_arr_end(&w);
-    if (rc == MS_OK)
-        rc = ms_jwrite_finish(&w, err);
-    ms_jwrite_free(&w);
-    if (rc == MS_OK)
-        putchar('\n');
-    return rc;
+    return ms_jprint_end(&w, rc, err);
 }
 
 /* ---- the command ------------------------------------------------------ */

@@ -7,7 +7,7 @@
  */
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
-#include "probe/base/jwrite.h"
+#include "probe/base/jprint.h"
 #include "probe/base/opt.h"
 #include "probe/overflow.h"
 
@@ -315,12 +315,6 @@ static enum ms_rc put_finding(struct ms_jwrite *w, const struct probe_overflow *
     return MS_OK;
 }
 
-static enum ms_rc to_stdout(void *ctx, const char *p, size_t n, struct ms_err *err)
-{
-    (void)ctx;
-    return fwrite(p, 1, n, stdout) == n ? MS_OK : ms_fail_sys(err, "standard output");
-}
-
 static enum ms_rc put_report(struct ms_jwrite *w, struct job *j, struct ms_err *err)
 {
     ms_jwrite_obj(w);
@@ -337,19 +331,14 @@ static enum ms_rc put_report(struct ms_jwrite *w, struct job *j, struct ms_err *
         ms_jwrite_str(w, ms_buf_slice(&j->file));
     ms_jwrite_arr_end(w);
     ms_jwrite_obj_end(w);
-    return ms_jwrite_finish(w, err);
+    return MS_OK;
 }
 
 static enum ms_rc show_json(struct job *j, struct ms_err *err)
 {
     struct ms_jwrite w;
-    ms_jwrite_init(&w, 1, 1 << 20);
-    w.drain = to_stdout;
-    enum ms_rc rc = put_report(&w, j, err);
-    ms_jwrite_free(&w);
-    if (rc == MS_OK)
-        putchar('\n');
-    return rc;
+    ms_jprint_begin(&w);
+    return ms_jprint_end(&w, put_report(&w, j, err), err);
 }
 
 /* ---- the command ------------------------------------------------------ */

@@ -8,7 +8,7 @@
 #define MS_LOG_DOMAIN "stat"
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
-#include "probe/base/jwrite.h"
+#include "probe/base/jprint.h"
 #include "probe/base/opt.h"
 #include "probe/census.h"
 #include "probe/find.h"
@@ -370,17 +370,10 @@ static void put_rank(struct ms_jwrite *w, const struct rank *r)
     ms_jwrite_obj_end(w);
 }
 
-static enum ms_rc to_stdout(void *ctx, const char *p, size_t n, struct ms_err *err)
-{
-    (void)ctx;
-    return fwrite(p, 1, n, stdout) == n ? MS_OK : ms_fail_sys(err, "standard output");
-}
-
 static enum ms_rc show_json(const struct job *j, struct ms_err *err)
 {
     struct ms_jwrite w;
-    ms_jwrite_init(&w, 1, 1 << 20);
-    w.drain = to_stdout;
+    ms_jprint_begin(&w);
     ms_jwrite_obj(&w);
     ms_jwrite_ki64(&w, "json_bytes", (int64_t)j->bytes);
     ms_jwrite_kf64(&w, "seconds", (double)j->took_ns / 1e9);
@@ -390,11 +383,7 @@ static enum ms_rc show_json(const struct job *j, struct ms_err *err)
         put_rank(&w, &j->ranks[i]);
     ms_jwrite_arr_end(&w);
     ms_jwrite_obj_end(&w);
-    enum ms_rc rc = ms_jwrite_finish(&w, err);
-    ms_jwrite_free(&w);
-    if (rc == MS_OK)
-        putchar('\n');
-    return rc;
+    return ms_jprint_end(&w, MS_OK, err);
 }
 
 /* ---- the command ------------------------------------------------------ */

@@ -40,12 +40,6 @@ static enum ms_rc read_name(const struct web_call *c, const char *key, struct ms
 
 /* ---- rows ------------------------------------------------------------------------- */
 
-static void put_text(struct ms_jwrite *w, const char *key, struct ms_str s)
-{
-    ms_jwrite_key(w, ms_str_of(key));
-    ms_jwrite_str(w, s);
-}
-
 static const char *state_of(const struct graph_row *r)
 {
     return r->unmatched ? "unmatched" : states[r->state];
@@ -54,16 +48,16 @@ static const char *state_of(const struct graph_row *r)
 static void put_row(struct ms_jwrite *w, const struct graph_row *r)
 {
     ms_jwrite_obj(w);
-    put_text(w, "name", r->name);
+    ms_jwrite_ktext(w, "name", r->name);
     ms_jwrite_ki64(w, "order", r->order);
     ms_jwrite_ki64(w, "kind", r->kind);
     if (r->micro > 0)
         ms_jwrite_ki64(w, "micro", r->micro);
     ms_jwrite_kstr(w, "state", state_of(r));
     if (r->partner.n != 0)
-        put_text(w, "partner", r->partner);
+        ms_jwrite_ktext(w, "partner", r->partner);
     if (r->overflow.n != 0)
-        put_text(w, "overflow", r->overflow);
+        ms_jwrite_ktext(w, "overflow", r->overflow);
     if (r->has_children)
         ms_jwrite_kbool(w, "children", true);
     if (r->modified)
@@ -234,9 +228,9 @@ static enum ms_rc put_fate(struct web_call *c, struct graph_spot at, struct ms_s
     struct graph_fate fate;
     enum ms_rc rc = graph_view_fate(c->reader->graph, at, name, &page, &fate, err);
     if (rc == MS_OK) {
-        put_text(c->json, "fate", fate.kind);
-        put_text(c->json, "how", fate.how);
-        put_text(c->json, "kin", fate.partner);
+        ms_jwrite_ktext(c->json, "fate", fate.kind);
+        ms_jwrite_ktext(c->json, "how", fate.how);
+        ms_jwrite_ktext(c->json, "kin", fate.partner);
         ms_jwrite_kf64(c->json, "confidence", fate.confidence);
     }
     graph_page_free(&page);
@@ -253,9 +247,9 @@ static enum ms_rc put_kin(struct web_call *c, struct graph_spot at, struct ms_st
     ms_jwrite_arr(c->json);
     for (size_t i = 0; rc == MS_OK && i < k.list.n; i++) {
         ms_jwrite_obj(c->json);
-        put_text(c->json, "name", k.list.p[i].partner);
-        put_text(c->json, "kind", k.list.p[i].kind);
-        put_text(c->json, "how", k.list.p[i].how);
+        ms_jwrite_ktext(c->json, "name", k.list.p[i].partner);
+        ms_jwrite_ktext(c->json, "kind", k.list.p[i].kind);
+        ms_jwrite_ktext(c->json, "how", k.list.p[i].how);
         ms_jwrite_kf64(c->json, "confidence", k.list.p[i].confidence);
         ms_jwrite_obj_end(c->json);
     }

@@ -7,12 +7,6 @@
 
 enum { ROWS_MAX = 2000, ROWS_USUAL = 100 };
 
-static void put_text(struct ms_jwrite *w, const char *key, struct ms_str s)
-{
-    ms_jwrite_key(w, ms_str_of(key));
-    ms_jwrite_str(w, s);
-}
-
 static void put_item(struct ms_jwrite *w, const char *key, struct ms_str json)
 {
     if (json.n == 0)
@@ -28,10 +22,10 @@ static enum ms_rc put_row(void *ctx, const struct viz_table_texts *row, struct m
     (void)err;
     ms_jwrite_obj(w);
     ms_jwrite_kstr(w, "state", states[row->state]);
-    put_text(w, "node", row->node);
-    put_text(w, "partner", row->partner);
-    put_text(w, "name", row->name);
-    put_text(w, "other_name", row->other_name);
+    ms_jwrite_ktext(w, "node", row->node);
+    ms_jwrite_ktext(w, "partner", row->partner);
+    ms_jwrite_ktext(w, "name", row->name);
+    ms_jwrite_ktext(w, "other_name", row->other_name);
     put_item(w, "item", row->item);
     put_item(w, "other", row->other);
     ms_jwrite_obj_end(w);

@@ -21,12 +21,6 @@ static void put_big(struct ms_jwrite *w, const char *key, int64_t v)
     ms_jwrite_kstr(w, key, text);
 }
 
-static void put_text(struct ms_jwrite *w, const char *key, struct ms_str s)
-{
-    ms_jwrite_key(w, ms_str_of(key));
-    ms_jwrite_str(w, s);
-}
-
 static void put_numbers(struct ms_jwrite *w, const char *key, const int64_t *p, size_t n)
 {
     ms_jwrite_key(w, ms_str_of(key));
@@ -85,7 +79,7 @@ static void put_graph(struct ms_jwrite *w, const struct graph_view *v)
     ms_jwrite_obj(w);
     ms_jwrite_kbool(w, "dual", a->dual);
     ms_jwrite_kbool(w, "overflow", a->overflow);
-    put_text(w, "task", a->task);
+    ms_jwrite_ktext(w, "task", a->task);
     ms_jwrite_ki64(w, "micro_steps", a->micro_steps);
     put_numbers(w, "ranks", a->ranks.p, a->ranks.n);
     put_numbers(w, "steps", a->steps.p, a->steps.n);
@@ -97,7 +91,7 @@ enum ms_rc web_api_about(struct web_call *c, struct ms_err *err)
     struct ms_jwrite *w = c->json;
     (void)err;
     ms_jwrite_obj(w);
-    put_text(w, "title", viz_session_title(c->session));
+    ms_jwrite_ktext(w, "title", viz_session_title(c->session));
     ms_jwrite_kstr(w, "path", c->session->path);
     if (c->session->golden != NULL)
         ms_jwrite_kstr(w, "golden", c->session->golden);
@@ -118,13 +112,13 @@ static enum ms_rc put_finding(struct ms_jwrite *w, const struct viz_finding *f, 
     viz_place_write(&f->place, &place);
     ms_jwrite_obj(w);
     ms_jwrite_kstr(w, "severity", viz_severity_name(f->severity));
-    put_text(w, "kind", f->kind);
-    put_text(w, "text", f->text);
-    put_text(w, "ranks", f->ranks);
+    ms_jwrite_ktext(w, "kind", f->kind);
+    ms_jwrite_ktext(w, "text", f->text);
+    ms_jwrite_ktext(w, "ranks", f->ranks);
     ms_jwrite_ki64(w, "first_step", f->first_step);
     ms_jwrite_ki64(w, "last_step", f->last_step);
     ms_jwrite_kf64(w, "value", f->value);
-    put_text(w, "place", ms_buf_slice(&place));
+    ms_jwrite_ktext(w, "place", ms_buf_slice(&place));
     ms_jwrite_obj_end(w);
     enum ms_rc rc = ms_buf_check(&place, err);
     ms_buf_free(&place);

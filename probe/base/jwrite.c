@@ -399,6 +399,21 @@ void ms_jwrite_kbool(struct ms_jwrite *w, const char *key, bool v)
     ms_jwrite_bool(w, v);
 }
 
+void ms_jwrite_ktext(struct ms_jwrite *w, const char *key, struct ms_str s)
+{
+    ms_jwrite_key(w, ms_str_of(key));
+    ms_jwrite_str(w, s);
+}
+
+void ms_jwrite_kmaybe(struct ms_jwrite *w, const char *key, int64_t v)
+{
+    ms_jwrite_key(w, ms_str_of(key));
+    if (v >= 0)
+        ms_jwrite_i64(w, v);
+    else
+        ms_jwrite_null(w);
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 void ms_jwrite_init(struct ms_jwrite *w, int indent, size_t max)

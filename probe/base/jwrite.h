@@ -58,6 +58,9 @@ void ms_jwrite_kstr(struct ms_jwrite *w, const char *key, const char *z);
 void ms_jwrite_ki64(struct ms_jwrite *w, const char *key, int64_t v);
 void ms_jwrite_kf64(struct ms_jwrite *w, const char *key, double v);
 void ms_jwrite_kbool(struct ms_jwrite *w, const char *key, bool v);
+void ms_jwrite_ktext(struct ms_jwrite *w, const char *key, struct ms_str s);
+/* A number below zero stands for none and becomes null. */
+void ms_jwrite_kmaybe(struct ms_jwrite *w, const char *key, int64_t v);
 /* Drain what is left and report the first failure. */
 enum ms_rc ms_jwrite_finish(struct ms_jwrite *w, struct ms_err *err);
 void ms_jwrite_free(struct ms_jwrite *w);
