@@ -27,9 +27,9 @@ static const struct ms_opt opts[] = {
     {"RUN", NULL, MS_OPT_REST, offsetof(struct args, runs), .min = 2, .max = RUNS_MAX,
      .help = "two or more dumps that ought to be equal: files or directories"},
     {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "FILE",
-     .help = "keep the noise of every row in a file, for compare --noise-floor"},
-    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "WHICH", .choices = formats,
-     .dflt = "text", .help = "what the answer looks like"},
+     .help = "keep the noise of every row in a file, for compare --noise_floor"},
+    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .choices = formats,
+     .dflt = "text", .help = "text for people, json for programs"},
     {"exit_code", NULL, MS_OPT_FLAG, offsetof(struct args, exit_code),
      .help = "exit with 1 when there was a false alarm"},
     {0}};
@@ -201,13 +201,13 @@ const struct ms_cmd compare_cmd_calibrate = {
     .run = run,
     .brief = "measure the noise of runs that ought to be equal",
     .opts = opts,
-    .usage = "RUN RUN... [options]",
+    .usage = "[options] RUN RUN...",
     .about =
         "Compares runs of one program with each other, which differ in nothing but noise: other "
         "threads, other blocking, another order of sums. Says how large the noise is, whether "
         "compare would take any of it for an error (a false alarm), and with -o keeps it row by "
-        "row in a file for compare --noise-floor.\n"
+        "row in a file for compare --noise_floor.\n"
         "\n"
         "  msprobe calibrate ref ref2 ref3 -o noise.json\n"
-        "  msprobe compare -tp run -gp ref --ext --noise-floor noise.json\n",
+        "  msprobe compare -tp run -gp ref --ext --noise_floor noise.json\n",
 };

@@ -15,7 +15,7 @@ enum { FORMAT_TEXT, FORMAT_JSON };
 struct args {
     struct ms_opt_list paths;
     int format;
-    int64_t limit;
+    int64_t most;
     bool exit_code;
 };
 
@@ -24,10 +24,10 @@ static const char *const formats[] = {"text", "json", NULL};
 static const struct ms_opt opts[] = {
     {"DUMP", NULL, MS_OPT_REST, offsetof(struct args, paths), .min = 1, .max = 1,
      .help = "dump.json, or a rank, step or dump directory"},
-    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "WHICH", .choices = formats,
-     .dflt = "text", .help = "what the answer looks like"},
-    {"limit", "n", MS_OPT_INT, offsetof(struct args, limit), "N", .dflt = "20", .min = 0,
-     .max = 1000000, .help = "how many findings to print as text; 0: all"},
+    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .choices = formats,
+     .dflt = "text", .help = "text for people, json for programs"},
+    {"most", "n", MS_OPT_INT, offsetof(struct args, most), "N", .dflt = "20", .min = 0,
+     .max = 1000000, .help = "show this many findings in text; 0 shows all"},
     {"exit_code", NULL, MS_OPT_FLAG, offsetof(struct args, exit_code),
      .help = "exit with 1 when something was found"},
     {0}};
@@ -73,11 +73,11 @@ static void print_scope(const struct self_check *s, int64_t took_ns)
 static void print_text(const struct self_check *s, const struct args *a, int64_t took_ns)
 {
     size_t shown =
-        a->limit == 0 || s->findings.n < (size_t)a->limit ? s->findings.n : (size_t)a->limit;
+        a->most == 0 || s->findings.n < (size_t)a->most ? s->findings.n : (size_t)a->most;
     for (size_t i = 0; i < shown; i++)
         print_finding(&s->findings.p[i], i + 1);
     if (shown < s->findings.n)
-        printf("%zu more; --limit 0 prints all\n", s->findings.n - shown);
+        printf("%zu more; --most 0 shows all\n", s->findings.n - shown);
     if (s->findings.n == 0)
         puts("nothing is wrong as far as one run can tell");
     for (size_t i = 0; i < s->places.notes.n; i++)
@@ -184,7 +184,7 @@ static enum ms_rc check(const struct args *a, struct self_check *s, struct ms_er
 
 static int run(int argc, char **argv)
 {
-    struct args a = {.limit = 20};
+    struct args a = {.most = 20};
     struct ms_err err = {0};
     struct self_check s;
     bool done;
@@ -214,7 +214,7 @@ const struct ms_cmd compare_cmd_check = {
     .run = run,
     .brief = "find what is wrong in one dump",
     .opts = opts,
-    .usage = "DUMP [options]",
+    .usage = "[options] DUMP",
     .about =
         "Holds a dump against itself, where there is no other run to compare with: gradients are "
         "finite, parameters that ranks share are equal on them and stay as they are within a "

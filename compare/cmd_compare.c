@@ -55,7 +55,7 @@ static const struct ms_opt opts[] = {
     {"golden_path", "gp", MS_OPT_PATH, offsetof(struct args, golden), "PATH",
      .help = "what it is held against"},
     {"output_path", "o", MS_OPT_OPTIONAL, offsetof(struct args, output), "DIR", .dflt = "./output",
-     .help = "directory for the results, made when it is not there"},
+     .help = "directory for the results, made when missing"},
     {"input_path", "i", MS_OPT_PATH, offsetof(struct args, input), "FILE",
      .help =
          "json with npu_path and bench_path, as msprobe 1 takes them, instead of the two paths"},
@@ -114,8 +114,8 @@ static const struct ms_opt opts[] = {
     {"noise_floor", NULL, MS_OPT_PATH, offsetof(struct args, noise), "PATH",
      .help = "a second run of the golden side, or what calibrate made of several; with --ext the "
              "measure of what is expected"},
-    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "WHICH", .choices = formats,
-     .dflt = "text", .help = "what the summary on standard output looks like"},
+    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .choices = formats,
+     .dflt = "text", .help = "of the summary: text for people, json for programs"},
     {"exit_code", NULL, MS_OPT_FLAG, offsetof(struct args, exit_code),
      .help = "exit with 1 when a row is not well"},
 #define OF_ANOTHER_MODE(i, name, brief)                                                            \
@@ -580,7 +580,7 @@ static enum ms_rc check_args(const struct args *a, struct ms_err *err)
                        "-hl gives the colours of msprobe 1: add --compat old, or --xlsx alone for "
                        "those of the verdicts");
     if (a->noise != NULL && !a->ext)
-        return ms_fail(err, MS_E_ARG, "--noise-floor fills columns of --ext; add it");
+        return ms_fail(err, MS_E_ARG, "--noise_floor fills columns of --ext; add it");
     if (a->data != NULL && (a->layer != NULL || a->cell != NULL || a->api != NULL))
         return ms_fail(err, MS_E_ARG,
                        "-dm names the rows themselves; leave out -am, -cm and -lm beside it");
@@ -601,8 +601,9 @@ static enum ms_rc take_paths(struct job *j, struct ms_err *err)
         a->steps = a->steps != NULL ? a->steps : j->input.steps;
     }
     if (a->target == NULL || a->golden == NULL)
-        return ms_fail(err, MS_E_ARG, "missing option %s",
-                       a->target == NULL ? "-tp (--target_path)" : "-gp (--golden_path)");
+        return ms_fail(err, MS_E_ARG, "missing option --%s PATH: %s",
+                       a->target == NULL ? "target_path" : "golden_path",
+                       a->target == NULL ? "what is to be checked" : "what it is held against");
     return MS_OK;
 }
 
@@ -764,7 +765,7 @@ const struct ms_cmd compare_cmd_compare = {
     .run = run,
     .brief = "compare two dumps, row for row",
     .opts = opts,
-    .usage = "-tp PATH -gp PATH [options]",
+    .usage = "[options] -tp PATH -gp PATH",
     .about =
         "Holds the tensors of a run (the target, \"NPU\") against those of another (the golden "
         "side, \"Bench\"), says in short how far they are apart, and writes a table with a row "

@@ -22,7 +22,7 @@ struct args {
     struct graph_param merge[2];
 };
 
-static const char *const compats[] = {"none", "strict", NULL};
+static const char *const compats[] = {"cur", "strict", NULL};
 static const char *const yes_no[] = {"yes", "no", NULL};
 static const char *const aligns[] = {"auto", "always", "exact", NULL};
 static const char *const file_types[] = {"db", "json", NULL};
@@ -36,7 +36,7 @@ static const struct ms_opt opts[] = {
     {"golden_path", "gp", MS_OPT_PATH, offsetof(struct args, golden), "PATH",
      .help = "the run to compare with; without it the graph of one run is made"},
     {"output_path", "o", MS_OPT_PATH, offsetof(struct args, out), "DIR", .required = true,
-     .help = "where the database goes; made when it is not there"},
+     .help = "where the database goes; made when missing"},
     {"layer_mapping", "lm", MS_OPT_OPTIONAL, offsetof(struct args, layers), "FILE",
      .help = "match renamed layers, or two frameworks, by the rules of FILE; without FILE by "
              "names alone"},
@@ -55,7 +55,7 @@ static const struct ms_opt opts[] = {
      .help = "say on standard error which items' tensors were compared"},
     {"is_print_progress_log", "progress_log", MS_OPT_FLAG, offsetof(struct args, progress),
      .help = "print progress on standard output, line by line, as the plugin reads it"},
-    {"compat", NULL, MS_OPT_CHOICE, offsetof(struct args, compat), "WHICH", .dflt = "none",
+    {"compat", NULL, MS_OPT_CHOICE, offsetof(struct args, compat), "WHICH", .dflt = "cur",
      .choices = compats,
      .help = "strict: the official tool's database row for row, its defects included"},
     {"compat_md5_index", NULL, MS_OPT_FLAG, offsetof(struct args, md5_index),

@@ -21,11 +21,11 @@ static const struct ms_opt opts[] = {
     {"input_dir", "i", MS_OPT_PATH, offsetof(struct args, input), "DIR", .required = true,
      .help = "directory with compare_result_rankN_TIME.xlsx or .csv, of two ranks or more"},
     {"output_dir", "o", MS_OPT_PATH, offsetof(struct args, output), "DIR", .required = true,
-     .help = "directory for the workbook, made when it is not there"},
+     .help = "directory for the workbook, made when missing"},
     {"config_path", "config", MS_OPT_PATH, offsetof(struct args, config), "FILE", .required = true,
      .help = "yaml with 'api: [names]' and 'compare_index: [columns]'"},
-    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "WHICH", .choices = formats,
-     .dflt = "text", .help = "what the summary on standard output looks like"},
+    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .choices = formats,
+     .dflt = "text", .help = "of the summary: text for people, json for programs"},
     {0}};
 
 extern const struct ms_cmd compare_cmd_merge_result;
@@ -125,7 +125,7 @@ const struct ms_cmd compare_cmd_merge_result = {
     .run = run,
     .brief = "put the compare results of several ranks side by side",
     .opts = opts,
-    .usage = "-i DIR -o DIR -config FILE",
+    .usage = "[options] -i DIR -o DIR -config FILE",
     .about =
         "Takes the tables that `msprobe compare` wrote for several ranks and makes a workbook of "
         "them: a sheet for each figure, a row for each tensor of the operators that the "

@@ -62,7 +62,7 @@ enum ms_rc cmp__take_noise(struct cmp *c, struct ms_pool *pool, struct ms_err *e
         return cmp__read_noise(c, err);
     enum ms_rc rc = cmp_open(&second, &conf, c->conf.noise_floor, c->b.dump->path, pool, err);
     if (rc != MS_OK)
-        return ms_err_wrap(err, "--noise-floor"), rc;
+        return ms_err_wrap(err, "--noise_floor"), rc;
     rc = check_second(c, second, err);
     if (rc == MS_OK)
         rc = cmp_measure(second, pool, err);

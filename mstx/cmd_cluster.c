@@ -187,7 +187,7 @@ static const struct ms_opt opts[] = {
     {"parallel_types", NULL, MS_OPT_TEXT, offsetof(struct args, parallel), "A,B;C",
      .dflt = "dp,edp;edp;dp;ep;pp;mp;tp",
      .help = "of computational_op_masking: kinds of groups, those with a comma taken together"},
-    {"compat", NULL, MS_OPT_CHOICE, offsetof(struct args, compat), "LEVEL", .dflt = "cur",
+    {"compat", NULL, MS_OPT_CHOICE, offsetof(struct args, compat), "WHICH", .dflt = "cur",
      .choices = compat, .help = "strict: as the official tool, defects included"},
     {"parallel_mode", NULL, MS_OPT_TEXT, offsetof(struct args, context), "NAME", .hidden = true},
     {"force", NULL, MS_OPT_FLAG, offsetof(struct args, force), .hidden = true},

@@ -24,9 +24,9 @@ struct args {
 static const char *const formats[] = {"text", "json", NULL};
 
 static const struct ms_opt opts[] = {
-    {"DIR ACTION", NULL, MS_OPT_REST, offsetof(struct args, words), .max = 2,
+    {"DIR ACTION", NULL, MS_OPT_REST, offsetof(struct args, words), .min = 2, .max = 2,
      .help = "the run, and what to do with it: start, stop, snapshot or status"},
-    {"output", "o", MS_OPT_PATH, offsetof(struct args, output), "DIR",
+    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "DIR",
      .help = "where a snapshot goes", .dflt = "DIR/snapshots/NNN"},
     {"domain_include", NULL, MS_OPT_TEXT, offsetof(struct args, include), "NAMES",
      .help = "with start: record only these domains from now on, comma separated; '' for all"},
@@ -210,9 +210,10 @@ static int run(int argc, char **argv)
         return ms_cmd_fail(&mstx_cmd_ctl, &err);
     if (done)
         return MS_EXIT_OK;
-    int action = args.words.n == 2 ? action_of(args.words.items[1]) : -1;
+    int action = action_of(args.words.items[1]);
     if (action < 0) {
-        ms_fail(&err, MS_E_ARG, "expected DIR and one of start, stop, snapshot, status");
+        ms_fail(&err, MS_E_ARG, "ACTION: '%s' is not one of start, stop, snapshot, status",
+                args.words.items[1]);
         return ms_cmd_fail(&mstx_cmd_ctl, &err);
     }
     struct job job = {.args = &args, .command = commands[action]};

@@ -30,7 +30,7 @@ static const struct ms_opt opts[] = {
     {"format", "f", MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .choices = formats,
      .required = true,
      .help = "chrome, trace-view (Ascend's JSON), perfetto, csv, ascend-db or flight-recorder"},
-    {"output", "o", MS_OPT_PATH, offsetof(struct args, output), "OUT", .required = true,
+    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "OUT", .required = true,
      .help = "file to write; of ascend-db a directory, unless it ends in .db; of flight-recorder "
              "a directory"},
     {0}};

@@ -23,7 +23,7 @@ static const struct ms_opt opts[] = {
     {"DIR", NULL, MS_OPT_REST, offsetof(struct args, path), .min = 1, .max = 1,
      .help = "directory of a run, as given to 'msprobe run -o', of Flight Recorder dumps, or of "
              "databases of an Ascend profiler"},
-    {"output", "o", MS_OPT_PATH, offsetof(struct args, output), "FILE", .dflt = "DIR/run.db",
+    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "FILE", .dflt = "DIR/run.db",
      .help = "where to write the database"},
     {"summary", NULL, MS_OPT_FLAG, offsetof(struct args, summary),
      .help = "only what ranks say together: who makes the others wait, which links are slow; no "

@@ -24,7 +24,7 @@ static const struct ms_opt opts[] = {
     {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .dflt = "text",
      .choices = formats,
      .help = "text for people, json for programs, prometheus for its collectors"},
-    {"most", NULL, MS_OPT_INT, offsetof(struct args, most), "N", .dflt = "20", .min = 0,
+    {"most", "n", MS_OPT_INT, offsetof(struct args, most), "N", .dflt = "20", .min = 0,
      .max = INT32_MAX, .help = "show this many steps and names in text; 0 shows all"},
     {"flops", NULL, MS_OPT_REAL, offsetof(struct args, flops), "N", .min = 0, .max = INT64_MAX,
      .help = "floating point operations of the model in a step of one rank, as 1.5e15"},

@@ -41,7 +41,7 @@ static const char *const devices[] = {"auto", "opencl", "cuda", "acl", NULL};
 static const struct ms_opt opts[] = {
     {"PROG ARGS", NULL, MS_OPT_REST, offsetof(struct args, program),
      .help = "the program and its arguments, as without msprobe"},
-    {"output", "o", MS_OPT_PATH, offsetof(struct args, output), "DIR",
+    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "DIR",
      .help = "directory of the run; all ranks give the same", .dflt = "msprobe-run"},
     {"domain_include", NULL, MS_OPT_TEXT, offsetof(struct args, include), "NAMES",
      .help = "record these domains alone, comma separated; 'default' is one"},

@@ -100,7 +100,7 @@ const struct ms_cmd probe_cmd_data2db = {
     .run = run,
     .brief = "put statistics of many steps into the trend viewer's database",
     .opts = opts,
-    .usage = "--db DIR --data DIR [options]",
+    .usage = "[options] --db DIR --data DIR",
     .about =
         "Reads all steps and ranks of a dump, or the CSV files of the training monitor, and writes "
         "dump_data.trend.db or monitor_data.trend.db as the official trend viewer opens them.\n"

@@ -402,7 +402,7 @@ const struct ms_cmd probe_cmd_overflow_check = {
     .run = run,
     .brief = "find the operator that first made NaN or infinity",
     .opts = opts,
-    .usage = "-i DIR [-o DIR] [options]",
+    .usage = "[options] -i DIR [-o DIR]",
     .about =
         "Reads the dumps of all ranks of a step and names the operator whose inputs are good and "
         "whose output is not: before the first communication, else behind the first bad "

@@ -73,12 +73,12 @@ const struct ms_cmd probe_cmd_parse = {
     .run = run,
     .brief = "convert tensor files to .npy or .pt",
     .opts = opts,
-    .usage = "-d PATH [-t npy|pt] [-o DIR]",
+    .usage = "[options] -d PATH [-t npy|pt] [-o DIR]",
     .about =
         "Converts one tensor file, or every tensor file below a directory, to NumPy's .npy or\n"
         "PyTorch's .pt.  Nothing in a .pt is executed.  Names and sub-directories are kept.\n"
         "A file that cannot be read is named with the reason and the rest is converted; the\n"
-        "exit code is then 3.\n"
+        "exit status is then 3.\n"
         "\n"
         "  msprobe parse -d dump/step0/rank0/dump_tensor_data -t npy -o arrays\n",
 };

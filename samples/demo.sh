@@ -71,7 +71,7 @@ if [ -n "$mpirun" ]; then
     cat <<EOF
   $B/msprobe view $out/run                        the run in this terminal
   $B/msprobe serve $out/run --open                the run in a browser
-  $B/msprobe serve $out/faulty/step0/rank0 --golden $out/clean/step0/rank0 --open
+  $B/msprobe serve $out/faulty/step0/rank0 --golden_path $out/clean/step0/rank0 --open
   $B/msprobe sql $out/run 'select name, count(*) from events group by name'
 EOF
 fi

@@ -49,7 +49,7 @@ check_functions() { # header
     if [ -n "$missing" ]; then bad "functions of $1: not in one page:$missing"; else ok "functions of $1"; fi
 }
 
-# A word of its own: --no is not documented by --no-color, nor -d by --d.
+# A word of its own: --no is not documented by --no_color, nor -d by --d.
 has_option() { # text option
     printf '%s\n' "$1" | grep -qE -- "(^|[^a-zA-Z0-9_-])$2([^a-zA-Z0-9_-]|\$)"
 }

@@ -361,7 +361,7 @@ START_TEST(the_list_names_every_visible_option)
     char text[4096];
     print_list(text, sizeof text, ms_opt_complete_list);
     ck_assert_int_eq(strncmp(text, "demo\ndemo --target_path\ndemo -tp\n", 32), 0);
-    ck_assert_ptr_nonnull(strstr(text, "demo --trace-self\n"));
+    ck_assert_ptr_nonnull(strstr(text, "demo --trace_self\n"));
     ck_assert_ptr_null(strstr(text, "secret"));
 }
 END_TEST

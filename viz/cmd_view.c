@@ -28,7 +28,7 @@ static const struct ms_opt opts[] = {
     {"PATH", NULL, MS_OPT_REST, offsetof(struct args, path), .min = 1, .max = 1,
      .help = "a run directory, a dump, a .vis.db, a Chrome trace or a database of Ascend's "
              "profilers"},
-    {"golden", "gp", MS_OPT_PATH, offsetof(struct args, golden), "PATH",
+    {"golden_path", "gp", MS_OPT_PATH, offsetof(struct args, golden), "PATH",
      .help = "a second dump to compare the first with"},
     {"live", NULL, MS_OPT_FLAG, offsetof(struct args, live),
      .help = "follow a running job: steps a second, the slowest rank, what each rank is in"},
@@ -208,6 +208,6 @@ const struct ms_cmd viz_cmd_view = {
              "them, : takes a command, q goes back.  Nothing is changed but the matching of "
              "nodes that you change by hand.\n\n"
              "  msprobe view run1\n"
-             "  msprobe view dump_npu --golden dump_gpu\n"
+             "  msprobe view dump_npu --golden_path dump_gpu\n"
              "  msprobe view --live run1            while the job runs",
 };

@@ -25,7 +25,7 @@ static const struct ms_opt opts[] = {
     {"PATH", NULL, MS_OPT_REST, offsetof(struct args, path), .min = 1, .max = 1,
      .help = "a run directory, a dump, a .vis.db, a Chrome trace or a database of Ascend's "
              "profilers"},
-    {"golden", "gp", MS_OPT_PATH, offsetof(struct args, golden), "PATH",
+    {"golden_path", "gp", MS_OPT_PATH, offsetof(struct args, golden), "PATH",
      .help = "a second dump to compare the first with"},
     {"port", "p", MS_OPT_INT, offsetof(struct args, port), "N", .dflt = "8421", .max = 65535,
      .help = "port to listen on; 0 takes any that is free"},
@@ -128,6 +128,6 @@ const struct ms_cmd web_cmd_serve = {
              "timeline, the graph of modules, the table of figures and the cluster.  Nothing is "
              "changed but the matching of nodes that you change by hand.\n\n"
              "  msprobe serve run1\n"
-             "  msprobe serve dump_npu --golden dump_gpu --open\n"
+             "  msprobe serve dump_npu --golden_path dump_gpu --open\n"
              "  ssh -L 8421:localhost:8421 node     for a run on another machine",
 };

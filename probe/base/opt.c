@@ -30,11 +30,11 @@ const struct ms_opt ms_global_opts[] = {
      .help = "log a part of the program in detail; level 1 to 3, several with commas, all is all"},
     {"stats", NULL, MS_OPT_FLAG, GLOBAL(stats),
      .help = "print time and memory of each phase on stderr at the end"},
-    {"trace-self", NULL, MS_OPT_PATH, GLOBAL(trace_self), "FILE",
+    {"trace_self", NULL, MS_OPT_PATH, GLOBAL(trace_self), "FILE",
      .help = "write the program's own phases as Chrome trace events"},
     {"threads", NULL, MS_OPT_INT, GLOBAL(threads), "N", .min = 0, .max = 1024,
      .help = "work with N threads; 0 is one per processor", .dflt = "0"},
-    {"no-color", NULL, MS_OPT_FLAG, GLOBAL(no_color), .help = "print without colours"},
+    {"no_color", NULL, MS_OPT_FLAG, GLOBAL(no_color), .help = "print without colours"},
     {0}};
 
 /* ---- the tables ------------------------------------------------------- */

@@ -2,7 +2,7 @@
  *
  * main: finds the command, runs it, and does for every command what none
  * should forget: check that standard output arrived, show --stats, write
- * --trace-self.  launch.c calls it.
+ * --trace_self.  launch.c calls it.
  */
 #include "probe/cli/cmds.h"
 #include "probe/cli/signals.h"

@@ -18,6 +18,6 @@ ask msprobe version --threads =
 ask msprobe completion ''
 ask msprobe completion z
 ask msprobe help self
-ask msprobe version --trace-self ''
+ask msprobe version --trace_self ''
 END
 bash --norc ask
