@@ -371,8 +371,10 @@ static enum ms_rc start(struct mstx_recipe_run *r, const struct args *a, struct 
     char *db = ms_path_join(r->out, MSTX_ANALYSIS_DB);
     enum ms_rc rc = db != NULL ? ms_buf_check(&tmp, err) : ms_no_memory(err);
     if (rc == MS_OK) {
+        ms_tmp_register(ms_buf_z(&tmp));
         rc = analyse(r, a, db, ms_buf_z(&tmp), err);
-        mstx__recipe_remove_run(ms_buf_z(&tmp));
+        ms_tmp_remove(ms_buf_z(&tmp));
+        ms_tmp_forget(ms_buf_z(&tmp));
     }
     ms_buf_free(&tmp);
     ms_free(db);

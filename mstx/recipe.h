@@ -61,9 +61,8 @@ void mstx__recipe_forget(struct mstx_recipe_run *r);
 enum ms_rc mstx__recipe_problem(struct mstx_recipe_run *r, const char *file, const char *text,
                                 struct ms_err *err) MS_MUST_USE;
 /* Databases of a run of ours as the profilers have them, written to a directory, which then is the
- * input; and gone again. */
+ * input. */
 enum ms_rc mstx__recipe_from_run(const char *run, const char *dir, struct ms_err *err) MS_MUST_USE;
-void mstx__recipe_remove_run(const char *dir);
 
 /* ---- recipe_read ---------------------------------------------------------------- */
 

@@ -159,29 +159,3 @@ enum ms_rc mstx__recipe_from_run(const char *run, const char *dir, struct ms_err
     mstx_tl_close(tl);
     return rc;
 }
-
-static void remove_below(const char *dir, int depth)
-{
-    struct ms_dir list;
-    struct ms_err ignored = {0};
-    if (ms_dir_list(&list, dir, &ignored) != MS_OK)
-        return;
-    for (size_t i = 0; i < list.names.n; i++) {
-        char *path = ms_path_join(dir, list.names.p[i].p);
-        if (path == NULL)
-            continue;
-        if (depth == 0 && ms_path_kind(path) == MS_KIND_DIR)
-            remove_below(path, depth + 1);
-        else
-            unlink(path);
-        ms_free(path);
-    }
-    ms_dir_free(&list);
-    rmdir(dir);
-}
-
-void mstx__recipe_remove_run(const char *dir)
-{
-    if (ms_path_kind(dir) == MS_KIND_DIR)
-        remove_below(dir, 0);
-}

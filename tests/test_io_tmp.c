@@ -118,6 +118,26 @@ START_TEST(even_a_killed_process_leaves_nothing_behind)
 }
 END_TEST
 
+START_TEST(a_temporary_folder_goes_with_all_in_it_and_nothing_beyond)
+{
+    struct ms_err e = {0};
+    setup();
+    ck_ok(ms_mkdirs(in_dir("made/rank_0"), &e), e);
+    ck_ok(ms_mkdirs(in_dir("kept"), &e), e);
+    put(in_dir("made/rank_0/x"), "half");
+    put(in_dir("made/y"), "half");
+    put(in_dir("kept/z"), "whole");
+    ck_assert_int_eq(symlink(in_dir("kept"), in_dir("made/link")), 0);
+    ck_assert(ms_tmp_register(in_dir("made")));
+    ck_assert(ms_tmp_unlink_all());
+    ms_tmp_forget(in_dir("made"));
+    ck_assert_uint_eq(entries(dir), 1);
+    ck_assert_str_eq(text_of(in_dir("kept/z")), "whole");
+    ck_assert(!ms_tmp_unlink_all());
+    scratch_remove(dir);
+}
+END_TEST
+
 /* ---- where something is not to be had --------------------------------- */
 
 static int write_without(long call, int why)
@@ -266,6 +286,7 @@ END_TEST
 
 TEST_MAIN("io_tmp", an_interrupt_in_mid_write_leaves_nothing_behind,
           even_a_killed_process_leaves_nothing_behind,
+          a_temporary_folder_goes_with_all_in_it_and_nothing_beyond,
           where_links_are_refused_what_was_written_is_copied,
           without_a_way_to_the_file_it_has_a_name_from_the_start,
           whatever_fails_the_old_file_stays_and_nothing_is_left,

@@ -76,6 +76,8 @@ enum ms_rc ms_tmp_publish(int fd, const char *tmp, const char *path,
 /* The same without making it durable, where path is itself a name for a while. */
 enum ms_rc ms_tmp_place(int fd, const char *tmp, const char *path, struct ms_err *err) MS_MUST_USE;
 
+/* Removes a temporary file, or a folder of a few levels and all in it; async-signal-safe. */
+bool ms_tmp_remove(const char *path);
 /* Temporary names a signal handler must remove; async-signal-safe.  true: there were some. */
 bool ms_tmp_unlink_all(void);
 /* Register and forget a temporary name of one's own; false when the table is full, which only means

@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 /* ---- names that an interrupt removes ---------------------------------- */
-enum { TMP_SLOTS = 64 };
+enum { TMP_SLOTS = 64, TREE_DEPTH = 4 };
 
 /* The lock is between threads; the handler takes none and reads only slots in use,
  * which become so when their path is whole. */
@@ -66,12 +66,38 @@ void ms_tmp_forget(const char *path)
     pthread_mutex_unlock(&tmp_lock);
 }
 
+/* Allocates nothing, as it is called by the handler too.  depth: of folders below this one. */
+static bool remove_tree(int parent, const char *name, int depth)
+{
+    _Alignas(struct dirent64) char list[2048];
+    int dir =
+        depth >= 0 ? openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    ssize_t n;
+    while (dir >= 0 && (n = getdents64(dir, list, sizeof list)) > 0) {
+        for (ssize_t at = 0; at < n;) {
+            const struct dirent64 *e = (const void *)(list + at);
+            at += e->d_reclen;
+            if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+                unlinkat(dir, e->d_name, 0) != 0)
+                remove_tree(dir, e->d_name, depth - 1);
+        }
+    }
+    if (dir >= 0)
+        close(dir);
+    return unlinkat(parent, name, AT_REMOVEDIR) == 0;
+}
+
+bool ms_tmp_remove(const char *path)
+{
+    return unlink(path) == 0 || (errno == EISDIR && remove_tree(AT_FDCWD, path, TREE_DEPTH));
+}
+
 bool ms_tmp_unlink_all(void)
 {
     bool any = false;
     for (int i = 0; i < TMP_SLOTS; i++) {
         if (tmp_names[i].used)
-            any |= unlink(tmp_names[i].path) == 0;
+            any |= ms_tmp_remove(tmp_names[i].path);
     }
     return any;
 }
