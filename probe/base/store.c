@@ -308,11 +308,16 @@ static enum ms_rc open_for_editing(struct ms_store *s, struct ms_err *err)
     return code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
 }
 
+/* SQLite does not say why it cannot make a file. */
 static enum ms_rc open_tmp(struct ms_store *s, struct ms_err *err)
 {
     MS_TRY(ms_tmp_new(&s->tmp, s->path, err));
     unlink(s->tmp);
-    return connect_to(s, s->tmp, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
+    int fd = open(s->tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return ms_fail_sys(err, "%s: cannot write", s->path);
+    close(fd);
+    return connect_to(s, s->tmp, "", SQLITE_OPEN_READWRITE, err);
 }
 
 /* One transaction over the whole bulk load.  No journal: see the top of the file. */
