@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every command that writes, with a disk that breaks at the n-th call, with memory that ends, and
-killed at some moment: it says so in words and ends with status 3, or it had no need of what broke.
-What it leaves behind is whole, and no temporary file stays after an error.  Commands that only
-read, and the server, have their memory ended as well.
+"""Every command that writes, with a disk that breaks at the n-th call, that is full or may not be
+written to, with memory that ends, and ended at some moment: it says so in words and ends with status
+3, or it had no need of what broke.  What it leaves behind is whole, and no temporary file stays after
+an error or an interrupt.  On a disk like another machine's everything is as on one's own.  The same
+for the libraries that dump and record, whose program goes on.  Commands that only read, and the
+server, have their memory ended as well.
 
-    tests/faults.py BUILD [WORD]    only commands with the word in their name
+    tests/faults.py BUILD [WORD]    only what has the word in its name
 """
-import glob, json, os, random, re, shutil, signal, sqlite3, subprocess, sys, tempfile, time, zipfile
+import collections, glob, json, os, random, re, shutil, signal, sqlite3, subprocess, sys, tempfile, time, zipfile
 import urllib.error, urllib.request
 
 BUILD = os.path.abspath(sys.argv[1])
@@ -16,6 +18,10 @@ MSPROBE = os.path.join(BUILD, "msprobe")
 SHIM = os.path.join(BUILD, "tests/rt/broken_disk.so")
 KINDS = {"write": 28, "sync": 5, "rename": 13, "truncate": 28}
 failed = 0
+
+# What is run: its name, the words of its command line, in which OUT is a fresh folder, and the status
+# it ends with when its disk breaks.
+Work = collections.namedtuple("Work", "name words status", defaults=[3])
 
 
 def ok(name, problems):
@@ -45,41 +51,77 @@ def make_inputs(top):
         f.write("api: [Functional.relu.0.forward]\ncompare_index: [MaxAbsErr]\n")
     with open(top + "/keys", "w") as f:
         f.write("jjj<Enter>t<Space>n?<Esc>r:goto nothing<Enter>q")
+    run([MSPROBE, "graph_visualize", "-tp", top + "/dumps/faulty/step0", "-gp", top + "/dumps/clean/step0",
+         "-o", top + "/graph"]).check_returncode()
+    os.makedirs(top + "/monitor/Aug14_10-21-07-rank0-1a2b3c4d")
+    with open(top + "/monitor/Aug14_10-21-07-rank0-1a2b3c4d/grad_reduced_0-1.csv", "w") as f:
+        f.write("vpp_stage,name,step,norm\n0,w,0,1.5\n0,w,1,2.5\n")
 
 
 def commands(top):
-    """Name, arguments; OUT is a fresh folder.  A capture is copied there, since import writes into it."""
+    """A capture is copied to OUT/run, since import writes into it, and so is the graph that is changed."""
     target, golden = top + "/dumps/faulty", top + "/dumps/clean"
     pair = ["-tp", target, "-gp", golden]
-    yield "compare csv", ["compare", *pair, "-o", "OUT/c"]
-    yield "compare xlsx", ["compare", *pair, "-o", "OUT/c", "--xlsx"]
-    yield "graph_visualize", ["graph_visualize", *pair, "-o", "OUT/g"]
-    yield "graph_visualize json", ["graph_visualize", "-tp", target, "-o", "OUT/g", "--file_type", "json"]
-    yield "merge_result", ["merge_result", "-i", top + "/ranks", "-o", "OUT/m", "-config", top + "/merge.yaml"]
-    yield "calibrate", ["calibrate", golden, target, "-o", "OUT/e/noise.json"]
-    yield "cluster", ["cluster", "-m", "mstx_sum", "-d", top + "/run", "-o", "OUT/cl"]
-    yield "overflow_check", ["overflow_check", "-i", target + "/step0", "-o", "OUT/o"]
-    yield "parse", ["parse", "-d", target, "-t", "npy", "-o", "OUT/p"]
-    yield "data2db", ["data2db", "--data", target, "--db", "OUT/db"]
-    yield "import", ["import", "OUT/run"]
-    for form in "chrome", "perfetto", "csv", "ascend-db":
-        yield "export " + form, ["export", top + "/run", "--format", form, "-o", "OUT/e/x." + form]
+    yield Work("compare csv", ["compare", *pair, "-o", "OUT/c"])
+    yield Work("compare xlsx", ["compare", *pair, "-o", "OUT/c", "--xlsx"])
+    yield Work("compare aligned", ["compare", *pair, "-o", "OUT/c", "--ext", "--align", "always", "--write_mapping"])
+    yield Work("compare as msprobe 1", ["compare", *pair, "-o", "OUT/c", "--compat", "old"])
+    yield Work("compare highlighted", ["compare", *pair, "-o", "OUT/c", "--compat", "old", "--highlight"])
+    yield Work("compare -da", ["compare", *pair, "-o", "OUT/c", "-da"])
+    yield Work("graph_visualize", ["graph_visualize", *pair, "-o", "OUT/g"])
+    yield Work("graph_visualize json", ["graph_visualize", "-tp", target, "-o", "OUT/g", "--file_type", "json"])
+    yield Work("merge_result", ["merge_result", "-i", top + "/ranks", "-o", "OUT/m", "-config", top + "/merge.yaml"])
+    yield Work("calibrate", ["calibrate", golden, target, "-o", "OUT/e/noise.json"])
+    yield Work("cluster", ["cluster", "-m", "mstx_sum", "-d", top + "/run", "-o", "OUT/cl"])
+    yield Work("cluster text", ["cluster", "-m", "mstx_sum", "-d", top + "/run", "-o", "OUT/cl", "--export_type", "text"])
+    yield Work("overflow_check", ["overflow_check", "-i", target + "/step0", "-o", "OUT/o"])
+    yield Work("parse npy", ["parse", "-d", target, "-t", "npy", "-o", "OUT/p"])
+    yield Work("parse pt", ["parse", "-d", target, "-t", "pt", "-o", "OUT/p"])
+    yield Work("data2db", ["data2db", "--data", target, "--db", "OUT/db"])
+    yield Work("data2db monitor", ["data2db", "--data", top + "/monitor", "--db", "OUT/db"])
+    yield Work("import", ["import", "OUT/run"])
+    for form in "chrome", "trace-view", "perfetto", "csv", "ascend-db":
+        yield Work("export " + form, ["export", top + "/run", "--format", form, "-o", "OUT/e/x." + form])
+    yield Work("stat --trace_self", ["stat", target, "--trace_self", "OUT/e/phases.json"])
+
+
+def libraries():
+    """Programs that dump and record: what breaks is told, and they do what they are there for."""
+    yield Work("the dumper", [BUILD + "/samples/two_dumps", "OUT/d"], 1)
+    yield Work("the recorder", [MSPROBE, "run", "-o", "OUT/new", "--", BUILD + "/samples/mstx_c"], 0)
 
 
 def readers(top):
-    """Name, arguments of what writes no file."""
+    """What writes no file."""
     target, golden = top + "/dumps/faulty", top + "/dumps/clean"
-    yield "stat", ["stat", target]
-    yield "stat json", ["stat", "--format", "json", target]
-    yield "check", ["check", target]
-    yield "compare json", ["compare", "-tp", target, "-gp", golden, "-o", "OUT/c", "--format", "json"]
-    yield "compare explain", ["compare", "-tp", target, "-gp", golden, "-o", "OUT/c", "--explain", "linear"]
-    yield "report", ["report", top + "/run"]
-    yield "report json", ["report", "--format", "json", top + "/run"]
-    yield "sql", ["sql", top + "/run", "SELECT name, count(*) FROM events GROUP BY name"]
-    yield "ctl", ["ctl", top + "/run", "status"]
-    yield "view a run", ["view", "--script", top + "/keys", top + "/run"]
-    yield "view two dumps", ["view", "--script", top + "/keys", target, "-gp", golden]
+    yield Work("stat", ["stat", target])
+    yield Work("stat json", ["stat", "--format", "json", target])
+    yield Work("check", ["check", target])
+    yield Work("check json", ["check", target, "--format", "json"])
+    yield Work("calibrate json", ["calibrate", target, golden, "--format", "json"])
+    yield Work("compare json", ["compare", "-tp", target, "-gp", golden, "-o", "OUT/c", "--format", "json"])
+    yield Work("compare explain", ["compare", "-tp", target, "-gp", golden, "-o", "OUT/c", "--explain", "linear"])
+    yield Work("report", ["report", top + "/run"])
+    yield Work("report json", ["report", "--format", "json", top + "/run"])
+    yield Work("sql", ["sql", top + "/run", "SELECT name, count(*) FROM events GROUP BY name"])
+    yield Work("ctl", ["ctl", top + "/run", "status"])
+    yield Work("view a run", ["view", "--script", top + "/keys", top + "/run"])
+    yield Work("view two dumps", ["view", "--script", top + "/keys", target, "-gp", golden])
+
+
+def broken_frames(data):
+    """Perfetto's file is packets one behind the other: why the last one is not whole."""
+    at = 0
+    while at < len(data):
+        if data[at] != 0x0A:
+            return "byte %d begins no packet" % at
+        length, shift, at = 0, 0, at + 1
+        while at < len(data):
+            length, shift, more, at = length | (data[at] & 0x7F) << shift, shift + 7, data[at] >> 7, at + 1
+            if not more:
+                break
+        at += length
+    return "" if at == len(data) else "ends inside a packet"
 
 
 def broken_file(path):
@@ -91,27 +133,35 @@ def broken_file(path):
             with sqlite3.connect("file:%s?mode=ro&immutable=1" % path, uri=True) as db:
                 said = db.execute("PRAGMA integrity_check").fetchone()[0]
                 return "" if said == "ok" else said
-        if path.endswith((".json", ".chrome")):
+        if path.endswith((".json", ".chrome", ".trace-view")):
             with open(path) as f:
                 json.load(f)
-        elif path.endswith(".xlsx"):
+        elif path.endswith((".xlsx", ".pt")):
             with zipfile.ZipFile(path) as z:
                 return z.testzip() or ""
-        elif path.endswith(".csv"):
+        elif path.endswith((".csv", ".txt", ".yaml")):
             with open(path) as f:
                 return "" if f.read().endswith("\n") else "ends inside a line"
+        elif path.endswith(".perfetto"):
+            with open(path, "rb") as f:
+                return broken_frames(f.read())
     except Exception as e:
         return "%s: %s" % (type(e).__name__, e)
     return ""
 
 
+def files_of(out):
+    """Path and name of every file, but for captures, which nothing but the recorder writes."""
+    for path in glob.glob(out + "/**/*", recursive=True):
+        name = os.path.relpath(path, out)
+        if os.path.isfile(path) and (not name.startswith(("run/", "new/")) or name.endswith(".db")):
+            yield path, name
+
+
 def left_behind(out, temporary_too):
     """What must not lie there: temporary files after an error, and files that are not whole."""
     problems = []
-    for path in glob.glob(out + "/**/*", recursive=True):
-        name = os.path.relpath(path, out)
-        if name.startswith("run/") and not name.endswith(".db") or not os.path.isfile(path):
-            continue
+    for path, name in files_of(out):
         temporary = ".tmp" in name or name.endswith(("-journal", "-wal", "-shm")) or name.startswith("tmp/")
         if temporary:
             problems += ["left " + name] if temporary_too else []
@@ -121,17 +171,21 @@ def left_behind(out, temporary_too):
 
 
 class Place:
-    """A fresh folder for one run of a command."""
+    """A fresh folder for one run of a work."""
 
     def __init__(self, top):
         self.top, self.out = top, tempfile.mkdtemp(prefix="out", dir=top)
+
+    def argv(self, work):
         os.makedirs(self.out + "/tmp")
         os.makedirs(self.out + "/e")
-
-    def argv(self, arguments):
-        if "OUT/run" in arguments:
+        if "OUT/run" in work.words:
             shutil.copytree(self.top + "/run", self.out + "/run", ignore=shutil.ignore_patterns("run.db"))
-        return [MSPROBE] + [a.replace("OUT", self.out) for a in arguments]
+        words = [w.replace("OUT", self.out) for w in work.words]
+        return words if os.path.isabs(words[0]) else [MSPROBE, *words]
+
+    def run(self, argv, **env):
+        return run(argv, TMPDIR=self.out + "/tmp", **env)
 
     def __enter__(self):
         return self
@@ -140,47 +194,139 @@ class Place:
         shutil.rmtree(self.out, ignore_errors=True)
 
 
+class Disk(Place):
+    """The same on a small disk of its own."""
+
+    def __enter__(self):
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", self.out], check=True, stderr=subprocess.DEVNULL)
+        with open(self.out + "/page", "w") as f:
+            f.write("a disk of size 0 would have no end")
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["umount", self.out], check=True)
+        super().__exit__()
+
+    def used(self):
+        is_of = os.statvfs(self.out)
+        return (is_of.f_blocks - is_of.f_bfree) * is_of.f_frsize
+
+    def make(self, options):
+        subprocess.run(["mount", "-o", "remount," + options, self.out], check=True)
+
+
 def chosen(total):
     """Which of so many calls are made to fail: the first, the last, and some between."""
     return sorted({n for n in [0, 1, 2, total // 4, total // 2, 3 * total // 4, total - 2, total - 1] if 0 <= n < total})
 
 
-def judge(done, out, what):
-    if done.returncode not in (0, 3):
+def unread(out):
+    """What the recorder leaves is read, however little it is, unless it had room for nothing at all."""
+    if not glob.glob(out + "/new/*/*/*.seg"):
+        return []
+    done = run([MSPROBE, "import", out + "/new", "-o", out + "/new.db"])
+    return [] if done.returncode == 0 or "they are empty" in done.stderr else ["what was recorded is not read: " + done.stderr[:200]]
+
+
+def judge(done, work, out, what):
+    if done.returncode not in (0, work.status):
         return ["%s: status %d: %s" % (what, done.returncode, done.stderr[:200])]
-    if done.returncode == 3 and not done.stderr.strip():
+    if done.returncode and not done.stderr.strip():
         return [what + ": failed without a word"]
     return ["%s: %s" % (what, p) for p in left_behind(out, True)]
 
 
-def break_disk(top, name, arguments):
+def cut_off(done, work, what):
+    """JSON on standard output is whole where the status says that all is well."""
+    if done.returncode or "json" not in work.words or "--format" not in work.words:
+        return []
+    try:
+        json.loads(done.stdout)
+    except ValueError as e:
+        return ["%s: status 0, but %s" % (what, e)]
+    return []
+
+
+def break_disk(top, work):
     """Each kind of call, at chosen moments."""
     problems, broken = [], 0
     for kind, number in KINDS.items():
         with Place(top) as p:
-            run(p.argv(arguments), LD_PRELOAD=SHIM, BROKEN_KIND=kind, BROKEN_COUNT=p.out + "/tmp/count", TMPDIR=p.out + "/tmp")
+            argv = p.argv(work)
+            p.run(argv, LD_PRELOAD=SHIM, BROKEN_KIND=kind, BROKEN_COUNT=p.out + "/tmp/count")
             with open(p.out + "/tmp/count") as f:
-                total = int(f.read())
+                total = sum(int(line) for line in f)
         for n in chosen(total):
             with Place(top) as p:
-                done = run(p.argv(arguments), LD_PRELOAD=SHIM, BROKEN_KIND=kind, BROKEN_AFTER=str(n),
-                           BROKEN_ERRNO=str(number), TMPDIR=p.out + "/tmp")
-                broken += done.returncode == 3
+                done = p.run(p.argv(work), LD_PRELOAD=SHIM, BROKEN_KIND=kind, BROKEN_AFTER=str(n), BROKEN_ERRNO=str(number))
+                broken += done.returncode == work.status
                 what = "%s %d of %d fails" % (kind, n + 1, total)
-                problems += judge(done, p.out, what)
-                if kind in ("write", "rename") and n == 0 and done.returncode != 3:
+                problems += judge(done, work, p.out, what) + unread(p.out)
+                if kind in ("write", "rename") and n == 0 and done.returncode != work.status:
                     problems.append(what + ": nobody noticed")
-    ok("%s: a disk that breaks is told, and what stays is whole" % name, problems or ([] if broken else ["no call failed"]))
+    ok("%s: a disk that breaks is told, and what stays is whole" % work.name, problems or ([] if broken else ["no call failed"]))
 
 
-def end_memory(top, name, arguments):
+def fill_disk(top, work):
+    """A disk that holds nothing more, or only a part of what is to come."""
+    problems = []
+    with Disk(top) as p:
+        argv = p.argv(work)
+        before = p.used()
+        p.run(argv).check_returncode()
+        needs = p.used() - before
+    for quarters in range(4):
+        with Disk(top) as p:
+            argv = p.argv(work)
+            p.make("size=%d" % (p.used() + needs * quarters // 4))
+            done = p.run(argv)
+            what = "%d quarters of the room" % quarters
+            problems += judge(done, work, p.out, what)
+            if quarters == 0 and done.returncode != work.status:
+                problems.append(what + ": nobody noticed")
+            p.make("size=64m")
+            problems += unread(p.out)
+    ok("%s: a full disk is told, and what stays is whole" % work.name, problems)
+
+
+def forbid_writing(top, work):
+    with Disk(top) as p:
+        argv = p.argv(work)
+        p.make("ro")
+        done = p.run(argv)
+        problems = left_behind(p.out, True)
+        if done.returncode not in (1, 3) or "Read-only file system" not in done.stderr:
+            problems.append("status %d: %s" % (done.returncode, done.stderr[:200]))
+    ok("%s: a disk that may only be read is told" % work.name, problems)
+
+
+def made_of(out):
+    """Names without their times, and sizes where every run makes the same bytes."""
+    return sorted((re.sub(r"\d{6,}", "N", name), 0 if name.endswith(("db", ".xlsx", "phases.json")) else os.path.getsize(path))
+                  for path, name in files_of(out))
+
+
+def move_far(top, work):
+    """On a slow disk of another machine, which can less, the same is made."""
+    with Place(top) as here, Place(top) as far:
+        here.run(here.argv(work)).check_returncode()
+        done = far.run(far.argv(work), LD_PRELOAD=SHIM, BROKEN_KIND="network")
+        problems = ["status %d: %s" % (done.returncode, done.stderr[:200])] if done.returncode else left_behind(far.out, True)
+        if made_of(here.out) != made_of(far.out):
+            problems.append("%s became %s" % (made_of(here.out), made_of(far.out)))
+        problems += unread(far.out)
+    ok("%s: on a disk like another machine's all is the same" % work.name, problems)
+
+
+def end_memory(top, work):
     problems, broken = [], 0
     for n in sorted(set(list(range(1, 60)) + [int(60 * 1.15 ** i) for i in range(40)])):
         with Place(top) as p:
-            done = run(p.argv(arguments), MSPROBE_FAIL_ALLOC=str(n), TMPDIR=p.out + "/tmp")
-            broken += done.returncode == 3
-            problems += judge(done, p.out, "allocation %d fails" % n)
-    ok("%s: memory that ends is told, and what stays is whole" % name, problems or ([] if broken else ["no allocation failed"]))
+            done = p.run(p.argv(work), MSPROBE_FAIL_ALLOC=str(n))
+            broken += done.returncode == work.status
+            what = "allocation %d fails" % n
+            problems += judge(done, work, p.out, what) + cut_off(done, work, what)
+    ok("%s: memory that ends is told, and what stays is whole" % work.name, problems or ([] if broken else ["no allocation failed"]))
 
 
 ASKED = ["", "metrics", "api/about", "api/facts", "api/findings", "api/table", "api/children", "api/search?q=relu", "api/first",
@@ -226,23 +372,37 @@ def end_memory_of_server(top):
     ok("serve: memory that ends costs an answer, not the server", problems)
 
 
-def kill(top, name, arguments):
-    """Killed at random moments: files under their own names are whole; the next run succeeds."""
-    problems, rng = [], random.Random(name)
+def end_early(top, work, how, times, temporary_too):
+    """Ended at random moments: files under their own names are whole; the next run succeeds."""
+    problems, rng = [], random.Random(work.name)
     with Place(top) as p:
+        argv = p.argv(work)
         before = time.monotonic()
-        run(p.argv(arguments)).check_returncode()
+        p.run(argv).check_returncode()
         lasts = time.monotonic() - before
-    for _ in range(8):
+    for _ in range(times):
         with Place(top) as p:
-            argv = p.argv(arguments)
-            with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+            argv = p.argv(work)
+            # What started us may have made us ignore an interrupt, and so our children.
+            with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "TMPDIR": p.out + "/tmp"},
+                                  preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as child:
                 time.sleep(rng.random() * lasts)
-                child.send_signal(signal.SIGKILL)
-            problems += left_behind(p.out, False)
-            if run(argv).returncode != 0:
-                problems.append("after it was killed it does not run again")
-    ok("%s: killed at any moment it leaves whole files" % name, problems)
+                child.send_signal(how)
+            problems += left_behind(p.out, temporary_too) + unread(p.out)
+            if child.returncode not in (0, -how):
+                problems.append("ended with status %d" % child.returncode)
+            if p.run(argv).returncode != 0:
+                problems.append("after it was ended it does not run again")
+    return problems
+
+
+def kill(top, work):
+    ok("%s: killed at any moment it leaves whole files" % work.name, end_early(top, work, signal.SIGKILL, 8, False))
+
+
+def interrupt(top, work):
+    problems = [p for how in (signal.SIGINT, signal.SIGTERM) for p in end_early(top, work, how, 4, True)]
+    ok("%s: interrupted at any moment it leaves nothing half-written" % work.name, problems)
 
 
 def may_preload():
@@ -251,21 +411,36 @@ def may_preload():
         return os.path.exists(SHIM) and b"__asan_init" not in f.read()
 
 
-def main():
-    if not may_preload():
+def may_mount(top):
+    try:
+        with Disk(top):
+            return True
+    except (OSError, subprocess.CalledProcessError):
+        return False
+
+
+def faults_of(top):
+    """What can be done to a disk here."""
+    if may_preload():
+        yield from (break_disk, move_far)
+    else:
         print("skip disks that break: a sanitizer must come first in a process")
+    if may_mount(top):
+        yield from (fill_disk, forbid_writing)
+    else:
+        print("skip disks that are full: nothing may be mounted here")
+
+
+def main():
     with tempfile.TemporaryDirectory(prefix="msprobe-faults-") as top:
         make_inputs(top)
-        for name, arguments in commands(top):
-            if ONLY not in name:
-                continue
-            if may_preload():
-                break_disk(top, name, arguments)
-            end_memory(top, name, arguments)
-            kill(top, name, arguments)
-        for name, arguments in readers(top):
-            if ONLY in name:
-                end_memory(top, name, arguments)
+        on_disk = list(faults_of(top))
+        for works, faults in ((commands(top), [*on_disk, end_memory, kill, interrupt]),
+                              (libraries(), [*on_disk, kill]),
+                              (readers(top), [end_memory])):
+            for work in works:
+                for fault in faults if ONLY in work.name else ():
+                    fault(top, work)
         if ONLY in "serve":
             end_memory_of_server(top)
     return 1 if failed else 0
