@@ -368,7 +368,7 @@ bool hook_plugin_claim(int ranks, int rank, bool only, uint64_t *id)
 static int init(void **context, int *mask, bool has_kernels, const char *name, uint64_t id,
                 int ranks, int rank)
 {
-    static uint64_t born;
+    static uint64_t births;
     struct context *c = NULL;
     hook_lock(&plugin_lock);
     for (int i = 0; i < CONTEXTS && c == NULL; i++) {
@@ -377,7 +377,7 @@ static int init(void **context, int *mask, bool has_kernels, const char *name, u
     }
     if (c != NULL) {
         *c = (struct context){.id = id,
-                              .born = ++born,
+                              .born = ++births,
                               .ranks = ranks,
                               .rank = rank,
                               .is_used = true,
