@@ -16,17 +16,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What CUDA and ACL have alike. */
+struct alike {
+    int (*context_get)(void **context);
+    int (*context_set)(void *context);
+    int (*room_new)(void **p, size_t n);
+    int (*room_free)(void *p);
+    int (*event_free)(void *event);
+};
+
 struct device {
     const char *name;
     const char *const *files; /* of the library; NULL at their end */
     bool (*load)(void *lib);  /* find its functions */
     bool (*open)(struct probe_stream *s);
     /* Page-locked where the device can make use of it. */
-    void *(*room_new)(size_t n);
+    void *(*room_new)(const struct probe_stream *s, size_t n);
     void (*room_free)(const struct probe_stream *s, void *p);
     bool (*begin)(struct probe__copy *c, const char *from, uint64_t offset, size_t n);
     enum probe__arrival (*ask)(struct probe__copy *c);
     void (*forget)(struct probe__copy *c); /* give its event back */
+    const struct alike *alike;             /* NULL: a device without contexts */
 };
 
 struct probe_stream {
@@ -55,8 +65,9 @@ static bool find_all(void *lib, const struct symbol *symbols, size_t n)
 }
 #define FIND_ALL(lib, symbols) find_all((lib), (symbols), sizeof(symbols) / sizeof *(symbols))
 
-static void *plain_room(size_t n)
+static void *plain_room(const struct probe_stream *s, size_t n)
 {
+    (void)s;
     return ms_alloc(n);
 }
 static void plain_free(const struct probe_stream *s, void *p)
@@ -163,18 +174,54 @@ static void cl_forget(struct probe__copy *c)
     c->event = NULL;
 }
 
+/* ---- devices with contexts -------------------------------------------- */
+
+static bool context_open(struct probe_stream *s)
+{
+    return s->device->alike->context_get(&s->context) == 0 && s->context != NULL;
+}
+/* The stream's context for a while, as the thread may be the program's; returns what was there. */
+static void *enter(const struct probe_stream *s)
+{
+    void *before = NULL;
+    s->device->alike->context_get(&before); /* ACL's fails on a thread that has none */
+    if (before != s->context)
+        s->device->alike->context_set(s->context);
+    return before;
+}
+static void leave(const struct probe_stream *s, void *before)
+{
+    if (before != s->context && before != NULL)
+        s->device->alike->context_set(before);
+}
+static void *locked_room(const struct probe_stream *s, size_t n)
+{
+    void *p = NULL;
+    return s->device->alike->room_new(&p, n) == 0 ? p : NULL;
+}
+static void locked_free(const struct probe_stream *s, void *p)
+{
+    void *before = enter(s);
+    s->device->alike->room_free(p);
+    leave(s, before);
+}
+static void event_forget(struct probe__copy *c)
+{
+    void *before = enter(c->stream);
+    if (c->event != NULL)
+        c->stream->device->alike->event_free(c->event);
+    c->event = NULL;
+    leave(c->stream, before);
+}
+
 /* ---- CUDA ------------------------------------------------------------- */
 
 enum { CU_EVENT_WITHOUT_TIME = 2, CU_NOT_READY = 600 };
 
 static struct {
-    int (*context_get)(void **context);
-    int (*context_set)(void *context);
-    int (*room_new)(void **p, size_t n);
-    int (*room_free)(void *p);
+    struct alike alike;
     int (*copy)(void *to, uint64_t from, size_t n, void *stream);
     int (*event_new)(void **event, unsigned flags);
-    int (*event_free)(void *event);
     int (*event_record)(void *event, void *stream);
     int (*event_ask)(void *event);
     int (*is_capturing)(void *stream, int *status);
@@ -182,22 +229,17 @@ static struct {
 
 static bool cu_load(void *lib)
 {
-    const struct symbol symbols[] = {
-        {"cuCtxGetCurrent", &cu.context_get},  {"cuCtxSetCurrent", &cu.context_set},
-        {"cuMemAllocHost_v2", &cu.room_new},   {"cuMemFreeHost", &cu.room_free},
-        {"cuMemcpyDtoHAsync_v2", &cu.copy},    {"cuEventCreate", &cu.event_new},
-        {"cuEventDestroy_v2", &cu.event_free}, {"cuEventRecord", &cu.event_record},
-        {"cuEventQuery", &cu.event_ask},       {"cuStreamIsCapturing", &cu.is_capturing}};
+    const struct symbol symbols[] = {{"cuCtxGetCurrent", &cu.alike.context_get},
+                                     {"cuCtxSetCurrent", &cu.alike.context_set},
+                                     {"cuMemAllocHost_v2", &cu.alike.room_new},
+                                     {"cuMemFreeHost", &cu.alike.room_free},
+                                     {"cuMemcpyDtoHAsync_v2", &cu.copy},
+                                     {"cuEventCreate", &cu.event_new},
+                                     {"cuEventDestroy_v2", &cu.alike.event_free},
+                                     {"cuEventRecord", &cu.event_record},
+                                     {"cuEventQuery", &cu.event_ask},
+                                     {"cuStreamIsCapturing", &cu.is_capturing}};
     return FIND_ALL(lib, symbols);
-}
-static bool cu_open(struct probe_stream *s)
-{
-    return cu.context_get(&s->context) == 0 && s->context != NULL;
-}
-static void *cu_room(size_t n)
-{
-    void *p = NULL;
-    return cu.room_new(&p, n) == 0 ? p : NULL;
 }
 /* In a graph that is captured the copy would be a part of it. */
 static bool cu_begin(struct probe__copy *c, const char *from, uint64_t offset, size_t n)
@@ -212,40 +254,12 @@ static bool cu_begin(struct probe__copy *c, const char *from, uint64_t offset, s
     c->is_adrift = cu.event_record(c->event, stream) != 0;
     return !c->is_adrift;
 }
-/* The stream's context for a while, as the thread may be the program's; returns what was there. */
-static void *cu_enter(const struct probe_stream *s)
-{
-    void *before = NULL;
-    cu.context_get(&before);
-    if (before != s->context)
-        cu.context_set(s->context);
-    return before;
-}
-static void cu_leave(const struct probe_stream *s, void *before)
-{
-    if (before != s->context && before != NULL)
-        cu.context_set(before);
-}
 static enum probe__arrival cu_ask(struct probe__copy *c)
 {
-    void *before = cu_enter(c->stream);
+    void *before = enter(c->stream);
     int rc = cu.event_ask(c->event);
-    cu_leave(c->stream, before);
+    leave(c->stream, before);
     return rc == 0 ? PROBE__ARRIVED : rc == CU_NOT_READY ? PROBE__UNDER_WAY : PROBE__LOST;
-}
-static void cu_forget(struct probe__copy *c)
-{
-    void *before = cu_enter(c->stream);
-    if (c->event != NULL)
-        cu.event_free(c->event);
-    c->event = NULL;
-    cu_leave(c->stream, before);
-}
-static void cu_room_free(const struct probe_stream *s, void *p)
-{
-    void *before = cu_enter(s);
-    cu.room_free(p);
-    cu_leave(s, before);
 }
 
 /* ---- Ascend ----------------------------------------------------------- */
@@ -253,38 +267,25 @@ static void cu_room_free(const struct probe_stream *s, void *p)
 enum { ACL_TO_HOST = 2, ACL_COMPLETE = 1 };
 
 static struct {
-    int (*context_get)(void **context);
-    int (*context_set)(void *context);
-    int (*room_new)(void **p, size_t n);
-    int (*room_free)(void *p);
+    struct alike alike;
     int (*copy)(void *to, size_t room, const void *from, size_t n, int kind, void *stream);
     int (*event_new)(void **event);
-    int (*event_free)(void *event);
     int (*event_record)(void *event, void *stream);
     int (*event_ask)(void *event, int *status);
 } acl;
 
 static bool acl_load(void *lib)
 {
-    const struct symbol symbols[] = {{"aclrtGetCurrentContext", &acl.context_get},
-                                     {"aclrtSetCurrentContext", &acl.context_set},
-                                     {"aclrtMallocHost", &acl.room_new},
-                                     {"aclrtFreeHost", &acl.room_free},
+    const struct symbol symbols[] = {{"aclrtGetCurrentContext", &acl.alike.context_get},
+                                     {"aclrtSetCurrentContext", &acl.alike.context_set},
+                                     {"aclrtMallocHost", &acl.alike.room_new},
+                                     {"aclrtFreeHost", &acl.alike.room_free},
                                      {"aclrtMemcpyAsync", &acl.copy},
                                      {"aclrtCreateEvent", &acl.event_new},
-                                     {"aclrtDestroyEvent", &acl.event_free},
+                                     {"aclrtDestroyEvent", &acl.alike.event_free},
                                      {"aclrtRecordEvent", &acl.event_record},
                                      {"aclrtQueryEventStatus", &acl.event_ask}};
     return FIND_ALL(lib, symbols);
-}
-static bool acl_open(struct probe_stream *s)
-{
-    return acl.context_get(&s->context) == 0 && s->context != NULL;
-}
-static void *acl_room(size_t n)
-{
-    void *p = NULL;
-    return acl.room_new(&p, n) == 0 ? p : NULL;
 }
 static bool acl_begin(struct probe__copy *c, const char *from, uint64_t offset, size_t n)
 {
@@ -295,42 +296,15 @@ static bool acl_begin(struct probe__copy *c, const char *from, uint64_t offset, 
     c->is_adrift = acl.event_record(c->event, stream) != 0;
     return !c->is_adrift;
 }
-static void *acl_enter(const struct probe_stream *s)
-{
-    void *before = NULL;
-    acl.context_get(&before); /* fails on a thread that has none */
-    if (before != s->context)
-        acl.context_set(s->context);
-    return before;
-}
-static void acl_leave(const struct probe_stream *s, void *before)
-{
-    if (before != s->context && before != NULL)
-        acl.context_set(before);
-}
 static enum probe__arrival acl_ask(struct probe__copy *c)
 {
     int status = 0;
-    void *before = acl_enter(c->stream);
+    void *before = enter(c->stream);
     int rc = acl.event_ask(c->event, &status);
-    acl_leave(c->stream, before);
+    leave(c->stream, before);
     if (rc != 0)
         return PROBE__LOST;
     return status == ACL_COMPLETE ? PROBE__ARRIVED : PROBE__UNDER_WAY;
-}
-static void acl_forget(struct probe__copy *c)
-{
-    void *before = acl_enter(c->stream);
-    if (c->event != NULL)
-        acl.event_free(c->event);
-    c->event = NULL;
-    acl_leave(c->stream, before);
-}
-static void acl_room_free(const struct probe_stream *s, void *p)
-{
-    void *before = acl_enter(s);
-    acl.room_free(p);
-    acl_leave(s, before);
 }
 
 /* ---- streams ---------------------------------------------------------- */
@@ -338,13 +312,15 @@ static void acl_room_free(const struct probe_stream *s, void *p)
 static const struct device devices[] = {
     [PROBE_DEVICE_CPU] = {"cpu", (const char *const[]){"libmstx.so.0", "libmstx.so", NULL},
                           cpu_load, any_stream, plain_room, plain_free, cpu_begin, cpu_ask,
-                          cpu_forget},
+                          cpu_forget, NULL},
     [PROBE_DEVICE_OPENCL] = {"opencl", (const char *const[]){"libOpenCL.so.1", NULL}, cl_load,
-                             cl_open, plain_room, plain_free, cl_begin, cl_ask, cl_forget},
-    [PROBE_DEVICE_CUDA] = {"cuda", (const char *const[]){"libcuda.so.1", NULL}, cu_load, cu_open,
-                           cu_room, cu_room_free, cu_begin, cu_ask, cu_forget},
-    [PROBE_DEVICE_ACL] = {"acl", (const char *const[]){"libascendcl.so", NULL}, acl_load, acl_open,
-                          acl_room, acl_room_free, acl_begin, acl_ask, acl_forget},
+                             cl_open, plain_room, plain_free, cl_begin, cl_ask, cl_forget, NULL},
+    [PROBE_DEVICE_CUDA] = {"cuda", (const char *const[]){"libcuda.so.1", NULL}, cu_load,
+                           context_open, locked_room, locked_free, cu_begin, cu_ask, event_forget,
+                           &cu.alike},
+    [PROBE_DEVICE_ACL] = {"acl", (const char *const[]){"libascendcl.so", NULL}, acl_load,
+                          context_open, locked_room, locked_free, acl_begin, acl_ask, event_forget,
+                          &acl.alike},
 };
 static bool is_loaded[sizeof devices / sizeof *devices];
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -406,7 +382,7 @@ struct probe__copy *probe__copy_new(struct probe_stream *s, size_t room)
     if (c == NULL)
         return NULL;
     c->room = room;
-    c->host = s->device->room_new(room);
+    c->host = s->device->room_new(s, room);
     if (c->host == NULL) {
         ms_free(c);
         return NULL;
