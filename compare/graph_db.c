@@ -12,7 +12,7 @@
  * its nodes lie one behind the other.  Batches are stored in order, so the file
  * does not depend on the number of threads.
  */
-#include "compare/graph_int.h"
+#include "compare/graph_extra.h"
 #include "compare/graph_schema.h"
 
 #include "probe/base/num.h"
@@ -43,7 +43,8 @@ struct batch {
 
 struct graph__db {
     struct ms_store *store;
-    struct ms_stmt *node, *slim, *stack, *link, *rollup, *state, *names, *align, *edge;
+    struct ms_stmt *node, *slim, *stack, *link;
+    struct graph__extra extra; /* unless strict */
     const struct graph_conf *conf;
     /* Of the tree being written: */
     struct graph__pair *pair;
@@ -362,179 +363,6 @@ static enum ms_rc put_all(struct graph__db *db, struct ms_pool *pool, graph__tel
     return MS_OK;
 }
 
-/* ---- tables of ours ------------------------------------------------------------- */
-
-struct tally {
-    uint32_t error, warn, unmatched, over;
-    uint8_t worst;
-};
-
-static void add_tally(struct tally *to, const struct tally *from)
-{
-    to->error += from->error;
-    to->warn += from->warn;
-    to->unmatched += from->unmatched;
-    to->over += from->over;
-    to->worst = from->worst > to->worst ? from->worst : to->worst;
-}
-
-/* The states of a node, as bits of 1 << state; unmatched is GRAPH_NONE. */
-static struct tally own_tally(const struct graph__db *db, const struct graph__node *n)
-{
-    bool unmatched = db->pair->dual && n->match == GRAPH_NO;
-    return (struct tally){.error = n->state == GRAPH_ERROR,
-                          .warn = n->state == GRAPH_WARNING,
-                          .unmatched = unmatched,
-                          .over = db->conf->overflow && n->over != GRAPH_OVER_NONE,
-                          .worst = n->state};
-}
-
-static enum ms_rc store_rollup(struct graph__db *db, uint32_t node, const struct tally *t,
-                               struct ms_err *err)
-{
-    ms_buf_clear(&db->id);
-    ms_buf_str(&db->id, ms_buf_slice(&db->prefix));
-    ms_buf_putc(&db->id, '_');
-    ms_buf_str(&db->id, graph__name(db->g, node));
-    MS_TRY(ms_buf_check(&db->id, err));
-    ms_stmt_str(db->rollup, 1, ms_buf_slice(&db->id));
-    ms_stmt_i64(db->rollup, 2, t->worst);
-    ms_stmt_i64(db->rollup, 3, t->error);
-    ms_stmt_i64(db->rollup, 4, t->warn);
-    ms_stmt_i64(db->rollup, 5, t->unmatched);
-    ms_stmt_i64(db->rollup, 6, t->over);
-    return ms_stmt_run(db->rollup, err);
-}
-
-/* Children stand before their parent, so one pass adds up. */
-static enum ms_rc store_rollups(struct graph__db *db, struct tally *t, struct ms_err *err)
-{
-    const struct graph__tree *g = db->g;
-    for (size_t i = 0; i < g->order.n; i++) {
-        uint32_t node = g->order.p[i];
-        const struct graph__node *n = &g->nodes.p[node];
-        if (n->first_child != GRAPH_NO)
-            MS_TRY(store_rollup(db, node, &t[node], err));
-        struct tally own = own_tally(db, n);
-        add_tally(&t[node], &own);
-        if (n->parent != GRAPH_NO)
-            add_tally(&t[n->parent], &t[node]);
-    }
-    return MS_OK;
-}
-
-static enum ms_rc store_fate(struct graph__db *db, uint32_t i, const struct graph__fate *f,
-                             struct ms_err *err)
-{
-    static const char *const kinds[] = {"matched", "moved", "extra", "missing", "part"};
-    ms_stmt_i64(db->align, 2, i);
-    ms_stmt_str(db->align, 3, ms_str_of(kinds[f->kind]));
-    ms_stmt_str(db->align, 4,
-                f->partner != GRAPH_NO ? graph__name(other_side(db), f->partner) : MS_STR_NONE);
-    ms_stmt_str(db->align, 5, f->how);
-    ms_stmt_f64(db->align, 6, f->confidence);
-    return ms_stmt_run(db->align, err);
-}
-
-static enum ms_rc store_fates(struct graph__db *db, struct ms_err *err)
-{
-    ms_stmt_str(db->align, 1, ms_buf_slice(&db->prefix));
-    for (uint32_t i = 0; db->pair->dual && i < db->g->order.n; i++) {
-        struct graph__fate f = graph__fate_of(db->pair, db->place.golden, db->g->order.p[i]);
-        if (!f.plain)
-            MS_TRY(store_fate(db, i, &f, err));
-    }
-    return MS_OK;
-}
-
-static enum ms_rc store_edge(void *ctx, uint32_t src, uint32_t dst, struct ms_str slot,
-                             struct ms_err *err)
-{
-    struct graph__db *db = ctx;
-    ms_stmt_i64(db->edge, 2, dst);
-    ms_stmt_str(db->edge, 3, slot);
-    ms_stmt_i64(db->edge, 4, src);
-    return ms_stmt_run(db->edge, err);
-}
-
-static enum ms_rc store_edges(struct graph__db *db, struct ms_err *err)
-{
-    if (db->flow == NULL)
-        return MS_OK;
-    ms_stmt_str(db->edge, 1, ms_buf_slice(&db->prefix));
-    return graph__flow_find(db->flow, store_edge, db, err);
-}
-
-static enum ms_rc store_state(struct graph__db *db, int state, uint32_t order, struct ms_err *err)
-{
-    ms_stmt_i64(db->state, 2, state);
-    ms_stmt_i64(db->state, 3, order);
-    return ms_stmt_run(db->state, err);
-}
-
-static enum ms_rc store_states(struct graph__db *db, struct ms_err *err)
-{
-    ms_stmt_str(db->state, 1, ms_buf_slice(&db->prefix));
-    for (uint32_t i = 0; i < db->g->order.n; i++) {
-        const struct graph__node *n = &db->g->nodes.p[db->g->order.p[i]];
-        bool unmatched = db->pair->dual && n->match == GRAPH_NO;
-        if (unmatched || n->state != GRAPH_NONE)
-            MS_TRY(store_state(db, unmatched ? GRAPH_NONE : n->state, i, err));
-        if (db->conf->overflow && n->over != GRAPH_OVER_NONE)
-            MS_TRY(store_state(db, GRAPH_STATE_OVERFLOW, i, err));
-    }
-    return MS_OK;
-}
-
-static enum ms_rc store_name_page(struct graph__db *db, uint32_t first, struct ms_err *err)
-{
-    MS_TRY(ms_buf_check(&db->text, err));
-    ms_stmt_i64(db->names, 2, first);
-    ms_stmt_blob(db->names, 3, db->text.p, db->text.n);
-    MS_TRY(ms_stmt_run(db->names, err));
-    ms_buf_clear(&db->text);
-    return MS_OK;
-}
-
-/* Every name in lower case with a line break behind it. */
-static enum ms_rc store_names(struct graph__db *db, struct ms_err *err)
-{
-    enum { PAGE = 1 << 18 };
-    uint32_t first = 0;
-    ms_buf_clear(&db->text);
-    ms_stmt_str(db->names, 1, ms_buf_slice(&db->prefix));
-    for (uint32_t i = 0; i < db->g->order.n; i++) {
-        struct ms_str name = graph__name(db->g, db->g->order.p[i]);
-        char *room = ms_buf_room(&db->text, (size_t)name.n + 1);
-        for (uint32_t k = 0; room != NULL && k < name.n; k++)
-            room[k] = name.p[k] >= 'A' && name.p[k] <= 'Z' ? (char)(name.p[k] + 32) : name.p[k];
-        if (room != NULL) {
-            room[name.n] = '\n';
-            db->text.n += (size_t)name.n + 1;
-        }
-        if (db->text.n < PAGE && i + 1 < db->g->order.n)
-            continue;
-        MS_TRY(store_name_page(db, first, err));
-        first = i + 1;
-    }
-    return MS_OK;
-}
-
-static enum ms_rc store_extra(struct graph__db *db, struct ms_err *err)
-{
-    struct tally *t = ms_calloc(db->g->nodes.n, sizeof *t);
-    if (t == NULL)
-        return ms_no_memory(err);
-    enum ms_rc rc = store_rollups(db, t, err);
-    ms_free(t);
-    MS_TRY(rc);
-    MS_TRY(store_states(db, err));
-    MS_TRY(store_fates(db, err));
-    MS_TRY(graph__store_kin(db->store, db->pair, db->place.golden, ms_buf_slice(&db->prefix), err));
-    MS_TRY(store_edges(db, err));
-    return store_names(db, err);
-}
-
 /* ---- a tree from begin to end ------------------------------------------------------ */
 
 static enum ms_rc begin_tree(struct graph__db *db, struct graph__pair *p, struct graph__place place,
@@ -606,7 +434,8 @@ enum ms_rc graph__db_put(struct graph__db *db, struct graph__pair *p, struct gra
     free_chunks(&db->making);
     free_chunks(&db->storing);
     if (rc == MS_OK && !db->conf->strict)
-        rc = store_extra(db, err);
+        rc =
+            graph__extra_put(&db->extra, p, place.golden, ms_buf_slice(&db->prefix), db->flow, err);
     graph__flow_free(db->flow);
     db->flow = NULL;
     return rc;
@@ -728,12 +557,7 @@ static enum ms_rc prepare(struct graph__db *db, struct ms_err *err)
     MS_TRY(ms_store_prepare(s, &db->slim, GRAPH_SQL_INSERT_SLIM, err));
     if (db->conf->strict)
         return MS_OK;
-    MS_TRY(ms_store_exec(s, GRAPH_SQL_EXTRA, err));
-    MS_TRY(ms_store_prepare(s, &db->rollup, "INSERT INTO x_rollup VALUES (?, ?, ?, ?, ?, ?)", err));
-    MS_TRY(ms_store_prepare(s, &db->state, "INSERT INTO x_state VALUES (?, ?, ?)", err));
-    MS_TRY(ms_store_prepare(s, &db->align, "INSERT INTO x_align VALUES (?, ?, ?, ?, ?, ?)", err));
-    MS_TRY(ms_store_prepare(s, &db->edge, "INSERT OR IGNORE INTO x_edge VALUES (?, ?, ?, ?)", err));
-    return ms_store_prepare(s, &db->names, "INSERT INTO x_names VALUES (?, ?, ?)", err);
+    return graph__extra_prepare(&db->extra, s, db->conf, err);
 }
 
 enum ms_rc graph__db_new(struct graph__db **out, const struct graph_conf *conf, const char *path,
@@ -757,12 +581,12 @@ enum ms_rc graph__db_new(struct graph__db **out, const struct graph_conf *conf, 
 
 static void free_statements(struct graph__db *db)
 {
-    struct ms_stmt **all[] = {&db->node,  &db->slim,  &db->stack, &db->link, &db->rollup,
-                              &db->state, &db->names, &db->align, &db->edge};
+    struct ms_stmt **all[] = {&db->node, &db->slim, &db->stack, &db->link};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         ms_stmt_free(*all[i]);
         *all[i] = NULL;
     }
+    graph__extra_free(&db->extra);
 }
 
 void graph__db_free(struct graph__db *db)

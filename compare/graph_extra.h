@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * graph_extra: the tables of a .vis.db that only our viewers read.
+ */
+#ifndef COMPARE_GRAPH_EXTRA_H
+#define COMPARE_GRAPH_EXTRA_H
+
+#include "compare/graph_int.h"
+
+struct graph__extra {
+    struct ms_store *store;
+    const struct graph_conf *conf;
+    struct ms_stmt *rollup, *state, *names, *align, *edge;
+    struct ms_buf id, text;
+    /* Of the tree being written: */
+    const struct graph__pair *pair;
+    const struct graph__tree *g;
+    bool golden;
+    struct ms_str prefix;     /* of its nodes' identities */
+    struct graph__flow *flow; /* NULL: nobody asks where values go */
+};
+
+/* Make the tables in store, which stays the caller's. */
+enum ms_rc graph__extra_prepare(struct graph__extra *x, struct ms_store *store,
+                                const struct graph_conf *conf, struct ms_err *err) MS_MUST_USE;
+/* Rows about one side of a pair. */
+enum ms_rc graph__extra_put(struct graph__extra *x, const struct graph__pair *p, bool golden,
+                            struct ms_str prefix, struct graph__flow *flow,
+                            struct ms_err *err) MS_MUST_USE;
+void graph__extra_free(struct graph__extra *x);
+
+#endif
