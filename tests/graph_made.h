@@ -55,4 +55,22 @@ static inline void expect(const char *question, const char *wanted)
     ck_assert_msg(strcmp(got, wanted) == 0, "%s: %s, expected %s", question, got, wanted);
 }
 
+static inline const char *ask_of(const char *column, const char *node)
+{
+    char question[512];
+    snprintf(question, sizeof question, "SELECT coalesce(%s, 'NULL') FROM tb_nodes WHERE id = '%s'",
+             column, node);
+    return ask(question);
+}
+
+#define ONE "{\"Module.m.M.forward.0\":null,\"Torch.f.0.forward\":\"Module.m.M.forward.0\"}"
+
+static inline void make_two(const char *t_construct, const char *t_dump, const char *b_construct,
+                            const char *b_dump)
+{
+    put_rank(target, ".", t_construct, t_dump, NULL);
+    put_rank(golden, ".", b_construct, b_dump, NULL);
+    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+}
+
 #endif

@@ -40,14 +40,12 @@ static void expect_refused(uint32_t rank_size, uint32_t tp, uint32_t pp, const c
 
 /* ---- tensor parallel ----------------------------------------------------------- */
 
-#define ONE_OP "{\"Module.m.M.forward.0\":null,\"Torch.f.0.forward\":\"Module.m.M.forward.0\"}"
-
 static void put_op(int rank, const char *in, const char *output)
 {
     char dump[4096], name[32];
     snprintf(dump, sizeof dump, DUMP(RECORD("Torch.f.0.forward", "%s", "%s")), in, output);
     snprintf(name, sizeof name, "rank%d", rank);
-    put_rank(target, name, ONE_OP, dump, NULL);
+    put_rank(target, name, ONE, dump, NULL);
 }
 
 START_TEST(parts_of_a_tensor_are_merged)
@@ -256,10 +254,10 @@ END_TEST
 
 START_TEST(one_rank_and_tensors_are_refused)
 {
-    put_rank(target, ".", ONE_OP, DUMP(RECORD("Torch.f.0.forward", "", FLAT("1.0"))), NULL);
+    put_rank(target, ".", ONE, DUMP(RECORD("Torch.f.0.forward", "", FLAT("1.0"))), NULL);
     expect_refused(1, 1, 1, "nothing to merge");
     scratch_remove(target);
-    put_rank(target, "rank0", ONE_OP,
+    put_rank(target, "rank0", ONE,
              "{\"task\":\"tensor\",\"level\":\"mix\",\"framework\":\"pytorch\","
              "\"dump_data_dir\":\"x\",\"data\":{" RECORD("Torch.f.0.forward", "", FLAT("1.0")) "}}",
              NULL);
@@ -271,7 +269,7 @@ START_TEST(data_parallelism_must_agree)
 {
     for (int r = 0; r < 2; r++)
         put_op(r, FLAT("1.5"), FLAT("2.0"));
-    put_rank(golden, "rank0", ONE_OP, DUMP(RECORD("Torch.f.0.forward", "", FLAT("1.0"))), NULL);
+    put_rank(golden, "rank0", ONE, DUMP(RECORD("Torch.f.0.forward", "", FLAT("1.0"))), NULL);
     conf.golden = golden;
     expect_refused(2, 1, 1, "data parallelism differs");
 }
