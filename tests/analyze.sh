@@ -87,7 +87,7 @@ unknown_of() { # output
 
 report() { # tool
     "run_$1" >"$work/$1" 2>&1
-    grep -E ': (fatal )?error: |error: ' "$work/$1" | grep -v '^[^ :]*:[0-9]*:[0-9]*: error' >"$work/broken"
+    grep -E '^([^ ]+: )?(fatal )?error: |^Error ' "$work/$1" | grep -v '^[^ :]*:[0-9]*:[0-9]*: error' >"$work/broken"
     unknown_of "$work/$1" >"$work/new"
     if [ -s "$work/new" ] || [ -s "$work/broken" ]; then
         failed=$((failed + 1))
