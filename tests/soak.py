@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Records, imports and looks at runs again and again, beside one server of the page and one recorded
-program that never end: neither may grow in memory or open files, and nothing may fail.
+program that never end, the second stopped, started and asked for snapshots: neither may grow in memory
+or open files, and nothing may fail.
 
     tests/soak.py BUILD [ITERATIONS]
 """
-import http.client, json, os, re, shutil, subprocess, sys, tempfile, time
+import http.client, os, re, shutil, signal, subprocess, sys, tempfile, time
 
 BUILD = os.path.abspath(sys.argv[1])
 ITERATIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
 MSPROBE = BUILD + "/msprobe"
 QUERIES = ["about", "findings", "steps", "step?n=3", "lanes", "cluster", "find?q=forward",
            "sql?q=select+count(*)+from+events", "nothing-of-that-name", "step?n=x"]
+FOREVER = "import mstx, time\nwhile True:\n    mstx.mark('soak')\n    time.sleep(0.0005)\n"
 WARM = max(ITERATIONS // 2, 5)      # caches fill first
 
 
@@ -35,13 +37,39 @@ class Server:
         return status
 
 
-def size_of(child, files):
+class Recorded:
+    """A program that marks for ever, of which the last second is kept."""
+
+    def __init__(self, path):
+        self.path = path
+        self.child = subprocess.Popen([MSPROBE, "run", "-o", path, "--flight", "1", "--", sys.executable, "-c", FOREVER],
+                                      env={**os.environ, "PYTHONPATH": BUILD + "/python"}, stderr=subprocess.DEVNULL)
+        while not self.asked("status"):
+            if self.child.poll() is not None:
+                sys.exit("not ok the recorded program starts")
+            time.sleep(0.05)
+        with open("/proc/%d/task/%d/children" % (self.child.pid, self.child.pid)) as f:
+            self.pid = int(f.read())
+
+    def asked(self, *words):
+        return subprocess.run([MSPROBE, "ctl", self.path, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+    def once(self, snapshot):
+        shutil.rmtree(snapshot, ignore_errors=True)
+        return all([self.asked("snapshot", "-o", snapshot), self.asked("stop"), self.asked("start")])
+
+    def end(self):
+        os.kill(self.pid, signal.SIGTERM)
+        self.child.wait()
+
+
+def size_of(pid, files):
     """Resident kB and open files, once there are no more than `files`: a connection that was just
     answered is closed when the server comes to it."""
-    with open("/proc/%d/status" % child.pid) as f:
+    with open("/proc/%d/status" % pid) as f:
         resident = int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
     end = time.monotonic() + 5
-    while (found := len(os.listdir("/proc/%d/fd" % child.pid))) > files and time.monotonic() < end:
+    while (found := len(os.listdir("/proc/%d/fd" % pid))) > files and time.monotonic() < end:
         time.sleep(0.05)
     return resident, found
 
@@ -54,26 +82,37 @@ def once(top, i, server):
     return [server.ask(q) for q in QUERIES]
 
 
+def grows(name, sizes):
+    """What is wrong with the sizes of one process, the smallest of a few taken early and at the end."""
+    early, late = ([min(s[k] for s in part) for k in (0, 1)] for part in (sizes[WARM - 5:WARM], sizes[-5:]))
+    print("%d iterations; the %s: %d kB and %d files after %d, %d kB and %d files at the end" %
+          (ITERATIONS, name, *early, WARM, *late))
+    return {"the %s's memory does not grow" % name: late[0] <= early[0] * 1.05 + 1024,
+            "nor do the open files of the %s" % name: late[1] <= early[1]}
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="msprobe-soak-") as top:
         subprocess.run([MSPROBE, "run", "-o", top + "/seen", "--", BUILD + "/samples/mstx_c"],
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
         subprocess.run([MSPROBE, "import", top + "/seen"], stdout=subprocess.DEVNULL, check=True)
-        server, sizes, replies = Server(top + "/seen"), [], set()
+        server, program, replies, answered = Server(top + "/seen"), Recorded(top + "/long"), set(), []
+        sizes = {"server": (server.child.pid, []), "recorded program": (program.pid, [])}
         try:
             for i in range(ITERATIONS):
                 replies.add(tuple(once(top, i, server)))
-                sizes.append(size_of(server.child, min((s[1] for s in sizes), default=1000)))
+                answered.append(program.once(top + "/snapshot"))
+                for pid, taken in sizes.values():
+                    taken.append(size_of(pid, min((s[1] for s in taken), default=1000)))
         finally:
+            program.end()
             server.child.terminate()
             status = server.child.wait()
-    early, late = ([min(s[k] for s in part) for k in (0, 1)] for part in (sizes[WARM - 5:WARM], sizes[-5:]))
-    print("%d iterations; the server: %d kB and %d files after %d, %d kB and %d files at the end" %
-          (ITERATIONS, *early, WARM, *late))
     good = {"every iteration gives the same replies": len(replies) == 1 and 200 in next(iter(replies)),
-            "the server's memory does not grow": late[0] <= early[0] * 1.05 + 1024,
-            "nor do its open files": late[1] <= early[1],
-            "it ends when it is told to": status == 0}
+            "the recorded program always answers": all(answered),
+            "the server ends when it is told to": status == 0}
+    for name, (_, taken) in sizes.items():
+        good.update(grows(name, taken))
     for name, right in good.items():
         print(("ok " if right else "not ok ") + name)
     if len(replies) != 1:
