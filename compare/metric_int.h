@@ -10,7 +10,7 @@
 enum {
     CMP__LANES = 16, /* of a sum: element i goes to lane i % 16, whatever the vectors are */
     CMP__GROUP = 16, /* a pass takes whole groups of elements */
-    CMP__RUN = 64,   /* of elements of 16 bits that may be the same on both sides */
+    CMP__RUN = 64,   /* of 16-bit floats that may be the same on both sides; of float8, a group */
 };
 
 /* What a pass looks for.  It takes the quicker the less that is. */

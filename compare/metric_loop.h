@@ -131,7 +131,7 @@ INLINE bool FOR_ELEM(pass)(struct cmp_facts *f, const void *n, const void *b, si
     const size_t run = RUN(from);
     for (size_t i = 0, end; i < count; i = end) {
         end = run < count - i ? i + run : count;
-        if (!careful && end - i == CMP__RUN && SAME_RUN(n, b, i, from)) {
+        if (!careful && end - i == run && SAME_RUN(n, b, i, from)) {
             for (size_t k = i; k < end; k += CMP__GROUP)
                 FOR_ELEM(add_same)(&s, n, k, from);
             continue;

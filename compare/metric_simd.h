@@ -270,17 +270,28 @@ INLINE void spread_float_ulps(struct sums *s, const unsigned nth, const vi *x, c
     add_ulps(s, (part + 1) % PARTS, &x1, &y1);
 }
 
-/* What is rounded to 16 bits is often the same on both sides; of wider numbers this is not asked. */
-INLINE size_t run_of_floats(const enum cmp__source from)
+INLINE bool is_float8(const enum cmp__source from)
 {
-    return from == CMP__F16 || from == CMP__BF16 ? CMP__RUN : CMP_METRIC_BLOCK;
+    return from == CMP__E4M3 || from == CMP__E5M2;
 }
 
-INLINE bool same_halves(const char *n, const char *b, size_t at, const enum cmp__source from)
+INLINE bool is_half(const enum cmp__source from)
 {
-    if (from != CMP__F16 && from != CMP__BF16)
-        return false;
-    return SAME_1024(n + at * sizeof(uint16_t), b + at * sizeof(uint16_t));
+    return from == CMP__F16 || from == CMP__BF16;
+}
+
+/* What is rounded to 16 bits or fewer is often the same on both sides; of wider numbers this is not
+ * asked.  Few bytes of float8 take long to add, so that each group of the same pays. */
+INLINE size_t run_of_floats(const enum cmp__source from)
+{
+    return is_half(from) ? CMP__RUN : is_float8(from) ? CMP__GROUP : CMP_METRIC_BLOCK;
+}
+
+INLINE bool same_run(const char *n, const char *b, size_t at, const enum cmp__source from)
+{
+    if (is_half(from))
+        return SAME_1024(n + at * sizeof(uint16_t), b + at * sizeof(uint16_t));
+    return is_float8(from) && memcmp(n + at, b + at, CMP__GROUP) == 0;
 }
 
 INLINE void spread_same_floats(struct sums *s, const unsigned nth, const vf *x)
@@ -307,7 +318,7 @@ INLINE void spread_same_floats(struct sums *s, const unsigned nth, const vf *x)
 #define SPREAD        spread_floats
 #define SPREAD_ULPS   spread_float_ulps
 #define RUN           run_of_floats
-#define SAME_RUN      same_halves
+#define SAME_RUN      same_run
 #define SPREAD_SAME   spread_same_floats
 #define FOR_ELEM(x)   x##_single
 #include "compare/metric_loop.h"
