@@ -52,6 +52,8 @@ static void tame(enum ms_dtype t, void *p, size_t n)
             memcpy((char *)p + 2 * i, &brain, 2);
         else if (t == MS_DT_BOOL)
             ((unsigned char *)p)[i] = r & 1;
+        else if (ms_dtype_kind(t) == MS_DTK_FLOAT) /* of 8 bits: no NaN, and no zero */
+            ((unsigned char *)p)[i] = (unsigned char)(0x20 | (r & 0x9f));
         else
             memcpy((char *)p + ms_dtype_size(t) * i, &r, ms_dtype_size(t));
     }
