@@ -73,6 +73,7 @@
  *   MARK      0 or mark id    text             stream key           ATTR, PAYLOAD+DATA
  *   BEGIN     range id        text             stream key           ATTR, PAYLOAD+DATA, COMM
  *   END       range id        text of BEGIN    ticks of BEGIN       PAYLOAD+DATA, COMM_PART
+ *   CALL      range id        text             0, then ticks of end COMM
  *   PUSH      depth from 0    text             0                    ATTR, PAYLOAD+DATA
  *   POP       depth of PUSH   text of PUSH     ticks of PUSH        PAYLOAD+DATA
  *   DEVICE    of MARK, BEGIN  0 start, 1 end   ns, CLOCK_MONOTONIC  -
@@ -104,6 +105,10 @@
  *   THREAD: from here on the ring belongs to that
  *   thread (rings of ended threads are given to new ones); before the first THREAD record of a
  *   segment the thread is the header's tid.
+ *
+ *   CALL is a BEGIN that need not have an END: when the thread that wrote it ends the range while
+ *   the segment is still its current one, and has nothing to add, arg becomes the ticks of the end.
+ *   As long as arg is 0 an END may come elsewhere, as for BEGIN.
  *
  *   Continuations (type >= MSTX_REC_CONT) follow their record immediately, in the same
  *   segment.  A record has MSTX_F_MORE when one follows; the last has not.  type and flags
@@ -146,6 +151,9 @@
  *
  *   major: a reader refuses what is newer than itself.  minor: fields or record types were
  *   added where this version has zero or nothing; older readers skip them.
+ *     1.1  COMM, COMM_PART
+ *     1.2  CALL, tag_code of COMM: an older reader counts communication calls as records that it
+ *          does not know, and shows none of them
  */
 #ifndef MSTX_CAPTURE_H
 #define MSTX_CAPTURE_H
@@ -158,7 +166,7 @@
 #define MSTX_SEG_MAGIC   "MSTXSEG1" /* 8 bytes, no NUL */
 #define MSTX_SEG_ENDIAN  0x01020304u
 #define MSTX_SEG_MAJOR   1
-#define MSTX_SEG_MINOR   1
+#define MSTX_SEG_MINOR   2
 #define MSTX_STRINGS     "strings.seg"
 #define MSTX_CONTROL     "control"
 #define MSTX_STAGED      "staged"
@@ -283,6 +291,7 @@ enum mstx_rec_type {
     MSTX_REC_END = 3,
     MSTX_REC_PUSH = 4,
     MSTX_REC_POP = 5,
+    MSTX_REC_CALL = 6,
     MSTX_REC_DEVICE = 7,
     MSTX_REC_STREAM = 8,
     MSTX_REC_COUNTER = 9,

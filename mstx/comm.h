@@ -2,12 +2,12 @@
  *
  * comm: what a communication call is, in a capture and in words.
  *
- * A call is a range of the domain "communication".  Behind its BEGIN stands one COMM record,
- * with a COMM_PART where count and size of an element do not tell everything; its END may carry
- * a COMM_PART too, when what really arrived is known by then.
+ * A call is a range of the domain "communication".  Behind its CALL or BEGIN stands one COMM record,
+ * with a COMM_PART where that does not tell everything; its END carries a COMM_PART too, when it is
+ * known by then that other things arrived than it said.
  *
- *        0        8       12      16     20    21     22   23  24  25     28      32
- *   COMM  │ count  │ group │ seq   │ peer │type │reduce│type│flg│op│lib│ .. │ elem   │
+ *        0        8       12      16     20    21     22   23  24  25   26       28      32
+ *   COMM  │ count  │ group │ seq   │ peer │type │reduce│type│flg│op│lib│tag_code│ elem   │
  *   PART  │ sent   │ received      │ peer │ ..        │type│flg│ tag       │ polls  │
  *
  *   group  number of a GROUP entry of strings.seg; 0: a communicator nobody introduced
@@ -15,6 +15,7 @@
  *          the communicator's identity it names one collective on all its ranks
  *   peer   root, destination or source as the call names it; -1: none
  *   elem   bytes of one element; 0: a type nobody introduced
+ *   tag_code  not 0: COMM says what a PART would, see mstx_comm_implied
  */
 #ifndef MSTX_COMM_H
 #define MSTX_COMM_H
@@ -156,10 +157,11 @@ struct mstx_rec_comm {
     int32_t peer;
     uint8_t dtype, reduce; /* enum mstx_comm_type, enum mstx_comm_reduce */
     uint8_t type, flags;
-    uint8_t op, lib; /* enum mstx_comm_op, enum mstx_comm_lib */
-    uint16_t zero;
+    uint8_t op, lib;   /* enum mstx_comm_op, enum mstx_comm_lib */
+    uint16_t tag_code; /* 0: no; else the tag, -1 for none, + MSTX_TAG_CODE */
     uint32_t elem;
 };
+enum { MSTX_TAG_CODE = 2 };
 struct mstx_rec_comm_part {
     uint64_t sent, received; /* bytes */
     int32_t peer;            /* the other peer of an exchange; at an END: who really sent */
@@ -172,9 +174,22 @@ MSTX_CHECK_REC(mstx_rec_comm);
 MSTX_CHECK_REC(mstx_rec_comm_part);
 static_assert(offsetof(struct mstx_rec_comm, peer) == 16, "comm");
 static_assert(offsetof(struct mstx_rec_comm, op) == 24, "comm");
+static_assert(offsetof(struct mstx_rec_comm, tag_code) == 26, "comm");
 static_assert(offsetof(struct mstx_rec_comm, elem) == 28, "comm");
 static_assert(offsetof(struct mstx_rec_comm_part, tag) == 24, "part");
 static_assert(offsetof(struct mstx_rec_comm_part, polls) == 28, "part");
+
+/* The PART of a call that names one peer: its bytes go one way. */
+static inline struct mstx_rec_comm_part mstx_comm_implied(const struct mstx_rec_comm *c)
+{
+    const uint64_t bytes = c->count * c->elem;
+    const bool gives = c->op == MSTX_COMM_SEND || c->op == MSTX_COMM_PUT;
+    return (struct mstx_rec_comm_part){.sent = gives ? bytes : 0,
+                                       .received = gives ? 0 : bytes,
+                                       .peer = -1,
+                                       .type = MSTX_REC_COMM_PART,
+                                       .tag = c->tag_code - MSTX_TAG_CODE};
+}
 
 /* A GROUP text: this, `listed` ranks of the world as int32_t, then the name up to the end. key of
  * the entry is the number that COMM records use; the newest entry of a number counts. */

@@ -121,10 +121,11 @@ struct rt_ring {
     struct mstx_seg *seg;
     uint32_t number, tid;
     uint32_t slot_chunk, slot_at; /* where the next range slot is looked for */
-    uint32_t mark_ids;
+    uint64_t began;               /* ticks when the segment was taken into use */
     uint32_t comm_range; /* the newest range that the program itself opened for communication */
-    int32_t top;         /* of pushes, -1: none */
-    uint64_t lost;       /* records dropped since the last one written */
+    uint32_t mark_ids;
+    int32_t top;   /* of pushes, -1: none */
+    uint64_t lost; /* records dropped since the last one written */
     uint32_t lost_why;
     uint64_t part;
     struct rt_file files[RT_FILES]; /* flight recorder: all; else the current one and the last */
@@ -470,7 +471,8 @@ void rt_memory(struct rt_domain *d, uint8_t type, uint64_t id, uint32_t device, 
 /* A range whose BEGIN has n ready continuation records behind it; 0: none. */
 uint32_t rt_range_start_ready(struct rt_domain *d, uint32_t name, void *stream,
                               const struct mstx_rec *more, uint32_t n);
-/* An end with such records. */
+/* The end of one; an end with such records. */
+void rt_range_end_call(struct rt_domain *d, uint64_t id);
 void rt_range_end_ready(struct rt_domain *d, uint64_t id, const struct mstx_rec *more, uint32_t n);
 /* Tell the taps of a start; id 0: not recorded, then one is made. The id to end it with. */
 uint32_t rt_range_tell_start(struct rt_domain *d, const char *message, void *stream, uint32_t id);

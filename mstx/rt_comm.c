@@ -219,9 +219,20 @@ API void mstx_comm_pass(struct mstx_group *g, enum mstx_comm_op op)
     next_in(g, mstx_comm_op_class(op));
 }
 
+/* COMM says what a PART would, or that one follows: few calls need it. */
+static void imply_part(struct mstx_rec_comm *rec, const struct mstx_comm_call *c)
+{
+    const struct mstx_rec_comm_part p = mstx_comm_implied(rec);
+    if (c->tag >= -1 && c->tag <= UINT16_MAX - MSTX_TAG_CODE && c->peer2 == p.peer &&
+        c->sent == p.sent && c->received == p.received)
+        rec->tag_code = (uint16_t)(c->tag + MSTX_TAG_CODE);
+    else
+        rec->flags |= MSTX_F_MORE;
+}
+
 static struct mstx_rec_comm describe(const struct mstx_comm_call *c)
 {
-    return (struct mstx_rec_comm){
+    struct mstx_rec_comm rec = {
         .count = c->count,
         .group = c->group != NULL ? c->group->number : 0,
         .seq = next_in(c->group, mstx_comm_op_class(c->op)),
@@ -229,11 +240,14 @@ static struct mstx_rec_comm describe(const struct mstx_comm_call *c)
         .dtype = c->dtype,
         .reduce = c->reduce,
         .type = MSTX_REC_COMM,
-        .flags = (uint8_t)(c->flags | (c->has_part ? MSTX_F_MORE : 0)),
+        .flags = c->flags,
         .op = c->op,
         .lib = c->lib,
         .elem = c->elem != 0 ? c->elem : mstx_comm_type_bytes(c->dtype),
     };
+    if (c->has_part)
+        imply_part(&rec, c);
+    return rec;
 }
 
 static uint32_t record(const struct mstx_comm_call *c, const struct mstx_rec_comm *rec)
@@ -247,8 +261,9 @@ static uint32_t record(const struct mstx_comm_call *c, const struct mstx_rec_com
                     atomic_load_explicit(&c->group->epoch, memory_order_relaxed) != rt.epoch))
         define(c->group);
     struct mstx_rec more[2];
+    const bool has_part = (rec->flags & MSTX_F_MORE) != 0;
     memcpy(&more[0], rec, sizeof *rec);
-    if (c->has_part) {
+    if (has_part) {
         struct mstx_rec_comm_part part = {.sent = c->sent,
                                           .received = c->received,
                                           .peer = c->peer2,
@@ -257,7 +272,7 @@ static uint32_t record(const struct mstx_comm_call *c, const struct mstx_rec_com
         memcpy(&more[1], &part, sizeof part);
     }
     uint32_t id = rt_range_start_ready(rt_comm_domain, rt_text_id(r, c->name), c->stream, more,
-                                       c->has_part ? 2 : 1);
+                                       has_part ? 2 : 1);
     if (RT_LIKELY(id != 0))
         open_calls[id >> RT_GEN_BITS] =
             (struct open_call){*rec, c->name, {c->group}, id, r->tid, 0};
@@ -291,7 +306,16 @@ API uint64_t mstx_comm_begin(const struct mstx_comm_call *c)
 API void mstx_comm_end(uint64_t id)
 {
     if (id != 0)
-        rt_range_end(rt_comm_domain, id);
+        rt_range_end_call(rt_comm_domain, id);
+}
+
+/* What readers show of a receive whose end says nothing. */
+static bool is_as_posted(uint64_t id, const struct mstx_rec_comm_part *end)
+{
+    const struct open_call *o = &open_calls[(uint32_t)id >> RT_GEN_BITS];
+    const struct mstx_rec_comm_part posted = mstx_comm_implied(&o->rec);
+    return o->id == id && o->rec.op == MSTX_COMM_RECV && o->rec.tag_code != 0 &&
+           o->rec.peer == end->peer && posted.received == end->received && posted.tag == end->tag;
 }
 
 API void mstx_comm_end_received(uint64_t id, uint64_t bytes, int32_t source, int32_t tag)
@@ -299,8 +323,10 @@ API void mstx_comm_end_received(uint64_t id, uint64_t bytes, int32_t source, int
     struct mstx_rec_comm_part part = {
         .received = bytes, .peer = source, .type = MSTX_REC_COMM_PART, .tag = tag};
     struct mstx_rec more;
-    if (id == 0)
+    if (id == 0 || is_as_posted(id, &part)) {
+        mstx_comm_end(id);
         return;
+    }
     memcpy(&more, &part, sizeof more);
     rt_range_end_ready(rt_comm_domain, id, &more, 1);
 }

@@ -3,9 +3,9 @@
  * rt_comm: the recorder's door for communication hooks: every hook, whatever library it stands
  * in front of, describes a call here and gets a range of the domain "communication".
  *
- *     hook library ──► mstx_comm_begin(&op) ─► BEGIN + COMM ─┐
+ *     hook library ──► mstx_comm_begin(&op) ─► CALL + COMM ──┐
  *          │                                                 ├─► ring of the thread
- *          └──► the real call ──► mstx_comm_end(id) ─► END ──┘
+ *          └──► the real call ──► mstx_comm_end(id) ─► CALL ─┘
  *
  * The functions are exported by libmstx.so; hook libraries are linked to it.  All of them may be
  * called from any thread and none blocks, allocates or calls the communication library.  While a

@@ -18,6 +18,8 @@
 enum {
     CHUNKS = 1 << (RT_SLOT_BITS - 6),
     USES = (1 << RT_GEN_BITS) - 1,
+    PLACE_BITS = 32 - RT_GEN_BITS,
+    NO_PLACE = (1 << PLACE_BITS) - 1,
     GHOST = UINT16_MAX,
     ON_DEVICE = 0x4000, /* with the ring's number: slot_stream holds the stream */
     RECORDS_MAX = 192,  /* of one event: a payload of MSTX_PAYLOAD_MAX and its heads */
@@ -30,7 +32,8 @@ static_assert(RECORDS_MAX > MSTX_PAYLOAD_MAX / MSTX_DATA_BYTES + 8, "one payload
 
 struct slot {
     _Atomic uint32_t live; /* id of the open range, 0: free */
-    uint32_t use;
+    uint32_t use : RT_GEN_BITS;
+    uint32_t at : PLACE_BITS; /* of its CALL in the segment of the ring */
     uint64_t ticks;
     uint32_t name;
     uint16_t domain;
@@ -145,6 +148,7 @@ static bool slot_close(struct slot *s, uint32_t id, bool is_own)
 static uint32_t slot_open(struct slot *s, const struct rt_ring *r, const struct mstx_rec *rec)
 {
     s->use = s->use % USES + 1;
+    s->at = NO_PLACE;
     s->ticks = rec->ticks;
     s->name = rec->name;
     s->domain = rec->domain;
@@ -260,49 +264,51 @@ static void put_extra(struct mstx_rec *rec, const struct rt_event *e, uint32_t e
 
 /* ---- writing ------------------------------------------------------------------------ */
 
-static inline bool write1(struct rt_ring *r, const struct mstx_rec *rec)
+static inline void write1(struct rt_ring *r, const struct mstx_rec *rec)
 {
     struct mstx_rec *to = rt_reserve(r, 1);
     if (RT_UNLIKELY(to == NULL))
-        return false;
+        return;
     *to = *rec;
     rt_publish(r);
-    return true;
 }
 
-/* Nothing of what was just written is read again. */
-static bool write_ready(struct rt_ring *r, struct mstx_rec *rec, const struct rt_event *e)
+/* Nothing of what was just written is read again. Its place in the segment. */
+static uint32_t write_ready(struct rt_ring *r, struct mstx_rec *rec, const struct rt_event *e)
 {
     struct mstx_rec *to = rt_reserve(r, 1 + e->nready);
     if (RT_UNLIKELY(to == NULL))
-        return false;
+        return NO_PLACE;
     rec->flags |= MSTX_F_MORE;
     to[0] = *rec;
     for (uint32_t i = 0; i < e->nready; i++)
         to[1 + i] = e->ready[i];
+    const size_t at = (size_t)(to - r->rec);
     rt_publish(r);
-    return true;
+    return RT_LIKELY(at < NO_PLACE) ? (uint32_t)at : NO_PLACE;
 }
 
-static bool write_more(struct rt_ring *r, const struct mstx_rec *rec, const struct rt_event *e,
+static void write_more(struct rt_ring *r, const struct mstx_rec *rec, const struct rt_event *e,
                        uint32_t extra, size_t fit)
 {
     struct mstx_rec *to = rt_reserve(r, 1 + extra);
     if (to == NULL)
-        return false;
+        return;
     *to = *rec;
     put_extra(to, e, extra, fit);
     rt_publish(r);
-    return true;
 }
 
-static bool write_event(struct rt_ring *r, struct mstx_rec *rec, const struct rt_event *e)
+static void write_event(struct rt_ring *r, struct mstx_rec *rec, const struct rt_event *e)
 {
-    if (e != NULL && e->nready != 0)
-        return write_ready(r, rec, e);
     size_t fit = 0;
-    const uint32_t extra = e == NULL ? 0 : extra_records(e, &fit);
-    return RT_LIKELY(extra == 0) ? write1(r, rec) : write_more(r, rec, e, extra, fit);
+    const uint32_t extra = e == NULL || e->nready != 0 ? 0 : extra_records(e, &fit);
+    if (e != NULL && e->nready != 0)
+        write_ready(r, rec, e);
+    else if (RT_LIKELY(extra == 0))
+        write1(r, rec);
+    else
+        write_more(r, rec, e, extra, fit);
 }
 
 /* ---- marks ---------------------------------------------------------------------------- */
@@ -400,7 +406,6 @@ static uint32_t begin(struct rt_ring *r, struct mstx_rec *rec, const struct rt_e
     struct slot *s = slot_get(r);
     if (RT_UNLIKELY(s == NULL))
         return too_many_ranges();
-    rec->type = MSTX_REC_BEGIN;
     rec->ticks = rt_ticks();
     uint32_t id = slot_open(s, r, rec);
     rec->id = id;
@@ -409,7 +414,10 @@ static uint32_t begin(struct rt_ring *r, struct mstx_rec *rec, const struct rt_e
         slot_stream[s - slots] = stream;
         s->ring |= (uint16_t)(stream != 0 ? ON_DEVICE : 0);
     }
-    write_event(r, rec, e);
+    if (rec->type == MSTX_REC_CALL)
+        s->at = write_ready(r, rec, e);
+    else
+        write_event(r, rec, e);
     return id;
 }
 
@@ -421,7 +429,7 @@ static uint32_t record_start(struct rt_domain *d, const char *message, void *str
     uint32_t name = RT_LIKELY(message != NULL) ? rt_text_id(r, message) : REFUSED;
     if (RT_UNLIKELY(name == REFUSED))
         return refuse_message(message);
-    struct mstx_rec rec = {.name = name, .domain = d->number};
+    struct mstx_rec rec = {.name = name, .domain = d->number, .type = MSTX_REC_BEGIN};
     if (stream != NULL)
         put_stream(&rec, stream);
     uint32_t id = begin(r, &rec, NULL);
@@ -438,7 +446,9 @@ uint32_t rt_range_start_ready(struct rt_domain *d, uint32_t name, void *stream,
     struct rt_ring *r = rt_ring_of_thread();
     if (RT_UNLIKELY(r == NULL))
         return 0;
-    struct mstx_rec rec = {.name = name == REFUSED ? 0 : name, .domain = d->number};
+    struct mstx_rec rec = {.name = name == REFUSED ? 0 : name,
+                           .domain = d->number,
+                           .type = stream != NULL ? MSTX_REC_BEGIN : MSTX_REC_CALL};
     const struct rt_event e = {.ready = more, .nready = n};
     if (stream != NULL)
         put_stream(&rec, stream);
@@ -527,7 +537,8 @@ uint32_t rt_range_start_event(struct rt_domain *d, const struct rt_event *e)
     struct rt_ring *r = rt_ring_of_thread();
     if (r == NULL)
         return 0;
-    struct mstx_rec rec = {.name = e->name, .domain = d->number, .flags = e->flags};
+    struct mstx_rec rec = {
+        .name = e->name, .domain = d->number, .type = MSTX_REC_BEGIN, .flags = e->flags};
     return begin(r, &rec, e);
 }
 
@@ -542,6 +553,25 @@ RT_COLD static void other_domain(const struct rt_domain *d, uint16_t started)
     rt_say(RT_SAY_OTHER_DOMAIN, 0,
            "a range of domain '%s' was ended in domain '%s'; it counts as ended",
            rt_domains[started].name, d->name != NULL ? d->name : "?");
+}
+
+/* Of a range of this thread whose CALL is in the segment at hand.  That is not looked at, as it may
+ * have left the cache. */
+static inline bool end_in_place(const struct rt_domain *d, uint64_t id)
+{
+    const uint64_t now = rt_ticks();
+    struct slot *s = &slots[(uint32_t)id >> RT_GEN_BITS];
+    const struct rt_ring *r = rt_tls;
+    if (r == NULL || atomic_load_explicit(&s->live, memory_order_relaxed) != id)
+        return false;
+    struct mstx_rec *call = r->rec + s->at;
+    atomic_signal_fence(memory_order_seq_cst); /* a handler may change the segment: began tells */
+    if (s->ring != r->number || s->at == NO_PLACE || s->ticks < r->began ||
+        (atomic_load_explicit(&d->live, memory_order_relaxed) & RT_TAP) != 0)
+        return false;
+    slot_close(s, (uint32_t)id, true);
+    __atomic_store_n(&call->arg, now, __ATOMIC_RELEASE);
+    return true;
 }
 
 /* Ids alone name a range: an end in another domain ends it all the same. */
@@ -600,6 +630,12 @@ static inline void end(struct rt_domain *d, uint64_t id, const struct rt_event *
 void rt_range_end(struct rt_domain *d, uint64_t id)
 {
     end(d, id, NULL);
+}
+
+void rt_range_end_call(struct rt_domain *d, uint64_t id)
+{
+    if (RT_UNLIKELY(!end_in_place(d, id)))
+        end(d, id, NULL);
 }
 
 void rt_range_end_ready(struct rt_domain *d, uint64_t id, const struct mstx_rec *more, uint32_t n)

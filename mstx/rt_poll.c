@@ -5,7 +5,7 @@
  * A program that asks millions of times a second means one thing: it waits.  So asking again at once
  * makes the range of the question before longer and counts, in place, instead of writing a new one:
  *
- *     BEGIN COMM │ END PART        the first question, which found nothing
+ *      CALL COMM │ END PART        the first question, which found nothing
  *                    │   └─ polls  2, 3, 4 ..
  *                    └───── ticks  of the newest answer
  *
@@ -104,12 +104,12 @@ static void remember(uint64_t id, const struct mstx_comm_call *c)
     last.pos = r->pos;
 }
 
-/* What the first of a row is: BEGIN, COMM and perhaps its PART, END, PART. */
+/* What the first of a row is: CALL, COMM and perhaps its PART. */
 static bool is_alone(const struct rt_ring *r, uint64_t id)
 {
     const uint32_t n = r->pos - last.pos;
     return r == last.ring && r->part == last.part && n >= 2 && n <= 3 &&
-           r->rec[last.pos].type == MSTX_REC_BEGIN && r->rec[last.pos].id == id;
+           r->rec[last.pos].type == MSTX_REC_CALL && r->rec[last.pos].id == id;
 }
 
 static void ask_once(uint64_t id, const struct mstx_comm_call *c, bool found)

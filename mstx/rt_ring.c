@@ -131,7 +131,7 @@ static void install(struct rt_ring *r, struct mstx_seg *seg)
 {
     atomic_fetch_add(&rings.records, r->pos); /* of the segment we leave; 0 at the first */
     seg->tid = r->tid;
-    seg->first_ticks = rt_ticks();
+    seg->first_ticks = r->began = rt_ticks();
     seg->tick_hz = atomic_load(&rt.tick_hz);
     r->seg = seg;
     r->rec = (struct mstx_rec *)(void *)((char *)seg + MSTX_SEG_HEADER);

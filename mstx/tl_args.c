@@ -389,13 +389,14 @@ static uint32_t make(struct mstx_texts *t, const struct mstx_rec *cont, size_t n
     return id;
 }
 
-/* A program says the same of thousands of calls: all but the sequence number. */
+/* A program says the same of thousands of calls: all but what numbers and tags them. */
 static uint32_t args_of_comm(struct mstx_texts *t, struct mstx_args_cache *cache,
                              const struct mstx_rec *cont, uint16_t domain)
 {
     struct mstx_rec_comm r;
     memcpy(&r, cont, sizeof r);
     r.seq = 0;
+    r.tag_code = 0;
     r.flags &= (uint8_t)~MSTX_F_MORE;
     uint64_t mix = r.count ^ (uint64_t)r.group << 40 ^ (uint64_t)(uint32_t)r.peer << 20 ^
                    (uint64_t)r.op << 8 ^ r.dtype;

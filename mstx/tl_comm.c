@@ -48,6 +48,8 @@ void mstx__comm_take(const struct mstx_rec *cont, size_t n, struct mstx_rec_comm
         else if (cont[i].type == MSTX_REC_COMM_PART)
             memcpy(part, &cont[i], sizeof *part);
     }
+    if (rec->type != 0 && rec->tag_code != 0 && part->type == 0)
+        *part = mstx_comm_implied(rec);
 }
 
 void mstx__comm_members(struct ms_jwrite *w, const struct mstx_rec_comm *c, struct ms_str group)

@@ -140,31 +140,40 @@ static struct entered *place_of(struct scan *s, uint64_t begin, uint64_t id)
 }
 static_assert(ENTERED_SLOTS == 1 << 8, "the hash gives 8 bits");
 
-static void enter(struct scan *s, const struct mstx_rec *r)
+static bool met(struct scan *s, const struct mstx_rec_comm *c, uint64_t begin, uint64_t end)
+{
+    struct mstx_comm_known g;
+    const struct mstx_keyed *key = mstx__texts_find(&s->texts, MSTX_GROUP, 0, c->group);
+    if (key == NULL || !mstx__comm_group_parse(key->text, &g))
+        return true;
+    const struct mstx_meeting m = {.uid = g.uid,
+                                   .seq = c->seq,
+                                   .host = (uint32_t)(s->clock - s->im->clocks.host.p),
+                                   .start = mstx__clock_steady(s->clock, begin),
+                                   .end = mstx__clock_steady(s->clock, end),
+                                   .op = c->op};
+    return mstx__meeting_add(&s->im->meetings, &m);
+}
+
+static bool enter(struct scan *s, const struct mstx_rec *r)
 {
     struct mstx_rec_comm c;
     memcpy(&c, r + 1, sizeof c);
-    if (c.type == MSTX_REC_COMM && mstx__meeting_counts(&c))
-        *place_of(s, r->ticks, r->id) = (struct entered){r->ticks, r->id, c};
+    if (c.type != MSTX_REC_COMM || !mstx__meeting_counts(&c))
+        return true;
+    if (r->type == MSTX_REC_CALL && r->arg != 0)
+        return met(s, &c, r->ticks, r->arg);
+    *place_of(s, r->ticks, r->id) = (struct entered){r->ticks, r->id, c};
+    return true;
 }
 
 static bool leave(struct scan *s, const struct mstx_rec *r)
 {
     struct entered *e = place_of(s, r->arg, r->id);
-    struct mstx_comm_known g;
     if (e->begin == 0 || e->begin != r->arg || e->id != r->id)
         return true;
     e->begin = 0;
-    const struct mstx_keyed *key = mstx__texts_find(&s->texts, MSTX_GROUP, 0, e->comm.group);
-    if (key == NULL || !mstx__comm_group_parse(key->text, &g))
-        return true;
-    const struct mstx_meeting m = {.uid = g.uid,
-                                   .seq = e->comm.seq,
-                                   .host = (uint32_t)(s->clock - s->im->clocks.host.p),
-                                   .start = mstx__clock_steady(s->clock, r->arg),
-                                   .end = mstx__clock_steady(s->clock, r->ticks),
-                                   .op = e->comm.op};
-    return mstx__meeting_add(&s->im->meetings, &m);
+    return met(s, &e->comm, r->arg, r->ticks);
 }
 
 static bool scan_segment(struct scan *s, const struct mstx_segment *seg)
@@ -172,9 +181,10 @@ static bool scan_segment(struct scan *s, const struct mstx_segment *seg)
     const struct mstx_rec *end = seg->rec + seg->n;
     bool ok = true;
     for (const struct mstx_rec *r = seg->rec; r < end && ok; r++) {
-        const bool begins = r->type == MSTX_REC_BEGIN || r->type == MSTX_REC_PUSH;
+        const bool begins =
+            r->type == MSTX_REC_BEGIN || r->type == MSTX_REC_CALL || r->type == MSTX_REC_PUSH;
         if (begins && r->flags & MSTX_F_MORE && r + 1 < end)
-            enter(s, r);
+            ok = enter(s, r);
         else if (r->type == MSTX_REC_END || r->type == MSTX_REC_POP)
             ok = leave(s, r);
     }

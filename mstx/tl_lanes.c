@@ -313,6 +313,18 @@ static void take_begin(struct place *at, uint8_t kind)
                                .at = (uint32_t)at->l->lane.p[at->lane].ev.n - 1};
 }
 
+/* A range in one record, unless it ended elsewhere or not at all. */
+static void take_call(struct place *at)
+{
+    if (at->r->arg == 0) {
+        take_begin(at, MSTX_EV_RANGE);
+        return;
+    }
+    struct mstx_raw *raw = add_event(at, MSTX_EV_RANGE);
+    if (raw != NULL)
+        raw->end = at->r->arg;
+}
+
 /* The payload of an end joins what the begin had. */
 static void add_end_args(struct mstx_lanes *l, struct mstx_raw *raw, uint32_t extra)
 {
@@ -462,6 +474,9 @@ static void take_record(struct place *at)
     case MSTX_REC_BEGIN:
         take_begin(at, MSTX_EV_RANGE);
         break;
+    case MSTX_REC_CALL:
+        take_call(at);
+        break;
     case MSTX_REC_PUSH:
         take_begin(at, MSTX_EV_PUSHPOP);
         break;
@@ -512,6 +527,12 @@ static size_t continuations(const struct mstx_rec *r, const struct mstx_rec *end
     return (size_t)(at - r);
 }
 
+static uint64_t newer(uint64_t newest, const struct mstx_rec *r)
+{
+    const uint64_t ticks = r->type == MSTX_REC_CALL && r->arg > r->ticks ? r->arg : r->ticks;
+    return ticks > newest ? ticks : newest;
+}
+
 void mstx__lanes_read(struct mstx_lanes *l, const struct mstx_segment *s, bool is_first)
 {
     for (size_t i = 0; is_first && i < MSTX_OPEN_SLOTS; i++)
@@ -521,8 +542,8 @@ void mstx__lanes_read(struct mstx_lanes *l, const struct mstx_segment *s, bool i
     for (const struct mstx_rec *r = s->rec; r < end && !l->no_memory; r += 1 + at.more) {
         at.r = r;
         at.more = r->flags & MSTX_F_MORE ? continuations(r, end) : 0;
-        if (r->ticks > l->newest && !mstx_rec_is_cont(r))
-            l->newest = r->ticks;
+        if (!mstx_rec_is_cont(r))
+            l->newest = newer(l->newest, r);
         take_record(&at);
     }
     l->records += s->n;

@@ -7,6 +7,7 @@
  * find its other half there (ended by another thread, pushed out of the table)
  * goes to two lists that are sorted and merged when all rings have been read.
  *
+ *     CALL that ended in place ──► lane ─────────────► complete
  *     BEGIN ──► lane + table ──(END of the same ring)──► complete
  *                     │ pushed out
  *                     ▼

@@ -2,7 +2,8 @@
  *
  * capture_read: a reader of captures as small as the format allows, independent of the real
  * one, for tests of the recorder.  Everything it meets is checked: a header that is not valid
- * or a record that names an unknown text fails the test.
+ * or a record that names an unknown text fails the test.  A CALL is shown as the BEGIN and END
+ * that it stands for.
  */
 #ifndef TESTS_CAPTURE_READ_H
 #define TESTS_CAPTURE_READ_H
@@ -30,6 +31,7 @@ struct cap {
     size_t ntexts;
     struct cap_rec *rec; /* by ring, then in order */
     size_t n, files;
+    size_t calls, ended_in_place; /* CALLs, and those of them that hold their end */
     uint64_t dropped;
     uint32_t open_files; /* segments without CLOSED */
 };
@@ -67,6 +69,24 @@ static inline void cap_read_strings(struct cap *c)
     }
 }
 
+/* BEGIN, continuations, END. */
+static inline void cap_show_call(struct cap *c, size_t at)
+{
+    struct mstx_rec *begin = &c->rec[at].r;
+    c->calls++;
+    begin->type = MSTX_REC_BEGIN;
+    if (begin->arg == 0)
+        return;
+    c->ended_in_place++;
+    c->rec[c->n] = c->rec[at];
+    struct mstx_rec *end = &c->rec[c->n++].r;
+    end->type = MSTX_REC_END;
+    end->flags = 0;
+    end->arg = begin->ticks;
+    end->ticks = begin->arg;
+    begin->arg = 0;
+}
+
 static inline void cap_read_ring(struct cap *c, const char *path)
 {
     size_t n;
@@ -83,8 +103,9 @@ static inline void cap_read_ring(struct cap *c, const char *path)
     c->open_files += (h.state & MSTX_SEG_CLOSED) == 0;
     ck_assert_uint_le(h.head, h.capacity);
     ck_assert_uint_le(MSTX_SEG_HEADER + h.head * MSTX_REC_SIZE, n);
-    c->rec = realloc(c->rec, (c->n + h.head + 1) * sizeof *c->rec);
+    c->rec = realloc(c->rec, (c->n + 2 * h.head + 1) * sizeof *c->rec);
     uint32_t tid = h.tid;
+    size_t call = SIZE_MAX;
     for (size_t i = 0; i < h.head; i++) {
         struct cap_rec *to = &c->rec[c->n++];
         memcpy(&to->r, p + MSTX_SEG_HEADER + i * MSTX_REC_SIZE, MSTX_REC_SIZE);
@@ -95,6 +116,11 @@ static inline void cap_read_ring(struct cap *c, const char *path)
         ck_assert_uint_ne(to->r.type, 0);
         if (to->r.type <= MSTX_REC_COUNTER)
             ck_assert_uint_le(to->r.name, c->ntexts);
+        call = to->r.type == MSTX_REC_CALL ? c->n - 1 : call;
+        if (call != SIZE_MAX && (to->r.flags & MSTX_F_MORE) == 0) {
+            cap_show_call(c, call);
+            call = SIZE_MAX;
+        }
     }
     free(p);
 }

@@ -116,6 +116,52 @@ START_TEST(what_arrived_stands_behind_the_end)
 }
 END_TEST
 
+START_TEST(a_call_takes_two_records_unless_it_has_more_to_say)
+{
+    struct cap c;
+    struct mstx_rec_comm_part part;
+    size_t n = 0;
+    run("transfers", &c);
+    ck_assert_uint_eq(c.calls, 4);
+    ck_assert_uint_eq(c.ended_in_place, 3); /* one received less */
+    for (size_t i = 0; i < 4; i++) {
+        const struct mstx_rec_comm r = call_at(&c, i);
+        part = mstx_comm_implied(&r);
+        ck_assert_int_eq(r.tag_code != 0, i != 1);
+        ck_assert_int_eq(part.tag, i == 0 ? UINT16_MAX - MSTX_TAG_CODE : i == 1 ? -2 : 0);
+        ck_assert_uint_eq(part.sent, i < 2 ? 80 : 0);
+        ck_assert_uint_eq(part.received, i < 2 ? 0 : 80);
+    }
+    for (size_t i = 0; i < c.n; i++) {
+        if (c.rec[i].r.type != MSTX_REC_COMM_PART)
+            continue;
+        memcpy(&part, &c.rec[i].r, sizeof part);
+        ck_assert_int_eq(part.tag, n == 0 ? UINT16_MAX - MSTX_TAG_CODE + 1 : 0);
+        ck_assert_uint_eq(part.received, n++ == 0 ? 0 : 72);
+    }
+    ck_assert_uint_eq(n, 2);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+START_TEST(a_call_that_outlives_its_segment_has_an_end_of_its_own)
+{
+    struct cap c;
+    run("outlived", &c);
+    ck_assert_uint_ge(c.files, 3);
+    ck_assert_uint_eq(c.calls, 1);
+    ck_assert_uint_eq(c.ended_in_place, 0);
+    const struct mstx_rec *b = &cap_find(&c, MSTX_REC_BEGIN, "MPI_Allreduce")->r;
+    const struct mstx_rec *e = &cap_find(&c, MSTX_REC_END, "MPI_Allreduce")->r;
+    ck_assert_uint_eq(b->id, e->id);
+    ck_assert_uint_eq(b->ticks, e->arg);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, "default", "between"), 30000);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
 /* How often was asked, by what the ends say; *ranges of how many. */
 static uint64_t polls(const struct cap *c, size_t *ranges)
 {
@@ -271,7 +317,8 @@ END_TEST
 
 TEST_MAIN("rt_comm", a_call_is_a_range_with_its_description,
           each_class_counts_by_itself_and_each_communicator_anew,
-          what_arrived_stands_behind_the_end, asking_again_makes_a_range_longer,
+          what_arrived_stands_behind_the_end, a_call_takes_two_records_unless_it_has_more_to_say,
+          a_call_that_outlives_its_segment_has_an_end_of_its_own, asking_again_makes_a_range_longer,
           asking_again_and_again_loses_no_call, calls_in_a_pause_leave_no_record_but_count,
           a_call_that_the_framework_marks_is_not_counted_twice,
           open_calls_can_be_listed_until_another_thread_ends_them,

@@ -297,6 +297,68 @@ START_TEST(calls_that_hooks_saw_have_the_official_text)
 }
 END_TEST
 
+/* The same send and receive, in the records of version 1.1 (rank 0) and in those of 1.2. */
+static void make_both_versions(void)
+{
+    struct maker m;
+    struct mstx_rec_comm c = {.count = 10,
+                              .group = 1,
+                              .peer = 3,
+                              .dtype = MSTX_TYPE_FP64,
+                              .reduce = MSTX_REDUCE_NONE,
+                              .type = MSTX_REC_COMM,
+                              .op = MSTX_COMM_SEND,
+                              .lib = MSTX_LIB_MPI,
+                              .elem = 8};
+    const struct mstx_comm_group group = {.uid = 99, .size = 4};
+    begin_run(&m, 0);
+    for (int version = 1; version <= 2; version++) {
+        const uint32_t name = maker_text(&m, "transfer");
+        const uint16_t d = maker_domain(&m, MSTX_COMM_DOMAIN);
+        maker_entry(&m, MSTX_GROUP, 0, 1, (const char *)&group, sizeof group);
+        maker_ring(&m, 1, 1, 1024);
+        for (uint64_t i = 0; i < 2; i++) {
+            c.op = i == 0 ? MSTX_COMM_SEND : MSTX_COMM_RECV;
+            c.tag_code = 7 + MSTX_TAG_CODE;
+            const struct mstx_rec_comm_part part = mstx_comm_implied(&c);
+            c.tag_code = version == 1 ? 0 : c.tag_code;
+            c.flags = version == 1 ? MSTX_F_MORE : 0;
+            maker_rec(&m, version == 1 ? MSTX_REC_BEGIN : MSTX_REC_CALL, 100 * i, i + 1, name, d,
+                      version == 1 ? 0 : TICKS_0 + 100 * i + 50, MSTX_F_MORE);
+            maker_raw(&m, &c);
+            if (version == 2)
+                continue;
+            maker_raw(&m, &part);
+            maker_end_range(&m, 100 * i + 50, i + 1, name, d, 100 * i, 0);
+        }
+        maker_end_ring(&m);
+        maker_end(&m);
+        if (version == 1)
+            maker_begin(&m, run, 1, 4243);
+    }
+    open_path(run);
+}
+
+START_TEST(a_call_in_two_records_is_read_as_one_in_four)
+{
+    static const char expected[] =
+        "transfer|Send|0|fp64|10|80|80|0|3|7|0|0|50;transfer|Recv|0|fp64|10|80|0|80|3|7|0|100|50;";
+    make_both_versions();
+    for (int rank = 0; rank < 2; rank++) {
+        char sql[400];
+        snprintf(sql, sizeof sql,
+                 "SELECT name, op, seq, type, count, bytes, sent, received, peer, tag, flags,"
+                 " start_ns - %" PRId64 ", end_ns - start_ns FROM comm_ops WHERE rank = %d"
+                 " ORDER BY id",
+                 EPOCH_NS, rank);
+        ck_rows(mstx_tl_store(tl), sql, expected);
+    }
+    ck_rows(mstx_tl_store(tl), "SELECT events, unfinished FROM processes ORDER BY rank",
+            "2|0;2|0;");
+    end_run();
+}
+END_TEST
+
 START_TEST(a_run_without_calls_leaves_the_table_to_the_recipe)
 {
     make_two_ranks();
@@ -543,7 +605,7 @@ END_TEST
 TEST_MAIN("tl_ascend", every_table_has_the_columns_that_readers_name,
           events_follow_the_rules_of_their_rows, only_events_with_a_device_side_have_a_task,
           collectives_are_named_as_by_the_recipe_of_msprof_analyze,
-          calls_that_hooks_saw_have_the_official_text,
+          calls_that_hooks_saw_have_the_official_text, a_call_in_two_records_is_read_as_one_in_four,
           a_run_without_calls_leaves_the_table_to_the_recipe,
           calls_that_frameworks_mark_are_calls_of_the_run,
           both_forms_of_the_text_are_read_and_others_are_not,

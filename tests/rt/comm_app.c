@@ -140,6 +140,44 @@ static void asks(void)
     ask(g, false);
 }
 
+/* A send, a receive of what was posted, and a send whose tag has no room in COMM. */
+static void transfers(void)
+{
+    struct mstx_comm_call c = {.name = "MPI_Send",
+                               .group = group("tp", 77),
+                               .count = 10,
+                               .elem = 8,
+                               .peer = 2,
+                               .op = MSTX_COMM_SEND,
+                               .dtype = MSTX_TYPE_FP64,
+                               .reduce = MSTX_REDUCE_NONE,
+                               .lib = MSTX_LIB_MPI,
+                               .has_part = true,
+                               .peer2 = -1,
+                               .tag = UINT16_MAX - MSTX_TAG_CODE,
+                               .sent = 80};
+    mstx_comm_end(mstx_comm_begin(&c));
+    c.tag++;
+    mstx_comm_end(mstx_comm_begin(&c));
+    c.name = "MPI_Recv";
+    c.op = MSTX_COMM_RECV;
+    c.tag = 0;
+    c.received = c.sent;
+    c.sent = 0;
+    mstx_comm_end_received(mstx_comm_begin(&c), 80, 2, 0);
+    mstx_comm_end_received(mstx_comm_begin(&c), 72, 2, 0);
+}
+
+/* A call that is open while the thread goes on into other segments. */
+static void outlived(void)
+{
+    struct mstx_comm_call c = reduce(group("tp", 77));
+    const uint64_t id = mstx_comm_begin(&c);
+    for (int i = 0; i < 30000; i++)
+        mstxMarkA("between", NULL);
+    mstx_comm_end(id);
+}
+
 /* More than fits into a segment, with marks in between: 2 of 3 calls may join another. */
 static void asks_much(void)
 {
@@ -157,9 +195,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } cases[] = {{"once", once},       {"paused", paused}, {"framework", framework},
-                 {"open", open_calls}, {"asks", asks},     {"asks-much", asks_much},
-                 {"unknown", unknown}};
+    } cases[] = {{"once", once},       {"paused", paused},       {"framework", framework},
+                 {"open", open_calls}, {"asks", asks},           {"asks-much", asks_much},
+                 {"unknown", unknown}, {"transfers", transfers}, {"outlived", outlived}};
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++) {
         if (strcmp(argv[1], cases[i].name) == 0)
             cases[i].run();
