@@ -222,7 +222,17 @@ const char *mstx_comm_op_text(unsigned op);
 const char *mstx_comm_op_official(unsigned op);
 /* Is it one of those that move nothing, and may be asked again and again? */
 bool mstx_comm_op_asks(unsigned op);
-enum mstx_comm_class mstx_comm_op_class(unsigned op);
+#define MSTX_COMM_CASE(name, text, official, class)                                                \
+    case MSTX_COMM_##name:                                                                         \
+        return MSTX_CLASS_##class;
+static inline enum mstx_comm_class mstx_comm_op_class(unsigned op)
+{
+    switch (op) {
+        MSTX_COMM_OPS(MSTX_COMM_CASE)
+    default:
+        return MSTX_CLASS_ADMIN;
+    }
+}
 const char *mstx_comm_type_text(unsigned type);
 uint32_t mstx_comm_type_bytes(unsigned type); /* 0: not fixed */
 const char *mstx_comm_reduce_text(unsigned reduce);

@@ -192,7 +192,7 @@ static inline void hook_open(struct hook_call *x, const char *name, unsigned op,
 {
     x->id = 0;
     x->k = k;
-    x->on = mstx_comm_on();
+    x->on = !hook_mpi_is_off();
     if (HOOK_LIKELY(x->on))
         x->c = (struct mstx_comm_call){.name = name,
                                        .group = k != NULL ? k->group : NULL,

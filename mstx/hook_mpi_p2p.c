@@ -60,7 +60,7 @@ static void received(const struct hook_call *x, int rc, const MPI_Status *status
 /* A caller that throws it away lets us see it all the same. */
 #define OWN_STATUS(s)                                                                              \
     MPI_Status own;                                                                                \
-    if (s == MPI_STATUS_IGNORE && hook_depth == 0 && mstx_comm_on())                               \
+    if (s == MPI_STATUS_IGNORE && hook_depth == 0 && !hook_mpi_is_off())                           \
     s = &own
 
 #define RECV(NAME, COUNT)                                                                          \

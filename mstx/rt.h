@@ -34,13 +34,14 @@
 enum {
     RT_DOMAINS = 16384,
     RT_RINGS = 8192,
-    RT_NAMES = 1024,   /* entries of a thread's cache of texts */
-    RT_PUSHES = 512,   /* open push ranges of a thread, all domains together */
-    RT_FILES = 64,     /* segment files a flight recorder's ring may own */
-    RT_RETIRED = 4,    /* full segments waiting to be unmapped */
-    RT_SLOT_BITS = 20, /* 2^20 ranges may be open at once */
-    RT_GEN_BITS = 12,  /* a stale id is known for 2^12 uses of its slot */
-    RT_CHUNK = 64,     /* slots a ring takes at a time */
+    RT_NAMES = 1024,    /* entries of a thread's cache of texts */
+    RT_CALL_NAMES = 16, /* the same of names that stay where they are, four to a line */
+    RT_PUSHES = 512,    /* open push ranges of a thread, all domains together */
+    RT_FILES = 64,      /* segment files a flight recorder's ring may own */
+    RT_RETIRED = 4,     /* full segments waiting to be unmapped */
+    RT_SLOT_BITS = 20,  /* 2^20 ranges may be open at once */
+    RT_GEN_BITS = 12,   /* a stale id is known for 2^12 uses of its slot */
+    RT_CHUNK = 64,      /* slots a ring takes at a time */
     RT_PATH = 4096,
 };
 
@@ -140,6 +141,10 @@ struct rt_ring {
     struct rt_ring *free_next;
     bool in_use;
     const struct mstx_text *names[RT_NAMES];
+    _Alignas(64) struct {
+        const char *_Atomic text; /* NULL: free; once taken a place keeps its text */
+        uint32_t id;
+    } call_names[RT_CALL_NAMES][4];
     struct rt_push pushes[RT_PUSHES];
 };
 
@@ -242,6 +247,19 @@ static inline uint32_t rt_text_id(struct rt_ring *r, const char *text)
         return e->id;
     return rt_text_slow(r, text, place);
 }
+
+/* The same of a text that stays for ever: it need not be looked at.  A line of the cache holds four. */
+uint32_t rt_text_keep_id(struct rt_ring *r, const char *text, size_t line);
+static inline uint32_t rt_text_id_of_call(struct rt_ring *r, const char *text)
+{
+    const size_t line = (size_t)(((uintptr_t)text * 0x9E3779B97F4A7C15u) >> 60);
+    for (int i = 0; i < 4; i++) {
+        if (atomic_load_explicit(&r->call_names[line][i].text, memory_order_relaxed) == text)
+            return r->call_names[line][i].id;
+    }
+    return rt_text_keep_id(r, text, line);
+}
+static_assert(RT_CALL_NAMES == 1 << 4, "lines are 4 bits");
 
 /* ---- clock ------------------------------------------------------------------ */
 

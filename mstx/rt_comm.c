@@ -189,12 +189,17 @@ RT_COLD static void define(struct mstx_group *g)
 
 /* ---- calls ------------------------------------------------------------------------------ */
 
-API bool mstx_comm_on(void)
+static uint8_t live_now(void)
 {
     if (RT_UNLIKELY(rt_comm_domain == NULL))
         prepare();
     const struct rt_domain *d = rt_comm_domain;
-    return d != NULL && atomic_load_explicit(&d->live, memory_order_relaxed) != 0;
+    return RT_LIKELY(d != NULL) ? atomic_load_explicit(&d->live, memory_order_relaxed) : 0;
+}
+
+API bool mstx_comm_on(void)
+{
+    return live_now() != 0;
 }
 
 /* Calls of one class on one communicator come one after the other: no locked instruction. */
@@ -271,8 +276,8 @@ static uint32_t record(const struct mstx_comm_call *c, const struct mstx_rec_com
                                           .tag = c->tag};
         memcpy(&more[1], &part, sizeof part);
     }
-    uint32_t id = rt_range_start_ready(rt_comm_domain, rt_text_id(r, c->name), c->stream, more,
-                                       has_part ? 2 : 1);
+    uint32_t id = rt_range_start_ready(rt_comm_domain, rt_text_id_of_call(r, c->name), c->stream,
+                                       more, has_part ? 2 : 1);
     if (RT_LIKELY(id != 0))
         open_calls[id >> RT_GEN_BITS] =
             (struct open_call){*rec, c->name, {c->group}, id, r->tid, 0};
@@ -295,9 +300,7 @@ RT_COLD static uint64_t begin_rare(const struct mstx_comm_call *c, const struct 
 API uint64_t mstx_comm_begin(const struct mstx_comm_call *c)
 {
     struct mstx_rec_comm rec = describe(c);
-    if (RT_UNLIKELY(!mstx_comm_on()))
-        return 0;
-    uint8_t live = atomic_load_explicit(&rt_comm_domain->live, memory_order_relaxed);
+    const uint8_t live = live_now();
     if (RT_LIKELY(live == RT_RECORD))
         return record(c, &rec);
     return live != 0 ? begin_rare(c, &rec, live) : 0;

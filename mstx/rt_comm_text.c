@@ -13,9 +13,8 @@
 
 static const struct {
     const char *text, *official;
-    uint8_t class;
 } ops[] = {
-#define ROW(name, text, official, class) {text, official, MSTX_CLASS_##class},
+#define ROW(name, text, official, class) {text, official},
     MSTX_COMM_OPS(ROW)
 #undef ROW
 };
@@ -33,11 +32,6 @@ const char *mstx_comm_op_official(unsigned op)
 bool mstx_comm_op_asks(unsigned op)
 {
     return op == MSTX_COMM_PROBE || op == MSTX_COMM_TEST || op == MSTX_COMM_WINDOW;
-}
-
-enum mstx_comm_class mstx_comm_op_class(unsigned op)
-{
-    return op < MSTX_COMM_OP_COUNT ? ops[op].class : MSTX_CLASS_ADMIN;
 }
 
 static bool is_word(const char *word, const char *name, size_t n)
