@@ -211,7 +211,9 @@ struct mstx_hang {
     int32_t size;          /* ranks of the communicator, -1: not known */
     uint8_t op, on_device; /* enum mstx_comm_op; 1: the device does not come to it */
     uint16_t name_len, group_len;
-    uint8_t zero[6];
+    uint16_t zero;
+    int32_t
+        peer_plus_1; /* for whom it waits, rank of the world + 1; 0: not known, or for several */
 };
 static_assert(sizeof(struct mstx_hang) == 40, "hang");
 
@@ -233,6 +235,8 @@ static inline enum mstx_comm_class mstx_comm_op_class(unsigned op)
         return MSTX_CLASS_ADMIN;
     }
 }
+/* Is there one rank at its other end? */
+bool mstx_comm_op_has_peer(unsigned op);
 const char *mstx_comm_type_text(unsigned type);
 uint32_t mstx_comm_type_bytes(unsigned type); /* 0: not fixed */
 const char *mstx_comm_reduce_text(unsigned reduce);
@@ -245,12 +249,17 @@ uint8_t mstx_comm_op_find(const char *name, size_t n);
  * length. */
 size_t mstx_comm_message(char *out, size_t cap, const struct mstx_rec_comm *c, const char *group,
                          uint64_t stream);
-/* What people want to hear of such a text, in either form; of another one the text itself. */
+/* What people want to hear of a call. */
 struct mstx_comm_told {
     uint8_t op;
-    int32_t size; /* of the group; -1: not said */
+    int32_t size, peer; /* of the group; the other end, a rank of the world; -1: not known */
+    uint32_t seq;
     char name[128], group[96];
 };
+/* From such a text, in either form; of another one the text itself. seq is not in it. */
 void mstx_comm_message_read(const char *text, struct mstx_comm_told *out);
+/* "MPI_Recv (call 3) from rank 2 of MPI_COMM_WORLD": room for all of it. */
+enum { MSTX_COMM_SPOKEN = 320 };
+void mstx_comm_speak(char out[MSTX_COMM_SPOKEN], const struct mstx_comm_told *c);
 
 #endif

@@ -319,6 +319,7 @@ void hook_mpi_start(void)
     if (!atomic_load(&hook_mpi_started)) {
         know_predefined();
         hook_comm_start();
+        mstx_comm_requests_by(hook_req_range);
         const _Atomic uint8_t *live = mstx_comm_live();
         if (live != NULL)
             atomic_store(&hook_mpi_live, live);

@@ -129,6 +129,8 @@ void hook_req_done(hook_handle r, const MPI_Status *status);
 /* It was freed: the program does not wait for it any more. */
 void hook_req_gone(hook_handle r);
 bool hook_req_is_null(MPI_Request r);
+/* The range that ends with it; 0: none. */
+uint64_t hook_req_range(hook_handle r);
 /* How many requests are known: 0 as long as nothing is recorded. */
 extern _Atomic uint32_t hook_req_tracked;
 
@@ -141,6 +143,8 @@ struct hook_before {
 };
 /* Room for n in h; none without memory: their ranges stay open. */
 void hook_before_room(struct hook_before *b, int n);
+/* What a call of class WAIT says to whoever looks for hangs. */
+#define HOOK_WAITS(OP, BEFORE) x.c.requests = MSTX_COMM_##OP == MSTX_COMM_WAIT ? (BEFORE).h : NULL
 
 /* ---- life --------------------------------------------------------------------------------------- */
 

@@ -117,7 +117,8 @@ static void complete_some(const struct hook_before *b, F n, const F *index, cons
          ERROR_ONLY, x.c.count = (uint64_t)was.n;                                                  \
          DESC, __VA_ARGS__)
 #define COMPLETION(lower, UPPER, Name, OP, PARAMS, ARGS, COUNT, REQUESTS, DONE)                    \
-    COMPLETION_AS(HANDLES, lower, UPPER, Name, OP, PARAMS, ARGS, COUNT, REQUESTS, (void)0, DONE;   \
+    COMPLETION_AS(HANDLES, lower, UPPER, Name, OP, PARAMS, ARGS, COUNT, REQUESTS,                  \
+                  HOOK_WAITS(OP, was), DONE;                                                       \
                   hook_end(&x))
 #define TESTED(lower, UPPER, Name, PARAMS, ARGS, COUNT, REQUESTS, FOUND, DONE)                     \
     COMPLETION_AS(LOGICAL, lower, UPPER, Name, TEST, PARAMS, ARGS, COUNT, REQUESTS, hook_ask(&x),  \

@@ -231,7 +231,7 @@ static void complete_some(const struct hook_before *b, int n, const int *index, 
                remember(&was, COUNT, REQUESTS);                                                    \
                HOOK_BODY(NAME, OP, NULL, x.c.count = (uint64_t)was.n; DESC, real ARGS, AFTER);)
 #define COMPLETION(NAME, OP, PARAMS, ARGS, COUNT, REQUESTS, DONE)                                  \
-    COMPLETION_AS(NAME, OP, PARAMS, ARGS, COUNT, REQUESTS, (void)0, DONE; hook_end(&x))
+    COMPLETION_AS(NAME, OP, PARAMS, ARGS, COUNT, REQUESTS, HOOK_WAITS(OP, was), DONE; hook_end(&x))
 #define TEST(NAME, PARAMS, ARGS, COUNT, REQUESTS, FOUND, DONE)                                     \
     COMPLETION_AS(NAME, TEST, PARAMS, ARGS, COUNT, REQUESTS, hook_ask(&x),                         \
                   hook_asked(&x, !GOOD || FOUND);                                                  \

@@ -180,6 +180,15 @@ void hook_req_gone(hook_handle h)
     mstx_comm_end(id);
 }
 
+uint64_t hook_req_range(hook_handle h)
+{
+    hook_lock(&pool.lock);
+    const struct request *r = *look_up(h);
+    const uint64_t id = r != NULL ? r->id : 0;
+    hook_unlock(&pool.lock);
+    return id;
+}
+
 static __thread struct {
     hook_handle *p;
     int room;

@@ -440,6 +440,8 @@ void rt_hang_on_device(const struct rt_hang_mark *m);
 bool rt_hang_is_long(uint64_t ticks);
 /* Stack pointer and place of a thread that runs; false: not to be had. */
 bool rt_thread_sample(uint32_t tid, uint64_t *sp, uint64_t *pc);
+/* Memory of this process that may not be there; how many bytes of it. */
+size_t rt_read_self(uint64_t address, void *to, size_t n);
 /* The stacks of all threads but the helper's as text; returns its length. */
 size_t rt_stacks(char *out, size_t cap);
 

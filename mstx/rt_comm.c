@@ -44,6 +44,7 @@ static struct open_call {
     const char *name;
     union {
         const struct mstx_group *group; /* of a call with a name */
+        const uint64_t *requests;       /* of a WAIT with a name */
         uint64_t since; /* ticks from which on somebody waits for it; 0: the start */
     };
     uint32_t id, tid;
@@ -281,6 +282,8 @@ static uint32_t record(const struct mstx_comm_call *c, const struct mstx_rec_com
     if (RT_LIKELY(id != 0))
         open_calls[id >> RT_GEN_BITS] =
             (struct open_call){*rec, c->name, {c->group}, id, r->tid, 0};
+    if (RT_UNLIKELY(c->requests != NULL) && id != 0)
+        open_calls[id >> RT_GEN_BITS].requests = c->requests;
     return id;
 }
 
@@ -381,6 +384,16 @@ struct open_walk {
     void *arg;
 };
 
+/* A send, a receive or a probe: who is at its other end. */
+static int32_t peer_of(const struct open_call *o)
+{
+    const struct mstx_group *g = o->group;
+    const int32_t peer = o->rec.peer;
+    if (peer < 0 || !mstx_comm_op_has_peer(o->rec.op))
+        return -1;
+    return (uint32_t)peer < g->listed ? g->world[peer] : g->listed == 0 ? peer : -1;
+}
+
 static void tell_open(void *arg, uint32_t id, uint64_t ticks)
 {
     const struct open_walk *w = arg;
@@ -390,13 +403,16 @@ static void tell_open(void *arg, uint32_t id, uint64_t ticks)
     struct mstx_comm_open open = {
         .id = id, .ticks = ticks, .rec = o.rec, .name = o.name, .tid = o.tid};
     open.is_told = o.told == id;
-    open.size = -1;
+    open.size = open.peer = -1;
     if (o.name == NULL) {
         open.ticks = o.since != 0 ? o.since : ticks;
         open.text = rt_range_text(id);
+    } else if (o.rec.op == MSTX_COMM_WAIT) {
+        open.requests = o.requests;
     } else if (o.group != NULL) {
         open.uid = o.group->uid;
         open.size = o.group->size;
+        open.peer = peer_of(&o);
         snprintf(open.group, sizeof open.group, "%.95s", o.group->name);
     }
     w->fn(w->arg, &open);
@@ -412,6 +428,18 @@ API void mstx_comm_each_open(mstx_comm_open_fn *fn, void *arg)
     struct open_walk w = {fn, arg};
     if (rt_comm_domain != NULL)
         rt_ranges_each(rt_comm_domain->number, tell_open, &w);
+}
+
+static _Atomic(mstx_comm_request_fn *) requests_by;
+
+API void mstx_comm_requests_by(mstx_comm_request_fn *fn)
+{
+    atomic_store(&requests_by, fn);
+}
+
+mstx_comm_request_fn *rt_comm_requests_by(void)
+{
+    return atomic_load(&requests_by);
 }
 
 /* ---- notes ---------------------------------------------------------------------------------- */

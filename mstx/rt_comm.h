@@ -50,6 +50,7 @@ struct mstx_comm_call {
     int32_t peer2, tag;
     uint64_t sent, received;
     void *stream;
+    const uint64_t *requests; /* of a WAIT: `count` handles, there while it is open; NULL: none */
 };
 
 /* Is anything recorded?  When not, calls need no description but mstx_comm_pass. */
@@ -91,10 +92,17 @@ struct mstx_comm_open {
     bool is_told; /* by rt_comm_told */
     uint64_t uid; /* of the group; 0: not known */
     int32_t size;
+    int32_t peer;             /* of a transfer, as a rank of the world; -1: not known */
+    const uint64_t *requests; /* of a WAIT, rec.count of them; read them as memory that may go */
     char group[96];
 };
 typedef void mstx_comm_open_fn(void *arg, const struct mstx_comm_open *open);
 void mstx_comm_each_open(mstx_comm_open_fn *fn, void *arg);
+
+/* A hook says which range ends with a request, 0: none; asked by the helper thread. */
+typedef uint64_t mstx_comm_request_fn(uint64_t handle);
+void mstx_comm_requests_by(mstx_comm_request_fn *fn);
+mstx_comm_request_fn *rt_comm_requests_by(void); /* NULL: nobody knows */
 
 /* Write one line about a hook into the capture and, unless quiet, on stderr; each text once. */
 void mstx_comm_note(const char *text);

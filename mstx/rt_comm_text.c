@@ -34,6 +34,12 @@ bool mstx_comm_op_asks(unsigned op)
     return op == MSTX_COMM_PROBE || op == MSTX_COMM_TEST || op == MSTX_COMM_WINDOW;
 }
 
+bool mstx_comm_op_has_peer(unsigned op)
+{
+    return op == MSTX_COMM_SEND || op == MSTX_COMM_RECV || op == MSTX_COMM_SENDRECV ||
+           op == MSTX_COMM_PROBE;
+}
+
 static bool is_word(const char *word, const char *name, size_t n)
 {
     return strlen(word) == n && strncasecmp(word, name, n) == 0;
@@ -156,21 +162,46 @@ static void take_fields(const char *p, struct mstx_comm_told *out)
     snprintf(out->group, sizeof out->group, "%.*s", (int)strcspn(p, ","), p);
 }
 
+static int32_t number_or_none(const char *text)
+{
+    return text[0] >= '0' && text[0] <= '9' ? (int32_t)strtol(text, NULL, 10) : -1;
+}
+
 void mstx_comm_message_read(const char *text, struct mstx_comm_told *out)
 {
-    char size[16] = "";
-    *out = (struct mstx_comm_told){.size = -1};
+    char size[16] = "", peer[16] = "";
+    *out = (struct mstx_comm_told){0};
     if (text[0] == '{') {
         take_value(text, "opName", out->name, sizeof out->name);
         take_value(text, "groupName", out->group, sizeof out->group);
         take_value(text, "groupSize", size, sizeof size);
+        take_value(text, "destRank", peer, sizeof peer);
+        if (peer[0] == '\0')
+            take_value(text, "srcRank", peer, sizeof peer);
     } else if (strncmp(text, "comm:", 5) == 0) {
         take_fields(text + 5, out);
     }
-    if (size[0] >= '0' && size[0] <= '9')
-        out->size = (int32_t)strtol(size, NULL, 10);
+    out->size = number_or_none(size);
+    out->peer = number_or_none(peer);
     out->op = mstx_comm_op_find(out->name, strlen(out->name));
     if (out->op != MSTX_COMM_NONE || out->name[0] == '\0')
         snprintf(out->name, sizeof out->name, "%.*s", (int)sizeof out->name - 1,
                  out->op != MSTX_COMM_NONE ? mstx_comm_op_text(out->op) : text);
+}
+
+/* ---- a sentence's middle --------------------------------------------------------------------- */
+
+void mstx_comm_speak(char out[MSTX_COMM_SPOKEN], const struct mstx_comm_told *c)
+{
+    char call[32] = "", with[32] = "";
+    if (c->op != MSTX_COMM_NONE && mstx_comm_op_class(c->op) < MSTX_SEQUENCES)
+        snprintf(call, sizeof call, " (call %" PRIu32 ")", c->seq);
+    if (c->peer >= 0 && mstx_comm_op_has_peer(c->op))
+        snprintf(with, sizeof with, " %s rank %" PRId32,
+                 c->op == MSTX_COMM_RECV || c->op == MSTX_COMM_PROBE ? "from"
+                 : c->op == MSTX_COMM_SEND                           ? "to"
+                                                                     : "with",
+                 c->peer);
+    snprintf(out, MSTX_COMM_SPOKEN, "%s%s%s%s%s", c->name, call, with,
+             c->group[0] != '\0' ? " of " : "", c->group);
 }

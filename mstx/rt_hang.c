@@ -5,8 +5,9 @@
  * reader may see while the program still hangs.  Nothing is done to the program.
  *
  * An operation that was only begun (an Irecv) may wait for long: the call that waits for it is
- * looked at instead.  While that hangs, so do the collectives that its thread had begun and that are
- * still open: they tell who does not come.
+ * looked at instead.  While that hangs, what it waits for is told in its place: the operations of its
+ * requests, with their peers, as far as the hook knows them, or else the collectives that its thread
+ * had begun and that are still open.
  */
 #include "mstx/rt_comm.h"
 
@@ -17,7 +18,7 @@
 #include <unistd.h>
 
 /* At one look so many are told, the others by the next: a name may have to be searched for. */
-enum { STACKS = 64 << 10, CALLS_A_LOOK = 32, WAITS_A_LOOK = 64 };
+enum { STACKS = 64 << 10, CALLS_A_LOOK = 32, WAITS_A_LOOK = 64, REQUESTS_A_WAIT = 32 };
 
 static struct {
     struct rt_lock lock;
@@ -39,22 +40,21 @@ static int64_t ns_of(uint64_t ticks)
     return hz != 0 ? (int64_t)((double)ticks / (double)hz * 1e9) : 0;
 }
 
-static void tell_people(const struct mstx_hang *h, const char *name, const char *group)
+/* c: what was called; group: the communicator, or the stream of a device. */
+static void tell_people(const struct mstx_hang *h, const struct mstx_comm_told *c)
 {
-    char line[512], who[32] = "this process", call[32] = "";
+    char line[512], who[32] = "this process", call[MSTX_COMM_SPOKEN];
+    const double s = (double)h->waited_ns / 1e9;
+    int n;
     if (rt.conf.rank >= 0)
         snprintf(who, sizeof who, "rank %" PRId32, rt.conf.rank);
-    if (!h->on_device && h->op != 0 && mstx_comm_op_class(h->op) < MSTX_SEQUENCES)
-        snprintf(call, sizeof call, " (call %" PRIu32 ")", h->seq);
-    int n =
-        snprintf(line, sizeof line,
-                 h->on_device ? "mstx: the device of %s has not come to %s on %s%.0s%s for %.1f s\n"
-                              : "mstx: %s waits in %s%s%s%s for %.1f s\n",
-                 who, name, h->on_device ? group : call,
-                 h->on_device       ? ""
-                 : group[0] != '\0' ? " of "
-                                    : "",
-                 h->on_device ? "" : group, (double)h->waited_ns / 1e9);
+    mstx_comm_speak(call, c);
+    if (h->on_device)
+        n = snprintf(line, sizeof line,
+                     "mstx: the device of %s has not come to %s on %s for %.1f s\n", who, c->name,
+                     c->group, s);
+    else
+        n = snprintf(line, sizeof line, "mstx: %s waits in %s for %.1f s\n", who, call, s);
     if (rt.conf.quiet < 2 && n > 0)
         (void)!write(STDERR_FILENO, line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1);
 }
@@ -69,11 +69,15 @@ static size_t append(size_t at, const char *text, uint16_t *len)
 }
 
 /* Several calls of a moment share the stacks of the first. */
-static void tell(struct mstx_hang *h, uint64_t id, const char *name, const char *group)
+static void tell(struct mstx_hang *h, uint64_t id, const struct mstx_comm_told *c)
 {
     rt_lock(&hang.lock);
-    size_t at = append(sizeof *h, name, &h->name_len);
-    at = append(at, group, &h->group_len);
+    h->op = c->op;
+    h->seq = c->seq;
+    h->size = c->size;
+    h->peer_plus_1 = c->peer + 1;
+    size_t at = append(sizeof *h, c->name, &h->name_len);
+    at = append(at, c->group, &h->group_len);
     uint64_t now = rt_ticks();
     if (hang.stacks_at == 0 || ns_of(now - hang.stacks_at) > 5000000000) {
         hang.stacks_at = now;
@@ -81,30 +85,44 @@ static void tell(struct mstx_hang *h, uint64_t id, const char *name, const char 
     }
     memcpy(hang.text, h, sizeof *h);
     rt_text_define(MSTX_HANG, 0, id, hang.text, at);
-    tell_people(h, name, group);
+    tell_people(h, c);
     rt_unlock(&hang.lock);
 }
 
-/* What a framework says in the text of its range. */
-static void tell_as_said(struct mstx_hang *h, const struct mstx_comm_open *o)
+/* A framework says it in the text of its range. */
+static void what_is(const struct mstx_comm_open *o, struct mstx_comm_told *c)
 {
     char text[1024];
-    struct mstx_comm_told said;
-    rt_text_copy(o->text, text, sizeof text);
-    mstx_comm_message_read(text, &said);
-    h->op = said.op;
-    h->size = said.size;
-    h->uid = said.group[0] != '\0' ? mstx_group_hash(0, said.group, strlen(said.group)) : 0;
-    tell(h, o->id, said.name, said.group);
+    *c = (struct mstx_comm_told){.op = o->rec.op, .size = o->size, .peer = o->peer};
+    if (o->name == NULL) {
+        rt_text_copy(o->text, text, sizeof text);
+        mstx_comm_message_read(text, c);
+    } else {
+        snprintf(c->name, sizeof c->name, "%s", o->name);
+        snprintf(c->group, sizeof c->group, "%s", o->group);
+    }
+    c->seq = o->rec.seq;
 }
 
+static uint64_t group_of(const struct mstx_comm_open *o, const struct mstx_comm_told *c)
+{
+    if (o->name != NULL || c->group[0] == '\0')
+        return o->uid;
+    return mstx_group_hash(0, c->group, strlen(c->group));
+}
+
+/* ---- looking ------------------------------------------------------------------------------ */
+
+/* A call that waits for requests, and hangs. */
+struct wait {
+    uint32_t tid, ranges;
+    uint64_t since;
+    uint64_t range[REQUESTS_A_WAIT]; /* of what it waits for, as far as is known */
+};
 struct look {
     uint64_t now;
     uint32_t told, waits;
-    struct { /* calls that wait for requests, and hang */
-        uint32_t tid;
-        uint64_t since;
-    } wait[WAITS_A_LOOK];
+    struct wait wait[WAITS_A_LOOK];
 };
 
 static bool hangs(const struct look *l, const struct mstx_comm_open *o)
@@ -113,60 +131,94 @@ static bool hangs(const struct look *l, const struct mstx_comm_open *o)
            rt_hang_is_long(l->now - o->ticks);
 }
 
+/* The handles are on the stack of a thread that may go on at any moment. */
+static void find_ranges(struct wait *w, const struct mstx_comm_open *o)
+{
+    mstx_comm_request_fn *range_of = rt_comm_requests_by();
+    uint64_t handle[REQUESTS_A_WAIT];
+    const size_t n = o->rec.count < REQUESTS_A_WAIT ? o->rec.count : REQUESTS_A_WAIT;
+    if (o->requests == NULL || range_of == NULL)
+        return;
+    const size_t got = rt_read_self((uintptr_t)o->requests, handle, n * sizeof *handle);
+    for (size_t i = 0; i < got / sizeof *handle; i++) {
+        const uint64_t range = range_of(handle[i]);
+        if (range != 0)
+            w->range[w->ranges++] = range;
+    }
+}
+
 static void find_waits(void *arg, const struct mstx_comm_open *o)
 {
     struct look *l = arg;
     if (o->rec.op != MSTX_COMM_WAIT || l->waits == WAITS_A_LOOK || !hangs(l, o))
         return;
-    l->wait[l->waits].tid = o->tid;
-    l->wait[l->waits++].since = o->ticks;
+    struct wait *w = &l->wait[l->waits++];
+    w->tid = o->tid;
+    w->since = o->ticks;
+    find_ranges(w, o);
 }
 
-/* Since when its thread waits, in a call that hangs, for a collective that it began; 0: it does not. */
+static bool waits_for(const struct wait *w, const struct mstx_comm_open *o)
+{
+    for (uint32_t i = 0; i < w->ranges; i++) {
+        if (w->range[i] == o->id)
+            return true;
+    }
+    return w->ranges == 0 && w->tid == o->tid && o->ticks <= w->since &&
+           mstx_comm_op_class(o->rec.op) == MSTX_CLASS_COLL;
+}
+
+/* Since when a call that hangs waits for this operation; 0: none does. */
 static uint64_t waited_since(const struct look *l, const struct mstx_comm_open *o)
 {
-    if ((o->rec.flags & MSTX_CF_ASYNC) == 0 || mstx_comm_op_class(o->rec.op) != MSTX_CLASS_COLL)
-        return 0;
-    for (uint32_t i = 0; i < l->waits; i++) {
-        if (l->wait[i].tid == o->tid && o->ticks <= l->wait[i].since)
+    for (uint32_t i = 0; (o->rec.flags & MSTX_CF_ASYNC) != 0 && i < l->waits; i++) {
+        if (waits_for(&l->wait[i], o))
             return l->wait[i].since;
     }
     return 0;
 }
 
+/* Then these are told, not the call that waits for them. */
+static bool has_ranges(const struct look *l, const struct mstx_comm_open *o)
+{
+    for (uint32_t i = 0; o->rec.op == MSTX_COMM_WAIT && i < l->waits; i++) {
+        if (l->wait[i].tid == o->tid && l->wait[i].since == o->ticks)
+            return l->wait[i].ranges != 0;
+    }
+    return false;
+}
+
 static void look_at(void *arg, const struct mstx_comm_open *o)
 {
     struct look *l = arg;
+    struct mstx_comm_told c;
     const uint64_t since = hangs(l, o) ? o->ticks : waited_since(l, o);
-    if (since == 0 || o->is_told || l->told == CALLS_A_LOOK)
+    if (since == 0 || o->is_told || l->told == CALLS_A_LOOK || has_ranges(l, o))
         return;
-    struct mstx_hang h = {.uid = o->uid,
-                          .waited_ns = ns_of(l->now - since),
-                          .seq = o->rec.seq,
-                          .tid = o->tid,
-                          .size = o->size,
-                          .op = o->rec.op};
     l->told++;
     rt_comm_told(o->id);
-    if (o->name == NULL)
-        tell_as_said(&h, o);
-    else
-        tell(&h, o->id, o->name, o->group);
+    what_is(o, &c);
+    struct mstx_hang h = {
+        .uid = group_of(o, &c), .waited_ns = ns_of(l->now - since), .tid = o->tid};
+    tell(&h, o->id, &c);
 }
 
 void rt_hang_look(void)
 {
-    struct look l = {.now = rt_ticks()};
+    static struct look l; /* the helper's alone */
     if (rt.conf.hang_s <= 0)
         return;
+    memset(&l, 0, sizeof l);
+    l.now = rt_ticks();
     mstx_comm_each_open(find_waits, &l);
     mstx_comm_each_open(look_at, &l);
 }
 
 void rt_hang_on_device(const struct rt_hang_mark *m)
 {
-    char name[256];
-    struct mstx_hang h = {.waited_ns = ns_of(rt_ticks() - m->ticks), .size = -1, .on_device = 1};
-    rt_text_copy(m->name, name, sizeof name);
-    tell(&h, m->id, name, m->stream);
+    struct mstx_hang h = {.waited_ns = ns_of(rt_ticks() - m->ticks), .on_device = 1};
+    struct mstx_comm_told c = {.size = -1, .peer = -1};
+    rt_text_copy(m->name, c.name, sizeof c.name);
+    snprintf(c.group, sizeof c.group, "%s", m->stream);
+    tell(&h, m->id, &c);
 }

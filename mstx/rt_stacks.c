@@ -181,7 +181,7 @@ static void put_place(struct out *o, uint64_t address, const struct mapping *m)
 
 /* ---- one stack --------------------------------------------------------------------------------- */
 
-static size_t read_self(uint64_t address, void *to, size_t n)
+size_t rt_read_self(uint64_t address, void *to, size_t n)
 {
     struct iovec mine = {to, n}, theirs = {(void *)(uintptr_t)address, n};
     ssize_t got = process_vm_readv(getpid(), &mine, 1, &theirs, 1, 0);
@@ -193,7 +193,7 @@ static bool is_return(uint64_t address)
 {
 #if defined(__x86_64__)
     uint8_t b[7];
-    if (read_self(address - sizeof b, b, sizeof b) != sizeof b)
+    if (rt_read_self(address - sizeof b, b, sizeof b) != sizeof b)
         return false;
     if (b[2] == 0xE8) /* call with a distance of four bytes */
         return true;
@@ -203,7 +203,7 @@ static bool is_return(uint64_t address)
            (b[0] == 0xFF && (b[1] & 0x38) == 0x10);
 #elif defined(__aarch64__)
     uint32_t i;
-    if (address % 4 != 0 || read_self(address - 4, &i, sizeof i) != sizeof i)
+    if (address % 4 != 0 || rt_read_self(address - 4, &i, sizeof i) != sizeof i)
         return false;
     return (i & 0xFC000000u) == 0x94000000u || (i & 0xFFFFFC1Fu) == 0xD63F0000u;
 #else
@@ -220,7 +220,7 @@ static void put_stack(struct out *o, uint64_t sp, uint64_t pc)
     if (m != NULL)
         put_place(o, pc, m);
     for (size_t part = WORDS; n == 0 && part >= 64; part /= 2) /* the stack may end before */
-        n = read_self(sp, st.word, part * sizeof st.word[0]) / sizeof st.word[0];
+        n = rt_read_self(sp, st.word, part * sizeof st.word[0]) / sizeof st.word[0];
     for (size_t i = 0; i < n && frames < FRAMES; i++) {
         m = mapping_of(st.word[i]);
         if (m == NULL || !is_return(st.word[i]))

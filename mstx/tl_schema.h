@@ -5,7 +5,7 @@
 #ifndef MSTX_TL_SCHEMA_H
 #define MSTX_TL_SCHEMA_H
 
-#define MSTX_DB_VERSION "2"
+#define MSTX_DB_VERSION "3"
 #define MSTX_DB_NAME    "run.db"
 
 static const char mstx_db_schema[] =
@@ -44,7 +44,7 @@ static const char mstx_db_schema[] =
     " first_step INTEGER, last_step INTEGER, value REAL, text TEXT, place TEXT);"
     "CREATE TABLE hangs(process INTEGER, rank INTEGER, name TEXT, comm TEXT, uid INTEGER,"
     " seq INTEGER, size INTEGER, on_device INTEGER, waited_ns INTEGER, tid INTEGER, op INTEGER,"
-    " stacks TEXT);"
+    " peer INTEGER, stacks TEXT);"
     "CREATE TABLE rank_steps(process INTEGER, rank INTEGER, step INTEGER, start_ns INTEGER,"
     " end_ns INTEGER, computing_ns INTEGER, communication_ns INTEGER, exposed_ns INTEGER,"
     " overlapped_ns INTEGER, free_ns INTEGER, bubble_ns INTEGER, preparing_ns INTEGER,"

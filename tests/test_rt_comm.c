@@ -285,18 +285,21 @@ START_TEST(a_text_tells_operation_group_and_size)
 {
     static const struct {
         const char *text, *name, *group;
-        int op, size;
+        int op, size, peer;
     } row[] = {
         {"{\"opName\":\"HcclAllGather\",\"groupName\":\"tp\",\"groupSize\":\"8\"}", "AllGather",
-         "tp", MSTX_COMM_ALLGATHER, 8},
+         "tp", MSTX_COMM_ALLGATHER, 8, -1},
         {"{\\\"groupName\\\": \\\"\\\",\\\"opName\\\": \\\"HcclRecv\\\"}", "Recv", "",
-         MSTX_COMM_RECV, -1},
-        {"comm:HcclAllreduce,dp,fp32,8", "AllReduce", "dp", MSTX_COMM_ALLREDUCE, -1},
-        {"comm:", "comm:", "", MSTX_COMM_NONE, -1},
-        {"{\"opName\":\"Fused\"}", "Fused", "", MSTX_COMM_NONE, -1},
-        {"{\"opName", "{\"opName", "", MSTX_COMM_NONE, -1},
-        {"gradients of layer 3", "gradients of layer 3", "", MSTX_COMM_NONE, -1},
-        {"", "", "", MSTX_COMM_NONE, -1},
+         MSTX_COMM_RECV, -1, -1},
+        {"{\\\"opName\\\": \\\"HcclSend\\\",\\\"destRank\\\": \\\"12\\\"}", "Send", "",
+         MSTX_COMM_SEND, -1, 12},
+        {"{\"opName\":\"HcclRecv\",\"srcRank\":\"3\"}", "Recv", "", MSTX_COMM_RECV, -1, 3},
+        {"comm:HcclAllreduce,dp,fp32,8", "AllReduce", "dp", MSTX_COMM_ALLREDUCE, -1, -1},
+        {"comm:", "comm:", "", MSTX_COMM_NONE, -1, -1},
+        {"{\"opName\":\"Fused\"}", "Fused", "", MSTX_COMM_NONE, -1, -1},
+        {"{\"opName", "{\"opName", "", MSTX_COMM_NONE, -1, -1},
+        {"gradients of layer 3", "gradients of layer 3", "", MSTX_COMM_NONE, -1, -1},
+        {"", "", "", MSTX_COMM_NONE, -1, -1},
     };
     char text[512];
     struct mstx_comm_told t;
@@ -311,6 +314,31 @@ START_TEST(a_text_tells_operation_group_and_size)
         ck_assert_str_eq(t.group, row[i].group);
         ck_assert_int_eq(t.op, row[i].op);
         ck_assert_int_eq(t.size, row[i].size);
+        ck_assert_int_eq(t.peer, row[i].peer);
+    }
+}
+END_TEST
+
+START_TEST(a_call_is_spoken_with_its_number_and_who_is_at_its_other_end)
+{
+    static const struct {
+        struct mstx_comm_told call;
+        const char *spoken;
+    } row[] = {
+        {{MSTX_COMM_RECV, 4, 2, 3, "MPI_Recv", "half"}, "MPI_Recv (call 3) from rank 2 of half"},
+        {{MSTX_COMM_SEND, 4, 0, 0, "MPI_Isend", ""}, "MPI_Isend (call 0) to rank 0"},
+        {{MSTX_COMM_SENDRECV, 4, 1, 7, "MPI_Sendrecv", "w"},
+         "MPI_Sendrecv (call 7) with rank 1 of w"},
+        {{MSTX_COMM_RECV, 4, -1, 3, "MPI_Recv", "w"}, "MPI_Recv (call 3) of w"},
+        {{MSTX_COMM_PROBE, 4, 5, 3, "MPI_Probe", "w"}, "MPI_Probe from rank 5 of w"},
+        {{MSTX_COMM_BROADCAST, 4, 1, 9, "MPI_Bcast", "w"}, "MPI_Bcast (call 9) of w"},
+        {{MSTX_COMM_WAIT, -1, -1, 0, "MPI_Wait", ""}, "MPI_Wait"},
+        {{MSTX_COMM_NONE, -1, -1, 1, "gradients", ""}, "gradients"},
+    };
+    char text[MSTX_COMM_SPOKEN];
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        mstx_comm_speak(text, &row[i].call);
+        ck_assert_str_eq(text, row[i].spoken);
     }
 }
 END_TEST
@@ -323,4 +351,5 @@ TEST_MAIN("rt_comm", a_call_is_a_range_with_its_description,
           a_call_that_the_framework_marks_is_not_counted_twice,
           open_calls_can_be_listed_until_another_thread_ends_them,
           a_communicator_nobody_introduced_is_number_0, the_official_text_has_its_backslashes,
-          a_text_tells_operation_group_and_size)
+          a_text_tells_operation_group_and_size,
+          a_call_is_spoken_with_its_number_and_who_is_at_its_other_end)
