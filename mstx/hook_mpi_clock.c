@@ -17,10 +17,11 @@
 
 #include "mstx/rt_clock_sync.h"
 
+#include <sched.h>
 #include <string.h>
 #include <time.h>
 
-enum { PINGS = 200, TAG = 77, ROWS = 25, GOOD_NS = 1000, ENOUGH = -1 };
+enum { PINGS = 200, TAG = 77, ROWS = 100, GOOD_NS = 1000, ENOUGH = -1 };
 
 struct host {
     uint64_t key;
@@ -37,19 +38,34 @@ static struct {
 } sync;
 
 static const int64_t PATIENCE_NS = INT64_C(5) * 1000000000;
+static const int64_t SPIN_NS = 2000; /* longer than a message takes that nothing disturbs */
 static const int64_t ROWS_NS = INT64_C(2) * 1000000000; /* no further row is begun then */
 
 static int (*send_)(const void *, int, MPI_Datatype, int, int, MPI_Comm);
 static int (*recv_)(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
+static int (*probe_)(int, int, MPI_Comm, int *, MPI_Status *);
 static MPI_Datatype byte_type;
 
 static bool put(int to, const void *p, size_t n)
 {
     return send_(p, (int)n, byte_type, to, TAG, sync.comm) == MPI_SUCCESS;
 }
+/* A flavour that waits without a pause would keep the other rank off a processor that both must share,
+ * for whole slices of time. */
+static bool is_there(int from)
+{
+    const int64_t spin = mstx_clock_now() + SPIN_NS;
+    int found = 0;
+    while (probe_(from, TAG, sync.comm, &found, MPI_STATUS_IGNORE) == MPI_SUCCESS && !found) {
+        if (mstx_clock_now() > spin)
+            sched_yield();
+    }
+    return found != 0;
+}
 static bool get(int from, void *p, size_t n)
 {
-    return recv_(p, (int)n, byte_type, from, TAG, sync.comm, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    return is_there(from) &&
+           recv_(p, (int)n, byte_type, from, TAG, sync.comm, MPI_STATUS_IGNORE) == MPI_SUCCESS;
 }
 
 /* ---- one pair ----------------------------------------------------------------------------------- */
@@ -163,8 +179,9 @@ static bool prepare(MPI_Comm world)
         HOOK_MPI(PMPI_Allgather);
     send_ = HOOK_MPI(PMPI_Send);
     recv_ = HOOK_MPI(PMPI_Recv);
+    probe_ = HOOK_MPI(PMPI_Iprobe);
     byte_type = hook_byte_type();
-    if (dup == NULL || gather == NULL || send_ == NULL || recv_ == NULL ||
+    if (dup == NULL || gather == NULL || send_ == NULL || recv_ == NULL || probe_ == NULL ||
         size(world, &sync.size) != MPI_SUCCESS || sync.size < 2 ||
         rank(world, &sync.rank) != MPI_SUCCESS || !agree() || dup(world, &sync.comm) != MPI_SUCCESS)
         return false;

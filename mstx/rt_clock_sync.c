@@ -46,7 +46,8 @@ static int64_t offset_by(const struct mstx_ping *p)
 }
 
 /* The truth lies within half the round trip of what any ping says.  So the median of the best is held
- * to what the shortest allows: in a disturbed row the others may all be off to one side. */
+ * to what the shortest allows: in a disturbed row the others may all be off to one side.  From there
+ * the truth may be as far as the other end of what the shortest allows. */
 API void mstx_clock_estimate(const struct mstx_ping *ping, size_t n, struct mstx_clock_point *out)
 {
     size_t best[BEST], kept = shortest(ping, n, best);
@@ -57,13 +58,12 @@ API void mstx_clock_estimate(const struct mstx_ping *ping, size_t n, struct mstx
     const struct mstx_ping *p = &ping[best[0]];
     const int64_t unsure = ((p->back - p->sent) - (p->left - p->came) + 1) / 2;
     const int64_t median = (offset[(kept - 1) / 2] + offset[kept / 2]) / 2;
-    const int64_t low = offset_by(p) - unsure, high = offset_by(p) + unsure;
+    const int64_t middle = offset_by(p), low = middle - unsure, high = middle + unsure;
+    const int64_t held = median < low ? low : median > high ? high : median;
     *out = (struct mstx_clock_point){
         .at_ns = p->sent + (p->back - p->sent) / 2,
-        .offset_ns = median < low    ? low
-                     : median > high ? high
-                                     : median,
-        .uncertainty_ns = unsure,
+        .offset_ns = held,
+        .uncertainty_ns = unsure + llabs(held - middle),
     };
 }
 

@@ -11,6 +11,7 @@
 
 #include "probe/base/mem.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* Points closer than this say more about their own noise than about the slope. */
@@ -202,6 +203,27 @@ static void choose_second(struct mstx_apart *p, size_t n)
         p[1] = chosen;
 }
 
+/* How far the line may be off, by its points alone. */
+static double line_unsure(const struct mstx_apart *p, size_t n, int64_t at_ns)
+{
+    size_t i = 0;
+    while (i < n && p[i].at_ns <= at_ns)
+        i++;
+    const bool inside = i > 0 && i < n;
+    const struct mstx_apart *a = &p[inside ? i - 1 : 0], *b = &p[inside ? i : n - 1];
+    const double part = (double)(at_ns - a->at_ns) / (double)(b->at_ns - a->at_ns);
+    return fabs(1 - part) * (double)a->uncertainty_ns + fabs(part) * (double)b->uncertainty_ns;
+}
+
+/* Does it say nothing that the line does not say better?  A line that is surer there is not bent by it
+ * as long as both can be true. */
+static bool is_needless(const struct mstx_apart *p, size_t n, const struct mstx_apart *one)
+{
+    const double off = fabs((double)(on_line(p, n, one->at_ns) - one->offset_ns));
+    const double unsure = line_unsure(p, n, one->at_ns), own = (double)one->uncertainty_ns;
+    return off <= own + (unsure < own ? unsure : 0);
+}
+
 /* The most certain points count; of the others one that the line through those passes by within what
  * it is unsure of teaches nothing, and one that would need a greater slope than a clock has is wrong. */
 static void thin_apart(struct mstx_host_clock *c)
@@ -216,8 +238,7 @@ static void thin_apart(struct mstx_host_clock *c)
         size_t at = out;
         for (size_t k = 0; fits && k < out; k++)
             fits = can_both_be(&p[k], &one);
-        if (!fits ||
-            (out >= 2 && llabs(on_line(p, out, one.at_ns) - one.offset_ns) <= one.uncertainty_ns))
+        if (!fits || (out >= 2 && is_needless(p, out, &one)))
             continue;
         for (; at > 0 && p[at - 1].at_ns > one.at_ns; at--)
             p[at] = p[at - 1];

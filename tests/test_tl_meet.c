@@ -173,6 +173,22 @@ START_TEST(certain_measures_count_and_others_only_where_they_say_more)
 }
 END_TEST
 
+START_TEST(an_unsure_measure_bends_no_line_that_is_surer_there)
+{
+    begin();
+    offset_of[1] = SECOND;
+    drift_of[1] = 50;
+    measure_as(1, BASE - SECOND / 5, -5800, 5600); /* before and between the sure ones */
+    measure_as(1, BASE, 100, 300);
+    measure_as(1, BASE + SECOND / 2, 5800, 5600);
+    measure_as(1, BASE + SECOND, -100, 300);
+    mstx__clocks_align(&clocks, &clocks.host.p[0]);
+    ck_assert_uint_eq(clocks.host.p[1].apart.n, 2);
+    ck_assert_int_lt(worst(1, BASE - SECOND / 5, BASE + SECOND), 300);
+    end();
+}
+END_TEST
+
 START_TEST(what_drifts_from_a_straight_line_is_followed)
 {
     begin();
@@ -251,5 +267,6 @@ TEST_MAIN("tl_meet", a_host_that_nobody_measured_follows_from_its_barriers,
           a_host_is_reached_through_another, a_long_run_follows_a_clock_that_changes_its_rate,
           a_measure_that_the_barriers_forbid_is_put_right,
           certain_measures_count_and_others_only_where_they_say_more,
+          an_unsure_measure_bends_no_line_that_is_surer_there,
           what_drifts_from_a_straight_line_is_followed,
           times_of_no_clock_and_single_calls_do_no_harm, only_calls_that_wait_for_all_count)
