@@ -433,6 +433,31 @@ START_TEST(a_device_reset_loses_times_and_nothing_else)
 }
 END_TEST
 
+START_TEST(streams_and_communicators_may_go_with_work_pending)
+{
+    enum { CALLS = 12 };
+    struct cap c;
+    if (!can_preload())
+        return;
+    rt_setup();
+    setenv("STANDIN_DELAY_US", "20000", 1);
+    ck_assert_int_eq(hooked("tests/rt/ccl_app", "abandon", NULL, NULL), 0);
+    unsetenv("STANDIN_DELAY_US");
+    cap_load_one(&c, rt_out);
+    size_t begun = 0, ended = 0;
+    for (size_t i = 0; i < c.n; i++) {
+        const struct mstx_rec *r = &c.rec[i].r;
+        begun += r->type == MSTX_REC_COMM &&
+                 ((const struct mstx_rec_comm *)r)->op == MSTX_COMM_ALLREDUCE;
+        ended += r->type == MSTX_REC_DEVICE; /* with its time, or without and counted */
+    }
+    ck_assert_uint_eq(begun, CALLS);
+    ck_assert_uint_eq(ended, 2 * CALLS);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
 /* ---- HCCL ------------------------------------------------------------------------------------ */
 
 START_TEST(a_program_that_looks_hccl_up_is_seen_with_the_dlsym_library)
@@ -476,4 +501,5 @@ TEST_MAIN("ccl", every_prototype_has_its_hook, without_the_library_a_call_return
           errors_and_arguments_pass_untouched_and_handles_come_back,
           a_captured_call_says_so_and_has_no_device_time,
           a_device_reset_loses_times_and_nothing_else,
+          streams_and_communicators_may_go_with_work_pending,
           a_program_that_looks_hccl_up_is_seen_with_the_dlsym_library)

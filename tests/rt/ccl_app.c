@@ -30,6 +30,7 @@ int ncclCommInitRank(void **comm, int n, nccl_id id, int rank);
 int ncclCommInitAll(void **comms, int n, const int *devices);
 int ncclCommSplit(void *comm, int color, int key, void **newcomm, void *config);
 int ncclCommDestroy(void *comm);
+int ncclCommAbort(void *comm);
 int ncclGroupStart(void);
 int ncclGroupEnd(void);
 int ncclAllReduce(const void *, void *, size_t, int, int, void *, void *);
@@ -256,6 +257,20 @@ static int do_reset(void)
     return wrong;
 }
 
+/* Streams are destroyed and communicators aborted with work pending; the next ones get the same handles. */
+static int do_abandon(void)
+{
+    float a[8] = {0};
+    for (int round = 0; round < 3; round++) {
+        void *s = stream_new(), *c = comm_new("abandon", 1, 0);
+        for (int i = 0; i < 4; i++)
+            good(ncclAllReduce(a, a, 8, FLOAT, SUM, c, s));
+        good(cuStreamDestroy_v2(s));
+        good(ncclCommAbort(c));
+    }
+    return wrong;
+}
+
 static void compute(void *arg)
 {
     (void)arg;
@@ -416,6 +431,8 @@ int run(int argc, char **argv)
         return do_capture();
     if (strcmp(what, "reset") == 0)
         return do_reset();
+    if (strcmp(what, "abandon") == 0)
+        return do_abandon();
     if (strcmp(what, "cost") == 0)
         return do_cost(n);
     if (strcmp(what, "hccl") == 0)

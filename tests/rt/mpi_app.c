@@ -149,6 +149,11 @@ static void given_up(void)
     MPI_Isend(&out, 1, MPI_DOUBLE, 0, 78, MPI_COMM_SELF, &r);
     MPI_Request_free(&r);
     MPI_Recv(in, 8, MPI_DOUBLE, 0, 78, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    in[0] = 0;
+    MPI_Irecv(in, 8, MPI_DOUBLE, 0, 76, MPI_COMM_SELF, &r);
+    MPI_Request_free(&r);
+    MPI_Send(&out, 1, MPI_DOUBLE, 0, 76, MPI_COMM_SELF);
+    expect(((volatile double *)in)[0] == 1, "a receive that was freed");
 }
 
 /* Each way to ask for a request in vain, many times, and then with success. */
@@ -303,15 +308,16 @@ static void *storm(void *arg)
 
 static void threads(void)
 {
-    pthread_t t[4];
-    MPI_Comm c[4];
-    for (int i = 0; i < 4; i++)
+    enum { THREADS = 8 };
+    pthread_t t[THREADS];
+    MPI_Comm c[THREADS];
+    for (int i = 0; i < THREADS; i++)
         MPI_Comm_dup(MPI_COMM_WORLD, &c[i]);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < THREADS; i++)
         pthread_create(&t[i], NULL, storm, &c[i]);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < THREADS; i++)
         pthread_join(t[i], NULL);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < THREADS; i++)
         MPI_Comm_free(&c[i]);
 }
 
@@ -322,7 +328,7 @@ static void tell(const char *what, int rc)
     int class = 0;
     MPI_Error_class(rc, &class);
     if (rank == 0)
-        printf("%s %d\n", what, class != MPI_SUCCESS);
+        printf("%s: class %d\n", what, class);
 }
 
 static void bad(void)
@@ -343,6 +349,110 @@ static void bad(void)
     MPI_Type_contiguous(3, MPI_INT, &t);
     tell("type not committed", MPI_Bcast(&x, 0, t, 0, MPI_COMM_WORLD));
     MPI_Type_free(&t);
+}
+
+/* ---- what MPI 4 added ------------------------------------------------------------------------------ */
+
+#if MPI_VERSION >= 4
+static void large_counts(void)
+{
+    const MPI_Count n = 3, counts[64] = {1, 1, 1, 1};
+    const MPI_Aint places[64] = {0, 1, 2, 3};
+    const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    int out[3] = {rank, rank, rank}, in[64], all[64];
+    MPI_Request r[2];
+    MPI_Allreduce_c(out, in, n, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    expect(in[2] == size * (size - 1) / 2, "allreduce_c");
+    MPI_Allgatherv_c(out, 1, MPI_INT, all, counts, places, MPI_INT, MPI_COMM_WORLD);
+    expect(all[size - 1] == size - 1, "allgatherv_c");
+    MPI_Irecv_c(in, n, MPI_INT, before, 11, MPI_COMM_WORLD, &r[0]);
+    MPI_Isend_c(out, n, MPI_INT, next, 11, MPI_COMM_WORLD, &r[1]);
+    MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+    expect(in[2] == before, "irecv_c");
+    MPI_Isendrecv(out, 3, MPI_INT, next, 12, in, 3, MPI_INT, before, 12, MPI_COMM_WORLD, &r[0]);
+    MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+    MPI_Allreduce_init(out, in, 3, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &r[0]);
+    for (int i = 0; i < 2; i++) {
+        MPI_Start(&r[0]);
+        MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+    }
+    MPI_Request_free(&r[0]);
+    expect(in[0] == size * (size - 1) / 2, "prepared allreduce");
+}
+
+static void partitions(void)
+{
+    const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    int out[4] = {rank, rank, rank, rank}, in[4], flag;
+    MPI_Request r[2];
+    MPI_Psend_init(out, 2, 2, MPI_INT, next, 13, MPI_COMM_WORLD, MPI_INFO_NULL, &r[0]);
+    MPI_Precv_init(in, 2, 2, MPI_INT, before, 13, MPI_COMM_WORLD, MPI_INFO_NULL, &r[1]);
+    MPI_Startall(2, r);
+    MPI_Pready(1, r[0]);
+    MPI_Pready_range(0, 0, r[0]);
+    MPI_Parrived(r[1], 0, &flag);
+    MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+    expect(in[3] == before, "partitions");
+    MPI_Request_free(&r[0]);
+    MPI_Request_free(&r[1]);
+}
+
+static void sessions(void)
+{
+    MPI_Session s;
+    MPI_Group g;
+    MPI_Comm c;
+    int sum = 0, one = 1;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &s);
+    MPI_Group_from_session_pset(s, "mpi://WORLD", &g);
+    if (MPI_Comm_create_from_group(g, "app", MPI_INFO_NULL, MPI_ERRORS_RETURN, &c) == MPI_SUCCESS) {
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, c);
+        expect(sum == size, "a communicator of a session");
+        MPI_Comm_free(&c);
+    }
+    MPI_Group_free(&g);
+    MPI_Session_finalize(&s);
+}
+#endif
+
+static void of_mpi_4(void)
+{
+#if MPI_VERSION >= 4
+    large_counts();
+    partitions();
+    sessions();
+#endif
+}
+
+/* ---- processes that come and go ---------------------------------------------------------------------- */
+
+static void with_family(MPI_Comm family, int is_child)
+{
+    MPI_Comm all;
+    int one = 1, sum = 0, n;
+    MPI_Intercomm_merge(family, is_child, &all);
+    MPI_Comm_size(all, &n);
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, all);
+    expect(sum == n && (is_child || n == size + 1), "all of a family");
+    MPI_Comm_free(&all);
+    MPI_Comm_disconnect(&family);
+}
+
+static void spawn(char *program)
+{
+    MPI_Comm family;
+    char *arguments[] = {"child", NULL};
+    MPI_Comm_spawn(program, arguments, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &family,
+                   MPI_ERRCODES_IGNORE);
+    with_family(family, 0);
+}
+
+static void be_a_child(void)
+{
+    MPI_Comm family;
+    MPI_Comm_get_parent(&family);
+    if (family != MPI_COMM_NULL)
+        with_family(family, 1);
 }
 
 static volatile sig_atomic_t handled;
@@ -387,6 +497,14 @@ int main(int argc, char **argv)
         threads();
     } else if (strcmp(what, "bad") == 0) {
         bad();
+    } else if (strcmp(what, "new") == 0) {
+        of_mpi_4();
+    } else if (strcmp(what, "spawn") == 0) {
+        spawn(argv[0]);
+    } else if (strcmp(what, "child") == 0) {
+        be_a_child();
+    } else if (strcmp(what, "abort") == 0) {
+        MPI_Abort(MPI_COMM_WORLD, 3);
     } else if (strcmp(what, "handler") == 0) {
         in_handler();
     }
