@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Functional collectives and compiled regions over gloo; gloo_functional.py RANK RENDEZVOUS-FILE."""
+import shutil
 import sys
 import time
 import warnings
@@ -39,7 +40,8 @@ def region(t):
     return t + 1
 
 
-for backend in ("eager", "aot_eager"):
+# inductor makes machine code and needs a compiler for it
+for backend in ["eager", "aot_eager"] + ["inductor"] * (shutil.which("g++") is not None):
     compiled = torch.compile(region, backend=backend, fullgraph=True)
     for _ in range(2):
         equal(compiled(x), [3.0] * 8)
