@@ -132,11 +132,13 @@ static void look_for_hang(struct rt_stream *s)
         .id = t->id & ~RT_DEV_END, .ticks = s->waiting_since, .name = t->name, .stream = s->name});
 }
 
-/* How many tokens it took; adds to *left how many still wait.  A retired stream is not touched. */
+/* How many tokens it took; adds to *left how many still wait. */
 static size_t poll_stream(struct rt_stream *s, int64_t now_ns, size_t *left)
 {
     size_t taken = 0;
     int state = atomic_load(&s->state);
+    if (state == RT_STREAM_CLOSED)
+        return 0;
     if (state == RT_STREAM_LOST)
         lose_all(s);
     else if ((waiting(s) != 0 || state == RT_STREAM_LIVE) && s->ops->enter(s, now_ns)) {
@@ -149,10 +151,8 @@ static size_t poll_stream(struct rt_stream *s, int64_t now_ns, size_t *left)
         look_for_hang(s);
     }
     *left += waiting(s);
-    if (waiting(s) == 0 && state != RT_STREAM_LIVE) {
-        s->ops->close(s);
-        rt_dev_retire(s);
-    }
+    if (waiting(s) == 0 && state != RT_STREAM_LIVE && rt_dev_claim(s, state))
+        rt_dev_unmake(s);
     return taken;
 }
 

@@ -108,12 +108,17 @@ static struct rt_stream *take_place(void)
     struct rt_token *queue = s->token != NULL ? s->token : rt_dev_map(RT_TOKENS * sizeof *queue);
     uint64_t put = atomic_load(&s->put), taken = s->taken;
     *s = (struct rt_stream){.token = queue, .put = put, .taken = taken, .index = (uint16_t)i};
-    atomic_store(&s->state, RT_STREAM_GONE); /* until it is complete */
     return queue != NULL ? s : NULL;
 }
 
-void rt_dev_retire(struct rt_stream *s)
+bool rt_dev_claim(struct rt_stream *s, int state)
 {
+    return atomic_compare_exchange_strong(&s->state, &state, RT_STREAM_CLOSED);
+}
+
+void rt_dev_unmake(struct rt_stream *s)
+{
+    s->ops->close(s);
     atomic_store(&streams.all[s->index], NULL);
 }
 
@@ -157,8 +162,9 @@ API int mstx_stream_made(enum mstx_device_kind kind, void *handle, const char *n
     if (s != NULL && s->ops->kind == kind)
         set_name(s, name);
     else {
+        int live = RT_STREAM_LIVE;
         if (s != NULL) /* another runtime gave out the same value: ours went unseen */
-            atomic_store(&s->state, RT_STREAM_LOST);
+            atomic_compare_exchange_strong(&s->state, &live, RT_STREAM_LOST);
         rc = make(back_ends[kind], handle, name);
     }
     rt_unlock(&rt.stream_lock);
@@ -173,10 +179,11 @@ API void mstx_stream_gone(void *handle)
         return;
     int live = RT_STREAM_LIVE;
     bool mine = atomic_compare_exchange_strong(&s->state, &live, RT_STREAM_GONE);
-    if (mine && atomic_load(&s->epoch) == 0) { /* nobody marked on it: the poller may not run */
+    if (!mine || atomic_load(&s->epoch) != 0)
+        return;
+    if (rt_dev_claim(s, RT_STREAM_GONE)) { /* nobody marked on it: the poller may not run */
         rt_dev_wait_unused(s);
-        s->ops->close(s);
-        rt_dev_retire(s);
+        rt_dev_unmake(s);
     }
 }
 
@@ -187,9 +194,11 @@ API void mstx_device_reset(enum mstx_device_kind kind, int device)
         struct rt_stream *s = rt_dev_stream(i);
         if (s == NULL || s->ops->kind != kind || (device >= 0 && s->device != (uint32_t)device))
             continue;
-        s->ops->lose(s); /* first: the poller closes it at once */
-        atomic_store(&s->state, RT_STREAM_LOST);
+        if (!rt_dev_claim(s, RT_STREAM_LIVE) && !rt_dev_claim(s, RT_STREAM_GONE))
+            continue;
         rt_dev_wait_unused(s);
+        s->ops->lose(s); /* first: the poller closes what is lost at once */
+        atomic_store(&s->state, RT_STREAM_LOST);
     }
 }
 
@@ -217,7 +226,7 @@ void rt_dev_forget(void)
     uint32_t n = rt_dev_streams();
     for (uint32_t i = 1; i < n; i++) {
         struct rt_stream *s = &streams.memory[i];
-        atomic_store(&s->state, RT_STREAM_LOST);
+        atomic_store(&s->state, RT_STREAM_CLOSED);
         atomic_store(&streams.all[i], NULL);
         if (s->token != NULL) /* what waits in it is the parent's */
             munmap(s->token, RT_TOKENS * sizeof *s->token);

@@ -67,7 +67,9 @@ struct rt_token {
 };
 static_assert(sizeof(struct rt_token) == 48, "token");
 
+/* Whoever brings a stream into CLOSED, from the state it has seen, has it alone. */
 enum rt_stream_state {
+    RT_STREAM_CLOSED, /* none: its place is free, or somebody makes or unmakes it */
     RT_STREAM_LIVE,
     RT_STREAM_GONE, /* destroyed: its tokens are still waited for */
     RT_STREAM_LOST  /* the device was reset: its tokens must not be touched */
@@ -152,12 +154,14 @@ void rt_dev_forget(void);
 /* Streams ever told of, from 1; NULL: that place is free. */
 struct rt_stream *rt_dev_stream(uint32_t index);
 uint32_t rt_dev_streams(void);
-/* The poller has closed it: its place is free. */
-void rt_dev_retire(struct rt_stream *s);
+/* Unless it has left the state: it is the caller's alone, to unmake. */
+bool rt_dev_claim(struct rt_stream *s, int state);
+/* Close it; its place is free. */
+void rt_dev_unmake(struct rt_stream *s);
 /* A thread from the first device mark on; at exit it takes what the devices have reached. */
 void rt_dev_poller_start(void);
 void rt_dev_poller_forget(void);
-/* Wait until the poller does not touch s: what it points to may go. */
+/* Wait until the poller does not touch s, which was claimed: what it points to may go. */
 void rt_dev_wait_unused(const struct rt_stream *s);
 
 #endif
