@@ -537,7 +537,7 @@ void probe_row_leaf(const struct probe_dump *d, const struct probe_row *r, struc
     probe_leaf_parse(leaf, json, (enum probe_leaf_kind)r->kind);
 }
 
-/* The data file's name without its extension; false when the leaf has an empty one. */
+/* The data file's name without its extension; false when the leaf has an empty one, or -1: none. */
 static bool put_file_stem(const struct probe_dump *d, const struct probe_row *r, struct ms_buf *out)
 {
     struct probe_leaf leaf;
@@ -545,7 +545,7 @@ static bool put_file_stem(const struct probe_dump *d, const struct probe_row *r,
     struct ms_buf scratch = {.max = out->max};
     struct ms_str name;
     probe_row_leaf(d, r, &leaf);
-    if (leaf.data_name.n == 0)
+    if (leaf.data_name.n == 0 || ms_str_is(leaf.data_name, "-1"))
         return false;
     ms_jread_init(&quoted, leaf.data_name.p - 1, (size_t)leaf.data_name.n + 2, 0);
     ms_jread_next(&quoted);
