@@ -156,13 +156,14 @@ static enum ms_rc put_argument(struct texts *t, struct ms_str row, struct ms_buf
     return MS_OK;
 }
 
-/* The operators of a side and their arguments. */
+/* The operators of a side that have rows, and their arguments. */
 static enum ms_rc list_arguments(struct texts *t, const struct probe_dump *d, struct ms_err *err)
 {
     struct ms_buf name = {.max = TEXT_BYTES}, text = {.max = TEXT_BYTES};
     enum ms_rc rc = MS_OK;
     for (uint32_t i = 0; i < d->nodes.n && rc == MS_OK; i++)
-        rc = texts_put(t, cmp__api_of(probe_node_name(d, i)), err);
+        rc = d->nodes.p[i].nrows != 0 ? texts_put(t, cmp__api_of(probe_node_name(d, i)), err)
+                                      : MS_OK;
     for (uint32_t i = 0; i < d->rows.n && rc == MS_OK; i++) {
         ms_buf_clear(&name);
         probe_row_name(d, &d->rows.p[i], &name);
