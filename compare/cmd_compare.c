@@ -662,9 +662,13 @@ static enum ms_rc write_sheets(struct job *j, enum sheets what, struct cmp_files
                                struct cmp_sheet_sum *sum, struct ms_err *err)
 {
     const char *t = j->args.target, *b = j->args.golden, *out = output_of(j);
-    const struct cmp_kernel_conf kernels = {
-        .ranks = j->args.ranks, .steps = j->args.steps, .xlsx = j->args.xlsx, .stamp = j->stamp};
-    const struct cmp_atb_conf atb = {.strict = j->conf.compat == CMP_STRICT, .stamp = j->stamp};
+    const bool strict = j->conf.compat == CMP_STRICT;
+    const struct cmp_kernel_conf kernels = {.ranks = j->args.ranks,
+                                            .steps = j->args.steps,
+                                            .xlsx = j->args.xlsx,
+                                            .strict = strict,
+                                            .stamp = j->stamp};
+    const struct cmp_atb_conf atb = {.strict = strict, .stamp = j->stamp};
     const struct cmp_tree_names names = {&j->input.npu_names, j->input.bench_names.p};
     switch (what) {
     case SHEETS_ATB:

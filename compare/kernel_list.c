@@ -60,8 +60,10 @@ static struct cmp__kernel *add(struct finder *f, struct cmp__kernel_place *p, co
     struct cmp__kernel *k = ms_vec_push(&p->list);
     if (k == NULL)
         return NULL;
-    *k = (struct cmp__kernel){
-        .key = ms_arena_str(f->s->arena, ms_buf_slice(&f->key)), .time = time, .path = path};
+    *k = (struct cmp__kernel){.key = ms_arena_str(f->s->arena, ms_buf_slice(&f->key)),
+                              .time = time,
+                              .listed = (uint32_t)p->list.n,
+                              .path = path};
     return k->key.p != NULL ? k : NULL;
 }
 

@@ -14,6 +14,7 @@ struct cmp__kernel {
     struct ms_str key;
     uint64_t time;
     uint32_t nth;     /* of its key, in order of time */
+    uint32_t listed;  /* its place in the dump */
     const char *path; /* of the .npy, or of the statistic.csv */
     bool is_file;
     struct ms_str dtype, shape;

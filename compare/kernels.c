@@ -76,20 +76,39 @@ static double shown_of(double stat)
     return v;
 }
 
-static void put_line_stats(struct cmp__sheet *w, const struct cmp__kernel *k)
+/* How the lines of a table are shown.  The official tool writes columns of float32 with their few
+ * digits, but as doubles in a workbook, those that hold an infinity, and the differences of a table
+ * where a row has none. */
+struct style {
+    bool strict;
+    bool wide[3][PROBE_STATS]; /* of the target, the golden side, and their differences */
+};
+enum { OF_TARGET, OF_GOLDEN, OF_BOTH };
+
+static void put_figure(struct cmp__sheet *w, const struct style *style, double v, bool wide)
+{
+    if (isnan(v) && style->strict)
+        cmp__sheet_word(w, "");
+    else
+        cmp__sheet_number(w, wide ? v : shown_of(v));
+}
+
+static void put_line_stats(struct cmp__sheet *w, const struct style *style,
+                           const struct cmp__kernel *k, const bool *wide)
 {
     for (unsigned i = 0; i < PROBE_STATS; i++) {
         if (k != NULL)
-            cmp__sheet_number(w, shown_of(k->stat[i]));
+            put_figure(w, style, k->stat[i], wide[i]);
         else
             cmp__sheet_word(w, "");
     }
 }
 
 /* (2,3) becomes [2,3], as above. */
-static void put_line_shape(struct cmp__sheet *w, const struct cmp__kernel *k)
+static void put_line_shape(struct cmp__sheet *w, const struct style *style,
+                           const struct cmp__kernel *k)
 {
-    struct ms_str shape = k != NULL ? k->shape : MS_STR("None");
+    struct ms_str shape = k != NULL ? k->shape : style->strict ? MS_STR("nan") : MS_STR("None");
     ms_buf_clear(&w->text);
     for (uint32_t i = 0; i < shape.n; i++)
         ms_buf_putc(&w->text, shape.p[i] == '(' ? '[' : shape.p[i] == ')' ? ']' : shape.p[i]);
@@ -127,31 +146,29 @@ static void put_relative(struct cmp__sheet *w, double diff, double bench)
     cmp__sheet_text(w, (struct ms_str){text, n + 1});
 }
 
-static void say_why_not_lines(const struct cmp__kernel *t, const struct cmp__kernel *b,
+/* A partner that is missing has other shapes and types for the official tool. */
+static void say_why_not_lines(const struct cmp__kernel *t, const struct cmp__kernel *b, bool strict,
                               struct ms_buf *why)
 {
-    if (t == NULL || b == NULL) {
+    bool alone = t == NULL || b == NULL;
+    if (alone && !strict) {
         ms_buf_puts(why, "Dump file not found.\n");
         return;
     }
-    if (t->shape.n == 0 || b->shape.n == 0)
+    if ((t != NULL && t->shape.n == 0) || (b != NULL && b->shape.n == 0))
         ms_buf_puts(why, "This is type of scalar data, can not compare.\n");
-    else if (!ms_str_eq(t->shape, b->shape))
+    else if (alone || !ms_str_eq(t->shape, b->shape))
         ms_buf_puts(why, "Tensor shapes do not match.\n");
-    if (!ms_str_eq(t->dtype, b->dtype))
+    if (alone || !ms_str_eq(t->dtype, b->dtype))
         ms_buf_puts(why, "Dtype of NPU and bench Tensor do not match. Skipped.\n");
 }
 
-/* How the difference is shown: where a row of the table has none the official tool widens all. */
-enum digits { DIGITS_SINGLE, DIGITS_DOUBLE };
-
-static void put_line_figures(struct cmp__sheet *w, const struct cmp__kernel *t,
-                             const struct cmp__kernel *b, bool fine, enum digits digits)
+static void put_line_figures(struct cmp__sheet *w, const struct style *style,
+                             const struct cmp__kernel *t, const struct cmp__kernel *b, bool fine)
 {
     for (unsigned i = 0; i < PROBE_STATS; i++) {
-        double diff = fine ? diff_of(t, b, i) : 0;
         if (fine)
-            cmp__sheet_number(w, digits == DIGITS_SINGLE ? shown_of(diff) : diff);
+            put_figure(w, style, diff_of(t, b, i), style->wide[OF_BOTH][i]);
         else
             cmp__sheet_word(w, "");
     }
@@ -163,25 +180,25 @@ static void put_line_figures(struct cmp__sheet *w, const struct cmp__kernel *t,
     }
 }
 
-static void put_lines(struct cmp__sheet *w, struct cmp_sheet_sum *sum, const struct cmp__kernel *t,
-                      const struct cmp__kernel *b, enum digits digits)
+static void put_lines(struct cmp__sheet *w, struct cmp_sheet_sum *sum, const struct style *style,
+                      const struct cmp__kernel *t, const struct cmp__kernel *b)
 {
     struct ms_buf why = {.max = 1 << 16};
-    say_why_not_lines(t, b, &why);
+    say_why_not_lines(t, b, style->strict, &why);
     bool fine = why.n == 0;
     cmp__sheet_text(w, t != NULL ? t->key : MS_STR(""));
     cmp__sheet_text(w, b != NULL ? b->key : MS_STR(""));
     cmp__sheet_text(w, t != NULL ? t->dtype : MS_STR(""));
     cmp__sheet_text(w, b != NULL ? b->dtype : MS_STR(""));
-    put_line_shape(w, t);
-    put_line_shape(w, b);
-    put_line_stats(w, t);
-    put_line_stats(w, b);
+    put_line_shape(w, style, t);
+    put_line_shape(w, style, b);
+    put_line_stats(w, style, t, style->wide[OF_TARGET]);
+    put_line_stats(w, style, b, style->wide[OF_GOLDEN]);
     const char *verdict = fine ? verdict_of_lines(t, b) : "";
     cmp__sheet_count(sum, verdict);
     cmp__sheet_word(w, verdict);
     cmp__sheet_text(w, cmp__sheet_keep(w, ms_buf_slice(&why)));
-    put_line_figures(w, t, b, fine, digits);
+    put_line_figures(w, style, t, b, fine);
     cmp__sheet_text(w, ms_str_of(t != NULL ? t->path : ""));
     cmp__sheet_text(w, ms_str_of(b != NULL ? b->path : ""));
     ms_buf_free(&why);
@@ -212,9 +229,19 @@ static int by_time(const void *a, const void *b)
     return k->time != l->time ? (k->time > l->time) - (k->time < l->time) : order_of(k, l);
 }
 
+/* As the target's dump lists them, then those that the golden side has alone. */
+static int by_place(const void *a, const void *b)
+{
+    const struct kernel_pair *x = a, *y = b;
+    const struct cmp__kernel *k = x->t != NULL ? x->t : x->b, *l = y->t != NULL ? y->t : y->b;
+    if ((x->t == NULL) != (y->t == NULL))
+        return x->t == NULL ? 1 : -1;
+    return (k->listed > l->listed) - (k->listed < l->listed);
+}
+
 /* Both lists are in the order of their keys. */
 static enum ms_rc pair_up(const struct cmp__kernel_place *t, const struct cmp__kernel_place *b,
-                          struct kernel_pairs *pairs, struct ms_err *err)
+                          bool strict, struct kernel_pairs *pairs, struct ms_err *err)
 {
     for (size_t i = 0, k = 0; i < t->list.n || k < b->list.n;) {
         int order = i == t->list.n   ? 1
@@ -227,24 +254,43 @@ static enum ms_rc pair_up(const struct cmp__kernel_place *t, const struct cmp__k
         pair->b = order >= 0 ? &b->list.p[k++] : NULL;
     }
     if (pairs->list.n != 0)
-        qsort(pairs->list.p, pairs->list.n, sizeof *pairs->list.p, by_time);
+        qsort(pairs->list.p, pairs->list.n, sizeof *pairs->list.p, strict ? by_place : by_time);
     return MS_OK;
 }
 
-static enum digits digits_of(const struct kernel_pairs *pairs)
+static bool is_infinite(const struct cmp__kernel *k, unsigned i)
 {
+    return k != NULL && isinf(k->stat[i]);
+}
+
+static void widen(struct style *style, const struct kernel_pair *pair, bool fine)
+{
+    for (unsigned i = 0; i < PROBE_STATS; i++) {
+        style->wide[OF_TARGET][i] |= style->strict && is_infinite(pair->t, i);
+        style->wide[OF_GOLDEN][i] |= style->strict && is_infinite(pair->b, i);
+        style->wide[OF_BOTH][i] |= !fine || (style->strict && isinf(diff_of(pair->t, pair->b, i)));
+    }
+}
+
+static struct style style_of(const struct kernel_pairs *pairs, const struct cmp_kernel_conf *conf)
+{
+    struct style style = {.strict = conf->strict};
+    memset(style.wide, conf->strict && conf->xlsx, sizeof style.wide);
     struct ms_buf why = {.max = 1 << 16};
-    for (size_t i = 0; i < pairs->list.n && why.n == 0; i++)
-        say_why_not_lines(pairs->list.p[i].t, pairs->list.p[i].b, &why);
-    enum digits digits = why.n == 0 ? DIGITS_SINGLE : DIGITS_DOUBLE;
+    for (size_t i = 0; i < pairs->list.n; i++) {
+        ms_buf_clear(&why);
+        say_why_not_lines(pairs->list.p[i].t, pairs->list.p[i].b, conf->strict, &why);
+        widen(&style, &pairs->list.p[i], why.n == 0);
+    }
     ms_buf_free(&why);
-    return digits;
+    return style;
 }
 
 static enum ms_rc put_rows(struct cmp__sheet *s, struct cmp_sheet_sum *sum,
-                           const struct kernel_pairs *pairs, bool files)
+                           const struct kernel_pairs *pairs, bool files,
+                           const struct cmp_kernel_conf *conf)
 {
-    enum digits digits = files ? DIGITS_DOUBLE : digits_of(pairs);
+    const struct style style = style_of(pairs, conf);
     cmp__sheet_names(s, basic);
     cmp__sheet_names(s, files ? of_files : of_lines);
     cmp__sheet_end_row(s);
@@ -253,7 +299,7 @@ static enum ms_rc put_rows(struct cmp__sheet *s, struct cmp_sheet_sum *sum,
         if (files)
             MS_TRY(put_files(s, sum, pair->t, pair->b));
         else
-            put_lines(s, sum, pair->t, pair->b, digits);
+            put_lines(s, sum, &style, pair->t, pair->b);
         cmp__sheet_end_row(s);
     }
     return MS_OK;
@@ -261,12 +307,12 @@ static enum ms_rc put_rows(struct cmp__sheet *s, struct cmp_sheet_sum *sum,
 
 static enum ms_rc put_all(struct cmp__sheet *s, struct cmp_sheet_sum *sum,
                           const struct cmp__kernel_place *t, const struct cmp__kernel_place *b,
-                          bool files)
+                          bool files, const struct cmp_kernel_conf *conf)
 {
     struct kernel_pairs pairs = {0};
-    enum ms_rc rc = pair_up(t, b, &pairs, s->err);
+    enum ms_rc rc = pair_up(t, b, conf->strict && !files, &pairs, s->err);
     if (rc == MS_OK)
-        rc = put_rows(s, sum, &pairs, files);
+        rc = put_rows(s, sum, &pairs, files, conf);
     ms_vec_free(&pairs.list);
     return rc;
 }
@@ -291,7 +337,7 @@ static enum ms_rc compare_place(const struct cmp__kernel_place *t,
     if (rc == MS_OK)
         rc = cmp__sheet_open(&s, ms_buf_z(&path), conf->xlsx, err);
     if (rc == MS_OK)
-        rc = cmp__sheet_close(&s, put_all(&s, sum, t, b, files));
+        rc = cmp__sheet_close(&s, put_all(&s, sum, t, b, files, conf));
     ms_buf_free(&path);
     sum->tables += rc == MS_OK;
     return rc;

@@ -18,6 +18,7 @@
 struct cmp_kernel_conf {
     const char *ranks, *steps; /* "0,1"; NULL or empty: all */
     bool xlsx;
+    bool strict;       /* as the official table: its order, words and digits */
     const char *stamp; /* of the names of files */
 };
 

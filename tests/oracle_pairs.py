@@ -633,6 +633,50 @@ def atb(r, top):
     return ['compare', '-m', 'atb', '-tp', top + '/t', '-gp', top + '/g']
 
 
+# ---- graph kernels ---------------------------------------------------------------
+
+KERNEL_HEAD = ['Op Type', 'Op Name', 'Task ID', 'Stream ID', 'Timestamp', 'IO', 'Slot',
+               'Data Size', 'Data Type', 'Shape', 'Max Value', 'Min Value', 'Avg Value',
+               'L2Norm Value']
+
+
+def kernel_keys(r):
+    """(type, op, task, stream, time, input or output, slot) of each kernel that ran, by time."""
+    names = ['Default_%s-op%d' % (r.choice(['Add', 'MatMul']), i) for i in range(r.randint(1, 6))]
+    for time in r.sample(range(1000, 1100), r.randint(1, 12)):
+        op, io = r.choice(names), r.choice(['input', 'output'])
+        yield (op.split('_')[1].split('-')[0], op, '0', '0', str(time), io, str(r.randint(0, 2)))
+
+
+def kernel_line(r, key, base):
+    figures = [repr(f32(x * r.choice([1, 1, 1 + 1e-6, 1.01, 3]))) for x in base]
+    if r.random() < 0.15:
+        figures[r.randrange(4)] = r.choice(['nan', 'inf', '-inf', '0', 'null', 'False', 'True'])
+    shape = r.choice(['(2,3)', '(2,3)', '(2,3)', '(4,)', ''])
+    return [*key, '24', r.choice(['float32'] * 6 + ['float16']), '"%s"' % shape, *figures]
+
+
+def kernel_statistics(r, folders, keys):
+    bases = [[r.choice([r.gauss(0, 1), r.gauss(0, 1e4), 0.0]) for _ in range(4)] for _ in keys]
+    for folder in folders:
+        lines = [kernel_line(r, k, b) for k, b in zip(keys, bases) if r.random() < 0.93]
+        if r.random() < 0.3:
+            r.shuffle(lines)
+        with open(folder + '/statistic.csv', 'w') as f:
+            f.write('\n'.join(','.join(x) for x in [KERNEL_HEAD, *lines]) + '\n')
+
+
+def kernels(r, top):
+    many = r.sample(range(3), r.randint(1, 2))
+    for rank in many:
+        folders = ['%s/%s/rank_%d/net/0/1' % (top, side, rank) for side in 'tg']
+        for folder in folders:
+            os.makedirs(folder)
+        kernel_statistics(r, folders, list(kernel_keys(r)))
+    return ['compare', '-tp', top + '/t', '-gp', top + '/g',
+            '--rank', ','.join(map(str, many)), *r.choice([[], [], ['--xlsx']])]
+
+
 # ---- msprobe 1 -------------------------------------------------------------------------
 
 
@@ -685,7 +729,7 @@ def old_ranks(r, top):
 
 KINDS = {f.__name__: f for f in (
     statistics, checksums, workbook, mindspore, tensors, arrays, debug, ranks, processes, mixed,
-    across, api_mapping, cell_mapping, data_mapping, consistent, first, atb,
+    across, api_mapping, cell_mapping, data_mapping, consistent, first, atb, kernels,
     old_statistics, old_checksums, old_tensors, old_mindspore, old_across, old_ranks)}
 
 
