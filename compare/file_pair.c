@@ -87,7 +87,8 @@ const char *cmp__file_pair_verdict(const struct cmp__file_pair *p)
     double cosine = p->fig.metric[CMP_COSINE], error = p->fig.metric[CMP_MAX_ABS];
     if (p->fig.state != CMP_STATE_OK)
         return p->fig.state == CMP_STATE_SCALAR ? "None" : "";
-    return (cosine < 0.99 && error > 0.001) || cosine < 0.9 || error > 1 ? "No" : "Yes";
+    const bool is_near = cosine >= 0.99; /* zeros are near nothing */
+    return (!is_near && error > 0.001) || cosine < 0.9 || error > 1 ? "No" : "Yes";
 }
 
 struct ms_str cmp__file_shape(struct cmp__sheet *s, const struct probe_tensor *t, char open,
