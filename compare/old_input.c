@@ -7,147 +7,126 @@
  */
 #include "compare/old_input.h"
 
-#include "probe/base/io.h"
-#include "probe/base/jread.h"
+#include "probe/base/conf.h"
 #include "probe/base/mem.h"
 
-#define INPUT_MAX ((size_t)8 << 20)
+enum { NAMES_MAX = 16 << 20, NUMBERS_MAX = 1 << 16 };
 
-static enum ms_rc take_path(const struct ms_jread *r, enum ms_jtok tok, char **into,
+/* NULL stays where there is none. */
+static enum ms_rc take_path(const struct ms_conf_value *at, const char *key, char **into,
                             struct ms_err *err)
 {
-    struct ms_buf scratch = {.max = 1 << 16};
-    struct ms_str text;
-    if (tok != MS_J_STR)
-        return ms_jread_reject(r, err, "expected a path");
-    enum ms_rc rc = ms_jread_text(r, &scratch, &text, err);
-    if (rc == MS_OK) {
-        ms_free(*into);
-        *into = ms_str_dup(text);
-        rc = *into != NULL ? MS_OK : ms_fail(err, MS_E_NOMEM, "out of memory");
+    const char *text = NULL;
+    MS_TRY(ms_conf_str(at, key, &text, err));
+    if (text == NULL)
+        return MS_OK;
+    *into = ms_str_dup(ms_str_of(text));
+    return *into != NULL ? MS_OK : ms_no_memory(err);
+}
+
+static enum ms_rc put_numbers(const struct ms_conf_value *list, struct ms_buf *out,
+                              struct ms_err *err)
+{
+    for (size_t i = 0; i < ms_conf_len(list); i++) {
+        int64_t n;
+        if (!ms_conf_item_int(list, i, &n) || n < 0)
+            return ms_conf_reject(ms_conf_item(list, i), err, "expected a number from 0 on");
+        ms_buf_printf(out, "%s%lld", i != 0 ? "," : "", (long long)n);
     }
-    ms_buf_free(&scratch);
-    return rc;
+    return ms_buf_check(out, err);
 }
 
 /* [0, 1] as "0,1". */
-static enum ms_rc take_numbers(struct ms_jread *r, enum ms_jtok tok, char **into,
+static enum ms_rc take_numbers(const struct ms_conf_value *at, const char *key, char **into,
                                struct ms_err *err)
 {
-    struct ms_buf list = {.max = 1 << 16};
-    enum ms_rc rc = MS_OK;
-    if (tok != MS_J_ARR)
-        return ms_jread_reject(r, err, "expected a list of numbers");
-    while (rc == MS_OK && (tok = ms_jread_next(r)) != MS_J_ARR_END) {
-        if (tok == MS_J_ERR)
-            rc = ms_jread_fail(r, err);
-        else if (tok != MS_J_NUM || !ms_str_all_digits(r->text))
-            rc = ms_jread_reject(r, err, "expected a number from 0 on");
-        else
-            ms_buf_printf(&list, "%s%.*s", list.n != 0 ? "," : "", MS_STR_ARG(r->text));
-    }
-    if (rc == MS_OK)
-        rc = ms_buf_check(&list, err);
+    const struct ms_conf_value *list;
+    MS_TRY(ms_conf_list(at, key, &list, err));
+    if (list == NULL)
+        return MS_OK;
+    struct ms_buf text = {.max = NUMBERS_MAX};
+    enum ms_rc rc = put_numbers(list, &text, err);
     if (rc == MS_OK) {
-        ms_free(*into);
-        *into = ms_str_dup(ms_buf_slice(&list));
+        *into = ms_str_dup(ms_buf_slice(&text));
         rc = *into != NULL ? MS_OK : ms_no_memory(err);
     }
-    ms_buf_free(&list);
+    ms_buf_free(&text);
     return rc;
 }
 
-/* One more pair of names; text is scratch. */
-static enum ms_rc take_name(struct cmp_old_input *in, struct ms_jread *r, struct ms_buf *text,
+/* One more pair of names. */
+static enum ms_rc take_name(struct cmp_old_input *in, const struct ms_conf_value *names, size_t i,
                             struct ms_err *err)
 {
-    struct ms_str npu, bench;
+    const char *bench;
     bool added;
-    MS_TRY(ms_jread_text(r, text, &npu, err));
-    uint32_t id = ms_map_put_copy(&in->npu_names, npu, in->arena, &added);
-    if (id != MS_MAP_NONE && added && ms_vec_push(&in->bench_names) == NULL)
-        id = MS_MAP_NONE;
+    if (!ms_conf_item_str(names, i, &bench))
+        return ms_conf_reject(ms_conf_item(names, i), err, "expected a name");
+    struct ms_str *slot = ms_vec_push(&in->bench_names);
+    uint32_t id = slot == NULL ? MS_MAP_NONE
+                               : ms_map_put_copy(&in->npu_names, ms_str_of(ms_conf_key(names, i)),
+                                                 in->arena, &added);
     if (id == MS_MAP_NONE)
         return ms_no_memory(err);
-    if (ms_jread_next(r) != MS_J_STR)
-        return ms_jread_reject(r, err, "expected a name");
-    MS_TRY(ms_jread_text(r, text, &bench, err));
-    in->bench_names.p[id] = ms_arena_str(in->arena, bench);
-    return in->bench_names.p[id].p != NULL ? MS_OK : ms_arena_fail(in->arena, err);
+    *slot = ms_arena_str(in->arena, ms_str_of(bench));
+    return slot->p != NULL ? MS_OK : ms_arena_fail(in->arena, err);
 }
 
-static enum ms_rc take_names(struct cmp_old_input *in, struct ms_jread *r, enum ms_jtok tok,
+static enum ms_rc take_names(struct cmp_old_input *in, const struct ms_conf_value *at,
                              struct ms_err *err)
 {
-    struct ms_buf text = {.max = 1 << 16};
-    enum ms_rc rc = MS_OK;
-    if (tok != MS_J_OBJ)
-        return ms_jread_reject(r, err, "expected {\"npu name\": \"bench name\"}");
-    while (rc == MS_OK && (tok = ms_jread_next(r)) == MS_J_KEY)
-        rc = take_name(in, r, &text, err);
-    ms_buf_free(&text);
-    return rc == MS_OK && tok == MS_J_ERR ? ms_jread_fail(r, err) : rc;
-}
-
-static enum ms_rc take_member(struct cmp_old_input *in, struct ms_jread *r, struct ms_err *err)
-{
-    struct ms_str key = r->text;
-    enum ms_jtok tok = ms_jread_next(r);
-    if (ms_str_is(key, "npu_path"))
-        return take_path(r, tok, &in->target, err);
-    if (ms_str_is(key, "bench_path"))
-        return take_path(r, tok, &in->golden, err);
-    if (ms_str_is(key, "stack_path"))
-        return take_path(r, tok, &in->stack, err);
-    if (ms_str_is(key, "rank_id"))
-        return take_numbers(r, tok, &in->ranks, err);
-    if (ms_str_is(key, "step_id"))
-        return take_numbers(r, tok, &in->steps, err);
-    if (ms_str_is(key, "map_dict"))
-        return take_names(in, r, tok, err);
-    if (ms_str_is(key, "common"))
-        in->trees = tok == MS_J_TRUE;
-    return ms_jread_skip(r, tok) == MS_J_ERR ? ms_jread_fail(r, err) : MS_OK;
-}
-
-static enum ms_rc take_all(struct cmp_old_input *in, struct ms_jread *r, struct ms_err *err)
-{
-    enum ms_jtok tok = ms_jread_next(r);
-    if (tok != MS_J_OBJ)
-        return tok == MS_J_ERR ? ms_jread_fail(r, err) : ms_jread_reject(r, err, "expected '{'");
-    while ((tok = ms_jread_next(r)) == MS_J_KEY)
-        MS_TRY(take_member(in, r, err));
-    if (tok == MS_J_ERR)
-        return ms_jread_fail(r, err);
-    if (in->target == NULL || in->golden == NULL)
-        return ms_fail(err, MS_E_FORMAT, "'%s' is missing",
-                       in->target == NULL ? "npu_path" : "bench_path");
+    const struct ms_conf_value *names;
+    MS_TRY(ms_conf_object(at, "map_dict", &names, err));
+    for (size_t i = 0; names != NULL && i < ms_conf_len(names); i++)
+        MS_TRY(take_name(in, names, i, err));
     return MS_OK;
+}
+
+static enum ms_rc take_all(struct cmp_old_input *in, const struct ms_conf_value *at,
+                           struct ms_err *err)
+{
+    static const char *const known[] = {"npu_path", "bench_path", "stack_path",
+                                        "rank_id",  "step_id",    "is_print_compare_log",
+                                        "common",   "map_dict",   NULL};
+    ms_conf_warn_unknown(at, known);
+    MS_TRY(take_path(at, "npu_path", &in->target, err));
+    MS_TRY(take_path(at, "bench_path", &in->golden, err));
+    MS_TRY(take_path(at, "stack_path", &in->stack, err));
+    MS_TRY(take_numbers(at, "rank_id", &in->ranks, err));
+    MS_TRY(take_numbers(at, "step_id", &in->steps, err));
+    MS_TRY(ms_conf_bool(at, "common", &in->trees, err));
+    MS_TRY(take_names(in, at, err));
+    if (in->target != NULL && in->golden != NULL)
+        return MS_OK;
+    return ms_conf_reject(at, err, "'%s' is missing",
+                          in->target == NULL ? "npu_path" : "bench_path");
+}
+
+static enum ms_rc take(struct cmp_old_input *in, struct ms_conf *conf, struct ms_err *err)
+{
+    in->arena = ms_arena_new(NAMES_MAX);
+    enum ms_rc rc = in->arena != NULL ? take_all(in, ms_conf_root(conf), err) : ms_no_memory(err);
+    ms_conf_close(conf);
+    if (rc != MS_OK)
+        cmp_old_input_free(in);
+    return rc;
 }
 
 enum ms_rc cmp_old_input_parse(struct cmp_old_input *in, const char *name, struct ms_str text,
                                struct ms_err *err)
 {
-    struct ms_jread r;
-    *in = (struct cmp_old_input){.arena = ms_arena_new(2 * INPUT_MAX)};
-    if (in->arena == NULL)
-        return ms_no_memory(err);
-    ms_jread_init(&r, text.p, text.n, 0);
-    enum ms_rc rc = take_all(in, &r, err);
-    if (rc == MS_OK)
-        return MS_OK;
-    cmp_old_input_free(in);
-    return ms_err_wrap(err, "%s", name), rc;
+    struct ms_conf *conf;
+    *in = (struct cmp_old_input){0};
+    MS_TRY(ms_conf_parse(&conf, name, text, err));
+    return take(in, conf, err);
 }
 
 enum ms_rc cmp_old_input_read(struct cmp_old_input *in, const char *path, struct ms_err *err)
 {
-    struct ms_file f;
-    *in = (struct cmp_old_input){.arena = NULL};
-    MS_TRY(ms_file_map(&f, path, INPUT_MAX, err));
-    enum ms_rc rc = cmp_old_input_parse(in, path, (struct ms_str){f.p, (uint32_t)f.n}, err);
-    ms_file_unmap(&f);
-    return rc;
+    struct ms_conf *conf;
+    *in = (struct cmp_old_input){0};
+    MS_TRY(ms_conf_open(&conf, path, err));
+    return take(in, conf, err);
 }
 
 void cmp_old_input_free(struct cmp_old_input *in)

@@ -88,6 +88,25 @@ START_TEST(what_is_absent_or_null_leaves_the_default)
 }
 END_TEST
 
+START_TEST(an_object_gives_its_members_in_the_order_of_the_file)
+{
+    const struct ms_conf_value *names;
+    const char *text = NULL;
+    ck_ok(parse("{\"names\": {\"b\": \"one\", \"a\": 2}, \"empty\": {}}"), err);
+    ck_ok(ms_conf_object(ms_conf_root(conf), "names", &names, &err), err);
+    ck_assert_uint_eq(ms_conf_len(names), 2);
+    ck_assert_str_eq(ms_conf_key(names, 0), "b");
+    ck_assert(ms_conf_item_str(names, 0, &text));
+    ck_assert_str_eq(text, "one");
+    ck_assert_str_eq(ms_conf_key(names, 1), "a");
+    ck_assert(!ms_conf_item_str(names, 1, &text));
+    ck_assert_int_eq(ms_conf_reject(ms_conf_item(names, 1), &err, "is wrong"), MS_E_FORMAT);
+    ck_assert_ptr_nonnull(strstr(err.msg, "names.a: is wrong"));
+    ck_ok(ms_conf_object(ms_conf_root(conf), "empty", &names, &err), err);
+    ck_assert_uint_eq(ms_conf_len(names), 0);
+}
+END_TEST
+
 START_TEST(a_list_gives_its_items_by_number)
 {
     const struct ms_conf_value *list;
@@ -369,6 +388,7 @@ int main(void)
     tcase_set_timeout(tc, 30);
     tcase_add_test(tc, values_are_found_by_key_and_type);
     tcase_add_loop_test(tc, what_is_absent_or_null_leaves_the_default, 0, 2);
+    tcase_add_test(tc, an_object_gives_its_members_in_the_order_of_the_file);
     tcase_add_test(tc, a_list_gives_its_items_by_number);
     tcase_add_loop_test(tc, a_value_of_the_wrong_kind_is_named_with_its_path, 0, COUNT(wrong));
     tcase_add_loop_test(tc, text_that_is_not_strict_json_is_refused_with_its_place, 0,

@@ -245,14 +245,17 @@ START_TEST(an_input_json_selects_kernels_and_names)
 {
     struct cmp_old_input in;
     scratch_dir(dir);
-    put_text("i.json", "{\"npu_path\": \"t\", \"bench_path\": \"b\", \"rank_id\": [0, 12],"
-                       " \"step_id\": [3], \"common\": true, \"map_dict\": {\"x\": \"y\"}}");
+    put_text("i.json",
+             "{\"npu_path\": \"t\", \"bench_path\": \"b\", \"rank_id\": [0, 12],"
+             " \"step_id\": [3], \"common\": true, \"map_dict\": {\"x\": \"y\", \"a\": \"b\"}}");
     ck_ok(cmp_old_input_read(&in, path_of("i.json"), &err), err);
     ck_assert_str_eq(in.ranks, "0,12");
     ck_assert_str_eq(in.steps, "3");
     ck_assert(in.trees);
     ck_assert_uint_eq(ms_map_get(&in.npu_names, MS_STR("x")), 0);
     ck_assert(ms_str_is(in.bench_names.p[0], "y"));
+    ck_assert_uint_eq(ms_map_get(&in.npu_names, MS_STR("a")), 1);
+    ck_assert(ms_str_is(in.bench_names.p[1], "b"));
     cmp_old_input_free(&in);
     scratch_remove(dir);
 }
@@ -269,6 +272,8 @@ START_TEST(an_input_json_with_other_types_is_refused)
         "{\"map_dict\": {\"a\": 1}}",
         "{\"map_dict\": {\"a\": \"b\"",
         "{\"npu_path\": 1}",
+        "{\"npu_path\": \"a\", \"bench_path\": \"b\", \"bench_path\": \"c\"}",
+        "{\"npu_path\": \"a\", \"bench_path\": \"b\", \"common\": 1}",
         "[]",
     };
     struct cmp_old_input in;

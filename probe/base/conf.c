@@ -422,16 +422,6 @@ static enum ms_rc find_kept(const struct ms_conf_value *at, const char *key,
     return is_type(v.node) ? keep(&v, kept, err) : wrong_type(&v, type, err);
 }
 
-enum ms_rc ms_conf_object(const struct ms_conf_value *at, const char *key,
-                          const struct ms_conf_value **out, struct ms_err *err)
-{
-    struct ms_conf_value *kept;
-    *out = NULL;
-    MS_TRY(find_kept(at, key, cJSON_IsObject, "an object", &kept, err));
-    *out = kept;
-    return MS_OK;
-}
-
 /* cJSON finds an item by walking; one walk here makes the others a step. */
 static enum ms_rc number_items(struct ms_conf_value *list, struct ms_err *err)
 {
@@ -450,16 +440,30 @@ static enum ms_rc number_items(struct ms_conf_value *list, struct ms_err *err)
     return MS_OK;
 }
 
-enum ms_rc ms_conf_list(const struct ms_conf_value *at, const char *key,
-                        const struct ms_conf_value **out, struct ms_err *err)
+/* NULL stays where there is none. */
+static enum ms_rc find_items(const struct ms_conf_value *at, const char *key,
+                             cJSON_bool (*is_type)(const cJSON *), const char *type,
+                             const struct ms_conf_value **out, struct ms_err *err)
 {
     struct ms_conf_value *kept;
     *out = NULL;
-    MS_TRY(find_kept(at, key, cJSON_IsArray, "a list", &kept, err));
+    MS_TRY(find_kept(at, key, is_type, type, &kept, err));
     if (kept != NULL)
         MS_TRY(number_items(kept, err));
     *out = kept;
     return MS_OK;
+}
+
+enum ms_rc ms_conf_object(const struct ms_conf_value *at, const char *key,
+                          const struct ms_conf_value **out, struct ms_err *err)
+{
+    return find_items(at, key, cJSON_IsObject, "an object", out, err);
+}
+
+enum ms_rc ms_conf_list(const struct ms_conf_value *at, const char *key,
+                        const struct ms_conf_value **out, struct ms_err *err)
+{
+    return find_items(at, key, cJSON_IsArray, "a list", out, err);
 }
 
 size_t ms_conf_len(const struct ms_conf_value *list)
@@ -471,6 +475,11 @@ const struct ms_conf_value *ms_conf_item(const struct ms_conf_value *list, size_
 {
     assert(i < list->nitems);
     return &list->items[i];
+}
+
+const char *ms_conf_key(const struct ms_conf_value *object, size_t i)
+{
+    return ms_conf_item(object, i)->node->string;
 }
 
 bool ms_conf_item_str(const struct ms_conf_value *list, size_t i, const char **out)

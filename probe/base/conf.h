@@ -39,7 +39,8 @@ enum ms_rc ms_conf_real(const struct ms_conf_value *at, const char *key, double 
 enum ms_rc ms_conf_choice(const struct ms_conf_value *at, const char *key,
                           const char *const *choices, int *out, struct ms_err *err) MS_MUST_USE;
 /* A nested object or list; *out is set to NULL when it is absent or null.  An item of a list may be
- * an object to ask further; the items of a list in a list cannot be reached. */
+ * an object to ask further; the items of a list in a list cannot be reached.  The members of an
+ * object are its items in the order of the file. */
 enum ms_rc ms_conf_object(const struct ms_conf_value *at, const char *key,
                           const struct ms_conf_value **out, struct ms_err *err) MS_MUST_USE;
 enum ms_rc ms_conf_list(const struct ms_conf_value *at, const char *key,
@@ -47,6 +48,7 @@ enum ms_rc ms_conf_list(const struct ms_conf_value *at, const char *key,
 size_t ms_conf_len(const struct ms_conf_value *list);
 /* i < ms_conf_len */
 const struct ms_conf_value *ms_conf_item(const struct ms_conf_value *list, size_t i);
+const char *ms_conf_key(const struct ms_conf_value *object, size_t i);
 /* Item as text or number; false when it is another type. */
 bool ms_conf_item_str(const struct ms_conf_value *list, size_t i, const char **out);
 bool ms_conf_item_int(const struct ms_conf_value *list, size_t i, int64_t *out);
