@@ -551,7 +551,7 @@ def a_second_debugger_is_the_first():
 
 
 COMMUNICATING = """
-import os, sys
+import os, sys, time
 sys.path.insert(0, sys.argv[1])
 import mindspore
 import numpy as np
@@ -573,6 +573,9 @@ mint.distributed.all_gather(parts, tensor)
 debugger.stop()
 debugger.step()
 open(f"done{get_rank()}", "w").close()
+until = time.time() + 60  # the launcher ends all others as soon as one is gone
+while time.time() < until and not all(os.path.exists(f"done{rank}") for rank in (0, 1)):
+    time.sleep(0.02)
 os._exit(0)
 """
 
