@@ -10,14 +10,42 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 /* FRAME: at least what is around the rows of a sheet; MARGIN: more than that and the last row. */
 enum { CELL_MAX = 32767, SHEETS = PROBE_ZIP_MEMBERS / 2, FRAME = 400, MARGIN = 1 << 16 };
 
+/* A name that its temporary files have for a moment would stay behind, were the moment that of an
+ * interrupt; one folder for all of them is known to its handler. */
+static enum ms_rc make_folder(struct cmp__workbook *w, struct ms_err *err)
+{
+    const char *dir = getenv("TMPDIR");
+    sigset_t all, before;
+    w->folder = ms_path_join(dir != NULL && dir[0] != '\0' ? dir : P_tmpdir, "msprobe-rows.XXXXXX");
+    if (w->folder == NULL)
+        return ms_no_memory(err);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool made = mkdtemp(w->folder) != NULL;
+    if (made)
+        (void)ms_tmp_register(w->folder);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (made)
+        return MS_OK;
+    enum ms_rc rc = ms_fail_sys(err, "%s: cannot make a folder", w->folder);
+    ms_err_hint(err, "TMPDIR says where temporary files go");
+    ms_free(w->folder);
+    return rc;
+}
+
 static void forget(struct cmp__workbook *w)
 {
+    ms_tmp_remove(w->folder);
+    ms_tmp_forget(w->folder);
+    ms_free(w->folder);
     ms_free(w->tmp);
     *w = (struct cmp__workbook){0};
 }
@@ -25,14 +53,18 @@ static void forget(struct cmp__workbook *w)
 enum ms_rc cmp__workbook_open(struct cmp__workbook *w, const char *path, struct ms_err *err)
 {
     *w = (struct cmp__workbook){.path = path};
-    lxw_workbook_options how = {.constant_memory = LXW_TRUE};
-    MS_TRY(ms_tmp_open(&w->fd, &w->tmp, path, err));
-    w->book = workbook_new_opt(w->tmp, &how);
+    MS_TRY(make_folder(w, err));
+    lxw_workbook_options how = {.constant_memory = LXW_TRUE, .tmpdir = w->folder};
+    enum ms_rc rc = ms_tmp_open(&w->fd, &w->tmp, path, err);
+    w->book = rc == MS_OK ? workbook_new_opt(w->tmp, &how) : NULL;
     if (w->book != NULL)
         return MS_OK;
-    ms_tmp_discard(w->fd, w->tmp);
+    if (rc == MS_OK) {
+        rc = ms_no_memory(err);
+        ms_tmp_discard(w->fd, w->tmp);
+    }
     forget(w);
-    return ms_no_memory(err);
+    return rc;
 }
 
 /* ---- what libxlsxwriter does not look at --------------------------------------
@@ -61,8 +93,7 @@ static enum ms_rc note_rows(const struct cmp__workbook *w, uint64_t *rows, uint3
 /* A sheet is put together in a second file: is there room for one? */
 static enum ms_rc check_room(const struct cmp__workbook *w, uint64_t bytes, struct ms_err *err)
 {
-    const char *dir = getenv("TMPDIR");
-    char *path = ms_path_join(dir != NULL && dir[0] != '\0' ? dir : P_tmpdir, "msprobe-rows");
+    char *path = ms_path_join(w->folder, "room");
     char *tmp = NULL;
     int fd;
     enum ms_rc rc = path != NULL ? ms_tmp_open(&fd, &tmp, path, err) : ms_no_memory(err);

@@ -13,6 +13,7 @@ struct cmp__workbook {
     lxw_workbook *book; /* rows are written in order: none of them is kept */
     int fd;
     char *tmp;        /* where it is written; see ms_tmp_open */
+    char *folder;     /* of its temporary files */
     const char *path; /* kept: lives as long as this */
 };
 
