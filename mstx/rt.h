@@ -30,6 +30,8 @@
 #define RT_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define RT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define RT_COLD        __attribute__((noinline, cold))
+/* Reads what its owner may be changing: a torn copy does no harm. */
+#define RT_RACY __attribute__((no_sanitize("thread")))
 
 enum {
     RT_DOMAINS = 16384,

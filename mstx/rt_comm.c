@@ -394,7 +394,7 @@ static int32_t peer_of(const struct open_call *o)
     return (uint32_t)peer < g->listed ? g->world[peer] : g->listed == 0 ? peer : -1;
 }
 
-static void tell_open(void *arg, uint32_t id, uint64_t ticks)
+RT_RACY static void tell_open(void *arg, uint32_t id, uint64_t ticks)
 {
     const struct open_walk *w = arg;
     const struct open_call o = open_calls[id >> RT_GEN_BITS];

@@ -491,7 +491,7 @@ uint16_t rt_range_domain(uint32_t id)
     return slots[id >> RT_GEN_BITS].domain;
 }
 
-void rt_ranges_each(uint16_t domain, rt_range_fn *fn, void *arg)
+RT_RACY void rt_ranges_each(uint16_t domain, rt_range_fn *fn, void *arg)
 {
     uint32_t end = atomic_load(&chunks) * RT_CHUNK;
     for (uint32_t i = 0; i < end; i++) {

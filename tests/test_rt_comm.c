@@ -188,7 +188,9 @@ START_TEST(asking_again_makes_a_range_longer)
     run("asks", &c);
     ck_assert_uint_eq(polls(&c, &ranges), 6002);
     ck_assert_uint_ge(ranges, 3);
+#if !defined(__SANITIZE_THREAD__) /* which makes a question longer than a pause */
     ck_assert_uint_lt(ranges, 3000);
+#endif
     cap_free(&c);
     rt_done();
 }
