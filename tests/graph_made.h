@@ -73,4 +73,12 @@ static inline void make_two(const char *t_construct, const char *t_dump, const c
     ck_ok(graph_make(&conf, NULL, &made, &err), err);
 }
 
+/* A call that sends and receives at once, and one of its members. */
+#define MEMBER(op, peer)                                                                           \
+    "{\"class_type\":\"torch.distributed.P2POp\",\"tensor\":" FLAT(                                \
+        "1.0") ",\"op\":\"" op "\",\"peer\":" peer ",\"tag\":0,\"group_id\":\"g\"}"
+#define BATCH(members)                                                                             \
+    DUMP("\"Distributed.batch_isend_irecv.0.forward\":{\"input_args\":[[" members                  \
+         "]],\"output\":[[" members "]]}")
+
 #endif

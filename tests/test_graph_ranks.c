@@ -164,13 +164,6 @@ START_TEST(a_node_of_one_side_has_the_micro_step_that_its_name_says)
 }
 END_TEST
 
-#define MEMBER(op, peer)                                                                           \
-    "{\"class_type\":\"torch.distributed.P2POp\",\"tensor\":" FLAT(                                \
-        "1.0") ",\"op\":\"" op "\",\"peer\":" peer ",\"tag\":0,\"group_id\":\"g\"}"
-#define BATCH(members)                                                                             \
-    DUMP("\"Distributed.batch_isend_irecv.0.forward\":{\"input_args\":[[" members                  \
-         "]],\"output\":[[" members "]]}")
-
 START_TEST(members_of_a_batch_meet_each_by_itself)
 {
     static const char construct[] = "{\"Distributed.batch_isend_irecv.0.forward\":null}";

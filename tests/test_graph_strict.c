@@ -178,13 +178,6 @@ END_TEST
 
 /* ---- batches of point-to-point calls, and other calls that meet ------------------------ */
 
-#define MEMBER(op, peer)                                                                           \
-    "{\"class_type\":\"torch.distributed.P2POp\",\"tensor\":" FLAT(                                \
-        "1.0") ",\"op\":\"" op "\",\"peer\":" peer ",\"tag\":0,\"group_id\":\"g\"}"
-#define BATCH(members)                                                                             \
-    DUMP("\"Distributed.batch_isend_irecv.0.forward\":{\"input_args\":[[" members                  \
-         "]],\"output\":[[" members "]]}")
-
 static void put_batches(bool two)
 {
     static const char construct[] = "{\"Distributed.batch_isend_irecv.0.forward\":null}";
