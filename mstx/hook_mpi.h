@@ -292,6 +292,11 @@ static inline void hook_pass(hook_handle comm, enum mstx_comm_class class)
     hook_depth--;                                                                                  \
     return rc
 
+/* All of a call that has no sequence. */
+#define HOOK_UNCOUNTED(NAME, OP, K, PARAMS, ARGS, DESC, AFTER)                                     \
+    HOOK_IF(NAME, HOOK_LIGHT(NAME, true, (void)0, PARAMS, ARGS,                                    \
+                             HOOK_BODY(NAME, OP, K, DESC, real ARGS, AFTER);))
+
 static inline unsigned hook_req_flags(const struct hook_call *x, unsigned flags)
 {
     return x->k != NULL ? flags | (unsigned)x->k->others_at << HOOK_REQ_OTHERS : flags;

@@ -6,9 +6,11 @@
 
 #if defined(OPEN_MPI)
 
-#define WRAPPER(prefix, PREFIX, lower, UPPER, NAME, OP, K, PARAMS, ARGS, ...)                      \
-    CLASSIC(prefix, PREFIX, lower, UPPER, NAME, OP, K, PARAMS, ARGS, (F * ierr), (ierr),           \
+#define WRAPPER(prefix, PREFIX, lower, UPPER, NAME, OP, SKIPS, K, PARAMS, ARGS, ...)               \
+    CLASSIC(prefix, PREFIX, lower, UPPER, NAME, OP, SKIPS, K, PARAMS, ARGS, (F * ierr), (ierr),    \
             __VA_ARGS__)
+#define ON_COMM(prefix, PREFIX, lower, UPPER, NAME, OP, C, ...)                                    \
+    WRAPPER(prefix, PREFIX, lower, UPPER, NAME, OP, COUNTED(C, OP), ON(C), __VA_ARGS__)
 
 static bool is_in_place(const void *b)
 {
@@ -37,12 +39,11 @@ static bool is_in_place(const void *b)
 
 #define COLL(...) COLL_FORMS(__VA_ARGS__)
 #define COLL_FORMS(Name, name, NAME, OP, PARAMS, ARGS, C, ...)                                     \
-    WRAPPER(mpi, MPI, name, NAME, "MPI_" #Name, OP, ON(C), PARAMS, ARGS, __VA_ARGS__,              \
-            hook_end(&x))                                                                          \
-    WRAPPER(mpi, MPI, i##name, I##NAME, "MPI_I" #name, OP, ON(C), (HOOK_BARE PARAMS, F * request), \
+    ON_COMM(mpi, MPI, name, NAME, "MPI_" #Name, OP, C, PARAMS, ARGS, __VA_ARGS__, hook_end(&x))    \
+    ON_COMM(mpi, MPI, i##name, I##NAME, "MPI_I" #name, OP, C, (HOOK_BARE PARAMS, F * request),     \
             (HOOK_BARE ARGS, request), __VA_ARGS__;                                                \
             x.c.flags |= MSTX_CF_ASYNC, begun(&x, rc, request, 0))                                 \
-    WRAPPER(mpix, MPIX, name##_init, NAME##_INIT, "MPIX_" #Name "_init", REQUEST, ON(C),           \
+    ON_COMM(mpix, MPIX, name##_init, NAME##_INIT, "MPIX_" #Name "_init", REQUEST, C,               \
             (HOOK_BARE PARAMS, F * info, F * request), (HOOK_BARE ARGS, info, request),            \
             struct mstx_comm_call *p = &later;                                                     \
             __VA_ARGS__; hook_prepare(&x, p, MSTX_COMM_##OP, "MPIX_" #Name "_init started"),       \
@@ -78,22 +79,22 @@ static void received(const struct hook_call *x, int rc, const F *s)
 #define P2P_ARGS          (b, n, t, peer, tag, c)
 #define P2P_DESC(IS_SEND) hook_transfer(&x, *n, type_of(*t), *peer, *tag, IS_SEND)
 #define PREPARED(lower, UPPER, Name, OP, IS_SEND, FLAGS)                                           \
-    WRAPPER(mpi, MPI, lower##_init, UPPER##_INIT, "MPI_" #Name "_init", REQUEST, ON(c),            \
+    ON_COMM(mpi, MPI, lower##_init, UPPER##_INIT, "MPI_" #Name "_init", REQUEST, c,                \
             (HOOK_BARE P2P_PARAMS, F * r), (HOOK_BARE P2P_ARGS, r), P2P_DESC(IS_SEND);             \
             hook_prepare(&x, &later, MSTX_COMM_##OP, "MPI_" #Name "_init started"),                \
             prepared(&x, rc, r, &later, FLAGS))
 #define SEND(lower, UPPER, Name, Iname)                                                            \
-    WRAPPER(mpi, MPI, lower, UPPER, "MPI_" #Name, SEND, ON(c), P2P_PARAMS, P2P_ARGS,               \
-            P2P_DESC(true), hook_end(&x))                                                          \
-    WRAPPER(mpi, MPI, i##lower, I##UPPER, "MPI_" #Iname, SEND, ON(c),                              \
-            (HOOK_BARE P2P_PARAMS, F * r), (HOOK_BARE P2P_ARGS, r), P2P_DESC(true);                \
+    ON_COMM(mpi, MPI, lower, UPPER, "MPI_" #Name, SEND, c, P2P_PARAMS, P2P_ARGS, P2P_DESC(true),   \
+            hook_end(&x))                                                                          \
+    ON_COMM(mpi, MPI, i##lower, I##UPPER, "MPI_" #Iname, SEND, c, (HOOK_BARE P2P_PARAMS, F * r),   \
+            (HOOK_BARE P2P_ARGS, r), P2P_DESC(true);                                               \
             x.c.flags |= MSTX_CF_ASYNC, begun(&x, rc, r, 0))                                       \
     PREPARED(lower, UPPER, Name, SEND, true, 0)
 HOOK_SENDS(SEND)
-WRAPPER(mpi, MPI, recv, RECV, "MPI_Recv", RECV, ON(c), (HOOK_BARE P2P_PARAMS, F *s),
+ON_COMM(mpi, MPI, recv, RECV, "MPI_Recv", RECV, c, (HOOK_BARE P2P_PARAMS, F *s),
         (HOOK_BARE P2P_ARGS, s), P2P_DESC(false);
         s = seen(s), received(&x, rc, s))
-WRAPPER(mpi, MPI, irecv, IRECV, "MPI_Irecv", RECV, ON(c), (HOOK_BARE P2P_PARAMS, F *r),
+ON_COMM(mpi, MPI, irecv, IRECV, "MPI_Irecv", RECV, c, (HOOK_BARE P2P_PARAMS, F *r),
         (HOOK_BARE P2P_ARGS, r), P2P_DESC(false);
         x.c.flags |= MSTX_CF_ASYNC, begun(&x, rc, r, HOOK_REQ_RECV))
 PREPARED(recv, RECV, Recv, RECV, false, HOOK_REQ_RECV)
@@ -101,36 +102,37 @@ PREPARED(recv, RECV, Recv, RECV, false, HOOK_REQ_RECV)
 #define EXCHANGED(bytes)                                                                           \
     P2P_DESC(true);                                                                                \
     hook_exchange(&x, bytes, *from)
-WRAPPER(mpi, MPI, sendrecv, SENDRECV, "MPI_Sendrecv", SENDRECV, ON(c),
+ON_COMM(mpi, MPI, sendrecv, SENDRECV, "MPI_Sendrecv", SENDRECV, c,
         (void *b, F *n, F *t, F *peer, F *tag, void *rb, F *rn, F *rt, F *from, F *rtag, F *c,
          F *s),
         (b, n, t, peer, tag, rb, rn, rt, from, rtag, c, s),
         EXCHANGED(hook_bytes(*rn, type_of(*rt)));
         s = seen(s), received(&x, rc, s))
-WRAPPER(mpi, MPI, sendrecv_replace, SENDRECV_REPLACE, "MPI_Sendrecv_replace", SENDRECV, ON(c),
+ON_COMM(mpi, MPI, sendrecv_replace, SENDRECV_REPLACE, "MPI_Sendrecv_replace", SENDRECV, c,
         (void *b, F *n, F *t, F *peer, F *tag, F *from, F *rtag, F *c, F *s),
         (b, n, t, peer, tag, from, rtag, c, s), EXCHANGED(x.c.sent);
         x.c.flags |= MSTX_CF_IN_PLACE; s = seen(s), received(&x, rc, s))
 #define MATCHED hook_matched(&x, *n, type_of(*t))
-WRAPPER(mpi, MPI, mrecv, MRECV, "MPI_Mrecv", RECV, NULL, (void *b, F *n, F *t, F *m, F *s),
+WRAPPER(mpi, MPI, mrecv, MRECV, "MPI_Mrecv", RECV, true, NULL, (void *b, F *n, F *t, F *m, F *s),
         (b, n, t, m, s), MATCHED;
         s = seen(s), received(&x, rc, s))
-WRAPPER(mpi, MPI, imrecv, IMRECV, "MPI_Imrecv", RECV, NULL, (void *b, F *n, F *t, F *m, F *r),
+WRAPPER(mpi, MPI, imrecv, IMRECV, "MPI_Imrecv", RECV, true, NULL, (void *b, F *n, F *t, F *m, F *r),
         (b, n, t, m, r), MATCHED;
         x.c.flags |= MSTX_CF_ASYNC, begun(&x, rc, r, HOOK_REQ_RECV))
 
 /* ---- one-sided --------------------------------------------------------------------------------- */
 
-WRAPPER(mpi, MPI, win_create, WIN_CREATE, "MPI_Win_create", WINDOW, ON(c),
+WRAPPER(mpi, MPI, win_create, WIN_CREATE, "MPI_Win_create", WINDOW, false, ON(c),
         (void *b, MPI_Aint *n, F *unit, F *i, F *c, F *made), (b, n, unit, i, c, made), (void)0,
         if (rc == MPI_SUCCESS) hook_window_made(win_of(made), comm_of(c));
         hook_end(&x))
 
 #define ACCESS(lower, UPPER, Name, OP, PARAMS, ARGS, DESC)                                         \
-    WRAPPER(mpi, MPI, lower, UPPER, "MPI_" #Name, OP, window(w), PARAMS, ARGS, DESC, hook_end(&x))
+    WRAPPER(mpi, MPI, lower, UPPER, "MPI_" #Name, OP, true, window(w), PARAMS, ARGS, DESC,         \
+            hook_end(&x))
 #define ACCESS_AND_REQUEST(lower, UPPER, Name, OP, PARAMS, ARGS, DESC)                             \
     ACCESS(lower, UPPER, Name, OP, PARAMS, ARGS, DESC)                                             \
-    WRAPPER(mpi, MPI, r##lower, R##UPPER, "MPI_R" #lower, OP, window(w),                           \
+    WRAPPER(mpi, MPI, r##lower, R##UPPER, "MPI_R" #lower, OP, true, window(w),                     \
             (HOOK_BARE PARAMS, F * r), (HOOK_BARE ARGS, r), DESC;                                  \
             x.c.flags |= MSTX_CF_ASYNC, begun(&x, rc, r, 0))
 #define TARGET_PARAMS       (void *b, F *n, F *t, F *rank, MPI_Aint *at, F *tn, F *tt, F *w)

@@ -69,13 +69,16 @@ const MPI_Status *hook_fortran_status(const F *s, size_t at, MPI_Status *out);
 
 /* ---- one function ------------------------------------------------------------------------------- */
 
-/* BEGIN opens x; the last parameter but texts' lengths is ierr, where a program may say nothing. */
-#define SUBROUTINE(OURS, REAL, PARAMS, ARGS, BEGIN, AFTER)                                         \
+/* In two parts, as HOOK_LIGHT is. SKIPS: with recording off the call alone is enough; it counts the
+ * call where that is to be done. BEGIN opens x; the last parameter but texts' lengths is ierr, where
+ * a program may say nothing. */
+#define SUBROUTINE(OURS, REAL, SKIPS, PARAMS, ARGS, BEGIN, AFTER)                                  \
+    static hook_slot OURS##_slot;                                                                  \
     HOOK_API void OURS PARAMS;                                                                     \
-    HOOK_API void OURS PARAMS                                                                      \
+    static __attribute__((noinline)) void OURS##_watched PARAMS                                    \
     {                                                                                              \
-        static hook_slot slot;                                                                     \
-        __typeof__(&OURS) real = (__typeof__(real))hook_real(&slot, REAL, hook_fortran_owners);    \
+        __typeof__(&OURS) real =                                                                   \
+            (__typeof__(real))hook_real(&OURS##_slot, REAL, hook_fortran_owners);                  \
         F own_error = MPI_ERR_INTERN;                                                              \
         if (ierr == NULL)                                                                          \
             ierr = &own_error;                                                                     \
@@ -95,13 +98,24 @@ const MPI_Status *hook_fortran_status(const F *s, size_t at, MPI_Status *out);
         (void)rc;                                                                                  \
         AFTER;                                                                                     \
         hook_depth--;                                                                              \
+    }                                                                                              \
+    HOOK_API void OURS PARAMS                                                                      \
+    {                                                                                              \
+        __typeof__(&OURS) real =                                                                   \
+            (__typeof__(real))atomic_load_explicit(&OURS##_slot, memory_order_relaxed);            \
+        if (real == NULL || !hook_mpi_is_off() || !(SKIPS))                                        \
+            OURS##_watched ARGS;                                                                   \
+        else                                                                                       \
+            real ARGS;                                                                             \
     }
+#define COUNTED(c, OP)                                                                             \
+    ((int)MSTX_CLASS_OF_##OP >= MSTX_SEQUENCES || (HOOK_COUNT(comm_of(c), OP), true))
 
 /* TAIL: the error and, behind it, the lengths of texts that compilers pass unasked. */
-#define FUNCTION(OURS, REAL, NAME, OP, K, PARAMS, ARGS, TAIL_PARAMS, TAIL, DESC, AFTER)            \
+#define FUNCTION(OURS, REAL, NAME, OP, SKIPS, K, PARAMS, ARGS, TAIL_PARAMS, TAIL, DESC, AFTER)     \
     SUBROUTINE(                                                                                    \
-        OURS, REAL, (HOOK_BARE PARAMS, HOOK_BARE TAIL_PARAMS), (HOOK_BARE ARGS, HOOK_BARE TAIL),   \
-        hook_mpi_here();                                                                           \
+        OURS, REAL, SKIPS, (HOOK_BARE PARAMS, HOOK_BARE TAIL_PARAMS),                              \
+        (HOOK_BARE ARGS, HOOK_BARE TAIL), hook_mpi_here();                                         \
         hook_open(&x, NAME, MSTX_COMM_##OP, K); if (HOOK_LIKELY(x.on)) { DESC; }, AFTER)
 extern const char *const hook_fortran_owners[];
 

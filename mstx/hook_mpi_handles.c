@@ -46,29 +46,29 @@ const MPI_Status *hook_fortran_status(const F *s, size_t at, MPI_Status *out)
 
 /* clang-format off */
 #define PROBE(lower, UPPER, Name, PARAMS, ARGS) \
-    HANDLES(lower, UPPER, "MPI_" #Name, PROBE, ON(c), PARAMS, ARGS, ERROR_ONLY, hook_p2p(&x, *peer, *tag, false), hook_end(&x))
+    HANDLES(lower, UPPER, "MPI_" #Name, PROBE, true, ON(c), PARAMS, ARGS, ERROR_ONLY, hook_p2p(&x, *peer, *tag, false), hook_end(&x))
 #define ASKED hook_asked(&x, rc != MPI_SUCCESS || *flag != 0)
 #define IPROBE(lower, UPPER, Name, PARAMS, ARGS) \
-    LOGICAL(lower, UPPER, "MPI_" #Name, PROBE, ON(c), PARAMS, ARGS, ERROR_ONLY, hook_p2p(&x, *peer, *tag, false); hook_ask(&x), ASKED)
+    LOGICAL(lower, UPPER, "MPI_" #Name, PROBE, true, ON(c), PARAMS, ARGS, ERROR_ONLY, hook_p2p(&x, *peer, *tag, false); hook_ask(&x), ASKED)
 PROBE(probe, PROBE, Probe, (F *peer, F *tag, F *c, F *s), (peer, tag, c, s))
 PROBE(mprobe, MPROBE, Mprobe, (F *peer, F *tag, F *c, F *m, F *s), (peer, tag, c, m, s))
 IPROBE(iprobe, IPROBE, Iprobe, (F *peer, F *tag, F *c, F *flag, F *s), (peer, tag, c, flag, s))
 IPROBE(improbe, IMPROBE, Improbe, (F *peer, F *tag, F *c, F *flag, F *m, F *s), (peer, tag, c, flag, m, s))
 
 #if defined(MPICH) /* those of Open MPI come with the other collectives */
-HANDLES(barrier, BARRIER, "MPI_Barrier", BARRIER, ON(c), (F *c), (c), ERROR_ONLY, (void)0, hook_end(&x))
-HANDLES(ibarrier, IBARRIER, "MPI_Ibarrier", BARRIER, ON(c), (F *c, F *r), (c, r), ERROR_ONLY, x.c.flags |= MSTX_CF_ASYNC, begun(&x, rc, r, 0))
+HANDLES(barrier, BARRIER, "MPI_Barrier", BARRIER, COUNTED(c, BARRIER), ON(c), (F *c), (c), ERROR_ONLY, (void)0, hook_end(&x))
+HANDLES(ibarrier, IBARRIER, "MPI_Ibarrier", BARRIER, COUNTED(c, BARRIER), ON(c), (F *c, F *r), (c, r), ERROR_ONLY, x.c.flags |= MSTX_CF_ASYNC, begun(&x, rc, r, 0))
 static __thread struct mstx_comm_call later __attribute__((tls_model("initial-exec")));
-HANDLES(barrier_init, BARRIER_INIT, "MPI_Barrier_init", REQUEST, ON(c), (F *c, F *i, F *r), (c, i, r), ERROR_ONLY,
+HANDLES(barrier_init, BARRIER_INIT, "MPI_Barrier_init", REQUEST, true, ON(c), (F *c, F *i, F *r), (c, i, r), ERROR_ONLY,
         hook_prepare(&x, &later, MSTX_COMM_BARRIER, "MPI_Barrier_init started"), prepared(&x, rc, r, &later, 0))
 
 /* Of MPI 4; without anything to describe but themselves. */
 #define PLAIN(lower, UPPER, Name, OP, PARAMS, ARGS) \
-    HANDLES(lower, UPPER, "MPI_" #Name, OP, NULL, PARAMS, ARGS, ERROR_ONLY, (void)0, hook_end(&x))
+    HANDLES(lower, UPPER, "MPI_" #Name, OP, true, NULL, PARAMS, ARGS, ERROR_ONLY, (void)0, hook_end(&x))
 PLAIN(pready, PREADY, Pready, REQUEST, (F *part, F *r), (part, r))
 PLAIN(pready_range, PREADY_RANGE, Pready_range, REQUEST, (F *low, F *high, F *r), (low, high, r))
 PLAIN(pready_list, PREADY_LIST, Pready_list, REQUEST, (F *n, F *list, F *r), (n, list, r))
-HANDLES(parrived, PARRIVED, "MPI_Parrived", TEST, NULL, (F *r, F *part, F *flag), (r, part, flag), ERROR_ONLY, hook_ask(&x), ASKED)
+HANDLES(parrived, PARRIVED, "MPI_Parrived", TEST, true, NULL, (F *r, F *part, F *flag), (r, part, flag), ERROR_ONLY, hook_ask(&x), ASKED)
 PLAIN(session_init, SESSION_INIT, Session_init, LIFE, (F *info, F *handler, F *made), (info, handler, made))
 PLAIN(session_finalize, SESSION_FINALIZE, Session_finalize, LIFE, (F *s), (s))
 #endif
@@ -77,14 +77,14 @@ PLAIN(session_finalize, SESSION_FINALIZE, Session_finalize, LIFE, (F *s), (s))
 /* ---- completion ------------------------------------------------------------------------------- */
 
 /* With recording off and nothing known there is nothing that could be done. */
-static bool is_idle(void)
+static inline bool none_tracked(void)
 {
-    return hook_mpi_is_off() && atomic_load_explicit(&hook_req_tracked, memory_order_relaxed) == 0;
+    return atomic_load_explicit(&hook_req_tracked, memory_order_relaxed) == 0;
 }
 
 static void remember(struct hook_before *b, int n, const F *r)
 {
-    hook_before_room(b, is_idle() ? 0 : n);
+    hook_before_room(b, hook_mpi_is_off() && none_tracked() ? 0 : n);
     for (int i = 0; i < b->n; i++)
         b->h[i] = HOOK_HANDLE(request_of(r[i]));
 }
@@ -113,8 +113,8 @@ static void complete_some(const struct hook_before *b, F n, const F *index, cons
 
 /* The handles must be known before the call, and when nothing is recorded too. */
 #define COMPLETION_AS(KIND, lower, UPPER, Name, OP, PARAMS, ARGS, COUNT, REQUESTS, DESC, ...)      \
-    KIND(lower, UPPER, "MPI_" #Name, OP, (remember(&was, COUNT, REQUESTS), NULL), PARAMS, ARGS,    \
-         ERROR_ONLY, x.c.count = (uint64_t)was.n;                                                  \
+    KIND(lower, UPPER, "MPI_" #Name, OP, none_tracked(), (remember(&was, COUNT, REQUESTS), NULL),  \
+         PARAMS, ARGS, ERROR_ONLY, x.c.count = (uint64_t)was.n;                                    \
          DESC, __VA_ARGS__)
 #define COMPLETION(lower, UPPER, Name, OP, PARAMS, ARGS, COUNT, REQUESTS, DONE)                    \
     COMPLETION_AS(HANDLES, lower, UPPER, Name, OP, PARAMS, ARGS, COUNT, REQUESTS,                  \
@@ -150,7 +150,7 @@ TESTED(request_get_status, REQUEST_GET_STATUS, Request_get_status, (F *r, F *fla
     hook_end(&x)
 /* clang-format off */
 #define CREATE_BY(KIND, lower, UPPER, Name, PARAMS, ARGS, HOW, SALT) \
-    KIND(lower, UPPER, "MPI_" #Name, COMMUNICATOR, ON(c), PARAMS, ARGS, ERROR_ONLY, (void)0, MADE(made, comm_of(c), HOW, SALT))
+    KIND(lower, UPPER, "MPI_" #Name, COMMUNICATOR, false, ON(c), PARAMS, ARGS, ERROR_ONLY, (void)0, MADE(made, comm_of(c), HOW, SALT))
 #define CREATE(...)         CREATE_BY(HANDLES, __VA_ARGS__)
 #define CREATE_LOGICAL(...) CREATE_BY(LOGICAL, __VA_ARGS__)
 CREATE(comm_dup, COMM_DUP, Comm_dup, (F *c, F *made), (c, made), "dup", 0)
@@ -171,20 +171,20 @@ CREATE_LOGICAL(intercomm_merge, INTERCOMM_MERGE, Intercomm_merge, (F *c, F *high
 #define ONE_TEXT  (F *ierr, size_t n1), (ierr, n1)
 #define TWO_TEXTS (F *ierr, size_t n1, size_t n2), (ierr, n1, n2)
 #define JOIN(lower, UPPER, Name, PARAMS, ARGS, TAIL, HOW) \
-    HANDLES(lower, UPPER, "MPI_" #Name, COMMUNICATOR, ON(c), PARAMS, ARGS, TAIL, (void)0, MADE(made, comm_of(c), HOW, 0))
+    HANDLES(lower, UPPER, "MPI_" #Name, COMMUNICATOR, false, ON(c), PARAMS, ARGS, TAIL, (void)0, MADE(made, comm_of(c), HOW, 0))
 JOIN(comm_accept, COMM_ACCEPT, Comm_accept, (char *port, F *i, F *root, F *c, F *made), (port, i, root, c, made), ONE_TEXT, "accept")
 JOIN(comm_connect, COMM_CONNECT, Comm_connect, (char *port, F *i, F *root, F *c, F *made), (port, i, root, c, made), ONE_TEXT, "connect")
 JOIN(comm_spawn, COMM_SPAWN, Comm_spawn, (char *cmd, char *argv, F *n, F *i, F *root, F *c, F *made, F *err), (cmd, argv, n, i, root, c, made, err), TWO_TEXTS, "spawn")
 JOIN(comm_spawn_multiple, COMM_SPAWN_MULTIPLE, Comm_spawn_multiple, (F *k, char *cmds, char *argvs, F *n, F *i, F *root, F *c, F *made, F *err), (k, cmds, argvs, n, i, root, c, made, err), TWO_TEXTS, "spawn")
 
 #define ORPHAN(lower, UPPER, Name, PARAMS, ARGS, TAIL, HOW, SALT) \
-    HANDLES(lower, UPPER, "MPI_" #Name, COMMUNICATOR, NULL, PARAMS, ARGS, TAIL, (void)0, MADE(made, HOOK_NO_COMM, HOW, SALT))
+    HANDLES(lower, UPPER, "MPI_" #Name, COMMUNICATOR, false, NULL, PARAMS, ARGS, TAIL, (void)0, MADE(made, HOOK_NO_COMM, HOW, SALT))
 ORPHAN(comm_join, COMM_JOIN, Comm_join, (F *fd, F *made), (fd, made), ERROR_ONLY, "join", 0)
 ORPHAN(comm_get_parent, COMM_GET_PARENT, Comm_get_parent, (F *made), (made), ERROR_ONLY, "parent", 0)
 
 /* The new one is not ready yet: its members are those of the old. */
 #define IDUP(lower, UPPER, Name, PARAMS, ARGS) \
-    HANDLES(lower, UPPER, "MPI_" #Name, COMMUNICATOR, ON(c), PARAMS, ARGS, ERROR_ONLY, x.c.flags |= MSTX_CF_ASYNC, \
+    HANDLES(lower, UPPER, "MPI_" #Name, COMMUNICATOR, false, ON(c), PARAMS, ARGS, ERROR_ONLY, x.c.flags |= MSTX_CF_ASYNC, \
             if (rc == MPI_SUCCESS) hook_comm_made(comm_of(made), comm_of(c), "dup", 0, comm_of(c)); \
             begun(&x, rc, r, 0))
 IDUP(comm_idup, COMM_IDUP, Comm_idup, (F *c, F *made, F *r), (c, made, r))
@@ -200,7 +200,7 @@ static int salt_of(const char *tag, size_t n)
 }
 ORPHAN(comm_create_from_group, COMM_CREATE_FROM_GROUP, Comm_create_from_group, (F *g, char *tag, F *i, F *e, F *made), (g, tag, i, e, made), ONE_TEXT, "from_group", salt_of(tag, n1))
 ORPHAN(intercomm_create_from_groups, INTERCOMM_CREATE_FROM_GROUPS, Intercomm_create_from_groups, (F *g, F *l, F *rg, F *rl, char *tag, F *i, F *e, F *made), (g, l, rg, rl, tag, i, e, made), ONE_TEXT, "intercomm", salt_of(tag, n1))
-MODERN(mpix, comm_shrink, "MPIX_Comm_shrink", COMMUNICATOR, ON(c), (F *c, F *made), (c, made), ERROR_ONLY, (void)0, MADE(made, comm_of(c), "shrink", 0))
+MODERN(mpix, comm_shrink, "MPIX_Comm_shrink", COMMUNICATOR, false, ON(c), (F *c, F *made), (c, made), ERROR_ONLY, (void)0, MADE(made, comm_of(c), "shrink", 0))
 #endif
 /* clang-format on */
 
@@ -213,8 +213,8 @@ static void named(const F *c)
     if (get_name(comm_of(c), name, &n) == MPI_SUCCESS)
         hook_comm_named(comm_of(c), name);
 }
-HANDLES(comm_set_name, COMM_SET_NAME, "MPI_Comm_set_name", COMMUNICATOR, ON(c), (F * c, char *name),
-        (c, name), ONE_TEXT, (void)0, hook_end(&x);
+HANDLES(comm_set_name, COMM_SET_NAME, "MPI_Comm_set_name", COMMUNICATOR, false, ON(c),
+        (F * c, char *name), (c, name), ONE_TEXT, (void)0, hook_end(&x);
         if (rc == MPI_SUCCESS) named(c))
 
 /* The handle is taken out before the call: another thread may be given it the moment it is free. */
@@ -241,8 +241,8 @@ static void gone(int rc)
 }
 
 #define FREE(lower, UPPER, Name, HANDLE, KIND)                                                     \
-    HANDLES(lower, UPPER, "MPI_" #Name, COMMUNICATOR, take(HOOK_HANDLE(HANDLE), KIND), (F * h),    \
-            (h), ERROR_ONLY, (void)0, hook_end(&x);                                                \
+    HANDLES(lower, UPPER, "MPI_" #Name, COMMUNICATOR, false, take(HOOK_HANDLE(HANDLE), KIND),      \
+            (F * h), (h), ERROR_ONLY, (void)0, hook_end(&x);                                       \
             gone(rc))
 FREE(comm_free, COMM_FREE, Comm_free, comm_of(h), HOOK_COMM)
 FREE(comm_disconnect, COMM_DISCONNECT, Comm_disconnect, comm_of(h), HOOK_COMM)
@@ -252,7 +252,7 @@ FREE(win_free, WIN_FREE, Win_free, win_of(h), HOOK_WINDOW)
 
 /* clang-format off */
 #define WINDOW(lower, UPPER, Name, PARAMS, ARGS) \
-    HANDLES(lower, UPPER, "MPI_" #Name, WINDOW, ON(c), PARAMS, ARGS, ERROR_ONLY, (void)0, \
+    HANDLES(lower, UPPER, "MPI_" #Name, WINDOW, false, ON(c), PARAMS, ARGS, ERROR_ONLY, (void)0, \
             if (rc == MPI_SUCCESS) hook_window_made(win_of(made), comm_of(c)); \
             hook_end(&x))
 #define ALLOCATE(lower, UPPER, Name) \
@@ -266,7 +266,7 @@ ALLOCATE(win_allocate_shared_cptr, WIN_ALLOCATE_SHARED_CPTR, Win_allocate_shared
 #endif
 
 #define ON_WINDOW(lower, UPPER, Name, PARAMS, ARGS, DESC) \
-    HANDLES(win_##lower, WIN_##UPPER, "MPI_Win_" #Name, WINDOW, window(w), PARAMS, ARGS, ERROR_ONLY, DESC, hook_end(&x))
+    HANDLES(win_##lower, WIN_##UPPER, "MPI_Win_" #Name, WINDOW, true, window(w), PARAMS, ARGS, ERROR_ONLY, DESC, hook_end(&x))
 ON_WINDOW(fence, FENCE, fence, (F *a, F *w), (a, w), (void)0)
 ON_WINDOW(lock, LOCK, lock, (F *type, F *rank, F *a, F *w), (type, rank, a, w), x.c.peer = *rank)
 ON_WINDOW(lock_all, LOCK_ALL, lock_all, (F *a, F *w), (a, w), (void)0)
@@ -281,7 +281,7 @@ ON_WINDOW(post, POST, post, (F *g, F *a, F *w), (g, a, w), (void)0)
 ON_WINDOW(start, START, start, (F *g, F *a, F *w), (g, a, w), (void)0)
 ON_WINDOW(complete, COMPLETE, complete, (F *w), (w), (void)0)
 ON_WINDOW(wait, WAIT, wait, (F *w), (w), (void)0)
-LOGICAL(win_test, WIN_TEST, "MPI_Win_test", WINDOW, window(w), (F *w, F *flag), (w, flag), ERROR_ONLY, hook_ask(&x), ASKED)
+LOGICAL(win_test, WIN_TEST, "MPI_Win_test", WINDOW, true, window(w), (F *w, F *flag), (w, flag), ERROR_ONLY, hook_ask(&x), ASKED)
 /* clang-format on */
 
 /* ---- begin, end, types ------------------------------------------------------------------------- */
@@ -293,11 +293,11 @@ static void up(int rc)
     hook_mpi_start();
     hook_clock_start(hook_world());
 }
-HANDLES(init_thread, INIT_THREAD, "MPI_Init_thread", LIFE, NULL, (F * required, F *provided),
+HANDLES(init_thread, INIT_THREAD, "MPI_Init_thread", LIFE, false, NULL, (F * required, F *provided),
         (required, provided), ERROR_ONLY, (void)0, up(rc);
         hook_end(&x))
-HANDLES(abort, ABORT, "MPI_Abort", LIFE, ON(c), (F * c, F *code), (c, code), ERROR_ONLY, (void)0,
-        hook_end(&x))
+HANDLES(abort, ABORT, "MPI_Abort", LIFE, false, ON(c), (F * c, F *code), (c, code), ERROR_ONLY,
+        (void)0, hook_end(&x))
 
 static void type_made(int rc, F t)
 {
@@ -305,8 +305,8 @@ static void type_made(int rc, F t)
         hook_type_made(type_of(t));
 }
 #define TYPE(lower, UPPER, PARAMS, ARGS, made)                                                     \
-    HANDLES(type_##lower, TYPE_##UPPER, "", NONE, NULL, PARAMS, ARGS, ERROR_ONLY, x.on = false,    \
-            type_made(rc, *(made)))
+    HANDLES(type_##lower, TYPE_##UPPER, "", NONE, false, NULL, PARAMS, ARGS, ERROR_ONLY,           \
+            x.on = false, type_made(rc, *(made)))
 TYPE(commit, COMMIT, (F * t), (t), t)
 TYPE(dup, DUP, (F * t, F *made), (t, made), made)
 TYPE(create_f90_integer, CREATE_F90_INTEGER, (F * r, F *made), (r, made), made)
@@ -314,13 +314,13 @@ TYPE(create_f90_real, CREATE_F90_REAL, (F * p, F *r, F *made), (p, r, made), mad
 TYPE(create_f90_complex, CREATE_F90_COMPLEX, (F * p, F *r, F *made), (p, r, made), made)
 
 static __thread hook_handle type_going __attribute__((tls_model("initial-exec")));
-HANDLES(type_free, TYPE_FREE, "", NONE, (type_going = HOOK_HANDLE(type_of(*t)), NULL), (F * t), (t),
-        ERROR_ONLY, x.on = false, if (rc == MPI_SUCCESS) hook_type_gone(type_going))
+HANDLES(type_free, TYPE_FREE, "", NONE, false, (type_going = HOOK_HANDLE(type_of(*t)), NULL),
+        (F * t), (t), ERROR_ONLY, x.on = false, if (rc == MPI_SUCCESS) hook_type_gone(type_going))
 
 /* ---- calls without an argument but the error ----------------------------------------------------- */
 
 #define BARE(OURS, REAL, NAME, BEFORE, AFTER)                                                      \
-    SUBROUTINE(OURS, REAL, (F * ierr), (ierr), BEFORE;                                             \
+    SUBROUTINE(OURS, REAL, false, (F * ierr), (ierr), BEFORE;                                      \
                hook_open(&x, NAME, MSTX_COMM_LIFE, NULL), AFTER; hook_end(&x))
 #if defined(OPEN_MPI)
 #define BARE_NAMES(lower, UPPER, ...)                                                              \

@@ -92,11 +92,9 @@ PREPARED(MPI_Recv_init_c, RECV, , MPI_Count, RECV_DESC, HOOK_REQ_RECV)
     FORM(MPI_Imrecv_c, MPI_Count, MPI_Request *s, s, hook_begun(&x, rc, s, HOOK_REQ_RECV),         \
          MSTX_CF_ASYNC)
 #define MRECV(NAME, COUNT, LAST, last, AFTER, FLAGS)                                               \
-    HOOK_IF(                                                                                       \
-        NAME, HOOK_API int NAME(void *b, COUNT n, MPI_Datatype t, MPI_Message *m, LAST) {          \
-            HOOK_BODY(NAME, RECV, NULL, hook_matched(&x, n, t);                                    \
-                      x.c.flags |= FLAGS, real(b, n, t, m, last), AFTER);                          \
-        })
+    HOOK_UNCOUNTED(NAME, RECV, NULL, (void *b, COUNT n, MPI_Datatype t, MPI_Message *m, LAST),     \
+                   (b, n, t, m, last), hook_matched(&x, n, t);                                     \
+                   x.c.flags |= FLAGS, AFTER)
 MATCHED(MRECV)
 
 /* ---- both at once ------------------------------------------------------------------------------- */
@@ -154,19 +152,14 @@ PARTITIONED(MPI_Precv_init, RECV, , false, HOOK_REQ_RECV)
 
 /* Calls without anything to describe but themselves. */
 #define PLAIN(NAME, OP, PARAMS, ARGS)                                                              \
-    HOOK_IF(                                                                                       \
-        NAME,                                                                                      \
-        HOOK_API int NAME PARAMS { HOOK_BODY(NAME, OP, NULL, (void)0, real ARGS, hook_end(&x)); })
+    HOOK_UNCOUNTED(NAME, OP, NULL, PARAMS, ARGS, (void)0, hook_end(&x))
 /* ... and those that only ask, with a flag for an answer. */
-#define ASKS(NAME, OP, K, PARAMS, ARGS)                                                            \
-    HOOK_IF(                                                                                       \
-        NAME, HOOK_API int NAME PARAMS {                                                           \
-            HOOK_BODY(NAME, OP, K, hook_ask(&x), real ARGS,                                        \
-                      hook_asked(&x, rc != MPI_SUCCESS || *flag != 0));                            \
-        })
+#define ASKS(NAME, OP, K, DESC, PARAMS, ARGS)                                                      \
+    HOOK_UNCOUNTED(NAME, OP, K, PARAMS, ARGS, DESC;                                                \
+                   hook_ask(&x), hook_asked(&x, rc != MPI_SUCCESS || *flag != 0))
 PLAIN(MPI_Pready, REQUEST, (int part, MPI_Request r), (part, r))
 PLAIN(MPI_Pready_range, REQUEST, (int low, int high, MPI_Request r), (low, high, r))
-ASKS(MPI_Parrived, TEST, NULL, (MPI_Request r, int part, int *flag), (r, part, flag))
+ASKS(MPI_Parrived, TEST, NULL, (void)0, (MPI_Request r, int part, int *flag), (r, part, flag))
 #if defined(MPICH)
 PLAIN(MPI_Pready_list, REQUEST, (int n, int list[], MPI_Request r), (n, list, r))
 #else
@@ -175,23 +168,17 @@ PLAIN(MPI_Pready_list, REQUEST, (int n, const int list[], MPI_Request r), (n, li
 
 /* ---- probes ---------------------------------------------------------------------------------------- */
 
+#define FOR_PEER hook_p2p(&x, peer, tag, false)
 #define PROBE(NAME, PARAMS, ARGS)                                                                  \
-    HOOK_IF(NAME, HOOK_LIGHT(NAME, true, (void)0, PARAMS, ARGS,                                    \
-                             HOOK_BODY(NAME, PROBE, hook_comm_of(c),                               \
-                                       hook_p2p(&x, peer, tag, false), real ARGS, hook_end(&x));))
+    HOOK_UNCOUNTED(NAME, PROBE, hook_comm_of(c), PARAMS, ARGS, FOR_PEER, hook_end(&x))
 PROBE(MPI_Probe, (int peer, int tag, MPI_Comm c, MPI_Status *s), (peer, tag, c, s))
-#define IPROBE(NAME, PARAMS, ARGS)                                                                 \
-    HOOK_IF(NAME,                                                                                  \
-            HOOK_LIGHT(NAME, true, (void)0, PARAMS, ARGS,                                          \
-                       HOOK_BODY(NAME, PROBE, hook_comm_of(c), hook_p2p(&x, peer, tag, false);     \
-                                 hook_ask(&x), real ARGS,                                          \
-                                 hook_asked(&x, rc != MPI_SUCCESS || *flag != 0));))
-IPROBE(MPI_Iprobe, (int peer, int tag, MPI_Comm c, int *flag, MPI_Status *s),
-       (peer, tag, c, flag, s))
 PROBE(MPI_Mprobe, (int peer, int tag, MPI_Comm c, MPI_Message *m, MPI_Status *s),
       (peer, tag, c, m, s))
-IPROBE(MPI_Improbe, (int peer, int tag, MPI_Comm c, int *flag, MPI_Message *m, MPI_Status *s),
-       (peer, tag, c, flag, m, s))
+ASKS(MPI_Iprobe, PROBE, hook_comm_of(c), FOR_PEER,
+     (int peer, int tag, MPI_Comm c, int *flag, MPI_Status *s), (peer, tag, c, flag, s))
+ASKS(MPI_Improbe, PROBE, hook_comm_of(c), FOR_PEER,
+     (int peer, int tag, MPI_Comm c, int *flag, MPI_Message *m, MPI_Status *s),
+     (peer, tag, c, flag, m, s))
 
 /* ---- completion -------------------------------------------------------------------------------------- */
 
@@ -262,7 +249,8 @@ COMPLETION(MPI_Startall, REQUEST, (int n, MPI_Request r[]), (n, r), n, r,
            for (int i = 0; GOOD && i < was.n; i++) hook_req_start(was.h[i]))
 /* clang-format on */
 PLAIN(MPI_Cancel, REQUEST, (MPI_Request * r), (r))
-ASKS(MPI_Request_get_status, TEST, NULL, (MPI_Request r, int *flag, MPI_Status *s), (r, flag, s))
+ASKS(MPI_Request_get_status, TEST, NULL, (void)0, (MPI_Request r, int *flag, MPI_Status *s),
+     (r, flag, s))
 
 /* ---- one-sided --------------------------------------------------------------------------------------- */
 
@@ -270,81 +258,52 @@ static inline const struct hook_comm *window(MPI_Win w)
 {
     return hook_comm_find(HOOK_HANDLE(w), HOOK_WINDOW);
 }
-#define PUT_PARAMS(CONST, COUNT)                                                                   \
-    CONST void *b, COUNT n, MPI_Datatype t, int rank, MPI_Aint disp, COUNT tn, MPI_Datatype tt
-#define PUT_ARGS b, n, t, rank, disp, tn, tt
+/* A call and its form with a request. */
+#define ACCESS(NAME, RNAME, OP, PARAMS, ARGS, DESC)                                                \
+    HOOK_UNCOUNTED(NAME, OP, window(w), PARAMS, ARGS, DESC, hook_end(&x))                          \
+    HOOK_UNCOUNTED(RNAME, OP, window(w), (HOOK_BARE PARAMS, MPI_Request * r), (HOOK_BARE ARGS, r), \
+                   DESC;                                                                           \
+                   x.c.flags |= MSTX_CF_ASYNC, hook_begun(&x, rc, r, 0))
 #define PUT(NAME, RNAME, OP, CONST, COUNT, GIVES)                                                  \
-    HOOK_IF(                                                                                       \
-        NAME, HOOK_API int NAME(PUT_PARAMS(CONST, COUNT), MPI_Win w) {                             \
-            HOOK_BODY(NAME, OP, window(w), hook_access(&x, n, t, rank, GIVES), real(PUT_ARGS, w),  \
-                      hook_end(&x));                                                               \
-        })                                                                                         \
-    HOOK_IF(                                                                                       \
-        RNAME, HOOK_API int RNAME(PUT_PARAMS(CONST, COUNT), MPI_Win w, MPI_Request *r) {           \
-            HOOK_BODY(RNAME, OP, window(w), hook_access(&x, n, t, rank, GIVES);                    \
-                      x.c.flags |= MSTX_CF_ASYNC, real(PUT_ARGS, w, r), hook_begun(&x, rc, r, 0)); \
-        })
+    ACCESS(NAME, RNAME, OP,                                                                        \
+           (CONST void *b, COUNT n, MPI_Datatype t, int rank, MPI_Aint disp, COUNT tn,             \
+            MPI_Datatype tt, MPI_Win w),                                                           \
+           (b, n, t, rank, disp, tn, tt, w), hook_access(&x, n, t, rank, GIVES))
 PUT(MPI_Put, MPI_Rput, PUT, const, int, true)
 PUT(MPI_Put_c, MPI_Rput_c, PUT, const, MPI_Count, true)
 PUT(MPI_Get, MPI_Rget, GET, , int, false)
 PUT(MPI_Get_c, MPI_Rget_c, GET, , MPI_Count, false)
 
-#define ACC_DESC hook_accumulate(&x, n, t, rank, op, 0)
-#define ACCUMULATE(NAME, RNAME, COUNT)                                                             \
-    HOOK_IF(                                                                                       \
-        NAME, HOOK_API int NAME(PUT_PARAMS(const, COUNT), MPI_Op op, MPI_Win w) {                  \
-            HOOK_BODY(NAME, ACCUMULATE, window(w), ACC_DESC, real(PUT_ARGS, op, w), hook_end(&x)); \
-        })                                                                                         \
-    HOOK_IF(                                                                                       \
-        RNAME,                                                                                     \
-        HOOK_API int RNAME(PUT_PARAMS(const, COUNT), MPI_Op op, MPI_Win w, MPI_Request *r) {       \
-            HOOK_BODY(RNAME, ACCUMULATE, window(w), ACC_DESC; x.c.flags |= MSTX_CF_ASYNC,          \
-                                                              real(PUT_ARGS, op, w, r),            \
-                                                              hook_begun(&x, rc, r, 0));           \
-        })
-ACCUMULATE(MPI_Accumulate, MPI_Raccumulate, int)
-ACCUMULATE(MPI_Accumulate_c, MPI_Raccumulate_c, MPI_Count)
+#define ACC(NAME, RNAME, COUNT)                                                                    \
+    ACCESS(NAME, RNAME, ACCUMULATE,                                                                \
+           (const void *b, COUNT n, MPI_Datatype t, int rank, MPI_Aint disp, COUNT tn,             \
+            MPI_Datatype tt, MPI_Op op, MPI_Win w),                                                \
+           (b, n, t, rank, disp, tn, tt, op, w), hook_accumulate(&x, n, t, rank, op, 0))
+ACC(MPI_Accumulate, MPI_Raccumulate, int)
+ACC(MPI_Accumulate_c, MPI_Raccumulate_c, MPI_Count)
 
-#define GET_ACC_PARAMS(COUNT)                                                                      \
-    const void *b, COUNT n, MPI_Datatype t, void *res, COUNT resn, MPI_Datatype rest, int rank,    \
-        MPI_Aint disp, COUNT tn, MPI_Datatype tt, MPI_Op op, MPI_Win w
-#define GET_ACC_DESC hook_accumulate(&x, n, t, rank, op, hook_bytes(resn, rest))
-#define GET_ACC_ARGS b, n, t, res, resn, rest, rank, disp, tn, tt, op, w
-#define GET_ACCUMULATE(NAME, RNAME, COUNT)                                                         \
-    HOOK_IF(                                                                                       \
-        NAME, HOOK_API int NAME(GET_ACC_PARAMS(COUNT)) {                                           \
-            HOOK_BODY(NAME, ACCUMULATE, window(w), GET_ACC_DESC, real(GET_ACC_ARGS),               \
-                      hook_end(&x));                                                               \
-        })                                                                                         \
-    HOOK_IF(                                                                                       \
-        RNAME, HOOK_API int RNAME(GET_ACC_PARAMS(COUNT), MPI_Request *r) {                         \
-            HOOK_BODY(RNAME, ACCUMULATE, window(w), GET_ACC_DESC; x.c.flags |= MSTX_CF_ASYNC,      \
-                                                                  real(GET_ACC_ARGS, r),           \
-                                                                  hook_begun(&x, rc, r, 0));       \
-        })
-GET_ACCUMULATE(MPI_Get_accumulate, MPI_Rget_accumulate, int)
-GET_ACCUMULATE(MPI_Get_accumulate_c, MPI_Rget_accumulate_c, MPI_Count)
+#define GET_ACC(NAME, RNAME, COUNT)                                                                \
+    ACCESS(NAME, RNAME, ACCUMULATE,                                                                \
+           (const void *b, COUNT n, MPI_Datatype t, void *res, COUNT resn, MPI_Datatype rest,      \
+            int rank, MPI_Aint disp, COUNT tn, MPI_Datatype tt, MPI_Op op, MPI_Win w),             \
+           (b, n, t, res, resn, rest, rank, disp, tn, tt, op, w),                                  \
+           hook_accumulate(&x, n, t, rank, op, hook_bytes(resn, rest)))
+GET_ACC(MPI_Get_accumulate, MPI_Rget_accumulate, int)
+GET_ACC(MPI_Get_accumulate_c, MPI_Rget_accumulate_c, MPI_Count)
 
-HOOK_API int MPI_Fetch_and_op(const void *b, void *res, MPI_Datatype t, int rank, MPI_Aint disp,
-                              MPI_Op op, MPI_Win w)
-{
-    HOOK_BODY(MPI_Fetch_and_op, ACCUMULATE, window(w),
-              hook_accumulate(&x, 1, t, rank, op, hook_type_bytes(t)),
-              real(b, res, t, rank, disp, op, w), hook_end(&x));
-}
-
-HOOK_API int MPI_Compare_and_swap(const void *b, const void *cmp, void *res, MPI_Datatype t,
-                                  int rank, MPI_Aint disp, MPI_Win w)
-{
-    HOOK_BODY(MPI_Compare_and_swap, ACCUMULATE, window(w), hook_access(&x, 1, t, rank, true);
-              x.c.received = x.c.elem, real(b, cmp, res, t, rank, disp, w), hook_end(&x));
-}
+HOOK_UNCOUNTED(MPI_Fetch_and_op, ACCUMULATE, window(w),
+               (const void *b, void *res, MPI_Datatype t, int rank, MPI_Aint disp, MPI_Op op,
+                MPI_Win w),
+               (b, res, t, rank, disp, op, w),
+               hook_accumulate(&x, 1, t, rank, op, hook_type_bytes(t)), hook_end(&x))
+HOOK_UNCOUNTED(MPI_Compare_and_swap, ACCUMULATE, window(w),
+               (const void *b, const void *cmp, void *res, MPI_Datatype t, int rank, MPI_Aint disp,
+                MPI_Win w),
+               (b, cmp, res, t, rank, disp, w), hook_access(&x, 1, t, rank, true);
+               x.c.received = x.c.elem, hook_end(&x))
 
 #define WINDOW(NAME, PARAMS, ARGS, DESC)                                                           \
-    HOOK_IF(                                                                                       \
-        NAME, HOOK_API int NAME PARAMS {                                                           \
-            HOOK_BODY(NAME, WINDOW, window(w), DESC, real ARGS, hook_end(&x));                     \
-        })
+    HOOK_UNCOUNTED(NAME, WINDOW, window(w), PARAMS, ARGS, DESC, hook_end(&x))
 WINDOW(MPI_Win_fence, (int a, MPI_Win w), (a, w), (void)0)
 WINDOW(MPI_Win_lock, (int type, int rank, int a, MPI_Win w), (type, rank, a, w), x.c.peer = rank)
 WINDOW(MPI_Win_lock_all, (int a, MPI_Win w), (a, w), (void)0)
@@ -359,4 +318,4 @@ WINDOW(MPI_Win_post, (MPI_Group g, int a, MPI_Win w), (g, a, w), (void)0)
 WINDOW(MPI_Win_start, (MPI_Group g, int a, MPI_Win w), (g, a, w), (void)0)
 WINDOW(MPI_Win_complete, (MPI_Win w), (w), (void)0)
 WINDOW(MPI_Win_wait, (MPI_Win w), (w), (void)0)
-ASKS(MPI_Win_test, WINDOW, window(w), (MPI_Win w, int *flag), (w, flag))
+ASKS(MPI_Win_test, WINDOW, window(w), (void)0, (MPI_Win w, int *flag), (w, flag))
