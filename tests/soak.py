@@ -4,17 +4,27 @@
 program that never end, the second stopped, started and asked for snapshots: neither may grow in memory
 or open files, and nothing may fail.
 
-    tests/soak.py BUILD [ITERATIONS]
+    tests/soak.py BUILD [ITERATIONS [SIZES]]    SIZES: a CSV file of the sizes after every round
 """
-import http.client, os, re, shutil, signal, subprocess, sys, tempfile, time
+import glob, http.client, os, re, shutil, signal, subprocess, sys, tempfile, time
 
-BUILD = os.path.abspath(sys.argv[1])
 ITERATIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
-MSPROBE = BUILD + "/msprobe"
+SIZES = sys.argv[3] if len(sys.argv) > 3 else os.devnull
 QUERIES = ["about", "findings", "steps", "step?n=3", "lanes", "cluster", "find?q=forward",
            "sql?q=select+count(*)+from+events", "nothing-of-that-name", "step?n=x"]
 FOREVER = "import mstx, time\nwhile True:\n    mstx.mark('soak')\n    time.sleep(0.0005)\n"
 WARM = max(ITERATIONS // 2, 5)      # caches fill first
+USED = ["msprobe", "libms*.so*", "dropin", "python", "samples/mstx_c"]
+BUILD = tempfile.mkdtemp(prefix="msprobe-soak-build-")
+MSPROBE = BUILD + "/msprobe"
+
+
+def copy_build(build):
+    """What is built anew meanwhile would be another program in every round, or half of one."""
+    for path in (p for pattern in USED for p in glob.glob(pattern, root_dir=build)):
+        os.makedirs(os.path.dirname(os.path.join(BUILD, path)), exist_ok=True)
+        copy = shutil.copytree if os.path.isdir(os.path.join(build, path)) else shutil.copy2
+        copy(os.path.join(build, path), os.path.join(BUILD, path))
 
 
 class Server:
@@ -91,10 +101,17 @@ def grows(name, sizes):
             "nor do the open files of the %s" % name: late[1] <= early[1]}
 
 
+def keep(sizes, f):
+    """A line for this round."""
+    f.write(",".join(str(n) for _, taken in sizes.values() for n in taken[-1]) + "\n")
+    f.flush()
+
+
 def main():
-    with tempfile.TemporaryDirectory(prefix="msprobe-soak-") as top:
+    with tempfile.TemporaryDirectory(prefix="msprobe-soak-") as top, open(SIZES, "w") as table:
+        table.write("server_kB,server_files,program_kB,program_files\n")
         subprocess.run([MSPROBE, "run", "-o", top + "/seen", "--", BUILD + "/samples/mstx_c"],
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+                       stdout=subprocess.DEVNULL, check=True)
         subprocess.run([MSPROBE, "import", top + "/seen"], stdout=subprocess.DEVNULL, check=True)
         server, program, replies, answered = Server(top + "/seen"), Recorded(top + "/long"), set(), []
         sizes = {"server": (server.child.pid, []), "recorded program": (program.pid, [])}
@@ -104,6 +121,7 @@ def main():
                 answered.append(program.once(top + "/snapshot"))
                 for pid, taken in sizes.values():
                     taken.append(size_of(pid, min((s[1] for s in taken), default=1000)))
+                keep(sizes, table)
         finally:
             program.end()
             server.child.terminate()
@@ -120,4 +138,8 @@ def main():
     return 0 if all(good.values()) else 1
 
 
-sys.exit(main())
+try:
+    copy_build(sys.argv[1])
+    sys.exit(main())
+finally:
+    shutil.rmtree(BUILD)
