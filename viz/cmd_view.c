@@ -2,6 +2,7 @@
  *
  * view: the terminal visualizer.
  */
+#include "viz/tell.h"
 #include "viz/tui_app.h"
 #include "viz/tui_term.h"
 
@@ -41,19 +42,6 @@ static const struct ms_opt opts[] = {
     {"size", NULL, MS_OPT_TEXT, offsetof(struct args, size), "WxH", .dflt = "80x24",
      .help = "with --script: columns and rows of the screen"},
     {0}};
-
-static void on_progress(void *ctx, int percent)
-{
-    (void)ctx;
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\rreading the dump: %d %%%s", percent, percent >= 100 ? "\n" : "");
-}
-
-static void on_note(void *ctx, const char *line)
-{
-    (void)ctx;
-    fprintf(stderr, "msprobe view: %s\n", line);
-}
 
 /* ---- without a terminal ----------------------------------------------------------------- */
 
@@ -178,8 +166,11 @@ static int run(int argc, char **argv)
         return ms_cmd_fail(&viz_cmd_view, &err);
     if (done)
         return MS_EXIT_OK;
-    struct viz_conf conf = {
-        .path = a.path.items[0], .golden = a.golden, .progress = on_progress, .note = on_note};
+    struct viz_conf conf = {.path = a.path.items[0],
+                            .golden = a.golden,
+                            .progress = viz_tell_progress,
+                            .note = viz_tell_note,
+                            .ctx = &(struct viz_teller){"view"}};
     if (a.script == NULL && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))) {
         (void)ms_fail(&err, MS_E_ARG,
                       "view needs a terminal; without one, --script FILE presses "

@@ -4,6 +4,8 @@
  */
 #include "web/server.h"
 
+#include "viz/tell.h"
+
 #include "probe/base/opt.h"
 
 #include <signal.h>
@@ -35,19 +37,6 @@ static const struct ms_opt opts[] = {
     {"open", NULL, MS_OPT_FLAG, offsetof(struct args, open),
      .help = "open the page in the browser of this desktop"},
     {0}};
-
-static void on_progress(void *ctx, int percent)
-{
-    (void)ctx;
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\rreading the dump: %d %%%s", percent, percent >= 100 ? "\n" : "");
-}
-
-static void on_note(void *ctx, const char *line)
-{
-    (void)ctx;
-    fprintf(stderr, "msprobe serve: %s\n", line);
-}
 
 /* The desktop's way to open an address; nothing is lost when there is none. */
 static void open_browser(char *address)
@@ -108,8 +97,11 @@ static int run(int argc, char **argv)
         return ms_cmd_fail(&web_cmd_serve, &err);
     if (done)
         return MS_EXIT_OK;
-    struct viz_conf conf = {
-        .path = a.path.items[0], .golden = a.golden, .progress = on_progress, .note = on_note};
+    struct viz_conf conf = {.path = a.path.items[0],
+                            .golden = a.golden,
+                            .progress = viz_tell_progress,
+                            .note = viz_tell_note,
+                            .ctx = &(struct viz_teller){"serve"}};
     enum ms_rc rc = viz_session_open(&session, &conf, &err);
     if (rc != MS_OK)
         return ms_cmd_fail(&web_cmd_serve, &err);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tell: lines on standard error.
+ */
+#include "viz/tell.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+void viz_tell_progress(void *ctx, int percent)
+{
+    (void)ctx;
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\rreading the dump: %d %%%s", percent, percent >= 100 ? "\n" : "");
+}
+
+void viz_tell_note(void *ctx, const char *line)
+{
+    const struct viz_teller *t = ctx;
+    fprintf(stderr, "msprobe %s: %s\n", t->command, line);
+}
