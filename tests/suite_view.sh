@@ -202,6 +202,10 @@ fi
 cp "$tmp/pair.vis.db" "$tmp/work.vis.db"
 work=work.vis.db
 screen match "$work" 100x24 '2E<Tab>/torch.old<Enter> <Tab>/torch.new<Enter>M'
+screen matches-saved "$work" 100x24 '2:save-matches<Enter>'
+cp "$tmp/pair.vis.db" "$tmp/again.vis.db"
+screen matches-applied again.vis.db 100x24 '2E:apply-matches work_0_0.vis.config<Enter>/torch.new<Enter>'
+screen matches-elsewhere "$work" 80x24 ':save-matches<Enter>'
 screen match-undone "$work" 100x24 '2EZ/torch.new<Enter>'
 [ -z "$update" ] || exit 0
 [ -z "$UNDER" ] || exit $rc

@@ -3,6 +3,7 @@
  * tui_command: what is typed behind ":", and the page of keys.
  */
 #include "viz/tui_app.h"
+#include "viz/tui_tree.h"
 
 #include "mstx/tl_sql.h"
 #include "probe/base/io.h"
@@ -49,12 +50,15 @@ static enum ms_rc save_looks(struct tui_app *a, const char *path, struct ms_err 
     return save(a, path, true, err);
 }
 
-static enum ms_rc export(struct tui_app *a, const char *path, struct ms_err *err) {
-    const struct tui_screen *s = tui_screens[a->at]; struct ms_buf text = {.max = FILE_MAX};
-    if (s->export == NULL) return ms_fail(err, MS_E_UNSUPPORTED,
-                                          "this screen has nothing to export");
+static enum ms_rc export_list(struct tui_app *a, const char *path, struct ms_err *err)
+{
+    const struct tui_screen *s = tui_screens[a->at];
+    struct ms_buf text = {.max = FILE_MAX};
+    if (s->export == NULL)
+        return ms_fail(err, MS_E_UNSUPPORTED, "this screen has nothing to export");
     enum ms_rc rc = s->export(a, a->state[a->at], &text, err);
-    if (rc == MS_OK) rc = write_text(a, path, &text, err);
+    if (rc == MS_OK)
+        rc = write_text(a, path, &text, err);
     ms_buf_free(&text);
     return rc;
 }
@@ -185,10 +189,13 @@ static const struct {
 } commands[] = {
     {"goto", "PLACE", go_to, "go to a place, such as graph?rank=1&node=NAME"},
     {"set", "rank N", set, "another rank, or another step"},
-    {"export", "FILE", export, "write what the screen lists as CSV"},
+    {"export", "FILE", export_list, "write what the screen lists as CSV"},
     {"sql", "QUERY", sql, "ask the database of the screen; nothing can be changed"},
     {"save-screen", "FILE", save_screen, "write the screen as text"},
     {"save-looks", "FILE", save_looks, "the same, each line followed by its colours as letters"},
+    {"save-matches", NULL, tui_tree_save_matches,
+     "keep the pairs matched by hand in a file beside the graph"},
+    {"apply-matches", "FILE", tui_tree_apply_matches, "match the pairs of such a file"},
     {"help", NULL, help, "this page"},
     {"quit", NULL, quit, "end"},
 };

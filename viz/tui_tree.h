@@ -101,6 +101,9 @@ enum ms_rc tui_tree_fold_work(struct tui_app *a, struct tui_tree *t, bool *more,
 /* Matching by hand: Space, U, M, B and Z. */
 enum ms_rc tui_tree_match_key(struct tui_app *a, struct tui_tree *t, int key, bool *taken,
                               struct ms_err *err);
+/* The commands that keep matches in a file beside the graph, and take them from one. */
+enum ms_rc tui_tree_save_matches(struct tui_app *a, const char *text, struct ms_err *err);
+enum ms_rc tui_tree_apply_matches(struct tui_app *a, const char *path, struct ms_err *err);
 /* What was read of single nodes may have changed. */
 void tui_tree_forget(struct tui_tree *t);
 enum ms_rc tui_tree_need_node(const struct tui_tree *t, const struct graph_row **n,

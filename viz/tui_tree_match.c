@@ -7,6 +7,7 @@
 #include "viz/tui_tree.h"
 
 #include <inttypes.h>
+#include <limits.h>
 
 /* What was changed shows only once the file is read anew. */
 static enum ms_rc changed(struct tui_tree *t, struct ms_err *err)
@@ -74,6 +75,42 @@ static void untag(struct tui_app *a, struct tui_tree *t)
 {
     tui_say(a, t->tagged.n != 0 ? "nothing is tagged any more" : "nothing was tagged");
     ms_buf_clear(&t->tagged);
+}
+
+/* ---- kept beside the file ----------------------------------------------------------------- */
+
+static enum ms_rc need_tree(const struct tui_app *a, struct tui_tree **t, struct ms_err *err)
+{
+    *t = a->at == TUI_TREE ? a->state[TUI_TREE] : NULL;
+    return *t != NULL ? MS_OK : ms_fail(err, MS_E_UNSUPPORTED, "only the tree has matches");
+}
+
+enum ms_rc tui_tree_save_matches(struct tui_app *a, const char *text, struct ms_err *err)
+{
+    struct ms_buf path = {.max = PATH_MAX};
+    struct tui_tree *t;
+    uint64_t n;
+    (void)text;
+    MS_TRY(need_tree(a, &t, err));
+    if (a->session->made != NULL)
+        return ms_fail(
+            err, MS_E_UNSUPPORTED,
+            "this graph goes away with the viewer; graph_visualize makes one that stays");
+    enum ms_rc rc = graph_save_matches(t->path, tui_tree_spot(t, false), &path, &n, err);
+    if (rc == MS_OK)
+        tui_say(a, "wrote %" PRIu64 " pair%s to %s", n, n == 1 ? "" : "s", ms_buf_z(&path));
+    ms_buf_free(&path);
+    return rc;
+}
+
+enum ms_rc tui_tree_apply_matches(struct tui_app *a, const char *path, struct ms_err *err)
+{
+    struct tui_tree *t;
+    uint64_t n;
+    MS_TRY(need_tree(a, &t, err));
+    MS_TRY(graph_match_saved(t->path, tui_tree_spot(t, false), path, &n, err));
+    tui_say(a, "matched %" PRIu64 " pair%s; Z takes it back", n, n == 1 ? "" : "s");
+    return changed(t, err);
 }
 
 enum ms_rc tui_tree_match_key(struct tui_app *a, struct tui_tree *t, int key, bool *taken,
