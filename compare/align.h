@@ -101,9 +101,6 @@ size_t cmp_align_rows(const struct cmp_align *al, const struct cmp_align_pair *p
 
 /* Why a node of either side is paired as it is and what came next, as sentences and a table. */
 void cmp_align_explain(const struct cmp_align *al, bool golden, uint32_t node, struct ms_buf *out);
-/* Operators that no table knows and that are paired by place and value alone: their names, as many
- * as there is room for; returns how many there are. */
-size_t cmp_align_unknown(const struct cmp_align *al, struct ms_str *names, size_t room);
 
 /* The alignment as an official data mapping: row: row. */
 enum ms_rc cmp_align_write_rows(const struct cmp_align *al, struct ms_buf *out, struct ms_err *err);

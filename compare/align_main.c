@@ -207,19 +207,6 @@ struct cmp_align_stats cmp_align_stats(const struct cmp_align *al)
     return s;
 }
 
-size_t cmp_align_unknown(const struct cmp_align *al, struct ms_str *names, size_t room)
-{
-    size_t n = 0;
-    for (uint32_t i = 0; i < al->c.names.family.n; i++) {
-        if (al->c.names.family.p[i] != ALIGN__FAM_UNKNOWN)
-            continue;
-        if (n < room)
-            names[n] = ms_map_key(&al->c.names.apis, i);
-        n++;
-    }
-    return n;
-}
-
 static bool has_all(const struct probe_dump *names, const struct probe_dump *of)
 {
     for (uint32_t i = 0; i < of->nodes.n; i++) {

@@ -10,11 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void mstx__cluster_init(struct mstx_cluster *c)
-{
-    *c = (struct mstx_cluster){0};
-}
-
 void mstx__cluster_free(struct mstx_cluster *c)
 {
     for (size_t i = 0; i < c->group.n; i++) {

@@ -4,9 +4,8 @@
  * collective is found in all of them by communicator and number, and durations alone tell who waits
  * for whom: who comes last waits least.  So clocks of hosts need not agree.
  *
- *     mstx__cluster_init
- *        mstx__cluster_group ..            what communicators there are
- *        mstx__cluster_part ..             what one process of the capture brings
+ *     mstx__cluster_group ..               what communicators there are, in what is zeroed
+ *     mstx__cluster_part ..                what one process of the capture brings
  *     mstx__cluster_conclude               all of what follows, in one process of ours
  *
  *     mstx__cluster_share                  who joins what; calls go there
@@ -130,7 +129,6 @@ struct mstx_cluster {
     bool no_memory;   /* kept: what was not taken is missing */
 };
 
-void mstx__cluster_init(struct mstx_cluster *c);
 void mstx__cluster_free(struct mstx_cluster *c);
 
 /* A communicator by its id in comm_groups; ids count from 1 and come in their order. */

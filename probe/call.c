@@ -560,11 +560,6 @@ struct probe__record *probe__call_record(struct probe_call *c)
     return &c->record;
 }
 
-const char *probe__call_name(struct probe_call *c)
-{
-    return ms_buf_z(&c->name);
-}
-
 static void put_into(struct probe_call *c, enum probe_section section, const struct probe_value *v)
 {
     open_part(c, section);

@@ -56,7 +56,6 @@ struct probe__record *probe__call_part(struct probe_call *c, enum probe_section 
 /* A tensor as the next value of the record. */
 void probe__call_tensor(struct probe_call *c, const char *key, struct probe_tensor *t,
                         const struct probe__leaf_as *as);
-const char *probe__call_name(struct probe_call *c);
 
 /* Records that are no calls; NULL when they are not wanted.  They end with probe_call_exit. */
 struct probe_call *probe__begin_grads(struct probe_dumper *d, const char *path,

@@ -77,12 +77,11 @@ static void export_with(stream_fn fn)
     struct ms_err err = {0};
     struct mstx_tl *tl;
     must(mstx_tl_open(&tl, db, &err), &err);
-    int fd = open(out, O_WRONLY | O_CREAT | O_TRUNC, 0666);
     struct ms_out *o;
-    must(ms_out_fd(&o, fd, out, &err), &err);
+    must(ms_out_create(&o, out, &err), &err);
+    ms_out_lazy(o);
     must(fn(tl, o, &err), &err);
     must(ms_out_commit(o, &err), &err);
-    close(fd);
     mstx_tl_close(tl);
 }
 

@@ -19,24 +19,17 @@
 
 static const char *const keys[] = {"a", "b", "task", "rank", "list", ""};
 enum { KEYS = sizeof keys / sizeof *keys, DEPTH = 4 };
-static const char *const choices[] = {"statistics", "tensor", NULL};
 
 /* A getter that fails says so; which of them succeed tells the type. */
 static int ask(const struct ms_conf_value *at, const char *key)
 {
     const char *text = NULL;
     bool flag;
-    double real;
-    int64_t whole = 5;
-    int choice = 0;
     int good = 0;
-    struct ms_err err[5] = {0};
+    struct ms_err err[2] = {0};
     good += ms_conf_str(at, key, &text, &err[0]) == MS_OK;
     good += ms_conf_bool(at, key, &flag, &err[1]) == MS_OK;
-    good += ms_conf_real(at, key, &real, &err[2]) == MS_OK;
-    MUST(ms_conf_choice(at, key, choices, &choice, &err[3]) != MS_OK || choice < 2);
-    MUST(ms_conf_int(at, key, 0, 9, &whole, &err[4]) != MS_OK || (whole >= 0 && whole <= 9));
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 2; i++)
         MUST(err[i].rc == MS_OK || strstr(err[i].msg, "expected") != NULL);
     return good;
 }
@@ -49,8 +42,8 @@ static void visit(const struct ms_conf_value *at, int depth)
         int good = ask(at, keys[i]);
         good += ms_conf_object(at, keys[i], &object, NULL) == MS_OK;
         good += ms_conf_list(at, keys[i], &list, NULL) == MS_OK;
-        /* Absent pleases everybody, any value exactly one. */
-        MUST(good == 5 || good == 1);
+        /* Absent pleases everybody, any value one; a number none of them. */
+        MUST(good == 4 || good <= 1);
         if (object != NULL && depth < DEPTH)
             visit(object, depth + 1);
         const char *text;

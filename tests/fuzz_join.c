@@ -75,9 +75,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const int32_t world[] = {0, 1, 2, 3};
-    struct mstx_cluster c;
+    struct mstx_cluster c = {0};
     struct ms_err err = {0};
-    mstx__cluster_init(&c);
     mstx__cluster_group(&c, 1, MS_STR("all"), 4, world, 4);
     mstx__cluster_group(&c, 2, MS_STR("two"), 2, world, 2);
     mstx__cluster_group(&c, 3, MS_STR(""), -1, NULL, 0);

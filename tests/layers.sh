@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Who may include whom (the picture in README.md), one home for each third-party
-# header, and functions that product code never calls.
+# header, functions that product code must not call, and its own that it never calls.
 rc=0
 bad() { echo "layers: $*"; rc=1; }
 
@@ -48,6 +48,13 @@ grep -nE '(^|[^_a-z>.])_?exit\(' $product | grep -v '^probe/cli/' | grep . && ba
 for f in $product; do
     head -3 "$f" | grep -q 'SPDX-License-Identifier: MIT' || bad "$f: no licence line"
 done
+# A function of a header that is no public one is called somewhere, or the list says what it is for.
+list=tests/data/for_tests.known
+public='^(probe/(probe|dumper|base/err)|mstx/(mstx|ms_tools_ext).*)\.h$'
+# shellcheck disable=SC2046
+uncalled() { awk -f tests/uncalled.awk mstx/exports.map $(printf '%s\n' "$product" | grep -vE "$public"); }
+{ uncalled; grep -v '^#' "$list" | sed 's/:.*//'; } | sort | uniq -u | grep . &&
+    bad "called by no product code and not in $list, or in it for nothing"
 dup=$(printf '%s\n' $product | sed 's|.*/||' | sort | uniq -d)
 [ -z "$dup" ] || bad "file names used twice: $dup"
 exit $rc

@@ -105,6 +105,14 @@ for flavour in openmpi mpich; do
             fi
         done
     done
+    # shellcheck disable=SC2046,SC2086
+    start "$flavour-verbose" "$launcher" $options -n 2 "$tool" $(arguments tensors) -v
+    if grep -q ' msprobe rank [01] [0-9]*: .*a4' "$top/$flavour-verbose/complaints"; then
+        ok "$flavour: lines of the log say whose they are"
+    else
+        bad "$flavour: lines of the log say whose they are"
+        head -5 "$top/$flavour-verbose/complaints"
+    fi
 done
 [ -n "$tried" ] || echo 'skip mpi: no mpirun with a plugin for it'
 exit $rc

@@ -97,9 +97,8 @@ END_TEST
 
 START_TEST(a_step_is_divided_into_computing_communication_and_the_rest)
 {
-    struct mstx_cluster c;
+    struct mstx_cluster c = {0};
     struct mstx_cl_part p = {.rank = 0, .host = MS_STR("a"), .knows_work = true};
-    mstx__cluster_init(&c);
     struct mstx_cl_step *s = ms_vec_push(&p.steps);
     *s = (struct mstx_cl_step){.number = 7, .start_ns = 100, .end_ns = 200};
     struct mstx_cl_span *work = ms_vec_push(&p.work), *comm = ms_vec_push(&p.comm);
@@ -240,9 +239,8 @@ END_TEST
 /* A number that no program counts up to, as damage makes it, asks for no memory. */
 START_TEST(damaged_numbers_are_counted_and_passed_over)
 {
-    struct mstx_cluster c;
+    struct mstx_cluster c = {0};
     struct ms_err err = {0};
-    mstx__cluster_init(&c);
     mstx__cluster_group(&c, 1, MS_STR(""), 2, NULL, 0);
     for (int rank = 0; rank < 2; rank++) {
         struct mstx_cl_part p = {.rank = rank, .host = MS_STR("a")};
@@ -272,9 +270,8 @@ END_TEST
 /* What was recorded begins late in a long run, and on one rank a little later than on the other. */
 START_TEST(calls_of_a_late_window_are_joined_by_their_numbers)
 {
-    struct mstx_cluster c;
+    struct mstx_cluster c = {0};
     struct ms_err err = {0};
-    mstx__cluster_init(&c);
     mstx__cluster_group(&c, 1, MS_STR("late"), 2, NULL, 0);
     for (uint32_t rank = 0; rank < 2; rank++) {
         struct mstx_cl_part p = {.rank = (int32_t)rank, .host = MS_STR("a")};

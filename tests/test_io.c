@@ -22,7 +22,6 @@ START_TEST(a_file_is_mapped_whole)
     struct ms_file f;
     put(in_dir("a"), "hello");
     ck_ok(ms_file_map(&f, in_dir("a"), 5, &e), e);
-    ms_file_sequential(&f);
     ck_assert_uint_eq(f.n, 5);
     ck_assert_mem_eq(f.p, "hello", 5);
     ms_file_unmap(&f);
@@ -41,7 +40,6 @@ START_TEST(an_empty_file_has_no_bytes_and_a_valid_address)
     ck_ok(ms_file_map(&f, in_dir("a"), 0, &e), e);
     ck_assert_ptr_nonnull(f.p);
     ck_assert_uint_eq(f.n, 0);
-    ms_file_sequential(&f);
     ms_file_unmap(&f);
     scratch_remove(dir);
 }
@@ -254,20 +252,17 @@ START_TEST(a_full_disk_is_reported_at_commit)
 {
     struct ms_err e = {0};
     struct ms_out *o;
-    int fd = open("/dev/full", O_WRONLY);
-    ck_assert_int_ge(fd, 0);
-    ck_ok(ms_out_fd(&o, fd, "results", &e), e);
+    ck_ok(ms_out_create(&o, "/dev/full", &e), e);
     ms_out_puts(o, "text");
     ck_assert_int_eq(ms_out_commit(o, &e), MS_E_IO);
-    ck_says(e, "results: cannot write: No space left on device");
+    ck_says(e, "/dev/full: cannot write: No space left on device");
 
     ms_err_clear(&e);
-    ck_ok(ms_out_fd(&o, fd, "results", &e), e);
+    ck_ok(ms_out_create(&o, "/dev/full", &e), e);
     ms_out_puts(o, "text");
     ck_assert_int_eq(ms_out_flush(o, NULL), MS_E_IO);
     ms_out_puts(o, "more");
     ck_assert_int_eq(ms_out_commit(o, NULL), MS_E_IO);
-    close(fd);
 }
 END_TEST
 
@@ -293,27 +288,6 @@ START_TEST(a_write_that_fails_half_way_leaves_the_old_file_alone)
     ck_assert_str_eq(text_of(in_dir("a")), "old");
     ck_assert_uint_eq(entries(dir), 1);
     scratch_remove(dir);
-}
-END_TEST
-
-START_TEST(a_descriptor_stays_open)
-{
-    struct ms_err e = {0};
-    struct ms_out *o;
-    int p[2];
-    char got[8] = "";
-    ck_assert_int_eq(pipe(p), 0);
-    ck_ok(ms_out_fd(&o, p[1], "pipe", &e), e);
-    ms_out_puts(o, "one");
-    ck_ok(ms_out_commit(o, &e), e);
-    ck_ok(ms_out_fd(&o, p[1], "pipe", &e), e);
-    ms_out_puts(o, "lost");
-    ms_out_abort(o);
-    ck_assert_int_eq(write(p[1], "two", 3), 3);
-    ck_assert_int_eq(read(p[0], got, sizeof got), 6);
-    ck_assert_str_eq(got, "onetwo");
-    close(p[0]);
-    close(p[1]);
 }
 END_TEST
 
@@ -465,17 +439,6 @@ START_TEST(standard_output_on_a_full_disk_is_reported)
 }
 END_TEST
 
-START_TEST(nothing_may_be_written)
-{
-    struct ms_err e = {0};
-    struct ms_out *o;
-    ck_ok(ms_out_fd(&o, -1, "none", &e), e);
-    ms_out_write(o, NULL, 0);
-    ms_out_printf(o, "%s", "");
-    ck_ok(ms_out_commit(o, &e), e);
-}
-END_TEST
-
 static int print_early_to_a_full_disk(void)
 {
     struct ms_err e = {0};
@@ -624,38 +587,6 @@ START_TEST(files_are_written_by_several_threads)
 END_TEST
 
 /* Reads the pipe until its end; the number of bytes. */
-static void *read_slowly(void *arg)
-{
-    int fd = *(int *)arg;
-    static char buf[1000];
-    uintptr_t total = 0;
-    fcntl(fd, F_SETFL, 0);
-    for (ssize_t n = read(fd, buf, sizeof buf); n > 0; n = read(fd, buf, sizeof buf))
-        total += (uintptr_t)n;
-    return (void *)total;
-}
-
-START_TEST(a_descriptor_that_does_not_wait_gets_everything_too)
-{
-    struct ms_err e = {0};
-    struct ms_out *o;
-    int p[2];
-    ck_assert_int_eq(pipe2(p, O_NONBLOCK), 0);
-    pthread_t reader;
-    ck_assert_int_eq(pthread_create(&reader, NULL, read_slowly, &p[0]), 0);
-    ck_ok(ms_out_fd(&o, p[1], "pipe", &e), e);
-    for (int i = 0; i < 100000; i++)
-        ms_out_puts(o, "0123456789");
-    enum ms_rc rc = ms_out_commit(o, &e);
-    close(p[1]);
-    void *total;
-    pthread_join(reader, &total);
-    close(p[0]);
-    ck_ok(rc, e);
-    ck_assert_uint_eq((uintptr_t)total, 1000000);
-}
-END_TEST
-
 START_TEST(a_file_without_a_name_is_refused_at_once)
 {
     struct ms_err e = {0};
@@ -694,14 +625,13 @@ TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_a
           an_empty_file_can_be_written, large_text_is_written_in_order, parent_directories_are_made,
           any_name_can_be_written, a_place_that_cannot_be_written_is_refused_at_once,
           a_full_disk_is_reported_at_commit, a_write_that_fails_half_way_leaves_the_old_file_alone,
-          a_descriptor_stays_open, text_too_long_to_format_is_kept_as_a_failure,
+          text_too_long_to_format_is_kept_as_a_failure,
           out_of_memory_is_reported_and_leaves_nothing, only_registered_names_are_removed,
           a_full_table_says_so_and_takes_names_again_later,
-          standard_output_on_a_full_disk_is_reported, nothing_may_be_written,
+          standard_output_on_a_full_disk_is_reported,
           an_earlier_failure_of_standard_output_is_reported_too,
           a_device_is_written_to_and_never_replaced, a_pipe_is_written_to_when_somebody_reads_it,
           a_link_stays_and_its_file_is_replaced, a_replaced_file_keeps_who_may_read_it,
           a_link_in_the_way_of_the_temporary_is_not_followed, files_are_written_by_several_threads,
-          a_descriptor_that_does_not_wait_gets_everything_too,
           a_file_without_a_name_is_refused_at_once, short_text_is_formatted_without_memory,
           what_killed_processes_left_long_ago_is_removed)

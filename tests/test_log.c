@@ -241,34 +241,6 @@ START_TEST(lines_of_several_threads_do_not_mix)
 }
 END_TEST
 
-START_TEST(colour_needs_a_terminal)
-{
-    int null = open("/dev/null", O_WRONLY);
-    unsetenv("NO_COLOR");
-    ck_assert(!ms_color_ok(null));
-    ck_assert(!ms_color_ok(-1));
-    close(null);
-}
-END_TEST
-
-START_TEST(colour_on_a_terminal_needs_no_objection)
-{
-    int tty = posix_openpt(O_RDWR | O_NOCTTY);
-    if (tty < 0) {
-        printf("skip: no pseudo-terminal on this machine\n");
-        return;
-    }
-    unsetenv("NO_COLOR");
-    ck_assert(ms_color_ok(tty));
-    setenv("NO_COLOR", "", 1);
-    ck_assert(ms_color_ok(tty));
-    setenv("NO_COLOR", "1", 1);
-    ck_assert(!ms_color_ok(tty));
-    unsetenv("NO_COLOR");
-    close(tty);
-}
-END_TEST
-
 START_TEST(the_last_setting_of_a_domain_counts)
 {
     struct ms_err e = {0};
@@ -361,7 +333,6 @@ TEST_MAIN("log", arguments_of_a_level_that_is_off_are_not_evaluated,
           all_and_a_bare_number_mean_every_domain, a_bad_setting_says_what_is_allowed,
           the_environment_sets_levels_and_file, a_file_that_exists_is_continued,
           a_long_line_is_cut_and_stays_a_line, lines_of_several_threads_do_not_mix,
-          colour_needs_a_terminal, colour_on_a_terminal_needs_no_objection,
           the_last_setting_of_a_domain_counts, too_many_domains_are_refused,
           writing_a_line_keeps_errno, text_cannot_forge_a_line_or_reach_the_terminal,
           a_cut_line_says_so_and_holds_whole_characters, a_second_file_replaces_the_first,

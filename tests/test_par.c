@@ -40,7 +40,6 @@ START_TEST(a_process_alone_agrees_with_itself)
     ck_assert(all);
     ck_ok(ms_par_agree(par, false, &all, &err), err);
     ck_assert(!all);
-    ck_ok(ms_par_barrier(par, &err), err);
     ms_par_close(par);
 }
 END_TEST

@@ -183,18 +183,6 @@ START_TEST(siblings_and_parents_are_rows_of_the_same_list)
 }
 END_TEST
 
-START_TEST(everything_below_is_unfolded_up_to_a_number_of_rows)
-{
-    open_tree();
-    ck_ok(viz_outline_unfold_all(&tree, 0, 1000, &err), err);
-    ck_assert_msg(strstr(shown(), "..f.3=f.3") != NULL && strstr(shown(), "..n.0=") != NULL, "%s",
-                  shown());
-    size_t all = tree.rows.n;
-    ck_ok(viz_outline_reload(&tree, &err), err);
-    ck_assert_uint_eq(tree.rows.n, all);
-}
-END_TEST
-
 START_TEST(pages_that_follow_each_other_make_the_whole_list)
 {
     struct viz_pairs_of of = {0, 0, -1, MS_STR("DefaultModel"), MS_STR("DefaultModel"), {0, 0}};
@@ -326,7 +314,6 @@ int main(void)
         a_golden_node_without_partner_can_be_revealed,
         a_name_that_is_not_there_is_not_found,
         siblings_and_parents_are_rows_of_the_same_list,
-        everything_below_is_unfolded_up_to_a_number_of_rows,
         pages_that_follow_each_other_make_the_whole_list,
         names_that_differ_in_one_number_are_the_same_layer,
         terms_find_nodes_by_word_class_state_and_expression,

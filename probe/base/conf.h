@@ -30,14 +30,6 @@ enum ms_rc ms_conf_str(const struct ms_conf_value *at, const char *key, const ch
                        struct ms_err *err) MS_MUST_USE;
 enum ms_rc ms_conf_bool(const struct ms_conf_value *at, const char *key, bool *out,
                         struct ms_err *err) MS_MUST_USE;
-/* Whole numbers within [min, max], and within 2^53 on both sides of zero. */
-enum ms_rc ms_conf_int(const struct ms_conf_value *at, const char *key, int64_t min, int64_t max,
-                       int64_t *out, struct ms_err *err) MS_MUST_USE;
-enum ms_rc ms_conf_real(const struct ms_conf_value *at, const char *key, double *out,
-                        struct ms_err *err) MS_MUST_USE;
-/* Index of the string among `choices` (NULL-terminated); the message lists them and the nearest. */
-enum ms_rc ms_conf_choice(const struct ms_conf_value *at, const char *key,
-                          const char *const *choices, int *out, struct ms_err *err) MS_MUST_USE;
 /* A nested object or list; *out is set to NULL when it is absent or null.  An item of a list may be
  * an object to ask further; the items of a list in a list cannot be reached.  The members of an
  * object are its items in the order of the file. */
@@ -49,7 +41,7 @@ size_t ms_conf_len(const struct ms_conf_value *list);
 /* i < ms_conf_len */
 const struct ms_conf_value *ms_conf_item(const struct ms_conf_value *list, size_t i);
 const char *ms_conf_key(const struct ms_conf_value *object, size_t i);
-/* Item as text or number; false when it is another type. */
+/* Item as text, or as a whole number within 2^53 of zero; false when it is another type. */
 bool ms_conf_item_str(const struct ms_conf_value *list, size_t i, const char **out);
 bool ms_conf_item_int(const struct ms_conf_value *list, size_t i, int64_t *out);
 /* Fail on a value for a reason of the caller's: "config.json: task.ranks[2]: expected ..." */

@@ -235,14 +235,6 @@ uint32_t ms_crc32(uint32_t crc, const void *p, size_t n)
     return ~fastest(~crc, p, n);
 }
 
-uint32_t ms_crc32_join(uint32_t crc1, uint32_t crc2, uint64_t n2)
-{
-    pthread_once(&once, make_tables);
-    /* x^(2^32 - 1) = 1, so the bits of 2^64 bytes need no wider exponent. */
-    const uint64_t bits = n2 % UINT32_MAX * 8;
-    return multiply(crc1, x_to(bits)) ^ crc2;
-}
-
 uint64_t ms_xor64(const void *p, size_t n)
 {
     const uint8_t *at = p;

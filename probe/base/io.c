@@ -52,12 +52,6 @@ enum ms_rc ms_file_map(struct ms_file *f, const char *path, size_t max, struct m
     return rc;
 }
 
-void ms_file_sequential(const struct ms_file *f)
-{
-    if (f->n != 0)
-        madvise((void *)(uintptr_t)f->p, f->n, MADV_SEQUENTIAL);
-}
-
 void ms_file_release(const struct ms_file *f)
 {
     if (f->n != 0)

@@ -22,8 +22,6 @@ struct ms_file {
 /* max: refuse larger files.  Directories, pipes and devices are refused. */
 enum ms_rc ms_file_map(struct ms_file *f, const char *path, size_t max,
                        struct ms_err *err) MS_MUST_USE;
-/* Tell the kernel how the bytes will be used. */
-void ms_file_sequential(const struct ms_file *f);
 /* Give back the memory that pages of the file take; they are read again when they are needed. */
 void ms_file_release(const struct ms_file *f);
 /* The same for the whole pages among n bytes from `from` on. */
@@ -36,8 +34,6 @@ struct ms_out;
 /* A file that gets its name at commit (see ms_tmp_open); parent directories are made.  A device or
  * pipe at path is written to directly. */
 enum ms_rc ms_out_create(struct ms_out **out, const char *path, struct ms_err *err) MS_MUST_USE;
-/* Writes to a descriptor that stays open: standard output. */
-enum ms_rc ms_out_fd(struct ms_out **out, int fd, const char *name, struct ms_err *err) MS_MUST_USE;
 /* The file need not outlive a crash of the machine: commit does not wait for the disk. */
 void ms_out_lazy(struct ms_out *o);
 void ms_out_write(struct ms_out *o, const void *p, size_t n);
@@ -53,7 +49,7 @@ void ms_out_used(struct ms_out *o, size_t n);
 uint64_t ms_out_size(const struct ms_out *o);
 /* Hand what is buffered to the kernel. */
 enum ms_rc ms_out_flush(struct ms_out *o, struct ms_err *err);
-/* Flush, fsync and rename into place (or just flush a descriptor); frees o in any case. */
+/* Flush, fsync and rename into place (or just flush to a device); frees o in any case. */
 enum ms_rc ms_out_commit(struct ms_out *o, struct ms_err *err) MS_MUST_USE;
 /* Throw away what was written; NULL is fine. */
 void ms_out_abort(struct ms_out *o);

@@ -9,7 +9,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -18,11 +17,11 @@ static_assert((int)MS_OUT_ROOM < (int)OUT_BUFFER, "room must fit the buffer");
 
 struct ms_out {
     int fd;
-    bool own_fd, lazy;
+    bool lazy;
     size_t used;
     uint64_t flushed;
     struct ms_err err; /* the first failure */
-    char *path, *tmp;  /* tmp is NULL for a descriptor or device, whose name is in path */
+    char *path, *tmp;  /* tmp is NULL for a device, whose name is in path */
     char buf[OUT_BUFFER];
 };
 
@@ -53,7 +52,6 @@ static struct ms_out *out_new(const char *path)
  * O_NONBLOCK: a pipe that nobody reads is an error, nothing to wait for. */
 static enum ms_rc open_device(struct ms_out *o, const char *path, struct ms_err *err)
 {
-    o->own_fd = true;
     o->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (o->fd < 0)
         return ms_fail_sys(err, "%s: cannot write", path);
@@ -63,7 +61,6 @@ static enum ms_rc open_device(struct ms_out *o, const char *path, struct ms_err 
 
 static enum ms_rc open_file(struct ms_out *o, const char *path, struct ms_err *err)
 {
-    o->own_fd = true;
     return ms_tmp_open(&o->fd, &o->tmp, path, err);
 }
 
@@ -82,27 +79,11 @@ enum ms_rc ms_out_create(struct ms_out **out, const char *path, struct ms_err *e
     return rc;
 }
 
-enum ms_rc ms_out_fd(struct ms_out **out, int fd, const char *name, struct ms_err *err)
-{
-    *out = out_new(name);
-    if (*out == NULL)
-        return ms_fail(err, MS_E_NOMEM, "%s: %s", name, ms_rc_text(MS_E_NOMEM));
-    (*out)->fd = fd;
-    return MS_OK;
-}
-
-/* A shared terminal or pipe may have been made non-blocking by another program. */
-static bool wait_writable(int fd)
-{
-    struct pollfd p = {.fd = fd, .events = POLLOUT};
-    return poll(&p, 1, -1) >= 0 || errno == EINTR;
-}
-
 static void write_all(struct ms_out *o, const char *p, size_t n)
 {
     while (n != 0 && o->err.rc == MS_OK) {
         ssize_t w = write(o->fd, p, n);
-        if (w < 0 && (errno == EINTR || (errno == EAGAIN && wait_writable(o->fd))))
+        if (w < 0 && errno == EINTR)
             continue;
         if (w < 0) {
             ms_fail_sys(&o->err, "%s: cannot write", o->path);
@@ -235,9 +216,9 @@ static void publish(struct ms_out *o)
 enum ms_rc ms_out_commit(struct ms_out *o, struct ms_err *err)
 {
     drain(o);
-    if (o->own_fd && o->tmp != NULL && o->err.rc == MS_OK)
+    if (o->tmp != NULL && o->err.rc == MS_OK)
         publish(o);
-    else if (o->own_fd)
+    else
         discard(o);
     enum ms_rc rc = hand_over(o, err);
     out_free(o);
@@ -248,8 +229,7 @@ void ms_out_abort(struct ms_out *o)
 {
     if (o == NULL)
         return;
-    if (o->own_fd)
-        discard(o);
+    discard(o);
     out_free(o);
 }
 

@@ -190,9 +190,3 @@ enum ms_rc ms_log_from_env(struct ms_err *err)
     cfg.fd = fd;
     return MS_OK;
 }
-
-bool ms_color_ok(int fd)
-{
-    const char *no = getenv("NO_COLOR");
-    return (no == NULL || *no == '\0') && isatty(fd) != 0;
-}

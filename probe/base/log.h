@@ -56,9 +56,7 @@ void ms_log_set_level(enum ms_log_level level);
 enum ms_rc ms_log_configure(const char *spec, struct ms_err *err);
 /* Take MSPROBE_DEBUG and MSPROBE_LOG from the environment. */
 enum ms_rc ms_log_from_env(struct ms_err *err);
-/* Shown in every line of a distributed run; -1, the default, shows none. */
+/* Of the processes that share a job (par.h); shown in every line.  -1, the default, shows none. */
 void ms_log_set_rank(int rank);
-/* May text on this descriptor carry colour? A terminal, and NO_COLOR is not set. */
-bool ms_color_ok(int fd);
 
 #endif

@@ -7,6 +7,7 @@
 #include "probe/base/par.h"
 
 #include "probe/base/beside.h"
+#include "probe/base/log.h"
 #include "probe/base/mem.h"
 #include "probe/base/par_plugin.h"
 
@@ -105,6 +106,8 @@ enum ms_rc ms_par_open(struct ms_par **out, struct ms_err *err)
         int code = par->mpi->begin(&par->rank, &par->size);
         if (code != 0)
             rc = failed(par, code, "starting", err);
+        else
+            ms_log_set_rank((int)par->rank);
     }
     if (rc != MS_OK) {
         ms_free(par);
@@ -199,12 +202,4 @@ enum ms_rc ms_par_agree(struct ms_par *par, bool mine, bool *all, struct ms_err 
     }
     ms_buf_free(&got);
     return rc == MS_OK ? ms_par_share(par, all, sizeof *all, err) : rc;
-}
-
-enum ms_rc ms_par_barrier(struct ms_par *par, struct ms_err *err)
-{
-    if (ms_par_size(par) == 1)
-        return MS_OK;
-    int code = par->mpi->barrier();
-    return code == 0 ? MS_OK : failed(par, code, "waiting", err);
 }

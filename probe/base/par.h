@@ -46,6 +46,5 @@ enum ms_rc ms_par_recv(struct ms_par *par, int from, struct ms_buf *into, unsign
 enum ms_rc ms_par_share(struct ms_par *par, void *p, size_t n, struct ms_err *err) MS_MUST_USE;
 /* *all: is `mine` true in every process?  What has to be settled before they rely on each other. */
 enum ms_rc ms_par_agree(struct ms_par *par, bool mine, bool *all, struct ms_err *err) MS_MUST_USE;
-enum ms_rc ms_par_barrier(struct ms_par *par, struct ms_err *err) MS_MUST_USE;
 
 #endif

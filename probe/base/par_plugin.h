@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MS_PAR_PLUGIN_VERSION = 1 };
+enum { MS_PAR_PLUGIN_VERSION = 2 };
 #define MS_PAR_PIECE ((size_t)1 << 30) /* the most bytes of a call: counts of MPI are ints */
 
 /* Functions give 0 or a code for `explain`. */
@@ -19,7 +19,6 @@ struct ms_par_plugin {
     int (*begin)(unsigned *rank, unsigned *size);
     int (*send)(unsigned to, const void *p, size_t n);
     int (*recv)(int from, void *p, size_t n, unsigned *who); /* from: -1 for any; n bytes exactly */
-    int (*barrier)(void);
     void (*end)(void);
     void (*explain)(int code, char *text, size_t n);
 };

@@ -209,18 +209,6 @@ enum ms_rc viz_outline_unfold(struct viz_outline *t, size_t i, struct ms_err *er
     return MS_OK;
 }
 
-enum ms_rc viz_outline_unfold_all(struct viz_outline *t, size_t i, size_t most, struct ms_err *err)
-{
-    uint16_t depth = t->rows.p[i].depth;
-    for (size_t j = i; j < t->rows.n && (j == i || t->rows.p[j].depth > depth); j++) {
-        if (t->rows.n >= most)
-            return MS_OK;
-        if (t->rows.p[j].kind == VIZ_ROW_NODE)
-            MS_TRY(viz_outline_unfold(t, j, err));
-    }
-    return MS_OK;
-}
-
 void viz_outline_fold(struct viz_outline *t, size_t i)
 {
     if (!t->rows.p[i].open)

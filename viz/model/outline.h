@@ -44,9 +44,6 @@ void viz_outline_close(struct viz_outline *t);
 
 /* Unfold a node or a run, or fetch the next page; nothing happens on a row without children. */
 enum ms_rc viz_outline_unfold(struct viz_outline *t, size_t i, struct ms_err *err) MS_MUST_USE;
-/* Unfold it and all below, up to `most` rows. */
-enum ms_rc viz_outline_unfold_all(struct viz_outline *t, size_t i, size_t most,
-                                  struct ms_err *err) MS_MUST_USE;
 void viz_outline_fold(struct viz_outline *t, size_t i);
 /* The row that row i lies below, or i itself at the top. */
 size_t viz_outline_parent(const struct viz_outline *t, size_t i);
