@@ -353,21 +353,45 @@ START_TEST(a_database_open_for_reading_cannot_be_changed)
 }
 END_TEST
 
-/* Leaves the last change in x.db-wal, as a writer that was killed does. */
-static void leave_wal_behind(void)
+/* As a writer does that is killed behind the change. */
+static void change_and_die(const char *sql)
 {
     struct ms_store *s;
     pid_t child = fork();
     if (child == 0) {
-        bool ok =
-            ms_store_edit(&s, path, &err) == MS_OK &&
-            ms_store_exec(s, "PRAGMA journal_mode=WAL; DELETE FROM t WHERE id > 10", &err) == MS_OK;
+        bool ok = ms_store_edit(&s, path, &err) == MS_OK && ms_store_exec(s, sql, &err) == MS_OK;
         _exit(ok ? 0 : 1);
     }
     int status;
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
 }
+
+/* Leaves the last change in x.db-wal. */
+static void leave_wal_behind(void)
+{
+    change_and_die("PRAGMA journal_mode=WAL; DELETE FROM t WHERE id > 10");
+}
+
+/* Leaves half of a change in x.db, and in x.db-journal how it was before. */
+static void leave_journal_behind(void)
+{
+    change_and_die("PRAGMA cache_size=2; BEGIN; UPDATE t SET raw = randomblob(2000);"
+                   "DELETE FROM t WHERE id > 10");
+}
+
+START_TEST(a_change_that_was_not_finished_is_taken_back)
+{
+    int64_t n;
+    ck_ok(make_database(path), err);
+    leave_journal_behind();
+    ck_assert_uint_eq(files_in(dir), 2);
+    ms_log_set_level(MS_LOG_ERROR);
+    ck_ok(count_rows(path, &n), err);
+    ck_assert_int_eq(n, 1001);
+    ck_assert_uint_eq(files_in(dir), 1);
+}
+END_TEST
 
 START_TEST(a_wal_left_behind_is_read_where_that_is_possible)
 {
@@ -387,26 +411,39 @@ static int count_as_nobody(void)
         return 100;
     ms_log_set_level(MS_LOG_ERROR);
     if (count_rows(path, &n) != MS_OK)
-        return 101;
+        return strstr(err.msg, "not finished and cannot be taken back here") != NULL ? 103 : 101;
     return n == 1001 ? 0 : 102;
+}
+
+static int counted_in_read_only_directory(void)
+{
+    int status;
+    ck_assert_int_eq(chmod(dir, 0555), 0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(count_as_nobody());
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    return WEXITSTATUS(status);
 }
 
 START_TEST(a_read_only_directory_can_be_read_also_after_wal_mode)
 {
     char wal[160];
-    int status;
     ck_ok(make_database(path), err);
     leave_wal_behind();
     snprintf(wal, sizeof wal, "%s-wal", path);
     ck_assert_int_eq(unlink(wal), 0);
     snprintf(wal, sizeof wal, "%s-shm", path);
     unlink(wal);
-    ck_assert_int_eq(chmod(dir, 0555), 0);
-    pid_t child = fork();
-    if (child == 0)
-        _exit(count_as_nobody());
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    ck_assert_int_eq(counted_in_read_only_directory(), 0);
+}
+END_TEST
+
+START_TEST(what_cannot_be_taken_back_is_told)
+{
+    ck_ok(make_database(path), err);
+    leave_journal_behind();
+    ck_assert_int_eq(counted_in_read_only_directory(), 103);
 }
 END_TEST
 
@@ -473,6 +510,8 @@ int main(void)
     tcase_add_loop_test(tc, a_name_may_hold_what_a_uri_gives_a_meaning_to, 0, COUNT(odd_names));
     tcase_add_test(tc, an_edited_database_keeps_its_changes);
     tcase_add_test(tc, a_database_open_for_reading_cannot_be_changed);
+    tcase_add_test(tc, a_change_that_was_not_finished_is_taken_back);
+    tcase_add_test(tc, what_cannot_be_taken_back_is_told);
     tcase_add_test(tc, a_wal_left_behind_is_read_where_that_is_possible);
     tcase_add_test(tc, a_read_only_directory_can_be_read_also_after_wal_mode);
     tcase_add_test(tc, every_allocation_that_fails_is_reported_and_leaves_nothing);

@@ -285,15 +285,38 @@ static void warn_of_wal(const char *path)
                 path, wal);
 }
 
+static enum ms_rc connect_again(struct ms_store *s, const char *query, int flags,
+                                struct ms_err *err)
+{
+    sqlite3_close_v2(s->db);
+    s->db = NULL;
+    return connect_to(s, s->path, query, flags, err);
+}
+
+/* Who was killed in the middle of a change left a journal of how it was before, which only a
+ * connection that may write plays back. */
+static enum ms_rc take_back(struct ms_store *s, struct ms_err *err)
+{
+    MS_TRY(connect_again(s, "?mode=rw", SQLITE_OPEN_READWRITE, err));
+    if (try_reading(s) != SQLITE_OK)
+        return ms_fail(err, MS_E_IO,
+                       "%s: a change was not finished and cannot be taken back here; copy it and "
+                       "%s-journal to where they may be written",
+                       s->path, s->path);
+    ms_warn("%s: a change that was not finished has been taken back", s->path);
+    return connect_again(s, "?mode=ro", SQLITE_OPEN_READONLY, err);
+}
+
 static enum ms_rc open_for_reading(struct ms_store *s, struct ms_err *err)
 {
     MS_TRY(connect_to(s, s->path, "?mode=ro", SQLITE_OPEN_READONLY, err));
     int code = try_reading(s);
-    if (left_in_wal_mode(code)) {
+    if (sqlite3_extended_errcode(s->db) == SQLITE_READONLY_ROLLBACK) {
+        MS_TRY(take_back(s, err));
+        code = try_reading(s);
+    } else if (left_in_wal_mode(code)) {
         warn_of_wal(s->path);
-        sqlite3_close_v2(s->db);
-        s->db = NULL;
-        MS_TRY(connect_to(s, s->path, "?mode=ro&immutable=1", SQLITE_OPEN_READONLY, err));
+        MS_TRY(connect_again(s, "?mode=ro&immutable=1", SQLITE_OPEN_READONLY, err));
         code = try_reading(s);
     }
     return code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
