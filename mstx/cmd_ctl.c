@@ -116,13 +116,13 @@ static enum ms_rc visit(void *arg, const char *path, struct ms_err *err)
     MS_TRY(mstx_link_open(&l, path, err));
     if (l == NULL)
         return MS_OK;
-    enum ms_rc rc = MS_OK;
-    if (mstx_link_alive(l))
-        rc = ask(j, l, path, err);
-    else
-        j->ended++;
+    enum ms_rc rc = mstx_link_alive(l) ? ask(j, l, path, err) : MS_E_NOTFOUND;
     mstx_link_close(l);
-    return rc;
+    if (rc != MS_E_NOTFOUND)
+        return rc;
+    ms_err_clear(err);
+    j->ended++;
+    return MS_OK;
 }
 
 /* The first number that is free; mkdir decides between two that ask at a time. */

@@ -134,7 +134,17 @@ void mstx_link_close(struct mstx_link *l)
     ms_free(l);
 }
 
-/* Field 22 of /proc/PID/stat; 0: no such process. */
+/* A field from the third on of the text of /proc/PID/stat, as a number; 0: there is none. */
+static uint64_t field_of(const char *text, int number)
+{
+    const char *p = strrchr(text, ')');
+    for (int field = 2; p != NULL && field < number; field++)
+        p = strchr(p + 1, ' ');
+    return p == NULL ? 0 : strtoull(p, NULL, 10);
+}
+
+/* When the process began; 0: there is none, or only what its parent has not yet taken note of.  One
+ * whose first thread has ended looks like that too, but has others. */
 static uint64_t start_of(uint32_t pid)
 {
     char name[32], text[1024];
@@ -144,10 +154,9 @@ static uint64_t start_of(uint32_t pid)
     if (f != NULL)
         fclose(f);
     text[n] = '\0';
-    const char *p = strrchr(text, ')');
-    for (int field = 2; p != NULL && field < 22; field++)
-        p = strchr(p + 1, ' ');
-    return p == NULL ? 0 : strtoull(p, NULL, 10);
+    const char *state = strrchr(text, ')');
+    bool ended = state != NULL && strncmp(state, ") Z", 3) == 0 && field_of(text, 20) <= 1;
+    return ended ? 0 : field_of(text, 22);
 }
 
 bool mstx_process_runs(uint32_t pid, uint64_t start_jiffies)
@@ -173,34 +182,42 @@ static void ring(uint32_t *bell)
     syscall(SYS_futex, bell, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* Until `done` has the value; false after five seconds. */
-static bool wait_done(struct mstx_control *c, uint32_t value)
+/* Until `done` has the value; false after five seconds, or when nobody is there to answer. */
+static bool wait_done(const struct mstx_link *l, uint32_t value)
 {
+    struct mstx_control *c = l->page;
     const struct timespec slice = {.tv_nsec = 20000000};
     int64_t end = ms_clock_ns() + 5000000000;
     for (;;) {
         uint32_t seen = __atomic_load_n(&c->done, __ATOMIC_ACQUIRE);
         if (seen == value)
             return true;
-        if (ms_clock_ns() > end)
+        if (ms_clock_ns() > end || !mstx_link_alive(l))
             return false;
         syscall(SYS_futex, &c->done, FUTEX_WAIT, seen, &slice, NULL, 0);
     }
+}
+
+static enum ms_rc no_answer(const struct mstx_link *l, struct ms_err *err)
+{
+    if (!mstx_link_alive(l))
+        return ms_fail(err, MS_E_NOTFOUND, "%s: the process has ended", l->path);
+    return ms_fail(err, MS_E_IO, "%s: the process does not answer", l->path);
 }
 
 static enum ms_rc exchange(struct mstx_link *l, enum mstx_command command, const char *text,
                            struct mstx_control *reply, struct ms_err *err)
 {
     struct mstx_control *c = l->page;
-    if (!wait_done(c, c->request))
-        return ms_fail(err, MS_E_IO, "%s: the process does not answer", l->path);
+    if (!wait_done(l, c->request))
+        return no_answer(l, err);
     snprintf(c->text, sizeof c->text, "%s", text != NULL ? text : "");
     c->command = command;
     uint32_t request = c->request + 1;
     __atomic_store_n(&c->request, request, __ATOMIC_RELEASE);
     ring(&c->bell);
-    if (!wait_done(c, request))
-        return ms_fail(err, MS_E_IO, "%s: the process does not answer", l->path);
+    if (!wait_done(l, request))
+        return no_answer(l, err);
     memcpy(reply, c, sizeof *reply);
     reply->answer[sizeof reply->answer - 1] = '\0';
     if (reply->result != 0)

@@ -27,8 +27,8 @@ enum ms_rc mstx_link_open(struct mstx_link **out, const char *process_dir,
 void mstx_link_close(struct mstx_link *l);
 /* Does the process run on this host?  Of one on another host nothing is known: true. */
 bool mstx_link_alive(const struct mstx_link *l);
-/* Ask and wait for the answer, at most five seconds.  text may be NULL. The counters and the
- * answer are then in *reply. */
+/* Ask and wait for the answer, at most five seconds; MS_E_NOTFOUND when the process ends meanwhile.
+ * text may be NULL.  The counters and the answer are then in *reply. */
 enum ms_rc mstx_link_ask(struct mstx_link *l, enum mstx_command command, const char *text,
                          struct mstx_control *reply, struct ms_err *err) MS_MUST_USE;
 

@@ -395,6 +395,8 @@ int rt_file_dir(void);
 int rt_file_open(const char *name);
 /* Make the process directory and its control file; false (and said why) when it cannot be. */
 bool rt_file_start(void);
+/* Takes away what a start that failed has made: others would wait for the process to answer. */
+void rt_file_withdraw(void);
 /* What hosts that share a counter have in common. */
 void rt_file_boot_id(uint8_t id[16]);
 /* A new file of that many bytes, blocks allocated and pages present, header written from

@@ -198,9 +198,10 @@ bool rt_start(bool by_default)
     }
     rt_lock(&rt.start_lock);
     bool mine = atomic_load(&rt.state) == RT_IDLE;
-    bool ok = mine && begin();
-    if (mine && !ok)
+    if (mine && !begin()) {
+        rt_file_withdraw();
         atomic_store(&rt.state, RT_REFUSED);
+    }
     rt_unlock(&rt.start_lock);
     if (mine)
         rt_domain_refresh();

@@ -283,6 +283,20 @@ bool rt_file_start(void)
     return false;
 }
 
+void rt_file_withdraw(void)
+{
+    char name[RT_PATH + sizeof MSTX_CONTROL + 1];
+    int dir = atomic_load(&rt.dir);
+    if (!is_own(dir))
+        return;
+    snprintf(name, sizeof name, "%s/" MSTX_CONTROL, rt.target);
+    unlink(name);
+    unlinkat(dir, MSTX_STRINGS, 0);
+    if (strcmp(rt.path, rt.target) != 0)
+        mstx_stage_done(rt.path, rt.target);
+    rmdir(rt.target);
+}
+
 void rt_file_close(void)
 {
     if (rt.control != NULL)
