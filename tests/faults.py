@@ -9,19 +9,21 @@ server, have their memory ended as well.
 
     tests/faults.py BUILD [WORD]    only what has the word in its name
 """
-import collections, glob, json, os, random, re, shutil, signal, sqlite3, subprocess, sys, tempfile, time, zipfile
+import collections, contextlib, errno, glob, json, os, pickletools, random, re, shutil, signal, sqlite3, subprocess, sys, tempfile, threading, time, zipfile
 import urllib.error, urllib.request
 
 BUILD = os.path.abspath(sys.argv[1])
 ONLY = sys.argv[2] if len(sys.argv) > 2 else ""
 MSPROBE = os.path.join(BUILD, "msprobe")
 SHIM = os.path.join(BUILD, "tests/rt/broken_disk.so")
-KINDS = {"write": 28, "sync": 5, "rename": 13, "truncate": 28}
+KINDS = {"write": errno.ENOSPC, "sync": errno.EIO, "rename": errno.EACCES, "truncate": errno.ENOSPC}
+# What a program that shows its trouble on the screen, or goes on, says of it.
+REASONS = [os.strerror(n) for n in (*KINDS.values(), errno.EROFS)] + ["disk I/O error", "disk is full", "may not be written"]
 failed = 0
 
-# What is run: its name, the words of its command line, in which OUT is a fresh folder, and the status
-# it ends with when its disk breaks.
-Work = collections.namedtuple("Work", "name words status", defaults=[3])
+# What is run: its name, the words of its command line, in which OUT is a fresh folder, the status
+# it ends with when its disk breaks, and the keys of the viewer, which are written to OUT/keys.
+Work = collections.namedtuple("Work", "name words status keys", defaults=[3, None])
 
 
 def ok(name, problems):
@@ -42,6 +44,8 @@ def make_inputs(top):
     run([BUILD + "/samples/two_dumps", top + "/dumps"]).check_returncode()
     run([MSPROBE, "run", "-o", top + "/run", "--", BUILD + "/samples/mstx_c"], RANK="0").check_returncode()
     run([MSPROBE, "import", top + "/run"]).check_returncode()
+    run([sys.executable, "tests/gen/capture.py", top + "/calls"]).check_returncode()
+    run([MSPROBE, "import", top + "/calls"]).check_returncode()
     run([MSPROBE, "compare", "-tp", top + "/dumps/faulty", "-gp", top + "/dumps/clean", "-o", top + "/tables"]).check_returncode()
     os.makedirs(top + "/ranks")
     for rank in range(2):
@@ -53,13 +57,14 @@ def make_inputs(top):
         f.write("jjj<Enter>t<Space>n?<Esc>r:goto nothing<Enter>q")
     run([MSPROBE, "graph_visualize", "-tp", top + "/dumps/faulty/step0", "-gp", top + "/dumps/clean/step0",
          "-o", top + "/graph"]).check_returncode()
+    shutil.copy("tests/data/fuzz/graph_old/compare", top + "/old.vis")
     os.makedirs(top + "/monitor/Aug14_10-21-07-rank0-1a2b3c4d")
     with open(top + "/monitor/Aug14_10-21-07-rank0-1a2b3c4d/grad_reduced_0-1.csv", "w") as f:
         f.write("vpp_stage,name,step,norm\n0,w,0,1.5\n0,w,1,2.5\n")
 
 
 def commands(top):
-    """A capture is copied to OUT/run, since import writes into it, and so is the graph that is changed."""
+    """A capture is copied to OUT/run, since import writes into it."""
     target, golden = top + "/dumps/faulty", top + "/dumps/clean"
     pair = ["-tp", target, "-gp", golden]
     yield Work("compare csv", ["compare", *pair, "-o", "OUT/c"])
@@ -69,6 +74,7 @@ def commands(top):
     yield Work("compare highlighted", ["compare", *pair, "-o", "OUT/c", "--compat", "old", "--highlight"])
     yield Work("compare -da", ["compare", *pair, "-o", "OUT/c", "-da"])
     yield Work("graph_visualize", ["graph_visualize", *pair, "-o", "OUT/g"])
+    yield Work("graph_visualize old file", ["graph_visualize", "-tp", top + "/old.vis", "-o", "OUT/g"])
     yield Work("graph_visualize json", ["graph_visualize", "-tp", target, "-o", "OUT/g", "--file_type", "json"])
     yield Work("merge_result", ["merge_result", "-i", top + "/ranks", "-o", "OUT/m", "-config", top + "/merge.yaml"])
     yield Work("calibrate", ["calibrate", golden, target, "-o", "OUT/e/noise.json"])
@@ -82,13 +88,34 @@ def commands(top):
     yield Work("import", ["import", "OUT/run"])
     for form in "chrome", "trace-view", "perfetto", "csv", "ascend-db":
         yield Work("export " + form, ["export", top + "/run", "--format", form, "-o", "OUT/e/x." + form])
+    yield Work("export flight-recorder", ["export", top + "/calls", "--format", "flight-recorder", "-o", "OUT/e/fr"])
     yield Work("stat --trace_self", ["stat", target, "--trace_self", "OUT/e/phases.json"])
+
+
+def viewers():
+    """The graph is copied to OUT/pair.vis.db, since a match changes it."""
+    view = ["view", "--script", "OUT/keys", "--size", "250x24", "OUT/pair.vis.db"]
+    yield Work("view :save-screen", view, 0, "2E:save-screen OUT/e/screen.txt<Enter>")
+    yield Work("view :save-matches", view, 0, "2:save-matches<Enter>")
+    yield Work("view unmatch", view, 0, "2E/relu<Enter>M")
+
+
+# Marks, and asks for a copy of what is there; ends as that does.
+SNAPSHOT = """
+import mstx, subprocess, sys
+for i in range(20000):
+    mstx.mark("before")
+sys.exit(subprocess.run(sys.argv[1:]).returncode)
+"""
 
 
 def libraries():
     """Programs that dump and record: what breaks is told, and they do what they are there for."""
     yield Work("the dumper", [BUILD + "/samples/two_dumps", "OUT/d"], 1)
     yield Work("the recorder", [MSPROBE, "run", "-o", "OUT/new", "--", BUILD + "/samples/mstx_c"], 0)
+    leaks = "ASAN_OPTIONS=%s:detect_leaks=0" % os.environ.get("ASAN_OPTIONS", "")  # those of Python
+    yield Work("ctl snapshot", [MSPROBE, "run", "-o", "OUT/new", "--flight", "5", "--", "env", leaks, sys.executable,
+                                "-c", SNAPSHOT, MSPROBE, "ctl", "OUT/new", "snapshot"])
 
 
 def readers(top):
@@ -130,7 +157,7 @@ def broken_file(path):
         return "is empty"
     try:
         if path.endswith((".db", ".ascend-db")):
-            with sqlite3.connect("file:%s?mode=ro&immutable=1" % path, uri=True) as db:
+            with contextlib.closing(sqlite3.connect("file:%s?mode=ro&immutable=1" % path, uri=True)) as db:
                 said = db.execute("PRAGMA integrity_check").fetchone()[0]
                 return "" if said == "ok" else said
         if path.endswith((".json", ".chrome", ".trace-view")):
@@ -145,6 +172,10 @@ def broken_file(path):
         elif path.endswith(".perfetto"):
             with open(path, "rb") as f:
                 return broken_frames(f.read())
+        elif "/nccl_trace_rank_" in path:
+            with open(path, "rb") as f:
+                collections.deque(pickletools.genops(f), maxlen=0)
+                return "goes on behind its end" if f.read(1) else ""
     except Exception as e:
         return "%s: %s" % (type(e).__name__, e)
     return ""
@@ -181,6 +212,11 @@ class Place:
         os.makedirs(self.out + "/e")
         if "OUT/run" in work.words:
             shutil.copytree(self.top + "/run", self.out + "/run", ignore=shutil.ignore_patterns("run.db"))
+        if "OUT/pair.vis.db" in work.words:
+            shutil.copy(glob.glob(self.top + "/graph/*.vis.db")[0], self.out + "/pair.vis.db")
+        if work.keys is not None:
+            with open(self.out + "/keys", "w") as f:
+                f.write(work.keys.replace("OUT", self.out))
         words = [w.replace("OUT", self.out) for w in work.words]
         return words if os.path.isabs(words[0]) else [MSPROBE, *words]
 
@@ -222,10 +258,33 @@ def chosen(total):
 
 def unread(out):
     """What the recorder leaves is read, however little it is, unless it had room for nothing at all."""
-    if not glob.glob(out + "/new/*/*/*.seg"):
+    problems = []
+    for taken in [out + "/new", *glob.glob(out + "/new/snapshots/*")]:
+        if glob.glob(taken + "/*/*/*.seg"):
+            done = run([MSPROBE, "import", taken, "-o", out + "/new.db"])
+            if done.returncode and "they are empty" not in done.stderr:
+                problems.append("what was recorded is not read: " + done.stderr[:200])
+    return problems
+
+
+def noticed(done, work):
+    """A status says so, or what is printed where the program goes on."""
+    return done.returncode == work.status and (work.keys is None or any(r in done.stdout for r in REASONS))
+
+
+def not_taken_back(out):
+    """What is changed in place has a journal beside it until the change is done: a disk that breaks for
+    good, or a signal, leaves it.  The next one to open the file takes back what was begun; a journal of
+    nothing stays until the next change."""
+    graph = out + "/pair.vis.db"
+    if not os.path.exists(graph + "-journal"):
         return []
-    done = run([MSPROBE, "import", out + "/new", "-o", out + "/new.db"])
-    return [] if done.returncode == 0 or "they are empty" in done.stderr else ["what was recorded is not read: " + done.stderr[:200]]
+    with open(out + "/none", "w"):
+        done = run([MSPROBE, "view", "--script", out + "/none", graph])
+    with contextlib.closing(sqlite3.connect(graph)) as db:
+        db.execute("PRAGMA user_version = %d" % db.execute("PRAGMA user_version").fetchone())
+    os.remove(out + "/none")
+    return ["the graph is not opened again: " + done.stderr] if done.returncode else []
 
 
 def judge(done, work, out, what):
@@ -233,7 +292,7 @@ def judge(done, work, out, what):
         return ["%s: status %d: %s" % (what, done.returncode, done.stderr[:200])]
     if done.returncode and not done.stderr.strip():
         return [what + ": failed without a word"]
-    return ["%s: %s" % (what, p) for p in left_behind(out, True)]
+    return ["%s: %s" % (what, p) for p in not_taken_back(out) + left_behind(out, True)]
 
 
 def cut_off(done, work, what):
@@ -262,7 +321,7 @@ def break_disk(top, work):
                 broken += done.returncode == work.status
                 what = "%s %d of %d fails" % (kind, n + 1, total)
                 problems += judge(done, work, p.out, what) + unread(p.out)
-                if kind in ("write", "rename") and n == 0 and done.returncode != work.status:
+                if kind in ("write", "rename") and n == 0 and not noticed(done, work):
                     problems.append(what + ": nobody noticed")
     ok("%s: a disk that breaks is told, and what stays is whole" % work.name, problems or ([] if broken else ["no call failed"]))
 
@@ -282,7 +341,7 @@ def fill_disk(top, work):
             done = p.run(argv)
             what = "%d quarters of the room" % quarters
             problems += judge(done, work, p.out, what)
-            if quarters == 0 and done.returncode != work.status:
+            if quarters == 0 and not noticed(done, work):
                 problems.append(what + ": nobody noticed")
             p.make("size=64m")
             problems += unread(p.out)
@@ -295,8 +354,8 @@ def forbid_writing(top, work):
         p.make("ro")
         done = p.run(argv)
         problems = left_behind(p.out, True)
-        if done.returncode not in (1, 3) or "Read-only file system" not in done.stderr:
-            problems.append("status %d: %s" % (done.returncode, done.stderr[:200]))
+        if not (noticed(done, work) if work.keys else done.returncode in (1, 3) and "Read-only file system" in done.stderr):
+            problems.append("status %d: %s%s" % (done.returncode, done.stdout[-700:] if work.keys else "", done.stderr[:200]))
     ok("%s: a disk that may only be read is told" % work.name, problems)
 
 
@@ -372,6 +431,103 @@ def end_memory_of_server(top):
     ok("serve: memory that ends costs an answer, not the server", problems)
 
 
+class Editor:
+    """A server of the graph in a place, of which a pair is taken apart through the page's own request."""
+
+    def __init__(self, place, **env):
+        argv = place.argv(Work("edit", ["serve", "--port", "0", "OUT/pair.vis.db"]))
+        self.child = subprocess.Popen(argv, env={**os.environ, **env, "TMPDIR": place.out + "/tmp"}, stdout=subprocess.PIPE,
+                                      stderr=subprocess.DEVNULL, text=True)
+        self.root, self.token = re.match(r"(http://[^/]+/)#token=(\w+)", self.child.stdout.readline()).groups()
+
+    def edit(self):
+        """Status and text of the answer; none of a server that has ended."""
+        query = urllib.request.Request(self.root + "api/unmatch?target=Functional.relu.0.forward", method="POST",
+                                       headers={"X-Msprobe-Token": self.token})
+        try:
+            with urllib.request.urlopen(query, timeout=20) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as e:
+            return e.code, e.read().decode()
+        except OSError:
+            return 0, ""
+
+    def end(self, how=signal.SIGTERM):
+        self.child.send_signal(how)
+        self.child.communicate()
+
+
+def edited(path):
+    """Whether the pair is apart; as the next one sees it, who may have to take back what was begun."""
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        said = db.execute("PRAGMA integrity_check").fetchone()[0]
+        assert said == "ok", said
+        links = db.execute("SELECT matched_node_link FROM tb_nodes WHERE data_source = 'NPU' AND node_name = 'Functional.relu.0.forward'")
+        return links.fetchone()[0] in (None, "", "[]")
+
+
+def edit_once(place, what, **env):
+    """A change that fails is told and changes nothing, and nothing is left of it; a change that succeeds is there."""
+    editor = Editor(place, **env)
+    status, text = editor.edit()
+    editor.end()
+    problems = ["%s: %s" % (what, p) for p in not_taken_back(place.out) + left_behind(place.out, True) if p != "left tmp/count"]
+    if status not in (200, 500, 503) or status != 200 and not any(r in text for r in REASONS):
+        problems.append("%s: %d %s" % (what, status, text[:200]))
+    if edited(place.out + "/pair.vis.db") != (status == 200):
+        problems.append("%s: answered %d, but it is %s" % (what, status, "apart" if status != 200 else "together"))
+    return status, problems
+
+
+def break_edits(top):
+    problems, failures = [], 0
+    for kind, number in KINDS.items():
+        with Place(top) as p:
+            status, wrong = edit_once(p, kind, LD_PRELOAD=SHIM, BROKEN_KIND=kind, BROKEN_COUNT=p.out + "/tmp/count")
+            problems += wrong
+            with open(p.out + "/tmp/count") as f:
+                total = sum(int(line) for line in f)
+        for n in chosen(total):
+            with Place(top) as p:
+                status, wrong = edit_once(p, "%s %d of %d fails" % (kind, n + 1, total), LD_PRELOAD=SHIM, BROKEN_KIND=kind,
+                                          BROKEN_AFTER=str(n), BROKEN_ERRNO=str(number))
+                problems += wrong
+                failures += status != 200
+    ok("serve: an edit that the disk breaks is told and not done", problems or ([] if failures else ["no call failed"]))
+
+
+def fill_edits(top):
+    problems = []
+    for options in "size=%d", "ro":
+        with Disk(top) as p:
+            editor = Editor(p)
+            p.make(options % p.used() if "%" in options else options)
+            status, text = editor.edit()
+            editor.end()
+            p.make("rw,size=64m")
+            if status == 200 or not any(r in text for r in REASONS) or edited(p.out + "/pair.vis.db"):
+                problems.append("%s: %d %s" % (options, status, text[:200]))
+    ok("serve: an edit on a disk that is full or may only be read is told and not done", problems)
+
+
+def kill_edits(top):
+    """The server ends at some moment of an edit: it is done or not done, and can be asked for again."""
+    problems, rng, done = [], random.Random("edit"), 0
+    for _ in range(12):
+        with Place(top) as p:
+            editor = Editor(p)
+            timer = threading.Timer(rng.random() * 0.02, editor.end, [signal.SIGKILL])
+            timer.start()
+            status, _ = editor.edit()
+            timer.join()
+            problems += not_taken_back(p.out)
+            apart = edited(p.out + "/pair.vis.db")
+            done += apart
+            if status == 200 and not apart:
+                problems.append("answered, but not done")
+    ok("serve: killed during an edit it leaves a whole file", problems)
+
+
 def end_early(top, work, how, times, temporary_too):
     """Ended at random moments: files under their own names are whole; the next run succeeds."""
     problems, rng = [], random.Random(work.name)
@@ -388,7 +544,7 @@ def end_early(top, work, how, times, temporary_too):
                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as child:
                 time.sleep(rng.random() * lasts)
                 child.send_signal(how)
-            problems += left_behind(p.out, temporary_too) + unread(p.out)
+            problems += not_taken_back(p.out) + left_behind(p.out, temporary_too) + unread(p.out)
             if child.returncode not in (0, -how):
                 problems.append("ended with status %d" % child.returncode)
             if p.run(argv).returncode != 0:
@@ -436,6 +592,7 @@ def main():
         make_inputs(top)
         on_disk = list(faults_of(top))
         for works, faults in ((commands(top), [*on_disk, end_memory, kill, interrupt]),
+                              (viewers(), [*on_disk, kill, interrupt]),
                               (libraries(), [*on_disk, kill]),
                               (readers(top), [end_memory])):
             for work in works:
@@ -443,6 +600,9 @@ def main():
                     fault(top, work)
         if ONLY in "serve":
             end_memory_of_server(top)
+            edits = {break_edits: break_disk in on_disk, fill_edits: fill_disk in on_disk, kill_edits: True}
+            for fault in (f for f, may in edits.items() if may):
+                fault(top)
     return 1 if failed else 0
 
 
