@@ -62,7 +62,7 @@ MPI_CFLAGS_openmpi := $(patsubst -I%,-isystem %,$(call pkg,--cflags-only-I,ompi-
 MPI_CFLAGS_mpich   := $(patsubst -I%,-isystem %,$(call pkg,--cflags-only-I,mpich))
 SO_MPI   := mstx/hook_find.c $(wildcard mstx/hook_mpi*.c)
 MPI_LIBS := $(foreach f,$(MPI_FLAVOURS),$(B)/libmstx_mpi_$(f).so)
-$(foreach f,$(filter-out $(MPI_FLAVOURS),openmpi mpich),$(info no headers of $(f): libmstx_mpi_$(f).so is left out))
+MPI_WITHOUT := $(filter-out $(MPI_FLAVOURS),openmpi mpich)
 
 # The Python module is built where Python's headers are.
 PY_INC := $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_paths()["include"])' 2>/dev/null)
@@ -104,6 +104,7 @@ MAN     := $(wildcard */*.1 */*.3 */*.5)
 .SECONDARY:
 
 all: $(B)/msprobe $(B)/libmsprobe.so $(MSTX_LIBS) $(MPI_LIBS) $(PAR_LIBS) $(PY_LIB) ## build the program and the libraries
+	$(if $(MPI_WITHOUT),@echo 'no headers of $(MPI_WITHOUT): MPI programs of that kind are not hooked')
 
 $(B)/%.o: %.c Makefile
 	$(say) CC $<
@@ -298,14 +299,16 @@ $(B)/samples/%: $(B)/samples/%.o $(B)/libmsprobe.so
 deps: ## install the packages that are missing (Debian, Ubuntu)
 	@sh tests/deps.sh
 
-# pkg-config is asked when make starts, so what needs packages starts a second make.
+# pkg-config is asked when make starts, so what needs packages starts a second make:
+# on every processor, unless whoever calls says otherwise.
+AGAIN = +@$(MAKE) $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc)) --no-print-directory
 test: deps ## install what is missing, build, run every test
-	@$(MAKE) --no-print-directory check
+	$(AGAIN) check
 check: all $(RT_APPS) $(STANDIN) $(TESTS) $(TOOLS) $(FUZZ) $(SAMPLES) layers ## run every test with what is installed
 	@B=$(B) PYTHON=$(PYTHON) sh tests/run.sh
 
 demo: deps ## install what is missing, build, run the samples and show what msprobe says of them
-	@$(MAKE) --no-print-directory demo-run
+	$(AGAIN) demo-run
 .PHONY: demo-run
 demo-run: all $(SAMPLES)
 	@B=$(B) sh samples/demo.sh
