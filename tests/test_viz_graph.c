@@ -4,6 +4,7 @@
  */
 #include "tests/graph_files.h"
 
+#include "viz/model/node_name.h"
 #include "viz/model/outline.h"
 #include "viz/model/terms.h"
 
@@ -301,6 +302,25 @@ START_TEST(no_terms_are_met_by_everything)
 }
 END_TEST
 
+static void is_short(const char *name, const char *parent, const char *want)
+{
+    struct ms_str got = viz_node_short(ms_str_of(name), ms_str_of(parent));
+    ck_assert_msg(ms_str_eq(got, ms_str_of(want)), "%s below %s: %.*s", name, parent, (int)got.n,
+                  got.p);
+}
+
+START_TEST(a_row_says_what_the_row_above_does_not)
+{
+    is_short("Module.layers.0.attn.A.forward.0", "Module.layers.0.L.forward.0", "attn.A");
+    is_short("Cell.layers.0.attn.A.forward.0", "Cell.layers.0.L.forward.0", "attn.A");
+    is_short("Module.layers.0.L.backward.0", "DefaultModel", "layers.0.L.backward");
+    is_short("Module.layers.0.L.forward.1", "DefaultModel", "layers.0.L.forward.1");
+    is_short("Module.layers.01.L.forward.0", "Module.layers.0.L.forward.0", "layers.01.L");
+    is_short("Functional.softmax.3.forward", "Module.layers.0.L.forward.0", "Functional.softmax.3");
+    is_short("Functional.softmax.3.backward", "", "Functional.softmax.3.backward");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("viz_graph");
@@ -319,6 +339,7 @@ int main(void)
         terms_find_nodes_by_word_class_state_and_expression,
         terms_that_make_no_sense_say_what_would,
         no_terms_are_met_by_everything,
+        a_row_says_what_the_row_above_does_not,
     };
     tcase_add_checked_fixture(tc, set_up, tear_down);
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)

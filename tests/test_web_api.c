@@ -421,8 +421,9 @@ START_TEST(a_module_has_its_children_on_every_rank)
 {
     open_pair();
     says("/api/strip", "name=Module.m.M.forward.0",
-         "{\"ranks\": [0], \"nodes\": [{\"name\": \"Torch.f.0.forward\", \"states\": [\"pass\"]}, "
-         "{\"name\": \"Torch.g.0.forward\", \"states\": [\"error\"]}]}");
+         "{\"ranks\": [0], \"nodes\": [{\"name\": \"Torch.f.0.forward\", \"short\": \"Torch.f.0\", "
+         "\"states\": [\"pass\"]}, {\"name\": \"Torch.g.0.forward\", \"short\": \"Torch.g.0\", "
+         "\"states\": [\"error\"]}]}");
     says("/api/strip", "name=Torch.f.0.forward", "\"nodes\": []");
     refused("/api/strip", "", MS_E_ARG, "name is missing");
 }

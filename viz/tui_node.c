@@ -42,38 +42,6 @@ enum tui_token tui_state_token(const struct graph_row *r)
     }
 }
 
-/* ---- names ------------------------------------------------------------------------- */
-
-static struct ms_str without_end(struct ms_str s, const char *end)
-{
-    struct ms_str e = ms_str_of(end);
-    return ms_str_ends(s, e) ? ms_str_sub(s, 0, s.n - e.n) : s;
-}
-
-/* "layers.0" of "Module.layers.0.TransformerLayer.forward.0"; "" for what is no module. */
-static struct ms_str path_of(struct ms_str module)
-{
-    static const struct ms_str head = {"Module.", 7};
-    int64_t way = ms_str_find_str(module, MS_STR(".forward"));
-    way = way >= 0 ? way : ms_str_find_str(module, MS_STR(".backward"));
-    int64_t class = way > 0 ? ms_str_rfind(ms_str_sub(module, 0, (uint32_t)way), '.') : -1;
-    return ms_str_starts(module, head) && class >= head.n
-               ? ms_str_sub(module, head.n, (uint32_t) class)
-               : MS_STR("");
-}
-
-struct ms_str tui_node_short(struct ms_str name, struct ms_str parent)
-{
-    struct ms_str path = path_of(parent);
-    struct ms_str s = without_end(without_end(name, ".forward.0"), ".forward");
-    s = ms_str_ends(s, MS_STR(".backward.0")) ? without_end(s, ".0") : s;
-    if (!ms_str_starts(s, MS_STR("Module.")))
-        return s;
-    s = ms_str_sub(s, 7, s.n);
-    bool within = path.n != 0 && s.n > path.n + 1 && ms_str_starts(s, path) && s.p[path.n] == '.';
-    return within ? ms_str_sub(s, path.n + 1, s.n) : s;
-}
-
 /* ---- walking ----------------------------------------------------------------------- */
 
 /* Calls fn for every text within an object of objects: item, key, value.  What has another form is

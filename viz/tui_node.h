@@ -31,8 +31,4 @@ enum ms_rc tui_node_link(const struct graph_detail *d, int64_t from, bool back, 
                          struct ms_str *name, struct ms_buf *scratch,
                          struct ms_err *err) MS_MUST_USE;
 
-/* A name without what the row above it says already, and without what nearly all have:
- * "attn.SelfAttention" for "Module.layers.0.attn.SelfAttention.forward.0" below layer 0. */
-struct ms_str tui_node_short(struct ms_str name, struct ms_str parent);
-
 #endif

@@ -8,6 +8,8 @@
  */
 #include "viz/tui_tree.h"
 
+#include "viz/model/node_name.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -81,7 +83,7 @@ static int put_node(struct tui_cells *g, int y, int x, int w, enum tui_token t,
                     const struct graph_row *n)
 {
     bool fits = w >= NAMES_WHOLE && tui_text_width(n->name) <= w;
-    return tui_put_name(g, y, x, w, t, fits ? n->name : tui_node_short(n->name, n->parent));
+    return tui_put_name(g, y, x, w, t, fits ? n->name : viz_node_short(n->name, n->parent));
 }
 
 static void put_target(struct tui_tree *t, struct tui_cells *g, int y, int w,

@@ -46,6 +46,8 @@ enum ms_rc web_route_run(const struct web_route *r, struct web_call *c,
 /* Which tree of the graph is asked about: step, rank and golden; the first when they are not given. */
 enum ms_rc web_read_spot(const struct web_call *c, struct graph_spot *at,
                          struct ms_err *err) MS_MUST_USE;
+/* The name of a node, and the short one for a row below `parent` where it differs. */
+void web_put_name(struct ms_jwrite *w, struct ms_str name, struct ms_str parent);
 /* The HTTP status for a failure. */
 unsigned web_status_of(enum ms_rc rc);
 

@@ -3,6 +3,7 @@
  * api_graph: nodes, both sides, and changes of their matching.
  */
 #include "viz/model/divergence.h"
+#include "viz/model/node_name.h"
 #include "viz/model/pairs.h"
 #include "viz/model/terms.h"
 #include "web/api.h"
@@ -45,10 +46,18 @@ static const char *state_of(const struct graph_row *r)
     return r->unmatched ? "unmatched" : states[r->state];
 }
 
+void web_put_name(struct ms_jwrite *w, struct ms_str name, struct ms_str parent)
+{
+    struct ms_str brief = viz_node_short(name, parent);
+    ms_jwrite_ktext(w, "name", name);
+    if (brief.n != name.n)
+        ms_jwrite_ktext(w, "short", brief);
+}
+
 static void put_row(struct ms_jwrite *w, const struct graph_row *r)
 {
     ms_jwrite_obj(w);
-    ms_jwrite_ktext(w, "name", r->name);
+    web_put_name(w, r->name, r->parent);
     ms_jwrite_ki64(w, "order", r->order);
     ms_jwrite_ki64(w, "kind", r->kind);
     if (r->micro > 0)

@@ -17,6 +17,7 @@ enum { RANKS_MAX = 256, NODES_MAX = 200, ABSENT = 0, TEXT_MAX = 16 << 20 };
 static const char *const words[] = {NULL, "none", "pass", "warning", "error", "unmatched"};
 
 struct strip {
+    struct ms_str parent;
     struct ms_map names; /* of nodes, in the order of the first rank that has them */
     struct ms_arena *arena;
     uint8_t state[NODES_MAX][RANKS_MAX];
@@ -62,8 +63,7 @@ static enum ms_rc read_ranks(struct strip *s, struct web_call *c, struct graph_s
 static void put_node(struct ms_jwrite *w, const struct strip *s, uint32_t node, size_t ranks)
 {
     ms_jwrite_obj(w);
-    ms_jwrite_key(w, MS_STR("name"));
-    ms_jwrite_str(w, ms_map_key(&s->names, node));
+    web_put_name(w, ms_map_key(&s->names, node), s->parent);
     ms_jwrite_key(w, MS_STR("states"));
     ms_jwrite_arr(w);
     for (size_t i = 0; i < ranks; i++) {
@@ -106,6 +106,7 @@ enum ms_rc web_api_strip(struct web_call *c, struct ms_err *err)
         ms_free(s);
         return ms_no_memory(err);
     }
+    s->parent = name;
     enum ms_rc rc = read_ranks(s, c, at, name, n, err);
     if (rc == MS_OK)
         put_strip(c->json, s, about->ranks.p, n);

@@ -49,6 +49,9 @@ await test('question mark lists the keys, the filter finds one, Escape closes', 
   await page.keyboard.type('search');
   const few = (await texts(page, '.keylist > div')).length;
   truth(few > 0 && few < all, `${few} of ${all}`);
+  await page.fill('.dialog input', '');
+  const said = await texts(page, '.keylist span');
+  equal(said.filter((t, i) => said.indexOf(t) !== i).join(), '', 'said twice');
   await page.keyboard.press('Escape');
   equal(await page.$('.dialog'), null, 'dialog');
 });

@@ -9,7 +9,7 @@ import {sentence} from './sentences.js';
 import {copy, count, digits, fill, h, shortName, VirtualList} from './util.js';
 import {w} from './words.js';
 
-const ROW = 22, ROW_LEAST = 16, ROW_MOST = 44, HOVER_MS = 150, SPLIT_LEAST = 0.15, SPLIT_STEP = 0.02, FIGURES_MAX = 100;
+const ROW = 22, ROW_LEAST = 16, ROW_MOST = 44, HOVER_MS = 150, SPLIT_LEAST = 0.15, SPLIT_USUAL = 0.58, SPLIT_STEP = 0.02, FIGURES_MAX = 100;
 const METRICS = {summary: ['NormRelativeErr', 'MaxRelativeErr', 'MeanRelativeErr', 'MinRelativeErr', 'L2norm diff', 'Max diff', 'Mean diff'],
   all: ['Cosine', 'EucDist', 'MaxAbsErr', 'MaxRelativeErr', 'One Thousandth Err Ratio', 'Five Thousandths Err Ratio']};
 
@@ -57,7 +57,7 @@ class Graph {
     this.hitBox = h('div.hits', {hidden: true});
     this.frame = h(`div.graph${this.dual ? '.dual' : ''}`, {}, this.bar(), this.head, this.field, this.hitBox);
     fill(this.root, this.frame);
-    this.split(Number(localStorage.getItem('msprobe-split')) || 0.5);
+    this.split(Number(localStorage.getItem('msprobe-split')) || SPLIT_USUAL);
     this.makePanes();
     this.addKeys();
   }
@@ -227,7 +227,7 @@ class Graph {
 
   side(row, line, n, missing) {
     if (!row) return h('span.dim.gap', {}, missing ? `· · ·  ${missing}` : '');
-    return [line && mark(row.overflow ? 'overflow' : row.state), h('span.name', {title: row.name}, shortName(row.name) + n), line && this.role(row),
+    return [line && mark(row.overflow ? 'overflow' : row.state), h('span.name', {title: row.name}, shortName(row) + n), line && this.role(row),
       row.modified && h('span.dim', {}, ' ✎'), line && h('span.ends', {}, badge(line), line.pair.target && this.figure(line))];
   }
 

@@ -18,6 +18,13 @@ export class Keys {
     this.list = this.list.filter((k) => k.group !== group);
   }
 
+  static ARROWS = {arrowup: '↑', arrowdown: '↓', arrowleft: '←', arrowright: '→'};
+
+  // A key as it is printed on keyboards.
+  static shown(key) {
+    return key.replace(/arrow(up|down|left|right)/, (arrow) => Keys.ARROWS[arrow]);
+  }
+
   static nameOf(e) {
     const named = e.key === ' ' ? 'space' : e.key.toLowerCase();
     const single = e.key.length === 1 && e.key !== ' ';
@@ -47,14 +54,26 @@ export class Keys {
   show() {
     const list = h('div.keylist'), filter = h('input', {type: 'search', placeholder: w('filterKeys')});
     const ordered = ['view', 'app'].flatMap((g) => this.list.filter((k) => k.group === g).reverse()); // those of the view first
-    const draw = () => fill(list, ordered.filter((k) =>
-      `${k.key} ${w(k.text)}`.toLowerCase().includes(filter.value.toLowerCase())).map((k) =>
-      h('div', {}, h('kbd', {hidden: !k.key}, k.key), h('span', {}, w(k.text)))));
+    const lines = together(ordered);
+    const draw = () => fill(list, lines.filter(({keys, text}) => `${keys.join(' ')} ${w(text)}`.toLowerCase().includes(filter.value.toLowerCase()))
+        .map(({keys, text}) => h('div', {}, h('div', {}, keys.map((key) => (key === TO ? ` ${TO} ` : [h('kbd', {}, Keys.shown(key)), ' ']))), h('span', {}, w(text)))));
     filter.addEventListener('input', draw);
     openDialog(w('keysOf'), filter, list);
     draw();
     filter.focus();
   }
+}
+
+// Keys that do the same share a line, and so do nine that differ in a digit.
+const TO = '–';
+function together(list) {
+  const lines = new Map();
+  for (const {key, text} of list) {
+    const what = text.replace(/ \d$/, '');
+    if (!lines.has(what)) lines.set(what, []);
+    if (key && !lines.get(what).includes(key)) lines.get(what).push(key);
+  }
+  return [...lines].map(([text, keys]) => ({text, keys: keys.length > 8 ? [keys[0], TO, keys.at(-1)] : keys}));
 }
 
 // Escape closes wherever the focus is; Tab goes round within.

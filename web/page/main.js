@@ -5,7 +5,7 @@ import {Keys} from './keys.js';
 import * as place from './place.js';
 import * as snapshot from './snapshot.js';
 import {count, fill, h, svg, time} from './util.js';
-import {language, switchLanguage, w} from './words.js';
+import {extent, language, switchLanguage, w} from './words.js';
 
 const views = {
   overview: () => import('./overview.js'),
@@ -37,7 +37,7 @@ const find = h('input.find', {type: 'search', 'aria-label': 'search'});
 function selector(label, values, now, choose) {
   if (values.length < 2) return null;
   return h('label.dim', {}, `${label} `, h('select', {onchange: (e) => choose(e.target.value)},
-      values.map((v) => h('option', {value: v, selected: String(v) === String(now)}, v))));
+      values.map((v) => h('option', {value: v, selected: String(v) === String(now)}, v === '' ? w('all') : v))));
 }
 
 function drawTop() {
@@ -65,7 +65,7 @@ function drawStatus() {
   fill(status, t && h('span', {}, `${count(t.events)} ${w('events')}`),
       t?.clock > 0 && h('span', {}, `${w('clock')} ±${time(t.clock)}`),
       t && t.dropped > 0 && h('span.W', {}, `${count(t.dropped)} ${w('dropped')}`),
-      g && h('span', {}, `${g.ranks.length} × ${w('rank')}, ${g.steps.length} × ${w('step')}`),
+      g && h('span', {}, extent(g)),
       app.view?.summary?.(), h('span.grow'), performance.now() - grownAt < LIVE_MS && h('span.P', {title: w('liveHint')}, `${w('live')} ●`), h('span', {}, app.view?.hint?.() ?? ''));
 }
 
@@ -196,10 +196,8 @@ function globalKeys() {
   k.add('app', '>', 'commands', showPalette);
   k.add('app', 'ctrl+shift+p', 'commands', showPalette);
   k.add('app', ':', 'ask in SQL', async () => (await import('./sql.js')).openSql(app.about));
-  for (let n = 1; n <= 9; n++) {
-    k.add('app', String(n), `recall snapshot ${n}`, () => snapshot.recall(n));
-    k.add('app', `shift+${n}`, `store snapshot ${n}`, () => snapshot.store(n));
-  }
+  for (let n = 1; n <= 9; n++) k.add('app', String(n), `recall snapshot ${n}`, () => snapshot.recall(n));
+  for (let n = 1; n <= 9; n++) k.add('app', `shift+${n}`, `store snapshot ${n}`, () => snapshot.store(n));
   k.add('app', 'K', 'note about this place', () => snapshot.note());
   k.add('app', "'", 'notes and snapshots', () => snapshot.list());
   k.add('app', '?', 'help', () => k.show());

@@ -68,7 +68,7 @@ function rangeBar(a, b) {
 function ranges(node, mine, theirs) {
   const rows = mine.map(([name, x], i) => [itemName(name, node), statsOf(x), statsOf(theirs[i]?.[1])]).filter(([, a, b]) => isRange(a) || isRange(b));
   if (!rows.length) return null;
-  return [h('h2', {}, w('ranges'), h('i.key'), h('span.dim', {}, w('target')), theirs.length > 0 && [h('i.key.other'), h('span.dim', {}, w('golden'))]),
+  return [h('h2', {}, w('ranges'), h('span.dim.whole', {}, h('i.key'), w('target')), theirs.length > 0 && h('span.dim.whole', {}, h('i.key.other'), w('golden'))),
     h('div.facts', {}, rows.map(([name, a, b]) => [h('span.mono', {}, name), rangeBar(a, b)]))];
 }
 
@@ -155,7 +155,7 @@ async function strip(row, golden, spot, ranks) {
   if (!nodes.length) return null;
   const cell = (n, state, rank) => h('td', {}, state && h('a', {href: `#${place.write({screen: 'graph', step: spot.step, rank, node: n.name})}`}, mark(state)));
   return [h('h2', {}, w('belowOnRanks')), h('div.scroll', {}, h('table.matrix', {}, h('tr', {}, h('th', {}, w('rank')), list.map((r) => h('th', {}, r))),
-      nodes.map((n) => h('tr', {}, h('th.mono', {title: n.name}, shortName(n.name)), n.states.map((s, i) => cell(n, s, list[i]))))))];
+      nodes.map((n) => h('tr', {}, h('th.mono', {title: n.name}, shortName(n)), n.states.map((s, i) => cell(n, s, list[i]))))))];
 }
 
 // Fills the drawer; returns whom the node met on other ranks.

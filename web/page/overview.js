@@ -4,8 +4,8 @@ import {get} from './api.js';
 import {shareBars, stepBars} from './bars.js';
 import * as place from './place.js';
 import {sentence} from './sentences.js';
-import {bytes, count, digits, fill, h, svg, time} from './util.js';
-import {language, w} from './words.js';
+import {bytes, count, digits, fill, h, moment, svg, time} from './util.js';
+import {extent, w} from './words.js';
 
 const SHOWN = 10, RANKS = 16;
 const ABOUT_RANKS = /straggl|slow_link|fail_slow|imbalance|wait|skew|hang|mismatch/;
@@ -43,7 +43,7 @@ function findingList(list, about) {
 function checked({timeline: t, graph: g}) {
   const parts = [];
   if (t) parts.push(`${count(t.events)} ${w('events')} (${w('checkedRun')})`);
-  if (g) parts.push(`${g.ranks.length} × ${w('rank')}, ${g.steps.length} × ${w('step')}${g.dual ? `, ${w('target')} – ${w('golden')}` : ''}`);
+  if (g) parts.push(`${extent(g)}${g.dual ? `, ${w('target')} – ${w('golden')}` : ''}`);
   return parts.join('; ');
 }
 
@@ -63,8 +63,6 @@ function stepPlot(steps) {
   return [h('div.dim.legend', {}, h('span', {}, `${w('longest')} ${time(most)}`), h('span', {}, `${w('median')} ${time(median)}`),
     h('span', {}, `${w('step')} ${steps[0][1]} – ${steps.at(-1)[1]}`)), plot];
 }
-
-const moment = (ms) => new Date(ms).toLocaleString(language() === 'zh' ? 'zh-CN' : 'en-GB');
 
 function timelineFacts(t, more) {
   return [[w('command'), more.command], [w('started'), more.start_ms && moment(more.start_ms)], [w('recordedBy'), more.tool],

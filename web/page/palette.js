@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The command palette: every key's action by its words.
-import {openDialog} from './keys.js';
+import {Keys, openDialog} from './keys.js';
 import {fill, h} from './util.js';
 import {w} from './words.js';
 
@@ -28,7 +28,7 @@ export function openPalette(keys) {
   const draw = () => {
     fill(list, hits.map((k, i) => h('div', {
       role: 'option', id: `command-${i}`, 'aria-selected': i === chosen ? 'true' : 'false', onclick: () => run(k),
-    }, h('span', {}, w(k.text)), h('kbd', {hidden: !k.key}, k.key))), hits.length === 0 && h('div.dim', {}, w('noHits')));
+    }, h('span', {}, w(k.text)), h('kbd', {hidden: !k.key}, Keys.shown(k.key)))), hits.length === 0 && h('div.dim', {}, w('noHits')));
     input.setAttribute('aria-activedescendant', hits.length ? `command-${chosen}` : '');
     list.children[chosen]?.scrollIntoView({block: 'nearest'});
   };

@@ -21,7 +21,7 @@ function side(row, line, x, y, c) {
   const letter = row.overflow ? '!' : LETTER[row.state] ?? ' ', colour = row.overflow ? c.error : c[row.state] ?? c.dim;
   const times = line.kind === 'run' ? ` ×${line.members.length}` : '', below = line.pair.below ?? [];
   const told = ['E', 'W', '-', '!'].map((k, i) => (below[i] ? `${below[i]}${k}` : '')).filter(Boolean).join(' ');
-  return [words(letter, x, y, colour, {'font-weight': 700}), words(shortName(row.name) + times, x + 16, y, c.text),
+  return [words(letter, x, y, colour, {'font-weight': 700}), words(shortName(row) + times, x + 16, y, c.text),
     told && words(told, x + HALF - line.depth * INDENT - 40, y, c.error, {'text-anchor': 'end'})];
 }
 

@@ -564,7 +564,11 @@ class Timeline {
 
   goToStep(number) {
     const s = this.steps.find((x) => String(x[1]) === number);
-    if (!s) return;
+    if (!s) {
+      place.note({step: null});
+      this.show(0, this.length, true);
+      return;
+    }
     place.note({step: number});
     this.show(s[2] - s[3] * 0.1, s[2] + s[3] * 1.1, true);
   }

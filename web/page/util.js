@@ -48,6 +48,12 @@ export function time(ns) {
   return `${digits(ns / f, 3)} ${unit}`;
 }
 
+// A moment as every reader understands it, by the clock of this machine: "2026-11-23 01:51:41".
+export function moment(ms) {
+  const at = new Date(ms), two = (n) => String(n).padStart(2, '0');
+  return `${[at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join('-')} ${[at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(':')}`;
+}
+
 // A number with n significant digits, without exponent where that is short.
 export function digits(v, n = 4) {
   if (!Number.isFinite(v)) return Number.isNaN(v) ? 'NaN' : v > 0 ? 'inf' : '-inf';
@@ -56,7 +62,7 @@ export function digits(v, n = 4) {
   return a >= 1e-3 && a < 1e6 ? String(Number(v.toPrecision(n))) : v.toExponential(n - 1);
 }
 
-const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'];
+const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'];
 export function bytes(n) {
   let i = 0, v = n;
   while (v >= 1000 && i < UNITS.length - 1) {
@@ -108,16 +114,8 @@ export function save(name, type, ...parts) {
   setTimeout(() => URL.revokeObjectURL(a.href), 10000);
 }
 
-// Short name of a node: what tells it apart from its neighbours.
-export function shortName(name) {
-  const parts = name.split('.');
-  if (parts.length < 4) return name;
-  if (parts[0] === 'Module' || parts[0] === 'Cell') {
-    const dir = parts.findIndex((p) => p === 'forward' || p === 'backward' || p === 'parameters_grad');
-    return parts.slice(1, Math.max(dir - 1, 2)).join('.');
-  }
-  return parts.slice(1, 3).join('.');
-}
+// What tells a node apart from its neighbours, as the server says it.
+export const shortName = (row) => row.short ?? row.name;
 
 // A list of rows of equal height of which only those in sight are elements.
 export class VirtualList {

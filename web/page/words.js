@@ -106,8 +106,8 @@ const words = {
   waited: ['waited', '自身等待'],
   ofTime: ['of its time', '占其时间'],
   bandwidth: ['Bandwidth by size', '带宽与消息大小'],
-  noComm: ['This run has no communication calls of several ranks. Record a distributed program: “msprobe run -o DIR -- mpirun -n 4 PROGRAM”, then “msprobe serve DIR”.',
-    '该运行没有多卡通信记录。请记录分布式程序：“msprobe run -o DIR -- mpirun -n 4 PROGRAM”，再运行 “msprobe serve DIR”。'],
+  noComm: ['This run has no communication calls of several ranks. Record a distributed program: “mpirun -n 4 msprobe run -o DIR -- PROGRAM”, then “msprobe serve DIR”.',
+    '该运行没有多卡通信记录。请记录分布式程序：“mpirun -n 4 msprobe run -o DIR -- PROGRAM”，再运行 “msprobe serve DIR”。'],
   verdictLast: ['comes last', '最后到达'],
   othersWait: ['others wait up to', '他卡最多等待'],
   arrival: ['arrival', '到达'],
@@ -196,10 +196,14 @@ const chinese = {
   'open or close all processes': '展开或折叠全部进程',
 };
 
+// How much a dump or a comparison holds: "2 ranks, 1 step".
+const some = (n, word) => (column ? `${n} ${w(word)}` : `${n} ${w(word)}${n === 1 ? '' : 's'}`);
+export const extent = (g) => `${some(g.ranks.length, 'rank')}, ${some(g.steps.length, 'step')}`;
+
 let column = (localStorage.getItem('msprobe-lang') ?? navigator.language).startsWith('zh') ? 1 : 0;
 
 // What keys do is its own English; the Chinese is looked up by it.
-const numbered = (key) => key.replace(/^(recall|store) snapshot (\d)$/, (_, verb, n) => `${verb === 'store' ? '存' : '取'}快照 ${n}`);
+const numbered = (key) => key.replace(/^(recall|store) snapshot ?(\d?)$/, (_, verb, n) => `${verb === 'store' ? '存' : '取'}快照 ${n}`);
 export const w = (key) => words[key]?.[column] ?? (column ? chinese[key] ?? numbered(key) : key);
 export const language = () => (column ? 'zh' : 'en');
 export function switchLanguage() {

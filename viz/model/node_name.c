@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * node_name: names of nodes as rows show them.
+ */
+#include "viz/model/node_name.h"
+
+static struct ms_str without_end(struct ms_str s, const char *end)
+{
+    struct ms_str e = ms_str_of(end);
+    return ms_str_ends(s, e) ? ms_str_sub(s, 0, s.n - e.n) : s;
+}
+
+/* Behind "Module." or "Cell.", as PyTorch and MindSpore name what is no operator; "" for an operator. */
+static struct ms_str module_of(struct ms_str name)
+{
+    static const struct ms_str heads[] = {{"Module.", 7}, {"Cell.", 5}};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        if (ms_str_starts(name, heads[i]))
+            return ms_str_sub(name, heads[i].n, name.n);
+    return MS_STR("");
+}
+
+/* "layers.0" of "Module.layers.0.TransformerLayer.forward.0"; "" for what is no module. */
+static struct ms_str path_of(struct ms_str name)
+{
+    struct ms_str module = module_of(name);
+    int64_t way = ms_str_find_str(module, MS_STR(".forward"));
+    way = way >= 0 ? way : ms_str_find_str(module, MS_STR(".backward"));
+    int64_t class = way > 0 ? ms_str_rfind(ms_str_sub(module, 0, (uint32_t)way), '.') : -1;
+    return class > 0 ? ms_str_sub(module, 0, (uint32_t) class) : MS_STR("");
+}
+
+struct ms_str viz_node_short(struct ms_str name, struct ms_str parent)
+{
+    struct ms_str path = path_of(parent);
+    struct ms_str s = without_end(without_end(name, ".forward.0"), ".forward");
+    s = ms_str_ends(s, MS_STR(".backward.0")) ? without_end(s, ".0") : s;
+    struct ms_str module = module_of(s);
+    if (module.n == 0)
+        return s;
+    bool within = path.n != 0 && module.n > path.n + 1 && ms_str_starts(module, path) &&
+                  module.p[path.n] == '.';
+    return within ? ms_str_sub(module, path.n + 1, module.n) : module;
+}
