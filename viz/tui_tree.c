@@ -90,6 +90,7 @@ static void *open_tree(struct tui_app *a, struct ms_err *err)
     }
     t->v = a->reader.graph;
     t->about = graph_view_about(t->v);
+    t->findings = &a->findings;
     t->path = a->reader.graph_path;
     t->detail = true;
     t->tagged.max = 1 << 16;
@@ -216,6 +217,18 @@ static bool is_suspect(const struct tui_tree *t, const struct viz_finding *f)
 {
     return f->place.screen == VIZ_GRAPH && f->place.node.n != 0 && f->place.rank == t->rank &&
            f->place.step == t->step;
+}
+
+const struct viz_finding *tui_tree_suspect(const struct tui_tree *t, bool golden,
+                                           struct ms_str name)
+{
+    for (size_t i = 0; i < t->findings->list.n; i++) {
+        const struct viz_finding *f = &t->findings->list.p[i];
+        bool role = !ms_str_eq(f->kind, MS_STR("divergence"));
+        if (role && is_suspect(t, f) && f->place.golden == golden && ms_str_eq(f->place.node, name))
+            return f;
+    }
+    return NULL;
 }
 
 /* The node that the first suspect names; from there the next one, and round.  Without suspects the

@@ -24,7 +24,8 @@ struct tui_figure {
 struct tui_tree {
     struct graph_view *v;
     const struct graph_about *about;
-    const char *path; /* of the database, for changes */
+    const struct viz_findings *findings; /* of the whole viewer */
+    const char *path;                    /* of the database, for changes */
     struct viz_outline rows;
     int64_t step, rank;
     size_t at, top;
@@ -74,6 +75,9 @@ enum ms_rc tui_tree_show(struct tui_tree *t, int64_t step, int64_t rank, struct 
 enum ms_rc tui_tree_reveal(struct tui_tree *t, bool golden, struct ms_str name, struct ms_err *err);
 /* Where a search forward from the cursor begins in node_order. */
 enum ms_rc tui_tree_before(struct tui_tree *t, bool golden, int64_t *order, struct ms_err *err);
+/* What the findings say of a node of this step and rank, or NULL. */
+const struct viz_finding *tui_tree_suspect(const struct tui_tree *t, bool golden,
+                                           struct ms_str name);
 /* Rows of the screen that show nodes, and the side that a column belongs to. */
 int tui_tree_rows(const struct tui_tree *t, const struct tui_cells *g);
 bool tui_tree_is_golden(const struct tui_tree *t, const struct tui_cells *g, int x);

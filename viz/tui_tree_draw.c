@@ -19,7 +19,8 @@ enum {
     SPLIT_FROM = 70,
     FIGURE_W = 10,
     MATRIX_CELL = 4,
-    NAMES_WHOLE = 60
+    NAMES_WHOLE = 60,
+    NAME_LEAST = 20
 };
 
 /* ---- parts of a row ---------------------------------------------------------------- */
@@ -86,6 +87,17 @@ static int put_node(struct tui_cells *g, int y, int x, int w, enum tui_token t,
     return tui_put_name(g, y, x, w, t, fits ? n->name : viz_node_short(n->name, n->parent));
 }
 
+/* What a suspect does with the difference, behind its name; returns the room that is left for that. */
+static int put_role(const struct tui_tree *t, struct tui_cells *g, int y, int x, int right,
+                    const struct graph_row *n)
+{
+    const struct viz_finding *f = tui_tree_suspect(t, false, n->name);
+    if (f == NULL || (int)f->kind.n + NAME_LEAST > right - x)
+        return right;
+    tui_put(g, y, right - (int)f->kind.n, (int)f->kind.n, TUI_ERROR, f->kind);
+    return right - (int)f->kind.n - 1;
+}
+
 static void put_target(struct tui_tree *t, struct tui_cells *g, int y, int w,
                        const struct viz_row *r, struct ms_err *err)
 {
@@ -103,6 +115,7 @@ static void put_target(struct tui_tree *t, struct tui_cells *g, int y, int w,
     right -= w >= 40 ? FIGURE_W : 0;
     tui_put_right(g, y, right, worst_token(&r->pair.below), counts);
     right -= (int)strlen(counts) + (counts[0] != '\0');
+    right = put_role(t, g, y, x, right, n);
     tui_char(g, y, x, token, (uint32_t)(unsigned char)tui_state_letter(n));
     x = put_node(g, y, x + 2, right - x - 2 - (r->kind == VIZ_ROW_RUN ? 6 : 0), TUI_TEXT, n);
     put_run(g, y, x, r);
@@ -299,27 +312,36 @@ static enum ms_rc draw_kin(struct tui_tree *t, struct tui_cells *g, int y,
     return rc;
 }
 
-static enum ms_rc draw_detail(struct tui_tree *t, struct tui_cells *g, int y, struct ms_err *err)
+/* How the node did, in one line; of a suspect also why it is one. */
+static void draw_state(struct tui_tree *t, struct tui_cells *g, int y, const struct graph_row *n,
+                       struct ms_err *err)
 {
     static const char *const states[GRAPH_STATES] = {"not compared", "pass", "warning", "error"};
+    const struct viz_finding *suspect = tui_tree_suspect(t, t->golden, n->name);
+    const char *figure = t->golden ? "" : figure_of(t, n, err);
+    char counts[64];
+    count_text(&tui_tree_row(t)->pair.below, counts, sizeof counts);
+    int x = tui_puts(g, y, 1, g->w - 2, tui_state_token(n), states[n->state]);
+    x = tui_printf(g, y, x, g->w - x - 1, TUI_DIM, "%s%s%s%s%s%.*s%s",
+                   figure[0] != '\0' ? ", worst figure " : "", figure,
+                   counts[0] != '\0' ? ", below " : "", counts,
+                   n->overflow.n != 0 ? ", overflow " : "", MS_STR_ARG(n->overflow),
+                   !n->modified   ? ""
+                   : n->unmatched ? ", parted by hand"
+                                  : ", matched by hand");
+    if (suspect != NULL)
+        tui_printf(g, y, x, g->w - x - 1, TUI_ERROR, "; %.*s", MS_STR_ARG(suspect->text));
+}
+
+static enum ms_rc draw_detail(struct tui_tree *t, struct tui_cells *g, int y, struct ms_err *err)
+{
     const struct graph_row *n = tui_tree_node(t);
     tui_fill(g, y, 0, g->w, TUI_DIM, 0x2500);
     if (n == NULL)
         return MS_OK;
-    const struct viz_row *row = tui_tree_row(t);
-    const char *figure = t->golden ? "" : figure_of(t, n, err);
-    char counts[64];
-    count_text(&row->pair.below, counts, sizeof counts);
     tui_put_name(g, y + 1, 1, g->w - 2, TUI_TEXT, n->name);
     tui_mark(g, y + 1, 1, g->w - 2, TUI_BOLD, TUI_TOKENS);
-    int x = tui_puts(g, y + 2, 1, g->w - 2, tui_state_token(n), states[n->state]);
-    tui_printf(g, y + 2, x, g->w - x - 1, TUI_DIM, "%s%s%s%s%s%.*s%s",
-               figure[0] != '\0' ? ", worst figure " : "", figure,
-               counts[0] != '\0' ? ", below " : "", counts, n->overflow.n != 0 ? ", overflow " : "",
-               MS_STR_ARG(n->overflow),
-               !n->modified   ? ""
-               : n->unmatched ? ", parted by hand"
-                              : ", matched by hand");
+    draw_state(t, g, y + 2, n, err);
     if (t->about->dual)
         MS_TRY(draw_fate(t, g, y + 3, n, err));
     if (t->about->dual && t->tagged.n == 0)
