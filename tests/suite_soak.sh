@@ -7,4 +7,8 @@ if nm -D "$B/libmsprobe.so" | grep -qE '__(asan|tsan|ubsan)_'; then
     echo 'skip soak: a sanitizer keeps freed memory'
     exit 0
 fi
+if [ ! -e "$B/python/mstx.so" ]; then
+    echo "skip soak: the Python module is not built, Python's headers are missing"
+    exit 0
+fi
 exec "${PYTHON:-/usr/bin/python3}" tests/soak.py "$B" "${ITERATIONS:-25}"
