@@ -171,7 +171,7 @@ static const struct ms_opt opts[] = {
      .alias = "profiling_path",
      .help = "directory of a run, or one below which profilers left their output"},
     {"mode", "m", MS_OPT_CHOICE, offsetof(struct args, mode), "RECIPE", .dflt = "slow_rank",
-     .choices = modes, .help = "what to find out, see below"},
+     .choices = modes, .help = "what to find out, as listed above"},
     {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "DIR", .dflt = "the input's",
      .help = "where to make the directory cluster_analysis_output"},
     {"export_type", NULL, MS_OPT_CHOICE, offsetof(struct args, type), "TYPE", .dflt = "db",

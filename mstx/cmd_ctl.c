@@ -4,6 +4,7 @@
  * runs.
  */
 #include "mstx/control.h"
+#include "probe/base/human.h"
 #include "probe/base/io.h"
 #include "probe/base/jwrite.h"
 #include "probe/base/opt.h"
@@ -53,9 +54,10 @@ struct job {
 
 static void text_process(const char *path, const struct mstx_control *c)
 {
-    printf("%-40s %-9s %12llu records %8.1f MB %6u threads %6llu open %8llu dropped\n",
+    char size[MS_HUMAN_MAX];
+    printf("%-40s %-9s %12llu records %8s %6u threads %6llu open %8llu dropped\n",
            ms_path_base(path).p, c->recording ? "recording" : "stopped",
-           (unsigned long long)c->records, (double)c->bytes / 1e6, c->rings,
+           (unsigned long long)c->records, ms_human_bytes(size, c->bytes), c->rings,
            (unsigned long long)c->open_ranges, (unsigned long long)c->dropped);
 }
 

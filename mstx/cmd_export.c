@@ -28,8 +28,7 @@ static const struct ms_opt opts[] = {
     {"DIR", NULL, MS_OPT_REST, offsetof(struct args, path), .min = 1, .max = 1,
      .help = "directory of a run, or its run.db"},
     {"format", "f", MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .choices = formats,
-     .required = true,
-     .help = "chrome, trace-view (Ascend's JSON), perfetto, csv, ascend-db or flight-recorder"},
+     .required = true, .help = "whose files to write; trace-view is Ascend's JSON"},
     {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "OUT", .required = true,
      .help = "file to write; of ascend-db a directory, unless it ends in .db; of flight-recorder "
              "a directory"},

@@ -10,6 +10,7 @@
 #include "mstx/elf_needs.h"
 #include "mstx/stage.h"
 #include "probe/base/beside.h"
+#include "probe/base/human.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 #include "probe/base/opt.h"
@@ -450,6 +451,7 @@ static enum ms_rc add_process(void *arg, const char *path, struct ms_err *err)
 static enum ms_rc tell_result(const char *out, bool has_dump, struct ms_err *err)
 {
     struct sum s = {0};
+    char size[MS_HUMAN_MAX];
     MS_TRY(mstx_each_process(out, -1, add_process, &s, err));
     if (s.processes == 0) {
         bool is_empty = rmdir(out) == 0;
@@ -459,9 +461,9 @@ static enum ms_rc tell_result(const char *out, bool has_dump, struct ms_err *err
             fprintf(stderr, "msprobe: the dump is in %s\n", out);
         return MS_OK;
     }
-    fprintf(stderr, "msprobe: %s: %llu records of %zu process%s, %.1f MB", out,
+    fprintf(stderr, "msprobe: %s: %llu records of %zu process%s, %s", out,
             (unsigned long long)s.records, s.processes, s.processes == 1 ? "" : "es",
-            (double)s.bytes / 1e6);
+            ms_human_bytes(size, s.bytes));
     if (s.dropped > 0)
         fprintf(stderr, ", %llu dropped", (unsigned long long)s.dropped);
     if (s.unstaged > 0)
@@ -508,7 +510,7 @@ static int run(int argc, char **argv)
     if (done)
         return MS_EXIT_OK;
     if (at >= argc) {
-        ms_fail(&err, MS_E_ARG, "missing PROG: the program to run");
+        ms_fail(&err, MS_E_ARG, "missing argument PROG: the program to run");
         return ms_cmd_fail(&mstx_cmd_run, &err);
     }
     if (record(&args, argv + at, &status, &err) == MS_OK)
@@ -520,12 +522,14 @@ static int run(int argc, char **argv)
 const struct ms_cmd mstx_cmd_run = {
     .name = "run",
     .run = run,
-    .brief = "run a program and record its marks",
+    .brief = "run a program and record marks, communication and steps",
     .opts = opts,
     .usage = "[options] [--] PROG [ARGS]",
-    .about = "Runs PROG as it is and records the mstx marks and ranges it makes, with --nvtx also "
-             "NVTX ones. Put it in front of the program, behind mpirun or srun. The exit status is "
-             "the program's. A program that is killed leaves everything it had recorded.\n"
+    .about = "Runs PROG as it is and records the mstx marks and ranges it makes (with --nvtx also "
+             "NVTX ones), its calls of MPI, NCCL, RCCL and HCCL, and the steps of PyTorch; with "
+             "--dump also its tensors. Put it in front of the program, behind mpirun or srun. The "
+             "exit status is the program's. A program that is killed leaves everything it had "
+             "recorded.\n"
              "\n"
              "  msprobe run -o run python train.py\n"
              "  mpirun -n 8 msprobe run -o run --domain_exclude ptaCaching ./train\n"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Checks the manual: every page is clean source, has the sections that people
 # look for, every command and option of the program has its place in a page, in
-# msprobe-COMMAND.1 or, what all commands share, in msprobe.1, and every public
-# function is in one page of section 3.
+# msprobe-COMMAND.1 or, what all commands share, in msprobe.1, says there what it
+# says in the list of commands, and every public function is in one page of section 3.
 #   B=build        which program to ask
 B=${B:-build}
 rc=0
@@ -69,6 +69,24 @@ check_command() { # command
     if [ -n "$missing" ]; then bad "options of $1: no page has$missing"; else ok "options of $1"; fi
 }
 
+# A command is the same sentence in its page and in the list of commands, and stands at the same place.
+check_brief() { # page
+    command=${1##*/msprobe-}
+    command=${command%.1}
+    brief=$(printf '%s\n' "$help" | sed -n "s/^  $command  *//p")
+    if plain "$1" | sed -n '/^\.SH NAME/{n;p;}' | grep -qxF "msprobe-$command - $brief"; then
+        ok "brief $1"
+    else
+        bad "brief $1: not 'msprobe-$command - $brief'"
+    fi
+}
+
+check_order() {
+    listed=$(printf '%s\n' "$help" | sed -n '/^commands:/,/^$/s/^  \([a-z0-9_]*\) .*/\1/p')
+    paged=$(sed -n '/^\.SH COMMANDS/,/^\.SH [^C]/s/^\.BR\{0,1\} "\{0,1\}\([a-z][a-z0-9_]*\).*/\1/p' probe/msprobe.1)
+    if [ "$listed" = "$paged" ]; then ok 'order of commands'; else bad 'order of commands: not that of msprobe help'; fi
+}
+
 if command -v groff >/dev/null; then
     for p in $pages; do check_source "$p"; done
 else
@@ -76,6 +94,9 @@ else
 fi
 for p in $pages; do check_sections "$p"; done
 for h in $(grep -lE '^MS_API' -- */*.h 2>/dev/null); do check_functions "$h"; done
+help=$("$B/msprobe" help)
+for p in */msprobe-*.1; do check_brief "$p"; done
+check_order
 list=$("$B/msprobe" completion --list) || bad "$B/msprobe does not list its options"
 for c in $(printf '%s\n' "$list" | grep -v ' '); do check_command "$c"; done
 exit $rc
