@@ -17,6 +17,7 @@
 #include "compare/trees.h"
 #include "probe/base/clock.h"
 #include "probe/base/opt.h"
+#include "probe/base/progress.h"
 
 #include <time.h>
 #include <unistd.h>
@@ -174,7 +175,7 @@ static void configure(struct job *j)
                                 .stack = j->input.stack,
                                 .hide_stack = j->input.stack != NULL && !a->stack_mode,
                                 .data_mapping = a->data};
-    if (isatty(STDERR_FILENO) && ms_par_rank(j->par) == 0) {
+    if (ms_progress_ok(STDERR_FILENO) && ms_par_rank(j->par) == 0) {
         j->conf.progress = cmp_pace_show;
         j->conf.progress_ctx = &j->bar;
     }

@@ -7,6 +7,7 @@
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 #include "probe/base/opt.h"
+#include "probe/base/progress.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -390,7 +391,7 @@ static int run_cluster(int argc, char **argv)
         return ms_cmd_fail(&mstx_cmd_cluster, &err);
     if (done)
         return MS_EXIT_OK;
-    is_quiet = isatty(STDERR_FILENO) == 0;
+    is_quiet = !ms_progress_ok(STDERR_FILENO);
     char *out = ms_path_join(a.output != NULL ? a.output : a.dir, MSTX_ANALYSIS_DIR);
     struct mstx_recipe_run r = {.path = a.dir,
                                 .out = out,

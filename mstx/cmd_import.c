@@ -9,6 +9,7 @@
 #include "probe/base/mem.h"
 #include "probe/base/opt.h"
 #include "probe/base/par.h"
+#include "probe/base/progress.h"
 
 #include <inttypes.h>
 #include <unistd.h>
@@ -94,7 +95,7 @@ static enum ms_rc import(const struct args *a, struct ms_par *par, struct ms_err
     const struct mstx_import_how how = {
         .summary = a->summary,
         .par = par,
-        .progress = is_first && isatty(STDERR_FILENO) ? progress : NULL,
+        .progress = is_first && ms_progress_ok(STDERR_FILENO) ? progress : NULL,
         .ctx = &watch,
     };
     int64_t start = ms_clock_ns();

@@ -3,6 +3,7 @@
  * cmd_parse: msprobe parse: tensor files to .npy or .pt.
  */
 #include "probe/base/opt.h"
+#include "probe/base/progress.h"
 #include "probe/convert.h"
 
 #include <stddef.h>
@@ -45,7 +46,7 @@ static int run(int argc, char **argv)
 {
     struct args args = {.to = "./output", .as = 1};
     struct ms_err err = {0};
-    bool done = false, terminal = isatty(STDERR_FILENO) != 0;
+    bool done = false, terminal = ms_progress_ok(STDERR_FILENO);
     if (ms_opt_parse(&probe_cmd_parse, argc, argv, &args, &done, &err) != MS_OK)
         return ms_cmd_fail(&probe_cmd_parse, &err);
     if (done)
