@@ -5,11 +5,14 @@
  *     "0": [["node", "node"], ["frame", "frame"]]     nodes that share a stack
  *     "node": ["frame", "frame"]                      older: one entry a node
  *
- * The value tells them apart: a group's list begins with a list.
+ * The value tells them apart: a group's list begins with a list.  The official tool asks for an
+ * entry named 0 instead, and so do we where we are asked to.
  */
 #include "probe/stack.h"
 
 #include "probe/base/mem.h"
+
+enum layout { LAYOUT_BY_VALUE, LAYOUT_GROUPS, LAYOUT_NODES };
 
 /* What a group without frames has. */
 static const char no_frames[] = "[]";
@@ -43,12 +46,14 @@ static enum ms_rc add_frames(struct probe_stacks *s, const char *from, const cha
 }
 
 /* The frames from the current token, which is the first inside their list, to its end. */
-static enum ms_rc pass_frames(struct ms_jread *r, enum ms_jtok tok, struct ms_err *err)
+static enum ms_rc pass_frames(const struct probe_stacks *s, struct ms_jread *r, enum ms_jtok tok,
+                              struct ms_err *err)
 {
     for (; tok != MS_J_ARR_END; tok = ms_jread_next(r)) {
-        if (tok == MS_J_ERR)
+        if (tok == MS_J_ERR ||
+            (s->flags & PROBE_STACK_OFFICIAL && ms_jread_skip(r, tok) == MS_J_ERR))
             return ms_jread_fail(r, err);
-        if (tok != MS_J_STR && !r->truncated)
+        if (tok != MS_J_STR && !r->truncated && (s->flags & PROBE_STACK_OFFICIAL) == 0)
             return ms_jread_reject(r, err, "expected a stack frame as text");
     }
     return MS_OK;
@@ -82,9 +87,11 @@ static enum ms_rc take_group(struct probe_stacks *s, struct ms_jread *r, struct 
     const char *from = no_frames;
     if (tok == MS_J_ARR) {
         from = r->tok;
-        MS_TRY(pass_frames(r, ms_jread_next(r), err));
+        MS_TRY(pass_frames(s, r, ms_jread_next(r), err));
         to = r->at;
         tok = ms_jread_next(r);
+    } else if (s->flags & PROBE_STACK_OFFICIAL) {
+        tok = MS_J_NULL; /* it takes no names without frames */
     }
     if (tok == MS_J_ERR)
         return ms_jread_fail(r, err);
@@ -96,10 +103,9 @@ static enum ms_rc take_group(struct probe_stacks *s, struct ms_jread *r, struct 
     return add_frames(s, from, to, err);
 }
 
-static enum ms_rc take_entry(void *stacks, struct ms_jread *r, struct ms_buf *scratch,
+static enum ms_rc take_stack(struct probe_stacks *s, struct ms_jread *r, struct ms_buf *scratch,
                              struct ms_err *err)
 {
-    struct probe_stacks *s = stacks;
     struct ms_jread key = *r;
     enum ms_jtok tok = ms_jread_next(r);
     const char *from = r->tok;
@@ -108,13 +114,68 @@ static enum ms_rc take_entry(void *stacks, struct ms_jread *r, struct ms_buf *sc
     if (tok != MS_J_ARR)
         return r->truncated ? MS_OK : ms_jread_reject(r, err, "expected a list of stack frames");
     tok = ms_jread_next(r);
-    if (tok == MS_J_ARR)
+    if (tok == MS_J_ARR && s->layout != LAYOUT_NODES)
         return take_group(s, r, scratch, err);
-    MS_TRY(pass_frames(r, tok, err));
+    if (s->layout == LAYOUT_GROUPS)
+        return ms_jread_reject(r, err, "expected [names, frames]");
+    MS_TRY(pass_frames(s, r, tok, err));
     if (r->truncated)
         return MS_OK;
     MS_TRY(add_name(s, &key, scratch, err));
     return add_frames(s, from, r->at, err);
+}
+
+static enum ms_rc take_entry(void *stacks, struct ms_jread *r, struct ms_buf *scratch,
+                             struct ms_err *err)
+{
+    struct probe_stacks *s = stacks;
+    struct ms_jread at = *r;
+    enum ms_rc rc = take_stack(s, r, scratch, err);
+    if (rc != MS_E_FORMAT || (s->flags & PROBE_STACK_TOLERANT) == 0)
+        return rc;
+    ms_err_clear(err);
+    *r = at;
+    return ms_jread_skip(r, ms_jread_next(r)) == MS_J_ERR ? ms_jread_fail(r, err) : MS_OK;
+}
+
+/* Does Python take the value of the last token for false?  r is moved. */
+static bool is_false(struct ms_jread *r, enum ms_jtok tok)
+{
+    double x;
+    switch (tok) {
+    case MS_J_STR:
+        return r->text.n == 0;
+    case MS_J_NUM:
+        return ms_jread_f64(r, &x) && x == 0;
+    case MS_J_ARR:
+        return ms_jread_next(r) == MS_J_ARR_END;
+    case MS_J_OBJ:
+        return ms_jread_next(r) == MS_J_OBJ_END;
+    default:
+        return tok != MS_J_TRUE;
+    }
+}
+
+/* Groups, where there is an entry named 0 with something in it. */
+static enum ms_rc note_layout(void *stacks, struct ms_jread *r, struct ms_buf *scratch,
+                              struct ms_err *err)
+{
+    struct probe_stacks *s = stacks;
+    const bool first = ms_str_is(r->text, "0");
+    enum ms_jtok tok = ms_jread_next(r);
+    struct ms_jread value = *r;
+    (void)scratch;
+    if (first)
+        s->layout = is_false(&value, tok) ? LAYOUT_NODES : LAYOUT_GROUPS;
+    return ms_jread_skip(r, tok) == MS_J_ERR ? ms_jread_fail(r, err) : MS_OK;
+}
+
+static enum ms_rc find_layout(struct probe_stacks *s, struct ms_jread r, struct ms_err *err)
+{
+    if ((s->flags & PROBE_STACK_OFFICIAL) == 0)
+        return MS_OK;
+    s->layout = LAYOUT_NODES;
+    return ms_jread_members(&r, "stacks", note_layout, s, err);
 }
 
 static enum ms_rc read_stacks(struct probe_stacks *s, const char *path, const struct ms_file *text,
@@ -122,9 +183,11 @@ static enum ms_rc read_stacks(struct probe_stacks *s, const char *path, const st
 {
     struct ms_jread r;
     s->arena = ms_arena_new(SIZE_MAX);
+    s->flags = flags;
     ms_jread_init(&r, text->p, text->n, flags & PROBE_STACK_TOLERANT ? MS_JREAD_TOLERANT : 0);
-    enum ms_rc rc =
-        s->arena != NULL ? ms_jread_members(&r, "stacks", take_entry, s, err) : ms_no_memory(err);
+    enum ms_rc rc = s->arena != NULL ? find_layout(s, r, err) : ms_no_memory(err);
+    if (rc == MS_OK)
+        rc = ms_jread_members(&r, "stacks", take_entry, s, err);
     s->truncated = r.truncated;
     if (rc == MS_OK)
         return MS_OK;

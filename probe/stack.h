@@ -15,10 +15,14 @@ struct probe_stacks {
     MS_VEC(uint32_t) stack_of;    /* index into frames */
     MS_VEC(struct ms_str) frames; /* JSON list of frames, innermost first, as written */
     bool truncated;
+    unsigned flags, layout; /* while it is read */
     struct ms_arena *arena;
 };
 
-enum probe_stack_flags { PROBE_STACK_TOLERANT = 1 << 0 };
+enum probe_stack_flags {
+    PROBE_STACK_TOLERANT = 1 << 0, /* entries that are no stacks are passed over */
+    PROBE_STACK_OFFICIAL = 1 << 1, /* all entries have the shape that the one named 0 has */
+};
 
 /* MS_E_NOTFOUND when there is no such file. */
 enum ms_rc probe_stacks_open(struct probe_stacks *s, const char *path, unsigned flags,

@@ -113,6 +113,34 @@ START_TEST(what_is_no_stack_is_refused_with_its_place)
 }
 END_TEST
 
+static const struct {
+    const char *text, *tolerant, *official; /* frames of a */
+} odd[] = {
+    {"{\"x\": null, \"y\": 5, \"a\": [\"f\"]}", "f|", "f|"},
+    {"{\"0\": [[\"a\"], [\"f\"]], \"1\": {}, \"2\": [[\"b\"], null]}", "f|", "f|"},
+    {"{\"1\": [[\"a\"], [\"f\"]]}", "f|", "-"},
+    {"{\"0\": [], \"1\": [[\"a\"], [\"f\"]]}", "f|", "-"},
+    {"{\"0\": \"\", \"1\": [[\"a\"], [\"f\"]]}", "f|", "-"},
+    {"{\"0\": true, \"1\": [[\"a\"], [\"f\"]]}", "f|", "f|"},
+    {"{\"0\": [[\"a\"], [\"f\"]], \"a\": [\"g\", \"h\"]}", "g|h|", "f|"},
+    {"{\"0\": [[\"a\"]]}", "", "-"},
+    {"{\"0\": [[\"a\"], [\"f\"], 1]}", "-", "-"},
+};
+
+START_TEST(what_is_no_stack_is_passed_over_where_that_is_asked_for)
+{
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        for (int official = 0; official < 2; official++) {
+            unsigned flags = PROBE_STACK_TOLERANT | (official ? PROBE_STACK_OFFICIAL : 0);
+            ms_err_clear(&err);
+            ck_ok(probe_stacks_parse(&stacks, "s", ms_str_of(odd[i].text), flags, &err), err);
+            ck_assert_str_eq(frames_of("a"), official ? odd[i].official : odd[i].tolerant);
+            probe_stacks_close(&stacks);
+        }
+    }
+}
+END_TEST
+
 static const char groups[] = "{\n \"0\": [\n  [\n   \"a\",\n   \"\\u0062\"\n  ],\n  [\n   \"f\",\n"
                              "   \"g\"\n  ]\n ],\n \"1\": [\n  [\n   \"a\"\n  ],\n  [\n   \"h\"\n"
                              "  ]\n ]\n}";
@@ -209,6 +237,8 @@ END_TEST
 
 TEST_MAIN("stack", nodes_of_a_group_share_its_frames, older_files_have_an_entry_for_each_node,
           empty_files_and_groups_are_fine, the_later_stack_of_a_node_counts,
-          what_is_no_stack_is_refused_with_its_place, every_truncation_reads_as_its_complete_groups,
+          what_is_no_stack_is_refused_with_its_place,
+          what_is_no_stack_is_passed_over_where_that_is_asked_for,
+          every_truncation_reads_as_its_complete_groups,
           every_truncation_of_an_older_file_reads_as_its_complete_entries,
           every_failed_allocation_is_a_clean_error, a_file_that_is_not_there_is_told_from_a_bad_one)
