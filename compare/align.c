@@ -464,6 +464,8 @@ static enum ms_rc align(struct aligner *a, struct ms_err *err)
 {
     if (a->c->conf.consistent != CMP_CONSISTENT_NO) {
         MS_TRY(cmp__pair_consistent(a->c, err));
+        if (a->c->conf.compat == CMP_STRICT)
+            MS_TRY(cmp__place_verdicts(a->c, err));
         return group(a->c, err);
     }
     size_t nb = a->c->b.order.n;

@@ -33,8 +33,8 @@ enum ms_rc cmp__side_init(struct cmp__side *s, const struct cmp_conf *conf, cons
 /* The same for a dump that is open, which becomes the side's, also when this fails. */
 enum ms_rc cmp__side_of(struct cmp__side *s, const struct cmp_conf *conf, struct probe_dump *dump,
                         struct ms_err *err);
-/* Settle as_float, which takes a look at the statistics of many rows. */
-void cmp__side_columns(struct cmp__side *s);
+/* Settle as_float, which takes a look at the statistics of many rows; rows NULL: of the first n. */
+void cmp__side_columns(struct cmp__side *s, const uint32_t *rows, size_t n);
 void cmp__side_free(struct cmp__side *s);
 /* A dump that does not say its framework is PyTorch's. */
 static inline bool cmp__is_pytorch(const struct cmp__side *s)
@@ -117,6 +117,10 @@ struct cmp__fold { /* another row of the pair's side that has parts; in order of
 struct cmp__group {
     uint32_t first; /* pair */
 };
+struct cmp__place { /* of a row of the table */
+    uint32_t pair;  /* whose verdict stands there */
+    uint32_t first; /* place of the first verdict of its op */
+};
 
 struct cmp__factors; /* compare/multiply.h */
 
@@ -137,6 +141,7 @@ struct cmp {
     bool has_tree[2];
     MS_VEC(struct cmp__pair) pairs;
     MS_VEC(struct cmp__fold) folds;     /* with --consistent_check */
+    MS_VEC(struct cmp__place) places;   /* strictly with it: by pair */
     MS_VEC(struct cmp__group) groups;   /* one more than there are */
     MS_VEC(struct cmp_figures) figures; /* by pair; tensor mode */
     MS_VEC(double) noise; /* by golden row: how far a second run is from it; NaN: not known */
@@ -200,6 +205,10 @@ enum ms_rc cmp__measure_two(const struct cmp_conf *conf, const struct probe_tens
                             struct ms_err *err);
 enum ms_rc cmp__measure_tensors(struct cmp *c, struct ms_pool *pool, struct ms_err *err);
 void cmp__judge(const struct cmp *c, struct cmp_view *v);
+/* Make and measure another row of the view. */
+enum ms_rc cmp__view_row(const struct cmp *c, struct cmp_view *v, uint32_t pair,
+                         struct ms_err *err);
+bool cmp__shows_stack(const struct cmp *c, const struct cmp_view *v, const struct cmp_row *row);
 /* A data file of the dump: in dir, or where the dump says that it was written. */
 enum ms_rc cmp__open_tensor(const struct probe_dump *d, const char *dir, struct ms_str name,
                             struct probe_tensor *t, struct ms_err *err);

@@ -85,7 +85,8 @@ static enum ms_rc open_stacks(struct cmp *c, const char *target, struct ms_err *
         return ms_no_memory(err);
     if (ms_path_kind(path) == MS_KIND_FILE) {
         c->has_stack = true;
-        enum ms_rc rc = probe_stacks_open(&c->stacks, path, PROBE_STACK_TOLERANT, err);
+        unsigned flags = PROBE_STACK_TOLERANT | (cmp__strict(c) ? PROBE_STACK_OFFICIAL : 0);
+        enum ms_rc rc = probe_stacks_open(&c->stacks, path, flags, err);
         ms_free(path);
         return rc;
     }
@@ -122,9 +123,37 @@ static enum ms_rc keep_seen(struct cmp *c, struct ms_err *err)
 /* Where parts are joined the official tool reads every number as a float. */
 static void settle_columns(const struct cmp *c, struct cmp__side *s)
 {
-    cmp__side_columns(s);
+    cmp__side_columns(s, NULL, s->order.n);
     for (unsigned i = 0; i < PROBE_STATS; i++)
         s->as_float[i] |= cmp__strict(c) && c->conf.consistent != CMP_CONSISTENT_NO;
+}
+
+/* In a column of the official table a row without a partner holds the text N/A. */
+static enum ms_rc settle_golden(struct cmp *c, struct ms_err *err)
+{
+    MS_VEC(uint32_t) rows = {0};
+    struct cmp_view v;
+    bool alone = false;
+    if (c->conf.compat != CMP_STRICT || c->conf.consistent != CMP_CONSISTENT_NO)
+        return MS_OK;
+    MS_TRY(cmp_view_init(&v, err));
+    enum ms_rc rc = ms_vec_reserve(&rows, c->pairs.n + 1) ? MS_OK : ms_no_memory(err);
+    for (uint32_t i = 0; i < c->pairs.n && !alone && rc == MS_OK; i++) {
+        if (i % 1024 == 0)
+            rc = cmp_view_renew(&v, err);
+        v.rows.n = 0;
+        if (rc == MS_OK)
+            rc = cmp__view_row(c, &v, i, err);
+        alone = rc == MS_OK && !v.rows.p[0].b.present;
+        rows.p[rows.n++] = c->pairs.p[i].b;
+    }
+    if (rc == MS_OK && alone)
+        memset(c->b.as_float, 0, sizeof c->b.as_float);
+    else if (rc == MS_OK)
+        cmp__side_columns(&c->b, rows.p, rows.n);
+    ms_vec_free(&rows);
+    cmp_view_free(&v);
+    return rc;
 }
 
 static enum ms_rc check_consistent(const struct cmp *c, struct ms_err *err)
@@ -170,6 +199,8 @@ static enum ms_rc fill(struct cmp *c, const char *target, const char *golden, st
     settle_columns(c, &c->t);
     settle_columns(c, &c->b);
     enum ms_rc rc = cmp__align(c, pool, err);
+    if (rc == MS_OK)
+        rc = settle_golden(c, err);
     ms_span_end(&span);
     if (rc == MS_OK && c->conf.data_mapping != NULL)
         rc = cmp__check_names(c, err);
@@ -213,6 +244,7 @@ void cmp_close(struct cmp *c)
     cmp__factors_free(c->factors);
     ms_vec_free(&c->pairs);
     ms_vec_free(&c->folds);
+    ms_vec_free(&c->places);
     ms_vec_free(&c->groups);
     ms_vec_free(&c->figures);
     ms_vec_free(&c->noise);
@@ -350,15 +382,16 @@ void cmp_view_free(struct cmp_view *v)
     *v = (struct cmp_view){0};
 }
 
-static bool is_close_float(enum ms_dtype t)
+/* Floats that the official tool lets meet, of PyTorch or of MindSpore, and by these names alone. */
+static int float_family(struct ms_str dtype)
 {
-    return t == MS_DT_F16 || t == MS_DT_BF16 || t == MS_DT_F32;
-}
-
-static bool spelled_alike(const struct cmp_item *t, const struct cmp_item *b)
-{
-    const struct ms_str torch = MS_STR("torch.");
-    return ms_str_starts(t->dtype, torch) == ms_str_starts(b->dtype, torch);
+    static const char *const names[] = {"torch.float16", "torch.bfloat16", "torch.float32",
+                                        "Float16",       "BFloat16",       "Float32"};
+    for (int i = 0; i < 6; i++) {
+        if (ms_str_is(dtype, names[i]))
+            return 1 + i / 3;
+    }
+    return 0;
 }
 
 /* What stands for a type where two frameworks meet; float8 and its like stand for themselves. */
@@ -377,7 +410,7 @@ static bool dtypes_go_together(const struct cmp *c, const struct cmp_item *t,
     if (ms_str_eq(t->dtype, b->dtype))
         return true;
     if (!c->cross)
-        return is_close_float(t->type) && is_close_float(b->type) && spelled_alike(t, b);
+        return float_family(t->dtype) != 0 && float_family(t->dtype) == float_family(b->dtype);
     enum ms_dtype_kind kt = class_of(t->type);
     return kt != MS_DTK_NONE && kt == class_of(b->type);
 }
@@ -427,6 +460,26 @@ static enum ms_rc measure_row(const struct cmp *c, struct cmp_view *v, struct cm
                                      : cmp__measure_stats(v, cmp__strict(c), row, err);
 }
 
+enum ms_rc cmp__view_row(const struct cmp *c, struct cmp_view *v, uint32_t pair, struct ms_err *err)
+{
+    struct cmp_row *row = ms_vec_push(&v->rows);
+    if (row == NULL)
+        return ms_no_memory(err);
+    MS_TRY(make_row(c, v, pair, row, err));
+    return measure_row(c, v, row, err);
+}
+
+/* On the first row of its op, which strictly is the first of the dump. */
+bool cmp__shows_stack(const struct cmp *c, const struct cmp_view *v, const struct cmp_row *row)
+{
+    uint32_t t = c->pairs.p[row->pair].t;
+    if (v->frames.p == NULL)
+        return false;
+    if (!cmp__strict(c))
+        return row == v->rows.p;
+    return t != MS_MAP_NONE && c->t.ops.p[c->t.op_of.p[t]].first == t;
+}
+
 enum ms_rc cmp_view_group(const struct cmp *c, size_t group, struct cmp_view *v, struct ms_err *err)
 {
     uint32_t first = c->groups.p[group].first, end = c->groups.p[group + 1].first;
@@ -435,15 +488,16 @@ enum ms_rc cmp_view_group(const struct cmp *c, size_t group, struct cmp_view *v,
     if (!ms_vec_reserve(&v->rows, end - first))
         return ms_no_memory(err);
     for (uint32_t i = first; i < end; i++) {
-        struct cmp_row *row = &v->rows.p[v->rows.n++];
-        MS_TRY(make_row(c, v, i, row, err));
-        MS_TRY(measure_row(c, v, row, err));
+        MS_TRY(cmp__view_row(c, v, i, err));
+        struct cmp_row *row = &v->rows.p[i - first];
         row->match = cmp__match_of(c, &nodes, row);
     }
     uint32_t node = nodes.target;
     v->op = node != MS_MAP_NONE ? probe_node_name(c->t.dump, node) : MS_STR("");
     v->frames =
         c->has_stack && node != MS_MAP_NONE ? probe_stack_frames(&c->stacks, v->op) : MS_STR_NONE;
+    if (c->places.n != 0)
+        return cmp__judge_by_place(c, v, err);
     cmp__judge(c, v);
     return MS_OK;
 }

@@ -15,6 +15,9 @@ struct cmp_facts;
 
 /* Fill c->pairs and c->folds. */
 enum ms_rc cmp__pair_consistent(struct cmp *c, struct ms_err *err);
+/* Fill c->places, and judge rows that show the verdicts of these. */
+enum ms_rc cmp__place_verdicts(struct cmp *c, struct ms_err *err);
+enum ms_rc cmp__judge_by_place(const struct cmp *c, struct cmp_view *v, struct ms_err *err);
 /* Do rows of the target fold into one, rather than those of the golden side? */
 static inline bool cmp__folds_target(const struct cmp *c)
 {

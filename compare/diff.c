@@ -132,23 +132,37 @@ static void put_p2p(struct ms_jwrite *w, const char *name, const struct cmp_item
     put_p2p_of(w, item->present ? item->json : MS_STR_NONE, field);
 }
 
-/* The golden operation: of the partner; in strict of the row at the same place in the golden dump,
- * which is whose the official tool takes. */
-static void put_golden_p2p(struct ms_jwrite *w, const char *name, const struct cmp *c,
-                           const struct cmp_row *row, size_t place, const char *field)
+/* Of the row at the same place in the dump, which is whose operation the official tool takes: on the
+ * golden side rarely the partner's. */
+static void put_p2p_at(struct ms_jwrite *w, const char *name, const struct cmp__side *s,
+                       size_t place, const char *field)
 {
     struct probe_leaf leaf;
-    if (!cmp__strict(c)) {
-        put_p2p(w, name, &row->b, field);
-        return;
-    }
     key(w, name);
-    if (place >= c->b.order.n) {
+    if (place >= s->order.n) {
         ms_jwrite_raw(w, MS_STR("NaN"));
         return;
     }
-    probe_row_leaf(c->b.dump, cmp__side_row(&c->b, (uint32_t)place), &leaf);
+    probe_row_leaf(s->dump, cmp__side_row(s, (uint32_t)place), &leaf);
     put_p2p_of(w, leaf.json, field);
+}
+
+static void put_operation(struct ms_jwrite *w, const struct cmp *c, const struct cmp_row *row,
+                          size_t place)
+{
+    static const char *const fields[] = {"op", "peer"};
+    for (int i = 0; i < 2; i++) {
+        char name[2][32];
+        snprintf(name[0], sizeof *name, "NPU P2POp %s", fields[i]);
+        snprintf(name[1], sizeof *name, "Bench P2POp %s", fields[i]);
+        if (cmp__strict(c)) {
+            put_p2p_at(w, name[0], &c->t, place, fields[i]);
+            put_p2p_at(w, name[1], &c->b, place, fields[i]);
+        } else {
+            put_p2p(w, name[0], &row->t, fields[i]);
+            put_p2p(w, name[1], &row->b, fields[i]);
+        }
+    }
 }
 
 static void put_frames(struct ms_jwrite *w, struct ms_str frames)
@@ -261,17 +275,14 @@ static void put_row(struct ms_jwrite *w, const struct cmp *c, const struct cmp_v
     put_verdict(w, c, row);
     if (c->has_stack) {
         key(w, "NPU_Stack_Info");
-        if (row == v->rows.p && v->frames.p != NULL)
+        if (cmp__shows_stack(c, v, row))
             put_frames(w, v->frames);
         else
             ms_jwrite_str(w, MS_STR("N/A"));
     }
     put_text(w, "state", ms_str_of(state_of(&row->t)));
     put_text(w, "api_origin_name", v->op);
-    put_p2p(w, "NPU P2POp op", &row->t, "op");
-    put_golden_p2p(w, "Bench P2POp op", c, row, place, "op");
-    put_p2p(w, "NPU P2POp peer", &row->t, "peer");
-    put_golden_p2p(w, "Bench P2POp peer", c, row, place, "peer");
+    put_operation(w, c, row, place);
     ms_jwrite_obj_end(w);
 }
 

@@ -11,6 +11,7 @@
 #include "compare/source_value.h"
 #include "probe/base/crc.h"
 #include "probe/base/num.h"
+#include "probe/csvread.h"
 
 #include <math.h>
 #include <strings.h>
@@ -88,9 +89,11 @@ static struct cmp_value value_of_text(struct ms_str text)
     if (is_word(text, "inf"))
         return (struct cmp_value){
             .kind = CMP_VALUE_INF, .is_text = true, .v = HUGE_VAL, .text = text};
-    if (text.n != 0 && ms_num_parse_f64(text.p, text.n, &x) && isfinite(x))
+    if (ms_str_is(text, "N/A"))
+        return (struct cmp_value){.kind = CMP_VALUE_NA, .is_text = true, .text = text};
+    if (probe_csv_number(text, &x) && isfinite(x))
         return (struct cmp_value){.kind = CMP_VALUE_NUMBER, .is_text = true, .v = x, .text = text};
-    bool device = has(text, "npu") || has(text, "cpu") || has(text, "cuda");
+    const bool device = has(text, "npu") || has(text, "cpu") || has(text, "cuda");
     return (struct cmp_value){.kind = device ? CMP_VALUE_DEVICE : CMP_VALUE_TEXT, .text = text};
 }
 
@@ -109,7 +112,7 @@ static bool is_python_float(struct ms_str s)
 static enum ms_rc show_number(struct cmp_view *v, struct cmp_value *x, bool as_float,
                               struct ms_err *err)
 {
-    if (x->kind != CMP_VALUE_NUMBER || (x->is_int && !as_float) ||
+    if (x->kind != CMP_VALUE_NUMBER || x->is_text || (x->is_int && !as_float) ||
         (!x->is_int && is_python_float(x->text)))
         return MS_OK;
     char text[MS_NUM_MAX];
@@ -241,6 +244,16 @@ static enum ms_rc sized_value(struct cmp_view *v, const struct probe_leaf *leaf,
     return cmp__keep(v, &item->shape, err);
 }
 
+/* A statistic that is text, as of a tensor on a device that has none. */
+static enum ms_rc other_value(struct cmp_view *v, struct ms_str json, struct cmp_value *x,
+                              struct ms_err *err)
+{
+    struct ms_str text;
+    MS_TRY(keep_str(v, json, &text, err));
+    *x = value_of_text(text);
+    return MS_OK;
+}
+
 static enum ms_rc tensor_value(struct cmp_view *v, const struct cmp__side *s,
                                const struct probe_leaf *leaf, struct cmp_item *item,
                                struct ms_err *err)
@@ -249,7 +262,13 @@ static enum ms_rc tensor_value(struct cmp_view *v, const struct cmp__side *s,
     item->type = leaf->dtype;
     for (unsigned i = 0; i < PROBE_STATS; i++) {
         item->stat[i] = cmp__value_of(&leaf->stat[i]);
+        if (leaf->stat[i].kind == PROBE_NUM_OTHER)
+            MS_TRY(other_value(v, leaf->stat[i].text, &item->stat[i], err));
         MS_TRY(show_number(v, &item->stat[i], s->as_float[i], err));
+    }
+    if (leaf->shape_json.n == 0) {
+        item->shape = NONE_TEXT;
+        return MS_OK;
     }
     return keep_shape(v, leaf->shape_json, &item->shape, err);
 }
@@ -268,6 +287,8 @@ static enum ms_rc leaf_value(struct cmp_view *v, const struct cmp__side *s,
     case PROBE_LEAF_TENSOR:
         return tensor_value(v, s, leaf, item, err);
     default:
+        if (leaf->dtype_text.n != 0)
+            return tensor_value(v, s, leaf, item, err);
         if (ms_str_is(leaf->type, "torch.Size") || ms_str_is(leaf->type, "slice"))
             return sized_value(v, leaf, item, err);
         return plain_value(v, s, leaf, peer, item, err);
@@ -282,7 +303,7 @@ static bool names_ranks(const struct probe_leaf *leaf, struct ms_str path)
     bool sized = ms_str_is(leaf->type, "torch.Size") || ms_str_is(leaf->type, "slice") ||
                  ms_str_is(leaf->type, "ellipsis");
     return leaf->kind == PROBE_LEAF_GROUP ||
-           (leaf->kind == PROBE_LEAF_VALUE && !sized && is_peer(path));
+           (leaf->kind != PROBE_LEAF_TENSOR && leaf->dtype_text.n == 0 && !sized && is_peer(path));
 }
 
 /* What has no digest of its own has that of its text; ranks are their own digest. */

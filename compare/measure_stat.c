@@ -15,6 +15,7 @@
  */
 #include "compare/cmp_int.h"
 #include "probe/base/num.h"
+#include "probe/base/scan.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -22,6 +23,8 @@
 /* Do both cells print the same?  1 and 1.0 do not, nor do 0.0 and -0.0. */
 static bool same_text(const struct cmp_value *n, const struct cmp_value *b)
 {
+    if (n->is_text || b->is_text)
+        return ms_str_eq(n->text, b->text);
     if (n->kind != b->kind)
         return false;
     if (n->kind != CMP_VALUE_NUMBER)
@@ -37,7 +40,7 @@ static const char *word_for(enum cmp_value_kind n, enum cmp_value_kind b)
 {
     if (n == CMP_VALUE_NA || b == CMP_VALUE_NA)
         return "N/A";
-    if (n == CMP_VALUE_DEVICE && b == CMP_VALUE_DEVICE)
+    if (n == b && n != CMP_VALUE_NAN && n != CMP_VALUE_TEXT)
         return "N/A";
     if (n >= CMP_VALUE_DEVICE || b >= CMP_VALUE_DEVICE)
         return "Diff";
@@ -92,11 +95,12 @@ static double as_pandas_reads(struct ms_str s)
 {
     double sum = 0;
     int digits = 0, exponent = 0;
-    uint32_t i = s.n != 0 && s.p[0] == '-';
-    bool negative = i == 1, fraction = false;
+    uint32_t i = 0;
+    bool negative = false, fraction = false;
     for (; i < s.n && s.p[i] != 'e' && s.p[i] != 'E'; i++) {
-        if (s.p[i] == '.') {
-            fraction = true;
+        if (!ms_is_digit(s.p[i])) { /* there may be white space around it */
+            negative |= s.p[i] == '-';
+            fraction |= s.p[i] == '.';
         } else if (digits < PANDAS_DIGITS) {
             sum = sum * 10 + (s.p[i] - '0');
             digits++;
@@ -143,9 +147,7 @@ static enum ms_rc measure(struct cmp_view *v, const struct cmp_value *n, const s
                           bool strict, struct cmp_delta *d, struct ms_err *err)
 {
     *d = (struct cmp_delta){.rel_value = 0};
-    if (n->kind == CMP_VALUE_NA || b->kind == CMP_VALUE_NA)
-        *d = one_word("N/A");
-    else if (same_text(n, b))
+    if (same_text(n, b))
         d->diff = d->rel = MS_STR("0");
     else if (n->kind == CMP_VALUE_NUMBER && b->kind == CMP_VALUE_NUMBER)
         return strict ? subtract(v, as_pandas_reads(n->text), as_pandas_reads(b->text), d, err)

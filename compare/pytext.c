@@ -7,22 +7,30 @@
 #include "probe/base/num.h"
 #include "probe/base/scan.h"
 
-static bool is_printable_above_ascii(const unsigned char *p, unsigned n)
-{
-    /* U+0080 to U+00A0, the soft hyphen, line separators and surrogates are escaped by Python. */
-    if (n == 2 && p[0] == 0xc2)
-        return p[1] > 0xa0 && p[1] != 0xad;
-    if (n == 3 && p[0] == 0xed && p[1] >= 0xa0)
-        return false;
-    return !(n == 3 && p[0] == 0xe2 && p[1] == 0x80 && (p[2] == 0xa8 || p[2] == 0xa9));
-}
-
 static uint32_t code_point(const unsigned char *p, unsigned n)
 {
     uint32_t c = n == 1 ? p[0] : n == 2 ? p[0] & 0x1fU : n == 3 ? p[0] & 0xfU : p[0] & 7U;
     for (unsigned i = 1; i < n; i++)
         c = c << 6 | (p[i] & 0x3fU);
     return c;
+}
+
+/* What Python escapes: controls, spaces other than the plain one, formats such as the soft hyphen,
+ * surrogates and private ones.  Rare formats and what Unicode has not given away are not asked for. */
+static bool is_printable_above_ascii(uint32_t c)
+{
+    static const struct {
+        uint32_t first, last;
+    } hidden[] = {{0x80, 0xa0},       {0xad, 0xad},       {0x600, 0x605},   {0x61c, 0x61c},
+                  {0x6dd, 0x6dd},     {0x70f, 0x70f},     {0x1680, 0x1680}, {0x180e, 0x180e},
+                  {0x2000, 0x200f},   {0x2028, 0x202f},   {0x205f, 0x206f}, {0x3000, 0x3000},
+                  {0xd800, 0xf8ff},   {0xfeff, 0xfeff},   {0xfff0, 0xfffb}, {0xfffe, 0xffff},
+                  {0xe0000, 0xe00ff}, {0xf0000, 0x10ffff}};
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++) {
+        if (c >= hidden[i].first && c <= hidden[i].last)
+            return false;
+    }
+    return true;
 }
 
 /* Length of the sequence at p, which the JSON reader has checked, cut to what is there. */
@@ -42,7 +50,7 @@ static void put_escaped(struct ms_buf *out, const unsigned char *p, unsigned n)
     else if (c == '\t')
         ms_buf_puts(out, "\\t");
     else
-        ms_buf_printf(out, c < 0x100 ? "\\x%02x" : "\\u%04x", c);
+        ms_buf_printf(out, c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x", c);
 }
 
 void cmp__py_repr_text(struct ms_buf *out, struct ms_str s)
@@ -60,7 +68,7 @@ void cmp__py_repr_text(struct ms_buf *out, struct ms_str s)
         unsigned n = sequence(p, s.n - i);
         bool same =
             n == 1 ? p[0] >= 0x20 && p[0] < 0x7f && p[0] != '\\' && p[0] != (unsigned char)quote
-                   : is_printable_above_ascii(p, n);
+                   : is_printable_above_ascii(code_point(p, n));
         if (!same) {
             ms_buf_put(out, s.p + plain, i - plain);
             plain = i + n;

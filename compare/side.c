@@ -27,11 +27,26 @@ static bool split_name(struct ms_str name, struct ms_str *base, struct ms_str *c
     return ms_str_all_digits(*call);
 }
 
+/* One of the last two parts is a direction: the official tool does not ask for a number beside it. */
+static bool has_direction(struct ms_str name)
+{
+    for (int i = 0; i < 2; i++) {
+        int64_t dot = ms_str_rfind(name, '.');
+        struct ms_str part = ms_str_sub(name, (uint32_t)(dot + 1), name.n);
+        name = ms_str_sub(name, 0, dot > 0 ? (uint32_t)dot : 0);
+        if (ms_str_is(part, "forward") || ms_str_is(part, "backward"))
+            return i == 1 ? name.n != 0 : ms_str_find(name, '.') > 0;
+    }
+    return false;
+}
+
 static bool is_listed(const struct cmp__side *s, const struct cmp_conf *conf,
                       const struct probe_node *node)
 {
     return s->is_debug || conf->compat == CMP_OLD || node->dir != PROBE_DIR_NONE ||
-           node->kind == PROBE_NODE_PGRAD;
+           node->kind == PROBE_NODE_PGRAD ||
+           (conf->compat == CMP_STRICT &&
+            has_direction(probe_node_name(s->dump, (uint32_t)(node - s->dump->nodes.p))));
 }
 
 /* Inputs and what has no place of its own, parameters, outputs, gradients. */
@@ -148,8 +163,23 @@ void cmp__side_free(struct cmp__side *s)
 /* ---- columns ---------------------------------------------------------- */
 
 struct column {
-    bool other, whole, real;
+    bool other, real;
+    bool negative, large; /* whole numbers below 0, and beyond int64 */
 };
+
+/* pandas has no type for whole numbers beyond uint64, nor for those of uint64 beside negative ones. */
+static void note_whole(struct column *c, struct ms_str digits)
+{
+    int64_t i;
+    uint64_t u;
+    if (ms_str_i64(digits, &i))
+        c->negative |= i < 0;
+    else if (ms_str_u64(digits, &u))
+        c->large = true;
+    else
+        c->other = true;
+    c->other |= c->large && c->negative;
+}
 
 static void note_value(struct column *c, const struct probe_num *n)
 {
@@ -157,7 +187,7 @@ static void note_value(struct column *c, const struct probe_num *n)
     if (v.kind == CMP_VALUE_TEXT || v.kind == CMP_VALUE_DEVICE || v.kind == CMP_VALUE_NA)
         c->other = true;
     else if (v.kind == CMP_VALUE_NUMBER && v.is_int)
-        c->whole = true;
+        note_whole(c, v.text);
     else
         c->real = true;
 }
@@ -172,7 +202,8 @@ static bool note_row(const struct cmp__side *s, uint32_t row, struct column col[
         struct ms_jread r;
         ms_jread_init(&r, leaf.value_json.p, leaf.value_json.n, 0);
         if (leaf.value_json.n != 0 && ms_jread_next(&r) == MS_J_NUM)
-            value.kind = ms_jread_is_int(&r) ? PROBE_NUM_INT : PROBE_NUM_FLOAT;
+            value = (struct probe_num){
+                .kind = ms_jread_is_int(&r) ? PROBE_NUM_INT : PROBE_NUM_FLOAT, .text = r.text};
     }
     for (unsigned i = 0; i < PROBE_STATS; i++) {
         note_value(&col[i], leaf.kind == PROBE_LEAF_TENSOR ? &leaf.stat[i] : &value);
@@ -183,10 +214,10 @@ static bool note_row(const struct cmp__side *s, uint32_t row, struct column col[
 
 /* The official tool keeps a column as it was read when any text is in it; else pandas makes one
  * type of it, and of all four where none has text. */
-void cmp__side_columns(struct cmp__side *s)
+void cmp__side_columns(struct cmp__side *s, const uint32_t *rows, size_t n)
 {
     struct column col[PROBE_STATS] = {0};
-    for (uint32_t row = 0; row < s->order.n && note_row(s, row, col); row++)
+    for (uint32_t i = 0; i < n && note_row(s, rows != NULL ? rows[i] : i, col); i++)
         ;
     bool any_other = false, any_real = false;
     for (unsigned i = 0; i < PROBE_STATS; i++) {

@@ -222,7 +222,7 @@ static void put_verdict(struct writer *w, const struct cmp_row *row)
 /* The list of frames in Python's words, on the first row of an op. */
 static void put_stack(struct writer *w, const struct cmp_row *row)
 {
-    if (row != w->v->rows.p || w->v->frames.p == NULL) {
+    if (!cmp__shows_stack(w->c, w->v, row)) {
         put(w, MS_STR("N/A"));
         return;
     }

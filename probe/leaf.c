@@ -183,13 +183,16 @@ void probe_leaf_parse(struct probe_leaf *leaf, struct ms_str json, enum probe_le
         enum ms_jtok tok = ms_jread_next(&r);
         const char *from = r.tok;
         leaf->escaped |= tok == MS_J_STR && r.escaped;
-        if (is_stat(key, &which))
+        const bool stat = is_stat(key, &which);
+        if (stat)
             leaf->stat[which] = num_of(&r, tok);
         else
             take_text(leaf, key, &r, tok);
         if (ms_jread_skip(&r, tok) == MS_J_ERR)
             return;
         const struct ms_str value = {from, (uint32_t)(r.at - from)};
+        if (stat && leaf->stat[which].kind == PROBE_NUM_OTHER)
+            leaf->stat[which].text = value;
         take_json(leaf, key, value);
         take_tensor(leaf, key, value);
     }

@@ -10,7 +10,7 @@ two writes must be written by the other too, with the same cells (see parity.py)
 tool is loaded once and runs in children, so a pair takes a tenth of a second.  A pair that it
 gives up on is counted apart: ours says something useful there.  KEEP=folder keeps those and the
 pairs that differ.  Left out is what version 26.2 does otherwise than 26.0 (it pairs float64 with
-float32), kernels and trees of files, which differ by repair 27, and stacks of --consistent_check."""
+float32), and kernels and trees of files, which differ by repair 27."""
 import collections
 import glob
 import importlib

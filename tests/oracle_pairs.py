@@ -47,7 +47,7 @@ class Maker:
             return f32(r.choice([r.gauss(0, 1), r.gauss(0, 1e-6), r.uniform(0, 1e5), 0.0, -0.0,
                                  1.0]))
         return r.choice([float('nan'), float('inf'), float('-inf'), None, 3, 0, True, 1e300, 1e16,
-                         123456789.12345679, 5e-324, 2 ** 63])
+                         123456789.12345679, 5e-324, 2 ** 63, 'cpu', 'nan', 'inf', '2.5', ''])
 
     def tensor(self):
         r = self.r
@@ -77,7 +77,8 @@ class Maker:
             {'type': 'torch.ProcessGroup', 'group_ranks': [0, 1], 'group_id': 'g'},
             {'type': 'torch.dtype', 'value': 'torch.float32'},
             {'type': 'torch.device', 'value': 'cuda:0'},
-            {'type': 'function', 'value': 'f'}, None, {}, []])
+            {'type': 'function', 'value': 'f'}, {'type': 'int'}, {'type': 'x', 'dtype': 'y'},
+            None, {}, []])
 
     def value(self, depth=0):
         r, x = self.r, self.r.random()
@@ -103,6 +104,9 @@ class Maker:
                                              r.randint(0, 2))}
         else:
             made['input'] = [self.value() for _ in range(r.randint(0, 2))]
+        if r.random() < 0.05:  # two leaves of one name
+            made.setdefault('input', [self.value() for _ in range(2)])
+            made.setdefault('input_args', [self.value()])
         made['output'] = [self.value() for _ in range(r.randint(0, 2))]
         if module and r.random() < 0.5:
             made['parameters'] = {k: self.tensor() for k in ('weight', 'bias')[:r.randint(1, 2)]}
@@ -187,12 +191,18 @@ def change_leaf(r, maker, leaf):
 
 
 def stacks(r, data):
-    made = {}
+    """By groups, as msprobe 26 writes them, by names, as older ones did, or neither well."""
+    made, shape = {}, r.choice(['groups'] * 5 + ['names', 'odd'])
     for name in data:
-        i = len(made)
+        i = len(made) + (shape == 'odd' and not made and r.random() < 0.5)
+        lines = ['File /m/%d.py, line %d, in forward, \n x = "%s"' % (
+            r.randint(0, 3), i, r.choice(['a', "it's", 'ü', '\u200b']))]
         if r.random() < 0.8:
-            made[str(i)] = [[name], ['File /m/%d.py, line %d, in forward, \n x = "%s"' % (
-                r.randint(0, 3), i, r.choice(["a", "it's", 'ü']))]]
+            made[name if shape == 'names' else str(i)] = \
+                lines if shape == 'names' else [[name], lines]
+        if shape == 'odd' and r.random() < 0.3:
+            made[r.choice(['0', 'x', str(len(data) + i)])] = r.choice(
+                [None, 5, 'text', [], {}, [[name]], [[name], lines, 1], [name, lines]])
     return made
 
 
@@ -514,8 +524,9 @@ def consistent_run(r, maker, backend, training):
     put = data.__setitem__
 
     def op_of():
-        return {'input_args': [maker.tensor()], 'input_kwargs': {},
-                'output': [maker.tensor()],
+        return {'input_args': [maker.tensor() for _ in range(r.choice([1, 1, 2, 3]))],
+                'input_kwargs': {'x': maker.tensor()} if r.random() < 0.2 else {},
+                'output': [maker.tensor() for _ in range(r.choice([1, 1, 2]))],
                 **({'parameters': {'weight': maker.tensor()}} if r.random() < 0.5 else {})}
 
     model = 'Qwen2Model' if backend == 'fsdp' else 'GPTModel'
@@ -560,8 +571,10 @@ def consistent(r, top):
     backend = r.choice(['fsdp', 'megatron'])
     maker = Maker(r, plain=r.random() < 0.7)
     for side in 'tg':
-        write('%s/%s' % (top, side), consistent_run(r, maker, backend, side == 't'))
-    return files(top, '--consistent_check', '--backend', backend)
+        data = consistent_run(r, maker, backend, side == 't')
+        write('%s/%s' % (top, side), data, stack=stacks(r, data) if r.random() < 0.5 else None)
+    return files(top, '--consistent_check', '--backend', backend,
+                 *r.choice([[], [], ['--xlsx']]))
 
 
 # ---- the first difference of many ranks --------------------------------------------

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * consistent_place: where the official tool writes its verdicts.
+ *
+ * It judges all rows of an operator together, wherever they stand in the table, but writes the
+ * verdicts back operator by operator from the top.  Where rows of inference alone stand between
+ * those of an operator, each row below shows the verdict of another:
+ *
+ *     row       q.input  v.input  q.output       of ops q, v
+ *     verdict   q.input  q.output v.input
+ *
+ * Strict does so too.
+ */
+#include "compare/consistent.h"
+
+/* ---- operators ------------------------------------------------------------ */
+
+struct owners {
+    struct ms_map names;    /* of operators, by which rows belong together */
+    MS_VEC(uint32_t) of;    /* by pair: index of its operator's name */
+    MS_VEC(uint32_t) first; /* by operator: place of its first verdict */
+    uint32_t *twin;         /* by golden op: target op of the last row they share */
+};
+
+static struct ms_str op_name(const struct cmp__side *s, uint32_t op)
+{
+    return probe_node_name(s->dump, s->ops.p[op].node);
+}
+
+static enum ms_rc find_twins(struct owners *o, const struct cmp *c, struct ms_err *err)
+{
+    o->twin = ms_alloc((c->b.ops.n + 1) * sizeof *o->twin);
+    if (o->twin == NULL)
+        return ms_no_memory(err);
+    memset(o->twin, 0xff, (c->b.ops.n + 1) * sizeof *o->twin);
+    for (size_t i = 0; i < c->pairs.n; i++) {
+        const struct cmp__pair *p = &c->pairs.p[i];
+        if (p->t != MS_MAP_NONE && p->b != MS_MAP_NONE)
+            o->twin[c->b.op_of.p[p->b]] = c->t.op_of.p[p->t];
+    }
+    return MS_OK;
+}
+
+/* A row of inference alone belongs to the training operator that the others of its own met. */
+static struct ms_str owner_of(const struct owners *o, const struct cmp *c,
+                              const struct cmp__pair *p)
+{
+    if (p->t != MS_MAP_NONE)
+        return op_name(&c->t, c->t.op_of.p[p->t]);
+    uint32_t golden = c->b.op_of.p[p->b];
+    return o->twin[golden] != MS_MAP_NONE ? op_name(&c->t, o->twin[golden])
+                                          : op_name(&c->b, golden);
+}
+
+static enum ms_rc list_owners(struct owners *o, const struct cmp *c, struct ms_err *err)
+{
+    if (!ms_vec_reserve(&o->of, c->pairs.n + 1) || !ms_vec_reserve(&o->first, c->pairs.n + 1))
+        return ms_no_memory(err);
+    for (size_t i = 0; i < c->pairs.n; i++) {
+        bool added;
+        uint32_t id = ms_map_put(&o->names, owner_of(o, c, &c->pairs.p[i]), &added);
+        if (id == MS_MAP_NONE)
+            return ms_no_memory(err);
+        o->of.p[o->of.n++] = id;
+        if (added)
+            o->first.p[o->first.n++] = 0;
+        o->first.p[id]++; /* how many, so far */
+    }
+    uint32_t place = 0;
+    for (size_t id = 0; id < o->first.n; id++) {
+        uint32_t rows = o->first.p[id];
+        o->first.p[id] = place;
+        place += rows;
+    }
+    return MS_OK;
+}
+
+/* ---- places --------------------------------------------------------------- */
+
+static enum ms_rc put_places(const struct owners *o, struct cmp *c, struct ms_err *err)
+{
+    uint32_t *next = ms_alloc((o->first.n + 1) * sizeof *next);
+    if (next == NULL || !ms_vec_reserve(&c->places, c->pairs.n + 1)) {
+        ms_free(next);
+        return ms_no_memory(err);
+    }
+    for (size_t id = 0; id < o->first.n; id++)
+        next[id] = o->first.p[id];
+    for (uint32_t i = 0; i < c->pairs.n; i++) {
+        uint32_t id = o->of.p[i];
+        c->places.p[next[id]++] = (struct cmp__place){i, o->first.p[id]};
+    }
+    c->places.n = c->pairs.n;
+    ms_free(next);
+    return MS_OK;
+}
+
+enum ms_rc cmp__place_verdicts(struct cmp *c, struct ms_err *err)
+{
+    struct owners o = {0};
+    enum ms_rc rc = find_twins(&o, c, err);
+    if (rc == MS_OK)
+        rc = list_owners(&o, c, err);
+    if (rc == MS_OK)
+        rc = put_places(&o, c, err);
+    ms_map_free(&o.names);
+    ms_vec_free(&o.of);
+    ms_vec_free(&o.first);
+    ms_free(o.twin);
+    return rc;
+}
+
+/* ---- judging -------------------------------------------------------------- */
+
+/* All rows of the operator whose first verdict stands at `first`. */
+static enum ms_rc judge_op(const struct cmp *c, uint32_t first, struct cmp_view *v,
+                           struct ms_err *err)
+{
+    v->rows.n = 0;
+    for (size_t i = first; i < c->places.n && c->places.p[i].first == first; i++)
+        MS_TRY(cmp__view_row(c, v, c->places.p[i].pair, err));
+    v->op = v->rows.p[0].t.name;
+    cmp__judge(c, v);
+    return MS_OK;
+}
+
+enum ms_rc cmp__judge_by_place(const struct cmp *c, struct cmp_view *v, struct ms_err *err)
+{
+    struct cmp_view op;
+    uint32_t first = UINT32_MAX;
+    MS_TRY(cmp_view_init(&op, err));
+    enum ms_rc rc = MS_OK;
+    for (size_t i = 0; i < v->rows.n && rc == MS_OK; i++) {
+        struct cmp_row *row = &v->rows.p[i];
+        const struct cmp__place *place = &c->places.p[row->pair];
+        if (place->first != first)
+            rc = judge_op(c, first = place->first, &op, err);
+        if (rc != MS_OK)
+            break;
+        const struct cmp_row *judged = &op.rows.p[row->pair - first];
+        row->level = judged->level;
+        row->notes = judged->notes;
+    }
+    cmp_view_free(&op);
+    return rc;
+}
