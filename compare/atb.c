@@ -347,7 +347,7 @@ static enum ms_rc put_files(struct cmp__sheet *s, struct cmp_sheet_sum *sum, con
     struct cmp__file_pair shown = f;
     if (strict)
         forget_unknown(&shown);
-    cmp__file_figures(s, &shown, "N/A");
+    cmp__file_figures(s, &shown, "N/A", "N/A");
     put_both(s, &shown, strict);
     cmp__sheet_count(sum, cmp__file_pair_verdict(&f));
     if (rc == MS_OK && p->t != NULL && p->b != NULL && !(f.has_n && f.has_b)) {

@@ -38,17 +38,32 @@ static void say_why_not(struct cmp__file_pair *p, bool same_type)
         ms_buf_puts(&p->why, "Dtype of NPU and bench Tensor do not match. Skipped.\n");
 }
 
+/* One element: NaN and infinity count as equal where both sides have them, as in longer tensors. */
+static void measure_single(struct cmp__file_pair *p)
+{
+    struct ms_stats n, b;
+    double *metric = p->fig.metric;
+    probe_tensor_stats(&p->n, &n);
+    probe_tensor_stats(&p->b, &b);
+    bool alike = n.max == b.max || (isnan(n.max) && isnan(b.max));
+    if (!alike && !(isfinite(n.max) && isfinite(b.max))) {
+        p->fig.state = CMP_STATE_MASKS;
+        return;
+    }
+    if (alike)
+        metric[CMP_MAX_ABS] = metric[CMP_MAX_REL] = 0;
+    metric[CMP_EUCLID] = alike ? 0 : fabs(n.max - b.max);
+    metric[CMP_THOUSANDTH] = metric[CMP_MAX_REL] < 0.001;
+    metric[CMP_FIVE] = metric[CMP_MAX_REL] < 0.005;
+    ms_buf_puts(&p->why, "This is a 1-d tensor of length 1.");
+}
+
 /* A tensor of one element has a difference, but no direction; one of zeros has none either. */
 static void say_of_cosine(struct cmp__file_pair *p)
 {
-    struct ms_stats n, b;
+    struct ms_stats n;
     if (p->fig.state == CMP_STATE_SCALAR && p->n.ndim != 0) {
-        probe_tensor_stats(&p->n, &n);
-        probe_tensor_stats(&p->b, &b);
-        p->fig.metric[CMP_EUCLID] = fabs(n.max - b.max);
-        p->fig.metric[CMP_THOUSANDTH] = p->fig.metric[CMP_MAX_REL] < 0.001;
-        p->fig.metric[CMP_FIVE] = p->fig.metric[CMP_MAX_REL] < 0.005;
-        ms_buf_puts(&p->why, "This is a 1-d tensor of length 1.");
+        measure_single(p);
     } else if (p->fig.state == CMP_STATE_OK && isnan(p->fig.metric[CMP_COSINE])) {
         probe_tensor_stats(&p->n, &n);
         ms_buf_printf(&p->why,
@@ -69,9 +84,9 @@ enum ms_rc cmp__file_pair_open(struct cmp__file_pair *p, const char *n, const ch
         say_why_not(p, same_type);
     if (p->why.n == 0)
         MS_TRY(cmp__measure_two(&conf, &p->n, &p->b, &p->fig, err));
+    say_of_cosine(p);
     if (p->fig.state == CMP_STATE_MASKS)
         ms_buf_puts(&p->why, "The position of inf or nan in NPU and bench Tensor do not match.\n");
-    say_of_cosine(p);
     return ms_buf_check(&p->why, err);
 }
 
@@ -127,13 +142,14 @@ static bool is_known(const struct cmp__file_pair *p, unsigned metric)
     return largest || (metric != CMP_COSINE && p->n.ndim != 0);
 }
 
-void cmp__file_figures(struct cmp__sheet *s, const struct cmp__file_pair *p, const char *none)
+void cmp__file_figures(struct cmp__sheet *s, const struct cmp__file_pair *p, const char *none,
+                       const char *nan)
 {
     for (unsigned i = 0; i < CMP_METRICS; i++) {
         if (!is_known(p, i))
             cmp__sheet_word(s, p->fig.state == CMP_STATE_SCALAR ? "unsupported" : none);
         else if (isnan(p->fig.metric[i]))
-            cmp__sheet_word(s, "Nan");
+            cmp__sheet_word(s, nan);
         else
             cmp__sheet_number(s, p->fig.metric[i]);
     }

@@ -29,7 +29,8 @@ struct ms_str cmp__file_shape(struct cmp__sheet *s, const struct probe_tensor *t
 /* Maximum, minimum, mean and norm; `none` where there are none. */
 void cmp__file_stats(struct cmp__sheet *s, const struct probe_tensor *t, bool open,
                      const char *none);
-/* The six metrics; `none` where there are none. */
-void cmp__file_figures(struct cmp__sheet *s, const struct cmp__file_pair *p, const char *none);
+/* The six metrics; `none` where there are none, `nan` for those that are no numbers. */
+void cmp__file_figures(struct cmp__sheet *s, const struct cmp__file_pair *p, const char *none,
+                       const char *nan);
 
 #endif

@@ -253,6 +253,7 @@ struct parts {
     const struct cmp *c;
     struct probe_tensor t[PARTS_MAX], one;
     size_t n;
+    unsigned section;
     void *scratch[2];
     struct cmp_facts *facts;
     uint64_t *bytes;
@@ -266,12 +267,20 @@ static enum ms_rc open_part(struct parts *p, bool target, uint32_t row, struct p
                             err);
 }
 
+static bool is_stacked(const struct parts *p)
+{
+    return p->section == PROBE_SEC_PARAMETERS || p->section == PROBE_SEC_PGRAD;
+}
+
 static enum ms_rc open_parts(struct parts *p, uint32_t pair, struct ms_err *err)
 {
     size_t more;
     bool target = cmp__folds_target(p->c);
     const struct cmp__pair *x = &p->c->pairs.p[pair];
     const struct cmp__fold *f = cmp__folds_of(p->c, pair, &more);
+    p->section = cmp__side_row(target ? &p->c->t : &p->c->b, target ? x->t : x->b)->section;
+    if (p->section != PROBE_SEC_OUTPUT && !is_stacked(p))
+        more = 0; /* inputs of all parts are the same */
     if (more >= PARTS_MAX)
         return ms_fail(err, MS_E_LIMIT, "more than %d tensors are one of the other side",
                        PARTS_MAX);
@@ -357,15 +366,10 @@ static void add_stack(struct parts *p)
     }
 }
 
-static enum cmp_state measure_parts(struct parts *p, uint32_t pair)
+static enum cmp_state measure_parts(struct parts *p)
 {
-    const struct cmp__side *s = cmp__folds_target(p->c) ? &p->c->t : &p->c->b;
-    const struct cmp__pair *x = &p->c->pairs.p[pair];
-    unsigned section = cmp__side_row(s, cmp__folds_target(p->c) ? x->t : x->b)->section;
-    bool stacked = section == PROBE_SEC_PARAMETERS || section == PROBE_SEC_PGRAD;
+    bool stacked = is_stacked(p);
     uint64_t rows = 0;
-    if (section != PROBE_SEC_OUTPUT && !stacked)
-        p->n = 1; /* inputs of all parts are the same */
     if (p->one.count == 0 || p->t[0].count == 0)
         return CMP_STATE_EMPTY;
     if (p->n == 1 && !cmp__same_shape(&p->t[0], &p->one))
@@ -395,13 +399,9 @@ enum cmp_state cmp__fold_facts(const struct cmp *c, uint32_t pair, struct cmp_fa
     p->c = c;
     p->facts = facts;
     p->bytes = bytes;
-    size_t opened;
     enum cmp_state state = CMP_STATE_UNREADABLE;
-    if (open_parts(p, pair, why) == MS_OK) {
-        opened = p->n;
-        state = measure_parts(p, pair);
-        p->n = opened;
-    }
+    if (open_parts(p, pair, why) == MS_OK)
+        state = measure_parts(p);
     close_parts(p);
     ms_free(p);
     return state;

@@ -55,7 +55,7 @@ static enum ms_rc put_files(struct cmp__sheet *s, struct cmp_sheet_sum *sum,
     cmp__sheet_count(sum, verdict);
     cmp__sheet_word(s, verdict);
     cmp__sheet_text(s, cmp__sheet_keep(s, ms_buf_slice(&p.why)));
-    cmp__file_figures(s, &p, "");
+    cmp__file_figures(s, &p, "", "Nan");
     cmp__file_pair_close(&p);
     return rc;
 }

@@ -168,7 +168,7 @@ static enum ms_rc put_pair(struct walker *w, struct cmp__sheet *s, struct ms_str
     cmp__sheet_word(s, p.has_b ? ms_dtype_torch(p.b.dtype) : "N/A");
     cmp__sheet_word(s, p.has_n ? cmp__file_shape(s, &p.n, '(', ')').p : "N/A");
     cmp__sheet_word(s, p.has_b ? cmp__file_shape(s, &p.b, '(', ')').p : "N/A");
-    cmp__file_figures(s, &p, p.fig.state == CMP_STATE_SHAPE ? "shape unmatched" : "N/A");
+    cmp__file_figures(s, &p, p.fig.state == CMP_STATE_SHAPE ? "shape unmatched" : "N/A", "Nan");
     cmp__file_stats(s, &p.n, p.has_n, "N/A");
     cmp__file_stats(s, &p.b, p.has_b, "N/A");
     cmp__sheet_count(w->sum, verdict);

@@ -5,10 +5,10 @@
     compare_oracle.py MSPROBE OFFICIAL [KIND... [FIRST LAST]]
 
 OFFICIAL is a folder with the package msprobe of mindstudio-probe, which this Python can run.
-Each KIND of oracle_pairs.py is tried with seeds FIRST to LAST, and every file that one of the
-two writes must be written by the other too, with the same cells (see parity.py).  The official
-tool is loaded once and runs in children, so a pair takes a tenth of a second.  A pair that it
-gives up on is counted apart: ours says something useful there.  KEEP=folder keeps those and the
+Each KIND of oracle_pairs.py and oracle_models.py is tried with seeds FIRST to LAST, and every file
+that one of the two writes must be written by the other too, with the same cells (see parity.py).
+The official tool is loaded once and runs in children, so a pair takes a tenth of a second.  A pair
+that it gives up on is counted apart: ours says something useful there.  KEEP=folder keeps those and the
 pairs that differ.  Left out is what version 26.2 does otherwise than 26.0 (it pairs float64 with
 float32), and kernels and trees of files, which differ by repair 27."""
 import collections
@@ -25,6 +25,7 @@ import tempfile
 import types
 import unittest.mock
 
+import oracle_models  # noqa: F401  adds its kinds
 import oracle_pairs
 import parity
 
