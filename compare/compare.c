@@ -417,8 +417,7 @@ static bool dtypes_go_together(const struct cmp *c, const struct cmp_item *t,
 
 static bool is_gated(const struct cmp *c)
 {
-    return cmp__strict(c) && c->conf.data_mapping == NULL && !c->conf.layer.on &&
-           c->conf.consistent == CMP_CONSISTENT_NO;
+    return cmp__strict(c) && c->row_map.keys.keys.n == 0 && c->conf.consistent == CMP_CONSISTENT_NO;
 }
 
 static enum ms_rc make_row(const struct cmp *c, struct cmp_view *v, uint32_t pair,

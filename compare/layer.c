@@ -58,7 +58,7 @@ static enum ms_rc pair_rows(struct layer__layout *t, struct layer__layout *b,
     return MS_OK;
 }
 
-/* Where among the side's ops a record of the dump is; ops are in its order. */
+/* Where among the side's ops a record of the dump is; ops are in its order.  NULL: it has no rows. */
 static const struct cmp__op *op_of_node(const struct cmp__side *s, uint32_t node)
 {
     size_t from = 0, to = s->ops.n;
@@ -109,7 +109,9 @@ static enum ms_rc pair_ops(struct cmp *c, struct layer__layout *t, struct layer_
         const struct cmp__op *mate = mate_of(b, op, path);
         if (named)
             MS_TRY(note_named(c, t, b, op, path, mate, err));
-        MS_TRY(pair_rows(t, b, op_of_node(t->side, op->node), mate, out, err));
+        const struct cmp__op *rows = op_of_node(t->side, op->node);
+        if (rows != NULL)
+            MS_TRY(pair_rows(t, b, rows, mate, out, err));
     }
     return MS_OK;
 }
@@ -146,9 +148,9 @@ static enum ms_rc expand(struct cmp *c, const struct probe_stacks *stacks,
                          struct ms_err *err)
 {
     struct layer__layout t, b = {.side = NULL};
-    enum ms_rc rc = layer__lay_out(&t, &c->t, &c->stacks, err);
+    enum ms_rc rc = layer__lay_out(&t, c, &c->t, &c->stacks, err);
     if (rc == MS_OK)
-        rc = layer__lay_out(&b, &c->b, stacks, err);
+        rc = layer__lay_out(&b, c, &c->b, stacks, err);
     if (rc == MS_OK)
         rc = check_names(c, rules, &t, &b, err);
     if (rc == MS_OK)

@@ -25,7 +25,7 @@ struct layer__op {
 struct layer__layout {
     const struct cmp__side *side;
     const struct probe_stacks *stacks;
-    bool mindspore;
+    bool mindspore, strict;
     struct probe_tree tree;
     struct ms_arena *arena;
     MS_VEC(struct layer__op) ops;
@@ -39,14 +39,15 @@ struct layer__layout {
     struct ms_buf a, b;
 };
 
-/* Needs construct.json beside the dump.  To be freed even when it fails. */
-enum ms_rc layer__lay_out(struct layer__layout *l, const struct cmp__side *side,
-                          const struct probe_stacks *stacks, struct ms_err *err);
+/* Lays out one side of c.  Needs construct.json beside the dump.  To be freed even when it fails. */
+enum ms_rc layer__lay_out(struct layer__layout *l, const struct cmp *c,
+                          const struct cmp__side *side, const struct probe_stacks *stacks,
+                          struct ms_err *err);
 void layer__free(struct layer__layout *l);
 
 /* A scope without its first component, which says only Cell, Module or TopLayer. */
 struct ms_str layer__path(struct ms_str scope);
-/* The class of what is there; empty: nothing is. */
+/* The class of the module or operator that is there; empty: none is. */
 struct ms_str layer__class(const struct layer__layout *l, struct ms_str path);
 /* How many ops have this path and state; the n-th of them in ops, or MS_MAP_NONE. */
 uint32_t layer__count(struct layer__layout *l, struct ms_str path, struct ms_str state);

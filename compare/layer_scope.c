@@ -44,7 +44,7 @@ static struct ms_str without_last(struct ms_str s, unsigned n)
 
 struct parts {
     struct ms_str type, api, state, layer;
-    bool is_api;
+    bool called; /* and so the frames of its stack tell it from others */
 };
 
 static bool take_apart(const struct layer__layout *l, struct ms_str name, struct parts *p)
@@ -55,10 +55,11 @@ static bool take_apart(const struct layer__layout *l, struct ms_str name, struct
     *p = (struct parts){0};
     if (ms_str_is(last, "parameters_grad")) {
         *p = (struct parts){from_right(name, 1), from_right(name, 2), last, without_last(name, 3),
-                            false};
-    } else if (ms_str_is(second, "parameters_grad")) { /* this form repeats the name in its scope */
+                            true};
+    } else if (ms_str_is(second, "parameters_grad") &&
+               ms_str_all_digits(last)) { /* this form repeats the name in its scope */
         *p = (struct parts){from_right(name, 2), from_right(name, 3), second, without_last(name, 3),
-                            false};
+                            true};
     } else if (ms_str_starts(name, MS_STR("Cell.")) || ms_str_starts(name, MS_STR("Module."))) {
         *p = (struct parts){from_right(name, 2), from_right(name, 3), second, without_last(name, 4),
                             false};
@@ -82,13 +83,15 @@ static struct ms_str keep(struct layer__layout *l, struct ms_buf *b)
     return s;
 }
 
+/* The official tool finds no frames where nodes share a stack. */
 static void put_scope(struct layer__layout *l, struct ms_str name, const struct parts *p)
 {
     struct ms_str function;
     ms_buf_clear(&l->a);
     ms_buf_str(&l->a, p->layer);
     bool plain = ms_str_starts(name, MS_STR("Primitive.")) || ms_str_starts(name, MS_STR("Jit."));
-    if (p->is_api && !plain &&
+    bool unread = l->strict && l->stacks->grouped;
+    if (p->called && !plain && !unread &&
         cmp__frame_function(probe_stack_frames(l->stacks, name), l->mindspore, &l->b, &function)) {
         ms_buf_putc(&l->a, '.');
         ms_buf_str(&l->a, function);
@@ -120,15 +123,8 @@ static enum ms_rc place_op(struct layer__layout *l, uint32_t node, struct ms_err
     struct parts p;
     if (!take_apart(l, name, &p))
         return MS_OK;
-    uint32_t twin =
-        forward_name(l, name) ? ms_map_get(&l->names, ms_buf_slice(&l->a)) : MS_MAP_NONE;
-    struct layer__op op = {.node = node, .type = p.type, .state = p.state};
-    if (twin != MS_MAP_NONE) {
-        op.scope = l->ops.p[twin].scope;
-    } else {
-        put_scope(l, name, &p);
-        op.scope = keep(l, &l->a);
-    }
+    put_scope(l, name, &p);
+    struct layer__op op = {node, keep(l, &l->a), p.type, p.state, 0};
     struct layer__op *slot = ms_vec_push(&l->ops);
     if (op.scope.p == NULL || slot == NULL || ms_map_put(&l->names, name, NULL) == MS_MAP_NONE)
         return ms_no_memory(err);
@@ -136,37 +132,72 @@ static enum ms_rc place_op(struct layer__layout *l, uint32_t node, struct ms_err
     return MS_OK;
 }
 
+/* A backward op, which has no stack, is where its forward op is, whatever their order in the file. */
+static void join_forward(struct layer__layout *l)
+{
+    for (size_t i = 0; i < l->ops.n; i++) {
+        struct layer__op *op = &l->ops.p[i];
+        uint32_t twin = forward_name(l, probe_node_name(l->side->dump, op->node))
+                            ? ms_map_get(&l->names, ms_buf_slice(&l->a))
+                            : MS_MAP_NONE;
+        if (twin != MS_MAP_NONE)
+            op->scope = l->ops.p[twin].scope;
+    }
+}
+
 /* ---- pipeline stages number their layers in one framework only ---------------- */
 
-/* The number behind "PREFIX.layers." in a scope. */
-static bool layer_number(struct ms_str scope, struct ms_str prefix, struct ms_str *digits,
-                         uint64_t *number)
+/* The component behind "PREFIX.layers." in a scope; false when the scope is elsewhere. */
+static bool layer_part(struct ms_str scope, struct ms_str prefix, struct ms_str *part)
 {
     struct ms_str rest = ms_str_sub(scope, prefix.n, scope.n);
     if (!ms_str_starts(scope, prefix) || !ms_str_starts(rest, MS_STR(".layers.")))
         return false;
     rest = ms_str_sub(rest, sizeof ".layers." - 1, rest.n);
-    return ms_str_split(&rest, '.', digits) && ms_str_u64(*digits, number);
+    return ms_str_split(&rest, '.', part) && part->n != 0;
+}
+
+/* The last number in it, as in "7" and "block7". */
+static bool number_in(struct ms_str part, uint64_t *number)
+{
+    uint32_t to = part.n;
+    while (to > 0 && !ms_str_all_digits(ms_str_sub(part, to - 1, to)))
+        to--;
+    uint32_t from = to;
+    while (from > 0 && ms_str_all_digits(ms_str_sub(part, from - 1, from)))
+        from--;
+    return ms_str_u64(ms_str_sub(part, from, to), number);
+}
+
+static enum ms_rc put_number(struct layer__layout *l, struct ms_str *scope, struct ms_str part,
+                             const uint64_t *number, struct ms_err *err)
+{
+    ms_buf_put(&l->a, scope->p, (size_t)(part.p - scope->p));
+    if (number != NULL)
+        ms_buf_printf(&l->a, "%llu", (unsigned long long)*number);
+    else
+        ms_buf_puts(&l->a, "nan");
+    ms_buf_put(&l->a, part.p + part.n, (size_t)(scope->p + scope->n - part.p - part.n));
+    *scope = keep(l, &l->a);
+    return scope->p != NULL ? MS_OK : ms_no_memory(err);
 }
 
 static enum ms_rc renumber_below(struct layer__layout *l, struct ms_str prefix, struct ms_err *err)
 {
-    uint64_t least = UINT64_MAX, number;
-    struct ms_str digits;
+    uint64_t least = UINT64_MAX, number = 0;
+    struct ms_str part;
     for (size_t i = 0; i < l->ops.n; i++) {
-        if (layer_number(l->ops.p[i].scope, prefix, &digits, &number) && number < least)
+        if (layer_part(l->ops.p[i].scope, prefix, &part) && number_in(part, &number) &&
+            number < least)
             least = number;
     }
-    for (size_t i = 0; i < l->ops.n && least != 0; i++) {
-        struct ms_str s = l->ops.p[i].scope;
-        if (!layer_number(s, prefix, &digits, &number))
+    bool none = least == UINT64_MAX; /* the official tool numbers such all the same, as nan */
+    for (size_t i = 0; i < l->ops.n && !(none && !l->strict); i++) {
+        struct ms_str *scope = &l->ops.p[i].scope;
+        if (!layer_part(*scope, prefix, &part) || (!none && !number_in(part, &number)))
             continue;
-        ms_buf_put(&l->a, s.p, (size_t)(digits.p - s.p));
-        ms_buf_printf(&l->a, "%llu", (unsigned long long)(number - least));
-        ms_buf_put(&l->a, digits.p + digits.n, (size_t)(s.p + s.n - digits.p - digits.n));
-        l->ops.p[i].scope = keep(l, &l->a);
-        if (l->ops.p[i].scope.p == NULL)
-            return ms_no_memory(err);
+        number -= none ? 0 : least;
+        MS_TRY(put_number(l, scope, part, none ? NULL : &number, err));
     }
     return MS_OK;
 }
@@ -256,11 +287,14 @@ static enum ms_rc open_tree(struct layer__layout *l, struct ms_err *err)
     return rc;
 }
 
-enum ms_rc layer__lay_out(struct layer__layout *l, const struct cmp__side *side,
-                          const struct probe_stacks *stacks, struct ms_err *err)
+/* The official tool sees nothing at all of a dump whose stack.json or construct.json is empty. */
+enum ms_rc layer__lay_out(struct layer__layout *l, const struct cmp *c,
+                          const struct cmp__side *side, const struct probe_stacks *stacks,
+                          struct ms_err *err)
 {
     *l = (struct layer__layout){.side = side,
                                 .stacks = stacks,
+                                .strict = cmp__strict(c),
                                 .mindspore = side->dump->framework == PROBE_FW_MINDSPORE,
                                 .a.max = TEXT_MAX,
                                 .b.max = TEXT_MAX};
@@ -268,8 +302,10 @@ enum ms_rc layer__lay_out(struct layer__layout *l, const struct cmp__side *side,
     if (l->arena == NULL)
         return ms_no_memory(err);
     MS_TRY(open_tree(l, err));
-    for (uint32_t i = 0; i < l->side->ops.n; i++)
-        MS_TRY(place_op(l, l->side->ops.p[i].node, err));
+    bool blind = l->strict && (stacks->frames.n == 0 || l->tree.nodes.n == 0);
+    for (uint32_t i = 0; i < side->dump->nodes.n && !blind; i++)
+        MS_TRY(place_op(l, i, err));
+    join_forward(l);
     MS_TRY(renumber_layers(l, err));
     for (uint32_t i = 0; i < l->ops.n; i++)
         MS_TRY(index_op(l, i, err));
@@ -320,6 +356,13 @@ struct ms_str layer__class(const struct layer__layout *l, struct ms_str path)
     return id != MS_MAP_NONE ? l->class_of.p[id] : MS_STR("");
 }
 
+/* The class whose rules hold there: what only contains modules has its own name for a class. */
+static struct ms_str rules_class(const struct layer__layout *l, struct ms_str path)
+{
+    struct ms_str cls = layer__class(l, path);
+    return cls.n != 0 ? cls : from_right(path, 0);
+}
+
 bool layer__map(const struct layer__layout *l, const struct cmp__layers *rules, struct ms_str path,
                 struct ms_buf *out)
 {
@@ -328,11 +371,11 @@ bool layer__map(const struct layer__layout *l, const struct cmp__layers *rules, 
     for (uint32_t done = 0, taken; done < path.n; done += taken + 1) {
         struct ms_str rest = ms_str_sub(path, done, path.n), part = rest, tail = rest;
         struct ms_str above = ms_str_sub(path, 0, done == 0 ? 0 : done - 1);
-        const struct ms_str *to = rule_for(rules, layer__class(l, above), rest, &taken);
+        const struct ms_str *to = rule_for(rules, rules_class(l, above), rest, &taken);
         ms_str_split(&tail, '.', &part);
         said = to != NULL;
         taken = said ? taken : part.n;
-        if (out->n != 0)
+        if (done != 0)
             ms_buf_putc(out, '.');
         ms_buf_str(out, said ? *to : part);
     }

@@ -252,8 +252,8 @@ static void print(const struct cmp__layers *rules, struct ms_buf *out)
 static enum ms_rc write_rules(struct writer *w, const struct probe_stacks *stacks,
                               struct ms_buf *out, struct ms_err *err)
 {
-    MS_TRY(layer__lay_out(&w->t, &w->c->t, &w->c->stacks, err));
-    MS_TRY(layer__lay_out(&w->b, &w->c->b, stacks, err));
+    MS_TRY(layer__lay_out(&w->t, w->c, &w->c->t, &w->c->stacks, err));
+    MS_TRY(layer__lay_out(&w->b, w->c, &w->c->b, stacks, err));
     bool *wrong = ms_calloc(w->t.classes.keys.n + 1, sizeof *wrong);
     enum ms_rc rc = wrong != NULL ? make_rules(w, wrong, err) : ms_no_memory(err);
     if (rc == MS_OK)

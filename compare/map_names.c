@@ -290,6 +290,19 @@ enum ms_rc cmp__check_cells(struct cmp *c, const struct cmp__pairs *cells, struc
 
 /* ---- -lm --------------------------------------------------------------------- */
 
+/* What only contains modules is a class by its own name. */
+static enum ms_rc put_containers(struct texts *classes, const struct ms_map *places,
+                                 struct ms_str path, struct ms_err *err)
+{
+    for (int64_t dot = ms_str_rfind(path, '.'); dot > 0; dot = ms_str_rfind(path, '.')) {
+        path = ms_str_sub(path, 0, (uint32_t)dot);
+        uint32_t name = (uint32_t)(ms_str_rfind(path, '.') + 1);
+        if (ms_map_get(places, path) == MS_MAP_NONE)
+            MS_TRY(texts_put(classes, ms_str_sub(path, name, path.n), err));
+    }
+    return MS_OK;
+}
+
 static enum ms_rc check_classes(struct cmp *c, const struct cmp__layers *layers,
                                 const struct cmp__known_layers *known, struct ms_err *err)
 {
@@ -299,6 +312,8 @@ static enum ms_rc check_classes(struct cmp *c, const struct cmp__layers *layers,
     enum ms_rc rc = texts_put(&classes, MS_STR("TopLayer"), err);
     for (size_t i = 0; i < known->n_classes && rc == MS_OK; i++)
         rc = texts_put(&classes, known->classes[i], err);
+    for (uint32_t i = 0; i < known->target->keys.n && rc == MS_OK; i++)
+        rc = put_containers(&classes, known->target, ms_map_key(known->target, i), err);
     for (uint32_t i = 0; i < layers->classes.keys.n && rc == MS_OK; i++)
         rc = check_word(&u, &classes.map, ms_map_key(&layers->classes, i), true, err);
     texts_free(&classes);

@@ -9,11 +9,13 @@
 
 enum { NAME_MAX_BYTES = 1 << 20 };
 
-/* Of several mappings the official tool uses one, and rows come last. */
+/* Of several mappings the official tool uses one, and rows come last; an empty one is none. */
 static bool has_row_map(const struct cmp__keys *keys)
 {
     const struct cmp *c = keys->c;
-    return c->row_map.arena != NULL && !(cmp__strict(c) && (c->conf.api.on || c->conf.cell.on));
+    if (cmp__strict(c) && (c->conf.api.on || c->conf.cell.on || c->row_map.keys.keys.n == 0))
+        return false;
+    return c->row_map.arena != NULL;
 }
 
 static bool has_cell_map(const struct cmp__keys *keys)

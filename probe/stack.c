@@ -99,6 +99,7 @@ static enum ms_rc take_group(struct probe_stacks *s, struct ms_jread *r, struct 
         return MS_OK;
     if (tok != MS_J_ARR_END)
         return ms_jread_reject(r, err, "expected [names, frames]");
+    s->grouped = true;
     MS_TRY(pass_names(s, &names, scratch, err));
     return add_frames(s, from, to, err);
 }

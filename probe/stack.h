@@ -16,6 +16,7 @@ struct probe_stacks {
     MS_VEC(struct ms_str) frames; /* JSON list of frames, innermost first, as written */
     bool truncated;
     unsigned flags, layout; /* while it is read */
+    bool grouped;           /* nodes that share a stack are listed with it */
     struct ms_arena *arena;
 };
 

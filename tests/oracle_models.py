@@ -1,10 +1,168 @@
 # SPDX-License-Identifier: MIT
-"""More random pairs for compare_oracle.py: tensors of two frameworks, of training against
-inference and of ATB."""
+"""More random pairs for compare_oracle.py: trees of modules with what they call, the classes and
+frames that a layer mapping goes by, and such mappings; tensors of two frameworks, of training
+against inference and of ATB."""
+import copy
+import json
 import os
 
-from oracle_pairs import (ATB_HEAD, KINDS, PT, Maker, array, consistent_run, files,
-                          leaves, named_leaves, nudge, random_pair, save, save_tensors, write)
+from oracle_pairs import (ATB_HEAD, KINDS, PT, Maker, array, change_leaf, consistent_run, files,
+                          leaves, named_leaves, nudge, random_pair, save, save_tensors, write,
+                          yaml_text)
+
+CHILDREN = ['attn', 'mlp', 'norm', 'fc1', 'fc2', 'layers', 'experts', 'core', 'Sequential', 'dropout2']
+CLASSES = ['ParallelTransformer', 'Block', 'Attn', 'Dense', 'Linear', 'Norm', 'MLP', 'layers', 'attn']
+CALLS = ['add', 'linear', 'matmul', 'softmax', 'split', 'relu', 'backward', 'flash_attention_score']
+FRAMES = ['File /usr/site-packages/torch/nn/functional.py, line 3, in linear, \n return x',
+          'File /usr/site-packages/mindspore/ops/f.py, line 9, in dense, \n return y',
+          'File /p/package/mindspore/nn/cell.py, line 7, in construct, \n self(x)',
+          'File /usr/site-packages/torch/nn/modules/module.py, line 5, in _call_impl, \n f(x)',
+          'File /usr/site-packages/torch/m.py, line 5, in __call__, \n f(x)',
+          'File /usr/site-packages/torch/MindSpeed/m.py, line 6, in fused, \n f(x)',
+          'File /x/msprobe/site-packages/torch/a.py, line 6, in wrapped, \n f(x)',
+          'File /m/model.py, line 20, in forward, \n y = f(x)',
+          'File /m/model.py, line 21, in construct, \n y = f(x)',
+          'File /m/util.py, line 2, in helper, \n Template(x)',
+          'Template File /m/t.py, line 1, in t, \n x']
+
+
+class Model:
+    """One side: modules in a tree, each with a class, and what they call, in the order it ran."""
+
+    def __init__(self, r, framework):
+        self.r, self.maker = r, Maker(r, framework=framework, plain=r.random() < 0.5)
+        self.top = 'Cell' if framework == 'mindspore' else 'Module'
+        self.prefixes = ['Functional', 'Tensor', 'Mint', 'Primitive', 'Jit'] if self.top == 'Cell' \
+            else ['Functional', 'Tensor', 'Torch', 'NPU']
+        self.data, self.construct, self.calls, self.ran = {}, {}, {}, []
+
+    def number(self, name):
+        self.calls[name] = self.calls.get(name, -1) + 1
+        return self.calls[name]
+
+    def put(self, name, parent, direction, module):
+        self.construct[name] = parent
+        self.data[name] = self.maker.sections(direction, module)
+
+    def module(self, path, cls, parent, depth):
+        r = self.r
+        place = '%s.%s.%s' % (self.top, path, cls)
+        name = '%s.forward.%d' % (place, self.number(place))
+        for _ in range(r.randint(0, 3)):
+            if depth < 4 and r.random() < 0.6:
+                child = r.choice(CHILDREN)
+                if child in ('layers', 'experts'):
+                    child += r.choice(['.%d', '.%d', '.%d', '.x%d', '.block']).replace(
+                        '%d', str(r.randint(0, 13)))
+                self.module('%s.%s' % (path, child), r.choice(CLASSES), name, depth + 1)
+            else:
+                self.operator(name)
+        self.put(name, parent, 'forward', True)
+        self.ran.append((name, parent))
+        if r.random() < 0.3:
+            number = r.choice(['', '.0', '.1'])
+            self.data[place + '.parameters_grad' + number] = {'weight': [self.maker.tensor()]}
+
+    def operator(self, parent):
+        r = self.r
+        api = '%s.%s' % (r.choice(self.prefixes), r.choice(CALLS))
+        name = '%s.%d.forward' % (api, self.number(api))
+        self.put(name, parent, 'forward', False)
+        self.ran.append((name, parent))
+
+    def backward(self):
+        def turned(name):
+            if not name:
+                return name
+            head, tail = name.rsplit('.', 2)[0], name.rsplit('.', 2)[1:]
+            return '.'.join([head] + [t.replace('forward', 'backward') for t in tail])
+        for name, parent in reversed(self.ran):
+            if self.r.random() < 0.6:
+                self.put(turned(name), turned(parent), 'backward', False)
+
+    def run(self):
+        r = self.r
+        for _ in range(r.randint(1, 3)):
+            self.operator(None)
+        for _ in range(r.randint(1, 2)):
+            self.module(r.choice(['model', 'net.model', '0.module']), r.choice(CLASSES), None, 0)
+        self.backward()
+        if r.random() < 0.2:
+            items = list(self.data.items())
+            r.shuffle(items)
+            self.data = dict(items)
+        return self
+
+
+def stack_of(r, data, grouped):
+    """Frames of the operators; msprobe 26 writes names and lines, msprobe 1 a list by name."""
+    made = {}
+    for name in data:
+        if r.random() < 0.8:
+            lines = [r.choice(FRAMES) for _ in range(r.randint(0, 5))]
+            made[str(len(made)) if grouped else name] = [[name], lines] if grouped else lines
+    return made
+
+
+def renamed_model(r, model, framework, words):
+    """The same run as the other side has it: other prefixes, some children and classes."""
+    top = {'mindspore': 'Cell'}.get(framework, 'Module')
+
+    def name_of(name):
+        if not name:
+            return name
+        parts = name.split('.')
+        parts[0] = top if parts[0] in ('Cell', 'Module') else parts[0]
+        tail = 2 if parts[0] == top else len(parts)
+        return '.'.join([parts[0]] + [words.get(p, p) for p in parts[1:-tail]] + parts[-tail:]) \
+            if tail == 2 else name
+    data = {}
+    for name, op in copy.deepcopy(model.data).items():
+        if r.random() < 0.08:
+            continue
+        for leaf in leaves(op):
+            if r.random() < 0.2:
+                change_leaf(r, model.maker, leaf)
+        data[name_of(name)] = op
+    return data, {name_of(k): name_of(v) for k, v in model.construct.items()}
+
+
+def mapping_of(r, model, words):
+    """Rules by class: those of the names that differ, cut and joined, and some of nothing."""
+    rules = {}
+    top = r.choice(['TopLayer', 'Cell'])  # of a file with both the official tool forgets one
+    for _ in range(r.randint(1, 5)):
+        cls = r.choice(CLASSES + [top, top, 'Unknown'])
+        lines = rules.setdefault(cls, {})
+        for _ in range(r.randint(1, 3)):
+            key = '.'.join(r.choice(CHILDREN + CALLS + ['model', '0', '1']) for _ in range(
+                r.choice([1, 1, 1, 2, 3])))
+            value = '.'.join(words.get(p, p) for p in key.split('.'))
+            key = '"%s"' % key if key.isdigit() else key
+            lines[key] = r.choice([value, value, value + '(x)', r.choice(CHILDREN), 'a.b', 'N/A'])
+    return rules
+
+
+def write_side(r, folder, data, construct, framework):
+    write(folder, data, framework=framework, stack=stack_of(r, data, r.random() < 0.5))
+    with open(folder + '/construct.json', 'w') as f:
+        json.dump(construct, f, indent=1)
+
+
+def layer_mapping(r, top):
+    target, golden = r.choice([('mindspore', 'pytorch'), ('mindspore', 'pytorch'),
+                               ('mindspore', 'mindspore'), ('mindtorch', 'pytorch'),
+                               ('mindtorch', 'mindspore'), ('pytorch', 'pytorch')])
+    model = Model(r, target).run()
+    words = {a: r.choice(CHILDREN) for a in r.sample(CHILDREN + ['model'], r.randint(0, 3))}
+    data, construct = renamed_model(r, model, golden, words)
+    write_side(r, top + '/t', model.data, model.construct, target)
+    write_side(r, top + '/g', data, construct, golden)
+    with open(top + '/map.yaml', 'w') as f:
+        f.write(yaml_text(mapping_of(r, model, words)))
+    return files(top, '-lm', *([top + '/map.yaml'] if r.random() < 0.85 else []))
+
+
 
 # ---- MSAdapter, and tensors of two frameworks ------------------------------------
 
@@ -141,5 +299,5 @@ def atb_tensors(r, top):
 
 
 KINDS.update({f.__name__: f for f in (
-    msadapter, across_tensors, consistent_tensors, consistent_checksums,
+    layer_mapping, msadapter, across_tensors, consistent_tensors, consistent_checksums,
     atb_tensors)})

@@ -50,6 +50,7 @@ def explain_messages(row, strict, md5):
             yield None
 
 
+MAPPINGS = ('-am', '-cm', '-lm', '-dm')
 METRICS = ('Cosine', 'EucDist', 'MaxAbsErr', 'MaxRelativeErr', 'One Thousandth Err Ratio',
            'Five Thousandths Err Ratio')
 
@@ -81,7 +82,9 @@ def other_partner(row, strict, command):
     """Why a row has another golden row beside it."""
     if '-fm' in command or '--fuzzy_match' in command:
         return 5
-    if any(o in command for o in ('-am', '-cm', '-lm', '-dm')):
+    if '-lm' in command and '.backward' not in row['NPU Name']:
+        return 17 if row['NPU Dtype'].startswith('torch') else 32
+    if any(o in command for o in MAPPINGS):
         return 11
     if 'parameters_grad' in row['NPU Name']:
         return 12
@@ -104,7 +107,8 @@ def explain_row(row, strict, command):
 def run(exe, folder, command, compat):
     with tempfile.TemporaryDirectory(dir=folder) as out:
         words = [out if w == 'out' else w for w in command[1:]]
-        subprocess.run([exe] + words + ['--align=exact', f'--compat={compat}'], cwd=folder,
+        exact = [] if any(o in command for o in MAPPINGS) else ['--align=exact']
+        subprocess.run([exe] + words + exact + [f'--compat={compat}'], cwd=folder,
                        capture_output=True, check=False)
         rows = collections.defaultdict(list)
         for path in sorted(glob.glob(out + '/*.csv')):

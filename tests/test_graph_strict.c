@@ -267,9 +267,10 @@ static void put_two_frameworks(void)
         target, ".", "{\"Cell.net.Net.forward.0\":null}",
         "{\"task\":\"statistics\",\"level\":\"mix\",\"framework\":\"mindspore\","
         "\"dump_data_dir\":null,\"data\":{" RECORD("Cell.net.Net.forward.0", MS_LEAF, MS_LEAF) "}}",
-        "{}");
+        "{\"Cell.net.Net.forward.0\":[]}"); /* the official tool maps nothing where this is empty */
     put_rank(golden, ".", "{\"Module.net.Net.forward.0\":null}",
-             DUMP(RECORD("Module.net.Net.forward.0", FLAT("1.0"), FLAT("1.0"))), "{}");
+             DUMP(RECORD("Module.net.Net.forward.0", FLAT("1.0"), FLAT("1.0"))),
+             "{\"Module.net.Net.forward.0\":[]}");
 }
 
 START_TEST(two_frameworks_spell_types_in_their_ways)
