@@ -388,10 +388,35 @@ static enum cmp_state measure_parts(struct parts *p)
     return CMP_STATE_OK;
 }
 
+/* The official tool looks for one file with the names of all parts where these words are missing. */
+static bool is_joined_there(const struct cmp *c, uint32_t pair)
+{
+    size_t n;
+    bool target = cmp__folds_target(c);
+    const struct cmp__side *s = target ? &c->t : &c->b;
+    const struct cmp__pair *x = &c->pairs.p[pair];
+    const struct cmp__fold *f = cmp__folds_of(c, pair, &n);
+    const char *words[] = {target ? ".q_proj." : ".gate_up_proj.",
+                           target ? ".gate_proj." : ".gate_up_proj."};
+    for (size_t i = 0; i <= n; i++) {
+        uint32_t row = i < n ? f[i].row : target ? x->t : x->b;
+        struct ms_str name = cmp__data_name(s, row);
+        if (ms_str_find_str(name, ms_str_of(words[0])) >= 0 ||
+            ms_str_find_str(name, ms_str_of(words[1])) >= 0)
+            return true;
+    }
+    return false;
+}
+
 enum cmp_state cmp__fold_facts(const struct cmp *c, uint32_t pair, struct cmp_facts *facts,
                                uint64_t *bytes, struct ms_err *why)
 {
-    struct parts *p = ms_calloc(1, sizeof *p);
+    struct parts *p = NULL;
+    if (cmp__strict(c) && !is_joined_there(c, pair)) {
+        (void)ms_fail(why, MS_E_NOTFOUND, "the official tool does not join these files");
+        return CMP_STATE_UNREADABLE;
+    }
+    p = ms_calloc(1, sizeof *p);
     if (p == NULL) {
         (void)ms_no_memory(why);
         return CMP_STATE_UNREADABLE;

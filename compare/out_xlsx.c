@@ -76,6 +76,16 @@ static struct ms_str text_of(const struct book *b, const struct cmp_cell *cell)
     return cell->text;
 }
 
+static lxw_error put_cell(struct book *b, lxw_col_t column, const struct cmp_cell *cell,
+                          lxw_format *f)
+{
+    if (cell->number)
+        return worksheet_write_number(b->sheet, b->row, column, cell->v, f);
+    if (cell->truth)
+        return worksheet_write_boolean(b->sheet, b->row, column, cell->v != 0, f);
+    return cmp__workbook_text(b->sheet, b->row, column, text_of(b, cell), f, &b->text);
+}
+
 static enum ms_rc put_row(struct book *b, const struct cmp_cell *cells, lxw_format *f,
                           struct ms_err *err)
 {
@@ -84,10 +94,7 @@ static enum ms_rc put_row(struct book *b, const struct cmp_cell *cells, lxw_form
     if (b->sheet == NULL)
         return ms_no_memory(err);
     for (unsigned i = 0; i < b->columns; i++) {
-        lxw_error e = cells[i].number
-                          ? worksheet_write_number(b->sheet, b->row, (lxw_col_t)i, cells[i].v, f)
-                          : cmp__workbook_text(b->sheet, b->row, (lxw_col_t)i,
-                                               text_of(b, &cells[i]), f, &b->text);
+        lxw_error e = put_cell(b, (lxw_col_t)i, &cells[i], f);
         if (e != LXW_NO_ERROR)
             return ms_fail(err, e == LXW_ERROR_MEMORY_MALLOC_FAILED ? MS_E_NOMEM : MS_E_IO,
                            "xlsx: %s", lxw_strerror(e));

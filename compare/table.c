@@ -200,8 +200,11 @@ enum ms_rc cmp_table_notes(const struct cmp *c, struct cmp_view *v, const struct
 static void put_verdict(struct writer *w, const struct cmp_row *row)
 {
     struct ms_str notes;
-    put(w, row->grad_same ? MS_STR("True") : MS_STR("False"));
-    if (w->c->conf.compat == CMP_OLD) {
+    const bool old_text = w->c->conf.compat == CMP_OLD; /* msprobe 1 writes words */
+    *w->at++ = (struct cmp_cell){.text = row->grad_same ? MS_STR("True") : MS_STR("False"),
+                                 .truth = !old_text,
+                                 .v = row->grad_same};
+    if (old_text) {
         struct cmp_old_verdict old;
         if (w->rc == MS_OK)
             w->rc = cmp__judge_old(w->c, w->v, row, &old, w->err);

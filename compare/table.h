@@ -12,6 +12,7 @@ enum { CMP_COLUMNS = 48 };
 struct cmp_cell {
     struct ms_str text;
     bool number;   /* text is one that a spreadsheet should take as a number: v */
+    bool truth;    /* text is True or False, which a spreadsheet should take as such: v is 1 or 0 */
     bool infinite; /* an infinity among numbers, which csv shows with a space before it */
     bool foreign;  /* text out of a dump: it may look like a formula */
     double v;
