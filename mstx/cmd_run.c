@@ -495,7 +495,7 @@ static enum ms_rc record(const struct args *a, char **program, int *status, stru
     if (rc != MS_OK)
         rmdir(out); /* unless somebody else records there */
     MS_TRY(rc);
-    return talks() ? tell_result(out, a->dump != NULL, err) : MS_OK;
+    return talks() ? tell_result(wanted, a->dump != NULL, err) : MS_OK;
 }
 
 static int run(int argc, char **argv)
