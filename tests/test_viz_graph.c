@@ -4,8 +4,10 @@
  */
 #include "tests/graph_files.h"
 
+#include "viz/model/finding.h"
 #include "viz/model/node_name.h"
 #include "viz/model/outline.h"
+#include "viz/model/session.h"
 #include "viz/model/terms.h"
 
 static struct ms_err err;
@@ -302,6 +304,32 @@ START_TEST(no_terms_are_met_by_everything)
 }
 END_TEST
 
+/* Its module lies before it in the tree, and what comes behind it has the NaN from it. */
+START_TEST(a_dump_alone_names_the_operator_that_overflows_first)
+{
+    struct viz_findings found = {.arena = NULL};
+    struct graph_conf conf = {.target = target, .out_dir = out, .overflow = true};
+    put_rank(target, ".",
+             "{\"Module.m.M.forward.0\":null,\"Torch.a.0.forward\":\"Module.m.M.forward.0\","
+             "\"Torch.b.0.forward\":\"Module.m.M.forward.0\"}",
+             DUMP(RECORD("Torch.a.0.forward", FLAT("1.0"), FLAT("NaN")) "," RECORD(
+                 "Torch.b.0.forward", FLAT("NaN"),
+                 FLAT("NaN")) "," RECORD("Module.m.M.forward.0", FLAT("1.0"), FLAT("NaN"))),
+             NULL);
+    graph_view_close(view);
+    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_view_open(&view, made.path, &err), err);
+    ck_ok(viz_findings_read(&found, &(struct viz_reader){.graph = view}, &err), err);
+    ck_assert_uint_eq(found.list.n, 1);
+    const struct viz_finding *f = &found.list.p[0];
+    ck_assert_int_eq(f->severity, VIZ_ERROR);
+    ck_assert(ms_str_is(f->place.node, "Torch.a.0.forward"));
+    ck_assert_msg(ms_str_starts(f->text, MS_STR("is the first of 3 nodes with NaN")), "%.*s",
+                  MS_STR_ARG(f->text));
+    viz_findings_free(&found);
+}
+END_TEST
+
 static void is_short(const char *name, const char *parent, const char *want)
 {
     struct ms_str got = viz_node_short(ms_str_of(name), ms_str_of(parent));
@@ -340,6 +368,7 @@ int main(void)
         terms_that_make_no_sense_say_what_would,
         no_terms_are_met_by_everything,
         a_row_says_what_the_row_above_does_not,
+        a_dump_alone_names_the_operator_that_overflows_first,
     };
     tcase_add_checked_fixture(tc, set_up, tear_down);
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)

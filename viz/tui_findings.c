@@ -164,18 +164,9 @@ static void draw_clock_facts(struct tui_app *a, const struct findings *f, int y)
 }
 
 /* No finding does not mean that nothing differs: suspects are only named when asked for. */
-static void draw_none(struct tui_app *a, const struct findings *f)
+static void draw_none(struct tui_app *a)
 {
     struct tui_cells *g = &a->cells;
-    if (f->nodes.error + f->nodes.overflow + f->nodes.warning != 0) {
-        tui_printf(g, 2, 1, g->w - 2, TUI_WARNING,
-                   "%" PRId64 " nodes are in error, %" PRId64 " overflow, %" PRId64 " warn;"
-                   " 2 shows the tree.",
-                   f->nodes.error, f->nodes.overflow, f->nodes.warning);
-        tui_puts(g, 3, 1, g->w - 2, TUI_DIM,
-                 "No suspect was named; in the tree } goes from one to the next.");
-        return;
-    }
     tui_puts(g, 2, 1, g->w - 2, TUI_PASS, "Nothing wrong was found.");
     tui_puts(g, 3, 1, g->w - 2, TUI_DIM,
              a->reader.tl != NULL
@@ -195,7 +186,7 @@ static enum ms_rc draw_findings(struct tui_app *a, void *self, struct ms_err *er
     rows = rows > 1 ? rows : 1;
     tui_printf(g, 1, 1, g->w - 2, TUI_DIM, "What is wrong");
     if (n == 0)
-        draw_none(a, f);
+        draw_none(a);
     f->at = n > 0 && f->at >= n ? n - 1 : f->at;
     f->top = tui_scroll(f->top, f->at, (size_t)rows);
     for (size_t i = f->top; i < n && i < f->top + (size_t)rows; i++)

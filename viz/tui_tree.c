@@ -222,7 +222,7 @@ static bool is_suspect(const struct tui_tree *t, const struct viz_finding *f)
 const struct viz_finding *tui_tree_suspect(const struct tui_tree *t, bool golden,
                                            struct ms_str name)
 {
-    for (size_t i = 0; i < t->findings->list.n; i++) {
+    for (size_t i = 0; i < t->findings->list.n && t->about->dual; i++) {
         const struct viz_finding *f = &t->findings->list.p[i];
         bool role = !ms_str_eq(f->kind, MS_STR("divergence"));
         if (role && is_suspect(t, f) && f->place.golden == golden && ms_str_eq(f->place.node, name))

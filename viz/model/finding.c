@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { TEXT_MAX = 16 << 20, DIFFERENCES_MAX = 64 };
+enum { TEXT_MAX = 16 << 20, DIFFERENCES_MAX = 64, OVERFLOWS_SEEN = 256, OPERATOR = 1 };
 
 static const char *const names[] = {"error", "warning", "info"};
 
@@ -189,15 +189,53 @@ static enum ms_rc add_difference(struct viz_findings *f, struct graph_view *v, s
     return rc;
 }
 
+/* The operator that comes first; where modules alone were dumped, the module. */
+static const struct graph_row *first_operator(const struct graph_page *page)
+{
+    for (size_t i = 0; i < page->rows.n; i++)
+        if (page->rows.p[i].kind == OPERATOR)
+            return &page->rows.p[i];
+    return page->rows.n != 0 ? &page->rows.p[0] : NULL;
+}
+
+/* One sentence for a step and rank of a single dump that overflows. */
+static enum ms_rc add_overflow(struct viz_findings *f, struct graph_view *v, struct graph_spot at,
+                               struct ms_err *err)
+{
+    struct graph_rollup n;
+    struct graph_page page = {.more = false};
+    MS_TRY(count_states(v, at, &n, err));
+    if (n.overflow == 0)
+        return MS_OK;
+    enum ms_rc rc = graph_view_filter(v, at, GRAPH_WANT_OVERFLOW, -1, OVERFLOWS_SEEN, &page, err);
+    const struct graph_row *first = first_operator(&page);
+    if (rc == MS_OK && first != NULL) {
+        struct ms_buf b = {.max = TEXT_MAX};
+        ms_buf_printf(&b,
+                      "is the first of %" PRId64
+                      " node%s with NaN, infinity or an exploding norm in step %" PRId64
+                      " of rank %" PRId64,
+                      n.overflow, n.overflow == 1 ? "" : "s", at.step, at.rank);
+        struct viz_finding what = {
+            .severity = VIZ_ERROR, .kind = MS_STR("overflow"), .value = (double)n.overflow};
+        rc = ms_buf_check(&b, err);
+        rc = rc == MS_OK ? add_node(f, &what, ms_buf_slice(&b), at, first->name, err) : rc;
+        ms_buf_free(&b);
+    }
+    graph_page_free(&page);
+    return rc;
+}
+
 static enum ms_rc read_graph(struct viz_findings *f, struct graph_view *v, struct ms_err *err)
 {
     const struct graph_about *a = graph_view_about(v);
     MS_TRY(add_suspects(f, v, err));
     size_t suspects = f->list.n;
-    for (size_t s = 0; s < a->steps.n && a->dual; s++) {
-        for (size_t r = 0; r < a->ranks.n && f->list.n - suspects < DIFFERENCES_MAX; r++)
-            MS_TRY(add_difference(f, v, (struct graph_spot){a->steps.p[s], a->ranks.p[r], false},
-                                  err));
+    for (size_t s = 0; s < a->steps.n; s++) {
+        for (size_t r = 0; r < a->ranks.n && f->list.n - suspects < DIFFERENCES_MAX; r++) {
+            struct graph_spot at = {a->steps.p[s], a->ranks.p[r], false};
+            MS_TRY(a->dual ? add_difference(f, v, at, err) : add_overflow(f, v, at, err));
+        }
     }
     return MS_OK;
 }

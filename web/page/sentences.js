@@ -22,6 +22,7 @@ const PHRASES = [
   [/^(.+?) waited in (.+?) for ([\d.]+ s)/, '$1 在 $2 中等待了 $3'],
   // comparisons
   [/^step (\d+) rank (\d+): ([\d,]+) nodes in error, ([\d,]+) in warning, ([\d,]+) unmatched/, '步 $1 卡 $2：$3 个节点错误，$4 个告警，$5 个未匹配'],
+  [/is the first of ([\d,]+) nodes? with NaN, infinity or an exploding norm in step (\d+) of rank (\d+)/, '是步 $2 卡 $3 上 $1 个出现 NaN、无穷或范数爆炸的节点中的第一个'],
   [/, ([\d,]+) with overflow/, '，$1 个溢出'],
   [/; the first to differ is /, '；首个差异节点是 '],
   [/introduces relL2 /, '引入 relL2 '],

@@ -198,7 +198,7 @@ const chinese = {
 
 // How much a dump or a comparison holds: "2 ranks, 1 step".
 const some = (n, word) => (column ? `${n} ${w(word)}` : `${n} ${w(word)}${n === 1 ? '' : 's'}`);
-export const extent = (g) => `${some(g.ranks.length, 'rank')}, ${some(g.steps.length, 'step')}`;
+export const extent = (g) => [some(g.ranks.length, 'rank'), some(g.steps.length, 'step')].join(column ? '，' : ', ');
 
 let column = (localStorage.getItem('msprobe-lang') ?? navigator.language).startsWith('zh') ? 1 : 0;
 
