@@ -511,11 +511,21 @@ static void scroll(struct tui_time *t, int rows)
         used -= tui_time_rows(t, t->top++);
 }
 
+/* A quarter of the screen, within what labels need. */
+static int label_width(int columns)
+{
+    enum { LABEL_MOST = 40 };
+    int quarter = columns / 4;
+    if (columns >= 3 * TUI_LABEL_W && quarter < TUI_LABEL_W)
+        return TUI_LABEL_W;
+    return quarter < LABEL_MOST ? quarter : LABEL_MOST;
+}
+
 enum ms_rc tui_time_draw(struct tui_app *a, void *self, struct ms_err *err)
 {
     struct tui_time *t = self;
     int first = tui_time_top(a), last = a->cells.h - 2;
-    t->label_w = a->cells.w >= 72 ? TUI_LABEL_W : a->cells.w / 4;
+    t->label_w = label_width(a->cells.w);
     t->width = a->cells.w - t->label_w;
     scroll(t, last - first);
     if (first > 3)
