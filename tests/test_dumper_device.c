@@ -499,11 +499,11 @@ START_TEST(a_writer_takes_no_tensors_of_devices)
 }
 END_TEST
 
-TEST_MAIN("dumper_device", a_processors_stream_is_dumped_as_the_host_is,
-          a_stream_of_cuda_is_dumped_as_the_host_is, a_stream_of_ascend_is_dumped_as_the_host_is,
-          a_queue_of_opencl_is_dumped_as_the_host_is,
+/* The first is about a process that has loaded no device's library, which the others do, and none goes. */
+TEST_MAIN("dumper_device", what_is_no_device_is_refused,
+          a_processors_stream_is_dumped_as_the_host_is, a_stream_of_cuda_is_dumped_as_the_host_is,
+          a_stream_of_ascend_is_dumped_as_the_host_is, a_queue_of_opencl_is_dumped_as_the_host_is,
           opencl_work_that_is_queued_before_is_seen_and_what_comes_after_is_not,
           the_program_goes_on_while_the_device_works_and_writes_to_the_memory_again,
           copies_keep_to_the_limit_and_a_warm_dumper_allocates_nothing,
-          threads_with_streams_of_their_own, what_is_no_device_is_refused,
-          a_writer_takes_no_tensors_of_devices)
+          threads_with_streams_of_their_own, a_writer_takes_no_tensors_of_devices)
