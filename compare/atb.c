@@ -343,13 +343,13 @@ static enum ms_rc put_files(struct cmp__sheet *s, struct cmp_sheet_sum *sum, con
     struct cmp__file_pair f;
     struct ms_buf note = {.max = 1 << 16};
     enum ms_rc rc = cmp__file_pair_open(&f, p->t != NULL ? p->t->path : NULL,
-                                        p->b != NULL ? p->b->path : NULL, false, s->err);
+                                        p->b != NULL ? p->b->path : NULL, false, false, s->err);
     struct cmp__file_pair shown = f;
     if (strict)
         forget_unknown(&shown);
     cmp__file_figures(s, &shown, "N/A", "N/A");
     put_both(s, &shown, strict);
-    cmp__sheet_count(sum, cmp__file_pair_verdict(&f));
+    cmp__sheet_count(sum, cmp__file_pair_verdict(&f, false));
     if (rc == MS_OK && p->t != NULL && p->b != NULL && !(f.has_n && f.has_b)) {
         struct ms_str why = ms_buf_slice(&f.why);
         ms_buf_printf(&note, "%.*s: %.*s", MS_STR_ARG(p->name), (int)why.n - 1, why.p);

@@ -203,6 +203,8 @@ struct probe_tensor;
 enum ms_rc cmp__measure_two(const struct cmp_conf *conf, const struct probe_tensor *n,
                             const struct probe_tensor *b, struct cmp_figures *fig,
                             struct ms_err *err);
+/* As Python's "%.12f" and back. */
+double cmp__round12(double x);
 enum ms_rc cmp__measure_tensors(struct cmp *c, struct ms_pool *pool, struct ms_err *err);
 void cmp__judge(const struct cmp *c, struct cmp_view *v);
 /* Make and measure another row of the view. */

@@ -4,6 +4,7 @@
  */
 #include "compare/file_pair.h"
 
+#include <float.h>
 #include <math.h>
 
 #define FILE_MAX ((size_t)10 << 30)
@@ -38,20 +39,34 @@ static void say_why_not(struct cmp__file_pair *p, bool same_type)
         ms_buf_puts(&p->why, "Dtype of NPU and bench Tensor do not match. Skipped.\n");
 }
 
-/* One element: NaN and infinity count as equal where both sides have them, as in longer tensors. */
-static void measure_single(struct cmp__file_pair *p)
+/* NumPy divides arrays of short floats in float32, a single element among them. */
+static double relative_of(const struct probe_tensor *t, double n, double b)
+{
+    const bool wide = t->dtype == MS_DT_F64 || ms_dtype_kind(t->dtype) != MS_DTK_FLOAT;
+    const double least = wide ? DBL_EPSILON : (double)FLT_EPSILON;
+    if (b == 0)
+        n += least, b += least;
+    return wide ? fabs((n - b) / b) : (double)fabsf(((float)n - (float)b) / (float)b);
+}
+
+/* One element that is no scalar: NaN and infinity count as equal where both sides have them, as in
+ * longer tensors. */
+static void measure_single(struct cmp__file_pair *p, bool strict)
 {
     struct ms_stats n, b;
     double *metric = p->fig.metric;
     probe_tensor_stats(&p->n, &n);
     probe_tensor_stats(&p->b, &b);
-    bool alike = n.max == b.max || (isnan(n.max) && isnan(b.max));
-    if (!alike && !(isfinite(n.max) && isfinite(b.max))) {
+    const bool finite = isfinite(n.max) && isfinite(b.max);
+    const bool alike = n.max == b.max || (isnan(n.max) && isnan(b.max));
+    if (!alike && !finite) {
         p->fig.state = CMP_STATE_MASKS;
         return;
     }
     if (alike)
         metric[CMP_MAX_ABS] = metric[CMP_MAX_REL] = 0;
+    if (finite && strict)
+        metric[CMP_MAX_REL] = cmp__round12(relative_of(&p->n, n.max, b.max));
     metric[CMP_EUCLID] = alike ? 0 : fabs(n.max - b.max);
     metric[CMP_THOUSANDTH] = metric[CMP_MAX_REL] < 0.001;
     metric[CMP_FIVE] = metric[CMP_MAX_REL] < 0.005;
@@ -59,11 +74,11 @@ static void measure_single(struct cmp__file_pair *p)
 }
 
 /* A tensor of one element has a difference, but no direction; one of zeros has none either. */
-static void say_of_cosine(struct cmp__file_pair *p)
+static void say_of_cosine(struct cmp__file_pair *p, bool strict)
 {
     struct ms_stats n;
     if (p->fig.state == CMP_STATE_SCALAR && p->n.ndim != 0) {
-        measure_single(p);
+        measure_single(p, strict);
     } else if (p->fig.state == CMP_STATE_OK && isnan(p->fig.metric[CMP_COSINE])) {
         probe_tensor_stats(&p->n, &n);
         ms_buf_printf(&p->why,
@@ -74,9 +89,9 @@ static void say_of_cosine(struct cmp__file_pair *p)
 }
 
 enum ms_rc cmp__file_pair_open(struct cmp__file_pair *p, const char *n, const char *b,
-                               bool same_type, struct ms_err *err)
+                               bool same_type, bool strict, struct ms_err *err)
 {
-    const struct cmp_conf conf = {.compat = CMP_CUR};
+    const struct cmp_conf conf = {.compat = strict ? CMP_STRICT : CMP_CUR};
     *p = (struct cmp__file_pair){.why.max = 1 << 16, .fig.state = CMP_STATE_NO_DATA};
     p->has_n = open_file(&p->n, n, &p->why);
     p->has_b = open_file(&p->b, b, &p->why);
@@ -84,7 +99,7 @@ enum ms_rc cmp__file_pair_open(struct cmp__file_pair *p, const char *n, const ch
         say_why_not(p, same_type);
     if (p->why.n == 0)
         MS_TRY(cmp__measure_two(&conf, &p->n, &p->b, &p->fig, err));
-    say_of_cosine(p);
+    say_of_cosine(p, strict);
     if (p->fig.state == CMP_STATE_MASKS)
         ms_buf_puts(&p->why, "The position of inf or nan in NPU and bench Tensor do not match.\n");
     return ms_buf_check(&p->why, err);
@@ -97,12 +112,12 @@ void cmp__file_pair_close(struct cmp__file_pair *p)
     ms_buf_free(&p->why);
 }
 
-const char *cmp__file_pair_verdict(const struct cmp__file_pair *p)
+const char *cmp__file_pair_verdict(const struct cmp__file_pair *p, bool strict)
 {
     double cosine = p->fig.metric[CMP_COSINE], error = p->fig.metric[CMP_MAX_ABS];
     if (p->fig.state != CMP_STATE_OK)
         return p->fig.state == CMP_STATE_SCALAR ? "None" : "";
-    const bool is_near = cosine >= 0.99; /* zeros are near nothing */
+    const bool is_near = cosine >= 0.99 || (strict && isnan(cosine)); /* zeros are near nothing */
     return (!is_near && error > 0.001) || cosine < 0.9 || error > 1 ? "No" : "Yes";
 }
 
@@ -118,19 +133,46 @@ struct ms_str cmp__file_shape(struct cmp__sheet *s, const struct probe_tensor *t
     return cmp__sheet_keep(s, ms_buf_slice(&s->text));
 }
 
-void cmp__file_stats(struct cmp__sheet *s, const struct probe_tensor *t, bool open,
-                     const char *none)
+static void put_extreme(struct cmp__sheet *s, double x, bool truth)
 {
+    if (truth)
+        cmp__sheet_word(s, x != 0 ? "True" : "False");
+    else
+        cmp__sheet_number(s, x);
+}
+
+static double as_half(double x, bool half)
+{
+    return half ? ms_dtype_round(MS_DT_F16, x) : x;
+}
+
+/* NumPy sums squares up in the type of the array, where those of halves soon are infinite. */
+static double norm_of(const struct ms_stats *stats, bool half)
+{
+    double norm = ms_stats_norm(stats);
+    return half ? as_half(sqrt(as_half(norm * norm, true)), true) : norm;
+}
+
+void cmp__file_stats(struct cmp__sheet *s, const struct probe_tensor *t, bool open,
+                     const char *none, bool strict)
+{
+    const bool truth = strict && t->dtype == MS_DT_BOOL;
+    const bool half = strict && t->dtype == MS_DT_F16;
+
     struct ms_stats stats;
     if (!open || t->count == 0) {
         cmp__sheet_blanks(s, PROBE_STATS, none);
         return;
     }
     probe_tensor_stats(t, &stats);
-    cmp__sheet_number(s, stats.max);
-    cmp__sheet_number(s, stats.min);
-    cmp__sheet_number(s, ms_stats_mean(&stats));
-    cmp__sheet_number(s, ms_stats_norm(&stats));
+    if (strict && stats.nan != 0) {
+        cmp__sheet_blanks(s, PROBE_STATS, "");
+        return;
+    }
+    put_extreme(s, stats.max, truth);
+    put_extreme(s, stats.min, truth);
+    cmp__sheet_number(s, as_half(ms_stats_mean(&stats), half));
+    cmp__sheet_number(s, norm_of(&stats, half));
 }
 
 /* Of one element there are all but the cosine, of a tensor without axes the largest errors alone. */

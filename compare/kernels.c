@@ -38,20 +38,20 @@ static const char *const of_lines[] = {"Max diff",
 
 /* Shapes stand in brackets, so that a spreadsheet does not read a negative number. */
 static enum ms_rc put_files(struct cmp__sheet *s, struct cmp_sheet_sum *sum,
-                            const struct cmp__kernel *t, const struct cmp__kernel *b)
+                            const struct cmp__kernel *t, const struct cmp__kernel *b, bool strict)
 {
     struct cmp__file_pair p;
     const char *n = t != NULL ? t->path : NULL, *m = b != NULL ? b->path : NULL;
-    enum ms_rc rc = cmp__file_pair_open(&p, n, m, true, s->err);
+    enum ms_rc rc = cmp__file_pair_open(&p, n, m, true, strict, s->err);
     cmp__sheet_text(s, ms_str_of(n != NULL ? n : ""));
     cmp__sheet_text(s, ms_str_of(m != NULL ? m : ""));
     cmp__sheet_word(s, p.has_n ? ms_dtype_torch(p.n.dtype) : "");
     cmp__sheet_word(s, p.has_b ? ms_dtype_torch(p.b.dtype) : "");
     cmp__sheet_text(s, p.has_n ? cmp__file_shape(s, &p.n, '[', ']') : MS_STR("None"));
     cmp__sheet_text(s, p.has_b ? cmp__file_shape(s, &p.b, '[', ']') : MS_STR("None"));
-    cmp__file_stats(s, &p.n, p.has_n, "");
-    cmp__file_stats(s, &p.b, p.has_b, "");
-    const char *verdict = cmp__file_pair_verdict(&p);
+    cmp__file_stats(s, &p.n, p.has_n, "", strict);
+    cmp__file_stats(s, &p.b, p.has_b, "", strict);
+    const char *verdict = cmp__file_pair_verdict(&p, strict);
     cmp__sheet_count(sum, verdict);
     cmp__sheet_word(s, verdict);
     cmp__sheet_text(s, cmp__sheet_keep(s, ms_buf_slice(&p.why)));
@@ -297,7 +297,7 @@ static enum ms_rc put_rows(struct cmp__sheet *s, struct cmp_sheet_sum *sum,
     for (size_t i = 0; i < pairs->list.n; i++) {
         const struct kernel_pair *pair = &pairs->list.p[i];
         if (files)
-            MS_TRY(put_files(s, sum, pair->t, pair->b));
+            MS_TRY(put_files(s, sum, pair->t, pair->b, conf->strict));
         else
             put_lines(s, sum, &style, pair->t, pair->b);
         cmp__sheet_end_row(s);
@@ -310,7 +310,7 @@ static enum ms_rc put_all(struct cmp__sheet *s, struct cmp_sheet_sum *sum,
                           bool files, const struct cmp_kernel_conf *conf)
 {
     struct kernel_pairs pairs = {0};
-    enum ms_rc rc = pair_up(t, b, conf->strict && !files, &pairs, s->err);
+    enum ms_rc rc = pair_up(t, b, conf->strict, &pairs, s->err);
     if (rc == MS_OK)
         rc = put_rows(s, sum, &pairs, files, conf);
     ms_vec_free(&pairs.list);
@@ -360,6 +360,15 @@ static int place_order(const struct cmp__kernel_place *a, const struct cmp__kern
                               : (a->step > b->step) - (a->step < b->step);
 }
 
+/* The official tool writes no table where one side has files and the other nothing, or both have. */
+static bool lacks_files(const struct cmp__kernel_place *t, const struct cmp__kernel_place *b)
+{
+    const struct cmp__kernel_place *there = t->list.n != 0 ? t : b;
+    if (there->list.n == 0)
+        return true;
+    return (t->list.n == 0 || b->list.n == 0) && there->list.p[0].is_file;
+}
+
 static enum ms_rc compare_sides(const struct cmp__kernel_side *t, const struct cmp__kernel_side *b,
                                 const char *dir, const struct cmp_kernel_conf *conf,
                                 struct cmp_sheet_sum *sum, struct cmp_files *out,
@@ -374,6 +383,9 @@ static enum ms_rc compare_sides(const struct cmp__kernel_side *t, const struct c
             MS_TRY(note(sum, "target", &t->places.p[i++], err));
         else if (order > 0)
             MS_TRY(note(sum, "golden", &b->places.p[k++], err));
+        else if (conf->strict && lacks_files(&t->places.p[i], &b->places.p[k]))
+            MS_TRY(note(sum, t->places.p[i++].list.n != 0 ? "target" : "golden", &b->places.p[k++],
+                        err));
         else
             MS_TRY(compare_place(&t->places.p[i++], &b->places.p[k++], dir, conf, sum, out, err));
     }

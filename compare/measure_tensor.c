@@ -361,8 +361,7 @@ static enum ms_rc measure_chunk(void *ctx, size_t item, unsigned worker, struct 
 
 /* ---- from facts to figures ---------------------------------------------------------- */
 
-/* As Python's "%.12f" and back. */
-static double round12(double x)
+double cmp__round12(double x)
 {
     char text[400]; /* the largest double has 309 digits before the point */
     if (!isfinite(x))
@@ -440,8 +439,8 @@ static void conclude(struct cmp *c, const struct chunk *ch, const struct cmp_fac
     struct cmp_figures *fig = &c->figures.p[ch->pair];
     *fig = ch->fig;
     if (fig->state == CMP_STATE_SCALAR) {
-        fig->metric[CMP_MAX_ABS] = round12(fig->metric[CMP_MAX_ABS]);
-        fig->metric[CMP_MAX_REL] = round12(fig->metric[CMP_MAX_REL]);
+        fig->metric[CMP_MAX_ABS] = cmp__round12(fig->metric[CMP_MAX_ABS]);
+        fig->metric[CMP_MAX_REL] = cmp__round12(fig->metric[CMP_MAX_REL]);
         return;
     }
     if (fig->state != CMP_STATE_OK)
@@ -450,12 +449,12 @@ static void conclude(struct cmp *c, const struct chunk *ch, const struct cmp_fac
         fig->state = CMP_STATE_MASKS;
         return;
     }
-    fig->metric[CMP_COSINE] = f->count == 1 ? HUGE_VAL : round12(cosine_of(f));
+    fig->metric[CMP_COSINE] = f->count == 1 ? HUGE_VAL : cmp__round12(cosine_of(f));
     fig->metric[CMP_EUCLID] = sqrt(f->dd);
-    fig->metric[CMP_MAX_ABS] = round12(f->max_abs);
-    fig->metric[CMP_MAX_REL] = round12(f->max_rel);
-    fig->metric[CMP_THOUSANDTH] = round12((double)f->thousandth / (double)f->count);
-    fig->metric[CMP_FIVE] = round12((double)f->five / (double)f->count);
+    fig->metric[CMP_MAX_ABS] = cmp__round12(f->max_abs);
+    fig->metric[CMP_MAX_REL] = cmp__round12(f->max_rel);
+    fig->metric[CMP_THOUSANDTH] = cmp__round12((double)f->thousandth / (double)f->count);
+    fig->metric[CMP_FIVE] = cmp__round12((double)f->five / (double)f->count);
     fig->ext = ext_of(ch, f, c->conf.ext);
 }
 

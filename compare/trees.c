@@ -161,16 +161,16 @@ static enum ms_rc put_pair(struct walker *w, struct cmp__sheet *s, struct ms_str
                            const char *n, const char *b)
 {
     struct cmp__file_pair p;
-    MS_TRY(cmp__file_pair_open(&p, n, b, false, w->err));
-    const char *verdict = cmp__file_pair_verdict(&p);
+    MS_TRY(cmp__file_pair_open(&p, n, b, false, false, w->err));
+    const char *verdict = cmp__file_pair_verdict(&p, false);
     cmp__sheet_text(s, name);
     cmp__sheet_word(s, p.has_n ? ms_dtype_torch(p.n.dtype) : "N/A");
     cmp__sheet_word(s, p.has_b ? ms_dtype_torch(p.b.dtype) : "N/A");
     cmp__sheet_word(s, p.has_n ? cmp__file_shape(s, &p.n, '(', ')').p : "N/A");
     cmp__sheet_word(s, p.has_b ? cmp__file_shape(s, &p.b, '(', ')').p : "N/A");
     cmp__file_figures(s, &p, p.fig.state == CMP_STATE_SHAPE ? "shape unmatched" : "N/A", "Nan");
-    cmp__file_stats(s, &p.n, p.has_n, "N/A");
-    cmp__file_stats(s, &p.b, p.has_b, "N/A");
+    cmp__file_stats(s, &p.n, p.has_n, "N/A", false);
+    cmp__file_stats(s, &p.b, p.has_b, "N/A", false);
     cmp__sheet_count(w->sum, verdict);
     cmp__sheet_word(s, verdict);
     cmp__sheet_text(s, cmp__sheet_keep(s, ms_buf_slice(&p.why)));

@@ -8,8 +8,9 @@ import random
 import struct
 
 PT = ['torch.float32', 'torch.float16', 'torch.bfloat16', 'torch.int64',
-      'torch.int32', 'torch.bool', 'torch.float8_e4m3fn', 'torch.complex64']
-MS = ['Float32', 'Float16', 'BFloat16', 'Int64', 'Int32', 'Bool', 'Int4']
+      'torch.int32', 'torch.bool', 'torch.float8_e4m3fn', 'torch.complex64', 'torch.complex128',
+      'torch.int8', 'torch.uint8', 'torch.qint8', 'torch.half']
+MS = ['Float32', 'Float16', 'BFloat16', 'Int64', 'Int32', 'Bool', 'Int4', 'Complex64', 'Int8']
 SHAPES = [[], [1], [3], [2, 3], [4, 5, 1], [1, 8], [0], [2, 1, 3, 2]]
 APIS = ['Functional.linear', 'Torch.add', 'Tensor.__getitem__', 'Tensor.to', 'Torch.empty',
         'Distributed.all_reduce', 'Distributed._all_gather_base', 'Distributed.batch_isend_irecv',
@@ -37,7 +38,7 @@ class Maker:
                  numbered=True):
         self.r, self.task, self.framework = r, task, framework
         self.checksums, self.plain = checksums, plain
-        self.numbered = numbered  # gradients, as msprobe 26 writes them
+        self.numbered = numbered  # gradients, which msprobe 1 does not read, nor names twice
         self.word = 'torch' if framework != 'mindspore' else 'mindspore'
         self.calls = {}
 
@@ -66,13 +67,17 @@ class Maker:
     def scalar(self):
         r = self.r
         value = r.choice([3, 0, -7, 2.5, 1e-8, True, False, 'mean', 'cpu', 'npu:0', 'a,b "c"',
-                          'two\nlines', 'ü', '', None, 1e400, float('nan'), 10 ** 20])
+                          'two\nlines', 'ü', '', None, 1e400, float('nan'), 10 ** 20, -2 ** 63 - 1,
+                          2 ** 64 - 1, 'x' * 300, ' 7 ', 'N/A', 'nan', 'None', '1e3', '\u200b',
+                          'a' + '=+-@', '\t'])
         return {'type': type(value).__name__, 'value': value}
 
     def special(self):
         r = self.r
         return r.choice([
             {'type': 'torch.Size', 'value': [2, 3]}, {'type': 'slice', 'value': [None, 3, None]},
+            {'type': 'torch.Size', 'value': []}, {'type': 'slice', 'value': [None, None, None]},
+            {'type': 'torch.Size', 'value': ['\u200b', "it's", None, True, 1e-7, {'a': []}]},
             {'type': 'slice', 'value': [0, 10, 2]}, {'type': 'ellipsis', 'value': '...'},
             {'type': 'torch.ProcessGroup', 'group_ranks': [0, 1], 'group_id': 'g'},
             {'type': 'torch.dtype', 'value': 'torch.float32'},
@@ -92,7 +97,8 @@ class Maker:
             return None
         if x < 0.93:
             return [self.value(depth + 1) for _ in range(r.randint(0, 3))]
-        return {r.choice(['x', 'src', 'dst', 'mask', 'group', 'ab']): self.value(depth + 1)
+        return {r.choice(['x', 'src', 'dst', 'mask', 'group', 'ab', '0', 'a.b', 'ü', 'k' * 90,
+                          'input', 'output', 'group_src']): self.value(depth + 1)
                 for _ in range(r.randint(0, 2))}
 
     def sections(self, direction, module):
@@ -104,7 +110,7 @@ class Maker:
                                              r.randint(0, 2))}
         else:
             made['input'] = [self.value() for _ in range(r.randint(0, 2))]
-        if r.random() < 0.05:  # two leaves of one name
+        if self.numbered and r.random() < 0.05:  # two leaves of one name
             made.setdefault('input', [self.value() for _ in range(2)])
             made.setdefault('input_args', [self.value()])
         made['output'] = [self.value() for _ in range(r.randint(0, 2))]
@@ -126,7 +132,7 @@ class Maker:
             top = 'Module' if self.word == 'torch' else 'Cell'
             module = '%s.%s' % (top, r.choice(MODULES))
             if r.random() < 0.2:
-                tail = r.choice(['', '', '.0']) if self.numbered else ''
+                tail = r.choice(['', '.0', '.1']) if self.numbered else ''
                 return module + '.parameters_grad' + tail, \
                     {k: [self.tensor()] for k in ('weight', 'bias')[:r.randint(1, 2)]}
             name = '%s.%s.%d' % (module, direction, self.call(module, direction))
@@ -227,6 +233,8 @@ def files(top, *more):
 def random_pair(r, top, size=None, framework='pytorch', checksums=False, sub='', **more):
     maker = Maker(r, framework=framework, checksums=checksums, **more)
     target = maker.run(size or r.randint(1, 25))
+    if checksums:  # one that the official tool finds: it does not look into maps
+        target['Torch.end.0.forward'] = {'output': [{**maker.tensor(), 'md5': '12345678'}]}
     golden = disturb(r, maker, target, r.choice([0.02, 0.15, 0.4]))
     if r.random() < 0.5:
         target, golden = golden, target
@@ -679,13 +687,28 @@ def kernel_statistics(r, folders, keys):
             f.write('\n'.join(','.join(x) for x in [KERNEL_HEAD, *lines]) + '\n')
 
 
-def kernels(r, top):
+def kernel_arrays(r, folders, keys):
+    for kind, op, task, stream, time, io, slot in keys:
+        dtype = r.choice(['float32', 'float32', 'float16', 'float64', 'int32', 'bool'])
+        x = array(r, dtype, r.choice([s for s in SHAPES if s != [0]]))
+        name = '%s.%s.%s.%s.%s.%s.0.%s.DefaultFormat.npy' % (kind, op, task, stream, time, io, slot)
+        for folder in folders:
+            if r.random() < 0.93:
+                save(folder + '/' + name, x, dtype)
+            x = nudge(r, x)
+
+
+def kernel_files(r, top):
+    return kernels(r, top, kernel_arrays)
+
+
+def kernels(r, top, write_side=kernel_statistics):
     many = r.sample(range(3), r.randint(1, 2))
     for rank in many:
         folders = ['%s/%s/rank_%d/net/0/1' % (top, side, rank) for side in 'tg']
         for folder in folders:
             os.makedirs(folder)
-        kernel_statistics(r, folders, list(kernel_keys(r)))
+        write_side(r, folders, list(kernel_keys(r)))
     return ['compare', '-tp', top + '/t', '-gp', top + '/g',
             '--rank', ','.join(map(str, many)), *r.choice([[], [], ['--xlsx']])]
 
@@ -742,7 +765,7 @@ def old_ranks(r, top):
 
 KINDS = {f.__name__: f for f in (
     statistics, checksums, workbook, mindspore, tensors, arrays, debug, ranks, processes, mixed,
-    across, api_mapping, cell_mapping, data_mapping, consistent, first, atb, kernels,
+    across, api_mapping, cell_mapping, data_mapping, consistent, first, atb, kernels, kernel_files,
     old_statistics, old_checksums, old_tensors, old_mindspore, old_across, old_ranks)}
 
 

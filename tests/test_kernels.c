@@ -34,13 +34,14 @@ static void put_npy(const char *name, float a, float b)
     put(name, bytes, sizeof bytes);
 }
 
-static char *compare(const char *ranks, struct cmp_sheet_sum *sum)
+static char *compare_as(bool strict, const char *ranks, struct cmp_sheet_sum *sum)
 {
     static char text[8192];
     char t[96], b[96], o[96];
     struct cmp_files files = {0};
     struct ms_file f;
-    const struct cmp_kernel_conf conf = {.ranks = ranks, .stamp = "20260814102107"};
+    const struct cmp_kernel_conf conf = {
+        .ranks = ranks, .stamp = "20260814102107", .strict = strict};
     snprintf(t, sizeof t, "%s/t", dir);
     snprintf(b, sizeof b, "%s/b", dir);
     snprintf(o, sizeof o, "%s/out", dir);
@@ -53,6 +54,11 @@ static char *compare(const char *ranks, struct cmp_sheet_sum *sum)
     }
     cmp_files_free(&files);
     return text;
+}
+
+static char *compare(const char *ranks, struct cmp_sheet_sum *sum)
+{
+    return compare_as(false, ranks, sum);
 }
 
 START_TEST(names_of_files_say_what_belongs_together)
@@ -197,7 +203,45 @@ START_TEST(what_cannot_be_compared_is_said)
 }
 END_TEST
 
-TEST_MAIN("kernels", names_of_files_say_what_belongs_together,
+/* MatMul ran first, but Add is listed before it; its target is all zeros, and one of its partner's
+ * numbers is none. */
+START_TEST(strictly_files_are_compared_as_the_official_tool_does)
+{
+    for (int strict = 0; strict < 2; strict++) {
+        struct cmp_sheet_sum sum;
+        scratch_dir(dir);
+        put_npy("t/0/net/0/3/Add.a.0.1.20.output.0.s.ND.npy", 0, 0);
+        put_npy("b/0/net/0/3/Add.a.0.1.20.output.0.s.ND.npy", 0.5F, 0.25F);
+        put_npy("t/0/net/0/3/MatMul.m.0.1.10.output.0.s.ND.npy", NAN, 2);
+        put_npy("b/0/net/0/3/MatMul.m.0.1.10.output.0.s.ND.npy", NAN, 2);
+        const char *text = compare_as(strict != 0, "0", &sum);
+        const char *add = strstr(text, "t/0/net/0/3/Add."),
+                   *mat = strstr(text, "t/0/net/0/3/MatMul.");
+        ck_assert(add != NULL && mat != NULL);
+        ck_assert((add < mat) == (strict != 0));
+        ck_assert(strstr(add, strict ? ",Yes,\"Cannot compare" : ",No,\"Cannot compare") != NULL);
+        ck_assert(strstr(mat, strict ? "\"[2,]\",,,,,,,,,Yes" : "\"[2,]\",2.0,2.0,nan") != NULL);
+        scratch_remove(dir);
+    }
+}
+END_TEST
+
+START_TEST(strictly_there_is_no_table_where_one_side_has_no_files)
+{
+    struct cmp_sheet_sum sum;
+    scratch_dir(dir);
+    put_npy("t/0/net/0/3/Add.a.0.1.20.output.0.s.ND.npy", 0, 0);
+    put("b/0/net/0/3/else.txt", "x", 1);
+    ck_assert_ptr_nonnull(strstr(compare_as(false, "0", &sum), "Add.a"));
+    ck_assert_str_eq(compare_as(true, "0", &sum), "");
+    ms_err_clear(&err);
+    scratch_remove(dir);
+}
+END_TEST
+
+TEST_MAIN("kernels", strictly_files_are_compared_as_the_official_tool_does,
+          strictly_there_is_no_table_where_one_side_has_no_files,
+          names_of_files_say_what_belongs_together,
           calls_of_a_kernel_are_paired_in_the_order_they_ran, a_kernel_without_a_partner_is_listed,
           shortened_names_are_looked_up, lines_of_statistics_are_compared_as_well,
           columns_of_statistics_are_found_by_their_names, what_cannot_be_compared_is_said)
