@@ -10,6 +10,7 @@
 #include "probe/base/trace.h"
 
 #include <math.h>
+#include <strings.h>
 
 enum { TEXT_MAX = 1 << 24 };
 #define VIEW_MAX ((size_t)1 << 32)
@@ -394,11 +395,18 @@ static int float_family(struct ms_str dtype)
     return 0;
 }
 
-/* What stands for a type where two frameworks meet; float8 and its like stand for themselves. */
-static enum ms_dtype_kind class_of(enum ms_dtype t)
+/* What stands for a type where two frameworks meet; float8 and its like stand for themselves, and so
+ * do other names of a type, such as torch.half. */
+static enum ms_dtype_kind class_of(const struct cmp_item *item)
 {
-    enum ms_dtype_kind kind = ms_dtype_kind(t);
-    if (kind == MS_DTK_FLOAT && ms_dtype_size(t) == 1)
+    const struct ms_str torch = MS_STR("torch.");
+    bool prefixed = ms_str_starts(item->dtype, torch);
+    struct ms_str name = ms_str_sub(item->dtype, prefixed ? torch.n : 0, item->dtype.n);
+    const char *known = ms_dtype_torch(item->type);
+    enum ms_dtype_kind kind = ms_dtype_kind(item->type);
+    if (name.n != strlen(known) || strncasecmp(name.p, known, name.n) != 0)
+        return MS_DTK_NONE;
+    if (kind == MS_DTK_FLOAT && ms_dtype_size(item->type) == 1)
         return MS_DTK_NONE;
     return kind == MS_DTK_UINT ? MS_DTK_INT : kind;
 }
@@ -411,8 +419,8 @@ static bool dtypes_go_together(const struct cmp *c, const struct cmp_item *t,
         return true;
     if (!c->cross)
         return float_family(t->dtype) != 0 && float_family(t->dtype) == float_family(b->dtype);
-    enum ms_dtype_kind kt = class_of(t->type);
-    return kt != MS_DTK_NONE && kt == class_of(b->type);
+    enum ms_dtype_kind kt = class_of(t);
+    return kt != MS_DTK_NONE && kt == class_of(b);
 }
 
 static bool is_gated(const struct cmp *c)

@@ -110,7 +110,7 @@ class Maker:
                                              r.randint(0, 2))}
         else:
             made['input'] = [self.value() for _ in range(r.randint(0, 2))]
-        if self.numbered and r.random() < 0.05:  # two leaves of one name
+        if self.numbered and self.task == 'statistics' and r.random() < 0.05:  # of one name
             made.setdefault('input', [self.value() for _ in range(2)])
             made.setdefault('input_args', [self.value()])
         made['output'] = [self.value() for _ in range(r.randint(0, 2))]
@@ -351,7 +351,7 @@ def save_pair(r, top, file, dtype, *pair):
 
 
 def tensor_pair(r, top, framework, **more):
-    maker = Maker(r, framework=framework, **more)
+    maker = Maker(r, 'tensor', framework, **more)
     target = maker.run(r.randint(1, 12))
     golden = save_tensors(r, top, target, framework)
     for name in [n for n in golden if r.random() < 0.05]:
