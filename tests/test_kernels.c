@@ -233,7 +233,10 @@ START_TEST(strictly_there_is_no_table_where_one_side_has_no_files)
     put_npy("t/0/net/0/3/Add.a.0.1.20.output.0.s.ND.npy", 0, 0);
     put("b/0/net/0/3/else.txt", "x", 1);
     ck_assert_ptr_nonnull(strstr(compare_as(false, "0", &sum), "Add.a"));
+    cmp_sheet_sum_free(&sum);
     ck_assert_str_eq(compare_as(true, "0", &sum), "");
+    ck_assert_uint_eq(sum.notes.n, 1);
+    cmp_sheet_sum_free(&sum);
     ms_err_clear(&err);
     scratch_remove(dir);
 }
