@@ -84,7 +84,14 @@ union room {
     double complex[2 * CMP_METRIC_BLOCK];
 };
 
-/* Whole groups of any real number: as doubles in `out`. */
+/* As of the larger complex numbers, the real parts. */
+static void half_complex(const void *p, size_t n, double *out)
+{
+    for (size_t i = 0; i < n; i++)
+        ms_dtype_to_f64(MS_DT_F16, (const uint16_t *)p + 2 * i, 1, &out[i]);
+}
+
+/* Whole groups of any number: as doubles in `out`. */
 static const void *to_double(const struct cmp__kernel *k, enum ms_dtype t, const void *p, size_t n,
                              union room *out)
 {
@@ -94,7 +101,10 @@ static const void *to_double(const struct cmp__kernel *k, enum ms_dtype t, const
                      whole_groups(n));
         return out;
     }
-    ms_dtype_to_f64(t, p, n, out->whole);
+    if (t == MS_DT_C32)
+        half_complex(p, n, out->whole);
+    else
+        ms_dtype_to_f64(t, p, n, out->whole);
     return filled(out, n, sizeof *out->whole, out);
 }
 
