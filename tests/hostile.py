@@ -54,6 +54,8 @@ def make():
     dump('odd', {'Torch.add.0.forward': {'input_args': [tensor('x'), tensor(None), tensor([1]), tensor({}), tensor(True)],
                                          'input_kwargs': {'a': 5, 'b': [[]]}, 'output': 'text'}, 'x': 5, '': {}})
     dump('huge', {'Torch.add.0.forward': op([tensor(1e308, shape=[10**18] * 9)], [tensor(2.0, shape=[-1, 2**70])])})
+    make_spellings(plain)
+    make_devices(plain)
     for name in NAMES:
         dump(name, plain)
     for side, ranks in (('t', (0, 1, 3)), ('g', (0, 7))):
@@ -70,6 +72,35 @@ def make():
         f.write('Torch.ad.0.forward.input.0: Torch.add.0.forward.input.0\n')
     with open('broken.yaml', 'w', encoding='utf-8') as f:
         f.write('a: [b\n')
+
+
+def make_spellings(plain):
+    """The same dump as other programs might have left it."""
+    body = json.dumps({'task': 'statistics', 'level': 'L1', 'framework': 'pytorch', 'data': plain}).encode()
+    odd = body.replace(b'"Max": 1.0', b'"Max": 1e999').replace(b'"Min": -1.0', b'"Min": -0')
+    for name, raw in (('nothing', b'{}'), ('list', b'[]'), ('trailing', body + b' x'), ('mark', b'\xef\xbb\xbf' + body),
+                      ('windows', json.dumps(json.loads(body), indent=1).replace('\n', '\r\n').encode()),
+                      ('wide', body.decode().encode('utf-16')), ('hex', body.replace(b'"Max": 1.0', b'"Max": 0x1')),
+                      ('literals', odd.replace(b'0.5', b'NaN').replace(b'"Norm": 2.0', b'"Norm": -Infinity'))):
+        dump(name, None, raw=raw)
+    dump('sparse', None, raw=b'')
+    os.truncate('sparse/dump.json', 100 << 30)
+
+
+def make_devices(plain):
+    """Files that are none, in place of every file there is."""
+    for kind, put in (('loop', lambda p: os.symlink(os.path.basename(p), p)), ('zero', lambda p: os.symlink('/dev/zero', p)),
+                      ('pipe', os.mkfifo), ('dir', os.makedirs), ('cut', lambda p: open(p, 'wb').write(b'PK\3\4 cut')),
+                      ('empty', lambda p: open(p, 'wb').close()),
+                      ('hole', lambda p: open(p, 'wb').truncate(100 << 30))):
+        os.makedirs(f'file_{kind}')
+        put(f'file_{kind}/dump.json')
+        dump(f'stack_{kind}', plain)
+        put(f'stack_{kind}/stack.json')
+        dump(f'tensor_{kind}', {'Torch.add.0.forward': op([tensor(1.0, data_name='x.pt')], [tensor(2.0, data_name='y.pt')])},
+             'tensor')
+        os.makedirs(f'tensor_{kind}/dump_tensor_data')
+        put(f'tensor_{kind}/dump_tensor_data/x.pt')
 
 
 NAMES = [b'sp ace', b'q\'u"ote', b'new\nline', b'semi;$(x)', b'=formula', b'tab\t', b'not utf-8 \xff\xfe', '中文'.encode()]
@@ -110,6 +141,29 @@ CASES = [  # target, golden, status, words
     ('huge', 'huge', 0, '2 rows: 2 pass'),
     ('tensor', 'tensor', 0, '2 rows: 0 pass, 2 error'),
     ('nowhere', 'plain', 3, 'No such file or directory'),
+    ('nothing', 'plain', 3, 'no key "data"'),
+    ('list', 'plain', 3, 'expected an object with the key "data"'),
+    ('trailing', 'plain', 3, 'text after the end of the value'),
+    ('mark', 'plain', 3, 'line 1, byte 0: expected a value'),
+    ('wide', 'plain', 3, 'line 1, byte 0: expected a value'),
+    ('hex', 'plain', 3, "expected ',' or '}' after a value"),
+    ('windows', 'plain', 0, '2 rows: 2 pass'),
+    ('literals', 'literals', 0, '2 rows: 2 pass'),
+    ('sparse', 'plain', 3, 'more than the 10737418240 allowed'),
+    ('file_loop', 'plain', 3, 'Too many levels of symbolic links'),
+    ('file_zero', 'plain', 3, 'is not a regular file'),
+    ('file_pipe', 'plain', 3, 'is not a regular file'),
+    *((f'stack_{kind}', 'plain', 0, '2 rows: 2 pass') for kind in ('loop', 'zero', 'pipe', 'dir')),
+    *((f'tensor_{kind}', f'tensor_{kind}', 0, '2 rows: 0 pass, 2 error')
+      for kind in ('loop', 'zero', 'pipe', 'dir', 'cut', 'empty', 'hole')),
+]
+WORDS = [  # what stands behind msprobe compare, and the words that are due
+    ((), 'missing option --target_path'),
+    (('-tp', 'plain'), 'missing option --golden_path'),
+    (('-tp', 'plain', '-gp', 'plain', '--nonsense'), "unknown option '--nonsense'"),
+    (('-tp', 'plain', '-gp', 'plain', 'more'), "unexpected argument 'more'"),
+    (('-tp', 'plain', '-gp'), 'needs a value'),
+    (('-tp', 'plain', '-gp', 'plain', '--compat', 'new'), 'cur'),
 ]
 
 
@@ -122,6 +176,37 @@ def run_cases():
                         ('folder/dump.json', 'no dump in this directory'), ('/dev', 'no dump in this directory')):
         q = compare(path, 'plain/dump.json')
         check(f'{path.strip("/").replace("/", "-")}-is-no-dump', q.returncode == 3 and words in q.stderr, q.stderr)
+
+
+def run_words():
+    for words, due in WORDS:
+        q = subprocess.run([MSPROBE, 'compare', *words], capture_output=True, text=True, check=False, timeout=60)
+        check('usage ' + ' '.join(words), q.returncode == 2 and due in q.stderr, q.stderr)
+
+
+def run_shrinking():
+    """A file that becomes shorter while it is read ends with words, or was read before."""
+    with open('many/dump.json', 'rb') as f:
+        body = f.read()
+    os.makedirs('shrinking')
+    ours = os.environ.get('ASAN_OPTIONS', '') + ':handle_sigbus=0'  # which is how the program learns of it
+    for i in range(12):
+        with open('shrinking/dump.json', 'wb') as f:
+            f.write(body)
+        p = subprocess.Popen([MSPROBE, 'compare', '-tp', 'shrinking/dump.json', '-gp', 'many/dump.json', '-o', 'out'],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                             env=dict(os.environ, ASAN_OPTIONS=ours))
+        time.sleep(0.01 * i)
+        os.truncate('shrinking/dump.json', (4096, len(body) // 2)[i % 2])
+        said = p.communicate(timeout=60)[1]
+        check(f'shrinking-{i}-is-told', p.returncode == 0 or (p.returncode == 3 and said), f'{p.returncode} {said}')
+    rows()
+
+
+def run_within():
+    q = compare('plain', 'plain', '-o', 'plain/inside')
+    again = compare('plain', 'plain', '-o', 'plain/inside')
+    check('output-inside-the-input', q.returncode == again.returncode == 0 and '2 rows: 2 pass' in again.stdout, again.stderr)
 
 
 def rows():
@@ -170,6 +255,40 @@ def run_mappings():
     check('an-unknown-name-has-its-nearest', 'Torch.add.0.forward.input.0' in q.stdout, q.stdout)
 
 
+# option, what its file says, exit status, words
+MAPPINGS = [(o, text, 3, words) for o in ('-lm', '-cm', '-am', '-dm') for text, words in (
+    ('a: [b', 'line 2'), ('a: {b: c: d}', 'line 1'), ('', 'is empty'), ('- [x]', 'expected'), ('just words', 'expected'))] + [
+    ('-lm', 'Block: 5', 3, 'name: name'), ('-cm', 'a: [b, c]', 3, 'expected'), ('-am', '- ms_api: x', 3, 'ms_api and pt_api'),
+    ('-am', '- {ms_api: a, pt_api: b, ms_args: 3}', 3, 'a list of positions or names'),
+    ('-am', '- {ms_api: a, pt_api: b, mt_args: [3]}', 3, "unknown key 'mt_args'"),
+    ('-lm', 'Blck: {fc: fc}', 0, "the target has no class 'Blck'; did you mean 'Block'?"),
+    ('-lm', 'Block: {fcc: fc}', 0, "the target has no layer 'fcc'; did you mean 'fc'?"),
+    ('-lm', 'Block: {fc: fcc}', 0, "the golden side has no layer 'fcc'; did you mean 'fc'?"),
+    ('-cm', 'fcc.Dense: fc.Dense', 0, "the target has no module 'fcc.Dense'; did you mean"),
+    ('-am', '- {ms_api: Torch.ad, pt_api: Torch.add}', 0, "the target has no operator 'Torch.ad'; did you mean 'Torch.add'?"),
+    ('-dm', 'Torch.ad.0.forward.input.0: Torch.add.0.forward.input.0', 0, "did you mean 'Torch.add.0.forward.input.0'?")]
+
+
+def run_mapping_files():
+    block, dense = 'Module.net.Block.forward.0', 'Module.net.fc.Dense.forward.0'
+    dump('mapped', {dense: op([tensor(1.0)], [tensor(2.0)]), block: op([tensor(1.0)], [tensor(2.0)]),
+                    'Torch.add.0.forward': op([tensor(1.0)], [tensor(2.0)])}, framework='mindspore')
+    for name, what in (('construct', {block: None, dense: block, 'Torch.add.0.forward': block}),
+                       ('stack', {'Torch.add.0.forward': ['File a.py, line 1, in forward, \n x']})):
+        with open(f'mapped/{name}.json', 'w', encoding='utf-8') as f:
+            json.dump(what, f)
+    for option, text, status, words in MAPPINGS:
+        with open('map.yaml', 'w', encoding='utf-8') as f:
+            f.write(text + '\n')
+        q = compare('mapped/dump.json', 'mapped/dump.json', option, 'map.yaml')
+        said = q.stdout + q.stderr
+        fine = q.returncode == status and words in said and (status != 0 or ' rows: ' in said)
+        check(f'{option} {text}', fine, f'{q.returncode} {words!r} {said}')
+    for path in glob.glob('out/*.yaml'):
+        os.unlink(path)
+    rows()
+
+
 def run_places():
     for place, words in (('plain/dump.json', 'cannot make the directory'), ('/proc/x', 'cannot make the directory'),
                          ('o' * 300, 'File name too long')):
@@ -210,6 +329,6 @@ def has_nameless():
 
 NAMELESS = has_nameless()
 make()
-for part in (run_cases, run_names, run_ranks, run_mappings, run_places, run_signals):
+for part in (run_cases, run_words, run_names, run_within, run_shrinking, run_ranks, run_mappings, run_mapping_files, run_places, run_signals):
     part()
 sys.exit(1 if FAILED else 0)
