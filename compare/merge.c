@@ -19,10 +19,20 @@ enum { TEXT_MAX = 1 << 30, NAME_DIGITS = 14 };
 
 /* ---- what is asked for ---------------------------------------------------- */
 
+/* As yaml says that a key has no value. */
+static bool is_nothing(const yaml_node_t *node)
+{
+    if (node->type != YAML_SCALAR_NODE || node->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
+        return false;
+    const struct ms_str text = {(const char *)node->data.scalar.value,
+                                (uint32_t)node->data.scalar.length};
+    return text.n == 0 || ms_str_is(text, "~") || ms_str_is(text, "null");
+}
+
 static enum ms_rc take_list(struct cmp_merge_conf *c, bool api, yaml_document_t *doc,
                             yaml_node_t *node, struct ms_err *err)
 {
-    if (node->type == YAML_SCALAR_NODE && node->data.scalar.length == 0)
+    if (is_nothing(node))
         return MS_OK;
     if (node->type != YAML_SEQUENCE_NODE)
         return cmp__yaml_refuse(node, "a list", err);

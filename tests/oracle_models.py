@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """More random pairs for compare_oracle.py: trees of modules with what they call, the classes and
 frames that a layer mapping goes by, and such mappings; tensors of two frameworks, of training
-against inference and of ATB."""
+against inference and of ATB; results of ranks to be merged."""
 import copy
 import json
 import os
@@ -298,6 +298,53 @@ def atb_tensors(r, top):
     return ['compare', '-m', 'atb', '-tp', top + '/t', '-gp', top + '/g']
 
 
+# ---- results of ranks, merged ------------------------------------------------------
+
+FIGURES = {
+    'statistics': ['Max diff', 'Min diff', 'Mean diff', 'L2norm diff', 'MaxRelativeErr',
+                   'MinRelativeErr', 'MeanRelativeErr', 'NormRelativeErr'],
+    'tensor': ['Cosine', 'EucDist', 'MaxAbsErr', 'MaxRelativeErr', 'One Thousandth Err Ratio',
+               'Five Thousandths Err Ratio']}
+BASIC = ['NPU Name', 'Bench Name', 'NPU Dtype', 'Bench Dtype', 'NPU Tensor Shape',
+         'Bench Tensor Shape', 'NPU Requires_grad', 'Bench Requires_grad']
+VALUES = ['%s %s' % (side, word) for side in ('NPU', 'Bench')
+          for word in ('max', 'min', 'mean', 'l2norm')]
+
+
+def merge_row(r, name, task):
+    def figure():
+        return r.choice([r.gauss(0, 1), 0.0, 3, 'N/A', 'unsupported', 'Nan', '0.5%', 1e-20, '12.5'])
+    # no whole numbers: in a column of numbers alone 2 is 2.0 for pandas, which ours does not ask
+    value = [r.choice([r.gauss(0, 1), 'tp-0-1', 'N/A', None]) for _ in VALUES]
+    tail = [r.random() < 0.5, 'pass', '[]'] + (["['a.pt', 'b.pt']"] if task == 'tensor' else [])
+    return [name, name] + ['torch.float32'] * 2 + ['[2, 3]'] * 2 + ['True'] * 2 + [
+        figure() for _ in FIGURES[task]] + value + tail
+
+
+def merged(r, top):
+    """Workbooks of ranks with some rows each, and what to show of them."""
+    import pandas
+    os.makedirs(top + '/in')
+    task = r.choice(list(FIGURES))
+    columns = BASIC + FIGURES[task] + VALUES + ['Requires_grad Consistent', 'Result', 'Err_message']
+    columns += ['Data_name'] if task == 'tensor' else []
+    apis = ['Distributed.all_reduce.%d.forward' % i for i in range(3)] + [
+        'Torch.add.0.forward', 'Torch.add.0.backward', 'Module.m.Linear.forward.0']
+    for rank in r.sample([0, 1, 2, 7, 10, 11], r.randint(2, 4)):
+        names = ['%s.%s.%d' % (a, io, i) for a in apis if r.random() < 0.8
+                 for io in ('input', 'output') for i in range(r.randint(0, 2))]
+        rows = [merge_row(r, name, task) for name in names]
+        suffix = r.choice(['rank%d', 'rank%d', 'rank%d-rank%d']).replace('%d', str(rank))
+        pandas.DataFrame(rows, columns=columns).to_excel(
+            '%s/in/compare_result_%s_20260101000000.xlsx' % (top, suffix), index=False)
+    shown = r.sample(FIGURES[task] + ['Requires_grad Consistent'], r.randint(1, 3))
+    config = {'api': ['Distributed.all_reduce'] + r.sample(apis + ['Torch.none'], r.randint(0, 3)),
+              'compare_index': r.choice([shown, shown, [], None, ['Nonsense']])}
+    with open(top + '/config.yaml', 'w') as f:
+        json.dump(config, f)
+    return ['merge_result', '-i', top + '/in', '-config', top + '/config.yaml']
+
+
 KINDS.update({f.__name__: f for f in (
     layer_mapping, msadapter, across_tensors, consistent_tensors, consistent_checksums,
-    atb_tensors)})
+    atb_tensors, merged)})

@@ -249,6 +249,22 @@ START_TEST(a_configuration_that_asks_for_nothing_is_refused)
 }
 END_TEST
 
+START_TEST(figures_without_a_value_are_all_figures)
+{
+    static const char *const words[] = {"", " ~", " null"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "api: [a]\ncompare_index:%s\n", words[i]);
+        ck_ok(cmp_merge_conf_parse(&conf, "m.yaml", ms_str_of(text), &err), err);
+        ck_assert_uint_eq(conf.index.n, 0);
+        cmp_merge_conf_free(&conf);
+    }
+    ck_assert_int_ne(
+        cmp_merge_conf_parse(&conf, "m.yaml", MS_STR("api: [a]\ncompare_index: 'null'\n"), &err),
+        MS_OK);
+}
+END_TEST
+
 START_TEST(only_results_of_ranks_have_their_names)
 {
     static const struct {
@@ -276,4 +292,5 @@ TEST_MAIN("merge", numbers_of_a_workbook_are_shown_as_python_shows_them,
           the_latest_result_of_a_rank_counts_with_all_its_parts,
           a_rank_that_cannot_be_used_is_named_and_the_others_are_merged,
           one_rank_or_none_is_nothing_to_merge, a_figure_that_no_table_has_is_named,
-          a_configuration_that_asks_for_nothing_is_refused, only_results_of_ranks_have_their_names)
+          a_configuration_that_asks_for_nothing_is_refused, figures_without_a_value_are_all_figures,
+          only_results_of_ranks_have_their_names)
