@@ -435,8 +435,8 @@ enum ms_rc cmp_diff_node(struct cmp_diff_out *d, const struct cmp *c, uint32_t g
         put_rows_of(&d->w, c, &v, "output");
         ms_jwrite_obj_end(&d->w);
         key(&d->w, "stack_info");
-        if (c->has_stack)
-            put_frames(&d->w, v.frames.p != NULL ? v.frames : MS_STR("[]"));
+        if (v.frames.p != NULL)
+            put_frames(&d->w, v.frames);
         else
             ms_jwrite_null(&d->w);
         ms_jwrite_obj_end(&d->w);
