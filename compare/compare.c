@@ -129,32 +129,51 @@ static void settle_columns(const struct cmp *c, struct cmp__side *s)
         s->as_float[i] |= cmp__strict(c) && c->conf.consistent != CMP_CONSISTENT_NO;
 }
 
-/* In a column of the official table a row without a partner holds the text N/A. */
-static enum ms_rc settle_golden(struct cmp *c, struct ms_err *err)
+static bool shows_floats(const struct cmp__side *s)
 {
-    MS_VEC(uint32_t) rows = {0};
+    return memchr(s->as_float, true, sizeof s->as_float) != NULL;
+}
+
+/* Is there a row without a partner?  Types that are far apart make one, too. */
+static enum ms_rc find_lonely(const struct cmp *c, bool *lonely, struct ms_err *err)
+{
     struct cmp_view v;
-    bool alone = false;
-    if (c->conf.compat != CMP_STRICT || c->conf.consistent != CMP_CONSISTENT_NO)
-        return MS_OK;
     MS_TRY(cmp_view_init(&v, err));
-    enum ms_rc rc = ms_vec_reserve(&rows, c->pairs.n + 1) ? MS_OK : ms_no_memory(err);
-    for (uint32_t i = 0; i < c->pairs.n && !alone && rc == MS_OK; i++) {
+    enum ms_rc rc = MS_OK;
+    for (uint32_t i = 0; i < c->pairs.n && !*lonely && rc == MS_OK; i++) {
         if (i % 1024 == 0)
             rc = cmp_view_renew(&v, err);
         v.rows.n = 0;
         if (rc == MS_OK)
             rc = cmp__view_row(c, &v, i, err);
-        alone = rc == MS_OK && !v.rows.p[0].b.present;
-        rows.p[rows.n++] = c->pairs.p[i].b;
+        *lonely = rc == MS_OK && !v.rows.p[0].b.present;
     }
-    if (rc == MS_OK && alone)
-        memset(c->b.as_float, 0, sizeof c->b.as_float);
-    else if (rc == MS_OK)
-        cmp__side_columns(&c->b, rows.p, rows.n);
-    ms_vec_free(&rows);
     cmp_view_free(&v);
     return rc;
+}
+
+/* A golden column of the official table has what the rows of the table have, which is the text N/A
+ * where one has no partner. */
+static enum ms_rc settle_golden(struct cmp *c, struct ms_err *err)
+{
+    MS_VEC(uint32_t) rows = {0};
+    bool lonely = false;
+    if (c->conf.compat != CMP_STRICT || c->conf.consistent != CMP_CONSISTENT_NO)
+        return MS_OK;
+    if (!ms_vec_reserve(&rows, c->pairs.n + 1))
+        return ms_no_memory(err);
+    for (uint32_t i = 0; i < c->pairs.n && !lonely; i++) {
+        lonely = c->pairs.p[i].b == MS_MAP_NONE;
+        rows.p[rows.n++] = c->pairs.p[i].b;
+    }
+    if (!lonely)
+        cmp__side_columns(&c->b, rows.p, rows.n);
+    ms_vec_free(&rows);
+    if (!lonely && shows_floats(&c->b))
+        MS_TRY(find_lonely(c, &lonely, err));
+    if (lonely)
+        memset(c->b.as_float, 0, sizeof c->b.as_float);
+    return MS_OK;
 }
 
 static enum ms_rc check_consistent(const struct cmp *c, struct ms_err *err)

@@ -163,7 +163,7 @@ void cmp__side_free(struct cmp__side *s)
 /* ---- columns ---------------------------------------------------------- */
 
 struct column {
-    bool other, real;
+    bool other, whole, real;
     bool negative, large; /* whole numbers below 0, and beyond int64 */
 };
 
@@ -172,6 +172,7 @@ static void note_whole(struct column *c, struct ms_str digits)
 {
     int64_t i;
     uint64_t u;
+    c->whole = true;
     if (ms_str_i64(digits, &i))
         c->negative |= i < 0;
     else if (ms_str_u64(digits, &u))
@@ -225,7 +226,7 @@ void cmp__side_columns(struct cmp__side *s, const uint32_t *rows, size_t n)
         any_real |= col[i].real;
     }
     for (unsigned i = 0; i < PROBE_STATS; i++)
-        s->as_float[i] = !col[i].other && (col[i].real || (!any_other && any_real));
+        s->as_float[i] = col[i].whole && !col[i].other && (col[i].real || (!any_other && any_real));
 }
 
 /* ---- names ------------------------------------------------------------ */
