@@ -4,13 +4,15 @@
  */
 #include "viz/tell.h"
 
+#include "probe/base/progress.h"
+
 #include <stdio.h>
 #include <unistd.h>
 
 void viz_tell_progress(void *ctx, int percent)
 {
     (void)ctx;
-    if (isatty(STDERR_FILENO))
+    if (ms_progress_ok(STDERR_FILENO))
         fprintf(stderr, "\rreading the dump: %d %%%s", percent, percent >= 100 ? "\n" : "");
 }
 
