@@ -451,7 +451,9 @@ static enum ms_rc read_all(struct probe_dump *d, struct ms_pool *pool, unsigned 
                            struct ms_err *err)
 {
     struct ms_jread r;
-    ms_jread_init(&r, d->file.p, d->file.n, flags & PROBE_OPEN_TOLERANT ? MS_JREAD_TOLERANT : 0);
+    const bool tolerant =
+        (flags & PROBE_OPEN_TOLERANT) != 0 && d->file.n != 0; /* else nothing was cut off */
+    ms_jread_init(&r, d->file.p, d->file.n, tolerant ? MS_JREAD_TOLERANT : 0);
     enum ms_rc rc = read_document(d, &r, pool, flags, err);
     if ((rc == MS_E_FORMAT || rc == MS_E_LIMIT) && r.bad_why != NULL)
         hint_at_remedy(d, &r, err);
