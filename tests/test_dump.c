@@ -484,7 +484,7 @@ START_TEST(every_truncation_reads_as_exactly_the_complete_records)
     ck_assert_uint_eq(records, 6);
     ck_ok(probe_dump_parse(&whole, "w", text, 0, NULL, &err), err);
     ck_assert_uint_eq(whole->rows.n, 10);
-    for (uint32_t n = 0; n < text.n; n++) {
+    for (uint32_t n = 1; n < text.n; n++) {
         /* A copy of exactly that size, so that a sanitizer sees a byte too far. */
         char *copy = malloc(n + 1);
         memcpy(copy, text.p, n);
@@ -499,6 +499,16 @@ START_TEST(every_truncation_reads_as_exactly_the_complete_records)
         free(copy);
     }
     probe_dump_close(whole);
+}
+END_TEST
+
+START_TEST(an_empty_text_is_refused_even_when_tolerant)
+{
+    ms_err_clear(&err);
+    enum ms_rc rc = probe_dump_parse(&dump, "d.json", MS_STR(""), PROBE_OPEN_TOLERANT, NULL, &err);
+    ck_assert_int_eq(rc, MS_E_FORMAT);
+    ck_assert_ptr_null(dump);
+    ck_assert_msg(strstr(err.msg, "d.json: line 1, byte 0: empty file") == err.msg, "%s", err.msg);
 }
 END_TEST
 
@@ -766,6 +776,7 @@ TEST_MAIN("dump", records_become_the_rows_of_the_format,
           nesting_is_limited_however_deep_it_goes, a_path_of_keys_is_limited_and_a_value_is_not,
           tolerant_keeps_the_later_of_two_records,
           every_truncation_reads_as_exactly_the_complete_records,
+          an_empty_text_is_refused_even_when_tolerant,
           strict_refuses_every_truncation_with_line_and_byte, parts_read_by_threads_equal_one_read,
           escaped_names_survive_joining, faults_are_the_same_with_any_number_of_threads,
           memory_stays_below_half_of_the_file,
