@@ -12,14 +12,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { OUT_BUFFER = 256 * 1024, LONGEST_PRINTF = 1 << 20 };
+enum { OUT_BUFFER = 256 * 1024, LONGEST_PRINTF = 1 << 20, SEND_EARLY = 8 << 20 };
 static_assert((int)MS_OUT_ROOM < (int)OUT_BUFFER, "room must fit the buffer");
 
 struct ms_out {
     int fd;
     bool lazy;
     size_t used;
-    uint64_t flushed;
+    uint64_t flushed, sent;
     struct ms_err err; /* the first failure */
     char *path, *tmp;  /* tmp is NULL for a device, whose name is in path */
     char buf[OUT_BUFFER];
@@ -79,6 +79,16 @@ enum ms_rc ms_out_create(struct ms_out **out, const char *path, struct ms_err *e
     return rc;
 }
 
+/* What is on its way to the disk early needs not be waited for in the end. */
+static void send_early(struct ms_out *o)
+{
+    uint64_t n = o->flushed - o->sent;
+    if (o->tmp == NULL || o->lazy || n < SEND_EARLY)
+        return;
+    (void)sync_file_range(o->fd, (off_t)o->sent, (off_t)n, SYNC_FILE_RANGE_WRITE);
+    o->sent = o->flushed;
+}
+
 static void write_all(struct ms_out *o, const char *p, size_t n)
 {
     while (n != 0 && o->err.rc == MS_OK) {
@@ -93,6 +103,7 @@ static void write_all(struct ms_out *o, const char *p, size_t n)
         n -= (size_t)w;
         o->flushed += (uint64_t)w;
     }
+    send_early(o);
 }
 
 static void drain(struct ms_out *o)
