@@ -11,7 +11,10 @@
 
 #define PART_MAX ((size_t)1 << 34)
 
-enum { OPPOSITE_COUNT = 64 }; /* fewer elements may seem turned by chance */
+enum {
+    OPPOSITE_COUNT = 64, /* fewer elements may seem turned by chance */
+    CHUNK_NODES = 1 << 10,
+};
 
 struct observer {
     struct source__part *p;
@@ -299,13 +302,10 @@ static enum ms_rc keep_said(struct observer *o, struct source__leaf *l, struct m
     return MS_OK;
 }
 
-static enum ms_rc put_leaf(struct observer *o, const struct source__node *n, uint32_t golden,
-                           uint32_t target, struct ms_err *err)
+static void fill_leaf(const struct observer *o, const struct source__node *n,
+                      struct source__leaf *l)
 {
-    struct source__leaf *l = ms_vec_push(&o->p->leaves);
-    if (l == NULL)
-        return ms_no_memory(err);
-    *l = (struct source__leaf){.row = {golden, target}};
+    uint32_t golden = l->row[0], target = l->row[1];
     const struct source__value *g = golden != SOURCE__NONE ? &o->side[0].value[golden] : NULL;
     const struct source__value *t = target != SOURCE__NONE ? &o->side[1].value[target] : NULL;
     source__compare(g, t, o->p->mode, o->p->cross, l);
@@ -315,7 +315,6 @@ static enum ms_rc put_leaf(struct observer *o, const struct source__node *n, uin
     l->flags |= (uint16_t)(t != NULL ? role_of(o, n, 1, target) : role_of(o, n, 0, golden));
     l->path = t != NULL ? o->side[1].dump->rows.p[target].path
                         : o->p->golden_paths + o->side[0].dump->rows.p[golden].path;
-    MS_TRY(keep_said(o, l, err));
     l->maker[0] = maker_of(o, 0, golden);
     l->maker[1] = maker_of(o, 1, target);
     bool made = (golden != SOURCE__NONE && o->side[0].maker[golden] != SOURCE__NONE) ||
@@ -324,12 +323,53 @@ static enum ms_rc put_leaf(struct observer *o, const struct source__node *n, uin
         l->flags |= SOURCE__ROOT;
     if (o->noise != NULL && golden != SOURCE__NONE && o->noise[golden] > 0)
         l->noise = o->noise[golden];
+}
+
+static enum ms_rc fill_chunk(void *ctx, size_t item, unsigned worker, struct ms_err *err)
+{
+    const struct observer *o = ctx;
+    size_t end = (item + 1) * CHUNK_NODES;
+    (void)worker;
+    (void)err;
+    for (size_t i = item * CHUNK_NODES; i < end && i < o->p->nodes.n; i++) {
+        const struct source__node *n = &o->p->nodes.p[i];
+        for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++)
+            fill_leaf(o, n, &o->p->leaves.p[k]);
+    }
+    return MS_OK;
+}
+
+/* What has an order: of what is said only the first is kept. */
+static enum ms_rc settle_leaf(struct observer *o, uint32_t leaf, struct ms_err *err)
+{
+    struct source__leaf *l = &o->p->leaves.p[leaf];
+    MS_TRY(keep_said(o, l, err));
     if (!take_figures(o, l))
         return MS_OK;
     uint32_t *slot = ms_vec_push(&o->look);
     if (slot == NULL)
         return ms_no_memory(err);
-    *slot = (uint32_t)(o->p->leaves.n - 1);
+    *slot = leaf;
+    return MS_OK;
+}
+
+static enum ms_rc fill_leaves(struct observer *o, struct ms_err *err)
+{
+    size_t chunks = (o->p->nodes.n + CHUNK_NODES - 1) / CHUNK_NODES;
+    MS_TRY(ms_pool_run(o->pool, chunks, fill_chunk, o, err));
+    for (uint32_t i = 0; i < o->p->leaves.n; i++)
+        MS_TRY(settle_leaf(o, i, err));
+    return MS_OK;
+}
+
+/* ---- which rows make a leaf ------------------------------------------------------------------ */
+
+static enum ms_rc put_leaf(struct observer *o, uint32_t golden, uint32_t target, struct ms_err *err)
+{
+    struct source__leaf *l = ms_vec_push(&o->p->leaves);
+    if (l == NULL)
+        return ms_no_memory(err);
+    *l = (struct source__leaf){.row = {golden, target}};
     return MS_OK;
 }
 
@@ -353,8 +393,8 @@ static uint32_t row_mate(const struct observer *o, const struct probe_node *g, u
 }
 
 /* Plain arguments that the golden side alone has: a node of the target gets what it does not say. */
-static enum ms_rc put_unsaid(struct observer *o, const struct source__node *n,
-                             const struct probe_node *g, uint32_t from, struct ms_err *err)
+static enum ms_rc put_unsaid(struct observer *o, const struct probe_node *g, uint32_t from,
+                             struct ms_err *err)
 {
     size_t end = o->p->leaves.n;
     for (uint32_t i = g->first_row; i < g->first_row + g->nrows; i++) {
@@ -363,7 +403,7 @@ static enum ms_rc put_unsaid(struct observer *o, const struct source__node *n,
         for (size_t k = from; k < end && !met; k++)
             met = o->p->leaves.p[k].row[0] == i;
         if (!met)
-            MS_TRY(put_leaf(o, n, i, SOURCE__NONE, err));
+            MS_TRY(put_leaf(o, i, SOURCE__NONE, err));
     }
     return MS_OK;
 }
@@ -421,7 +461,7 @@ static enum ms_rc put_aligned(struct observer *o, const struct source__node *n, 
     if (fine)
         gather_rows(o, n, rows, golden);
     for (uint32_t i = 0; fine && i < t->nrows && rc == MS_OK; i++)
-        rc = put_leaf(o, n, golden[i], t->first_row + i, err);
+        rc = put_leaf(o, golden[i], t->first_row + i, err);
     ms_free(rows);
     ms_free(golden);
     return fine ? rc : ms_no_memory(err);
@@ -442,10 +482,10 @@ static enum ms_rc put_leaves(struct observer *o, struct source__node *n, struct 
         for (uint32_t i = 0; i < t->nrows; i++) {
             uint32_t row = t->first_row + i;
             uint32_t mate = g != NULL ? row_mate(o, g, i, row) : SOURCE__NONE;
-            MS_TRY(put_leaf(o, n, mate, row, err));
+            MS_TRY(put_leaf(o, mate, row, err));
         }
         if (g != NULL && !o->p->cross && o->q.row_mate == NULL)
-            MS_TRY(put_unsaid(o, n, g, n->leaf, err));
+            MS_TRY(put_unsaid(o, g, n->leaf, err));
     }
     n->nleaf = (uint32_t)o->p->leaves.n - n->leaf;
     return MS_OK;
@@ -596,6 +636,7 @@ static enum ms_rc observe(struct observer *o, struct ms_err *err)
         return ms_no_memory(err);
     for (size_t i = 0; i < p->nodes.n; i++)
         MS_TRY(put_leaves(o, &p->nodes.p[i], err));
+    MS_TRY(fill_leaves(o, err));
     MS_TRY(ms_pool_run(o->pool, o->look.n, look, o, err));
     if (p->mode == PROBE_MODE_TENSOR)
         MS_TRY(look_past_masks(o, err));

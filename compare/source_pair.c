@@ -331,40 +331,57 @@ static bool is_mindspore(const struct probe_dump *d)
     return d->framework == PROBE_FW_MINDSPORE;
 }
 
-/* Forward operators of d, and those of them that the other side never calls. */
-static enum ms_rc count_foreign(const struct probe_dump *d, const struct probe_dump *other,
-                                uint32_t count[2], struct ms_err *err)
+/* Of forward operators: how often each side calls them, by operator. */
+struct calls {
+    struct ms_map ops;
+    MS_VEC(struct { uint32_t n[2]; }) list;
+};
+
+static enum ms_rc count_calls(struct calls *calls, const struct probe_dump *d, unsigned side,
+                              struct ms_err *err)
 {
-    struct ms_map ops = {0};
-    enum ms_rc rc = MS_OK;
-    for (uint32_t i = 0; i < other->nodes.n && rc == MS_OK; i++) {
-        if (is_api(&other->nodes.p[i], PROBE_FORWARD) &&
-            ms_map_put(&ops, op_of(other, i), NULL) == MS_MAP_NONE)
-            rc = ms_no_memory(err);
-    }
     for (uint32_t i = 0; i < d->nodes.n; i++) {
+        bool added;
         if (!is_api(&d->nodes.p[i], PROBE_FORWARD))
             continue;
-        count[0]++;
-        count[1] += ms_map_get(&ops, op_of(d, i)) == MS_MAP_NONE;
+        uint32_t id = ms_map_put(&calls->ops, op_of(d, i), &added);
+        if (id == MS_MAP_NONE || (added && ms_vec_push(&calls->list) == NULL))
+            return ms_no_memory(err);
+        if (added)
+            memset(&calls->list.p[id], 0, sizeof calls->list.p[id]);
+        calls->list.p[id].n[side]++;
     }
-    ms_map_free(&ops);
-    return rc;
+    return MS_OK;
+}
+
+/* Does a side call many operators that the other never calls, and do both call any? */
+static bool have_little_in_common(const struct calls *calls)
+{
+    enum { FEW = 6, SHARE = 5 };
+    uint32_t all[2] = {0}, foreign[2] = {0};
+    for (size_t i = 0; i < calls->list.n; i++) {
+        const uint32_t *n = calls->list.p[i].n;
+        for (unsigned s = 0; s < 2; s++) {
+            all[s] += n[s];
+            foreign[s] += n[1 - s] == 0 ? n[s] : 0;
+        }
+    }
+    bool others = false;
+    for (unsigned s = 0; s < 2; s++)
+        others |= foreign[s] >= FEW && foreign[s] > all[s] / SHARE;
+    return others && all[0] != 0 && all[1] != 0;
 }
 
 enum ms_rc source__is_cross(const struct cmp *c, bool *cross, struct ms_err *err)
 {
-    enum { FEW = 6, SHARE = 5 };
-    const struct probe_dump *d[2] = {c->b.dump, c->t.dump};
-    uint32_t count[2][2] = {{0}};
-    bool others = false;
-    for (unsigned s = 0; s < 2; s++) {
-        MS_TRY(count_foreign(d[s], d[1 - s], count[s], err));
-        others |= count[s][1] >= FEW && count[s][1] > count[s][0] / SHARE;
-    }
-    *cross = is_mindspore(d[0]) != is_mindspore(d[1]) ||
-             (others && count[0][0] != 0 && count[1][0] != 0);
-    return MS_OK;
+    struct calls calls = {0};
+    enum ms_rc rc = count_calls(&calls, c->b.dump, 0, err);
+    if (rc == MS_OK)
+        rc = count_calls(&calls, c->t.dump, 1, err);
+    *cross = is_mindspore(c->b.dump) != is_mindspore(c->t.dump) || have_little_in_common(&calls);
+    ms_map_free(&calls.ops);
+    ms_vec_free(&calls.list);
+    return rc;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */
