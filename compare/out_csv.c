@@ -13,7 +13,7 @@
 #include "probe/base/scan.h"
 #include "probe/base/trace.h"
 
-enum { BLOCK_ROWS = 1024, BLOCK_TEXT_MAX = 1 << 30, PART_ROWS = 1000000 };
+enum { BLOCK_ROWS = 512, BLOCK_TEXT_MAX = 1 << 30, PART_ROWS = 1000000 };
 
 struct block {
     size_t first, end; /* groups */
@@ -32,19 +32,20 @@ struct csv {
 
 /* ---- text --------------------------------------------------------------- */
 
-/* 1 where a character makes quotes necessary, as a comma does. */
-static const unsigned char special[256] = {['"'] = 1, ['\n'] = 1, ['\r'] = 1};
-
 static bool needs_quotes(struct ms_str s)
 {
-    if (memchr(s.p, ',', s.n) != NULL)
-        return true;
-    uint32_t i = (uint32_t)(ms_scan_plain(s.p, s.p + s.n) - s.p); /* names nearly always end here */
-    for (; i < s.n; i++) {
-        if (special[(unsigned char)s.p[i]])
+    for (uint32_t i = 0; i < s.n; i++) {
+        if (s.p[i] == ',' || s.p[i] == '"' || s.p[i] == '\n' || s.p[i] == '\r')
             return true;
     }
     return false;
+}
+
+/* Nearly every name and number: neither quotes nor a formula come into question. */
+static bool is_bare(const struct cmp_cell *cell)
+{
+    struct ms_str s = cell->text;
+    return ms_scan_bare(s.p, s.p + s.n) == s.p + s.n && !(cell->foreign && cmp_begins_formula(s));
 }
 
 /* In quotes, with the text's own doubled. */
@@ -81,7 +82,7 @@ void cmp_csv_cell(struct ms_buf *b, const struct cmp_cell *cell)
     struct ms_str s = cell->text;
     if (cell->infinite)
         ms_buf_putc(b, ' ');
-    if (cell->number || cell->infinite || s.n == 0) {
+    if (cell->number || cell->infinite || s.n == 0 || is_bare(cell)) {
         ms_buf_str(b, s);
         return;
     }
@@ -265,7 +266,7 @@ static void csv_free(struct csv *csv, unsigned threads)
 
 static enum ms_rc csv_init(struct csv *csv, unsigned threads, struct ms_err *err)
 {
-    csv->most = (size_t)threads * 2;
+    csv->most = (size_t)threads * 4;
     csv->blocks = ms_calloc(2 * csv->most, sizeof *csv->blocks);
     csv->views = ms_calloc(threads, sizeof *csv->views);
     if (csv->blocks == NULL || csv->views == NULL)

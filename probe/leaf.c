@@ -174,7 +174,7 @@ void probe_leaf_parse(struct probe_leaf *leaf, struct ms_str json, enum probe_le
 {
     *leaf = (struct probe_leaf){.kind = kind, .json = json, .requires_grad = -1};
     struct ms_jread r;
-    ms_jread_init(&r, json.p, json.n, 0);
+    ms_jread_init(&r, json.p, json.n, MS_JREAD_KNOWN);
     if (ms_jread_next(&r) != MS_J_OBJ)
         return;
     while (ms_jread_next(&r) == MS_J_KEY) {

@@ -6,7 +6,9 @@
  *      gives the same tokens, and writing again the same bytes;
  *   2. a tolerant reader gives a well-formed stream for every start of an
  *      accepted text;
- *   3. taken as members of an object, it reads in parts as it reads in one, when
+ *   3. of an accepted text each container can be skipped without a look at what
+ *      is in it;
+ *   4. taken as members of an object, it reads in parts as it reads in one, when
  *      no part complains.
  */
 #include "tests/json_copy.h"
@@ -16,7 +18,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MAX_TEXT = 1 << 24, MAX_PARTS = 8 };
+enum { MAX_TEXT = 1 << 24, MAX_PARTS = 8, LEAP_MAX = 4096 };
 
 static void require(bool condition, const char *what)
 {
@@ -102,6 +104,25 @@ static void check_rewrite(struct ms_str text, const struct ms_buf *tokens, int i
     ms_jwrite_free(&second);
 }
 
+/* Skips the container that r has just opened, and says where that ends. */
+static const char *end_of(struct ms_jread r, unsigned flags, enum ms_jtok tok)
+{
+    r.flags |= (uint8_t)flags;
+    tok = ms_jread_skip(&r, tok);
+    require(tok == MS_J_OBJ_END || tok == MS_J_ARR_END, "a container without an end");
+    return r.at;
+}
+
+static void check_leaps(struct ms_str text)
+{
+    struct ms_jread r;
+    ms_jread_init(&r, text.p, text.n, 0);
+    for (enum ms_jtok tok; (tok = ms_jread_next(&r)) > MS_J_END;) {
+        if (tok == MS_J_OBJ || tok == MS_J_ARR)
+            require(end_of(r, 0, tok) == end_of(r, MS_JREAD_KNOWN, tok), "skipped elsewhere");
+    }
+}
+
 static void check_tolerant(const char *p, size_t n, bool is_start)
 {
     struct ms_jread r;
@@ -164,6 +185,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_error(&r, size);
     for (int indent = 0; valid && indent < 2; indent++)
         check_rewrite((struct ms_str){p, (uint32_t)size}, &tokens, indent);
+    if (valid && size <= LEAP_MAX)
+        check_leaps((struct ms_str){p, (uint32_t)size});
     /* Every start of a short text, some of a long one. */
     for (size_t n = 0; n <= size; n += 1 + size / 256)
         check_tolerant(p, n, valid);

@@ -312,7 +312,7 @@ END_TEST
 
 START_TEST(scans_in_steps_and_by_bytes_agree)
 {
-    static const char mix[] = "      \n\t\r\"\\abcxyz0123456789\x1F\x7F\x80\xFF\xC3\xA9";
+    static const char mix[] = "      \n\t\r\"\\abcxyz0123456789\x1F\x7F\x80\xFF\xC3\xA9,;{}[]";
     char text[64];
     uint32_t state = 1;
     for (int round = 0; round < 20000; round++) {
@@ -327,6 +327,12 @@ START_TEST(scans_in_steps_and_by_bytes_agree)
         size_t plain = 0;
         size_t space = 0;
         size_t digits = 0;
+        size_t bare = 0;
+        size_t flat = 0;
+        while (bare < n && ms_is_bare(text[bare]))
+            bare++;
+        while (flat < n && ms_is_flat(text[flat]))
+            flat++;
         while (plain < n && ms_is_plain(text[plain]))
             plain++;
         while (space < n && ms_is_space(text[space]))
@@ -335,7 +341,9 @@ START_TEST(scans_in_steps_and_by_bytes_agree)
             digits++;
         if (ms_scan_plain(text, text + n) != text + plain ||
             ms_scan_space(text, text + n) != text + space ||
-            ms_scan_digits(text, text + n) != text + digits)
+            ms_scan_digits(text, text + n) != text + digits ||
+            ms_scan_bare(text, text + n) != text + bare ||
+            ms_scan_flat(text, text + n) != text + flat)
             ck_abort_msg("round %d", round);
     }
 }
@@ -421,6 +429,37 @@ START_TEST(skipping_passes_over_a_whole_value)
     ck_assert_int_eq(ms_jread_skip(&r, ms_jread_next(&r)), MS_J_NUM);
     ck_assert_int_eq(ms_jread_next(&r), MS_J_OBJ_END);
     ck_assert_int_eq(ms_jread_next(&r), MS_J_END);
+}
+END_TEST
+
+/* The first member of a known text, whatever brackets its strings hold. */
+START_TEST(skipping_a_known_text_ends_where_skipping_does)
+{
+    static const char *const values[] = {"[]",
+                                         "{}",
+                                         "[1, [2, {\"a\": []}], 3]",
+                                         "{\"a]\": \"}\\\"]\", \"\\\\\": [\"[\"]}",
+                                         "[\n  1000,\n  2000,\n  3000,\n  4000,\n  5000\n]",
+                                         "[\"a longer string than sixteen bytes ]]]\", {}]",
+                                         "17",
+                                         "\"[\""};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        char text[128];
+        struct ms_jread r[2];
+        enum ms_jtok last[2];
+        snprintf(text, sizeof text, "{\"k\": %s, \"l\": true}", values[i]);
+        for (unsigned known = 0; known < 2; known++) {
+            ms_jread_init(&r[known], text, strlen(text), known != 0 ? MS_JREAD_KNOWN : 0);
+            ck_assert_int_eq(ms_jread_next(&r[known]), MS_J_OBJ);
+            last[known] = ms_jread_skip(&r[known], ms_jread_next(&r[known]));
+        }
+        ck_assert_int_eq(last[0], last[1]);
+        ck_assert_ptr_eq(r[0].at, r[1].at);
+        ck_assert_int_eq(ms_jread_next(&r[1]), MS_J_KEY);
+        ck_assert_int_eq(ms_jread_next(&r[1]), MS_J_TRUE);
+        ck_assert_int_eq(ms_jread_next(&r[1]), MS_J_OBJ_END);
+        ck_assert_int_eq(ms_jread_next(&r[1]), MS_J_END);
+    }
 }
 END_TEST
 
@@ -767,8 +806,8 @@ TEST_MAIN("jread", well_formed_texts_give_their_tokens, tolerance_changes_nothin
           a_string_of_four_gibibytes_is_refused, scans_in_steps_and_by_bytes_agree,
           integers_stay_exact_and_are_told_from_floats,
           text_without_escapes_is_a_slice_of_the_input, skipping_passes_over_a_whole_value,
-          skipping_still_checks_the_grammar, a_copied_reader_goes_on_from_its_place,
-          a_caller_can_reject_a_token_where_it_stands,
+          skipping_a_known_text_ends_where_skipping_does, skipping_still_checks_the_grammar,
+          a_copied_reader_goes_on_from_its_place, a_caller_can_reject_a_token_where_it_stands,
           a_dump_cut_at_any_byte_keeps_its_complete_records, a_strict_reader_fails_at_every_cut,
           what_a_cut_takes_away_becomes_null, tolerance_does_not_forgive_wrong_text,
           parts_together_give_the_tokens_of_the_whole,

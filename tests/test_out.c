@@ -125,6 +125,30 @@ START_TEST(cells_are_quoted_where_they_must_be_and_never_run)
 }
 END_TEST
 
+/* Cells go by blocks of bytes: each byte at each place of short and long ones. */
+START_TEST(one_byte_anywhere_in_a_cell_decides)
+{
+    char text[48];
+    struct ms_buf b = {.max = 1 << 10};
+    for (unsigned n = 1; n < sizeof text; n++) {
+        for (unsigned i = 0; i < 256 * n; i++) {
+            struct cmp_cell cell = {.text = {text, n}, .foreign = i % 512 < 256};
+            char c = (char)(i % 256);
+            memset(text, 'a', n);
+            text[i / 256] = c;
+            bool formula = cell.foreign && cmp_is_formula(cell.text);
+            bool quoted = formula || c == ',' || c == '"' || c == '\n' || c == '\r';
+            ms_buf_clear(&b);
+            cmp_csv_cell(&b, &cell);
+            size_t want = n + (quoted ? 2 + (c == '"') + formula : 0);
+            ck_assert_msg(b.n == want && (b.p[0] == '"') == quoted, "%u of %u: %02x", i / 256, n,
+                          (unsigned char)c);
+        }
+    }
+    ms_buf_free(&b);
+}
+END_TEST
+
 START_TEST(formulas_are_told_from_numbers)
 {
     static const char *const formulas[] = {"=a",
@@ -306,7 +330,8 @@ END_TEST
 
 TEST_MAIN("out", the_csv_is_the_same_for_any_number_of_threads,
           rows_of_the_csv_are_those_of_the_comparison,
-          cells_are_quoted_where_they_must_be_and_never_run, formulas_are_told_from_numbers,
-          a_mapping_that_was_written_reads_back, the_workbook_is_written_whole_or_not_at_all,
-          advice_names_the_first_bad_row, the_earliest_stretch_between_communications_is_to_blame,
+          cells_are_quoted_where_they_must_be_and_never_run, one_byte_anywhere_in_a_cell_decides,
+          formulas_are_told_from_numbers, a_mapping_that_was_written_reads_back,
+          the_workbook_is_written_whole_or_not_at_all, advice_names_the_first_bad_row,
+          the_earliest_stretch_between_communications_is_to_blame,
           what_a_rank_received_explains_what_differs_on_it)

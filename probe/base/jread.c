@@ -324,8 +324,10 @@ static inline enum ms_jtok take_number(struct ms_jread *r, const char *from)
         return no_number(r);
     if (*from == '0' && p - from > 1)
         return fail(r, r->at, "a number may not begin with 0");
+    const char *digits_end = p;
     if (!pass_fraction(r, &p))
         return no_number(r);
+    r->whole = p == digits_end;
     /* A text that has been cut may have lost digits, unless the number is all of it. */
     if (p == r->end && is_tolerant(r) && r->state != TOP_VALUE)
         return no_number(r);
@@ -346,6 +348,7 @@ static enum ms_jtok take_word(struct ms_jread *r, const char *from, struct ms_st
     if (left < word.n)
         return cut_off(r, "the text ends inside this word; the file may be cut off");
     set_text(r, r->at, from + word.n);
+    r->whole = false;
     r->at = from + word.n;
     after_value(r);
     return tok;
@@ -465,12 +468,40 @@ enum ms_jtok ms_jread_next(struct ms_jread *r)
     return MS_J_ERR;
 }
 
+/* The place behind the string at p. */
+static const char *leap_string(const char *p, const char *end)
+{
+    for (p++; p < end && *p != '"'; p++)
+        p += *p == '\\';
+    return p < end ? p + 1 : end;
+}
+
+/* To the end of the container that was opened last, looking at brackets alone. */
+static enum ms_jtok leap(struct ms_jread *r)
+{
+    uint32_t open = 1;
+    while (open != 0) {
+        r->at = ms_scan_flat(r->at, r->end);
+        if (r->at == r->end)
+            return at_end(r);
+        if (*r->at == '"') {
+            r->at = leap_string(r->at, r->end);
+            continue;
+        }
+        open += *r->at == '{' || *r->at == '[' ? 1U : -1U;
+        r->at++;
+    }
+    return close_container(r);
+}
+
 enum ms_jtok ms_jread_skip(struct ms_jread *r, enum ms_jtok tok)
 {
     if (tok == MS_J_KEY)
         tok = ms_jread_next(r);
     if (tok != MS_J_OBJ && tok != MS_J_ARR)
         return tok;
+    if ((r->flags & MS_JREAD_KNOWN) != 0)
+        return leap(r);
     for (uint32_t outer = r->depth - 1; tok != MS_J_ERR && r->depth != outer;)
         tok = ms_jread_next(r);
     return tok;
@@ -606,12 +637,6 @@ bool ms_jread_f64(const struct ms_jread *r, double *out)
 bool ms_jread_i64(const struct ms_jread *r, int64_t *out)
 {
     return ms_str_i64(r->text, out);
-}
-
-bool ms_jread_is_int(const struct ms_jread *r)
-{
-    bool negative = r->text.n != 0 && r->text.p[0] == '-';
-    return ms_str_all_digits(ms_str_sub(r->text, negative, r->text.n));
 }
 
 /* ---- parts ------------------------------------------------------------------------------- */

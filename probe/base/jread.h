@@ -49,6 +49,8 @@ enum ms_jread_flags {
     MS_JREAD_MEMBERS = 1 << 1,
     /* With MEMBERS: another part follows, so the text must end with a comma. */
     MS_JREAD_MORE = 1 << 2,
+    /* The text was read to its end before, without an error: what is skipped is not looked at. */
+    MS_JREAD_KNOWN = 1 << 3,
 };
 
 struct ms_jread {
@@ -57,6 +59,7 @@ struct ms_jread {
     const char *tok;    /* first byte of the current token */
     struct ms_str text; /* of KEY and STR, inside the quotes; of NUM, as written */
     bool escaped;       /* text holds a backslash: see ms_jread_text */
+    bool whole;         /* see ms_jread_is_int */
     bool truncated;     /* the text ends early: closed when tolerant, else the error */
     uint8_t state;      /* internal, as are all below */
     uint8_t flags;
@@ -97,7 +100,10 @@ enum ms_rc ms_jread_members(struct ms_jread *r, const char *what, ms_jread_take_
 bool ms_jread_f64(const struct ms_jread *r, double *out);
 bool ms_jread_i64(const struct ms_jread *r, int64_t *out);
 /* NUM without fraction, exponent or word: Python's int. */
-bool ms_jread_is_int(const struct ms_jread *r);
+static inline bool ms_jread_is_int(const struct ms_jread *r)
+{
+    return r->whole;
+}
 
 /* Cut the members of an object, [p, p + n) between its braces and written with `indent` spaces
  * before each key, into at most `parts` pieces at record boundaries: piece i is

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan: runs of bytes that JSON text is made of, 16 at a time where the
- * processor can.  Nothing at or past `end` is read; the last bytes of a text go
+ * scan: runs of bytes that JSON text and csv cells are made of, 16 at a time where
+ * the processor can.  Nothing at or past `end` is read; the last bytes of a text go
  * one by one.
  */
 #ifndef PROBE_BASE_SCAN_H
@@ -29,6 +29,17 @@ static inline bool ms_is_plain(char c)
     return c >= ' ' && c <= '~' && c != '"' && c != '\\';
 }
 
+/* Stands in a csv cell as it is, and does not part what folded rows have in one cell. */
+static inline bool ms_is_bare(char c)
+{
+    return (unsigned char)c >= ' ' && c != ',' && c != '"' && c != ';';
+}
+/* Neither opens nor closes anything in JSON. */
+static inline bool ms_is_flat(char c)
+{
+    return (c | 0x20) != '{' && (c | 0x20) != '}' && c != '"';
+}
+
 /* Each version defines a block of 16 bytes and, for a block, a mask with MS_SCAN_BITS bits for each
  * byte, set where the byte ends the run. */
 #if defined(__SSE2__)
@@ -46,6 +57,22 @@ static inline uint64_t ms_scan_not_plain(ms_scan_block x)
     __m128i stop = _mm_cmplt_epi8(next, _mm_set1_epi8(' ' + 1));
     stop = _mm_or_si128(stop, _mm_cmpeq_epi8(x, _mm_set1_epi8('"')));
     stop = _mm_or_si128(stop, _mm_cmpeq_epi8(x, _mm_set1_epi8('\\')));
+    return (uint64_t)(uint32_t)_mm_movemask_epi8(stop);
+}
+static inline uint64_t ms_scan_not_bare(ms_scan_block x)
+{
+    __m128i stop = _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(' ' - 1)), x);
+    stop = _mm_or_si128(stop, _mm_cmpeq_epi8(x, _mm_set1_epi8(',')));
+    stop = _mm_or_si128(stop, _mm_cmpeq_epi8(x, _mm_set1_epi8('"')));
+    stop = _mm_or_si128(stop, _mm_cmpeq_epi8(x, _mm_set1_epi8(';')));
+    return (uint64_t)(uint32_t)_mm_movemask_epi8(stop);
+}
+static inline uint64_t ms_scan_not_flat(ms_scan_block x)
+{
+    __m128i curly = _mm_or_si128(x, _mm_set1_epi8(0x20)); /* which makes [ ] of { } */
+    __m128i stop = _mm_cmpeq_epi8(x, _mm_set1_epi8('"'));
+    stop = _mm_or_si128(stop, _mm_cmpeq_epi8(curly, _mm_set1_epi8('{')));
+    stop = _mm_or_si128(stop, _mm_cmpeq_epi8(curly, _mm_set1_epi8('}')));
     return (uint64_t)(uint32_t)_mm_movemask_epi8(stop);
 }
 static inline uint64_t ms_scan_not_blank(ms_scan_block x)
@@ -74,28 +101,70 @@ static inline uint64_t ms_scan_not_plain(ms_scan_block x)
     stop = vorrq_u8(stop, vceqq_u8(x, vdupq_n_u8('\\')));
     return ms_scan_mask(stop);
 }
+static inline uint64_t ms_scan_not_bare(ms_scan_block x)
+{
+    uint8x16_t stop = vcltq_u8(x, vdupq_n_u8(' '));
+    stop = vorrq_u8(stop, vceqq_u8(x, vdupq_n_u8(',')));
+    stop = vorrq_u8(stop, vceqq_u8(x, vdupq_n_u8('"')));
+    stop = vorrq_u8(stop, vceqq_u8(x, vdupq_n_u8(';')));
+    return ms_scan_mask(stop);
+}
+static inline uint64_t ms_scan_not_flat(ms_scan_block x)
+{
+    uint8x16_t curly = vorrq_u8(x, vdupq_n_u8(0x20)); /* as above */
+    uint8x16_t stop = vceqq_u8(x, vdupq_n_u8('"'));
+    stop = vorrq_u8(stop, vceqq_u8(curly, vdupq_n_u8('{')));
+    stop = vorrq_u8(stop, vceqq_u8(curly, vdupq_n_u8('}')));
+    return ms_scan_mask(stop);
+}
 static inline uint64_t ms_scan_not_blank(ms_scan_block x)
 {
     return ms_scan_mask(vmvnq_u8(vceqq_u8(x, vdupq_n_u8(' '))));
 }
 #endif
 
+/* The part of a run that goes by blocks; returns from where it is written when it finds the end. */
+#if defined(__SSE2__) || defined(__aarch64__)
+#define MS_SCAN_BLOCKS(p, end, not_in_run)                                                         \
+    do {                                                                                           \
+        const bool is_long = (end) - (p) >= 16;                                                    \
+        for (; (end) - (p) >= 16; (p) += 16) {                                                     \
+            uint64_t stop = not_in_run(ms_scan_load(p));                                           \
+            if (stop != 0)                                                                         \
+                return (p) + __builtin_ctzll(stop) / MS_SCAN_BITS;                                 \
+        }                                                                                          \
+        if (is_long && (p) < (end)) { /* the last bytes with those before them, which are known */ \
+            uint64_t stop = not_in_run(ms_scan_load((end)-16));                                    \
+            return stop != 0 ? (end)-16 + __builtin_ctzll(stop) / MS_SCAN_BITS : (end);            \
+        }                                                                                          \
+    } while (0)
+#else
+#define MS_SCAN_BLOCKS(p, end, not_in_run) ((void)0)
+#endif
+
 /* First byte that is not plain, or end. */
 static inline const char *ms_scan_plain(const char *p, const char *end)
 {
-#if defined(__SSE2__) || defined(__aarch64__)
-    const bool is_long = end - p >= 16;
-    for (; end - p >= 16; p += 16) {
-        uint64_t stop = ms_scan_not_plain(ms_scan_load(p));
-        if (stop != 0)
-            return p + __builtin_ctzll(stop) / MS_SCAN_BITS;
-    }
-    if (is_long && p < end) { /* the last bytes with those before them, which are plain */
-        uint64_t stop = ms_scan_not_plain(ms_scan_load(end - 16));
-        return stop != 0 ? end - 16 + __builtin_ctzll(stop) / MS_SCAN_BITS : end;
-    }
-#endif
+    MS_SCAN_BLOCKS(p, end, ms_scan_not_plain);
     while (p < end && ms_is_plain(*p))
+        p++;
+    return p;
+}
+
+/* First byte that is not bare, or end. */
+static inline const char *ms_scan_bare(const char *p, const char *end)
+{
+    MS_SCAN_BLOCKS(p, end, ms_scan_not_bare);
+    while (p < end && ms_is_bare(*p))
+        p++;
+    return p;
+}
+
+/* First byte that is not flat, or end. */
+static inline const char *ms_scan_flat(const char *p, const char *end)
+{
+    MS_SCAN_BLOCKS(p, end, ms_scan_not_flat);
+    while (p < end && ms_is_flat(*p))
         p++;
     return p;
 }
