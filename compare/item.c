@@ -11,6 +11,7 @@
 #include "compare/source_value.h"
 #include "probe/base/crc.h"
 #include "probe/base/num.h"
+#include "probe/base/scan.h"
 #include "probe/csvread.h"
 
 #include <math.h>
@@ -136,11 +137,11 @@ static enum ms_rc keep_str(struct cmp_view *v, struct ms_str json, struct ms_str
 static enum ms_rc keep_shape(struct cmp_view *v, struct ms_str json, struct ms_str *out,
                              struct ms_err *err)
 {
-    for (uint32_t i = 0; i < json.n; i++) {
-        char c = json.p[i];
-        if (c != ' ' && c != '\n' && c != '\r' && c != '\t')
-            ms_buf_putc(&v->scratch, c);
-        if (c == ',')
+    const char *end = json.p + json.n;
+    for (const char *p = ms_scan_space(json.p, end); p != end; p = ms_scan_space(p, end)) {
+        bool comma = *p == ',';
+        ms_buf_putc(&v->scratch, *p++);
+        if (comma)
             ms_buf_putc(&v->scratch, ' ');
     }
     return cmp__keep(v, out, err);

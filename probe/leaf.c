@@ -8,6 +8,8 @@
  */
 #include "probe/leaf.h"
 
+#include "probe/base/scan.h"
+
 #include <assert.h>
 
 const char *const probe_stat_names[PROBE_STATS] = {"Max", "Min", "Mean", "Norm"};
@@ -198,30 +200,32 @@ void probe_leaf_parse(struct probe_leaf *leaf, struct ms_str json, enum probe_le
     }
 }
 
+/* The number at *p, and what parts it from the next. */
+static bool plain_dim(const char **p, const char *end, uint64_t *dim)
+{
+    enum { DIGITS = 18 };
+    const char *from = *p = ms_scan_space(*p, end);
+    uint64_t v = 0;
+    for (; *p < end && ms_is_digit(**p) && *p - from <= DIGITS; ++*p)
+        v = 10 * v + (uint64_t)(**p - '0');
+    ptrdiff_t digits = *p - from;
+    *dim = v;
+    *p = ms_scan_space(*p, end);
+    return digits != 0 && digits <= DIGITS && (digits == 1 || *from != '0') && *p < end;
+}
+
 /* A list of whole numbers as every dump writes it; false: look at it again, with all of JSON in mind. */
 static bool plain_shape(struct ms_str json, uint64_t *dim, unsigned max, unsigned *ndim)
 {
-    enum { DIGITS = 18 };
-    uint64_t v = 0;
-    unsigned n = 0, digits = 0;
-    if (json.n < 2 || json.p[0] != '[' || json.p[json.n - 1] != ']')
-        return false;
-    for (uint32_t i = 1; i < json.n; i++) {
-        char c = json.p[i];
-        bool ends = c == ',' || c == ']';
-        if (c >= '0' && c <= '9' && digits < DIGITS) {
-            if (digits++ != 0 && (v == 0 || json.p[i - 1] <= ' '))
-                return false; /* "01", or "1 2" */
-            v = 10 * v + (uint64_t)(c - '0');
-        } else if (ends && digits != 0 && n < max && (c == ',' || i + 1 == json.n)) {
-            dim[n++] = v;
-            v = digits = 0;
-        } else if (c != ' ' && c != '\n') {
+    const char *p = json.p, *end = json.p + json.n;
+    char c = json.n != 0 && json.p[0] == '[' ? ',' : 0;
+    for (*ndim = 0; c == ',' && *ndim < max; ++*ndim) {
+        p++;
+        if (!plain_dim(&p, end, &dim[*ndim]))
             return false;
-        }
+        c = *p;
     }
-    *ndim = n;
-    return n != 0 && digits == 0 && json.p[json.n - 1] == ']';
+    return c == ']' && p + 1 == end;
 }
 
 bool probe_leaf_shape(const struct probe_leaf *leaf, uint64_t *dim, unsigned max, unsigned *ndim)
