@@ -17,22 +17,32 @@ struct run {
     const struct probe_convert *how;
     struct probe_converted *out;
     struct stat to; /* the output directory, which is not an input though it may lie inside one */
+    bool made;
 };
 
 /* ---- one file ------------------------------------------------------------- */
 
-static enum ms_rc convert_file(const struct run *r, const char *from, const char *to,
-                               struct ms_err *err)
+static enum ms_rc open_whole(struct probe_tensor *t, const char *from, struct ms_err *err)
 {
-    struct probe_tensor t;
-    MS_TRY(probe_tensor_open(&t, from, SIZE_MAX, err));
-    enum ms_rc rc = probe_tensor_verify(&t, err);
-    if (rc != MS_OK)
+    MS_TRY(probe_tensor_open(t, from, SIZE_MAX, err));
+    const enum ms_rc rc = probe_tensor_verify(t, err);
+    if (rc != MS_OK) {
         ms_err_wrap(err, "%s", from);
-    else
-        rc = probe_tensor_write(&t, to, r->how->as, err);
-    probe_tensor_close(&t);
+        probe_tensor_close(t);
+    }
     return rc;
+}
+
+/* Not before there is a tensor to put into it. */
+static enum ms_rc make_output(struct run *r, struct ms_err *err)
+{
+    if (r->made)
+        return MS_OK;
+    MS_TRY(ms_mkdirs(r->how->to, err));
+    if (stat(r->how->to, &r->to) != 0)
+        return ms_fail_sys(err, "%s", r->how->to);
+    r->made = true;
+    return MS_OK;
 }
 
 static void count(const struct run *r, enum ms_rc rc, const struct ms_err *why)
@@ -85,8 +95,8 @@ struct place {
     unsigned depth;
 };
 
-static enum ms_rc convert_entry(const struct run *r, struct place *at, const char *from,
-                                struct ms_str name, struct ms_err *err)
+static enum ms_rc write_entry(const struct run *r, struct place *at, const struct probe_tensor *t,
+                              const char *from, struct ms_str name, struct ms_err *err)
 {
     bool added;
     const struct ms_str to_name = new_name(at->arena, name, r->how->as);
@@ -98,15 +108,33 @@ static enum ms_rc convert_entry(const struct run *r, struct place *at, const cha
     char *to = ms_path_join(at->to, to_name.p);
     if (to == NULL)
         return ms_fail(err, MS_E_NOMEM, "%s: %s", from, ms_rc_text(MS_E_NOMEM));
-    const enum ms_rc rc = convert_file(r, from, to, err);
+    const enum ms_rc rc = probe_tensor_write(t, to, r->how->as, err);
     ms_free(to);
     return rc;
 }
 
-static enum ms_rc walk(const struct run *r, const char *from, const char *to, unsigned depth,
+/* A tensor that cannot be converted is counted; only one that has no place to go is an error. */
+static enum ms_rc convert_entry(struct run *r, struct place *at, const char *from,
+                                struct ms_str name, struct ms_err *err)
+{
+    struct probe_tensor t;
+    struct ms_err why = {0};
+    enum ms_rc rc = open_whole(&t, from, &why);
+    if (rc == MS_OK) {
+        const enum ms_rc made = make_output(r, err);
+        if (made == MS_OK)
+            rc = write_entry(r, at, &t, from, name, &why);
+        probe_tensor_close(&t);
+        MS_TRY(made);
+    }
+    count(r, rc, &why);
+    return MS_OK;
+}
+
+static enum ms_rc walk(struct run *r, const char *from, const char *to, unsigned depth,
                        struct ms_err *err);
 
-static enum ms_rc walk_below(const struct run *r, const struct place *at, const char *from,
+static enum ms_rc walk_below(struct run *r, const struct place *at, const char *from,
                              const char *name, const struct stat *st, struct ms_err *err)
 {
     if (st->st_dev == r->to.st_dev && st->st_ino == r->to.st_ino)
@@ -119,9 +147,7 @@ static enum ms_rc walk_below(const struct run *r, const struct place *at, const 
     return rc;
 }
 
-/* A failure to convert is counted; only a failure to look further is returned. */
-static enum ms_rc visit(const struct run *r, struct place *at, struct ms_str name,
-                        struct ms_err *err)
+static enum ms_rc visit(struct run *r, struct place *at, struct ms_str name, struct ms_err *err)
 {
     struct stat st;
     char *path = ms_path_join(at->from, name.p);
@@ -132,14 +158,13 @@ static enum ms_rc visit(const struct run *r, struct place *at, struct ms_str nam
     if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
         rc = walk_below(r, at, path, name.p, &st, err);
     } else if (is_candidate(path, name)) {
-        struct ms_err why = {0};
-        count(r, convert_entry(r, at, path, name, &why), &why);
+        rc = convert_entry(r, at, path, name, err);
     }
     ms_free(path);
     return rc;
 }
 
-static enum ms_rc walk(const struct run *r, const char *from, const char *to, unsigned depth,
+static enum ms_rc walk(struct run *r, const char *from, const char *to, unsigned depth,
                        struct ms_err *err)
 {
     if (depth > MAX_DEPTH)
@@ -157,18 +182,17 @@ static enum ms_rc walk(const struct run *r, const char *from, const char *to, un
 
 /* ---- all ------------------------------------------------------------------ */
 
-static enum ms_rc convert_single(const struct run *r, struct ms_err *err)
+static enum ms_rc convert_single(struct run *r, struct ms_err *err)
 {
     const struct probe_convert *how = r->how;
     struct ms_arena *arena = ms_arena_new(64 << 10);
     if (arena == NULL)
         return ms_fail(err, MS_E_NOMEM, "%s: %s", how->from, ms_rc_text(MS_E_NOMEM));
     struct place at = {.to = how->to, .arena = arena};
-    struct ms_err why = {0};
-    count(r, convert_entry(r, &at, how->from, ms_path_base(how->from), &why), &why);
+    const enum ms_rc rc = convert_entry(r, &at, how->from, ms_path_base(how->from), err);
     ms_map_free(&at.written);
     ms_arena_free(arena);
-    return MS_OK;
+    return rc;
 }
 
 enum ms_rc probe_convert(const struct probe_convert *how, struct probe_converted *out,
@@ -179,9 +203,7 @@ enum ms_rc probe_convert(const struct probe_convert *how, struct probe_converted
     const enum ms_kind kind = ms_path_kind(how->from);
     if (kind == MS_KIND_NONE)
         return ms_fail_kind(how->from, err);
-    MS_TRY(ms_mkdirs(how->to, err));
-    if (stat(how->to, &r.to) != 0)
-        return ms_fail_sys(err, "%s", how->to);
+    (void)stat(how->to, &r.to); /* none yet: nothing looks like it */
     if (kind != MS_KIND_DIR)
         return convert_single(&r, err);
     MS_TRY(walk(&r, how->from, how->to, 0, err));

@@ -229,6 +229,42 @@ START_TEST(nothing_to_convert_is_an_error)
     ms_err_clear(&e);
     ck_assert_int_eq(probe_convert(&how, &out, &e), MS_E_NOTFOUND);
     ck_says(e, "no tensor files");
+    ck_assert_int_eq(ms_path_kind(in("out")), MS_KIND_NONE);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_directory_is_made_for_what_goes_into_it)
+{
+    struct seen seen;
+    struct ms_err e = {0};
+    scratch_dir(dir);
+    ck_ok(ms_mkdirs(in("bad"), &e), e);
+    write_file(in("bad/first.pt"), "not a tensor", 12);
+    struct probe_converted c = convert(in("bad"), in("out"), PROBE_FILE_NPY, &seen);
+    ck_assert_uint_eq(c.failed, 1);
+    c = convert(in("bad/first.pt"), in("out"), PROBE_FILE_NPY, &seen);
+    ck_assert_uint_eq(c.failed, 1);
+    ck_assert_int_eq(ms_path_kind(in("out")), MS_KIND_NONE);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(no_place_for_the_output_is_said_once)
+{
+    struct seen seen = {0};
+    struct ms_err e = {0};
+    struct probe_converted out;
+    make_dump();
+    write_file(in("taken"), "", 0);
+    const struct probe_convert how = {.from = in("dump"),
+                                      .to = in("taken"),
+                                      .as = PROBE_FILE_PT,
+                                      .on_failure = on_failure,
+                                      .ctx = &seen};
+    ck_assert_int_ne(probe_convert(&how, &out, &e), MS_OK);
+    ck_says(e, "taken");
+    ck_assert_uint_eq(seen.failures, 0);
     scratch_remove(dir);
 }
 END_TEST
@@ -236,4 +272,5 @@ END_TEST
 TEST_MAIN("convert", a_tree_keeps_its_names_and_directories, a_single_file_goes_into_the_directory,
           an_unreadable_file_is_named_and_the_rest_goes_on, damaged_data_is_not_converted,
           two_files_never_become_one, the_output_is_no_input, links_to_directories_are_not_followed,
-          directories_have_a_limit_of_depth, nothing_to_convert_is_an_error)
+          directories_have_a_limit_of_depth, nothing_to_convert_is_an_error,
+          a_directory_is_made_for_what_goes_into_it, no_place_for_the_output_is_said_once)
