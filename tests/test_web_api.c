@@ -411,6 +411,7 @@ START_TEST(facts_of_a_trace_leave_out_what_is_not_known)
 {
     open_trace();
     says("/api/facts", "", "\"steps\": 2");
+    ck_assert_ptr_nonnull(strstr(answer.p, "\"step_median_ns\": 10000"));
     ck_assert_ptr_null(strstr(answer.p, "\"world\""));
     ck_assert_ptr_null(strstr(answer.p, "\"overhead\""));
     ck_assert_ptr_null(strstr(answer.p, "null"));

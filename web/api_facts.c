@@ -18,6 +18,8 @@ static const char TIMELINE_SQL[] =
     " WHERE tool <> '' LIMIT 3)) AS tool,"
     " CAST(min(start_ns) / 1000000 AS INTEGER) AS start_ms,"
     " (SELECT count(DISTINCT number) FROM steps) AS steps,"
+    " (SELECT end_ns - start_ns FROM steps ORDER BY 1 LIMIT 1" /* as mstx_report has it */
+    "  OFFSET (SELECT (count(*) - 1) / 2 FROM steps)) AS step_median_ns,"
     " (SELECT sum(bytes) FROM sources) AS bytes,"
     " sum(CASE WHEN cost_ns > 0 THEN cost_ns END) * 1.0 /"
     " nullif(sum(CASE WHEN cost_ns > 0 THEN end_ns - start_ns END), 0) AS overhead"

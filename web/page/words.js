@@ -146,7 +146,7 @@ const words = {
   zeros: ['zeros', '零'],
   fitted: ['latency and bandwidth that fit best', '最佳拟合的时延与带宽'],
   latency: ['latency', '时延'],
-  median: ['median', '中位数'],
+  stepMedian: ['median of all steps', '所有步的中位数'],
   processes: ['processes', '进程'],
   tracks: ['tracks', '轨道'],
   path: ['path', '路径'],
