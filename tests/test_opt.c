@@ -9,7 +9,7 @@
 #include <math.h>
 
 struct args {
-    const char *path, *out, *mapping;
+    const char *path, *out, *word, *mapping;
     bool dry;
     int64_t count;
     double ratio;
@@ -24,6 +24,7 @@ static const struct ms_opt opts[] = {
      .help = "what to read", .alias = "input"},
     {"output_path", "o", MS_OPT_PATH, offsetof(struct args, out), "DIR", .help = "where to write",
      .dflt = "."},
+    {"word", NULL, MS_OPT_TEXT, offsetof(struct args, word), "TEXT", .help = "what to say"},
     {.name = "Tuning", .kind = MS_OPT_HEAD},
     {"layer_mapping", "lm", MS_OPT_OPTIONAL, offsetof(struct args, mapping), "FILE",
      .help = "names of layers"},
@@ -126,8 +127,8 @@ END_TEST
 
 START_TEST(a_value_may_be_empty_or_begin_with_a_dash_behind_an_equals_sign)
 {
-    ck_ok(parse("-tp= -o=-strange"), err);
-    ck_assert_str_eq(args.path, "");
+    ck_ok(parse("-tp x --word= -o=-strange"), err);
+    ck_assert_str_eq(args.word, "");
     ck_assert_str_eq(args.out, "-strange");
     ck_ok(parse("-tp -"), err);
     ck_assert_str_eq(args.path, "-");
@@ -183,6 +184,7 @@ static const struct {
     {"-tp x --sec", "unknown option '--sec'"},
     {"-tp x --=3", "unknown option '--'"},
     {"-tp", "option --target_path needs a value: PATH"},
+    {"--target_path=", "option --target_path: PATH is empty"},
     {"-tp -o y", "if '-o' is the value, write --target_path=-o"},
     {"-tp x -n", "option --count needs a value: N"},
     {"-tp x -n many", "option --count: 'many' is not a whole number"},
@@ -206,6 +208,20 @@ START_TEST(a_mistake_is_named)
 {
     ck_assert_int_eq(parse(wrong[_i].line), MS_E_ARG);
     ck_says(err, wrong[_i].says);
+}
+END_TEST
+
+START_TEST(an_empty_argument_is_named)
+{
+    char name[] = "demo", option[] = "-tp", path[] = "x", nothing[] = "";
+    char *argv[] = {name, option, path, nothing, NULL};
+    ms_err_clear(&err);
+    ck_assert_int_eq(ms_opt_parse(&cmd, 4, argv, &args, &done, &err), MS_E_ARG);
+    ck_says(err, "FILE: an argument is empty");
+    ms_err_clear(&err);
+    argv[2] = nothing;
+    ck_assert_int_eq(ms_opt_parse(&cmd, 3, argv, &args, &done, &err), MS_E_ARG);
+    ck_says(err, "option --target_path: PATH is empty");
 }
 END_TEST
 
@@ -379,6 +395,7 @@ int main(void)
     tcase_add_test(tc, a_value_may_be_empty_or_begin_with_a_dash_behind_an_equals_sign);
     tcase_add_loop_test(tc, lists_and_positional_arguments_keep_their_order, 0, COUNT(mixed));
     tcase_add_loop_test(tc, a_mistake_is_named, 0, COUNT(wrong));
+    tcase_add_test(tc, an_empty_argument_is_named);
     tcase_add_test(tc, a_mistake_without_an_error_to_fill_is_still_a_failure);
     tcase_add_test(tc, global_options_work_in_every_command);
     tcase_add_test(tc, help_ends_the_parse_before_anything_is_missing);

@@ -315,6 +315,14 @@ static enum ms_rc set_text(const struct parser *p, const struct ms_opt *o, const
     return MS_OK;
 }
 
+/* A path of no letters would be called a file that is not there, by a name that nobody sees. */
+static enum ms_rc set_path(const struct parser *p, const struct ms_opt *o, const char *text)
+{
+    if (*text == '\0')
+        return ms_fail(p->err, MS_E_ARG, "option --%s: %s is empty", o->name, o->value);
+    return set_text(p, o, text);
+}
+
 /* The values are neighbours in argv already; one behind '=' replaces the option itself. */
 static enum ms_rc set_list(struct parser *p, const struct ms_opt *o, char *value)
 {
@@ -344,6 +352,8 @@ static enum ms_rc set_one(const struct parser *p, const struct ms_opt *o, const 
         return set_real(p, o, text);
     case MS_OPT_CHOICE:
         return set_choice(p, o, text);
+    case MS_OPT_PATH:
+        return set_path(p, o, text);
     default:
         return set_text(p, o, text);
     }
@@ -406,6 +416,8 @@ static enum ms_rc read_positional(struct parser *p, char *arg)
     const struct ms_opt *rest = ms_opt_rest(p->cmd);
     if (rest == NULL || (rest->max != 0 && p->nrest >= rest->max))
         return ms_fail(p->err, MS_E_ARG, "unexpected argument '%s'", arg);
+    if (*arg == '\0')
+        return ms_fail(p->err, MS_E_ARG, "%s: an argument is empty", rest->name);
     if (rest->choices != NULL && choice_of(rest, arg) < 0)
         return not_a_choice(p, rest, arg);
     char **to = &p->argv[++p->nrest];

@@ -29,15 +29,16 @@
 enum ms_opt_kind {
     MS_OPT_FLAG,     /* bool */
     MS_OPT_TEXT,     /* const char * */
-    MS_OPT_PATH,     /* const char *, completed as a file name */
+    MS_OPT_PATH,     /* const char *, never empty, completed as a file name */
     MS_OPT_INT,      /* int64_t within [min, max] */
     MS_OPT_REAL,     /* double */
     MS_OPT_CHOICE,   /* int: index into choices */
     MS_OPT_OPTIONAL, /* const char *: value may be left out, then it is "" (-lm [FILE]) */
     MS_OPT_LIST,     /* struct ms_opt_list: one or more values up to the next option */
-    MS_OPT_REST,     /* struct ms_opt_list: positional arguments; name is shown in the usage line,
+    MS_OPT_REST, /* struct ms_opt_list: positional arguments, none of them empty; name is shown in
+                        the usage line,
                         and one called COMMAND is completed with the commands */
-    MS_OPT_HEAD,     /* nothing to parse: name is a heading in --help for the rows that follow */
+    MS_OPT_HEAD, /* nothing to parse: name is a heading in --help for the rows that follow */
 };
 
 struct ms_opt_list {
