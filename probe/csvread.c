@@ -14,7 +14,7 @@ void probe_csv_init(struct probe_csv *r, const char *p, size_t n)
 {
     *r = (struct probe_csv){.at = p, .start = p, .end = p + n, .next_line = 1};
     r->scratch.max = SIZE_MAX / 2;
-    if (n >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
+    if (n >= 3 && memcmp(p, MS_UTF8_MARK, 3) == 0)
         r->at += 3;
 }
 

@@ -443,7 +443,8 @@ static void hint_at_remedy(const struct probe_dump *d, const struct ms_jread *r,
         ms_err_hint(err, "the program that dumps wrote nothing yet, or was killed; run it again");
     else if (r->truncated)
         ms_err_hint(err, "--tolerant reads the records that are complete");
-    else
+    else if (d->file.n < 3 ||
+             memcmp(d->file.p, MS_UTF8_MARK, 3) != 0) /* the reader says all of it */
         ms_err_hint(err, "damaged, or written by another tool; copy or dump it again");
 }
 

@@ -164,7 +164,7 @@ bool probe__typed_locate(struct ms_str text, const char *section, struct ms_err 
 /* Some editors begin a file with the mark of UTF-8, which carries no meaning. */
 static struct ms_str without_mark(struct ms_str text)
 {
-    struct ms_str mark = MS_STR("\xEF\xBB\xBF");
+    struct ms_str mark = MS_STR(MS_UTF8_MARK);
     return ms_str_starts(text, mark) ? ms_str_sub(text, mark.n, text.n) : text;
 }
 

@@ -313,7 +313,9 @@ static const struct {
     {"{\"data\": {\"a\": {\"output\"", MS_E_FORMAT,
      "; --tolerant reads the records that are complete"},
     {"{\"data\": {\"a\": nul}}", MS_E_FORMAT, "byte 15: expected a value"},
-    {"PK\3\4", MS_E_FORMAT, "byte 0: expected a value"},
+    {"PK\3\4", MS_E_FORMAT, "byte 0: expected a value; damaged"},
+    {"\xEF\xBB\xBF{\"data\": {}}", MS_E_FORMAT, "byte order mark stands before the JSON"},
+    {"\xEF\xBB", MS_E_FORMAT, "byte 0: expected a value; damaged"},
 };
 
 START_TEST(what_is_no_dump_is_refused_with_its_place_and_a_remedy)

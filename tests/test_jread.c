@@ -200,7 +200,9 @@ static const struct {
     {"\"\xF4\x90\x80\x80\"", 1, 1, "invalid UTF-8"},
     {"\"\xE2\x82\"", 1, 1, "invalid UTF-8"},
     {"\"\xE2\x82", 1, 0, "no closing quote"},
-    {"\xEF\xBB\xBF{}", 1, 0, "expected a value"},
+    {"\xEF\xBB\xBF{}", 1, 0, "a byte order mark stands before the JSON; 'tail -c +4"},
+    {"\xEF\xBB", 1, 0, "expected a value"},
+    {"[\xEF\xBB\xBF{}]", 1, 1, "expected a value"},
     {"[1, /* no */ 2]", 1, 4, "expected a value"},
 };
 

@@ -338,13 +338,24 @@ static inline enum ms_jtok take_number(struct ms_jread *r, const char *from)
     return MS_J_NUM;
 }
 
+/* Python's reader refuses the mark as well, so that it is not passed over here. */
+static COLD enum ms_jtok no_value(struct ms_jread *r)
+{
+    bool marked =
+        r->state == TOP_VALUE && r->end - r->at >= 3 && memcmp(r->at, MS_UTF8_MARK, 3) == 0;
+    return fail(
+        r, r->at,
+        marked ? "a byte order mark stands before the JSON; 'tail -c +4 FILE' prints it without"
+               : "expected a value");
+}
+
 /* word stands at `from`, which is r->at or behind its sign. */
 static enum ms_jtok take_word(struct ms_jread *r, const char *from, struct ms_str word,
                               enum ms_jtok tok)
 {
     size_t left = (size_t)(r->end - from);
     if (memcmp(from, word.p, left < word.n ? left : word.n) != 0)
-        return fail(r, r->at, "expected a value");
+        return no_value(r);
     if (left < word.n)
         return cut_off(r, "the text ends inside this word; the file may be cut off");
     set_text(r, r->at, from + word.n);
@@ -389,7 +400,7 @@ static inline enum ms_jtok take_value(struct ms_jread *r)
     default:
         if (ms_is_digit(*r->at))
             return take_number(r, r->at);
-        return fail(r, r->at, "expected a value");
+        return no_value(r);
     }
 }
 

@@ -25,6 +25,9 @@ struct ms_str {
 #define MS_STR_ARG(s) (int)(s).n, (s).p
 #define MS_STR_NONE   ((struct ms_str){NULL, 0})
 
+/* UTF-8's byte order mark, which some editors put before a text. */
+#define MS_UTF8_MARK "\xEF\xBB\xBF"
+
 static inline struct ms_str ms_str_of(const char *z)
 {
     return (struct ms_str){z, (uint32_t)strlen(z)};
