@@ -134,6 +134,22 @@ static const char *remedy_for(int code)
     }
 }
 
+/* Of a full disk or a locked file the statement says nothing, and people did not write it. */
+static bool is_about_statement(int code)
+{
+    switch (code & 0xFF) {
+    case SQLITE_ERROR:
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+    case SQLITE_SCHEMA:
+    case SQLITE_MISUSE:
+    case SQLITE_RANGE:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* sql may be NULL; its beginning tells which statement it was. */
 static enum ms_rc fail_sql(const struct ms_store *s, int code, const char *sql, struct ms_err *err)
 {
@@ -143,7 +159,7 @@ static enum ms_rc fail_sql(const struct ms_store *s, int code, const char *sql, 
     enum ms_rc rc = rc_of(code);
     if (rc == MS_E_INTERRUPTED && s->limit_ms != 0)
         ms_fail(err, rc, "%s: query took longer than %u ms", s->path, s->limit_ms);
-    else if (sql != NULL)
+    else if (sql != NULL && is_about_statement(code))
         ms_fail(err, rc, "%s: %s (in '%.40s%s')", s->path, why, sql, strlen(sql) > 40 ? "..." : "");
     else
         ms_fail(err, rc, "%s: %s", s->path, why);
