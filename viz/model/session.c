@@ -91,6 +91,38 @@ static bool holds_dump(const char *path)
     return true;
 }
 
+/* ---- tables ---------------------------------------------------------------------- */
+
+static bool is_table(struct ms_str name)
+{
+    return ms_str_ends(name, MS_STR(".csv")) || ms_str_ends(name, MS_STR(".xlsx"));
+}
+
+/* People come with what compare wrote; what the viewers show they make from the dumps. */
+static enum ms_rc fail_table(const char *path, struct ms_err *err)
+{
+    return ms_fail(err, MS_E_UNSUPPORTED,
+                   "%s: tables open in a spreadsheet program; a comparison is shown of its two "
+                   "dumps, PATH --golden_path PATH",
+                   path);
+}
+
+static enum ms_rc fail_nothing(const char *path, struct ms_err *err)
+{
+    struct ms_dir list;
+    MS_TRY(ms_dir_list(&list, path, err));
+    bool tables = false;
+    for (size_t i = 0; i < list.names.n; i++)
+        tables |= is_table(list.names.p[i]);
+    ms_dir_free(&list);
+    if (tables)
+        return fail_table(path, err);
+    return ms_fail(err, MS_E_NOTFOUND,
+                   "%s: nothing to show here; looked for captures (*.seg), dumps (dump.json) and "
+                   "graphs (*%s)",
+                   path, GRAPH_ENDING);
+}
+
 /* ---- opening ------------------------------------------------------------------- */
 
 static enum ms_rc open_file(struct viz_session *s, const struct viz_conf *conf, struct ms_err *err)
@@ -102,6 +134,8 @@ static enum ms_rc open_file(struct viz_session *s, const struct viz_conf *conf, 
     }
     if (s->golden != NULL || ms_str_is(base, "dump.json") || ms_str_is(base, "construct.json"))
         return make_graph(s, conf, err);
+    if (is_table(base))
+        return fail_table(s->path, err);
     return mstx_db_prepare(s->path, &s->timeline, err);
 }
 
@@ -120,10 +154,7 @@ static enum ms_rc open_directory(struct viz_session *s, const struct viz_conf *c
     if (s->graph == NULL && (s->golden != NULL || holds_dump(s->path)))
         MS_TRY(make_graph(s, conf, err));
     if (s->timeline == NULL && s->graph == NULL)
-        return ms_fail(err, MS_E_NOTFOUND,
-                       "%s: nothing to show here; looked for captures (*.seg), dumps (dump.json) "
-                       "and graphs (*%s)",
-                       s->path, GRAPH_ENDING);
+        return fail_nothing(s->path, err);
     return MS_OK;
 }
 
