@@ -513,8 +513,11 @@ static enum ms_rc read_other_data(struct reader *r, struct ms_err *err)
 
 static enum ms_rc read_wrapper(struct reader *r, struct ms_err *err)
 {
+    bool has_events = false;
     for (;;) {
         enum ms_jtok t = ms_jread_next(&r->j);
+        if (t == MS_J_OBJ_END && !has_events && !r->j.truncated)
+            return ms_jread_reject(&r->j, err, "no key \"traceEvents\"");
         if (t == MS_J_OBJ_END)
             return MS_OK;
         if (t != MS_J_KEY)
@@ -525,7 +528,9 @@ static enum ms_rc read_wrapper(struct reader *r, struct ms_err *err)
             continue;
         }
         t = ms_jread_next(&r->j);
-        if (is_events && t == MS_J_ARR)
+        is_events = is_events && t == MS_J_ARR;
+        has_events |= is_events;
+        if (is_events)
             MS_TRY(read_events(r, err));
         else if (ms_jread_skip(&r->j, t) == MS_J_ERR)
             return ms_jread_fail(&r->j, err);
