@@ -472,6 +472,12 @@ static enum ms_rc tell_result(const char *out, bool has_dump, struct ms_err *err
     return MS_OK;
 }
 
+/* As the shell has it; 0: the error does not say. */
+static int status_of_start(const struct ms_err *err)
+{
+    return err->sys == ENOENT ? 127 : err->sys == EACCES ? 126 : 0;
+}
+
 /* ---- the command ------------------------------------------------------------------------------ */
 
 static enum ms_rc record(const struct args *a, char **program, int *status, struct ms_err *err)
@@ -492,9 +498,11 @@ static enum ms_rc record(const struct args *a, char **program, int *status, stru
     ms_file_unmap(&elf);
     MS_TRY(rc);
     rc = run_program(program, status, err);
-    if (rc != MS_OK)
+    if (rc != MS_OK) {
         rmdir(out); /* unless somebody else records there */
-    MS_TRY(rc);
+        *status = status_of_start(err);
+        return rc;
+    }
     return talks() ? tell_result(wanted, a->dump != NULL, err) : MS_OK;
 }
 
@@ -509,14 +517,14 @@ static int run(int argc, char **argv)
         return ms_cmd_fail(&mstx_cmd_run, &err);
     if (done)
         return MS_EXIT_OK;
-    if (at >= argc) {
+    if (at >= argc || *argv[at] == '\0') {
         ms_fail(&err, MS_E_ARG, "missing argument PROG: the program to run");
         return ms_cmd_fail(&mstx_cmd_run, &err);
     }
     if (record(&args, argv + at, &status, &err) == MS_OK)
         return status;
     int rc = ms_cmd_fail(&mstx_cmd_run, &err);
-    return err.sys == ENOENT ? 127 : err.sys == EACCES ? 126 : rc;
+    return status != 0 ? status : rc;
 }
 
 const struct ms_cmd mstx_cmd_run = {

@@ -43,7 +43,9 @@ check 'run tells what was recorded and the next command' \
 check 'options behind the program are the program'"'"'s' run_status 0 sh -c 'test "$1" = -o' sh -o
 check 'a missing program is status 127' run_status 127 ./no-such-program
 check 'a program that is no program is status 126' run_status 126 /etc/passwd
+check 'a run that cannot be prepared is status 3' run_status 3 --dump no-such.json true
 check 'without a program it is a usage error' run_status 2
+check 'nor is an empty word a program' run_status 2 ''
 check 'two domain lists are refused' run_status 2 --domain_include a --domain_exclude b true
 no_marks() {
     rm -rf "$run"

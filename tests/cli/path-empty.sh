@@ -6,3 +6,4 @@ $MSPROBE parse -d ''
 $MSPROBE report ''
 $MSPROBE sql '' 'select 1'
 $MSPROBE run -o '' -- true
+$MSPROBE run ''
