@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -51,25 +52,36 @@ static int do_cpu(long n)
     return 0;
 }
 
-static int do_marks_on(void *s, long n)
+static void make_marks(void *s, long n)
 {
     for (long i = 0; i < n; i++)
         mstxMarkA("tick", s);
-    mstx_cpu_stream_sync(s);
-    return 0;
 }
 
 static int do_marks(long n)
 {
-    return do_marks_on(mstx_cpu_stream_new("worker"), n);
+    void *s = mstx_cpu_stream_new("worker");
+    make_marks(s, n);
+    mstx_cpu_stream_sync(s);
+    return 0;
+}
+
+static void wait_for(void *flag)
+{
+    while (!atomic_load((atomic_bool *)flag))
+        usleep(1000);
 }
 
 /* More marks than can wait, behind work that does not end before them. */
 static int do_flood(long n)
 {
+    static atomic_bool all_made;
     void *s = mstx_cpu_stream_new("flooded");
-    mstx_cpu_stream_run(s, spin, (void *)(intptr_t)400000000);
-    return do_marks_on(s, n);
+    mstx_cpu_stream_run(s, wait_for, &all_made);
+    make_marks(s, n);
+    atomic_store(&all_made, true);
+    mstx_cpu_stream_sync(s);
+    return 0;
 }
 
 static void *mark_many(void *s)
