@@ -32,7 +32,8 @@ extern const struct ms_cmd compare_cmd_merge_result;
 
 static void tell_text(const struct cmp_merge *m, const char *path)
 {
-    printf("%zu ranks, %zu rows, %u sheets\n", m->ranks.n, m->names.keys.n, m->nfigures);
+    printf("%zu ranks, %zu row%s, %u sheet%s\n", m->ranks.n, m->names.keys.n,
+           m->names.keys.n == 1 ? "" : "s", m->nfigures, m->nfigures == 1 ? "" : "s");
     for (size_t i = 0; i < m->ranks.n; i++)
         printf("  rank%-6llu %8zu rows  %s\n", (unsigned long long)m->ranks.p[i].rank,
                m->ranks.p[i].rows, m->ranks.p[i].paths.p[0]);

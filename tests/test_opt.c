@@ -185,6 +185,7 @@ static const struct {
     {"-tp x --=3", "unknown option '--'"},
     {"-tp", "option --target_path needs a value: PATH"},
     {"--target_path=", "option --target_path: PATH is empty"},
+    {"-tp x --layer_mapping=", "option --layer_mapping: FILE is empty"},
     {"-tp -o y", "if '-o' is the value, write --target_path=-o"},
     {"-tp x -n", "option --count needs a value: N"},
     {"-tp x -n many", "option --count: 'many' is not a whole number"},
@@ -241,8 +242,19 @@ START_TEST(global_options_work_in_every_command)
     ck_assert(ms_globals.stats && ms_globals.no_color && ms_globals.verbose);
     ck_assert_str_eq(ms_globals.trace_self, "t.json");
     ck_assert_int_eq(ms_log_max, MS_LOG_DEBUG2);
-    ck_assert_str_eq(getenv("NO_COLOR"), "1");
     ms_log_set_level(MS_LOG_WARN);
+}
+END_TEST
+
+START_TEST(the_environment_may_ask_for_no_colour)
+{
+    setenv("NO_COLOR", "", 1);
+    ck_ok(parse("-tp x"), err);
+    ck_assert(!ms_globals.no_color);
+    setenv("NO_COLOR", "0", 1);
+    ck_ok(parse("-tp x"), err);
+    ck_assert(ms_globals.no_color);
+    unsetenv("NO_COLOR");
 }
 END_TEST
 
@@ -398,6 +410,7 @@ int main(void)
     tcase_add_test(tc, an_empty_argument_is_named);
     tcase_add_test(tc, a_mistake_without_an_error_to_fill_is_still_a_failure);
     tcase_add_test(tc, global_options_work_in_every_command);
+    tcase_add_test(tc, the_environment_may_ask_for_no_colour);
     tcase_add_test(tc, help_ends_the_parse_before_anything_is_missing);
     tcase_add_test(tc, help_shows_groups_defaults_choices_and_what_is_required);
     tcase_add_loop_test(tc, help_fits_the_terminal, 0, COUNT(widths));

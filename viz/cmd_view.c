@@ -124,8 +124,7 @@ static enum ms_rc run_terminal(const struct args *args, struct viz_session *s, i
                                struct ms_err *err)
 {
     struct tui_app a;
-    struct tui_term_conf conf = {args->mouse, ms_globals.no_color || getenv("NO_COLOR") != NULL,
-                                 args->ascii};
+    struct tui_term_conf conf = {args->mouse, ms_globals.no_color, args->ascii};
     MS_TRY(tui_term_open(&conf, err));
     enum ms_rc rc =
         tui_app_open(&a, s, args->live ? args->path.items[0] : NULL, tui_term_ascii(), err);

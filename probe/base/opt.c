@@ -353,6 +353,7 @@ static enum ms_rc set_one(const struct parser *p, const struct ms_opt *o, const 
     case MS_OPT_CHOICE:
         return set_choice(p, o, text);
     case MS_OPT_PATH:
+    case MS_OPT_OPTIONAL:
         return set_path(p, o, text);
     default:
         return set_text(p, o, text);
@@ -470,9 +471,9 @@ static enum ms_rc apply_globals(struct ms_err *err)
         ms_log_set_level(MS_LOG_INFO);
     if (ms_globals.debug != NULL && ms_log_configure(ms_globals.debug, err) != MS_OK)
         return ms_err_wrap(err, "option --debug");
-    /* The one place that everything which prints in colour already asks. */
-    if (ms_globals.no_color && setenv("NO_COLOR", "1", 1) != 0)
-        return ms_fail_sys(err, "NO_COLOR");
+    /* As no-color.org has it: set, and not to nothing. */
+    const char *no_color = getenv("NO_COLOR");
+    ms_globals.no_color |= no_color != NULL && *no_color != '\0';
     return MS_OK;
 }
 

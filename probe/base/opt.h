@@ -33,7 +33,7 @@ enum ms_opt_kind {
     MS_OPT_INT,      /* int64_t within [min, max] */
     MS_OPT_REAL,     /* double */
     MS_OPT_CHOICE,   /* int: index into choices */
-    MS_OPT_OPTIONAL, /* const char *: value may be left out, then it is "" (-lm [FILE]) */
+    MS_OPT_OPTIONAL, /* const char *: a path that may be left out, then it is "" (-lm [FILE]) */
     MS_OPT_LIST,     /* struct ms_opt_list: one or more values up to the next option */
     MS_OPT_REST, /* struct ms_opt_list: positional arguments, none of them empty; name is shown in
                         the usage line,

@@ -95,7 +95,7 @@ const struct ms_cmd cli_cmd_help = {
     .run = run_help,
     .brief = "list the commands, or explain one",
     .opts = help_opts,
-    .usage = "[COMMAND]",
+    .usage = "[options] [COMMAND]",
     .about = "Lists the commands. With the name of one it prints the same as that command does "
              "with --help.\n"
              "\n"
@@ -150,7 +150,7 @@ const struct ms_cmd cli_cmd_completion = {
     .run = run_completion,
     .brief = "print a completion script for bash or zsh",
     .opts = completion_opts,
-    .usage = "bash|zsh",
+    .usage = "[options] bash|zsh",
     .about = "Prints a script that makes the shell complete commands, options and their values. "
              "For bash, now and in every new shell:\n"
              "\n"
