@@ -16,7 +16,7 @@ struct args {
     struct ms_opt_list paths;
     int format;
     int64_t most;
-    bool exit_code;
+    bool tolerant, exit_code;
 };
 
 static const char *const formats[] = {"text", "json", NULL};
@@ -28,6 +28,8 @@ static const struct ms_opt opts[] = {
      .dflt = "text", .help = "text for people, json for programs"},
     {"most", "n", MS_OPT_INT, offsetof(struct args, most), "N", .dflt = "20", .min = 0,
      .max = 1000000, .help = "show this many findings in text; 0 shows all"},
+    {"tolerant", NULL, MS_OPT_FLAG, offsetof(struct args, tolerant),
+     .help = "read what is complete of a file that was cut off"},
     {"exit_code", NULL, MS_OPT_FLAG, offsetof(struct args, exit_code),
      .help = "exit with 1 when something was found"},
     {0}};
@@ -177,9 +179,18 @@ static enum ms_rc check(const struct args *a, struct self_check *s, struct ms_er
 {
     struct ms_pool *pool;
     MS_TRY(ms_pool_new(&pool, (unsigned)ms_globals.threads, err));
-    enum ms_rc rc = self_check_run(s, a->paths.items[0], pool, err);
+    unsigned flags = a->tolerant ? PROBE_OPEN_TOLERANT : 0;
+    enum ms_rc rc = self_check_run(s, a->paths.items[0], flags, pool, err);
     ms_pool_free(pool);
     return rc;
+}
+
+/* What was left out could have been what is wrong. */
+static int exit_of(const struct args *a, const struct self_check *s)
+{
+    if (s->failures.n != 0)
+        return MS_EXIT_FAIL;
+    return a->exit_code && s->findings.n != 0 ? MS_EXIT_FOUND : MS_EXIT_OK;
 }
 
 static int run(int argc, char **argv)
@@ -202,7 +213,7 @@ static int run(int argc, char **argv)
         rc = print_json(&s, ms_clock_ns() - start, &err);
     else
         print_text(&s, &a, ms_clock_ns() - start);
-    int code = a.exit_code && s.findings.n != 0 ? MS_EXIT_FOUND : MS_EXIT_OK;
+    int code = exit_of(&a, &s);
     self_check_free(&s);
     if (rc != MS_OK)
         return ms_cmd_fail(&compare_cmd_check, &err);

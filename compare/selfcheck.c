@@ -50,7 +50,7 @@ static enum ms_rc check_place(struct self__ctx *c, uint32_t place, struct ms_poo
 {
     struct probe_dump *d;
     struct ms_err why = {0};
-    enum ms_rc rc = probe_dump_open(&d, self__place(c, place)->json, 0, pool, &why);
+    enum ms_rc rc = probe_dump_open(&d, self__place(c, place)->json, c->flags, pool, &why);
     if (rc == MS_E_NOMEM || rc == MS_E_INTERRUPTED) {
         *err = why;
         return rc;
@@ -99,11 +99,11 @@ static enum ms_rc run(struct self__ctx *c, const char *path, struct ms_pool *poo
     return MS_OK;
 }
 
-enum ms_rc self_check_run(struct self_check *s, const char *path, struct ms_pool *pool,
-                          struct ms_err *err)
+enum ms_rc self_check_run(struct self_check *s, const char *path, unsigned flags,
+                          struct ms_pool *pool, struct ms_err *err)
 {
     *s = (struct self_check){.arena = NULL};
-    struct self__ctx c = {.s = s, .text = {.max = TEXT_MAX}};
+    struct self__ctx c = {.s = s, .flags = flags, .text = {.max = TEXT_MAX}};
     enum ms_rc rc = run(&c, path, pool, err);
     ms_vec_free(&c.facts);
     ms_map_free(&c.names);

@@ -56,10 +56,10 @@ struct self_check {
     struct ms_arena *arena;
 };
 
-/* Check all dumps under a path.  One that cannot be read is listed; an error means that none was.
- * pool may be NULL. */
-enum ms_rc self_check_run(struct self_check *s, const char *path, struct ms_pool *pool,
-                          struct ms_err *err) MS_MUST_USE;
+/* Check all dumps under a path, opened with flags (PROBE_OPEN_TOLERANT).  One that cannot be read is
+ * listed; an error means that none was.  pool may be NULL. */
+enum ms_rc self_check_run(struct self_check *s, const char *path, unsigned flags,
+                          struct ms_pool *pool, struct ms_err *err) MS_MUST_USE;
 void self_check_free(struct self_check *s);
 
 #endif

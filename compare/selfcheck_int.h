@@ -30,6 +30,7 @@ struct self__fact {
 
 struct self__ctx {
     struct self_check *s;
+    unsigned flags; /* of the dumps */
     MS_VEC(struct self__fact) facts;
     struct ms_map names; /* keys and classes */
     struct ms_buf text;
