@@ -417,11 +417,24 @@ static void log_items(struct run *r, const struct graph__pair *p)
     ms_buf_free(&line);
 }
 
+/* Files that were cut off are read as far as they go, but not in silence. */
+static void note_problems(struct run *r, const struct graph__pair *p)
+{
+    const struct graph__tree *const both[] = {&p->t, &p->b};
+    for (int k = 0; k < (p->dual ? 2 : 1); k++) {
+        const struct probe_dump *d = both[k]->side.dump;
+        for (size_t i = 0; i < d->problems.n; i++)
+            note(r, "%s: %.*s", d->path, MS_STR_ARG(d->problems.p[i]));
+    }
+}
+
 static enum ms_rc make_couple(struct run *r, const struct couple *c, struct ms_err *err)
 {
     struct graph__pair p = {.dual = is_dual(r->conf)};
     p.t.built.file.p = p.t.stacks.file.p = p.b.built.file.p = p.b.stacks.file.p = "";
     enum ms_rc rc = open_couple(r, c, &p, err);
+    if (rc == MS_OK)
+        note_problems(r, &p);
     if (rc == MS_OK && r->conf->log_items)
         log_items(r, &p);
     if (rc == MS_OK)
