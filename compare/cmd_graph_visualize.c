@@ -34,6 +34,7 @@ static const struct ms_opt opts[] = {
          "the run to look into: a rank's directory, one of ranks, or one of steps; or a .vis file "
          "of an earlier version, which becomes a database"},
     {"golden_path", "gp", MS_OPT_PATH, offsetof(struct args, golden), "PATH",
+     .may_be_empty = true, /* so the official plugin says that there is none */
      .help = "the run to compare with; without it the graph of one run is made"},
     {"output_path", "o", MS_OPT_PATH, offsetof(struct args, out), "DIR", .required = true,
      .help = "where the database goes; made when missing"},
@@ -172,7 +173,9 @@ static enum ms_rc take_sizes(struct args *a, unsigned sides, struct ms_err *err)
                  {&a->vpp, "vpp", offsetof(struct graph_param, vpp), false}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const struct ms_opt_list *l = sizes[i].list;
-        if (l->n != sides && (sizes[i].needed || l->n != 0))
+        if (l->n == 0 && sizes[i].needed)
+            return ms_fail(err, MS_E_ARG, "--rank_size needs --%s", sizes[i].name);
+        if (l->n != sides && l->n != 0)
             return ms_fail(err, MS_E_ARG, "--%s takes %s here", sizes[i].name,
                            sides == 1 ? "one number" : "two numbers, target and golden side");
         for (unsigned side = 0; side < l->n; side++)

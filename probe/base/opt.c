@@ -318,7 +318,7 @@ static enum ms_rc set_text(const struct parser *p, const struct ms_opt *o, const
 /* A path of no letters would be called a file that is not there, by a name that nobody sees. */
 static enum ms_rc set_path(const struct parser *p, const struct ms_opt *o, const char *text)
 {
-    if (*text == '\0')
+    if (*text == '\0' && !o->may_be_empty)
         return ms_fail(p->err, MS_E_ARG, "option --%s: %s is empty", o->name, o->value);
     return set_text(p, o, text);
 }

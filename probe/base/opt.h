@@ -58,7 +58,8 @@ struct ms_opt {
     const char *alias;          /* another accepted long name, not shown in --help */
     int64_t min, max;           /* INT: the value; LIST and REST: how many; both 0: any */
     bool required;
-    bool hidden; /* left out of help and completion, and known by its whole name only */
+    bool may_be_empty; /* of a path: "" is as if it were not given */
+    bool hidden;       /* left out of help and completion, and known by its whole name only */
 };
 
 /* A command.  A folder lists its own as pointers ended by NULL (probe/cli/cmds.h).
