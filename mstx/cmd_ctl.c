@@ -218,6 +218,10 @@ static int run(int argc, char **argv)
                 args.words.items[1]);
         return ms_cmd_fail(&mstx_cmd_ctl, &err);
     }
+    if (args.include != NULL && args.exclude != NULL) {
+        ms_fail(&err, MS_E_ARG, "give --domain_include or --domain_exclude, not both");
+        return ms_cmd_fail(&mstx_cmd_ctl, &err);
+    }
     struct job job = {.args = &args, .command = commands[action]};
     if (work(&job, args.words.items[0], &err) != MS_OK)
         return ms_cmd_fail(&mstx_cmd_ctl, &err);

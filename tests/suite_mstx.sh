@@ -47,6 +47,8 @@ check 'a run that cannot be prepared is status 3' run_status 3 --dump no-such.js
 check 'without a program it is a usage error' run_status 2
 check 'nor is an empty word a program' run_status 2 ''
 check 'two domain lists are refused' run_status 2 --domain_include a --domain_exclude b true
+control_status() { "$msprobe" ctl "$run" start "$@" 2>"$said"; is $? 2 && grep -q 'not both' "$said"; }
+check 'and so they are while it runs' control_status --domain_include a --domain_exclude b
 no_marks() {
     rm -rf "$run"
     "$msprobe" run -o "$run" ls / >"$scratch/with" 2>"$said" || return 1
