@@ -106,9 +106,10 @@ const struct ms_cmd mstx_cmd_report = {
     .brief = "say what a run's marks and ranges show: findings, steps, times",
     .opts = opts,
     .usage = "[options] DIR",
-    .about = "Shows what is wrong first: lost records, ranges that never ended, slow steps, files "
-             "that cannot be read. Then the steps and, for every name in every domain, how often "
-             "it occurs and how long it takes.\n"
+    .about = "Shows what is wrong first: ranks that make the others wait, slow links, hangs, lost "
+             "records, ranges that never ended, slow steps, files that cannot be read. Then the "
+             "steps and, for every name in every domain, how often it occurs and how long it "
+             "takes.\n"
              "\n"
              "  msprobe report run1\n"
              "  msprobe report --format json run1\n"
