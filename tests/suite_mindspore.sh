@@ -22,6 +22,7 @@ find_python MINDSPORE mindspore 400 'numpy<2' mindspore
     "$build/python" 2>/dev/null || skip "the extension is for another version than $python"
 
 "$python" tests/suite_mindspore.py "$B"
+"$python" tests/mindspore_faults.py "$B"
 "$python" tests/mindspore_oracle.py "$B" "${OFFICIAL:-}"
 
 # ---- one model in C, PyTorch and MindSpore --------------------------------------------------

@@ -7,6 +7,7 @@ made; whatever goes wrong afterwards is written to dump_error_info.log and the
 training goes on.
 """
 import atexit
+import contextlib
 import json
 import os
 import threading
@@ -247,4 +248,5 @@ class BaseDebugger:
         with BaseDebugger._lock:
             self._save_grads()
             if _probe.info() is not None:
-                _probe.close()
+                with contextlib.suppress(ValueError):  # was told when it happened
+                    _probe.close()
