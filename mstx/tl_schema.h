@@ -39,7 +39,7 @@ static const char mstx_db_schema[] =
     "CREATE TABLE packed_calls(id INTEGER PRIMARY KEY, rows INTEGER, data BLOB);"
     "CREATE TABLE packed_joins(id INTEGER PRIMARY KEY, rows INTEGER, data BLOB);"
     "CREATE TABLE steps(process INTEGER, number INTEGER, name TEXT, start_ns INTEGER,"
-    " end_ns INTEGER, PRIMARY KEY(process, number)) WITHOUT ROWID;"
+    " end_ns INTEGER, PRIMARY KEY(process, start_ns, number)) WITHOUT ROWID;"
     "CREATE TABLE findings(id INTEGER PRIMARY KEY, kind TEXT, severity TEXT, ranks TEXT,"
     " first_step INTEGER, last_step INTEGER, value REAL, text TEXT, place TEXT);"
     "CREATE TABLE hangs(process INTEGER, rank INTEGER, name TEXT, comm TEXT, uid INTEGER,"

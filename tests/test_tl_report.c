@@ -215,8 +215,32 @@ START_TEST(findings_are_kept_in_the_database)
 }
 END_TEST
 
+/* As where each epoch counts from 0. */
+START_TEST(steps_whose_number_returns_are_all_kept)
+{
+    struct maker m;
+    char name[16];
+    begin_run(&m, 0);
+    maker_ring(&m, 1, 1, 4242);
+    for (uint64_t i = 0; i < 6; i++) {
+        snprintf(name, sizeof name, "step %d", (int)(i % 3));
+        uint32_t id = maker_text(&m, name);
+        maker_begin_range(&m, 2000 * i, i + 1, id, 0);
+        maker_end_range(&m, 2000 * i + 1000, i + 1, id, 0, 2000 * i, 0);
+    }
+    finish_and_open(&m);
+    make_report();
+    ck_assert_uint_eq(report.steps.list.n, 6);
+    ck_rows(mstx_tl_store(tl),
+            "SELECT count(*), sum(end_ns - start_ns), group_concat(number) FROM steps",
+            "6|6000|0,1,2,0,1,2;");
+    end_report();
+}
+END_TEST
+
 TEST_MAIN("tl_report", a_slow_step_and_lost_records_are_found,
           the_text_names_steps_from_the_slowest, a_process_without_a_rank_is_named_by_host_and_pid,
           marks_and_a_period_make_steps_that_last_until_the_next,
           percentiles_are_those_of_the_sorted_durations, a_run_without_events_has_nothing_to_say,
-          the_json_keeps_its_contract, findings_are_kept_in_the_database)
+          the_json_keeps_its_contract, findings_are_kept_in_the_database,
+          steps_whose_number_returns_are_all_kept)

@@ -59,7 +59,7 @@ static enum ms_rc read_steps(struct rank_row *r, struct ms_store *s, size_t proc
         s, &st,
         "SELECT count(*), max(number), (max(end_ns) - min(start_ns)) / count(*),"
         " (SELECT count(*) FROM steps WHERE process = ?1) FROM (SELECT * FROM steps"
-        " WHERE process = ?1 ORDER BY number DESC LIMIT ?2)",
+        " WHERE process = ?1 ORDER BY start_ns DESC LIMIT ?2)",
         err));
     ms_stmt_i64(st, 1, (int64_t)process + 1);
     ms_stmt_i64(st, 2, RECENT);
