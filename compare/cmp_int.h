@@ -21,8 +21,9 @@ struct cmp__side {
     struct probe_dump *dump;
     MS_VEC(uint32_t) order; /* table row -> row of the dump */
     MS_VEC(struct cmp__op) ops;
-    MS_VEC(uint32_t) op_of;     /* table row -> op */
-    bool as_float[PROBE_STATS]; /* print whole numbers of this column as floats */
+    MS_VEC(uint32_t) op_of;           /* table row -> op */
+    bool as_float[PROBE_STATS];       /* print whole numbers of this column as floats */
+    bool alone_as_float[PROBE_STATS]; /* the same, where a row has no partner */
     bool is_debug;
     struct source__value
         *seen; /* by row of the dump: what views of it have read; NULL: forgotten */
@@ -33,8 +34,6 @@ enum ms_rc cmp__side_init(struct cmp__side *s, const struct cmp_conf *conf, cons
 /* The same for a dump that is open, which becomes the side's, also when this fails. */
 enum ms_rc cmp__side_of(struct cmp__side *s, const struct cmp_conf *conf, struct probe_dump *dump,
                         struct ms_err *err);
-/* Settle as_float, which takes a look at the statistics of many rows; rows NULL: of the first n. */
-void cmp__side_columns(struct cmp__side *s, const uint32_t *rows, size_t n);
 void cmp__side_free(struct cmp__side *s);
 /* A dump that does not say its framework is PyTorch's. */
 static inline bool cmp__is_pytorch(const struct cmp__side *s)
@@ -52,6 +51,13 @@ void cmp__side_name(const struct cmp__side *s, uint32_t row, bool renumber, stru
 
 enum ms_rc cmp__item_make(const struct cmp__side *s, uint32_t row, enum probe_mode mode,
                           struct cmp_view *v, struct cmp_item *item, struct ms_err *err);
+/* The leaf that a row shows, and its statistics as far as they are numbers. */
+void cmp__item_leaf(const struct cmp__side *s, uint32_t row, struct probe_leaf *leaf);
+void cmp__item_numbers(const struct cmp__side *s, uint32_t row, const struct probe_leaf *leaf,
+                       struct probe_num stat[PROBE_STATS]);
+/* Write whole numbers of these columns as floats. */
+enum ms_rc cmp__item_show_floats(struct cmp_view *v, struct cmp_item *item,
+                                 const bool as_float[PROBE_STATS], struct ms_err *err);
 /* Class and value of a leaf's statistic. */
 struct cmp_value cmp__value_of(const struct probe_num *n);
 extern const struct cmp_item cmp__item_none;
@@ -127,9 +133,10 @@ struct cmp__factors; /* compare/multiply.h */
 struct cmp {
     struct cmp_conf conf;
     enum probe_mode mode;
-    bool merged;   /* ranks that were put together: shapes are those of their parts */
-    bool is_graph; /* its rows are those of nodes that met, not of a table */
-    bool cross;    /* the two frameworks name dtypes differently */
+    bool merged;             /* ranks that were put together: shapes are those of their parts */
+    bool is_graph;           /* its rows are those of nodes that met, not of a table */
+    bool cross;              /* the two frameworks name dtypes differently */
+    bool whole[PROBE_STATS]; /* columns whose differences are whole numbers */
     struct cmp__side t, b;
     struct probe_stacks stacks;
     bool has_stack;
@@ -171,6 +178,13 @@ static inline void cmp__wrote(const struct cmp *c, size_t groups)
     cmp__progress(c, &p);
 }
 
+/* How whole numbers of the statistics are written: first as each side has them, then, strictly, as
+ * the official table has them, once rows have partners. */
+void cmp__settle_sides(struct cmp *c);
+enum ms_rc cmp__settle_table(struct cmp *c, struct ms_err *err);
+/* Strictly, are the types of a pair's rows too far apart for it? */
+enum ms_rc cmp__is_parted(const struct cmp *c, struct cmp_view *v, uint32_t pair, bool *parted,
+                          struct ms_err *err);
 enum ms_rc cmp__align(struct cmp *c, struct ms_pool *pool, struct ms_err *err);
 /* The alignment as a layer mapping; nothing where the modules are not known. */
 enum ms_rc cmp__write_layers(const struct cmp *c, struct ms_buf *out, struct ms_err *err);
@@ -192,7 +206,7 @@ enum ms_rc cmp__problem(struct cmp *c, struct ms_err *err, const char *fmt, ...)
 /* ---- measure and judge -------------------------------------------------- */
 
 /* strict: with the numbers as the official tool reads them. */
-enum ms_rc cmp__measure_stats(struct cmp_view *v, bool strict, struct cmp_row *row,
+enum ms_rc cmp__measure_stats(const struct cmp *c, struct cmp_view *v, struct cmp_row *row,
                               struct ms_err *err);
 /* The same in the words of 1.x. */
 enum ms_rc cmp__measure_stats_old(struct cmp_view *v, struct cmp_row *row, struct ms_err *err);

@@ -121,61 +121,6 @@ static enum ms_rc keep_seen(struct cmp *c, struct ms_err *err)
     return c->t.seen != NULL && c->b.seen != NULL ? MS_OK : ms_no_memory(err);
 }
 
-/* Where parts are joined the official tool reads every number as a float. */
-static void settle_columns(const struct cmp *c, struct cmp__side *s)
-{
-    cmp__side_columns(s, NULL, s->order.n);
-    for (unsigned i = 0; i < PROBE_STATS; i++)
-        s->as_float[i] |= cmp__strict(c) && c->conf.consistent != CMP_CONSISTENT_NO;
-}
-
-static bool shows_floats(const struct cmp__side *s)
-{
-    return memchr(s->as_float, true, sizeof s->as_float) != NULL;
-}
-
-/* Is there a row without a partner?  Types that are far apart make one, too. */
-static enum ms_rc find_lonely(const struct cmp *c, bool *lonely, struct ms_err *err)
-{
-    struct cmp_view v;
-    MS_TRY(cmp_view_init(&v, err));
-    enum ms_rc rc = MS_OK;
-    for (uint32_t i = 0; i < c->pairs.n && !*lonely && rc == MS_OK; i++) {
-        if (i % 1024 == 0)
-            rc = cmp_view_renew(&v, err);
-        v.rows.n = 0;
-        if (rc == MS_OK)
-            rc = cmp__view_row(c, &v, i, err);
-        *lonely = rc == MS_OK && !v.rows.p[0].b.present;
-    }
-    cmp_view_free(&v);
-    return rc;
-}
-
-/* A golden column of the official table has what the rows of the table have, which is the text N/A
- * where one has no partner. */
-static enum ms_rc settle_golden(struct cmp *c, struct ms_err *err)
-{
-    MS_VEC(uint32_t) rows = {0};
-    bool lonely = false;
-    if (c->conf.compat != CMP_STRICT || c->conf.consistent != CMP_CONSISTENT_NO)
-        return MS_OK;
-    if (!ms_vec_reserve(&rows, c->pairs.n + 1))
-        return ms_no_memory(err);
-    for (uint32_t i = 0; i < c->pairs.n && !lonely; i++) {
-        lonely = c->pairs.p[i].b == MS_MAP_NONE;
-        rows.p[rows.n++] = c->pairs.p[i].b;
-    }
-    if (!lonely)
-        cmp__side_columns(&c->b, rows.p, rows.n);
-    ms_vec_free(&rows);
-    if (!lonely && shows_floats(&c->b))
-        MS_TRY(find_lonely(c, &lonely, err));
-    if (lonely)
-        memset(c->b.as_float, 0, sizeof c->b.as_float);
-    return MS_OK;
-}
-
 static enum ms_rc check_consistent(const struct cmp *c, struct ms_err *err)
 {
     if (c->conf.consistent == CMP_CONSISTENT_NO)
@@ -216,11 +161,10 @@ static enum ms_rc fill(struct cmp *c, const char *target, const char *golden, st
     c->cross = cmp__is_pytorch(&c->t) != cmp__is_pytorch(&c->b);
     MS_TRY(note_damage(c, err));
     struct ms_span span = ms_span_begin("align");
-    settle_columns(c, &c->t);
-    settle_columns(c, &c->b);
+    cmp__settle_sides(c);
     enum ms_rc rc = cmp__align(c, pool, err);
     if (rc == MS_OK)
-        rc = settle_golden(c, err);
+        rc = cmp__settle_table(c, err);
     ms_span_end(&span);
     if (rc == MS_OK && c->conf.data_mapping != NULL)
         rc = cmp__check_names(c, err);
@@ -462,8 +406,22 @@ static enum ms_rc make_row(const struct cmp *c, struct cmp_view *v, uint32_t pai
         cmp__lose_digests(row);
     if (row->b.present && is_gated(c) && !dtypes_go_together(c, &row->t, &row->b))
         row->b = cmp__item_none;
+    if (!row->b.present)
+        MS_TRY(cmp__item_show_floats(v, &row->t, c->t.alone_as_float, err));
     row->is_output = ms_str_find_str(row->t.name, MS_STR(".output.")) >= 0;
     row->grad_same = ms_str_eq(row->t.requires_grad, row->b.requires_grad);
+    return MS_OK;
+}
+
+enum ms_rc cmp__is_parted(const struct cmp *c, struct cmp_view *v, uint32_t pair, bool *parted,
+                          struct ms_err *err)
+{
+    struct cmp_row row;
+    *parted = false;
+    if (!is_gated(c))
+        return MS_OK;
+    MS_TRY(make_row(c, v, pair, &row, err));
+    *parted = !row.b.present;
     return MS_OK;
 }
 
@@ -483,7 +441,7 @@ static enum ms_rc measure_row(const struct cmp *c, struct cmp_view *v, struct cm
     if (c->mode != PROBE_MODE_SUMMARY)
         return MS_OK;
     return c->conf.compat == CMP_OLD ? cmp__measure_stats_old(v, row, err)
-                                     : cmp__measure_stats(v, cmp__strict(c), row, err);
+                                     : cmp__measure_stats(c, v, row, err);
 }
 
 enum ms_rc cmp__view_row(const struct cmp *c, struct cmp_view *v, uint32_t pair, struct ms_err *err)

@@ -92,6 +92,9 @@ static struct cmp_value value_of_text(struct ms_str text)
             .kind = CMP_VALUE_INF, .is_text = true, .v = HUGE_VAL, .text = text};
     if (ms_str_is(text, "N/A"))
         return (struct cmp_value){.kind = CMP_VALUE_NA, .is_text = true, .text = text};
+    if (is_word(text, "infinity")) /* a number to pandas, where inf is a word */
+        return (struct cmp_value){
+            .kind = CMP_VALUE_NUMBER, .is_text = true, .v = HUGE_VAL, .text = text};
     if (probe_csv_number(text, &x) && isfinite(x))
         return (struct cmp_value){.kind = CMP_VALUE_NUMBER, .is_text = true, .v = x, .text = text};
     const bool device = has(text, "npu") || has(text, "cpu") || has(text, "cuda");
@@ -120,6 +123,14 @@ static enum ms_rc show_number(struct cmp_view *v, struct cmp_value *x, bool as_f
     ms_buf_put(&v->scratch, text, ms_num_f64(text, x->v));
     x->is_int = false;
     return cmp__keep(v, &x->text, err);
+}
+
+enum ms_rc cmp__item_show_floats(struct cmp_view *v, struct cmp_item *item,
+                                 const bool as_float[PROBE_STATS], struct ms_err *err)
+{
+    for (unsigned i = 0; i < PROBE_STATS; i++)
+        MS_TRY(show_number(v, &item->stat[i], as_float[i], err));
+    return MS_OK;
 }
 
 /* ---- the kinds of leaves ------------------------------------------------ */
@@ -172,16 +183,20 @@ static void set_stats(struct cmp_item *item, struct cmp_value x)
         item->stat[i] = x;
 }
 
-static enum ms_rc number_value(struct cmp_view *v, const struct cmp__side *s,
-                               const struct ms_jread *r, struct cmp_item *item, struct ms_err *err)
+static struct probe_num number_of(const struct ms_jread *r)
 {
     struct probe_num n = {.kind = ms_jread_is_int(r) ? PROBE_NUM_INT : PROBE_NUM_FLOAT,
                           .text = r->text};
     ms_jread_f64(r, &n.v);
+    return n;
+}
+
+static enum ms_rc number_value(struct cmp_view *v, const struct cmp__side *s,
+                               const struct ms_jread *r, struct cmp_item *item, struct ms_err *err)
+{
+    struct probe_num n = number_of(r);
     set_stats(item, cmp__value_of(&n));
-    for (unsigned i = 0; i < PROBE_STATS; i++)
-        MS_TRY(show_number(v, &item->stat[i], s->as_float[i], err));
-    return MS_OK;
+    return cmp__item_show_floats(v, item, s->as_float, err);
 }
 
 static bool is_peer(struct ms_str path)
@@ -274,6 +289,11 @@ static enum ms_rc tensor_value(struct cmp_view *v, const struct cmp__side *s,
     return keep_shape(v, leaf->shape_json, &item->shape, err);
 }
 
+static bool is_tensor(const struct probe_leaf *leaf)
+{
+    return leaf->kind == PROBE_LEAF_TENSOR || leaf->dtype_text.n != 0;
+}
+
 static enum ms_rc leaf_value(struct cmp_view *v, const struct cmp__side *s,
                              const struct probe_row *row, const struct probe_leaf *leaf,
                              struct cmp_item *item, struct ms_err *err)
@@ -285,10 +305,8 @@ static enum ms_rc leaf_value(struct cmp_view *v, const struct cmp__side *s,
         item->shape = NONE_TEXT;
         set_stats(item, (struct cmp_value){.kind = CMP_VALUE_TEXT, .text = NONE_TEXT});
         return MS_OK;
-    case PROBE_LEAF_TENSOR:
-        return tensor_value(v, s, leaf, item, err);
     default:
-        if (leaf->dtype_text.n != 0)
+        if (is_tensor(leaf))
             return tensor_value(v, s, leaf, item, err);
         if (ms_str_is(leaf->type, "torch.Size") || ms_str_is(leaf->type, "slice"))
             return sized_value(v, leaf, item, err);
@@ -372,6 +390,26 @@ static void look_into_p2p(struct probe_leaf *leaf)
             return;
         }
     }
+}
+
+void cmp__item_leaf(const struct cmp__side *s, uint32_t row, struct probe_leaf *leaf)
+{
+    probe_row_leaf(s->dump, cmp__side_row(s, row), leaf);
+    if (leaf->kind == PROBE_LEAF_P2P)
+        look_into_p2p(leaf);
+}
+
+void cmp__item_numbers(const struct cmp__side *s, uint32_t row, const struct probe_leaf *leaf,
+                       struct probe_num stat[PROBE_STATS])
+{
+    struct ms_jread r;
+    struct probe_num value = {.kind = PROBE_NUM_OTHER};
+    ms_jread_init(&r, leaf->value_json.p, leaf->value_json.n, 0);
+    bool told = !is_tensor(leaf) && leaf->value_json.n != 0 && ms_jread_next(&r) == MS_J_NUM;
+    if (told && !is_peer(probe_row_path(s->dump, cmp__side_row(s, row))))
+        value = number_of(&r);
+    for (unsigned i = 0; i < PROBE_STATS; i++)
+        stat[i] = is_tensor(leaf) ? leaf->stat[i] : value;
 }
 
 enum ms_rc cmp__item_make(const struct cmp__side *s, uint32_t row, enum probe_mode mode,

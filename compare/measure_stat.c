@@ -91,8 +91,11 @@ static double power_of_ten(int n)
 /* Before pandas read numbers exactly it took 17 digits, leading zeroes among them, summed them up in
  * a double and scaled that once: 0.26045331358909607 came out as 0.260453313589096.  Differences in
  * the official tables are those of such numbers. */
-static double as_pandas_reads(struct ms_str s)
+static double as_pandas_reads(const struct cmp_value *x)
 {
+    struct ms_str s = x->text;
+    if (isinf(x->v)) /* the text Infinity */
+        return x->v;
     double sum = 0;
     int digits = 0, exponent = 0;
     uint32_t i = 0;
@@ -128,40 +131,67 @@ static double as_pandas_reads(struct ms_str s)
 
 /* ---- differences ------------------------------------------------------------ */
 
-static enum ms_rc subtract(struct cmp_view *v, double n, double b, struct cmp_delta *d,
-                           struct ms_err *err)
+/* How large a difference is beside b. */
+static enum ms_rc relate(struct cmp_view *v, double diff, double b, struct cmp_delta *d,
+                         struct ms_err *err)
 {
-    MS_TRY(keep_f64(v, n - b, "", &d->diff, err));
     if (b == 0) {
         d->rel = MS_STR("inf");
         d->rel_value = NAN;
         d->rel_inf = true;
         return MS_OK;
     }
-    double percent = fabs((n - b) / b) * 100;
+    double percent = fabs(diff / b) * 100;
     d->rel_value = percent / 100;
     return keep_f64(v, percent, "%", &d->rel, err);
 }
 
-static enum ms_rc measure(struct cmp_view *v, const struct cmp_value *n, const struct cmp_value *b,
-                          bool strict, struct cmp_delta *d, struct ms_err *err)
+static enum ms_rc subtract(struct cmp_view *v, double n, double b, struct cmp_delta *d,
+                           struct ms_err *err)
 {
-    *d = (struct cmp_delta){.rel_value = 0};
-    if (same_text(n, b))
-        d->diff = d->rel = MS_STR("0");
-    else if (n->kind == CMP_VALUE_NUMBER && b->kind == CMP_VALUE_NUMBER)
-        return strict ? subtract(v, as_pandas_reads(n->text), as_pandas_reads(b->text), d, err)
-                      : subtract(v, n->v, b->v, d, err);
-    else
-        *d = one_word(word_for(n->kind, b->kind));
-    return MS_OK;
+    MS_TRY(keep_f64(v, n - b, "", &d->diff, err));
+    return relate(v, n - b, b, d, err);
 }
 
-enum ms_rc cmp__measure_stats(struct cmp_view *v, bool strict, struct cmp_row *row,
+/* The difference of two whole numbers wraps around; their ratio is that of floats. */
+static enum ms_rc subtract_whole(struct cmp_view *v, struct ms_str n, struct ms_str b,
+                                 struct cmp_delta *d, struct ms_err *err)
+{
+    char text[MS_NUM_MAX];
+    int64_t x = 0, y = 0;
+    ms_str_i64(n, &x);
+    ms_str_i64(b, &y);
+    int64_t diff = (int64_t)((uint64_t)x - (uint64_t)y);
+    MS_TRY(relate(v, (double)diff, (double)y, d, err));
+    ms_buf_put(&v->scratch, text, ms_num_i64(text, diff));
+    return cmp__keep(v, &d->diff, err);
+}
+
+/* As pandas does it, whole: in columns of whole numbers. */
+static enum ms_rc subtract_strictly(struct cmp_view *v, const struct cmp_value *n,
+                                    const struct cmp_value *b, bool whole, struct cmp_delta *d,
+                                    struct ms_err *err)
+{
+    return whole ? subtract_whole(v, n->text, b->text, d, err)
+                 : subtract(v, as_pandas_reads(n), as_pandas_reads(b), d, err);
+}
+
+enum ms_rc cmp__measure_stats(const struct cmp *c, struct cmp_view *v, struct cmp_row *row,
                               struct ms_err *err)
 {
-    for (unsigned i = 0; i < PROBE_STATS; i++)
-        MS_TRY(measure(v, &row->t.stat[i], &row->b.stat[i], strict, &row->delta[i], err));
+    for (unsigned i = 0; i < PROBE_STATS; i++) {
+        const struct cmp_value *n = &row->t.stat[i], *b = &row->b.stat[i];
+        struct cmp_delta *d = &row->delta[i];
+        *d = (struct cmp_delta){.rel_value = 0};
+        if (same_text(n, b))
+            d->diff = d->rel = MS_STR("0");
+        else if (n->kind != CMP_VALUE_NUMBER || b->kind != CMP_VALUE_NUMBER)
+            *d = one_word(word_for(n->kind, b->kind));
+        else if (cmp__strict(c))
+            MS_TRY(subtract_strictly(v, n, b, c->whole[i], d, err));
+        else
+            MS_TRY(subtract(v, n->v, b->v, d, err));
+    }
     return MS_OK;
 }
 

@@ -132,10 +132,18 @@ static void put_basic(struct writer *w, const struct cmp_row *row)
     put(w, b->requires_grad);
 }
 
+/* Text, but a number in the workbooks of msprobe 1. */
+static void put_difference(struct writer *w, struct ms_str diff)
+{
+    struct cmp_cell *cell = w->at;
+    put(w, diff);
+    cell->number = w->c->conf.compat == CMP_OLD && ms_num_parse_f64(diff.p, diff.n, &cell->v);
+}
+
 static void put_deltas(struct writer *w, const struct cmp_row *row)
 {
     for (unsigned i = 0; i < PROBE_STATS; i++)
-        put(w, row->delta[i].diff);
+        put_difference(w, row->delta[i].diff);
     for (unsigned i = 0; i < PROBE_STATS; i++)
         put(w, row->delta[i].rel);
 }
@@ -200,11 +208,10 @@ enum ms_rc cmp_table_notes(const struct cmp *c, struct cmp_view *v, const struct
 static void put_verdict(struct writer *w, const struct cmp_row *row)
 {
     struct ms_str notes;
-    const bool old_text = w->c->conf.compat == CMP_OLD; /* msprobe 1 writes words */
     *w->at++ = (struct cmp_cell){.text = row->grad_same ? MS_STR("True") : MS_STR("False"),
-                                 .truth = !old_text,
+                                 .truth = !w->c->conf.highlight, /* a word beside colours */
                                  .v = row->grad_same};
-    if (old_text) {
+    if (w->c->conf.compat == CMP_OLD) {
         struct cmp_old_verdict old;
         if (w->rc == MS_OK)
             w->rc = cmp__judge_old(w->c, w->v, row, &old, w->err);

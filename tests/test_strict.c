@@ -24,6 +24,8 @@ static const struct {
     {"\"NaN\"", "1.0", "Nan", "Nan", "Nan"},
     {"\"Inf\"", "1.0", "Inf", "inf", "inf"},
     {"\"Inf\"", "\"inf\"", "Inf", "N/A", "N/A"},
+    {"\"INFINITY\"", "1.0", "INFINITY", "inf", "inf%"},
+    {"\"Infinity\"", "\"INFINITY\"", "Infinity", "nan", "nan%"},
     {"\"2.5\"", "2.0", "2.5", "0.5", "25.0%"},
     {"\" 2.5 \"", "2.0", " 2.5 ", "0.5", "25.0%"},
     {"\"2.5\"", "2.5", "2.5", "0", "0"},
@@ -74,6 +76,8 @@ START_TEST(a_column_with_whole_numbers_beyond_64_bits_stays_as_it_is)
     check_first("-9223372036854775808", "7.0");
     check_first("-9223372036854775809", "7");
     check_first("\"cpu\"", "7");
+    check_first("NaN", "7");
+    check_first("Infinity", "7.0");
 }
 END_TEST
 
@@ -87,6 +91,58 @@ START_TEST(a_row_without_a_partner_keeps_golden_columns_as_they_are)
     open_strict(&f, OP("Torch.add.0.forward", PLAIN, PLAIN "," PLAIN), golden);
     ck_str_is(fixture_row(&f, "Torch.add.0.forward.input.0")->b.stat[PROBE_STAT_MAX].text, "7");
     fixture_free(&f);
+}
+END_TEST
+
+/* An operator without a partner, or one whose type is far apart: the official tool makes its rows'
+ * numbers of one type for themselves, whatever text the column has elsewhere. */
+START_TEST(rows_without_a_partner_are_written_as_if_alone)
+{
+    static const struct {
+        const char *value, *beside, *want;
+    } cases[] = {{"7", "1.5", "7.0"}, {"7", "3", "7"}, {"7", "\"cpu\"", "7"}, {"7", "NaN", "7"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fixture f;
+        char t[1024];
+        snprintf(t, sizeof t,
+                 OP("Torch.add.0.forward", TENSOR("\"cpu\"", "2.0", "3.0", "4.0"),
+                    "") "," OP("Torch.add.1.forward", TENSOR("%s", "0.0", "0.0", "1.0"),
+                               TENSOR("%s", "0.0", "0.0", "1.0")),
+                 cases[i].value, cases[i].beside);
+        open_strict(&f, t, OP("Torch.add.0.forward", PLAIN, ""));
+        const struct cmp_row *row = fixture_row(&f, "Torch.add.1.forward.input.0");
+        ck_str_is(row->t.stat[PROBE_STAT_MAX].text, cases[i].want);
+        fixture_free(&f);
+    }
+}
+END_TEST
+
+START_TEST(columns_of_whole_numbers_have_whole_differences)
+{
+    static const struct {
+        const char *t, *b, *second, *diff, *rel;
+    } cases[] = {
+        {"3", "4", "5", "-1", "25.0%"},
+        {"9007199254740993", "1", "5", "9007199254740992", "9.007199254740992e+17%"},
+        {"3", "0", "5", "3", "inf"},
+        {"3", "4", "5.0", "-1.0", "25.0%"},
+        {"3", "4", "\"cpu\"", "-1.0", "25.0%"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fixture f;
+        char text[2][512];
+        const char *const max[] = {cases[i].t, cases[i].b};
+        for (int k = 0; k < 2; k++)
+            snprintf(text[k], sizeof text[k],
+                     OP("Torch.add.0.forward",
+                        TENSOR("%s", "1", "1", "1") "," TENSOR("%s", "1", "1", "1"), ""),
+                     max[k], cases[i].second);
+        open_strict(&f, text[0], text[1]);
+        const struct cmp_row *row = fixture_row(&f, "Torch.add.0.forward.input.0");
+        ck_str_is(row->delta[PROBE_STAT_MAX].diff, cases[i].diff);
+        ck_str_is(row->delta[PROBE_STAT_MAX].rel, cases[i].rel);
+        fixture_free(&f);
+    }
 }
 END_TEST
 
@@ -192,7 +248,9 @@ END_TEST
 
 TEST_MAIN("strict", a_statistic_may_be_text,
           a_column_with_whole_numbers_beyond_64_bits_stays_as_it_is,
-          a_row_without_a_partner_keeps_golden_columns_as_they_are, dtypes_meet_by_their_spelling,
+          a_row_without_a_partner_keeps_golden_columns_as_they_are,
+          rows_without_a_partner_are_written_as_if_alone,
+          columns_of_whole_numbers_have_whole_differences, dtypes_meet_by_their_spelling,
           a_name_has_a_direction_where_it_has_no_number,
           the_stack_stands_at_each_row_of_the_first_leaf,
           verdicts_of_a_consistency_check_are_written_back_by_place)

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * columns: how whole numbers of the statistics are written.
+ *
+ * A column of the official table is an array of pandas.  One of numbers alone has one type, so that
+ * 3 beside 1.5 is written 3.0; one with any text in it keeps every value as the dump has it.  Rows
+ * that have no partner are filled in apart from the others, which makes numbers of one type where
+ * they alone have no text.  And where a column is whole numbers on both sides, so is its difference.
+ */
+#include "compare/cmp_int.h"
+
+struct column {
+    bool other, whole, real;
+    bool negative, large; /* whole numbers below 0, and beyond int64 */
+};
+
+struct columns {
+    struct column of[PROBE_STATS];
+};
+
+/* pandas has no type for whole numbers beyond uint64, nor for those of uint64 beside negative ones. */
+static void note_whole(struct column *c, struct ms_str digits)
+{
+    int64_t i;
+    uint64_t u;
+    c->whole = true;
+    if (ms_str_i64(digits, &i))
+        c->negative |= i < 0;
+    else if (ms_str_u64(digits, &u))
+        c->large = true;
+    else
+        c->other = true;
+    c->other |= c->large && c->negative;
+}
+
+/* NaN is the text Nan. */
+static void note_value(struct column *c, const struct probe_num *n)
+{
+    struct cmp_value v = cmp__value_of(n);
+    if (v.kind == CMP_VALUE_NUMBER && v.is_int)
+        note_whole(c, v.text);
+    else if (v.kind == CMP_VALUE_NUMBER || v.kind == CMP_VALUE_INF || v.kind == CMP_VALUE_NINF)
+        c->real = true;
+    else
+        c->other = true;
+}
+
+/* False when every column has text, so that no more rows can change them. */
+static bool note_row(const struct cmp__side *s, uint32_t row, const struct probe_leaf *leaf,
+                     struct columns *columns)
+{
+    struct probe_num stat[PROBE_STATS];
+    bool open = false;
+    cmp__item_numbers(s, row, leaf, stat);
+    for (unsigned i = 0; i < PROBE_STATS; i++) {
+        note_value(&columns->of[i], &stat[i]);
+        open |= !columns->of[i].other;
+    }
+    return open;
+}
+
+static bool is_mixed(const struct column *c)
+{
+    return c->whole && c->real && !c->other;
+}
+
+/* pandas makes one type of a column, and of all four where none has text. */
+static void settle(const struct columns *columns, bool as_float[PROBE_STATS])
+{
+    bool any_other = false, any_real = false;
+    for (unsigned i = 0; i < PROBE_STATS; i++) {
+        any_other |= columns->of[i].other;
+        any_real |= columns->of[i].real;
+    }
+    for (unsigned i = 0; i < PROBE_STATS; i++) {
+        const struct column *c = &columns->of[i];
+        as_float[i] = is_mixed(c) || (c->whole && !any_other && any_real);
+    }
+}
+
+static void settle_side(struct cmp__side *s)
+{
+    struct columns columns = {0};
+    bool open = true;
+    for (uint32_t i = 0; i < s->order.n && open; i++) {
+        struct probe_leaf leaf;
+        cmp__item_leaf(s, i, &leaf);
+        open = note_row(s, i, &leaf, &columns);
+    }
+    settle(&columns, s->as_float);
+}
+
+/* ---- the official table -------------------------------------------------- */
+
+struct table {
+    struct columns target, golden, alone; /* alone: target, of rows that have no partner */
+    bool lonely;                          /* there are such rows */
+};
+
+/* Of one type that is written out, rows are never parted. */
+static enum ms_rc note_pair(const struct cmp *c, struct cmp_view *v, uint32_t pair,
+                            struct table *table, struct ms_err *err)
+{
+    const struct cmp__pair *p = &c->pairs.p[pair];
+    struct probe_leaf t, b = {.kind = PROBE_LEAF_NULL};
+    bool alone = p->b == MS_MAP_NONE;
+    cmp__item_leaf(&c->t, p->t, &t);
+    if (!alone)
+        cmp__item_leaf(&c->b, p->b, &b);
+    if (!alone && (t.dtype_text.n == 0 || !ms_str_eq(t.dtype_text, b.dtype_text)))
+        MS_TRY(cmp__is_parted(c, v, pair, &alone, err));
+    note_row(&c->t, p->t, &t, &table->target);
+    if (alone)
+        note_row(&c->t, p->t, &t, &table->alone);
+    else
+        note_row(&c->b, p->b, &b, &table->golden);
+    table->lonely |= alone;
+    return MS_OK;
+}
+
+/* Rows that only the golden side has are not in the official table. */
+static enum ms_rc note_table(const struct cmp *c, struct table *table, struct ms_err *err)
+{
+    struct cmp_view v;
+    MS_TRY(cmp_view_init(&v, err));
+    enum ms_rc rc = MS_OK;
+    for (uint32_t i = 0; i < c->pairs.n && rc == MS_OK; i++) {
+        if (i % 1024 == 0)
+            rc = cmp_view_renew(&v, err);
+        if (rc == MS_OK)
+            rc = note_pair(c, &v, i, table, err);
+    }
+    cmp_view_free(&v);
+    return rc;
+}
+
+static bool is_whole(const struct column *c, bool as_float)
+{
+    return c->whole && !c->other && !c->large && !as_float;
+}
+
+/* Where parts are joined the official tool reads every number as a float. */
+void cmp__settle_sides(struct cmp *c)
+{
+    bool joined = cmp__strict(c) && c->conf.consistent != CMP_CONSISTENT_NO;
+    settle_side(&c->t);
+    settle_side(&c->b);
+    for (unsigned i = 0; i < PROBE_STATS; i++) {
+        c->t.as_float[i] |= joined;
+        c->b.as_float[i] |= joined;
+    }
+}
+
+enum ms_rc cmp__settle_table(struct cmp *c, struct ms_err *err)
+{
+    struct table table = {0};
+    if (c->conf.compat != CMP_STRICT || c->conf.consistent != CMP_CONSISTENT_NO ||
+        c->mode == PROBE_MODE_MD5)
+        return MS_OK;
+    MS_TRY(note_table(c, &table, err));
+    settle(&table.target, c->t.as_float);
+    settle(&table.golden, c->b.as_float);
+    for (unsigned i = 0; i < PROBE_STATS; i++) {
+        c->t.alone_as_float[i] = is_mixed(&table.alone.of[i]);
+        c->b.as_float[i] &= !table.lonely;
+        c->whole[i] = !table.lonely && is_whole(&table.target.of[i], c->t.as_float[i]) &&
+                      is_whole(&table.golden.of[i], c->b.as_float[i]);
+    }
+    return MS_OK;
+}
