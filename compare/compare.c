@@ -408,7 +408,8 @@ static enum ms_rc make_row(const struct cmp *c, struct cmp_view *v, uint32_t pai
         row->b = cmp__item_none;
     if (!row->b.present)
         MS_TRY(cmp__item_show_floats(v, &row->t, c->t.alone_as_float, err));
-    row->is_output = ms_str_find_str(row->t.name, MS_STR(".output.")) >= 0;
+    row->is_output = cmp__strict(c) ? ms_str_find_str(row->t.name, MS_STR(".output.")) >= 0
+                                    : row->t.section == PROBE_SEC_OUTPUT;
     row->grad_same = ms_str_eq(row->t.requires_grad, row->b.requires_grad);
     return MS_OK;
 }

@@ -182,7 +182,7 @@ struct cmp_row {
     enum cmp_level level;
     uint32_t notes; /* bits of enum cmp_note */
     bool grad_same;
-    bool is_output;                      /* by its name, as the rules have it */
+    bool is_output;                      /* strictly by its name, as the official rules have it */
     struct cmp_delta delta[PROBE_STATS]; /* statistics */
     struct cmp_figures fig;              /* tensors */
 };

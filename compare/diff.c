@@ -50,8 +50,9 @@ static bool is_ignored_row(struct ms_str row)
 
 static bool row_differs(const struct cmp *c, const struct cmp_row *row)
 {
-    bool any = c->conf.compat == CMP_OLD; /* it asks inputs too */
-    if (!any && (!row->is_output || is_ignored_row(row->t.name)))
+    bool any = c->conf.compat == CMP_OLD;             /* it asks inputs too */
+    bool output = row->t.section == PROBE_SEC_OUTPUT; /* whatever its name says */
+    if (!any && (!output || is_ignored_row(row->t.name)))
         return false;
     if (c->mode == PROBE_MODE_MD5)
         return row->b.present && !ms_str_eq(row->t.md5, row->b.md5);

@@ -143,6 +143,22 @@ static enum ms_rc check_names(struct cmp *c, const struct cmp__layers *rules,
     return cmp__check_layers(c, rules, &known, err);
 }
 
+/* A dump with stacks cannot be held against one that has lost its own, but against one that has no
+ * layers at all: of that one nothing is said. */
+static enum ms_rc check_files(struct cmp *c, const struct layer__layout *l, bool stacks,
+                              bool others, struct ms_err *err)
+{
+    const char *path = l->side->dump->path;
+    if (l->bare)
+        return cmp__problem(c, err,
+                            "%s: neither stack.json nor construct.json is beside it, so -lm finds "
+                            "no layers in it",
+                            path);
+    return stacks || !others ? MS_OK
+                             : ms_fail(err, MS_E_NOTFOUND,
+                                       "-lm needs stack.json beside both dumps; %s has none", path);
+}
+
 static enum ms_rc expand(struct cmp *c, const struct probe_stacks *stacks,
                          const struct cmp__layers *rules, struct cmp__pairs *out,
                          struct ms_err *err)
@@ -151,6 +167,11 @@ static enum ms_rc expand(struct cmp *c, const struct probe_stacks *stacks,
     enum ms_rc rc = layer__lay_out(&t, c, &c->t, &c->stacks, err);
     if (rc == MS_OK)
         rc = layer__lay_out(&b, c, &c->b, stacks, err);
+    bool there = stacks->arena != NULL;
+    if (rc == MS_OK)
+        rc = check_files(c, &t, c->has_stack, there, err);
+    if (rc == MS_OK)
+        rc = check_files(c, &b, there, c->has_stack, err);
     if (rc == MS_OK)
         rc = check_names(c, rules, &t, &b, err);
     if (rc == MS_OK)
@@ -171,9 +192,6 @@ enum ms_rc cmp__layer_pairs(struct cmp *c, struct cmp__pairs *out, struct ms_err
     if (c->conf.layer.file != NULL)
         MS_TRY(cmp__layers_read(&rules, c->conf.layer.file, err));
     enum ms_rc rc = layer__golden_stacks(c, &stacks, &there, err);
-    if (rc == MS_OK && there != c->has_stack)
-        rc = ms_fail(err, MS_E_NOTFOUND, "-lm needs stack.json beside both dumps; %s has none",
-                     there ? c->t.dump->path : c->b.dump->path);
     if (rc == MS_OK)
         rc = expand(c, &stacks, &rules, out, err);
     if (there)

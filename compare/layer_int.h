@@ -26,6 +26,7 @@ struct layer__layout {
     const struct cmp__side *side;
     const struct probe_stacks *stacks;
     bool mindspore, strict;
+    bool bare; /* neither stacks nor a tree */
     struct probe_tree tree;
     struct ms_arena *arena;
     MS_VEC(struct layer__op) ops;

@@ -276,12 +276,15 @@ uint32_t layer__op_at(struct layer__layout *l, struct ms_str path, struct ms_str
     return id != MS_MAP_NONE ? l->op_at.p[id] : MS_MAP_NONE;
 }
 
+/* With neither stacks nor construct.json a dump has no layers; with one of them it lacks the other. */
 static enum ms_rc open_tree(struct layer__layout *l, struct ms_err *err)
 {
     struct ms_str dir = ms_path_dir(l->side->dump->path);
     char *d = ms_str_dup(dir), *path = d != NULL ? ms_path_join(d, "construct.json") : NULL;
-    enum ms_rc rc = path != NULL ? probe_tree_open(&l->tree, path, PROBE_TREE_TOLERANT, err)
-                                 : ms_no_memory(err);
+    enum ms_rc rc = path != NULL ? MS_OK : ms_no_memory(err);
+    l->bare = rc == MS_OK && l->stacks->arena == NULL && ms_path_kind(path) == MS_KIND_NONE;
+    if (rc == MS_OK && !l->bare)
+        rc = probe_tree_open(&l->tree, path, PROBE_TREE_TOLERANT, err);
     ms_free(d);
     ms_free(path);
     return rc;
@@ -302,7 +305,7 @@ enum ms_rc layer__lay_out(struct layer__layout *l, const struct cmp *c,
     if (l->arena == NULL)
         return ms_no_memory(err);
     MS_TRY(open_tree(l, err));
-    bool blind = l->strict && (stacks->frames.n == 0 || l->tree.nodes.n == 0);
+    bool blind = l->bare || (l->strict && (stacks->frames.n == 0 || l->tree.nodes.n == 0));
     for (uint32_t i = 0; i < side->dump->nodes.n && !blind; i++)
         MS_TRY(place_op(l, i, err));
     join_forward(l);

@@ -5,6 +5,7 @@
  */
 #include "compare/names.h"
 #include "compare/out.h"
+#include "compare/yaml_doc.h"
 
 /* Keys of this length get a line of their own: with the five characters of their tag they reach the 128
  * bytes at which the writer of the official tool stops calling a key simple. */
@@ -19,35 +20,28 @@ static bool is_plain(struct ms_str s)
         return false;
     for (uint32_t i = 0; i < s.n; i++) {
         unsigned char c = (unsigned char)s.p[i];
-        if (c < 0x20 || c == 0x7f || c == '#' || c == ':')
+        if (c < 0x20 || c >= 0x7f || c == '#' || c == ':')
             return false;
     }
     return s.p[s.n - 1] != ' ';
 }
 
-static void put_name(struct ms_out *out, struct ms_str s)
+static void put_name(struct ms_out *out, struct ms_str s, struct ms_buf *quoted)
 {
     if (is_plain(s)) {
         ms_out_str(out, s);
         return;
     }
-    ms_out_putc(out, '"');
-    for (uint32_t i = 0; i < s.n; i++) {
-        unsigned char c = (unsigned char)s.p[i];
-        if (c == '"' || c == '\\')
-            ms_out_printf(out, "\\%c", c);
-        else if (c < 0x20 || c == 0x7f)
-            ms_out_printf(out, "\\x%02x", c);
-        else
-            ms_out_putc(out, (char)c);
-    }
-    ms_out_putc(out, '"');
+    ms_buf_clear(quoted);
+    cmp__yaml_quote(quoted, s);
+    ms_out_str(out, ms_buf_slice(quoted));
 }
 
 enum ms_rc cmp_write_mapping(const struct cmp *c, const char *path, struct cmp_files *files,
                              struct ms_err *err)
 {
     struct ms_out *out;
+    struct ms_buf quoted = {.max = 1 << 20};
     const struct cmp__pairs *map = &c->row_map;
     MS_TRY(cmp_files_add(files, ms_str_of(path), err));
     MS_TRY(ms_out_create(&out, path, err));
@@ -55,13 +49,14 @@ enum ms_rc cmp_write_mapping(const struct cmp *c, const char *path, struct cmp_f
         struct ms_str key = ms_map_key(&map->keys, i);
         bool simple = key.n < SIMPLE_KEY;
         ms_out_puts(out, simple ? "" : "? ");
-        put_name(out, key);
+        put_name(out, key, &quoted);
         ms_out_puts(out, simple ? ": " : "\n: ");
-        put_name(out, map->values.p[i]);
+        put_name(out, map->values.p[i], &quoted);
         ms_out_putc(out, '\n');
     }
     if (map->keys.keys.n == 0)
         ms_out_puts(out, "{}\n");
+    ms_buf_free(&quoted);
     return ms_out_commit(out, err);
 }
 

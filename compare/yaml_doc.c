@@ -75,25 +75,41 @@ static bool is_plain(char ch)
            ch == '_' || ch == '.' || ch == '/' || ch == '-';
 }
 
+/* A character of n bytes between quotes, where PyYAML writes all but ASCII as escapes. */
+static void put_quoted(struct ms_buf *out, const char *p, unsigned n)
+{
+    uint32_t code = (unsigned char)*p;
+    if (n > 1)
+        code &= 0x7FU >> n;
+    for (unsigned i = 1; i < n; i++)
+        code = code << 6 | ((unsigned char)p[i] & 0x3FU);
+    if (code >= 0x20 && code < 0x7F) {
+        if (code == '"' || code == '\\')
+            ms_buf_putc(out, '\\');
+        ms_buf_putc(out, (char)code);
+    } else {
+        ms_buf_printf(out, code > 0xFFFF ? "\\U%08X" : code > 0xFF ? "\\u%04X" : "\\x%02X", code);
+    }
+}
+
+void cmp__yaml_quote(struct ms_buf *out, struct ms_str s)
+{
+    ms_buf_putc(out, '"');
+    for (uint32_t i = 0; i < s.n;) {
+        unsigned n = ms_utf8_len(s.p + i, s.n - i);
+        put_quoted(out, s.p + i, n != 0 ? n : 1);
+        i += n != 0 ? n : 1;
+    }
+    ms_buf_putc(out, '"');
+}
+
 void cmp__yaml_put(struct ms_buf *out, struct ms_str s)
 {
     bool plain = s.n != 0 && s.p[0] != '-' && s.p[0] != '.' && !(s.p[0] >= '0' && s.p[0] <= '9');
     for (uint32_t i = 0; i < s.n; i++)
         plain &= is_plain(s.p[i]);
-    if (plain) {
+    if (plain)
         ms_buf_str(out, s);
-        return;
-    }
-    ms_buf_putc(out, '"');
-    for (uint32_t i = 0; i < s.n; i++) {
-        unsigned char ch = (unsigned char)s.p[i];
-        if (ch < 0x20)
-            ms_buf_printf(out, "\\x%02x", ch);
-        else {
-            if (ch == '"' || ch == '\\')
-                ms_buf_putc(out, '\\');
-            ms_buf_putc(out, (char)ch);
-        }
-    }
-    ms_buf_putc(out, '"');
+    else
+        cmp__yaml_quote(out, s);
 }

@@ -24,5 +24,7 @@ enum ms_rc cmp__yaml_scalar(const yaml_node_t *node, struct ms_str *out, struct 
 
 /* Text as a scalar: in quotes when it could be read as anything else. */
 void cmp__yaml_put(struct ms_buf *out, struct ms_str s);
+/* Text in quotes. */
+void cmp__yaml_quote(struct ms_buf *out, struct ms_str s);
 
 #endif

@@ -2,6 +2,7 @@
  *
  * strict: what the official tool makes of dumps that are not as they should be.
  */
+#include "compare/yaml_doc.h"
 #include "tests/cmp_fixture.h"
 
 #define OP(name, input, output)                                                                    \
@@ -246,6 +247,48 @@ START_TEST(verdicts_of_a_consistency_check_are_written_back_by_place)
 }
 END_TEST
 
+/* BERT calls its modules so; the official tool looks for .output. in the name of a row. */
+START_TEST(what_a_module_named_output_reads_is_no_output)
+{
+    const char *text = OP("Module.layer.0.output.dense.Linear.forward.0", PLAIN, PLAIN);
+    for (int strict = 0; strict < 2; strict++) {
+        struct fixture f;
+        fixture_init(&f);
+        f.conf.compat = strict ? CMP_STRICT : CMP_CUR;
+        fixture_pair(&f, text, text);
+        fixture_open(&f);
+        const char *const names[] = {"Module.layer.0.output.dense.Linear.forward.0.input.0",
+                                     "Module.layer.0.output.dense.Linear.forward.0.output.0"};
+        ck_assert_int_eq(fixture_row(&f, names[0])->is_output, strict);
+        ck_assert(fixture_row(&f, names[1])->is_output);
+        fixture_free(&f);
+    }
+}
+END_TEST
+
+START_TEST(a_layer_mapping_of_dumps_without_layers_leaves_their_names)
+{
+    struct fixture f;
+    const char *text = OP("Torch.add.0.forward", PLAIN, PLAIN);
+    fixture_init(&f);
+    f.conf.layer.on = true;
+    fixture_pair(&f, text, text);
+    fixture_open(&f);
+    ck_assert_uint_eq(f.c->problems.n, 2);
+    ck_assert(fixture_row(&f, "Torch.add.0.forward.output.0")->b.present);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(what_is_not_ascii_is_escaped_in_yaml)
+{
+    struct ms_buf out = {.max = 256};
+    cmp__yaml_quote(&out, MS_STR("a \"\xc3\xbc\xe4\xb8\xad\xf0\x9f\x98\x80\t\xff"));
+    ck_str_is(ms_buf_slice(&out), "\"a \\\"\\xFC\\u4E2D\\U0001F600\\x09\\xFF\"");
+    ms_buf_free(&out);
+}
+END_TEST
+
 TEST_MAIN("strict", a_statistic_may_be_text,
           a_column_with_whole_numbers_beyond_64_bits_stays_as_it_is,
           a_row_without_a_partner_keeps_golden_columns_as_they_are,
@@ -253,4 +296,7 @@ TEST_MAIN("strict", a_statistic_may_be_text,
           columns_of_whole_numbers_have_whole_differences, dtypes_meet_by_their_spelling,
           a_name_has_a_direction_where_it_has_no_number,
           the_stack_stands_at_each_row_of_the_first_leaf,
-          verdicts_of_a_consistency_check_are_written_back_by_place)
+          verdicts_of_a_consistency_check_are_written_back_by_place,
+          what_a_module_named_output_reads_is_no_output,
+          a_layer_mapping_of_dumps_without_layers_leaves_their_names,
+          what_is_not_ascii_is_escaped_in_yaml)

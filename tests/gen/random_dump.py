@@ -90,7 +90,8 @@ class Maker:
             if r.random() < .5:
                 names.append(f'{api}.{r.randint(0, 5)}.backward')
             if r.random() < .4:
-                module = f'Module.layers.{r.randint(0, 2)}.fc.Linear'
+                layer = r.choice(['fc', 'fc', 'output.dense'])
+                module = f'Module.layers.{r.randint(0, 2)}.{layer}.Linear'
                 count[module] = count.get(module, -1) + 1
                 names += [f'{module}.forward.{count[module]}',
                           f'{module}.backward.{r.randint(0, 3)}', f'{module}.parameters_grad']
