@@ -150,14 +150,17 @@ $(B)/libmsprobe_mpi_%.so: probe/par_mpi.c probe/base/par_plugin.h
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(CPPFLAGS) $(MPI_CFLAGS_$*) $(ALL_CFLAGS) -DMS_FLAVOUR='"$*"' $(ALL_LDFLAGS) \
 	  -shared -o $@ $< $(MPI_LD_$*)
 
-# Thread-local storage that a preloaded library has room for; names by mstx/exports.map alone.
-$(call obj,$(SO_MSTX)): ALL_CFLAGS += -ftls-model=initial-exec
+# Thread-local storage that a preloaded library has room for, and fields that were written one by one
+# are not read together, which would wait until all that was written is in the cache; names by
+# mstx/exports.map alone.
+RT_CFLAGS := -ftls-model=initial-exec -fno-tree-slp-vectorize -fno-plt
+$(call obj,$(SO_MSTX)): ALL_CFLAGS += $(RT_CFLAGS)
 $(B)/libmstx.so: $(call obj,$(SO_MSTX)) mstx/exports.map
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,--version-script=mstx/exports.map -o $@ $(filter %.o,$^)
 	$(Q)ln -sf $(@F) $@.0
 
-$(call obj,$(SO_HOOK) mstx/hook_dlsym.c): ALL_CFLAGS += -ftls-model=initial-exec
+$(call obj,$(SO_HOOK) mstx/hook_dlsym.c): ALL_CFLAGS += $(RT_CFLAGS)
 $(B)/libmstx_hook.so: $(call obj,$(SO_HOOK)) $(B)/libmstx.so
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..' -o $@ $(filter %.o,$^) -L$(B) -lmstx
@@ -179,7 +182,7 @@ $(B)/mpi_$(1)/%.o: %.c $(B)/mpi_$(1)/mpi_have.h Makefile
 	$$(say) CC "$$< ($(1))"
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(ALL_CPPFLAGS) $$(CPPFLAGS) -I$(B)/mpi_$(1) $$(MPI_CFLAGS_$(1)) $$(ALL_CFLAGS) \
-	  -ftls-model=initial-exec -MMD -MP -c -o $$@ $$<
+	  $(RT_CFLAGS) -MMD -MP -c -o $$@ $$<
 $(B)/libmstx_mpi_$(1).so: $$(patsubst %.c,$(B)/mpi_$(1)/%.o,$$(SO_MPI)) $(B)/libmstx.so
 	$$(say) LD $$@
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$(SO_FLAGS) -Wl,-rpath,'$$$$ORIGIN:$$$$ORIGIN/..' \

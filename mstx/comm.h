@@ -82,6 +82,19 @@ enum mstx_comm_op { MSTX_COMM_OPS(MSTX_COMM_ENUM) MSTX_COMM_OP_COUNT };
 #define MSTX_COMM_CLASS_ENUM(name, text, official, class) MSTX_CLASS_OF_##name = MSTX_CLASS_##class,
 enum { MSTX_COMM_OPS(MSTX_COMM_CLASS_ENUM) };
 
+/* The sequence of an operation, MSTX_SEQUENCES if it has none: by ranges, as a table would be one line
+ * of the cache more for every call. */
+#define MSTX_COMM_SEQUENCE(op)                                                                     \
+    ((op) < MSTX_COMM_BARRIER || (op) > MSTX_COMM_BATCH_SENDRECV ? MSTX_SEQUENCES                  \
+     : (op) < MSTX_COMM_SEND                                     ? MSTX_CLASS_COLL                 \
+                                                                 : MSTX_CLASS_P2P)
+#define MSTX_COMM_SEQUENCE_CHECK(name, text, official, class)                                      \
+    static_assert(MSTX_CLASS_##class < MSTX_SEQUENCES                                              \
+                      ? MSTX_COMM_SEQUENCE(MSTX_COMM_##name) == MSTX_CLASS_##class                 \
+                      : MSTX_COMM_SEQUENCE(MSTX_COMM_##name) == MSTX_SEQUENCES,                    \
+                  "the operations with a sequence stand together");
+MSTX_COMM_OPS(MSTX_COMM_SEQUENCE_CHECK)
+
 /* Up to 255 the numbers and names of HCCL, so that an export has nothing to translate. */
 #define MSTX_COMM_TYPES(X)                                                                         \
     X(INT8, 0, "int8", 1)                                                                          \

@@ -19,6 +19,7 @@
 #define HOOK_API       __attribute__((visibility("default")))
 #define HOOK_LIKELY(x) __builtin_expect(!!(x), 1)
 #define HOOK_COLD      __attribute__((noinline, cold))
+#define HOOK_HOT       __attribute__((hot)) /* side by side in memory */
 /* Of a list in parentheses, which makes it one argument of a macro, the list. */
 #define HOOK_BARE(...) __VA_ARGS__
 

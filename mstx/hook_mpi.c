@@ -24,7 +24,7 @@ HOOK_API int mstx_hook_reaches(const char *name, const void *function)
 
 /* ---- tables ------------------------------------------------------------------------------------ */
 
-uint64_t hook_table_get(const struct hook_table *t, hook_handle h)
+uint64_t hook_table_search(const struct hook_table *t, hook_handle h)
 {
     const uint64_t wanted = hook_table_key(h);
     for (size_t i = hook_table_place(wanted), n = 0; n < HOOK_TABLE;
@@ -251,7 +251,7 @@ static void know_predefined(void)
     }
 }
 
-void hook_type_find(MPI_Datatype t, uint32_t *bytes, uint8_t *dtype)
+HOOK_HOT void hook_type_find(MPI_Datatype t, uint32_t *bytes, uint8_t *dtype)
 {
     const uint64_t v = hook_table_get(&types, HOOK_HANDLE(t));
     *bytes = (uint32_t)(v >> 16);
@@ -306,24 +306,62 @@ bool hook_status_is_cancelled(const MPI_Status *s)
     return cancelled != NULL && cancelled(s, &flag) == MPI_SUCCESS && flag != 0;
 }
 
+/* ---- descriptions -------------------------------------------------------------------------------- */
+
+/* Field by field: the rest means nothing as long as has_part is not set. */
+HOOK_HOT void hook_open(struct hook_call *x, struct hook_site *site, const char *name, unsigned op,
+                        const struct hook_comm *k)
+{
+    x->id = 0;
+    x->k = k;
+    x->on = !hook_mpi_is_off();
+    if (!HOOK_LIKELY(x->on)) {
+        if (k != NULL)
+            mstx_comm_pass(k->group, (enum mstx_comm_op)op);
+        return;
+    }
+    struct mstx_comm_call *c = &x->c;
+    c->name = name;
+    c->known = &site->known;
+    c->group = k != NULL ? k->group : NULL;
+    c->count = 0;
+    c->elem = 0;
+    c->peer = -1;
+    c->op = (uint8_t)op;
+    c->dtype = MSTX_TYPE_NA;
+    c->lib = MSTX_LIB_MPI;
+    c->reduce = MSTX_REDUCE_NONE;
+    c->flags = 0;
+    c->has_part = false;
+    c->stream = NULL;
+    c->requests = NULL;
+}
+
+HOOK_HOT void hook_transfer(struct hook_call *x, int64_t n, MPI_Datatype t, int peer, int tag,
+                            bool is_send)
+{
+    hook_one(x, n, t);
+    hook_p2p(x, peer, tag, is_send);
+}
+
 /* ---- begin and end --------------------------------------------------------------------------------- */
 
-_Atomic bool hook_mpi_started;
-static const _Atomic uint8_t not_known_yet = 1;
-const _Atomic uint8_t *_Atomic hook_mpi_live = &not_known_yet;
+const _Atomic uint8_t hook_mpi_not_known = 1;
+const _Atomic uint8_t *_Atomic hook_mpi_live = &hook_mpi_not_known;
 static struct hook_lock starting;
+static bool has_started; /* under it */
 
 void hook_mpi_start(void)
 {
     hook_lock(&starting);
-    if (!atomic_load(&hook_mpi_started)) {
+    if (!has_started) {
         know_predefined();
         hook_comm_start();
         mstx_comm_requests_by(hook_req_range);
         const _Atomic uint8_t *live = mstx_comm_live();
         if (live != NULL)
             atomic_store(&hook_mpi_live, live);
-        atomic_store(&hook_mpi_started, true);
+        has_started = true;
     }
     hook_unlock(&starting);
 }

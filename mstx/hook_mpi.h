@@ -52,7 +52,7 @@ struct hook_table {
         _Atomic uint64_t key, value;
     } slot[HOOK_TABLE];
 };
-uint64_t hook_table_get(const struct hook_table *t, hook_handle h);
+uint64_t hook_table_search(const struct hook_table *t, hook_handle h);
 /* Keys are handles turned so that none is 0 (free) or 1 (was used: look further). */
 static inline uint64_t hook_table_key(hook_handle h)
 {
@@ -64,6 +64,14 @@ static inline size_t hook_table_place(uint64_t key)
     return key >> 50;
 }
 static_assert(HOOK_TABLE == 1 << 14, "places are 14 bits");
+static inline uint64_t hook_table_get(const struct hook_table *t, hook_handle h)
+{
+    const uint64_t key = hook_table_key(h);
+    const size_t at = hook_table_place(key);
+    if (HOOK_LIKELY(atomic_load_explicit(&t->slot[at].key, memory_order_acquire) == key))
+        return atomic_load_explicit(&t->slot[at].value, memory_order_relaxed);
+    return hook_table_search(t, h);
+}
 /* false: full. A second value for a handle replaces the first. */
 bool hook_table_put(struct hook_table *t, hook_handle h, uint64_t value);
 /* The value it had. */
@@ -131,8 +139,14 @@ void hook_req_gone(hook_handle r);
 bool hook_req_is_null(MPI_Request r);
 /* The range that ends with it; 0: none. */
 uint64_t hook_req_range(hook_handle r);
-/* How many requests are known: 0 as long as nothing is recorded. */
-extern _Atomic uint32_t hook_req_tracked;
+/* One lock for all: a request costs one locked instruction when it begins and one when it is done.
+ * They are dear behind a record that has just been written, as they wait until it is in the cache. */
+extern struct hook_req_pool {
+    _Alignas(64) struct hook_lock lock;
+    _Atomic uint32_t tracked; /* how many requests are known: 0 as long as nothing is recorded */
+    struct hook_request *free;
+    struct hook_request *free_prepared;
+} hook_req_pool;
 
 /* Handles as they were before a call: MPI overwrites them. The first few need no memory. */
 enum { HOOK_FEW = 64 };
@@ -150,16 +164,17 @@ void hook_before_room(struct hook_before *b, int n);
 
 /* MPI is up: introduce what is predefined. More than once is harmless. */
 void hook_mpi_start(void);
+/* Not 0 while calls are recorded; hook_mpi_not_known until MPI is up. */
+extern const _Atomic uint8_t *_Atomic hook_mpi_live;
+extern const _Atomic uint8_t hook_mpi_not_known;
 /* Some bindings start MPI past its functions, and a hook may come late: look whether MPI is up. */
-extern _Atomic bool hook_mpi_started;
 void hook_mpi_catch_up(void);
 static inline void hook_mpi_here(void)
 {
-    if (!HOOK_LIKELY(atomic_load_explicit(&hook_mpi_started, memory_order_relaxed)))
+    if (!HOOK_LIKELY(atomic_load_explicit(&hook_mpi_live, memory_order_relaxed) !=
+                     &hook_mpi_not_known))
         hook_mpi_catch_up();
 }
-/* Not 0 while calls are recorded, and until MPI is up. */
-extern const _Atomic uint8_t *_Atomic hook_mpi_live;
 static inline bool hook_mpi_is_off(void)
 {
     const _Atomic uint8_t *live = atomic_load_explicit(&hook_mpi_live, memory_order_relaxed);
@@ -191,23 +206,16 @@ struct hook_call {
     bool on; /* a description is wanted */
 };
 
-static inline void hook_open(struct hook_call *x, const char *name, unsigned op,
-                             const struct hook_comm *k)
-{
-    x->id = 0;
-    x->k = k;
-    x->on = !hook_mpi_is_off();
-    if (HOOK_LIKELY(x->on))
-        x->c = (struct mstx_comm_call){.name = name,
-                                       .group = k != NULL ? k->group : NULL,
-                                       .peer = -1,
-                                       .op = (uint8_t)op,
-                                       .dtype = MSTX_TYPE_NA,
-                                       .reduce = MSTX_REDUCE_NONE,
-                                       .lib = MSTX_LIB_MPI};
-    else if (k != NULL)
-        mstx_comm_pass(k->group, (enum mstx_comm_op)op);
-}
+/* What a wrapper keeps from call to call, side by side: the function it stands before, and what the
+ * recorder made of its name. */
+struct hook_site {
+    _Alignas(16) hook_slot real;
+    _Atomic uint64_t known;
+};
+
+/* What many wrappers need stands once, outside of them: then it is in the cache more often. */
+void hook_open(struct hook_call *x, struct hook_site *site, const char *name, unsigned op,
+               const struct hook_comm *k);
 static inline void hook_begin(struct hook_call *x)
 {
     if (HOOK_LIKELY(x->on))
@@ -252,18 +260,21 @@ static inline void hook_pass(hook_handle comm, enum mstx_comm_class class)
 }
 
 /* A wrapper in two parts: while nothing is recorded and READY, the call costs some loads and a jump;
- * else the body in braces at the end does everything. PASS counts. */
+ * else the body in braces at the end does everything. PASS counts. They lie side by side: a program
+ * that computes between its calls throws code out of the cache. */
+#define HOOK_BESIDE(NAME) __attribute__((section(".text." #NAME)))
 #define HOOK_LIGHT(NAME, READY, PASS, PARAMS, ARGS, ...)                                           \
-    static hook_slot NAME##_slot;                                                                  \
-    static __attribute__((noinline)) int NAME##_watched PARAMS                                     \
+    static struct hook_site NAME##_site;                                                           \
+    static __attribute__((noinline)) HOOK_BESIDE(NAME) int NAME##_watched PARAMS                   \
     {                                                                                              \
-        hook_real(&NAME##_slot, #NAME, hook_mpi_owners);                                           \
+        struct hook_site *const site = &NAME##_site;                                               \
         __VA_ARGS__                                                                                \
     }                                                                                              \
-    HOOK_API int NAME PARAMS                                                                       \
+    HOOK_API HOOK_BESIDE(NAME)                                                                     \
+    int NAME PARAMS                                                                                \
     {                                                                                              \
         __typeof__(&NAME) real =                                                                   \
-            (__typeof__(&NAME))atomic_load_explicit(&NAME##_slot, memory_order_relaxed);           \
+            (__typeof__(&NAME))atomic_load_explicit(&NAME##_site.real, memory_order_relaxed);      \
         if (real == NULL || !hook_mpi_is_off() || !(READY))                                        \
             return NAME##_watched ARGS;                                                            \
         PASS;                                                                                      \
@@ -271,10 +282,9 @@ static inline void hook_pass(hook_handle comm, enum mstx_comm_class class)
     }
 #define HOOK_COUNT(C, OP) hook_pass(HOOK_HANDLE(C), (enum mstx_comm_class)MSTX_CLASS_OF_##OP)
 
-/* The body of a wrapper: CALL uses `real`; DESC fills x.c; AFTER may look at rc. */
-#define HOOK_BODY(NAME, OP, K, DESC, CALL, AFTER)                                                  \
-    static hook_slot slot;                                                                         \
-    __typeof__(&NAME) real = (__typeof__(&NAME))hook_real(&slot, #NAME, hook_mpi_owners);          \
+/* The body of a watched part: CALL uses `real`; DESC fills x.c; AFTER may look at rc. */
+#define HOOK_WATCHED(NAME, OP, K, DESC, CALL, AFTER)                                               \
+    __typeof__(&NAME) real = (__typeof__(&NAME))hook_real(&site->real, #NAME, hook_mpi_owners);    \
     if (real == NULL)                                                                              \
         return MPI_ERR_INTERN;                                                                     \
     if (hook_depth != 0)                                                                           \
@@ -282,7 +292,7 @@ static inline void hook_pass(hook_handle comm, enum mstx_comm_class class)
     hook_depth++;                                                                                  \
     hook_mpi_here();                                                                               \
     struct hook_call x;                                                                            \
-    hook_open(&x, #NAME, MSTX_COMM_##OP, K);                                                       \
+    hook_open(&x, site, #NAME, MSTX_COMM_##OP, K);                                                 \
     if (HOOK_LIKELY(x.on)) {                                                                       \
         DESC;                                                                                      \
     }                                                                                              \
@@ -292,10 +302,16 @@ static inline void hook_pass(hook_handle comm, enum mstx_comm_class class)
     hook_depth--;                                                                                  \
     return rc
 
+/* ... and of a wrapper in one. */
+#define HOOK_BODY(...)                                                                             \
+    static struct hook_site own_site;                                                              \
+    struct hook_site *const site = &own_site;                                                      \
+    HOOK_WATCHED(__VA_ARGS__)
+
 /* All of a call that has no sequence. */
 #define HOOK_UNCOUNTED(NAME, OP, K, PARAMS, ARGS, DESC, AFTER)                                     \
     HOOK_IF(NAME, HOOK_LIGHT(NAME, true, (void)0, PARAMS, ARGS,                                    \
-                             HOOK_BODY(NAME, OP, K, DESC, real ARGS, AFTER);))
+                             HOOK_WATCHED(NAME, OP, K, DESC, real ARGS, AFTER);))
 
 static inline unsigned hook_req_flags(const struct hook_call *x, unsigned flags)
 {
@@ -318,6 +334,7 @@ static inline void hook_prepare(struct hook_call *x, struct mstx_comm_call *late
     *later = x->c;
     later->op = (uint8_t)op;
     later->name = name;
+    later->known = NULL; /* that is of the call that prepares */
     later->flags |= MSTX_CF_ASYNC | MSTX_CF_PERSISTENT;
     x->c.has_part = false;
 }
@@ -405,12 +422,7 @@ static inline void hook_at_target(struct hook_call *x, int rank, bool gives)
     X(rsend, RSEND, Rsend, Irsend)
 
 /* What a call between two says of itself, in C and in Fortran. */
-static inline void hook_transfer(struct hook_call *x, int64_t n, MPI_Datatype t, int peer, int tag,
-                                 bool is_send)
-{
-    hook_one(x, n, t);
-    hook_p2p(x, peer, tag, is_send);
-}
+void hook_transfer(struct hook_call *x, int64_t n, MPI_Datatype t, int peer, int tag, bool is_send);
 static inline void hook_matched(struct hook_call *x, int64_t n, MPI_Datatype t)
 {
     hook_transfer(x, n, t, MPI_ANY_SOURCE, -1, false);

@@ -8,15 +8,16 @@
 
 #define BLOCKING(NAME, OP, PARAMS, ARGS, C, ...)                                                   \
     HOOK_IF(NAME, HOOK_LIGHT(NAME, true, HOOK_COUNT(C, OP), PARAMS, ARGS,                          \
-                             HOOK_BODY(NAME, OP, hook_comm_of(C), __VA_ARGS__, real ARGS,          \
-                                       hook_end(&x));))
+                             HOOK_WATCHED(NAME, OP, hook_comm_of(C), __VA_ARGS__, real ARGS,       \
+                                          hook_end(&x));))
 
 #define NONBLOCKING(NAME, OP, PARAMS, ARGS, C, ...)                                                \
-    HOOK_IF(NAME, HOOK_LIGHT(NAME, true, HOOK_COUNT(C, OP),                                        \
-                             (HOOK_BARE PARAMS, MPI_Request * request), (HOOK_BARE ARGS, request), \
-                             HOOK_BODY(NAME, OP, hook_comm_of(C), __VA_ARGS__;                     \
-                                       x.c.flags |= MSTX_CF_ASYNC, real(HOOK_BARE ARGS, request),  \
-                                       hook_begun(&x, rc, request, 0));))
+    HOOK_IF(NAME,                                                                                  \
+            HOOK_LIGHT(NAME, true, HOOK_COUNT(C, OP), (HOOK_BARE PARAMS, MPI_Request * request),   \
+                       (HOOK_BARE ARGS, request),                                                  \
+                       HOOK_WATCHED(NAME, OP, hook_comm_of(C), __VA_ARGS__;                        \
+                                    x.c.flags |= MSTX_CF_ASYNC, real(HOOK_BARE ARGS, request),     \
+                                    hook_begun(&x, rc, request, 0));))
 
 #define PERSISTENT(NAME, OP, PARAMS, ARGS, C, ...)                                                 \
     HOOK_IF(                                                                                       \

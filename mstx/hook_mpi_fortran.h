@@ -73,12 +73,13 @@ const MPI_Status *hook_fortran_status(const F *s, size_t at, MPI_Status *out);
  * call where that is to be done. BEGIN opens x; the last parameter but texts' lengths is ierr, where
  * a program may say nothing. */
 #define SUBROUTINE(OURS, REAL, SKIPS, PARAMS, ARGS, BEGIN, AFTER)                                  \
-    static hook_slot OURS##_slot;                                                                  \
+    static struct hook_site OURS##_site;                                                           \
     HOOK_API void OURS PARAMS;                                                                     \
     static __attribute__((noinline)) void OURS##_watched PARAMS                                    \
     {                                                                                              \
+        struct hook_site *const site = &OURS##_site;                                               \
         __typeof__(&OURS) real =                                                                   \
-            (__typeof__(real))hook_real(&OURS##_slot, REAL, hook_fortran_owners);                  \
+            (__typeof__(real))hook_real(&site->real, REAL, hook_fortran_owners);                   \
         F own_error = MPI_ERR_INTERN;                                                              \
         if (ierr == NULL)                                                                          \
             ierr = &own_error;                                                                     \
@@ -102,7 +103,7 @@ const MPI_Status *hook_fortran_status(const F *s, size_t at, MPI_Status *out);
     HOOK_API void OURS PARAMS                                                                      \
     {                                                                                              \
         __typeof__(&OURS) real =                                                                   \
-            (__typeof__(real))atomic_load_explicit(&OURS##_slot, memory_order_relaxed);            \
+            (__typeof__(real))atomic_load_explicit(&OURS##_site.real, memory_order_relaxed);       \
         if (real == NULL || !hook_mpi_is_off() || !(SKIPS))                                        \
             OURS##_watched ARGS;                                                                   \
         else                                                                                       \
@@ -116,7 +117,7 @@ const MPI_Status *hook_fortran_status(const F *s, size_t at, MPI_Status *out);
     SUBROUTINE(                                                                                    \
         OURS, REAL, SKIPS, (HOOK_BARE PARAMS, HOOK_BARE TAIL_PARAMS),                              \
         (HOOK_BARE ARGS, HOOK_BARE TAIL), hook_mpi_here();                                         \
-        hook_open(&x, NAME, MSTX_COMM_##OP, K); if (HOOK_LIKELY(x.on)) { DESC; }, AFTER)
+        hook_open(&x, site, NAME, MSTX_COMM_##OP, K); if (HOOK_LIKELY(x.on)) { DESC; }, AFTER)
 extern const char *const hook_fortran_owners[];
 
 /* What compilers and bindings call the function ompi_x_f. */

@@ -51,7 +51,7 @@ static uint32_t count_up(uint64_t hash)
     return 0;
 }
 
-const struct hook_comm *hook_comm_find(hook_handle h, enum hook_kind kind)
+HOOK_HOT const struct hook_comm *hook_comm_find(hook_handle h, enum hook_kind kind)
 {
     const uint64_t v = hook_table_get(kind == HOOK_COMM ? &hook_comms : &windows, h);
     return (const struct hook_comm *)(uintptr_t)v;

@@ -79,7 +79,7 @@ PLAIN(session_finalize, SESSION_FINALIZE, Session_finalize, LIFE, (F *s), (s))
 /* With recording off and nothing known there is nothing that could be done. */
 static inline bool none_tracked(void)
 {
-    return atomic_load_explicit(&hook_req_tracked, memory_order_relaxed) == 0;
+    return atomic_load_explicit(&hook_req_pool.tracked, memory_order_relaxed) == 0;
 }
 
 static void remember(struct hook_before *b, int n, const F *r)
@@ -321,7 +321,7 @@ HANDLES(type_free, TYPE_FREE, "", NONE, false, (type_going = HOOK_HANDLE(type_of
 
 #define BARE(OURS, REAL, NAME, BEFORE, AFTER)                                                      \
     SUBROUTINE(OURS, REAL, false, (F * ierr), (ierr), BEFORE;                                      \
-               hook_open(&x, NAME, MSTX_COMM_LIFE, NULL), AFTER; hook_end(&x))
+               hook_open(&x, site, NAME, MSTX_COMM_LIFE, NULL), AFTER; hook_end(&x))
 #if defined(OPEN_MPI)
 #define BARE_NAMES(lower, UPPER, ...)                                                              \
     BARE(ompi_##lower##_f, "mpi_" #lower "_", __VA_ARGS__)                                         \

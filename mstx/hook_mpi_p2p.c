@@ -14,16 +14,17 @@
             HOOK_LIGHT(NAME, true, HOOK_COUNT(c, SEND),                                            \
                        (const void *b, COUNT n, MPI_Datatype t, int peer, int tag, MPI_Comm c),    \
                        (b, n, t, peer, tag, c),                                                    \
-                       HOOK_BODY(NAME, SEND, hook_comm_of(c), SEND_DESC,                           \
-                                 real(b, n, t, peer, tag, c), hook_end(&x));))
+                       HOOK_WATCHED(NAME, SEND, hook_comm_of(c), SEND_DESC,                        \
+                                    real(b, n, t, peer, tag, c), hook_end(&x));))
 #define ISEND(NAME, COUNT)                                                                         \
-    HOOK_IF(NAME, HOOK_LIGHT(NAME, true, HOOK_COUNT(c, SEND),                                      \
-                             (const void *b, COUNT n, MPI_Datatype t, int peer, int tag,           \
-                              MPI_Comm c, MPI_Request *r),                                         \
-                             (b, n, t, peer, tag, c, r),                                           \
-                             HOOK_BODY(NAME, SEND, hook_comm_of(c), SEND_DESC;                     \
-                                       x.c.flags |= MSTX_CF_ASYNC, real(b, n, t, peer, tag, c, r), \
-                                       hook_begun(&x, rc, r, 0));))
+    HOOK_IF(NAME,                                                                                  \
+            HOOK_LIGHT(NAME, true, HOOK_COUNT(c, SEND),                                            \
+                       (const void *b, COUNT n, MPI_Datatype t, int peer, int tag, MPI_Comm c,     \
+                        MPI_Request *r),                                                           \
+                       (b, n, t, peer, tag, c, r),                                                 \
+                       HOOK_WATCHED(NAME, SEND, hook_comm_of(c), SEND_DESC;                        \
+                                    x.c.flags |= MSTX_CF_ASYNC, real(b, n, t, peer, tag, c, r),    \
+                                    hook_begun(&x, rc, r, 0));))
 
 #define PREPARED(NAME, OP, CONST, COUNT, DESC, FLAGS)                                              \
     HOOK_IF(                                                                                       \
@@ -68,16 +69,17 @@ static void received(const struct hook_call *x, int rc, const MPI_Status *status
                              (void *b, COUNT n, MPI_Datatype t, int peer, int tag, MPI_Comm c,     \
                               MPI_Status *s),                                                      \
                              (b, n, t, peer, tag, c, s), OWN_STATUS(s);                            \
-                             HOOK_BODY(NAME, RECV, hook_comm_of(c), RECV_DESC,                     \
-                                       real(b, n, t, peer, tag, c, s), received(&x, rc, s));))
+                             HOOK_WATCHED(NAME, RECV, hook_comm_of(c), RECV_DESC,                  \
+                                          real(b, n, t, peer, tag, c, s), received(&x, rc, s));))
 #define IRECV(NAME, COUNT)                                                                         \
-    HOOK_IF(NAME, HOOK_LIGHT(NAME, true, HOOK_COUNT(c, RECV),                                      \
-                             (void *b, COUNT n, MPI_Datatype t, int peer, int tag, MPI_Comm c,     \
-                              MPI_Request *r),                                                     \
-                             (b, n, t, peer, tag, c, r),                                           \
-                             HOOK_BODY(NAME, RECV, hook_comm_of(c), RECV_DESC;                     \
-                                       x.c.flags |= MSTX_CF_ASYNC, real(b, n, t, peer, tag, c, r), \
-                                       hook_begun(&x, rc, r, HOOK_REQ_RECV));))
+    HOOK_IF(NAME,                                                                                  \
+            HOOK_LIGHT(                                                                            \
+                NAME, true, HOOK_COUNT(c, RECV),                                                   \
+                (void *b, COUNT n, MPI_Datatype t, int peer, int tag, MPI_Comm c, MPI_Request *r), \
+                (b, n, t, peer, tag, c, r),                                                        \
+                HOOK_WATCHED(NAME, RECV, hook_comm_of(c), RECV_DESC;                               \
+                             x.c.flags |= MSTX_CF_ASYNC, real(b, n, t, peer, tag, c, r),           \
+                             hook_begun(&x, rc, r, HOOK_REQ_RECV));))
 RECV(MPI_Recv, int)
 RECV(MPI_Recv_c, MPI_Count)
 IRECV(MPI_Irecv, int)
@@ -103,24 +105,24 @@ MATCHED(MRECV)
     SEND_DESC;                                                                                     \
     hook_exchange(&x, hook_bytes(rn, rt), from)
 #define SENDRECV(NAME, COUNT, LAST, SEEN, AFTER, FLAGS)                                            \
-    HOOK_IF(                                                                                       \
-        NAME,                                                                                      \
-        HOOK_LIGHT(NAME, true, HOOK_COUNT(c, SENDRECV),                                            \
-                   (const void *b, COUNT n, MPI_Datatype t, int peer, int tag, void *rb, COUNT rn, \
-                    MPI_Datatype rt, int from, int rtag, MPI_Comm c, LAST *last),                  \
-                   (b, n, t, peer, tag, rb, rn, rt, from, rtag, c, last), SEEN;                    \
-                   HOOK_BODY(NAME, SENDRECV, hook_comm_of(c), EXCHANGE_DESC;                       \
-                             x.c.flags |= FLAGS,                                                   \
-                             real(b, n, t, peer, tag, rb, rn, rt, from, rtag, c, last), AFTER);))
+    HOOK_IF(NAME,                                                                                  \
+            HOOK_LIGHT(NAME, true, HOOK_COUNT(c, SENDRECV),                                        \
+                       (const void *b, COUNT n, MPI_Datatype t, int peer, int tag, void *rb,       \
+                        COUNT rn, MPI_Datatype rt, int from, int rtag, MPI_Comm c, LAST *last),    \
+                       (b, n, t, peer, tag, rb, rn, rt, from, rtag, c, last), SEEN;                \
+                       HOOK_WATCHED(NAME, SENDRECV, hook_comm_of(c), EXCHANGE_DESC;                \
+                                    x.c.flags |= FLAGS,                                            \
+                                    real(b, n, t, peer, tag, rb, rn, rt, from, rtag, c, last),     \
+                                    AFTER);))
 #define REPLACE(NAME, COUNT, LAST, SEEN, AFTER, FLAGS)                                             \
     HOOK_IF(NAME, HOOK_LIGHT(NAME, true, HOOK_COUNT(c, SENDRECV),                                  \
                              (void *b, COUNT n, MPI_Datatype t, int peer, int tag, int from,       \
                               int rtag, MPI_Comm c, LAST *last),                                   \
                              (b, n, t, peer, tag, from, rtag, c, last), const COUNT rn = n;        \
                              const MPI_Datatype rt = t; SEEN;                                      \
-                             HOOK_BODY(NAME, SENDRECV, hook_comm_of(c), EXCHANGE_DESC;             \
-                                       x.c.flags |= MSTX_CF_IN_PLACE | FLAGS,                      \
-                                       real(b, n, t, peer, tag, from, rtag, c, last), AFTER);))
+                             HOOK_WATCHED(NAME, SENDRECV, hook_comm_of(c), EXCHANGE_DESC;          \
+                                          x.c.flags |= MSTX_CF_IN_PLACE | FLAGS,                   \
+                                          real(b, n, t, peer, tag, from, rtag, c, last), AFTER);))
 SENDRECV(MPI_Sendrecv, int, MPI_Status, OWN_STATUS(last), received(&x, rc, last), 0)
 SENDRECV(MPI_Sendrecv_c, MPI_Count, MPI_Status, OWN_STATUS(last), received(&x, rc, last), 0)
 SENDRECV(MPI_Isendrecv, int, MPI_Request, (void)0, hook_begun(&x, rc, last, HOOK_REQ_RECV),
@@ -213,10 +215,10 @@ static void complete_some(const struct hook_before *b, int n, const int *index, 
 
 /* DONE runs only when MPI has something to tell. */
 #define COMPLETION_AS(NAME, OP, PARAMS, ARGS, COUNT, REQUESTS, DESC, AFTER)                        \
-    HOOK_LIGHT(NAME, atomic_load_explicit(&hook_req_tracked, memory_order_relaxed) == 0, (void)0,  \
-               PARAMS, ARGS, struct hook_before was;                                               \
+    HOOK_LIGHT(NAME, atomic_load_explicit(&hook_req_pool.tracked, memory_order_relaxed) == 0,      \
+               (void)0, PARAMS, ARGS, struct hook_before was;                                      \
                remember(&was, COUNT, REQUESTS);                                                    \
-               HOOK_BODY(NAME, OP, NULL, x.c.count = (uint64_t)was.n; DESC, real ARGS, AFTER);)
+               HOOK_WATCHED(NAME, OP, NULL, x.c.count = (uint64_t)was.n; DESC, real ARGS, AFTER);)
 #define COMPLETION(NAME, OP, PARAMS, ARGS, COUNT, REQUESTS, DONE)                                  \
     COMPLETION_AS(NAME, OP, PARAMS, ARGS, COUNT, REQUESTS, HOOK_WAITS(OP, was), DONE; hook_end(&x))
 #define TEST(NAME, PARAMS, ARGS, COUNT, REQUESTS, FOUND, DONE)                                     \

@@ -7,28 +7,21 @@
  */
 #include "mstx/hook_mpi.h"
 
-struct request {
+struct hook_request {
     hook_handle handle;
     uint64_t id;                     /* of the range that is open; 0: none */
     struct mstx_comm_call *prepared; /* what a start begins; NULL: an ordinary request */
-    struct request *next;
+    struct hook_request *next;
     unsigned flags;
 };
 
 enum { BUCKETS = 1 << 13 };
 
-/* One lock for all: a request costs one locked instruction when it begins and one when it is done.
- * They are dear behind a record that has just been written, as they wait until it is in the cache. */
-static struct {
-    struct hook_lock lock;
-    struct request *free;
-    struct request *free_prepared;
-} pool;
+struct hook_req_pool hook_req_pool;
 static struct bucket {
-    struct request *first;
-    struct request **end; /* where the next one goes; NULL: none was here yet */
+    struct hook_request *first;
+    struct hook_request **end; /* where the next one goes; NULL: none was here yet */
 } buckets[BUCKETS];
-_Atomic uint32_t hook_req_tracked;
 
 static struct bucket *bucket_of(hook_handle h)
 {
@@ -41,14 +34,14 @@ static_assert(BUCKETS == 1 << 13, "the hash gives 13 bits");
 /* Only the holder of the lock changes it. */
 static void tracked(uint32_t more)
 {
-    const uint32_t n = atomic_load_explicit(&hook_req_tracked, memory_order_relaxed);
-    atomic_store_explicit(&hook_req_tracked, n + more, memory_order_relaxed);
+    const uint32_t n = atomic_load_explicit(&hook_req_pool.tracked, memory_order_relaxed);
+    atomic_store_explicit(&hook_req_pool.tracked, n + more, memory_order_relaxed);
 }
 
-static struct request *entry_new(bool is_prepared)
+static struct hook_request *entry_new(bool is_prepared)
 {
-    struct request **list = is_prepared ? &pool.free_prepared : &pool.free;
-    struct request *r = *list;
+    struct hook_request **list = is_prepared ? &hook_req_pool.free_prepared : &hook_req_pool.free;
+    struct hook_request *r = *list;
     if (r != NULL) {
         *list = r->next;
         return r;
@@ -61,25 +54,26 @@ static struct request *entry_new(bool is_prepared)
     return r;
 }
 
-static void entry_free(struct request *r)
+static void entry_free(struct hook_request *r)
 {
-    struct request **list = r->prepared != NULL ? &pool.free_prepared : &pool.free;
+    struct hook_request **list =
+        r->prepared != NULL ? &hook_req_pool.free_prepared : &hook_req_pool.free;
     r->next = *list;
     *list = r;
 }
 
-static struct request **look_up(hook_handle h)
+static struct hook_request **look_up(hook_handle h)
 {
-    struct request **at = &bucket_of(h)->first;
+    struct hook_request **at = &bucket_of(h)->first;
     while (*at != NULL && (*at)->handle != h)
         at = &(*at)->next;
     return at;
 }
 
 /* Behind all others of its bucket. NULL: no memory. */
-static struct request *entry_add(const struct request *like)
+static struct hook_request *entry_add(const struct hook_request *like)
 {
-    struct request *r = entry_new(like->prepared != NULL);
+    struct hook_request *r = entry_new(like->prepared != NULL);
     struct bucket *b = bucket_of(like->handle);
     if (r == NULL)
         return NULL;
@@ -94,9 +88,9 @@ static struct request *entry_add(const struct request *like)
     return r;
 }
 
-static void entry_take(struct request **at)
+static void entry_take(struct hook_request **at)
 {
-    struct request *r = *at;
+    struct hook_request *r = *at;
     struct bucket *b = bucket_of(r->handle);
     *at = r->next;
     if (b->end == &r->next)
@@ -107,34 +101,35 @@ static void entry_take(struct request **at)
 
 /* ---- life of a request -------------------------------------------------------------------------- */
 
-static bool add(const struct request *like)
+HOOK_HOT static bool add(const struct hook_request *like)
 {
-    hook_lock(&pool.lock);
+    hook_lock(&hook_req_pool.lock);
     const bool is_kept = entry_add(like) != NULL;
-    hook_unlock(&pool.lock);
+    hook_unlock(&hook_req_pool.lock);
     return is_kept;
 }
 
-void hook_req_add(MPI_Request request, uint64_t id, unsigned flags)
+HOOK_HOT void hook_req_add(MPI_Request request, uint64_t id, unsigned flags)
 {
     if (id != 0 &&
-        !add(&(struct request){.handle = HOOK_HANDLE(request), .id = id, .flags = flags}))
+        !add(&(struct hook_request){.handle = HOOK_HANDLE(request), .id = id, .flags = flags}))
         mstx_comm_end(id);
 }
 
 void hook_req_prepare(MPI_Request request, const struct mstx_comm_call *c, unsigned flags)
 {
     struct mstx_comm_call prepared = *c;
-    add(&(struct request){.handle = HOOK_HANDLE(request), .prepared = &prepared, .flags = flags});
+    add(&(struct hook_request){
+        .handle = HOOK_HANDLE(request), .prepared = &prepared, .flags = flags});
 }
 
 void hook_req_start(hook_handle h)
 {
-    hook_lock(&pool.lock);
-    struct request *r = *look_up(h);
+    hook_lock(&hook_req_pool.lock);
+    struct hook_request *r = *look_up(h);
     if (r != NULL && r->prepared != NULL && r->id == 0)
         r->id = mstx_comm_begin(r->prepared);
-    hook_unlock(&pool.lock);
+    hook_unlock(&hook_req_pool.lock);
 }
 
 /* What MPI says of the rest of a cancelled one is left over from others. */
@@ -147,20 +142,20 @@ static void received(uint64_t id, const MPI_Status *s, int others_at)
                                s->MPI_SOURCE + (s->MPI_SOURCE >= 0 ? others_at : 0), s->MPI_TAG);
 }
 
-void hook_req_done(hook_handle h, const MPI_Status *status)
+HOOK_HOT void hook_req_done(hook_handle h, const MPI_Status *status)
 {
-    if (atomic_load_explicit(&hook_req_tracked, memory_order_relaxed) == 0)
+    if (atomic_load_explicit(&hook_req_pool.tracked, memory_order_relaxed) == 0)
         return;
-    struct request was = {0};
-    hook_lock(&pool.lock);
-    struct request **at = look_up(h);
+    struct hook_request was = {0};
+    hook_lock(&hook_req_pool.lock);
+    struct hook_request **at = look_up(h);
     if (*at != NULL) {
         was = **at;
         (*at)->id = 0; /* a prepared one only becomes inactive */
         if (was.prepared == NULL)
             entry_take(at);
     }
-    hook_unlock(&pool.lock);
+    hook_unlock(&hook_req_pool.lock);
     if (was.id != 0 && status != NULL && (was.flags & HOOK_REQ_RECV) != 0)
         received(was.id, status, (int)(was.flags >> HOOK_REQ_OTHERS));
     else
@@ -170,22 +165,22 @@ void hook_req_done(hook_handle h, const MPI_Status *status)
 void hook_req_gone(hook_handle h)
 {
     uint64_t id = 0;
-    hook_lock(&pool.lock);
-    struct request **at = look_up(h);
+    hook_lock(&hook_req_pool.lock);
+    struct hook_request **at = look_up(h);
     if (*at != NULL) {
         id = (*at)->id;
         entry_take(at);
     }
-    hook_unlock(&pool.lock);
+    hook_unlock(&hook_req_pool.lock);
     mstx_comm_end(id);
 }
 
 uint64_t hook_req_range(hook_handle h)
 {
-    hook_lock(&pool.lock);
-    const struct request *r = *look_up(h);
+    hook_lock(&hook_req_pool.lock);
+    const struct hook_request *r = *look_up(h);
     const uint64_t id = r != NULL ? r->id : 0;
-    hook_unlock(&pool.lock);
+    hook_unlock(&hook_req_pool.lock);
     return id;
 }
 
@@ -194,7 +189,7 @@ static __thread struct {
     int room;
 } many __attribute__((tls_model("initial-exec")));
 
-void hook_before_room(struct hook_before *b, int n)
+HOOK_HOT void hook_before_room(struct hook_before *b, int n)
 {
     b->n = n > 0 ? n : 0;
     b->h = b->few;
@@ -208,7 +203,7 @@ void hook_before_room(struct hook_before *b, int n)
     b->n = many.p != NULL ? b->n : 0;
 }
 
-bool hook_req_is_null(MPI_Request r)
+HOOK_HOT bool hook_req_is_null(MPI_Request r)
 {
 #if defined(OPEN_MPI)
     static hook_slot null;

@@ -30,6 +30,8 @@
 #define RT_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define RT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define RT_COLD        __attribute__((noinline, cold))
+/* Side by side in memory: a program that computes between its calls throws code out of the cache too. */
+#define RT_HOT __attribute__((hot))
 /* Reads what its owner may be changing: a torn copy does no harm. */
 #define RT_RACY __attribute__((no_sanitize("thread")))
 
@@ -115,17 +117,20 @@ struct rt_push {
 enum rt_next { RT_NEXT_NONE, RT_NEXT_WANTED, RT_NEXT_WORK, RT_NEXT_READY, RT_NEXT_FAILED };
 
 struct rt_ring {
-    /* The writer's: touched by the owning thread (and its signal handlers) alone. */
+    /* The writer's: touched by the owning thread (and its signal handlers) alone.  The first line of
+     * the cache is all that a communication call needs of it. */
     uint32_t busy;  /* how many record calls are under way: above 1 in a signal handler */
     uint32_t pos;   /* next record */
     uint32_t limit; /* where the slow path is taken: half of the segment, then its end */
-    uint32_t cap;
+    uint32_t clock; /* rt_clock_kind */
     struct mstx_rec *rec;
     struct mstx_seg *seg;
     uint32_t number, tid;
     uint32_t slot_chunk, slot_at; /* where the next range slot is looked for */
     uint64_t began;               /* ticks when the segment was taken into use */
     uint32_t comm_range; /* the newest range that the program itself opened for communication */
+    uint32_t epoch;      /* of the capture */
+    uint32_t cap;
     uint32_t mark_ids;
     int32_t top;   /* of pushes, -1: none */
     uint64_t lost; /* records dropped since the last one written */
@@ -279,19 +284,28 @@ void rt_clock_calibrate(struct mstx_calib *c);
 void rt_clock_tick(void);
 extern uint32_t rt_clock_kind; /* enum mstx_clock */
 
-static inline uint64_t rt_ticks(void)
+static inline uint64_t rt_ticks_of(uint32_t clock)
 {
 #if defined(__x86_64__)
-    if (RT_LIKELY(rt_clock_kind == MSTX_CLOCK_TSC))
+    if (RT_LIKELY(clock == MSTX_CLOCK_TSC))
         return __rdtsc();
 #elif defined(__aarch64__)
-    if (RT_LIKELY(rt_clock_kind == MSTX_CLOCK_CNTVCT)) {
+    if (RT_LIKELY(clock == MSTX_CLOCK_CNTVCT)) {
         uint64_t t;
         __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
         return t;
     }
 #endif
+    (void)clock;
     return rt_clock_slow();
+}
+static inline uint64_t rt_ticks(void)
+{
+    return rt_ticks_of(rt_clock_kind);
+}
+static inline uint64_t rt_ring_ticks(const struct rt_ring *r)
+{
+    return rt_ticks_of(r->clock);
 }
 
 /* ---- process ---------------------------------------------------------------- */
@@ -492,11 +506,17 @@ void rt_counter(struct rt_domain *d, uint32_t name, uint64_t bits, bool real);
 /* A memory record; mem NULL: without one. */
 void rt_memory(struct rt_domain *d, uint8_t type, uint64_t id, uint32_t device, uint64_t arg,
                const struct mstx_rec_mem *mem);
-/* A range whose BEGIN has n ready continuation records behind it; 0: none. */
-uint32_t rt_range_start_ready(struct rt_domain *d, uint32_t name, void *stream,
-                              const struct mstx_rec *more, uint32_t n);
-/* The end of one; an end with such records. */
-void rt_range_end_call(struct rt_domain *d, uint64_t id);
+/* A communication call: its CALL is written, n continuation records go behind it, then rt_publish. */
+struct rt_call {
+    struct mstx_rec *more; /* NULL: there is no room, and nothing to publish */
+    uint64_t id;           /* 0: none */
+};
+struct rt_call rt_call_start(struct rt_ring *r, const struct rt_domain *d, uint32_t name,
+                             uint32_t n);
+/* One on a stream: a BEGIN with n ready continuation records; 0: none. */
+uint32_t rt_range_start_ready(struct rt_ring *r, const struct rt_domain *d, uint32_t name,
+                              void *stream, const struct mstx_rec *more, uint32_t n);
+/* The end of either with such records. */
 void rt_range_end_ready(struct rt_domain *d, uint64_t id, const struct mstx_rec *more, uint32_t n);
 /* Tell the taps of a start; id 0: not recorded, then one is made. The id to end it with. */
 uint32_t rt_range_tell_start(struct rt_domain *d, const char *message, void *stream, uint32_t id);

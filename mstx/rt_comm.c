@@ -39,7 +39,7 @@ struct rt_domain *rt_comm_domain;
 
 /* What is open, by the slot of its range: pages that are never used cost nothing.  A range that a
  * framework opened has no name here: its text tells, should anybody ask. */
-static struct open_call {
+static _Alignas(64) struct open_call {
     struct mstx_rec_comm rec;
     const char *name;
     union {
@@ -204,12 +204,13 @@ API bool mstx_comm_on(void)
 }
 
 /* Calls of one class on one communicator come one after the other: no locked instruction. */
-static inline uint32_t next_in(struct mstx_group *g, enum mstx_comm_class class)
+static inline uint32_t next_in(struct mstx_group *g, unsigned op)
 {
-    if (RT_UNLIKELY(g == NULL || class >= MSTX_SEQUENCES))
+    const unsigned which = MSTX_COMM_SEQUENCE(op);
+    if (RT_UNLIKELY(g == NULL || which == MSTX_SEQUENCES))
         return 0;
-    uint32_t seq = atomic_load_explicit(&g->seq[class], memory_order_relaxed);
-    atomic_store_explicit(&g->seq[class], seq + 1, memory_order_relaxed);
+    uint32_t seq = atomic_load_explicit(&g->seq[which], memory_order_relaxed);
+    atomic_store_explicit(&g->seq[which], seq + 1, memory_order_relaxed);
     return seq;
 }
 
@@ -222,26 +223,23 @@ API const _Atomic uint8_t *mstx_comm_live(void)
 
 API void mstx_comm_pass(struct mstx_group *g, enum mstx_comm_op op)
 {
-    next_in(g, mstx_comm_op_class(op));
+    next_in(g, op);
 }
 
 /* COMM says what a PART would, or that one follows: few calls need it. */
-static void imply_part(struct mstx_rec_comm *rec, const struct mstx_comm_call *c)
+static inline bool is_implied(const struct mstx_rec_comm *rec, const struct mstx_comm_call *c)
 {
     const struct mstx_rec_comm_part p = mstx_comm_implied(rec);
-    if (c->tag >= -1 && c->tag <= UINT16_MAX - MSTX_TAG_CODE && c->peer2 == p.peer &&
-        c->sent == p.sent && c->received == p.received)
-        rec->tag_code = (uint16_t)(c->tag + MSTX_TAG_CODE);
-    else
-        rec->flags |= MSTX_F_MORE;
+    return c->tag >= -1 && c->tag <= UINT16_MAX - MSTX_TAG_CODE && c->peer2 == p.peer &&
+           c->sent == p.sent && c->received == p.received;
 }
 
-static struct mstx_rec_comm describe(const struct mstx_comm_call *c)
+static inline struct mstx_rec_comm describe(const struct mstx_comm_call *c)
 {
     struct mstx_rec_comm rec = {
         .count = c->count,
         .group = c->group != NULL ? c->group->number : 0,
-        .seq = next_in(c->group, mstx_comm_op_class(c->op)),
+        .seq = next_in(c->group, c->op),
         .peer = c->peer,
         .dtype = c->dtype,
         .reduce = c->reduce,
@@ -249,14 +247,69 @@ static struct mstx_rec_comm describe(const struct mstx_comm_call *c)
         .flags = c->flags,
         .op = c->op,
         .lib = c->lib,
-        .elem = c->elem != 0 ? c->elem : mstx_comm_type_bytes(c->dtype),
+        .elem = c->elem,
     };
-    if (c->has_part)
-        imply_part(&rec, c);
+    if (rec.elem == 0 && rec.dtype != MSTX_TYPE_NA)
+        rec.elem = mstx_comm_type_bytes(rec.dtype);
+    if (c->has_part && is_implied(&rec, c))
+        rec.tag_code = (uint16_t)(c->tag + MSTX_TAG_CODE);
+    else if (c->has_part)
+        rec.flags |= MSTX_F_MORE;
     return rec;
 }
 
-static uint32_t record(const struct mstx_comm_call *c, const struct mstx_rec_comm *rec)
+static __attribute__((noinline)) uint32_t name_anew(struct rt_ring *r,
+                                                    const struct mstx_comm_call *c)
+{
+    const uint32_t id = rt_text_id_of_call(r, c->name);
+    if (c->known != NULL)
+        atomic_store_explicit(c->known, (uint64_t)r->epoch << 32 | id, memory_order_relaxed);
+    return id;
+}
+
+/* The id of the name of a call: kept where the hook has room for it, in a line that it needs anyway. */
+static inline uint32_t name_of(struct rt_ring *r, const struct mstx_comm_call *c)
+{
+    const uint64_t v =
+        RT_LIKELY(c->known != NULL) ? atomic_load_explicit(c->known, memory_order_relaxed) : 0;
+    return RT_LIKELY(v >> 32 == r->epoch) ? (uint32_t)v : name_anew(r, c);
+}
+
+static struct mstx_rec_comm_part part_of(const struct mstx_comm_call *c)
+{
+    return (struct mstx_rec_comm_part){.sent = c->sent,
+                                       .received = c->received,
+                                       .peer = c->peer2,
+                                       .type = MSTX_REC_COMM_PART,
+                                       .tag = c->tag};
+}
+
+RT_COLD static uint32_t start_on_stream(struct rt_ring *r, const struct mstx_comm_call *c,
+                                        struct mstx_rec_comm rec)
+{
+    struct mstx_rec more[2];
+    const struct mstx_rec_comm_part part = part_of(c);
+    memcpy(&more[0], &rec, sizeof rec);
+    memcpy(&more[1], &part, sizeof part);
+    return rt_range_start_ready(r, rt_comm_domain, name_of(r, c), c->stream, more,
+                                (rec.flags & MSTX_F_MORE) != 0 ? 2 : 1);
+}
+
+static inline uint32_t start(struct rt_ring *r, const struct mstx_comm_call *c,
+                             struct mstx_rec_comm rec)
+{
+    const bool has_part = (rec.flags & MSTX_F_MORE) != 0;
+    const struct rt_call call = rt_call_start(r, rt_comm_domain, name_of(r, c), has_part ? 2 : 1);
+    if (RT_UNLIKELY(call.more == NULL))
+        return (uint32_t)call.id;
+    *(struct mstx_rec_comm *)(void *)call.more = rec;
+    if (RT_UNLIKELY(has_part))
+        *(struct mstx_rec_comm_part *)(void *)(call.more + 1) = part_of(c);
+    rt_publish(r);
+    return (uint32_t)call.id;
+}
+
+static inline uint32_t record(const struct mstx_comm_call *c, struct mstx_rec_comm rec)
 {
     struct rt_ring *r = rt_ring_of_thread();
     if (RT_UNLIKELY(r == NULL))
@@ -264,55 +317,33 @@ static uint32_t record(const struct mstx_comm_call *c, const struct mstx_rec_com
     if (RT_UNLIKELY(r->comm_range != 0 && rt_range_is_open(r->comm_range)))
         return 0; /* the framework marks this call itself */
     if (RT_UNLIKELY(c->group != NULL &&
-                    atomic_load_explicit(&c->group->epoch, memory_order_relaxed) != rt.epoch))
+                    atomic_load_explicit(&c->group->epoch, memory_order_relaxed) != r->epoch))
         define(c->group);
-    struct mstx_rec more[2];
-    const bool has_part = (rec->flags & MSTX_F_MORE) != 0;
-    memcpy(&more[0], rec, sizeof *rec);
-    if (has_part) {
-        struct mstx_rec_comm_part part = {.sent = c->sent,
-                                          .received = c->received,
-                                          .peer = c->peer2,
-                                          .type = MSTX_REC_COMM_PART,
-                                          .tag = c->tag};
-        memcpy(&more[1], &part, sizeof part);
-    }
-    uint32_t id = rt_range_start_ready(rt_comm_domain, rt_text_id_of_call(r, c->name), c->stream,
-                                       more, has_part ? 2 : 1);
+    const uint32_t id =
+        RT_LIKELY(c->stream == NULL) ? start(r, c, rec) : start_on_stream(r, c, rec);
+    struct open_call *o = &open_calls[id >> RT_GEN_BITS];
     if (RT_LIKELY(id != 0))
-        open_calls[id >> RT_GEN_BITS] =
-            (struct open_call){*rec, c->name, {c->group}, id, r->tid, 0};
+        *o = (struct open_call){rec, c->name, {c->group}, id, r->tid, 0};
     if (RT_UNLIKELY(c->requests != NULL) && id != 0)
-        open_calls[id >> RT_GEN_BITS].requests = c->requests;
+        o->requests = c->requests;
     return id;
 }
 
 /* Whoever listens hears what a framework would have said. */
-RT_COLD static uint64_t begin_rare(const struct mstx_comm_call *c, const struct mstx_rec_comm *rec,
-                                   uint8_t live)
+RT_COLD static uint64_t tell(const struct mstx_comm_call *c, struct mstx_rec_comm rec, uint32_t id)
 {
     char text[512];
-    uint32_t id = (live & RT_RECORD) != 0 ? record(c, rec) : 0;
-    if ((live & RT_TAP) == 0)
-        return id;
-    mstx_comm_message(text, sizeof text, rec, c->group != NULL ? c->group->name : "",
+    mstx_comm_message(text, sizeof text, &rec, c->group != NULL ? c->group->name : "",
                       (uint64_t)(uintptr_t)c->stream);
     return rt_range_tell_start(rt_comm_domain, text, c->stream, id);
 }
 
-API uint64_t mstx_comm_begin(const struct mstx_comm_call *c)
+RT_HOT API uint64_t mstx_comm_begin(const struct mstx_comm_call *c)
 {
-    struct mstx_rec_comm rec = describe(c);
+    const struct mstx_rec_comm rec = describe(c);
     const uint8_t live = live_now();
-    if (RT_LIKELY(live == RT_RECORD))
-        return record(c, &rec);
-    return live != 0 ? begin_rare(c, &rec, live) : 0;
-}
-
-API void mstx_comm_end(uint64_t id)
-{
-    if (id != 0)
-        rt_range_end_call(rt_comm_domain, id);
+    const uint32_t id = RT_LIKELY((live & RT_RECORD) != 0) ? record(c, rec) : 0;
+    return RT_LIKELY((live & RT_TAP) == 0) ? id : tell(c, rec, id);
 }
 
 /* What readers show of a receive whose end says nothing. */

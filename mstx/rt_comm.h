@@ -39,12 +39,14 @@ const char *mstx_group_name(const struct mstx_group *g); /* "" without one */
 uint64_t mstx_group_hash(uint64_t seed, const void *bytes, size_t n);
 
 struct mstx_comm_call {
-    const char *name;         /* of the function; a text that stays */
+    const char *name; /* of the function; a text that stays */
+    _Atomic uint64_t
+        *known; /* where the recorder keeps what it made of name; NULL: no such place */
     struct mstx_group *group; /* NULL: not known */
     uint64_t count;
     uint32_t elem; /* bytes; 0: of the type, or not known */
     int32_t peer;  /* -1: none */
-    uint8_t op, dtype, reduce, lib;
+    uint8_t op, dtype, lib, reduce;
     uint8_t flags; /* MSTX_CF_, MSTX_F_CAPTURED */
     bool has_part; /* the rest is set */
     int32_t peer2, tag;

@@ -13,6 +13,7 @@
  * one compare-and-swap on its slot by any thread: no map, no lock.  The slot keeps what END
  * repeats, so the end needs no look-up of the start.
  */
+#include "mstx/rt_comm.h"
 #include "mstx/rt_device.h"
 
 enum {
@@ -23,7 +24,7 @@ enum {
     GHOST = UINT16_MAX,
     ON_DEVICE = 0x4000, /* with the ring's number: slot_stream holds the stream */
     RECORDS_MAX = 192,  /* of one event: a payload of MSTX_PAYLOAD_MAX and its heads */
-    FEW = 8,            /* slots that a ring takes in turn, for so many uses: */
+    FEW = 2,            /* slots that a ring takes in turn, for so many uses: */
     STAY = 4096,
 };
 static_assert(1 << 6 == RT_CHUNK, "chunk");
@@ -42,7 +43,7 @@ struct slot {
 };
 static_assert(sizeof(struct slot) == 32, "two to a cache line");
 
-static struct slot slots[1 << RT_SLOT_BITS];
+static _Alignas(64) struct slot slots[1 << RT_SLOT_BITS];
 static uint16_t slot_stream[1 << RT_SLOT_BITS]; /* touched by ranges with a device side alone */
 static uint16_t chunk_next[CHUNKS];             /* the chunks of a ring form a circle */
 static _Atomic uint32_t chunks;
@@ -87,18 +88,22 @@ void rt_slots_forget(void)
     atomic_store(&chunks, 0);
 }
 
-/* The next eight uses come from eight slots, that is from few cache lines, which a program that
- * computes between its calls does not throw out; every STAY uses they are others, so that all 64
- * take part and a stale id stays recognisable for long. */
+/* The next uses come from two slots, that is from one cache line, which a program that computes
+ * between its calls does not throw out; every STAY uses they are others, so that all 64 take part and
+ * a stale id stays recognisable for long.  NULL: it is open. */
+static inline struct slot *slot_next(struct rt_ring *r, uint32_t chunk)
+{
+    const uint32_t at = rt_bump(&r->slot_at, 1);
+    struct slot *s = &slots[chunk * RT_CHUNK + (at / STAY * FEW + at % FEW) % RT_CHUNK];
+    return RT_LIKELY(atomic_load_explicit(&s->live, memory_order_acquire) == 0) ? s : NULL;
+}
+
 static struct slot *slot_near(struct rt_ring *r, uint32_t chunk)
 {
-    for (int i = 0; i < FEW; i++) {
-        const uint32_t at = rt_bump(&r->slot_at, 1);
-        struct slot *s = &slots[chunk * RT_CHUNK + (at / STAY * FEW + at % FEW) % RT_CHUNK];
-        if (RT_LIKELY(atomic_load_explicit(&s->live, memory_order_acquire) == 0))
-            return s;
-    }
-    return NULL;
+    struct slot *s = NULL;
+    for (int i = 0; s == NULL && i < FEW; i++)
+        s = slot_next(r, chunk);
+    return s;
 }
 
 static struct slot *slot_in(struct rt_ring *r, uint32_t chunk)
@@ -111,11 +116,14 @@ static struct slot *slot_in(struct rt_ring *r, uint32_t chunk)
     return s;
 }
 
-/* All 64 are open: the next chunk of the circle, or one more in it. */
-RT_COLD static struct slot *slot_far(struct rt_ring *r)
+/* When all 64 are open: the next chunk of the circle, or one more in it. */
+static __attribute__((noinline)) struct slot *slot_far(struct rt_ring *r)
 {
+    struct slot *s = slot_in(r, r->slot_chunk);
+    if (RT_LIKELY(s != NULL))
+        return s;
     uint32_t c = chunk_next[r->slot_chunk];
-    struct slot *s = slot_in(r, c);
+    s = slot_in(r, c);
     if (s == NULL) {
         if (!chunk_new(&c))
             return NULL;
@@ -127,9 +135,9 @@ RT_COLD static struct slot *slot_far(struct rt_ring *r)
     return s;
 }
 
-static struct slot *slot_get(struct rt_ring *r)
+static inline struct slot *slot_get(struct rt_ring *r)
 {
-    struct slot *s = slot_in(r, r->slot_chunk);
+    struct slot *s = slot_next(r, r->slot_chunk);
     return RT_LIKELY(s != NULL) ? s : slot_far(r);
 }
 
@@ -145,13 +153,14 @@ static bool slot_close(struct slot *s, uint32_t id, bool is_own)
     return true;
 }
 
-static uint32_t slot_open(struct slot *s, const struct rt_ring *r, const struct mstx_rec *rec)
+static inline uint32_t slot_open(struct slot *s, const struct rt_ring *r, uint64_t ticks,
+                                 uint32_t name, uint16_t domain)
 {
-    s->use = s->use % USES + 1;
+    s->use = s->use < USES ? s->use + 1 : 1;
     s->at = NO_PLACE;
-    s->ticks = rec->ticks;
-    s->name = rec->name;
-    s->domain = rec->domain;
+    s->ticks = ticks;
+    s->name = name;
+    s->domain = domain;
     s->ring = (uint16_t)r->number;
     s->other = 0;
     uint32_t id = (uint32_t)(s - slots) << RT_GEN_BITS | s->use;
@@ -289,19 +298,16 @@ static inline void write1(struct rt_ring *r, const struct mstx_rec *rec)
     rt_publish(r);
 }
 
-/* Nothing of what was just written is read again. Its place in the segment. */
-static uint32_t write_ready(struct rt_ring *r, struct mstx_rec *rec, const struct rt_event *e)
+static void write_ready(struct rt_ring *r, struct mstx_rec *rec, const struct rt_event *e)
 {
     struct mstx_rec *to = rt_reserve(r, 1 + e->nready);
     if (RT_UNLIKELY(to == NULL))
-        return NO_PLACE;
+        return;
     rec->flags |= MSTX_F_MORE;
     to[0] = *rec;
     for (uint32_t i = 0; i < e->nready; i++)
         to[1 + i] = e->ready[i];
-    const size_t at = (size_t)(to - r->rec);
     rt_publish(r);
-    return RT_LIKELY(at < NO_PLACE) ? (uint32_t)at : NO_PLACE;
 }
 
 static void write_more(struct rt_ring *r, const struct mstx_rec *rec, const struct rt_event *e,
@@ -423,17 +429,14 @@ static uint32_t begin(struct rt_ring *r, struct mstx_rec *rec, const struct rt_e
     if (RT_UNLIKELY(s == NULL))
         return too_many_ranges();
     rec->ticks = rt_ticks();
-    uint32_t id = slot_open(s, r, rec);
+    uint32_t id = slot_open(s, r, rec->ticks, rec->name, rec->domain);
     rec->id = id;
     if ((rec->flags & MSTX_F_STREAM) != 0) {
         uint16_t stream = on_device(rec);
         slot_stream[s - slots] = stream;
         s->ring |= (uint16_t)(stream != 0 ? ON_DEVICE : 0);
     }
-    if (rec->type == MSTX_REC_CALL)
-        s->at = write_ready(r, rec, e);
-    else
-        write_event(r, rec, e);
+    write_event(r, rec, e);
     return id;
 }
 
@@ -456,18 +459,38 @@ static uint32_t record_start(struct rt_domain *d, const char *message, void *str
     return id;
 }
 
-uint32_t rt_range_start_ready(struct rt_domain *d, uint32_t name, void *stream,
-                              const struct mstx_rec *more, uint32_t n)
+/* Nothing that was just written is read again, least of all several fields as one word: that would
+ * wait until the writes have reached the cache. */
+RT_HOT struct rt_call rt_call_start(struct rt_ring *r, const struct rt_domain *d, uint32_t name,
+                                    uint32_t n)
 {
-    struct rt_ring *r = rt_ring_of_thread();
-    if (RT_UNLIKELY(r == NULL))
-        return 0;
-    struct mstx_rec rec = {.name = name == REFUSED ? 0 : name,
-                           .domain = d->number,
-                           .type = stream != NULL ? MSTX_REC_BEGIN : MSTX_REC_CALL};
+    struct slot *s = slot_get(r);
+    if (RT_UNLIKELY(s == NULL))
+        return (struct rt_call){NULL, too_many_ranges()};
+    const uint64_t now = rt_ring_ticks(r);
+    name = name == REFUSED ? 0 : name;
+    const uint32_t id = slot_open(s, r, now, name, d->number);
+    struct mstx_rec *to = rt_reserve(r, 1 + n);
+    if (RT_UNLIKELY(to == NULL))
+        return (struct rt_call){NULL, id};
+    const size_t at = (size_t)(to - r->rec);
+    s->at = RT_LIKELY(at < NO_PLACE) ? (uint32_t)at : NO_PLACE;
+    *to = (struct mstx_rec){.ticks = now,
+                            .id = id,
+                            .name = name,
+                            .domain = d->number,
+                            .type = MSTX_REC_CALL,
+                            .flags = MSTX_F_MORE};
+    return (struct rt_call){to + 1, id};
+}
+
+uint32_t rt_range_start_ready(struct rt_ring *r, const struct rt_domain *d, uint32_t name,
+                              void *stream, const struct mstx_rec *more, uint32_t n)
+{
+    struct mstx_rec rec = {
+        .name = name == REFUSED ? 0 : name, .domain = d->number, .type = MSTX_REC_BEGIN};
     const struct rt_event e = {.ready = more, .nready = n};
-    if (stream != NULL)
-        put_stream(&rec, stream);
+    put_stream(&rec, stream);
     return begin(r, &rec, &e);
 }
 
@@ -508,7 +531,7 @@ uint32_t rt_range_ghost(void)
     struct slot *s = r == NULL ? NULL : slot_get(r);
     if (s == NULL)
         return 0;
-    uint32_t id = slot_open(s, r, &(struct mstx_rec){0});
+    uint32_t id = slot_open(s, r, 0, 0, 0);
     s->ring = GHOST;
     return id;
 }
@@ -522,8 +545,10 @@ RT_COLD uint32_t rt_range_tell_start(struct rt_domain *d, const char *message, v
                                      uint32_t id)
 {
     id = id != 0 ? id : rt_range_ghost();
-    if (id != 0)
-        rt_tell(RT_TAP_START, d, message, stream, id, &slots[id >> RT_GEN_BITS].other);
+    if (id == 0)
+        return 0;
+    slots[id >> RT_GEN_BITS].at = NO_PLACE; /* the end tells, too */
+    rt_tell(RT_TAP_START, d, message, stream, id, &slots[id >> RT_GEN_BITS].other);
     return id;
 }
 
@@ -571,19 +596,20 @@ RT_COLD static void other_domain(const struct rt_domain *d, uint16_t started)
            rt_domains[started].name, d->name != NULL ? d->name : "?");
 }
 
-/* Of a range of this thread whose CALL is in the segment at hand.  That is not looked at, as it may
- * have left the cache. */
-static inline bool end_in_place(const struct rt_domain *d, uint64_t id)
+/* Of a range of this thread whose CALL is in the segment at hand, and that no tap was told of.  The
+ * segment is not looked at, as it may have left the cache. */
+static inline bool end_in_place(uint64_t id)
 {
-    const uint64_t now = rt_ticks();
     struct slot *s = &slots[(uint32_t)id >> RT_GEN_BITS];
     const struct rt_ring *r = rt_tls;
-    if (r == NULL || atomic_load_explicit(&s->live, memory_order_relaxed) != id)
+    if (RT_UNLIKELY(r == NULL))
+        return false;
+    const uint64_t now = rt_ring_ticks(r);
+    if (RT_UNLIKELY(atomic_load_explicit(&s->live, memory_order_relaxed) != id))
         return false;
     struct mstx_rec *call = r->rec + s->at;
     atomic_signal_fence(memory_order_seq_cst); /* a handler may change the segment: began tells */
-    if (s->ring != r->number || s->at == NO_PLACE || s->ticks < r->began ||
-        (atomic_load_explicit(&d->live, memory_order_relaxed) & RT_TAP) != 0)
+    if (RT_UNLIKELY(s->ring != r->number || s->at == NO_PLACE || s->ticks < r->began))
         return false;
     slot_close(s, (uint32_t)id, true);
     __atomic_store_n(&call->arg, now, __ATOMIC_RELEASE);
@@ -632,7 +658,7 @@ uint64_t rt_range_end_event(struct rt_domain *d, uint64_t id, const struct rt_ev
 }
 
 /* A range that was started while recording is ended also after recording stopped. */
-static inline void end(struct rt_domain *d, uint64_t id, const struct rt_event *e)
+static void end(struct rt_domain *d, uint64_t id, const struct rt_event *e)
 {
     uint64_t other;
     if (id == 0)
@@ -648,10 +674,11 @@ void rt_range_end(struct rt_domain *d, uint64_t id)
     end(d, id, NULL);
 }
 
-void rt_range_end_call(struct rt_domain *d, uint64_t id)
+/* Of rt_comm.h: here, as what it needs of the range is here. */
+RT_HOT __attribute__((visibility("default"))) void mstx_comm_end(uint64_t id)
 {
-    if (RT_UNLIKELY(!end_in_place(d, id)))
-        end(d, id, NULL);
+    if (RT_LIKELY(id != 0) && RT_UNLIKELY(!end_in_place(id)))
+        end(rt_comm_domain, id, NULL);
 }
 
 void rt_range_end_ready(struct rt_domain *d, uint64_t id, const struct mstx_rec *more, uint32_t n)

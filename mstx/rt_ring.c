@@ -480,6 +480,8 @@ static struct rt_ring *open_ring(void)
     if (r == NULL)
         return NULL;
     r->tid = (uint32_t)gettid();
+    r->epoch = rt.epoch;
+    r->clock = rt_clock_kind;
     r->top = -1;
     r->busy = 0;
     bool is_new = r->seg == NULL;
