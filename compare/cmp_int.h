@@ -181,7 +181,7 @@ static inline void cmp__wrote(const struct cmp *c, size_t groups)
 /* How whole numbers of the statistics are written: first as each side has them, then, strictly, as
  * the official table has them, once rows have partners. */
 void cmp__settle_sides(struct cmp *c);
-enum ms_rc cmp__settle_table(struct cmp *c, struct ms_err *err);
+enum ms_rc cmp__settle_table(struct cmp *c, struct ms_pool *pool, struct ms_err *err);
 /* Strictly, are the types of a pair's rows too far apart for it? */
 enum ms_rc cmp__is_parted(const struct cmp *c, struct cmp_view *v, uint32_t pair, bool *parted,
                           struct ms_err *err);

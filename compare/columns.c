@@ -9,6 +9,8 @@
  */
 #include "compare/cmp_int.h"
 
+enum { CHUNK_PAIRS = 1 << 12 };
+
 struct column {
     bool other, whole, real;
     bool negative, large; /* whole numbers below 0, and beyond int64 */
@@ -30,7 +32,6 @@ static void note_whole(struct column *c, struct ms_str digits)
         c->large = true;
     else
         c->other = true;
-    c->other |= c->large && c->negative;
 }
 
 /* NaN is the text Nan. */
@@ -59,9 +60,23 @@ static bool note_row(const struct cmp__side *s, uint32_t row, const struct probe
     return open;
 }
 
+static void join(struct column *c, const struct column *more)
+{
+    c->other |= more->other;
+    c->whole |= more->whole;
+    c->real |= more->real;
+    c->negative |= more->negative;
+    c->large |= more->large;
+}
+
+static bool has_text(const struct column *c)
+{
+    return c->other || (c->large && c->negative);
+}
+
 static bool is_mixed(const struct column *c)
 {
-    return c->whole && c->real && !c->other;
+    return c->whole && c->real && !has_text(c);
 }
 
 /* pandas makes one type of a column, and of all four where none has text. */
@@ -69,7 +84,7 @@ static void settle(const struct columns *columns, bool as_float[PROBE_STATS])
 {
     bool any_other = false, any_real = false;
     for (unsigned i = 0; i < PROBE_STATS; i++) {
-        any_other |= columns->of[i].other;
+        any_other |= has_text(&columns->of[i]);
         any_real |= columns->of[i].real;
     }
     for (unsigned i = 0; i < PROBE_STATS; i++) {
@@ -118,25 +133,53 @@ static enum ms_rc note_pair(const struct cmp *c, struct cmp_view *v, uint32_t pa
     return MS_OK;
 }
 
-/* Rows that only the golden side has are not in the official table. */
-static enum ms_rc note_table(const struct cmp *c, struct table *table, struct ms_err *err)
+struct reading {
+    const struct cmp *c;
+    struct table *parts; /* one a chunk of pairs */
+};
+
+static enum ms_rc note_chunk(void *ctx, size_t item, unsigned worker, struct ms_err *err)
 {
+    const struct reading *r = ctx;
+    size_t end = (item + 1) * CHUNK_PAIRS;
     struct cmp_view v;
+    (void)worker;
     MS_TRY(cmp_view_init(&v, err));
     enum ms_rc rc = MS_OK;
-    for (uint32_t i = 0; i < c->pairs.n && rc == MS_OK; i++) {
-        if (i % 1024 == 0)
-            rc = cmp_view_renew(&v, err);
-        if (rc == MS_OK)
-            rc = note_pair(c, &v, i, table, err);
-    }
+    for (size_t i = item * CHUNK_PAIRS; i < end && i < r->c->pairs.n && rc == MS_OK; i++)
+        rc = note_pair(r->c, &v, (uint32_t)i, &r->parts[item], err);
     cmp_view_free(&v);
+    return rc;
+}
+
+static void join_columns(struct columns *c, const struct columns *more)
+{
+    for (unsigned i = 0; i < PROBE_STATS; i++)
+        join(&c->of[i], &more->of[i]);
+}
+
+/* Rows that only the golden side has are not in the official table. */
+static enum ms_rc note_table(const struct cmp *c, struct table *table, struct ms_pool *pool,
+                             struct ms_err *err)
+{
+    size_t chunks = (c->pairs.n + CHUNK_PAIRS - 1) / CHUNK_PAIRS;
+    struct reading r = {c, ms_calloc(chunks + 1, sizeof *r.parts)};
+    if (r.parts == NULL)
+        return ms_no_memory(err);
+    enum ms_rc rc = ms_pool_run(pool, chunks, note_chunk, &r, err);
+    for (size_t i = 0; i < chunks; i++) {
+        join_columns(&table->target, &r.parts[i].target);
+        join_columns(&table->golden, &r.parts[i].golden);
+        join_columns(&table->alone, &r.parts[i].alone);
+        table->lonely |= r.parts[i].lonely;
+    }
+    ms_free(r.parts);
     return rc;
 }
 
 static bool is_whole(const struct column *c, bool as_float)
 {
-    return c->whole && !c->other && !c->large && !as_float;
+    return c->whole && !has_text(c) && !c->large && !as_float;
 }
 
 /* Where parts are joined the official tool reads every number as a float. */
@@ -151,13 +194,13 @@ void cmp__settle_sides(struct cmp *c)
     }
 }
 
-enum ms_rc cmp__settle_table(struct cmp *c, struct ms_err *err)
+enum ms_rc cmp__settle_table(struct cmp *c, struct ms_pool *pool, struct ms_err *err)
 {
     struct table table = {0};
     if (c->conf.compat != CMP_STRICT || c->conf.consistent != CMP_CONSISTENT_NO ||
         c->mode == PROBE_MODE_MD5)
         return MS_OK;
-    MS_TRY(note_table(c, &table, err));
+    MS_TRY(note_table(c, &table, pool, err));
     settle(&table.target, c->t.as_float);
     settle(&table.golden, c->b.as_float);
     for (unsigned i = 0; i < PROBE_STATS; i++) {

@@ -108,13 +108,35 @@ static enum ms_rc open_sides(struct cmp *c, const char *target, const char *gold
     return MS_OK;
 }
 
-/* Each row is looked at once where names paired them, so views may leave behind what they read. */
+/* Is each row in one pair at most?  Folded ones are in several. */
+static enum ms_rc are_pairs_apart(const struct cmp *c, bool *apart, struct ms_err *err)
+{
+    size_t nt = c->t.order.n, nb = c->b.order.n;
+    bool *taken = ms_calloc(nt + nb + 1, sizeof *taken);
+    if (taken == NULL)
+        return ms_no_memory(err);
+    *apart = c->conf.consistent == CMP_CONSISTENT_NO;
+    for (size_t i = 0; i < c->pairs.n && *apart; i++) {
+        const struct cmp__pair *p = &c->pairs.p[i];
+        bool *t = p->t != MS_MAP_NONE ? &taken[p->t] : NULL;
+        bool *b = p->b != MS_MAP_NONE ? &taken[nt + p->b] : NULL;
+        *apart = (t == NULL || !*t) && (b == NULL || !*b);
+        if (t != NULL)
+            *t = true;
+        if (b != NULL)
+            *b = true;
+    }
+    ms_free(taken);
+    return MS_OK;
+}
+
+/* Where each row is looked at once, views leave behind what they read. */
 static enum ms_rc keep_seen(struct cmp *c, struct ms_err *err)
 {
-    const struct cmp_conf *conf = &c->conf;
-    bool mapped = conf->data_mapping != NULL || conf->api.on || conf->cell.on || conf->layer.on;
-    mapped |= conf->consistent != CMP_CONSISTENT_NO;
-    if (!conf->explain || c->al != NULL || mapped || conf->fuzzy || cmp__strict(c))
+    bool apart = false;
+    if (c->conf.explain)
+        MS_TRY(are_pairs_apart(c, &apart, err));
+    if (!apart)
         return MS_OK;
     c->t.seen = ms_calloc(c->t.dump->rows.n + 1, sizeof *c->t.seen);
     c->b.seen = ms_calloc(c->b.dump->rows.n + 1, sizeof *c->b.seen);
@@ -164,7 +186,7 @@ static enum ms_rc fill(struct cmp *c, const char *target, const char *golden, st
     cmp__settle_sides(c);
     enum ms_rc rc = cmp__align(c, pool, err);
     if (rc == MS_OK)
-        rc = cmp__settle_table(c, err);
+        rc = cmp__settle_table(c, pool, err);
     ms_span_end(&span);
     if (rc == MS_OK && c->conf.data_mapping != NULL)
         rc = cmp__check_names(c, err);
