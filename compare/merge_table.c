@@ -38,7 +38,7 @@ struct table {
     struct cmp_merge *m;
     struct cmp_merge_rank *rank;
     const struct cmp_merge_conf *conf;
-    bool has_header;
+    bool has_header, has_rows;
     uint32_t sheet;
     uint32_t name, npu_max, bench_max, figure[CMP_MERGE_FIGURES]; /* columns */
     struct ms_buf text;
@@ -221,6 +221,7 @@ static enum ms_rc take_row(void *ctx, const struct cmp_xlsx_row *row, struct ms_
     struct table *t = ctx;
     if (!t->has_header || t->sheet != row->sheet)
         return take_header(t, row, err);
+    t->has_rows = true;
     struct ms_str name = cell(row, t->name).text;
     size_t api = api_of(t->conf, name);
     return api < t->conf->api.n ? keep_row(t, row, name, api, err) : MS_OK;
@@ -272,8 +273,8 @@ enum ms_rc cmp__merge_table(struct cmp_merge *m, struct cmp_merge_rank *r, const
     enum ms_rc rc = ms_str_ends(ms_str_of(path), MS_STR(".csv"))
                         ? read_csv(&t, path, err)
                         : cmp_xlsx_read(path, take_row, &t, err);
-    if (rc == MS_OK && !t.has_header)
-        rc = ms_fail(err, MS_E_FORMAT, "%s: the table is empty", path);
+    if (rc == MS_OK && !t.has_rows)
+        rc = ms_fail(err, MS_E_FORMAT, "%s: the table has no rows", path);
     ms_buf_free(&t.text);
     return rc;
 }

@@ -196,6 +196,7 @@ START_TEST(a_rank_that_cannot_be_used_is_named_and_the_others_are_merged)
     put("compare_result_rank1_20260814102107.xlsx", "not a zip archive");
     put("compare_result_rank2_20260814102107.csv", "NPU Name,NPU MD5\nD.a.0,12\n");
     put("compare_result_rank3_20260814102107.csv", "");
+    put("compare_result_rank4_20260814102107.csv", "NPU Name,Max diff,NPU max,Bench max\n");
     put("compare_result_20260814102107.csv", two_rows);
     put("notes.txt", "not looked at");
     configure("api: [Distributed.all_reduce]\ncompare_index: [Max diff]\n");
@@ -203,7 +204,8 @@ START_TEST(a_rank_that_cannot_be_used_is_named_and_the_others_are_merged)
     ck_assert_uint_eq(m.ranks.n, 1);
     ck_assert(is_noted("rank1 is left out"));
     ck_assert(is_noted("no figures to merge"));
-    ck_assert(is_noted("the table is empty"));
+    ck_assert(is_noted("rank3_20260814102107.csv: the table has no rows"));
+    ck_assert(is_noted("rank4_20260814102107.csv: the table has no rows"));
     ck_assert(is_noted("not the result of a rank"));
     ck_assert(!is_noted("notes.txt"));
     end();
