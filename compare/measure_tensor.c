@@ -246,9 +246,9 @@ static bool is_shaped_as(const struct probe_tensor *a, const struct probe_tensor
     return a->ndim == b->ndim && memcmp(a->shape, b->shape, a->ndim * sizeof *a->shape) == 0;
 }
 
-static enum ms_rc measure_open(struct cmp *c, struct chunk *ch, uint32_t last,
-                               const struct probe_tensor *n, const struct probe_tensor *b,
-                               struct ms_err *err)
+static enum ms_rc measure_alike(struct cmp *c, struct chunk *ch, uint32_t last,
+                                const struct probe_tensor *n, const struct probe_tensor *b,
+                                struct ms_err *err)
 {
     ch->tn = n->dtype;
     ch->tb = b->dtype;
@@ -272,6 +272,37 @@ static enum ms_rc measure_open(struct cmp *c, struct chunk *ch, uint32_t last,
     ch->bytes = (to - from) * (ms_dtype_size(n->dtype) + ms_dtype_size(b->dtype));
     struct stretch s = {.n = n, .b = b, .from = from, .to = to, .used = ch->used};
     return pass(ch, &c->conf, &s, err);
+}
+
+/* A complex tensor as its real and imaginary parts, along one axis more. */
+static struct probe_tensor parts_of(const struct probe_tensor *t)
+{
+    struct probe_tensor p = *t;
+    for (uint32_t i = 0; i < p.ndim; i++)
+        p.stride[i] *= 2;
+    p.shape[p.ndim] = 2;
+    p.stride[p.ndim++] = 1;
+    p.count *= 2;
+    p.dtype = ms_dtype_part(t->dtype);
+    return p;
+}
+
+static bool has_parts(const struct probe_tensor *t)
+{
+    return ms_dtype_part(t->dtype) != MS_DT_NONE && t->ndim < PROBE_MAX_DIMS;
+}
+
+/* The official tool drops the imaginary parts. */
+static enum ms_rc measure_open(struct cmp *c, struct chunk *ch, uint32_t last,
+                               const struct probe_tensor *n, const struct probe_tensor *b,
+                               struct ms_err *err)
+{
+    if (c->conf.compat != CMP_CUR || !has_parts(n) || !has_parts(b))
+        return measure_alike(c, ch, last, n, b, err);
+    struct probe_tensor x = parts_of(n), y = parts_of(b);
+    if (ch->used != UINT64_MAX)
+        ch->used *= 2;
+    return measure_alike(c, ch, last, &x, &y, err);
 }
 
 /* The sides are multiplied first. */

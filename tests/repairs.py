@@ -26,11 +26,17 @@ MESSAGES = {'unmatched: The bench has': 1, 'parameter of NPU does not match': 1,
             'NaN or inf stand': 4, 'One Thousandth': 10, 'norm relative error': 9,
             'NormRelativeErr of output': 9}
 
+METRICS = ('Cosine', 'EucDist', 'MaxAbsErr', 'MaxRelativeErr', 'One Thousandth Err Ratio',
+           'Five Thousandths Err Ratio')
 BY_OUTPUTS = ('One Thousandth', 'norm relative error', 'NormRelativeErr of output', 'scalar parameters')
 
 
 def in_a_module_named_output(row):
     return '.output.' in re.split(r'\.(?:forward|backward)\.', row['NPU Name'])[0] + '.'
+
+
+def is_complex(row):
+    return all('complex' in row[side].lower() for side in ('NPU Dtype', 'Bench Dtype'))
 
 
 def explain_messages(row, strict, md5):
@@ -43,6 +49,9 @@ def explain_messages(row, strict, md5):
     for message in have ^ want:
         if in_a_module_named_output(row) and any(w in message for w in BY_OUTPUTS):
             yield 34
+            continue
+        if is_complex(row) and any(row.get(m) != strict.get(m) for m in METRICS):
+            yield 35
             continue
         known = [n for part, n in MESSAGES.items() if part in message]
         attribute = any(w in message for w in ('dtype', 'Required_Grad', 'shape', 'scalar'))
@@ -62,12 +71,14 @@ def explain_messages(row, strict, md5):
 
 GOLDEN_STATS = ('Bench max', 'Bench min', 'Bench mean', 'Bench l2norm')
 MAPPINGS = ('-am', '-cm', '-lm', '-dm')
-METRICS = ('Cosine', 'EucDist', 'MaxAbsErr', 'MaxRelativeErr', 'One Thousandth Err Ratio',
-           'Five Thousandths Err Ratio')
+
 
 
 def explain_metric(column, row, strict):
-    """Why a figure of two tensors differs: NaN and inf, one element, or a file's format."""
+    """Why a figure of two tensors differs: complex numbers, NaN and inf, one element, or a file's
+    format."""
+    if is_complex(row):
+        return 35
     if row[column] == 'N/A':
         return 4
     if row['Cosine'] == strict['Cosine'] == 'unsupported' and column.startswith('Max'):

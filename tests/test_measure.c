@@ -193,6 +193,25 @@ START_TEST(one_element_has_only_the_two_errors)
 }
 END_TEST
 
+/* 3 + 4i beside 3 - 4i: alike to who looks at real parts alone. */
+START_TEST(complex_numbers_differ_by_either_part_except_in_strict)
+{
+    struct fixture f;
+    fixture_init(&f);
+    const float x[] = {3, 4, 0, 0}, y[] = {3, -4, 0, 0};
+    const double z[] = {3, 4}, w[] = {3, -4};
+    const struct cmp_row *row = measure(&f, MS_DT_C64, 2, x, y);
+    check_metrics(row, (double[]){-0.28, 8, 8, 2, 0.75, 0.75});
+    row = measure(&f, MS_DT_C128, 1, z, w);
+    ck_assert_int_eq(row->fig.state, CMP_STATE_OK);
+    ck_assert_double_eq(row->fig.metric[CMP_MAX_ABS], 8);
+    f.conf.compat = CMP_STRICT;
+    row = measure(&f, MS_DT_C64, 2, x, y);
+    ck_assert_double_eq(row->fig.metric[CMP_MAX_ABS], 0);
+    fixture_free(&f);
+}
+END_TEST
+
 START_TEST(shapes_may_differ_by_axes_of_length_one)
 {
     struct fixture f;
@@ -257,6 +276,7 @@ TEST_MAIN("measure", every_pair_of_classes_gives_its_cells,
           text_compares_as_text_and_devices_not_at_all,
           strict_differences_are_those_of_numbers_cut_to_17_digits,
           figures_are_those_the_official_tool_was_seen_to_give, one_element_has_only_the_two_errors,
+          complex_numbers_differ_by_either_part_except_in_strict,
           shapes_may_differ_by_axes_of_length_one, a_missing_file_is_an_error_except_in_strict,
           infinities_of_both_signs_differ_except_in_strict,
           a_name_that_leaves_the_folder_is_not_followed)

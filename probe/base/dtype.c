@@ -323,10 +323,18 @@ void ms_dtype_to_f64(enum ms_dtype t, const void *p, size_t n, double *out)
     }
 }
 
+enum ms_dtype ms_dtype_part(enum ms_dtype t)
+{
+    return t == MS_DT_C32    ? MS_DT_F16
+           : t == MS_DT_C64  ? MS_DT_F32
+           : t == MS_DT_C128 ? MS_DT_F64
+                             : MS_DT_NONE;
+}
+
 double ms_dtype_round(enum ms_dtype t, double v)
 {
-    if (t == MS_DT_C64 || t == MS_DT_C32)
-        t = t == MS_DT_C64 ? MS_DT_F32 : MS_DT_F16;
+    if (ms_dtype_part(t) != MS_DT_NONE)
+        t = ms_dtype_part(t);
     int bits = t == MS_DT_F16 ? 10 : 7; /* of the mantissa */
     int least = t == MS_DT_F16 ? -14 : -126;
     double largest = t == MS_DT_F16 ? 65504.0 : 0x1.FEp127;

@@ -64,6 +64,8 @@ const char *ms_dtype_numpy(enum ms_dtype t);
 /* The reverse; *swap is set when the bytes are in big-endian order. */
 enum ms_dtype ms_dtype_of_numpy(struct ms_str descr, bool *swap);
 
+/* The type of both parts of a complex number; MS_DT_NONE: t is real. */
+enum ms_dtype ms_dtype_part(enum ms_dtype t);
 /* n elements of a real type as doubles (complex: absolute values). */
 void ms_dtype_to_f64(enum ms_dtype t, const void *p, size_t n, double *out);
 
