@@ -89,6 +89,16 @@ static enum ms_rc take_rows(struct work *w, struct place *place, const struct cm
     return rc;
 }
 
+static enum ms_rc take_notes(struct calibration *cal, const struct cmp *c, struct ms_err *err)
+{
+    const struct ms_str *list;
+    for (size_t i = 0, n = cmp_problems(c, &list); i < n; i++) {
+        if (ms_map_put_copy(&cal->notes, list[i], cal->arena, NULL) == MS_MAP_NONE)
+            return ms_no_memory(err);
+    }
+    return MS_OK;
+}
+
 static enum ms_rc take_couple(struct work *w, const struct cmp_couple *couple, struct ms_err *err)
 {
     struct cmp_conf conf = {.compat = CMP_CUR};
@@ -98,7 +108,9 @@ static enum ms_rc take_couple(struct work *w, const struct cmp_couple *couple, s
         return MS_E_NOMEM;
     MS_TRY(cmp_open(&c, &conf, couple->t->json, couple->b->json, w->pool, err));
     w->cal->mode = cmp_mode(c);
-    enum ms_rc rc = cmp_measure(c, w->pool, err);
+    enum ms_rc rc = take_notes(w->cal, c, err);
+    if (rc == MS_OK)
+        rc = cmp_measure(c, w->pool, err);
     if (rc == MS_OK)
         rc = take_rows(w, place, c, err);
     if (rc == MS_OK)
@@ -289,6 +301,7 @@ enum ms_rc calibrate(struct calibration *cal, const char *const *runs, size_t n,
 void calibration_free(struct calibration *cal)
 {
     ms_vec_free(&cal->alarms);
+    ms_map_free(&cal->notes);
     ms_arena_free(cal->arena);
     cal->arena = NULL;
 }

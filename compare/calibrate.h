@@ -29,7 +29,8 @@ struct calibration {
     struct ms_str most_row;
     enum probe_mode mode;
     MS_VEC(struct cal_alarm) alarms;
-    size_t alarmed; /* comparisons with an alarm */
+    size_t alarmed;      /* comparisons with an alarm */
+    struct ms_map notes; /* what is wrong with a run's files, told once */
     struct ms_arena *arena;
 };
 

@@ -73,6 +73,8 @@ static void print_alarms(const struct calibration *cal)
 
 static void print_text(const struct calibration *cal, const char *path)
 {
+    for (uint32_t i = 0; i < cal->notes.keys.n; i++)
+        printf("note: %.*s\n", MS_STR_ARG(ms_map_key(&cal->notes, i)));
     print_noise(cal);
     print_alarms(cal);
     if (path != NULL)
@@ -136,6 +138,11 @@ static enum ms_rc print_json(const struct calibration *cal, const char *path, in
     ms_jwrite_arr(&w);
     for (size_t i = 0; i < cal->alarms.n; i++)
         put_alarm(&w, &cal->alarms.p[i]);
+    ms_jwrite_arr_end(&w);
+    ms_jwrite_key(&w, MS_STR("notes"));
+    ms_jwrite_arr(&w);
+    for (uint32_t i = 0; i < cal->notes.keys.n; i++)
+        ms_jwrite_str(&w, ms_map_key(&cal->notes, i));
     ms_jwrite_arr_end(&w);
     ms_jwrite_key(&w, MS_STR("files"));
     ms_jwrite_arr(&w);
