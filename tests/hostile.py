@@ -144,7 +144,7 @@ CASES = [  # target, golden, status, words
     ('nothing', 'plain', 3, 'no key "data"'),
     ('list', 'plain', 3, 'expected an object with the key "data"'),
     ('trailing', 'plain', 3, 'text after the end of the value'),
-    ('mark', 'plain', 3, 'line 1, byte 0: expected a value'),
+    ('mark', 'plain', 3, 'a byte order mark stands before the JSON'),
     ('wide', 'plain', 3, 'line 1, byte 0: expected a value'),
     ('hex', 'plain', 3, "expected ',' or '}' after a value"),
     ('windows', 'plain', 0, '2 rows: 2 pass'),
