@@ -368,7 +368,11 @@ class Graph {
   // ---- keys -------------------------------------------------------------------------
 
   addKeys() {
-    const add = (key, text, run) => this.keys.add('view', key, text, run);
+    // While a tree is being read a key waits: it is meant for the line that will be shown.
+    const add = (key, text, run) => this.keys.add('view', key, text, async (e) => {
+      await this.reading?.catch(() => {});
+      await run(e);
+    });
     const now = () => this.cursor;
     add('arrowdown', 'next line', () => this.move(1));
     add('arrowup', 'previous line', () => this.move(-1));
