@@ -35,10 +35,9 @@ enum ms_opt_kind {
     MS_OPT_CHOICE,   /* int: index into choices */
     MS_OPT_OPTIONAL, /* const char *: a path that may be left out, then it is "" (-lm [FILE]) */
     MS_OPT_LIST,     /* struct ms_opt_list: one or more values up to the next option */
-    MS_OPT_REST, /* struct ms_opt_list: positional arguments, none of them empty; name is shown in
-                        the usage line,
-                        and one called COMMAND is completed with the commands */
-    MS_OPT_HEAD, /* nothing to parse: name is a heading in --help for the rows that follow */
+    MS_OPT_REST,     /* struct ms_opt_list: positional arguments, none empty; name is shown in the
+                        usage line, and one called COMMAND is completed with the commands */
+    MS_OPT_HEAD,     /* nothing to parse: name is a heading in --help for the rows that follow */
 };
 
 struct ms_opt_list {
