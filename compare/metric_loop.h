@@ -132,8 +132,10 @@ INLINE bool FOR_ELEM(pass)(struct cmp_facts *f, const void *n, const void *b, si
     for (size_t i = 0, end; i < count; i = end) {
         end = run < count - i ? i + run : count;
         if (!careful && end - i == run && SAME_RUN(n, b, i, from)) {
-            for (size_t k = i; k < end; k += CMP__GROUP)
+            for (size_t k = i; k < end; k += CMP__GROUP) {
+                read_ahead(n, b, k * size_of(from), CMP__GROUP * size_of(from));
                 FOR_ELEM(add_same)(&s, n, k, from);
+            }
             continue;
         }
         for (; i < end; i += CMP__GROUP) {
@@ -146,6 +148,7 @@ INLINE bool FOR_ELEM(pass)(struct cmp_facts *f, const void *n, const void *b, si
             s.equal -= SAME(&x, &y, n, b, i + (nth)*WIDTH, from);                                  \
         FOR_ELEM(step)(&s, nth, &x, &y, from, look, ext);                                          \
     }
+            read_ahead(n, b, i * size_of(from), CMP__GROUP * size_of(from));
             ONE(0) ONE(1) ONE(2) ONE(3) ONE(4) ONE(5) ONE(6) ONE(7)
 #undef ONE
         }

@@ -74,6 +74,30 @@ typedef int64_t vl __attribute__((vector_size(BYTES)));
 #define ADD_AT_ZERO_D(v, at, what) ((v) + (vd)(((at) == 0) & (vl)((vd){0} + (what))))
 #endif
 
+/* ---- memory ------------------------------------------------------------------- */
+
+/* Of an element, in bytes. */
+INLINE size_t size_of(const enum cmp__source from)
+{
+    if (from == CMP__C128)
+        return 16;
+    if (from == CMP__F64 || from == CMP__C64 || from == CMP__I64 || from == CMP__U64)
+        return 8;
+    if (from == CMP__F32 || from == CMP__I32 || from == CMP__U32)
+        return 4;
+    return from <= CMP__BF16 || from == CMP__U16 || from == CMP__I16 ? 2 : 1;
+}
+
+/* The machine reads ahead within a page only, so it is told what comes behind these bytes. */
+INLINE void read_ahead(const char *n, const char *b, size_t at, const size_t bytes)
+{
+    enum { LINE = 64, AHEAD = 2048 };
+    for (size_t i = 0; i < bytes; i += LINE) {
+        __builtin_prefetch(n + at + i + AHEAD);
+        __builtin_prefetch(b + at + i + AHEAD);
+    }
+}
+
 /* ---- the sums, in double ---------------------------------------------------- */
 
 struct sums {

@@ -213,6 +213,7 @@ INLINE bool pass_flags(struct cmp_facts *f, const char *n, const char *b)
 {
     uint64_t set_n = 0, set_b = 0, both = 0;
     for (size_t i = 0; i < CMP_METRIC_BLOCK; i += 64) {
+        read_ahead(n, b, i, 64);
         const uint64_t x = MASK_OF_SET(n + i), y = MASK_OF_SET(b + i);
         set_n += (uint64_t)__builtin_popcountll(x);
         set_b += (uint64_t)__builtin_popcountll(y);
@@ -242,6 +243,7 @@ INLINE bool pass_small(struct cmp_facts *f, const char *n, const char *b,
         return pass_flags(f, n, b);
     for (size_t i = 0; i < CMP_METRIC_BLOCK; i += WORDS) {
         vw x, y;
+        read_ahead(n, b, i * size_of(from), WORDS * size_of(from));
         load_words(&x, n, i, from);
         load_words(&y, b, i, from);
         step_words(&s, &x, &y, &c, from);

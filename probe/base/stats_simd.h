@@ -16,6 +16,9 @@
 
 #define GROUP MS__LANES
 
+/* The machine reads ahead within a page only, so it is told what comes behind. */
+enum { AHEAD = 4096 };
+
 /* ---- floating point of up to 32 bits -------------------------------------- */
 
 /* Minimum and maximum are found among floats; sums are kept as doubles, where the square of a float
@@ -64,20 +67,20 @@ SIMD size_t floats_kernel(enum ms_dtype t, bool careful, const char *p, size_t n
 {
     const size_t bytes = GROUP * (t == MS_DT_F32 ? 4 : 2);
     struct running r = r_start();
-    for (size_t left = n / GROUP; left != 0; left--, p += bytes)
+    for (size_t left = n / GROUP; left != 0; left--, p += bytes) {
+        __builtin_prefetch(p + AHEAD);
         r_take(&r, t, careful, p);
+    }
     r_store(&r, l);
     return n / GROUP * GROUP;
 }
 
 #ifdef PAIRED
-/* The additions of a lane wait for each other; those of another block need not.  The machine reads
- * ahead within a page only, so it is told. */
+/* The additions of a lane wait for each other; those of another block need not. */
 SIMD void floats_pair(enum ms_dtype t, const char *p, struct ms__lanes l[2])
 {
     const size_t bytes = GROUP * (t == MS_DT_F32 ? 4 : 2);
     const size_t block = MS_STATS_BLOCK / GROUP * bytes;
-    enum { AHEAD = 2048 };
     struct running r = r_start(), s = r_start();
     for (size_t left = MS_STATS_BLOCK / GROUP; left != 0; left--, p += bytes) {
         __builtin_prefetch(p + AHEAD);
@@ -101,6 +104,7 @@ SIMD size_t doubles_kernel(enum ms_dtype t, bool careful, const char *p, size_t 
     struct doubles lo = d_all((double)INFINITY), hi = d_all((double)-INFINITY);
     uint64_t zero = 0, nan = 0, pinf = 0, ninf = 0;
     for (size_t left = n / GROUP; left != 0; left--, p += bytes) {
+        __builtin_prefetch(p + AHEAD);
         struct doubles x = d_load(t, p);
         lo = d_min(x, lo);
         hi = d_max(x, hi);
@@ -140,6 +144,7 @@ SIMD size_t shorts_kernel(enum ms_dtype t, const char *p, size_t n, struct ms__l
     uint64_t zero = 0;
     const size_t groups = n / SHORTS;
     for (size_t left = groups; left != 0; left--, p += SHORTS * (bytes ? 1 : 2)) {
+        __builtin_prefetch(p + AHEAD);
         const struct shorts x = s_load(t, p);
         lo = s_min(x, lo);
         hi = s_max(x, hi);
@@ -167,8 +172,10 @@ SIMD size_t bool_kernel(const char *p, size_t n, struct ms__lanes *l)
 {
     const size_t done = n / 64 * 64;
     uint64_t zero = 0;
-    for (const char *end = p + done; p != end; p += 64)
+    for (const char *end = p + done; p != end; p += 64) {
+        __builtin_prefetch(p + AHEAD);
         zero += (uint64_t)__builtin_popcountll(zero_bytes(p));
+    }
     if (done == 0)
         return 0;
     l->zero = zero;
