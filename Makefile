@@ -5,7 +5,7 @@ VERSION := 0.1.0
 B       ?= build
 PREFIX  ?= /usr/local
 DESTDIR ?=
-CFLAGS  ?= -O2 -g
+CFLAGS  ?= -O3 -g
 PKG_CONFIG ?= pkg-config
 PYTHON  ?= /usr/bin/python3
 Q       := $(if $(V),,@)
@@ -152,8 +152,8 @@ $(B)/libmsprobe_mpi_%.so: probe/par_mpi.c probe/base/par_plugin.h
 
 # Thread-local storage that a preloaded library has room for, and fields that were written one by one
 # are not read together, which would wait until all that was written is in the cache; names by
-# mstx/exports.map alone.
-RT_CFLAGS := -ftls-model=initial-exec -fno-tree-slp-vectorize -fno-plt
+# mstx/exports.map alone.  A hook's code is cold whenever the program calls it, so the smaller is quicker.
+RT_CFLAGS := -ftls-model=initial-exec -fno-tree-slp-vectorize -fno-plt $(if $(filter -O3,$(CFLAGS)),-O2)
 $(call obj,$(SO_MSTX)): ALL_CFLAGS += $(RT_CFLAGS)
 $(B)/libmstx.so: $(call obj,$(SO_MSTX)) mstx/exports.map
 	$(say) LD $@

@@ -139,6 +139,7 @@ static enum ms_rc rows_of(struct matcher *m, const struct cmp_align_pair *pair, 
 {
     size_t most = (size_t)m->c->t.dump->nodes.p[pair->target].nrows +
                   m->c->b.dump->nodes.p[pair->golden].nrows;
+    *n = 0;
     if (!ms_vec_reserve(&m->rows, most + 1))
         return ms_no_memory(err);
     *n = cmp_align_rows(m->c->al, pair, m->rows.p);

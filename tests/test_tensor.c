@@ -10,7 +10,7 @@
 static struct ms_err error_of(const char *p, size_t n)
 {
     /* Exactly as long as it is, so that a sanitizer sees a read past the end. */
-    char *copy = malloc(n != 0 ? n : 1);
+    char *copy = calloc(n != 0 ? n : 1, 1);
     struct probe_tensor t;
     struct ms_err e = {0};
     memcpy(copy, p, n);

@@ -345,7 +345,7 @@ static void begin_player(int r, const char *dir)
 static void name_host(struct mstx_seg *h, int host)
 {
     snprintf(h->host, sizeof h->host, "node%d", host);
-    snprintf((char *)h->boot_id, sizeof h->boot_id, "boot-%d", host);
+    snprintf((char *)h->boot_id, sizeof h->boot_id, "boot-%d", host % 100000);
     h->world_size = run->tp * run->pp * run->dp;
 }
 
