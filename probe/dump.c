@@ -21,7 +21,7 @@
 
 #include <assert.h>
 
-enum { MAX_PARTS = 1024, SMALL_DATA = 4 << 20, PART_BYTES = 2 << 20, PARTS_PER_THREAD = 2 };
+enum { MAX_PARTS = 1024, SMALL_DATA = 4 << 20, PART_BYTES = 1 << 20, PARTS_PER_THREAD = 4 };
 
 const char *probe_framework_text(enum probe_framework f)
 {
