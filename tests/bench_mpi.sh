@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # What a hooked MPI call costs over the bare call, and what lammps pays, both in CPU time; runs with
-# and without the hook alternate.  Bars: 150 ns recording, 10 ns with recording off, 1 % of lammps.
+# and without the hook alternate, those of lammps run beside each other (bench_pairs.py).  Bars: 150 ns
+# recording, 10 ns with recording off, 1 % of lammps.
 #   B=build        what to measure
 #   RUNS=5         how often calls are measured; PARTS='cost lammps'
-#   RANKS='2 4', STEPS=3000, SECONDS_EACH=60: of lammps, which runs in blocks, see bench_pairs.py
+#   RANKS='2 4', SIZES='10:3000 20:400', SECONDS_EACH=60: of lammps, how long each of these runs; cells
+#                  along an edge and steps.  20 is lammps' own benchmark; 10 has 60,000 calls a second.
 B=${B:-build}
 build=$(cd "$B" && pwd) || exit 1
 msprobe=$build/msprobe
@@ -43,23 +45,26 @@ cost_of_calls() { # FLAVOUR
     cost_of "$1" "$scratch/cost" "Fortran send:1,Fortran allreduce:1,Fortran isend and wait:2"
 }
 
-# What a run pays beside what it takes: measured, and what its calls cost at most by the bar of a call.
-# Runs are kept until the end: ext4 looks at every inode that was deleted a short while ago before it makes
-# the next file.
-cost_of_lammps() { # RANKS
-    bare="mpirun.openmpi -n $1 $lmp -log none -in $scratch/in"
+# What a run pays, and what its calls cost at most by the bar of a call.  Ranks that wait give way, since two
+# programs run beside each other.  Runs are kept until the end: ext4 looks at every inode that was deleted
+# a short while ago before it makes the next file.
+added_to_lammps() { # RANKS SECONDS INPUT NAME
+    python3 tests/bench_pairs.py "$2" "mpirun.openmpi -n $1 $lmp -log none -in $3" \
+        "mpirun.openmpi -n $1 $msprobe run -o $scratch/runs/$4.{} -- $lmp -log none -in $3"
+}
+cost_of_lammps() { # RANKS CELLS STEPS
     mkdir -p "$scratch/runs"
-    runs=$scratch/runs/$1
-    python3 tests/bench_pairs.py "${SECONDS_EACH:-60}" "$bare" \
-        "mpirun.openmpi -n $1 $msprobe run -o $runs.{} -- $lmp -log none -in $scratch/in" >"$scratch/found" || return 0
-    printf '  lammps on %d ranks, CPU time added: %s\n' "$1" "$(cat "$scratch/found")"
+    name=$1.$2
+    what="lammps on $1 ranks, $((4 * $2 * $2 * $2)) atoms"
+    sed "s/^run .*/run $3/; s/^thermo .*/thermo 500/; s/0 6 0 6 0 6/0 $2 0 $2 0 $2/" tests/data/melt.lmp >"$scratch/in"
+    added_to_lammps "$1" "${SECONDS_EACH:-60}" "$scratch/in" "$name" >"$scratch/found" || return 0
+    printf '  %s, CPU time added: %s\n' "$what" "$(cat "$scratch/found")"
     sed 's/^run .*/run 0/' "$scratch/in" >"$scratch/in0"
-    python3 tests/bench_pairs.py "$((${SECONDS_EACH:-60} / 6))" "mpirun.openmpi -n $1 $lmp -log none -in $scratch/in0" \
-        "mpirun.openmpi -n $1 $msprobe run -o $runs.0.{} -- $lmp -log none -in $scratch/in0" |
-        awk -v n="$1" -F '; ' '{print "  lammps on " n " ranks that does nothing: " $2}'
-    calls=$("$msprobe" sql "$runs.1" "SELECT count(*) FROM events WHERE domain = 'communication'" | tail -n 1)
-    awk -v calls="$calls" -v n="$1" '{for (i = 2; i <= NF; i++) if ($i == "s" && $(i + 1) == "CPU") cpu = $(i - 1)
-        printf "  lammps on %d ranks: %d calls a run, at 150 ns each %.3f %% of that\n", n, calls, 100 * calls * 150e-9 / cpu}' "$scratch/found"
+    added_to_lammps "$1" "$((${SECONDS_EACH:-60} / 6))" "$scratch/in0" "$name.start" |
+        awk -v what="$what" -F '; ' '{print "  " what ", of which the start is: " $2}'
+    calls=$("$msprobe" sql "$scratch/runs/$name.1" "SELECT count(*) FROM events WHERE domain = 'communication'" | tail -n 1)
+    awk -v calls="$calls" -v what="$what" '{for (i = 2; i <= NF; i++) if ($i == "s" && $(i + 1) == "CPU") cpu = $(i - 1)
+        printf "  %s: %d calls a run, at 150 ns each %.3f %% of that\n", what, calls, 100 * calls * 150e-9 / cpu}' "$scratch/found"
 }
 
 case ${PARTS:=cost lammps} in *cost*)
@@ -70,7 +75,9 @@ esac
 lmp=$(command -v lmp) || exit 0
 case $PARTS in *lammps*) ;; *) exit 0 ;; esac
 [ -e "$build/libmstx_mpi_openmpi.so" ] || exit 0
-sed "s/^run .*/run ${STEPS:-3000}/; s/^thermo .*/thermo 500/; s/0 6 0 6 0 6/0 10 0 10 0 10/" tests/data/melt.lmp >"$scratch/in"
+export OMPI_MCA_mpi_yield_when_idle=1
 for n in ${RANKS:-2 4}; do
-    cost_of_lammps "$n"
+    for of in ${SIZES:-10:3000 20:400}; do
+        cost_of_lammps "$n" "${of%:*}" "${of#*:}"
+    done
 done
