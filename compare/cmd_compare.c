@@ -566,6 +566,9 @@ static enum ms_rc check_args(const struct args *a, struct ms_err *err)
         return ms_fail(err, MS_E_ARG,
                        "--consistent_check finds partners by itself; leave out mappings, -fm, "
                        "--align and --pins beside it");
+    if (a->fuzzy && (a->align == ALIGN_ALWAYS || a->align == ALIGN_EXACT))
+        return ms_fail(err, MS_E_ARG, "-fm is --align fuzzy; leave out --align %s beside it",
+                       aligns[a->align]);
     if (mapped && (a->align != ALIGN_AUTO || a->pins != NULL))
         return ms_fail(err, MS_E_ARG,
                        "a mapping says itself which names go together; leave out %s beside it",

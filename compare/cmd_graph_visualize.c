@@ -208,6 +208,14 @@ static enum ms_rc take_merge(struct args *a, struct ms_err *err)
     return take_sizes(a, sides, err);
 }
 
+static enum ms_rc check_args(struct args *a, struct ms_err *err)
+{
+    if (a->fuzzy && a->align != 0)
+        return ms_fail(err, MS_E_ARG,
+                       "-fm says itself how nodes match; leave out --align beside it");
+    return take_merge(a, err);
+}
+
 static enum ms_rc make(struct args *a, struct graph_made *made, struct ms_err *err)
 {
     struct ms_pool *pool = NULL;
@@ -251,7 +259,7 @@ static int run(int argc, char **argv)
     if (done)
         return MS_EXIT_OK;
     int64_t start = ms_clock_ns();
-    enum ms_rc rc = take_merge(&a, &err);
+    enum ms_rc rc = check_args(&a, &err);
     if (rc == MS_OK)
         rc = make(&a, &made, &err);
     if (a.progress)
