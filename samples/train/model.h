@@ -18,7 +18,7 @@ struct shape {
 };
 
 struct param {
-    char name[64];
+    char name[96];
     struct tensor t;
     float *m; /* momentum */
 };
