@@ -25,24 +25,34 @@
 #define ck_says(e, words)                                                                          \
     ck_assert_msg(strstr((e).msg, (words)) != NULL, "expected '%s' in '%s'", (words), (e).msg)
 
+/* Runs all that was added to the case; CK_FORK=no and CK_VERBOSITY work as usual.  The status of main. */
+static inline int run_case(const char *name, TCase *tc)
+{
+    Suite *suite = suite_create(name);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
+
 /* main() that runs the tests in the given order, each within so many seconds (a multiple of them on a
- * slow machine); CK_FORK=no and CK_VERBOSITY work as usual. */
-#define TEST_MAIN(name, ...) TEST_MAIN_WITHIN(30, name, __VA_ARGS__)
-#define TEST_MAIN_WITHIN(seconds, name, ...)                                                       \
+ * slow machine) and between set_up and tear_down, if there are such. */
+#define TEST_MAIN(name, ...)                 TEST_MAIN_OF(NULL, NULL, 30, name, __VA_ARGS__)
+#define TEST_MAIN_WITHIN(seconds, name, ...) TEST_MAIN_OF(NULL, NULL, seconds, name, __VA_ARGS__)
+#define TEST_MAIN_AROUND(set_up, tear_down, name, ...)                                             \
+    TEST_MAIN_OF(set_up, tear_down, 30, name, __VA_ARGS__)
+#define TEST_MAIN_OF(set_up, tear_down, seconds, name, ...)                                        \
     int main(void)                                                                                 \
     {                                                                                              \
         const TTest *const list[] = {__VA_ARGS__};                                                 \
-        Suite *suite = suite_create(name);                                                         \
         TCase *tc = tcase_create(name);                                                            \
+        tcase_add_checked_fixture(tc, set_up, tear_down);                                          \
         tcase_set_timeout(tc, seconds);                                                            \
         for (size_t i = 0; i < sizeof list / sizeof *list; i++)                                    \
             tcase_add_test(tc, list[i]);                                                           \
-        suite_add_tcase(suite, tc);                                                                \
-        SRunner *runner = srunner_create(suite);                                                   \
-        srunner_run_all(runner, CK_ENV);                                                           \
-        int failed = srunner_ntests_failed(runner);                                                \
-        srunner_free(runner);                                                                      \
-        return failed != 0;                                                                        \
+        return run_case(name, tc);                                                                 \
     }
 
 /* A new directory for one test under $TMPDIR, kept until scratch_remove. */

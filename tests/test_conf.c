@@ -344,7 +344,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("conf");
     TCase *tc = tcase_create("conf");
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_set_timeout(tc, 30);
@@ -364,10 +363,5 @@ int main(void)
     tcase_add_test(tc, unknown_keys_are_warned_of_with_the_nearest_known);
     tcase_add_test(tc, a_long_path_in_a_message_is_cut);
     tcase_add_test(tc, every_allocation_that_fails_is_reported_and_leaves_nothing);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_case("conf", tc);
 }

@@ -302,28 +302,11 @@ START_TEST(no_memory_leaves_no_file_and_no_leak)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("graph_merge");
-    TCase *tc = tcase_create("merge");
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, parts_of_a_tensor_are_merged);
-    tcase_add_test(tc, strictly_it_is_told_in_the_official_words);
-    tcase_add_test(tc, equal_figures_are_no_parts);
-    tcase_add_test(tc, nan_on_any_rank_is_nan_of_the_whole);
-    tcase_add_test(tc, loose_operators_of_all_ranks_stand_together);
-    tcase_add_test(tc, layers_of_a_pipeline_stand_in_a_row);
-    tcase_add_test(tc, a_pipeline_compares_with_the_model_in_one_piece);
-    tcase_add_test(tc, chunks_of_a_pipeline_become_chunk_0);
-    tcase_add_test(tc, merged_ranks_can_be_written_as_a_dump);
-    tcase_add_test(tc, sizes_that_do_not_fit_are_refused);
-    tcase_add_test(tc, one_rank_and_tensors_are_refused);
-    tcase_add_test(tc, data_parallelism_must_agree);
-    tcase_add_test(tc, no_memory_leaves_no_file_and_no_leak);
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
-}
+TEST_MAIN_AROUND(set_up, tear_down, "graph_merge", parts_of_a_tensor_are_merged,
+                 strictly_it_is_told_in_the_official_words, equal_figures_are_no_parts,
+                 nan_on_any_rank_is_nan_of_the_whole, loose_operators_of_all_ranks_stand_together,
+                 layers_of_a_pipeline_stand_in_a_row,
+                 a_pipeline_compares_with_the_model_in_one_piece,
+                 chunks_of_a_pipeline_become_chunk_0, merged_ranks_can_be_written_as_a_dump,
+                 sizes_that_do_not_fit_are_refused, one_rank_and_tensors_are_refused,
+                 data_parallelism_must_agree, no_memory_leaves_no_file_and_no_leak)

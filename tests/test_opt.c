@@ -398,7 +398,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("opt");
     TCase *tc = tcase_create("opt");
     tcase_add_test(tc, what_is_not_given_keeps_its_default);
     tcase_add_loop_test(tc, a_path_may_be_spelled, 0, COUNT(spellings));
@@ -418,10 +417,5 @@ int main(void)
     tcase_add_loop_test(tc, the_nearest_spelling_is_found_and_nothing_far, 0, COUNT(near));
     tcase_add_test(tc, completion_offers_what_the_table_holds);
     tcase_add_test(tc, the_list_names_every_visible_option);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_case("opt", tc);
 }

@@ -186,7 +186,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("pool");
     TCase *tc = tcase_create("pool");
     const int counts = (int)(sizeof thread_counts / sizeof *thread_counts);
     tcase_set_timeout(tc, 60);
@@ -200,10 +199,5 @@ int main(void)
     tcase_add_test(tc, zero_threads_means_one_per_processor_and_too_many_are_refused);
     tcase_add_test(tc, workers_leave_signals_to_the_thread_that_made_them);
     tcase_add_test(tc, running_out_of_memory_is_reported_and_nothing_is_kept);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_case("pool", tc);
 }

@@ -242,7 +242,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("signals");
     TCase *tc = tcase_create("signals");
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_set_timeout(tc, 30);
@@ -256,10 +255,5 @@ int main(void)
                         (int)(sizeof crashes / sizeof *crashes));
     tcase_add_test(tc, a_stack_that_overflows_is_reported_too);
     tcase_add_test(tc, a_long_command_line_is_cut);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_case("signals", tc);
 }

@@ -491,7 +491,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store");
     TCase *tc = tcase_create("store");
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_set_timeout(tc, 60);
@@ -517,10 +516,5 @@ int main(void)
     tcase_add_test(tc, a_read_only_directory_can_be_read_also_after_wal_mode);
     tcase_add_test(tc, every_allocation_that_fails_is_reported_and_leaves_nothing);
     tcase_add_test(tc, the_reference_shell_finds_no_fault);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_case("store", tc);
 }

@@ -204,25 +204,9 @@ START_TEST(a_trace_that_cannot_be_written_says_where)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("trace");
-    TCase *tc = tcase_create("trace");
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, a_trace_without_spans_is_valid);
-    tcase_add_test(tc, every_finished_span_is_an_event);
-    tcase_add_test(tc, a_name_with_quotes_stays_valid);
-    tcase_add_test(tc, a_summary_counts_runs_by_name_and_shows_memory);
-    tcase_add_test(tc, more_spans_than_are_kept_are_counted);
-    tcase_add_test(tc, names_without_a_place_of_their_own_are_summed);
-    tcase_add_test(tc, without_memory_events_are_dropped_and_sums_stay);
-    tcase_add_test(tc, threads_may_trace_at_the_same_time);
-    tcase_add_test(tc, a_trace_that_cannot_be_written_says_where);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+TEST_MAIN_OF(set_up, tear_down, 60, "trace", a_trace_without_spans_is_valid,
+             every_finished_span_is_an_event, a_name_with_quotes_stays_valid,
+             a_summary_counts_runs_by_name_and_shows_memory, more_spans_than_are_kept_are_counted,
+             names_without_a_place_of_their_own_are_summed,
+             without_memory_events_are_dropped_and_sums_stay, threads_may_trace_at_the_same_time,
+             a_trace_that_cannot_be_written_says_where)

@@ -131,25 +131,8 @@ START_TEST(a_collective_is_found_on_all_its_ranks)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("viz_cluster");
-    TCase *tc = tcase_create("viz_cluster");
-    const TTest *const tests[] = {
-        a_run_without_calls_has_empty_lists,
-        who_comes_last_makes_the_others_wait,
-        overlapping_calls_count_once_and_starting_up_not_at_all,
-        peers_are_ranks_of_the_whole_run,
-        a_send_that_does_not_say_what_it_sent_sent_all,
-        a_collective_is_found_on_all_its_ranks,
-    };
-    tcase_add_checked_fixture(tc, set_up, view_tear_down);
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
-        tcase_add_test(tc, tests[i]);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+TEST_MAIN_AROUND(set_up, view_tear_down, "viz_cluster", a_run_without_calls_has_empty_lists,
+                 who_comes_last_makes_the_others_wait,
+                 overlapping_calls_count_once_and_starting_up_not_at_all,
+                 peers_are_ranks_of_the_whole_run, a_send_that_does_not_say_what_it_sent_sent_all,
+                 a_collective_is_found_on_all_its_ranks)

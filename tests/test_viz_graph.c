@@ -349,34 +349,14 @@ START_TEST(a_row_says_what_the_row_above_does_not)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("viz_graph");
-    TCase *tc = tcase_create("viz_graph");
-    const TTest *const tests[] = {
-        both_sides_stand_in_one_list_and_what_is_missing_has_its_place,
-        a_closed_module_tells_what_is_wrong_below_it,
-        unfolding_and_folding_again_changes_nothing,
-        a_run_of_equal_layers_comes_apart_when_it_is_opened,
-        a_node_within_a_run_can_be_revealed,
-        a_golden_node_without_partner_can_be_revealed,
-        a_name_that_is_not_there_is_not_found,
-        siblings_and_parents_are_rows_of_the_same_list,
-        pages_that_follow_each_other_make_the_whole_list,
-        names_that_differ_in_one_number_are_the_same_layer,
-        terms_find_nodes_by_word_class_state_and_expression,
-        terms_that_make_no_sense_say_what_would,
-        no_terms_are_met_by_everything,
-        a_row_says_what_the_row_above_does_not,
-        a_dump_alone_names_the_operator_that_overflows_first,
-    };
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
-        tcase_add_test(tc, tests[i]);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+TEST_MAIN_AROUND(
+    set_up, tear_down, "viz_graph", both_sides_stand_in_one_list_and_what_is_missing_has_its_place,
+    a_closed_module_tells_what_is_wrong_below_it, unfolding_and_folding_again_changes_nothing,
+    a_run_of_equal_layers_comes_apart_when_it_is_opened, a_node_within_a_run_can_be_revealed,
+    a_golden_node_without_partner_can_be_revealed, a_name_that_is_not_there_is_not_found,
+    siblings_and_parents_are_rows_of_the_same_list,
+    pages_that_follow_each_other_make_the_whole_list,
+    names_that_differ_in_one_number_are_the_same_layer,
+    terms_find_nodes_by_word_class_state_and_expression, terms_that_make_no_sense_say_what_would,
+    no_terms_are_met_by_everything, a_row_says_what_the_row_above_does_not,
+    a_dump_alone_names_the_operator_that_overflows_first)

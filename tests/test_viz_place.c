@@ -171,28 +171,10 @@ START_TEST(a_ruler_never_has_more_ticks_than_asked_for)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("viz_place");
-    TCase *tc = tcase_create("viz_place");
-    const TTest *const tests[] = {a_place_comes_back_as_it_was_written,
-                                  texts_of_a_place_are_decoded_whatever_their_order,
-                                  what_a_later_version_says_is_passed_over,
-                                  places_that_make_no_sense_are_refused,
-                                  a_link_longer_than_the_limit_is_an_error,
-                                  the_whole_run_is_shown_with_room_on_both_sides,
-                                  zooming_keeps_the_pointer_in_place,
-                                  no_zoom_and_no_pan_leaves_the_run_or_the_shortest_time,
-                                  an_empty_run_has_a_window,
-                                  a_ruler_ticks_in_round_numbers,
-                                  a_ruler_never_has_more_ticks_than_asked_for};
-    tcase_add_checked_fixture(tc, begin, end);
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
-        tcase_add_test(tc, tests[i]);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+TEST_MAIN_AROUND(begin, end, "viz_place", a_place_comes_back_as_it_was_written,
+                 texts_of_a_place_are_decoded_whatever_their_order,
+                 what_a_later_version_says_is_passed_over, places_that_make_no_sense_are_refused,
+                 a_link_longer_than_the_limit_is_an_error,
+                 the_whole_run_is_shown_with_room_on_both_sides, zooming_keeps_the_pointer_in_place,
+                 no_zoom_and_no_pan_leaves_the_run_or_the_shortest_time, an_empty_run_has_a_window,
+                 a_ruler_ticks_in_round_numbers, a_ruler_never_has_more_ticks_than_asked_for)

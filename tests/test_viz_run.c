@@ -220,28 +220,11 @@ START_TEST(a_selection_counts_durations_as_far_as_they_lie_in_it)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("viz_run");
-    TCase *tc = tcase_create("viz_run");
-    const TTest *const tests[] = {
-        a_trace_opens_as_a_timeline_alone,
-        a_pair_of_dumps_opens_as_a_graph_that_leaves_nothing_behind,
-        a_graph_in_a_directory_is_opened_as_it_is,
-        what_cannot_be_shown_says_what_was_looked_for,
-        a_file_that_changed_is_read_again,
-        findings_lead_to_the_time_of_their_steps,
-        lanes_of_a_closed_process_are_not_seen_unless_pinned,
-        a_closed_process_shows_how_busy_it_is,
-        a_selection_counts_durations_as_far_as_they_lie_in_it,
-    };
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
-        tcase_add_test(tc, tests[i]);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+TEST_MAIN_AROUND(set_up, tear_down, "viz_run", a_trace_opens_as_a_timeline_alone,
+                 a_pair_of_dumps_opens_as_a_graph_that_leaves_nothing_behind,
+                 a_graph_in_a_directory_is_opened_as_it_is,
+                 what_cannot_be_shown_says_what_was_looked_for, a_file_that_changed_is_read_again,
+                 findings_lead_to_the_time_of_their_steps,
+                 lanes_of_a_closed_process_are_not_seen_unless_pinned,
+                 a_closed_process_shows_how_busy_it_is,
+                 a_selection_counts_durations_as_far_as_they_lie_in_it)

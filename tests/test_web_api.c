@@ -484,45 +484,17 @@ START_TEST(failures_have_their_status)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("web_api");
-    TCase *tc = tcase_create("web_api");
-    const TTest *const tests[] = {
-        no_path_but_a_known_one_is_a_route,
-        what_changes_something_is_marked_so,
-        what_is_not_open_says_what_opens_it,
-        a_trace_tells_its_lanes_steps_and_findings,
-        slices_travel_as_columns,
-        columns_that_do_not_fit_are_wide,
-        senseless_values_of_a_timeline_are_refused,
-        a_pair_tells_its_nodes,
-        statements_may_only_look,
-        events_can_be_asked_for,
-        rows_have_their_worst_figure,
-        elements_of_kept_tensors_are_counted,
-        senseless_values_of_a_graph_are_refused,
-        a_pair_is_taken_apart_and_undone,
-        the_table_has_a_row_for_each_input_and_output,
-        the_table_is_sorted_and_filtered,
-        the_table_finds_the_nearest_error,
-        the_first_rows_are_there_before_the_table_is_read,
-        facts_say_what_was_compared,
-        facts_of_a_trace_leave_out_what_is_not_known,
-        a_module_has_its_children_on_every_rank,
-        a_suspect_is_named_in_its_finding,
-        senseless_values_of_a_table_are_refused,
-        every_file_of_the_page_is_there_and_whole,
-        metrics_are_lines_of_prometheus,
-        failures_have_their_status,
-    };
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
-        tcase_add_test(tc, tests[i]);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+TEST_MAIN_AROUND(set_up, tear_down, "web_api", no_path_but_a_known_one_is_a_route,
+                 what_changes_something_is_marked_so, what_is_not_open_says_what_opens_it,
+                 a_trace_tells_its_lanes_steps_and_findings, slices_travel_as_columns,
+                 columns_that_do_not_fit_are_wide, senseless_values_of_a_timeline_are_refused,
+                 a_pair_tells_its_nodes, statements_may_only_look, events_can_be_asked_for,
+                 rows_have_their_worst_figure, elements_of_kept_tensors_are_counted,
+                 senseless_values_of_a_graph_are_refused, a_pair_is_taken_apart_and_undone,
+                 the_table_has_a_row_for_each_input_and_output, the_table_is_sorted_and_filtered,
+                 the_table_finds_the_nearest_error,
+                 the_first_rows_are_there_before_the_table_is_read, facts_say_what_was_compared,
+                 facts_of_a_trace_leave_out_what_is_not_known,
+                 a_module_has_its_children_on_every_rank, a_suspect_is_named_in_its_finding,
+                 senseless_values_of_a_table_are_refused, every_file_of_the_page_is_there_and_whole,
+                 metrics_are_lines_of_prometheus, failures_have_their_status)

@@ -136,26 +136,8 @@ START_TEST(a_list_is_bounded_in_length_and_values)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("web_query");
-    TCase *tc = tcase_create("web_query");
-    const TTest *const tests[] = {
-        values_are_decoded,
-        the_first_of_equal_keys_counts,
-        malformed_escapes_and_zero_bytes_are_refused,
-        too_many_values_and_too_long_a_request_are_refused,
-        numbers_lie_within_their_bounds,
-        a_flag_is_one_or_zero,
-        a_list_is_bounded_in_length_and_values,
-    };
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
-        tcase_add_test(tc, tests[i]);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+TEST_MAIN_AROUND(set_up, tear_down, "web_query", values_are_decoded, the_first_of_equal_keys_counts,
+                 malformed_escapes_and_zero_bytes_are_refused,
+                 too_many_values_and_too_long_a_request_are_refused,
+                 numbers_lie_within_their_bounds, a_flag_is_one_or_zero,
+                 a_list_is_bounded_in_length_and_values)
