@@ -337,15 +337,16 @@ class Graph {
 
   // ---- searching --------------------------------------------------------------------
 
-  search(text, direction) {
-    if (direction) {
-      if (this.hits.length) {
-        this.hit = (this.hit + direction + this.hits.length) % this.hits.length;
-        this.jump(this.hits[this.hit].name, false);
-      }
+  // Enter means the hits of what stands there: those of its first letters may be the ones that are shown.
+  async search(text, direction) {
+    if (!direction) {
+      this.asking = this.find(text);
       return;
     }
-    this.find(text);
+    await this.asking;
+    if (!this.hits.length) return;
+    this.hit = (this.hit + direction + this.hits.length) % this.hits.length;
+    await this.jump(this.hits[this.hit].name, false);
   }
 
   // The first letter asks at once; those typed while an answer is awaited call that question off.
@@ -353,7 +354,10 @@ class Graph {
     this.asked?.abort();
     const asked = this.asked = new AbortController();
     this.hitBox.hidden = !text;
-    if (!text) return;
+    if (!text) {
+      this.hits = [];
+      return;
+    }
     try {
       const got = await get('search', {...this.spot, q: text, limit: 100}, asked.signal);
       this.hits = got.rows;

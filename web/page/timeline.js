@@ -497,7 +497,9 @@ class Timeline {
     if (!text) return;
     const tracks = this.lanes.filter((l) => l.track !== undefined).map((l) => l.track).slice(0, SEARCHED);
     const from = direction === 0 ? this.view.from : this.found ?? this.view.from;
+    const asked = this.asked = {};
     const ev = await get('find', {tracks: tracks.join(','), t: Math.floor(from), q: text, back: direction < 0 ? 1 : 0});
+    if (asked !== this.asked) return; // more has been typed since
     if (!ev) {
       this.say(w('noHits'));
       return;
