@@ -86,7 +86,7 @@ enum ms_rc source__trace(struct source__side *s, struct ms_err *err)
     struct table t = {.s = s, .mask = 1023};
     while (t.mask < s->dump->rows.n)
         t.mask = 2 * t.mask + 1;
-    t.slots = ms_calloc((size_t)t.mask + 1, sizeof *t.slots);
+    t.slots = ms_calloc_written((size_t)t.mask + 1, sizeof *t.slots);
     if (t.slots == NULL)
         return ms_no_memory(err);
     for (size_t i = 0; i < s->dump->nodes.n; i++)

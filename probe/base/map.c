@@ -30,7 +30,7 @@ static uint32_t probe(const struct ms_map *m, struct ms_str key, uint32_t hash)
 
 static bool rehash(struct ms_map *m, size_t nslots)
 {
-    uint32_t *slots = ms_calloc(nslots, sizeof *slots);
+    uint32_t *slots = ms_calloc_written(nslots, sizeof *slots);
     if (slots == NULL)
         return false;
     ms_free(m->slots);

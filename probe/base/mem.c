@@ -9,6 +9,7 @@
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 static struct {
     atomic_size_t live, peak;
@@ -53,6 +54,13 @@ void *ms_alloc(size_t n)
 void *ms_calloc(size_t count, size_t size)
 {
     return must_fail() ? NULL : count_in(calloc(count != 0 ? count : 1, size != 0 ? size : 1));
+}
+
+void *ms_calloc_written(size_t count, size_t size)
+{
+    size_t n;
+    void *p = __builtin_mul_overflow(count, size, &n) ? NULL : ms_alloc(n);
+    return p != NULL ? memset(p, 0, n) : NULL;
 }
 
 void *ms_realloc(void *p, size_t n)

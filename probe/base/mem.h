@@ -14,6 +14,9 @@
 /* As malloc, calloc, realloc, free; NULL on failure, ms_free(NULL) is fine. */
 void *ms_alloc(size_t n) __attribute__((malloc));
 void *ms_calloc(size_t count, size_t size) __attribute__((malloc));
+/* As ms_calloc, for a table in which places are looked at before they are written: a page that is read
+ * first is mapped twice, the second time with a word to all processors. */
+void *ms_calloc_written(size_t count, size_t size) __attribute__((malloc));
 void *ms_realloc(void *p, size_t n);
 void ms_free(void *p);
 
