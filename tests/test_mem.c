@@ -42,13 +42,20 @@ START_TEST(realloc_keeps_the_contents)
 }
 END_TEST
 
-START_TEST(calloc_gives_zeros)
+static void check_zeros(unsigned char *p)
 {
-    unsigned char *p = ms_calloc(100, 7);
     ck_assert_ptr_nonnull(p);
     for (size_t i = 0; i < 700; i++)
         ck_assert_uint_eq(p[i], 0);
+    memset(p, 0xff, 700); /* what the next one may be made of */
     ms_free(p);
+}
+
+START_TEST(calloc_gives_zeros)
+{
+    check_zeros(ms_calloc(100, 7));
+    check_zeros(ms_calloc_written(100, 7));
+    check_zeros(ms_calloc_written(7, 100));
 }
 END_TEST
 
@@ -76,6 +83,8 @@ START_TEST(a_size_that_cannot_be_had_fails_and_changes_nothing)
     size_t live = ms_mem_live();
     ck_assert_ptr_null(ms_alloc(huge));
     ck_assert_ptr_null(ms_calloc(huge, 4));
+    ck_assert_ptr_null(ms_calloc_written(huge, 1));
+    ck_assert_ptr_null(ms_calloc_written(huge + 2, 2)); /* 2 bytes, were it to wrap */
     ck_assert_ptr_null(ms_realloc(p, huge));
     ck_assert_uint_eq(ms_mem_live(), live);
     ck_assert_str_eq(p, "still here");
