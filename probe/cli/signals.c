@@ -13,6 +13,7 @@
 
 #include <execinfo.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,7 +30,7 @@ static void say(const char *text)
     (void)ignored;
 }
 
-/* Installed with SA_RESETHAND: the signal raised again is delivered on return and kills. */
+/* The action is back at its default: the signal raised again is delivered on return and kills. */
 static void on_stop(int sig)
 {
     const bool asked = sig == SIGINT || sig == SIGTERM;
@@ -51,11 +52,15 @@ static void on_crash(int sig)
 
 static void on_bus(int sig, siginfo_t *info, void *context)
 {
+    static atomic_flag told = ATOMIC_FLAG_INIT;
     (void)context;
     if (info->si_code != BUS_ADRERR) {
+        signal(sig, SIG_DFL);
         on_crash(sig);
         return;
     }
+    while (atomic_flag_test_and_set(&told)) /* another thread reads it too, and ends us all */
+        pause();
     say("msprobe: an input file became shorter while it was read; "
         "run again when nothing writes to it\n");
     ms_tmp_unlink_all();
@@ -74,7 +79,6 @@ static void install(int sig, struct sigaction action)
 {
     if (!has_default_action(sig))
         return;
-    action.sa_flags |= (int)SA_RESETHAND;
     sigemptyset(&action.sa_mask);
     sigaction(sig, &action, NULL);
 }
@@ -101,9 +105,11 @@ void signals_install(int argc, char **argv, bool with_stacks)
     note_command_line(argc, argv);
     sigaltstack(&(stack_t){.ss_sp = crash_stack, .ss_size = sizeof crash_stack}, NULL);
     for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
-        install(stops[i], (struct sigaction){.sa_handler = on_stop});
+        install(stops[i], (struct sigaction){.sa_handler = on_stop, .sa_flags = (int)SA_RESETHAND});
     for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
-        install(crashes[i], (struct sigaction){.sa_handler = on_crash, .sa_flags = SA_ONSTACK});
+        install(crashes[i], (struct sigaction){.sa_handler = on_crash,
+                                               .sa_flags = (int)SA_RESETHAND | SA_ONSTACK});
+    /* Several threads may read one file, so this one is not for the first of them alone. */
     install(SIGBUS,
             (struct sigaction){.sa_sigaction = on_bus, .sa_flags = SA_SIGINFO | SA_ONSTACK});
 }
