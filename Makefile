@@ -152,7 +152,7 @@ $(B)/libmsprobe_mpi_%.so: probe/par_mpi.c probe/base/par_plugin.h
 
 # Thread-local storage that a preloaded library has room for, and fields that were written one by one
 # are not read together, which would wait until all that was written is in the cache; names by
-# mstx/exports.map alone.  A hook's code is cold whenever the program calls it, so the smaller is quicker.
+# mstx/exports.map alone.  What they cost was measured at -O2, and there it stays.
 RT_CFLAGS := -ftls-model=initial-exec -fno-tree-slp-vectorize -fno-plt $(if $(filter -O3,$(CFLAGS)),-O2)
 $(call obj,$(SO_MSTX)): ALL_CFLAGS += $(RT_CFLAGS)
 $(B)/libmstx.so: $(call obj,$(SO_MSTX)) mstx/exports.map
