@@ -110,8 +110,8 @@ static int copy_once(int from, int to, bool snapshot)
     return write_at(to, &h, sizeof h, 0) ? 0 : errno;
 }
 
-/* 0: it is there, or holds nothing and is not. */
-static int copy_file(int from_dir, const char *name, int to_dir, bool snapshot)
+/* 0: it is there and counted, or holds nothing and is not. */
+static int copy_file(int from_dir, const char *name, int to_dir, bool snapshot, unsigned *copied)
 {
     char tmp[300];
     snprintf(tmp, sizeof tmp, "%s.tmp", name);
@@ -128,6 +128,7 @@ static int copy_file(int from_dir, const char *name, int to_dir, bool snapshot)
         rc = errno;
     if (rc != 0 && to >= 0)
         unlinkat(to_dir, tmp, 0);
+    *copied += rc == 0;
     return rc == ENODATA ? 0 : rc;
 }
 
@@ -156,8 +157,7 @@ static int copy_all(DIR *d, int from_dir, int to_dir, enum mstx_stage_what what,
             continue;
         if (what == MSTX_STAGE_FINISHED && !is_finished(from_dir, e->d_name))
             continue;
-        int rc = copy_file(from_dir, e->d_name, to_dir, what == MSTX_STAGE_SNAPSHOT);
-        *copied += rc == 0;
+        int rc = copy_file(from_dir, e->d_name, to_dir, what == MSTX_STAGE_SNAPSHOT, copied);
         if (rc == 0 && what != MSTX_STAGE_SNAPSHOT)
             unlinkat(from_dir, e->d_name, 0);
         first = first != 0 ? first : rc;
@@ -175,7 +175,7 @@ int mstx_stage_copy(int from_dir, const char *to, enum mstx_stage_what what)
     unsigned copied = 0;
     int rc = to_dir < 0 || d == NULL ? errno : copy_all(d, from_dir, to_dir, what, &copied);
     if (rc == 0 && what != MSTX_STAGE_ALL && copied > 0)
-        rc = copy_file(from_dir, MSTX_STRINGS, to_dir, what == MSTX_STAGE_SNAPSHOT);
+        rc = copy_file(from_dir, MSTX_STRINGS, to_dir, what == MSTX_STAGE_SNAPSHOT, &copied);
     if (d != NULL)
         closedir(d);
     else if (own >= 0)
