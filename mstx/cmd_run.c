@@ -405,6 +405,30 @@ static enum ms_rc run_program(char **program, int *status, struct ms_err *err)
     return pid < 0 ? MS_E_IO : why != 0 ? ms_fail_sys(err, "%s", program[0]) : MS_OK;
 }
 
+/* ---- what it held before ------------------------------------------------------------------------ */
+
+static enum ms_rc count_ended(void *arg, const char *path, struct ms_err *err)
+{
+    struct mstx_link *l = NULL;
+    size_t *ended = arg;
+    enum ms_rc rc = mstx_link_open(&l, path, err);
+    *ended += rc == MS_OK && l != NULL && !mstx_link_alive(l); /* this run's other ranks live */
+    mstx_link_close(l);
+    return MS_OK;
+}
+
+/* A finished run in the same folder becomes one with this one, which is seldom meant. */
+static void tell_of_earlier(const char *out)
+{
+    size_t ended = 0;
+    if (mstx_each_process(out, -1, count_ended, &ended, NULL) != MS_OK || ended == 0)
+        return;
+    fprintf(stderr,
+            "msprobe: %s holds %zu process%s of an earlier run; every command will show them "
+            "together with this one (-o FOLDER keeps runs apart)\n",
+            out, ended, ended == 1 ? "" : "es");
+}
+
 /* ---- what it holds ------------------------------------------------------------------------------ */
 
 struct sum {
@@ -497,6 +521,8 @@ static enum ms_rc record(const struct args *a, char **program, int *status, stru
     enum ms_rc rc = set_environment(a, out, elf, err);
     ms_file_unmap(&elf);
     MS_TRY(rc);
+    if (talks())
+        tell_of_earlier(wanted);
     rc = run_program(program, status, err);
     if (rc != MS_OK) {
         rmdir(out); /* unless somebody else records there */

@@ -40,6 +40,13 @@ run_status() { # status command...
 check 'run hands on the exit status' run_status 42 "$app" exit 42
 check 'run tells what was recorded and the next command' \
     sh -c "'$msprobe' run -o '$run' '$app' marks 100 2>&1 | grep 'records of 2 processes.*msprobe report'"
+twice() {
+    "$msprobe" run -o "$scratch/twice" "$app" marks 10 2>"$said"
+    says 'earlier run' && return 1
+    "$msprobe" run -o "$scratch/twice" "$app" marks 10 2>"$said"
+    says 'twice holds 1 process of an earlier run'
+}
+check 'a folder that holds an earlier run is told of' twice
 check 'options behind the program are the program'"'"'s' run_status 0 sh -c 'test "$1" = -o' sh -o
 check 'a missing program is status 127' run_status 127 ./no-such-program
 check 'a program that is no program is status 126' run_status 126 /etc/passwd
