@@ -22,7 +22,7 @@ counts=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-tests-XXXXXX") || exit 1
 trap 'rm -rf "$counts"' EXIT
 trap 'exit 130' INT TERM
 
-threaded='test_pool test_jread test_dump test_census test_dumper test_dumper_device test_dumper_safety test_trace test_log test_mem test_io
+threaded='test_pool test_jread_parts test_dump test_census test_dumper test_dumper_device test_dumper_safety test_trace test_log test_mem test_io
     test_overflow test_rt test_rt_nvtx test_rt_comm test_pairing test_align_auto test_out test_device
     test_plugin'
 # What these measure, or build, stands no other test beside it.

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * jread: texts that were cut off, and texts read in parts.
+ */
+#include "tests/jread_spell.h"
+
+#include "probe/base/scan.h"
+
+#include <pthread.h>
+
+/* ---- texts that were cut off ----------------------------------------------------------------- */
+
+/* The tokens that a strict reader gets out of a cut text; a number at its end may lack digits. */
+static void spell_certain(const char *p, size_t n, struct ms_buf *out)
+{
+    struct ms_jread r;
+    ms_jread_init(&r, p, n, 0);
+    enum ms_jtok tok = ms_jread_next(&r);
+    for (; tok > MS_J_END && !(r.at == r.end && ms_is_digit(r.at[-1])); tok = ms_jread_next(&r))
+        spell_token(&r, tok, out);
+}
+
+/* A tolerant reader of a cut text first gives the tokens that are certain, then closes every
+ * bracket. */
+static void check_cut(const char *p, size_t n)
+{
+    struct ms_buf certain = {.max = 1 << 20};
+    struct guarded g = guard(p, n);
+    struct ms_buf out = {.max = 1 << 20};
+    struct ms_jread r;
+    int open = 0;
+    bool after_key = false;
+    spell_certain(g.p, g.n, &certain);
+    ms_jread_init(&r, g.p, g.n, MS_JREAD_TOLERANT);
+    enum ms_jtok tok = ms_jread_next(&r);
+    for (; tok > MS_J_END; tok = ms_jread_next(&r)) {
+        if (!r.truncated)
+            spell_token(&r, tok, &out);
+        if (after_key && (tok == MS_J_KEY || tok == MS_J_OBJ_END))
+            ck_abort_msg("a key without its value, cut at %zu", n);
+        after_key = tok == MS_J_KEY;
+        open += tok == MS_J_OBJ || tok == MS_J_ARR;
+        open -= tok == MS_J_OBJ_END || tok == MS_J_ARR_END;
+    }
+    if (tok != MS_J_END || open != 0 || !r.truncated)
+        ck_abort_msg("cut at %zu: token %d, %d open: %s", n, tok, open, r.bad_why);
+    if (!ms_str_eq(ms_buf_slice(&out), ms_buf_slice(&certain)))
+        ck_abort_msg("cut at %zu: %s", n, ms_buf_z(&out));
+    ms_buf_free(&out);
+    ms_buf_free(&certain);
+    unguard(&g);
+}
+
+START_TEST(a_dump_cut_at_any_byte_keeps_its_complete_records)
+{
+    struct ms_buf text = {.max = 1 << 20};
+    make_dump(&text, 10);
+    ck_assert_uint_gt(text.n, 3000);
+    for (size_t n = 0; n < text.n; n++)
+        check_cut(text.p, n);
+    ms_buf_free(&text);
+}
+END_TEST
+
+START_TEST(a_strict_reader_fails_at_every_cut)
+{
+    struct ms_buf text = {.max = 1 << 20};
+    struct ms_buf out = {.max = 1 << 20};
+    make_dump(&text, 10);
+    for (size_t n = 0; n < text.n; n++) {
+        struct guarded g = guard(text.p, n);
+        struct ms_jread r;
+        struct ms_err e = {0};
+        ms_buf_clear(&out);
+        ms_jread_init(&r, g.p, g.n, 0);
+        if (spell(&r, &out) != MS_J_ERR || ms_jread_fail(&r, &e) != MS_E_FORMAT || e.off < 0 ||
+            (size_t)e.off > n || e.line == 0)
+            ck_abort_msg("cut at %zu: %s", n, e.msg);
+        unguard(&g);
+    }
+    ms_buf_free(&text);
+    ms_buf_free(&out);
+}
+END_TEST
+
+static const struct {
+    const char *text, *tokens;
+} cut_texts[] = {
+    {"", "0"},
+    {"  ", "0"},
+    {"tr", "0"},
+    {"-", "0"},
+    {"\"ab", "0"},
+    {"[", "[]"},
+    {"[1", "[0]"},
+    {"[1,", "[n<1>]"},
+    {"[1 ", "[n<1>]"},
+    {"[true", "[t]"},
+    {"[\"a\xE2\x82", "[0]"},
+    {"[\"a\\u00", "[0]"},
+    {"{\"a", "{}"},
+    {"{\"a\"", "{}"},
+    {"{\"a\":", "{k<a>0}"},
+    {"{\"a\":1", "{k<a>0}"},
+    {"{\"a\":1.5,", "{k<a>n<1.5>}"},
+    {"{\"a\":{\"b\":[{", "{k<a>{k<b>[{}]}}"},
+};
+
+START_TEST(what_a_cut_takes_away_becomes_null)
+{
+    for (size_t i = 0; i < sizeof cut_texts / sizeof *cut_texts; i++)
+        reads_as(cut_texts[i].text, strlen(cut_texts[i].text), MS_JREAD_TOLERANT,
+                 cut_texts[i].tokens);
+}
+END_TEST
+
+START_TEST(tolerance_does_not_forgive_wrong_text)
+{
+    static const char *const wrong[] = {"[1 2",   "{\"a\" 1", "[\"\xFF", "[tx",      "[01",
+                                        "[\"\\x", "{}x",      "[1.x",    "[\"\xE2(", "{\"\\u0g"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct ms_jread r;
+        struct ms_buf out = {.max = 100};
+        ms_jread_init(&r, wrong[i], strlen(wrong[i]), MS_JREAD_TOLERANT);
+        ck_assert_msg(spell(&r, &out) == MS_J_ERR, "%s: %s", wrong[i], ms_buf_z(&out));
+        ms_buf_free(&out);
+    }
+}
+END_TEST
+
+/* ---- parts ------------------------------------------------------------------------------------ */
+
+enum { MAX_PARTS = 16 };
+
+struct part {
+    struct ms_jread r;
+    struct ms_buf out;
+    enum ms_jtok last;
+};
+
+static void *read_part(void *ctx)
+{
+    struct part *part = ctx;
+    part->last = spell(&part->r, &part->out);
+    return NULL;
+}
+
+/* Read the members in parts, each in a thread; false when one of them fails. */
+static bool spell_parts(struct ms_str members, unsigned indent, unsigned parts, struct ms_buf *out,
+                        unsigned *made)
+{
+    static struct part part[MAX_PARTS];
+    pthread_t thread[MAX_PARTS];
+    size_t cut[MAX_PARTS + 1];
+    bool ok = true;
+    *made = ms_jread_split(members.p, members.n, indent, parts, cut);
+    ck_assert_uint_ge(*made, 1);
+    ck_assert_uint_eq(cut[0], 0);
+    ck_assert_uint_eq(cut[*made], members.n);
+    for (unsigned i = 0; i < *made; i++) {
+        ck_assert(members.n == 0 || cut[i] < cut[i + 1]);
+        part[i].out = (struct ms_buf){.max = 1 << 20};
+        ms_jread_init_part(&part[i].r, members.p, members.p + cut[i], cut[i + 1] - cut[i],
+                           i + 1 == *made, 0);
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, read_part, &part[i]), 0);
+    }
+    for (unsigned i = 0; i < *made; i++) {
+        ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
+        ok = ok && part[i].last == MS_J_END;
+        ms_buf_put(out, part[i].out.p, part[i].out.n);
+        ms_buf_free(&part[i].out);
+    }
+    return ok;
+}
+
+static struct ms_str members_of(const struct ms_buf *dump)
+{
+    static const char opening[] = "\"data\": {";
+    int64_t at = ms_str_find_str(ms_buf_slice(dump), MS_STR("\"data\": {"));
+    ck_assert_int_ge(at, 0);
+    return ms_str_sub(ms_buf_slice(dump), (uint32_t)at + sizeof opening - 1, (uint32_t)dump->n - 3);
+}
+
+START_TEST(parts_together_give_the_tokens_of_the_whole)
+{
+    static const unsigned parts[] = {1, 2, 3, 4, 8, 16};
+    struct ms_buf text = {.max = 1 << 20};
+    struct ms_buf whole = {.max = 1 << 20};
+    unsigned made;
+    make_dump(&text, 100);
+    struct ms_str members = members_of(&text);
+    ck_assert(spell_parts(members, 2, 1, &whole, &made));
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        struct ms_buf joined = {.max = 1 << 20};
+        ck_assert(spell_parts(members, 2, parts[i], &joined, &made));
+        ck_assert_uint_eq(made, parts[i]);
+        ck_assert_str_eq(ms_buf_z(&joined), ms_buf_z(&whole));
+        ms_buf_free(&joined);
+    }
+    ms_buf_free(&whole);
+    ms_buf_free(&text);
+}
+END_TEST
+
+START_TEST(text_that_is_not_laid_out_in_lines_stays_whole)
+{
+    static const char *const texts[] = {
+        "\"a\":1,\"b\":2,\"c\":3",
+        "",
+        "\n  \"a\": 1\n ",
+        "\n   \"a\": 1,\n   \"b\": 2,\n   \"c\": 3\n  ",
+        "\n \"a\": \",\\n  \\\"b\\\": 2,\\n  \\\"c\\\"\"",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct ms_buf out = {.max = 1 << 20};
+        unsigned made;
+        ck_assert(spell_parts(ms_str_of(texts[i]), 2, 8, &out, &made));
+        ck_assert_uint_eq(made, 1);
+        ms_buf_free(&out);
+    }
+    size_t cut[9];
+    static const char flat[] = "\n\"a\": 1,\n\"b\": {\n\"c\": 1,\n\"d\": 2\n}\n";
+    ck_assert_uint_eq(ms_jread_split(flat, sizeof flat - 1, 0, 8, cut), 1);
+    ck_assert_uint_eq(ms_jread_split(flat, sizeof flat - 1, 2, 0, cut), 1);
+}
+END_TEST
+
+/* Valid, but inner members stand where records should: a part must fail, never lie. */
+START_TEST(a_cut_inside_a_record_is_an_error_of_that_part)
+{
+    static const char nasty[] = "\n  \"a\": {\n  \"x\": 1,\n  \"y\": 2,\n  \"z\": 3},\n  \"b\": 4";
+    struct ms_buf out = {.max = 1 << 20};
+    unsigned made;
+    ck_assert(spell_parts(ms_str_of(nasty), 2, 1, &out, &made));
+    ck_assert(!spell_parts(ms_str_of(nasty), 2, 4, &out, &made));
+    ck_assert_uint_gt(made, 1);
+    ms_buf_free(&out);
+}
+END_TEST
+
+START_TEST(a_part_ends_with_a_comma_exactly_when_another_follows)
+{
+    const unsigned members = MS_JREAD_MEMBERS;
+    const unsigned more = MS_JREAD_MEMBERS | MS_JREAD_MORE;
+    reads_as("", 0, members, "");
+    reads_as("\"a\": [1]", 8, members, "k<a>[n<1>]");
+    reads_as("\"a\": {} , ", 10, more, "k<a>{}");
+    fails_at("\"a\": 1,", 7, members, 1, 7, "ends inside an object");
+    fails_at("\"a\": 1", 6, more, 1, 6, "expected ',' at the end of a part");
+    fails_at("", 0, more, 1, 0, "expected ',' at the end of a part");
+    fails_at("\"a\": 1}", 7, members, 1, 6, "expected ',' after a value");
+    fails_at("}", 1, members, 1, 0, "expected a key");
+    fails_at("\"a\": {,", 7, more, 1, 6, "expected a key");
+}
+END_TEST
+
+START_TEST(only_the_last_part_may_be_cut_off)
+{
+    static const char text[] = "\n  \"a\": [1, 2";
+    struct ms_jread r;
+    struct ms_buf out = {.max = 100};
+    ms_jread_init_part(&r, text, text, strlen(text), true, MS_JREAD_TOLERANT);
+    ck_assert_int_eq(spell(&r, &out), MS_J_END);
+    ck_assert_str_eq(ms_buf_z(&out), "k<a>[n<1>0]");
+    ck_assert(r.truncated);
+    ms_jread_init_part(&r, text, text, strlen(text), false, MS_JREAD_TOLERANT);
+    ck_assert_int_eq(spell(&r, &out), MS_J_ERR);
+    ms_jread_init_part(&r, text, text, 0, true, MS_JREAD_TOLERANT);
+    ck_assert_int_eq(spell(&r, &out), MS_J_END);
+    ms_buf_free(&out);
+}
+END_TEST
+
+START_TEST(a_part_counts_lines_from_the_start_of_the_file)
+{
+    static const char file[] = "{\n\n\"a\": 1,\n\"b\": x}";
+    struct ms_jread r;
+    struct ms_err e = {0};
+    ms_jread_init_part(&r, file, file + 10, 7, true, 0);
+    ck_assert_int_eq(ms_jread_skip(&r, ms_jread_next(&r)), MS_J_ERR);
+    ms_jread_fail(&r, &e);
+    ms_err_wrap(&e, "dump.json");
+    ck_assert_str_eq(e.msg, "dump.json: line 4, byte 16: expected a value");
+}
+END_TEST
+
+TEST_MAIN("jread parts", a_dump_cut_at_any_byte_keeps_its_complete_records,
+          a_strict_reader_fails_at_every_cut, what_a_cut_takes_away_becomes_null,
+          tolerance_does_not_forgive_wrong_text, parts_together_give_the_tokens_of_the_whole,
+          text_that_is_not_laid_out_in_lines_stays_whole,
+          a_cut_inside_a_record_is_an_error_of_that_part,
+          a_part_ends_with_a_comma_exactly_when_another_follows, only_the_last_part_may_be_cut_off,
+          a_part_counts_lines_from_the_start_of_the_file)
