@@ -771,13 +771,14 @@ static int run(int argc, char **argv)
 const struct ms_cmd compare_cmd_compare = {
     .name = "compare",
     .run = run,
-    .brief = "compare two dumps, row for row",
+    .brief = "compare two dumps and name what introduces the difference",
     .opts = opts,
     .usage = "[options] -tp PATH -gp PATH",
     .about =
         "Holds the tensors of a run (the target, \"NPU\") against those of another (the golden "
-        "side, \"Bench\"), says in short how far they are apart, and writes a table with a row "
-        "for each tensor. Directories are compared rank by rank.\n"
+        "side, \"Bench\"), names the operators that introduce the difference rather than pass "
+        "it on, and writes a table with a row for each tensor. Runs of two frameworks need no "
+        "mapping. Directories are compared rank by rank.\n"
         "\n"
         "  msprobe compare -tp run/step0/rank0/dump.json -gp ref/step0/rank0/dump.json -o out\n"
         "  msprobe compare -tp run/step0 -gp ref/step0 --xlsx -o out\n",
