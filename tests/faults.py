@@ -100,22 +100,12 @@ def viewers():
     yield Work("view unmatch", view, 0, "2E/relu<Enter>M")
 
 
-# Marks, and asks for a copy of what is there; ends as that does.
-SNAPSHOT = """
-import mstx, subprocess, sys
-for i in range(20000):
-    mstx.mark("before")
-sys.exit(subprocess.run(sys.argv[1:]).returncode)
-"""
-
-
 def libraries():
     """Programs that dump and record: what breaks is told, and they do what they are there for."""
     yield Work("the dumper", [BUILD + "/samples/two_dumps", "OUT/d"], 1)
     yield Work("the recorder", [MSPROBE, "run", "-o", "OUT/new", "--", BUILD + "/samples/mstx_c"], 0)
-    leaks = "ASAN_OPTIONS=%s:detect_leaks=0" % os.environ.get("ASAN_OPTIONS", "")  # those of Python
-    yield Work("ctl snapshot", [MSPROBE, "run", "-o", "OUT/new", "--flight", "5", "--", "env", leaks, sys.executable,
-                                "-c", SNAPSHOT, MSPROBE, "ctl", "OUT/new", "snapshot"])
+    snapshot = [MSPROBE, "ctl", "OUT/new", "snapshot"]
+    yield Work("ctl snapshot", [MSPROBE, "run", "-o", "OUT/new", "--flight", "5", "--", BUILD + "/tests/rt/app", "marks-then", "20000", *snapshot])
 
 
 def readers(top):

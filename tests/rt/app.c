@@ -475,6 +475,20 @@ static int do_forked(long ms)
     return status;
 }
 
+/* Marks, then runs a command and ends as that does. */
+static int do_marks_then(long n, char **command)
+{
+    do_marks(n);
+    pid_t pid = fork();
+    if (pid == 0) {
+        execvp(command[0], command);
+        _exit(127);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 /* Two libraries with a context of their own, next to ours. */
 static int do_images(const char *lib)
 {
@@ -498,6 +512,7 @@ int main(int argc, char **argv)
     if (strcmp(what, word) == 0)                                                                   \
     return call
     IS("marks", do_marks(arg_of(argc, argv, 2, 10)));
+    IS("marks-then", do_marks_then(arg_of(argc, argv, 2, 10), argv + 3));
     IS("texts", do_texts(arg_of(argc, argv, 2, 10)));
     IS("numbered", do_numbered(arg_of(argc, argv, 2, 10)));
     IS("ranges", do_ranges());
