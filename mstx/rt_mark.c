@@ -1,172 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * rt_mark: marks, ranges, push and pop, counters, memory: the hot path.
- *
- * A range id is the place of a slot and the number of its use:
- *
- *     31            12 11      0
- *     ┌───────────────┬─────────┐   slot: which of 2^20, a ring owns 64 at a time
- *     │ slot          │ use     │   use:  1..4095, so an id is never 0 and an old one
- *     └───────────────┴─────────┘         is recognised
- *
- * 32 bits because the Python module of the original parses ids as such.  Ending a range is
- * one compare-and-swap on its slot by any thread: no map, no lock.  The slot keeps what END
- * repeats, so the end needs no look-up of the start.
  */
 #include "mstx/rt_comm.h"
 #include "mstx/rt_device.h"
+#include "mstx/rt_slot.h"
 
-enum {
-    CHUNKS = 1 << (RT_SLOT_BITS - 6),
-    USES = (1 << RT_GEN_BITS) - 1,
-    PLACE_BITS = 32 - RT_GEN_BITS,
-    NO_PLACE = (1 << PLACE_BITS) - 1,
-    GHOST = UINT16_MAX,
-    ON_DEVICE = 0x4000, /* with the ring's number: slot_stream holds the stream */
-    RECORDS_MAX = 192,  /* of one event: a payload of MSTX_PAYLOAD_MAX and its heads */
-    FEW = 2,            /* slots that a ring takes in turn, for so many uses: */
-    STAY = 4096,
-};
-static_assert(1 << 6 == RT_CHUNK, "chunk");
-static_assert((int)RT_RINGS <= (int)ON_DEVICE, "the flag is no part of a ring's number");
+enum { RECORDS_MAX = 192 }; /* of one event: a payload of MSTX_PAYLOAD_MAX and its heads */
 static_assert(RECORDS_MAX > MSTX_PAYLOAD_MAX / MSTX_DATA_BYTES + 8, "one payload always fits");
-
-struct slot {
-    _Atomic uint32_t live; /* id of the open range, 0: free */
-    uint32_t use : RT_GEN_BITS;
-    uint32_t at : PLACE_BITS; /* of its CALL in the segment of the ring */
-    uint64_t ticks;
-    uint32_t name;
-    uint16_t domain;
-    uint16_t ring;  /* of the start; GHOST: heard by a tap, not recorded */
-    uint64_t other; /* a tap's word */
-};
-static_assert(sizeof(struct slot) == 32, "two to a cache line");
-
-static _Alignas(64) struct slot slots[1 << RT_SLOT_BITS];
-static uint16_t slot_stream[1 << RT_SLOT_BITS]; /* touched by ranges with a device side alone */
-static uint16_t chunk_next[CHUNKS];             /* the chunks of a ring form a circle */
-static _Atomic uint32_t chunks;
-
-/* ---- slots ------------------------------------------------------------------------ */
-
-static bool chunk_new(uint32_t *out)
-{
-    uint32_t c = atomic_fetch_add(&chunks, 1);
-    if (c < CHUNKS) {
-        *out = c;
-        return true;
-    }
-    atomic_fetch_sub(&chunks, 1);
-    return false;
-}
-
-bool rt_slots_take(struct rt_ring *r)
-{
-    uint32_t c;
-    if (!chunk_new(&c))
-        return false;
-    chunk_next[c] = (uint16_t)c;
-    r->slot_chunk = c;
-    return true;
-}
-
-uint32_t rt_slots_open(void)
-{
-    uint32_t n = 0, end = atomic_load(&chunks) * RT_CHUNK;
-    for (uint32_t i = 0; i < end; i++)
-        n += atomic_load_explicit(&slots[i].live, memory_order_relaxed) != 0;
-    return n;
-}
-
-/* In a forked child: the parent's open ranges are not the child's. */
-void rt_slots_forget(void)
-{
-    uint32_t end = atomic_load(&chunks) * RT_CHUNK;
-    for (uint32_t i = 0; i < end; i++)
-        atomic_store(&slots[i].live, 0);
-    atomic_store(&chunks, 0);
-}
-
-/* The next uses come from two slots, that is from one cache line, which a program that computes
- * between its calls does not throw out; every STAY uses they are others, so that all 64 take part and
- * a stale id stays recognisable for long.  NULL: it is open. */
-static inline struct slot *slot_next(struct rt_ring *r, uint32_t chunk)
-{
-    const uint32_t at = rt_bump(&r->slot_at, 1);
-    struct slot *s = &slots[chunk * RT_CHUNK + (at / STAY * FEW + at % FEW) % RT_CHUNK];
-    return RT_LIKELY(atomic_load_explicit(&s->live, memory_order_acquire) == 0) ? s : NULL;
-}
-
-static struct slot *slot_near(struct rt_ring *r, uint32_t chunk)
-{
-    struct slot *s = NULL;
-    for (int i = 0; s == NULL && i < FEW; i++)
-        s = slot_next(r, chunk);
-    return s;
-}
-
-static struct slot *slot_in(struct rt_ring *r, uint32_t chunk)
-{
-    struct slot *s = slot_near(r, chunk);
-    for (int i = 1; s == NULL && i < RT_CHUNK / FEW; i++) {
-        rt_bump(&r->slot_at, STAY);
-        s = slot_near(r, chunk);
-    }
-    return s;
-}
-
-/* When all 64 are open: the next chunk of the circle, or one more in it. */
-static __attribute__((noinline)) struct slot *slot_far(struct rt_ring *r)
-{
-    struct slot *s = slot_in(r, r->slot_chunk);
-    if (RT_LIKELY(s != NULL))
-        return s;
-    uint32_t c = chunk_next[r->slot_chunk];
-    s = slot_in(r, c);
-    if (s == NULL) {
-        if (!chunk_new(&c))
-            return NULL;
-        chunk_next[c] = chunk_next[r->slot_chunk];
-        chunk_next[r->slot_chunk] = (uint16_t)c;
-        s = slot_in(r, c);
-    }
-    r->slot_chunk = c;
-    return s;
-}
-
-static inline struct slot *slot_get(struct rt_ring *r)
-{
-    struct slot *s = slot_next(r, r->slot_chunk);
-    return RT_LIKELY(s != NULL) ? s : slot_far(r);
-}
-
-/* The thread that opened it needs no locked instruction, which would wait until all that was written
- * has reached the cache: two threads that end one range at once write two ENDs at the worst. */
-static bool slot_close(struct slot *s, uint32_t id, bool is_own)
-{
-    if (RT_UNLIKELY(!is_own))
-        return atomic_compare_exchange_strong(&s->live, &id, 0);
-    if (RT_UNLIKELY(atomic_load_explicit(&s->live, memory_order_relaxed) != id))
-        return false;
-    atomic_store_explicit(&s->live, 0, memory_order_release);
-    return true;
-}
-
-static inline uint32_t slot_open(struct slot *s, const struct rt_ring *r, uint64_t ticks,
-                                 uint32_t name, uint16_t domain)
-{
-    s->use = s->use < USES ? s->use + 1 : 1;
-    s->at = NO_PLACE;
-    s->ticks = ticks;
-    s->name = name;
-    s->domain = domain;
-    s->ring = (uint16_t)r->number;
-    s->other = 0;
-    uint32_t id = (uint32_t)(s - slots) << RT_GEN_BITS | s->use;
-    atomic_store_explicit(&s->live, id, memory_order_release);
-    return id;
-}
 
 /* ---- messages --------------------------------------------------------------------- */
 
@@ -425,16 +266,16 @@ RT_COLD static uint32_t too_many_ranges(void)
 
 static uint32_t begin(struct rt_ring *r, struct mstx_rec *rec, const struct rt_event *e)
 {
-    struct slot *s = slot_get(r);
+    struct rt_slot *s = rt_slot_get(r);
     if (RT_UNLIKELY(s == NULL))
         return too_many_ranges();
     rec->ticks = rt_ticks();
-    uint32_t id = slot_open(s, r, rec->ticks, rec->name, rec->domain);
+    uint32_t id = rt_slot_open(s, r, rec->ticks, rec->name, rec->domain);
     rec->id = id;
     if ((rec->flags & MSTX_F_STREAM) != 0) {
         uint16_t stream = on_device(rec);
-        slot_stream[s - slots] = stream;
-        s->ring |= (uint16_t)(stream != 0 ? ON_DEVICE : 0);
+        rt_slot_stream[s - rt_slots] = stream;
+        s->ring |= (uint16_t)(stream != 0 ? RT_SLOT_ON_DEVICE : 0);
     }
     write_event(r, rec, e);
     return id;
@@ -464,17 +305,17 @@ static uint32_t record_start(struct rt_domain *d, const char *message, void *str
 RT_HOT struct rt_call rt_call_start(struct rt_ring *r, const struct rt_domain *d, uint32_t name,
                                     uint32_t n)
 {
-    struct slot *s = slot_get(r);
+    struct rt_slot *s = rt_slot_get(r);
     if (RT_UNLIKELY(s == NULL))
         return (struct rt_call){NULL, too_many_ranges()};
     const uint64_t now = rt_ring_ticks(r);
     name = name == REFUSED ? 0 : name;
-    const uint32_t id = slot_open(s, r, now, name, d->number);
+    const uint32_t id = rt_slot_open(s, r, now, name, d->number);
     struct mstx_rec *to = rt_reserve(r, 1 + n);
     if (RT_UNLIKELY(to == NULL))
         return (struct rt_call){NULL, id};
     const size_t at = (size_t)(to - r->rec);
-    s->at = RT_LIKELY(at < NO_PLACE) ? (uint32_t)at : NO_PLACE;
+    s->at = RT_LIKELY(at < RT_SLOT_NO_PLACE) ? (uint32_t)at : RT_SLOT_NO_PLACE;
     *to = (struct mstx_rec){.ticks = now,
                             .id = id,
                             .name = name,
@@ -494,51 +335,16 @@ uint32_t rt_range_start_ready(struct rt_ring *r, const struct rt_domain *d, uint
     return begin(r, &rec, &e);
 }
 
-bool rt_range_is_open(uint32_t id)
-{
-    return atomic_load_explicit(&slots[id >> RT_GEN_BITS].live, memory_order_relaxed) == id;
-}
-
-uint64_t rt_range_ticks(uint32_t id)
-{
-    return slots[id >> RT_GEN_BITS].ticks;
-}
-
-uint32_t rt_range_text(uint32_t id)
-{
-    return slots[id >> RT_GEN_BITS].name;
-}
-
-uint16_t rt_range_domain(uint32_t id)
-{
-    return slots[id >> RT_GEN_BITS].domain;
-}
-
-RT_RACY void rt_ranges_each(uint16_t domain, rt_range_fn *fn, void *arg)
-{
-    uint32_t end = atomic_load(&chunks) * RT_CHUNK;
-    for (uint32_t i = 0; i < end; i++) {
-        uint32_t id = atomic_load_explicit(&slots[i].live, memory_order_acquire);
-        if (id != 0 && slots[i].domain == domain && slots[i].ring != GHOST)
-            fn(arg, id, slots[i].ticks);
-    }
-}
-
 /* A range that only a tap hears still needs an id. */
 uint32_t rt_range_ghost(void)
 {
     struct rt_ring *r = rt_ring_of_thread();
-    struct slot *s = r == NULL ? NULL : slot_get(r);
+    struct rt_slot *s = r == NULL ? NULL : rt_slot_get(r);
     if (s == NULL)
         return 0;
-    uint32_t id = slot_open(s, r, 0, 0, 0);
-    s->ring = GHOST;
+    uint32_t id = rt_slot_open(s, r, 0, 0, 0);
+    s->ring = RT_SLOT_GHOST;
     return id;
-}
-
-void rt_range_set_other(uint32_t id, uint64_t other)
-{
-    slots[id >> RT_GEN_BITS].other = other;
 }
 
 RT_COLD uint32_t rt_range_tell_start(struct rt_domain *d, const char *message, void *stream,
@@ -547,8 +353,8 @@ RT_COLD uint32_t rt_range_tell_start(struct rt_domain *d, const char *message, v
     id = id != 0 ? id : rt_range_ghost();
     if (id == 0)
         return 0;
-    slots[id >> RT_GEN_BITS].at = NO_PLACE; /* the end tells, too */
-    rt_tell(RT_TAP_START, d, message, stream, id, &slots[id >> RT_GEN_BITS].other);
+    rt_slots[id >> RT_GEN_BITS].at = RT_SLOT_NO_PLACE; /* the end tells, too */
+    rt_tell(RT_TAP_START, d, message, stream, id, &rt_slots[id >> RT_GEN_BITS].other);
     return id;
 }
 
@@ -600,7 +406,7 @@ RT_COLD static void other_domain(const struct rt_domain *d, uint16_t started)
  * segment is not looked at, as it may have left the cache. */
 static inline bool end_in_place(uint64_t id)
 {
-    struct slot *s = &slots[(uint32_t)id >> RT_GEN_BITS];
+    struct rt_slot *s = &rt_slots[(uint32_t)id >> RT_GEN_BITS];
     const struct rt_ring *r = rt_tls;
     if (RT_UNLIKELY(r == NULL))
         return false;
@@ -609,9 +415,9 @@ static inline bool end_in_place(uint64_t id)
         return false;
     struct mstx_rec *call = r->rec + s->at;
     atomic_signal_fence(memory_order_seq_cst); /* a handler may change the segment: began tells */
-    if (RT_UNLIKELY(s->ring != r->number || s->at == NO_PLACE || s->ticks < r->began))
+    if (RT_UNLIKELY(s->ring != r->number || s->at == RT_SLOT_NO_PLACE || s->ticks < r->began))
         return false;
-    slot_close(s, (uint32_t)id, true);
+    rt_slot_close(s, (uint32_t)id, true);
     __atomic_store_n(&call->arg, now, __ATOMIC_RELEASE);
     return true;
 }
@@ -621,25 +427,26 @@ static bool finish(struct rt_domain *d, uint64_t id, const struct rt_event *e, u
 {
     struct mstx_rec rec = {.ticks = rt_ticks(), .id = id, .type = MSTX_REC_END};
     size_t at = (size_t)(id >> RT_GEN_BITS);
-    if (RT_UNLIKELY(id > UINT32_MAX || at / RT_CHUNK >= atomic_load(&chunks)))
+    if (RT_UNLIKELY(id > UINT32_MAX || at / RT_CHUNK >= atomic_load(&rt_slot_chunks)))
         return false;
-    struct slot *s = &slots[at];
+    struct rt_slot *s = &rt_slots[at];
     rec.name = s->name;
     rec.domain = s->domain;
     rec.arg = s->ticks;
     *other = s->other;
-    uint16_t from = s->ring, stream = from != GHOST && (from & ON_DEVICE) ? slot_stream[at] : 0;
+    uint16_t from = s->ring,
+             stream = from != RT_SLOT_GHOST && (from & RT_SLOT_ON_DEVICE) ? rt_slot_stream[at] : 0;
     /* What was read above is the range's if the slot is still its. */
-    const bool is_own = rt_tls != NULL && (from & ~ON_DEVICE) == rt_tls->number;
-    if (RT_UNLIKELY(!slot_close(s, (uint32_t)id, is_own)))
+    const bool is_own = rt_tls != NULL && (from & ~RT_SLOT_ON_DEVICE) == rt_tls->number;
+    if (RT_UNLIKELY(!rt_slot_close(s, (uint32_t)id, is_own)))
         return false;
-    struct rt_ring *r = from != GHOST && rt_is_running() ? rt_ring_of_thread() : NULL;
+    struct rt_ring *r = from != RT_SLOT_GHOST && rt_is_running() ? rt_ring_of_thread() : NULL;
     if (RT_UNLIKELY(r == NULL))
         return true;
     rec.flags = (uint8_t)(e != NULL ? e->flags : 0);
     if (!is_own)
         rec.flags |= MSTX_F_OTHER_THREAD;
-    if (RT_UNLIKELY((from & ON_DEVICE) != 0))
+    if (RT_UNLIKELY((from & RT_SLOT_ON_DEVICE) != 0))
         rec.flags |= rt_dev_end(stream, &rec);
     write_event(r, &rec, e);
     if (RT_UNLIKELY(rec.domain != d->number))

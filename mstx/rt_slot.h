@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rt_slot: the places of open ranges.
+ *
+ * A range id is the place of a slot and the number of its use:
+ *
+ *     31            12 11      0
+ *     ┌───────────────┬─────────┐   slot: which of 2^20, a ring owns 64 at a time
+ *     │ slot          │ use     │   use:  1..4095, so an id is never 0 and an old one
+ *     └───────────────┴─────────┘         is recognised
+ *
+ * 32 bits because the Python module of the original parses ids as such.  Ending a range is
+ * one compare-and-swap on its slot by any thread: no map, no lock.  The slot keeps what END
+ * repeats, so the end needs no look-up of the start.
+ */
+#ifndef MSTX_RT_SLOT_H
+#define MSTX_RT_SLOT_H
+
+#include "mstx/rt.h"
+
+enum {
+    RT_SLOT_USES = (1 << RT_GEN_BITS) - 1,
+    RT_SLOT_PLACE_BITS = 32 - RT_GEN_BITS,
+    RT_SLOT_NO_PLACE = (1 << RT_SLOT_PLACE_BITS) - 1,
+    RT_SLOT_GHOST = UINT16_MAX,
+    RT_SLOT_ON_DEVICE = 0x4000, /* with the ring's number: rt_slot_stream holds the stream */
+    RT_SLOT_FEW = 2,            /* slots that a ring takes in turn, for so many uses: */
+    RT_SLOT_STAY = 4096,
+};
+static_assert((int)RT_RINGS <= (int)RT_SLOT_ON_DEVICE, "the flag is no part of a ring's number");
+
+struct rt_slot {
+    _Atomic uint32_t live; /* id of the open range, 0: free */
+    uint32_t use : RT_GEN_BITS;
+    uint32_t at : RT_SLOT_PLACE_BITS; /* of its CALL in the segment of the ring */
+    uint64_t ticks;
+    uint32_t name;
+    uint16_t domain;
+    uint16_t ring;  /* of the start; RT_SLOT_GHOST: heard by a tap, not recorded */
+    uint64_t other; /* a tap's word */
+};
+static_assert(sizeof(struct rt_slot) == 32, "two to a cache line");
+
+extern struct rt_slot rt_slots[1 << RT_SLOT_BITS];
+extern uint16_t rt_slot_stream[1 << RT_SLOT_BITS]; /* touched by ranges with a device side alone */
+extern _Atomic uint32_t rt_slot_chunks;            /* those in use, of RT_CHUNK slots */
+
+/* The next uses come from two slots, that is from one cache line, which a program that computes
+ * between its calls does not throw out; every RT_SLOT_STAY uses they are others, so that all 64 take
+ * part and a stale id stays recognisable for long.  NULL: it is open. */
+static inline struct rt_slot *rt_slot_next(struct rt_ring *r, uint32_t chunk)
+{
+    const uint32_t at = rt_bump(&r->slot_at, 1);
+    struct rt_slot *s = &rt_slots[chunk * RT_CHUNK +
+                                  (at / RT_SLOT_STAY * RT_SLOT_FEW + at % RT_SLOT_FEW) % RT_CHUNK];
+    return RT_LIKELY(atomic_load_explicit(&s->live, memory_order_acquire) == 0) ? s : NULL;
+}
+
+/* When all 64 are open: the next chunk of the circle, or one more in it. */
+struct rt_slot *rt_slot_far(struct rt_ring *r);
+static inline struct rt_slot *rt_slot_get(struct rt_ring *r)
+{
+    struct rt_slot *s = rt_slot_next(r, r->slot_chunk);
+    return RT_LIKELY(s != NULL) ? s : rt_slot_far(r);
+}
+
+/* The thread that opened it needs no locked instruction, which would wait until all that was written
+ * has reached the cache: two threads that end one range at once write two ENDs at the worst. */
+static inline bool rt_slot_close(struct rt_slot *s, uint32_t id, bool is_own)
+{
+    if (RT_UNLIKELY(!is_own))
+        return atomic_compare_exchange_strong(&s->live, &id, 0);
+    if (RT_UNLIKELY(atomic_load_explicit(&s->live, memory_order_relaxed) != id))
+        return false;
+    atomic_store_explicit(&s->live, 0, memory_order_release);
+    return true;
+}
+
+static inline uint32_t rt_slot_open(struct rt_slot *s, const struct rt_ring *r, uint64_t ticks,
+                                    uint32_t name, uint16_t domain)
+{
+    s->use = s->use < RT_SLOT_USES ? s->use + 1 : 1;
+    s->at = RT_SLOT_NO_PLACE;
+    s->ticks = ticks;
+    s->name = name;
+    s->domain = domain;
+    s->ring = (uint16_t)r->number;
+    s->other = 0;
+    uint32_t id = (uint32_t)(s - rt_slots) << RT_GEN_BITS | s->use;
+    atomic_store_explicit(&s->live, id, memory_order_release);
+    return id;
+}
+
+#endif
