@@ -17,6 +17,7 @@
 #define MSTX_RT_H
 
 #include "mstx/capture.h"
+#include "mstx/rt_same.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -30,6 +31,7 @@
 #define RT_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define RT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define RT_COLD        __attribute__((noinline, cold))
+#define RT_INLINE      static inline __attribute__((always_inline))
 /* Side by side in memory: a program that computes between its calls throws code out of the cache too. */
 #define RT_HOT __attribute__((hot))
 /* Reads what its owner may be changing: a torn copy does no harm. */
@@ -198,13 +200,24 @@ static inline uint32_t rt_bump(uint32_t *p, uint32_t n)
     return __atomic_fetch_add(p, n, __ATOMIC_RELAXED);
 #endif
 }
-static inline struct mstx_rec *rt_reserve(struct rt_ring *r, uint32_t n)
+/* Where in r->rec; false: rt_ring_more() says where. */
+static inline bool rt_reserve_near(struct rt_ring *r, uint32_t n, uint32_t *at)
 {
     rt_bump(&r->busy, 1);
-    uint32_t at = rt_bump(&r->pos, n);
-    if (RT_LIKELY(at + n <= r->limit))
-        return r->rec + at;
-    return rt_ring_more(r, at, n);
+    *at = rt_bump(&r->pos, n);
+    return *at + n <= r->limit;
+}
+static inline struct mstx_rec *rt_reserve(struct rt_ring *r, uint32_t n)
+{
+    uint32_t at;
+    return RT_LIKELY(rt_reserve_near(r, n, &at)) ? r->rec + at : rt_ring_more(r, at, n);
+}
+/* What the next call writes comes into the cache meanwhile: past the end of the file nothing does. */
+static inline void rt_expect(const struct rt_ring *r, uint32_t pos)
+{
+    const struct mstx_rec *next = r->rec + pos;
+    __builtin_prefetch(next + 1, 1);
+    __builtin_prefetch(next + 3, 1);
 }
 static inline void rt_publish(struct rt_ring *r)
 {
@@ -212,17 +225,13 @@ static inline void rt_publish(struct rt_ring *r)
         rt_bump(&r->busy, ~0u);
         return;
     }
-    uint32_t pos = *(volatile uint32_t *)&r->pos;
-    /* What the next call writes comes into the cache meanwhile: past the end of the file nothing does. */
-    __builtin_prefetch(r->rec + pos + 1, 1);
-    __builtin_prefetch(r->rec + pos + 3, 1);
     do { /* again if a handler wrote between the first line and the third */
-        pos = *(volatile uint32_t *)&r->pos;
+        const uint32_t pos = *(volatile uint32_t *)&r->pos;
         __atomic_store_n(&r->seg->head, pos, __ATOMIC_RELEASE);
         *(volatile uint32_t *)&r->busy = 0;
         atomic_signal_fence(memory_order_seq_cst);
         if (RT_LIKELY(*(volatile uint32_t *)&r->pos == pos))
-            return;
+            return rt_expect(r, pos);
         *(volatile uint32_t *)&r->busy = 1;
     } while (true);
 }
@@ -246,13 +255,20 @@ char *rt_keep(const void *bytes, size_t n);
 /* Id of a message: one compare when this thread gave the same text from the same place before.
  * UINT32_MAX: mstx refuses it; 0: no room for more texts. */
 uint32_t rt_text_slow(struct rt_ring *r, const char *text, size_t place);
+static inline size_t rt_text_place(const char *text)
+{
+    return (size_t)(((uintptr_t)text * 0x9E3779B97F4A7C15u) >> 54);
+}
+/* The id if it is one compare away, else 0. */
+static inline uint32_t rt_text_known(const struct rt_ring *r, const char *text)
+{
+    const struct mstx_text *e = r->names[rt_text_place(text)];
+    return RT_LIKELY(e != NULL && rt_same((const char *)(e + 1), e->len, text)) ? e->id : 0;
+}
 static inline uint32_t rt_text_id(struct rt_ring *r, const char *text)
 {
-    size_t place = (size_t)(((uintptr_t)text * 0x9E3779B97F4A7C15u) >> 54);
-    const struct mstx_text *e = r->names[place];
-    if (RT_LIKELY(e != NULL && strcmp((const char *)(e + 1), text) == 0))
-        return e->id;
-    return rt_text_slow(r, text, place);
+    const uint32_t id = rt_text_known(r, text);
+    return RT_LIKELY(id != 0) ? id : rt_text_slow(r, text, rt_text_place(text));
 }
 
 /* The same of a text that stays for ever: it need not be looked at.  A line of the cache holds four. */
@@ -284,20 +300,33 @@ void rt_clock_calibrate(struct mstx_calib *c);
 void rt_clock_tick(void);
 extern uint32_t rt_clock_kind; /* enum mstx_clock */
 
-static inline uint64_t rt_ticks_of(uint32_t clock)
+/* Is it a counter of the processor, read by one instruction? */
+static inline bool rt_clock_is_near(uint32_t clock)
 {
 #if defined(__x86_64__)
-    if (RT_LIKELY(clock == MSTX_CLOCK_TSC))
-        return __rdtsc();
+    return clock == MSTX_CLOCK_TSC;
 #elif defined(__aarch64__)
-    if (RT_LIKELY(clock == MSTX_CLOCK_CNTVCT)) {
-        uint64_t t;
-        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
-        return t;
-    }
-#endif
+    return clock == MSTX_CLOCK_CNTVCT;
+#else
     (void)clock;
-    return rt_clock_slow();
+    return false;
+#endif
+}
+static inline uint64_t rt_ticks_near(void)
+{
+#if defined(__x86_64__)
+    return __rdtsc();
+#elif defined(__aarch64__)
+    uint64_t t;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+    return t;
+#else
+    return 0;
+#endif
+}
+static inline uint64_t rt_ticks_of(uint32_t clock)
+{
+    return RT_LIKELY(rt_clock_is_near(clock)) ? rt_ticks_near() : rt_clock_slow();
 }
 static inline uint64_t rt_ticks(void)
 {

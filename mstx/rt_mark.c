@@ -130,48 +130,63 @@ static void put_extra(struct mstx_rec *rec, const struct rt_event *e, uint32_t e
 
 /* ---- writing ------------------------------------------------------------------------ */
 
-static inline void write1(struct rt_ring *r, const struct mstx_rec *rec)
+static __attribute__((noinline)) void write_far(struct rt_ring *r, uint32_t at, struct mstx_rec rec)
 {
-    struct mstx_rec *to = rt_reserve(r, 1);
-    if (RT_UNLIKELY(to == NULL))
+    struct mstx_rec *to = rt_ring_more(r, at, 1);
+    if (to == NULL)
         return;
-    *to = *rec;
+    *to = rec;
     rt_publish(r);
 }
 
-static void write_ready(struct rt_ring *r, struct mstx_rec *rec, const struct rt_event *e)
+/* A record goes by value and inline, so that its fields go from registers to the segment: a struct
+ * that is written field by field and then read as a whole waits until the writes have reached the
+ * cache. */
+RT_INLINE void write1(struct rt_ring *r, struct mstx_rec rec)
+{
+    uint32_t at;
+    if (RT_UNLIKELY(!rt_reserve_near(r, 1, &at))) {
+        write_far(r, at, rec);
+        return;
+    }
+    r->rec[at] = rec;
+    rt_publish(r);
+}
+
+static void write_ready(struct rt_ring *r, struct mstx_rec rec, const struct rt_event *e)
 {
     struct mstx_rec *to = rt_reserve(r, 1 + e->nready);
     if (RT_UNLIKELY(to == NULL))
         return;
-    rec->flags |= MSTX_F_MORE;
-    to[0] = *rec;
+    rec.flags |= MSTX_F_MORE;
+    to[0] = rec;
     for (uint32_t i = 0; i < e->nready; i++)
         to[1 + i] = e->ready[i];
     rt_publish(r);
 }
 
-static void write_more(struct rt_ring *r, const struct mstx_rec *rec, const struct rt_event *e,
-                       uint32_t extra, size_t fit)
+static void write_more(struct rt_ring *r, struct mstx_rec rec, const struct rt_event *e)
 {
+    size_t fit;
+    const uint32_t extra = extra_records(e, &fit);
     struct mstx_rec *to = rt_reserve(r, 1 + extra);
     if (to == NULL)
         return;
-    *to = *rec;
+    *to = rec;
     put_extra(to, e, extra, fit);
     rt_publish(r);
 }
 
-static void write_event(struct rt_ring *r, struct mstx_rec *rec, const struct rt_event *e)
+RT_INLINE void write_event(struct rt_ring *r, struct mstx_rec rec, const struct rt_event *e)
 {
-    size_t fit = 0;
-    const uint32_t extra = e == NULL || e->nready != 0 ? 0 : extra_records(e, &fit);
-    if (e != NULL && e->nready != 0)
+    if (e == NULL)
+        write1(r, rec);
+    else if (e->nready != 0)
         write_ready(r, rec, e);
-    else if (RT_LIKELY(extra == 0))
+    else if (RT_LIKELY(e->npayloads == 0 && (e->attr == NULL || e->attr->fields == 0)))
         write1(r, rec);
     else
-        write_more(r, rec, e, extra, fit);
+        write_more(r, rec, e);
 }
 
 /* ---- marks ---------------------------------------------------------------------------- */
@@ -198,6 +213,15 @@ static uint16_t on_device(struct mstx_rec *rec)
     return stream;
 }
 
+static __attribute__((noinline)) void mark_stream(struct rt_ring *r, struct mstx_rec rec,
+                                                  void *stream)
+{
+    rec.id = mark_id(r);
+    put_stream(&rec, stream);
+    on_device(&rec);
+    write1(r, rec);
+}
+
 static void record_mark(struct rt_domain *d, const char *message, void *stream)
 {
     struct rt_ring *r = rt_ring_of_thread();
@@ -208,14 +232,34 @@ static void record_mark(struct rt_domain *d, const char *message, void *stream)
         refuse_message(message);
         return;
     }
-    struct mstx_rec rec = {.name = name, .domain = d->number, .type = MSTX_REC_MARK};
-    rec.ticks = rt_ticks();
-    if (stream != NULL) {
-        rec.id = mark_id(r);
-        put_stream(&rec, stream);
-        on_device(&rec);
-    }
-    write1(r, &rec);
+    const struct mstx_rec rec = {
+        .ticks = rt_ticks(), .name = name, .domain = d->number, .type = MSTX_REC_MARK};
+    if (RT_LIKELY(stream == NULL))
+        write1(r, rec);
+    else
+        mark_stream(r, rec, stream);
+}
+
+/* What the near ways need, which call nothing and keep nothing in memory: a ring, and a counter that
+ * is read by one instruction.  NULL: it takes the long way, which is right for all. */
+static inline struct rt_ring *ring_near(void)
+{
+    struct rt_ring *r = rt_tls;
+    return RT_LIKELY(r != NULL && rt_clock_is_near(r->clock)) ? r : NULL;
+}
+
+RT_INLINE bool mark_near(const struct rt_domain *d, const char *message, const void *stream)
+{
+    struct rt_ring *r = ring_near();
+    if (RT_UNLIKELY(r == NULL || message == NULL || stream != NULL))
+        return false;
+    const uint32_t name = rt_text_known(r, message);
+    if (RT_UNLIKELY(name == 0))
+        return false;
+    write1(r,
+           (struct mstx_rec){
+               .ticks = rt_ticks_near(), .name = name, .domain = d->number, .type = MSTX_REC_MARK});
+    return true;
 }
 
 RT_COLD static void say_dead(const struct rt_domain *d)
@@ -236,10 +280,12 @@ RT_COLD static void mark_rare(struct rt_domain *d, const char *message, void *st
 void rt_mark(struct rt_domain *d, const char *message, void *stream)
 {
     uint8_t live = atomic_load_explicit(&d->live, memory_order_relaxed);
-    if (RT_LIKELY(live == RT_RECORD))
-        record_mark(d, message, stream);
-    else if (RT_UNLIKELY(live != 0))
+    if (live == 0)
+        return;
+    if (RT_UNLIKELY(live != RT_RECORD))
         mark_rare(d, message, stream, live);
+    else if (RT_UNLIKELY(!mark_near(d, message, stream)))
+        record_mark(d, message, stream);
 }
 
 void rt_mark_event(struct rt_domain *d, const struct rt_event *e)
@@ -252,7 +298,7 @@ void rt_mark_event(struct rt_domain *d, const struct rt_event *e)
                            .type = MSTX_REC_MARK,
                            .flags = e->flags,
                            .ticks = rt_ticks()};
-    write_event(r, &rec, e);
+    write_event(r, rec, e);
 }
 
 /* ---- ranges ----------------------------------------------------------------------------- */
@@ -264,19 +310,25 @@ RT_COLD static uint32_t too_many_ranges(void)
     return 0;
 }
 
-static uint32_t begin(struct rt_ring *r, struct mstx_rec *rec, const struct rt_event *e)
+/* The record's flags. */
+static __attribute__((noinline)) uint8_t begin_on_device(struct rt_slot *s, struct mstx_rec rec)
+{
+    uint16_t stream = on_device(&rec);
+    rt_slot_stream[s - rt_slots] = stream;
+    s->ring |= (uint16_t)(stream != 0 ? RT_SLOT_ON_DEVICE : 0);
+    return rec.flags;
+}
+
+RT_INLINE uint32_t begin(struct rt_ring *r, struct mstx_rec rec, const struct rt_event *e)
 {
     struct rt_slot *s = rt_slot_get(r);
     if (RT_UNLIKELY(s == NULL))
         return too_many_ranges();
-    rec->ticks = rt_ticks();
-    uint32_t id = rt_slot_open(s, r, rec->ticks, rec->name, rec->domain);
-    rec->id = id;
-    if ((rec->flags & MSTX_F_STREAM) != 0) {
-        uint16_t stream = on_device(rec);
-        rt_slot_stream[s - rt_slots] = stream;
-        s->ring |= (uint16_t)(stream != 0 ? RT_SLOT_ON_DEVICE : 0);
-    }
+    rec.ticks = rt_ticks();
+    uint32_t id = rt_slot_open(s, r, rec.ticks, rec.name, rec.domain);
+    rec.id = id;
+    if ((rec.flags & MSTX_F_STREAM) != 0)
+        rec.flags = begin_on_device(s, rec);
     write_event(r, rec, e);
     return id;
 }
@@ -292,7 +344,7 @@ static uint32_t record_start(struct rt_domain *d, const char *message, void *str
     struct mstx_rec rec = {.name = name, .domain = d->number, .type = MSTX_REC_BEGIN};
     if (stream != NULL)
         put_stream(&rec, stream);
-    uint32_t id = begin(r, &rec, NULL);
+    uint32_t id = begin(r, rec, NULL);
     if (RT_UNLIKELY(d == rt_comm_domain) && id != 0) {
         r->comm_range = id;
         rt_comm_framework_start(id, r->tid);
@@ -332,7 +384,7 @@ uint32_t rt_range_start_ready(struct rt_ring *r, const struct rt_domain *d, uint
         .name = name == REFUSED ? 0 : name, .domain = d->number, .type = MSTX_REC_BEGIN};
     const struct rt_event e = {.ready = more, .nready = n};
     put_stream(&rec, stream);
-    return begin(r, &rec, &e);
+    return begin(r, rec, &e);
 }
 
 /* A range that only a tap hears still needs an id. */
@@ -358,6 +410,24 @@ RT_COLD uint32_t rt_range_tell_start(struct rt_domain *d, const char *message, v
     return id;
 }
 
+/* 0: not this way. */
+RT_INLINE uint32_t start_near(const struct rt_domain *d, const char *message, const void *stream)
+{
+    struct rt_ring *r = ring_near();
+    if (RT_UNLIKELY(r == NULL || message == NULL || stream != NULL || d == rt_comm_domain))
+        return 0;
+    const uint16_t domain = d->number;
+    const uint32_t name = rt_text_known(r, message);
+    struct rt_slot *s = RT_LIKELY(name != 0) ? rt_slot_next(r, r->slot_chunk) : NULL;
+    if (RT_UNLIKELY(s == NULL))
+        return 0;
+    const uint64_t now = rt_ticks_near();
+    const uint32_t id = rt_slot_open(s, r, now, name, domain);
+    write1(r, (struct mstx_rec){
+                  .ticks = now, .id = id, .name = name, .domain = domain, .type = MSTX_REC_BEGIN});
+    return id;
+}
+
 RT_COLD static uint32_t start_rare(struct rt_domain *d, const char *message, void *stream,
                                    uint8_t live)
 {
@@ -374,9 +444,12 @@ RT_COLD static uint32_t start_rare(struct rt_domain *d, const char *message, voi
 uint32_t rt_range_start(struct rt_domain *d, const char *message, void *stream)
 {
     uint8_t live = atomic_load_explicit(&d->live, memory_order_relaxed);
-    if (RT_LIKELY(live == RT_RECORD))
-        return record_start(d, message, stream);
-    return RT_LIKELY(live == 0) ? 0 : start_rare(d, message, stream, live);
+    if (live == 0)
+        return 0;
+    if (RT_UNLIKELY(live != RT_RECORD))
+        return start_rare(d, message, stream, live);
+    const uint32_t id = start_near(d, message, stream);
+    return RT_LIKELY(id != 0) ? id : record_start(d, message, stream);
 }
 
 uint32_t rt_range_start_event(struct rt_domain *d, const struct rt_event *e)
@@ -386,7 +459,7 @@ uint32_t rt_range_start_event(struct rt_domain *d, const struct rt_event *e)
         return 0;
     struct mstx_rec rec = {
         .name = e->name, .domain = d->number, .type = MSTX_REC_BEGIN, .flags = e->flags};
-    return begin(r, &rec, e);
+    return begin(r, rec, e);
 }
 
 RT_COLD static void unknown_range(uint64_t id)
@@ -422,6 +495,12 @@ static inline bool end_in_place(uint64_t id)
     return true;
 }
 
+/* The record's further flags. */
+static __attribute__((noinline)) uint8_t end_on_device(uint16_t stream, struct mstx_rec rec)
+{
+    return rt_dev_end(stream, &rec);
+}
+
 /* Ids alone name a range: an end in another domain ends it all the same. */
 static bool finish(struct rt_domain *d, uint64_t id, const struct rt_event *e, uint64_t *other)
 {
@@ -447,8 +526,8 @@ static bool finish(struct rt_domain *d, uint64_t id, const struct rt_event *e, u
     if (!is_own)
         rec.flags |= MSTX_F_OTHER_THREAD;
     if (RT_UNLIKELY((from & RT_SLOT_ON_DEVICE) != 0))
-        rec.flags |= rt_dev_end(stream, &rec);
-    write_event(r, &rec, e);
+        rec.flags |= end_on_device(stream, rec);
+    write_event(r, rec, e);
     if (RT_UNLIKELY(rec.domain != d->number))
         other_domain(d, rec.domain);
     return true;
@@ -476,9 +555,31 @@ static void end(struct rt_domain *d, uint64_t id, const struct rt_event *e)
         rt_tell(RT_TAP_END, d, NULL, NULL, (uint32_t)id, &other);
 }
 
+/* Of a range that this thread started in this domain, without a stream, and that no tap was told of. */
+RT_INLINE bool end_near(const struct rt_domain *d, uint64_t id)
+{
+    struct rt_ring *r = ring_near();
+    struct rt_slot *s = &rt_slots[(uint32_t)id >> RT_GEN_BITS];
+    if (RT_UNLIKELY(r == NULL || id - 1 >= UINT32_MAX || !rt_is_running() ||
+                    (atomic_load_explicit(&d->live, memory_order_relaxed) & RT_TAP) != 0))
+        return false;
+    const struct mstx_rec rec = {.ticks = rt_ticks_near(),
+                                 .id = id,
+                                 .name = s->name,
+                                 .domain = d->number,
+                                 .type = MSTX_REC_END,
+                                 .arg = s->ticks};
+    if (RT_UNLIKELY(s->ring != r->number || s->domain != rec.domain ||
+                    !rt_slot_close(s, (uint32_t)id, true)))
+        return false;
+    write1(r, rec);
+    return true;
+}
+
 void rt_range_end(struct rt_domain *d, uint64_t id)
 {
-    end(d, id, NULL);
+    if (RT_UNLIKELY(!end_near(d, id)))
+        end(d, id, NULL);
 }
 
 /* Of rt_comm.h: here, as what it needs of the range is here. */
@@ -528,7 +629,7 @@ int rt_push(struct rt_domain *d, const struct rt_event *e)
     atomic_signal_fence(memory_order_seq_cst);
     *top =
         (struct rt_push){.ticks = rec.ticks, .name = e->name, .domain = d->number, .depth = depth};
-    write_event(r, &rec, e);
+    write_event(r, rec, e);
     return depth;
 }
 
@@ -553,7 +654,7 @@ int rt_pop(struct rt_domain *d, const struct rt_event *e)
     rec.name = p.name;
     rec.flags = e->flags;
     rec.arg = p.ticks;
-    write_event(r, &rec, e);
+    write_event(r, rec, e);
     return p.depth;
 }
 
@@ -570,7 +671,7 @@ void rt_counter(struct rt_domain *d, uint32_t name, uint64_t bits, bool real)
                            .flags = (uint8_t)(real ? MSTX_F_REAL : 0),
                            .arg = bits,
                            .ticks = rt_ticks()};
-    write1(r, &rec);
+    write1(r, rec);
 }
 
 void rt_memory(struct rt_domain *d, uint8_t type, uint64_t id, uint32_t device, uint64_t arg,
