@@ -25,6 +25,8 @@ trap 'exit 130' INT TERM
 threaded='test_pool test_jread_parts test_dump test_census test_dumper test_dumper_device test_dumper_safety test_trace test_log test_mem test_io
     test_overflow test_rt test_rt_nvtx test_rt_comm test_pairing test_align_auto test_out test_device
     test_plugin'
+# These take longest and begin first, so that no processor waits for one of them at the end.
+long='suite_web suite_faults suite_mpi_hooks suite_gloo'
 # What these measure, or build, stands no other test beside it.
 alone='suite_clock suite_hang suite_soak suite_install suite_deb'
 
@@ -34,8 +36,9 @@ is_wanted() { case $1 in *"${ONLY:-}"*) return 0 ;; esac; return 1; }
 # Kind and file of each test, the longest kind first.
 list() {
     if [ -z "${TSAN:-}" ]; then
+        for t in $long; do echo "script tests/$t.sh"; done
         for t in tests/suite_*.sh; do
-            [ ! -e "$t" ] || among "$(basename "$t" .sh)" "$alone" || echo "script $t"
+            [ ! -e "$t" ] || among "$(basename "$t" .sh)" "$alone $long" || echo "script $t"
         done
         for t in "$B"/tests/fuzz_*; do echo "corpus $t"; done
     fi
