@@ -70,7 +70,6 @@ static struct rt_slot *slot_in(struct rt_ring *r, uint32_t chunk)
     return s;
 }
 
-/* When all 64 are open: the next chunk of the circle, or one more in it. */
 struct rt_slot *rt_slot_far(struct rt_ring *r)
 {
     struct rt_slot *s = slot_in(r, r->slot_chunk);
