@@ -330,6 +330,30 @@ START_TEST(a_dump_alone_names_the_operator_that_overflows_first)
 }
 END_TEST
 
+/* Nothing is an error here, as where a fault is small; what fails behind it has got it from there. */
+START_TEST(without_an_error_the_first_warning_is_where_two_runs_part)
+{
+    struct viz_findings found = {.arena = NULL};
+    struct graph_conf conf = {.target = target, .golden = golden, .out_dir = out};
+    const char *tree_of_both = "{" BLOCKS "\"Torch.z.0.forward\":null}";
+    put_rank(target, ".", tree_of_both,
+             DUMP(OP(0, "1.0") "," OP(1, "1.2") "," RECORD("Torch.f.2.forward", FLAT("1.2"),
+                                                           FLAT("1.2")) "," OP(3, "1.3")),
+             NULL);
+    put_rank(golden, ".", tree_of_both,
+             DUMP(OP(0, "1.0") "," OP(1, "1.0") "," OP(2, "1.0") "," OP(3, "1.0")), NULL);
+    graph_view_close(view);
+    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_view_open(&view, made.path, &err), err);
+    ck_ok(viz_findings_read(&found, &(struct viz_reader){.graph = view}, &err), err);
+    ck_assert_uint_ge(found.list.n, 1);
+    const struct viz_finding *f = &found.list.p[found.list.n - 1];
+    ck_assert_int_eq(f->severity, VIZ_WARNING);
+    ck_assert_msg(ms_str_is(f->place.node, "Torch.f.1.forward"), "%.*s", MS_STR_ARG(f->text));
+    viz_findings_free(&found);
+}
+END_TEST
+
 static void is_short(const char *name, const char *parent, const char *want)
 {
     struct ms_str got = viz_node_short(ms_str_of(name), ms_str_of(parent));
@@ -359,4 +383,5 @@ TEST_MAIN_AROUND(
     names_that_differ_in_one_number_are_the_same_layer,
     terms_find_nodes_by_word_class_state_and_expression, terms_that_make_no_sense_say_what_would,
     no_terms_are_met_by_everything, a_row_says_what_the_row_above_does_not,
-    a_dump_alone_names_the_operator_that_overflows_first)
+    a_dump_alone_names_the_operator_that_overflows_first,
+    without_an_error_the_first_warning_is_where_two_runs_part)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * divergence: nodes in error one after the other, until one has good inputs.
+ * divergence: nodes that differ one after the other, until one has good inputs.
  */
 #include "viz/model/divergence.h"
 
@@ -25,20 +25,21 @@ static bool fails(struct ms_str json, const char *also, bool *any)
     return bad;
 }
 
-static enum ms_rc makes_it(struct graph_view *v, struct graph_spot at, struct ms_str name,
-                           bool *yes, struct ms_err *err)
+static enum ms_rc makes_it(struct graph_view *v, struct graph_spot at, unsigned want,
+                           struct ms_str name, bool *yes, struct ms_err *err)
 {
+    const char *also = want == GRAPH_WANT_WARNING ? "warning" : "error";
     struct graph_page page = {.more = false};
     struct graph_detail d;
     bool in = false, out = false;
     enum ms_rc rc = graph_view_node(v, at, name, &page, &d, err);
-    *yes = rc == MS_OK && !fails(d.input, "warning", &in) && fails(d.output, "error", &out);
+    *yes = rc == MS_OK && !fails(d.input, "warning", &in) && fails(d.output, also, &out);
     graph_page_free(&page);
     return rc;
 }
 
-/* Some file's items carry no results: then the first error is all that is known. */
-static enum ms_rc seek(struct graph_view *v, struct graph_spot at, int64_t *order,
+/* Some file's items carry no results: then the first that differs is all that is known. */
+static enum ms_rc seek(struct graph_view *v, struct graph_spot at, unsigned want, int64_t *order,
                        struct ms_err *err)
 {
     struct graph_page list = {.more = true};
@@ -47,12 +48,12 @@ static enum ms_rc seek(struct graph_view *v, struct graph_spot at, int64_t *orde
     bool yes = false;
     *order = -1;
     for (size_t tried = 0; rc == MS_OK && list.more && !yes && tried < TRIED_MAX;) {
-        rc = graph_view_filter(v, at, GRAPH_WANT_ERROR, after, PAGE, &list, err);
+        rc = graph_view_filter(v, at, want, after, PAGE, &list, err);
         for (size_t i = 0; rc == MS_OK && i < list.rows.n && !yes; i++, tried++) {
             after = list.rows.p[i].order;
             if (*order < 0)
                 *order = after;
-            rc = makes_it(v, at, list.rows.p[i].name, &yes, err);
+            rc = makes_it(v, at, want, list.rows.p[i].name, &yes, err);
             if (yes)
                 *order = after;
         }
@@ -64,9 +65,13 @@ static enum ms_rc seek(struct graph_view *v, struct graph_spot at, int64_t *orde
 enum ms_rc viz_first_divergence(struct graph_view *v, struct graph_spot at, struct graph_page *page,
                                 struct ms_err *err)
 {
+    unsigned want = GRAPH_WANT_ERROR;
     int64_t order;
     at.golden = false;
-    MS_TRY(seek(v, at, &order, err));
-    return order < 0 ? graph_view_next(v, at, GRAPH_WANT_ERROR, INT64_MAX, false, page, err)
-                     : graph_view_next(v, at, GRAPH_WANT_ERROR, order - 1, false, page, err);
+    MS_TRY(seek(v, at, want, &order, err));
+    if (order < 0) {
+        want = GRAPH_WANT_WARNING;
+        MS_TRY(seek(v, at, want, &order, err));
+    }
+    return graph_view_next(v, at, want, order < 0 ? INT64_MAX : order - 1, false, page, err);
 }

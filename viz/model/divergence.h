@@ -11,7 +11,8 @@
 
 #include "compare/graph_view.h"
 
-/* The page gets that node; without one the first node in error, and no row when none fails. */
+/* The page gets that node, by errors, or by warnings where there is no error; without one the
+ * first node of that state, and no row when there is neither. */
 enum ms_rc viz_first_divergence(struct graph_view *v, struct graph_spot at, struct graph_page *page,
                                 struct ms_err *err) MS_MUST_USE;
 
