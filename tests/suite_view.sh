@@ -51,6 +51,36 @@ done
 "$msprobe" graph_visualize -tp "$tmp/t" -gp "$tmp/g" -o "$tmp/o" -fm >"$tmp/said" 2>&1 ||
     { cat "$tmp/said"; bad "a graph to look at"; exit 1; }
 mv "$tmp"/o/*.vis.db "$tmp/pair.vis.db"
+# Many layers of which the later ones differ: what unfolds there moves rows down and aside.
+put_layers() { # directory first-that-differs
+    mkdir -p "$1"
+    awk -v leaf="$leaf" -v from="$2" -v dir="$1" '
+        function record(name, parent, what) {
+            tree = tree "," q name q ":" (parent ? q parent q : "null")
+            data = data (data ? "," : "") q name q ":{" what "}"
+        }
+        function tensor(x,  s) { s = leaf; gsub(/X/, x, s); return "[" s "]" }
+        BEGIN {
+            q = "\""
+            n = split("linear add layer_norm softmax", op, " ")
+            for (i = 0; i < 12; i++) {
+                layer = "Module.layers." i ".Layer.forward.0"
+                tree = tree "," q layer q ":" q "Module.model.Decoder.forward.0" q
+                for (k = 1; k <= n; k++)
+                    record("Functional." op[k] "." i ".forward", layer,
+                           q "input_args" q ":" tensor("1.0") "," q "output" q ":" tensor(1 + (i >= from) * (k + i) / 70))
+                record("Module.layers." i ".Layer.parameters_grad", "",
+                       q "weight" q ":" tensor(1 + (i >= from) * i * i / 7))
+            }
+            print "{" q "Module.model.Decoder.forward.0" q ":null" tree "}" >(dir "/construct.json")
+            print "{\"task\":\"statistics\",\"level\":\"mix\",\"framework\":\"pytorch\",\"dump_data_dir\":null,\"data\":{" data "}}" >(dir "/dump.json")
+        }'
+}
+put_layers "$tmp/lt" 5
+put_layers "$tmp/lg" 99
+"$msprobe" graph_visualize -tp "$tmp/lt" -gp "$tmp/lg" -o "$tmp/ol" >"$tmp/said" 2>&1 ||
+    { cat "$tmp/said"; bad "a graph of many layers"; exit 1; }
+mv "$tmp"/ol/*.vis.db "$tmp/layers.vis.db"
 leaf=$(echo "$leaf" | sed 's/torch.float32/半精度 µ/')
 for r in 0 1; do
     put_rank "$tmp/w/step0/rank$r" 9.0 new
@@ -300,6 +330,21 @@ says() { # NAME TEXT: the screen shows it, soon
         shown | head -24
     fi
 }
+# Soon the terminal shows what the script of these keys prints, letter by letter.
+is_scripted() { # KEYS SIZE PATH
+    printf '%s' "$1" >"$tmp/keys"
+    "$msprobe" view --script "$tmp/keys" --size "$2" "$3" >"$tmp/script"
+    tries=0
+    until shown | sed 's/ *$//' | cmp -s - "$tmp/script"; do
+        tries=$((tries + 1))
+        [ $tries -lt 30 ] || return 1
+        sleep 0.1
+    done
+}
+differs() { # NAME
+    bad "$1"
+    shown | sed 's/ *$//' | diff - "$tmp/script" | head
+}
 view="$msprobe view"
 $tmux new-session -d -s base cat # the server stays between sessions
 for t in xterm-256color vt100 linux; do
@@ -307,25 +352,27 @@ for t in xterm-256color vt100 linux; do
         begin $size $t "$view $pair"
         press 2 E
         says "$t $size shows the tree" 'Torch.h.0'
-        # The same as by script, cell by cell.
-        printf '2E' >"$tmp/keys"
-        "$msprobe" view --script "$tmp/keys" --size $size "$pair" >"$tmp/script"
-        tries=0
-        until shown | sed 's/ *$//' | cmp -s - "$tmp/script" || [ $tries -ge 30 ]; do
-            tries=$((tries + 1))
-            sleep 0.1
-        done
-        if shown | sed 's/ *$//' | cmp -s - "$tmp/script"; then
-            ok "$t $size is what the script says"
-        else
-            bad "$t $size is what the script says"
-            shown | sed 's/ *$//' | diff - "$tmp/script" | head
-        fi
+        if is_scripted 2E $size "$pair"; then ok "$t $size is what the script says"; else differs "$t $size is what the script says"; fi
         finish
     done
     begin 40x10 $t "$view $pair"
     press 2 E
     says "$t 40x10 has room for the tree" 'n.Norm'
+    finish
+done
+
+# Unfolding, jumping and scrolling move rows and cells of what is there already.
+for t in xterm-256color tmux-256color; do
+    begin 110x30 $t "$view $tmp/layers.vis.db"
+    keys= wrong=
+    for k in 2 F l e e h h j j l j l G g l g e l h F E E; do
+        press $k
+        keys=$keys$k
+        is_scripted "$keys" 110x30 "$tmp/layers.vis.db" && continue
+        wrong=$k
+        break
+    done
+    if [ -z "$wrong" ]; then ok "$t shows every key as the script does"; else differs "$t shows $keys as the script does"; fi
     finish
 done
 

@@ -60,7 +60,8 @@ static void slide(struct screen *s, int n, bool in)
     struct look *row = s->cell[s->y];
     size_t kept = (size_t)(W - s->x - n) * sizeof *row;
     memmove(in ? row + s->x + n : row + s->x, in ? row + s->x : row + s->x + n, kept);
-    for (int i = 0; i < n; i++)
+    /* tmux 3.3 empties the cells that have moved and no others, which are too few where more come in. */
+    for (int i = 0; i < n && (!in || s->x + i < W - n); i++)
         row[in ? s->x + i : W - 1 - i] = empty(s);
 }
 

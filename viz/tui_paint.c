@@ -267,6 +267,13 @@ struct slide {
     int x, by, gain;
 };
 
+/* What comes in at x may be no more than what moves out of its way: tmux 3.3 empties the cells that
+ * have moved and leaves those between as they were. */
+static bool may_slide(int x, int by, int w)
+{
+    return by > 0 ? x + by < w : x - 2 * by <= w;
+}
+
 /* What sliding saves: cells up to the end that differ today and need not be sent.  What comes in at
  * the end, or at x when sliding to the right, is empty and is. */
 static struct slide weigh_slide(const struct tui_cell *now, const struct tui_cell *then, int x,
@@ -274,7 +281,7 @@ static struct slide weigh_slide(const struct tui_cell *now, const struct tui_cel
 {
     static const struct tui_cell empty = {.ch = ' '};
     struct slide s = {x, by, 0};
-    for (int i = x; i < w && x + (by > 0 ? by : -by) < w; i++) {
+    for (int i = x; i < w && may_slide(x, by, w); i++) {
         bool fresh = by > 0 ? i + by >= w : i + by < x;
         s.gain += !tui_cell_eq(&now[i], &then[i]);
         s.gain -= !tui_cell_eq(&now[i], fresh ? &empty : &then[i + by]);
