@@ -27,7 +27,7 @@ const struct cmp__fold *cmp__folds_of(const struct cmp *c, uint32_t pair, size_t
     }
     for (*n = 0; from + *n < c->folds.n && c->folds.p[from + *n].pair == pair; ++*n)
         ;
-    return c->folds.p + from;
+    return *n != 0 ? &c->folds.p[from] : NULL;
 }
 
 /* ---- cells ------------------------------------------------------------- */

@@ -153,13 +153,14 @@ static int64_t *cells_of(const struct mstx_rows *r, unsigned column)
     return r->cell + (size_t)column * MSTX_ROWS_APART;
 }
 
-/* Numbers that leave the range on the way, as NULL beside others does, may be anything. */
+/* Numbers that go round the range of 64 bits, or begin with a NULL beside others, may be anything. */
 static void set_range(struct mstx_rows *r, unsigned column, int64_t first, uint64_t step)
 {
     const uint64_t far = (uint64_t)1 << 40;
     const int64_t last = cells_of(r, column)[r->n - 1];
     const bool is_null = first == MSTX_ROWS_NULL && step == 0;
-    const bool is_any = first == MSTX_ROWS_NULL || step + far > 2 * far;
+    const bool is_round = step + far > 2 * far || ((int64_t)step < 0 ? last > first : last < first);
+    const bool is_any = first == MSTX_ROWS_NULL || is_round;
     r->column[column].low = is_null ? 1 : is_any ? INT64_MIN : first < last ? first : last;
     r->column[column].high = is_null ? 0 : is_any ? INT64_MAX : first < last ? last : first;
 }
