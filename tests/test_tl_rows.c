@@ -31,7 +31,7 @@ static uint64_t rnd(void)
     return seed;
 }
 
-enum { CONSTANT, COUNTS, ANY, FEW, NULLS, NOTHING, EXTREMES, WRAPS, FORMS };
+enum { CONSTANT, COUNTS, ANY, FEW, NULLS, NOTHING, EXTREMES, WRAPS, ROUND, FORMS };
 
 static int64_t value_of(int form, uint32_t i)
 {
@@ -51,6 +51,8 @@ static int64_t value_of(int form, uint32_t i)
         return extremes[rnd() % 6];
     case WRAPS:
         return (int64_t)((uint64_t)i << 63 | 5);
+    case ROUND: /* past the last number by steps that are small */
+        return (int64_t)((uint64_t)INT64_MAX - 20 + 7 * (uint64_t)i);
     default:
         return MSTX_ROWS_NULL;
     }
