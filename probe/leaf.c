@@ -217,8 +217,10 @@ static bool plain_dim(const char **p, const char *end, uint64_t *dim)
 /* A list of whole numbers as every dump writes it; false: look at it again, with all of JSON in mind. */
 static bool plain_shape(struct ms_str json, uint64_t *dim, unsigned max, unsigned *ndim)
 {
+    if (json.n == 0 || json.p[0] != '[')
+        return false;
     const char *p = json.p, *end = json.p + json.n;
-    char c = json.n != 0 && json.p[0] == '[' ? ',' : 0;
+    char c = ',';
     for (*ndim = 0; c == ',' && *ndim < max; ++*ndim) {
         p++;
         if (!plain_dim(&p, end, &dim[*ndim]))
