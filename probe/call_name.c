@@ -68,7 +68,7 @@ static void postpone(struct probe_dumper *d, struct ms_str child, const char *pa
 void probe__put_modules(struct probe_dumper *d)
 {
     const char *p = d->modules.p;
-    const char *end = p + d->modules.n;
+    const char *end = d->modules.n != 0 ? p + d->modules.n : p;
     while (d->modules.bad == MS_OK && p < end) {
         struct ms_str child = ms_str_of(p);
         const char *parent = p + child.n + 1;
