@@ -264,6 +264,8 @@ static const char *piece_end(const char *p, const char *end)
 
 static void put_text(struct ms_jwrite *w, struct ms_str s)
 {
+    if (s.n == 0)
+        return;
     const char *end = s.p + s.n;
     for (const char *p = s.p; p < end;) {
         const char *to = piece_end(p, end);
