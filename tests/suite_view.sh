@@ -330,14 +330,14 @@ says() { # NAME TEXT: the screen shows it, soon
         shown | head -24
     fi
 }
-# Soon the terminal shows what the script of these keys prints, letter by letter.
+# Within ten seconds the terminal shows what the script of these keys prints, letter by letter.
 is_scripted() { # KEYS SIZE PATH
     printf '%s' "$1" >"$tmp/keys"
     "$msprobe" view --script "$tmp/keys" --size "$2" "$3" >"$tmp/script"
     tries=0
     until shown | sed 's/ *$//' | cmp -s - "$tmp/script"; do
         tries=$((tries + 1))
-        [ $tries -lt 30 ] || return 1
+        [ $tries -lt 100 ] || return 1
         sleep 0.1
     done
 }
