@@ -2,7 +2,6 @@
 """How two workbooks differ to those who open them: sheets, how large they are, widths, filters, and of
 each cell what kind of value it is and how it is shown; the values are for parity.py.  Ours has a
 header that stays in view and colours by verdict, which the official one has not."""
-import openpyxl
 
 STATISTICS = {side + ' ' + word for side in ('NPU', 'Bench')
               for word in ('max', 'min', 'mean', 'l2norm')}
@@ -47,6 +46,7 @@ def sheet_difference(a, b):
 
 
 def difference(want, have):
+    import openpyxl  # the official tool needs it too; without that one nobody gets here
     a, b = openpyxl.load_workbook(want), openpyxl.load_workbook(have)
     if a.sheetnames != b.sheetnames:
         return f'sheets: expected {a.sheetnames}, got {b.sheetnames}'
