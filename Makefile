@@ -93,6 +93,8 @@ RT_APPS := $(addprefix $(B)/tests/rt/, \
            device_app ccl_app hccl_app ccl_mod.so ccl_static.so loader)
 STANDIN := $(addprefix $(B)/tests/standin/,libcuda.so.1 libascendcl.so libnccl.so.2 libhccl.so)
 SAMPLES := $(patsubst %.c,$(B)/%,$(wildcard samples/*.c)) $(if $(MPI_FLAVOURS),$(B)/samples/train_mpi)
+# The tests and what they start.
+TESTED  := all $(RT_APPS) $(STANDIN) $(TESTS) $(TOOLS)
 MAN     := $(wildcard */*.1 */*.3 */*.5)
 
 # ---- build ------------------------------------------------------------------
@@ -307,7 +309,7 @@ deps: ## install the packages that are missing (Debian, Ubuntu)
 AGAIN = +@$(MAKE) $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc)) --no-print-directory
 test: deps ## install what is missing, build, run every test
 	$(AGAIN) check
-check: all $(RT_APPS) $(STANDIN) $(TESTS) $(TOOLS) $(FUZZ) $(SAMPLES) layers ## run every test with what is installed
+check: $(TESTED) $(FUZZ) $(SAMPLES) layers ## run every test with what is installed
 	@B=$(B) PYTHON=$(PYTHON) sh tests/run.sh
 
 demo: deps ## install what is missing, build, run the samples and show what msprobe says of them
@@ -320,7 +322,7 @@ asan: ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory B=$(B)/asan SAN="address undefined" CFLAGS="-O1 -g" check
 tsan: ## tests of threaded parts under ThreadSanitizer
 	@$(MAKE) --no-print-directory B=$(B)/tsan SAN=thread CFLAGS="-O1 -g" TSAN=1 check
-valgrind: $(TESTS) ## unit tests under valgrind
+valgrind: $(TESTED) ## unit tests under valgrind
 	@B=$(B) sh tests/valgrind.sh
 FUZZ_SECONDS ?= 60
 fuzz: ## fuzz every target for FUZZ_SECONDS (clang)
