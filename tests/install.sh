@@ -101,6 +101,15 @@ install_all() {
     generate share/zsh/site-functions/_msprobe "$B/msprobe" completion zsh
 }
 
+# The loader knows libraries by a cache.  What is put under DESTDIR is somebody else's to announce.
+tell_loader() {
+    [ -z "${DESTDIR:-}" ] || return 0
+    PATH=$PATH:/usr/sbin:/sbin
+    if ldconfig -N -v 2>/dev/null | grep -q "^$PREFIX/lib:" && ldconfig; then return; fi
+    [ ! -e "$PREFIX/lib/libmsprobe.so.0" ] ||
+        echo "the loader does not know $PREFIX/lib: programs linked with msprobe want LD_LIBRARY_PATH=$PREFIX/lib" >&2
+}
+
 # Folders that only msprobe has; the others are shared and stay.
 own_folders() {
     files | sed -n 's|^\(include/msprobe/.*\)/[^/]*$|\1|p' | sort -ru
@@ -121,8 +130,14 @@ uninstall_all() {
 }
 
 case ${1:-} in
-install) install_all ;;
-uninstall) uninstall_all ;;
+install)
+    install_all
+    tell_loader
+    ;;
+uninstall)
+    uninstall_all
+    tell_loader
+    ;;
 *)
     echo "usage: sh tests/install.sh install|uninstall" >&2
     exit 2

@@ -87,19 +87,24 @@ soname_is_kept() {
 
 # ---- a client ---------------------------------------------------------------
 
-# Includes every header by its installed name and takes the address of every function.
+# Includes every header by its installed name and looks at every function; volatile, as a compiler
+# knows that no function lies at NULL and would leave the library out.
 client() {
     (cd "$here/include/msprobe" && find . -name '*.h' | sort | sed 's|^\./\(.*\)|#include "\1"|')
     echo '#include <stddef.h>'
+    echo 'static void (*volatile all[])(void) = {'
+    sed 's/.*/    (void (*)(void))&,/' "$scratch/exported"
+    echo '};'
     echo 'int main(void) {'
     echo '    struct ms_err e = {MS_OK};'
-    sed 's/.*/    if ((const void *)\&& == NULL) return 1;/' "$scratch/exported"
+    echo '    for (size_t i = 0; i < sizeof all / sizeof *all; i++)'
+    echo '        if (all[i] == NULL) return 1;'
     echo '    return e.rc == MS_OK ? 0 : 1;'
     echo '}'
 }
 # shellcheck disable=SC2046,SC2086
 builds_and_runs() { # compiler source
-    $1 -Wall -Werror -Wno-address -o "$scratch/client" "$2" $(flags --cflags --libs) \
+    $1 -Wall -Werror -o "$scratch/client" "$2" $(flags --cflags --libs) \
         -Wl,-rpath,"$here/lib" && "$scratch/client"
 }
 # shellcheck disable=SC2046
@@ -111,6 +116,22 @@ sample_builds_and_runs() {
 prefix_may_move() {
     PKG_CONFIG_PATH=$here/lib/pkgconfig "$pc" --define-prefix --cflags msprobe |
         grep -F -- "-I$here/include/msprobe"
+}
+
+# Without DESTDIR, where the loader looks and where it does not.
+readme_is_right() {
+    cp -a /etc "$scratch/etc" && mkdir "$scratch/local" &&
+        env CC="$CC" B="$B" pc="$pc" unshare -m sh -ec 'mount --bind "$1/etc" /etc
+            mount --bind "$1/local" /usr/local
+            make --no-print-directory -s install B="$B"
+            $CC -o "$1/prog" "$1/client.c" $("$pc" --cflags --libs msprobe)
+            "$1/prog"' sh "$scratch"
+}
+a_folder_of_its_own_is_told() {
+    alone=$scratch/alone
+    make --no-print-directory -s install B="$B" PREFIX="$alone" 2>"$scratch/told" &&
+        grep -F "LD_LIBRARY_PATH=$alone/lib" "$scratch/told" &&
+        make --no-print-directory -s uninstall B="$B" PREFIX="$alone" && no_output find "$alone" -type f
 }
 
 # ---- the end ----------------------------------------------------------------
@@ -148,6 +169,12 @@ fi
 check 'a sample builds and runs' sample_builds_and_runs
 check 'the prefix may move' prefix_may_move
 check 'bash takes the completion' bash -n "$here/share/bash-completion/completions/msprobe"
+if unshare -m true 2>/dev/null; then
+    check 'a program finds the library in /usr/local' readme_is_right
+else
+    echo "skip /usr/local: only root may look at another one"
+fi
+check 'a folder where the loader does not look is told' a_folder_of_its_own_is_told
 check 'make uninstall' run_make uninstall
 check 'nothing is left' nothing_is_left
 check 'what others put there stays' strangers_stay
