@@ -326,8 +326,8 @@ START_TEST(marks_in_signal_handlers_are_recorded_and_disturb_none)
     ck_assert_uint_ge(handler + c.dropped, 301); /* dropped: met a change of segment */
     for (size_t i = 0; i < c.n; i++) {
         const struct mstx_rec *r = &c.rec[i].r;
-        if (r->type == MSTX_REC_END)
-            ck_assert_uint_ge(r->ticks, r->arg);
+        if (r->type == MSTX_REC_END && r->ticks < r->arg)
+            ck_abort_msg("a range ended before it began");
     }
     cap_free(&c);
     rt_done();
@@ -581,8 +581,8 @@ START_TEST(a_full_disk_keeps_both_ends_and_counts_the_rest)
         told += r->type == MSTX_REC_DROP ? r->arg : 0;
         if (r->type != MSTX_REC_MARK)
             continue;
-        ck_assert_uint_le(r->arg, MARKS);
-        ck_assert(!there[r->arg]); /* none twice */
+        if (r->arg > MARKS || there[r->arg])
+            ck_abort_msg("mark %llu is none of ours, or twice", (unsigned long long)r->arg);
         there[r->arg] = true;
     }
     for (size_t i = 1; i < MARKS; i++)
