@@ -4,6 +4,7 @@ import glob
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -184,6 +185,22 @@ def run_words():
         check('usage ' + ' '.join(words), q.returncode == 2 and due in q.stderr, q.stderr)
 
 
+def where_it_stands(p):
+    """Ends a program that does not end, and says what each of its threads waited for."""
+    threads = []
+    for task in sorted(glob.glob(f'/proc/{p.pid}/task/*')):
+        for what in 'comm', 'stat', 'wchan', 'syscall':
+            try:
+                with open(f'{task}/{what}') as f:
+                    threads.append(f.read().strip())
+            except OSError as e:
+                threads.append(str(e))
+    stacks = shutil.which('gdb') and subprocess.run(
+        ['gdb', '-p', str(p.pid), '-batch', '-ex', 'thread apply all bt 14'], capture_output=True, text=True).stdout
+    p.kill()
+    return '\n'.join([f'{p.args} did not end', *threads, stacks or 'no gdb here', p.communicate()[1]])
+
+
 def run_shrinking():
     """A file that becomes shorter while it is read ends with words, or was read before."""
     with open('many/dump.json', 'rb') as f:
@@ -198,7 +215,10 @@ def run_shrinking():
                              env=dict(os.environ, ASAN_OPTIONS=ours))
         time.sleep(0.01 * i)
         os.truncate('shrinking/dump.json', (4096, len(body) // 2)[i % 2])
-        said = p.communicate(timeout=60)[1]
+        try:
+            said = p.communicate(timeout=60)[1]
+        except subprocess.TimeoutExpired:
+            said = where_it_stands(p)
         check(f'shrinking-{i}-is-told', p.returncode == 0 or (p.returncode == 3 and said), f'{p.returncode} {said}')
     rows()
 

@@ -17,7 +17,7 @@ run() { # program
     name=$(basename "$1")
     # The child of this one maps room behind a file's end, where a leak check gets a signal for each word.
     case $name in test_plugin) leaks=no ;; *) leaks=full ;; esac
-    if timeout 600 valgrind -q --leak-check=$leaks --errors-for-leak-kinds=definite \
+    if timeout 1800 valgrind -q --leak-check=$leaks --errors-for-leak-kinds=definite \
         --show-leak-kinds=definite --error-exitcode=9 --num-callers=20 \
         --suppressions=tests/data/valgrind.supp "$1" >"$logs/$name.log" 2>&1; then
         passed=$((passed + 1))
