@@ -75,7 +75,8 @@ INLINE void look_for_larger(struct small_state *s, const vu *d, const vu *b,
         s->over |= LESS_W(*b * c->p + c->at_zero, *d * c->q);
         return;
     }
-    const vw by = (vw)((vi){0} + (int32_t)(c->q | (uint32_t)-c->p << 16));
+    const uint32_t pair = c->q | (0u - c->p) << 16;
+    const vw by = (vw)((vi){0} + (int32_t)pair);
     const vw even = (vw)(((vui)*d & 0xffff) | (vui)*b << 16);
     const vw odd = (vw)((vui)*d >> 16 | ((vui)*b & 0xffff0000));
     s->over_wide |= (c->at_zero - MULTIPLY_ADD(even, by)) | (c->at_zero - MULTIPLY_ADD(odd, by));
