@@ -172,7 +172,7 @@ check 'bash takes the completion' bash -n "$here/share/bash-completion/completio
 if unshare -m true 2>/dev/null; then
     check 'a program finds the library in /usr/local' readme_is_right
 else
-    echo "skip /usr/local: only root may look at another one"
+    echo "skip /usr/local: no mounts of one's own here"
 fi
 check 'a folder where the loader does not look is told' a_folder_of_its_own_is_told
 check 'make uninstall' run_make uninstall
